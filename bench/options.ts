@@ -6,6 +6,7 @@ export const ROWS = {
   refunds: "refunds of the product, compared with the floor's payments",
   payouts: "payouts of the product, compared with the floor's payments",
   deliveries: "webhooks without a payment, compared with the floor's posts",
+  events: "the product's events at 1, 2 and 16 endpoints, compared with those at one",
 } as const;
 
 export const SCENARIOS = {

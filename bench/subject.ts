@@ -1,6 +1,6 @@
 import type { Flow } from './measure/load';
 
-interface Delivery {
+export interface Delivery {
   id: string;
   workflowId: string;
   start(): Promise<void>;

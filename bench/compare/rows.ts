@@ -3,19 +3,25 @@ import { type Flow, inLoops, type Run, runLoad, timeWebhook } from '../measure/l
 import type { Receiver } from '../measure/receiver';
 import { percentiles } from '../measure/statistics';
 import type { Options } from '../options';
+import type { Merchant } from '../product/api';
 import type { Product } from '../product/subject';
 import { buildRow, type Row } from '../report';
-import { DELIVERED, type Subject } from '../subject';
-import { costRows, medians, rateRows, roundsRatio, type Samples, timeRows } from './table';
+import { DELIVERED, type Delivery, type Subject } from '../subject';
+import { costRows, fanRows, medians, rateRows, roundsRatio, type Samples, timeRows } from './table';
 
 export interface Context {
   floor: Subject;
   product: Product;
+  /** Merchant with as many endpoints as an event can have. */
+  fan: Merchant;
   receiver: Receiver;
   instruments: Instruments;
   options: Options;
   say(line: string): void;
 }
+
+/** Numbers of endpoints of an event. */
+export const FANS = [1, 2, 16] as const;
 
 /** Share of a round's payments that run one at a time. */
 const CALM_SHARE = 1 / 3;
@@ -110,14 +116,40 @@ export async function measureDeliveries(context: Context): Promise<Row[]> {
 }
 
 async function measureOwnDeliveries(context: Context, subject: Subject): Promise<Sample> {
-  const { receiver, instruments, options } = context;
+  const deliveries = await subject.prepareDeliveries(context.options.payments);
+  return await measureStarts(context, subject, deliveries, 1);
+}
+
+/** Compares events for several endpoints with events for one, all of the product. */
+export async function measureEvents(context: Context): Promise<Row[]> {
+  const { product, options, fan, say } = context;
+  const samples = new Map<number, Sample[]>();
+  for (let round = 1; round <= options.rounds; round += 1) {
+    for (const endpoints of FANS) {
+      const events = await product.prepareEvents(fan.account_id, options.payments, endpoints);
+      const sample = await measureStarts(context, product, events, endpoints);
+      samples.set(endpoints, [...(samples.get(endpoints) ?? []), sample]);
+      say(`round ${round}  ${endpoints} endpoints: ${sample.perSecond.toFixed(1)} events a second`);
+    }
+  }
+  const one = samples.get(1) ?? [];
+  return [...samples].flatMap(([endpoints, each]) =>
+    fanRows(endpoints, { floor: one, product: each }),
+  );
+}
+
+async function measureStarts(
+  { receiver, instruments, options }: Context,
+  { taskQueues }: Subject,
+  deliveries: readonly Delivery[],
+  endpoints: number,
+): Promise<Sample> {
   const { payments: count, concurrency } = options;
-  const deliveries = await subject.prepareDeliveries(count);
   const result: Run = { createMs: [], webhookMs: [], workflowIds: [], ids: [] };
   const deliver = async (n: number): Promise<void> => {
     const delivery = deliveries[n];
     if (delivery === undefined) return;
-    const webhook = { id: delivery.id, transition: DELIVERED };
+    const webhook = { id: delivery.id, transition: DELIVERED, endpoints };
     result.webhookMs.push(await timeWebhook(receiver, webhook, delivery.start));
     result.workflowIds.push([delivery.workflowId]);
     receiver.take(delivery.id);
@@ -126,7 +158,7 @@ async function measureOwnDeliveries(context: Context, subject: Subject): Promise
     await inLoops({ count, concurrency, signal: instruments.signal }, deliver);
     return result;
   };
-  return await measureRun(instruments, { count, taskQueues: subject.taskQueues, run });
+  return await measureRun(instruments, { count, taskQueues, run });
 }
 
 function measureLoad(

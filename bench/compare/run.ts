@@ -4,12 +4,20 @@ import { runLoad } from '../measure/load';
 import { measureIdle } from '../measure/mongo-commands';
 import { type Receiver, startReceiver } from '../measure/receiver';
 import type { Options } from '../options';
-import { openAccount } from '../product/api';
+import { addEndpoints, openAccount } from '../product/api';
+import { createBankKey } from '../product/bank';
 import { createProduct } from '../product/subject';
 import type { Report, Row } from '../report';
 import type { Setting } from '../servers/config';
 import { type Stack, withStack } from '../servers/stack';
-import { type Context, measureDeliveries, measureFlow, measurePayments } from './rows';
+import {
+  type Context,
+  FANS,
+  measureDeliveries,
+  measureEvents,
+  measureFlow,
+  measurePayments,
+} from './rows';
 import type { Samples } from './table';
 
 const WARM_UP_SHARE = 0.4;
@@ -46,8 +54,18 @@ async function compare(
   const { concurrency } = options;
   const { signal, progress } = setting;
   const merchant = await openAccount(env, receiver, setting);
+  const bankKey = await createBankKey(env, setting);
+  const fan = await openAccount(env, receiver, setting);
+  await addEndpoints(stack.url, fan, receiver, Math.max(...FANS) - 1);
   const floor = createFloor({ url: stack.floorUrl, temporal, concurrency });
-  const product = createProduct({ url: stack.url, merchant, db, temporal, concurrency });
+  const product = createProduct({
+    url: stack.url,
+    merchant,
+    bankKey,
+    db,
+    temporal,
+    concurrency,
+  });
   const say = (line: string) => progress.line(line);
   try {
     for (const subject of [floor, product]) {
@@ -58,7 +76,7 @@ async function compare(
     }
     const idleCommands = await measureIdle(mongo);
     const instruments = { temporal, mongo, pids, idleCommands, signal };
-    const rows = await measureRows({ floor, product, receiver, instruments, options, say });
+    const rows = await measureRows({ floor, product, fan, receiver, instruments, options, say });
     const { received, verified, refused, repeated } = receiver.counts();
     if (refused > 0) throw new Error(`${refused} signatures were invalid.`);
     const slow = product.slowCreates();
@@ -85,6 +103,8 @@ async function measureRows(context: Context): Promise<Row[]> {
       payments = measured.samples;
     } else if (name === 'deliveries') {
       rows.push(...(await measureDeliveries(context)));
+    } else if (name === 'events') {
+      rows.push(...(await measureEvents(context)));
     } else {
       rows.push(...(await measureFlow(context, name, payments)));
     }

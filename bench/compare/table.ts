@@ -52,6 +52,19 @@ export function costRows(resource: string, samples: Samples): Row[] {
   ];
 }
 
+/** Compares events for a number of endpoints, in the product's column, with those for one. */
+export function fanRows(endpoints: number, samples: Samples): Row[] {
+  const about = `an event at ${endpoints}`;
+  const row = (name: string, pick: (sample: Sample) => number) =>
+    buildRow(`${name}, ${about}`, ...medians(samples, pick), roundsRatio(samples, pick));
+  return [
+    row('start to last webhook, ms', ({ webhookMs }) => percentiles(webhookMs).p50),
+    row('processor ms', ({ cpuMs }) => total(cpuMs)),
+    row('Temporal actions', ({ histories }) => histories.actions),
+    row('MongoDB commands', ({ mongoCommands }) => total(mongoCommands)),
+  ];
+}
+
 export function medians(
   { floor, product }: Samples,
   pick: (sample: Sample) => number,

@@ -68,10 +68,10 @@ async function runOne(flow: Flow, receiver: Receiver, run: Run): Promise<void> {
 
 export async function timeWebhook(
   receiver: Receiver,
-  { id, transition }: { id: string; transition: string },
+  { id, transition, endpoints }: { id: string; transition: string; endpoints?: number },
   cause: () => Promise<void>,
 ): Promise<number> {
   const began = performance.now();
-  const [at] = await Promise.all([receiver.arrival(id, transition), cause()]);
+  const [at] = await Promise.all([receiver.arrival(id, transition, endpoints), cause()]);
   return at - began;
 }

@@ -20,10 +20,10 @@ export interface Receiver {
   floorUrl: string;
   addEndpoint(): { url: string; setSecret(secret: string): void };
   /**
-   * Resolves to the time when the webhook of that transition arrived, in ms of
-   * `performance.now()`, also when it arrived before this call.
+   * Resolves to the time when the webhook of that transition had arrived at as many endpoints, by
+   * default at one, in ms of `performance.now()`, also when it arrived before this call.
    */
-  arrival(id: string, transition: string): Promise<number>;
+  arrival(id: string, transition: string, endpoints?: number): Promise<number>;
   take(id: string): string[];
   counts(): { received: number; verified: number; refused: number; repeated: number };
   close(): void;
@@ -31,25 +31,28 @@ export interface Receiver {
 
 interface Post {
   eventId: string;
-  at: number;
+  /** Times by path. */
+  arrived: Map<string, number>;
 }
 
 export async function startReceiver(): Promise<Receiver> {
   const posts = new Map<string, Map<string, Post>>();
-  const waiting = new Map<string, (at: number) => void>();
+  const waiting = new Map<string, () => void>();
   const count = { received: 0, verified: 0, refused: 0, repeated: 0 };
   const secrets: string[] = [];
 
-  const record = (body: Buffer): void => {
+  const record = (path: string, body: Buffer): void => {
     const { id, type, data } = Webhook.parse(JSON.parse(body.toString()));
     const [resource, transition = ''] = type.split('.');
     const about = data[`${resource}_id`] ?? '';
     const own = posts.get(about) ?? new Map<string, Post>();
     posts.set(about, own);
     count.received += 1;
-    if (own.has(transition)) count.repeated += 1;
-    else own.set(transition, { eventId: id, at: performance.now() });
-    waiting.get(`${about} ${transition}`)?.(performance.now());
+    const post = own.get(transition) ?? { eventId: id, arrived: new Map<string, number>() };
+    own.set(transition, post);
+    if (post.arrived.has(path)) count.repeated += 1;
+    else post.arrived.set(path, performance.now());
+    waiting.get(`${about} ${transition}`)?.();
   };
 
   const isGenuine = (request: IncomingMessage, body: Buffer): boolean => {
@@ -68,7 +71,7 @@ export async function startReceiver(): Promise<Receiver> {
     const chunks: Buffer[] = [];
     for await (const chunk of request) if (Buffer.isBuffer(chunk)) chunks.push(chunk);
     const body = Buffer.concat(chunks);
-    if (isGenuine(request, body)) record(body);
+    if (isGenuine(request, body)) record(request.url ?? '', body);
     response.writeHead(200).end();
   });
   server.keepAliveTimeout = 60_000;
@@ -87,11 +90,20 @@ export async function startReceiver(): Promise<Receiver> {
       };
       return { url: `${base}/product/${n}`, setSecret };
     },
-    arrival: async (about, transition) => {
-      const post = posts.get(about)?.get(transition);
-      if (post !== undefined) return post.at;
+    arrival: async (about, transition, endpoints = 1) => {
+      const last = () => {
+        const times = [...(posts.get(about)?.get(transition)?.arrived.values() ?? [])];
+        return times[endpoints - 1];
+      };
       const key = `${about} ${transition}`;
-      const arrived = new Promise<number>((resolve) => waiting.set(key, resolve));
+      const arrived = new Promise<number>((resolve) => {
+        const look = () => {
+          const at = last();
+          if (at !== undefined) resolve(at);
+        };
+        waiting.set(key, look);
+        look();
+      });
       return await withDeadline(arrived, `The webhook ${transition} of ${about}`).finally(() =>
         waiting.delete(key),
       );

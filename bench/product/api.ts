@@ -69,3 +69,24 @@ export async function openAccount(
   setSecret((await runCli(set, NewEndpoint, env, setting)).output.signing_secret);
   return { account_id: account.account_id, apiKey: account.sandbox_key };
 }
+
+/** Adds endpoints to a merchant that wants every event at each. */
+export async function addEndpoints(
+  url: string,
+  { apiKey }: Merchant,
+  receiver: Receiver,
+  count: number,
+): Promise<void> {
+  const api = createApi(url, apiKey);
+  try {
+    for (let n = 0; n < count; n += 1) {
+      const { url: own, setSecret } = receiver.addEndpoint();
+
+      setSecret(
+        NewEndpoint.parse(await api.create('/v1/webhook-endpoints', { url: own })).signing_secret,
+      );
+    }
+  } finally {
+    await api.close();
+  }
+}

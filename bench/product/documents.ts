@@ -61,13 +61,15 @@ export function buildSettledEvents(account_id: string, count: number): EventDocu
   }).flat();
 }
 
-/** Adds the deliveries of events to an endpoint, by default the only one of the merchant. */
+/** Adds the deliveries of events to endpoints, by default to the only one of the merchant. */
 export function addDeliveries(
   events: readonly EventDocument[],
-  endpoint_id?: string,
+  endpoint_ids?: readonly string[],
 ): RecordedEvents {
-  const deliveries = events.map((event) =>
-    buildDelivery(event, endpoint_id ?? toEndpointId(event.account_id), 'pending'),
+  const deliveries = events.flatMap((event) =>
+    (endpoint_ids ?? [toEndpointId(event.account_id)]).map((endpoint_id) =>
+      buildDelivery(event, endpoint_id, 'pending'),
+    ),
   );
   return { events, deliveries };
 }

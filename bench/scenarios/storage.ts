@@ -5,6 +5,7 @@ import { type Receiver, startReceiver } from '../measure/receiver';
 import { divideGrowth, measureHistories, readFileSize, readSizes } from '../measure/storage';
 import type { Options } from '../options';
 import { openAccount } from '../product/api';
+import { createBankKey } from '../product/bank';
 import { createProduct } from '../product/subject';
 import { buildRow, type Report } from '../report';
 import type { Setting } from '../servers/config';
@@ -34,7 +35,8 @@ async function measure(
 ): Promise<Report> {
   const { signal, progress } = setting;
   const merchant = await openAccount(env, receiver, setting);
-  const product = createProduct({ url, merchant, db, temporal, concurrency });
+  const bankKey = await createBankKey(env, setting);
+  const product = createProduct({ url, merchant, bankKey, db, temporal, concurrency });
   const temporalFile = join(config.dataDir, 'temporal', 'temporal.db');
   const settle = async (payments: number) => {
     const run = await runLoad(product.payments, receiver, { count: payments, concurrency, signal });
