@@ -18,7 +18,7 @@ import { RETENTION, type RetentionMonths } from '../src/domain/account/retention
 import type { ApprovalLimits } from '../src/domain/approval';
 import { type Env, isLive } from '../src/domain/environment';
 import { environmentQueue, LIFECYCLE_QUEUE, WEBHOOK_QUEUE } from '../src/domain/task-queues';
-import { createEncrypter } from '../src/encryption/encrypter';
+import { cacheDecrypted, createEncrypter } from '../src/encryption/encrypter';
 import type { ServiceKeys } from '../src/encryption/service-keys';
 import { LIFECYCLES } from '../src/lifecycles';
 import { type Connectors, createConnectors, SANDBOX_CONNECTOR } from '../src/routing';
@@ -153,7 +153,7 @@ function deliveryActivities(deps: WorkerDeps, { mongo, stores }: Database) {
     deliveries: stores.deliveries,
     endpoints: stores.endpoints,
     limits: createEndpointLimits({ slots: DELIVERY_SLOTS, promptSlots: DELIVERY_TASK_SLOTS / 2 }),
-    encrypter: createEncrypter(keys.seal),
+    encrypter: cacheDecrypted(createEncrypter(keys.seal)),
     allowPrivate: deps.allowPrivateWebhooks,
     post: tracePost(tracing, deps.post ?? postWebhook),
     tryNow: (delivery) => tryDeliveryNow(temporal, delivery),

@@ -3,7 +3,7 @@ import type {
   SignedCallback,
   VerificationFault,
 } from '../domain/callback/signature';
-import { DecryptionError, type Encrypted, type Encrypter } from '../encryption/encrypter';
+import { cacheDecrypted, DecryptionError, type Encrypter } from '../encryption/encrypter';
 import type { Stores } from '../store';
 import { type ConnectorKeyDocument, connectorKeyOwner } from '../store/connector-keys';
 import { verifySignature } from '../webhooks/signature';
@@ -76,19 +76,12 @@ export function createSignatureCheck({ stores, encrypter, now }: SignatureDeps) 
   };
 }
 
-const SECRETS_MAX = 1_000;
-
 /** Creates a cached reader, which throws UnreadableKey. */
 function createSecretReader(encrypter: Pick<Encrypter, 'decrypt'>) {
-  const secrets = new Map<Encrypted, string>();
+  const { decrypt } = cacheDecrypted(encrypter);
   return async ({ _id, ciphertext }: ConnectorKeyDocument): Promise<string> => {
-    const cachedSecret = secrets.get(ciphertext);
-    if (cachedSecret !== undefined) return cachedSecret;
     try {
-      const secret = await encrypter.decrypt(ciphertext, connectorKeyOwner(_id));
-      if (secrets.size >= SECRETS_MAX) secrets.clear();
-      secrets.set(ciphertext, secret);
-      return secret;
+      return await decrypt(ciphertext, connectorKeyOwner(_id));
     } catch (error) {
       if (!(error instanceof DecryptionError)) throw error;
       throw new UnreadableKey(`The secret of ${_id} can not be opened with this KEYS_FILE.`);

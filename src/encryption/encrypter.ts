@@ -63,6 +63,26 @@ export function createEncrypter(keys: KeyRing | EncryptionKeys) {
   };
 }
 
+const SECRETS_MAX = 10_000;
+
+/** Remembers the plain text of secrets that are used again and again, which never change. */
+export function cacheDecrypted({
+  decrypt,
+}: Pick<Encrypter, 'decrypt'>): Pick<Encrypter, 'decrypt'> {
+  const secrets = new Map<string, string>();
+  return {
+    decrypt: async (ciphertext: Encrypted, owner: string): Promise<string> => {
+      const key = `${owner} ${ciphertext}`;
+      const known = secrets.get(key);
+      if (known !== undefined) return known;
+      const secret = await decrypt(ciphertext, owner);
+      if (secrets.size >= SECRETS_MAX) secrets.clear();
+      secrets.set(key, secret);
+      return secret;
+    },
+  };
+}
+
 /** `sub` is the owner of the value. */
 interface ValueHeader {
   alg: string;
