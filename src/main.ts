@@ -66,13 +66,14 @@ async function main(): Promise<void> {
     { registry, log, advances: false },
   );
   const recorder = createRequestRecorder({ stores, log, registry });
+  const callbacks = createCallbackInbox({ client, lifecycleQueue, stores, now, log, meter });
   const app = createApp({
     config,
     mongo,
     stores,
     dashboard: { mongo: visits, stores: visitStores },
     temporal: createTemporalClient({ client, lifecycleQueue, stores, now }),
-    callbacks: createCallbackInbox({ client, lifecycleQueue, stores, now, log, meter }),
+    callbacks,
     redeliveries: createRedeliveries({ temporal: client, webhookQueue, stores, now }),
     connectors,
     keys,
@@ -101,7 +102,7 @@ async function main(): Promise<void> {
     // The load balancer sees `/readyz` fail before the listener closes.
     await sleep(config.DRAIN_MS);
     await closeServer(server, GRACE_MS);
-    await recorder.close();
+    await Promise.all([recorder.close(), callbacks.close()]);
     await metricsPage.close();
     await tracing?.close();
     await client.connection.close();

@@ -17,6 +17,7 @@ import {
   type CallbackMeter,
   type CallbackReceipt,
   type ConnectorKey,
+  createCallbackMemory,
   deliverCallback,
   type ResourceCallback,
   readConnectorKey,
@@ -111,7 +112,9 @@ export async function connectProcess(
   const guardMeter = createGuardMeter(registry);
   const { lifecycleQueue } = taskQueues(config.TASK_QUEUE_PREFIX);
   const taskQueue = connectorQueue(connector, config.TASK_QUEUE_PREFIX);
+  const memory = createCallbackMemory(stores.callbacks, log);
   const close = async () => {
+    await memory.close();
     await Promise.all([connection.close(), temporal.connection.close(), mongo.close()]);
   };
   try {
@@ -121,7 +124,7 @@ export async function connectProcess(
     throw error;
   }
   const { namespace } = config.temporal;
-  const inbox = { stores, temporal, lifecycleQueue, now, log, meter, key };
+  const inbox = { stores, temporal, lifecycleQueue, now, log, meter, key, memory };
   return {
     ...{ connector, registry, mongo, connection, temporal, stores, now, log, key, taskQueue },
     ...{ lifecycleQueue, meter, guardMeter, namespace },

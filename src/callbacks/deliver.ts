@@ -83,10 +83,16 @@ export async function deliverCallback(
       throw error;
     }
   };
+  if (deps.memory?.belongsTo(resource, report.resource_id, connector) === true) {
+    return await deliver(true);
+  }
   if (deps.runUnknown === undefined) return await deliver(false);
   const stored = await LIFECYCLES[resource].get(deps.stores, report.resource_id);
-  if (stored?.connector === connector) return await deliver(true);
-  return await deps.runUnknown(connector, () => deliver(false));
+  if (stored?.connector !== connector) {
+    return await deps.runUnknown(connector, () => deliver(false));
+  }
+  deps.memory?.rememberConnector(resource, report.resource_id, connector);
+  return await deliver(true);
 }
 
 async function storeAndSignal(
@@ -130,7 +136,8 @@ async function storeAndSignal(
   }
   const at = deps.now().toISOString();
   if (deps.again === true && storedCallback.signalled_at !== null) return 'delivered';
-  const receipt = storedCallback.signalled_at === null ? 'delivered' : 'duplicate';
+  const isRepeat = storedCallback.signalled_at !== null || deps.memory?.hasSignalled(_id);
+  const receipt = isRepeat ? 'duplicate' : 'delivered';
   if (deps.memory === undefined) {
     // Two concurrent repeats both signal, and the workflow applies one.
     return (await callbacks.markSignalled(sentCallback, at)) ? receipt : 'duplicate';
@@ -195,13 +202,11 @@ async function signalResource(
   payload: SignalPayload,
   requestId: string,
 ): Promise<boolean> {
-  const { connector, resource, resource_id, name } = target;
+  const { connector, resource, resource_id, name, isKnown } = target;
   const { get, workflowId, workflowType } = LIFECYCLES[resource];
   const handle = deps.temporal.workflow.getHandle(workflowId(resource_id));
   const signalRunning = async () => (await orNull(handle.signal(name, payload))) !== null;
 
-  const isKnown =
-    target.isKnown || deps.memory?.belongsTo(resource, resource_id, connector) === true;
   if (isKnown && (await signalRunning())) return true;
   const storedResource = await get(deps.stores, resource_id);
   // Its workflow may already run.

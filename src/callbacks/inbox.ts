@@ -9,6 +9,7 @@ import {
   deliverCallback,
   type ResourceCallback,
 } from './deliver';
+import { createCallbackMemory } from './memory';
 
 /** Per connector: callbacks about unknown resources are not urgent. */
 const UNKNOWN_AT_ONCE = 2;
@@ -17,14 +18,16 @@ export type CallbackInbox = ReturnType<typeof createCallbackInbox>;
 
 type CallbackInboxDeps = Omit<
   CallbackDeps,
-  'temporal' | 'key' | 'memory' | 'everyFact' | 'runUnknown'
+  'temporal' | 'key' | 'memory' | 'everyFact' | 'runUnknown' | 'log'
 > & {
   client: Client;
+  log: NonNullable<CallbackDeps['log']>;
 };
 
 export function createCallbackInbox({ client, ...rest }: CallbackInboxDeps) {
   const unknown = createNamedGates({ atOnce: UNKNOWN_AT_ONCE, rest: 2 });
-  const deps: CallbackDeps = { ...rest, temporal: client, runUnknown: unknown.run };
+  const memory = createCallbackMemory(rest.stores.callbacks, rest.log);
+  const deps: CallbackDeps = { ...rest, temporal: client, memory, runUnknown: unknown.run };
   return {
     /** @throws Refusal `temporarily_unavailable`: outcome unknown */
     deliver: (callback: ResourceCallback) =>
@@ -35,6 +38,8 @@ export function createCallbackInbox({ client, ...rest }: CallbackInboxDeps) {
      */
     receive: (callback: ResourceCallback, signature: CallbackSignature) =>
       withinLimit(client, () => receiveSigned({ ...deps, everyFact: true }, callback, signature)),
+    /** Writes what is only remembered. */
+    close: memory.close,
   };
 }
 

@@ -57,6 +57,8 @@ export function createCallbackMemory(
       scheduleFlush();
     },
     wasSignalled: (sent: SentCallback) => unsavedSignals.has(sentKey(sent)),
+    /** Finds a signal under any signature. */
+    hasSignalled: (id: string) => [...unsavedSignals.values()].some(({ _id }) => _id === id),
     close: async () => {
       clearTimeout(flushTimer);
       await lastFlush;

@@ -128,7 +128,7 @@ export async function openParts(place: ProductPlace, options: ProductOptions = {
       ...options.limits,
     },
     temporal: createTemporalClient({ client: temporal, lifecycleQueue, stores, now }),
-    callbacks: createCallbackInbox({ client: temporal, lifecycleQueue, stores, now }),
+    callbacks: createCallbackInbox({ client: temporal, lifecycleQueue, stores, now, log }),
     redeliveries: createRedeliveries({ temporal, webhookQueue, stores, now }),
     recorder,
     connectors,
@@ -154,7 +154,7 @@ export async function openParts(place: ProductPlace, options: ProductOptions = {
     chainConnector,
     deps,
     close: async () => {
-      await recorder.close();
+      await Promise.all([recorder.close(), deps.callbacks.close()]);
       await temporal.connection.close();
       await mongo.close();
     },
