@@ -1,8 +1,15 @@
 import { once } from 'node:events';
-import { type IncomingMessage, request } from 'node:http';
-import { connect, isIP, type LookupFunction, type Socket } from 'node:net';
+import {
+  type AgentOptions,
+  type ClientRequest,
+  type ClientRequestArgs,
+  Agent as HttpAgent,
+  type IncomingMessage,
+  request,
+} from 'node:http';
+import { Agent as HttpsAgent, type RequestOptions, request as requestSecurely } from 'node:https';
+import { isIP, type LookupFunction } from 'node:net';
 import { performance } from 'node:perf_hooks';
-import { connect as connectTls } from 'node:tls';
 import { omitUndefined } from '../domain/defined';
 import type { Resolve } from './names';
 import { classify, PostFault, type PostResult, parseRetryAfter } from './post-result';
@@ -13,6 +20,14 @@ const RESPONSE_BYTES_MAX = 64 * 1_024;
 const EXCERPT_BYTES_MAX = 1_024;
 /** The next address is then tried in parallel. */
 const ADDRESS_ATTEMPT_MS = 1_500;
+
+interface Pinned {
+  addresses?: readonly string[];
+}
+
+/** A connection is idle for so long; servers commonly allow more. */
+const IDLE_MS = 3_000;
+const REUSE: AgentOptions = { keepAlive: true, timeout: IDLE_MS, maxFreeSockets: 20 };
 
 export interface WebhookPost {
   url: string;
@@ -31,9 +46,9 @@ export interface WebhookPost {
 export type PostWebhook = (post: WebhookPost) => Promise<PostResult>;
 
 /**
- * Posts to an untrusted address, without redirects, proxy or decompression, over a new connection
- * to an address that was checked here: DNS rebinding has no effect. A response that is incomplete
- * at the deadline is an error, even with 2xx: the receiver may not have stored the event.
+ * Posts to an untrusted address, without redirects, proxy or decompression, over a connection to an
+ * address that was checked here: DNS rebinding has no effect. A response that is incomplete at the
+ * deadline is an error, even with 2xx: the receiver may not have stored the event.
  */
 export async function postWebhook(post: WebhookPost): Promise<PostResult> {
   const startedAt = performance.now();
@@ -42,9 +57,7 @@ export async function postWebhook(post: WebhookPost): Promise<PostResult> {
   const progress = { connected: false };
   try {
     const target = await admit(post, deadline.signal);
-    const socket = await open(target, post.ca, deadline.signal);
-    progress.connected = true;
-    const answer = await exchange(socket, target.url, post, deadline.signal);
+    const answer = await exchange(target, post, progress, deadline.signal);
     return { outcome: 'response', ...answer, durationMs: getElapsedMs(startedAt) };
   } catch (error) {
     const fault = deadline.signal.aborted
@@ -71,38 +84,96 @@ async function admit(post: WebhookPost, deadline: AbortSignal): Promise<Admitted
   throw new PostFault(kind, result.message);
 }
 
-async function open(
-  { url, host, addresses }: AdmittedUrl,
-  ca: string | undefined,
+/** Makes the checked addresses a part of the name by which an idle connection is found. */
+class PinnedAgent extends HttpAgent {
+  override getName(options?: ClientRequestArgs & Pinned): string {
+    return `${super.getName(options)}|${options?.addresses}`;
+  }
+}
+
+class SecurePinnedAgent extends HttpsAgent {
+  override getName(options?: RequestOptions & Pinned): string {
+    return `${super.getName(options)}|${options?.addresses}`;
+  }
+}
+
+const agent = new PinnedAgent(REUSE);
+const secureAgent = new SecurePinnedAgent(REUSE);
+
+/** @param progress set once a connection is made: what fails then is the exchange */
+async function exchange(
+  target: AdmittedUrl,
+  post: WebhookPost,
+  progress: { connected: boolean },
   deadline: AbortSignal,
-): Promise<Socket> {
+) {
+  for (;;) {
+    const clientRequest = start(target, post, deadline);
+    const isSecure = target.url.protocol === 'https:';
+    clientRequest.on('error', () => undefined);
+    clientRequest.on('socket', (socket) => {
+      const connected = () => {
+        progress.connected = true;
+      };
+      if (clientRequest.reusedSocket) connected();
+      else socket.once(isSecure ? 'secureConnect' : 'connect', connected);
+    });
+    let response: IncomingMessage | undefined;
+    try {
+      response = await send(clientRequest, post.body);
+      const retryAfterSeconds = parseRetryAfter(response.headers['retry-after'], Date.now());
+      const excerpt = await readExcerpt(response);
+      const status = response.statusCode ?? 0;
+      return omitUndefined({ status, excerpt, retryAfterSeconds });
+    } catch (error) {
+      // The receiver had closed the idle connection.
+      const isStale = clientRequest.reusedSocket && response === undefined;
+      if (!isStale || deadline.aborted) throw error;
+    } finally {
+      if (response?.complete !== true) clientRequest.destroy();
+    }
+  }
+}
+
+function start(
+  { url, host, addresses }: AdmittedUrl,
+  post: WebhookPost,
+  signal: AbortSignal,
+): ClientRequest {
   const isSecure = url.protocol === 'https:';
-  const target = {
+  const options = {
     host,
     port: Number(url.port) || (isSecure ? 443 : 80),
     lookup: pinLookup(addresses),
+    addresses,
     autoSelectFamily: true,
     autoSelectFamilyAttemptTimeout: ADDRESS_ATTEMPT_MS,
+    signal,
+    method: 'POST',
+    path: `${url.pathname}${url.search}`,
+    headers: {
+      ...post.headers,
+      Host: url.host,
+      'Accept-Encoding': 'identity',
+      'Content-Length': Buffer.byteLength(post.body),
+    },
   };
-  const socket = isSecure
-    ? connectTls({
-        ...target,
-        servername: isIP(host) === 0 ? host : '',
-        ALPNProtocols: ['http/1.1'],
-        rejectUnauthorized: true,
-        ca,
-      })
-    : connect(target);
-  // An error between the awaits, which handle errors, must not end the process.
-  socket.on('error', () => undefined);
-  deadline.addEventListener('abort', () => socket.destroy(), { once: true });
-  try {
-    await once(socket, isSecure ? 'secureConnect' : 'connect', { signal: deadline });
-    return socket;
-  } catch (error) {
-    socket.destroy();
-    throw error;
-  }
+  if (!isSecure) return request({ ...options, agent });
+  const servername = isIP(host) === 0 ? host : '';
+  const tls = { servername, ALPNProtocols: ['http/1.1'], rejectUnauthorized: true, ca: post.ca };
+  return requestSecurely({ ...options, ...tls, agent: secureAgent });
+}
+
+async function send(clientRequest: ClientRequest, body: string | Buffer): Promise<IncomingMessage> {
+  const answered = once(clientRequest, 'response');
+  const closed = once(clientRequest, 'close').then(() => {
+    throw new PostFault('reset', 'The connection was closed before the answer.');
+  });
+  closed.catch(() => undefined);
+  clientRequest.end(body);
+  const [response]: IncomingMessage[] = await Promise.race([answered, closed]);
+  if (response === undefined) throw new PostFault('protocol', 'There was no answer.');
+  return response;
 }
 
 function pinLookup(addresses: string[]): LookupFunction {
@@ -112,38 +183,6 @@ function pinLookup(addresses: string[]): LookupFunction {
     if (options.all || first === undefined) callback(null, all);
     else callback(null, first.address, first.family);
   };
-}
-
-async function exchange(socket: Socket, url: URL, post: WebhookPost, deadline: AbortSignal) {
-  const body = Buffer.from(post.body);
-  const clientRequest = request({
-    createConnection: () => socket,
-    method: 'POST',
-    path: `${url.pathname}${url.search}`,
-    headers: {
-      ...post.headers,
-      Host: url.host,
-      'Accept-Encoding': 'identity',
-      'Content-Length': body.length,
-    },
-  });
-  clientRequest.on('error', () => undefined);
-  try {
-    const answered = once(clientRequest, 'response', { signal: deadline });
-    const closed = once(clientRequest, 'close').then(() => {
-      throw new PostFault('reset', 'The connection was closed before the answer.');
-    });
-    clientRequest.end(body);
-    const [response]: IncomingMessage[] = await Promise.race([answered, closed]);
-    if (response === undefined) throw new PostFault('protocol', 'There was no answer.');
-    const retryAfterSeconds = parseRetryAfter(response.headers['retry-after'], Date.now());
-    const excerpt = await readExcerpt(response);
-    const status = response.statusCode ?? 0;
-    return omitUndefined({ status, excerpt, retryAfterSeconds });
-  } finally {
-    clientRequest.destroy();
-    socket.destroy();
-  }
 }
 
 async function readExcerpt(response: IncomingMessage): Promise<string> {

@@ -36,7 +36,7 @@ describe('a post', () => {
           host: `localhost:${receiver.port}`,
           'accept-encoding': 'identity',
           'content-length': '15',
-          connection: 'close',
+          connection: 'keep-alive',
         },
       },
     ]);
@@ -95,11 +95,25 @@ describe('a post', () => {
     expect(await post(receiver.url)).toMatchObject({ status: 503, retryAfterSeconds: 120 });
   });
 
-  test('makes a connection of its own', async () => {
-    const receiver = await receivers.http();
+  test('uses a connection again, unless the receiver has closed it or the name has another address', async () => {
+    const sockets: Socket[] = [];
+    let posts = 0;
+    const receiver = await receivers.http((request, response) => {
+      sockets.push(request.socket);
+      posts += 1;
+      response.end();
+    });
+    const resolved = (...addresses: string[]) => ({ resolve: async () => addresses });
     await post(receiver.url);
     await post(receiver.url);
+    expect(receiver.connections()).toBe(1);
+    // The next post meets the closed connection before it is known to be closed.
+    sockets[0]?.destroy();
+    expect(await post(receiver.url)).toMatchObject({ outcome: 'response', status: 200 });
     expect(receiver.connections()).toBe(2);
+    await post(receiver.url, resolved('127.0.0.1', '127.0.0.2'));
+    expect(receiver.connections()).toBe(3);
+    expect(posts).toBe(4);
   });
 });
 
