@@ -55,9 +55,9 @@ const PROMISES: readonly ContractPromise[] = [
 ];
 
 export const checkConnector: CheckConnector = async (deps, input) => {
+  const promises = selectPromises(input);
   await assertReady(deps, input.connector);
   await ensureIndexes(deps.stores);
-  const promises = input.folders === undefined ? PROMISES : [...PROMISES, ...FILE_PROMISES];
   const documents = createDocuments(deps, input, await makeAccounts(deps));
   const world = await openWorld(deps, input, documents);
   try {
@@ -79,6 +79,17 @@ export const checkConnector: CheckConnector = async (deps, input) => {
     await world.close();
   }
 };
+
+/** @throws ServiceError `invalid_usage` for a name that no promise has */
+function selectPromises({ folders, only }: CheckInput): readonly ContractPromise[] {
+  const all = folders === undefined ? PROMISES : [...PROMISES, ...FILE_PROMISES];
+  if (only === undefined) return all;
+  const unknown = only.filter((name) => !all.some(({ id }) => id === name));
+  if (unknown.length === 0) return all.filter(({ id }) => only.includes(id));
+  const names = all.map(({ id }) => id).join(', ');
+  const message = `--only takes names of promises, not ${unknown.join(', ')}. They are ${names}.`;
+  throw new ServiceError('invalid_usage', message);
+}
 
 async function runPromise(
   { id, promise, check }: ContractPromise,

@@ -49,6 +49,8 @@ export interface CheckInput extends CheckAddresses {
   rails: readonly RailId[];
   /** ms for a report to arrive, also if it is polled. */
   waitMs: number;
+  /** Names of promises; absent: all. */
+  only?: readonly string[] | undefined;
 }
 
 export interface CheckDeps extends WriteDeps {
@@ -65,7 +67,7 @@ export interface CheckDeps extends WriteDeps {
 /**
  * Checks a running connector.
  * @throws ServiceError `connector_not_running`, `check_database_used`, `check_queue_used`,
- * `check_folder_used`
+ * `check_folder_used`, `invalid_usage`
  * @see docs/connectors.md#check-a-connector
  */
 export type CheckConnector = (deps: CheckDeps, input: CheckInput) => Promise<CheckReport>;

@@ -39,6 +39,9 @@ export const connectorCheck = defineCommand({
     webhook_port: port('port to which the bank posts its webhooks'),
     files_out: folder('folder of files to a bank that answers by files: the check is that bank'),
     files_in: folder('folder of files from it'),
+    only: textOption('names of promises, separated by commas; by default all', 'names')
+      .transform((text) => text.split(',').map((name) => name.trim()))
+      .optional(),
     wait: wholeNumber(1, 3_600)
       .default(WAIT_SECONDS)
       .describe('seconds in which a report must arrive, also if it has to be polled')
@@ -49,7 +52,7 @@ Check and connector need a MONGODB_DB and a TASK_QUEUE_PREFIX of their own, for 
 Without an address, the promises that need it are n/a. Exit code 1 if a promise is broken.`,
   example:
     'connector check acme --desk http://127.0.0.1:8091/desk --bank http://127.0.0.1:8091 --bank-port 8092',
-  run: async (context, { name, wait, ...urls }) => {
+  run: async (context, { name, wait, only, ...urls }) => {
     assertPaired(urls);
     const settings = context.settings();
     const routed = listRoutedInSandbox(settings, name);
@@ -59,7 +62,7 @@ Without an address, the promises that need it are n/a. Exit code 1 if a promise 
       ...{ taskQueuePrefix: settings.taskQueuePrefix, keysDir: findKeysDir(settings) },
     };
     const report = await context.checkConnector(deps, {
-      ...{ connector: name, ...routed, waitMs: wait * 1_000 },
+      ...{ connector: name, ...routed, waitMs: wait * 1_000, only },
       ...{ deskUrl: urls.desk, bankUrl: urls.bank, bankPort: urls.bank_port },
       ...{ webhookUrl: urls.webhooks, webhookPort: urls.webhook_port },
       folders: findFolders(urls),

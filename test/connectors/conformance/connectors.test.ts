@@ -87,12 +87,19 @@ describe('the command `connector check`', () => {
     expect(stdout).toMatch(/\n\n\d+ passed, 0 failed, \d+ not applicable\.\n$/);
   });
 
+  test('checks the promises that are named alone', async () => {
+    const { stdout } = await bench.commands().cli(...check, '--only', 'payout.repeat');
+    expect(stdout).toMatch(/^passed +payout\.repeat /m);
+    expect(stdout).toMatch(/\n\n1 passed, 0 failed, 0 not applicable\.\n$/);
+  });
+
   test.each([
     ['a connector that nobody runs', ['acme'], 'connector_not_running'],
     ['a connector that nothing is routed to', ['nobody'], 'connector_unknown'],
     ['a connector that is live', ['big'], 'connector_unknown'],
     ['what is no name', ['a b'], 'connector_name_invalid'],
     ['a proxy without a port', ['sandbox', '--bank', 'http://a.example'], 'invalid_usage'],
+    ['a name that no promise has', ['sandbox', '--only', 'payout.pays'], 'invalid_usage'],
   ])('refuses %s', async (_what, args, code) => {
     const routes = { SANDBOX_CONNECTORS: 'acme=ideal', LIVE_CONNECTORS: 'big=visa' };
     const commands = bench.commands({ ...routes, TASK_QUEUE_PREFIX: `${bench.prefix}-other` });

@@ -21,8 +21,12 @@ interface Mutant {
 const settings = { EXAMPLE_KEY_FILE: SECRET };
 type Change = NonNullable<Parameters<typeof checkOnKit<Settings>>[2]>;
 
+/** Promises that a mutant may break by mistake. Checks of whole connectors are elsewhere. */
+const OTHERS = ['payout.repeat', 'payout.callbacks', 'payout.private', 'callbacks.once'];
+
 function mutate(broken: string[], change: Change, base: () => Definition = quickExample): Mutant {
-  return { broken, check: () => checkOnKit(base(), settings, change) };
+  const only = [...broken, ...OTHERS];
+  return { broken, check: () => checkOnKit(base(), settings, { ...change, only }) };
 }
 
 /** Replaces activities, given those of the connector. */

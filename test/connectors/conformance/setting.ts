@@ -45,13 +45,16 @@ export async function openBench(connector: string, waitMs = MUTANT_WAIT_MS) {
   const deps = await createOperatorDeps(createReadDeps(mongo, database));
   return {
     ...{ mongo, database, prefix, keysDir, temporal, stores: deps.stores },
-    check: (addresses: CheckAddresses, methods: CheckInput['methods'] = []): Promise<CheckReport> =>
+    check: (
+      input: CheckAddresses & Pick<CheckInput, 'only'>,
+      methods: CheckInput['methods'] = [],
+    ): Promise<CheckReport> =>
       checkConnector(
         {
           ...{ ...deps, temporal, access, database, keysDir, taskQueuePrefix: prefix },
           progress: () => undefined,
         },
-        { connector, methods, rails: ['sepa_credit_transfer'], waitMs, ...addresses },
+        { connector, methods, rails: ['sepa_credit_transfer'], waitMs, ...input },
       ),
     /** Command line on the servers of the check. */
     commands: (changes: NodeJS.ProcessEnv = {}) =>
@@ -82,6 +85,8 @@ interface Change<S extends Settings> {
   desk?: (url: string) => Promise<Front>;
   /** Wait for a report; by default what is enough for a mutant. */
   waitMs?: number;
+  /** Names of promises; by default all. */
+  only?: readonly string[];
   /** The connector and its bank have all: what does not apply to them was only late. */
   isWhole?: true;
 }
@@ -140,7 +145,7 @@ async function checkOnce<S extends Settings>(
     return await bench.check(
       {
         ...{ deskUrl: `${desk?.url ?? bank.url}/desk`, bankUrl: bank.url, bankPort },
-        ...{ webhookUrl: front?.url ?? url, webhookPort },
+        ...{ webhookUrl: front?.url ?? url, webhookPort, only: change.only },
       },
       definition.openSession === undefined ? [] : ['ideal'],
     );
