@@ -128,12 +128,15 @@ function explainLateness({ log }: RecordDeps, input: OpenPayout) {
 
 async function refuseDebit({ stores }: RecordDeps, input: OpenPayout): Promise<PayoutOpening> {
   const { account_id, livemode, currency } = input;
-  const receivables = await stores.ledger.receivables(account_id, livemode);
+  const { balances, receivables } = await stores.ledger.balancesAndReceivables(
+    account_id,
+    livemode,
+  );
   const owed = receivables.find((row) => row.currency === currency)?.owed ?? 0;
   const account = await stores.accounts.get(account_id);
   const fault =
     debtFault(owed, account?.owed_limits?.[currency], currency) ??
-    payoutBalanceFault(await stores.ledger.balances(account_id, livemode), input);
+    payoutBalanceFault(balances, input);
   // Credited between the two reads: try again.
   if (fault === undefined) throw new Error('The balance changed while it was looked at.');
   return { outcome: 'refused', ...fault };

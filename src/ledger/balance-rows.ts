@@ -1,3 +1,4 @@
+import type { BookDocument } from './documents';
 import { toBigInt } from './integers';
 
 /** Minor units, or an asset's smallest; a bigint where a number would not be exact. */
@@ -25,6 +26,16 @@ export function toBalanceRows(
     const at = (part: string) => asNumber(balances.get(`balances.${balance_account}.${part}`));
     return { balance_account, currency, available: at('available'), reserved: at('reserved') };
   });
+}
+
+export function toReceivables(
+  books: readonly Pick<BookDocument, 'currency' | 'receivable'>[],
+): Receivable[] {
+  const rows = books.flatMap(({ currency, receivable }) => {
+    const owed = -Number(receivable?.['merchant'] ?? 0);
+    return owed === 0 ? [] : [{ currency, owed }];
+  });
+  return rows.sort((a, b) => (a.currency < b.currency ? -1 : 1));
 }
 
 function asNumber(balance: unknown): number | bigint {

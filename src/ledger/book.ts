@@ -3,7 +3,7 @@ import type { ClientSession, Collection, Db } from 'mongodb';
 import { inSnapshot } from '../base/mongo';
 import { type MissingIndexes, makeIndexes } from '../base/mongo-indexes';
 import { TIES } from '../domain/cursor';
-import { type BalanceRow, byNameAndCurrency, type Receivable, toBalanceRows } from './balance-rows';
+import { type BalanceRow, byNameAndCurrency, toBalanceRows, toReceivables } from './balance-rows';
 import type { BookDocument, EntryDocument } from './documents';
 import { bookId, bookOwner, buildBookRange, isPending, type NewEntry } from './entries';
 import { ENTRY_LINES } from './entry-lines';
@@ -84,6 +84,32 @@ export function createLedgerStore(db: Db, now: () => Date = () => new Date()) {
       }
     }
     throw new InsufficientBalance('The balance does not hold this amount.');
+  };
+
+  const readOwner = async (account_id: string, livemode: boolean) => {
+    const all = buildBookRange(account_id, livemode);
+    const { storedBooks, pendingSums } = await inSnapshot(
+      db.client,
+      db.databaseName,
+      async (snapshot) => {
+        const { session } = snapshot;
+        const books = snapshot.db.collection<BookDocument>('ledger_books');
+        const entries = snapshot.db.collection<EntryDocument>('journal_entries');
+        return {
+          storedBooks: await books.find({ account_id, livemode }, { session, ...EXACT }).toArray(),
+          pendingSums: await sumPending(entries, all, session),
+        };
+      },
+    );
+    const booksById = new Map(storedBooks.map((book) => [book._id, book]));
+    const names = new Set([...booksById.keys(), ...pendingSums.keys()]);
+    const balances = [...names].flatMap((book) =>
+      toBalanceRows(
+        bookOwner(book).currency,
+        addPending(booksById.get(book) ?? null, pendingSums.get(book)),
+      ),
+    );
+    return { balances: balances.sort(byNameAndCurrency), receivables: toReceivables(storedBooks) };
   };
 
   const post = async (entry: NewEntry, session: ClientSession): Promise<void> => {
@@ -178,33 +204,10 @@ export function createLedgerStore(db: Db, now: () => Date = () => new Date()) {
     ...uncleared,
     applyPending: (book: string, session: ClientSession) =>
       applyPending(entries, books, book, session),
-    balances: async (account_id: string, livemode: boolean): Promise<BalanceRow[]> => {
-      const all = buildBookRange(account_id, livemode);
-      const { storedBooks, pendingSums } = await inSnapshot(
-        db.client,
-        db.databaseName,
-        async (snapshot) => {
-          const { session } = snapshot;
-          const books = snapshot.db.collection<BookDocument>('ledger_books');
-          const entries = snapshot.db.collection<EntryDocument>('journal_entries');
-          return {
-            storedBooks: await books
-              .find({ account_id, livemode }, { session, ...EXACT })
-              .toArray(),
-            pendingSums: await sumPending(entries, all, session),
-          };
-        },
-      );
-      const booksById = new Map(storedBooks.map((book) => [book._id, book]));
-      const names = new Set([...booksById.keys(), ...pendingSums.keys()]);
-      const rows = [...names].flatMap((book) =>
-        toBalanceRows(
-          bookOwner(book).currency,
-          addPending(booksById.get(book) ?? null, pendingSums.get(book)),
-        ),
-      );
-      return rows.sort(byNameAndCurrency);
-    },
+    balances: async (account_id: string, livemode: boolean): Promise<BalanceRow[]> =>
+      (await readOwner(account_id, livemode)).balances,
+    /** Reads both at one moment. */
+    balancesAndReceivables: readOwner,
     /** @returns null when the balance was never credited */
     balance: async (
       owner: Pick<NewEntry, 'account_id' | 'livemode' | 'currency'>,
@@ -213,13 +216,6 @@ export function createLedgerStore(db: Db, now: () => Date = () => new Date()) {
     ): Promise<BalanceRow | null> => {
       const rows = toBalanceRows(owner.currency, await readBalances(bookId(owner), session));
       return rows.find(({ balance_account }) => balance_account === name) ?? null;
-    },
-    receivables: async (account_id: string, livemode: boolean): Promise<Receivable[]> => {
-      const rows = await books.find({ account_id, livemode }).sort({ currency: 1 }).toArray();
-      return rows.flatMap(({ currency, receivable }) => {
-        const owed = -(receivable?.['merchant'] ?? 0);
-        return owed === 0 ? [] : [{ currency, owed }];
-      });
     },
     book: (id: string) => books.findOne({ _id: id }),
     findEntry: (id: string) => entries.findOne({ _id: id }),

@@ -13,6 +13,7 @@ import {
 } from '../domain/payout/rules';
 import * as wire from '../domain/wire/payouts';
 import { availableRails } from '../routing';
+import type { AccountDocument } from '../store/accounts';
 import { accountNow } from './clock';
 import { type CreateRequest, createOnce, readMetadataText } from './create-once';
 import type { MerchantDeps, Owner } from './deps';
@@ -43,12 +44,14 @@ export function createPayout(deps: MerchantDeps, request: CreateRequest<wire.Cre
 export const getPayout = createGet('payout', ({ payouts }) => payouts);
 export const listPayouts = createList(({ payouts }) => payouts);
 
-export async function getPayoutSettings(
-  deps: Pick<MerchantDeps, 'stores' | 'connectors'>,
-  { account_id, livemode }: Owner,
-) {
-  const account = await deps.stores.accounts.get(account_id);
-  const findConnector = await readRouting(deps, { account_id, livemode });
+type SettingDeps = Pick<MerchantDeps, 'stores' | 'connectors'>;
+
+export async function getPayoutSettings(deps: SettingDeps, owner: Owner) {
+  return await readSettings(deps, owner, await deps.stores.accounts.get(owner.account_id));
+}
+
+async function readSettings(deps: SettingDeps, owner: Owner, account: AccountDocument | null) {
+  const findConnector = await readRouting(deps, owner);
   const rails = availableRails(findConnector, account?.disabled_rails ?? []);
   const { payout_fees: fees = {}, payout_limits: limits = {}, owed_limits = {} } = account ?? {};
   return { rails, fees, limits, owedLimits: owed_limits };
@@ -73,7 +76,8 @@ async function acceptPayout(
   if (recipient.deleted_at) throw buildRefusal(RECIPIENT_DELETED);
   const [{ balances, receivables }, settings, findConnector] = await Promise.all([
     readBalances({ stores }, { account_id, livemode }),
-    getPayoutSettings(deps, caller),
+    // As every write does, this request has just read it again.
+    stores.accounts.getCached(account_id).then((account) => readSettings(deps, caller, account)),
     readRouting(deps, caller),
   ]);
   const { fees, limits, owedLimits } = settings;

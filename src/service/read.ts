@@ -84,13 +84,9 @@ export async function listPage<D extends { position: string }>(
 
 export type { BalanceRow, Receivable } from '../ledger/balance-rows';
 
-export async function readBalances(
+export function readBalances(
   { stores }: Pick<ServiceDeps, 'stores'>,
   { account_id, livemode }: Owner,
 ): Promise<{ balances: BalanceRow[]; receivables: Receivable[] }> {
-  const [balances, receivables] = await Promise.all([
-    stores.ledger.balances(account_id, livemode),
-    stores.ledger.receivables(account_id, livemode),
-  ]);
-  return { balances, receivables };
+  return stores.ledger.balancesAndReceivables(account_id, livemode);
 }

@@ -383,7 +383,8 @@ describe('a debt', () => {
       expectRefusal(await call(url, 'POST', '/v1/payouts', { key, body }), 'insufficient_balance');
     });
     expect(await read('marketing')).toEqual([50_000, 0]);
-    expect(await stores.ledger.receivables(account_id, false)).toMatchObject([{ owed: 1_000 }]);
+    const { receivables } = await stores.ledger.balancesAndReceivables(account_id, false);
+    expect(receivables).toMatchObject([{ owed: 1_000 }]);
   });
 
   test('of a dispute that is reversed once it was collected is credited in full', async () => {

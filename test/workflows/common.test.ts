@@ -146,7 +146,7 @@ describe('a failed refund that settles', () => {
       const { payments, ledger } = setting.stores;
       expect(await payments.get(payment.payment_id)).toMatchObject({ refunded_over: 1_050 });
       const owed = [{ currency: 'EUR', owed: 1_050 }];
-      expect(await ledger.receivables(account_id, false)).toEqual(owed);
+      expect((await ledger.balancesAndReceivables(account_id, false)).receivables).toEqual(owed);
       await handle.signal('failed', callback());
       await handle.result();
       expect(await money()).toEqual({ refunded: 1_050, available: 1_050 });

@@ -78,7 +78,7 @@ async function assertOwed(
 ): Promise<void> {
   const isRepeat = (await stores.ledger.findEntry(`adjusted:${id}`)) !== null;
   if (isRepeat) return;
-  const rows = await stores.ledger.receivables(account_id, livemode);
+  const { receivables: rows } = await stores.ledger.balancesAndReceivables(account_id, livemode);
   const owed = rows.find((row) => row.currency === currency)?.owed ?? 0;
   if (amount < 0 && -amount <= owed) return;
   const text = formatMoney(owed, currency);
