@@ -1,4 +1,6 @@
 import { randomUUID } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { CancelledFailure } from '@temporalio/activity';
 import { Client, type ScheduleHandle } from '@temporalio/client';
 import { MockActivityEnvironment } from '@temporalio/testing';
@@ -6,29 +8,32 @@ import { NativeConnection } from '@temporalio/worker';
 import type { CommandStartedEvent } from 'mongodb';
 import { createLedgerCheckActivities } from '../../../activities/schedules/ledger';
 import { countHistories } from '../../../bench/measure/histories';
+import { createBank } from '../../../bench/product/bank';
 import { connectLongReader } from '../../../src/base/mongo-reads';
-import { deliverCallback, type ResourceCallback } from '../../../src/callbacks/deliver';
-import { createCallbackMemory } from '../../../src/callbacks/memory';
+import type { ResourceCallback } from '../../../src/callbacks/deliver';
+import { createConnectorKey } from '../../../src/callbacks/keys';
 import type { AuditResult } from '../../../src/domain/audit';
 import type { LedgerCheckResult } from '../../../src/domain/ledger-check';
-import { paymentWorkflowId } from '../../../src/domain/payment/payment';
-import { payoutWorkflowId } from '../../../src/domain/payout/payout';
 import { SEARCH_KEYS } from '../../../src/domain/search-attributes';
 import { webhookWorkflowId } from '../../../src/domain/webhook/event';
+import { createEncrypter } from '../../../src/encryption/encrypter';
+import { followKeyFile } from '../../../src/encryption/service-keys';
+import { LIFECYCLES } from '../../../src/lifecycles';
 import { findResources, restart } from '../../../src/service/orphans';
 import type { DeliveryRow } from '../../../src/store/deliveries';
 import { createMetricStore } from '../../../src/store/metrics';
 import { ensureSchedule, getScheduleId } from '../../../src/temporal/schedules';
 import { recordEvents } from '../../cli/event-log';
 import { patientClient, useResourceSetting } from '../../cli/resource-setting';
-import { buildAccount, buildEndpoint, buildPayout } from '../../support/factories';
+import { ROOT } from '../../docs/pages';
+import { buildAccount, buildEndpoint, buildPayment, buildPayout } from '../../support/factories';
 import { useFixture } from '../../support/fixture';
 import { saveHistory } from '../../support/histories';
-import { call, eventually, idealPayment } from '../../support/http';
+import { eventually, idealPayment } from '../../support/http';
 import { retryUntilDone } from '../../support/insist';
 import { expiredPayment, openRecords } from '../../support/records';
 import { mongodbUri, temporalAddress } from '../../support/servers';
-import type { Account, Service } from '../../support/service';
+import type { Account } from '../../support/service';
 
 /**
  * A product of its own: audits and ledger checks read all accounts, and commands are counted while
@@ -303,129 +308,143 @@ describe('a worker that starts', () => {
 });
 
 describe('the cost of', () => {
-  const DELIVERIES = 3;
-  const PAYMENT_COMMANDS = {
-    total: 23,
-    'find api_keys': 1,
-    'find accounts': 1,
-    'update idempotency_records': 1,
-    'findAndModify idempotency_records': 1,
-    'insert sessions': 1,
-    'insert payments': 1,
-    'insert bank_callbacks': 2,
-    'findAndModify payments': 2,
-    'insert events': 3,
-    'insert deliveries': 3,
-    'update deliveries': DELIVERIES,
-    'insert journal_entries': 1,
-    commit: 3,
-  };
+  const KINDS = ['payment', 'refund', 'payout'] as const;
+  type Kind = (typeof KINDS)[number];
+  const PAGE = readFileSync(join(ROOT, 'docs/scale.md'), 'utf8');
 
-  /** Commands that come by the clock, the notes of signalled callbacks among them. */
+  /** Reads a column of the table of commands. */
+  function readTable(kind: Kind): Record<string, number> {
+    const rows = [...PAGE.matchAll(/^\| `(commit|\w+ \S+)` \|([\d |]+) \|/gm)].map(
+      ([, name = '', cells = '']) => {
+        const counts = cells.split('|').map(Number);
+        return [name, counts[KINDS.indexOf(kind)] ?? 0] as const;
+      },
+    );
+    return Object.fromEntries(rows.filter(([, count]) => count > 0));
+  }
+
+  /** Commands that several resources share, or that come by the clock. */
   const APART = [
     ...['getMore', 'update bank_callbacks', 'heartbeats', 'outbox', 'sandbox_reports'],
     ...['chain_transactions', 'insert requests', 'update api_keys', 'endSessions'],
   ];
 
   let account: Account;
-  /** Commands of the API, the worker, the bank's session and its callbacks, by name and collection. */
+  /** Commands of the API, the worker and the sandbox bank. */
   const commands = new Map<string, number>();
+  const count = (name: string) => commands.get(name) ?? 0;
+  let bank: ReturnType<typeof createBank>;
 
-  beforeAll(() => {
+  beforeAll(async () => {
     // Each command is counted; a machine that stalls adds some.
     jest.retryTimes(3);
-    setting.service.mongo.on('commandStarted', ({ commandName, command }: CommandStartedEvent) => {
-      const collection: unknown = command[commandName];
-      const name = commandName === 'commitTransaction' ? 'commit' : `${commandName} ${collection}`;
-      if (APART.some((word) => name.includes(word))) return;
-      commands.set(name, (commands.get(name) ?? 0) + 1);
-    });
+    const { service } = setting;
+    service.mongo.on(
+      'commandStarted',
+      ({ commandName, command, databaseName }: CommandStartedEvent) => {
+        const owner = databaseName === service.database ? '' : 'bank.';
+        const isCommit = commandName === 'commitTransaction';
+        const name = isCommit ? 'commit' : `${commandName} ${owner}${command[commandName]}`;
+        if (!APART.some((word) => name.includes(word))) commands.set(name, count(name) + 1);
+      },
+    );
+    const { connector, mongo, stores, keysFile, url } = service;
+    const encrypter = createEncrypter(followKeyFile(keysFile).seal);
+    const parts = { mongo, stores, encrypter, audit: async () => {}, now: () => new Date() };
+    const key = await createConnectorKey(parts, connector);
+    bank = createBank(url, { connector, secret: key.secret }, 1);
   });
 
-  afterAll(() => void jest.retryTimes(0));
+  afterAll(async () => {
+    jest.retryTimes(0);
+    await bank.close();
+  });
 
   // For each try of a test: a later one may come when the caches of an earlier one have expired.
-  beforeEach(async () => {
+  async function warmCaches() {
     const { stores } = setting.service;
-    account = await buildAccount(setting.service, { funds: 10_000 });
     const { account_id } = account;
-    // Nobody listens there: the first attempt of each delivery ends at once.
-    await buildEndpoint(account, { url: 'http://127.0.0.1:9/' });
     // As under load, where one read serves many requests.
-    await stores.accounts.getCached(account_id);
+    await stores.accounts.refresh(account_id);
     await stores.routingRules.readCached();
     await stores.connectorPauses.readCached();
     await stores.endpoints.getCached(account_id, false);
+  }
+
+  beforeEach(async () => {
+    account = await buildAccount(setting.service, { funds: 10_000 });
+    // Nobody listens there: the first attempt of each delivery ends at once.
+    await buildEndpoint(account, { url: 'http://127.0.0.1:9/' });
   });
+
+  async function readFirstAttempts(): Promise<DeliveryRow[]> {
+    const { account_id } = account;
+    return await eventually('each first attempt', async () => {
+      const found = await setting.service
+        .collection<DeliveryRow>('deliveries')
+        .find({ account_id })
+        .toArray();
+      return found.every(({ attempts }) => attempts > 0) && found;
+    });
+  }
 
   // They would try again after 42 s, and be counted by another try of a test.
   afterEach(async () => {
-    const { temporal, collection } = setting.service;
-    const { account_id } = account;
-    // An attempt in progress would still be counted.
-    const rows = await eventually('each first attempt', async () => {
-      const found = await collection<DeliveryRow>('deliveries').find({ account_id }).toArray();
-      return found.every(({ attempts }) => attempts > 0) && found;
-    });
+    const { temporal } = setting.service;
     const terminate = ({ event_id }: DeliveryRow) =>
       temporal.workflow.getHandle(webhookWorkflowId(event_id)).terminate('end of test');
-    await Promise.all(rows.map(terminate));
+    await Promise.all((await readFirstAttempts()).map(terminate));
   });
 
-  function openBank({ stores, temporal, queues, connector }: Service) {
-    const memory = createCallbackMemory(stores.callbacks, { warn: () => {} });
-    const now = () => new Date();
-    const inbox = { stores, temporal, memory, lifecycleQueue: queues.lifecycle, now };
-    return {
-      memory,
-      report: async (about: Pick<ResourceCallback, 'resource' | 'resource_id' | 'name'>) => {
-        const callback = { callback_id: `cb_${randomUUID()}`, occurred_at: now().toISOString() };
-        const report = { connector, ...about, callback };
-        expect(await deliverCallback(inbox, report)).toBe('delivered');
-      },
-    };
-  }
+  const post = async (path: string, body: object): Promise<string> => {
+    const answer = await account.post(path, body);
+    expect([answer.status, answer.text]).toEqual([201, expect.any(String)]);
+    return answer.body.id;
+  };
 
-  test('a settled payment is 23 commands, 27 history events and 11 actions', async () => {
-    const { url, temporal, connector, stores } = setting.service;
-    const { memory, report } = openBank(setting.service);
-    commands.clear();
-    const request = { key: account.key, body: idealPayment() };
-    const { body } = await call(url, 'POST', '/v1/payments', request);
-    expect(body.status).toBe('awaiting_customer');
-    const payment = { resource: 'payment', resource_id: String(body.id) } as const;
-    const workflowId = paymentWorkflowId(payment.resource_id);
-    const handle = temporal.workflow.getHandle(workflowId);
-    memory.rememberConnector('payment', payment.resource_id, connector);
-    await report({ ...payment, name: 'authorized' });
-    // By the workflow, which reads nothing.
-    await eventually('the authorization', async () => {
-      const { events } = await handle.fetchHistory();
-      const markers = events?.filter((event) => event.markerRecordedEventAttributes);
-      return (markers?.length ?? 0) >= 2;
-    });
-    await report({ ...payment, name: 'settled' });
-    await handle.result();
-    await memory.close();
-    await eventually('the attempts', async () => commands.get('update deliveries') === DELIVERIES);
+  /** What exists before. @returns the create that is counted */
+  const prepare: Record<Kind, () => Promise<() => Promise<string>>> = {
+    payment: async () => () => post('/v1/payments', idealPayment()),
+    refund: async () => {
+      const { id: payment_id } = await buildPayment(account);
+      for (const status of ['authorized', 'settled'] as const) {
+        await bank.report('payment', payment_id, status);
+        const read = () => account.get(`/v1/payments/${payment_id}`);
+        await eventually(status, async () => (await read()).body.status === status);
+      }
+      return () => post('/v1/refunds', { payment_id, reason: 'requested' });
+    },
+    payout: async () => {
+      const { recipient_id } = await buildPayout(account);
+      const facts = { method: 'sepa_instant', amount: 1_051, currency: 'EUR', reference: 'r-1' };
+      return () => post('/v1/payouts', { ...facts, recipient_id });
+    },
+  };
 
-    const total = [...commands.values()].reduce((sum, n) => sum + n, 0);
-    expect({ total, ...Object.fromEntries(commands) }).toEqual(PAYMENT_COMMANDS);
-    expect((await stores.payments.get(payment.resource_id))?.status).toBe('settled');
-    expect(await countHistories(temporal, [[workflowId]])).toMatchObject({
-      ...{ history_events: 27, workflow_tasks: 4, actions: 11 },
-    });
-  });
-
-  test('a completed payout is 23 history events and 10 actions', async () => {
+  test.each<[Kind, ResourceCallback['name'][], object]>([
+    ['payment', ['authorized', 'settled'], { history_events: 29, workflow_tasks: 4, actions: 13 }],
+    ['refund', ['settled'], {}],
+    ['payout', ['completed'], { history_events: 24, workflow_tasks: 3, actions: 11 }],
+  ])('a %s is what docs/scale.md says', async (kind, names, history) => {
     const { temporal } = setting.service;
-    const { id } = await buildPayout(account);
-    const workflowId = payoutWorkflowId(id);
-    const { report } = openBank(setting.service);
-    await report({ resource: 'payout', resource_id: id, name: 'completed' });
-    await temporal.workflow.getHandle(workflowId).result();
-    expect(await countHistories(temporal, [[workflowId]])).toMatchObject({
-      ...{ history_events: 23, workflow_tasks: 3, actions: 10 },
-    });
+    const create = await prepare[kind]();
+    await readFirstAttempts();
+    await warmCaches();
+    commands.clear();
+    const id = await create();
+    const handle = temporal.workflow.getHandle(LIFECYCLES[kind].workflowId(id));
+    for (const name of names) {
+      const events = count('insert events');
+      await bank.report(kind, id, name);
+      // By the workflow, which reads nothing.
+      await eventually(name, async () => count('insert events') > events);
+    }
+    await handle.result();
+    const expected = readTable(kind);
+    const attempts = expected['update deliveries'] ?? 0;
+    await eventually('the attempts', async () => count('update deliveries') >= attempts);
+
+    expect(Object.fromEntries(commands)).toEqual(expected);
+    expect(await countHistories(temporal, [[handle.workflowId]])).toMatchObject(history);
   });
 });
