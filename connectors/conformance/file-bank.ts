@@ -9,6 +9,7 @@ import { shortenId } from '../../src/service/sepa/book';
 import { parseMessage } from '../../src/statements/xml';
 import type { Desk } from './desk';
 import {
+  ARRIVED_BEFORE,
   type Booking,
   type ReadFile,
   readPain001,
@@ -133,7 +134,8 @@ export async function startFileBank({ out, in: dir, waitMs, ...deps }: FileBankD
   const answer = async (file_id: string, status: Status): Promise<void> => {
     const file = files.get(file_id);
     const isWhole = status.payout_id === undefined && status.status === 'RJCT';
-    if (file !== undefined && isWhole && status.code !== 'DUPL') file.isRefused = true;
+    const isDuplicate = ARRIVED_BEFORE.some((code) => code === status.code);
+    if (file !== undefined && isWhole && !isDuplicate) file.isRefused = true;
     await deliverGood(writeAnswer(file_id, status));
   };
   const desk: Desk = {

@@ -109,6 +109,9 @@ export interface Status {
   payout_id?: string;
 }
 
+/** Reasons by which what a rejection names had arrived before. */
+export const ARRIVED_BEFORE = ['DUPL', 'AM05', 'DU01', 'DU02', 'DU03', 'DU04', 'DU05'] as const;
+
 export function writePain002(
   { id, at }: Message,
   file: string,

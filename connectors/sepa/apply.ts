@@ -8,10 +8,12 @@ export interface ApplyDeps {
   now: () => Date;
 }
 
-/** @see ISO 20022 external code list */
 const REJECTED = 'RJCT';
-/** The bank has seen the file before. */
-const DUPLICATE = 'DUPL';
+/**
+ * Reasons of a rejection by which what it names had arrived before: the first copy may be executed.
+ * @see ISO 20022 external code list
+ */
+const ARRIVED_BEFORE = new Set(['DUPL', 'AM05', 'DU01', 'DU02', 'DU03', 'DU04', 'DU05']);
 
 export class ForeignMessage extends Error {
   override readonly name = 'ForeignMessage';
@@ -28,12 +30,17 @@ export async function applyStatus(deps: ApplyDeps, report: StatusReport): Promis
     throw new ForeignMessage('It answers a file that this connector has not sent.');
   }
   const isRejected = report.status === REJECTED;
-  // DUPL of our own bytes: they arrived before, whatever the answer says of its transactions.
-  const isDuplicate = isRejected && report.code === DUPLICATE;
-  const rejected = isDuplicate ? [] : report.payouts.filter(({ status }) => status === REJECTED);
-  for (const each of rejected) await failLine(deps, file, each);
-  if (isRejected && !isDuplicate) return await refuseFile(deps, file, report.code);
-  const status = isDuplicate ? DUPLICATE : report.status;
+  const codes = [report.code, ...report.payouts.map(({ code }) => code)];
+  // Of a file that may have arrived before, no payout is failed or freed, whatever else is said.
+  const duplicateCode = isRejected ? codes.find(hasArrivedBefore) : undefined;
+  const rejected =
+    duplicateCode === undefined ? report.payouts.filter(({ status }) => status === REJECTED) : [];
+  for (const each of rejected) {
+    if (!hasArrivedBefore(each.code)) await failLine(deps, file, each);
+    else log.error({ file_id: file._id, ...each }, 'the bank calls a payout a duplicate');
+  }
+  if (isRejected && duplicateCode === undefined) return await refuseFile(deps, file, report.code);
+  const status = duplicateCode ?? report.status;
   if (status === null) return await endFiles(deps, [file._id]);
   const acknowledged = await book.files.updateOne(
     { _id: file._id, state: { $in: ['cut', 'sent'] } },
@@ -46,6 +53,10 @@ export async function applyStatus(deps: ApplyDeps, report: StatusReport): Promis
     { _id: file._id, state: 'booked', bank_status: null },
     { $set: { bank_status: status } },
   );
+}
+
+function hasArrivedBefore(code: string | null): boolean {
+  return code !== null && ARRIVED_BEFORE.has(code);
 }
 
 /**

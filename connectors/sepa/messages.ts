@@ -83,21 +83,28 @@ export async function readBankMessage(bytes: Uint8Array): Promise<BankMessage> {
 
 function readStatus(report: Element): StatusReport {
   const batches = findAll(report, 'OrgnlPmtInfAndSts');
-  const payouts = batches.flatMap((batch) =>
-    findAll(batch, 'TxInfAndSts').flatMap((transaction) => {
+  const payouts = batches.flatMap((batch) => {
+    const batchCode = readCode(batch, 'StsRsnInf');
+    return findAll(batch, 'TxInfAndSts').flatMap((transaction) => {
       const payout_id = readPayoutId(transaction);
-      const status = textAt(transaction, 'TxSts') ?? textAt(batch, 'PmtInfSts');
+      const own = textAt(transaction, 'TxSts');
+      const status = own ?? textAt(batch, 'PmtInfSts');
       if (payout_id === null || status === undefined) return [];
-      return [{ payout_id, status, code: readCode(transaction, 'StsRsnInf') }];
-    }),
-  );
+      const code = readCode(transaction, 'StsRsnInf');
+      return [{ payout_id, status, code: own === undefined ? (code ?? batchCode) : code }];
+    });
+  });
   const group = findAll(report, 'OrgnlGrpInfAndSts')[0];
   const [batch] = batches;
+  const [groupStatus, batchStatus] = [textAt(group, 'GrpSts'), textAt(batch, 'PmtInfSts')];
+  const codes = [readCode(group, 'StsRsnInf'), readCode(batch, 'StsRsnInf')];
+  // A file has one batch: whatever the group says, its rejection is that of the file.
+  const isBatchFirst = batchStatus === 'RJCT';
+  const [code = null] = (isBatchFirst ? codes.reverse() : codes).filter((each) => each !== null);
   return {
     file_id: (textAt(group, 'OrgnlMsgId') ?? '').toLowerCase(),
-    // A file has one batch, whose status is that of the file.
-    status: textAt(group, 'GrpSts') ?? textAt(batch, 'PmtInfSts') ?? null,
-    code: readCode(group, 'StsRsnInf') ?? readCode(batch, 'StsRsnInf'),
+    status: (isBatchFirst ? batchStatus : (groupStatus ?? batchStatus)) ?? null,
+    code,
     payouts,
   };
 }

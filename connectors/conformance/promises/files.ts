@@ -1,5 +1,6 @@
 import { PERSONAL } from '../documents';
 import type { FileBank, Taken } from '../file-bank';
+import { ARRIVED_BEFORE } from '../file-messages';
 import type { ContractPromise } from '../promise';
 import { assertSeen, need } from '../verdict';
 import { assertEffects, listSignals, type World, waitForSignals } from '../world';
@@ -99,16 +100,19 @@ export const FILE_PROMISES: readonly ContractPromise[] = [
   },
   {
     id: 'files.duplicate',
-    promise: 'DUPL says that our own bytes had arrived, and refuses nothing.',
+    promise: 'A rejection by which file or payout had arrived before refuses and fails nothing.',
     check: async (world) => {
       const { files, id, file } = await carryOne(world);
-      await files.answer(file, { status: 'RJCT', code: 'DUPL' });
+      for (const code of ARRIVED_BEFORE) {
+        await files.answer(file, { status: 'RJCT', code });
+        await files.answer(file, { status: 'RJCT', code, payout_id: id });
+      }
       await waitForMarkers(world);
-      await assertWaits(world, id, 'after DUPL');
+      await assertWaits(world, id, `after ${ARRIVED_BEFORE.join(', ')}`);
       const payout = { resource: 'payout', resource_id: id, name: 'completed' } as const;
       await files.desk.report(payout);
       await waitForSignals(world, 'payout', id, ['completed']);
-      return 'submitted after DUPL, then completed';
+      return `submitted after ${ARRIVED_BEFORE.join(', ')}, then completed`;
     },
   },
   {

@@ -433,13 +433,24 @@ describeWithBank('the connector of SEPA files', () => {
       world.drop(file);
     });
 
-    test('fails no payout that a DUPL lists, and those that another refusal lists', async () => {
+    test('fails and frees no payout that has arrived before, and those that another refusal lists', async () => {
       const [failing, waiting] = await Promise.all([payer.submit(), payer.submit()]);
       const file = await cutOne();
-      world.deliver('duplicate.xml', writeRefusal(file, 'DUPL', 'S-3', [failing, waiting]));
+      const payouts = [failing, waiting];
+      for (const code of ['DUPL', 'AM05', 'DU03']) {
+        const whole = writeRefusal(file, code, `S-${code}`, payouts);
+        world.deliver(`${code}.xml`, whole);
+        const part = whole.replace(/<GrpSts>RJCT.*?<\/StsRsnInf>/, '<GrpSts>PART</GrpSts>');
+        world.deliver(`part-${code}.xml`, part.replaceAll('AC04', code));
+        // Without a reason of its own.
+        const bare = whole.replace(/(<GrpSts>RJCT<\/GrpSts>)<StsRsnInf>.*?<\/StsRsnInf>/, '$1');
+        world.deliver(`bare-${code}.xml`, bare.replaceAll('AC04', code));
+      }
       await world.drained();
       expect(await world.fileState(file)).toBe('acknowledged');
-      expect(await world.lineBecomes(failing, 'in_file')).toMatchObject({ failure: null });
+      for (const payout of payouts) {
+        expect(await world.lineBecomes(payout, 'in_file')).toMatchObject({ failure: null });
+      }
       world.deliver('refused.xml', writeRefusal(file, 'FF01', 'S-4', [failing]));
       await world.lineBecomes(failing, 'failed');
       await world.lineBecomes(waiting, 'waiting');

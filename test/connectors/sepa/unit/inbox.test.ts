@@ -48,6 +48,18 @@ describe('a file of the bank', () => {
       { status: 'RJCT', code: 'AM10', payouts: [] },
     ],
     [
+      'the rejection of its batch, whatever the group says, also for a payout without a status',
+      writeStatus(
+        `<GrpSts>PART</GrpSts>${writeReason('FF01')}`,
+        `<PmtInfSts>RJCT</PmtInfSts>${writeReason('AM05')}<TxInfAndSts>` +
+          `<OrgnlEndToEndId>${shortenId(PAYOUT)}</OrgnlEndToEndId></TxInfAndSts>`,
+      ),
+      {
+        ...{ status: 'RJCT', code: 'AM05' },
+        payouts: [{ payout_id: PAYOUT, status: 'RJCT', code: 'AM05' }],
+      },
+    ],
+    [
       'no code where the bank gives a reason in its own words',
       writeStatus('<GrpSts>RJCT</GrpSts><StsRsnInf><Rsn><Prtry>Call Ada</Prtry></Rsn></StsRsnInf>'),
       { status: 'RJCT', code: null },
