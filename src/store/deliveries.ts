@@ -107,7 +107,7 @@ export function createDeliveryStore(db: Db) {
     ensureIndexes: indexBuilder(rows, [
       { key: { event_id: 1 }, name: 'event' },
       { key: { ...OWNER, position: -1 }, name: 'position' },
-      { key: { ...OWNER, resource_id: 1, position: -1 }, name: 'resource_position' },
+      { key: { resource_id: 1 }, name: 'pending_resource', partialFilterExpression: PENDING },
       { key: { next_attempt_at: 1 }, name: 'pending', partialFilterExpression: PENDING },
       {
         key: { ...OWNER, status: 1, position: 1, _id: 1 },
