@@ -402,7 +402,7 @@ describe('the cost of', () => {
     return answer.body.id;
   };
 
-  /** What exists before. @returns the create that is counted */
+  /** Makes what must exist before. @returns the create that is counted */
   const prepare: Record<Kind, () => Promise<() => Promise<string>>> = {
     payment: async () => () => post('/v1/payments', idealPayment()),
     refund: async () => {
