@@ -164,6 +164,7 @@ async function makeAccount(
 async function openWorld(deps: CheckDeps, input: CheckInput, documents: Documents) {
   const { mongo, stores, database, temporal, access, taskQueuePrefix } = deps;
   const { connector, bankUrl, webhookUrl, deskUrl } = input;
+  deps.installRuntime?.();
   const connection = await connectNative(access);
   const instructor = await startInstructor({
     ...{ temporal, connection, namespace: access.namespace },

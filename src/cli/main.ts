@@ -19,8 +19,7 @@ const checkConnector: CheckConnector = async (deps, input) => {
     import('../../connectors/conformance/check.js'),
     import('../../worker/rebuild/replay.js'),
   ]);
-  quietRuntime();
-  return await check(deps, input);
+  return await check({ ...deps, installRuntime: quietRuntime }, input);
 };
 
 // A reader that stops reading (`… | head`) is not a fault.

@@ -62,6 +62,8 @@ export interface CheckDeps extends WriteDeps {
   taskQueuePrefix: string;
   keysDir: string;
   progress: (line: string) => void;
+  /** Called before it connects: an installed runtime ends with its last connection, never before. */
+  installRuntime?: () => void;
 }
 
 /**

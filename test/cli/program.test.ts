@@ -100,6 +100,12 @@ test('the process prints JSON on stdout with exit code 0, and errors on stderr w
   expect(JSON.parse(refused.stderr)).toMatchObject({ error: { code: 'account_not_found' } });
 });
 
+test('the process of a check that is refused ends', async () => {
+  const refused = await spawned('connector', 'check', 'sandbox', '--only', 'payout.pays', '--json');
+  expect({ exit: refused.exit, stdout: refused.stdout }).toEqual({ exit: 1, stdout: '' });
+  expect(JSON.parse(refused.stderr)).toMatchObject({ error: { code: 'invalid_usage' } });
+});
+
 function spawned(...args: string[]) {
   const env = { PATH: process.env['PATH'], ...service.env };
   return new Promise<{ exit: unknown; stdout: string; stderr: string }>((resolve) => {
