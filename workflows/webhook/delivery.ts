@@ -59,7 +59,6 @@ const ATTEMPTS = {
   retry: { initialInterval: '1s', backoffCoefficient: 2, maximumInterval: '10m' },
   // The next run has the same ID; an attempt in progress ends first, and is stored.
   cancellationType: WAIT_CANCELLATION_COMPLETED,
-  summary: 'post the event',
 } satisfies ActivityOptions;
 
 /** Runs within the first task, so that an immediate delivery needs no other. */
@@ -134,7 +133,9 @@ async function follow(
 
 async function attempts(input: EndpointDeliveryInput): Promise<DeliveryOutcome> {
   const { endpoint_id: activityId, run } = input;
-  const { deliverWebhook } = proxyActivities<WebhookActivities>({ ...ATTEMPTS, activityId });
+  const summary = `post to ${activityId}`;
+  const options = { ...ATTEMPTS, activityId, summary };
+  const { deliverWebhook } = proxyActivities<WebhookActivities>(options);
   // A redelivery must not hold the task that answers its update.
   if (run > 0 || input.resume === true) return await deliverWebhook(input);
   const resumed = { ...input, resume: true } as const;
