@@ -7,6 +7,13 @@ import { type LabeledFacts, lifecycleLabels } from './labels';
 
 export const IDEMPOTENCY_MEMO = 'idempotency_record';
 
+/**
+ * Temporal then gives a lost task to another worker while the create still waits for 8 s. Lower, the
+ * tasks of a starved worker would time out together, again and again.
+ * @see docs/operations.md#ending-and-starting-processes
+ */
+const FIRST_RUN_TASK_MS_MAX = 5_000;
+
 export function firstRun(
   kind: CallbackResource,
   id: string,
@@ -19,6 +26,7 @@ export function firstRun(
     workflowId: workflowId(id),
     taskQueue: environmentQueue(lifecycleQueue, input.livemode),
     args: [input],
+    workflowTaskTimeout: FIRST_RUN_TASK_MS_MAX,
     ...(idempotencyMemo === undefined ? {} : { memo: { [IDEMPOTENCY_MEMO]: idempotencyMemo } }),
     priority: getShare(input),
     ...lifecycleLabels(kind, input, { status, version }),

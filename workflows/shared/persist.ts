@@ -15,7 +15,7 @@ type Activities = LifecycleActivities & SenderActivities;
 export type Write<T> = (activities: Pick<Activities, keyof Activities>) => Promise<T>;
 
 /**
- * Cheap in history. Given up far within the ten seconds of a task: where a task times out while a local
+ * Cheap in history. Given up far within the time of a task: where a task times out while a local
  * activity runs in it, the SDK may report it without the signals that came meanwhile, and no worker
  * can replay that history.
  */
