@@ -100,15 +100,18 @@ class SecurePinnedAgent extends HttpsAgent {
 const agent = new PinnedAgent(REUSE);
 const secureAgent = new SecurePinnedAgent(REUSE);
 
-/** @param progress set once a connection is made: what fails then is the exchange */
+/**
+ * Posts again, once, where the receiver had closed an idle connection.
+ * @param progress set once a connection is made: what fails then is the exchange
+ */
 async function exchange(
   target: AdmittedUrl,
   post: WebhookPost,
   progress: { connected: boolean },
   deadline: AbortSignal,
 ) {
-  for (;;) {
-    const clientRequest = start(target, post, deadline);
+  for (let isFresh = false; ; isFresh = true) {
+    const clientRequest = start(target, post, deadline, isFresh);
     const isSecure = target.url.protocol === 'https:';
     clientRequest.on('error', () => undefined);
     clientRequest.on('socket', (socket) => {
@@ -126,7 +129,6 @@ async function exchange(
       const status = response.statusCode ?? 0;
       return omitUndefined({ status, excerpt, retryAfterSeconds });
     } catch (error) {
-      // The receiver had closed the idle connection.
       const isStale = clientRequest.reusedSocket && response === undefined;
       if (!isStale || deadline.aborted) throw error;
     } finally {
@@ -139,6 +141,7 @@ function start(
   { url, host, addresses }: AdmittedUrl,
   post: WebhookPost,
   signal: AbortSignal,
+  isFresh: boolean,
 ): ClientRequest {
   const isSecure = url.protocol === 'https:';
   const options = {
@@ -158,10 +161,10 @@ function start(
       'Content-Length': Buffer.byteLength(post.body),
     },
   };
-  if (!isSecure) return request({ ...options, agent });
+  if (!isSecure) return request({ ...options, agent: isFresh ? false : agent });
   const servername = isIP(host) === 0 ? host : '';
   const tls = { servername, ALPNProtocols: ['http/1.1'], rejectUnauthorized: true, ca: post.ca };
-  return requestSecurely({ ...options, ...tls, agent: secureAgent });
+  return requestSecurely({ ...options, ...tls, agent: isFresh ? false : secureAgent });
 }
 
 async function send(clientRequest: ClientRequest, body: string | Buffer): Promise<IncomingMessage> {

@@ -115,6 +115,23 @@ describe('a post', () => {
     expect(receiver.connections()).toBe(3);
     expect(posts).toBe(4);
   });
+
+  test('is sent at most twice where the receiver resets connections that were idle', async () => {
+    const used = new Set<Socket>();
+    let resets = 0;
+    const receiver = await receivers.http(({ socket }, response) => {
+      const isReused = used.has(socket);
+      used.add(socket);
+      if (isReused) {
+        resets += 1;
+        socket.destroy();
+      } else setTimeout(() => response.end(), 20);
+    });
+    const both = await Promise.all([post(receiver.url), post(receiver.url), post(receiver.url)]);
+    expect(both.map(({ outcome }) => outcome)).toEqual(Array(3).fill('response'));
+    expect(await post(receiver.url)).toMatchObject({ outcome: 'response', status: 200 });
+    expect({ resets, connections: receiver.connections() }).toEqual({ resets: 1, connections: 4 });
+  });
 });
 
 test('Retry-After is a number of seconds or a date, and ignored when it is neither', () => {
