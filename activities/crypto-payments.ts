@@ -100,6 +100,7 @@ function recordTable(stores: Stores): RecordTable<CryptoPaymentDocument, CryptoP
         if (deposit === undefined) throw new Error(`The payment has no deposit ${key}.`);
         await stores.ledger.post(buildDepositEntry(step, payment, deposit, at), session);
       }
+      return [];
     },
     isInSuspense: ({ attention, deposits }) =>
       attention !== null && IN_SUSPENSE.has(attention) && deposits.some(isInSuspense),

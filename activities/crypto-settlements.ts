@@ -7,19 +7,24 @@ import {
   leastSettlement,
 } from '../src/domain/crypto/settlement';
 import type { Failure } from '../src/domain/failure';
-import { holdsSent } from '../src/domain/sent-held';
+import { isInSuspense } from '../src/domain/movement/movement';
 import {
   buildNetworkFee,
   buildSettlementEntry,
   settlementDraw,
 } from '../src/ledger/crypto-entries';
-import { bookId } from '../src/ledger/entries';
+import { bookId, operationId } from '../src/ledger/entries';
 import { explainShortage } from '../src/ledger/insufficient-balance';
+import {
+  applyMovements,
+  listMovements,
+  recordApplied,
+  releaseSent,
+} from '../src/movements/register';
 import type { Stores } from '../src/store';
 import type { CryptoSettlementDocument } from '../src/store/crypto-settlements';
 import { addressAt, describeNoWallet, type WalletDocument } from '../src/store/wallets';
 import { type OpenCryptoSettlement, reserve } from './crypto-settlement-reservation';
-import { leaveSuspense, pickSentHeld } from './sent-held';
 import { buildLockRequest } from './shared/debit';
 import { readCryptoSubscribers } from './shared/events';
 import { buildAcceptance, openReserved, type ReservedOpening } from './shared/opening';
@@ -46,9 +51,9 @@ export interface CryptoSettlementChange {
 }
 
 export function createCryptoSettlementActivities(deps: RecordDeps) {
-  const record = createRecord(deps, recordTable(deps.stores), (settlement, request_id) => ({
+  const record = createRecord(deps, recordTable(deps.stores), async (settlement, request_id) => ({
     facts: readFacts(settlement, request_id),
-    ...pickSentHeld(settlement),
+    movements: await listMovements(deps.stores, settlement._id),
   }));
   return {
     openCryptoSettlement: (input: OpenCryptoSettlement): Promise<CryptoSettlementOpening> =>
@@ -73,19 +78,27 @@ function recordTable(
     eventData: ({ _id }) => ({ crypto_settlement_id: _id }),
     buildChange,
     posted: ['completed', 'failed'],
-    isInSuspense: holdsSent,
+    isInSuspense: async ({ _id }) => (await listMovements(stores, _id)).some(isInSuspense),
     post: async (settlement, transition, session) => {
       const { to, at, change } = transition;
       const fee = change.network_fee === undefined ? undefined : buildNetworkFee(settlement, at);
       if (fee !== undefined) await stores.ledger.post(fee, session);
-      if (!to.includes('completed') && !to.includes('failed')) return;
-      const kind = to.includes('failed')
-        ? 'crypto_settlement_released'
-        : 'crypto_settlement_captured';
-      const sent = to.includes('completed') ? settlementDraw(settlement) : 0n;
-      const leaving = { ...transition, sent };
-      const held = await leaveSuspense(stores, 'crypto_settlement', settlement, leaving, session);
-      await stores.ledger.post(buildSettlementEntry(kind, settlement, at, held), session);
+      if (to.includes('failed')) {
+        const kind = 'crypto_settlement';
+        const released = await releaseSent(stores, kind, settlement, transition, session);
+        const entry = buildSettlementEntry('crypto_settlement_released', settlement, at);
+        await stores.ledger.post(entry, session);
+        return released;
+      }
+      if (!to.includes('completed')) return [];
+      const { out } = await applyMovements(stores, settlement._id, transition.taken, session);
+      const entry = buildSettlementEntry('crypto_settlement_captured', settlement, at, out);
+      const amount = String(settlementDraw(settlement) - out);
+      const applied = { kind: 'crypto_settlement', direction: 'out', amount } as const;
+      const moved = { ...applied, entry: operationId(entry) };
+      const movements = await recordApplied(stores, settlement, transition, moved, session);
+      await stores.ledger.post(entry, session);
+      return movements;
     },
     readSubscribers: readCryptoSubscribers,
   };

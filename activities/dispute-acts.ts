@@ -1,16 +1,16 @@
 import type { ClientSession } from 'mongodb';
-import { type Dispute, undisputedAmount } from '../src/domain/payment/dispute';
+import { type Dispute, sumDisputed, undisputedAmount } from '../src/domain/payment/dispute';
 import type { PaymentAttention } from '../src/domain/payment/payment';
 import { settledAmount } from '../src/ledger/resource-entries';
 import type { PaymentDocument } from '../src/store/payments';
 import {
+  type Booking,
   closeDispute,
   type DisputeAnswer,
   type DisputeResult,
   inBook,
   openDispute,
 } from './dispute-entries';
-import type { Booking } from './payment-money';
 import { auditAct, buildAuditEntry } from './shared/operator-acts';
 import type { Act } from './shared/record-inputs';
 import type { RecordDeps, WriteAnswer } from './shared/record-table';
@@ -40,6 +40,8 @@ export interface DisputeLift extends OperatorInput {
 type ChargebackAnswer =
   | { outcome: 'posted'; held: number; owed: number }
   | { outcome: 'already_posted' }
+  /** Names what the bank's disputes took, in minor units: a report of a chargeback may be of it. */
+  | { outcome: 'amount_needed'; taken: number; left: number }
   /** Minor units. */
   | { outcome: 'amount_too_large'; settled: number; left?: number };
 
@@ -60,6 +62,8 @@ export function postChargeback(deps: RecordDeps, input: Chargeback): Promise<Cha
       return keep({ outcome: 'posted', held: known.held, owed: known.owed });
     }
     if (left <= 0 || payment.status !== 'settled') return keep({ outcome: 'already_posted' });
+    const taken = sumDisputed(disputes.filter(({ kind }) => kind === 'dispute_opened'));
+    if (input.amount === null && taken > 0) return keep({ outcome: 'amount_needed', taken, left });
     if (amount > left) return keep({ outcome: 'amount_too_large', settled, left });
     const isFirst = disputes.every(({ kind }) => kind !== 'clawed_back');
     const step = isFirst ? {} : { step: id };

@@ -3,12 +3,18 @@ import type { Dispute } from '../src/domain/payment/dispute';
 import { bookId } from '../src/ledger/entries';
 import { buildDispute, buildDisputeWon } from '../src/ledger/resource-entries';
 import type { DisputeAct, PaymentDocument } from '../src/store/payments';
-import { type Booking, readPayment } from './payment-money';
 import { buildLockRequest, splitDebit, withDebitLock } from './shared/debit';
+import type { Known } from './shared/record-inputs';
 import type { RecordDeps, WriteAnswer } from './shared/record-table';
 import { bookOnce, type Work } from './shared/written';
 
+export interface Booking extends Known {
+  payment_id: string;
+  at: string;
+}
+
 export interface BankBooking extends Booking {
+  value_date?: string;
   bank_reference?: string;
 }
 
@@ -25,8 +31,11 @@ export async function inBook<Answer extends object>(
   work: (payment: PaymentDocument, session: ClientSession) => Promise<Work<Answer>>,
 ): Promise<WriteAnswer<PaymentDocument, Answer>> {
   const { payment_id: resource_id, at } = input;
-  const lockRequest = buildLockRequest(bookId(await readPayment(deps, resource_id)), at);
+  const found = await deps.stores.payments.get(resource_id);
+  if (found === null) throw new Error(`The record of ${resource_id} is not there.`);
+  const lockRequest = buildLockRequest(bookId(found), at);
   return await bookOnce<PaymentDocument, Answer>(
+    deps,
     (within) => withDebitLock(deps, lockRequest, within),
     deps.stores.payments,
     { resource_id, known: input },

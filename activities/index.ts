@@ -1,11 +1,9 @@
 import { createCryptoPaymentActivities } from './crypto-payments';
 import { createCryptoSettlementActivities } from './crypto-settlements';
+import { createMovements } from './movements';
 import { createPaymentActivities, type PaymentActivityDeps } from './payments';
-import { createPayoutReturns } from './payout-returns';
 import { createPayoutActivities } from './payouts';
 import { createRefundActivities } from './refunds';
-import { createSentAgain } from './sent-again';
-import { createSentHeld } from './sent-held';
 import { createAuthorizeAct } from './shared/approvals';
 import { recordRefused, recordUnapplied } from './shared/record';
 import type { RecordRefused, RecordUnapplied } from './shared/record-inputs';
@@ -15,9 +13,7 @@ export function createLifecycleActivities(deps: PaymentActivityDeps) {
     ...createPaymentActivities(deps),
     ...createRefundActivities(deps),
     ...createPayoutActivities(deps),
-    ...createSentAgain(deps),
-    ...createSentHeld(deps),
-    ...createPayoutReturns(deps),
+    ...createMovements(deps),
     ...createCryptoPaymentActivities(deps),
     ...createCryptoSettlementActivities(deps),
     ...createAuthorizeAct(deps),

@@ -12,13 +12,13 @@ import {
 } from './dispute-acts';
 import {
   type BankBooking,
+  type Booking,
   closeDispute,
   type DisputeAnswer,
   type DisputeResult,
   inBook,
   openDispute,
 } from './dispute-entries';
-import type { Booking } from './payment-money';
 import type { RecordDeps, WriteAnswer } from './shared/record-table';
 import { bookOnce, type Work } from './shared/written';
 
@@ -34,6 +34,7 @@ export function createPaymentDisputes(deps: RecordDeps) {
   return {
     recordDispute: (input: Booking): Promise<WriteAnswer<PaymentDocument>> =>
       bookOnce<PaymentDocument, object>(
+        deps,
         (work) => inTransaction(deps.mongo, work),
         payments,
         { resource_id: input.payment_id, known: input },

@@ -4,22 +4,23 @@ import { getVerificationMode } from '../src/domain/callback/signature';
 import type { PaymentRequest } from '../src/domain/creation';
 import { omitUndefined } from '../src/domain/defined';
 import type { Failure } from '../src/domain/failure';
+import { isInSuspense } from '../src/domain/movement/movement';
 import { isPaymentMethodId, methodRules, settlesSoon } from '../src/domain/payment/catalog';
 import {
   PAYMENT_EVENTS,
   PAYMENT_TRANSITIONS,
   type PaymentStatus,
 } from '../src/domain/payment/payment';
-import { holdsMoney } from '../src/domain/payment/receipt';
 import type { TransferInstructions } from '../src/domain/payment/transfer-instructions';
 import type { PaymentInput, PaymentOpening } from '../src/domain/payment/workflow';
 import { derivePayTokenHash } from '../src/encryption/pay-token';
-import { buildSettlement } from '../src/ledger/resource-entries';
+import { operationId } from '../src/ledger/entries';
+import { buildSettlement, settledAmount } from '../src/ledger/resource-entries';
+import { applyMovements, listMovements, recordApplied } from '../src/movements/register';
 import { startDeliveries } from '../src/service/events/deliveries';
 import type { Stores } from '../src/store';
 import type { PaymentDocument } from '../src/store/payments';
 import { createPaymentDisputes } from './payment-disputes';
-import { createPaymentMoney, creditReceipts } from './payment-money';
 import { buildEvents, insertEvents, positionAt, readSubscribers, tieBase } from './shared/events';
 import { openWithRetry, throwMissing } from './shared/opening';
 import { createRecord } from './shared/record';
@@ -50,7 +51,6 @@ export interface PaymentChange {
   instructions: TransferInstructions;
   /** Minor units; an operator may post a different amount. */
   settled_amount: number;
-  credited: string[];
 }
 
 export type PaymentTransition = Transition<PaymentDocument, PaymentChange>;
@@ -60,14 +60,16 @@ export interface OpenedPayment extends OpenedState<PaymentStatus> {
 }
 
 export function createPaymentActivities(deps: PaymentActivityDeps) {
-  const record = createRecord(deps, recordTable(deps.stores), buildSnapshot);
+  const record = createRecord(deps, recordTable(deps.stores), async (payment, request_id) => ({
+    ...buildSnapshot(payment, request_id),
+    movements: await listMovements(deps.stores, payment._id),
+  }));
   return {
     openPayment: (input: OpenPayment): Promise<OpenedPayment> =>
       openWithRetry((isRetry) => openPayment(deps, input, isRetry)),
     recordPaymentMove: record.transition,
     recordPaymentAttention: record.setAttention,
     loadPayment: record.load,
-    ...createPaymentMoney(deps),
     ...createPaymentDisputes(deps),
   };
 }
@@ -81,12 +83,17 @@ function recordTable(stores: Stores): RecordTable<PaymentDocument, PaymentChange
     eventData,
     buildChange,
     posted: ['settled'],
-    isInSuspense: holdsMoney,
+    isInSuspense: async ({ _id }) => (await listMovements(stores, _id)).some(isInSuspense),
     post: async (payment, transition, session) => {
-      if (!transition.to.includes('settled')) return;
-      const { credited = [] } = transition.change;
-      const held = await creditReceipts(stores, payment, credited, session);
-      await stores.ledger.post(buildSettlement(payment, held, transition), session);
+      if (!transition.to.includes('settled')) return [];
+      const taken = await applyMovements(stores, payment._id, transition.taken, session);
+      const entry = buildSettlement(payment, Number(taken.in), transition);
+      const amount = settledAmount(payment) - Number(taken.in);
+      const applied = { kind: 'payment', direction: 'in', amount } as const;
+      const moved = { ...applied, entry: operationId(entry) };
+      const movements = await recordApplied(stores, payment, transition, moved, session);
+      await stores.ledger.post(entry, session);
+      return movements;
     },
   };
 }
@@ -201,8 +208,7 @@ function eventData({ _id }: Pick<PaymentDocument, '_id'>): Record<string, string
 }
 
 function buildChange(transition: PaymentTransition): Partial<PaymentDocument> {
-  const { at, to } = transition;
-  const { credited, ...change } = transition.change;
+  const { at, to, change } = transition;
   return {
     ...buildCommonChange(transition),
     ...(to.includes('authorized') ? { authorized_at: at } : {}),
@@ -213,9 +219,9 @@ function buildChange(transition: PaymentTransition): Partial<PaymentDocument> {
 }
 
 function buildSnapshot(payment: PaymentDocument, request_id: string) {
-  const { return_url = null, expires_at, authorized_at, receipts } = payment;
+  const { return_url = null, expires_at, authorized_at } = payment;
   const facts = readFacts(payment, request_id);
-  return { facts, return_url, expires_at, authorized_at, ...omitUndefined({ receipts }) };
+  return { facts, return_url, expires_at, authorized_at };
 }
 
 function readFacts(payment: PaymentDocument, request_id: string) {

@@ -1,7 +1,7 @@
 import { debtFault } from '../src/domain/account/insufficient-balance';
 import type { Failure } from '../src/domain/failure';
+import { type Direction, isInSuspense, type Movement } from '../src/domain/movement/movement';
 import { ACCEPT_WITHIN_MS } from '../src/domain/payout/accept-within';
-import { holdsReturn } from '../src/domain/payout/held-return';
 import {
   PAYOUT_EVENTS,
   PAYOUT_TRANSITIONS,
@@ -10,13 +10,22 @@ import {
 } from '../src/domain/payout/payout';
 import { isRailId, railRules } from '../src/domain/payout/rails';
 import { payoutBalanceFault } from '../src/domain/payout/rules';
-import { holdsSent } from '../src/domain/sent-held';
-import { bookId } from '../src/ledger/entries';
-import { buildPayoutEntries } from '../src/ledger/resource-entries';
+import { bookId, type NewEntry, operationId } from '../src/ledger/entries';
+import {
+  buildPayoutEntries,
+  type FromSuspense,
+  returnedAmount,
+} from '../src/ledger/resource-entries';
+import {
+  applyMovements,
+  listMovements,
+  nameMovement,
+  recordApplied,
+  releaseSent,
+} from '../src/movements/register';
 import type { Stores } from '../src/store';
 import type { PayoutDocument } from '../src/store/payouts';
 import { LimitExceeded, type OpenPayout, reserve } from './payout-reservation';
-import { leaveSuspense, pickSentHeld } from './sent-held';
 import {
   buildAcceptance,
   openReserved,
@@ -47,7 +56,10 @@ export interface PayoutChange {
 export type PayoutTransition = Transition<PayoutDocument, PayoutChange>;
 
 export function createPayoutActivities(deps: RecordDeps) {
-  const record = createRecord(deps, recordTable(deps.stores), buildSnapshot);
+  const record = createRecord(deps, recordTable(deps.stores), async (payout, request_id) => ({
+    ...buildSnapshot(payout, request_id),
+    movements: await listMovements(deps.stores, payout._id),
+  }));
   return {
     openPayout: (input: OpenPayout): Promise<PayoutOpening> => openPayout(deps, input),
     abandonPayout: async (input: OpenPayout): Promise<PayoutOpening> =>
@@ -67,18 +79,49 @@ function recordTable(stores: Stores): RecordTable<PayoutDocument, PayoutChange> 
     eventData: ({ _id }) => ({ payout_id: _id }),
     buildChange,
     posted: ['sent', 'failed', 'returned'],
-    isInSuspense: (payout) => holdsReturn(payout) || holdsSent(payout),
+    isInSuspense: async ({ _id }) => (await listMovements(stores, _id)).some(isInSuspense),
     post: async (payout, transition, session) => {
-      if (payout.limited && transition.to.includes('failed')) {
+      const { to, naming } = transition;
+      if (payout.limited && to.includes('failed')) {
         await stores.payoutDays.add(payout, -payout.amount, session);
       }
-      const sent = transition.to.includes('sent') ? BigInt(payout.amount) : 0n;
-      const leaving = { ...transition, sent };
-      const held = Number(await leaveSuspense(stores, 'payout', payout, leaving, session));
-      for (const entry of buildPayoutEntries(payout, transition, held))
+      const released = to.includes('failed')
+        ? await releaseSent(stores, 'payout', payout, transition, session)
+        : [];
+      const left = await applyMovements(stores, payout._id, transition.taken, session);
+      const taken = { in: Number(left.in), out: Number(left.out) };
+      const moved: Movement[] = [];
+      for (const entry of buildPayoutEntries(payout, transition, taken)) {
+        const applied = readApplied(payout, entry, taken);
+        const isImplied = applied?.direction === 'out' && to.includes('returned');
+        if (applied !== undefined) {
+          const row = { ...applied, kind: 'payout', entry: operationId(entry), isImplied } as const;
+          moved.push(...(await recordApplied(stores, payout, transition, row, session)));
+        }
         await stores.ledger.post(entry, session);
+      }
+      if (naming !== undefined) moved.push(await nameMovement(stores, naming, transition, session));
+      return [...released, ...moved];
     },
   };
+}
+
+/** Finds what a bank moves by an entry; undefined where the money stays with us. */
+function readApplied(
+  payout: PayoutDocument,
+  { kind }: NewEntry,
+  taken: FromSuspense,
+): { direction: Direction; amount: number } | undefined {
+  switch (kind) {
+    case 'payout_captured':
+      return { direction: 'out', amount: payout.amount - taken.out };
+    case 'payout_reversed':
+      return { direction: 'in', amount: payout.amount - taken.in };
+    case 'payout_returned':
+      return { direction: 'in', amount: returnedAmount(payout) - taken.in };
+    default:
+      return undefined;
+  }
 }
 
 const TOO_LATE = {
@@ -168,7 +211,5 @@ function readFacts(payout: PayoutDocument, request_id: string) {
 
 function buildSnapshot(payout: PayoutDocument, request_id: string) {
   const { sent_at, completed_at } = payout;
-  const facts = readFacts(payout, request_id);
-  const held = { ...pickSentHeld(payout), ...(holdsReturn(payout) ? { holds_return: true } : {}) };
-  return { facts, sent_at, completed_at, ...held };
+  return { facts: readFacts(payout, request_id), sent_at, completed_at };
 }

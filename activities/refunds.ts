@@ -1,16 +1,21 @@
 import { MAIN_BALANCE } from '../src/domain/account/balance-account';
 import { notFound } from '../src/domain/errors';
 import type { Failure } from '../src/domain/failure';
+import { isInSuspense } from '../src/domain/movement/movement';
 import { REFUND_EVENTS, REFUND_TRANSITIONS, type RefundStatus } from '../src/domain/refund/refund';
 import { refundableAmount, refundFault } from '../src/domain/refund/rules';
-import { holdsSent } from '../src/domain/sent-held';
-import { bookId } from '../src/ledger/entries';
+import { bookId, operationId } from '../src/ledger/entries';
 import { explainShortage } from '../src/ledger/insufficient-balance';
 import { buildRefundEntry, settledAmount } from '../src/ledger/resource-entries';
+import {
+  applyMovements,
+  listMovements,
+  recordApplied,
+  releaseSent,
+} from '../src/movements/register';
 import type { Stores } from '../src/store';
 import type { RefundDocument } from '../src/store/refunds';
 import { isOwn, type OpenRefund, reserve } from './refund-reservation';
-import { leaveSuspense, pickSentHeld } from './sent-held';
 import { buildLockRequest } from './shared/debit';
 import {
   buildAcceptance,
@@ -40,9 +45,9 @@ export interface RefundChange {
 }
 
 export function createRefundActivities(deps: RecordDeps) {
-  const record = createRecord(deps, recordTable(deps.stores), (refund, request_id) => ({
+  const record = createRecord(deps, recordTable(deps.stores), async (refund, request_id) => ({
     facts: readFacts(refund, request_id),
-    ...pickSentHeld(refund),
+    movements: await listMovements(deps.stores, refund._id),
   }));
   return {
     openRefund: (input: OpenRefund): Promise<RefundOpening> =>
@@ -64,17 +69,26 @@ function recordTable(stores: Stores): RecordTable<RefundDocument, RefundChange> 
     eventData: ({ _id, payment_id }) => ({ refund_id: _id, payment_id }),
     buildChange,
     posted: ['settled', 'failed'],
-    isInSuspense: holdsSent,
+    isInSuspense: async ({ _id }) => (await listMovements(stores, _id)).some(isInSuspense),
     post: async (refund, transition, session) => {
-      const kind = transition.to.includes('failed') ? 'refund_failed' : 'refund_settled';
-      const sentAmount = kind === 'refund_failed' ? 0 : settledAmount(refund);
-      const { payment_id, amount } = refund;
-      if (sentAmount < amount) {
-        await stores.payments.releaseRefund({ payment_id, amount: amount - sentAmount }, session);
+      const isFailed = transition.to.includes('failed');
+      const sent = isFailed ? 0 : settledAmount(refund);
+      const { _id, payment_id, amount } = refund;
+      if (sent < amount) {
+        await stores.payments.releaseRefund({ payment_id, amount: amount - sent }, session);
       }
-      const leaving = { ...transition, sent: BigInt(sentAmount) };
-      const held = Number(await leaveSuspense(stores, 'refund', refund, leaving, session));
-      await stores.ledger.post(buildRefundEntry(kind, refund, transition, held), session);
+      if (isFailed) {
+        const released = await releaseSent(stores, 'refund', refund, transition, session);
+        await stores.ledger.post(buildRefundEntry('refund_failed', refund, transition), session);
+        return released;
+      }
+      const held = Number((await applyMovements(stores, _id, transition.taken, session)).out);
+      const entry = buildRefundEntry('refund_settled', refund, transition, held);
+      const applied = { kind: 'refund', direction: 'out', amount: sent - held } as const;
+      const moved = { ...applied, entry: operationId(entry) };
+      const movements = await recordApplied(stores, refund, transition, moved, session);
+      await stores.ledger.post(entry, session);
+      return movements;
     },
   };
 }

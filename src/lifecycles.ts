@@ -18,7 +18,7 @@ export interface Documents {
   crypto_settlement: CryptoSettlementDocument;
 }
 export type Resource = Documents[CallbackResource];
-export type ResourceStores = Pick<Stores, ResourceKind['collection']>;
+export type ResourceStores = Pick<Stores, ResourceKind['collection'] | 'movements'>;
 
 interface Lifecycle extends ResourceKind {
   /** None identifies a customer. */

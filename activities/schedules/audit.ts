@@ -42,12 +42,13 @@ export function createAuditActivities(deps: AuditDeps) {
 }
 
 async function flagLateReversals(
-  { stores: { payments }, now, log }: AuditDeps,
+  { stores: { payments, movements }, now, log }: AuditDeps,
   report: () => void,
 ): Promise<void> {
   const at = now().getTime();
-  const overdue = await payments.listUnconfirmedReversals(at - REVERSAL_MS, OVERDUE_MAX);
-  for (const { _id: payment_id, version } of overdue) {
+  const sentBack = await payments.listSentBack(at - REVERSAL_MS, OVERDUE_MAX);
+  const late = new Set(await movements.keepLate(sentBack.map(({ _id }) => _id)));
+  for (const { _id: payment_id, version } of sentBack.filter(({ _id }) => late.has(_id))) {
     report();
     const reason = { attention: 'late_reversal_overdue', audit: null, attention_at: at } as const;
     await payments.markAttention(payment_id, { version, ...reason });

@@ -34,14 +34,15 @@ export function buildLockRequest(book: string, decidedAt: string): LockRequest {
   return { book, by: Date.parse(decidedAt) + DUE_MS };
 }
 
-/** Splits minor units into what `main` holds and what the merchant owes then. */
+/** Splits minor units into what the balance holds and what the merchant owes then. */
 export async function splitDebit(
   ledger: Stores['ledger'],
   owner: Parameters<Stores['ledger']['balance']>[0],
   amount: number,
   session: ClientSession,
+  balance_account: string = MAIN_BALANCE,
 ): Promise<{ held: number; owed: number }> {
-  const balance = await ledger.balance(owner, MAIN_BALANCE, session);
+  const balance = await ledger.balance(owner, balance_account, session);
   const available = balance?.available ?? 0;
   const held = available >= amount ? amount : Number(available);
   return { held, owed: amount - held };

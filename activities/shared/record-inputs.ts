@@ -9,6 +9,7 @@ import type {
   VerificationFault,
   VerificationMode,
 } from '../../src/domain/callback/signature';
+import type { Movement, Taken } from '../../src/domain/movement/movement';
 import type { ActSender } from '../../src/domain/operator-act';
 import type { AttentionUpdate } from '../../src/store/attention';
 
@@ -31,12 +32,20 @@ export interface TransitionResult<Status extends string, Attention extends strin
   extends ResourceState<Status> {
   /** Stored state where the input was stale and nothing was written. */
   stale?: { attention: Attention | null };
+  /** New or changed ones, or all of a stale resource; absent where no money moved. */
+  moved?: Movement[];
 }
 
 /** Answer of a write that is no transition: the version after it, or the stored state. */
 export type Written<Answer, Status extends string = string, Attention extends string = string> =
   | (Answer & { version: number; stale?: never })
-  | Required<TransitionResult<Status, Attention>>;
+  | StaleResult<Status, Attention>;
+
+/** Stored state, where the workflow knew an earlier one. */
+export type StaleResult<Status extends string, Attention extends string> = Omit<
+  TransitionResult<Status, Attention>,
+  'stale'
+> & { stale: { attention: Attention | null } };
 
 export interface Act {
   who: string;
@@ -46,16 +55,6 @@ export interface Act {
   approval_id?: string;
   by?: ActSender;
   bank_confirmed_not_executed?: boolean;
-}
-
-export interface MoneyReport<Amount = number> {
-  at: string;
-  callback_id: string;
-  bank_reference?: string;
-  /** Minor units, of an asset as a text; by default as instructed. */
-  amount?: Amount;
-  currency?: string;
-  value_date?: string;
 }
 
 export interface DatedAct extends Act {
@@ -80,6 +79,12 @@ export interface TransitionInput<Status extends string, Attention extends string
   /** Makes a repeat without event, callback or act known. */
   id?: string;
   value_date?: string;
+  /** The bank's, of the movement that a callback reports. */
+  reference?: string;
+  /** Parts of movements that leave suspense with it. */
+  taken?: Taken[];
+  /** Movement that the bank names with the report of a later step. */
+  naming?: string;
   request_id: string;
 }
 

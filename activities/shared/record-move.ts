@@ -3,8 +3,10 @@ import { eventId } from '../../src/base/ids';
 import { inTransaction } from '../../src/base/mongo';
 import { assertLawful } from '../../src/domain/assert';
 import type { CallbackResource } from '../../src/domain/callback/callback';
+import type { Movement } from '../../src/domain/movement/movement';
 import type { EventType } from '../../src/domain/webhook/event';
 import { bookId } from '../../src/ledger/entries';
+import { listMovements, listMovementsUntil, withFreeNames } from '../../src/movements/register';
 import { startDeliveries } from '../../src/service/events/deliveries';
 import type { ResourceDocument } from '../../src/store/resource';
 import { applyPendingOften } from './debit';
@@ -45,7 +47,7 @@ export async function recordMove<Document extends ResourceDocument, Change>(
     id: auditId(resource_id, counts.transition),
     ...{ at, before: from.status, after: status },
   };
-  const commit = async (session: ClientSession) => {
+  const commit = async (session: ClientSession, clashes: number) => {
     const change = table.buildChange(input);
     const audit = act === undefined ? [] : [buildAuditEntry(act)];
     const extras = { audit, callback_id: input.callback_id, id: input.id };
@@ -58,10 +60,12 @@ export async function recordMove<Document extends ResourceDocument, Change>(
     );
     await insertEvents(deps.stores, events, session);
     if (act !== undefined) await auditAct(deps, subject, act, session);
-    await table.post(updated, input, session);
-    return { events, book: table.getBook?.(updated) ?? bookId(updated) };
+    const moved = await table.post(updated, { ...input, clashes }, session);
+    return { events, moved, book: table.getBook?.(updated) ?? bookId(updated) };
   };
-  const result = await inTransaction(deps.mongo, commit);
+  const result = await withFreeNames((clashes) =>
+    inTransaction(deps.mongo, (session) => commit(session, clashes)),
+  );
   if (result === null) return await resolveStaleTransition(deps, table, input);
   await startDeliveries(deps, result.events);
   deps.log.info(
@@ -71,7 +75,11 @@ export async function recordMove<Document extends ResourceDocument, Change>(
   if (to.some((reached) => table.posted.includes(reached))) {
     await applyPendingOften(deps, resource_id, result.book);
   }
-  return { status, ...counts };
+  return { status, ...counts, ...pickMoved(result.moved) };
+}
+
+function pickMoved(moved: Movement[]) {
+  return moved.length === 0 ? {} : { moved };
 }
 
 async function resolveStaleTransition<Document extends ResourceDocument, Change>(
@@ -96,11 +104,15 @@ async function resolveStaleTransition<Document extends ResourceDocument, Change>
       : await areEventsStored(deps, table.resource, resource_id, transitions));
   if (!isDone) {
     deps.log.warn({ [`${table.resource}_id`]: resource_id, request_id, status }, 'stale state');
-    return { status, version, transition, stale: { attention } };
+    const moved = await listMovements(deps.stores, resource_id);
+    return { status, version, transition, stale: { attention }, ...pickMoved(moved) };
   }
   const last = to.at(-1);
   if (doneCount >= to.length && last !== undefined) {
-    return { status: last, ...countTransitions(from, to) };
+    const counts = countTransitions(from, to);
+    // The workflow decides again about the reports of later movements, as for the first time.
+    const moved = await listMovementsUntil(deps.stores, resource_id, counts.version);
+    return { status: last, ...counts, ...pickMoved(moved) };
   }
   const rest = { ...input, from: { status, version, transition }, to: to.slice(doneCount) };
   return await recordMove(deps, table, rest);

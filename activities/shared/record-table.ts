@@ -4,7 +4,9 @@ import type { Logger } from '../../src/base/log';
 import type { ApprovalLimits } from '../../src/domain/approval';
 import type { CallbackResource } from '../../src/domain/callback/callback';
 import type { VerificationFault } from '../../src/domain/callback/signature';
+import type { Movement } from '../../src/domain/movement/movement';
 import type { EventType, Subscriber } from '../../src/domain/webhook/event';
+import type { Reported } from '../../src/movements/register';
 import type { DeliveryStarter } from '../../src/service/events/deliveries';
 import type { Stores } from '../../src/store';
 import type { ResourceDocument, resourceStore } from '../../src/store/resource';
@@ -61,14 +63,15 @@ export interface RecordTable<Document extends ResourceDocument, Change> {
   /**
    * Posts entries, and further writes.
    * @param document after the transition
+   * @returns new or changed movements
    */
   post: (
     document: Document,
-    transition: Transition<Document, Change>,
+    transition: Transition<Document, Change> & Partial<Pick<Reported, 'clashes'>>,
     session: ClientSession,
-  ) => Promise<void>;
+  ) => Promise<Movement[]>;
   /** Blocks acknowledging the attention reason. */
-  isInSuspense?: (document: Document) => boolean;
+  isInSuspense?: (document: Document) => boolean | Promise<boolean>;
   shouldReport?: (transition: Transition<Document, Change>) => boolean;
   /** By default the book of its currency. */
   getBook?: (document: Document) => string;

@@ -7,6 +7,8 @@ import {
   VERIFICATION_FAULTS,
   type VerificationMode,
 } from '../../src/domain/callback/signature';
+import { omitUndefined } from '../../src/domain/defined';
+import { listMovements } from '../../src/movements/register';
 import type { AttentionUpdate } from '../../src/store/attention';
 import { callbackKey } from '../../src/store/callbacks';
 import type { ResourceDocument } from '../../src/store/resource';
@@ -38,13 +40,14 @@ interface LoadedState<Document extends ResourceDocument> {
   missed?: MissedCallback[];
   snoozed_until?: number;
   clock?: AccountTime;
+  bank_reference?: string;
   verification: VerificationMode;
 }
 
 export function createRecord<Document extends ResourceDocument, Change, Snapshot>(
   deps: RecordDeps,
   table: RecordTable<Document, Change>,
-  buildSnapshot: (document: Document, request_id: string) => Snapshot,
+  buildSnapshot: (document: Document, request_id: string) => Snapshot | Promise<Snapshot>,
 ) {
   return {
     transition: (input: Transition<Document, Change>): Promise<TransitionAnswer<Document>> =>
@@ -64,12 +67,12 @@ export function createRecord<Document extends ResourceDocument, Change, Snapshot
       }
       await startPendingDeliveries(deps, document);
       const { status, version, transition, attention, livemode } = document;
-      const { attention_at, acknowledged } = document;
+      const { attention_at, acknowledged, bank_reference } = document;
       const { applied_callbacks: applied = [], snoozed } = document;
       const missed = await findMissed(deps, resource_id, applied);
       const clock = await readClock(deps, document);
       return {
-        ...buildSnapshot(document, request_id),
+        ...(await buildSnapshot(document, request_id)),
         ...{ status, version, transition, attention, applied },
         ...(missed.length === 0 ? {} : { missed }),
         ...(snoozed?.transition === transition ? { snoozed_until: snoozed.until } : {}),
@@ -78,6 +81,7 @@ export function createRecord<Document extends ResourceDocument, Change, Snapshot
           ? {}
           : { acknowledged: acknowledged.map(({ reason }) => reason) }),
         ...(clock === undefined ? {} : { clock }),
+        ...(bank_reference === null ? {} : { bank_reference }),
         verification: getVerificationMode(livemode),
       };
     },
@@ -116,9 +120,10 @@ async function recordAttention<Document extends ResourceDocument, Change>(
   input: RecordAttention<NonNullable<Document['attention']>>,
 ): Promise<WriteAnswer<Document>> {
   const { resource_id, request_id, audit, snoozed_until: until, ...known } = input;
-  const { version, transition, attention, attention_at } = known;
+  const { version, transition, attention, attention_at, bank_reference } = known;
   const snoozed = until === undefined ? {} : { snoozed: { transition, until } };
-  const update = { version, attention, attention_at, ...snoozed };
+  const named = omitUndefined({ bank_reference });
+  const update = { version, attention, attention_at, ...snoozed, ...named };
   const isWritten =
     audit === null
       ? await table.store.setAttention(resource_id, { ...update, audit })
@@ -136,7 +141,7 @@ async function recordAttention<Document extends ResourceDocument, Change>(
   if (document === null || document.version <= version) {
     throw await buildBehind(table, document, known, resource_id);
   }
-  return buildStale(document);
+  return buildStale(document, await listMovements(deps.stores, resource_id));
 }
 
 /** @returns false at another version, or for a repeat */
@@ -150,7 +155,7 @@ async function recordAct<Document extends ResourceDocument, Change>(
   const { id, at } = act;
   const document = await store.get(resource_id);
   if (document === null) return false;
-  if (act.what === 'acknowledge' && isInSuspense?.(document)) {
+  if (act.what === 'acknowledge' && (await isInSuspense?.(document))) {
     const message = 'Its money is in suspense: acknowledge it once the money has left.';
     throw ApplicationFailure.nonRetryable(message, 'money_in_suspense');
   }

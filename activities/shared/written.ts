@@ -1,8 +1,10 @@
 import type { ClientSession } from 'mongodb';
+import type { Movement } from '../../src/domain/movement/movement';
+import { listMovements } from '../../src/movements/register';
 import type { ResourceDocument, resourceStore } from '../../src/store/resource';
 import type { Known } from './record-inputs';
 import { buildBehind } from './record-move';
-import type { WriteAnswer } from './record-table';
+import type { RecordDeps, WriteAnswer } from './record-table';
 
 type Transact = <R>(work: (session: ClientSession) => Promise<R>) => Promise<R>;
 
@@ -28,6 +30,7 @@ class Later extends Error {
  * @throws Error when the database is behind
  */
 export async function bookOnce<D extends ResourceDocument, Answer extends object>(
+  { stores }: Pick<RecordDeps, 'stores'>,
   transact: Transact,
   store: BookedStore<D>,
   { resource_id, known }: { resource_id: string; known: Known },
@@ -48,7 +51,7 @@ export async function bookOnce<D extends ResourceDocument, Answer extends object
   } catch (error) {
     const document = error instanceof Later ? await store.get(resource_id) : null;
     if (document === null) throw error;
-    return buildStale(document);
+    return buildStale(document, await listMovements(stores, resource_id));
   }
 }
 
@@ -66,7 +69,9 @@ export function findVersion(
 
 export function buildStale<D extends ResourceDocument>(
   document: D,
+  moved: Movement[],
 ): Extract<WriteAnswer<D>, { status: unknown }> {
   const { status, version, transition, attention } = document;
-  return { status, version, transition, stale: { attention } };
+  const movements = moved.length === 0 ? {} : { moved };
+  return { status, version, transition, stale: { attention }, ...movements };
 }

@@ -2,10 +2,10 @@ import { randomInt, randomUUID } from 'node:crypto';
 import { inTransaction } from '../../src/base/mongo';
 import { buildPosition } from '../../src/domain/cursor';
 import { methodRules, type PaymentMethodId } from '../../src/domain/payment/catalog';
-import type { Receipt } from '../../src/domain/payment/receipt';
 import { RAILS, type RailId } from '../../src/domain/payout/rails';
 import type { RecipientDetails } from '../../src/domain/payout/recipient';
 import { createRecipientEncrypters } from '../../src/encryption/recipient-keys';
+import { buildMovement } from '../../src/movements/register';
 import type { CheckDeps, CheckInput } from '../../src/service/connector-check';
 import type { PaymentDocument } from '../../src/store/payments';
 import type { PayoutDocument } from '../../src/store/payouts';
@@ -112,7 +112,7 @@ export function createDocuments(
   const write = async (
     resource: keyof typeof ids,
     _id: string,
-    values: { status?: string; transition?: number; receipts?: Receipt[] },
+    values: { status?: string; transition?: number; bank_reference?: string },
   ): Promise<void> => {
     const rows = mongo.db(deps.database).collection<{ _id: string }>(`${resource}s`);
     await rows.updateOne({ _id }, { $set: values });
@@ -127,16 +127,19 @@ export function createDocuments(
     },
     /** @returns instruction to send the money back */
     endLate: async (payment_id: string, bank_reference: string): Promise<ReversalInstruction> => {
-      const { currency } = getMethod(input.methods);
-      const receipt: Receipt = {
-        ...{ id: bank_reference, bank_reference, callback_id: null, amount: AMOUNT, currency },
-        ...{ value_date: null, reason: 'late', state: 'suspense' },
-        received_at: deps.now().toISOString(),
-      };
-      const values = { status: 'cancelled', receipts: [receipt], bank_reference };
-      await write('payment', payment_id, values);
-      const instruction_id = `reversal:${payment_id}`;
-      return { payment_id, instruction_id, amount: AMOUNT, currency };
+      await write('payment', payment_id, { status: 'cancelled', bank_reference });
+      const payment = await stores.payments.get(payment_id);
+      if (payment === null) throw new Error(`The payment ${payment_id} is not there.`);
+      const { amount, currency } = payment;
+      const source = { kind: 'callback', id: `check:${payment_id}` } as const;
+      const report = { source, direction: 'in', bank_reference, amount, currency } as const;
+      const late = buildMovement(payment, report, {
+        ...{ resource: 'payment', at: deps.now().toISOString(), order: payment.version },
+        ...{ reason: 'late', clashes: 0 },
+      });
+      const entry = `check:${payment_id}`;
+      await inTransaction(mongo, (session) => stores.movements.insert({ ...late, entry }, session));
+      return { payment_id, instruction_id: `reversal:${payment_id}`, amount, currency };
     },
     makeRefund: async (amount = AMOUNT): Promise<RefundInstruction> => {
       const { method, currency } = getMethod(input.methods);

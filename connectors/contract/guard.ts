@@ -1,10 +1,16 @@
 import { Counter, type Registry } from 'prom-client';
 import type { Logger } from '../../src/base/log';
 import { describeMetric } from '../../src/base/metrics';
-import { isInSuspense, type Receipt, reversalId } from '../../src/domain/payment/receipt';
+import {
+  computeRest,
+  isInSuspense,
+  type Movement,
+  reversalId,
+} from '../../src/domain/movement/movement';
 import { isUnsent } from '../../src/domain/payout/payout';
 import { type Documents, isInFlight, LIFECYCLES, type ResourceStores } from '../../src/lifecycles';
 import type { Stores } from '../../src/store';
+import { toMovement } from '../../src/store/movements';
 import type { PaymentDocument } from '../../src/store/payments';
 import type {
   Outdated,
@@ -26,30 +32,36 @@ interface Instructions {
 
 type Outgoing = keyof Instructions;
 
+type PaymentRead = PaymentDocument & { movements: readonly Movement[] };
+
+/** Documents with which an instruction is compared. */
+type Reads = Pick<Documents, Exclude<Outgoing, 'payment'>> & { payment: PaymentRead };
+
 interface Rules<R extends Outgoing> {
   getId: (instruction: Instructions[R]) => string;
-  read: (stores: ResourceStores, id: string) => Promise<Documents[R] | null>;
+  read: (stores: ResourceStores, id: string) => Promise<Reads[R] | null>;
   /** A new field of the instruction does not compile without its fact. */
   buildFacts: (
-    document: Documents[R],
+    document: Reads[R],
     instruction: Instructions[R],
   ) => Omit<Instructions[R], 'version'>;
-  isOpen?: (document: Documents[R], instruction: Instructions[R]) => boolean;
+  isOpen?: (document: Reads[R], instruction: Instructions[R]) => boolean;
 }
 
 const RULES: { [R in Outgoing]: Rules<R> } = {
   payment: {
     getId: ({ payment_id }) => payment_id,
-    read: (stores, id) => stores.payments.get(id),
+    read: readPayment,
     buildFacts: (document, instruction) => {
-      const receipt = findReversed(document, instruction);
-      const { amount = 0, currency = '' } = receipt ?? {};
-      const instruction_id = receipt === undefined ? '' : instruction.instruction_id;
+      const movement = findReversed(document, instruction);
+      const { currency = '' } = movement ?? {};
+      const amount = movement === undefined ? 0 : getReversedAmount(movement);
+      const instruction_id = movement === undefined ? '' : instruction.instruction_id;
       return { payment_id: document._id, instruction_id, amount, currency };
     },
     isOpen: (document, instruction) => {
-      const receipt = findReversed(document, instruction);
-      return receipt !== undefined && isInSuspense(receipt);
+      const movement = findReversed(document, instruction);
+      return movement !== undefined && isInSuspense(movement);
     },
   },
   refund: {
@@ -77,11 +89,25 @@ const RULES: { [R in Outgoing]: Rules<R> } = {
   },
 };
 
+async function readPayment(
+  { payments, movements }: ResourceStores,
+  id: string,
+): Promise<PaymentRead | null> {
+  const payment = await payments.get(id);
+  if (payment === null) return null;
+  return { ...payment, movements: (await movements.forResource(id)).map(toMovement) };
+}
+
 function findReversed(
-  { _id, receipts = [] }: PaymentDocument,
+  { _id, movements }: PaymentRead,
   { instruction_id }: ReversalInstruction,
-): Receipt | undefined {
-  return receipts.find(({ id }) => reversalId(_id, receipts, id) === instruction_id);
+): Movement | undefined {
+  return movements.find(({ id }) => reversalId(_id, movements, id) === instruction_id);
+}
+
+/** Compares money that has left suspense meanwhile as it was: the instruction is outdated. */
+function getReversedAmount(movement: Movement): number {
+  return Number(isInSuspense(movement) ? computeRest(movement) : movement.amount);
 }
 
 export type GuardMeter = ReturnType<typeof createGuardMeter>;

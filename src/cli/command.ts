@@ -45,6 +45,21 @@ export function defineCommand<Options extends z.ZodObject>({
   return { examples: [example], addTo };
 }
 
+/** Refuses the old name of a command, with whatever follows it. Help does not list it. */
+export function defineRenamed(name: string, hint: string): CliCommand {
+  const addTo = (parent: Command) => {
+    parent
+      .command(name, { hidden: true })
+      .helpOption(false)
+      .allowUnknownOption()
+      .allowExcessArguments()
+      .action(() => {
+        throw new ServiceError('invalid_usage', hint);
+      });
+  };
+  return { examples: [], addTo };
+}
+
 interface GroupDefinition {
   name: string;
   description: string;

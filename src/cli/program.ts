@@ -16,6 +16,7 @@ import { keyCommands } from './commands/key';
 import { encryptionKeyCommands } from './commands/keys';
 import { ledgerCommands } from './commands/ledger';
 import { migrateCommand } from './commands/migrate';
+import { movementCommands } from './commands/movement';
 import { operatorCommands } from './commands/operator';
 import { orphanCommands } from './commands/orphan';
 import { payerCommands } from './commands/payer';
@@ -66,6 +67,7 @@ const COMMANDS: readonly CliCommand[] = [
   clockCommands,
   ...resourceCommands,
   attentionCommands,
+  movementCommands,
   operatorCommands,
   approvalCommands,
   migrateCommand,

@@ -5,9 +5,15 @@ import { type ActTarget, actOnDeposits } from './crypto/deposit-acts';
 import type { CryptoPaymentAct } from './crypto/payment';
 import type { CryptoSettlementAct } from './crypto/settlement';
 import { isCurrency } from './currencies';
+import {
+  isInSuspense,
+  listTakeable,
+  type Movement,
+  type Outcome,
+  sumRests,
+} from './movement/movement';
 import type { Dispute } from './payment/dispute';
 import type { PaymentAct } from './payment/payment';
-import { listCreditable, type Receipt, sumAmounts } from './payment/receipt';
 import type { PayoutAct } from './payout/payout';
 import type { RefundAct } from './refund/refund';
 
@@ -18,7 +24,7 @@ export interface CreditFacts {
   /** Minor units, or an asset's smallest as text. */
   amount: number | string;
   fee?: number | string;
-  receipts?: readonly Receipt[] | null;
+  movements?: readonly Movement[];
   disputes?: readonly Dispute[];
   deposits?: readonly Deposit[];
   asset?: string;
@@ -30,6 +36,8 @@ export interface NamedFacts extends ActTarget {
   amount?: number | undefined;
   fee?: number | undefined;
   dispute_id?: string | undefined;
+  movement?: string | undefined;
+  as?: Outcome | undefined;
 }
 
 /** Largest entry line, in minor or smallest units. */
@@ -39,9 +47,23 @@ const whole: Credit = ({ amount }) => BigInt(amount);
 const withFee: Credit = ({ amount, fee = 0 }) => BigInt(amount) + BigInt(fee);
 const namedOrWhole: Credit = ({ amount }, named) => BigInt(named.amount ?? amount);
 
-const settled: Credit = ({ amount, receipts, currency }, named) => {
-  const held = sumAmounts(listCreditable(receipts ?? [], currency));
+const settled: Credit = ({ amount, movements = [], currency }, named) => {
+  const takeable = { direction: 'in', currency, id: named.movement } as const;
+  const held = Number(sumRests(listTakeable(movements, takeable)));
   return BigInt(Math.max(held, named.amount ?? (held > 0 ? held : Number(amount))));
+};
+
+/** Lists what `resolve_movement` may decide about, each in the book of its currency. */
+function listDecided({ movements = [] }: CreditFacts, { movement, as }: NamedFacts): Movement[] {
+  if (as === undefined || as === 'customer') return [];
+  return movements.filter(
+    (each) => isInSuspense(each) && (movement === undefined || each.id === movement),
+  );
+}
+
+const resolved: Credit = (facts, named) => {
+  const held = listDecided(facts, named);
+  return held.length === 0 ? 0n : BigInt(named.amount ?? sumRests(held));
 };
 
 const won: Credit = ({ disputes = [] }, { dispute_id, fee = 0 }) => {
@@ -81,16 +103,24 @@ export const CREDITS: {
     give_up_closing: null,
     dispute_won: won,
     mark_reversed: null,
+    resolve_movement: resolved,
     snooze: null,
     acknowledge: null,
   },
   // `mark_settled` credits what the bank did not send.
-  refund: { mark_settled: whole, mark_failed: whole, snooze: null, acknowledge: null },
+  refund: {
+    mark_settled: whole,
+    mark_failed: whole,
+    resolve_movement: resolved,
+    snooze: null,
+    acknowledge: null,
+  },
   payout: {
     resubmit: null,
     mark_failed: withFee,
     mark_completed: null,
     mark_returned: namedOrWhole,
+    resolve_movement: resolved,
     snooze: null,
     acknowledge: null,
   },
@@ -111,13 +141,14 @@ export const CREDITS: {
     resubmit: null,
     mark_failed: withFee,
     mark_completed: null,
+    resolve_movement: resolved,
     snooze: null,
     acknowledge: null,
   },
 };
 
 /** Each may credit, and counts by its largest entry line. */
-export const BALANCE_ACTS = ['fund', 'adjust', 'reverse', 'resolve'] as const;
+export const BALANCE_ACTS = ['fund', 'adjust', 'reverse'] as const;
 
 function findCredit(kind: CallbackResource, act: string): Credit | null {
   const credits: Partial<Record<string, Credit | null>> = CREDITS[kind];
@@ -143,7 +174,8 @@ export function computeCredit(
 ): Credited {
   const { asset, network } = facts;
   const isAsset = asset !== undefined && network !== undefined;
-  const currency = isAsset ? bookCurrency({ asset, network }) : facts.currency;
+  const [moved = facts] = listDecided(facts, named);
+  const currency = isAsset ? bookCurrency({ asset, network }) : moved.currency;
   return { amount: findCredit(kind, act)?.(facts, named) ?? 0n, currency };
 }
 

@@ -1,4 +1,5 @@
 import { AMOUNT_MAX } from './callback/callback';
+import { OUTCOMES, type Outcome } from './movement/movement';
 import { absent, Faults, flag, integer, object, positive, text, wholeNumber } from './shape';
 
 /** Stored in the audit trail. */
@@ -26,6 +27,10 @@ export interface ActPayload extends OperatorAct {
   operation_id?: string;
   /** Absent: the only dispute. */
   dispute_id?: string;
+  /** Movement that the act takes or decides about; absent: the only one, or all. */
+  movement?: string;
+  /** Says who has what is in suspense, or bears it. */
+  as?: Outcome;
   /** Minor units that came back with a dispute. */
   fee?: number;
   /** Seen by the operator: another reason is not acknowledged. */
@@ -58,7 +63,21 @@ const ACT = {
 const SNOOZE_HOURS_MAX = 30 * 24;
 
 /** May post another amount than the requested one. */
-const WITH_AMOUNT: readonly string[] = ['mark_settled', 'mark_returned', 'claw_back'];
+const WITH_AMOUNT: readonly string[] = [
+  'mark_settled',
+  'mark_returned',
+  'claw_back',
+  'resolve_movement',
+];
+
+const WITH_MOVEMENT: readonly string[] = [
+  ...['mark_settled', 'mark_reversed', 'mark_completed', 'mark_returned'],
+  'resolve_movement',
+];
+
+function outcome(value: unknown): string | undefined {
+  return OUTCOMES.some((each) => each === value) ? undefined : `must be ${OUTCOMES.join(', ')}`;
+}
 
 const OPERATION_ID = text({ min: 1, max: 200, optional: true });
 
@@ -81,6 +100,8 @@ export function readAct(name: string, raw: unknown, asksBank = false): ActPayloa
     amount: WITH_AMOUNT.includes(name) ? amount : absent,
     operation_id: name === 'claw_back' ? OPERATION_ID : absent,
     dispute_id: name === 'dispute_won' ? OPERATION_ID : absent,
+    movement: WITH_MOVEMENT.includes(name) ? OPERATION_ID : absent,
+    as: name === 'resolve_movement' ? outcome : absent,
     fee: name === 'dispute_won' ? wholeNumber(AMOUNT_MAX) : absent,
     deposit: WITH_DEPOSIT.includes(name) ? text(CHAIN_TEXT) : absent,
     transaction_id: WITH_TRANSACTION.includes(name)

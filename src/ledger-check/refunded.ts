@@ -1,11 +1,12 @@
+import type { Movement } from '../domain/movement/movement';
 import type { RefundStatus } from '../domain/refund/refund';
-import { computeRest } from '../domain/sent-held';
 import { settledAmount } from '../ledger/resource-entries';
 import type { PaymentDocument } from '../store/payments';
 import type { RefundDocument } from '../store/refunds';
 import { compareValues, type Difference, difference } from './compare';
+import { withMovements } from './movements';
 import type { ResourceRow } from './rule';
-import type { Read } from './snapshot';
+import { type Read, readAll } from './snapshot';
 
 type Payment = Pick<
   PaymentDocument,
@@ -56,30 +57,30 @@ function compareWithPayment({ _id, payment_id, ...refund }: ResourceRow, payment
   ];
 }
 
-const REFUND = [
-  ...['payment_id', 'status', 'amount', 'currency', 'settled_amount'],
-  ...['sent_late', 'sent_held'],
-];
+const REFUND = ['payment_id', 'status', 'amount', 'currency', 'settled_amount'];
 
 type Refund = Pick<
   RefundDocument,
-  'payment_id' | 'status' | 'amount' | 'currency' | 'settled_amount' | 'sent_late' | 'sent_held'
->;
+  '_id' | 'payment_id' | 'status' | 'amount' | 'currency' | 'settled_amount'
+> & { movements: readonly Movement[] };
 
 /** Minor units. */
 function takenAmount(refund: Refund): number {
-  return takenBySettlement(refund) + sumBorneByMerchant(refund);
+  const bySettlement = COUNTED.includes(refund.status) ? settledAmount(refund) : 0;
+  return bySettlement + sumBorneByMerchant(refund);
 }
 
-/** Minor units that the bank sent beyond the refund, and the merchant bears. */
-function sumBorneByMerchant({ currency, sent_held = [] }: Refund): number {
-  return sent_held
-    .filter((held) => held.resolved?.as === 'merchant' && held.currency === currency)
-    .reduce((sum, held) => sum + Number(computeRest(held)), 0);
-}
-
-function takenBySettlement(refund: Refund): number {
-  return COUNTED.includes(refund.status) ? settledAmount(refund) : (refund.sent_late?.amount ?? 0);
+/** Minor units that the merchant bears of what else moved, without what came back. */
+function sumBorneByMerchant({ currency, movements }: Refund): number {
+  return movements
+    .filter((movement) => movement.currency === currency)
+    .flatMap(({ direction, resolutions }) =>
+      resolutions.map(({ as, amount }) => {
+        if (as !== 'merchant') return 0;
+        return direction === 'out' ? Number(amount) : -Number(amount);
+      }),
+    )
+    .reduce((sum, amount) => sum + amount, 0);
 }
 
 async function compareRefunded(
@@ -90,8 +91,8 @@ async function compareRefunded(
   const sums = new Map(ids.map((id) => [id, 0]));
   if (ids.length === 0) return [];
   const projection = Object.fromEntries(REFUND.map((field) => [field, 1]));
-  const refunds = read<Refund>('refunds', { payment_id: { $in: ids } }, { projection });
-  for await (const refund of refunds) {
+  const rows = read<Refund>('refunds', { payment_id: { $in: ids } }, { projection });
+  for (const refund of await withMovements(read, await readAll(rows))) {
     const { payment_id } = refund;
     sums.set(payment_id, (sums.get(payment_id) ?? 0) + takenAmount(refund));
   }

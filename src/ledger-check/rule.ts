@@ -5,6 +5,7 @@ import { bookId, type EntryKind, type EntryLine } from '../ledger/entries';
 import type { PaymentDocument } from '../store/payments';
 import { RETENTION_RUN, type ScheduleRun } from '../store/schedule-runs';
 import { compareValues, type Difference, difference, type EntryRow } from './compare';
+import { withMovements } from './movements';
 import { type Read, readAll } from './snapshot';
 
 export type CommonFields = Pick<PaymentDocument, 'account_id' | 'livemode' | 'currency'> & {
@@ -83,7 +84,7 @@ export function resourceCheck<Part extends CommonFields, Kind extends EntryKind>
   const kinds = Object.keys(lines);
   const page = async (read: Read, filter: Document, options: FindOptions): Promise<Page> => {
     const pageRows = read<Part & ResourceRow>(collection, filter, { ...options, projection });
-    const rows = await readAll(pageRows);
+    const rows = await withMovements(read, await readAll(pageRows));
     const ids = rows.map(({ _id }) => _id);
     const entryFilter = { resource_id: { $in: ids }, kind: { $in: kinds } };
     const entryRows = read<EntryRow>('journal_entries', entryFilter);

@@ -14,32 +14,17 @@ export interface EntryLine {
   amount: number | bigint;
 }
 
-/** Each step is posted once, or once for each deposit, receipt or dispute. */
+/** Each step is posted once, or once for each deposit, movement or dispute. */
 interface Steps {
-  payment:
-    | 'settled'
-    | 'late_received'
-    | 'late_reversed'
-    | 'receipt_held'
-    | 'receipt_returned'
-    | 'clawed_back'
-    | 'dispute_opened'
-    | 'dispute_won';
-  refund: 'accepted' | 'settled' | 'failed' | 'sent_late' | 'sent_again' | SentStep;
-  payout:
-    | 'reserved'
-    | 'captured'
-    | 'released'
-    | 'reversed'
-    | 'returned'
-    | 'return_held'
-    | 'sent_again'
-    | SentStep;
+  payment: 'settled' | 'held' | 'resolved' | 'clawed_back' | 'dispute_opened' | 'dispute_won';
+  refund: 'accepted' | 'settled' | 'failed' | MovementStep;
+  payout: 'reserved' | 'captured' | 'released' | 'reversed' | 'returned' | MovementStep;
   crypto_payment: DepositStep;
-  crypto_settlement: 'reserved' | 'captured' | 'released' | 'fee' | SentStep;
+  crypto_settlement: 'reserved' | 'captured' | 'released' | 'fee' | MovementStep;
 }
 
-type SentStep = 'sent_held' | 'sent_resolved';
+/** Steps of a movement in suspense, by its id. */
+type MovementStep = 'held' | 'resolved';
 
 export type ResourceEntryKind<Kind extends CallbackResource> = `${Kind}_${Steps[Kind]}`;
 
@@ -64,7 +49,7 @@ export type EntryKind =
 export interface NewEntry {
   kind: EntryKind;
   resource_id: string;
-  /** Transaction of a deposit, id of a receipt or dispute, or number of a match. */
+  /** Transaction of a deposit, id of a movement or dispute, or number of a match. */
   step?: string | undefined;
   /** Merchant, or bank account. */
   account_id: string;
@@ -127,8 +112,7 @@ export function buildBookRange(
 /** Kinds that credit, or return what an applied entry of the resource holds. */
 const PENDING_KINDS: ReadonlySet<string> = new Set<EntryKind>([
   'payment_settled',
-  'payment_late_received',
-  'payment_receipt_held',
+  'payment_held',
   'payment_dispute_won',
   'refund_settled',
   'refund_failed',
@@ -136,15 +120,14 @@ const PENDING_KINDS: ReadonlySet<string> = new Set<EntryKind>([
   'payout_released',
   'payout_reversed',
   'payout_returned',
-  'payout_return_held',
   'crypto_payment_held',
   'crypto_payment_credited',
   'crypto_settlement_captured',
   'crypto_settlement_released',
   'crypto_settlement_fee',
-  'refund_sent_held',
-  'payout_sent_held',
-  'crypto_settlement_sent_held',
+  'refund_held',
+  'payout_held',
+  'crypto_settlement_held',
 ]);
 
 /**

@@ -8,9 +8,7 @@ import {
   clearing,
   DEPOSITS,
   FEES,
-  HELD,
   LATE,
-  OWED_BY_BANK,
   RECEIVABLE,
   REFUNDS,
   reserved,
@@ -18,7 +16,7 @@ import {
   UNMATCHED,
 } from './ledger-accounts';
 import { dropZeroLines, mergeLines, transfer } from './lines';
-import { holdSent, resolveSent } from './sent-lines';
+import { holdMovement, resolveMovement } from './movement-lines';
 
 /** Parts of a statement line, in its minor units: above 0 comes in. */
 export interface StatementParts {
@@ -62,14 +60,8 @@ export const ENTRY_LINES = {
       { account: LATE, amount: -held },
       { account: available(MAIN_BALANCE), amount },
     ]),
-  payment_late_received: (connector: string, amount: number) =>
-    transfer(clearing(connector), LATE, amount),
-  payment_late_reversed: (connector: string, amount: number) =>
-    transfer(LATE, clearing(connector), amount),
-  payment_receipt_held: (connector: string, amount: number) =>
-    transfer(clearing(connector), LATE, amount),
-  payment_receipt_returned: (connector: string, amount: number) =>
-    transfer(LATE, clearing(connector), amount),
+  payment_held: holdMovement,
+  payment_resolved: resolveMovement,
   payment_clawed_back: (connector: string, held: number, owed: number) =>
     dropZeroLines([
       { account: clearing(connector), amount: held + owed },
@@ -96,14 +88,8 @@ export const ENTRY_LINES = {
       { account: available(MAIN_BALANCE), amount: amount - sent },
     ]),
   refund_failed: (amount: number) => transfer(REFUNDS, available(MAIN_BALANCE), amount),
-  refund_sent_late: (connector: string, held: number, owed: number) =>
-    dropZeroLines([
-      { account: clearing(connector), amount: held + owed },
-      { account: available(MAIN_BALANCE), amount: -held },
-      { account: RECEIVABLE, amount: -owed },
-    ]),
-  refund_sent_again: (connector: string, amount: number) =>
-    transfer(OWED_BY_BANK, clearing(connector), amount),
+  refund_held: holdMovement,
+  refund_resolved: resolveMovement,
   payout_reserved: (balance: string, amount: number, fee: number) =>
     transfer(available(balance), reserved(balance), amount + fee),
   payout_captured: (balance: string, connector: string, amount: number, fee: number, held = 0) =>
@@ -129,10 +115,8 @@ export const ENTRY_LINES = {
       { account: LATE, amount: -held },
       { account: available(balance), amount },
     ]),
-  payout_return_held: (connector: string, amount: number, is_return: boolean) =>
-    transfer(clearing(connector), is_return ? LATE : HELD, amount),
-  payout_sent_again: (connector: string, amount: number) =>
-    transfer(OWED_BY_BANK, clearing(connector), amount),
+  payout_held: holdMovement,
+  payout_resolved: resolveMovement,
   crypto_payment_held: (connector: string, amount: bigint) =>
     transfer(clearing(connector), DEPOSITS, amount),
   crypto_payment_credited: (connector: string, amount: bigint, held = false) =>
@@ -163,12 +147,8 @@ export const ENTRY_LINES = {
     buildStatementLines(UNMATCHED, parts, 1),
   bank_line_unmatched: (parts: Omit<StatementParts, 'unmatched'>) =>
     buildStatementLines(UNMATCHED, parts, -1),
-  refund_sent_held: holdSent,
-  refund_sent_resolved: resolveSent,
-  payout_sent_held: holdSent,
-  payout_sent_resolved: resolveSent,
-  crypto_settlement_sent_held: holdSent,
-  crypto_settlement_sent_resolved: resolveSent,
+  crypto_settlement_held: holdMovement,
+  crypto_settlement_resolved: resolveMovement,
   /** Posted in the book of the network's own asset. */
   crypto_settlement_fee: (connector: string, amount: bigint) =>
     transfer('expense.network', clearing(connector), amount),

@@ -9,7 +9,6 @@ export const LATE = 'suspense.late';
 export const DEPOSITS = 'suspense.deposits';
 export const ADJUSTMENTS = 'external.adjustments';
 export const RECEIVABLE = 'receivable.merchant';
-export const OWED_BY_BANK = 'receivable.bank';
 
 export const HELD = 'suspense.held';
 

@@ -1,9 +1,6 @@
 import { assertNever } from '../domain/assert';
 import type { Dispute } from '../domain/payment/dispute';
-import type { Receipt } from '../domain/payment/receipt';
-import { type HeldReturn, sumHeldReturns } from '../domain/payout/held-return';
 import type { PayoutStatus } from '../domain/payout/payout';
-import type { SentAgain } from '../domain/sent-again';
 import type { EntryKind, EntryLine, NewEntry } from './entries';
 import { ENTRY_LINES } from './entry-lines';
 
@@ -28,7 +25,6 @@ type PayoutFacts = Owned & {
   balance_account: string;
   created_at: string;
   returned_amount?: number | null;
-  returns_held?: readonly HeldReturn[];
 };
 
 export interface BookingTime {
@@ -63,27 +59,6 @@ export function buildEntry(
 export function buildSettlement(payment: PaymentFacts, held: number, time: BookingTime): NewEntry {
   const lines = ENTRY_LINES.payment_settled(payment.connector, settledAmount(payment), held);
   return buildEntry('payment_settled', payment, lines, time);
-}
-
-/** Kinds of the two entries of a receipt: into suspense, and back. */
-export function receiptKinds({ reason }: Pick<Receipt, 'reason'>) {
-  return reason === 'late'
-    ? ({ held: 'payment_late_received', returned: 'payment_late_reversed' } as const)
-    : ({ held: 'payment_receipt_held', returned: 'payment_receipt_returned' } as const);
-}
-
-/** Posted in the book of the currency that came. */
-export function buildReceiptEntry(
-  step: 'held' | 'returned',
-  payment: PaymentFacts,
-  receipt: Receipt,
-  time: BookingTime,
-): NewEntry {
-  const kind = receiptKinds(receipt)[step];
-  const lines = ENTRY_LINES[kind](payment.connector, receipt.amount);
-  const { currency, bank_reference } = receipt;
-  const owner = { ...payment, currency, bank_reference: step === 'held' ? bank_reference : null };
-  return { ...buildEntry(kind, owner, lines, time), step: receipt.id };
 }
 
 /** Another movement has another name at the bank. */
@@ -134,40 +109,6 @@ export function buildRefundEntry(
   return buildEntry(kind, refund, lines, time);
 }
 
-/** @param held part that `main` holds; the merchant owes the rest */
-export function buildLateRefund(
-  refund: RefundFacts,
-  { held, owed }: { held: number; owed: number },
-  report: BankReport,
-): NewEntry {
-  const { connector } = refund;
-  const { bank_reference } = report;
-  const lines = ENTRY_LINES.refund_sent_late(connector, held, owed);
-  return buildEntry('refund_sent_late', { ...refund, bank_reference }, lines, report);
-}
-
-/** Builds the entry in the book of the currency that was sent. */
-export function buildSentAgain(
-  kind: 'refund_sent_again' | 'payout_sent_again',
-  resource: Owned,
-  { id, amount, currency }: Pick<SentAgain, 'id' | 'amount' | 'currency'>,
-  report: BankReport,
-): NewEntry {
-  const lines = ENTRY_LINES[kind](resource.connector, amount);
-  const owner = { ...resource, currency, bank_reference: report.bank_reference };
-  return { ...buildEntry(kind, owner, lines, report), step: id };
-}
-
-export function buildReturnHeld(
-  payout: Owned,
-  { id, amount, currency, is_return }: Omit<HeldReturn, 'at'>,
-  report: BankReport,
-): NewEntry {
-  const lines = ENTRY_LINES.payout_return_held(payout.connector, amount, is_return);
-  const owner = { ...payout, currency, bank_reference: report.bank_reference };
-  return { ...buildEntry('payout_return_held', owner, lines, report), step: id };
-}
-
 interface PayoutTransition extends BookingTime {
   from: { status: PayoutStatus };
   to: readonly PayoutStatus[];
@@ -180,17 +121,19 @@ export function buildReservation(payout: PayoutFacts, owed_max?: number): NewEnt
   return { ...buildEntry('payout_reserved', payout, lines, { at: created_at }), fee, owed_max };
 }
 
-/**
- * @param payout after the transition
- * @param sentBefore minor units of what the bank sent that are in suspense
- */
+/** Minor units that a transition takes out of suspense. */
+export interface FromSuspense {
+  in: number;
+  out: number;
+}
+
+/** @param payout after the transition */
 export function buildPayoutEntries(
   payout: PayoutFacts,
   transition: PayoutTransition,
-  sentBefore = 0,
+  taken: FromSuspense = { in: 0, out: 0 },
 ): NewEntry[] {
   const { balance_account: balance, amount, fee, connector } = payout;
-  const held = sumHeldReturns(payout);
   const build = (kind: EntryKind, lines: EntryLine[]) => [
     buildEntry(kind, payout, lines, transition),
   ];
@@ -199,17 +142,22 @@ export function buildPayoutEntries(
       case 'sent':
         return build(
           'payout_captured',
-          ENTRY_LINES.payout_captured(balance, connector, amount, fee, sentBefore),
+          ENTRY_LINES.payout_captured(balance, connector, amount, fee, taken.out),
         );
       case 'failed':
         return transition.from.status === 'sent'
           ? build(
               'payout_reversed',
-              ENTRY_LINES.payout_reversed(balance, connector, amount, fee, held),
+              ENTRY_LINES.payout_reversed(balance, connector, amount, fee, taken.in),
             )
           : build('payout_released', ENTRY_LINES.payout_released(balance, amount, fee));
       case 'returned': {
-        const lines = ENTRY_LINES.payout_returned(balance, connector, returnedAmount(payout), held);
+        const lines = ENTRY_LINES.payout_returned(
+          balance,
+          connector,
+          returnedAmount(payout),
+          taken.in,
+        );
         return build('payout_returned', lines);
       }
       case 'created':

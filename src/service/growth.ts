@@ -45,6 +45,7 @@ export const GROWTH: readonly Growth[] = [
       ...['ledger_verified', 'statements', 'statement_lines', 'statement_refusals', 'audit_log'],
       ...['audit_heads', 'approvals', 'accounts', 'api_keys', 'users', 'webhook_endpoints'],
       ...['wallets', 'event_orders', 'operators', 'approval_limits', 'bank_accounts'],
+      'bank_movements',
       ...[
         'routing_rules',
         'connector_pauses',

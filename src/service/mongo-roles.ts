@@ -24,6 +24,7 @@ export const WRITES: Readonly<Record<string, Partial<Record<Service, readonly Wr
   audit_log: { api: ADD, worker: ADD },
   bank_accounts: {},
   bank_callbacks: { api: KEEP, worker: ALL },
+  bank_movements: { worker: KEEP },
   brand_logos: { api: KEEP },
   connector_capabilities: {},
   connector_keys: {},
@@ -63,7 +64,13 @@ export const WRITES: Readonly<Record<string, Partial<Record<Service, readonly Wr
 };
 
 /** Tie an instruction or a callback to its merchant, and say which format they have. */
-const READ_BY_CONNECTORS = ['accounts', 'recipients', 'service_epoch', ...COLLECTIONS];
+const READ_BY_CONNECTORS = [
+  'accounts',
+  'bank_movements',
+  'recipients',
+  'service_epoch',
+  ...COLLECTIONS,
+];
 
 /** Takes what simulations report. */
 const SANDBOX_BANK = 'sandbox_bank';

@@ -2,7 +2,6 @@ import { abandon, inTransaction } from '../base/mongo';
 import type { Customer } from '../domain/creation';
 import { toEnv } from '../domain/environment';
 import { isDisputeOpen } from '../domain/payment/dispute';
-import { holdsMoney } from '../domain/payment/receipt';
 import { isInFlight } from '../domain/resources';
 import { DecryptionError, type Encrypter } from '../encryption/encrypter';
 import type { PaymentDocument } from '../store/payments';
@@ -10,6 +9,7 @@ import type { RefundDocument } from '../store/refunds';
 import { findAccount } from './accounts';
 import { decryptAnswer } from './create-once';
 import type { Owner, WriteDeps } from './deps';
+import { listHeld } from './movements';
 import { presentDeposit } from './operators/resource';
 import { createPayerCipher, readPayers, type StoredPayer } from './payers';
 
@@ -165,7 +165,8 @@ async function erasePayment(
   const payment = await stores.payments.get(payment_id);
   if (payment === null) return 'it is not written yet';
   const refunds = await listRefunds(stores, payer);
-  const reason = explainLeft(payment, refunds);
+  const isHeld = (await listHeld({ stores }, payment_id)).length > 0;
+  const reason = isHeld ? 'money that came for it is in question' : explainLeft(payment, refunds);
   if (reason !== undefined || isDryRun) return reason;
   // By another command, since it was listed.
   if (isWithoutPayer(payment)) return undefined;
@@ -197,5 +198,5 @@ function explainLeft(
   if (isInFlight('payment', payment.status)) return `it is ${payment.status}`;
   if (refunds.some(({ status }) => isInFlight('refund', status))) return 'a refund is processing';
   if (isDisputeOpen(payment)) return 'a dispute is open';
-  return holdsMoney(payment) ? 'money that came for it is in question' : undefined;
+  return undefined;
 }

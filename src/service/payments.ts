@@ -7,7 +7,6 @@ import {
   settlesSoon,
 } from '../domain/payment/catalog';
 import { isCancellable } from '../domain/payment/payment';
-import { holdsMoney } from '../domain/payment/receipt';
 import { checkMethodRequirements } from '../domain/payment/rules';
 import * as wire from '../domain/wire/payments';
 import { availableMethods } from '../routing';
@@ -21,6 +20,7 @@ import {
   readMetadataText,
 } from './create-once';
 import type { MerchantDeps, Owner } from './deps';
+import { listHeld } from './movements';
 import { presentPayment, withOpening } from './present';
 import { createGet, createList, findCreated } from './read';
 import { readRouting } from './routing/read';
@@ -74,16 +74,16 @@ export async function cancelPayment(
   await deps.temporal.cancelPayment(payment, 'merchant');
   const current = await getPayment(deps, caller, id);
   if (current.status === 'cancelled') return current;
-  if (isCancellable(current.status) && !holdsMoney(current)) {
+  const isHeld = (await listHeld(deps, id)).length > 0;
+  if (isCancellable(current.status) && !isHeld) {
     const cause = new Error('No workflow runs for a payment that is in flight.');
     throw unavailable('The payment could not be reached.', cause);
   }
-  throw new Refusal('cannot_cancel', explainRefusal(current));
+  throw new Refusal('cannot_cancel', explainRefusal(current, isHeld));
 }
 
-function explainRefusal(payment: PaymentDocument): string {
-  const { status } = payment;
-  if (isCancellable(status) && holdsMoney(payment)) {
+function explainRefusal({ status }: PaymentDocument, isHeld: boolean): string {
+  if (isCancellable(status) && isHeld) {
     return 'Money has come for the payment, and is being looked into; it cannot be cancelled now.';
   }
   const isPaid = status === 'authorized' || status === 'settled';

@@ -46,9 +46,8 @@ interface Report {
 
 interface SimulatedResource {
   _id: string;
-  version: number;
-  updated_at: string;
   connector: string;
+  applied_callbacks?: readonly string[];
 }
 
 interface BankDocument extends SimulatedResource {
@@ -223,22 +222,20 @@ async function simulate<D extends SimulatedResource>(
     name,
     callback: { callback_id, ...callback },
   });
-  const reload = () => find(deps, caller, id);
-  return await waitForCallback(deps, reload, before, callbackKey(connector, callback_id));
+  return await waitForCallback(deps, () => find(deps, caller, id), { connector, callback_id });
 }
 
+/** Returns once the callback is applied, or cannot be; the resource may change for others meanwhile. */
 async function waitForCallback<D extends SimulatedResource>(
   { stores }: MerchantDeps,
   reload: () => Promise<D>,
-  before: D,
-  callback: string,
+  { connector, callback_id }: { connector: string; callback_id: string },
 ): Promise<D> {
   const deadline = Date.now() + SETTLE_MS;
   for (let pause = POLL_MS.first; Date.now() < deadline; pause *= POLL_MS.factor) {
     const current = await reload();
-    if (current.version > before.version) return current;
-    if (current.updated_at !== before.updated_at) return current;
-    const storedCallback = await stores.callbacks.get(callback);
+    if (current.applied_callbacks?.includes(callback_id)) return current;
+    const storedCallback = await stores.callbacks.get(callbackKey(connector, callback_id));
     if (storedCallback?.unapplied != null || storedCallback?.parked != null) break;
     await wait(Math.min(pause, POLL_MS.most));
   }

@@ -26,6 +26,8 @@ export interface AttentionUpdate<Attention extends string = string> {
   /** Workflow time, ms since the epoch; it increases with each update. */
   attention_at: number;
   snoozed?: Snooze;
+  /** The bank's, stored where there is none yet. */
+  bank_reference?: string;
 }
 
 /** Until the next transition. */
@@ -49,7 +51,7 @@ const ACKNOWLEDGED_MAX = 20;
  * abandoned attempt may write late.
  */
 export function buildAttentionUpdate(update: AttentionUpdate) {
-  const { attention, audit: act, attention_at, snoozed } = update;
+  const { attention, audit: act, attention_at, snoozed, bank_reference } = update;
   const audit = act ? { $concatArrays: ['$audit', [buildAuditEntry(act, attention)]] } : undefined;
   const latest = { $max: ['$attention_at', attention_at] };
   const unlessLater = { attention_at: { $not: { $gte: attention_at } } };
@@ -63,6 +65,7 @@ export function buildAttentionUpdate(update: AttentionUpdate) {
           attention_at: latest,
           attention_since: attention === null ? undefined : buildSince(attention, attention_at),
           snoozed,
+          bank_reference: bank_reference && { $ifNull: ['$bank_reference', bank_reference] },
           acknowledged: act?.what === 'acknowledge' ? ACKNOWLEDGED : undefined,
         }),
       },

@@ -5,10 +5,8 @@ import {
   type CryptoSettlementAttention,
   type CryptoSettlementStatus,
 } from '../domain/crypto/settlement';
-import type { SentHeld } from '../domain/sent-held';
 import { type ResourceDocument, resourceStore } from './resource';
 import { resourceIndexes } from './resource-indexes';
-import { sentHeldWrites } from './sent-held';
 
 /** @see docs/api.md#settlements */
 export interface CryptoSettlementDocument
@@ -25,7 +23,6 @@ export interface CryptoSettlementDocument
   transaction_id: string | null;
   completed_at: string | null;
   due_at: string;
-  sent_held?: SentHeld[];
 }
 
 export function createCryptoSettlementStore(db: Db) {
@@ -35,7 +32,6 @@ export function createCryptoSettlementStore(db: Db) {
       rows,
       CRYPTO_SETTLEMENT_IN_FLIGHT,
     ),
-    ...sentHeldWrites(rows),
     ensureIndexes: indexBuilder(
       rows,
       resourceIndexes(CRYPTO_SETTLEMENT_IN_FLIGHT, 'status', 'method', 'transaction_id'),

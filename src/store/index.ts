@@ -25,6 +25,7 @@ import { createInvitationStore } from './invitations';
 import { createKeyStore } from './keys';
 import { createLogoStore } from './logos';
 import { createMailStore } from './mails';
+import { createMovementStore } from './movements';
 import { createOperatorStore } from './operators';
 import { OVERVIEW_MS, type OverviewCounts } from './overview-counts';
 import { createPaymentStore } from './payments';
@@ -71,6 +72,7 @@ export function createStores(db: Db, cacheMs = 0) {
     ledger: createLedgerStore(db),
     logos: createLogoStore(db),
     mails: createMailStore(db),
+    movements: createMovementStore(db),
     operators: createOperatorStore(db),
     overviewCounts: createCache<OverviewCounts>(cacheMs === 0 ? 0 : OVERVIEW_MS),
     payments: createPaymentStore(db),

@@ -4,8 +4,8 @@ import type { Dispute } from '../domain/payment/dispute';
 import type { PaymentAttention } from '../domain/payment/payment';
 import type { AuditEntry } from './attention';
 import type { PaymentDocument } from './payment-document';
-import { updateOnce } from './payment-receipts';
 import { REMAINING } from './payment-refunds';
+import { updateOnce } from './payment-updates';
 
 export interface DisputeAct {
   entry: AuditEntry;

@@ -1,7 +1,6 @@
 import type { EncryptedCustomer } from '../domain/creation';
 import type { Dispute } from '../domain/payment/dispute';
 import type { PaymentAttention, PaymentStatus } from '../domain/payment/payment';
-import type { Receipt } from '../domain/payment/receipt';
 import type { TransferInstructions } from '../domain/payment/transfer-instructions';
 import type { ResourceDocument } from './resource';
 
@@ -22,8 +21,6 @@ export interface PaymentDocument extends ResourceDocument<PaymentStatus, Payment
   cancelled_at: string | null;
   /** Minor units, where an operator booked a different amount. */
   settled_amount?: number | null;
-  /** Oldest first. @see docs/ledger.md#money-that-goes-wrong */
-  receipts?: Receipt[];
   /** No refunds since then: the bank reported a chargeback, or it took all. */
   disputed_at?: string | null;
   /** Decision of an operator: an earlier report disputes it no more. */

@@ -1,6 +1,6 @@
 import type { ClientSession, Collection } from 'mongodb';
 import type { PaymentDocument } from './payment-document';
-import { updateOnce } from './payment-receipts';
+import { updateOnce } from './payment-updates';
 
 export function paymentPayers(payments: Collection<PaymentDocument>) {
   return {

@@ -5,7 +5,6 @@ import { paymentMetrics, SETTLED_DAY } from './overview-counts';
 import { paymentDisputes } from './payment-disputes';
 import type { PaymentDocument } from './payment-document';
 import { paymentPayers } from './payment-payers';
-import { paymentReceipts } from './payment-receipts';
 import { paymentRefunds } from './payment-refunds';
 import { resourceStore } from './resource';
 import { OWNER, resourceIndexes } from './resource-indexes';
@@ -22,7 +21,6 @@ export function createPaymentStore(db: Db) {
     ),
     ...paymentMetrics(payments),
     ...paymentPayers(payments),
-    ...paymentReceipts(payments),
     ...paymentRefunds(payments),
     ...paymentDisputes(payments),
     ensureIndexes: indexBuilder(payments, [
@@ -51,6 +49,12 @@ export function createPaymentStore(db: Db) {
         { $addToSet: { applied_callbacks: callback_id } },
         { session },
       ),
+    /** Lists payments whose late funds the bank accepted to send back. @param before ms */
+    listSentBack: (before: number, limit: number) =>
+      payments
+        .find({ attention: 'late_settlement_reversed', attention_since: { $lte: before } })
+        .limit(limit)
+        .toArray(),
     byToken: (token_hash: string) => payments.findOne({ token_hash }),
     /**
      * Binds the page to the first browser that opens it.

@@ -1,11 +1,8 @@
 import type { ClientSession, Db } from 'mongodb';
 import { indexBuilder } from '../base/mongo-indexes';
 import { REFUND_IN_FLIGHT, type RefundAttention, type RefundStatus } from '../domain/refund/refund';
-import type { SentAgain } from '../domain/sent-again';
-import type { SentHeld } from '../domain/sent-held';
 import { type ResourceDocument, resourceStore } from './resource';
 import { OWNER, resourceIndexes } from './resource-indexes';
-import { sentHeldWrites } from './sent-held';
 
 /** @see docs/api.md#refunds */
 export interface RefundDocument extends ResourceDocument<RefundStatus, RefundAttention> {
@@ -18,17 +15,8 @@ export interface RefundDocument extends ResourceDocument<RefundStatus, RefundAtt
   settled_amount?: number | null;
   payment_bank_reference: string | null;
   due_at: string;
-  /** Payment of the bank after the refund had failed. */
-  sent_late?: SentLate | null;
-  /** Payments beyond the one that was instructed. */
-  sent_again?: SentAgain[];
-  sent_held?: SentHeld[];
-}
-
-/** Minor units: what the balance held, and the debt of the merchant. */
-export interface SentLate extends SentAgain {
-  held: number;
-  owed: number;
+  /** Minor units that the bank sent after the refund had failed, and the merchant bears. */
+  late_amount?: number;
 }
 
 /** Serves the verification of the ledger, which reads all owners. */
@@ -38,24 +26,11 @@ export function createRefundStore(db: Db) {
   const refunds = db.collection<RefundDocument>('refunds');
   return {
     ...resourceStore<RefundDocument, 'payment_id' | 'status' | 'method'>(refunds, REFUND_IN_FLIGHT),
-    ...sentHeldWrites(refunds),
-    /** @returns false when it is recorded already */
-    recordSentLate: async (id: string, sent_late: SentLate, session: ClientSession) => {
-      const filter = { _id: id, status: 'failed', sent_late: null } as const;
-      const { matchedCount } = await refunds.updateOne(
-        filter,
-        { $set: { sent_late } },
-        { session },
-      );
-      return matchedCount === 1;
-    },
+    /** Notes what the bank sent after the refund had failed, and the merchant bears. */
+    noteLate: (_id: string, amount: number, session: ClientSession) =>
+      refunds.updateOne({ _id }, { $inc: { late_amount: amount } }, { session }),
     eraseReasons: (payment_id: string, session: ClientSession) =>
       refunds.updateMany({ payment_id }, { $set: { reason: null } }, { session }),
-    recordSentAgain: async (id: string, sent: SentAgain, session: ClientSession) => {
-      const filter = { _id: id, 'sent_again.id': { $ne: sent.id } };
-      const update = { $push: { sent_again: sent } };
-      return (await refunds.updateOne(filter, update, { session })).matchedCount === 1;
-    },
     ensureIndexes: indexBuilder(refunds, [
       ...resourceIndexes(REFUND_IN_FLIGHT, 'status', 'method'),
       { key: { ...OWNER, payment_id: 1, position: -1 }, name: 'payment_position' },

@@ -228,8 +228,11 @@ export function resourceStore<D extends ResourceDocument, Field extends string>(
       session?: ClientSession,
     ): Promise<boolean> => writeAttention(id, update, [COUNTED], session),
     /** Writes a reason of the service, which leaves the version. @returns as `setAttention` */
-    markAttention: (id: string, update: AttentionUpdate): Promise<boolean> =>
-      writeAttention(id, update, []),
+    markAttention: (
+      id: string,
+      update: AttentionUpdate,
+      session?: ClientSession,
+    ): Promise<boolean> => writeAttention(id, update, [], session),
     /** Counts a booking. @returns false at another version */
     countWrite: async (_id: string, version: number, session: ClientSession): Promise<boolean> =>
       (await rows.updateOne({ _id, version }, [COUNTED], { session })).matchedCount === 1,

@@ -80,15 +80,15 @@ export function createTemporalClient(deps: TemporalClientDeps) {
   };
 }
 
-type Cancellable = Pick<PaymentDocument, '_id' | 'version' | 'receipts'>;
+type Cancellable = Pick<PaymentDocument, '_id' | 'version'>;
 
 async function cancelPayment(
   deps: OpeningDeps,
-  { _id: paymentId, version, receipts }: Cancellable,
+  { _id: paymentId, version }: Cancellable,
   by: CancelledBy,
 ): Promise<void> {
   // Temporal answers an id once: what was refused in one state may be possible in the next.
-  const updateId = `cancel:${version}:${receipts?.length ?? 0}`;
+  const updateId = `cancel:${version}`;
   const options = { updateId, args: [{ by }] as [CancelInput] };
   const handle = deps.client.workflow.getHandle(paymentWorkflowId(paymentId));
   try {

@@ -130,7 +130,8 @@ describe('a transition', () => {
   const SETTLE: Step = ['authorized', 3, ['settled']];
   const STATUSES = ['awaiting_customer', 'authorized', 'settled'];
   const AUTHORIZED = { status: 'authorized', version: 3, transition: 3 };
-  const SETTLED = { status: 'settled', version: 4, transition: 4 };
+  const moved = [expect.objectContaining({ direction: 'in', amount: 1_050, reason: null })];
+  const SETTLED = { status: 'settled', version: 4, transition: 4, moved };
 
   test.each<[string, Step[], Step, object | string, number]>([
     ['that was made answers the same again', [AUTHORIZE, SETTLE], SETTLE, SETTLED, 4],

@@ -133,11 +133,16 @@ async function openTools() {
         STATE_MS_MAX,
       );
     },
-    act: async (resource, id, what, amount) => {
+    holds: async (id) => {
+      const isHeld = async () =>
+        (await stores.movements.forResource(id)).some(({ state }) => state === 'suspense');
+      await eventually(`money of ${id} in suspense`, isHeld, STATE_MS_MAX);
+    },
+    act: async (resource, id, what, facts = {}) => {
       const by = { operator: 'ana', reason: 'The bank says so.' };
       // An act whose outcome is unknown is sent again, and done once.
       const once = what === 'claw_back' ? { operation_id: `${what}-${id}` } : {};
-      const request = { what, amount, ...by, ...once };
+      const request = { what, ...facts, ...by, ...once };
       let refusals = 0;
       let refusal: unknown;
       const acted = async () => {

@@ -1,5 +1,6 @@
 import { assertNever } from '../../src/domain/assert';
 import type { BankResource } from '../../src/domain/callback/callback';
+import type { Outcome } from '../../src/domain/movement/movement';
 import type { BankDecision } from '../../src/domain/sandbox/movement';
 import { bankReference } from '../../src/service/sandbox-bank/movements';
 import { idealPayment } from '../support/http';
@@ -10,6 +11,11 @@ interface DisputeFacts {
   fee: number;
 }
 
+interface ActFacts {
+  amount?: number;
+  as?: Outcome;
+}
+
 /** Acts of a history on the product; each call ends once it has done so. */
 export interface HistoryWorld {
   create: (path: string, key: string, body: object) => Promise<string | undefined>;
@@ -17,8 +23,10 @@ export interface HistoryWorld {
   decide: (decision: BankDecision, callback_id: string, dispute?: DisputeFacts) => Promise<void>;
   /** Waits until the resource has one of the states, or an attention reason about its money. */
   reaches: (resource: BankResource, id: string, ...states: string[]) => Promise<void>;
+  /** Waits until money of the resource is in suspense. */
+  holds: (id: string) => Promise<void>;
   /** An operator acts; an act that the state does not allow does nothing. */
-  act: (resource: BankResource, id: string, what: string, amount?: number) => Promise<void>;
+  act: (resource: BankResource, id: string, what: string, facts?: ActFacts) => Promise<void>;
   recipient_id: string;
 }
 
@@ -108,9 +116,9 @@ function createHistory(world: HistoryWorld, seed: number, random: Random) {
         await world.decide(decision, callback_id, dispute);
       }
     },
-    act: async (resource: BankResource, id: string, what: string, amount?: number) => {
-      done.push(`${what} ${amount ?? ''}`);
-      await world.act(resource, id, what, amount);
+    act: async (resource: BankResource, id: string, what: string, facts: ActFacts = {}) => {
+      done.push(`${what} ${Object.values(facts)}`);
+      await world.act(resource, id, what, facts);
     },
   };
 }
@@ -151,7 +159,7 @@ async function livePayment(history: History): Promise<void> {
       const back = isPart ? random.integer(1, amount) : amount;
       const name = end === 'charged_back' ? 'clawed_back' : 'failed';
       await report('payment', id, name, { amount: back, isOther: true });
-      return await act('payment', id, 'claw_back', back);
+      return await act('payment', id, 'claw_back', { amount: back });
     }
     case 'disputed':
       await report('payment', id, 'settled', { amount });
@@ -215,7 +223,7 @@ async function liveRefund(
       await report('refund', id, 'settled', { amount: sent });
       if (sent === amount) return;
       await world.reaches('refund', id);
-      return await act('refund', id, 'mark_settled', sent);
+      return await act('refund', id, 'mark_settled', { amount: sent });
     }
     case 'larger':
       await report('refund', id, 'settled', { amount: amount + random.integer(1, amount) });
@@ -254,10 +262,11 @@ async function livePayout({ world, random, create, report, act }: History): Prom
     return;
   }
   if (end === 'completed_otherwise') {
-    // It was sent, which is all that moves money.
+    // It was sent, which is all that moves money: another amount is a wrong report.
     await report('payout', id, 'completed', { amount: amount - 1 });
-    await world.reaches('payout', id, 'completed');
-    return await act('payout', id, 'mark_completed');
+    await world.holds(id);
+    await act('payout', id, 'mark_completed');
+    return await act('payout', id, 'resolve_movement', { as: 'never_happened' });
   }
   await report('payout', id, 'completed', { amount });
   if (random.chance(0.3)) await report('payout', id, 'sent', { amount });
@@ -271,7 +280,7 @@ async function livePayout({ world, random, create, report, act }: History): Prom
       const back = random.integer(1, amount - 1);
       await report('payout', id, 'returned', { amount: back });
       await world.reaches('payout', id, 'returned');
-      return await act('payout', id, 'mark_returned', back);
+      return await act('payout', id, 'mark_returned', { amount: back });
     }
     case 'twice':
       return await report('payout', id, 'completed', { amount, isOther: true });

@@ -66,7 +66,7 @@ test('books each chargeback and each late fund once, through kills', async () =>
 }, 400_000);
 
 const CHARGEBACK_ENTRIES = ['payment_clawed_back', 'payment_settled'];
-const [CAME, WENT] = ['payment_late_received', 'payment_late_reversed'];
+const [CAME, WENT] = ['payment_held', 'payment_resolved'];
 const CAME_AND_WENT = [CAME, CAME, WENT, WENT];
 
 /** Kinds of a payment's journal entries, sorted. */

@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import { inTransaction } from '../../src/base/mongo';
 import { ENTRY_LINES } from '../../src/ledger/entry-lines';
-import { buildSentHeld } from '../../src/ledger/sent-entries';
 import { approve } from '../../src/service/approvals/carry-out';
 import { decide } from '../../src/service/approvals/decide';
 import { operatorsAudit } from '../support/audit';
@@ -145,55 +144,20 @@ describe('a live act above the limit', () => {
     expect(rows).toContainEqual(expect.objectContaining(credited));
   });
 
-  test('may be a reversal, by its largest entry line, also where no balance holds any of it', async () => {
+  test('may be a reversal, by its largest entry line', async () => {
     const { account_id } = await service.account();
     const { ledger } = service.stores;
-    const resource_id = `payout-of-${account_id}`;
+    const resource_id = `adjust-of-${account_id}`;
     const owner = { account_id, livemode: true, currency: 'EUR', at: new Date().toISOString() };
-    const lines = ENTRY_LINES.payout_sent_again('bank', MUCH);
-    const entry = { kind: 'payout_sent_again', resource_id, ...owner, lines } as const;
+    const lines = ENTRY_LINES.adjusted('main', MUCH, 'clearing:bank');
+    const entry = { kind: 'adjusted', resource_id, ...owner, lines } as const;
     await inTransaction(service.mongo, (session) => ledger.post(entry, session));
-    const id = await request(['balance', 'reverse', `payout_sent_again:${resource_id}`, ...WHY]);
-    const reversal = `reversed:payout_sent_again:${resource_id}`;
+    const id = await request(['balance', 'reverse', `adjusted:${resource_id}`, ...WHY]);
+    const reversal = `reversed:adjusted:${resource_id}`;
     expect(await ledger.findEntry(reversal)).toBeNull();
     await answer(operators.bo, 'approve', id);
     const note = { operator: 'mia', approved_by: 'bo' };
     expect(await ledger.findEntry(reversal)).toMatchObject({ note });
-  });
-
-  test('may be a loss by a different amount that a bank sent, which is posted once', async () => {
-    const { mia, bo } = operators;
-    const { ledger } = service.stores;
-    const { account_id } = await service.account();
-    const _id = `payout-of-${account_id}`;
-    const at = new Date().toISOString();
-    const owner = { account_id, livemode: true, currency: 'EUR', connector: 'bank' };
-    const held = { id: 'R-1', bank_reference: 'R-1', amount: MUCH, currency: 'EUR', at };
-    const payout = { _id, ...owner, status: 'failed', balance_account: 'main', sent_held: [held] };
-    await service.stores.epoch.noteFormat();
-    await service.db.collection<typeof payout>('payouts').insertOne(payout);
-    const entry = buildSentHeld('payout', payout, held, { at });
-    await inTransaction(service.mongo, (session) => ledger.post(entry, session));
-    const resolve = (as: string) => [
-      'balance',
-      'resolve',
-      `payout_sent_held:${_id}:R-1`,
-      '--as',
-      as,
-      ...WHY,
-    ];
-    const { code } = await service.refusal(...resolve('loss'), '--operator', 'mia');
-    expect(code).toBe('operator_key_required');
-    const id = await request(resolve('loss'));
-    const resolved = `payout_sent_resolved:${_id}:R-1`;
-    expect(await ledger.findEntry(resolved)).toBeNull();
-    await answer(bo, 'approve', id);
-    const note = { operator: 'mia', approved_by: 'bo' };
-    expect(await ledger.findEntry(resolved)).toMatchObject({ note });
-    expect(await mia.json(...resolve('loss'))).toMatchObject({ operation_id: resolved });
-    expect((await mia.refusal(...resolve('never_sent'))).code).toBe('not_in_suspense');
-    const line = await service.db.collection('audit_log').findOne({ target: resolved });
-    expect(line).toMatchObject({ act: 'balance.resolved', after: { as: 'loss' } });
   });
 });
 

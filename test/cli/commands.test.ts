@@ -19,7 +19,7 @@ const GROUPED = {
   dashboard: 'invite people reset-password unlock',
   webhook: 'set roll show list add update remove',
   event: 'list show redeliver',
-  balance: 'show fund adjust reverse resolve',
+  balance: 'show fund adjust reverse',
   'bank-account': 'add list',
   ledger: 'trial-balance verify',
   sandbox: 'statement',
@@ -37,6 +37,7 @@ const GROUPED = {
   callback: 'list show deliver dismiss',
   clock: 'show advance',
   attention: 'list acknowledge',
+  movement: 'list show resolve',
   operator: 'create list revoke',
   approval: 'list approve reject',
   connector: 'new check health pause resume',
@@ -52,9 +53,12 @@ interface Listed {
   command: Command;
 }
 
-/** Lists a command with all commands below it, each with the words that call it. */
+/** Lists a command with all commands below it that help lists, each with the words that call it. */
 function listBelow(command: Command, words: string[] = []): Listed[] {
-  const below = command.commands.flatMap((each) => listBelow(each, [...words, each.name()]));
+  const visible = command.createHelp().visibleCommands(command);
+  const below = command.commands
+    .filter((each) => visible.includes(each))
+    .flatMap((each) => listBelow(each, [...words, each.name()]));
   return [{ words, command }, ...below];
 }
 
@@ -152,6 +156,7 @@ describe('before it connects to any server, the program refuses', () => {
   const BY = '--operator mia --reason Why';
   const QUERY = 'payout act mark_failed --query "a = 1"';
   const SNOOZE = 'payout act snooze --query "a = 1"';
+  const RESOLVE = `movement resolve mv_1 ${BY}`;
   const REDELIVER =
     'event redeliver --account acct_1 --env live --since 2026-03-01T12:00:00Z --dry-run';
 
@@ -166,6 +171,8 @@ describe('before it connects to any server, the program refuses', () => {
   const SCOPE = `Allowed, separated by commas: ${SCOPES.join(', ')}.`;
   const KEY_RING = 'recipients.sandbox, recipients.live or recipients.live-CONNECTOR';
   const WHOLE = 'It must be an integer from 1 to 100.';
+  const OUTCOME = 'Allowed choices are merchant, customer, bank, loss, never_happened.';
+  const RENAMED = '`balance resolve` is now `movement resolve MOVEMENT_ID`';
   const TIMESTAMP = 'It must be an ISO 8601 timestamp with an offset';
   const DAY = 'It must be a day, or an ISO 8601 time with an offset';
   const PLACE = 'It must be a place that a run has named';
@@ -216,7 +223,8 @@ describe('before it connects to any server, the program refuses', () => {
     [`${ADJUST} --bank-reference`, ['ACCT-7'], 'needs --against clearing:CONNECTOR'],
     [`${ADJUST} --against suspense --bank-reference`, ['A'], 'needs --against clearing:CONNECTOR'],
     ['balance reverse funded:a --reason', ['Typo'], "'--operator <name>' not specified"],
-    ['balance resolve a --as loss --reason', ['Loss'], "'--operator <name>' not specified"],
+    ['balance resolve payment_held:a:b --as loss --operator mia --reason', ['Loss'], RENAMED],
+    ['balance resolve', ['', '--help', '--as'], RENAMED],
     ['bank-account add --connector a --env live --iban A --currency', ['ETH'], 'ISO 4217'],
     ['ledger trial-balance --at', ['yesterday'], TIMESTAMP],
     ['ledger trial-balance --at', ['2999-01-01T00:00:00Z'], 'That time is in the future.'],
@@ -224,6 +232,17 @@ describe('before it connects to any server, the program refuses', () => {
     ['sandbox statement --date', ['today'], 'A day is written YYYY-MM-DD.'],
     ['operator create eve --role', ['admin'], 'Allowed choices are operator, approver.'],
     ['operator create --role operator', [' '], 'It must have 1 to 100 characters.'],
+    ['movement list --limit', ['0', '1001', '1.5'], 'It must be an integer from 1 to 1000.'],
+    ['movement list --env', ['test'], 'Allowed choices are sandbox, live.'],
+    [`${RESOLVE} --as`, ['nobody', 'returned', ''], OUTCOME],
+    [`${RESOLVE} --as loss --amount`, ['0', '-1', '1.5', ''], AMOUNT],
+    ['movement resolve mv_1 --as loss', ['--operator=mia'], "'--reason <text>' not specified"],
+    ['movement resolve mv_1 --as loss', ['--reason=Why'], "'--operator <name>' not specified"],
+    [RESOLVE, ['--amount=5'], "'--as <outcome>' not specified"],
+    [`${RESOLVE} --as loss`, ['--env=live'], 'unknown option'],
+    [`payment act x resolve_movement ${BY} --as`, ['nobody'], OUTCOME],
+    [`refund act x resolve_movement ${BY} --as`, ['nobody'], OUTCOME],
+    [`crypto-payment act x release ${BY}`, ['--movement=mv_1', '--as=loss'], 'unknown option'],
     ['event list acct_1 --env sandbox --limit', ['0', '101', '1.5'], WHOLE],
     ['event list acct_1 --env sandbox --before', ['yesterday'], TIMESTAMP],
     ['event list acct_1 --env', ['test'], 'Allowed choices are sandbox, live.'],
@@ -235,7 +254,7 @@ describe('before it connects to any server, the program refuses', () => {
     ['reconcile --from', ['payment:xy', 'shop', 'payment:123'], PLACE],
     ['reconcile --since', ['now', '2026-03-01T09:00:00', '2026-02-30'], DAY],
     [`payout act x ${BY}`, ['mark_settled'], 'are resubmit, mark_failed, mark_completed'],
-    [`refund act x ${BY}`, ['resubmit'], 'mark_settled, mark_failed, snooze, acknowledge.'],
+    [`refund act x ${BY}`, ['resubmit'], 'mark_failed, resolve_movement, snooze, acknowledge.'],
     [`payout act x ${BY}`, ['snooze'], 'A snooze, and nothing else, takes --hours.'],
     [`payout act x resubmit ${BY} --hours`, ['1'], 'A snooze, and nothing else, takes --hours.'],
     [`payout act x snooze ${BY} --hours`, ['721', '0'], HOURS],

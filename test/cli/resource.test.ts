@@ -83,6 +83,12 @@ test('payout show has its transitions, journal entries, callbacks and audit trai
         [`clearing.${service.connector}`, 1_000],
       ]),
     ],
+    movements: [
+      expect.objectContaining({
+        ...{ direction: 'out', amount: 1_000, currency: 'EUR', state: 'applied', reason: null },
+        ...{ resource: 'payout', resource_id: id, sources: [{ kind: 'answer', id, at }] },
+      }),
+    ],
     callbacks: expect.arrayContaining([
       expect.objectContaining({ ...callback, callback_id: `${id}-1`, unapplied: null }),
       expect.objectContaining({
@@ -134,8 +140,12 @@ test('payment show and refund show name each other, and show nothing of the cust
     payment: { id: payment_id, status: 'settled', refunded: 300 },
     refunds: [{ id, status: 'processing', amount: 300 }],
     postings: [{ kind: 'payment_settled' }],
+    movements: [
+      { direction: 'in', amount: 1_050, currency: 'EUR', state: 'applied', reason: null },
+    ],
   });
   const { stdout } = await setting.cli('payment', 'show', payment_id);
+  expect(stdout).toMatch(/\n\nBANK MOVEMENTS\nMOVEMENT .+\nmv_\S+ .+ in +€10\.50 .+ applied +-\n/);
   expect(stdout).toMatch(new RegExp(`\\n\\nREFUNDS\\nREFUND .+\\n${id} .+ processing +€3\\.00`));
   const shown = stdout + JSON.stringify([payment, refund]);
   for (const hidden of ['ada@example.com', 'Ada', 'M0', 'R0', 'http', 'token', 'hash']) {

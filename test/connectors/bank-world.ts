@@ -6,8 +6,9 @@ import type { BankSession } from '../../connectors/sandbox/sessions';
 import { connectMongo } from '../../src/base/mongo';
 import type { BankResource } from '../../src/domain/callback/callback';
 import { LIFECYCLES } from '../../src/lifecycles';
-import type { MovementDocument } from '../../src/service/sandbox-bank/movements';
+import type { MovementDocument as BankMovement } from '../../src/service/sandbox-bank/movements';
 import type { CallbackDocument } from '../../src/store/callbacks';
+import type { MovementDocument } from '../../src/store/movements';
 import { createSandboxReportStore } from '../../src/store/sandbox-reports';
 import { useFixture } from '../support/fixture';
 import { eventually } from '../support/http';
@@ -131,9 +132,13 @@ async function startBankWorld() {
     },
     /** Stores late funds in suspense in the product, each with the id of its bank reference. */
     holdLate: async (_id: string, ...ids: string[]): Promise<void> => {
-      const money = { amount: 4_950, currency: 'EUR', reason: 'late', state: 'suspense' };
-      const receipts = ids.map((id) => ({ id, ...money }));
-      await stored('payment').updateOne({ _id }, { $set: { receipts } });
+      const late: MovementDocument[] = ids.map((id, order) => ({
+        ...{ _id: id, ...ROUTED, livemode: false, resource: 'payment', resource_id: _id, order },
+        ...{ names: [id], bank_reference: id, direction: 'in', amount: 4_950, currency: 'EUR' },
+        ...{ value_date: null, reported_at: new Date().toISOString(), sources: [] },
+        ...{ reason: 'late', applied: 0, resolutions: [], state: 'suspense', entry: id },
+      }));
+      await product.collection<MovementDocument>('bank_movements').insertMany(late);
     },
     /** Sets the state that the product's document says from now on. */
     productSays: async (resource: Outgoing, _id: string, status: string): Promise<void> => {
@@ -155,7 +160,7 @@ async function startBankWorld() {
       eventually('a settled session', async () => (await readSession(id))?.status === 'settled'),
     /** Money that the bank moved for a resource, as text, each under a reference of its own. */
     listMovements: async (resource_id: string) => {
-      const movements = own.collection<MovementDocument>('movements');
+      const movements = own.collection<BankMovement>('movements');
       const all = await movements.find({ resource_id }).sort({ _id: 1 }).toArray();
       expect(new Set(all.map(({ bank_reference }) => bank_reference)).size).toBe(all.length);
       return all.map(({ name, amount, currency }) => `${name} ${amount} ${currency}`);

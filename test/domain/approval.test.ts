@@ -10,39 +10,27 @@ import {
 import type { CallbackResource } from '../../src/domain/callback/callback';
 import type { Deposit } from '../../src/domain/crypto/deposit';
 import type { Dispute } from '../../src/domain/payment/dispute';
-import type { Receipt } from '../../src/domain/payment/receipt';
 import { KINDS, RESOURCES } from '../../src/domain/resources';
+import { makeMovement } from '../support/movements';
 
 /** Acts by which an operator credits a merchant, apart from the product's own table. @see docs/operators.md#approvals */
 const CREDITING: Record<CallbackResource, string[]> = {
-  payment: ['dispute_won', 'mark_settled'],
-  refund: ['mark_failed', 'mark_settled'],
-  payout: ['mark_failed', 'mark_returned'],
+  payment: ['dispute_won', 'mark_settled', 'resolve_movement'],
+  refund: ['mark_failed', 'mark_settled', 'resolve_movement'],
+  payout: ['mark_failed', 'mark_returned', 'resolve_movement'],
   crypto_payment: ['accept', 'confirm', 'credit_late', 'release', 'write_off'],
-  crypto_settlement: ['mark_failed'],
+  crypto_settlement: ['mark_failed', 'resolve_movement'],
 };
 
 test.each(KINDS)('each act on a %s is listed as crediting a merchant or not', (kind) => {
   const { acts } = RESOURCES[kind];
   expect(Object.keys(CREDITS[kind]).sort()).toEqual([...acts].sort());
   expect(acts.filter((act) => mayCredit(kind, act)).sort()).toEqual(CREDITING[kind]);
-  expect(BALANCE_ACTS).toEqual(['fund', 'adjust', 'reverse', 'resolve']);
+  expect(BALANCE_ACTS).toEqual(['fund', 'adjust', 'reverse']);
 });
 
 const EURO = { currency: 'EUR', amount: 1_000 };
 const ETH = { ...EURO, asset: 'ETH', network: 'ethereum' };
-const receipt = (amount: number, more: Partial<Receipt> = {}): Receipt => ({
-  id: `${amount}`,
-  bank_reference: null,
-  callback_id: null,
-  amount,
-  currency: 'EUR',
-  value_date: null,
-  received_at: '',
-  reason: 'amount_differs',
-  state: 'suspense',
-  ...more,
-});
 const deposit = (amount: string, more: Partial<Deposit>): Deposit => ({
   transaction_id: amount,
   amount,
@@ -65,14 +53,20 @@ const disputes: Partial<Dispute>[] = [
   { id: 'd2', state: 'lost', amount: 300 },
   { id: 'd3', state: 'won', amount: 900 },
 ];
-const held = [receipt(1_200), receipt(7, { state: 'credited' }), receipt(9, { currency: 'USD' })];
+const movements = [
+  makeMovement({ id: 'mv_1', amount: 1_200 }),
+  makeMovement({ id: 'mv_2', amount: 7, applied: 7 }),
+  makeMovement({ id: 'mv_3', amount: 9, currency: 'USD' }),
+  makeMovement({ id: 'mv_4', amount: 60, applied: 10 }),
+];
+const HELD = { ...EURO, movements };
 
 test.each<[CallbackResource, string, object, number | undefined, bigint]>([
   ['payment', 'mark_settled', EURO, undefined, 1_000n],
   ['payment', 'mark_settled', EURO, 400, 400n],
-  ['payment', 'mark_settled', { ...EURO, receipts: held }, undefined, 1_200n],
-  ['payment', 'mark_settled', { ...EURO, receipts: held }, 1, 1_200n],
-  ['payment', 'mark_settled', { ...EURO, receipts: held }, 5_000, 5_000n],
+  ['payment', 'mark_settled', HELD, undefined, 1_250n],
+  ['payment', 'mark_settled', HELD, 1, 1_250n],
+  ['payment', 'mark_settled', HELD, 5_000, 5_000n],
   ['payment', 'mark_failed', EURO, undefined, 0n],
   ['payment', 'dispute_won', { ...EURO, disputes }, undefined, 800n],
   ['refund', 'mark_settled', EURO, 1, 1_000n],
@@ -88,6 +82,37 @@ test.each<[CallbackResource, string, object, number | undefined, bigint]>([
   const currency = 'asset' in facts ? 'ETH.ethereum' : 'EUR';
   const credited = computeCredit(kind, act, { ...EURO, ...facts }, { amount: named });
   expect(credited).toEqual({ amount, currency });
+});
+
+test.each([
+  ['mark_settled', { movement: 'mv_4' }, 50n],
+  ['mark_settled', { movement: 'mv_4', amount: 70 }, 70n],
+  ['mark_settled', { movement: 'mv_2' }, 1_000n],
+  ['resolve_movement', { movement: 'mv_4', as: 'merchant' }, 50n],
+  ['resolve_movement', { movement: 'mv_4', as: 'merchant', amount: 20 }, 20n],
+  ['resolve_movement', { movement: 'mv_2', as: 'merchant' }, 0n],
+  ['resolve_movement', { movement: 'mv_4', as: 'bank' }, 50n],
+  ['resolve_movement', { movement: 'mv_4', as: 'loss' }, 50n],
+  ['resolve_movement', { movement: 'mv_4', as: 'never_happened' }, 50n],
+  ['resolve_movement', { movement: 'mv_4', as: 'customer' }, 0n],
+  ['resolve_movement', { movement: 'mv_4' }, 0n],
+] as const)('the credit of a payment by %s of %j is %p', (act, named, amount) => {
+  expect(computeCredit('payment', act, HELD, named)).toEqual({ amount, currency: 'EUR' });
+});
+
+test('an operator who decides what was sent of an asset needs another one, to the last unit', () => {
+  const amount = '10000000000000000000001';
+  const held = { direction: 'out', amount, applied: '1', currency: 'ETH.ethereum' } as const;
+  const facts = { ...ETH, amount, movements: [makeMovement({ id: 'mv_1', ...held })] };
+  const named = { movement: 'mv_1', as: 'loss' } as const;
+  const credited = computeCredit('crypto_settlement', 'resolve_movement', facts, named);
+  expect(credited).toEqual({ amount: 10_000_000_000_000_000_000_000n, currency: 'ETH.ethereum' });
+});
+
+test('a credit in another currency counts by the limit of that currency', () => {
+  const named = { movement: 'mv_3', as: 'merchant' } as const;
+  const credited = computeCredit('payment', 'resolve_movement', HELD, named);
+  expect(credited).toEqual({ amount: 9n, currency: 'USD' });
 });
 
 test.each([

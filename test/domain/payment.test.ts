@@ -54,6 +54,7 @@ const EXPECTED: Record<PaymentStatus, Partial<Record<PaymentCallbackName, string
     settled: 'settled_again',
     failed: 'dispute failed_after_settled',
     clawed_back: 'dispute clawed_back',
+    reversed: 'reversed',
     dispute_opened: 'dispute_report',
     dispute_won: 'dispute_report',
     dispute_lost: 'dispute_report',

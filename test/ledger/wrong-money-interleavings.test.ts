@@ -132,7 +132,7 @@ test('any interleaving of money that goes wrong keeps the books whole, each act 
   );
   expect([...seen]).toEqual(
     expect.arrayContaining([
-      ...['payment_late_received', 'payment_late_reversed', 'payment_clawed_back'],
+      ...['payment_held', 'payment_resolved', 'payment_clawed_back'],
       ...['refund_accepted', 'funded', 'adjusted', 'reversed', 'owed', 'payment_disputed'],
     ]),
   );

@@ -2,11 +2,12 @@ import { randomUUID } from 'node:crypto';
 import type { Known, Written } from '../../activities/shared/record-inputs';
 import { assertNever } from '../../src/domain/assert';
 import { ServiceError } from '../../src/domain/errors';
+import { sumRests } from '../../src/domain/movement/movement';
 import { type DisputeCallbackName, sumDisputed } from '../../src/domain/payment/dispute';
-import { isInSuspense, sumAmounts } from '../../src/domain/payment/receipt';
 import { adjustBalance } from '../../src/service/balances/adjust';
 import { fundBalance } from '../../src/service/balances/fund';
 import { reverseOperation } from '../../src/service/balances/reverse';
+import { toMovement } from '../../src/store/movements';
 import { operatorsAudit } from '../support/audit';
 import { retryUntilDone } from '../support/insist';
 import type { WorkerProcess } from '../support/processes';
@@ -109,26 +110,29 @@ export async function createWorld(first: WorkerProcess, operator: Records) {
         const { payment_id } = of(late, step.late);
         const { amount } = step;
         // Money of one amount is reported once, by any process.
-        const facts = { callback_id: `late-${amount}`, amount, currency: 'EUR' };
-        const call = { payment_id, at: now(), reason: 'late', ...facts } as const;
-        const { id, receipts } = await book(payment_id, (known) =>
-          records.payments.recordReceipt({ ...call, ...known }),
+        const source = { kind: 'callback', id: `late-${amount}-${payment_id}` } as const;
+        const report = { source, direction: 'in', amount, currency: 'EUR' } as const;
+        const call = { ...about(payment_id), reason: 'late', report } as const;
+        const { id, movements } = await book(payment_id, (known) =>
+          records.movements.recordMovement({ ...call, ...known }),
         );
         // Any attempt answers with the amount that was booked first.
-        expect(receipts.filter((receipt) => receipt.id === id)).toMatchObject([{ amount }]);
-        if (receipts.length > 1) met.add('second receipt');
+        expect(movements.filter((movement) => movement.id === id)).toMatchObject([{ amount }]);
         return;
       }
       case 'late_reversed': {
         const { payment_id } = of(late, step.late);
-        const by = `reversed-${step.amount}`;
+        const by = `reversed-${step.amount}-${payment_id}`;
         const money = step.amount === null ? {} : { amount: step.amount };
-        const call = { payment_id, at: now(), by, ...money };
-        const { id, receipts } = await book(payment_id, (known) =>
-          records.payments.recordReversal({ ...call, ...known }),
+        const source = { kind: 'callback', id: by } as const;
+        const report = { source, direction: 'out', ...money } as const;
+        const call = { ...about(payment_id), report };
+        const { outcome, movements } = await book(payment_id, (known) =>
+          records.movements.recordReturn({ ...call, ...known }),
         );
-        const returned = receipts.filter(({ returned_by }) => returned_by === by);
-        expect(returned).toHaveLength(id === null ? 0 : 1);
+        const told = movements.filter(({ sources }) => sources.some(({ id }) => id === by));
+        const back = { direction: 'out', applied: step.amount ?? expect.any(Number) };
+        expect(told).toMatchObject(outcome === 'unmatched' ? [] : [back]);
         return;
       }
       case 'fund': {
@@ -215,14 +219,19 @@ export async function createWorld(first: WorkerProcess, operator: Records) {
     return payment;
   }
 
+  const listMovements = async (payment_id: string) =>
+    (await operator.stores.movements.forResource(payment_id)).map(toMovement);
+
   /** Holds the book, and what payments say, against its entries; gives their kinds, and rare states. */
   async function expectWhole(): Promise<string[]> {
     const book = await expectWholeBook(operator, account_id);
-    const came = await Promise.all(late.map(({ payment_id }) => stored(payment_id)));
-    const held = came.flatMap(({ receipts = [] }) => receipts.filter(isInSuspense));
-    expect(book.sum('suspense.late')).toBe(sumAmounts(held));
+    const movements = await Promise.all(late.map(({ payment_id }) => listMovements(payment_id)));
+    expect(BigInt(book.sum('suspense.late'))).toBe(sumRests(movements.flat()));
     for (const { payment_id } of payments) {
       const { refunded, audit, status, disputes = [] } = await stored(payment_id);
+      expect(await listMovements(payment_id)).toMatchObject(
+        status === 'settled' ? [{ amount: AMOUNT, applied: AMOUNT }] : [],
+      );
       const parts = disputes.filter(({ kind }) => kind === 'clawed_back');
       const filter = { account_id, livemode: false, payment_id, limit: 100 };
       const all = await operator.stores.refunds.list(filter);
@@ -243,6 +252,8 @@ export async function createWorld(first: WorkerProcess, operator: Records) {
 }
 
 const now = () => new Date().toISOString();
+
+const about = (resource_id: string) => ({ kind: 'payment', resource_id, at: now() }) as const;
 
 function many<T>(length: number, one: () => Promise<T>): Promise<T[]> {
   return Promise.all(Array.from({ length }, one));

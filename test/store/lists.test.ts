@@ -239,8 +239,8 @@ async function postEntries(count: number): Promise<void> {
         const entry = { ...MERCHANT, kind, lines, currency, at, resource_id: `${second}` } as const;
         await ledger.post(entry, session);
         // No list has these.
-        const late = { ...entry, kind: 'payment_late_received' } as const;
-        await ledger.post({ ...late, lines: ENTRY_LINES[late.kind]('bank', 5) }, session);
+        const held = { ...entry, kind: 'payment_held' } as const;
+        await ledger.post({ ...held, lines: ENTRY_LINES[held.kind]('bank', 'in', 5) }, session);
       }
     });
   }

@@ -1,4 +1,5 @@
 import { randomBytes, randomUUID } from 'node:crypto';
+import { createMovements } from '../../activities/movements';
 import { createPaymentActivities } from '../../activities/payments';
 import { createPayoutActivities, type PayoutTransition } from '../../activities/payouts';
 import { createRefundActivities } from '../../activities/refunds';
@@ -30,12 +31,13 @@ export async function openRecords(
   const payments = createPaymentActivities({ ...deps, payTokenKey: randomBytes(32) });
   const refunds = createRefundActivities(deps);
   const payouts = createPayoutActivities(deps);
+  const movements = createMovements(deps);
   const close = async () => {
     await retryUntilDone(() => db.dropDatabase());
     await mongo.close();
     await temporal.connection.close();
   };
-  return { mongo, db, stores, temporal, payments, refunds, payouts, close };
+  return { mongo, db, stores, temporal, payments, refunds, payouts, movements, close };
 }
 
 export type Records = Awaited<ReturnType<typeof openRecords>>;
@@ -243,6 +245,8 @@ export async function transitionPayout(
 ) {
   return await payouts.recordPayoutMove({
     ...moved(facts.payout_id, facts),
+    // A bank reports each step by itself, and repeats its id.
+    callback_id: `${facts.payout_id}:${to.join()}`,
     from,
     to,
     change: {

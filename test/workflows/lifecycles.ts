@@ -107,10 +107,10 @@ export function useLifecycles(...args: Parameters<typeof useWorkflowSetting>) {
         await isAt(payment.handle, 'authorized');
         await story(payment);
       }),
-    /** The bank has accepted it. */
+    /** The bank has accepted it, and its name for it is stored. */
     processing: (story: (refund: TrackedRefund) => Promise<unknown>) =>
       withRefund(scriptedBank(), async (refund) => {
-        await refund.shows('instruction at the bank: accepted');
+        await refund.becomes({ bank_reference: `ref-${refund.id}` });
         await story(refund);
       }),
     submitted: (story: (payout: TrackedPayout) => Promise<unknown>) =>
@@ -247,7 +247,7 @@ function track<K extends Kind>(
     stored,
     attention: async () => (await stored()).attention,
     /** Waits until the record says so. */
-    becomes: (change: { status?: string; attention?: string | null }) =>
+    becomes: (change: { status?: string; attention?: string | null; bank_reference?: string }) =>
       eventually(
         `${kind} ${JSON.stringify(change)}`,
         async () => {

@@ -148,10 +148,13 @@ async function write(deps: Deps, step: Write, resource: Resource): Promise<void>
   }
 }
 
+/** Outcomes of which a repeat writes what was written then: perhaps nothing. */
+const WRITTEN = ['posted', 'returned', 'repeated', 'unmatched', 'resolved'];
+
 /** Whether the write changed nothing then, either. */
 function isUnwritten(result: Write['result']): boolean {
   const { stale, outcome = 'posted' } = Object(result);
-  return stale !== undefined || outcome !== 'posted';
+  return stale !== undefined || !WRITTEN.includes(outcome);
 }
 
 /** @throws NotRebuilt when the collections are not of one moment */

@@ -1,6 +1,7 @@
-import type {
-  CryptoSettlementAct,
-  CryptoSettlementStatus,
+import {
+  CRYPTO_SETTLEMENT_STATUSES,
+  type CryptoSettlementAct,
+  type CryptoSettlementStatus,
 } from '../../src/domain/crypto/settlement';
 import { type ActRules, stateFault } from '../shared/operator-acts';
 import type { Settlement } from './state';
@@ -18,6 +19,7 @@ const ACTS: ActRules<CryptoSettlementAct, CryptoSettlementStatus> = {
   },
   mark_failed: { from: IN_FLIGHT, refusal: neverLeft },
   mark_completed: { from: IN_FLIGHT, refusal: neverLeft },
+  resolve_movement: { from: CRYPTO_SETTLEMENT_STATUSES, refusal: neverLeft },
   snooze: { from: IN_FLIGHT, refusal: neverLeft },
 };
 

@@ -20,6 +20,7 @@ import type {
   CryptoSettlementResult,
   CryptoSettlementStart,
 } from '../../src/domain/crypto/workflow';
+import type { Movement } from '../../src/domain/movement/movement';
 import type { Due } from '../shared/alarm';
 import { moneyActivities, questionActivities } from '../shared/bank-activities';
 import { cancelUnstartedSends } from '../shared/bank-instruction';
@@ -34,9 +35,9 @@ import {
 } from '../shared/instructed';
 import type { BankQuestion, InstructedRules } from '../shared/instructed-rules';
 import { type Opening, openMailbox } from '../shared/mailbox';
+import type { Suspension } from '../shared/movement';
 import { writeScheduled } from '../shared/persist';
 import { assertIdentity } from '../shared/refusal';
-import { holdSent, takeSentBack } from '../shared/sent-held';
 import { showRefusal, upsertLabels } from '../shared/view';
 import { actFault } from './acts';
 import { messages } from './messages';
@@ -87,7 +88,8 @@ const rules: InstructedRules<SettlementKind, Settlement> = {
   decide,
   buildChange,
   applyAnswer,
-  bookUnapplied,
+  suspend,
+  findTaker,
   actFault,
   acts: {
     mark_completed: ({ status }) => ({ to: settlementPathTo(status, 'completed') }),
@@ -160,20 +162,18 @@ async function applyAnswer(settlement: Settlement, answer: SettlementAnswer): Pr
   answerResubmits(rules, settlement, { bank: answer.outcome });
 }
 
-async function bookUnapplied(
-  settlement: Settlement,
+export function suspend(
+  { status }: Settlement,
   name: CryptoSettlementCallbackName,
-  { callback_id, transaction_id, amount }: CryptoCallback,
-): Promise<null> {
-  const { status } = settlement;
-  const sent = { callback_id, bank_reference: transaction_id, amount };
-  if (name === 'completed' && status !== 'completed') {
-    await holdSent(record, 'crypto_settlement', settlement, sent);
-  }
-  if (name === 'failed' && status === 'failed') {
-    await takeSentBack(record, 'crypto_settlement', settlement, sent);
-  }
-  return null;
+): Suspension | 'back' | undefined {
+  if (name === 'failed') return status === 'failed' ? 'back' : undefined;
+  if (name !== 'completed' || status === 'completed') return undefined;
+  if (status === 'failed') return { direction: 'out', reason: 'moved_after_failed' };
+  return { direction: 'out', reason: 'amount_differs' };
+}
+
+function findTaker({ status }: Settlement, { direction }: Movement) {
+  return direction === 'out' && !isSettlementEnded(status) ? 'mark_completed' : undefined;
 }
 
 function nextDue(settlement: Settlement): Due | undefined {

@@ -6,7 +6,7 @@ import type {
   CryptoSettlementState,
 } from '../../src/domain/crypto/workflow';
 import type { ActPayload } from '../../src/domain/operator-act';
-import { ACKNOWLEDGE, OPERATOR } from '../shared/operator-acts';
+import { ACKNOWLEDGE, OPERATOR, RESOLVE_MOVEMENT } from '../shared/operator-acts';
 import type { SettlementActResult } from './state';
 
 /** Contract, changed only by addition. */
@@ -32,6 +32,7 @@ export const messages = {
       'first, and is refused if the connector holds it, unless "bank_confirmed_not_executed" is true.',
     mark_completed: `The chain shows that the wallet has it: ${OPERATOR}}.`,
     snooze: `Clears the attention reason for some hours: ${OPERATOR}, "hours": 24}.`,
+    resolve_movement: RESOLVE_MOVEMENT,
     acknowledge: ACKNOWLEDGE,
     state: 'The state of the settlement.',
     sent: 'From the connector: the transaction is broadcast.',

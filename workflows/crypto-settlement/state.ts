@@ -18,11 +18,11 @@ import type {
   CryptoSettlementResult,
   CryptoSettlementState,
 } from '../../src/domain/crypto/workflow';
+import { take } from '../../src/domain/movement/movement';
 import { type Instructed, type InstructedItem, newInstructed } from '../shared/instructed-rules';
 import { type Mailbox, readResult } from '../shared/mailbox';
+import { listOwn } from '../shared/movement';
 import { createRecord } from '../shared/record';
-import type { Next } from '../shared/record-table';
-import { keepsSentReason, leaveSentHeld } from '../shared/sent-held';
 import { COMMON_REMEDIES, FINAL, type View } from '../shared/view';
 
 export interface SettlementActResult extends CryptoSettlementState {
@@ -78,11 +78,11 @@ export const VIEW: View<CryptoSettlementStatus, CryptoSettlementAttention> = {
       'A completed settlement failed at the connector; nothing moved. Check the chain.',
     moved_after_failed:
       'The connector continued a failed settlement. Once it is completed, it is in suspense. ' +
-      'Check the chain, then decide with `balance resolve` who bears it.',
+      'Check the chain, then decide with `movement resolve` who bears it.',
     amount_differs:
       'A different amount was completed, and is in suspense. Check the chain, then send ' +
-      '`mark_completed`, or `mark_failed` if nothing was sent. `balance resolve` decides who bears ' +
-      'the rest.',
+      '`mark_completed`, or `mark_failed` if nothing was sent. `movement resolve` decides who ' +
+      'bears the rest.',
     ...COMMON_REMEDIES,
   },
 };
@@ -100,28 +100,16 @@ export const record = createRecord<
   malformedReason: 'malformed_callback',
   givenUpReason: 'message_given_up',
   overdueReasons: ['settlement_overdue'],
-  isKept: (settlement, next) =>
-    keepsSentReason(
-      settlement.attention,
-      next ? leaveSuspense(settlement, next) : settlement.sentHeld,
-    ),
-  remember: (settlement, next) => {
-    settlement.sentHeld = leaveSuspense(settlement, next);
+  take: ({ movements, facts }, next) => {
+    if (!next.to.includes('completed')) return [];
+    const currency = bookCurrency(facts);
+    return take(listOwn(movements, next, { direction: 'out', currency }), BigInt(facts.amount));
   },
   getExtraFields: ({ bankReference: transaction_id }) =>
     transaction_id === undefined ? {} : { transaction_id },
   writeTransition: (input) => (activities) => activities.recordCryptoSettlementMove(input),
   writeAttention: (input) => (activities) => activities.recordCryptoSettlementAttention(input),
 });
-
-function leaveSuspense(
-  settlement: Settlement,
-  next: Next<CryptoSettlementStatus, CryptoSettlementChange>,
-) {
-  const { facts } = settlement;
-  const units = next.to.includes('completed') ? BigInt(facts.amount) : 0n;
-  return leaveSentHeld(settlement, next, { units, currency: bookCurrency(facts) });
-}
 
 function untilText(settlement: Settlement): string {
   const { facts, status } = settlement;

@@ -7,12 +7,11 @@ import {
   type PaymentStatus,
   pathTo,
 } from '../../src/domain/payment/payment';
-import { markCredited } from '../../src/domain/payment/receipt';
 import type { PaymentState } from '../../src/domain/payment/workflow';
 import { authorize } from '../shared/approvals';
 import { type ActRules, buildAudit, type OperatorItem, stateFault } from '../shared/operator-acts';
 import { rejectUpdate } from '../shared/refusal';
-import { bookChargeback, bookReversal, liftDispute, pickCredited } from './money';
+import { bookChargeback, bookResolution, bookReversal, liftDispute, pickSettled } from './money';
 import { getState, type Payment, record } from './state';
 
 const IN_FLIGHT = ['created', 'awaiting_customer', 'authorized'] as const;
@@ -32,6 +31,7 @@ const ACTS: ActRules<PaymentAct, PaymentStatus> = {
     refusal: (status) => `The payment is ${status}; only a settled payment can be disputed.`,
   },
   mark_reversed: { from: PAYMENT_STATUSES, refusal: neverLeft },
+  resolve_movement: { from: PAYMENT_STATUSES, refusal: neverLeft },
   give_up_closing: {
     from: PAYMENT_STATUSES.filter(isFinal),
     refusal: (status) => `The payment is ${status}; it has not ended.`,
@@ -51,7 +51,7 @@ export async function applyAct(
   payment: Payment,
   item: OperatorItem<PaymentAct, PaymentState>,
 ): Promise<void> {
-  const { what, hours, amount, answer } = item;
+  const { what, hours, answer } = item;
   const fault = actFault(payment, what);
   if (fault !== undefined) return rejectUpdate(answer, 'wrong_state', fault);
   if (!(await authorize('payment', record, payment, item))) return;
@@ -60,10 +60,11 @@ export async function applyAct(
   const audit = buildAudit(item);
   switch (what) {
     case 'mark_settled': {
-      const change = pickCredited(payment, amount);
+      const change = pickSettled(payment, item);
+      if (typeof change === 'string') return rejectUpdate(answer, 'wrong_state', change);
       const path = pathTo(payment.status, 'settled');
-      await record.transition(payment, path, { change, audit, scheduled: true });
-      payment.receipts = markCredited(payment.receipts, change.credited);
+      const { movement } = item;
+      await record.transition(payment, path, { change, audit, movement, scheduled: true });
       break;
     }
     case 'mark_failed': {
@@ -82,7 +83,12 @@ export async function applyAct(
       break;
     }
     case 'mark_reversed': {
-      const refusalReason = await bookReversal(payment, audit);
+      const refusalReason = await bookReversal(payment, audit, item);
+      if (refusalReason !== undefined) return rejectUpdate(answer, 'wrong_state', refusalReason);
+      break;
+    }
+    case 'resolve_movement': {
+      const refusalReason = await bookResolution(payment, audit, item);
       if (refusalReason !== undefined) return rejectUpdate(answer, 'wrong_state', refusalReason);
       break;
     }

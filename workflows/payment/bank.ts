@@ -5,12 +5,18 @@ import type {
   SessionAnswer,
   SessionInstruction,
 } from '../../connectors/contract/activities';
-import { isInSuspense, type Receipt, reversalId } from '../../src/domain/payment/receipt';
+import {
+  computeRest,
+  isGoingBack,
+  isInSuspense,
+  type Movement,
+  reversalId,
+} from '../../src/domain/movement/movement';
 import type { PaymentInput } from '../../src/domain/payment/workflow';
 import { bankQueue } from '../shared/bank-activities';
+import { holdMovement } from '../shared/movement';
 import { writeScheduled } from '../shared/persist';
 import { note } from '../shared/state';
-import { holdReceipt } from './money';
 import { type Payment, type PaymentItem, record } from './state';
 
 /** For a slower bank, the API answers `created`, within 5 s. @see docs/decisions.md#payments */
@@ -110,8 +116,11 @@ export async function applyVoid(
     if (amount === undefined || currency !== payment.facts.currency) {
       return await record.setAttention(payment, 'late_settlement_not_reversed');
     }
-    const report = { callback_id: null, amount, currency };
-    return await reverseLateFunds(payment, await holdReceipt(payment, 'late', report));
+    const source = { kind: 'answer', id: instruction_id } as const;
+    const report = { source, direction: 'in', amount, currency } as const;
+    const late = { direction: 'in', reason: 'late' } as const;
+    const { movement } = await holdMovement(record, 'payment', payment, report, late);
+    return await reverseLateFunds(payment, movement);
   }
   await record.setAttention(
     payment,
@@ -121,56 +130,60 @@ export async function applyVoid(
 
 export async function reverseLateFunds(
   payment: Payment,
-  receipt: Receipt | undefined,
+  movement: Movement | undefined,
 ): Promise<void> {
-  if (receipt === undefined || !isInSuspense(receipt)) return;
-  const { id: payment_id, receipts, inbox, instructing } = payment;
-  const { amount, currency } = receipt;
-  const instruction_id = reversalId(payment_id, receipts, receipt.id);
+  if (movement === undefined || !isInSuspense(movement)) return;
+  const { id: payment_id, movements, inbox, instructing } = payment;
+  const { currency } = movement;
+  const amount = Number(computeRest(movement));
+  const instruction_id = reversalId(payment_id, movements, movement.id);
   await record.setAttention(payment, 'late_money_pending');
   if (instructing.has(instruction_id)) return;
   instructing.add(instruction_id);
   const bank = getPatientActivities(payment, 'Send the late funds back');
   const instruction = { payment_id, instruction_id, amount, currency };
   void unlessFailed(bank.reversePayment(instruction)).then((answer) =>
-    inbox.push({ kind: 'sent_back', instruction_id, receipt_id: receipt.id, answer }),
+    inbox.push({ kind: 'sent_back', instruction_id, movement_id: movement.id, answer }),
   );
 }
 
 export async function applySentBack(
   payment: Payment,
-  { instruction_id, receipt_id, answer }: Extract<PaymentItem, { kind: 'sent_back' }>,
+  { instruction_id, movement_id, answer }: Extract<PaymentItem, { kind: 'sent_back' }>,
 ): Promise<void> {
   payment.instructing.delete(instruction_id);
   note(payment, `reversal at the bank: ${answer?.outcome ?? 'refused'}`);
   // A run that was reset does not know what the record has.
-  if (answer?.outcome === 'outdated') payment.receipts = await readReceipts(payment);
-  const receipt = payment.receipts.find(({ id }) => id === receipt_id);
-  if (answer?.outcome === 'outdated' && receipt?.state === 'credited') {
-    // A reason that is shown already is of another receipt.
+  if (answer?.outcome === 'outdated') payment.movements = await readMovements(payment);
+  const movement = payment.movements.find(({ id }) => id === movement_id);
+  const isBack = movement?.resolutions.some(({ as }) => as === 'customer');
+  if (answer?.outcome === 'outdated' && movement && !isInSuspense(movement) && !isBack) {
+    // A reason that is shown already is of another movement.
     if (payment.attention === 'late_settlement_reversed') return record.show(payment);
     return await record.setAttention(payment, null, true);
   }
   // The bank may have reported the return before it answered.
-  const isDone = answer?.outcome === 'accepted' || (receipt && !isInSuspense(receipt));
+  const hasLeft = movement !== undefined && !isInSuspense(movement);
+  if (hasLeft && movement.reason !== 'late') return record.show(payment);
+  const isDone = answer?.outcome === 'accepted' || hasLeft;
   await record.setAttention(
     payment,
     isDone ? 'late_settlement_reversed' : 'late_settlement_not_reversed',
   );
 }
 
-async function readReceipts({ id, facts }: Payment): Promise<Receipt[]> {
+async function readMovements({ id, facts }: Payment): Promise<Movement[]> {
   const ids = { resource_id: id, request_id: facts.request_id };
-  return (await writeScheduled((activities) => activities.loadPayment(ids))).receipts ?? [];
+  return (await writeScheduled((activities) => activities.loadPayment(ids))).movements;
 }
 
 /** Repeats an earlier run's instructions, which may not have reached the bank. */
 export async function resumeInstructions(payment: Payment): Promise<void> {
-  const { attention, receipts } = payment;
+  const { attention, movements } = payment;
   if (attention !== 'late_money_pending') return;
-  const late = receipts.filter((receipt) => receipt.reason === 'late' && isInSuspense(receipt));
-  for (const receipt of late) await reverseLateFunds(payment, receipt);
-  if (late.length === 0) await voidLateAuthorization(payment);
+  const back = movements.filter(isGoingBack);
+  for (const movement of back) await reverseLateFunds(payment, movement);
+  if (back.length === 0) await voidLateAuthorization(payment);
 }
 
 function getPatientActivities(payment: Payment, summary: string) {

@@ -5,8 +5,9 @@ import {
   describeFailure,
   type PaymentCallbackName,
 } from '../../src/domain/callback/callback';
+import { findMovement, holdsMoney, isInSuspense } from '../../src/domain/movement/movement';
 import { decidePayment, PAYMENT_FAILURES } from '../../src/domain/payment/payment';
-import { findReported, holdsMoney, isInSuspense } from '../../src/domain/payment/receipt';
+import { buildReport } from '../shared/movement';
 import { note } from '../shared/state';
 import * as bank from './bank';
 import * as money from './money';
@@ -31,7 +32,8 @@ export async function applyCallback(
         ...(name === 'failed' ? { failure } : {}),
         ...(bank_reference ? { bank_reference } : {}),
       };
-      return await record.transition(payment, decision.to, { change, callback_id, value_date });
+      const told = { callback_id, value_date, reference: bank_reference || undefined };
+      return await record.transition(payment, decision.to, { change, ...told });
     }
     case 'void':
       await unapplied(`late: the payment is ${payment.status}; to be voided`);
@@ -61,24 +63,31 @@ export async function applyCallback(
 
 function isQuestionable(payment: Payment, callback: BankCallback): boolean {
   if (describeDifference(callback, payment.facts) !== undefined) return true;
-  if (findReported(payment.receipts, callback) !== undefined) return true;
+  if (findReported(payment, callback) !== undefined) return true;
   return callback.amount === undefined && holdsMoney(payment);
 }
 
-/** Posts a different amount to suspense; a repeat without one settles nothing. */
+/** Finds a movement of the report, whose money is as requested where it does not say. */
+function findReported({ movements, facts }: Payment, callback: BankCallback) {
+  const { amount, currency } = facts;
+  return findMovement(movements, { amount, currency, ...buildReport('in', callback) });
+}
+
+/** Holds a different amount in suspense; a repeat without one settles nothing. */
 async function hold(
   payment: Payment,
   name: PaymentCallbackName,
   callback: BankCallback,
 ): Promise<void> {
   const difference = describeDifference(callback, payment.facts);
-  const receipt =
-    difference !== undefined && name === 'settled'
-      ? await money.holdReceipt(payment, 'amount_differs', callback)
-      : findReported(payment.receipts, callback);
+  const report = buildReport('in', callback);
+  const movement =
+    name === 'settled' && (difference !== undefined || findReported(payment, callback))
+      ? await money.holdReceipt(payment, 'amount_differs', report)
+      : findReported(payment, callback);
   const why = difference ?? 'money of the payment is in suspense';
   await record.recordUnapplied(payment, name, callback, why);
-  if (receipt !== undefined && !isInSuspense(receipt)) return;
+  if (movement !== undefined && !isInSuspense(movement)) return;
   await record.setAttention(payment, 'amount_differs');
 }
 
@@ -87,8 +96,9 @@ async function holdSecondSettlement(
   name: PaymentCallbackName,
   callback: BankCallback,
 ): Promise<void> {
-  const receipt = await money.holdReceipt(payment, 'second_settlement', callback);
-  const isSecond = receipt?.reason === 'second_settlement' && isInSuspense(receipt);
+  const report = buildReport('in', callback);
+  const movement = await money.holdReceipt(payment, 'second_settlement', report);
+  const isSecond = movement?.reason === 'second_settlement' && isInSuspense(movement);
   const why = isSecond
     ? 'a second settlement; it is in suspense'
     : 'the payment is settled already';
@@ -103,7 +113,7 @@ async function reverseLatePayment(
 ): Promise<void> {
   const isForeign = money.isForeign(payment, callback);
   const reason = isForeign ? 'amount_differs' : 'late';
-  const receipt = await money.holdReceipt(payment, reason, callback);
+  const movement = await money.holdReceipt(payment, reason, buildReport('in', callback));
   const about = isForeign ? `late, and in ${callback.currency}` : 'late; to be sent back';
   await record.recordUnapplied(
     payment,
@@ -111,7 +121,7 @@ async function reverseLatePayment(
     callback,
     `${about}: the payment is ${payment.status}`,
   );
-  if (receipt === undefined || !isInSuspense(receipt)) return;
-  if (receipt.reason === 'late') return await bank.reverseLateFunds(payment, receipt);
+  if (movement === undefined || !isInSuspense(movement)) return;
+  if (movement.reason === 'late') return await bank.reverseLateFunds(payment, movement);
   await record.setAttention(payment, 'amount_differs');
 }

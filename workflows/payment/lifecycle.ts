@@ -1,5 +1,6 @@
 import { CancellationScope, continueAsNew, setHandler, Trigger } from '@temporalio/workflow';
 import { assertNever } from '../../src/domain/assert';
+import { holdsMoney } from '../../src/domain/movement/movement';
 import {
   CANCELLATIONS,
   type CancelledBy,
@@ -8,7 +9,6 @@ import {
   pathTo,
   paymentWorkflowId,
 } from '../../src/domain/payment/payment';
-import { holdsMoney } from '../../src/domain/payment/receipt';
 import type { PaymentResume, PaymentStart, PaymentState } from '../../src/domain/payment/workflow';
 import type { Due } from '../shared/alarm';
 import { listen, uncancelled, untilOpened } from '../shared/handlers';

@@ -3,7 +3,7 @@ import { PAYMENT_CALLBACKS, readCallback } from '../../src/domain/callback/callb
 import type { ActPayload } from '../../src/domain/operator-act';
 import { PAYMENT_ACTS } from '../../src/domain/payment/payment';
 import type { CancelInput, PaymentOpened, PaymentState } from '../../src/domain/payment/workflow';
-import { ACKNOWLEDGE, OPERATOR } from '../shared/operator-acts';
+import { ACKNOWLEDGE, OPERATOR, RESOLVE_MOVEMENT } from '../shared/operator-acts';
 
 /** Contract, changed only by addition. */
 export const messages = {
@@ -21,12 +21,14 @@ export const messages = {
     cancel: 'Cancels the payment: {"by": "merchant"}. Refused once the customer has paid.',
     mark_settled:
       `The bank confirmed that the money moved: ${OPERATOR}}. ` +
-      'It credits what is in suspense; an "amount" in minor units posts what really came.',
+      'It credits what is in suspense, or one "movement" of it; an "amount" in minor units posts ' +
+      'what really came.',
     mark_failed: `The bank confirmed that the payment failed: ${OPERATOR}}.`,
     claw_back:
       `Posts the chargeback of a settled payment: ${OPERATOR}}. The merchant owes what the balance ` +
       'does not have. An "amount" in minor units posts a part, once for each "operation_id".',
-    mark_reversed: `All money in suspense is back with the customer: ${OPERATOR}}.`,
+    mark_reversed: `Money in suspense is back with the customer: ${OPERATOR}}. Of several, the "movement".`,
+    resolve_movement: RESOLVE_MOVEMENT,
     give_up_closing: `Ends the attempts to close the session of an ended payment at a retired bank: ${OPERATOR}}.`,
     snooze: `Clears the attention reason for some hours: ${OPERATOR}, "hours": 24}.`,
     acknowledge: ACKNOWLEDGE,

@@ -1,20 +1,34 @@
 import type { BankCallback, PaymentCallbackName } from '../../src/domain/callback/callback';
 import { omitUndefined } from '../../src/domain/defined';
-import type { DisputeCallbackName } from '../../src/domain/payment/dispute';
-import type { PaymentAttention } from '../../src/domain/payment/payment';
 import {
-  findOfAmount,
+  computeRest,
+  holdsMoney,
   isInSuspense,
-  listCreditable,
-  type Receipt,
-  type ReceiptReason,
-  reportId,
-  sumAmounts,
-} from '../../src/domain/payment/receipt';
+  listTakeable,
+  type Movement,
+  type MovementReason,
+  type MovementReport,
+  reversalId,
+  sumRests,
+} from '../../src/domain/movement/movement';
+import type { DisputeCallbackName } from '../../src/domain/payment/dispute';
+import { isFinal, type PaymentAttention } from '../../src/domain/payment/payment';
 import { timestamp } from '../shared/clock';
+import {
+  bookReturn,
+  buildBookedAct,
+  buildReport,
+  findNamed,
+  findReason,
+  holdMovement,
+  keepsReason,
+  markBack,
+  resolveMovement,
+} from '../shared/movement';
 import { type AuditedAct, datedAudit, type OperatorItem } from '../shared/operator-acts';
 import { note } from '../shared/state';
-import { keepsAttention, type Payment, record } from './state';
+import { reverseLateFunds } from './bank';
+import { type Payment, record } from './state';
 
 export function isForeign(
   { facts }: Payment,
@@ -23,64 +37,45 @@ export function isForeign(
   return currency !== undefined && currency !== facts.currency;
 }
 
-type Report = Pick<BankCallback, 'bank_reference' | 'amount' | 'currency' | 'value_date'> & {
-  callback_id: string | null;
-};
-
-/** @returns undefined where it is the settlement of the payment, reported again */
+/** @returns movement of the report, new or known */
 export async function holdReceipt(
   payment: Payment,
-  reason: ReceiptReason,
-  { callback_id, bank_reference, amount, currency, value_date }: Report,
-): Promise<Receipt | undefined> {
-  const { id: payment_id, facts } = payment;
-  const report = {
-    ...{ payment_id, at: timestamp(payment), reason, callback_id },
-    ...{ amount: amount ?? facts.amount, currency: currency ?? facts.currency },
-    ...omitUndefined({ bank_reference: bank_reference || undefined, value_date }),
-  };
-  const result = await record.book(
-    payment,
-    (known) => (activities) => activities.recordReceipt({ ...report, ...known }),
-  );
-  payment.receipts = result.receipts;
-  return result.receipts.find(({ id }) => id === result.id);
+  reason: MovementReason,
+  report: MovementReport,
+): Promise<Movement | undefined> {
+  const suspension = { direction: 'in', reason } as const;
+  return (await holdMovement(record, 'payment', payment, report, suspension)).movement;
 }
 
+/** Applies the bank's report that money in suspense is back with the customer. */
 export async function applyReversal(
   payment: Payment,
   name: PaymentCallbackName,
   callback: BankCallback,
 ): Promise<void> {
-  const { amount, currency, value_date } = callback;
-  const report = {
-    ...{ payment_id: payment.id, at: timestamp(payment), by: reportId(callback) },
-    callback_id: callback.callback_id,
-    ...omitUndefined({ amount, currency, value_date }),
-  };
-  const result = await record.book(
-    payment,
-    (known) => (activities) => activities.recordReversal({ ...report, ...known }),
-  );
-  payment.receipts = result.receipts;
-  const receipt = result.receipts.find(({ id }) => id === result.id);
-  if (receipt !== undefined) {
-    const isLate = result.receipts.some(({ reason }) => reason === 'late');
-    return await record.setAttention(payment, isLate ? 'late_settlement_reversed' : null);
+  const outcome = await bookReturn(record, 'payment', payment, buildReport('out', callback));
+  const { movements, facts } = payment;
+  if (outcome === 'returned') {
+    const isLate = movements.some(({ reason }) => reason === 'late');
+    const reason = findReason(movements) ?? (isLate ? 'late_settlement_reversed' : null);
+    return await record.setAttention(payment, reason as PaymentAttention | null);
   }
-  const held = result.receipts.filter(isInSuspense).map(formatReceipt).join(', ') || NONE;
-  const back = `${amount ?? payment.facts.amount} ${currency ?? payment.facts.currency}`;
-  const why = `the bank sent ${back} back, and ${held} is in suspense (minor units)`;
+  const held = movements.filter(isInSuspense).map(formatMovement).join(', ') || 'nothing';
+  const back = `${callback.amount ?? facts.amount} ${callback.currency ?? facts.currency}`;
+  const why =
+    outcome === 'repeated'
+      ? 'this money is back already'
+      : `the bank sent ${back} back, and ${held} is in suspense (minor units)`;
   await record.recordUnapplied(payment, name, callback, why);
-  // Without a name of the bank, a repeat looks like this.
-  if (held === NONE && findOfAmount(result.receipts, 'returned', callback)) return;
+  if (outcome === 'repeated') return;
+  // The bank has what the merchant has been credited.
+  if (payment.status === 'settled' && !holdsMoney(payment))
+    return await dispute(payment, 'clawed_back');
   await record.setAttention(payment, 'amount_differs');
 }
 
-const NONE = 'nothing';
-
-function formatReceipt({ amount, currency }: Receipt): string {
-  return `${amount} ${currency}`;
+function formatMovement({ currency, ...movement }: Movement): string {
+  return `${computeRest(movement)} ${currency}`;
 }
 
 export async function dispute(payment: Payment, attention: PaymentAttention): Promise<void> {
@@ -99,7 +94,7 @@ export async function bookChargeback(
   { amount, operation_id }: Pick<OperatorItem<string, unknown>, 'amount' | 'operation_id'>,
 ): Promise<string | undefined> {
   const { id: payment_id } = payment;
-  const attention = keepsAttention(payment) ? payment.attention : null;
+  const attention = keepsReason(payment, payment.movements) ? payment.attention : null;
   const act = { ...buildAct(payment, audit), attention };
   const chargeback = {
     payment_id,
@@ -113,6 +108,10 @@ export async function bookChargeback(
   );
   if (answer.outcome === 'already_posted')
     return 'The chargeback of the payment is posted already.';
+  if (answer.outcome === 'amount_needed') {
+    const { taken, left } = answer;
+    return `Disputes have taken ${taken} already; say by "amount" what is taken of the other ${left} (minor units).`;
+  }
   if (answer.outcome === 'amount_too_large') {
     const { settled, left = settled } = answer;
     const before = settled === left ? '' : `, and ${settled - left} is taken back`;
@@ -136,7 +135,7 @@ export async function liftDispute(
   { dispute_id, fee = 0 }: Pick<OperatorItem<string, unknown>, 'dispute_id' | 'fee'>,
 ): Promise<string | undefined> {
   const { id: payment_id } = payment;
-  const attention = keepsAttention(payment) ? payment.attention : null;
+  const attention = keepsReason(payment, payment.movements) ? payment.attention : null;
   const act = { ...buildAct(payment, audit), attention };
   const lift = { payment_id, ...act, dispute_id: dispute_id ?? null, fee };
   const answer = await record.book(
@@ -171,34 +170,71 @@ export async function bookDispute(
   if (answer.outcome === 'refused') await record.setAttention(payment, 'dispute_differs');
 }
 
+type Decided = Pick<OperatorItem<string, unknown>, 'movement' | 'as' | 'amount'>;
+
+/** Records that money in suspense is back with the customer, as an operator knows. */
 export async function bookReversal(
   payment: Payment,
   audit: AuditedAct,
+  { movement: named }: Decided,
 ): Promise<string | undefined> {
-  const { id: payment_id, receipts, instructing } = payment;
-  const at = timestamp(payment);
-  if (instructing.size > 0) {
-    return 'The bank is instructed to send the money back. Wait for its answer.';
+  if (payment.instructing.size > 0) return INSTRUCTED;
+  const movement = findNamed(payment, named);
+  if (typeof movement === 'string') return movement;
+  const back = { as: 'customer' } as const;
+  const fault = await markBack(record, 'payment', payment, audit, movement, back);
+  record.show(payment);
+  return fault;
+}
+
+const INSTRUCTED = 'The bank is instructed to send the money back. Wait for its answer.';
+
+/** Decides who has, or bears, what is in suspense. */
+export async function bookResolution(
+  payment: Payment,
+  audit: AuditedAct,
+  item: Decided,
+): Promise<string | undefined> {
+  const movement = findNamed(payment, item.movement);
+  if (typeof movement === 'string') return movement;
+  if (payment.instructing.has(reversalId(payment.id, payment.movements, movement.id))) {
+    return INSTRUCTED;
   }
-  if (receipts.length === 0) return 'No money of the payment is in suspense.';
-  const ids = receipts.filter(isInSuspense).map(({ id }) => id);
+  if (item.as !== 'customer') {
+    const fault = await resolveMovement(record, 'payment', payment, audit, item, findTaker);
+    record.show(payment);
+    return fault;
+  }
+  if (item.amount !== undefined) return 'The bank sends back all that is in suspense, and no part.';
+  const act = { ...buildBookedAct(payment, audit, movement), attention: 'late_money_pending' };
+  const about = { kind: 'payment', resource_id: payment.id, at: timestamp(payment) } as const;
+  const input = { ...about, ...act, movement: movement.id, as: item.as, amount: null };
   const result = await record.book(
     payment,
-    (known) => (activities) => activities.recordReversal({ payment_id, at, ids, ...known }),
+    (known) => (activities) => activities.resolveMovement({ ...input, ...known }),
   );
-  payment.receipts = result.receipts;
-  await record.recordAct(payment, audit, null);
-  record.show(payment);
+  payment.movements = result.movements;
+  if (result.outcome === 'refused') return result.why;
+  payment.attention = 'late_money_pending';
+  await reverseLateFunds(
+    payment,
+    result.movements.find(({ id }) => id === movement.id),
+  );
   return undefined;
 }
 
-/** @param amount minor units */
-export function pickCredited(
-  { receipts, facts }: Payment,
-  amount: number | undefined,
-): { settled_amount?: number; credited?: string[] } {
-  const creditable = listCreditable(receipts, facts.currency);
-  if (creditable.length === 0) return omitUndefined({ settled_amount: amount });
-  const settled_amount = amount ?? sumAmounts(creditable);
-  return { settled_amount, credited: creditable.map(({ id }) => id) };
+function findTaker({ status, facts }: Payment, { currency }: Movement): string | undefined {
+  return isFinal(status) || currency !== facts.currency ? undefined : 'mark_settled';
+}
+
+/** @param amount minor units that really came, by default what is in suspense */
+export function pickSettled(
+  { movements, facts }: Payment,
+  { amount, movement: id }: Pick<Decided, 'amount' | 'movement'>,
+): { settled_amount?: number } | string {
+  const { currency } = facts;
+  const held = listTakeable(movements, { direction: 'in', currency, id });
+  if (held.length > 0) return { settled_amount: amount ?? Number(sumRests(held)) };
+  if (id !== undefined) return `No movement ${id} of the payment's currency is in suspense.`;
+  return omitUndefined({ settled_amount: amount });
 }

@@ -39,7 +39,6 @@ export async function load(mail: PaymentMailbox, start: PaymentResume): Promise<
   );
   const payment = newPayment(mail, resource_id, snapshot, true);
   payment.isOverdueReported = isReported(payment, 'settlement_overdue');
-  payment.receipts = snapshot.receipts ?? [];
   receiveMissed(mail, messages, snapshot.missed);
   const { return_url, expires_at, authorized_at } = snapshot;
   if (payment.status === 'authorized' && authorized_at !== null) {

@@ -8,6 +8,7 @@ import type {
   VoidAnswer,
 } from '../../connectors/contract/activities';
 import type { PaymentCallbackName } from '../../src/domain/callback/callback';
+import { listTakeable, take } from '../../src/domain/movement/movement';
 import {
   type CancelledBy,
   isFinal,
@@ -15,7 +16,6 @@ import {
   type PaymentAttention,
   type PaymentStatus,
 } from '../../src/domain/payment/payment';
-import { isInSuspense, type Receipt } from '../../src/domain/payment/receipt';
 import type {
   PaymentInput,
   PaymentOpened,
@@ -43,8 +43,6 @@ export interface Payment extends WorkflowState<PaymentStatus, PaymentAttention, 
   giveUpClosing: () => void;
   /** Ids of unanswered instructions. */
   readonly instructing: Set<string>;
-  /** Oldest first. */
-  receipts: readonly Receipt[];
   /** The bank's name for it, where a callback came before its session. */
   bankReference: string | undefined;
   opening: PaymentOpening | undefined;
@@ -64,7 +62,6 @@ export function newPayment(
     giveUpClosing: () => undefined,
     bankReference: undefined,
     instructing: new Set(),
-    receipts: [],
     opening: undefined,
   };
 }
@@ -81,7 +78,7 @@ export type PaymentItem =
   | {
       kind: 'sent_back';
       instruction_id: string;
-      receipt_id: string;
+      movement_id: string;
       answer: ReversalAnswer | Outdated | undefined;
     }
   | OperatorItem<PaymentAct, PaymentState>;
@@ -151,10 +148,12 @@ export const VIEW: View<PaymentStatus, PaymentAttention> = {
     amount_differs:
       'A different amount or currency came, and is in suspense. Ask the bank. `mark_settled` ' +
       'credits it; if it went back to the customer, run `payment act ID mark_reversed`. If no ' +
-      'money came, send `mark_failed`.',
+      'money came, send `mark_failed`. `movement resolve` decides about what is left, and about ' +
+      'another currency.',
     second_settlement:
-      'A second settlement is in suspense. Ask the bank. Once the customer has it back, or if it ' +
-      'never came, run `payment act ID mark_reversed`.',
+      'A second settlement is in suspense. Ask the bank. Once the customer has it back, run ' +
+      '`payment act ID mark_reversed`. If it never came, run `movement resolve ID --as ' +
+      'never_happened`; to give it to the merchant, `movement resolve ID --as merchant`.',
     expired_after_authorized:
       'An authorized payment expired at the bank. Ask the bank, then send `mark_settled` or ' +
       '`mark_failed`.',
@@ -172,18 +171,16 @@ export const record = createRecord<PaymentStatus, PaymentAttention, Payment, Pay
   overdueReasons: ['settlement_overdue'],
   getExtraFields: ({ bankReference: bank_reference }) =>
     bank_reference === undefined ? {} : { bank_reference },
-  isKept: (payment, next) => keepsAttention(payment, next?.change.credited),
+  // What an operator says has come; the bank's own report is of another movement.
+  take: ({ movements, facts }, { to, isAct, change, movement: id }) => {
+    if (!isAct || !to.includes('settled')) return [];
+    const { currency, amount } = facts;
+    const held = listTakeable(movements, { direction: 'in', currency, id });
+    return take(held, BigInt(change.settled_amount ?? amount));
+  },
   writeTransition: (input) => (activities) => activities.recordPaymentMove(input),
   writeAttention: (input) => (activities) => activities.recordPaymentAttention(input),
 });
-
-export function keepsAttention(
-  { attention, receipts }: Payment,
-  credited: readonly string[] = [],
-): boolean {
-  if (attention !== 'amount_differs' && attention !== 'second_settlement') return false;
-  return receipts.some((receipt) => isInSuspense(receipt) && !credited.includes(receipt.id));
-}
 
 function until(payment: Payment): string {
   const { status, facts } = payment;

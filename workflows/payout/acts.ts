@@ -1,4 +1,4 @@
-import type { PayoutAct, PayoutStatus } from '../../src/domain/payout/payout';
+import { PAYOUT_STATUSES, type PayoutAct, type PayoutStatus } from '../../src/domain/payout/payout';
 import { type ActRules, stateFault } from '../shared/operator-acts';
 import { isReported } from '../shared/state';
 import type { Payout } from './state';
@@ -24,6 +24,7 @@ const ACTS: ActRules<PayoutAct, PayoutStatus> = {
     from: ['sent', 'completed'],
     refusal: only('one that was sent, and did not fail or return, can come back'),
   },
+  resolve_movement: { from: PAYOUT_STATUSES, refusal: only('what is in suspense') },
   snooze: { from: IN_FLIGHT, refusal: only('one that is under way can be snoozed') },
 };
 

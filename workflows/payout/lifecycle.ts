@@ -7,12 +7,20 @@ import {
   describeFailure,
   type PayoutCallbackName,
 } from '../../src/domain/callback/callback';
+import { omitUndefined } from '../../src/domain/defined';
+import {
+  hasName,
+  isInSuspense,
+  listReleased,
+  type Movement,
+} from '../../src/domain/movement/movement';
 import {
   decidePayout,
   isEnded,
   isUnsent,
   OVERDUE_ATTENTION,
   PAYOUT_FAILURES,
+  type PayoutAttention,
   type PayoutDecision,
   type PayoutStatus,
   pathTo,
@@ -25,7 +33,6 @@ import type {
   PayoutResume,
   PayoutStart,
 } from '../../src/domain/payout/workflow';
-import { isOpenSent } from '../../src/domain/sent-held';
 import type { Due } from '../shared/alarm';
 import { moneyActivities, questionActivities } from '../shared/bank-activities';
 import { cancelUnstartedSends, getEarlierInstruction } from '../shared/bank-instruction';
@@ -42,14 +49,13 @@ import {
 } from '../shared/instructed';
 import type { BankQuestion, InstructedRules } from '../shared/instructed-rules';
 import { type Opening, receiveMissed } from '../shared/mailbox';
+import { holdMovement, type Suspension } from '../shared/movement';
 import { writeScheduled } from '../shared/persist';
 import { assertIdentity } from '../shared/refusal';
-import { holdSent } from '../shared/sent-held';
 import { isReported, note } from '../shared/state';
 import { showRefusal } from '../shared/view';
 import { actFault } from './acts';
 import { messages } from './messages';
-import { bookUnapplied } from './money';
 import { openPayoutMailbox, reserve, untilSent } from './opening';
 import {
   dueAt,
@@ -95,7 +101,9 @@ const rules: InstructedRules<PayoutKind, Payout> = {
   decide,
   buildChange,
   applyAnswer,
-  bookUnapplied,
+  suspend,
+  findNaming,
+  findTaker,
   actFault,
   getAmount: ({ facts }) => facts.amount,
   acts: {
@@ -134,7 +142,6 @@ async function load(mail: PayoutMailbox, start: PayoutResume): Promise<Opening<P
   const payout = newPayout(mail, resource_id, snapshot, true);
   payout.sentAt = snapshot.sent_at;
   payout.completedAt = snapshot.completed_at;
-  payout.holdsReturn = snapshot.holds_return === true;
   receiveMissed(mail, messages, snapshot.missed);
   if (isEnded(payout.status)) record.logActivity(payout, 'Started again after the end.');
   else await resumeInFlight(payout);
@@ -186,22 +193,97 @@ function buildChange(to: readonly PayoutStatus[], callback: BankCallback): Parti
 async function applyAnswer(payout: Payout, answer: PayoutAnswer): Promise<void> {
   record.logActivity(payout, `instruction at the bank: ${answer.outcome}`);
   if (payout.status === 'failed' && answer.outcome !== 'refused') {
-    const { outcome, bank_reference } = answer;
-    const sent = { callback_id: `answer:${payout.id}`, bank_reference, says: 'sent' } as const;
-    // A worker that dies at the wrong moment reads the answer again, after the failure.
-    const isNew = outcome !== 'sent' || (await holdSent(record, 'payout', payout, sent));
-    return isNew ? await record.setAttention(payout, 'moved_after_failed') : undefined;
+    return await applyLateAnswer(payout, answer);
   }
   if (!isUnsent(payout.status)) return;
   // An answer names no amount: what the bank has reported decides, and an operator.
-  if (answer.outcome === 'sent' && payout.sentHeld.some(isOpenSent)) {
+  if (answer.outcome === 'sent' && listReleased(payout.movements).length > 0) {
     return answerResubmits(rules, payout, { bank: answer.outcome });
   }
   if (answer.outcome === 'refused') {
     const failure = { code: answer.code, message: answer.message };
     await record.transition(payout, ['failed'], { change: { failure }, scheduled: true });
-  } else await record.transition(payout, pathTo(payout.status, answer.outcome));
+  } else {
+    const reference = answer.bank_reference || undefined;
+    await record.transition(payout, pathTo(payout.status, answer.outcome), { reference });
+  }
   answerResubmits(rules, payout, { bank: answer.outcome });
+}
+
+async function applyLateAnswer(
+  payout: Payout,
+  { outcome, bank_reference }: Exclude<PayoutAnswer, { outcome: 'refused' }>,
+): Promise<void> {
+  // A worker that dies at the wrong moment reads the answer again, after the failure.
+  if (outcome === 'sent') {
+    const source = { kind: 'answer', id: payout.id } as const;
+    const named = omitUndefined({ bank_reference: bank_reference || undefined });
+    const report = { source, direction: 'out', ...named } as const;
+    const held = await holdMovement(record, 'payout', payout, report, MOVED_AFTER_FAILED);
+    if (held.movement?.reason !== 'moved_after_failed') return;
+  }
+  await record.setAttention(payout, 'moved_after_failed');
+}
+
+const MOVED_AFTER_FAILED = { direction: 'out', reason: 'moved_after_failed' } as const;
+
+export function suspend(
+  { status, facts, movements }: Payout,
+  name: PayoutCallbackName,
+  callback: BankCallback,
+  attention: PayoutAttention | undefined,
+): Suspension | 'back' | undefined {
+  const isDifferent = describeDifference(callback, facts) !== undefined;
+  const isReturnHeld = movements.some((each) => each.direction === 'in' && isInSuspense(each));
+  switch (name) {
+    case 'returned':
+      if (status === 'failed') return 'back';
+      if (callback.amount === undefined && isReturnHeld) return undefined;
+      return { direction: 'in', reason: getReturnReason(attention) };
+    case 'failed':
+      return status === 'failed' ? 'back' : undefined;
+    case 'sent':
+      // A bank that says it again has sent it twice, where it names another movement.
+      if (status === 'sent') return { direction: 'out', reason: 'second_completion' };
+      if (status === 'failed') return MOVED_AFTER_FAILED;
+      return isDifferent ? { direction: 'out', reason: 'amount_differs' } : undefined;
+    case 'completed':
+      if (status === 'failed') return { ...MOVED_AFTER_FAILED, isAfresh: true };
+      if (status === 'completed') return { direction: 'out', reason: 'second_completion' };
+      if (status === 'returned') return { direction: 'out', reason: 'moved_after_returned' };
+      return isDifferent ? { direction: 'out', reason: 'amount_differs' } : undefined;
+    default:
+      return undefined;
+  }
+}
+
+function getReturnReason(attention: PayoutAttention | undefined) {
+  switch (attention) {
+    case 'return_too_late':
+    case 'return_not_possible':
+    case 'second_return':
+      return attention;
+    default:
+      return 'amount_differs';
+  }
+}
+
+/** A bank may name the payment again where it says that it arrived. */
+function findNaming(
+  { movements }: Payout,
+  to: readonly PayoutStatus[],
+  reference: string,
+): string | undefined {
+  if (to.includes('sent') || to.at(-1) !== 'completed') return undefined;
+  const own = movements.filter(({ direction }) => direction === 'out');
+  const isKnown = own.some((each) => hasName(each, reference));
+  return isKnown ? undefined : own.find(({ reason }) => reason === null)?.id;
+}
+
+function findTaker({ status, facts }: Payout, { direction, currency }: Movement) {
+  if (currency !== facts.currency) return undefined;
+  if (direction === 'out') return isUnsent(status) ? 'mark_completed' : undefined;
+  return status === 'sent' || status === 'completed' ? 'mark_returned' : undefined;
 }
 
 function nextDue(payout: Payout): Due | undefined {

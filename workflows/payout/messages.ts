@@ -3,7 +3,7 @@ import { PAYOUT_CALLBACKS, readCallback } from '../../src/domain/callback/callba
 import type { ActPayload } from '../../src/domain/operator-act';
 import { PAYOUT_ACTS } from '../../src/domain/payout/payout';
 import type { PayoutResult, PayoutState } from '../../src/domain/payout/workflow';
-import { ACKNOWLEDGE, OPERATOR } from '../shared/operator-acts';
+import { ACKNOWLEDGE, OPERATOR, RESOLVE_MOVEMENT } from '../shared/operator-acts';
 import type { PayoutActResult } from './state';
 
 /** Contract, changed only by addition. */
@@ -29,6 +29,7 @@ export const messages = {
       'An "amount" in minor units credits what really came.',
     mark_completed: `The bank confirmed that the recipient has the money: ${OPERATOR}}.`,
     snooze: `Clears the attention reason for some hours: ${OPERATOR}, "hours": 24}.`,
+    resolve_movement: RESOLVE_MOVEMENT,
     acknowledge: ACKNOWLEDGE,
     state: 'The state of the payout.',
     submitted: 'From the bank: taken, and queued there.',

@@ -1,6 +1,7 @@
 import type { PayoutChange, PayoutFacts } from '../../activities/payouts';
 import type { PayoutAnswer } from '../../connectors/contract/activities';
 import type { BankCallback, PayoutCallbackName } from '../../src/domain/callback/callback';
+import { take } from '../../src/domain/movement/movement';
 import {
   isEnded,
   OVERDUE_ATTENTION,
@@ -11,9 +12,8 @@ import {
 import type { PayoutResult, PayoutState } from '../../src/domain/payout/workflow';
 import { type Instructed, type InstructedItem, newInstructed } from '../shared/instructed-rules';
 import { type Mailbox, readResult } from '../shared/mailbox';
+import { listOwn } from '../shared/movement';
 import { createRecord } from '../shared/record';
-import type { Next } from '../shared/record-table';
-import { keepsSentReason, leaveSentHeld } from '../shared/sent-held';
 import type { ResourceSnapshot } from '../shared/state';
 import { COMMON_REMEDIES, FINAL, type View, type Waiting } from '../shared/view';
 
@@ -38,7 +38,6 @@ export interface Payout extends Instructed<PayoutKind> {
   notOverdueBefore: number;
   sentAt: string | null;
   completedAt: string | null;
-  holdsReturn: boolean;
 }
 
 export interface PayoutMailbox extends Mailbox<InstructedItem<PayoutKind>, Payout> {
@@ -60,7 +59,6 @@ export function newPayout(
     notOverdueBefore: 0,
     sentAt: null,
     completedAt: null,
-    holdsReturn: false,
   };
 }
 
@@ -84,7 +82,8 @@ const OVERDUE_REMEDY =
   'outcome, send `mark_completed` or `mark_failed`.';
 
 const DECIDE_RETURN =
-  'Ask the bank. `mark_returned` credits it; if no money came, run `balance reverse` on the entry.';
+  'Ask the bank. `mark_returned` credits it; if no money came, run `movement resolve --as ' +
+  'never_happened`.';
 
 export const VIEW: View<PayoutStatus, PayoutAttention> = {
   waitingFor: {
@@ -112,24 +111,23 @@ export const VIEW: View<PayoutStatus, PayoutAttention> = {
       'send `mark_returned`.',
     moved_after_failed:
       'The bank continued a failed payout; what it sent is in suspense. Ask the bank, then ' +
-      'decide with `balance resolve` who bears it.',
+      'decide with `movement resolve` who bears it.',
     moved_after_returned:
-      'The bank reported another end of a returned payout; nothing moved. Ask the bank. If the ' +
-      'recipient has the money, the merchant was credited too much: agree with them.',
+      'The bank reported another end of a returned payout; what it sent again is in suspense. Ask ' +
+      'the bank. `movement resolve --as merchant` debits the merchant, who was credited too much.',
     second_return:
       'The bank reported a second return; one under another reference is in suspense. Ask the ' +
-      'bank whether both are the same: if so, run `balance reverse` on the entry. If not, ' +
-      '`balance adjust --against suspense` credits it.',
+      'bank whether both are the same: if so, run `movement resolve --as never_happened`; if not, ' +
+      '`--as merchant` credits it.',
     second_completion:
-      'The bank completed the payout again, under another reference, and owes the amount. Ask the ' +
-      'bank. Once it is back, run `balance reverse` on the entry.',
+      'The bank sent the payout again; the money is in suspense. Ask the bank, then decide with ' +
+      '`movement resolve` who bears it: `--as bank` if the bank gives it back.',
     return_too_late: `A return after more than 60 days is in suspense. ${DECIDE_RETURN}`,
     return_not_possible: `A return on a rail without returns is in suspense. ${DECIDE_RETURN}`,
     amount_differs:
       'A different amount or currency moved, and is in suspense. Ask the bank, then send ' +
-      '`mark_completed`, or `mark_returned` with the amount that came back. `balance resolve` ' +
-      'decides who bears the rest of what was sent; `balance adjust --against suspense` credits ' +
-      'a return in another currency.',
+      '`mark_completed`, or `mark_returned` with the amount that came back. `movement resolve` ' +
+      'decides who bears, or has, the rest.',
     ...COMMON_REMEDIES,
   },
 };
@@ -141,13 +139,6 @@ const RESOLVED_BY_RETURN: readonly PayoutAttention[] = [
   'failed_after_completed',
   'return_not_possible',
   'return_too_late',
-];
-
-/** Reasons that stay while what came back is in suspense. */
-const RETURN_HELD: readonly (PayoutAttention | null)[] = [
-  'amount_differs',
-  'return_too_late',
-  'return_not_possible',
 ];
 
 /** For a payout that changes late, or starts again. */
@@ -166,23 +157,27 @@ export const record = createRecord<PayoutStatus, PayoutAttention, Payout, Payout
     if (status === 'returned') return RESOLVED_BY_RETURN.includes(attention);
     return OVERDUE_REASONS.includes(attention);
   },
-  isKept: (payout, next) => {
-    const sentHeld = next ? leaveSuspense(payout, next) : payout.sentHeld;
-    return keepsReturnReason(payout, next?.change) || keepsSentReason(payout.attention, sentHeld);
+  take: ({ movements, facts, status }, next) => {
+    const { to, change } = next;
+    const { currency, amount } = facts;
+    const isBack = to.includes('returned') || (to.includes('failed') && status === 'sent');
+    const sent = to.includes('sent')
+      ? listOwn(movements, next, { direction: 'out', currency })
+      : [];
+    const back = isBack ? listOwn(movements, next, { direction: 'in', currency }) : [];
+    const returned = to.includes('returned') ? (change.returned_amount ?? amount) : amount;
+    return [...take(sent, BigInt(amount)), ...take(back, BigInt(returned))];
   },
   unverifiedReason: 'sender_not_known',
   malformedReason: 'malformed_callback',
   givenUpReason: 'message_given_up',
   weakReasons: ['restarted_in_flight'],
   overdueReasons: OVERDUE_REASONS,
-  getExtraFields: ({ bankReference: bank_reference }) =>
-    bank_reference === undefined ? {} : { bank_reference },
-  remember: (payout, next) => {
-    const { to, at } = next;
-    payout.sentHeld = leaveSuspense(payout, next);
+  getExtraFields: ({ bankReference: bank_reference, storedReference }) =>
+    bank_reference === undefined || storedReference !== undefined ? {} : { bank_reference },
+  remember: (payout, { to, at }) => {
     if (to.includes('sent')) payout.sentAt = at;
     if (to.includes('completed')) payout.completedAt = at;
-    if (to.includes('returned') || to.includes('failed')) payout.holdsReturn = false;
     if (payout.enteredAt >= payout.facts.due_at_ms) {
       payout.notOverdueBefore = payout.enteredAt + OVERDUE_AGAIN_MS;
     }
@@ -190,17 +185,6 @@ export const record = createRecord<PayoutStatus, PayoutAttention, Payout, Payout
   writeTransition: (input) => (activities) => activities.recordPayoutMove(input),
   writeAttention: (input) => (activities) => activities.recordPayoutAttention(input),
 });
-
-function keepsReturnReason({ attention, holdsReturn }: Payout, change: object = {}): boolean {
-  if ('returned' in change || 'failure' in change) return false;
-  return holdsReturn && RETURN_HELD.includes(attention);
-}
-
-function leaveSuspense(payout: Payout, next: Next<PayoutStatus, PayoutChange>) {
-  const { amount, currency } = payout.facts;
-  const units = next.to.includes('sent') ? BigInt(amount) : 0n;
-  return leaveSentHeld(payout, next, { units, currency });
-}
 
 export function dueAt({ snoozedUntil, facts, notOverdueBefore }: Payout): number {
   return snoozedUntil ?? Math.max(facts.due_at_ms, notOverdueBefore);

@@ -1,4 +1,4 @@
-import type { RefundAct, RefundStatus } from '../../src/domain/refund/refund';
+import { REFUND_STATUSES, type RefundAct, type RefundStatus } from '../../src/domain/refund/refund';
 import { type ActRule, type ActRules, stateFault } from '../shared/operator-acts';
 import type { Refund } from './state';
 
@@ -10,6 +10,7 @@ const IN_FLIGHT: ActRule<RefundStatus> = {
 const ACTS: ActRules<RefundAct, RefundStatus> = {
   mark_settled: IN_FLIGHT,
   mark_failed: IN_FLIGHT,
+  resolve_movement: { from: REFUND_STATUSES, refusal: IN_FLIGHT.refusal },
   snooze: IN_FLIGHT,
 };
 

@@ -7,12 +7,11 @@ import {
   describeFailure,
   type RefundCallbackName,
 } from '../../src/domain/callback/callback';
-import { omitUndefined } from '../../src/domain/defined';
+import type { Movement } from '../../src/domain/movement/movement';
 import {
   decideRefund,
   isFinalRefund,
   REFUND_FAILURES,
-  type RefundAttention,
   type RefundDecision,
   type RefundStatus,
   refundWorkflowId,
@@ -33,9 +32,9 @@ import {
 } from '../shared/instructed';
 import type { InstructedRules } from '../shared/instructed-rules';
 import { type Opening, openMailbox } from '../shared/mailbox';
+import type { Suspension } from '../shared/movement';
 import { writeLocally, writeScheduled } from '../shared/persist';
 import { assertIdentity } from '../shared/refusal';
-import { holdSent } from '../shared/sent-held';
 import { showRefusal, upsertLabels } from '../shared/view';
 import { actFault } from './acts';
 import { messages } from './messages';
@@ -81,7 +80,8 @@ const rules: InstructedRules<RefundKind, Refund> = {
   decide,
   buildChange,
   applyAnswer,
-  bookUnapplied,
+  suspend,
+  findTaker,
   actFault,
   getAmount: ({ facts }) => facts.amount,
   acts: {
@@ -149,27 +149,28 @@ async function applyAnswer(refund: Refund, answer: RefundAnswer): Promise<void> 
   await record.transition(refund, ['failed'], { change: { failure }, scheduled: true });
 }
 
-async function bookUnapplied(
-  refund: Refund,
+export function suspend(
+  { status, facts }: Refund,
   name: RefundCallbackName,
-  { callback_id, bank_reference, amount, currency, value_date }: BankCallback,
-): Promise<RefundAttention | null> {
-  if (name === 'settled' && refund.status === 'processing') {
-    const isOther = describeDifference({ amount, currency }, refund.facts) !== undefined;
-    const sent = { callback_id, bank_reference, amount, currency, value_date };
-    if (isOther) await holdSent(record, 'refund', refund, sent);
+  callback: BankCallback,
+): Suspension | undefined {
+  if (name === 'failed') {
+    // What the customer had is back with us.
+    if (status !== 'settled') return undefined;
+    return { direction: 'in', reason: 'failed_after_settled' };
   }
-  const mayBeSent = refund.status === 'failed' || Boolean(bank_reference);
-  if (name !== 'settled' || !isFinalRefund(refund.status) || !mayBeSent) return null;
-  const report = {
-    ...{ refund_id: refund.id, at: timestamp(refund), callback_id },
-    ...omitUndefined({ bank_reference, amount, currency, value_date }),
-  };
-  const { reason } = await record.book(
-    refund,
-    (known) => (activities) => activities.recordRefundSent({ ...report, ...known }),
-  );
-  return reason;
+  if (status === 'settled') return { direction: 'out', reason: 'second_completion' };
+  if (status === 'failed') {
+    const reason = 'settled_after_failed';
+    return { direction: 'out', reason, isAfresh: true, isBorne: true };
+  }
+  if (describeDifference(callback, facts) === undefined) return undefined;
+  return { direction: 'out', reason: 'amount_differs' };
+}
+
+function findTaker({ status, facts }: Refund, { direction, currency }: Movement) {
+  const isTaken = direction === 'out' && status === 'processing' && currency === facts.currency;
+  return isTaken ? 'mark_settled' : undefined;
 }
 
 function nextDue(refund: Refund): Due | undefined {

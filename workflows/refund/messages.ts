@@ -3,7 +3,7 @@ import { REFUND_CALLBACKS, readCallback } from '../../src/domain/callback/callba
 import type { ActPayload } from '../../src/domain/operator-act';
 import { REFUND_ACTS } from '../../src/domain/refund/refund';
 import type { RefundResult, RefundState } from '../../src/domain/refund/workflow';
-import { ACKNOWLEDGE, OPERATOR } from '../shared/operator-acts';
+import { ACKNOWLEDGE, OPERATOR, RESOLVE_MOVEMENT } from '../shared/operator-acts';
 
 /** Contract, changed only by addition. */
 export const messages = {
@@ -22,6 +22,7 @@ export const messages = {
       'An "amount" in minor units posts what was really sent.',
     mark_failed: `The bank confirmed that no money goes out: ${OPERATOR}}. The merchant gets it back.`,
     snooze: `Clears the attention reason for some hours: ${OPERATOR}, "hours": 24}.`,
+    resolve_movement: RESOLVE_MOVEMENT,
     acknowledge: ACKNOWLEDGE,
     state: 'The state of the refund.',
     settled: 'From the bank: the money reached the customer.',

@@ -1,6 +1,7 @@
 import type { RefundChange, RefundFacts } from '../../activities/refunds';
 import type { RefundAnswer } from '../../connectors/contract/activities';
 import type { BankCallback, RefundCallbackName } from '../../src/domain/callback/callback';
+import { take } from '../../src/domain/movement/movement';
 import {
   isFinalRefund,
   type RefundAct,
@@ -10,9 +11,8 @@ import {
 import type { RefundResult, RefundState } from '../../src/domain/refund/workflow';
 import { type Instructed, type InstructedItem, newInstructed } from '../shared/instructed-rules';
 import { type Mailbox, readResult } from '../shared/mailbox';
+import { listOwn } from '../shared/movement';
 import { createRecord } from '../shared/record';
-import type { Next } from '../shared/record-table';
-import { keepsSentReason, leaveSentHeld } from '../shared/sent-held';
 import { COMMON_REMEDIES, FINAL, type View } from '../shared/view';
 
 export interface RefundKind {
@@ -51,20 +51,21 @@ export const VIEW: View<RefundStatus, RefundAttention> = {
   remedies: {
     refund_overdue: 'Ask the bank, then send `mark_settled` or `mark_failed`.',
     failed_after_settled:
-      'A settled refund failed at the bank. Ask the bank. If the bank has the money back, credit ' +
-      'the merchant with `balance adjust --against clearing:CONNECTOR`.',
+      'A settled refund failed at the bank; what came back is in suspense. Ask the bank, then ' +
+      'decide with `movement resolve`: `--as merchant` credits it, and `--as never_happened` says ' +
+      'that the customer has it.',
     settled_after_failed:
-      'The bank settled a failed refund, and the merchant was debited again. Ask the bank. If ' +
-      'the bank sent nothing, credit the merchant with `balance adjust --against ' +
-      'clearing:CONNECTOR`.',
+      'The bank settled a failed refund. The first of its amount was debited again; anything else ' +
+      'is in suspense. Ask the bank, then decide with `movement resolve` who bears it. If the bank ' +
+      'sent nothing, credit the merchant with `balance adjust --against clearing:CONNECTOR`.',
     moved_after_failed:
       'The bank accepted a refund that an operator had marked as failed. Ask the bank to cancel it.',
     second_completion:
-      'The bank settled the refund again, under another reference, and owes the amount. Ask the ' +
-      'bank. Once it is back, run `balance reverse` on the entry.',
+      'The bank settled the refund again; what it sent is in suspense. Ask the bank, then decide ' +
+      'with `movement resolve` who bears it: `--as bank` if the bank gives it back.',
     amount_differs:
       'A different amount or currency was sent, and is in suspense. Ask the bank, then send ' +
-      '`mark_settled` with the amount that was sent, or `mark_failed` if nothing was. `balance ' +
+      '`mark_settled` with the amount that was sent, or `mark_failed` if nothing was. `movement ' +
       'resolve` decides who bears the rest.',
     ...COMMON_REMEDIES,
   },
@@ -79,22 +80,17 @@ export const record = createRecord<RefundStatus, RefundAttention, Refund, Refund
   malformedReason: 'malformed_callback',
   givenUpReason: 'message_given_up',
   overdueReasons: ['refund_overdue'],
-  isKept: (refund, next) =>
-    keepsSentReason(refund.attention, next ? leaveSuspense(refund, next) : refund.sentHeld),
-  remember: (refund, next) => {
-    refund.sentHeld = leaveSuspense(refund, next);
+  take: ({ movements, facts }, next) => {
+    if (!next.to.includes('settled')) return [];
+    const { currency, amount } = facts;
+    const own = listOwn(movements, next, { direction: 'out', currency });
+    return take(own, BigInt(next.change.settled_amount ?? amount));
   },
-  getExtraFields: ({ bankReference: bank_reference }) =>
-    bank_reference === undefined ? {} : { bank_reference },
+  getExtraFields: ({ bankReference: bank_reference, storedReference }) =>
+    bank_reference === undefined || storedReference !== undefined ? {} : { bank_reference },
   writeTransition: (input) => (activities) => activities.recordRefundMove(input),
   writeAttention: (input) => (activities) => activities.recordRefundAttention(input),
 });
-
-function leaveSuspense(refund: Refund, next: Next<RefundStatus, RefundChange>) {
-  const { amount, currency } = refund.facts;
-  const units = next.to.includes('settled') ? BigInt(next.change.settled_amount ?? amount) : 0n;
-  return leaveSentHeld(refund, next, { units, currency });
-}
 
 export function dueAt({ snoozedUntil, facts }: Refund): number {
   return snoozedUntil ?? facts.due_at_ms;

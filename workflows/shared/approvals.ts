@@ -22,9 +22,9 @@ export async function authorize<Resource extends { id: string; facts: CommonFact
   item: OperatorItem<string, State>,
 ): Promise<boolean> {
   if (!resource.facts.livemode || !mayCredit(kind, item.what)) return true;
-  const { what, act, amount, fee, dispute_id, target, answer } = item;
+  const { what, act, amount, fee, dispute_id, movement, as, target, answer } = item;
   const { operator, reason, bank_confirmed_not_executed, approval_id } = act;
-  const named = omitUndefined({ amount, fee, dispute_id, ...target });
+  const named = omitUndefined({ amount, fee, dispute_id, movement, as, ...target });
   const proof = omitUndefined({ bank_confirmed_not_executed, approval_id });
   const about = { resource: kind, resource_id: resource.id, what, operator, reason };
   const request = { ...about, named, ...proof };

@@ -1,3 +1,4 @@
+import { computeRest } from '../../src/domain/movement/movement';
 import { authorize } from './approvals';
 import { stopInstructing } from './bank-instruction';
 import { instruct } from './instruct';
@@ -10,6 +11,7 @@ import type {
   Kind,
 } from './instructed-rules';
 import { askBank, findFailureFault } from './mark-failed';
+import { findNamed, resolveMovement } from './movement';
 import { amountFault, buildAudit } from './operator-acts';
 import { rejectUpdate } from './refusal';
 
@@ -23,7 +25,9 @@ export async function applyAct<K extends Kind, R extends Instructed<K>>(
   const { what, hours, amount, answer } = item;
   const fault = rules.actFault(resource, what);
   if (fault !== undefined) return rejectUpdate(answer, 'wrong_state', fault);
-  const tooMuch = amountFault(amount, rules.getAmount?.(resource));
+  // A movement has an amount of its own.
+  const most = what === 'resolve_movement' ? undefined : rules.getAmount?.(resource);
+  const tooMuch = amountFault(amount, most);
   if (tooMuch !== undefined) return rejectUpdate(answer, 'invalid_request', tooMuch);
   const isFirst = item.finding === undefined;
   if (isFirst && !(await authorize(rules.kind, record, resource, item))) return;
@@ -49,13 +53,38 @@ export async function applyAct<K extends Kind, R extends Instructed<K>>(
       if (refused) return rejectUpdate(answer, refused.code, refused.message);
       break;
     }
+    case 'resolve_movement': {
+      const { kind, findTaker } = rules;
+      const refused = await resolveMovement(record, kind, resource, audit, item, findTaker);
+      if (refused !== undefined) return rejectUpdate(answer, 'wrong_state', refused);
+      record.show(resource);
+      break;
+    }
     default: {
+      const { movement: named } = item;
+      const taken = findTaken(rules, resource, item);
+      if (typeof taken === 'string') return rejectUpdate(answer, 'wrong_state', taken);
       const acts: Partial<Record<string, ActTransition<K, R>>> = rules.acts;
-      const { to = [], change = {} } = acts[what]?.(resource, amount) ?? {};
-      await record.transition(resource, to, { change, audit, scheduled: true });
+      const { to = [], change = {} } = acts[what]?.(resource, amount ?? taken) ?? {};
+      await record.transition(resource, to, { change, audit, movement: named, scheduled: true });
     }
   }
   answer.resolve(rules.getState(resource));
+}
+
+/** @returns minor units of the movement that the act names; a text: why it cannot take it */
+function findTaken<K extends Kind, R extends Instructed<K>>(
+  { findTaker, getAmount, noun }: InstructedRules<K, R>,
+  resource: R,
+  { what, movement: named }: ActItem<K>,
+): number | string | undefined {
+  if (named === undefined) return undefined;
+  const movement = findNamed(resource, named);
+  if (typeof movement === 'string') return movement;
+  const taker = findTaker(resource, movement);
+  if (taker !== what) return `The ${noun} does not take the movement ${named} by ${what}.`;
+  const rest = Number(computeRest(movement));
+  return Math.min(rest, getAmount?.(resource) ?? rest);
 }
 
 async function markFailed<K extends Kind, R extends Instructed<K>>(

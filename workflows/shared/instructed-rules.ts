@@ -5,12 +5,13 @@ import type {
   CallbackName,
   CallbackResource,
 } from '../../src/domain/callback/callback';
-import type { SentHeld } from '../../src/domain/sent-held';
+import type { Movement } from '../../src/domain/movement/movement';
 import type { Faults } from '../../src/domain/shape';
 import type { Due } from './alarm';
 import type { BankAnswer, Instruction, NotFound } from './bank-attempts';
 import type { InstructionState } from './bank-instruction';
 import type { CallbackItem } from './mailbox';
+import type { Suspension } from './movement';
 import type { OperatorItem } from './operator-acts';
 import type { Write } from './persist';
 import type { createRecord } from './record';
@@ -67,14 +68,13 @@ export interface Instructed<K extends Kind>
   /** `mark_failed` acts that wait for the bank's answer. */
   failures: ActItem<K>[];
   isMarkedFailed: boolean;
-  sentHeld: readonly SentHeld[];
 }
 
 type Decision<Status extends string, Attention extends string> =
   | { kind: 'move'; to: readonly Status[] }
   | { kind: 'unapplied'; reason: string; attention?: Attention };
 
-type CommonAct = 'resubmit' | 'mark_failed' | 'snooze' | 'acknowledge';
+type CommonAct = 'resubmit' | 'mark_failed' | 'snooze' | 'acknowledge' | 'resolve_movement';
 
 /** @param amount minor units */
 export type ActTransition<K extends Kind, R extends Instructed<K>> = (
@@ -83,7 +83,7 @@ export type ActTransition<K extends Kind, R extends Instructed<K>> = (
 ) => { to: readonly K['status'][]; change?: Partial<K['change']> };
 
 export interface InstructedRules<K extends Kind, R extends Instructed<K>> {
-  kind: CallbackResource;
+  kind: Exclude<CallbackResource, 'crypto_payment'>;
   noun: string;
   messages: {
     callbacks: readonly { name: K['callbackName'] }[];
@@ -107,15 +107,17 @@ export interface InstructedRules<K extends Kind, R extends Instructed<K>> {
   ) => Decision<K['status'], K['attention']>;
   buildChange: (to: readonly K['status'][], callback: K['callback']) => Partial<K['change']>;
   applyAnswer: (resource: R, answer: K['answer']) => Promise<void>;
-  /**
-   * Posts money that moved although the status stays.
-   * @returns attention reason
-   */
-  bookUnapplied?: (
+  /** Decides how a report moves money although the status stays; undefined: not at all. */
+  suspend: (
     resource: R,
     name: K['callbackName'],
     callback: K['callback'],
-  ) => Promise<K['attention'] | null>;
+    attention: K['attention'] | undefined,
+  ) => Suspension | 'back' | undefined;
+  /** Finds the movement that the report of a later step names. */
+  findNaming?: (resource: R, to: readonly K['status'][], reference: string) => string | undefined;
+  /** Act that takes a movement in suspense; undefined where none does. */
+  findTaker: (resource: R, movement: Movement) => string | undefined;
   actFault: (resource: R, act: K['act']) => string | undefined;
   /** Minor units that an act may post at most. */
   getAmount?: (resource: R) => number;
@@ -150,6 +152,5 @@ export function newInstructed<K extends Kind>(
     resubmits: [],
     failures: [],
     isMarkedFailed: false,
-    sentHeld: snapshot.sent_held ?? [],
   };
 }

@@ -6,6 +6,7 @@ import {
 } from '@temporalio/workflow';
 import type { Outdated } from '../../connectors/contract/activities';
 import { assertNever } from '../../src/domain/assert';
+import { isInSuspense } from '../../src/domain/movement/movement';
 import type { BankAnswer } from './bank-attempts';
 import { getEarlierInstruction } from './bank-instruction';
 import { instruct } from './instruct';
@@ -18,6 +19,7 @@ import {
   newInstructed,
 } from './instructed-rules';
 import { type Mailbox, type Opening, receiveMissed } from './mailbox';
+import { bookReturn, buildReport, holdMovement } from './movement';
 import { writeScheduled } from './persist';
 import { describeItem, runUntilFinal } from './run-loop';
 import { isReported, note } from './state';
@@ -104,7 +106,11 @@ async function handle<K extends Kind, R extends Instructed<K>>(
       return await record.flagMalformed(resource);
     case 'answer':
       if (isOutdated(item.answer)) return await syncFromDb(rules, resource);
-      return await rules.applyAnswer(resource, item.answer);
+      await rules.applyAnswer(resource, item.answer);
+      if (item.answer.bank_reference && rules.kind !== 'crypto_settlement') {
+        await record.noteReference(resource, item.answer.bank_reference);
+      }
+      return;
     case 'operator':
       return await applyAct(rules, resource, item);
     default:
@@ -129,11 +135,13 @@ async function applyCallback<K extends Kind, R extends Instructed<K>>(
       // Nothing is sent after the bank's report, also while it is being written.
       if (!isUnsent(to.at(-1) ?? resource.status)) resource.instruction += 1;
       const change = rules.buildChange(to, callback);
-      return await record.transition(resource, to, { change, callback_id, value_date });
+      const { bank_reference: reference } = buildReport('out', callback);
+      const naming = reference && rules.findNaming?.(resource, to, reference);
+      const told = { callback_id, value_date, reference, naming: naming || undefined };
+      return await record.transition(resource, to, { change, ...told });
     }
     case 'unapplied': {
-      const booked = await rules.bookUnapplied?.(resource, name, callback);
-      const attention = booked ?? decision.attention;
+      const attention = await bookUnapplied(rules, resource, name, callback, decision.attention);
       await record.recordUnapplied(resource, name, callback, decision.reason);
       if (attention !== undefined) await record.setAttention(resource, attention);
       return;
@@ -141,6 +149,31 @@ async function applyCallback<K extends Kind, R extends Instructed<K>>(
     default:
       assertNever(decision);
   }
+}
+
+/** Posts money that moved although the status stays. @returns attention reason */
+async function bookUnapplied<K extends Kind, R extends Instructed<K>>(
+  rules: InstructedRules<K, R>,
+  resource: R,
+  name: K['callbackName'],
+  callback: K['callback'],
+  attention: K['attention'] | undefined,
+): Promise<K['attention'] | undefined> {
+  const { record, kind } = rules;
+  const plan = rules.suspend(resource, name, callback, attention);
+  if (plan === undefined) return attention;
+  if (plan === 'back') {
+    await bookReturn(record, kind, resource, buildReport('in', callback));
+    return attention;
+  }
+  const report = buildReport(plan.direction, callback);
+  const { movement, isNew } = await holdMovement(record, kind, resource, report, plan);
+  if (movement === undefined) return attention;
+  // The bank reports what an operator has recorded.
+  if (movement.reason === null) return movement.sources[0]?.kind === 'act' ? undefined : attention;
+  // A movement that has left suspense needs nobody again; a lost attempt may have made it.
+  const isOwn = isNew || movement.sources[0]?.id === report.source.id;
+  return isOwn || isInSuspense(movement) ? (movement.reason as K['attention']) : undefined;
 }
 
 export function answerResubmits<K extends Kind, R extends Instructed<K>>(
@@ -162,7 +195,7 @@ async function syncFromDb<K extends Kind, R extends Instructed<K>>(
   const { request_id } = facts;
   const snapshot = await writeScheduled(readSnapshot({ resource_id, request_id }));
   record.applyStored(resource, snapshot);
-  resource.sentHeld = snapshot.sent_held ?? [];
+  resource.movements = snapshot.movements ?? [];
   if (isUnsent(resource.status)) void instruct(rules, resource, getEarlierInstruction());
 }
 

@@ -1,6 +1,7 @@
 import { Trigger, workflowInfo } from '@temporalio/workflow';
 import type { ApprovalRequired } from '../../src/domain/approval';
 import type { ActTarget } from '../../src/domain/crypto/deposit-acts';
+import type { Outcome } from '../../src/domain/movement/movement';
 import type { ActPayload, ActSender, OperatorAct } from '../../src/domain/operator-act';
 
 /** Fields of every act in the Temporal UI: an object that is not closed. */
@@ -20,6 +21,11 @@ export type ActRules<Act extends string, Status extends string> = Record<
 export const ACKNOWLEDGE =
   'Takes the attention reason off the lists and the metrics until it comes again: ' +
   `${OPERATOR}}.`;
+
+export const RESOLVE_MOVEMENT =
+  `Decides about money in suspense: ${OPERATOR}, "as": "merchant"}, or "customer", "bank", ` +
+  '"loss", "never_happened". Of several, the "movement"; an "amount" in minor units decides about ' +
+  'a part.';
 
 export function stateFault<Act extends string, Status extends string>(
   rules: ActRules<Act, Status>,
@@ -42,6 +48,9 @@ export interface OperatorItem<What extends string, State> {
   operation_id: string | undefined;
   dispute_id: string | undefined;
   fee: number | undefined;
+  /** Undefined: the only one, or all. */
+  movement: string | undefined;
+  as: Outcome | undefined;
   /** Undefined: the present one. */
   attention: string | undefined;
   target?: ActTarget;
@@ -54,9 +63,10 @@ export async function enqueueAct<What extends string, State>(
   { hours = 0, amount, operation_id, dispute_id, fee, attention, ...rest }: ActPayload,
 ): Promise<State | ApprovalRequired> {
   const answer = new Trigger<State | ApprovalRequired>();
-  const { deposit, transaction_id, address, ...act } = rest;
+  const { deposit, transaction_id, address, movement, as, ...act } = rest;
   const target = { deposit, transaction_id, address };
-  const details = { hours, amount, operation_id, dispute_id, fee, attention, target };
+  const named = { operation_id, dispute_id, movement, as };
+  const details = { hours, amount, ...named, fee, attention, target };
   inbox.push({ kind: 'operator', what, act, ...details, answer });
   return await answer;
 }

@@ -6,15 +6,20 @@ import type {
   Written,
 } from '../../activities/shared/record-inputs';
 import type { CallbackResource } from '../../src/domain/callback/callback';
+import type { Taken } from '../../src/domain/movement/movement';
 import type { AuditedAct } from './operator-acts';
 import type { Write } from './persist';
 import type { View } from './view';
 
-export interface Next<Status extends string, Change> {
+interface Next<Status extends string, Change> {
   to: readonly Status[];
   at: string;
   change: Partial<Change>;
   isAct: boolean;
+  /** The bank's, of the movement that a callback reports. */
+  reference?: string | undefined;
+  /** Movement that an act takes. */
+  movement?: string | undefined;
 }
 
 export interface RecordTable<Status extends string, Attention extends string, Resource, Change> {
@@ -24,8 +29,8 @@ export interface RecordTable<Status extends string, Attention extends string, Re
   until: (resource: Resource) => string;
   /** Whether `status` ends a reason; by default it ends overdue and different amounts. */
   isPast?: (attention: Attention, status: Status) => boolean;
-  /** Keeps the reason, also after a transition: its money is in suspense. */
-  isKept?: (resource: Resource, next?: Next<Status, Change>) => boolean;
+  /** Parts of movements that leave suspense with a transition. */
+  take?: (resource: Resource, next: Next<Status, Change>) => Taken[];
   /** Cleared by the next transition. */
   unverifiedReason: Attention;
   malformedReason: Attention;
@@ -53,5 +58,11 @@ export interface TransitionOptions<Change> {
   /** Makes a repeat known without an event, callback or act. */
   id?: string;
   value_date?: string | undefined;
+  /** The bank's, of the movement that a callback reports. */
+  reference?: string | undefined;
+  /** Movement that an act takes. */
+  movement?: string | undefined;
+  /** Movement that the bank names with the report of a later step. */
+  naming?: string | undefined;
   scheduled?: boolean;
 }

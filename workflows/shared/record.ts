@@ -1,15 +1,17 @@
 import type {
   Known,
   RecordAttention,
-  TransitionResult,
+  StaleResult,
   Written,
 } from '../../activities/shared/record-inputs';
 import type { AnyCallback, CallbackName } from '../../src/domain/callback/callback';
 import { omitUndefined } from '../../src/domain/defined';
+import { applyTaken, mergeMovements } from '../../src/domain/movement/movement';
 import { now, timestamp } from './clock';
+import { findReason, keepsReason } from './movement';
 import { type AuditedAct, datedAudit } from './operator-acts';
 import { type Write, writeLocally, writeScheduled } from './persist';
-import type { Next, RecordTable, StoredState, TransitionOptions } from './record-table';
+import type { RecordTable, StoredState, TransitionOptions } from './record-table';
 import { findRefusal } from './refusal';
 import { type CommonFacts, note, type WorkflowState } from './state';
 import { createApplyVerified } from './verification';
@@ -52,16 +54,13 @@ export function createRecord<
   };
 
   /** @throws StaleState, after a sync from the database */
-  const throwStale = (
-    resource: Resource,
-    stored: Required<TransitionResult<Status, Attention>>,
-  ): never => {
+  const throwStale = (resource: Resource, stored: StaleResult<Status, Attention>): never => {
+    resource.movements = stored.moved ?? resource.movements;
     applyStored(resource, { ...stored, attention: stored.stale.attention });
     throw new StaleState(`The ${table.noun} is ${stored.status} in the database.`);
   };
 
-  const isKept = (resource: Resource, next?: Next<Status, Change>) =>
-    table.isKept?.(resource, next) ?? false;
+  const isKept = (resource: Resource) => keepsReason(resource, resource.movements);
 
   /** @param isStale the database may have another reason than the known one */
   const setAttention = async (
@@ -81,6 +80,7 @@ export function createRecord<
     } else if (answer.transition === resource.transition) {
       // A lost task wrote more than this run knows.
       resource.version = answer.version;
+      resource.movements = answer.moved ?? resource.movements;
       resource.attention = answer.stale.attention;
       return await setAttention(resource, attention);
     }
@@ -128,7 +128,7 @@ export function createRecord<
       const answer = await writeScheduled(write({ version, transition }));
       if (answer.stale !== undefined) {
         // The activity is that of this kind of resource.
-        return throwStale(resource, answer as Required<TransitionResult<Status, Attention>>);
+        return throwStale(resource, answer as StaleResult<Status, Attention>);
       }
       resource.version = answer.version;
       show(resource);
@@ -148,6 +148,9 @@ export function createRecord<
         callback_id,
         id,
         value_date,
+        reference,
+        movement,
+        naming,
         scheduled = false,
       }: TransitionOptions<Change> = {},
     ): Promise<void> => {
@@ -156,14 +159,19 @@ export function createRecord<
       const { account_id, livemode } = resource.facts;
       const at = timestamp(resource);
       const change = { ...table.getExtraFields?.(resource), ...ownChange };
-      const next = { to, at, change, isAct: audit !== undefined };
+      const next = { to, at, change, isAct: audit !== undefined, reference, movement };
+      const taken = table.take?.(resource, next) ?? [];
       const reason = resource.attention;
       const isPast =
         reason === table.unverifiedReason ||
         reason === 'record_behind' ||
         (reason !== null && canClear(reason, last));
-      const staysOpen = needsOperator(reason, audit) || isKept(resource, next);
-      const attention = isPast && !staysOpen ? null : reason;
+      const isReleased = to.includes('failed' as Status);
+      const after = applyTaken(resource.movements, taken).filter(
+        (each) => !isReleased || each.direction === 'in',
+      );
+      const staysOpen = needsOperator(reason, audit) || keepsReason(resource, after);
+      const attention = isPast && !staysOpen ? (findReason(after) as Attention | null) : reason;
       const write = scheduled ? writeScheduled : writeLocally;
       const result = await write(
         table.writeTransition({
@@ -179,11 +187,15 @@ export function createRecord<
           at,
           attention,
           change,
-          ...omitUndefined({ audit, callback_id, id, value_date }),
+          ...omitUndefined({ audit, callback_id, id, value_date, reference, naming }),
+          ...(taken.length === 0 ? {} : { taken }),
         }),
       );
       if (result.stale !== undefined) throwStale(resource, { ...result, stale: result.stale });
       enterState(resource, { ...result, attention });
+      const known = applyTaken(resource.movements, taken);
+      resource.movements = mergeMovements(known, result.moved);
+      if ('bank_reference' in change) resource.storedReference = String(change.bank_reference);
       table.remember?.(resource, next);
       show(resource);
     },
@@ -206,6 +218,18 @@ export function createRecord<
     },
 
     setAttention,
+
+    /** Stores what the bank calls the resource, since no transition may come for long. */
+    noteReference: async (resource: Resource, bank_reference: string): Promise<void> => {
+      if (resource.storedReference !== undefined) return;
+      const noted = { ...buildAttention(resource, resource.attention, null), bank_reference };
+      const answer = await writeLocally(table.writeAttention(noted));
+      if (answer.stale === undefined) {
+        resource.version = answer.version;
+        resource.storedReference = bank_reference;
+      }
+      show(resource);
+    },
 
     flagMalformed: (resource: Resource): Promise<void> =>
       flagUnlessMore(resource, table.malformedReason),

@@ -1,8 +1,8 @@
 import { workflowInfo } from '@temporalio/workflow';
 import type { AccountTime } from '../../src/domain/account/clock';
 import type { MissedCallback, VerificationMode } from '../../src/domain/callback/signature';
+import type { Movement } from '../../src/domain/movement/movement';
 import { SEARCH_KEYS } from '../../src/domain/search-attributes';
-import type { SentHeld } from '../../src/domain/sent-held';
 import { type AccountClock, now, syncClock } from './clock';
 
 export interface CommonFacts {
@@ -44,6 +44,10 @@ export interface WorkflowState<
   activityLog: string[];
   labels: UpsertedLabels;
   readonly clock: AccountClock;
+  /** Money that banks moved, as far as this run knows; the oldest first. */
+  movements: readonly Movement[];
+  /** The bank's, once it is stored. */
+  storedReference: string | undefined;
 }
 
 export interface UpsertedLabels {
@@ -71,7 +75,8 @@ export interface ResourceSnapshot<Status extends string, Attention extends strin
   snoozed_until?: number;
   /** Absent until a sandbox's clock advances. */
   clock?: AccountTime;
-  sent_held?: SentHeld[];
+  movements?: Movement[];
+  bank_reference?: string;
 }
 
 /** @param resumed the search attributes may have any value */
@@ -98,6 +103,8 @@ export function initialState<
     acknowledged = [],
     snoozed_until,
     clock: storedTime,
+    movements = [],
+    bank_reference: storedReference,
   }: ResourceSnapshot<Status, Attention, Facts>,
   labels: UpsertedLabels,
   clock: AccountClock,
@@ -121,6 +128,8 @@ export function initialState<
     activityLog: [],
     labels,
     clock,
+    movements,
+    storedReference,
   };
 }
 

@@ -4,11 +4,10 @@ import { MAIN_BALANCE } from '../../domain/account/balance-account';
 import { formatAmount } from '../../domain/amount';
 import { isLive } from '../../domain/environment';
 import { formatMoney } from '../../domain/money';
-import { SENT_OUTCOMES } from '../../domain/sent-held';
 import { findAccount } from '../../service/accounts';
 import { readBalances } from '../../service/read';
 import { assertNamed } from '../acting-operator';
-import { defineCommand, defineGroup } from '../command';
+import { defineCommand, defineGroup, defineRenamed } from '../command';
 import {
   AccountId,
   Amount,
@@ -105,27 +104,10 @@ const reverse = defineCommand({
   },
 });
 
-const resolve = defineCommand({
-  name: 'resolve',
-  description: 'decide once who bears what a bank sent otherwise, and show the balance after that',
-  options: z.object({
-    operation_id: z.string().meta({ argument: true }),
-    as: z.enum(SENT_OUTCOMES).describe('who bears it').meta({ placeholder: 'outcome' }),
-    operator: Operator.optional(),
-    reason: Reason,
-    approved_by: ApprovedBy,
-  }),
-  notes: `
-The operation is the entry that holds the money in suspense, as \`show\` names it. merchant debits the balance
-and what it does not hold is owed; loss is borne by the service; returned awaits a line of the bank's statement;
-never_sent awaits none. ${ON_LIVE}`,
-  example:
-    'balance resolve payout_sent_held:…:REF-1 --as returned --operator mia --reason "Ticket 42"',
-  run: async (context, { operation_id: id, as, ...note }) => {
-    assertNamed(context, note.operator);
-    await changeBalance(context, { act: 'resolve', id, as }, note, 'Resolved');
-  },
-});
+const resolve = defineRenamed(
+  'resolve',
+  '`balance resolve` is now `movement resolve MOVEMENT_ID`: `movement list --open` prints the ids.',
+);
 
 export const balanceCommands = defineGroup({
   name: 'balance',

@@ -3,20 +3,25 @@ import { formatUnits } from '../../domain/crypto/assets';
 import { type Deposit, isInSuspense } from '../../domain/crypto/deposit';
 import { formatMoney } from '../../domain/money';
 import type { Dispute } from '../../domain/payment/dispute';
-import type { Receipt } from '../../domain/payment/receipt';
-import { computeRest, isOpenSent, type SentHeld } from '../../domain/sent-held';
 import type { ResourcePage } from '../../service/operators/resource';
 import { fields, formatTime, table } from '../output';
 import { formatOutcome } from './callback';
+import { MOVEMENT_COLUMNS, movementCells } from './movement-output';
 
-const MONEY = ['amount', 'fee', 'refunded', 'refunded_over', 'settled_amount', 'returned_amount'];
+const MONEY = [
+  'amount',
+  'fee',
+  'refunded',
+  'refunded_over',
+  'settled_amount',
+  'returned_amount',
+  'late_amount',
+];
 const UNITS = ['amount_due', 'amount_received'];
 
 export function pageText(page: ResourcePage): string {
   const currency = String(page.resource['currency']);
-  // The entries of the ledger show these.
-  const { receipts, disputes, sent_late, sent_again, returns_held, sent_held, ...rest } =
-    page.resource;
+  const { disputes, ...rest } = page.resource;
   const rows = Object.entries(rest).map(
     ([name, value]) => [formatTitle(name), formatValue(name, value, currency)] as const,
   );
@@ -24,8 +29,7 @@ export function pageText(page: ResourcePage): string {
     fields([...rows, ...formatRecipient(page)]),
     ...formatRefunds(page, currency),
     ...formatDeposits(page),
-    ...formatReceipts(receipts),
-    ...formatSentHeld(sent_held),
+    ...formatMovements(page),
     ...formatDisputes(disputes),
     section('MOVES', eventTable(page)),
     section('LEDGER', entryTable(page)),
@@ -106,30 +110,9 @@ function describeDeposit(deposit: Deposit): string[] {
   ].filter((word) => word !== '');
 }
 
-function formatReceipts(receipts: unknown): string[] {
-  if (!isRows<Receipt>(receipts)) return [];
-  const rows = receipts.map(({ id, received_at, amount, currency, reason, state }) => [
-    id,
-    formatTime(received_at),
-    formatMoney(amount, currency),
-    reason,
-    state,
-  ]);
-  const heading = ['RECEIPT', 'RECEIVED', 'AMOUNT', 'REASON', 'STATE'];
-  return [section('MONEY IN QUESTION', table(heading, rows, 'None.'))];
-}
-
-function formatSentHeld(sent_held: unknown): string[] {
-  if (!isRows<SentHeld>(sent_held)) return [];
-  const rows = sent_held.map((held) => [
-    held.id,
-    formatTime(held.at),
-    formatAmount(held.amount, held.currency),
-    formatAmount(String(computeRest(held)), held.currency),
-    held.resolved?.as ?? (isOpenSent(held) ? 'suspense' : 'posted'),
-  ]);
-  const heading = ['SENT', 'REPORTED', 'AMOUNT', 'REST', 'STATE'];
-  return [section('SENT OTHERWISE', table(heading, rows, 'None.'))];
+function formatMovements({ movements }: ResourcePage): string[] {
+  if (movements.length === 0) return [];
+  return [section('BANK MOVEMENTS', table(MOVEMENT_COLUMNS, movements.map(movementCells), ''))];
 }
 
 function formatDisputes(disputes: unknown): string[] {

@@ -4,6 +4,7 @@ import { isApprovalRequired } from '../../domain/approval';
 import { AMOUNT_MAX, type CallbackResource } from '../../domain/callback/callback';
 import { omitUndefined } from '../../domain/defined';
 import { ServiceError } from '../../domain/errors';
+import { OUTCOMES } from '../../domain/movement/movement';
 import { KINDS, LIFECYCLES } from '../../lifecycles';
 import { actAsOperator } from '../../service/approvals/act';
 import { FOUND_MAX } from '../../service/operators/act-many';
@@ -33,6 +34,15 @@ const OUTGOING_OPTIONS = {
     ),
 };
 
+const MOVEMENT_OPTIONS = {
+  movement: textOption('one movement in suspense, which the act takes', 'id').optional(),
+  as: z
+    .enum(OUTCOMES)
+    .optional()
+    .describe('of resolve_movement: who has the money, or bears it')
+    .meta({ placeholder: 'outcome' }),
+};
+
 const DISPUTE_OPTIONS = {
   operation_id: OperationId.optional().describe('of claw_back: a repeat with it posts nothing'),
   dispute_id: textOption('of dispute_won: which of several', 'id').optional(),
@@ -49,6 +59,8 @@ const ActFacts = z.object({
   deposit: z.string().optional(),
   transaction_id: z.string().optional(),
   address: z.string().optional(),
+  movement: z.string().optional(),
+  as: z.enum(OUTCOMES).optional(),
 });
 
 const DEPOSIT_OPTIONS = {
@@ -157,6 +169,7 @@ function getActOptions(kind: CallbackResource) {
     approved_by: ApprovedBy,
     ...(LIFECYCLES[kind].isOutgoing ? OUTGOING_OPTIONS : {}),
     ...(kind === 'payment' ? DISPUTE_OPTIONS : {}),
+    ...(kind === 'crypto_payment' ? {} : MOVEMENT_OPTIONS),
     ...(kind === 'crypto_payment' ? DEPOSIT_OPTIONS : {}),
     ...MANY_OPTIONS,
   });

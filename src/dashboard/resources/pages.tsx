@@ -1,7 +1,7 @@
 import { decimalMoney, formatMoney, minorUnitDigits } from '../../domain/money';
+import { computeRest } from '../../domain/movement/movement';
 import { sumDisputed } from '../../domain/payment/dispute';
 import { isCancellable } from '../../domain/payment/payment';
-import { holdsMoney, isInSuspense } from '../../domain/payment/receipt';
 import { refundableAmount, refundFault } from '../../domain/refund/rules';
 import {
   type ReadPayment,
@@ -25,7 +25,7 @@ export const RESOURCE_ROUTES: readonly Route[] = [
   viewRoute('/payouts/:id', 'Payout', showPayout),
 ];
 
-interface PaymentView extends Pick<ReadPayment, 'refunds'> {
+interface PaymentView extends Pick<ReadPayment, 'refunds' | 'held'> {
   call: Call;
   payment: ReadPayment['resource'];
 }
@@ -33,7 +33,7 @@ interface PaymentView extends Pick<ReadPayment, 'refunds'> {
 async function showPayment(call: Call, deps: PageDeps): Promise<Answer> {
   const result = await readPayment(deps, call.scope, call.params['id'] ?? '');
   if (result === null) return 'not_found';
-  const { resource: payment, customer, refunds, timeline } = result;
+  const { resource: payment, customer, refunds, held, timeline } = result;
   const { currency, refunded = 0, settled_amount } = payment;
   const disputed = sumDisputed(payment.disputes);
   const name = [customer.first_name, customer.last_name].filter((part) => part !== null).join(' ');
@@ -50,7 +50,7 @@ async function showPayment(call: Call, deps: PageDeps): Promise<Answer> {
       ['Customer', [name, customer.email].filter((part) => part).join(', ') || '–'],
       ['Refunded', refunded > 0 ? formatMoney(refunded, currency) : null],
       ['Came', settled_amount == null ? null : formatMoney(settled_amount, currency)],
-      ['In suspense', formatHeld(payment)],
+      ['In suspense', formatHeld(held)],
       ['Disputed', disputed > 0 ? formatMoney(disputed, currency) : null],
       ['Reason', formatFailure(payment.failure)],
       ['Bank reference', payment.bank_reference ?? '–'],
@@ -60,19 +60,19 @@ async function showPayment(call: Call, deps: PageDeps): Promise<Answer> {
     ],
     children: (
       <>
-        <Acts call={call} payment={payment} />
+        <Acts call={call} payment={payment} held={held} />
         {refunds.length > 0 && <Refunds call={call} refunds={refunds} />}
       </>
     ),
   });
 }
 
-function formatHeld({ receipts = [] }: PaymentView['payment']): string | null {
-  const held = receipts.filter(isInSuspense);
-  return held.map(({ amount, currency }) => formatMoney(amount, currency)).join(', ') || null;
+function formatHeld(held: PaymentView['held']): string | null {
+  const amounts = held.map((movement) => formatMoney(computeRest(movement), movement.currency));
+  return amounts.join(', ') || null;
 }
 
-function Acts({ call, payment }: Pick<PaymentView, 'call' | 'payment'>) {
+function Acts({ call, payment, held }: Pick<PaymentView, 'call' | 'payment' | 'held'>) {
   const { now, may } = call;
   const { _id, currency, status, refunded } = payment;
   const isRefundable = refundFault({ ...payment, refunded }, null, now) === undefined;
@@ -100,7 +100,7 @@ function Acts({ call, payment }: Pick<PaymentView, 'call' | 'payment'>) {
       </Panel>
     );
   }
-  if (!isCancellable(status) || holdsMoney(payment) || !may('payments.cancel')) return null;
+  if (!isCancellable(status) || held.length > 0 || !may('payments.cancel')) return null;
   return (
     <Panel title="Cancel">
       <p class="muted">The customer has not paid yet.</p>

@@ -45,6 +45,7 @@ export const CRYPTO_SETTLEMENT_ACTS = [
   'resubmit',
   'mark_failed',
   'mark_completed',
+  'resolve_movement',
   'snooze',
   'acknowledge',
 ] as const;

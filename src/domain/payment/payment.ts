@@ -64,6 +64,7 @@ export const PAYMENT_ACTS = [
   'claw_back',
   'dispute_won',
   'mark_reversed',
+  'resolve_movement',
   'give_up_closing',
 ] as const;
 export type PaymentAct = (typeof PAYMENT_ACTS)[number];
@@ -159,7 +160,8 @@ const DECISIONS: Record<PaymentStatus, Record<PaymentCallbackName, PaymentDecisi
       attention: 'failed_after_settled',
     },
     expired: unapplied('a settled payment never expires'),
-    reversed: notSent,
+    /** Means its own money, unless some is in suspense: as `clawed_back`. */
+    reversed: { kind: 'reversed' },
     reversal_failed: notSent,
     clawed_back: {
       kind: 'dispute',

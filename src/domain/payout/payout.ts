@@ -55,6 +55,7 @@ export const PAYOUT_ACTS = [
   'mark_failed',
   'mark_completed',
   'mark_returned',
+  'resolve_movement',
   'snooze',
   'acknowledge',
 ] as const;

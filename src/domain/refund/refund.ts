@@ -34,7 +34,13 @@ export function isFinalRefund(status: RefundStatus): boolean {
 
 export const REFUND_IN_FLIGHT = REFUND_STATUSES.filter((status) => !isFinalRefund(status));
 
-export const REFUND_ACTS = ['mark_settled', 'mark_failed', 'snooze', 'acknowledge'] as const;
+export const REFUND_ACTS = [
+  'mark_settled',
+  'mark_failed',
+  'resolve_movement',
+  'snooze',
+  'acknowledge',
+] as const;
 export type RefundAct = (typeof REFUND_ACTS)[number];
 
 /** Values of `ServiceAttention`. */

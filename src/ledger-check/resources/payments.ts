@@ -1,30 +1,20 @@
 import { omitUndefined } from '../../domain/defined';
 import type { PaymentStatus } from '../../domain/payment/payment';
-import { sumAmounts } from '../../domain/payment/receipt';
-import { bookId, type EntryKind, type ResourceEntryKind } from '../../ledger/entries';
+import type { EntryKind, ResourceEntryKind } from '../../ledger/entries';
 import { ENTRY_LINES } from '../../ledger/entry-lines';
-import { receiptKinds, returnedByBank, settledAmount } from '../../ledger/resource-entries';
+import { returnedByBank, settledAmount } from '../../ledger/resource-entries';
 import type { PaymentDocument } from '../../store/payments';
 import type { ExpectedKinds, ExpectedStep, ResourceRule } from '../rule';
-import { COMMON } from './common';
+import { COMMON, listHeld, listResolved, sumFromSuspense, type WithMovements } from './common';
 
-const PAYMENT_FIELDS = [
-  ...COMMON,
-  'amount',
-  'connector',
-  'settled_amount',
-  'receipts',
-  'disputes',
-] as const;
+const PAYMENT_FIELDS = [...COMMON, 'amount', 'connector', 'settled_amount', 'disputes'] as const;
 
-type PaymentPart = Pick<PaymentDocument, (typeof PAYMENT_FIELDS)[number]>;
+type PaymentPart = Pick<PaymentDocument, (typeof PAYMENT_FIELDS)[number]> & WithMovements;
 
-/** Each receipt is held, and may be back with the customer, in any state. */
-const RECEIVED = [
-  'payment_late_received',
-  'payment_late_reversed',
-  'payment_receipt_held',
-  'payment_receipt_returned',
+/** Movements may be in suspense, and leave it, in any state. */
+const MOVED = [
+  'payment_held',
+  'payment_resolved',
 ] as const satisfies ResourceEntryKind<'payment'>[];
 
 /** Each dispute took money, and may have given it back. */
@@ -34,18 +24,7 @@ const DISPUTED = [
   'payment_dispute_won',
 ] as const satisfies ResourceEntryKind<'payment'>[];
 
-const SETTLED = [...RECEIVED, 'payment_settled', ...DISPUTED] as const;
-
-function listReceiptSteps(payment: PaymentPart, kind: ResourceEntryKind<'payment'>) {
-  return (payment.receipts ?? []).flatMap((receipt): ExpectedStep[] => {
-    const { held, returned } = receiptKinds(receipt);
-    const isPosted = kind === held || (kind === returned && receipt.state === 'returned');
-    if (!isPosted) return [];
-    const { id: step, amount, currency } = receipt;
-    const lines = ENTRY_LINES[kind === held ? held : returned](payment.connector, amount);
-    return [{ step, lines, book: bookId({ ...payment, currency }) }];
-  });
-}
+const SETTLED = [...MOVED, 'payment_settled', ...DISPUTED] as const;
 
 function listDisputeSteps(
   { disputes = [], connector }: PaymentPart,
@@ -71,30 +50,30 @@ export const PAYMENTS: ResourceRule<PaymentPart, ResourceEntryKind<'payment'>> =
   collection: 'payments',
   fields: PAYMENT_FIELDS,
   entries: {
-    created: RECEIVED,
-    awaiting_customer: RECEIVED,
-    authorized: RECEIVED,
+    created: MOVED,
+    awaiting_customer: MOVED,
+    authorized: MOVED,
     settled: SETTLED,
-    failed: RECEIVED,
-    cancelled: RECEIVED,
-    expired: RECEIVED,
+    failed: MOVED,
+    cancelled: MOVED,
+    expired: MOVED,
   } satisfies Record<PaymentStatus, ExpectedKinds<PaymentPart, EntryKind>>,
   lines: {
-    payment_settled: ({ receipts = [], ...payment }) => {
-      const credited = receipts.filter(({ state }) => state === 'credited');
-      const { connector } = payment;
-      return ENTRY_LINES.payment_settled(connector, settledAmount(payment), sumAmounts(credited));
-    },
-    payment_late_received: () => [],
-    payment_late_reversed: () => [],
-    payment_receipt_held: () => [],
-    payment_receipt_returned: () => [],
+    payment_settled: ({ movements, ...payment }) =>
+      ENTRY_LINES.payment_settled(
+        payment.connector,
+        settledAmount(payment),
+        Number(sumFromSuspense(movements, 'in')),
+      ),
+    payment_held: () => [],
+    payment_resolved: () => [],
     payment_clawed_back: () => [],
     payment_dispute_opened: () => [],
     payment_dispute_won: () => [],
   },
   steps: Object.fromEntries([
-    ...RECEIVED.map((kind) => [kind, (payment: PaymentPart) => listReceiptSteps(payment, kind)]),
+    ['payment_held', (payment: PaymentPart) => listHeld('payment', payment)],
+    ['payment_resolved', (payment: PaymentPart) => listResolved('payment', payment)],
     ...DISPUTED.map((kind) => [kind, (payment: PaymentPart) => listDisputeSteps(payment, kind)]),
   ]),
 };

@@ -17,6 +17,7 @@ import { LIFECYCLES } from '../../lifecycles';
 import type { Stores } from '../../store';
 import type { ApprovalDocument } from '../../store/approvals';
 import type { Audit } from '../../store/audit';
+import { toMovement } from '../../store/movements';
 
 export interface ApprovalDeps {
   mongo: MongoClient;
@@ -143,7 +144,8 @@ export async function authorizeAct(
   const { resource, resource_id, what, named, operator, reason, approval_id } = request;
   const document = await LIFECYCLES[resource].get(deps.stores, resource_id);
   if (document === null) throw new Error(`The record of ${resource_id} is not there.`);
-  const credited = computeCredit(resource, what, document, named);
+  const movements = (await deps.stores.movements.forResource(resource_id)).map(toMovement);
+  const credited = computeCredit(resource, what, { ...document, movements }, named);
   const subject = {
     act: `${resource}.${what}`,
     resource,

@@ -12,14 +12,11 @@ import {
 } from '../../domain/approval';
 import { parseBookCurrency } from '../../domain/crypto/assets';
 import { ServiceError } from '../../domain/errors';
-import { SENT_OUTCOMES } from '../../domain/sent-held';
-import { operationId } from '../../ledger/entries';
 import { requestApproval } from '../approvals/request';
 import type { WriteDeps } from '../deps';
 import { type Adjustment, adjustBalance, parseAgainst } from './adjust';
 import type { Correction } from './correction';
 import { fundBalance, type PostedBalance } from './fund';
-import { findSentHeld, resolveSentHeld } from './resolve';
 import { prepareReversal, reverseOperation } from './reverse';
 
 const Subject = z.object({
@@ -43,7 +40,6 @@ const BalanceCall = z.discriminatedUnion('act', [
     bank_reference: z.string().optional(),
   }),
   z.object({ act: z.literal('reverse'), id: z.string() }),
-  z.object({ act: z.literal('resolve'), id: z.string(), as: z.enum(SENT_OUTCOMES) }),
 ]);
 export type BalanceCall = z.infer<typeof BalanceCall>;
 
@@ -52,7 +48,7 @@ export type Note = Partial<Correction>;
 
 export type Posted = PostedBalance & { posted: number | bigint };
 
-/** @throws ServiceError those of funding, adjusting, reversing and resolving */
+/** @throws ServiceError those of funding, adjusting and reversing */
 export async function postBalanceAct(
   deps: WriteDeps,
   call: BalanceCall,
@@ -71,10 +67,7 @@ export async function postBalanceAct(
     const balance = await adjustBalance(deps, { ...adjustment, amount }, correction, id);
     return { ...balance, posted: amount };
   }
-  const { amount, ...balance } =
-    call.act === 'reverse'
-      ? await reverseOperation(deps, call.id, correction)
-      : await resolveSentHeld(deps, call, correction);
+  const { amount, ...balance } = await reverseOperation(deps, call.id, correction);
   return { ...balance, posted: amount };
 }
 
@@ -120,13 +113,12 @@ async function readLimits({ stores }: WriteDeps): Promise<ApprovalLimits> {
   return parseApprovalLimits(text) ?? DEFAULT_LIMITS;
 }
 
-/** @throws ServiceError `operation_not_found`, `not_reversible`, `not_in_suspense` */
+/** @throws ServiceError `operation_not_found`, `not_reversible` */
 export async function isLiveCall(
   deps: Pick<WriteDeps, 'stores'>,
   call: BalanceCall,
 ): Promise<boolean> {
   if (call.act === 'reverse') return (await prepareReversal(deps, call.id)).livemode;
-  if (call.act === 'resolve') return (await findSentHeld(deps, call.id)).sender.livemode;
   return call.livemode;
 }
 
@@ -151,16 +143,6 @@ async function measure(deps: WriteDeps, call: BalanceCall): Promise<Measured> {
     const amounts = lines.map(({ amount }) => absolute(BigInt(amount)));
     const amount = amounts.reduce((most, each) => (each > most ? each : most), 0n);
     return { account_id, livemode, currency, amount, operation_id: `reversed:${call.id}` };
-  }
-  if (call.act === 'resolve') {
-    const { kind, sender, held, amount } = await findSentHeld(deps, call.id);
-    const { _id, account_id, livemode } = sender;
-    const operation_id = operationId({
-      kind: `${kind}_sent_resolved`,
-      resource_id: _id,
-      step: held.id,
-    });
-    return { account_id, livemode, currency: held.currency, amount, operation_id };
   }
   const { act, account_id, livemode, currency, id } = call;
   const operation_id = `${act === 'fund' ? 'funded' : 'adjusted'}:${id}`;

@@ -13,13 +13,10 @@ const REVERSIBLE: readonly string[] = [
   'adjusted',
   'payment_clawed_back',
   'payment_dispute_opened',
-  'refund_sent_again',
-  'payout_sent_again',
-  'payout_return_held',
 ];
 
 /** Entries that say what a bank moved: where it did not, no statement has them. */
-const CORRECTED_BY_REVERSAL: readonly string[] = ['adjusted', 'payout_return_held'];
+const CORRECTED_BY_REVERSAL: readonly string[] = ['adjusted'];
 
 /** @throws ServiceError `operation_not_found`, `not_reversible` */
 export async function prepareReversal(
@@ -59,10 +56,7 @@ export async function reverseOperation(deps: WriteDeps, id: string, correction: 
     offsets: CORRECTED_BY_REVERSAL.includes(original.kind) ? id : undefined,
     ...(await buildEntryDetails(deps, owner, correction)),
   };
-  const writeMore = async (session: ClientSession) => {
-    await markDisputeWon(deps, original, entry.at, session);
-    await markReturnReversed(deps, original, entry.at, session);
-  };
+  const writeMore = (session: ClientSession) => markDisputeWon(deps, original, entry.at, session);
   const balance = await postCorrection(deps, entry, { balance_account, approval_id, writeMore });
   return { ...balance, amount };
 }
@@ -87,21 +81,6 @@ async function markDisputeWon(
     if (await payments.closeDispute(resource_id, from, { at, change, act: {} }, session)) return;
   }
   throw new ServiceError('not_reversible', `The dispute of ${_id} is won already.`);
-}
-
-async function markReturnReversed(
-  { stores: { payouts } }: WriteDeps,
-  { _id, kind, resource_id }: EntryDocument,
-  at: string,
-  session: ClientSession,
-): Promise<void> {
-  if (kind !== 'payout_return_held') return;
-  const { returns_held = [] } = (await payouts.get(resource_id, session)) ?? {};
-  const held = returns_held.find(({ id }) => operationId({ kind, resource_id, step: id }) === _id);
-  if (held !== undefined && (await payouts.reverseReturnHeld(resource_id, held, at, session))) {
-    return;
-  }
-  throw new ServiceError('not_reversible', `The money of ${_id} has left suspense.`);
 }
 
 function parseLines({ lines }: EntryDocument, currency: string): EntryLine[] {

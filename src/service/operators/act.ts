@@ -10,6 +10,7 @@ import { ApplicationFailure, type Workflow } from '@temporalio/common';
 import type { ApprovalRequired } from '../../domain/approval';
 import type { CallbackResource } from '../../domain/callback/callback';
 import { ServiceError } from '../../domain/errors';
+import type { Outcome } from '../../domain/movement/movement';
 import type { ActSender } from '../../domain/operator-act';
 import { LIFECYCLE_QUEUE } from '../../domain/task-queues';
 import { isInFlight, LIFECYCLES, type Resource, type ResourceStores } from '../../lifecycles';
@@ -40,6 +41,10 @@ export interface Act {
   /** Won dispute, and minor units of its fee that came back. */
   dispute_id?: string | undefined;
   fee?: number | undefined;
+  /** Movement that the act takes or decides about. */
+  movement?: string | undefined;
+  /** Says who has what is in suspense, or bears it. */
+  as?: Outcome | undefined;
   /** Seen by the operator, of `acknowledge`. */
   attention?: string | undefined;
   /** Transaction of one deposit. */

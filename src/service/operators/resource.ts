@@ -16,6 +16,7 @@ import type { RecipientDocument } from '../../store/recipients';
 import type { RefundDocument } from '../../store/refunds';
 import { withDeliveries } from '../events/list';
 import { type ListedEvent, presentOldest } from '../events/present';
+import { presentMovement } from '../movements';
 
 const ROWS_MAX = 100;
 
@@ -33,11 +34,7 @@ const RARE = [
   'disputed_at',
   'disputes',
   'refunded_over',
-  'receipts',
-  'sent_late',
-  'sent_again',
-  'returns_held',
-  'sent_held',
+  'late_amount',
 ] satisfies (keyof PaymentDocument | keyof PayoutDocument | keyof RefundDocument)[];
 
 /** @throws ServiceError `payment_not_found`, `refund_not_found`, … */
@@ -53,10 +50,11 @@ export type ResourcePage = Awaited<ReturnType<typeof readPage>>;
 export async function readPage(stores: Stores, kind: CallbackResource, id: string) {
   const resource = await findResource(stores, kind, id);
   const { account_id, livemode } = resource;
-  const [events, entries, callbacks, related] = await Promise.all([
+  const [events, entries, callbacks, movements, related] = await Promise.all([
     stores.events.list({ account_id, livemode, resource_id: id, limit: ROWS_MAX }),
     stores.ledger.forResource(id),
     stores.callbacks.forResource(id),
+    stores.movements.forResource(id),
     findRelated(stores, resource),
   ]);
   return {
@@ -64,6 +62,7 @@ export async function readPage(stores: Stores, kind: CallbackResource, id: strin
     ...related,
     events: (await withDeliveries({ stores }, events.reverse())).map(presentEvent),
     postings: entries.sort(byTimeAndKind).map(presentEntry),
+    movements: movements.map(presentMovement),
     callbacks: callbacks.map(presentCallback),
     audit: resource.audit.map(presentAudit),
   };

@@ -4,6 +4,7 @@ import type { CallbackDocument } from '../../store/callbacks';
 import type { ListFilter } from '../../store/list';
 import type { Owner, ServiceDeps } from '../deps';
 import { withLogs } from '../events/list';
+import { listHeld } from '../movements';
 import { type ListPage, type ListQuery, readPage, singleRow, toBounds } from '../paging';
 import { assembleTimeline, type TimelineEntry } from './timeline';
 
@@ -110,11 +111,12 @@ export async function readPayment(
 ) {
   const payment = await readResource(deps, 'payment', owner, id);
   if (payment === null) return null;
-  const [customer, refunds] = await Promise.all([
+  const [customer, refunds, held] = await Promise.all([
     deps.payers.decrypt(payment.resource),
     deps.stores.refunds.list({ ...owner, payment_id: id, limit: REFUNDS_MAX }),
+    listHeld(deps, id),
   ]);
-  return { ...payment, customer, refunds };
+  return { ...payment, customer, refunds, held };
 }
 
 export type ReadPayout = NonNullable<Awaited<ReturnType<typeof readPayout>>>;

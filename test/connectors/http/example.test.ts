@@ -128,11 +128,14 @@ describeWith('python3', 'the example of a bank team’s server', () => {
       await service.becomes('payments', id, { attention: 'late_settlement_reversed' });
       const effects = await listEffects(`reversal:${id}`);
       expect(effects).toMatchObject([{ amount: 1_050, currency: 'EUR' }]);
-      const receipts = await eventually('the bank’s report', async () => {
-        const stored = await service.stores.payments.get(id);
-        return stored?.receipts?.some(({ state }) => state === 'returned') && stored.receipts;
+      const movements = await eventually('the bank’s report', async () => {
+        const rows = await service.stores.movements.forResource(id);
+        return rows.some(({ direction }) => direction === 'out') && rows;
       });
-      expect(receipts).toMatchObject([{ amount: 1_050, state: 'returned' }]);
+      expect(movements).toMatchObject([
+        { direction: 'in', amount: 1_050, state: 'resolved', resolutions: [{ as: 'customer' }] },
+        { direction: 'out', amount: 1_050, state: 'applied' },
+      ]);
     });
   });
 

@@ -9,20 +9,18 @@ import {
   RecipientDeleted,
 } from '../../../connectors/contract/recipients';
 import { readSandboxBankConfig } from '../../../connectors/sandbox/config';
+import type { Movement } from '../../../src/domain/movement/movement';
+import { makeMovement } from '../../support/movements';
 
 const OUTDATED = { outcome: 'outdated' };
 /** Reasons and bookings have counted in the version. */
 const COUNTS = { version: 9, transition: 1 };
 const PRODUCT = { account_id: 'acct_1', connector: 'acme', ...COUNTS, bank_reference: null };
 const MONEY = { amount: 3_400, currency: 'EUR', method: 'sepa_instant', livemode: true };
-const LATE = { id: 'b-2', reason: 'late', state: 'suspense', amount: 1_050, currency: 'EUR' };
 const REFUND = { payment_id: 'pay_1', payment_bank_reference: 'B-1', ...MONEY };
 const ASSET = { asset: 'ETH', network: 'ethereum', amount: '10', wallet_address: '0xA' };
 const SETTLEMENT = { ...ASSET, livemode: true };
-const REVERSAL = { payment_id: 'pay_1', instruction_id: 'reversal:pay_1:b-2' };
-const EARLIER = { ...LATE, id: 'b-1' };
-const RECEIPTS = [EARLIER, LATE];
-const CREDITED = [EARLIER, { ...LATE, state: 'credited' }];
+const REVERSAL = { payment_id: 'pay_1', instruction_id: 'reversal:pay_1:mv_2' };
 
 /** Instruction of each kind as the workflow gives it, and the document that it repeats. */
 const KINDS = {
@@ -40,17 +38,26 @@ const KINDS = {
   },
   payment: {
     instruction: { ...REVERSAL, amount: 1_050, currency: 'EUR' },
-    document: { _id: 'pay_1', status: 'cancelled', ...PRODUCT, ...MONEY, receipts: RECEIPTS },
+    document: { _id: 'pay_1', status: 'cancelled', ...PRODUCT, ...MONEY },
   },
 } as const;
 
 const EACH = ['payout', 'refund', 'crypto_settlement', 'payment'] as const;
 
+interface GuardOptions {
+  frozen?: boolean;
+  connector?: string;
+  movements?: readonly Movement[];
+}
+
+const EARLIER = makeMovement({ id: 'mv_1', reason: 'late', amount: 1_050 });
+const LATE = { ...EARLIER, id: 'mv_2' };
+
 /** Creates the guard of a connector over one document. */
 function createGuard(
   kind: (typeof EACH)[number],
   change: object = {},
-  { frozen = false, connector = 'acme' }: { frozen?: boolean; connector?: string } = {},
+  { frozen = false, connector = 'acme', movements = [EARLIER, LATE] }: GuardOptions = {},
 ) {
   const document = { ...KINDS[kind].document, ...change };
   const account = frozen ? { frozen: { at: '2026-03-01T00:00:00.000Z', reason: 'Leak' } } : {};
@@ -59,6 +66,9 @@ function createGuard(
   const { findOutdated, mayStillSend } = createInstructionGuard(
     Object({
       [`${kind}s`]: { get: async () => document },
+      movements: {
+        forResource: async () => movements.map(({ id: _id, ...row }) => ({ _id, ...row })),
+      },
       accounts: { get: async () => account },
       connector,
       log: { error: (fields: object) => logged.push(fields) },
@@ -118,9 +128,38 @@ test.each([
   ['a payout that has failed', 'payout', { status: 'failed' }],
   ['a payout that has returned', 'payout', { status: 'returned' }],
   ['an earlier transition of the document', 'payout', { transition: 2 }],
-  ['late funds outside suspense', 'payment', { receipts: CREDITED }],
 ] as const)('an instruction for %s is outdated', async (_, kind, change) => {
   expect(await createGuard(kind, change).check()).toEqual(OUTDATED);
+});
+
+const BACK = {
+  as: 'customer',
+  amount: 1_050,
+  operator: null,
+  reason: null,
+  at: '2026-03-04T05:06:07.089Z',
+} as const;
+
+test.each([
+  ['that the payment has taken', { ...LATE, applied: 1_050 }],
+  ['that are back', { ...LATE, resolutions: [BACK] }],
+])('an instruction for late funds %s is outdated', async (_, movement) => {
+  const movements = [EARLIER, movement];
+  expect(await createGuard('payment', {}, { movements }).check()).toEqual(OUTDATED);
+});
+
+test('an instruction for late funds of which a part is taken has the rest as its amount', async () => {
+  const { check } = createGuard('payment', {}, { movements: [EARLIER, { ...LATE, applied: 50 }] });
+  expect(await check({ amount: 1_000 })).toBeUndefined();
+  await expect(check()).rejects.toThrow('differs from the payment in amount');
+});
+
+test('the first late funds have the instruction of the payment, and what is not late has its own', async () => {
+  const differing = { ...EARLIER, reason: 'amount_differs' } as const;
+  const { check } = createGuard('payment', {}, { movements: [differing, LATE] });
+  expect(await check({ instruction_id: 'reversal:pay_1' })).toBeUndefined();
+  expect(await check({ instruction_id: 'reversal:pay_1:mv_1' })).toBeUndefined();
+  await expect(check()).rejects.toThrow('differs from the payment in');
 });
 
 test('an instruction for a later transition waits for the document', async () => {

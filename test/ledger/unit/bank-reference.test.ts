@@ -1,6 +1,12 @@
-import type { Receipt } from '../../../src/domain/payment/receipt';
+import type { Direction, Outcome } from '../../../src/domain/movement/movement';
+import {
+  buildMovementHeld,
+  buildMovementResolved,
+  type MovingKind,
+} from '../../../src/ledger/movement-entries';
 import * as entries from '../../../src/ledger/resource-entries';
 import { buildBankMovement } from '../../../src/ledger/uncleared';
+import { makeMovement } from '../../support/movements';
 
 const time = { at: '2026-03-04T05:06:07.089Z' };
 const resource = {
@@ -8,20 +14,21 @@ const resource = {
   ...{ amount: 1_000, fee: 0, balance_account: 'main', created_at: time.at },
   bank_reference: 'own',
 };
-const sent = { id: 'again', amount: 1_000, currency: 'EUR' };
-const heldReturn = { id: 'again', amount: 900, currency: 'EUR', is_return: true };
 const report = { ...time, bank_reference: 'again' };
-const receipt: Receipt = {
-  ...{ id: 'late', bank_reference: 'late', callback_id: null, amount: 1_000, currency: 'USD' },
-  ...{ value_date: null, received_at: time.at },
-  reason: 'late',
-  state: 'suspense',
-};
 const chargeback = { kind: 'clawed_back', held: 0, owed: 1_000, fee: 0 } as const;
 const dispute = { kind: 'dispute_opened', held: 1_000, owed: 15, fee: 15 } as const;
-const lateRefund = { held: 0, owed: 1_000 };
 
-const { buildReceiptEntry, buildRefundEntry, buildSettlement, buildDispute } = entries;
+const { buildRefundEntry, buildSettlement, buildDispute } = entries;
+const moved = (direction: Direction) =>
+  makeMovement({ direction, bank_reference: 'moved', currency: 'USD' });
+const hold = (kind: MovingKind, direction: Direction) =>
+  buildMovementHeld(kind, resource, moved(direction), time.at).entry;
+const resolve = (
+  kind: MovingKind,
+  direction: Direction,
+  as: Outcome,
+  booking: Partial<typeof report> & typeof time = report,
+) => buildMovementResolved(kind, resource, moved(direction), { as, amount: 1_000 }, booking).entry;
 const buildPayout = (from: 'submitted' | 'sent', to: 'sent' | 'failed' | 'returned') => {
   const change = { ...time, from: { status: from }, to: [to] };
   const [entry] = entries.buildPayoutEntries(resource, change);
@@ -32,8 +39,16 @@ const buildPayout = (from: 'submitted' | 'sent', to: 'sent' | 'failed' | 'return
 test.each([
   ['a settlement', buildSettlement(resource, 0, time), 'own', 1_000],
   ['the rest of a settlement', buildSettlement(resource, 300, time), 'own', 700],
-  ['late funds', buildReceiptEntry('held', resource, receipt, time), 'late', 1_000],
-  ['their return', buildReceiptEntry('returned', resource, receipt, time), undefined, -1_000],
+  ['late funds', hold('payment', 'in'), 'moved', 1_000],
+  ['their return', resolve('payment', 'in', 'customer'), 'again', -1_000],
+  [
+    'their return without a reference',
+    resolve('payment', 'in', 'customer', time),
+    undefined,
+    -1_000,
+  ],
+  ['what goes to the bank', resolve('payment', 'in', 'bank'), 'again', -1_000],
+  ['a report that was wrong', resolve('payment', 'in', 'never_happened', time), undefined, -1_000],
   ['a chargeback', buildDispute(resource, chargeback, time), undefined, -1_000],
   ['a dispute with its fee', buildDispute(resource, dispute, report), 'again', -1_015],
   [
@@ -43,14 +58,11 @@ test.each([
     900,
   ],
   ['a refund', buildRefundEntry('refund_settled', resource, time), 'own', -1_000],
-  ['a late refund', entries.buildLateRefund(resource, lateRefund, report), 'again', -1_000],
-  [
-    'a payout that is sent again',
-    entries.buildSentAgain('payout_sent_again', resource, sent, report),
-    'again',
-    -1_000,
-  ],
-  ['a return in suspense', entries.buildReturnHeld(resource, heldReturn, report), 'again', 900],
+  ['a refund that is sent late', hold('refund', 'out'), 'moved', -1_000],
+  ['a refund that came back', hold('refund', 'in'), 'moved', 1_000],
+  ['a payout that is sent again', hold('payout', 'out'), 'moved', -1_000],
+  ['what the bank has back of it', resolve('payout', 'out', 'bank'), 'again', 1_000],
+  ['a return in suspense', hold('payout', 'in'), 'moved', 1_000],
   ['a payout', buildPayout('submitted', 'sent'), 'own', -1_000],
   ['a payout that fails', buildPayout('sent', 'failed'), 'own', 1_000],
   ['a payout that returns', buildPayout('sent', 'returned'), 'own', 1_000],
@@ -68,6 +80,30 @@ test.each([
   ['an accepted refund', buildRefundEntry('refund_accepted', resource, time)],
   ['a released payout', buildPayout('submitted', 'failed')],
   ['a settlement that is in suspense already', buildSettlement(resource, 1_000, time)],
+  ['late funds of the merchant', resolve('payment', 'in', 'merchant')],
+  ['late funds that nobody has', resolve('payment', 'in', 'loss')],
+  ['a payout that the merchant bears', resolve('payout', 'out', 'merchant')],
+  ['a payout that nobody bears', resolve('payout', 'out', 'loss')],
 ])('%s has no movement at the bank', (_, entry) => {
   expect(buildBankMovement(entry)).toBeUndefined();
+});
+
+test('what never moved awaits no statement line, where it is all of a movement', () => {
+  const all = resolve('payout', 'out', 'never_happened');
+  expect(all.offsets).toBe('payout_held:r1:mv_1');
+  const parts = { ...moved('out'), applied: 400 };
+  const part = { as: 'never_happened', amount: 600 } as const;
+  const { entry } = buildMovementResolved('payout', resource, parts, part, report);
+  expect(entry.offsets).toBeUndefined();
+  expect(resolve('payout', 'out', 'bank').offsets).toBeUndefined();
+});
+
+test('each part of a movement that leaves suspense has an entry of its own', () => {
+  const part = { as: 'loss', amount: 300 } as const;
+  const resolution = { ...part, operator: 'mia', reason: 'Why', at: time.at };
+  const second = { ...moved('in'), resolutions: [resolution] };
+  const ids = [moved('in'), second].map(
+    (movement) => buildMovementResolved('refund', resource, movement, part, report).id,
+  );
+  expect(ids).toEqual(['refund_resolved:r1:mv_1', 'refund_resolved:r1:mv_1#2']);
 });

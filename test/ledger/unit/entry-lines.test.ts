@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { isBalanceAccountName } from '../../../src/domain/account/balance-account';
+import { type Direction, OUTCOMES } from '../../../src/domain/movement/movement';
 import {
   bookId,
   bookOwner,
@@ -12,7 +13,7 @@ import {
 import { assertBalanced, ENTRY_LINES } from '../../../src/ledger/entry-lines';
 import { mustNotBeNegative } from '../../../src/ledger/insufficient-balance';
 import { mergeLines } from '../../../src/ledger/lines';
-import type { SentBearer } from '../../../src/ledger/sent-lines';
+import type { Bearer } from '../../../src/ledger/movement-lines';
 import { sumByBook } from '../../../src/ledger/stored-entry';
 
 const amount = fc.integer({ min: 1, max: 99_999_999_999 });
@@ -26,11 +27,13 @@ const money = fc.tuple(name, amount);
 const withFee = fc.tuple(name, amount, fee);
 const sending = fc.tuple(name, name, amount, fee);
 const assets = fc.tuple(name, units);
-const bearer: fc.Arbitrary<SentBearer> = fc.constantFrom(
-  { to: 'bank', connector: 'bank' },
-  { to: 'loss' },
-  { to: 'merchant', balance: 'main', owed: 0 },
-);
+const direction = fc.constantFrom<Direction>('in', 'out');
+const bearer = fc.record({
+  ...{ as: fc.constantFrom(...OUTCOMES), connector: name, balance: name, owed: fc.constant(0) },
+});
+const moved = fc.tuple(name, direction, amount);
+const movedAssets = fc.tuple(name, direction, units);
+const resolved = fc.tuple(direction, amount, bearer);
 const match = fc.record({ clearing: amount, bank_fees: fee });
 
 const LINES = ENTRY_LINES;
@@ -48,17 +51,12 @@ const EVERY_KIND = {
   reversed: build(money, LINES.funded).map(LINES.reversed),
   debt_collected: build(money, LINES.debt_collected),
   payment_settled: build(money, LINES.payment_settled),
-  payment_receipt_held: build(money, LINES.payment_receipt_held),
-  payment_receipt_returned: build(money, LINES.payment_receipt_returned),
-  payment_late_received: build(money, LINES.payment_late_received),
-  payment_late_reversed: build(money, LINES.payment_late_reversed),
+  payment_held: build(moved, LINES.payment_held),
+  payment_resolved: build(resolved, LINES.payment_resolved),
   payment_clawed_back: build(withFee, LINES.payment_clawed_back),
   payment_dispute_opened: build(withFee, LINES.payment_dispute_opened),
   payment_dispute_won: build(money, LINES.payment_dispute_won),
   refund_accepted: amount.map(LINES.refund_accepted),
-  refund_sent_late: build(withFee, LINES.refund_sent_late),
-  refund_sent_again: build(money, LINES.refund_sent_again),
-  payout_sent_again: build(money, LINES.payout_sent_again),
   refund_settled: fc
     .tuple(name, amount, amount)
     .map(([bank, accepted, sent]) =>
@@ -70,7 +68,6 @@ const EVERY_KIND = {
   payout_released: build(withFee, LINES.payout_released),
   payout_reversed: build(sending, LINES.payout_reversed),
   payout_returned: build(fc.tuple(name, name, amount), LINES.payout_returned),
-  payout_return_held: build(fc.tuple(name, amount, fc.boolean()), LINES.payout_return_held),
   crypto_payment_held: build(assets, LINES.crypto_payment_held),
   crypto_payment_withdrawn: units.map(LINES.crypto_payment_withdrawn),
   crypto_payment_sent_back: build(assets, LINES.crypto_payment_sent_back),
@@ -84,20 +81,24 @@ const EVERY_KIND = {
   crypto_settlement_captured: build(assets, LINES.crypto_settlement_captured),
   crypto_settlement_released: units.map(LINES.crypto_settlement_released),
   crypto_settlement_fee: build(assets, LINES.crypto_settlement_fee),
-  refund_sent_held: build(money, LINES.refund_sent_held),
-  payout_sent_held: build(money, LINES.payout_sent_held),
-  crypto_settlement_sent_held: build(assets, LINES.crypto_settlement_sent_held),
-  refund_sent_resolved: build(fc.tuple(amount, bearer), LINES.refund_sent_resolved),
-  payout_sent_resolved: build(fc.tuple(amount, bearer), LINES.payout_sent_resolved),
-  crypto_settlement_sent_resolved: build(
-    fc.tuple(units, bearer),
-    LINES.crypto_settlement_sent_resolved,
+  refund_held: build(moved, LINES.refund_held),
+  payout_held: build(moved, LINES.payout_held),
+  crypto_settlement_held: build(movedAssets, LINES.crypto_settlement_held),
+  refund_resolved: build(resolved, LINES.refund_resolved),
+  payout_resolved: build(resolved, LINES.payout_resolved),
+  crypto_settlement_resolved: build(
+    fc.tuple(direction, units, bearer),
+    LINES.crypto_settlement_resolved,
   ),
   bank_opening: amount.map(LINES.bank_opening),
   bank_line: fc.record({ clearing: amount, bank_fees: fee, unmatched: fee }).map(LINES.bank_line),
   bank_line_matched: match.map(LINES.bank_line_matched),
   bank_line_unmatched: match.map(LINES.bank_line_unmatched),
 } satisfies Record<keyof typeof ENTRY_LINES, Lines>;
+
+const bear = (as: Bearer['as'], owed = 0): Bearer => ({
+  ...{ as, connector: 'sandbox', balance: 'ads', owed },
+});
 
 /** Lines by where money comes from and where it goes. */
 const MEANINGS: Record<string, EntryLine[][]> = {
@@ -110,14 +111,17 @@ const MEANINGS: Record<string, EntryLine[][]> = {
   'transit.refunds -5, clearing.sandbox 5': [LINES.refund_settled('sandbox', 5, 5)],
   'transit.refunds -5, balances.main.available 5': [LINES.refund_failed(5)],
   'clearing.sandbox -5, suspense.late 5': [
-    LINES.payment_late_received('sandbox', 5),
-    LINES.payment_receipt_held('sandbox', 5),
-    LINES.payout_return_held('sandbox', 5, true),
+    LINES.payment_held('sandbox', 'in', 5),
+    LINES.refund_held('sandbox', 'in', 5),
+    LINES.payout_held('sandbox', 'in', 5),
   ],
   'suspense.late -5, clearing.sandbox 5': [
-    LINES.payment_late_reversed('sandbox', 5),
-    LINES.payment_receipt_returned('sandbox', 5),
+    LINES.payment_resolved('in', 5, bear('customer')),
+    LINES.payment_resolved('in', 5, bear('bank')),
+    LINES.payout_resolved('in', 5, bear('never_happened')),
   ],
+  'suspense.late -5, external.adjustments 5': [LINES.payment_resolved('in', 5, bear('loss'))],
+  'suspense.late -5, balances.ads.available 5': [LINES.payout_resolved('in', 5, bear('merchant'))],
   'clearing.chain -5, suspense.deposits 5': [LINES.crypto_payment_held('chain', 5n)],
   'suspense.deposits -5, balances.main.available 5': [
     LINES.crypto_payment_credited('chain', 5n, true),
@@ -134,19 +138,22 @@ const MEANINGS: Record<string, EntryLine[][]> = {
   ],
   'clearing.sandbox 5, balances.main.available -3, receivable.merchant -2': [
     LINES.payment_clawed_back('sandbox', 3, 2),
-    LINES.refund_sent_late('sandbox', 3, 2),
   ],
-  'receivable.bank -5, clearing.sandbox 5': [
-    LINES.refund_sent_again('sandbox', 5),
-    LINES.payout_sent_again('sandbox', 5),
+  'suspense.sent -5, clearing.sandbox 5': [
+    LINES.refund_held('sandbox', 'out', 5),
+    LINES.payout_held('sandbox', 'out', 5),
+    LINES.crypto_settlement_held('sandbox', 'out', 5n),
   ],
-  'suspense.sent -5, clearing.sandbox 5': [LINES.payout_sent_held('sandbox', 5)],
   'clearing.sandbox -5, suspense.sent 5': [
-    LINES.payout_sent_resolved(5, { to: 'bank', connector: 'sandbox' }),
+    LINES.payout_resolved('out', 5, bear('bank')),
+    LINES.payout_resolved('out', 5, bear('never_happened')),
   ],
-  'external.adjustments -5, suspense.sent 5': [LINES.refund_sent_resolved(5, { to: 'loss' })],
+  'external.adjustments -5, suspense.sent 5': [LINES.refund_resolved('out', 5, bear('loss'))],
   'balances.ads.available -3, receivable.merchant -2, suspense.sent 5': [
-    LINES.payout_sent_resolved(5, { to: 'merchant', balance: 'ads', owed: 2 }),
+    LINES.payout_resolved('out', 5, bear('merchant', 2)),
+  ],
+  'balances.ads.available -5, suspense.sent 5': [
+    LINES.crypto_settlement_resolved('out', 5n, bear('merchant')),
   ],
   'transit.refunds -5, suspense.sent 3, clearing.sandbox 1, balances.main.available 1': [
     LINES.refund_settled('sandbox', 5, 4, 3),
@@ -157,7 +164,6 @@ const MEANINGS: Record<string, EntryLine[][]> = {
   'balances.main.reserved -5, suspense.sent 2, clearing.chain 3': [
     LINES.crypto_settlement_captured('chain', 5n, 2n),
   ],
-  'clearing.sandbox -5, suspense.held 5': [LINES.payout_return_held('sandbox', 5, false)],
   'clearing.sandbox -2, suspense.late -3, balances.ads.available 5': [
     LINES.payout_returned('ads', 'sandbox', 5, 3),
   ],
@@ -206,12 +212,12 @@ const MEANINGS: Record<string, EntryLine[][]> = {
 
 /** Kinds that take from no balance that others may take from. */
 const PENDING_KINDS = [
-  ...['payment_settled', 'payment_late_received', 'payment_receipt_held', 'payment_dispute_won'],
-  ...['refund_settled', 'refund_failed', 'refund_sent_held', 'crypto_payment_held'],
+  ...['payment_settled', 'payment_held', 'payment_dispute_won'],
+  ...['refund_settled', 'refund_failed', 'refund_held', 'crypto_payment_held'],
   ...['payout_captured', 'payout_released', 'payout_reversed', 'payout_returned'],
-  ...['payout_return_held', 'payout_sent_held', 'crypto_payment_credited'],
+  ...['payout_held', 'crypto_payment_credited'],
   ...['crypto_settlement_captured', 'crypto_settlement_released', 'crypto_settlement_fee'],
-  'crypto_settlement_sent_held',
+  'crypto_settlement_held',
 ];
 
 function sumLines(lines: EntryLine[], of: string): number {

@@ -4,7 +4,7 @@ import { deliverCallback } from '../../../src/callbacks/deliver';
 import type { CallbackName, CallbackResource } from '../../../src/domain/callback/callback';
 import { ServiceError } from '../../../src/domain/errors';
 import { isInFlight, KINDS, type Resource } from '../../../src/lifecycles';
-import { actOn } from '../../../src/service/operators/act';
+import { type Act, actOn } from '../../../src/service/operators/act';
 import { type Finding, isUnresolved } from '../../../src/service/reconcile/rebuild';
 import { type ReconcileDeps, reconcile } from '../../../src/service/reconcile/reconcile';
 import { sandboxBankDatabase } from '../../../src/service/sandbox-bank/movements';
@@ -54,9 +54,9 @@ async function openRestoreSetting(options: ServiceOptions = {}) {
         return current.every(Boolean) && found;
       }),
     /** Acts as an operator, once the workflow knows what the document shows. */
-    act: async (kind: CallbackResource, id: string, what: string) =>
+    act: async (kind: CallbackResource, id: string, what: string, more: Partial<Act> = {}) =>
       await eventually(`${what} of ${kind} ${id}`, async () => {
-        const act = { what, operator: 'mia', reason: 'their statement' };
+        const act = { what, operator: 'mia', reason: 'their statement', ...more };
         return await actOn(deps, kind, id, act).catch((error: unknown) => {
           if (error instanceof ServiceError && error.code === 'wrong_state') return false;
           throw error;
@@ -89,7 +89,7 @@ async function openRestoreSetting(options: ServiceOptions = {}) {
         if (rows.length > 0) await db.collection(name).insertMany(rows);
       }
     },
-    /** Reads what must be the same afterwards: balances, and documents, events and entries of resources. */
+    /** Reads what must be the same afterwards: balances, and documents, events, entries and movements of resources. */
     read: async (
       ...resources: (readonly [kind: CallbackResource, id: string, texts?: object])[]
     ) => ({
@@ -112,6 +112,7 @@ async function readRecorded({ service: { stores }, shop }: ResourceSetting, reso
     entries: (await stores.ledger.forResource(resource_id))
       .toSorted(byId)
       .map(({ written_at, position, pending, ...entry }) => entry),
+    movements: await stores.movements.forResource(resource_id),
     events: events
       .map(({ _id, type, created, body }) => ({ _id, type, created, body }))
       .toSorted(byId),

@@ -77,6 +77,7 @@ test('a connector writes callbacks and its own database, and reads no secrets ex
   expect(open).toEqual([
     'accounts',
     'bank_callbacks',
+    'bank_movements',
     'connector_capabilities',
     'crypto_payments',
     'crypto_settlements',

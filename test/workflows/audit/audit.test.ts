@@ -225,18 +225,14 @@ describe('an audit', () => {
       const { version = 0, transition = 0 } = (await payments.get(id)) ?? {};
       return { version, transition };
     };
+    const about = (resource_id: string) =>
+      ({ kind: 'payment', resource_id, at: new Date().toISOString() }) as const;
     const returnLate = async (daysAgo: number) => {
       const { payment_id } = await expiredPayment(records);
-      const report = { callback_id: 'late', amount: 1_000, currency: 'EUR' };
-      const at = new Date().toISOString();
-      const call = {
-        payment_id,
-        at,
-        reason: 'late',
-        ...report,
-        ...(await known(payment_id)),
-      } as const;
-      await records.payments.recordReceipt(call);
+      const source = { kind: 'callback', id: `late-${payment_id}` } as const;
+      const report = { source, direction: 'in', amount: 1_000, currency: 'EUR' } as const;
+      const call = { ...about(payment_id), reason: 'late', report } as const;
+      await records.movements.recordMovement({ ...call, ...(await known(payment_id)) });
       const { version } = await known(payment_id);
       const reason = { attention: 'late_settlement_reversed', audit: null } as const;
       const attention_at = Date.now() - daysAgo * 24 * 60 * MINUTE_MS;
@@ -245,8 +241,9 @@ describe('an audit', () => {
     };
     const ids = [await returnLate(6), await returnLate(4), await returnLate(6)];
     const [, , payment_id = ''] = ids;
-    const reversal = { payment_id, at: new Date().toISOString(), by: 'back' };
-    await records.payments.recordReversal({ ...reversal, ...(await known(payment_id)) });
+    const source = { kind: 'callback', id: `back-${payment_id}` } as const;
+    const call = { ...about(payment_id), report: { source, direction: 'out' } } as const;
+    await records.movements.recordReturn({ ...call, ...(await known(payment_id)) });
     await audit();
     const reasons = await Promise.all(ids.map(async (id) => (await payments.get(id))?.attention));
     expect(reasons).toEqual([

@@ -70,14 +70,15 @@ describe('an activity', () => {
     const heartbeatsBefore: number[] = [];
     const payments: Stores['payments'] = {
       ...database.stores.payments,
-      listUnconfirmedReversals: async () =>
-        Array.from({ length: COUNT }, (_, n) => paymentAt(n, PAST)),
+      listSentBack: async () => Array.from({ length: COUNT }, (_, n) => paymentAt(n, PAST)),
       markAttention: async () => {
         heartbeatsBefore.push(heartbeats.length);
         return true;
       },
     };
-    const { auditResources } = buildActivities({ ...database.stores, payments });
+    const keepLate = async (ids: readonly string[]) => [...ids];
+    const movements: Stores['movements'] = { ...database.stores.movements, keepLate };
+    const { auditResources } = buildActivities({ ...database.stores, payments, movements });
     await environment.run(auditResources);
     expect(heartbeatsBefore).toHaveLength(COUNT);
     expect(new Set(heartbeatsBefore).size).toBe(COUNT);

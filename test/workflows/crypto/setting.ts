@@ -1,5 +1,6 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { WithStartWorkflowOperation } from '@temporalio/client';
+import type { Workflow } from '@temporalio/common';
 import { createCryptoPaymentActivities } from '../../../activities/crypto-payments';
 import { createCryptoSettlementActivities } from '../../../activities/crypto-settlements';
 import { createLogger } from '../../../src/base/log';
@@ -210,6 +211,15 @@ async function open<K extends Kind>(
       const run = nextRun(kind, await stored(), queues.lifecycle, 'req-3');
       return await env.client.workflow.start(workflowType, run);
     },
+    /** As `act`, sent with a start: for a resource whose workflow has ended. */
+    actAfterEnd: async (name: string, more: object = {}) =>
+      await env.client.workflow.executeUpdateWithStart<Workflow, object, object[]>(name, {
+        args: [{ ...ACT, ...more }],
+        startWorkflowOperation: new WithStartWorkflowOperation(workflowType, {
+          ...nextRun(kind, await stored(), queues.lifecycle, 'req-4'),
+          workflowIdConflictPolicy: 'USE_EXISTING',
+        }),
+      }),
     /** Balance of its account in ether. */
     balance: async () => {
       const [row] = await stores.ledger.balances(account_id, livemode);

@@ -4,13 +4,11 @@ import { inTransaction } from '../../../src/base/mongo';
 import { bookCurrency } from '../../../src/domain/crypto/assets';
 import { SETTLE_WORKFLOW } from '../../../src/domain/crypto/settle';
 import { SANDBOX_CONNECTOR } from '../../../src/routing';
-import { resolveSentHeld } from '../../../src/service/balances/resolve';
-import { operatorsAudit } from '../../support/audit';
 import { saveHistory } from '../../support/histories';
 import { eventually } from '../../support/http';
 import { scriptedChain } from '../../support/scripted-chain';
 import { callback, useWorkflowSetting, withBank } from '../../support/workflow-setting';
-import { ACT, refusalOf, shows, unlessUnreachable } from '../lifecycles';
+import { refusalOf, shows, unlessUnreachable } from '../lifecycles';
 import {
   activitiesBehind,
   credit,
@@ -195,7 +193,7 @@ describe('a settlement', () => {
     }));
 
   test('of which the chain shows another amount is in suspense until an operator decides', () =>
-    withSettlement(async ({ id, handle, act, report, becomes, sum, differences }) => {
+    withSettlement(async ({ handle, act, actAfterEnd, report, becomes, sum, differences }) => {
       await becomes({ status: 'sent' });
       const other = { transaction_id: 'other', amount: `${ETHER + 5n}` };
       await report('completed', other);
@@ -206,13 +204,10 @@ describe('a settlement', () => {
       await act('mark_completed');
       expect(await handle.result()).toMatchObject({ status: 'completed' });
       expect(await sum('suspense.sent')).toBe(-5n);
-      const deps = { ...setting, now: () => new Date(), audit: operatorsAudit(setting.stores) };
-      const held = `crypto_settlement_sent_held:${id}:other`;
       // Nobody owes an asset.
-      await expect(resolveSentHeld(deps, { id: held, as: 'merchant' }, ACT)).rejects.toMatchObject({
-        code: 'insufficient_balance',
-      });
-      await resolveSentHeld(deps, { id: held, as: 'loss' }, ACT);
+      const refused = await refusalOf(actAfterEnd('resolve_movement', { as: 'merchant' }));
+      expect(refused).toMatchObject({ code: 'wrong_state' });
+      await actAfterEnd('resolve_movement', { as: 'loss' });
       expect(await sum('suspense.sent')).toBe(0n);
       expect(await differences()).toEqual([]);
     }));

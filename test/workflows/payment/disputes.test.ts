@@ -231,6 +231,17 @@ test.each<Row>([
     stored: { attention: null, disputed_at: null, refunded: 1_050 },
   },
   {
+    title:
+      'a chargeback after a dispute names its amount, since the bank may report the same money',
+    steps: [
+      OPENED,
+      ['clawed_back', {}, { attention: 'clawed_back' }],
+      ['act claw_back', {}, 'Disputes have taken 400 already'],
+      ['act claw_back', { amount: 650 }, { attention: null }],
+    ],
+    stored: { disputes: [{ kind: 'dispute_opened' }, { kind: 'clawed_back', amount: 650 }] },
+  },
+  {
     title: 'a chargeback is reversed once, which pays what the merchant still owes',
     steps: [
       ['spend', { amount: 1_000 }],

@@ -287,7 +287,7 @@ describe('an instruction whose payout fails by a callback', () => {
       expect(await payout.differences()).toEqual([]);
       if (attention !== null) return;
       expect(await payout.money()).toMatchObject(MONEY.untouched);
-      expect(await payout.entryKinds()).not.toContain('payout_sent_held');
+      expect(await payout.entryKinds()).not.toContain('payout_held');
     });
   });
 

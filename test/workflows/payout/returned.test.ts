@@ -1,33 +1,32 @@
 import type { Duration } from '@temporalio/common';
 import type { PayoutCallbackName } from '../../../src/domain/callback/callback';
 import type { PayoutInput } from '../../../src/domain/payout/workflow';
-import { reverseOperation } from '../../../src/service/balances/reverse';
 import { readBalances } from '../../support/book';
 import { saveHistory } from '../../support/histories';
 import { scriptedBank } from '../../support/workflow-setting';
 import { ACT, MONEY, type TrackedPayout, useLifecycles } from '../lifecycles';
 
-const { setting, buildDeps, withPayout } = useLifecycles();
+const { setting, withPayout } = useLifecycles();
 
 /** A report of the bank, an act of an operator, or an event between them. */
 type Step =
   | [what: 'sleep', duration: Duration]
   | [what: 'save', history: string]
-  | [what: 'reverse', entry: { step: string }, expected: Partial<State>]
   /** Part of the refusal, or the payout and its balances then. */
-  | [what: 'mark_returned' | 'acknowledge', params: object, expected: string | Partial<State>]
+  | [what: (typeof ACTS)[number], params: object, expected: string | Partial<State>]
   | [what: PayoutCallbackName, facts: object, expected: Partial<State>];
 type State = Awaited<ReturnType<typeof readState>>;
+
+const ACTS = ['mark_returned', 'acknowledge', 'resolve_movement'] as const;
 
 async function readState({ account_id, stored, money }: TrackedPayout) {
   const { status, attention } = await stored();
   const at = await readBalances(setting.stores, `${account_id}:sandbox:EUR`);
-  const [late = 0, held = 0] = [at('suspense.late'), at('suspense.held')];
-  return { status, attention, ...(await money()), late, held };
+  return { status, attention, ...(await money()), late: at('suspense.late') ?? 0 };
 }
 
 async function play(payout: TrackedPayout, step: Step): Promise<void> {
-  const { id, handle } = payout;
+  const { handle } = payout;
   if (step[0] === 'sleep') return await setting.env.sleep(step[1]);
   if (step[0] === 'save') return await saveHistory(handle, step[1]);
   const [what, params, expected] = step;
@@ -35,13 +34,12 @@ async function play(payout: TrackedPayout, step: Step): Promise<void> {
     const { code, message } = (await payout.refusalAfterEnd(what, { ...ACT, ...params })) ?? {};
     return expect(`${code}: ${message}`).toContain(expected);
   }
-  if (what === 'reverse') {
-    await reverseOperation(buildDeps(), `payout_return_held:${id}:${params.step}`, ACT);
-  } else if (what === 'mark_returned' || what === 'acknowledge') {
-    await payout.actAfterEnd(what, { ...ACT, ...params });
+  const act = ACTS.find((each) => each === what);
+  if (act !== undefined) {
+    await payout.actAfterEnd(act, { ...ACT, ...params });
   } else {
     const occurred_at = new Date(await setting.env.currentTimeMs()).toISOString();
-    await payout.signalAfterEnd(what, { occurred_at, ...params });
+    await payout.signalAfterEnd(what as PayoutCallbackName, { occurred_at, ...params });
   }
   const { status, attention } = expected;
   if (status !== undefined && status !== 'sent') await handle.result();
@@ -67,21 +65,26 @@ const [LESS, R1, R2] = [
   { bank_reference: 'R-1' },
   { bank_reference: 'R-2' },
 ];
-const NOTHING_HELD = { late: 0, held: 0 };
+const NOTHING_HELD = { late: 0 };
 const COMPLETED = { status: 'completed', attention: null, ...MONEY.captured } as const;
 const RETURNED = {
   ...({ status: 'returned', attention: null } as const),
   ...{ ...MONEY.returned, ...NOTHING_HELD },
 };
 /** All of it is back, and in suspense. */
-const HELD = { ...MONEY.captured, atBank: 0, late: 1_000, held: 0 };
+const HELD = { ...MONEY.captured, atBank: 0, late: 1_000 };
 const LESS_HELD = {
   ...({ status: 'sent', attention: 'amount_differs' } as const),
-  ...{ ...MONEY.captured, atBank: 100, late: 900, held: 0 },
+  ...{ ...MONEY.captured, atBank: 100, late: 900 },
 };
 const SECOND = {
   ...({ ...RETURNED, attention: 'second_return' } as const),
-  ...{ atBank: -1_000, held: 1_000 },
+  ...{ atBank: -1_000, late: 1_000 },
+};
+/** The merchant has what came back once more. */
+const CREDITED_TWICE = {
+  ...({ status: 'returned', attention: null } as const),
+  ...{ ...NOTHING_HELD, available: MONEY.returned.available + 1_000, atBank: -1_000 },
 };
 
 test.each<Row>([
@@ -163,13 +166,13 @@ test.each<Row>([
       ['acknowledge', {}, 'money_in_suspense'],
       ['mark_returned', { amount: 900 }, { ...RETURNED, available: 8_975 + 900, atBank: 100 }],
     ],
-    kinds: ['payout_return_held', 'payout_returned'],
+    kinds: ['payout_held', 'payout_returned'],
   },
   {
-    title: 'of less that never came is reversed by an operator',
+    title: 'of less that never came is said so by an operator',
     steps: [
       ['returned', LESS, LESS_HELD],
-      ['reverse', { step: 'R-1' }, { ...MONEY.captured, ...NOTHING_HELD }],
+      ['resolve_movement', { as: 'never_happened' }, { ...MONEY.captured, ...NOTHING_HELD }],
       ['mark_returned', {}, RETURNED],
     ],
   },
@@ -181,14 +184,15 @@ test.each<Row>([
     ],
   },
   {
-    title: 'under another reference is held for an operator, who reverses it once',
+    title: 'under another reference is in suspense until an operator credits it, once',
     steps: [
       ['returned', R1, RETURNED],
       ['returned', R1, { status: 'returned', ...MONEY.returned }],
       ['returned', R2, SECOND],
       ['returned', R2, SECOND],
-      ['reverse', { step: 'R-2' }, { ...MONEY.returned, ...NOTHING_HELD }],
-      ['reverse', { step: 'R-2' }, { ...MONEY.returned, ...NOTHING_HELD }],
+      ['resolve_movement', { as: 'merchant' }, CREDITED_TWICE],
+      ['resolve_movement', { as: 'merchant' }, 'wrong_state: No money is in suspense.'],
+      ['returned', R2, { status: 'returned' }],
     ],
   },
 ])('a return $title', ({ steps, stored = {}, changes, kinds, unapplied }) => {

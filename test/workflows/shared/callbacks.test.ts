@@ -1,5 +1,3 @@
-import { resolveSentHeld } from '../../../src/service/balances/resolve';
-import { operatorsAudit } from '../../support/audit';
 import { saveHistory } from '../../support/histories';
 import { eventually } from '../../support/http';
 import { readAccountRows } from '../../support/trial-balance';
@@ -46,7 +44,6 @@ describe('a callback', () => {
   );
 
   test.each([
-    ['refund', 'settled', 'failed', 'failed_after_settled', /./, 2, REFUNDED],
     ['refund', 'settled', 'settled', null, /: the refund is settled already$/, 2, REFUNDED],
     ['payout', 'failed', 'returned', 'moved_after_failed', /./, 4, MONEY.untouched],
     ['payout', 'completed', 'failed', 'failed_after_completed', /./, 4, MONEY.captured],
@@ -79,7 +76,7 @@ describe('a callback', () => {
       const handle = await setting.env.client.workflow.start('payment', {
         ...{ workflowId: `payment:${payment_id}`, taskQueue: queue, args: [input] },
       });
-      const { signal, becomes, stored } = trackPayment(setting, input, handle);
+      const { signal, becomes } = trackPayment(setting, input, handle);
       await signal('failed');
       await handle.signal('not_ours');
       await signal('settled');
@@ -88,7 +85,9 @@ describe('a callback', () => {
       await eventually('the payment to be stored', isStored);
       // In the other order it would be settled, and then returned.
       await becomes({ status: 'failed', attention: 'late_settlement_reversed' });
-      expect(await stored()).toMatchObject({ receipts: [{ reason: 'late', amount: 1_050 }] });
+      expect(await setting.stores.movements.forResource(payment_id)).toMatchObject([
+        { reason: 'late', amount: 1_050 },
+      ]);
       await saveHistory(handle, 'payment-callbacks-in-order');
       await stop();
     });
@@ -151,23 +150,21 @@ describe('a callback whose signal Temporal has lost', () => {
 
 /** @see docs/ledger.md#money-that-goes-wrong */
 describe('money that a bank moves otherwise than instructed', () => {
-  const resolve = ({ id }: Tracked, held: string, as: 'merchant' | 'loss' | 'returned') => {
-    const deps = { ...setting, now: () => new Date(), audit: operatorsAudit(setting.stores) };
-    return resolveSentHeld(deps, { id: held.replace('ID', id), as }, ACT);
-  };
+  const resolve = (subject: Tracked, as: string) =>
+    subject.actAfterEnd('resolve_movement', { ...ACT, as });
 
   test.each([
     [
       ...(['refund', withStatus.processing, 'settled', 2] as const),
       { 'transit.refunds': 1_050, 'suspense.sent': -900, clearing: -150 },
       { refunded: 900, available: 150 },
-      ['refund_accepted', 'refund_sent_held', 'refund_settled'],
+      ['refund_accepted', 'refund_held', 'refund_settled'],
     ],
     [
       ...(['payout', withStatus.sent, 'returned', 4] as const),
       { 'balances.main.available': 8_975, 'income.fees': 25, 'suspense.late': 900, clearing: 100 },
       { available: 8_975 + 900, atBank: 100 },
-      ['payout_reserved', 'payout_captured', 'payout_return_held', 'payout_returned'],
+      ['payout_reserved', 'payout_captured', 'payout_held', 'payout_returned'],
     ],
   ] as const)(
     'for a %s in a smaller amount is in suspense until an operator posts that amount',
@@ -205,13 +202,14 @@ describe('money that a bank moves otherwise than instructed', () => {
       await refund.handle.result();
       expect(await refund.stored()).toMatchObject({ attention: 'amount_differs' });
       expect(await trialBalance(refund)).toEqual({ 'suspense.sent': -150, clearing: 150 });
-      const held = 'refund_sent_held:ID:S-1';
-      await expect(resolve(refund, 'refund_sent_held:ID:none', 'loss')).rejects.toMatchObject({
-        code: 'operation_not_found',
-      });
-      for (const _ of ['first', 'repeat']) await resolve(refund, held, 'merchant');
-      await expect(resolve(refund, held, 'loss')).rejects.toMatchObject({
-        code: 'not_in_suspense',
+      expect(
+        await refund.refusalAfterEnd('resolve_movement', { ...ACT, as: 'loss', amount: 151 }),
+      ).toMatchObject({ code: 'wrong_state' });
+      await resolve(refund, 'merchant');
+      expect(
+        await refund.refusalAfterEnd('resolve_movement', { ...ACT, as: 'loss' }),
+      ).toMatchObject({
+        message: 'No money is in suspense.',
       });
       expect(await trialBalance(refund)).toEqual({ 'receivable.merchant': -150, clearing: 150 });
       const { payment_id } = refund.payment;
@@ -220,7 +218,6 @@ describe('money that a bank moves otherwise than instructed', () => {
       for (const id of [refund.id, payment_id, refund.account_id]) {
         expect(await refund.differences(id)).toEqual([]);
       }
-      await refund.actAfterEnd('acknowledge');
       expect(await refund.attention()).toBeNull();
     });
   });
@@ -256,7 +253,7 @@ describe('money that a bank moves otherwise than instructed', () => {
     });
   });
 
-  const failedThenSent = (story: (payout: TrackedPayout, held: string) => Promise<void>) =>
+  const failedThenSent = (story: (payout: TrackedPayout) => Promise<void>) =>
     withStatus.sent(async (payout) => {
       await payout.endBy('failed', { bank_reference: 'S-1' });
       const kinds = await payout.entryKinds();
@@ -265,14 +262,14 @@ describe('money that a bank moves otherwise than instructed', () => {
         await payout.signalAfterEnd(name);
         await payout.handle.result();
       }
-      expect(await payout.entryKinds()).toEqual([...kinds, 'payout_sent_held']);
-      const { status, attention, sent_held = [] } = await payout.stored();
-      expect([status, attention]).toEqual(['failed', 'moved_after_failed']);
+      expect(await payout.entryKinds()).toEqual([...kinds, 'payout_held']);
+      const stored = { status: 'failed', attention: 'moved_after_failed' };
+      expect(await payout.stored()).toMatchObject(stored);
       expect(await payout.money()).toEqual({ ...MONEY.untouched, atBank: 1_000 });
       expect(await payout.refusalAfterEnd('acknowledge')).toMatchObject({
         code: 'money_in_suspense',
       });
-      await story(payout, `payout_sent_held:ID:${sent_held[0]?.id}`);
+      await story(payout);
       expect(await payout.differences()).toEqual([]);
       expect(await payout.differences(payout.account_id)).toEqual([]);
     });
@@ -280,14 +277,14 @@ describe('money that a bank moves otherwise than instructed', () => {
   test.each([
     ['merchant', { available: 9_000, atBank: 1_000 }],
     ['loss', { available: 10_000, atBank: 1_000 }],
-    ['returned', { available: 10_000, atBank: 0 }],
+    ['bank', { available: 10_000, atBank: 0 }],
+    ['never_happened', { available: 10_000, atBank: 0 }],
   ] as const)('for a payout that has failed is resolved by an operator as %s', (as, money) =>
-    failedThenSent(async (payout, held) => {
+    failedThenSent(async (payout) => {
       if (as === 'loss') await saveHistory(payout.handle, 'payout-sent-after-failed');
-      await resolve(payout, held, as);
+      await resolve(payout, as);
       expect(await payout.money()).toMatchObject(money);
       expect(await trialBalance(payout)).not.toHaveProperty('suspense.sent');
-      await payout.actAfterEnd('acknowledge');
       expect(await payout.attention()).toBeNull();
     }),
   );
@@ -302,8 +299,9 @@ describe('money that a bank moves otherwise than instructed', () => {
         await payout.handle.result();
       }
       expect(await payout.money()).toEqual(MONEY.untouched);
-      expect(await payout.stored()).toMatchObject({
-        sent_held: [{ resolved: { as: 'returned' } }],
-      });
+      const movements = await setting.stores.movements.forResource(payout.id);
+      expect(movements.filter(({ state }) => state === 'resolved')).toMatchObject([
+        { direction: 'out', resolutions: [{ as: 'bank' }] },
+      ]);
     }));
 });

@@ -50,7 +50,11 @@ const LIVE = { livemode: true };
 type Reported = Pick<Tracked, 'id' | 'handle'> & {
   act: (update: string, args: object) => Promise<object>;
   stored: () => Promise<Resource>;
-  becomes: (values: { status?: string; attention?: string }) => Promise<unknown>;
+  becomes: (values: {
+    status?: string;
+    attention?: string;
+    bank_reference?: string;
+  }) => Promise<unknown>;
 };
 
 /** Builds callbacks about a resource, sends them, and waits until they are refused. */
@@ -269,7 +273,7 @@ beforeAll(async () => {
   leo = await asOperator(commands, 'leo');
 });
 
-type Acted = Pick<Reported, 'id' | 'handle' | 'stored' | 'act'>;
+type Acted = Pick<Reported, 'id' | 'handle' | 'stored' | 'act' | 'becomes'>;
 type ActStory = (subject: Acted) => Promise<unknown>;
 
 const update = ({ act }: Acted, what: string, more: object = {}) => act(what, { ...ACT, ...more });
@@ -309,6 +313,8 @@ test.each([
   (kind, withResource, what, more, end) =>
     withResource(async (subject) => {
       const { handle, stored } = subject;
+      // The bank's name for a refund is stored in a write of its own.
+      if (kind === 'refund') await subject.becomes({ bank_reference: `ref-${subject.id}` });
       const before = await stored();
       const money = await readAvailable(subject);
       const id = await request(subject, what, { ...more, approved_by: 'bo' });

@@ -1,0 +1,396 @@
+import type { ClientSession } from 'mongodb';
+import { omitUndefined } from '../src/domain/defined';
+import {
+  computeRest,
+  fits,
+  hasName,
+  type Identity,
+  identify,
+  isInSuspense,
+  type Movement,
+  type MovementReason,
+  type MovementReport,
+  type Outcome,
+  type Resolution,
+  toUnits,
+  type Units,
+} from '../src/domain/movement/movement';
+import { bookId } from '../src/ledger/entries';
+import { InsufficientBalance } from '../src/ledger/insufficient-balance';
+import {
+  buildMovementHeld,
+  buildMovementResolved,
+  type MovingKind,
+  toLineAmount,
+} from '../src/ledger/movement-entries';
+import {
+  addSource,
+  buildMovement,
+  listMovements,
+  resolveMovement,
+  withFreeNames,
+} from '../src/movements/register';
+import type { Stores } from '../src/store';
+import type { ResourceDocument, resourceStore } from '../src/store/resource';
+import { buildLockRequest, splitDebit, withDebitLock } from './shared/debit';
+import { auditAct, buildAuditEntry } from './shared/operator-acts';
+import type { Act, Known } from './shared/record-inputs';
+import type { RecordDeps, WriteAnswer } from './shared/record-table';
+import { bookOnce, type Work } from './shared/written';
+
+interface Booking extends Known {
+  kind: MovingKind;
+  resource_id: string;
+  at: string;
+}
+
+export interface MovementInput extends Booking {
+  report: MovementReport;
+  /** Why it is in suspense, should it be new. */
+  reason: MovementReason;
+  /** The report continues what had failed: what moved before is another movement. */
+  isAfresh?: true;
+  /** The merchant bears the first of the resource's own amount at once. */
+  isBorne?: true;
+}
+
+/** Act of an operator, written with what it changes. */
+interface BookedAct {
+  /** Makes a repeat write nothing. */
+  id: string;
+  /** Real time; `at` is the account's. */
+  acted_at: string;
+  audit: Act;
+  attention: string | null;
+}
+
+export interface ReturnInput extends Booking {
+  report: MovementReport;
+  /** Present where an operator says so of one movement. */
+  act?: BookedAct & {
+    movement: string;
+    as: 'customer' | 'bank';
+    /** Null: all that is in suspense. */
+    amount: Units | null;
+  };
+}
+
+export interface ResolutionInput extends Booking, BookedAct {
+  movement: string;
+  /** With `customer`, it stays in suspense until the bank has sent it back. */
+  as: Exclude<Outcome, 'bank'>;
+  /** Null: all that is in suspense. */
+  amount: Units | null;
+}
+
+interface Movements {
+  /** All of the resource, the oldest first. */
+  movements: Movement[];
+}
+
+type Held = {
+  /** Movement that the report is about. */
+  id: string;
+  isNew: boolean;
+};
+
+type Returned =
+  /** @param id movement that came back */
+  | { outcome: 'returned'; id: string }
+  | { outcome: 'repeated' }
+  /** Nothing in suspense has its amount and currency, or several have, and it names none. */
+  | { outcome: 'unmatched' };
+
+type Resolved = { outcome: 'resolved' } | { outcome: 'refused'; why: string };
+
+type Result<Answer> = WriteAnswer<ResourceDocument, Movements & Answer>;
+
+/**
+ * Movements besides those that a transition applies, each written once with its entry.
+ * @see docs/ledger.md#bank-movements
+ */
+export function createMovements(deps: RecordDeps) {
+  return {
+    /** Holds a movement in suspense, unless it is known. */
+    recordMovement: (input: MovementInput): Promise<Result<Held>> =>
+      change<Held>(deps, input, (context) => hold(context, input)),
+    /** Takes money that is back out of suspense. */
+    recordReturn: (input: ReturnInput): Promise<Result<Returned>> =>
+      change<Returned>(deps, input, (context) => bookReturn(context, input)),
+    /** Decides who has, or bears, what is in suspense. */
+    resolveMovement: async (input: ResolutionInput): Promise<Result<Resolved>> => {
+      try {
+        return await change<Resolved>(deps, input, (context) => resolve(context, input));
+      } catch (error) {
+        // Nobody owes an asset.
+        if (!(error instanceof InsufficientBalance)) throw error;
+        const movements = await listMovements(deps.stores, input.resource_id);
+        const why = 'The balance does not hold this amount.';
+        return { outcome: 'refused', why, movements, version: input.version };
+      }
+    },
+  };
+}
+
+type Resource = ResourceDocument & { balance_account?: string; payment_id?: string };
+
+interface Context {
+  deps: RecordDeps;
+  kind: MovingKind;
+  resource: Resource;
+  movements: Movement[];
+  clashes: number;
+  at: string;
+  session: ClientSession;
+}
+
+/** Commits also where it changes nothing: only then a majority has what it read. */
+async function change<Answer extends object>(
+  deps: RecordDeps,
+  input: Booking & { report?: MovementReport; movement?: string },
+  work: (context: Context) => Promise<Work<Answer>>,
+): Promise<Result<Answer>> {
+  const { kind, resource_id, at, report } = input;
+  const { stores } = deps;
+  const store = pickStore(stores, kind);
+  const found = await store.get(resource_id);
+  if (found === null) throw new Error(`The record of ${resource_id} is not there.`);
+  const named = input.movement === undefined ? null : await stores.movements.get(input.movement);
+  const { currency = named?.currency ?? found.currency } = report ?? {};
+  const lockRequest = buildLockRequest(bookId({ ...found, currency }), at);
+  return await withFreeNames((clashes) =>
+    bookOnce<ResourceDocument, Movements & Answer>(
+      deps,
+      (within) => withDebitLock(deps, lockRequest, within),
+      store,
+      { resource_id, known: input },
+      async (resource, session) => {
+        const movements = await listMovements(stores, resource_id, session);
+        const context = { deps, kind, resource, movements, clashes, at, session };
+        const { answer, isNew } = await work(context);
+        const after = isNew ? await listMovements(stores, resource_id, session) : movements;
+        return { answer: { ...answer, movements: after }, isNew };
+      },
+    ),
+  );
+}
+
+type MovingStore = Pick<
+  ReturnType<typeof resourceStore<ResourceDocument, never>>,
+  'get' | 'markAttention' | 'countWrite'
+>;
+
+function pickStore(stores: Stores, kind: MovingKind): MovingStore {
+  const { payments, refunds, payouts, crypto_settlements } = stores;
+  return {
+    payment: payments,
+    refund: refunds,
+    payout: payouts,
+    crypto_settlement: crypto_settlements,
+  }[kind] as MovingStore;
+}
+
+type HoldInput = Pick<MovementInput, 'report' | 'reason' | 'isAfresh' | 'isBorne'>;
+
+async function hold(context: Context, input: HoldInput): Promise<Work<Held>> {
+  const { deps, kind, resource, movements, clashes, at, session } = context;
+  const { report, reason, isAfresh, isBorne } = input;
+  const known = isAfresh ? movements.filter((each) => each.reason !== null) : movements;
+  const identity = identify(known, report);
+  if (identity.kind !== 'new') {
+    const isNew = await addSource(deps.stores, identity, report, { at, clashes }, session);
+    return { answer: { id: identity.movement.id, isNew: false }, isNew };
+  }
+  const order = resource.version + 1;
+  const row = buildMovement(resource, report, { resource: kind, at, order, reason, clashes });
+  const movement = { ...row, id: row._id };
+  const { id: entry, entry: held } = buildMovementHeld(kind, resource, movement, at);
+  await deps.stores.movements.insert({ ...row, entry }, session);
+  await deps.stores.ledger.post(held, session);
+  const { amount, currency } = resource;
+  if (isBorne && known.every((each) => each.reason !== reason) && fits(row, { amount, currency })) {
+    const borne = { as: 'merchant', amount: row.amount, operator: null, reason: null, at } as const;
+    await settle(context, movement, borne);
+  }
+  return { answer: { id: row._id, isNew: true }, isNew: true };
+}
+
+async function bookReturn(context: Context, input: ReturnInput): Promise<Work<Returned>> {
+  const { deps, kind, resource, clashes, at, session } = context;
+  const { report, act } = input;
+  if (act !== undefined && resource.audit.some(({ id }) => id === act.id)) {
+    return { answer: { outcome: 'returned', id: act.movement }, isNew: false };
+  }
+  const movements = await withUnreported(context, report);
+  const isChanged = movements !== context.movements;
+  const identity = identify(movements, report);
+  const candidates = movements.filter((each) =>
+    act ? each.id === act.movement : matchesReturn(each, report),
+  );
+  const [movement] = candidates;
+  const returned = findReturned(movements, identity, report);
+  if (returned !== undefined) {
+    return { answer: { outcome: 'returned', id: returned.id }, isNew: isChanged };
+  }
+  if (identity.kind !== 'new' && act === undefined) {
+    const isRepeat = isCertain(identity.movement, report, candidates) || movement === undefined;
+    if (isRepeat) {
+      const isNew = await addSource(deps.stores, identity, report, { at, clashes }, session);
+      return { answer: { outcome: 'repeated' }, isNew: isNew || isChanged };
+    }
+  }
+  const isShort = BigInt(act?.amount ?? 0) > (movement === undefined ? 0n : computeRest(movement));
+  if (movement === undefined || !areAlike(candidates) || !isInSuspense(movement) || isShort) {
+    return { answer: { outcome: 'unmatched' }, isNew: isChanged };
+  }
+  const amount = act?.amount ?? toUnits(movement, computeRest(movement));
+  const back = { ...report, amount, currency: movement.currency };
+  // Two movements of one write have places of their own.
+  const order = resource.version + (isChanged ? 1.5 : 1);
+  const reported = { resource: kind, at, order, reason: null, clashes } as const;
+  const row = buildMovement(resource, back, reported);
+  const { who: operator = null, why: reason = null } = act?.audit ?? {};
+  const as = act?.as ?? (movement.direction === 'in' ? 'customer' : 'bank');
+  const resolution = { as, amount, operator, reason, at, by: row._id } as const;
+  const entry = await settle(context, movement, resolution, back);
+  await deps.stores.movements.insert({ ...row, entry }, session);
+  if (act !== undefined) await writeAct(context, act);
+  else if (kind === 'payment') {
+    await deps.stores.payments.noteApplied(resource._id, report.source.id, session);
+  }
+  return { answer: { outcome: 'returned', id: movement.id }, isNew: true };
+}
+
+/** Finds what a lost attempt of this very report has resolved. */
+function findReturned(
+  movements: readonly Movement[],
+  identity: Identity,
+  { source }: MovementReport,
+): Movement | undefined {
+  if (identity.kind === 'new' || identity.movement.sources[0]?.id !== source.id) return undefined;
+  const { id } = identity.movement;
+  return movements.find(({ resolutions }) => resolutions.some(({ by }) => by === id));
+}
+
+function matchesReturn(movement: Movement, report: MovementReport): boolean {
+  if (movement.direction === report.direction || !isInSuspense(movement)) return false;
+  return fits({ ...movement, amount: toUnits(movement, computeRest(movement)) }, report);
+}
+
+/**
+ * Whether a report comes again itself, or names its movement: a bank may also give what it sends and
+ * what comes back the same reference.
+ * @param candidates what it may take out of suspense
+ */
+function isCertain(
+  movement: Movement,
+  { source, bank_reference }: MovementReport,
+  candidates: readonly Movement[],
+): boolean {
+  if (movement.sources.some(({ id }) => id === source.id)) return true;
+  return Boolean(bank_reference) && !candidates.some((each) => hasName(each, bank_reference ?? ''));
+}
+
+/** Movements of one amount and currency are alike: the oldest is back first. */
+function areAlike([first, ...others]: readonly Movement[]): boolean {
+  return others.every(
+    (each) =>
+      first !== undefined &&
+      each.currency === first.currency &&
+      computeRest(each) === computeRest(first),
+  );
+}
+
+/** Records late funds that are back before their arrival was reported. */
+async function withUnreported(context: Context, report: MovementReport): Promise<Movement[]> {
+  const { deps, kind, resource, movements, session } = context;
+  const { amount = resource.amount, currency = resource.currency } = report;
+  const isUnreported =
+    kind === 'payment' && movements.length === 0 && resource.status !== 'settled';
+  if (!isUnreported || currency !== resource.currency) return movements;
+  const source = { kind: 'answer', id: `reversal:${resource._id}` } as const;
+  const late = { source, direction: 'in', amount, currency } as const;
+  await hold(context, { report: late, reason: 'late' });
+  return await listMovements(deps.stores, resource._id, session);
+}
+
+async function resolve(context: Context, input: ResolutionInput): Promise<Work<Resolved>> {
+  const { kind, resource, movements, at } = context;
+  const { movement: id, as, amount, ...act } = input;
+  if (resource.audit.some((entry) => entry.id === act.id)) {
+    return { answer: { outcome: 'resolved' }, isNew: false };
+  }
+  const refuse = (why: string) => ({ answer: { outcome: 'refused', why } as const, isNew: false });
+  const movement = movements.find((each) => each.id === id);
+  if (movement === undefined) return refuse(`The ${kind} has no movement ${id}.`);
+  const rest = computeRest(movement);
+  if (rest === 0n) return refuse(`The movement ${id} is not in suspense.`);
+  const part = BigInt(amount ?? rest);
+  if (part > rest) return refuse(`Of the movement ${id}, ${rest} is in suspense (minor units).`);
+  if (as === 'customer') {
+    await context.deps.stores.movements.change(movement, { is_returning: true }, context.session);
+    await writeAct(context, act);
+    return { answer: { outcome: 'resolved' }, isNew: true };
+  }
+  const { who: operator, why: reason } = act.audit;
+  await settle(context, movement, { as, amount: toUnits(movement, part), operator, reason, at });
+  await writeAct(context, act);
+  return { answer: { outcome: 'resolved' }, isNew: true };
+}
+
+/** Writes a resolution with its entry. @returns the id of the entry */
+async function settle(
+  context: Context,
+  movement: Omit<Movement, 'names' | 'reported_at' | 'sources' | 'reason'>,
+  resolution: Resolution,
+  { bank_reference, value_date }: Partial<MovementReport> = {},
+): Promise<string> {
+  const { deps, kind, resource, at, session } = context;
+  const { stores } = deps;
+  const owed = await computeDebt(context, movement, resolution);
+  const decided = { ...resolution, ...(owed === 0 ? {} : { owed }) };
+  const time = { at, ...omitUndefined({ bank_reference, value_date }) };
+  const { id, entry } = buildMovementResolved(kind, resource, movement, decided, time);
+  const note = { operator: resolution.operator, reason: resolution.reason };
+  await resolveMovement(stores, movement, decided, session);
+  await stores.ledger.post({ ...entry, ...(note.operator === null ? {} : { note }) }, session);
+  const { payment_id, currency } = resource;
+  if (resolution.as !== 'merchant' || payment_id === undefined) return id;
+  if (movement.currency !== currency) return id;
+  // What the merchant bears of a refund is refunded, and what is back is not.
+  const amount = Number(resolution.amount);
+  if (movement.direction === 'in')
+    await stores.payments.releaseRefund({ payment_id, amount }, session);
+  else {
+    await stores.payments.takeLateRefund({ payment_id, amount }, session);
+    if (resource.status === 'failed') await stores.refunds.noteLate(resource._id, amount, session);
+  }
+  return id;
+}
+
+/** Minor units that the balance does not hold; nobody owes an asset. */
+async function computeDebt(
+  { deps, resource, session }: Context,
+  { direction, currency }: Pick<Movement, 'direction' | 'currency'>,
+  { as, amount }: Resolution,
+): Promise<number> {
+  const units = toLineAmount(amount, currency);
+  if (as !== 'merchant' || direction === 'in' || typeof units === 'bigint') return 0;
+  const { account_id, livemode, balance_account } = resource;
+  const owner = { account_id, livemode, currency };
+  return (await splitDebit(deps.stores.ledger, owner, units, session, balance_account)).owed;
+}
+
+async function writeAct(
+  { deps, kind, resource, session }: Context,
+  { id, acted_at: at, audit: act, attention }: BookedAct,
+): Promise<void> {
+  const { _id: resource_id, account_id, livemode, version, status } = resource;
+  const change = { act, id, at, before: status, after: status };
+  const update = { version, attention, attention_at: Date.parse(at) };
+  const { when, before, after, ...audit } = buildAuditEntry(change);
+  const stored = { ...update, audit: { ...audit, at: when } };
+  await pickStore(deps.stores, kind).markAttention(resource_id, stored, session);
+  const subject = { resource: kind, resource_id, account_id, livemode };
+  await auditAct(deps, subject, change, session);
+}

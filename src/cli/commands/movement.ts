@@ -1,0 +1,121 @@
+import { z } from 'zod';
+import { isApprovalRequired } from '../../domain/approval';
+import { omitUndefined } from '../../domain/defined';
+import { isLive, toEnv } from '../../domain/environment';
+import { OUTCOMES } from '../../domain/movement/movement';
+import { actAsOperator } from '../../service/approvals/act';
+import { findMovement, listMovements, presentMovement } from '../../service/movements';
+import { assertNamed, openActing, printApprovalRequired } from '../acting-operator';
+import { defineCommand, defineGroup } from '../command';
+import { Amount, ApprovedBy, Env, limit, Operator, Reason, textOption } from '../options';
+import { formatTime, printFields, printList } from '../output';
+import { formatMovementAmount, MOVEMENT_COLUMNS, movementCells } from './movement-output';
+import { Connector } from './statement-output';
+
+const MovementId = z
+  .string()
+  .describe('its id, as the list prints it')
+  .meta({ argument: true, placeholder: 'movement_id' });
+
+const list = defineCommand({
+  name: 'list',
+  description: 'list what banks and chains moved, the oldest first',
+  options: z.object({
+    open: z.boolean().default(false).describe('only what is in suspense'),
+    resource: textOption('only those of one resource', 'id').optional(),
+    connector: Connector.optional(),
+    env: Env.optional(),
+    limit: limit(1_000, 100),
+    after: textOption('continue a list at its next_cursor', 'cursor').optional(),
+  }),
+  example: 'movement list --open --env live',
+  run: async (context, { resource: resource_id, env, ...query }) => {
+    const deps = await context.readDeps();
+    const livemode = env === undefined ? undefined : isLive(env);
+    printList(context, {
+      ...(await listMovements(deps, { ...query, resource_id, livemode })),
+      cursorOption: '--after',
+      present: (row) => row,
+      columns: MOVEMENT_COLUMNS,
+      cells: movementCells,
+      none: query.open ? 'Nothing is in suspense.' : 'No movement was reported.',
+    });
+  },
+});
+
+const show = defineCommand({
+  name: 'show',
+  description: 'show one movement: its names, who reported it, and who has it',
+  options: z.object({ id: MovementId }),
+  example: 'movement show mv_0d1f…',
+  run: async (context, { id }) => {
+    const movement = presentMovement(await findMovement(await context.readDeps(), id));
+    const { connector, livemode, names, direction, value_date, sources, state } = movement;
+    const { resource, resource_id, reason, resolution } = movement;
+    printFields(context, { json: movement }, [
+      ['Movement', id],
+      ['Connector', `${connector}, ${toEnv(livemode)}`],
+      ['Names', names.join(', ')],
+      ['Amount', `${formatMovementAmount(movement)} ${direction}`],
+      ['In suspense', formatMovementAmount(movement, movement.in_suspense)],
+      ['Value date', value_date ?? '-'],
+      ['Reported', sources.map((each) => `${formatTime(each.at)} ${each.kind}`).join(', ')],
+      ['Resource', `${resource} ${resource_id}`],
+      ['State', state],
+      ['Reason', reason ?? '-'],
+      [
+        'Resolved',
+        resolution === null
+          ? '-'
+          : `${resolution.as} ${formatMovementAmount(movement, resolution.amount)}`,
+      ],
+    ]);
+  },
+});
+
+const resolve = defineCommand({
+  name: 'resolve',
+  description: 'decide once who has, or bears, what is in suspense',
+  options: z.object({
+    id: MovementId,
+    as: z.enum(OUTCOMES).describe('who has it, or bears it').meta({ placeholder: 'outcome' }),
+    amount: Amount.optional().describe('a part of it; the rest stays in suspense'),
+    operator: Operator.optional(),
+    reason: Reason,
+    approved_by: ApprovedBy,
+  }),
+  notes: `
+merchant credits what came, and debits what was sent; customer has the bank send back what came for a payment, under an
+instruction of its own; bank: it went back to the bank, or came back from there; loss: the service has it, or bears it;
+never_happened: the report was wrong, and no statement will show it. What the resource itself takes, as mark_settled
+does, is refused with that act. On live it needs OPERATOR_KEY, and above APPROVAL_LIMIT a second operator approves it,
+but for customer.`,
+  example: 'movement resolve mv_0d1f… --as customer --operator mia --reason "Ticket 42"',
+  run: async (context, { id, as, amount, operator: typed, reason, approved_by }) => {
+    assertNamed(context, typed);
+    const found = await findMovement(await context.readDeps(), id);
+    const { livemode, resource, resource_id } = found;
+    const what = 'resolve_movement';
+    const { deps, verified, names } = await openActing(context, {
+      livemode,
+      what,
+      operator: typed,
+    });
+    const second_operator = { approved_by: livemode ? undefined : approved_by };
+    const act = { what, movement: id, as, amount, reason, ...names, ...second_operator };
+    const answer = await actAsOperator(deps, resource, resource_id, omitUndefined(act), verified);
+    if (isApprovalRequired(answer)) return printApprovalRequired(context, answer);
+    const movement = presentMovement(await findMovement(deps, id));
+    printFields(context, { json: movement }, [
+      ['Movement', id],
+      ['State', movement.state],
+      ['Resolved', as],
+    ]);
+  },
+});
+
+export const movementCommands = defineGroup({
+  name: 'movement',
+  description: 'what banks and chains moved, and deciding about what is in suspense',
+  commands: [list, show, resolve],
+});

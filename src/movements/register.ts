@@ -1,0 +1,292 @@
+import type { ClientSession } from 'mongodb';
+import { deriveUuid } from '../base/ids';
+import { isDuplicateKey } from '../base/mongo';
+import type { CallbackResource } from '../domain/callback/callback';
+import {
+  computeRest,
+  type Direction,
+  type Identity,
+  listReleased,
+  type Movement,
+  type MovementReason,
+  type MovementReport,
+  type MovementSource,
+  type Resolution,
+  type Taken,
+  toUnits,
+  type Units,
+} from '../domain/movement/movement';
+import { buildMovementResolved, type MovingKind } from '../ledger/movement-entries';
+import type { Stores } from '../store';
+import { MOVEMENT_NAMES, type MovementDocument, toMovement } from '../store/movements';
+
+type Register = Pick<Stores, 'movements'>;
+
+/** Resource that a report is about; its money stands in for what a report leaves out. */
+export interface MovementOwner {
+  _id: string;
+  connector: string;
+  livemode: boolean;
+  account_id: string;
+  amount: Units;
+  currency: string;
+}
+
+export interface Reported {
+  resource: CallbackResource;
+  /** ISO 8601, ms. */
+  at: string;
+  /** Version of the resource with the movement. */
+  order: number;
+  /** Null where an entry of the resource takes all of it. */
+  reason: MovementReason | null;
+  /** Number of tries that found a name taken. */
+  clashes: number;
+}
+
+/** Derives the id from the first report, so that a repeated write keeps it. */
+export function buildMovement(
+  owner: MovementOwner,
+  { source, direction, bank_reference, value_date, ...money }: MovementReport,
+  { resource, at, order, reason, clashes }: Reported,
+): Omit<MovementDocument, 'entry'> {
+  const { _id: resource_id, connector, livemode, account_id } = owner;
+  const { amount = owner.amount, currency = owner.currency } = money;
+  const name = nameSource(source);
+  const own = `${resource_id}:${direction}:${name}`;
+  const names = pickNames(clashes, { bank_reference, name, own });
+  return {
+    _id: `mv_${deriveUuid(`movement:${own}`)}`,
+    ...{ connector, livemode, account_id, resource, resource_id, order, names },
+    bank_reference: bank_reference || null,
+    ...{ direction, amount, currency, value_date: value_date ?? null, reported_at: at },
+    sources: [{ ...source, at }],
+    ...{ reason, resolutions: [] },
+    applied: reason === null ? amount : toUnits({ amount }, 0n),
+    state: reason === null ? 'applied' : 'suspense',
+  };
+}
+
+/** Leaves out a name that another movement has. */
+function pickNames(
+  clashes: number,
+  { bank_reference, name, own }: { bank_reference?: string | undefined; name: string; own: string },
+): string[] {
+  if (clashes > 1) return [own];
+  const names = bank_reference && clashes === 0 ? [bank_reference, name] : [name];
+  return [...new Set(names)];
+}
+
+/** Callbacks and instructions have ids of their own; acts are numbered for each resource. */
+function nameSource({ kind, id }: Omit<MovementSource, 'at'>): string {
+  return kind === 'act' ? `act:${id}` : id;
+}
+
+/** Oldest first. */
+export async function listMovements(
+  { movements }: Register,
+  resource_id: string,
+  session?: ClientSession,
+): Promise<Movement[]> {
+  return (await movements.forResource(resource_id, session)).map(toMovement);
+}
+
+/** Leaves out what later versions of the resource have added. */
+export async function listMovementsUntil(
+  { movements }: Register,
+  resource_id: string,
+  version: number,
+): Promise<Movement[]> {
+  const rows = await movements.forResource(resource_id);
+  return rows.filter(({ order }) => order < version + 1).map(toMovement);
+}
+
+/** Bounds what repeats add. */
+const SOURCES_MAX = 50;
+
+/** Adds a report of a known movement as one more source. @returns whether it has written */
+export async function addSource(
+  { movements }: Register,
+  { kind, movement }: Exclude<Identity, { kind: 'new' }>,
+  { source, bank_reference }: MovementReport,
+  { at, clashes }: Pick<Reported, 'at' | 'clashes'>,
+  session: ClientSession,
+): Promise<boolean> {
+  const { id, names, sources } = movement;
+  const isKnown = sources.some((each) => each.id === source.id);
+  if (isKnown || (kind === 'repeat' && sources.length >= SOURCES_MAX)) return false;
+  const named =
+    kind === 'named' && bank_reference
+      ? { bank_reference, ...(clashes > 0 ? {} : { names: [bank_reference, ...names] }) }
+      : {};
+  await movements.addSource(id, { ...source, at }, named, session);
+  return true;
+}
+
+/** Smallest units that left suspense, by the direction in which they had moved. */
+export interface LeftSuspense {
+  in: bigint;
+  out: bigint;
+}
+
+/** Marks what an entry of the resource takes out of suspense. */
+export async function applyMovements(
+  { movements }: Register,
+  resource_id: string,
+  taken: readonly Taken[] = [],
+  session: ClientSession,
+): Promise<LeftSuspense> {
+  const left = { in: 0n, out: 0n };
+  if (taken.length === 0) return left;
+  const rows = await listMovements({ movements }, resource_id, session);
+  for (const { id, amount } of taken) {
+    const movement = rows.find((row) => row.id === id);
+    const units = BigInt(amount);
+    if (movement === undefined || computeRest(movement) < units) {
+      throw new Error(`The movement ${id} of ${resource_id} has less than ${amount} in suspense.`);
+    }
+    const applied = toUnits(movement, BigInt(movement.applied) + units);
+    await movements.change(movement, { applied }, session);
+    left[movement.direction] += units;
+  }
+  return left;
+}
+
+export async function resolveMovement(
+  { movements }: Register,
+  movement: Omit<Movement, 'names' | 'reported_at' | 'sources' | 'reason'>,
+  resolution: Resolution,
+  session: ClientSession,
+): Promise<void> {
+  const resolutions = [...movement.resolutions, resolution];
+  await movements.change(movement, { resolutions }, session);
+}
+
+/** A name of its own is always free. */
+const CLASHES_MAX = 2;
+
+/**
+ * Repeats a write whose movement has a name of another, without that name: a bank may give several
+ * movements one reference, and no position in it.
+ */
+export async function withFreeNames<T>(work: (clashes: number) => Promise<T>): Promise<T> {
+  for (let clashes = 0; ; clashes += 1) {
+    try {
+      return await work(clashes);
+    } catch (error) {
+      if (clashes === CLASHES_MAX || !isDuplicateKey(error, MOVEMENT_NAMES)) throw error;
+    }
+  }
+}
+
+/** Transition with which a bank's report, or an operator's act, moves money. */
+export interface Moving {
+  at: string;
+  callback_id?: string;
+  audit?: object;
+  value_date?: string;
+  /** The bank's, of the movement. */
+  reference?: string;
+  clashes?: number;
+}
+
+interface Applied {
+  kind: CallbackResource;
+  direction: Direction;
+  amount: Units;
+  /** Id of the entry of the transition. */
+  entry: string;
+  /** The report is about a later movement: this one answers the instruction. */
+  isImplied?: boolean;
+}
+
+/** Inserts the movement that a transition applies; none where nothing is left of it. */
+export async function recordApplied(
+  { movements }: Register,
+  resource: MovementOwner & { version: number; transition: number },
+  { at, callback_id, audit, value_date, reference, clashes = 0 }: Moving,
+  { kind, direction, amount, entry, isImplied = false }: Applied,
+  session: ClientSession,
+): Promise<Movement[]> {
+  if (BigInt(amount) === 0n) return [];
+  const { _id, currency, version, transition } = resource;
+  const isReported = callback_id !== undefined && !isImplied;
+  const named =
+    audit === undefined ? { kind: 'answer', id: _id } : { kind: 'act', id: `${_id}:${transition}` };
+  const source = (isReported ? { kind: 'callback', id: callback_id } : named) as MovementSource;
+  const isOwnName = reference === undefined || isImplied || isOwn(_id, reference);
+  const facts = { value_date, bank_reference: isOwnName ? undefined : reference };
+  const report = { source, direction, amount, currency, ...facts };
+  const order = version + (direction === 'in' ? 0.5 : 0);
+  const reported = { resource: kind, at, order, reason: null, clashes };
+  const row = buildMovement(resource, report, reported);
+  await movements.insert({ ...row, entry }, session);
+  return [toMovement({ ...row, entry })];
+}
+
+/** A bank without a reference of its own answers with the id that it was given. */
+function isOwn(resource_id: string, reference: string): boolean {
+  return reference === resource_id || reference === resource_id.replaceAll('-', '');
+}
+
+/**
+ * Takes out of suspense what was sent, since its resource fails: the bank has it back, or, as an
+ * operator has found out, it never left.
+ * @returns all that changed
+ */
+export async function releaseSent(
+  stores: Pick<Stores, 'movements' | 'ledger'>,
+  kind: MovingKind,
+  resource: MovementOwner & { version: number; balance_account?: string },
+  { at, callback_id, audit, clashes = 0 }: Moving,
+  session: ClientSession,
+): Promise<Movement[]> {
+  const held = listReleased(await listMovements(stores, resource._id, session));
+  const changed: Movement[] = [];
+  for (const [index, movement] of held.entries()) {
+    const { who: operator = null, why: reason = null } = (audit ?? {}) as Partial<Act>;
+    const amount = toUnits(movement, computeRest(movement));
+    const decided = { amount, operator, reason, at };
+    const id = `${callback_id ?? resource._id}#${index + 2}`;
+    const report = { source: { kind: 'answer', id }, direction: 'in', amount } as const;
+    const back = { ...report, currency: movement.currency };
+    const order = resource.version + (index + 1) / (held.length + 1) / 2;
+    const reported = { resource: kind, at, order, reason: null, clashes };
+    const row = buildMovement(resource, back, reported);
+    const resolution: Resolution =
+      audit === undefined
+        ? { as: 'bank', ...decided, by: row._id }
+        : { as: 'never_happened', ...decided };
+    const entry = buildMovementResolved(kind, resource, movement, resolution, { at });
+    await resolveMovement(stores, movement, resolution, session);
+    await stores.ledger.post(entry.entry, session);
+    changed.push({ ...movement, resolutions: [...movement.resolutions, resolution] });
+    if (resolution.by === undefined) continue;
+    const stored = { ...row, entry: entry.id };
+    await stores.movements.insert(stored, session);
+    changed.push(toMovement(stored));
+  }
+  return changed;
+}
+
+interface Act {
+  who: string;
+  why: string;
+}
+
+/** Gives a movement the name that the bank has for it at a later step. */
+export async function nameMovement(
+  { movements }: Register,
+  id: string,
+  { at, callback_id, reference, clashes = 0 }: Moving,
+  session: ClientSession,
+): Promise<Movement> {
+  const row = await movements.get(id, session);
+  if (row === null) throw new Error(`There is no movement ${id}.`);
+  const movement = toMovement(row);
+  const identity = { kind: 'named', movement } as const;
+  const source = { kind: 'callback', id: callback_id ?? id } as const;
+  const report = { source, direction: movement.direction, bank_reference: reference };
+  await addSource({ movements }, identity, report, { at, clashes }, session);
+  return toMovement((await movements.get(id, session)) ?? row);
+}

@@ -1,0 +1,134 @@
+import type { ClientSession, Db } from 'mongodb';
+import { indexBuilder } from '../base/mongo-indexes';
+import type { CallbackResource } from '../domain/callback/callback';
+import { omitUndefined } from '../domain/defined';
+import {
+  getState,
+  type Movement,
+  type MovementSource,
+  type MovementState,
+  type Resolution,
+} from '../domain/movement/movement';
+import { LIST_MS_MAX } from './list';
+
+/** @see docs/ledger.md#bank-movements */
+export interface MovementDocument extends Omit<Movement, 'id' | 'sources'> {
+  _id: string;
+  connector: string;
+  livemode: boolean;
+  account_id: string;
+  resource: CallbackResource;
+  resource_id: string;
+  /** Version of the resource with it: orders the movements of one. */
+  order: number;
+  sources: MovementSource[];
+  state: MovementState;
+  /** Id of the entry that moves `clearing.CONNECTOR` for it. */
+  entry: string;
+}
+
+/** Index that a second movement of the same name violates. */
+export const MOVEMENT_NAMES = 'names';
+
+const SUSPENSE = { state: 'suspense' } as const;
+
+export interface MovementFilter {
+  connector?: string | undefined;
+  livemode?: boolean | undefined;
+  resource_id?: string | undefined;
+  /** In suspense only. */
+  open?: boolean;
+  /** Last row of the page before. */
+  after?: Pick<MovementDocument, 'reported_at' | '_id'> | undefined;
+}
+
+/** Register of what banks moved, one row for each movement. */
+export function createMovementStore(db: Db) {
+  const movements = db.collection<MovementDocument>('bank_movements');
+  return {
+    ensureIndexes: indexBuilder(movements, [
+      { key: { connector: 1, livemode: 1, names: 1 }, name: MOVEMENT_NAMES, unique: true },
+      { key: { entry: 1 }, name: 'entry', unique: true },
+      { key: { resource_id: 1, order: 1 }, name: 'resource' },
+      { key: { reported_at: 1, _id: 1 }, name: 'reported' },
+      {
+        key: { reported_at: 1, _id: 1 },
+        name: 'suspense',
+        partialFilterExpression: SUSPENSE,
+      },
+    ]),
+    get: (_id: string, session?: ClientSession) => movements.findOne({ _id }, { session }),
+    /** Oldest first. */
+    forResource: (resource_id: string, session?: ClientSession): Promise<MovementDocument[]> =>
+      movements.find({ resource_id }, { session }).sort({ order: 1 }).toArray(),
+    /** Oldest first. */
+    list: (
+      { open, after, connector, livemode, resource_id }: MovementFilter,
+      limit: number,
+    ): Promise<MovementDocument[]> => {
+      const own = omitUndefined({ connector, livemode, resource_id });
+      const place =
+        after === undefined
+          ? {}
+          : {
+              $or: [
+                { reported_at: { $gt: after.reported_at } },
+                { reported_at: after.reported_at, _id: { $gt: after._id } },
+              ],
+            };
+      return movements
+        .find({ ...own, ...(open ? SUSPENSE : {}), ...place })
+        .sort({ reported_at: 1, _id: 1 })
+        .limit(limit)
+        .maxTimeMS(LIST_MS_MAX)
+        .toArray();
+    },
+    /** Keeps resources with money in suspense that the bank is to send back. */
+    keepLate: (ids: readonly string[]): Promise<string[]> =>
+      movements.distinct('resource_id', {
+        ...{ resource_id: { $in: [...ids] }, ...SUSPENSE },
+        $or: [{ reason: 'late' }, { is_returning: true }],
+      }),
+    /** @throws MongoServerError duplicate key of `names` where another resource has a name */
+    insert: (movement: MovementDocument, session: ClientSession) =>
+      movements.insertOne(movement, { session }),
+    addSource: (
+      _id: string,
+      source: MovementSource,
+      { names, bank_reference }: Partial<Pick<MovementDocument, 'names' | 'bank_reference'>>,
+      session: ClientSession,
+    ) =>
+      movements.updateOne(
+        { _id },
+        { $set: omitUndefined({ names, bank_reference }), $push: { sources: source } },
+        { session },
+      ),
+    /** Writes what is applied or resolved. The version of its resource guards it. */
+    change: (
+      movement: Pick<Movement, 'id' | 'amount' | 'applied' | 'resolutions'>,
+      change: Partial<Pick<Movement, 'applied' | 'is_returning'>> & { resolutions?: Resolution[] },
+      session: ClientSession,
+    ) => {
+      const state = getState({ ...movement, ...change });
+      return movements.updateOne({ _id: movement.id }, { $set: { ...change, state } }, { session });
+    },
+  };
+}
+
+export function toMovement({ _id: id, ...row }: MovementDocument): Movement {
+  const { names, bank_reference, direction, amount, currency, value_date } = row;
+  const { reported_at, sources, reason, applied, resolutions, is_returning } = row;
+  const money = { direction, amount, currency, value_date };
+  return {
+    id,
+    names,
+    bank_reference,
+    ...money,
+    reported_at,
+    sources,
+    reason,
+    applied,
+    resolutions,
+    ...omitUndefined({ is_returning }),
+  };
+}

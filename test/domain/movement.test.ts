@@ -1,0 +1,460 @@
+import { isDeepStrictEqual } from 'node:util';
+import fc from 'fast-check';
+import {
+  applyTaken,
+  computeRest,
+  type Direction,
+  findMovement,
+  fits,
+  getState,
+  holdsMoney,
+  identify,
+  isInSuspense,
+  listReleased,
+  listTakeable,
+  type Movement,
+  type MovementReport,
+  mergeMovements,
+  OUTCOMES,
+  type Outcome,
+  reversalId,
+  sumRests,
+  take,
+} from '../../src/domain/movement/movement';
+import { buildMovement } from '../../src/movements/register';
+import { makeMovement } from '../support/movements';
+
+const AT = '2026-03-04T05:06:07.089Z';
+
+const source = (id: string) => ({ kind: 'callback', id }) as const;
+const report = (id: string, more: Partial<MovementReport> = {}): MovementReport => ({
+  ...{ source: source(id), direction: 'in', amount: 1_000, currency: 'EUR' },
+  ...more,
+});
+const movement = (id: string, more: Partial<Movement> = {}): Movement =>
+  makeMovement({ id, sources: [{ ...source(`${id}-1`), at: AT }], ...more });
+
+const NAMED = movement('a', { bank_reference: 'A' });
+const UNNAMED = movement('b');
+const OUT = movement('c', { direction: 'out' });
+
+describe('a report is about', () => {
+  test.each<[what: string, movements: Movement[], about: MovementReport, identity: string]>([
+    ['a movement that it has reported before', [NAMED], report('a-1'), 'repeat a'],
+    [
+      'that movement, whatever else it says now',
+      [UNNAMED, NAMED],
+      report('a-1', { bank_reference: 'B', amount: 5, currency: 'USD' }),
+      'repeat a',
+    ],
+    ['nothing, where there is no movement', [], report('x'), 'new'],
+    ['nothing, where money moved in the other direction', [OUT], report('c-1'), 'new'],
+    ['without a reference: a movement that fits', [NAMED], report('x'), 'repeat a'],
+    ['without a reference: the oldest that fits', [UNNAMED, NAMED], report('x'), 'repeat b'],
+    [
+      'without a reference or amount: the oldest',
+      [movement('d', { amount: 7, currency: 'USD' }), NAMED],
+      report('x', { amount: undefined, currency: undefined }),
+      'repeat d',
+    ],
+    [
+      'without a currency: one of its amount',
+      [movement('d', { amount: 7 }), movement('e', { currency: 'USD' })],
+      report('x', { currency: undefined }),
+      'repeat e',
+    ],
+    [
+      'with an empty reference: as without',
+      [NAMED],
+      report('x', { bank_reference: '' }),
+      'repeat a',
+    ],
+    [
+      'with a known reference: the movement that has it',
+      [UNNAMED, NAMED],
+      report('x', { bank_reference: 'A' }),
+      'repeat a',
+    ],
+    [
+      'with a known reference alone: the movement that has it',
+      [UNNAMED, NAMED],
+      report('x', { bank_reference: 'A', amount: undefined, currency: undefined }),
+      'repeat a',
+    ],
+    [
+      'with a new reference: one that fits and has none, which it names',
+      [NAMED, UNNAMED],
+      report('x', { bank_reference: 'B' }),
+      'named b',
+    ],
+    [
+      'with a second reference: another movement',
+      [NAMED],
+      report('x', { bank_reference: 'B' }),
+      'new',
+    ],
+    ['with another amount: another movement', [NAMED, UNNAMED], report('x', { amount: 5 }), 'new'],
+    [
+      'with another currency: another movement',
+      [NAMED, UNNAMED],
+      report('x', { currency: 'USD' }),
+      'new',
+    ],
+    [
+      'with another amount under a known reference: another movement',
+      [NAMED],
+      report('x', { bank_reference: 'A', amount: 5 }),
+      'new',
+    ],
+    [
+      'with another currency under a known reference: another movement',
+      [NAMED],
+      report('x', { bank_reference: 'A', currency: 'USD' }),
+      'new',
+    ],
+    [
+      'with a new reference and another amount: another movement',
+      [UNNAMED],
+      report('x', { bank_reference: 'B', amount: 5 }),
+      'new',
+    ],
+  ])('%s', (_what, movements, about, expected) => {
+    const identity = identify(movements, about);
+    const found = findMovement(movements, about);
+    expect([identity.kind, found?.id].join(' ').trim()).toBe(expected);
+  });
+
+  test('a movement also after the money has left suspense', () => {
+    const settled = movement('a', { bank_reference: 'A', applied: 1_000 });
+    expect(identify([settled], report('x', { bank_reference: 'A' })).kind).toBe('repeat');
+  });
+});
+
+describe('the state of a movement', () => {
+  const resolution = (amount: number) => ({
+    ...({ as: 'bank', amount, operator: 'mia', reason: 'Ticket 42', at: AT } as const),
+  });
+
+  test.each([
+    ['applied', 0, { reason: null, applied: 1_000 }],
+    ['applied', 0, { applied: 1_000 }],
+    ['suspense', 1_000, {}],
+    ['suspense', 1, { applied: 999 }],
+    ['suspense', 300, { applied: 100, resolutions: [resolution(200), resolution(400)] }],
+    ['resolved', 0, { resolutions: [resolution(1_000)] }],
+    ['resolved', 0, { applied: 400, resolutions: [resolution(600)] }],
+  ] as const)('is %s with %d in suspense: %j', (state, rest, more) => {
+    const one = movement('a', more);
+    const seen = [getState(one), computeRest(one), isInSuspense(one)];
+    expect(seen).toEqual([state, BigInt(rest), rest > 0]);
+    expect(holdsMoney({ movements: [one] })).toBe(rest > 0);
+  });
+
+  test('is nothing to wait for without movements', () => {
+    expect(holdsMoney({})).toBe(false);
+  });
+});
+
+test('an act takes what came in its currency, or the one that it names, the oldest first', () => {
+  const euros = movement('e', { amount: 300 });
+  const all = [
+    OUT,
+    movement('d', { applied: 1_000 }),
+    euros,
+    NAMED,
+    movement('u', { currency: 'USD' }),
+  ];
+  const takeable = { direction: 'in', currency: 'EUR' } as const;
+  expect(listTakeable(all, takeable)).toEqual([euros, NAMED]);
+  expect(listTakeable(all, { ...takeable, id: 'a' })).toEqual([NAMED]);
+  expect(listTakeable(all, { ...takeable, id: 'u' })).toEqual([]);
+  expect(take([euros, NAMED], 400n)).toEqual([
+    { id: 'e', amount: 300 },
+    { id: 'a', amount: 100 },
+  ]);
+  expect(take([euros, NAMED], 300n)).toEqual([{ id: 'e', amount: 300 }]);
+  expect(take([euros, NAMED], 9_999n).map(({ amount }) => amount)).toEqual([300, 1_000]);
+});
+
+test('what is sent of an asset is exact, beyond what a number holds', () => {
+  const amount = '10000000000000000000001';
+  const asset = { direction: 'out', amount, applied: '0', currency: 'ETH.ethereum' } as const;
+  const sent = movement('s', asset);
+  expect(fits(sent, { amount, currency: 'ETH.ethereum' })).toBe(true);
+  expect(fits(sent, { amount: '10000000000000000000002' })).toBe(false);
+  const taken = take([sent], BigInt(amount) - 1n);
+  expect(taken).toEqual([{ id: 's', amount: '10000000000000000000000' }]);
+  const [left] = applyTaken([sent], taken);
+  if (left === undefined) throw new Error('No movement.');
+  expect([left.applied, computeRest(left), getState(left)]).toEqual([
+    ...['10000000000000000000000', 1n, 'suspense'],
+  ]);
+  const loss = { as: 'loss', amount: '1', operator: 'mia', reason: 'Why', at: AT } as const;
+  expect(getState({ ...left, resolutions: [loss] })).toBe('resolved');
+});
+
+test('the failure of a resource is about all that was sent and is in suspense', () => {
+  const all = [
+    OUT,
+    movement('p', { direction: 'out', applied: 400 }),
+    movement('d', { direction: 'out', reason: null, applied: 1_000 }),
+    movement('u', { direction: 'out', currency: 'USD' }),
+    NAMED,
+  ];
+  expect(listReleased(all).map(({ id }) => id)).toEqual(['c', 'p', 'u']);
+});
+
+test('rows that a write has changed replace those that are known, and new ones follow', () => {
+  const changed = movement('b', { applied: 1_000 });
+  const added = movement('n');
+  expect(mergeMovements([NAMED, UNNAMED], [added, changed])).toEqual([NAMED, changed, added]);
+  expect(mergeMovements([NAMED])).toEqual([NAMED]);
+});
+
+test('the first late funds go back by the instruction of the payment, others by their own', () => {
+  const late = { reason: 'late' } as const;
+  const all = [NAMED, movement('l1', late), movement('l2', late)];
+  const ids = all.map(({ id }) => reversalId('pay_1', all, id));
+  expect(ids).toEqual(['reversal:pay_1:a', 'reversal:pay_1', 'reversal:pay_1:l2']);
+});
+
+/** Payment that reports are about. */
+const OWNER = {
+  ...{ _id: 'pay_1', connector: 'acme', livemode: false, account_id: 'acct_1' },
+  ...{ amount: 1_000, currency: 'EUR' },
+};
+
+/** Applies a report as the register does. */
+function applyReport(movements: readonly Movement[], next: MovementReport): Movement[] {
+  const identity = identify(movements, next);
+  if (identity.kind === 'new') {
+    const facts = { at: AT, order: movements.length, reason: 'late', clashes: 0 } as const;
+    const { _id: id, ...built } = buildMovement(OWNER, next, { resource: 'payment', ...facts });
+    return [...movements, { ...built, id }];
+  }
+  const { bank_reference = null } = next;
+  return movements.map((each) => {
+    if (each !== identity.movement) return each;
+    const sources = [...each.sources, { ...next.source, at: AT }];
+    return identity.kind === 'named' ? { ...each, sources, bank_reference } : { ...each, sources };
+  });
+}
+
+const direction = fc.constantFrom<Direction>('in', 'out');
+const reference = fc.constantFrom(undefined, 'A', 'B', 'C');
+const amount = fc.constantFrom(300, 1_000);
+const currency = fc.constantFrom('EUR', 'USD');
+/** Reports repeat an id now and then, and one id may report different things. */
+const reported = fc.integer({ min: 1, max: 8 }).map((id) => source(`c${id}`));
+
+const RUNS = { numRuns: 10_000 };
+
+/** Compares fast: only what differs is printed. */
+function check(seen: unknown, expected: unknown): void {
+  if (!isDeepStrictEqual(seen, expected)) expect(seen).toEqual(expected);
+}
+
+test('reports with all facts make as many movements in any order: one for each reference', () => {
+  const whole = fc.record({ direction, bank_reference: reference, amount, currency });
+  const reports = fc.uniqueArray(
+    fc.tuple(whole, reported).map(([facts, from]): MovementReport => ({ ...facts, source: from })),
+    { selector: ({ source: { id } }) => id, maxLength: 8 },
+  );
+  const order = (each: MovementReport[]) => fc.shuffledSubarray(each, { minLength: each.length });
+  const repeats = fc.array(fc.nat(7), { maxLength: 4 });
+  fc.assert(
+    fc.property(reports.chain(order), repeats, (once, again) => {
+      const sent = [...once, ...again.flatMap((index) => once[index] ?? [])];
+      const movements = sent.reduce<Movement[]>(applyReport, []);
+      const references = new Map<string, Set<string>>();
+      for (const { direction: to, amount: minor, currency: of, bank_reference } of once) {
+        const money = `${to} ${minor} ${of}`;
+        const seen = references.get(money) ?? new Set();
+        if (bank_reference !== undefined) seen.add(bank_reference);
+        references.set(money, seen);
+      }
+      const counts = [...references.values()].map(({ size }) => Math.max(1, size));
+      check(
+        movements.length,
+        counts.reduce((sum, count) => sum + count, 0),
+      );
+      check(new Set(movements.map(({ id }) => id)).size, movements.length);
+    }),
+    RUNS,
+  );
+});
+
+/** Row of the model: what the rules say of one movement, in plain numbers. */
+interface Row {
+  direction: Direction;
+  minor: number;
+  currency: string;
+  reference: string | undefined;
+  reports: string[];
+  taken: number;
+  resolved: number;
+}
+
+const left = ({ minor, taken, resolved }: Row) => minor - taken - resolved;
+
+/** Finds the row that a report repeats or names, by the sentences of the docs. */
+function findRow(rows: readonly Row[], next: MovementReport): Row | undefined {
+  const same = rows.filter((row) => row.direction === next.direction);
+  const again = same.find(({ reports }) => reports.includes(next.source.id));
+  if (again !== undefined) return again;
+  const fitting = same
+    .filter(({ minor }) => next.amount === undefined || next.amount === minor)
+    .filter((row) => next.currency === undefined || next.currency === row.currency);
+  const wanted = next.bank_reference;
+  if (wanted === undefined) return fitting[0];
+  return fitting.find((row) => row.reference === wanted) ?? fitting.find((row) => !row.reference);
+}
+
+type Step =
+  | { kind: 'report'; report: MovementReport }
+  | { kind: 'settle'; most: number; of: number | undefined }
+  | { kind: 'resolve'; of: number; as: Outcome; share: number };
+
+const step: fc.Arbitrary<Step> = fc.oneof(
+  {
+    weight: 3,
+    arbitrary: fc
+      .record({
+        ...{ source: reported, direction, bank_reference: reference },
+        amount: fc.option(amount, { nil: undefined }),
+        currency: fc.option(currency, { nil: undefined }),
+      })
+      .map((facts): Step => ({ kind: 'report', report: facts })),
+  },
+  {
+    weight: 1,
+    arbitrary: fc
+      .record({
+        most: fc.integer({ min: 1, max: 2_500 }),
+        of: fc.option(fc.nat(5), { nil: undefined }),
+      })
+      .map((facts): Step => ({ kind: 'settle', ...facts })),
+  },
+  {
+    weight: 1,
+    arbitrary: fc
+      .record({
+        ...{ of: fc.nat(5), as: fc.constantFrom(...OUTCOMES) },
+        share: fc.integer({ min: 1, max: 4 }),
+      })
+      .map((facts): Step => ({ kind: 'resolve', ...facts })),
+  },
+);
+
+/** Takes from rows one unit of money after the other, the oldest row first. */
+function takeFromRows(rows: readonly Row[], most: number): number {
+  let taken = 0;
+  for (const row of rows) {
+    const part = left(row) < most - taken ? left(row) : most - taken;
+    row.taken += part;
+    taken += part;
+  }
+  return taken;
+}
+
+test('any reports, acts and partial resolutions agree with a model of plain numbers', () => {
+  const states = new Set<string>();
+  const kinds = new Set<string>();
+
+  /** Does one step to both; the model changes in place. */
+  function advance(movements: Movement[], rows: Row[], next: Step): Movement[] {
+    if (next.kind === 'report') {
+      const { source: from, direction: to, bank_reference, ...money } = next.report;
+      const known = findRow(rows, next.report);
+      const kind = identify(movements, next.report).kind;
+      kinds.add(kind);
+      check(kind === 'new', known === undefined);
+      const { amount: minor = OWNER.amount, currency: of = OWNER.currency } = money;
+      if (known === undefined) {
+        rows.push({
+          ...{ direction: to, minor: Number(minor), currency: of, reference: bank_reference },
+          ...{ reports: [from.id], taken: 0, resolved: 0 },
+        });
+      } else {
+        const isRepeat = known.reports.includes(from.id);
+        if (!isRepeat) known.reference ??= bank_reference;
+        known.reports.push(from.id);
+      }
+      return applyReport(movements, next.report);
+    }
+    if (next.kind === 'settle') {
+      const id = next.of === undefined ? undefined : (movements[next.of]?.id ?? 'mv_none');
+      const own = rows.filter(
+        (row, index) =>
+          row.direction === 'in' &&
+          row.currency === 'EUR' &&
+          (next.of === undefined || next.of === index),
+      );
+      const held = own.reduce((sum, row) => sum + left(row), 0);
+      const takeable = listTakeable(movements, { direction: 'in', currency: 'EUR', id });
+      check(sumRests(takeable), BigInt(held));
+      const taken = take(takeable, BigInt(next.most));
+      const sum = taken.reduce((total, part) => total + Number(part.amount), 0);
+      check(sum, takeFromRows(own, next.most));
+      check(sum, Math.min(held, next.most));
+      check(
+        taken.every((part) => Number(part.amount) > 0),
+        true,
+      );
+      return applyTaken(movements, taken);
+    }
+    const row = rows[next.of];
+    const chosen = movements[next.of];
+    if (row === undefined || chosen === undefined || left(row) === 0) return movements;
+    const part = Math.ceil(left(row) / next.share);
+    row.resolved += part;
+    const resolution = { as: next.as, amount: part, operator: 'mia', reason: 'Why', at: AT };
+    return movements.map((each) =>
+      each === chosen ? { ...each, resolutions: [...each.resolutions, resolution] } : each,
+    );
+  }
+
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 16 }), (steps) => {
+      let movements: Movement[] = [];
+      const rows: Row[] = [];
+      for (const next of steps) {
+        movements = advance(movements, rows, next);
+        check(
+          movements.map(computeRest),
+          rows.map((row) => BigInt(left(row))),
+        );
+        const expected = rows.map((row) => {
+          if (left(row) > 0) return 'suspense';
+          return row.resolved > 0 ? 'resolved' : 'applied';
+        });
+        check(movements.map(getState), expected);
+        for (const state of expected) states.add(state);
+      }
+      check(
+        movements.map(({ bank_reference }) => bank_reference ?? undefined),
+        rows.map((row) => row.reference),
+      );
+      check(
+        movements.map(({ sources }) => sources.map(({ id }) => id)),
+        rows.map(({ reports }) => reports),
+      );
+      check(
+        holdsMoney({ movements }),
+        rows.some((row) => left(row) > 0),
+      );
+      const posted = movements.map(
+        ({ applied, resolutions }) =>
+          Number(applied) + resolutions.reduce((sum, each) => sum + Number(each.amount), 0),
+      );
+      const sums = movements.map((each, index) => (posted[index] ?? 0) + Number(computeRest(each)));
+      check(
+        sums,
+        movements.map((each) => each.amount),
+      );
+    }),
+    RUNS,
+  );
+  expect([...states].toSorted()).toEqual(['applied', 'resolved', 'suspense']);
+  expect([...kinds].toSorted()).toEqual(['named', 'new', 'repeat']);
+});
