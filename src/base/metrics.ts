@@ -64,6 +64,14 @@ const METRICS = {
     help: 'Unix time of the day of the oldest of them.',
     labels: ['connector', 'livemode'],
   },
+  payments_movements_in_suspense: {
+    help: 'Movements of money that nobody has or bears yet.',
+    labels: ['connector', 'livemode'],
+  },
+  payments_movements_in_suspense_since_seconds: {
+    help: 'Unix time of the first report of the oldest of them.',
+    labels: ['connector', 'livemode'],
+  },
   payments_approvals_waiting: {
     help: 'Requests of operators on live that wait for a second operator.',
     labels: [],

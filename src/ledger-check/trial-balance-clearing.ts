@@ -1,6 +1,7 @@
 import type { Collection, Document } from 'mongodb';
 import { toEnv } from '../domain/environment';
 import { formatCount } from '../domain/format-count';
+import { computeRest } from '../domain/movement/movement';
 import { ANNOUNCED_DAYS, addDays } from '../domain/statement';
 import type { EntryDocument } from '../ledger/documents';
 import { bookId } from '../ledger/entries';
@@ -9,6 +10,7 @@ import { UNMATCHED } from '../ledger/ledger-accounts';
 import { EXACT } from '../ledger/pending';
 import type { ClearingScope } from '../ledger/uncleared';
 import { type BankAccountDocument, createBankAccountStore } from '../store/bank-accounts';
+import type { MovementDocument } from '../store/movements';
 import type { LineDocument } from '../store/statement-lines';
 import type { Reader } from './trial-balance-books';
 
@@ -16,6 +18,7 @@ export const FINDINGS = {
   book_unbalanced: 'the balances of a book do not sum to 0',
   in_transit: 'journal entries that no statement line matches',
   unmatched: 'statement lines that match no journal entry',
+  suspense: 'movements of which nobody has, or bears, the money yet',
   not_repeated: 'movements that a notification announced, and no statement has after 5 days',
   clearing_differs: 'what neither of the two explains between merchants and a bank',
 } as const satisfies Record<string, string>;
@@ -40,6 +43,7 @@ export interface TrialBalanceOptions {
 
 export const IDS_MAX = 100;
 const DAY_MS = 24 * 60 * 60_000;
+const DAY = 'YYYY-MM-DD'.length;
 
 /** Connector, environment and currency with bank accounts. */
 interface BankScope extends ClearingScope {
@@ -91,28 +95,24 @@ export async function compareScope(
     0n,
   );
   const difference = sum + inTransit.amount;
-  const describeAge = (day: string) => {
-    const days = Math.floor((options.now().getTime() - Date.parse(day)) / DAY_MS);
-    return `the oldest is of ${day}, ${formatCount(Math.max(0, days), 'day')} old`;
-  };
   const findings: (TrialBalanceFinding | false)[] = [
     inTransit.count > 0 && {
       ...{ code: 'in_transit', amount: inTransit.amount, currency, ids: inTransit.ids },
       message:
         `${place}: ${formatCount(inTransit.count, 'movement')} on no statement; ` +
-        `${describeAge(inTransit.oldest)}.`,
+        `${describeAge(inTransit.oldest, options.now)}.`,
     },
     unmatched.count > 0 && {
       ...{ code: 'unmatched', amount: unmatched.amount, currency, ids: unmatched.ids },
       message:
         `${place}: ${formatCount(unmatched.count, 'statement line')} without an entry; ` +
-        `${describeAge(unmatched.oldest)}.`,
+        `${describeAge(unmatched.oldest, options.now)}.`,
     },
     announced.count > 0 && {
       ...{ code: 'not_repeated', amount: announced.amount, currency, ids: announced.ids },
       message:
         `${place}: ${formatCount(announced.count, 'movement')} of a notification on no statement; ` +
-        `${describeAge(announced.oldest)}.`,
+        `${describeAge(announced.oldest, options.now)}.`,
     },
     difference !== 0n && {
       ...{ code: 'clearing_differs', amount: difference, currency, ids: books },
@@ -120,6 +120,38 @@ export async function compareScope(
     },
   ];
   return findings.filter((finding) => finding !== false);
+}
+
+function describeAge(day: string, now: () => Date): string {
+  const days = Math.floor((now().getTime() - Date.parse(day)) / DAY_MS);
+  return `the oldest is of ${day}, ${formatCount(Math.max(0, days), 'day')} old`;
+}
+
+/** Lists money in suspense by connector, environment and currency; the past is not stored. */
+export async function readSuspense(
+  { db, session }: Reader,
+  { livemode, at, now }: TrialBalanceOptions,
+): Promise<TrialBalanceFinding[]> {
+  if (at !== undefined) return [];
+  const rows = db
+    .collection<MovementDocument>('bank_movements')
+    .find(
+      { state: 'suspense', ...(livemode === undefined ? {} : { livemode }) },
+      { session, sort: { reported_at: 1, _id: 1 } },
+    );
+  const groups = new Map<string, { rest: bigint; oldest: MovementDocument; ids: string[] }>();
+  for await (const row of rows) {
+    const group = groups.get(scopeKey(row)) ?? { rest: 0n, oldest: row, ids: [] };
+    // As a statement has it: above 0 came in.
+    const rest = computeRest(row) * (row.direction === 'in' ? 1n : -1n);
+    groups.set(scopeKey(row), { ...group, rest: group.rest + rest, ids: [...group.ids, row._id] });
+  }
+  return [...groups].map(([place, { rest: amount, oldest, ids }]) => ({
+    ...{ code: 'suspense' as const, amount, currency: oldest.currency, ids: ids.slice(0, IDS_MAX) },
+    message:
+      `${place}: ${formatCount(ids.length, 'movement')} in suspense; ` +
+      `${describeAge(oldest.reported_at.slice(0, DAY), now)}.`,
+  }));
 }
 
 interface Items {
@@ -175,7 +207,7 @@ async function readUnmatched(
       $group: {
         _id: '$resource_id',
         amount: { $sum: '$lines.amount' },
-        day: { $min: { $substrBytes: ['$at', 0, 'YYYY-MM-DD'.length] } },
+        day: { $min: { $substrBytes: ['$at', 0, DAY] } },
       },
     },
     { $match: { amount: { $ne: 0 } } },
@@ -189,7 +221,7 @@ async function readNotRepeated(
   { accounts }: BankScope,
 ): Promise<Items> {
   if (at !== undefined) return NONE;
-  const before = addDays(now().toISOString().slice(0, 'YYYY-MM-DD'.length), -ANNOUNCED_DAYS);
+  const before = addDays(now().toISOString().slice(0, DAY), -ANNOUNCED_DAYS);
   const lines = reader.db.collection<LineDocument>('statement_lines');
   const filter = { bank_account_id: { $in: accounts }, status: 'announced', day: { $lt: before } };
   return await summarize(reader, [{ $match: filter }], lines);

@@ -8,6 +8,7 @@ import {
   compareScope,
   IDS_MAX,
   listScopes,
+  readSuspense,
   scopeKey,
   type TrialBalanceFinding,
   type TrialBalanceOptions,
@@ -59,6 +60,7 @@ async function read(reader: Reader, options: TrialBalanceOptions): Promise<Trial
   for (const scope of await listScopes(reader, livemode)) {
     findings.push(...(await compareScope(reader, options, scope, clearing)));
   }
+  findings.push(...(await readSuspense(reader, options)));
   return { rows, rows_total, totals, findings };
 }
 

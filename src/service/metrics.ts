@@ -94,6 +94,19 @@ const GAUGES: readonly StoreGauge[] = [
       })),
   },
   {
+    ...describeMetric('payments_movements_in_suspense'),
+    values: ({ suspense }) =>
+      suspense.map(({ connector, livemode, count: value }) => ({ connector, livemode, value })),
+  },
+  {
+    ...describeMetric('payments_movements_in_suspense_since_seconds'),
+    values: ({ suspense }) =>
+      suspense.map(({ connector, livemode, since }) => ({
+        ...{ connector, livemode },
+        value: Date.parse(since) / 1_000,
+      })),
+  },
+  {
     ...describeMetric('payments_ledger_fully_checked_timestamp_seconds'),
     values: ({ ledger }) =>
       ledger?.full_at === undefined ? [] : [{ value: Date.parse(ledger.full_at) / 1_000 }],

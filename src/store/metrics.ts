@@ -6,6 +6,7 @@ import { createAuditLogStore } from './audit-log';
 import { createCallbackStore } from './callbacks';
 import { createDeliveryStore } from './deliveries';
 import { createMailStore, type MailCounts } from './mails';
+import { createMovementStore, type Suspense } from './movements';
 import { STUCK } from './resource-indexes';
 import { createScheduleRunStore } from './schedule-runs';
 import type { OpenLines } from './statement-lines';
@@ -19,6 +20,7 @@ export interface ServiceMetrics {
   callbacks: { waits: string; connector: string; count: number }[];
   ledger: LedgerCheck | null;
   statement_lines: OpenLines[];
+  suspense: Suspense[];
   schedules: { schedule: string; succeeded_at: string }[];
   /** Not decided on, or not carried out. */
   approvals: number;
@@ -37,6 +39,7 @@ export function createMetricStore(db: Db) {
   const callbacks = createCallbackStore(db);
   const checks = createLedgerCheckStore(db);
   const statements = createStatementStore(db);
+  const movements = createMovementStore(db);
   const scheduleRuns = createScheduleRunStore(db);
   const approvals = createApprovalStore(db);
   const auditLog = createAuditLogStore(db);
@@ -71,6 +74,7 @@ export function createMetricStore(db: Db) {
         unsignalled,
         ledger,
         statement_lines,
+        suspense,
         runs,
         waiting,
         acts,
@@ -83,6 +87,7 @@ export function createMetricStore(db: Db) {
         callbacks.countByConnector({ waits: 'unsignalled', received_before }),
         checks.last(),
         statements.countOpen(),
+        movements.countSuspense(),
         scheduleRuns.list(),
         approvals.countWaiting(now),
         auditLog.countWatched(new Date(now.getTime() - WATCHED_MS).toISOString()),
@@ -97,6 +102,7 @@ export function createMetricStore(db: Db) {
         callbacks: [...parked, ...unsignalled],
         ledger,
         statement_lines,
+        suspense,
         schedules: runs,
         approvals: waiting,
         acts,

@@ -42,6 +42,14 @@ export interface MovementFilter {
   after?: Pick<MovementDocument, 'reported_at' | '_id'> | undefined;
 }
 
+export interface Suspense {
+  connector: string;
+  livemode: string;
+  count: number;
+  /** ISO 8601, ms. */
+  since: string;
+}
+
 /** Register of what banks moved, one row for each movement. */
 export function createMovementStore(db: Db) {
   const movements = db.collection<MovementDocument>('bank_movements');
@@ -83,6 +91,29 @@ export function createMovementStore(db: Db) {
         .maxTimeMS(LIST_MS_MAX)
         .toArray();
     },
+    /** Counts what is in suspense, and its oldest report. */
+    countSuspense: (): Promise<Suspense[]> =>
+      movements
+        .aggregate<Suspense>(
+          [
+            { $match: SUSPENSE },
+            {
+              $group: {
+                _id: { connector: '$connector', livemode: '$livemode' },
+                count: { $sum: 1 },
+                since: { $min: '$reported_at' },
+              },
+            },
+            {
+              $project: {
+                ...{ _id: 0, count: 1, since: 1, connector: '$_id.connector' },
+                livemode: { $toString: '$_id.livemode' },
+              },
+            },
+          ],
+          { maxTimeMS: LIST_MS_MAX },
+        )
+        .toArray(),
     /** Keeps resources with money in suspense that the bank is to send back. */
     keepLate: (ids: readonly string[]): Promise<string[]> =>
       movements.distinct('resource_id', {

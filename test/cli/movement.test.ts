@@ -89,6 +89,15 @@ describe('movement list and show', () => {
     expect(await setting.json('movement', 'show', id)).toEqual(shown);
     expect((await list('--resource', payment_id)).data).toEqual([shown]);
     expect(await setting.json('payment', 'show', payment_id)).toMatchObject({ movements: [shown] });
+    const finding = {
+      ...{ code: 'suspense', amount: 1_200, currency: 'EUR', ids: [id] },
+      message: expect.stringMatching(
+        `^${connector} sandbox EUR: 1 movement in suspense; the oldest is of .*, 0 days old\\.$`,
+      ),
+    };
+    expect(await setting.json('ledger', 'trial-balance')).toMatchObject({
+      findings: expect.arrayContaining([finding]),
+    });
 
     const inWords = await setting.cli('movement', 'list', '--resource', payment_id);
     expect(inWords.stdout).toMatch(

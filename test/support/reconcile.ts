@@ -22,7 +22,8 @@ const CLEARING = /^clearing\.(.+)$/;
 
 /**
  * Lets a bank move what the lines of all journal entries say, and imports its statements: each
- * movement has its entry, each entry its movement, and the trial balance has no finding.
+ * movement has its entry, each entry its movement, and the trial balance has no finding but money in
+ * suspense, about which nobody has decided.
  * @returns the number of movements
  */
 export async function reconcile({ mongo, db, stores }: Pick<Records, 'mongo' | 'db' | 'stores'>) {
@@ -63,7 +64,8 @@ export async function reconcile({ mongo, db, stores }: Pick<Records, 'mongo' | '
       .toArray();
     const { findings } = await readTrialBalance(mongo, database, { now });
     expect(open).toMatchObject(corrections.map(() => ({ kind: 'reversed' })));
-    expect(findings.flatMap(({ ids }) => ids).sort()).toEqual(
+    const differences = findings.filter(({ code }) => code !== 'suspense');
+    expect(differences.flatMap(({ ids }) => ids).sort()).toEqual(
       corrections.map(({ _id }) => _id).sort(),
     );
     return rows.length;

@@ -125,6 +125,7 @@ const METRICS: ServiceMetrics = {
   callbacks: [{ waits: 'parked', connector: 'sepa', count: 1 }],
   ledger: { _id: 'last', checked_at: '2026-11-22T00:00:00.000Z', differences: 0 },
   statement_lines: [{ connector: 'sepa', livemode: 'true', count: 2, day: '2026-11-20' }],
+  suspense: [{ connector: 'sepa', livemode: 'true', count: 3, since: '2026-11-20T00:00:00.000Z' }],
   schedules: [{ schedule: 'settlements', succeeded_at: '2026-11-22T00:00:00.000Z' }],
   approvals: 2,
   acts: [{ act: 'wallet.set', count: 1 }],
@@ -159,6 +160,8 @@ test('metrics of the database are read once in ten seconds, and are absent while
     'payments_ledger_checked_timestamp_seconds 1795305600',
     `payments_statement_lines_open{${lines}} 2`,
     `payments_statement_lines_open_since_seconds{${lines}} 1795132800`,
+    `payments_movements_in_suspense{${lines}} 3`,
+    `payments_movements_in_suspense_since_seconds{${lines}} 1795132800`,
     'payments_schedule_succeeded_timestamp_seconds{schedule="settlements"} 1795305600',
   ]) {
     expect(text).toContain(`${line}\n`);
