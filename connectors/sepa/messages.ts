@@ -1,4 +1,5 @@
 import { parseDecimalMoney } from '../../src/domain/money';
+import { nameMovement } from '../../src/domain/movement/name';
 import {
   parseReference,
   parseResourceId,
@@ -174,12 +175,12 @@ function readCredits({ lines, balances }: Statement): Credit[] {
 }
 
 function describeMoney(
-  { amount, fee, currency, value_date, day, bank_reference }: StatementLine,
+  { amount, fee, currency, value_date, day, ...names }: StatementLine,
   balances: Statement['balances'],
 ) {
   return {
     source: balances === null ? ('notification' as const) : ('statement' as const),
-    ...{ amount: Math.abs(amount + fee), currency, bank_reference },
+    ...{ amount: Math.abs(amount + fee), currency, bank_reference: nameMovement(names) },
     value_date: value_date ?? day,
   };
 }

@@ -12,6 +12,8 @@ export interface StatementLine {
   /** Reference of ours that a transfer names. */
   creditor_reference?: string;
   bank_reference: string | null;
+  /** `entry.part` among those of one bank reference, where a part has none of its own. */
+  position?: string;
   /** Minor units taken out of the amount; below 0: given back. */
   fee: number;
   /** Number of movements, where the bank booked several as one sum. */

@@ -1,3 +1,4 @@
+import { omitUndefined } from '../domain/defined';
 import { parseDecimalMoney } from '../domain/money';
 import { findCreditorReference } from '../domain/payment/creditor-reference';
 import {
@@ -13,8 +14,23 @@ const CHARGES = new Set(['CHRG', 'COMM', 'COME', 'COMI', 'COMT', 'FEES']);
 
 type Place = Pick<Statement, 'statement_id' | 'currency' | 'to_day'>;
 
+export interface EntryPlace {
+  /** Position in the statement. */
+  number: number;
+  /** Position among the entries with its bank reference, in any message about them. */
+  ordinal: number;
+}
+
+export function readEntryReference(entry: Element): string | null {
+  return parseReference(textAt(entry, 'AcctSvcrRef'));
+}
+
 /** Reads several lines for a batch whose parts add up; none for an entry of 0. */
-export function* readEntry(entry: Element, place: Place, number: number): Generator<StatementLine> {
+export function* readEntry(
+  entry: Element,
+  place: Place,
+  { number, ordinal }: EntryPlace,
+): Generator<StatementLine> {
   // Pending and informative entries are no part of the balance.
   if ((textAt(entry, 'Sts/Cd') ?? textAt(entry, 'Sts')) !== 'BOOK') return;
   const amount = readSigned(entry, place);
@@ -30,18 +46,24 @@ export function* readEntry(entry: Element, place: Place, number: number): Genera
     is_fee: isCharge(entry),
     entry: number,
   };
-  const bank_reference = parseReference(textAt(entry, 'AcctSvcrRef'));
+  const bank_reference = readEntryReference(entry);
   const fee = readFee(entry, parts.length === 1 ? only : undefined, amount, place);
   if (parts.length > 1) {
     const amounts = parts.map((part) => readPart(part, Math.sign(amount), place));
     const sum = amounts.reduce<number>((total, each) => total + (each ?? Number.NaN), 0);
     if (sum === amount || sum === amount + fee) {
       for (const [index, part] of parts.entries()) {
-        const own = parseReference(textAt(part, 'Refs/AcctSvcrRef')) ?? bank_reference;
+        const own = parseReference(textAt(part, 'Refs/AcctSvcrRef'));
         const line = { amount: amounts[index] ?? 0, reference: readReference(part), fee: 0 };
         if (line.amount === 0) continue;
         const kind = describeKind(entry, part);
-        const names = { ...readCreditorReference(part), bank_reference: own };
+        const position =
+          own === null && bank_reference !== null ? `${ordinal}.${index + 1}` : undefined;
+        const names = {
+          ...readCreditorReference(part),
+          bank_reference: own ?? bank_reference,
+          ...omitUndefined({ position }),
+        };
         yield { ...booked, ...line, ...names, kind, batch: parts.length };
       }
       if (sum === amount) return;

@@ -1,7 +1,7 @@
 import type { XmlElement } from 'libxml2-wasm';
 import { isCurrency } from '../domain/currencies';
 import { addDays, InvalidStatement, type Statement, type StatementLine } from '../domain/statement';
-import { fault, readDay, readEntry, readSigned } from './camt-entry';
+import { fault, readDay, readEntry, readEntryReference, readSigned } from './camt-entry';
 import {
   childElements,
   type Element,
@@ -39,10 +39,15 @@ export function readCamt({ message, root }: Xml): Statement[] {
 
 function* readLines(pages: Pages, statement: Head): Generator<StatementLine> {
   let number = 0;
+  const ordinals = new Map<string | null, number>();
   for (const { element } of pages) {
-    for (const entry of childElements(element, 'Ntry')) {
+    for (const child of childElements(element, 'Ntry')) {
+      const entry = readElement(child);
+      const reference = readEntryReference(entry);
+      const ordinal = (ordinals.get(reference) ?? 0) + 1;
+      ordinals.set(reference, ordinal);
       number += 1;
-      yield* readEntry(readElement(entry), statement, number);
+      yield* readEntry(entry, statement, { number, ordinal });
     }
   }
 }

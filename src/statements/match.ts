@@ -11,7 +11,7 @@ export interface Candidate {
 
 export type LineFacts = Pick<
   StatementLine,
-  'amount' | 'fee' | 'is_fee' | 'reference' | 'bank_reference'
+  'amount' | 'fee' | 'is_fee' | 'reference' | 'bank_reference' | 'position'
 >;
 
 export interface Candidates {

@@ -1,5 +1,6 @@
 import type { ClientSession } from 'mongodb';
 import { inTransaction } from '../../base/mongo';
+import { nameMovement } from '../../domain/movement/name';
 import { parseResourceId } from '../../domain/statement';
 import type { NewEntry } from '../../ledger/entries';
 import { ENTRY_LINES } from '../../ledger/entry-lines';
@@ -35,7 +36,9 @@ export async function matchLines(
   session?: ClientSession,
 ): Promise<Match[]> {
   const ids = lines.flatMap(({ reference }) => parseResourceId(reference) ?? []);
-  const names = lines.flatMap(({ bank_reference }) => bank_reference ?? []);
+  const names = lines.flatMap((line) =>
+    [nameMovement(line) ?? [], line.bank_reference ?? []].flat(),
+  );
   const ofResources = await ledger.findAllUncleared(scope, { resource_id: ids }, session);
   const ofNames = await ledger.findAllUncleared(scope, { bank_reference: names }, session);
   const byResource = groupBy(ofResources, ({ resource_id }) => resource_id);
@@ -47,11 +50,15 @@ export async function matchLines(
   const matches: Match[] = [];
   for (const line of lines) {
     const by_reference = free(byResource.get(parseResourceId(line.reference)));
-    const by_bank_reference = free(byName.get(line.bank_reference));
+    const name = nameMovement(line);
+    const by_bank_reference = free(byName.get(name) ?? byName.get(line.bank_reference));
     const needsAmount =
       isAnonymous(line) && by_reference.length === 0 && by_bank_reference.length === 0;
     const by_amount = needsAmount ? free(await findByAmount(line)) : [];
-    const match = matchLine(line, { by_reference, by_bank_reference, by_amount });
+    const match = matchLine(
+      { ...line, bank_reference: name },
+      { by_reference, by_bank_reference, by_amount },
+    );
     if (match.status === 'matched') for (const id of match.entries) taken.add(id);
     matches.push(match);
   }

@@ -112,9 +112,10 @@ describe('an entry of a camt.053', () => {
 
   test('is split into the parts of a batch that adds up', async () => {
     const entry = { amount: 1000, bank_reference: 'B-1', details: batch };
+    const part = { ...booked, bank_reference: 'B-1', batch: 2 };
     expect(await readLines([entry])).toEqual([
-      { ...booked, amount: 600, reference: 'A', bank_reference: 'B-1', batch: 2 },
-      { ...booked, amount: 400, reference: 'B', bank_reference: 'B-1', batch: 2 },
+      { ...part, amount: 600, reference: 'A', position: '1.1' },
+      { ...part, amount: 400, reference: 'B', position: '1.2' },
     ]);
   });
 

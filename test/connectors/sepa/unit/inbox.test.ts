@@ -5,7 +5,7 @@ import { makeReference } from '../../../../connectors/sepa/payments';
 import { buildPaymentReports, buildReports } from '../../../../connectors/sepa/reporting';
 import { isCreditorReference } from '../../../../src/domain/payment/creditor-reference';
 import { type LineMovement, type SepaLine, shortenId } from '../../../../src/service/sepa/book';
-import { type CamtEntry, camt, TEST_DAY, TEST_IBAN } from '../../../support/camt';
+import { type CamtEntry, camt, TEST_DAY, TEST_IBAN, txDtls } from '../../../support/camt';
 import { writeStatus as writeStatusOf } from '../bank-files';
 
 const PAYOUT = '7b1e2c90-6a41-4c65-9a0b-2f64d50cf0aa';
@@ -159,6 +159,28 @@ describe('a transfer to us', () => {
     const credit = { reference: REFERENCE, bank_reference: 'B-1', ...MONEY };
     expect(await readCredits(entry, message)).toEqual([{ ...credit, source }]);
   });
+
+  test.each([
+    ['equal parts', 500, 500],
+    ['parts of other amounts', 400, 600],
+  ])(
+    'booked with another as one entry counts by its place in it: %s',
+    async (_what, ...amounts) => {
+      const details = amounts.map((amount) => txDtls('EUR', amount, REFERENCE)).join('');
+      const announced = await readCredits({ details }, 'camt.054.001.08');
+      expect(announced).toMatchObject([
+        { bank_reference: 'B-1#1.1', amount: amounts[0] },
+        { bank_reference: 'B-1#1.2', amount: amounts[1] },
+      ]);
+      const held = addCredits([], announced, 'then') ?? [];
+      expect(held).toHaveLength(2);
+      const stated = await readCredits({ details }, 'camt.053.001.08');
+      expect(addCredits(held, stated, 'later')).toMatchObject([
+        { amount: amounts[0] },
+        { amount: amounts[1] },
+      ]);
+    },
+  );
 
   test.each<[string, Partial<CamtEntry>]>([
     ['has no reference', writeTransfer(writeText('flowers'))],
