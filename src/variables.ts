@@ -89,6 +89,12 @@ export const VARIABLES = z.object({
     description:
       'off: the sandbox bank settles and completes nothing itself, and its statements are not imported',
   }),
+  CONNECTOR_STATE_DIR: z.string().default('').meta({
+    description:
+      'Directory of connectors’ [state files](docs/connectors.md#after-a-restore), never part of a backup; live banks require it',
+    usual: 'DATA_DIR/connectors',
+    launcher: true,
+  }),
   CONNECTOR_KEY_FILE: z.string().default('').meta({
     description: 'Key that signs a connector’s callbacks, mode 0600',
   }),

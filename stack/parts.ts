@@ -161,6 +161,7 @@ export function childEnvironment(
     TEMPORAL_NAMESPACE: config.temporalNamespace,
     TASK_QUEUE_PREFIX: config.taskQueuePrefix,
     ...keys,
+    CONNECTOR_STATE_DIR: env['CONNECTOR_STATE_DIR'] || join(config.dataDir, 'connectors'),
     SANDBOX_BANK_PORT: String(config.sandboxBankPort),
     SANDBOX_BANK_URL: `http://localhost:${config.sandboxBankPort}`,
     SANDBOX_AUTOPLAY: config.sandboxAutoplay,

@@ -30,6 +30,7 @@ import { listOutages, SESSION_OUTAGE } from './promises/outages';
 import { listOutgoing, PAYOUT, REFUND } from './promises/outgoing';
 import { PAYOUT_PROMISES } from './promises/payouts';
 import { POLL_PROMISES } from './promises/polls';
+import { RESTORE_PROMISES } from './promises/restores';
 import { SESSION_PROMISES } from './promises/sessions';
 import { WEBHOOK_PROMISES } from './promises/webhooks';
 import { createSandboxDesk, QUIET_AMOUNTS } from './sandbox-desk';
@@ -52,6 +53,7 @@ const PROMISES: readonly ContractPromise[] = [
   ...CALLBACK_PROMISES,
   ...WEBHOOK_PROMISES,
   ...POLL_PROMISES,
+  ...RESTORE_PROMISES,
 ];
 
 export const checkConnector: CheckConnector = async (deps, input) => {

@@ -119,6 +119,21 @@ export function createDocuments(
   };
   return {
     ids,
+    /** Puts the database's epoch forward, as a worker does, or back, as a restore. */
+    setEpoch: async (at: Date): Promise<void> => {
+      const { installation } = await stores.epoch.raise(at.toISOString());
+      const epochs = mongo.db(deps.database).collection('service_epoch');
+      await epochs.updateOne({ installation }, { $set: { at: at.toISOString() } });
+    },
+    /** Releases the connector as an operator does. */
+    release: async (stop_id: string): Promise<void> => {
+      const released_at = deps.now().toISOString();
+      const about = { connector: input.connector, livemode: false, released_at };
+      const release = { _id: stop_id, ...about, operator: null, reason: 'The check.' };
+      await inTransaction(mongo, async (session) => {
+        await stores.connectorReleases.insert(release, session);
+      });
+    },
     makePayment: async (of = AMOUNT): Promise<SessionInstruction> => {
       const payment = await insertPayment({ amount: of });
       const { _id, amount, currency, method, country, expires_at } = payment;

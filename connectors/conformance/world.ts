@@ -19,7 +19,7 @@ export interface World {
   connector: string;
   instructor: Instructor;
   documents: Documents;
-  stores: Pick<Stores, 'callbacks'>;
+  stores: Pick<Stores, 'callbacks' | 'capabilities'>;
   temporal: Client;
   desk?: Desk | undefined;
   bank?: FaultProxy | undefined;

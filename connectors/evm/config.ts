@@ -5,7 +5,10 @@ import { describeError } from '../../src/base/errors';
 import { checkUrlTls, PLAIN_TEXT_ALLOWED } from '../../src/base/tls';
 import { Environment, parseEnvironment, readServers } from '../../src/config';
 import { isBalanceAccountName } from '../../src/domain/account/balance-account';
+import { type Env, toEnv } from '../../src/domain/environment';
+import { createConnectors, SANDBOX_CONNECTOR } from '../../src/routing';
 import type { TemporalAccess } from '../../src/temporal/access';
+import { findStateDir } from '../kit/environment';
 
 const path = z.string().min(1);
 const count = (min: number, max: number) => z.int().min(min).max(max);
@@ -100,16 +103,30 @@ const EvmEnvironment = Environment.omit({ KEYS_FILE: true, KEYS_DIR: true }).ext
 
 export type EvmConfig = z.infer<typeof EvmEnvironment> & {
   temporal: TemporalAccess;
+  environment: Env;
   settings: z.infer<typeof EvmSettings>;
 };
 
 export function readEvmConfig(env: NodeJS.ProcessEnv = process.env): EvmConfig {
   const config = parseEnvironment(EvmEnvironment, env);
+  const settings = readSettings(config.EVM_CONFIG_FILE);
+  const environment = findEnv(settings.connector, config);
+  if (environment === 'live' && config.CONNECTOR_STATE_DIR === '') {
+    throw new Error(`The connector ${settings.connector} needs CONNECTOR_STATE_DIR.`);
+  }
   return {
-    ...config,
+    ...{ ...config, environment, CONNECTOR_STATE_DIR: findStateDir(config) },
     temporal: readServers(env, config),
-    settings: readSettings(config.EVM_CONFIG_FILE),
+    settings,
   };
+}
+
+function findEnv(
+  name: string,
+  { LIVE_CONNECTORS, SANDBOX_CONNECTORS }: Record<'LIVE_CONNECTORS' | 'SANDBOX_CONNECTORS', string>,
+): Env {
+  const { liveNames } = createConnectors(SANDBOX_CONNECTOR, LIVE_CONNECTORS, SANDBOX_CONNECTORS);
+  return toEnv(liveNames.includes(name));
 }
 
 function readSettings(file: string): z.infer<typeof EvmSettings> {

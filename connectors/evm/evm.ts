@@ -61,6 +61,8 @@ export interface EvmDeps extends EvmSettings {
   findTaken: (addresses: readonly Address[]) => Promise<string[]>;
   /** @see connectors/contract/guard.ts */
   findOutdated: (instruction: SettlementInstruction) => Promise<Outdated | undefined>;
+  /** False while a restore has stopped the connector; by default true. */
+  maySend?: () => Promise<boolean>;
   meter: EvmMeter;
   now: () => Date;
   log: Logger;
@@ -130,7 +132,7 @@ export function createEvm(deps: EvmDeps): Evm {
         });
       }
       if (!isBehind) {
-        await rebroadcast(all);
+        if ((await deps.maySend?.()) ?? true) await rebroadcast(all);
         await checkBalances(all);
       }
       return isBehind;

@@ -11,6 +11,7 @@ import { checkTemporal } from '../../src/temporal/attributes';
 import { runWorkerUntil } from '../../src/temporal/native';
 import { reportCapabilities } from '../kit/capabilities';
 import { beginProcess } from '../kit/process';
+import { openRestoreGuard } from '../kit/restore-guard';
 import { type Asset, NETWORK } from './assets';
 import { runCommand } from './commands';
 import { assertTls, CHECK_ALL, DEPOSIT_MIN, type EvmConfig, readEvmConfig } from './config';
@@ -23,6 +24,7 @@ import { createRates } from './rates';
 import type { Report } from './report';
 import { beginWithRetry, runRounds } from './rounds';
 import { createScreening } from './screening';
+import { createSettlements } from './settlements';
 
 async function main(): Promise<void> {
   const config = readEvmConfig();
@@ -42,9 +44,14 @@ async function main(): Promise<void> {
   await checkTemporal({ connection, namespace }, log, isLive);
   const readRates = (location: string) =>
     createRates({ location, ageSecondsMax: settings.rates_seconds }, now);
+  const database = `${config.MONGODB_DB}_${connector}`;
+  const db = own.mongo.db(database);
+  const restoreGuard = await openRestoreGuard(own, {
+    ...{ environment: config.environment, dir: config.CONNECTOR_STATE_DIR, db },
+    book: { hasSent: createSettlements(db).hasSent },
+  });
   const evm = createEvm({
-    mongo: own.mongo,
-    database: `${config.MONGODB_DB}_${connector}`,
+    ...{ mongo: own.mongo, database },
     node: createNode(nodeUrl),
     secondNode: secondUrl === undefined ? undefined : createNode(secondUrl, SECOND_NODE),
     key: readExtendedKey(readLine(settings.xpub_file)),
@@ -55,7 +62,11 @@ async function main(): Promise<void> {
     screening: createScreening(settings.screening_file),
     deliver: (report: Report) => own.deliver(report),
     findTaken: (addresses) => stores.crypto_payments.takenAddresses(NETWORK, addresses),
-    findOutdated: (instruction) => guard.findOutdated('crypto_settlement', instruction),
+    findOutdated: async (instruction) => {
+      await restoreGuard.confirm();
+      return await guard.findOutdated('crypto_settlement', instruction);
+    },
+    maySend: async () => (await restoreGuard.check()) === null,
     meter: createEvmMeter(own.registry),
     now,
     log,
@@ -69,12 +80,13 @@ async function main(): Promise<void> {
   const rounds = { evm, pollMs: settings.poll_ms, signal, log };
   await beginWithRetry(rounds);
   if (!signal.aborted) {
-    const worker = await own.createWorker(evm.activities);
+    const worker = await own.createWorker(restoreGuard.protect(evm.activities));
     log.info({ address: account.address }, 'the chain is followed');
-    const report = reportCapabilities(own, {
+    const served = {
       serves: listServed(settings).map((asset) => cryptoMethod({ asset, network: NETWORK })),
       functions: Object.keys(evm.activities).toSorted(),
-    });
+    };
+    const report = reportCapabilities(own, served, restoreGuard);
     await Promise.all([runWorkerUntil(worker, stopped), runRounds(rounds)]).finally(report.stop);
   }
   await metricsServer.close();

@@ -80,6 +80,8 @@ export function createSettlements(db: Db) {
         { key: { 'last.at': 1 }, name: 'reported' },
       ]),
     get: (_id: string, session?: ClientSession) => rows.findOne({ _id }, { session }),
+    /** Whether the payer may have sent anything. */
+    hasSent: async (): Promise<boolean> => (await rows.findOne({})) !== null,
     refusal: (_id: string, session?: ClientSession) => refusals.findOne({ _id }, { session }),
     refuse: (refusal: Refusal, session: ClientSession) =>
       refusals.updateOne(

@@ -2,6 +2,7 @@ import { type Capabilities, CONTRACT_VERSION, REPORT_MS } from '../../src/domain
 import type { ConnectorDefinition, Settings } from './definition';
 import { startLoop } from './loop';
 import type { ConnectorProcess } from './process';
+import type { RestoreGuard } from './restore-guard';
 
 type Served = Omit<Capabilities, 'contract'>;
 
@@ -23,21 +24,26 @@ export function listCapabilities<S extends Settings>(definition: ConnectorDefini
 }
 
 /**
- * Reports regularly what a connector serves and can do; it works also without that.
+ * Reports regularly what a connector serves and can do, and whether a restore has stopped it; it
+ * works also without that.
  * @see docs/connectors.md#what-a-connector-reports-of-itself
  */
 export function reportCapabilities(
   { connector, stores, now, log }: Pick<ConnectorProcess, 'connector' | 'stores' | 'now' | 'log'>,
   served: Served,
+  restoreGuard: Pick<RestoreGuard, 'check' | 'onChange'>,
 ): { stop: () => Promise<void> } {
-  return startLoop({
+  const loop = startLoop({
     round: async () => {
       const report = { ...served, contract: CONTRACT_VERSION };
-      await stores.capabilities.report(connector, report, now());
+      const stopped = await restoreGuard.check();
+      await stores.capabilities.report(connector, report, { seen_at: now(), stopped });
       return false;
     },
     pollMs: REPORT_MS,
     failureText: 'what the connector serves could not be reported, tried again later',
     log,
   });
+  restoreGuard.onChange(loop.wake);
+  return loop;
 }

@@ -3,7 +3,7 @@ import { isLive } from '../../src/base/live';
 import { Environment, parseEnvironment, readServers } from '../../src/config';
 import { isBalanceAccountName } from '../../src/domain/account/balance-account';
 import { type ConnectorDefinition, deliversReports, type Settings } from './definition';
-import { findEnvironment } from './environment';
+import { findEnvironment, findStateDir } from './environment';
 
 const KitVariables = z.object({
   CONNECTOR_NAME: z.string().refine(isBalanceAccountName, 'must be a connector’s name').optional(),
@@ -25,6 +25,7 @@ export function readKitConfig<S extends Settings>(
   const name = config.CONNECTOR_NAME ?? definition.name;
   const environment = findEnvironment(definition, name, config);
   const needed = [
+    ...(environment === 'live' && config.CONNECTOR_STATE_DIR === '' ? ['CONNECTOR_STATE_DIR'] : []),
     ...(definition.sendPayout !== undefined && config.KEYS_DIR === '' ? ['KEYS_DIR'] : []),
     ...(definition.webhook !== undefined && config.CONNECTOR_PORT === undefined
       ? ['CONNECTOR_PORT']
@@ -37,6 +38,7 @@ export function readKitConfig<S extends Settings>(
   if (needed.length > 0) throw new Error(`The connector ${name} needs ${needed.join(', ')}.`);
   return {
     ...config,
+    CONNECTOR_STATE_DIR: findStateDir(config),
     temporal: readServers(env, config),
     name,
     environment,

@@ -19,6 +19,7 @@ import { createStepLog, type StepLog } from './page/steps';
 import { createPoller } from './poller';
 import { beginProcess, type ConnectorProcess } from './process';
 import { createReportDelivery, type DeliverReports } from './reports';
+import { openRestoreGuard, type RestoreGuard } from './restore-guard';
 
 /** Each activity may wait for a slow bank. */
 const ACTIVITIES_AT_ONCE = 200;
@@ -45,15 +46,24 @@ export async function serveConnector<S extends Settings>(
 
 /**
  * Starts a connector over its connections.
+ * @param openedGuard of a connector whose own book says what it has sent
  * @returns `finished` resolves when everything has ended, and rejects if the worker broke
  */
 export async function startConnector<S extends Settings>(
   definition: ConnectorDefinition<S>,
   config: Pick<
     KitConfig<S>,
-    'settings' | 'environment' | 'isLive' | 'name' | 'KEYS_DIR' | 'HOST' | 'CONNECTOR_PORT'
+    | 'settings'
+    | 'environment'
+    | 'isLive'
+    | 'name'
+    | 'KEYS_DIR'
+    | 'HOST'
+    | 'CONNECTOR_PORT'
+    | 'CONNECTOR_STATE_DIR'
   > & { MONGODB_DB: string },
   own: ConnectorProcess,
+  openedGuard?: Pick<RestoreGuard, 'confirm' | 'check' | 'onChange' | 'protect'>,
 ) {
   const { log, now, stores } = own;
   const db = own.mongo.db(`${config.MONGODB_DB}_${config.name}`);
@@ -68,16 +78,24 @@ export async function startConnector<S extends Settings>(
   };
   const instructions = createInstructionStore(db, now);
   await instructions.ensureIndexes();
+  const { environment, CONNECTOR_STATE_DIR: dir } = config;
+  const restoreGuard =
+    openedGuard ?? (await openRestoreGuard(own, { environment, dir, db, book: instructions }));
   const decrypt = createDecrypter(config, own, definition.sendPayout !== undefined);
   const bare = createKitActivities({
     ...{ definition, buildTools, now },
     instructions,
-    findOutdated: own.guard.findOutdated,
+    findOutdated: async (...instruction) => {
+      // Again: the bank may have been slow to look it up.
+      await restoreGuard.confirm();
+      return await own.guard.findOutdated(...instruction);
+    },
     decryptRecipient: steps?.watchRecipient(decrypt) ?? decrypt,
     readReference: createReferenceReader({ payouts: stores.payouts }),
     livemode: config.environment === 'live',
   });
-  const activities = steps?.watchActivities(bare) ?? bare;
+  const guarded = restoreGuard.protect(bare);
+  const activities = steps?.watchActivities(guarded) ?? guarded;
   const delivery = createReportDelivery({ ...own, db, meter });
   const deliver = steps?.watchDelivery(delivery) ?? delivery;
   const tools = buildTools();
@@ -94,7 +112,7 @@ export async function startConnector<S extends Settings>(
       failureText: 'the bank’s reports could not be read, tried again later',
       log,
     });
-  const report = reportCapabilities(own, listCapabilities(definition));
+  const report = reportCapabilities(own, listCapabilities(definition), restoreGuard);
   const finished = runWorker(worker).finally(() =>
     Promise.all([loop?.stop(), listener?.close(), report.stop()]),
   );

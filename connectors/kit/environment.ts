@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import type { Env } from '../../src/domain/environment';
 import { createConnectors, SANDBOX_CONNECTOR } from '../../src/routing';
 import { type ConnectorDefinition, listUnserved, type Settings } from './definition';
@@ -32,4 +33,15 @@ export function findEnvironment<S extends Settings>(
   if (unserved.length === 0) return livemode ? 'live' : 'sandbox';
   const variable = livemode ? 'LIVE_CONNECTORS' : 'SANDBOX_CONNECTORS';
   throw new Error(`${variable}: ${name} does not serve ${unserved.join(', ')}.`);
+}
+
+/** Finds the directory of the state files, by default in that of all data. */
+export function findStateDir({
+  CONNECTOR_STATE_DIR,
+  DATA_DIR,
+}: {
+  CONNECTOR_STATE_DIR: string;
+  DATA_DIR: string;
+}): string {
+  return CONNECTOR_STATE_DIR === '' ? join(DATA_DIR, 'connectors') : CONNECTOR_STATE_DIR;
 }

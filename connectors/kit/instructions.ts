@@ -66,6 +66,9 @@ export function createInstructionStore(db: Db, now: () => Date) {
     ensureIndexes: () =>
       records.createIndex({ changed_at: 1 }, { name: 'kept', expireAfterSeconds: RETENTION_S }),
     get,
+    /** Whether an attempt has begun, and may have reached the bank. */
+    hasSent: async (): Promise<boolean> =>
+      (await records.findOne({ deadline: { $ne: null } })) !== null,
     /**
      * Begins an attempt. @returns the record of another one that was answered or cancelled
      * @throws AttemptInProgress while another attempt may reach the bank

@@ -23,6 +23,7 @@ import type { ClockConnectorActivities } from '../contract/clock';
 import type { CryptoConnectorActivities, SettlementInstruction } from '../contract/crypto';
 import { createInstructionGuard, type GuardMeter, type InstructionGuard } from '../contract/guard';
 import { DELIVERY_MS, SHUTDOWN_GRACE } from '../kit/process';
+import type { RestoreGuard } from '../kit/restore-guard';
 import { createBankActivities } from './activities';
 import { createBankApp } from './app';
 import { createBook } from './book';
@@ -53,6 +54,8 @@ export interface SandboxBankDeps {
   slowSessionMs?: number;
   meter?: CallbackMeter;
   guardMeter?: GuardMeter;
+  /** Without it a restore is not noticed. */
+  restoreGuard?: Pick<RestoreGuard, 'confirm' | 'protect'>;
   /** Without it callbacks are unsigned. */
   key?: ConnectorKey | undefined;
   now: () => Date;
@@ -93,7 +96,13 @@ export async function createSandboxBank(deps: SandboxBankDeps) {
     reports: stores.sandboxReports,
     log,
   });
-  const guard = createInstructionGuard({ ...stores, connector, log, meter: deps.guardMeter });
+  const bare = createInstructionGuard({ ...stores, connector, log, meter: deps.guardMeter });
+  const guard: Pick<InstructionGuard, 'findOutdated'> = {
+    findOutdated: async (...instruction) => {
+      await deps.restoreGuard?.confirm();
+      return await bare.findOutdated(...instruction);
+    },
+  };
   const record = createRecordChecks(stores, guard);
   const chain = startChain({
     ...{ ...deps, ...record, connector, readTime, deliver },
@@ -131,11 +140,12 @@ export async function createSandboxBank(deps: SandboxBankDeps) {
         chain.wake();
       },
     };
-    const activities: BankActivities = {
+    const all: BankActivities = {
       ...bankActivities,
       ...chain.activitiesAt(baseUrl),
       advanceBankClock: (advance) => advanceBankClock(clock, advance),
     };
+    const activities = deps.restoreGuard?.protect(all) ?? all;
     const worker = await createWorker(deps, activities);
     const finished = runWorker(worker);
     const end = async () => {
@@ -154,7 +164,10 @@ export async function createSandboxBank(deps: SandboxBankDeps) {
   }
 }
 
-function createRecordChecks(stores: SandboxBankDeps['stores'], guard: InstructionGuard) {
+function createRecordChecks(
+  stores: SandboxBankDeps['stores'],
+  guard: Pick<InstructionGuard, 'findOutdated'>,
+) {
   return {
     isAwaited: ({ resource, resource_id }: Subject) => isAwaited(stores, resource, resource_id),
     findOutdated: (instruction: SettlementInstruction) =>

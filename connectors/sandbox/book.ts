@@ -4,6 +4,7 @@ import type { MovementStore } from '../../src/service/sandbox-bank/movements';
 import { bankReference } from '../../src/service/sandbox-bank/movements';
 import type { PayoutInstruction, RefundInstruction } from '../contract/activities';
 import type { Attempt } from '../contract/guard';
+import type { SentBook } from '../kit/restore-guard';
 import type { Outbox } from './outbox';
 import type { PlannedCallback } from './plan';
 
@@ -71,6 +72,12 @@ export function createBook(db: Db, name: 'refunds' | 'payouts', now: () => Date)
         { session, returnDocument: 'after' },
       ),
   };
+}
+
+/** Says whether the bank has decided about a refund or payout. */
+export function createSentBook(db: Db): SentBook {
+  const hasAny = async (name: string) => (await db.collection(name).findOne({})) !== null;
+  return { hasSent: async () => (await hasAny('payouts')) || (await hasAny('refunds')) };
 }
 
 interface BookDeps {

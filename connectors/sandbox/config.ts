@@ -1,6 +1,7 @@
 import type { z } from 'zod';
 import { Environment, parseEnvironment, readServers } from '../../src/config';
 import type { TemporalAccess } from '../../src/temporal/access';
+import { findStateDir } from '../kit/environment';
 
 /** The bank decrypts recipients with its key pairs alone. */
 const SandboxEnvironment = Environment.omit({ KEYS_FILE: true });
@@ -10,5 +11,6 @@ export type SandboxBankConfig = z.infer<typeof SandboxEnvironment> & { temporal:
 /** @throws Error naming every variable at fault */
 export function readSandboxBankConfig(env: NodeJS.ProcessEnv = process.env): SandboxBankConfig {
   const config = parseEnvironment(SandboxEnvironment, env);
-  return { ...config, temporal: readServers(env, config) };
+  const CONNECTOR_STATE_DIR = findStateDir(config);
+  return { ...config, CONNECTOR_STATE_DIR, temporal: readServers(env, config) };
 }

@@ -5,7 +5,9 @@ import { sandboxBankDatabase } from '../../src/service/sandbox-bank/movements';
 import { createRecipientDecrypter, createReferenceReader } from '../contract/recipients';
 import { reportCapabilities } from '../kit/capabilities';
 import { beginProcess } from '../kit/process';
+import { openRestoreGuard } from '../kit/restore-guard';
 import { createSandboxBank } from './bank';
+import { createSentBook } from './book';
 import { readSandboxBankConfig } from './config';
 
 async function main(): Promise<void> {
@@ -15,9 +17,13 @@ async function main(): Promise<void> {
   const own = await connect();
   const { stores } = own;
   const encrypter = createDetailsDecrypter(config.KEYS_DIR, 'sandbox');
+  const database = sandboxBankDatabase(config.MONGODB_DB);
+  const db = own.mongo.db(database);
+  const restoreGuard = await openRestoreGuard(own, {
+    ...{ environment: 'sandbox', dir: config.CONNECTOR_STATE_DIR, db, book: createSentBook(db) },
+  });
   const bank = await createSandboxBank({
-    ...own,
-    database: sandboxBankDatabase(config.MONGODB_DB),
+    ...{ ...own, database, restoreGuard },
     decryptRecipient: createRecipientDecrypter({ ...stores, encrypter, connector, log }),
     readReference: createReferenceReader({ payouts: stores.payouts }),
     host: config.HOST,
@@ -26,7 +32,7 @@ async function main(): Promise<void> {
     autoplay: config.SANDBOX_AUTOPLAY === 'on',
   });
   const functions = Object.keys(bank.activities).toSorted();
-  const report = reportCapabilities(own, { serves: METHODS.toSorted(), functions });
+  const report = reportCapabilities(own, { serves: METHODS.toSorted(), functions }, restoreGuard);
   const metricsServer = await own.serveMetrics();
   log.info({ address: bank.url }, 'the sandbox bank is open');
 

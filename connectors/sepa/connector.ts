@@ -9,6 +9,7 @@ import { createRecipientDecrypter, createReferenceReader } from '../contract/rec
 import type { KitConfig } from '../kit/config';
 import { startConnector } from '../kit/connector';
 import type { ConnectorProcess } from '../kit/process';
+import { openRestoreGuard, type RestoreGuard } from '../kit/restore-guard';
 import { type CutDeps, cutFiles, isCutDue, uploadFiles } from './cutting';
 import { defineSepa, type SepaDefinition, type SepaParts } from './definition';
 import { eraseBytes } from './erasure';
@@ -16,11 +17,19 @@ import { makeDirectories, writeWhole } from './files';
 import { type InboxDeps, takeFiles } from './inbox';
 import { PAIN_001 } from './pain001';
 import { collectReports, endReports } from './reporting';
+import { createSentBook } from './sent-book';
 
 type SettingsOf<D> = D extends { settings: infer S } ? S : never;
 type Config = Pick<
   KitConfig<SettingsOf<SepaDefinition>>,
-  'settings' | 'environment' | 'isLive' | 'name' | 'KEYS_DIR' | 'HOST' | 'CONNECTOR_PORT'
+  | 'settings'
+  | 'environment'
+  | 'isLive'
+  | 'name'
+  | 'KEYS_DIR'
+  | 'HOST'
+  | 'CONNECTOR_PORT'
+  | 'CONNECTOR_STATE_DIR'
 > & { MONGODB_DB: string };
 
 /** Replaced by tests, to stop between two steps. */
@@ -28,29 +37,35 @@ type Changes = Partial<CutDeps & Pick<InboxDeps, 'growsMs'>>;
 
 export async function startSepa(config: Config, own: ConnectorProcess, changes: Changes = {}) {
   const { settings } = config;
-  const parts = await createParts(config, own, changes);
+  const { restoreGuard, ...parts } = await createParts(config, own, changes);
   const { poll, ...definition } = defineSepa(() => parts);
   const seconds = settings.SEPA_POLL_SECONDS;
   return await startConnector(
     { ...definition, ...(poll && { poll: { ...poll, seconds } }) },
     config,
     own,
+    restoreGuard,
   );
 }
 
 async function createParts(
-  { settings, environment, name, KEYS_DIR, MONGODB_DB }: Config,
-  { mongo, stores, guard, log, now }: ConnectorProcess,
+  { settings, environment, name, KEYS_DIR, MONGODB_DB, CONNECTOR_STATE_DIR }: Config,
+  own: ConnectorProcess,
   changes: Changes,
-): Promise<SepaParts> {
+): Promise<SepaParts & { restoreGuard: RestoreGuard }> {
+  const { mongo, stores, guard, log, now } = own;
   const { SEPA_OUT_DIR: out, SEPA_IN_DIR: dir, SEPA_IBAN: iban } = settings;
   if (resolve(out) === resolve(dir)) {
     throw new Error('SEPA_OUT_DIR and SEPA_IN_DIR are the same folder: each needs its own.');
   }
   await makeDirectories(out, ['.']);
   await makeDirectories(dir, ['.']);
-  const book = openSepaBook(mongo.db(sepaDatabase(MONGODB_DB, name)));
+  const db = mongo.db(sepaDatabase(MONGODB_DB, name));
+  const book = openSepaBook(db);
   await book.ensureIndexes();
+  const sent = createSentBook(book);
+  const place = { environment, dir: CONNECTOR_STATE_DIR, db, book: sent };
+  const restoreGuard = await openRestoreGuard(own, place);
   const decrypter = createDetailsDecrypter(KEYS_DIR, environment, name);
   const decryptRecipient = createRecipientDecrypter({
     ...stores,
@@ -59,7 +74,7 @@ async function createParts(
   const readReference = createReferenceReader({ payouts: stores.payouts });
   const holder = findHolder(KEYS_DIR, environment, name);
   const cut: CutDeps = {
-    ...{ mongo, book, log, now, cutOff: settings.SEPA_CUT_OFF },
+    ...{ mongo, book, restoreGuard, log, now, cutOff: settings.SEPA_CUT_OFF },
     debtor: {
       ...{ iban, bic: settings.SEPA_BIC ?? null, name: settings.SEPA_NAME },
       address: settings.SEPA_ADDRESS ?? null,
@@ -75,18 +90,16 @@ async function createParts(
     ...changes,
   };
   const inbox: InboxDeps = { book, dir, iban, log, now, ...changes };
-  const steps = [
-    () => uploadFiles(cut),
-    () => cutOnRequest(cut),
-    () => cutWhenDue(cut),
-    () => takeFiles(inbox),
-    () => eraseBytes(cut),
-  ];
+  const sending = [() => uploadFiles(cut), () => cutOnRequest(cut), () => cutWhenDue(cut)];
+  const others = [() => takeFiles(inbox), () => eraseBytes(cut)];
   return {
     book,
+    restoreGuard,
     work: async (delivered) => {
       if (delivered !== null) await endReports(book, delivered);
       const errors: unknown[] = [];
+      // What the bank answers is taken also while nothing is sent.
+      const steps = (await restoreGuard.check()) === null ? [...sending, ...others] : others;
       for (const step of steps) await step().catch((error: unknown) => errors.push(error));
       const { reports, batch, more } = await collectReports(book);
       // What is known is delivered before a failure makes it wait.

@@ -13,6 +13,7 @@ import {
 } from '../../src/service/sepa/book';
 import type { PayoutInstruction } from '../contract/activities';
 import { RecipientDeleted } from '../contract/recipients';
+import type { RestoreGuard } from '../kit/restore-guard';
 import { pack, unpack } from './bytes';
 import type { Debtor } from './debtor';
 import { toInstruction } from './lines';
@@ -30,6 +31,7 @@ const WAIT_MS = 15 * 60_000;
 export interface CutDeps {
   mongo: MongoClient;
   book: SepaBook;
+  restoreGuard: Pick<RestoreGuard, 'confirm' | 'leaving' | 'left' | 'hasLeft'>;
   debtor: Debtor;
   /** Minutes of the day in Frankfurt. */
   cutOff: number;
@@ -47,10 +49,12 @@ export interface CutDeps {
  * Cuts the open batch into files, and uploads them. Each step may be repeated after a kill.
  * @param all also payouts that the last file left out
  * @returns ids of the files
+ * @throws ConnectorStopped before any file is cut
  */
 export async function cutFiles(deps: CutDeps, all = false): Promise<string[]> {
   const ids: string[] = [];
   for (;;) {
+    await deps.restoreGuard.confirm();
     const file = await openFile(deps, all);
     if (file === undefined) return ids;
     const isCut = await cutOne(deps, file, all);
@@ -204,21 +208,31 @@ async function storeFile(
   });
 }
 
-/** Uploads the same bytes under the same name, also after a kill. */
+/**
+ * Uploads the same bytes under the same name, also after a kill. The restoreGuard has the `MsgId` before
+ * they leave; what it has as sent never leaves again, whatever state was restored.
+ * @throws ConnectorStopped before anything leaves
+ */
 export async function uploadFiles({
   book,
+  restoreGuard,
   encrypter,
   upload,
   log,
   now,
-}: Pick<CutDeps, 'book' | 'encrypter' | 'upload' | 'log' | 'now'>): Promise<void> {
+}: Pick<CutDeps, 'book' | 'restoreGuard' | 'encrypter' | 'upload' | 'log' | 'now'>): Promise<void> {
   for (const file of await book.files.find({ state: 'cut' }).sort({ created_at: 1 }).toArray()) {
     const { _id, name, bytes, sha256 } = file;
     if (bytes === null) throw new Error(`The file ${_id} has no bytes.`);
     const xml = await unpack(await encrypter.decrypt(bytes, fileOwner(_id)));
     if (hash(xml) !== sha256) throw new Error(`The bytes of ${_id} are not those that were cut.`);
-    await upload(name, Buffer.from(xml, 'utf8'));
+    await restoreGuard.confirm();
+    if (!(await restoreGuard.hasLeft(_id))) {
+      await restoreGuard.leaving(_id);
+      await upload(name, Buffer.from(xml, 'utf8'));
+    }
     await book.files.updateOne({ _id, state: 'cut' }, { $set: { state: 'sent', sent_at: now() } });
+    await restoreGuard.left(_id);
     log.info({ file_id: _id }, 'file sent');
   }
 }

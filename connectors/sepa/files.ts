@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
-import { constants } from 'node:fs';
-import { mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
+import { mkdir, readdir, rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { getErrorCode, isMissingFile } from '../../src/base/errors';
+import { syncDirectory, writeSynced } from '../../src/base/durable-file';
+import { isMissingFile } from '../../src/base/errors';
 
 /** Readable by the group, which may be that of the transfer to the bank. */
 const MODE = 0o640;
@@ -19,24 +19,13 @@ export async function writeWhole(dir: string, name: string, bytes: Uint8Array): 
   await removeAbandoned(dir);
   const partial = join(dir, `.${randomBytes(8).toString('hex')}.part`);
   try {
-    await writeNew(partial, bytes);
+    await writeSynced(partial, bytes, MODE);
     await rename(partial, join(dir, name));
   } catch (error) {
     await rm(partial, { force: true }).catch(() => {});
     throw error;
   }
   await syncDirectory(dir);
-}
-
-async function writeNew(path: string, bytes: Uint8Array): Promise<void> {
-  const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL;
-  const file = await open(path, flags, MODE);
-  try {
-    await file.writeFile(bytes);
-    await file.sync();
-  } finally {
-    await file.close();
-  }
 }
 
 /** Removes what killed processes did not finish: it names payees. */
@@ -66,16 +55,4 @@ export async function putFile(from: string, dir: string, name: string): Promise<
 
 export async function makeDirectories(dir: string, names: readonly string[]): Promise<void> {
   for (const name of names) await mkdir(join(dir, name), { recursive: true });
-}
-
-async function syncDirectory(dir: string): Promise<void> {
-  const handle = await open(dir, 'r');
-  try {
-    await handle.sync();
-  } catch (error) {
-    // Some network file systems cannot sync a directory.
-    if (getErrorCode(error) !== 'EINVAL') throw error;
-  } finally {
-    await handle.close();
-  }
 }

@@ -84,6 +84,10 @@ const METRICS = {
     help: '1 for each connector that an operator has paused.',
     labels: ['connector', 'livemode'],
   },
+  payments_connector_stopped: {
+    help: '1 while a connector sends nothing, because a store was restored.',
+    labels: ['connector'],
+  },
   payments_watched_acts: {
     help: 'New live keys, live wallets and frozen accounts of the last hour, by their act.',
     labels: ['act'],

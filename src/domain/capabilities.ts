@@ -11,6 +11,15 @@ export interface Capabilities {
   contract: number;
 }
 
+/** Why a connector sends nothing. @see docs/connectors.md#after-a-restore */
+export interface ConnectorStop {
+  id: string;
+  /** Part of a sentence. */
+  reason: string;
+  /** ISO 8601, ms. */
+  at: string;
+}
+
 /** Additions do not change it. @see docs/connectors.md#instructions-over-http */
 export const CONTRACT_VERSION = 1;
 

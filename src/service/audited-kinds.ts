@@ -83,6 +83,13 @@ export const AUDITED_KINDS: Record<string, AuditedKind> = {
     facts: ({ livemode, connector }) => ({ livemode, connector }),
     acts: { 'connector.paused': creates, 'connector.resumed': removes },
   },
+  connector_release: {
+    collection: 'connector_releases',
+    ofService: true,
+    name: getId,
+    facts: ({ livemode, connector }) => ({ livemode, connector }),
+    acts: { 'connector.released': creates },
+  },
   routing_rule: {
     collection: 'routing_rules',
     ofService: true,

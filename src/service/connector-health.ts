@@ -1,6 +1,6 @@
 import type { Client } from '@temporalio/client';
 import type { CallbackResource } from '../domain/callback/callback';
-import { CONTRACT_VERSION, isSilent } from '../domain/capabilities';
+import { CONTRACT_VERSION, type ConnectorStop, isSilent } from '../domain/capabilities';
 import { buildWorkflowQuery, connectorQueue } from '../domain/task-queues';
 import { KINDS, LIFECYCLES } from '../lifecycles';
 import type { Routes } from '../routing';
@@ -32,6 +32,8 @@ export interface ConnectorHealth {
   resources: Record<CallbackResource, Running>;
   /** Callbacks that no workflow has received. */
   callbacks_waiting: number;
+  /** Why it sends nothing after a restore; null: it sends. */
+  stopped: ConnectorStop | null;
   /** Keys that its callbacks may be signed with. */
   keys: number;
   /** Sentences for an operator. */
@@ -75,6 +77,7 @@ export async function readConnectorHealth(
   const health = {
     ...{ connector, livemode, instructions, callbacks_waiting, keys: keys.length },
     pause: pause && presentPause(pause),
+    stopped: report?.stopped ?? null,
     report: report && {
       ...{ serves: report.serves, contract: report.contract },
       seen_at: report.seen_at.toISOString(),
@@ -102,6 +105,7 @@ function listFaults(
   {
     livemode,
     instructions,
+    stopped,
     report,
     callbacks_waiting,
     keys,
@@ -115,6 +119,7 @@ function listFaults(
   const isLate = waiting > 0 && oldest_seconds > WAIT_SECONDS_MAX;
   const checks: [isFault: boolean, fault: string][] = [
     [pollers === 0, 'No process of it takes instructions: start it.'],
+    [stopped !== null, `${stopped?.reason}: it sends nothing until \`connector release\`.`],
     [isLate, `Instructions wait, the oldest one for ${oldest_seconds} s: its bank may be slow.`],
     [
       report !== null && isSilent(new Date(report.seen_at), now),

@@ -49,6 +49,7 @@ export const GROWTH: readonly Growth[] = [
       ...[
         'routing_rules',
         'connector_pauses',
+        'connector_releases',
         'mail_settings',
         'connector_keys',
         'connector_capabilities',

@@ -29,6 +29,7 @@ export const WRITES: Readonly<Record<string, Partial<Record<Service, readonly Wr
   connector_capabilities: {},
   connector_keys: {},
   connector_pauses: {},
+  connector_releases: {},
   dashboard_challenges: { api: ['insert', 'remove'] },
   dashboard_invitations: { api: ['insert', 'remove'], worker: CHANGE },
   dashboard_sessions: { api: ALL },
@@ -63,10 +64,11 @@ export const WRITES: Readonly<Record<string, Partial<Record<Service, readonly Wr
   worker_heartbeats: { worker: ALL },
 };
 
-/** Tie an instruction or a callback to its merchant, and say which format they have. */
+/** Tie an instruction or a callback to its merchant, and say which format and time they have. */
 const READ_BY_CONNECTORS = [
   'accounts',
   'bank_movements',
+  'connector_releases',
   'recipients',
   'service_epoch',
   ...COLLECTIONS,

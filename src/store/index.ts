@@ -12,6 +12,7 @@ import { createCapabilitiesStore } from './capabilities';
 import { createChallengeStore } from './challenges';
 import { createConnectorKeyStore } from './connector-keys';
 import { createConnectorPauseStore } from './connector-pauses';
+import { createConnectorReleaseStore } from './connector-releases';
 import { createCryptoPaymentStore } from './crypto-payments';
 import { createCryptoSettlementStore } from './crypto-settlements';
 import { createDeliveryStore } from './deliveries';
@@ -58,6 +59,7 @@ export function createStores(db: Db, cacheMs = 0) {
     challenges: createChallengeStore(db),
     connectorKeys: createConnectorKeyStore(db),
     connectorPauses: createConnectorPauseStore(db, cacheMs),
+    connectorReleases: createConnectorReleaseStore(db),
     crypto_payments: createCryptoPaymentStore(db),
     crypto_settlements: createCryptoSettlementStore(db),
     deliveries: createDeliveryStore(db),

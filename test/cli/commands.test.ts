@@ -40,7 +40,7 @@ const GROUPED = {
   movement: 'list show resolve',
   operator: 'create list revoke',
   approval: 'list approve reject',
-  connector: 'new check health pause resume',
+  connector: 'new check health pause resume release',
   'connector key': 'create list revoke',
   routing: 'show set remove',
   recipient: 'forget',

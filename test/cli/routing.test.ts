@@ -25,7 +25,11 @@ function report(
   connector: string,
   { serves = METHODS, functions = FUNCTIONS, contract = 1, seen_at = new Date() } = {},
 ): Promise<unknown> {
-  return service.stores.capabilities.report(connector, { serves, functions, contract }, seen_at);
+  return service.stores.capabilities.report(
+    connector,
+    { serves, functions, contract },
+    { seen_at, stopped: null },
+  );
 }
 
 beforeAll(async () => {

@@ -25,7 +25,7 @@ Exit code 1 if it has a fault; a pause is none. A bank that does not answer show
       },
       name,
     );
-    const { livemode, faults, pause, report, instructions, resources, ...rest } = health;
+    const { livemode, faults, pause, stopped, report, instructions, resources, ...rest } = health;
     const env = toEnv(livemode);
     const running = KINDS.filter((kind) => resources[kind].running > 0).map((kind) => {
       const { running: count, attention } = resources[kind];
@@ -38,6 +38,7 @@ Exit code 1 if it has a fault; a pause is none. A bank that does not answer show
       ['Environment', env],
       ['Paused', pause === null ? 'no' : `since ${formatTime(pause.paused_at)}`],
       ['Pause', pause?.reason ?? undefined],
+      ['Stopped', stopped === null ? undefined : `since ${formatTime(stopped.at)}`],
       ['Processes', `${pollers} take instructions`],
       ['Instructions', waiting === 0 ? 'none wait' : `${waiting} wait, up to ${oldest_seconds} s`],
       ['Serves', report?.serves.join(', ')],
@@ -48,7 +49,7 @@ Exit code 1 if it has a fault; a pause is none. A bank that does not answer show
     ]);
     const json = { ...{ connector: name, env, healthy: faults.length === 0, faults }, ...rest };
     context.print({
-      json: { ...json, pause, instructions, report, resources },
+      json: { ...json, pause, stopped, instructions, report, resources },
       text: [text, faults.length === 0 ? 'No fault is known.' : faults.join('\n')].join('\n\n'),
     });
     if (faults.length === 0) return;

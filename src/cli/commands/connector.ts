@@ -8,6 +8,7 @@ import { connectorCheck } from './connector-check';
 import { connectorHealth } from './connector-health';
 import { connectorNew } from './connector-new';
 import { connectorPause, connectorResume } from './connector-pause';
+import { connectorRelease } from './connector-release';
 
 const ConnectorName = z.string().describe('the connector').meta({ argument: true });
 
@@ -81,9 +82,12 @@ const keys = defineGroup({
 export const connectorCommands = defineGroup({
   name: 'connector',
   description:
-    'banks and chains: begin one, check its contract, see its health, pause it, its keys',
+    'banks and chains: begin one, check its contract, see its health, pause or release it, its keys',
   notes: `
 A connector signs its callbacks with a key of its own, which may exist before LIVE_CONNECTORS names the
 connector. On live a callback that is not signed changes nothing.`,
-  commands: [connectorNew, connectorCheck, connectorHealth, connectorPause, connectorResume, keys],
+  commands: [
+    ...[connectorNew, connectorCheck, connectorHealth, connectorPause, connectorResume],
+    ...[connectorRelease, keys],
+  ],
 });

@@ -52,6 +52,7 @@ export const AUDIT_LABELS = {
   'bank_account.added': 'Bank account added',
   'connector.paused': 'Connector paused',
   'connector.resumed': 'Connector resumed',
+  'connector.released': 'Connector released after a restore',
   'routing.set': 'Routing rule set',
   'routing.removed': 'Routing rule removed',
   'sepa_file.resent': 'Refused SEPA file sent again',

@@ -3,7 +3,10 @@ import {
   createRecipientDecrypter,
   createReferenceReader,
 } from '../../../connectors/contract/recipients';
+import { reportCapabilities } from '../../../connectors/kit/capabilities';
+import { openRestoreGuard } from '../../../connectors/kit/restore-guard';
 import { createSandboxBank } from '../../../connectors/sandbox/bank';
+import { createSentBook } from '../../../connectors/sandbox/book';
 import { createDetailsDecrypter } from '../../../src/encryption/recipient-keys';
 import { sandboxBankDatabase } from '../../../src/service/sandbox-bank/movements';
 import { useFixture } from '../../support/fixture';
@@ -63,9 +66,16 @@ describe('the command `connector check`', () => {
 
   useFixture(
     async () => {
-      const { own } = await connectConnector('sandbox', { ...bench, settings: {} });
+      const { config, own } = await connectConnector('sandbox', { ...bench, settings: {} });
+      const database = sandboxBankDatabase(bench.database);
+      const db = own.mongo.db(database);
+      const restoreGuard = await openRestoreGuard(own, {
+        ...{ environment: 'sandbox', dir: config.CONNECTOR_STATE_DIR, db },
+        book: createSentBook(db),
+      });
+      const report = reportCapabilities(own, { serves: [], functions: [] }, restoreGuard);
       const opened = await createSandboxBank({
-        ...{ ...own, database: sandboxBankDatabase(bench.database) },
+        ...{ ...own, database, restoreGuard },
         ...{ host: '127.0.0.1', port: 0, autoplay: true },
         decryptRecipient: createRecipientDecrypter({
           ...{ ...own.stores, log: own.log, connector: 'sandbox' },
@@ -73,7 +83,13 @@ describe('the command `connector check`', () => {
         }),
         readReference: createReferenceReader(own.stores),
       });
-      return { stop: () => opened.stop().then(own.close) };
+      return {
+        stop: async () => {
+          await report.stop();
+          await opened.stop();
+          await own.close();
+        },
+      };
     },
     (opened) => opened.stop(),
   );

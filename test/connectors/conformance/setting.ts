@@ -9,6 +9,7 @@ import { startFakeBank } from '../../../connectors/example/fake-bank';
 import { startConnector } from '../../../connectors/kit/connector';
 import type { ConnectorDefinition, Settings } from '../../../connectors/kit/definition';
 import type { connectProcess } from '../../../connectors/kit/process';
+import type { RestoreGuard } from '../../../connectors/kit/restore-guard';
 import { startSepa } from '../../../connectors/sepa/connector';
 import { connectMongo } from '../../../src/base/mongo';
 import { ensureKeys } from '../../../src/encryption/ensure-keys';
@@ -79,6 +80,8 @@ interface Change<S extends Settings> {
   /** Changes what the kit registers, as a connector without the kit might have it. */
   activities?: (activities: Activities) => Activities;
   guard?: Pick<InstructionGuard, 'findOutdated'>;
+  /** By default one that compares. */
+  restoreGuard?: Pick<RestoreGuard, 'confirm' | 'check' | 'onChange' | 'protect'>;
   /** Handles the webhooks of the bank, in front of the connector. */
   webhooks?: (url: string) => Promise<Front>;
   /** Handles what the check asks of the bank’s desk. */
@@ -132,11 +135,15 @@ async function checkOnce<S extends Settings>(
     settings: { ...Object(settings), EXAMPLE_API_URL: `http://127.0.0.1:${bankPort}` },
   });
   const { activities: changeActivities = (same) => same } = change;
-  const connector = await startConnector(change.definition?.(definition) ?? definition, config, {
-    ...own,
-    guard: { ...own.guard, ...change.guard },
-    createWorker: (activities, options) => own.createWorker(changeActivities(activities), options),
-  });
+  const changed = {
+    ...{ ...own, guard: { ...own.guard, ...change.guard } },
+    createWorker: (activities: object, options?: Parameters<typeof own.createWorker>[1]) =>
+      own.createWorker(changeActivities(activities), options),
+  };
+  const connector = await startConnector(
+    change.definition?.(definition) ?? definition,
+    ...([config, changed, change.restoreGuard] as const),
+  );
   connector.finished.catch(() => undefined);
   const url = String(connector.url).replace('/webhooks', '');
   const front = await change.webhooks?.(url);

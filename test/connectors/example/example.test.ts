@@ -154,6 +154,7 @@ describe('the example connector', () => {
       functions: ['lookUpPayout', 'sendPayout'],
       contract: 1,
       seen_at: expect.any(Date),
+      stopped: null,
     });
     await eventually('another report', async () => {
       const later = await capabilities.get('example');

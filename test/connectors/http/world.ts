@@ -113,6 +113,7 @@ function createConnectorProcess(
           ...{ INSTRUCTIONS_URL: url, INSTRUCTIONS_SECRET_FILE: secretFile },
           ...{ INSTRUCTIONS_FOR: 'payments|refunds|payouts|cancelPayout' },
           ...{ INSTRUCTIONS_PER_SECOND: '200', METRICS_PORT },
+          CONNECTOR_STATE_DIR: join(folder, 'state'),
         },
       });
       await untilServing(child, `http://127.0.0.1:${METRICS_PORT}/readyz`, readLogs);

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { connectProcess } from '../../../connectors/kit/process';
 import { startSepa } from '../../../connectors/sepa/connector';
@@ -36,8 +37,9 @@ async function startWorld(service: Service, prefix: string) {
     },
   };
   const clock = { now: new Date(`${BANK_MORNING}:00Z`) };
+  const stateDir = mkdtempSync(join(tmpdir(), 'sepa-state-'));
   const start = async (changes: Changes = {}, wrap = (deliver: Deliver) => deliver) => {
-    const place = { database, prefix, keysDir, settings, log };
+    const place = { database, prefix, keysDir, settings, log, stateDir };
     const { config, own } = await connectConnector('sepa', place);
     const parts = { now: () => clock.now, growsMs: Number.NEGATIVE_INFINITY, ...changes };
     const connector = await startSepa(config, { ...own, deliver: wrap(own.deliver) }, parts);
@@ -71,11 +73,19 @@ async function startWorld(service: Service, prefix: string) {
       sandboxConnectors: ROUTES,
     });
   return {
-    ...{ bank, book, clock, logged, listIn, importAll, drained },
+    ...{ bank, book, clock, logged, listIn, importAll, drained, bookDatabase },
+    /** File with what the connector notes outside of MongoDB. */
+    statePath: join(stateDir, 'sepa.sandbox.jsonl'),
     /** Starts the connector again, with parts that stop between two steps. */
     restart: async (changes?: Changes, wrap?: (deliver: Deliver) => Deliver): Promise<void> => {
       await running.stop();
       running = await start(changes, wrap);
+    },
+    /** Does something while no process of the connector runs. */
+    whileStopped: async (work: () => Promise<unknown>): Promise<void> => {
+      await running.stop();
+      await work();
+      running = await start();
     },
     activities: () => {
       const { sendPayout, lookUpPayout, cancelPayout } = running.connector.activities;
@@ -125,6 +135,7 @@ async function startWorld(service: Service, prefix: string) {
       await running.stop();
       await retryUntilDone(() => bookDatabase.dropDatabase());
       await bank.stop();
+      rmSync(stateDir, { recursive: true });
     },
   };
 }

@@ -213,7 +213,8 @@ describe('the settings', () => {
   });
 
   test('say what is served, and need no key of callbacks', () => {
-    const names = { MONGODB_URI: 'mongodb://127.0.0.1', CONNECTOR_NAME: 'acme', KEYS_DIR: '/keys' };
+    const places = { KEYS_DIR: '/keys', CONNECTOR_STATE_DIR: '/state' };
+    const names = { MONGODB_URI: 'mongodb://127.0.0.1', CONNECTOR_NAME: 'acme', ...places };
     const route = (LIVE_CONNECTORS: string) =>
       readKitConfig(defineHttp(read()), { ...ENV, ...names, LIVE_CONNECTORS });
     expect(route('acme=sepa_instant')).toMatchObject({ environment: 'live', name: 'acme' });

@@ -64,8 +64,10 @@ describe('the environment of a connector', () => {
 test('the configuration names every variable that a connector needs', () => {
   const env = { MONGODB_URI: 'mongodb://127.0.0.1', LIVE_CONNECTORS: 'acme=sepa_instant' };
   const read = (more: NodeJS.ProcessEnv) => readKitConfig(acme, { ...env, ...more });
-  expect(() => read({})).toThrow('The connector acme needs KEYS_DIR, CONNECTOR_KEY_FILE.');
-  const keys = { KEYS_DIR: '/keys', CONNECTOR_KEY_FILE: '/key' };
+  expect(() => read({})).toThrow(
+    'The connector acme needs CONNECTOR_STATE_DIR, KEYS_DIR, CONNECTOR_KEY_FILE.',
+  );
+  const keys = { KEYS_DIR: '/keys', CONNECTOR_KEY_FILE: '/key', CONNECTOR_STATE_DIR: '/state' };
   expect(() => read(keys)).toThrow('ACME_URL');
   const all = { ...keys, ACME_URL: 'https://bank.example' };
   expect(read(all)).toMatchObject({ environment: 'live', isLive: true, name: 'acme' });

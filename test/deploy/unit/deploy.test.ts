@@ -230,7 +230,8 @@ describe('the compose files', () => {
       keys: ['keys:/data'],
       migrate: [],
       worker: ['keys:/data:ro'],
-      'sandbox-bank': ['keys:/data:ro'],
+      // No database is on the volume of its state file.
+      'sandbox-bank': ['keys:/data:ro', 'connectors:/state'],
       api: ['keys:/data'],
     });
   });

@@ -79,6 +79,7 @@ test('a connector writes callbacks and its own database, and reads no secrets ex
     'bank_callbacks',
     'bank_movements',
     'connector_capabilities',
+    'connector_releases',
     'crypto_payments',
     'crypto_settlements',
     'payments',

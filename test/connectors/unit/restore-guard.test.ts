@@ -1,0 +1,216 @@
+import { appendFileSync, readFileSync, statSync, truncateSync } from 'node:fs';
+import type { Db } from 'mongodb';
+import { Registry } from 'prom-client';
+import { openRestoreGuard, type SentBook } from '../../../connectors/kit/restore-guard';
+import { openStateFile } from '../../../connectors/kit/state-file';
+import { inBatches } from '../../../src/base/batches';
+import { createLogger } from '../../../src/base/log';
+import type { Stores } from '../../../src/store';
+import { useTempFolder } from '../../unit/temp-folder';
+
+const folder = useTempFolder();
+
+const seen = (count: number) =>
+  ({ note: 'seen', installation: 'one', epoch: '2026-01-01T00:00:00.000Z', count }) as const;
+
+describe('the state file', () => {
+  const getPath = () => folder.at('acme.sandbox.jsonl');
+
+  test('has what was written by this process and by others', async () => {
+    const [first, second] = [openStateFile(getPath()), openStateFile(getPath())];
+    expect(await first.read()).toBeNull();
+    await first.write(seen(1), { note: 'leaving', id: 'a', installation: 'one' });
+    await second.write({ note: 'left', id: 'a' }, seen(3));
+    // Noted later, and seen before.
+    await first.write(seen(2));
+    const { seen: last, sent } = (await second.read()) ?? {};
+    expect([last?.count, [...(sent ?? [])]]).toEqual([3, [['a', true]]]);
+    expect(statSync(getPath()).mode & 0o777).toBe(0o600);
+  });
+
+  test('ignores a last line that is cut off, and reads on after it', async () => {
+    const file = openStateFile(getPath());
+    await file.write(seen(1), seen(2));
+    truncateSync(getPath(), readFileSync(getPath()).length - 5);
+    const again = openStateFile(getPath());
+    expect(await again.read()).toMatchObject({ seen: { count: 1 }, damaged: null });
+    await again.write(seen(4));
+    expect(await openStateFile(getPath()).read()).toMatchObject({
+      ...{ seen: { count: 4 }, damaged: null },
+    });
+  });
+
+  test('is no state if its only line is cut off', async () => {
+    appendFileSync(getPath(), '{"note":"seen","inst');
+    expect(await openStateFile(getPath()).read()).toBeNull();
+  });
+
+  test('names a line that it cannot read', async () => {
+    const file = openStateFile(getPath());
+    await file.write(seen(1));
+    appendFileSync(getPath(), 'nonsense\n');
+    await file.write(seen(2));
+    expect(await file.read()).toMatchObject({ seen: { count: 2 }, damaged: 2 });
+    await file.compact();
+    expect(await file.read()).toMatchObject({ seen: { count: 2 }, damaged: null });
+  });
+
+  test('stays small, and has the newest of what was sent', async () => {
+    const file = openStateFile(getPath());
+    const ids = Array.from({ length: 1_200 }, (_, index) => `file-${index}`);
+    for await (const batch of inBatches(ids, 25)) {
+      await file.write(...batch.map((id) => ({ note: 'left', id }) as const));
+    }
+    const { sent = new Map() } = (await openStateFile(getPath()).read()) ?? {};
+    expect(sent.size).toBeGreaterThanOrEqual(1_000);
+    expect([...sent.keys()].slice(-1_000)).toEqual(ids.slice(-1_000));
+    expect(readFileSync(getPath(), 'utf8').split('\n').length).toBeLessThan(502);
+  });
+
+  test('loses nothing while two processes write it and replace it', async () => {
+    const files = [openStateFile(getPath()), openStateFile(getPath())];
+    const writeAll = async (file: (typeof files)[number], from: number) => {
+      for (let index = 0; index < 200; index += 1) {
+        await file.write({ note: 'left', id: `${from}-${index}` });
+        if (index % 20 === from) await file.compact();
+      }
+    };
+    await Promise.all(files.map(writeAll));
+    expect((await openStateFile(getPath()).read())?.sent.size).toBe(400);
+  });
+});
+
+const T1 = '2026-01-01T00:01:00.000Z';
+const T2 = '2026-01-01T00:02:00.000Z';
+
+/** A connector's MongoDB, as far as the guard reads it. */
+function createWorld(book: Partial<SentBook> = {}) {
+  const state = {
+    epoch: { installation: 'one', at: T1 } as { installation: string; at: string } | null,
+    count: 0,
+    released: new Set<string>(),
+  };
+  const counts = {
+    findOne: async () => ({ count: state.count }),
+    findOneAndUpdate: async () => {
+      state.count += 1;
+      return { count: state.count };
+    },
+  };
+  const lines: string[] = [];
+  const registry = new Registry();
+  const open = () =>
+    openRestoreGuard(
+      {
+        connector: 'acme',
+        stores: {
+          epoch: { read: async () => state.epoch },
+          connectorReleases: { get: async (id: string) => (state.released.has(id) ? {} : null) },
+        } as unknown as Stores,
+        registry: new Registry(),
+        now: () => new Date(),
+        log: createLogger('test', 'info', { write: (line: string) => lines.push(line) }),
+      },
+      {
+        ...{ environment: 'sandbox', dir: folder.at('state') },
+        db: { collection: () => counts } as unknown as Db,
+        book: { hasSent: async () => false, ...book },
+      },
+    );
+  return { state, open, lines, registry };
+}
+
+describe('a restore guard', () => {
+  test('lets a first start send, and the next one', async () => {
+    const { open } = createWorld();
+    await (await open()).confirm();
+    const again = await open();
+    await again.confirm();
+    expect(await again.check()).toBeNull();
+  });
+
+  test.each<[string, (state: ReturnType<typeof createWorld>['state']) => void, RegExp]>([
+    [
+      'an earlier epoch',
+      (state) => Object.assign(state, { epoch: epochAt('one', T1) }),
+      /state of/,
+    ],
+    ['another installation', (state) => Object.assign(state, { epoch: epochAt('two', T2) }), /two/],
+    ['a lower count', (state) => Object.assign(state, { count: 0 }), /older than its state file/],
+  ])('stops a running connector, and the next one, for %s', async (_what, restore, why) => {
+    const { state, open, lines } = createWorld();
+    state.epoch = epochAt('one', T2);
+    const restoreGuard = await open();
+    await restoreGuard.confirm();
+    restore(state);
+    await expect(restoreGuard.confirm()).rejects.toThrow(/: not instructed\.$/);
+    // A worker raises the epoch of a restored database.
+    state.epoch = epochAt('one', '2027-01-01T00:00:00.000Z');
+    const next = await open();
+    await expect(next.confirm()).rejects.toThrow(why);
+    expect(lines.join('')).toContain('connector release acme --env sandbox --after-restore');
+    state.released.add(String((await next.check())?.id));
+    await next.confirm();
+    await restoreGuard.confirm();
+    await (await open()).confirm();
+  });
+
+  test('does not answer while MongoDB has no epoch, and goes on afterwards', async () => {
+    const { state, open } = createWorld();
+    const restoreGuard = await open();
+    const { epoch } = state;
+    state.epoch = null;
+    await expect(restoreGuard.confirm()).rejects.toThrow(
+      'MongoDB has no epoch, as during a restore',
+    );
+    state.epoch = epoch;
+    await restoreGuard.confirm();
+  });
+
+  test('is missed where the book has sent', async () => {
+    const { open } = createWorld({ hasSent: async () => true });
+    const restoreGuard = await open();
+    await expect(restoreGuard.confirm()).rejects.toThrow('its state file is missing');
+  });
+
+  test('stops for what the book does not know, and acknowledges it when released', async () => {
+    const known = new Set(['a', 'b']);
+    const { state, open } = createWorld({
+      listUnknown: async (sent) => sent.flatMap(({ id }) => (known.has(id) ? [] : [id])),
+    });
+    const restoreGuard = await open();
+    for (const id of known) {
+      await restoreGuard.leaving(id);
+      await restoreGuard.left(id);
+    }
+    await restoreGuard.confirm();
+    known.delete('b');
+    const stop = await restoreGuard.check();
+    expect(stop?.reason).toBe('The connector has sent what its database does not know, b');
+    state.released.add(String(stop?.id));
+    await restoreGuard.confirm();
+    const next = await open();
+    await next.confirm();
+    expect([await next.hasLeft('a'), await next.hasLeft('b')]).toEqual([true, true]);
+  });
+
+  test('protects look-ups, too, and ends no later stop by an earlier release', async () => {
+    const { state, open } = createWorld();
+    state.epoch = epochAt('one', T2);
+    const restoreGuard = await open();
+    const { lookUp } = restoreGuard.protect({ lookUp: async () => 'not_found' });
+    expect(await lookUp()).toBe('not_found');
+    for (const _again of [1, 2]) {
+      state.epoch = epochAt('one', T1);
+      await expect(lookUp()).rejects.toThrow('not instructed');
+      state.released.add(String((await restoreGuard.check())?.id));
+      expect(await lookUp()).toBe('not_found');
+      state.epoch = epochAt('one', T2);
+      await restoreGuard.check();
+    }
+  });
+});
+
+function epochAt(installation: string, at: string) {
+  return { installation, at };
+}
