@@ -44,6 +44,19 @@ export async function serveConnector<S extends Settings>(
   await own.close();
 }
 
+/** Configuration that a connector needs once its process is connected. */
+export type RunConfig<S extends Settings> = Pick<
+  KitConfig<S>,
+  | 'settings'
+  | 'environment'
+  | 'isLive'
+  | 'name'
+  | 'KEYS_DIR'
+  | 'HOST'
+  | 'CONNECTOR_PORT'
+  | 'CONNECTOR_STATE_DIR'
+> & { MONGODB_DB: string };
+
 /**
  * Starts a connector over its connections.
  * @param openedGuard of a connector whose own book says what it has sent
@@ -51,17 +64,7 @@ export async function serveConnector<S extends Settings>(
  */
 export async function startConnector<S extends Settings>(
   definition: ConnectorDefinition<S>,
-  config: Pick<
-    KitConfig<S>,
-    | 'settings'
-    | 'environment'
-    | 'isLive'
-    | 'name'
-    | 'KEYS_DIR'
-    | 'HOST'
-    | 'CONNECTOR_PORT'
-    | 'CONNECTOR_STATE_DIR'
-  > & { MONGODB_DB: string },
+  config: RunConfig<S>,
   own: ConnectorProcess,
   openedGuard?: Pick<RestoreGuard, 'confirm' | 'check' | 'onChange' | 'protect'>,
 ) {

@@ -6,8 +6,7 @@ import { findHolder, followPairs } from '../../src/encryption/recipient-pairs';
 import { openSepaBook, sepaDatabase } from '../../src/service/sepa/book';
 import { checkMessage } from '../../src/statements/xml';
 import { createRecipientDecrypter, createReferenceReader } from '../contract/recipients';
-import type { KitConfig } from '../kit/config';
-import { startConnector } from '../kit/connector';
+import { type RunConfig, startConnector } from '../kit/connector';
 import type { ConnectorProcess } from '../kit/process';
 import { openRestoreGuard, type RestoreGuard } from '../kit/restore-guard';
 import { type CutDeps, cutFiles, isCutDue, uploadFiles } from './cutting';
@@ -20,17 +19,7 @@ import { collectReports, endReports } from './reporting';
 import { createSentBook } from './sent-book';
 
 type SettingsOf<D> = D extends { settings: infer S } ? S : never;
-type Config = Pick<
-  KitConfig<SettingsOf<SepaDefinition>>,
-  | 'settings'
-  | 'environment'
-  | 'isLive'
-  | 'name'
-  | 'KEYS_DIR'
-  | 'HOST'
-  | 'CONNECTOR_PORT'
-  | 'CONNECTOR_STATE_DIR'
-> & { MONGODB_DB: string };
+type Config = RunConfig<SettingsOf<SepaDefinition>>;
 
 /** Replaced by tests, to stop between two steps. */
 type Changes = Partial<CutDeps & Pick<InboxDeps, 'growsMs'>>;
