@@ -6,18 +6,12 @@ import { OperationalError } from '../src/base/errors';
 import { failureLine, showProgress } from '../stack/terminal';
 import { runComparison } from './compare/run';
 import { type Options, readOptions, type ScenarioName, USAGE } from './options';
-import { runOutpost } from './outpost/run';
 import { formatJson, formatTable, type Report } from './report';
-import { runAuditRows, runAuditScenario } from './scenarios/audit';
-import { runBook } from './scenarios/book';
 import { runEndpoints } from './scenarios/endpoints';
 import { runIsolation } from './scenarios/isolation';
 import { runNeighbors } from './scenarios/neighbors';
 import { runOverload } from './scenarios/overload';
-import { runSepa } from './scenarios/sepa';
 import { runStatements } from './scenarios/statements';
-import { runStorage } from './scenarios/storage';
-import { runWaiting } from './scenarios/waiting';
 import type { Setting } from './servers/config';
 
 const RUNNERS: Record<ScenarioName, (options: Options, setting: Setting) => Promise<Report>> = {
@@ -26,14 +20,7 @@ const RUNNERS: Record<ScenarioName, (options: Options, setting: Setting) => Prom
   isolation: runIsolation,
   neighbors: runNeighbors,
   endpoints: runEndpoints,
-  waiting: runWaiting,
-  book: runBook,
   statements: runStatements,
-  sepa: runSepa,
-  storage: runStorage,
-  outpost: runOutpost,
-  audit: runAuditScenario,
-  'audit-rows': runAuditRows,
 };
 
 const PARENT_POLL_MS = 500;

@@ -14,26 +14,7 @@ export const SCENARIOS = {
   isolation: 'deliveries alone, and next to merchants that do not answer',
   neighbors: "a merchant's creates alone, and next to another one's abuse",
   endpoints: 'webhooks at 16 endpoints of an account, of which none hangs, then one',
-  waiting: 'processes at rest while N payments wait, and `orphan list`',
-  book: "N settlements of one merchant's book, compared with 100 merchants'",
   statements: 'imports of N statement lines that match entries, and of N that match none',
-  sepa: 'N payouts by one SEPA file, and a tenth of them',
-  storage: 'bytes that each of N settled payments leaves in MongoDB and Temporal',
-  audit: 'the audit of N payments in progress, its worker killed once, and `reconcile`',
-  'audit-rows': 'what is overdue among N payments in progress, as each audit looks for it',
-} as const;
-
-/** Option that names another system, which is run and measured, too. */
-const OTHER_FLAG = 'beside';
-
-export const OTHERS = {
-  outpost: "webhooks by hookdeck/outpost and by the product, and kills of each one's processes",
-} as const;
-
-/** Measurements of another system and of the product. */
-export const MEASUREMENTS = {
-  rates: 'webhooks a second, times and processor time',
-  kills: 'kills of each process amid a burst',
 } as const;
 
 /** Kinds of abuse that `--neighbors` measures. */
@@ -48,62 +29,45 @@ export const ATTACKS = {
 
 type RowName = keyof typeof ROWS;
 export type AttackName = keyof typeof ATTACKS;
-type MeasurementName = keyof typeof MEASUREMENTS;
-type OtherName = keyof typeof OTHERS;
-export type ScenarioName = keyof typeof SCENARIOS | OtherName | 'floor';
+export type ScenarioName = keyof typeof SCENARIOS | 'floor';
 
 export interface Options {
   scenario: ScenarioName;
-  /** Number of payments: of each round, that wait or settle; or of events, statement lines or payouts. */
+  /** Number of payments of each round, or of statement lines. */
   payments: number;
   /** Number of events for the endpoint that hangs, of `--isolation`. */
   waitingEvents: number;
-  /** Number of workers of `--book`. */
-  bookWorkers: number;
   concurrency: number;
   rounds: number;
   rows: readonly RowName[];
   attacks: readonly AttackName[];
-  measurements: readonly MeasurementName[];
   json: boolean;
   help: boolean;
 }
 
-const DEFAULTS = { payments: 150, concurrency: 16, rounds: 3 } as const;
-const WAITING_EVENTS = 300;
-const BOOK_WORKERS = 2;
+const DEFAULTS = {
+  payments: '150',
+  concurrency: '16',
+  rounds: '3',
+  'waiting-events': '300',
+} as const;
 const LIMITS = {
   payments: 100_000,
   'waiting-events': 1_000_000,
-  'book-workers': 100,
   concurrency: 500,
   rounds: 50,
-  waiting: 10_000_000,
-  book: 1_000_000,
   statements: 10_000_000,
-  sepa: 10_000,
-  storage: 100_000,
-  audit: 1_000_000,
-  'audit-rows': 10_000_000,
 } as const;
-const AUDITS = ['audit', 'audit-rows'] as const;
-const SIZED = ['waiting', 'book', 'statements', 'sepa', 'storage', ...AUDITS] as const;
 const FLAGS = ['overload', 'isolation', 'neighbors', 'endpoints'] as const;
 
-const ROW_NAMES = Object.keys(ROWS).filter(createNameCheck(ROWS));
-const ATTACK_NAMES = Object.keys(ATTACKS).filter(createNameCheck(ATTACKS));
-const rowLines = ROW_NAMES.map((name) => `  ${name.padEnd(15)}  ${ROWS[name]}`);
-const MEASUREMENT_NAMES = Object.keys(MEASUREMENTS).filter(createNameCheck(MEASUREMENTS));
-const OTHER_NAMES = Object.keys(OTHERS).filter(createNameCheck(OTHERS));
-const attackLines = ATTACK_NAMES.map((name) => `  ${name.padEnd(17)}  ${ATTACKS[name]}`);
-const measurementLines = MEASUREMENT_NAMES.map(
-  (name) => `  ${name.padEnd(15)}  ${MEASUREMENTS[name]}`,
-);
-const scenarioLines = [
-  ...FLAGS.map((name) => `  ${`--${name}`.padEnd(15)}  ${SCENARIOS[name]}`),
-  ...SIZED.map((name) => `  ${`--${name} N`.padEnd(15)}  ${SCENARIOS[name]}`),
-  ...OTHER_NAMES.map((name) => `  ${`--${OTHER_FLAG} ${name}`.padEnd(15)}  ${OTHERS[name]}`),
-];
+const toLines = (names: Readonly<Record<string, string>>, width: number) =>
+  Object.entries(names)
+    .map(([name, summary]) => `  ${name.padEnd(width)}  ${summary}`)
+    .join('\n');
+const scenarios = Object.entries(SCENARIOS).map(([name, summary]) => [
+  name === 'statements' ? '--statements N' : `--${name}`,
+  summary,
+]);
 
 export const USAGE = `Usage: npm run bench -- [options]
        npm run -s bench -- --json
@@ -117,23 +81,19 @@ Options:
   --payments N     payments of each subject in each round (default ${DEFAULTS.payments})
   --concurrency N  payments in flight at once (default ${DEFAULTS.concurrency})
   --rounds N       rounds, of which the median counts (default ${DEFAULTS.rounds})
-  --waiting-events N  events for the endpoint that hangs in --isolation (default ${WAITING_EVENTS})
-  --book-workers N  workers of --book (default ${BOOK_WORKERS})
-  --only NAME,...  only these rows, kinds of abuse, or measurements
+  --waiting-events N  events for the endpoint that hangs in --isolation (default ${DEFAULTS['waiting-events']})
+  --only NAME,...  only these rows or kinds of abuse
   --json           the result as JSON
   --help           this text
 
 Rows:
-${rowLines.join('\n')}
+${toLines(ROWS, 15)}
 
 Kinds of abuse of --neighbors, of which --only selects some:
-${attackLines.join('\n')}
-
-Measurements of --${OTHER_FLAG}, of which --only selects one:
-${measurementLines.join('\n')}
+${toLines(ATTACKS, 17)}
 
 Scenarios instead of the rows:
-${scenarioLines.join('\n')}
+${toLines(Object.fromEntries(scenarios), 15)}
 
 Environment:
   TEMPORAL_ADDRESS    use this Temporal server and start none
@@ -145,25 +105,26 @@ Environment:
 /** @throws OperationalError on an unknown option or row, or an invalid number. */
 export function readOptions(args: readonly string[]): Options {
   const values = parse(args);
-  const chosen = [...SIZED, ...FLAGS].filter((name) => values[name] !== undefined);
-  const other = selectOther(values[OTHER_FLAG]);
-  const flags = [...chosen, ...(other === undefined ? [] : [OTHER_FLAG])];
-  if (flags.length > 1) {
-    throw new OperationalError(
-      `Only one of ${flags.map((name) => `--${name}`).join(' and ')} at once`,
-    );
+  const [scenario = 'floor', ...others] = ([...FLAGS, 'statements'] as const).filter(
+    (name) => values[name] !== undefined,
+  );
+  if (others.length > 0) {
+    const all = [scenario, ...others].map((name) => `--${name}`);
+    throw new OperationalError(`Only one of ${all.join(' and ')} at once`);
   }
   const number = (name: keyof typeof DEFAULTS) =>
-    toWholeNumber(name, values[name] ?? `${DEFAULTS[name]}`);
-  const sized = SIZED.find((name) => values[name] !== undefined);
+    toWholeNumber(name, values[name] ?? DEFAULTS[name]);
+  const { statements, only } = values;
+  const isAbuse = scenario === 'neighbors';
   return {
-    scenario: chosen[0] ?? other ?? 'floor',
-    payments: sized ? toWholeNumber(sized, values[sized] ?? '') : number('payments'),
-    waitingEvents: toWholeNumber('waiting-events', values['waiting-events'] ?? `${WAITING_EVENTS}`),
-    bookWorkers: toWholeNumber('book-workers', values['book-workers'] ?? `${BOOK_WORKERS}`),
+    scenario,
+    payments:
+      statements === undefined ? number('payments') : toWholeNumber('statements', statements),
+    waitingEvents: number('waiting-events'),
     concurrency: number('concurrency'),
     rounds: number('rounds'),
-    ...selectParts(chosen[0] ?? other, values.only),
+    rows: pickNames(ROWS, isAbuse ? undefined : only),
+    attacks: pickNames(ATTACKS, isAbuse ? only : undefined),
     json: values.json === true,
     help: values.help === true,
   };
@@ -172,60 +133,30 @@ export function readOptions(args: readonly string[]): Options {
 function parse(args: readonly string[]) {
   const text = { type: 'string' } as const;
   const flag = { type: 'boolean' } as const;
-  const banks = { statements: text, sepa: text } as const;
-  const audits = { audit: text, 'audit-rows': text } as const;
-  const sized = { waiting: text, book: text, storage: text, ...banks, ...audits };
-  const parts = { 'waiting-events': text, 'book-workers': text } as const;
-  const numbers = { payments: text, concurrency: text, rounds: text, ...parts, ...sized };
-  const help = { ...flag, short: 'h' };
-  const others = { [OTHER_FLAG]: text };
-  const scenarios = {
-    overload: flag,
-    isolation: flag,
-    neighbors: flag,
-    endpoints: flag,
-    ...others,
-  };
-  const flags = { ...scenarios, json: flag };
+  const numbers = { payments: text, concurrency: text, rounds: text, 'waiting-events': text };
+  const scenarios = { overload: flag, isolation: flag, neighbors: flag, endpoints: flag };
+  const options = { ...numbers, ...scenarios, statements: text, only: text, json: flag };
   try {
-    return parseArgs({ args: [...args], options: { ...numbers, ...flags, help, only: text } })
+    return parseArgs({ args: [...args], options: { ...options, help: { ...flag, short: 'h' } } })
       .values;
   } catch (error) {
     throw new OperationalError(`${error instanceof Error ? error.message : error}\n\n${USAGE}`);
   }
 }
 
-function selectOther(name: string | undefined): OtherName | undefined {
-  const known = OTHER_NAMES.find((other) => other === name);
-  if (name === undefined || known !== undefined) return known;
-  throw new OperationalError(`--${OTHER_FLAG} takes ${OTHER_NAMES.join(', ')}; not ${name}`);
-}
-
-/** `--only` names rows, the kinds of abuse of `--neighbors`, or measurements of another system. */
-function selectParts(
-  scenario: ScenarioName | undefined,
-  only: string | undefined,
-): Pick<Options, 'rows' | 'attacks' | 'measurements'> {
-  const all = { rows: ROW_NAMES, attacks: ATTACK_NAMES, measurements: MEASUREMENT_NAMES };
-  if (only === undefined) return all;
-  if (scenario === 'neighbors') return { ...all, attacks: pickNames(ATTACKS, only) };
-  if (scenario === 'outpost') return { ...all, measurements: pickNames(MEASUREMENTS, only) };
-  return { ...all, rows: pickNames(ROWS, only) };
-}
-
-function pickNames<Name extends string>(known: Record<Name, string>, text: string): Name[] {
-  const names = text.split(',').map((name) => name.trim());
-  const isKnown = createNameCheck(known);
+/** Picks the names that `--only` lists; all of them without it. */
+function pickNames<Name extends string>(
+  known: Record<Name, string>,
+  only: string = Object.keys(known).join(','),
+): Name[] {
+  const isKnown = (name: string): name is Name => Object.hasOwn(known, name);
+  const names = only.split(',').map((name) => name.trim());
   const unknown = names.filter((name) => !isKnown(name));
   if (unknown.length > 0) {
     const takes = Object.keys(known).join(', ');
     throw new OperationalError(`--only takes ${takes}; not ${unknown.join(', ')}`);
   }
   return names.filter(isKnown);
-}
-
-function createNameCheck<Name extends string>(known: Record<Name, string>) {
-  return (name: string): name is Name => Object.hasOwn(known, name);
 }
 
 function toWholeNumber(name: keyof typeof LIMITS, text: string): number {

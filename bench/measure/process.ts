@@ -11,17 +11,11 @@ const TIME_FIELDS = 4;
 export type Pids = Readonly<Record<string, number>>;
 
 /**
- * Reads processor time in ms by process, with its children that are not named themselves, as
- * PostgreSQL's work is theirs; without /proc, as on macOS, there is none.
+ * Reads processor time in ms by process, with that of its children that have ended; without /proc,
+ * as on macOS, there is none.
  */
 export function readCpu(pids: Pids): Counts {
-  const named = new Set(Object.values(pids));
-  const times = Object.entries(pids).map(([name, pid]) => {
-    const children = readProc(pid, `task/${pid}/children`).split(' ').filter(Boolean).map(Number);
-    const others = children.filter((child) => !named.has(child));
-    const running = others.map(readTime).filter((ms) => !Number.isNaN(ms));
-    return [name, running.reduce((sum, ms) => sum + ms, readTime(pid))] as const;
-  });
+  const times = Object.entries(pids).map(([name, pid]) => [name, readTime(pid)] as const);
   return Object.fromEntries(times.filter(([, ms]) => !Number.isNaN(ms)));
 }
 
@@ -40,10 +34,9 @@ export function cpuSince(before: Counts, pids: Pids, count: number): Counts {
   );
 }
 
-/** Reads a process's memory in MiB, now or at its peak; null without /proc. */
-export function readMemory(pid: number, which: 'now' | 'peak'): number | null {
-  const line = which === 'now' ? /^VmRSS:\s+(\d+) kB$/m : /^VmHWM:\s+(\d+) kB$/m;
-  const kib = line.exec(readProc(pid, 'status'))?.[1];
+/** Reads a process's memory in MiB; null without /proc. */
+export function readMemory(pid: number): number | null {
+  const kib = /^VmRSS:\s+(\d+) kB$/m.exec(readProc(pid, 'status'))?.[1];
   return kib === undefined ? null : Math.round(Number(kib) / 1_024);
 }
 

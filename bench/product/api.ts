@@ -63,10 +63,10 @@ export async function openAccount(
   setting: Setting,
 ): Promise<Merchant> {
   const create = ['account', 'create', '--name', 'Benchmark'] as const;
-  const account = (await runCli(create, NewAccount, env, setting)).output;
+  const account = await runCli(create, NewAccount, env, setting);
   const { url, setSecret } = receiver.addEndpoint();
   const set = ['webhook', 'set', account.account_id, '--env', 'sandbox', '--url', url] as const;
-  setSecret((await runCli(set, NewEndpoint, env, setting)).output.signing_secret);
+  setSecret((await runCli(set, NewEndpoint, env, setting)).signing_secret);
   return { account_id: account.account_id, apiKey: account.sandbox_key };
 }
 
@@ -81,10 +81,8 @@ export async function addEndpoints(
   try {
     for (let n = 0; n < count; n += 1) {
       const { url: own, setSecret } = receiver.addEndpoint();
-
-      setSecret(
-        NewEndpoint.parse(await api.create('/v1/webhook-endpoints', { url: own })).signing_secret,
-      );
+      const created = await api.create('/v1/webhook-endpoints', { url: own });
+      setSecret(NewEndpoint.parse(created).signing_secret);
     }
   } finally {
     await api.close();

@@ -18,7 +18,7 @@ export interface BankKey {
 export async function createBankKey(env: NodeJS.ProcessEnv, setting: Setting): Promise<BankKey> {
   const connector = SANDBOX_CONNECTOR;
   const create = ['connector', 'key', 'create', connector] as const;
-  const { secret } = (await runCli(create, NewKey, env, setting)).output;
+  const { secret } = await runCli(create, NewKey, env, setting);
   return { connector, secret };
 }
 

@@ -179,9 +179,9 @@ async function buildAttacks(
 ): Promise<Record<AttackName, Attack>> {
   const { env, url } = stack;
   const create = ['account', 'create', '--name', 'Hostile', '--keep-password'] as const;
-  const account = (await runCli(create, NewAccount, env, setting)).output;
+  const account = await runCli(create, NewAccount, env, setting);
   const newKey = ['connector', 'key', 'create', SANDBOX_CONNECTOR] as const;
-  const { secret } = (await runCli(newKey, NewKey, env, setting)).output;
+  const { secret } = await runCli(newKey, NewKey, env, setting);
   const api = createApi(url, account.sandbox_key);
 
   const send = async (path: string, headers: Record<string, string>, body?: string) => {

@@ -123,7 +123,7 @@ function responseRows(capacity: Result, overload: Result): Row[] {
 }
 
 function watchMemory(pids: Stack['pids']) {
-  const read = (name: string) => readMemory(pids[name] ?? 0, 'now');
+  const read = (name: string) => readMemory(pids[name] ?? 0);
   const samples = ['api', 'worker'].map((name) => ({ name, start: read(name), max: read(name) }));
   const timer = setInterval(() => {
     for (const sample of samples) sample.max = Math.max(sample.max ?? 0, read(sample.name) ?? 0);

@@ -7,20 +7,13 @@ import type { Progress } from '../../stack/terminal';
 export interface Setting {
   dir: string;
   env: NodeJS.ProcessEnv;
-  /** Test systems of banks, as `SANDBOX_CONNECTORS` names them; none by default. */
-  sandboxConnectors?: string;
   progress: Progress;
   signal: AbortSignal;
   /** Rejects when the run cannot go on. */
   broken: Promise<never>;
 }
 
-export async function buildConfig({
-  dir,
-  env,
-  progress,
-  sandboxConnectors = '',
-}: Setting): Promise<StackConfig> {
+export async function buildConfig({ dir, env, progress }: Setting): Promise<StackConfig> {
   const environment = readEnvironment({
     ...env,
     PORT: String(await freePort()),
@@ -32,7 +25,7 @@ export async function buildConfig({
     PUBLIC_URL: '',
     TASK_QUEUE_PREFIX: '',
     LIVE_CONNECTORS: '',
-    SANDBOX_CONNECTORS: sandboxConnectors,
+    SANDBOX_CONNECTORS: '',
     SANDBOX_AUTOPLAY: 'off',
     LOG_LEVEL: 'warn',
   });

@@ -15,7 +15,6 @@ import { floorParts } from '../floor/parts';
 import type { Pids } from '../measure/process';
 import { buildConfig, type Setting } from './config';
 import { createProcesses, type Part } from './processes';
-import { superviseProcesses } from './supervised';
 
 const READY_MS_MAX = 60_000;
 /** Rate limit of the API, far above any rate that is measured. */
@@ -27,16 +26,11 @@ const WITHOUT_LIMITS = {
 };
 
 interface StackOptions {
-  /**
-   * `servers`: Temporal and MongoDB alone; `worker`: a worker too; `product`: all its processes;
-   * `floor`: both subjects.
-   */
-  parts: 'servers' | 'worker' | 'product' | 'floor';
+  /** `servers`: Temporal and MongoDB alone; `product`: all its processes; `floor`: both subjects. */
+  parts: 'servers' | 'product' | 'floor';
   receiverUrl?: string;
   /** Keeps the limits that the product has. */
   limited?: true;
-  /** Starts processes again that end, which otherwise is the end of the run. */
-  restarts?: true;
 }
 
 export interface Stack {
@@ -63,7 +57,7 @@ export async function withStack<T>(
   mkdirSync(join(config.dataDir, 'logs'), { recursive: true });
   const env = childEnvironment(config, ensureKeys(config.dataDir), {
     ...setting.env,
-    SANDBOX_CONNECTORS: setting.sandboxConnectors ?? '',
+    SANDBOX_CONNECTORS: '',
     ...(options.limited ? {} : WITHOUT_LIMITS),
   });
   const floor = { port: await freePort(), db: `${config.mongodbDb}_floor` };
@@ -76,18 +70,15 @@ export async function withStack<T>(
     { name: 'api', url: `${url}/readyz` },
     { name: 'sandbox bank', url: `http://${LOOPBACK}:${config.sandboxBankPort}/healthz` },
   ];
-  if (options.parts === 'servers' || options.parts === 'worker') {
-    const [second = []] = stages.splice(1);
-    if (options.parts === 'worker') stages.push(second.filter(({ name }) => name === 'worker'));
+  if (options.parts === 'servers') {
+    stages.splice(1);
     probes.length = 0;
   }
   if (options.parts === 'floor') {
     stages.push(floorParts(config, { ...floor, receiverUrl: options.receiverUrl ?? '' }, env));
     probes.push({ name: 'floor', url: floorUrl });
   }
-  const processes = options.restarts
-    ? superviseProcesses(setting.signal)
-    : createProcesses(config, setting.signal);
+  const processes = createProcesses(config, setting.signal);
   const { died, pids } = processes;
   try {
     await startParts({ stages, probes }, processes, setting);

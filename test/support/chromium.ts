@@ -1,8 +1,8 @@
-import { installWithApt } from '../../bench/servers/apt';
 import { describeError, OperationalError } from '../../src/base/errors';
 import type { CachedServer } from '../../stack/provision/cache';
 import { findOnPath, isExecutable } from '../../stack/provision/command';
 import type { ProvisionContext } from '../../stack/provision/provision';
+import { installWithApt } from './apt';
 
 const NAMES = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable'];
 const MACOS_CHROME = '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome';

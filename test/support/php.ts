@@ -1,7 +1,7 @@
-import { installWithApt } from '../../bench/servers/apt';
 import { describeError } from '../../src/base/errors';
 import { findOnPath } from '../../stack/provision/command';
 import type { ProvisionContext } from '../../stack/provision/provision';
+import { installWithApt } from './apt';
 
 /** Installs PHP where this process may; elsewhere the tests of PHP are skipped. */
 export async function provisionPhp(context: ProvisionContext): Promise<void> {
