@@ -60,12 +60,17 @@ function isPlainFile(file) {
 /** Browsers show plain text, and would run or download the rest. */
 const publicPath = (file) => `files/${file.replaceAll('/', '-')}.txt`;
 
-/** Removes the generator's markers and makes links lead to pages of the site. */
+/** Removes markers, closes what the forge shows closed, and leads links to pages of the site. */
 function adapt(prose, path) {
   const here = dirname(sitePath(path));
-  return prose.replace(/<!--[\s\S]*?-->\n?/g, '').replace(LINK, (link, target) => {
+  const closed = prose
+    .replace(/<!--[\s\S]*?-->\n?/g, '')
+    .replace(/<details>\n<summary>(.*)<\/summary>/g, '::: details $1')
+    .replaceAll('</details>', ':::');
+  return closed.replace(LINK, (link, target) => {
     const { file, anchor } = resolve(target, path);
-    if (file === undefined || file.startsWith('docs/images/')) return link;
+    if (file === undefined) return link;
+    if (file.startsWith('docs/images/')) return `](${posix.relative(here, file.slice(5))})`;
     if (file in PAGES)
       return `](${posix.relative(here, sitePath(file)) || basename(file)}${anchor})`;
     if (isPlainFile(file)) return `](/docs/${publicPath(file)}){target="_self"}`;
