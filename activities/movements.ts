@@ -52,6 +52,8 @@ export interface MovementInput extends Booking {
   isAfresh?: true;
   /** The merchant bears the first of the resource's own amount at once. */
   isBorne?: true;
+  /** A bank with a reference for each step names what it has sent. */
+  isLaterStep?: true;
 }
 
 /** Act of an operator, written with what it changes. */
@@ -190,13 +192,16 @@ function pickStore(stores: Stores, kind: MovingKind): MovingStore {
   }[kind] as MovingStore;
 }
 
-type HoldInput = Pick<MovementInput, 'report' | 'reason' | 'isAfresh' | 'isBorne'>;
+type HoldInput = Omit<MovementInput, keyof Booking>;
 
 async function hold(context: Context, input: HoldInput): Promise<Work<Held>> {
   const { deps, kind, resource, movements, clashes, at, session } = context;
-  const { report, reason, isAfresh, isBorne } = input;
+  const { report, reason, isAfresh, isBorne, isLaterStep } = input;
   const known = isAfresh ? movements.filter((each) => each.reason !== null) : movements;
-  const identity = identify(known, report);
+  const sent = isLaterStep ? await findSent(context) : undefined;
+  const found = identify(known, report);
+  const identity: Identity =
+    found.kind === 'new' && sent !== undefined ? { kind: 'named', movement: sent } : found;
   if (identity.kind !== 'new') {
     const isNew = await addSource(deps.stores, identity, report, { at, clashes }, session);
     return { answer: { id: identity.movement.id, isNew: false }, isNew };
@@ -213,6 +218,13 @@ async function hold(context: Context, input: HoldInput): Promise<Work<Held>> {
     await settle(context, movement, borne);
   }
   return { answer: { id: row._id, isNew: true }, isNew: true };
+}
+
+/** Finds what a bank that has a reference for each step has sent. */
+async function findSent({ deps, resource, movements }: Context): Promise<Movement | undefined> {
+  const report = await deps.stores.capabilities.get(resource.connector);
+  if (report?.reference_per_step !== true) return undefined;
+  return movements.find(({ direction, reason }) => direction === 'out' && reason === null);
 }
 
 async function bookReturn(context: Context, input: ReturnInput): Promise<Work<Returned>> {

@@ -19,7 +19,6 @@ import {
 import {
   applyMovements,
   listMovements,
-  nameMovement,
   recordApplied,
   releaseSent,
 } from '../src/movements/register';
@@ -81,7 +80,7 @@ function recordTable(stores: Stores): RecordTable<PayoutDocument, PayoutChange> 
     posted: ['sent', 'failed', 'returned'],
     isInSuspense: async ({ _id }) => (await listMovements(stores, _id)).some(isInSuspense),
     post: async (payout, transition, session) => {
-      const { to, naming } = transition;
+      const { to } = transition;
       if (payout.limited && to.includes('failed')) {
         await stores.payoutDays.add(payout, -payout.amount, session);
       }
@@ -100,7 +99,6 @@ function recordTable(stores: Stores): RecordTable<PayoutDocument, PayoutChange> 
         }
         await stores.ledger.post(entry, session);
       }
-      if (naming !== undefined) moved.push(await nameMovement(stores, naming, transition, session));
       return [...released, ...moved];
     },
   };

@@ -83,8 +83,6 @@ export interface TransitionInput<Status extends string, Attention extends string
   reference?: string;
   /** Parts of movements that leave suspense with it. */
   taken?: Taken[];
-  /** Movement that the bank names with the report of a later step. */
-  naming?: string;
   request_id: string;
 }
 

@@ -21,9 +21,10 @@ type HttpTools = Tools<HttpSettings>;
 export function defineHttp({
   INSTRUCTIONS_FOR: groups,
   INSTRUCTIONS_PER_SECOND: perSecond,
+  REFERENCE_PER_STEP: referencePerStep,
 }: Pick<
   HttpTools['settings'],
-  'INSTRUCTIONS_FOR' | 'INSTRUCTIONS_PER_SECOND'
+  'INSTRUCTIONS_FOR' | 'INSTRUCTIONS_PER_SECOND' | 'REFERENCE_PER_STEP'
 >): ConnectorDefinition<HttpSettings> {
   const hasPayments = groups.includes('payments');
   const hasPayouts = groups.includes('payouts');
@@ -40,6 +41,7 @@ export function defineHttp({
     settings: httpSettings,
     limits: { perSecond, atOnce: CALLS_AT_ONCE },
     postsCallbacks: true,
+    referencePerStep: referencePerStep === 'yes',
     ...payments,
     ...refunds,
     ...payouts,

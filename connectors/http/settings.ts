@@ -48,6 +48,9 @@ export const httpSettings = {
   INSTRUCTIONS_PER_SECOND: z.coerce.number().int().min(1).max(1_000).default(20).meta({
     description: 'Instructions per second of each process',
   }),
+  REFERENCE_PER_STEP: z.enum(['yes', 'no']).default('no').meta({
+    description: 'yes: `completed` of a payout has another `bank_reference` than `sent`',
+  }),
 };
 
 export type HttpSettings = typeof httpSettings;

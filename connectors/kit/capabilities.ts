@@ -20,7 +20,8 @@ const FUNCTIONS = [
 
 export function listCapabilities<S extends Settings>(definition: ConnectorDefinition<S>): Served {
   const functions = FUNCTIONS.filter((name) => definition[name] !== undefined);
-  return { serves: definition.serves.toSorted(), functions };
+  const { serves, referencePerStep: reference_per_step = false } = definition;
+  return { serves: serves.toSorted(), functions, reference_per_step };
 }
 
 /**

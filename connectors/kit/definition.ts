@@ -118,6 +118,11 @@ interface Base<S extends Settings> {
   poll?: Poll<S>;
   /** Whether the bank posts signed callbacks to the API itself, without this process. */
   postsCallbacks?: boolean;
+  /**
+   * Whether the bank gives a payout another reference where it is completed than where it is sent.
+   * Otherwise that is a second payment.
+   */
+  referencePerStep?: boolean;
 }
 
 type None<T> = { [K in keyof T]?: undefined };

@@ -9,6 +9,8 @@ export interface Capabilities {
   functions: readonly string[];
   /** Contract version. */
   contract: number;
+  /** The bank has another name for a payout where it is completed. */
+  reference_per_step?: boolean;
 }
 
 /** Why a connector sends nothing. @see docs/connectors.md#after-a-restore */

@@ -273,20 +273,3 @@ interface Act {
   who: string;
   why: string;
 }
-
-/** Gives a movement the name that the bank has for it at a later step. */
-export async function nameMovement(
-  { movements }: Register,
-  id: string,
-  { at, callback_id, reference, clashes = 0 }: Moving,
-  session: ClientSession,
-): Promise<Movement> {
-  const row = await movements.get(id, session);
-  if (row === null) throw new Error(`There is no movement ${id}.`);
-  const movement = toMovement(row);
-  const identity = { kind: 'named', movement } as const;
-  const source = { kind: 'callback', id: callback_id ?? id } as const;
-  const report = { source, direction: movement.direction, bank_reference: reference };
-  await addSource({ movements }, identity, report, { at, clashes }, session);
-  return toMovement((await movements.get(id, session)) ?? row);
-}

@@ -14,10 +14,10 @@ export function createCapabilitiesStore(db: Db) {
   return {
     report: async (
       _id: string,
-      { serves, functions, contract }: Capabilities,
+      { serves, functions, contract, reference_per_step = false }: Capabilities,
       { seen_at, stopped }: { seen_at: Date; stopped: ConnectorStop | null },
     ) => {
-      const report = { serves, functions, contract, seen_at, stopped };
+      const report = { serves, functions, contract, reference_per_step, seen_at, stopped };
       await reports.updateOne({ _id }, { $set: report }, { upsert: true });
     },
     get: (connector: string) => reports.findOne({ _id: connector }),

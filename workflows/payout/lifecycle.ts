@@ -9,7 +9,6 @@ import {
 } from '../../src/domain/callback/callback';
 import { omitUndefined } from '../../src/domain/defined';
 import {
-  hasName,
   isInSuspense,
   listReleased,
   type Movement,
@@ -102,7 +101,7 @@ const rules: InstructedRules<PayoutKind, Payout> = {
   buildChange,
   applyAnswer,
   suspend,
-  findNaming,
+  isLaterStep: (to) => to[0] === 'completed',
   findTaker,
   actFault,
   getAmount: ({ facts }) => facts.amount,
@@ -251,11 +250,14 @@ export function suspend(
       if (status === 'failed') return { ...MOVED_AFTER_FAILED, isAfresh: true };
       if (status === 'completed') return { direction: 'out', reason: 'second_completion' };
       if (status === 'returned') return { direction: 'out', reason: 'moved_after_returned' };
-      return isDifferent ? { direction: 'out', reason: 'amount_differs' } : undefined;
+      if (isDifferent) return { direction: 'out', reason: 'amount_differs' };
+      return status === 'sent' ? NAMED_AGAIN : undefined;
     default:
       return undefined;
   }
 }
+
+const NAMED_AGAIN = { direction: 'out', reason: 'second_completion', isLaterStep: true } as const;
 
 function getReturnReason(attention: PayoutAttention | undefined) {
   switch (attention) {
@@ -266,18 +268,6 @@ function getReturnReason(attention: PayoutAttention | undefined) {
     default:
       return 'amount_differs';
   }
-}
-
-/** A bank may name the payment again where it says that it arrived. */
-function findNaming(
-  { movements }: Payout,
-  to: readonly PayoutStatus[],
-  reference: string,
-): string | undefined {
-  if (to.includes('sent') || to.at(-1) !== 'completed') return undefined;
-  const own = movements.filter(({ direction }) => direction === 'out');
-  const isKnown = own.some((each) => hasName(each, reference));
-  return isKnown ? undefined : own.find(({ reason }) => reason === null)?.id;
 }
 
 function findTaker({ status, facts }: Payout, { direction, currency }: Movement) {

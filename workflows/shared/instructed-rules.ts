@@ -114,8 +114,8 @@ export interface InstructedRules<K extends Kind, R extends Instructed<K>> {
     callback: K['callback'],
     attention: K['attention'] | undefined,
   ) => Suspension | 'back' | undefined;
-  /** Finds the movement that the report of a later step names. */
-  findNaming?: (resource: R, to: readonly K['status'][], reference: string) => string | undefined;
+  /** Whether a report is about what an earlier one has moved. */
+  isLaterStep?: (to: readonly K['status'][]) => boolean;
   /** Act that takes a movement in suspense; undefined where none does. */
   findTaker: (resource: R, movement: Movement) => string | undefined;
   actFault: (resource: R, act: K['act']) => string | undefined;

@@ -136,9 +136,13 @@ async function applyCallback<K extends Kind, R extends Instructed<K>>(
       if (!isUnsent(to.at(-1) ?? resource.status)) resource.instruction += 1;
       const change = rules.buildChange(to, callback);
       const { bank_reference: reference } = buildReport('out', callback);
-      const naming = reference && rules.findNaming?.(resource, to, reference);
-      const told = { callback_id, value_date, reference, naming: naming || undefined };
-      return await record.transition(resource, to, { change, ...told });
+      const isNamedAgain = reference !== undefined && rules.isLaterStep?.(to) === true;
+      const attention = isNamedAgain
+        ? await bookUnapplied(rules, resource, name, callback, undefined)
+        : undefined;
+      await record.transition(resource, to, { change, callback_id, value_date, reference });
+      if (attention !== undefined) await record.setAttention(resource, attention);
+      return;
     }
     case 'unapplied': {
       const attention = await bookUnapplied(rules, resource, name, callback, decision.attention);
@@ -151,7 +155,7 @@ async function applyCallback<K extends Kind, R extends Instructed<K>>(
   }
 }
 
-/** Posts money that moved although the status stays. @returns attention reason */
+/** Posts money that moved besides that of a transition. @returns attention reason */
 async function bookUnapplied<K extends Kind, R extends Instructed<K>>(
   rules: InstructedRules<K, R>,
   resource: R,

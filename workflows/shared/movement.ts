@@ -55,6 +55,8 @@ export interface Suspension {
   isAfresh?: true;
   /** The merchant bears the first of the resource's own amount at once. */
   isBorne?: true;
+  /** A bank with a reference for each step names what it has sent. */
+  isLaterStep?: true;
 }
 
 /** @returns movement that the report is about, and whether it is new */
@@ -63,14 +65,13 @@ export async function holdMovement<R extends Moving>(
   kind: Kind,
   resource: R,
   report: MovementReport,
-  { reason, isAfresh, isBorne }: Suspension,
+  { reason, ...plan }: Suspension,
 ): Promise<{ movement: Movement | undefined; isNew: boolean }> {
-  const known = isAfresh ? undefined : identify(resource.movements, report);
+  const known = plan.isAfresh ? undefined : identify(resource.movements, report);
   // Banks repeat what is applied, and the stored callback is enough of it.
   if (known?.kind === 'repeat' && known.movement.reason === null) {
     return { movement: known.movement, isNew: false };
   }
-  const plan = omitUndefined({ isAfresh, isBorne });
   const about = { kind, resource_id: resource.id, at: timestamp(resource) };
   const input = { ...about, reason, report, ...plan };
   const { movements, id, isNew } = await record.book(

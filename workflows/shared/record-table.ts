@@ -62,7 +62,5 @@ export interface TransitionOptions<Change> {
   reference?: string | undefined;
   /** Movement that an act takes. */
   movement?: string | undefined;
-  /** Movement that the bank names with the report of a later step. */
-  naming?: string | undefined;
   scheduled?: boolean;
 }

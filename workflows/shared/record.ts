@@ -150,7 +150,6 @@ export function createRecord<
         value_date,
         reference,
         movement,
-        naming,
         scheduled = false,
       }: TransitionOptions<Change> = {},
     ): Promise<void> => {
@@ -187,7 +186,7 @@ export function createRecord<
           at,
           attention,
           change,
-          ...omitUndefined({ audit, callback_id, id, value_date, reference, naming }),
+          ...omitUndefined({ audit, callback_id, id, value_date, reference }),
           ...(taken.length === 0 ? {} : { taken }),
         }),
       );

@@ -14,6 +14,7 @@ const RECIPIENT = { first_name: 'Zephyrine', last_name: 'Li', iban: 'DE893704004
 const SERVED: Parameters<typeof defineHttp>[0] = {
   INSTRUCTIONS_FOR: ['payments', 'refunds', 'payouts', 'cancelPayout'],
   INSTRUCTIONS_PER_SECOND: 1_000,
+  REFERENCE_PER_STEP: 'no',
 };
 
 const server = useScriptedServer();

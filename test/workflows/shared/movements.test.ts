@@ -66,6 +66,24 @@ describe('a payout', () => {
       await expectState(payout, { status: 'completed', ...held });
     }));
 
+  test.each([
+    ['in suspense', false, 'second_completion', ['out A 1000 applied', 'out B 1000 suspense']],
+    ['a name, from a bank with one for each step', true, null, ['out B 1000 applied']],
+  ])(
+    'that is completed under another reference has this %s',
+    (_, reference_per_step, attention, movements) =>
+      withStatus.submitted(async (payout) => {
+        const { connector } = await payout.stored();
+        const served = { serves: [], functions: [], contract: 1, reference_per_step };
+        const seen = { seen_at: new Date(), stopped: null };
+        await setting.stores.capabilities.report(connector, served, seen);
+        await payout.signal('sent', { bank_reference: 'A' });
+        await payout.report('completed', { bank_reference: 'B' });
+        await payout.report('completed', { bank_reference: 'B' });
+        await expectState(payout, { status: 'completed', attention, movements });
+      }),
+  );
+
   test('of which more was sent is completed by a part, and the rest never happened', () =>
     withStatus.submitted(async (payout) => {
       await reportOdd(payout, 'sent', 1_100);
