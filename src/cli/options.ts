@@ -113,6 +113,10 @@ export const ApprovedBy = words(100)
   .describe('second operator, in the sandbox')
   .meta({ placeholder: 'name' });
 
+export const BankReference = words(100)
+  .describe("the bank's name for the movement")
+  .meta({ placeholder: 'text' });
+
 const HOURS_MAX = 30 * 24;
 
 export const Hours = readBy((text) => {

@@ -8,6 +8,7 @@ import {
   clearing,
   DEPOSITS,
   FEES,
+  FUNDING,
   LATE,
   RECEIVABLE,
   REFUNDS,
@@ -38,8 +39,9 @@ function buildStatementLines(from: string, parts: StatementParts, sign: 1 | -1):
 
 /** Lines of each kind of entry, in minor units. @see docs/ledger.md */
 export const ENTRY_LINES = {
-  funded: (balance: string, amount: number) =>
-    transfer('external.funding', available(balance), amount),
+  /** @param connector whose bank has it; absent: it only exists in the sandbox */
+  funded: (balance: string, amount: number, connector?: string) =>
+    transfer(connector === undefined ? FUNDING : clearing(connector), available(balance), amount),
   /** @param amount below 0 debits */
   adjusted: (balance: string, amount: number | bigint, against: Against) =>
     transfer(getOppositeAccount(against), available(balance), amount),

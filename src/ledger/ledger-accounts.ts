@@ -3,6 +3,7 @@ import { isBalanceAccountName } from '../domain/account/balance-account';
 export const available = (name: string) => `balances.${checkName(name)}.available`;
 export const reserved = (name: string) => `balances.${checkName(name)}.reserved`;
 export const clearing = (connector: string) => `clearing.${checkName(connector)}`;
+export const FUNDING = 'external.funding';
 export const REFUNDS = 'transit.refunds';
 export const FEES = 'income.fees';
 export const LATE = 'suspense.late';
@@ -17,6 +18,11 @@ export const SENT = 'suspense.sent';
 export const BANK_FEES = 'expense.bank_fees';
 
 export const UNMATCHED = 'suspense.unmatched';
+
+/** @returns the connector whose money an account is; undefined of another account */
+export function readClearing(account: string): string | undefined {
+  return /^clearing\.(.+)$/.exec(account)?.[1];
+}
 
 function checkName(name: string): string {
   if (!isBalanceAccountName(name)) throw new RangeError(`No name of a ledger account: ${name}`);

@@ -1,4 +1,3 @@
-import type { CallbackResource } from '../domain/callback/callback';
 import { parseBookCurrency } from '../domain/crypto/assets';
 import { ServiceError } from '../domain/errors';
 import { computeRest, isInSuspense, type Movement, toUnits } from '../domain/movement/movement';
@@ -53,8 +52,7 @@ export type ShownMovement = ReturnType<typeof presentMovement>;
 /** @see docs/ledger.md#bank-movements */
 export function presentMovement({ _id: id, currency, ...row }: MovementDocument) {
   const { connector, livemode, names, direction, amount, value_date, reported_at } = row;
-  const { sources, resource_id, state, reason, resolutions } = row;
-  const resource: CallbackResource | null = row.resource;
+  const { sources, resource, resource_id, state, reason, resolutions } = row;
   return {
     ...{
       id,

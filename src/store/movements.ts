@@ -17,8 +17,9 @@ export interface MovementDocument extends Omit<Movement, 'id' | 'sources'> {
   connector: string;
   livemode: boolean;
   account_id: string;
-  resource: CallbackResource;
-  resource_id: string;
+  /** Null where an operator's act posts it, which `sources` name. */
+  resource: CallbackResource | null;
+  resource_id: string | null;
   /** Version of the resource with it: orders the movements of one. */
   order: number;
   sources: MovementSource[];
@@ -115,14 +116,24 @@ export function createMovementStore(db: Db) {
         )
         .toArray(),
     /** Keeps resources with money in suspense that the bank is to send back. */
-    keepLate: (ids: readonly string[]): Promise<string[]> =>
-      movements.distinct('resource_id', {
+    keepLate: async (ids: readonly string[]): Promise<string[]> => {
+      const late = await movements.distinct('resource_id', {
         ...{ resource_id: { $in: [...ids] }, ...SUSPENSE },
         $or: [{ reason: 'late' }, { is_returning: true }],
-      }),
+      });
+      return late.flatMap((id) => id ?? []);
+    },
     /** @throws MongoServerError duplicate key of `names` where another resource has a name */
     insert: (movement: MovementDocument, session: ClientSession) =>
       movements.insertOne(movement, { session }),
+    findByNames: (
+      { connector, livemode }: Pick<MovementDocument, 'connector' | 'livemode'>,
+      names: readonly string[],
+      session: ClientSession,
+    ): Promise<MovementDocument[]> =>
+      movements.find({ connector, livemode, names: { $in: [...names] } }, { session }).toArray(),
+    findByEntries: (ids: readonly string[], session: ClientSession): Promise<MovementDocument[]> =>
+      movements.find({ entry: { $in: [...ids] } }, { session }).toArray(),
     addSource: (
       _id: string,
       source: MovementSource,
@@ -137,7 +148,10 @@ export function createMovementStore(db: Db) {
     /** Writes what is applied or resolved. The version of its resource guards it. */
     change: (
       movement: Pick<Movement, 'id' | 'amount' | 'applied' | 'resolutions'>,
-      change: Partial<Pick<Movement, 'applied' | 'is_returning'>> & { resolutions?: Resolution[] },
+      change: Partial<Pick<Movement, 'applied' | 'is_returning'>> & {
+        names?: string[];
+        resolutions?: Resolution[];
+      },
       session: ClientSession,
     ) => {
       const state = getState({ ...movement, ...change });

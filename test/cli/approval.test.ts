@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
 import { inTransaction } from '../../src/base/mongo';
 import { ENTRY_LINES } from '../../src/ledger/entry-lines';
@@ -11,9 +12,10 @@ const service = useProvisioning();
 /** Merchant of tests to which its balances do not matter. */
 const merchant = useFixture(() => service.account());
 type Commands = Awaited<ReturnType<typeof asOperator>>;
+const BANK = { LIVE_CONNECTORS: 'acme=visa' };
 const operators = useFixture(async () => ({
-  mia: await asOperator(service, 'mia'),
-  bo: await asOperator(service, 'bo', 'approver'),
+  mia: await asOperator(service, 'mia', 'operator', BANK),
+  bo: await asOperator(service, 'bo', 'approver', BANK),
   ada: await asOperator(service, 'ada', 'approver'),
 }));
 
@@ -26,7 +28,8 @@ const Required = z.strictObject({
 
 function funding(account: string, amount = MUCH, currency = 'EUR', ...more: string[]) {
   const where = ['--env', 'live', '--balance-account', 'main', '--currency', currency];
-  return ['balance', 'fund', account, ...where, '--amount', `${amount}`, ...WHY, ...more];
+  const bank = ['--connector', 'acme', '--bank-reference', randomUUID()];
+  return ['balance', 'fund', account, ...where, '--amount', `${amount}`, ...bank, ...WHY, ...more];
 }
 function adjusting(account: string, amount: number, of = ['--currency', 'EUR']) {
   const where = ['--env', 'live', '--balance-account', 'main', ...of];
@@ -120,7 +123,7 @@ describe('a live act above the limit', () => {
 
   test('is above that of the worker, which no environment of a command raises', async () => {
     const { account_id } = merchant;
-    const env = { APPROVAL_LIMIT: '99999999999' };
+    const env = { ...BANK, APPROVAL_LIMIT: '99999999999' };
     const rich = await asOperator(service, 'rich', 'operator', env);
     const isNeeded = async (amount: number) =>
       Required.safeParse(await rich.json(...funding(account_id, amount))).success;
@@ -164,7 +167,7 @@ describe('a live act above the limit', () => {
 test('no approval is needed in the sandbox', async () => {
   const { account_id } = await service.account();
   const much = funding(account_id).map((word) => (word === 'live' ? 'sandbox' : word));
-  expect(await service.json(...much)).toMatchObject({ available: 10_000_000 + MUCH });
+  expect(await operators.mia.json(...much)).toMatchObject({ available: 10_000_000 + MUCH });
 });
 
 describe('a decision', () => {

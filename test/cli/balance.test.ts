@@ -20,6 +20,11 @@ const EUROS = { balance_account: 'main', currency: 'EUR', reserved: 0 };
 const SHORT = { code: 'insufficient_balance' };
 const USED = { code: 'operation_id_used' };
 
+const lines = (account: string, amount: number, balance = 'main') => [
+  { account, amount: -amount },
+  { account: `balances.${balance}.available`, amount },
+];
+
 /** A merchant without funds, and what changes its sandbox balance in euros. */
 async function openMerchant() {
   const { account_id } = await service.account();
@@ -142,11 +147,6 @@ describe('an adjustment', () => {
     const row = { ...EUROS, available: 99_300 };
     expect(await read()).toEqual({ balances: [row], receivables: [] });
   });
-
-  const lines = (account: string, amount: number) => [
-    { account, amount: -amount },
-    { account: 'balances.main.available', amount },
-  ];
 
   test.each([
     ['bank_fees', 'expense.bank_fees', 5],
@@ -297,9 +297,12 @@ describe('the command', () => {
 
   test('balance fund credits the funding that its options describe, once', async () => {
     const { account_id } = await openMerchant();
-    const { json, cli } = await asOperator(commands);
+    const more = { LIVE_CONNECTORS: 'acme=visa' };
+    const { json, cli, refusal } = await asOperator(commands, 'mia', 'operator', more);
     const where = ['--env', 'live', '--balance-account', 'ads', '--currency', 'EUR'];
-    const fund = ['balance', 'fund', account_id, ...where, '--amount', '500', '--reason', 'Wire'];
+    const wire = ['balance', 'fund', account_id, ...where, '--amount', '500', '--reason', 'Wire'];
+    const bank = ['--connector', 'acme', '--bank-reference'];
+    const fund = [...wire, ...bank, account_id];
     const id = `wire-${account_id}`;
     const funded = { ...EUROS, balance_account: 'ads', available: 500 };
     const first = { ...funded, operation_id: `funded:${id}` };
@@ -307,8 +310,19 @@ describe('the command', () => {
     expect(await json(...fund, '--operation-id', `funded:${id}`)).toEqual(first);
     expect(await service.stores.ledger.findEntry(`funded:${id}`)).toMatchObject({
       ...{ book: `${account_id}:live:EUR`, note: { operator: 'mia', reason: 'Wire' } },
+      lines: lines('clearing.acme', 500, 'ads'),
     });
-    expect((await cli(...fund)).stdout).toMatch(
+    const refusals = [
+      [wire, 'invalid_usage'],
+      [[...wire, '--connector', 'acme'], 'invalid_usage'],
+      [[...wire, '--bank-reference', 'W-1'], 'invalid_usage'],
+      [[...wire, '--connector', 'other', '--bank-reference', 'W-1'], 'connector_unknown'],
+      [fund, 'bank_reference_used'],
+    ] as const;
+    for (const [args, code] of refusals) expect((await refusal(...args)).code).toBe(code);
+    // In the audit log, such a reference looks like a secret.
+    const other = `${account_id}-2`.padEnd(43, '0');
+    expect((await cli(...wire, ...bank, other)).stdout).toMatch(
       /^Balance account: +ads\nCredited: +€5\.00\nAvailable: +€10\.00\nReserved: +€0\.00\nOperation: +funded:fund_[0-9a-f-]{36}\n$/,
     );
   });
@@ -316,10 +330,10 @@ describe('the command', () => {
   test('balance adjust posts the adjustment that its options describe, once', async () => {
     const { account_id, entries, fund } = await openMerchant();
     await fund();
-    const adjust = [
+    const silent = [
       ...['balance', 'adjust', account_id, '--env', 'sandbox', '--balance-account', 'main'],
-      ...WHO,
     ];
+    const adjust = [...silent, ...WHO];
     const euros = [...adjust, '--currency', 'EUR', '--amount', '-700'];
     const against = ['--against', 'clearing:sandbox', '--bank-reference', account_id];
     const once = [...euros, ...against, '--operation-id', account_id];
@@ -339,6 +353,8 @@ describe('the command', () => {
     expect(await commands.json(...ether, '-1')).toMatchObject({ asset: 'ETH', available: '0' });
     const unknown = [...euros, '--against', 'clearing:acme'];
     expect((await commands.refusal(...unknown)).code).toBe('connector_unknown');
+    await commands.json(...silent, '--currency', 'EUR', '--amount', '5');
+    expect((await entries()).at(-1)).not.toHaveProperty('note');
   });
 
   test('balance reverse prints what it reversed, with operator and reason', async () => {

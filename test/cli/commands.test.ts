@@ -218,7 +218,7 @@ describe('before it connects to any server, the program refuses', () => {
     [ASSET, ['--reason=x'], MONEY],
     [`${ASSET} --network ethereum --amount`, ['1.5', '0', '-0', '01'], UNITS],
     [`${ASSET} --network ethereum --against`, ['receivable'], 'No merchant owes a crypto asset.'],
-    [`${MAIN} --currency`, ['EUR'], "required option '--operator <name>' not specified"],
+    [`${FUND} --bank-reference`, ['W-1'], 'A bank reference needs --connector.'],
     [`${ADJUST} --against`, ['clearing:a.b', 'clearing:', 'clearing'], 'or clearing:CONNECTOR.'],
     [`${ADJUST} --bank-reference`, ['ACCT-7'], 'needs --against clearing:CONNECTOR'],
     [`${ADJUST} --against suspense --bank-reference`, ['A'], 'needs --against clearing:CONNECTOR'],
@@ -293,6 +293,7 @@ describe('before it connects to any server, the program refuses', () => {
     [`${UPDATE} --enable-method visa --disable-method visa`, 'contradiction', /^visa can't be/],
     ['reconcile --from payout:3f --apply', 'invalid_request', /without --from/],
     [`${ADJUST} --against clearing:acme`, 'connector_unknown', /no connector acme/],
+    [`${FUND} --connector sandbox`, 'connector_unknown', /nothing on live/],
     [`${ADJUST} --against clearing:sandbox`, 'connector_unknown', /nothing on live/],
   ])('%s as %s', async (line, code, message) => {
     const refused = await refusal(...splitWords(line));

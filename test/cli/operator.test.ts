@@ -12,9 +12,11 @@ const TYPED = ['--operator', 'mia', ...REASON];
 const MAIN = ['--balance-account', 'main', '--currency', 'EUR'];
 const fund = (account_id: string, env: string, ...more: string[]) => [
   ...['balance', 'fund', account_id, '--env', env, ...MAIN, '--amount', '100'],
+  ...(env === 'live' ? ['--connector', 'acme', '--bank-reference', account_id] : []),
   ...more,
 ];
-const withKey = (OPERATOR_KEY: string) => commandsIn({ ...service.env, OPERATOR_KEY });
+const BANK = { LIVE_CONNECTORS: 'acme=visa' };
+const withKey = (OPERATOR_KEY: string) => commandsIn({ ...service.env, ...BANK, OPERATOR_KEY });
 
 test('operator create shows a key once, which is listed without its secret, and audited', async () => {
   const create = ['operator', 'create', 'ana', '--role', 'approver'];
@@ -77,7 +79,7 @@ describe('a command that moves money', () => {
 
   test('is recorded on live under the name of its key, and needs a reason', async () => {
     const { account_id } = await service.account();
-    const dora = await asOperator(service, 'dora');
+    const dora = await asOperator(service, 'dora', 'operator', BANK);
     const typed = [...TYPED, '--approved-by', 'ada'];
     const { operation_id } = Object(await dora.json(...fund(account_id, 'live', ...typed)));
     const entry = await service.stores.ledger.findEntry(operation_id);
@@ -89,7 +91,7 @@ describe('a command that moves money', () => {
   });
 
   test('matches a statement line on live only with a key', async () => {
-    const live = commandsIn({ ...service.env, LIVE_CONNECTORS: 'acme=visa' });
+    const live = commandsIn({ ...service.env, ...BANK });
     const source = ['--connector', 'acme', '--env', 'live'];
     await live.json('bank-account', 'add', ...source, '--iban', TEST_IBAN, '--currency', 'EUR');
     const path = join(service.folder, 'live.xml');

@@ -2,6 +2,9 @@ import { randomUUID } from 'node:crypto';
 import { ENTRY_LINES } from '../../src/ledger/entry-lines';
 import { readTrialBalance } from '../../src/ledger-check/trial-balance';
 import { verifyLedger } from '../../src/ledger-check/verify';
+import { adjustBalance } from '../../src/service/balances/adjust';
+import { fundBalance } from '../../src/service/balances/fund';
+import { reverseOperation } from '../../src/service/balances/reverse';
 import { importStatements } from '../../src/service/statements/import';
 import { matchByHand, unmatchByHand } from '../../src/service/statements/lines';
 import { reconcileAccounts } from '../../src/service/statements/reconciliation';
@@ -61,11 +64,24 @@ async function openAccount(currency = 'EUR', livemode = false) {
     return { entry_id, amount, reference: resource_id.replaceAll('-', '') };
   };
 
+  const merchant = { account_id: `acct_${connector}`, livemode, balance_account: 'main', currency };
+  const note = { operator: 'mia', reason: 'Ticket 42' };
+
   return {
     account,
     iban,
     connector,
     post,
+    fund: (amount: number, bank_reference?: string) =>
+      fundBalance(buildDeps(), { ...merchant, amount, connector, bank_reference }, { note }),
+    adjust: (amount: number, bank_reference?: string) => {
+      const against = `clearing:${connector}` as const;
+      return adjustBalance(buildDeps(), { ...merchant, amount, against, bank_reference }, note);
+    },
+    reverse: (id: string) => reverseOperation(buildDeps(), id, note),
+    movements: () => stores.movements.list({ connector }, 10),
+    credited: async () =>
+      (await stores.ledger.balances(merchant.account_id, livemode))[0]?.available ?? 0,
     write: (statement: CamtStatement, more: { message?: string } = {}) =>
       camt([{ iban, currency, ...statement }], more),
     import: (file: Buffer) => importStatements(buildDeps(), file, own),
@@ -483,5 +499,83 @@ describe('an operator', () => {
       before: { status: 'open', entries: [] },
       after: { status: 'matched', entries, ...who },
     });
+  });
+});
+
+describe('money that an operator posts for a bank', () => {
+  const wire = { amount: 1000, bank_reference: 'W-1' };
+
+  test.each([
+    ['fund', 'adjust'],
+    ['adjust', 'fund'],
+    ['fund', 'fund'],
+  ] as const)('is posted once for its bank reference (%s, then %s)', async (first, second) => {
+    const bank = await openAccount('EUR', true);
+    await bank[first](1000, 'W-1');
+    const refused = {
+      code: 'bank_reference_used',
+      message: expect.stringContaining('W-1 of bank_'),
+    };
+    await expect(bank[second](1000, 'W-1')).rejects.toMatchObject(refused);
+    await bank.import(bank.write({ entries: [wire] }));
+    await expect(bank[second](10, 'W-1')).rejects.toMatchObject(refused);
+    expect(await bank.reconcile()).toMatchObject({ closed: true, ours_only: [], theirs_only: [] });
+    expect(await bank.credited()).toBe(1000);
+  });
+
+  test('is one movement, which a statement line names where the operator did not', async () => {
+    const bank = await openAccount('EUR', true);
+    const { operation_id } = await bank.fund(1000);
+    const [act] = await bank.movements();
+    expect(act).toMatchObject({
+      ...{ names: [`act:${operation_id}`], direction: 'in', amount: 1000, state: 'applied' },
+      ...{ resource: null, resource_id: null, entry: operation_id },
+      sources: [{ kind: 'act', id: operation_id }],
+    });
+    await bank.import(bank.write({ entries: [wire] }));
+    const [line] = await bank.lines();
+    expect(await bank.movements()).toEqual([
+      {
+        ...{ ...act, bank_reference: 'W-1', names: ['W-1', `act:${operation_id}`] },
+        sources: [
+          ...(act?.sources ?? []),
+          { kind: 'statement', id: line?._id, at: expect.any(String) },
+        ],
+      },
+    ]);
+    await expect(bank.adjust(1000, 'W-1')).rejects.toMatchObject({ code: 'bank_reference_used' });
+  });
+
+  test('corrects another amount only by the difference that a statement shows', async () => {
+    const bank = await openAccount();
+    await bank.fund(1000, 'W-1');
+    await bank.import(bank.write({ entries: [{ ...wire, amount: 1010 }] }));
+    await expect(bank.adjust(11, 'W-1')).rejects.toMatchObject({ code: 'bank_reference_used' });
+    await bank.adjust(10, 'W-1');
+    expect(await bank.reconcile()).toMatchObject({ closed: true, matched: 1 });
+    expect(await bank.credited()).toBe(1010);
+  });
+
+  test('frees its reference once it is reversed, unless a line has matched it', async () => {
+    const bank = await openAccount();
+    const mistake = await bank.fund(1000, 'W-1');
+    await bank.reverse(mistake.operation_id);
+    expect(await bank.movements()).toMatchObject([
+      { state: 'resolved', resolutions: [{ as: 'never_happened', operator: 'mia' }] },
+    ]);
+    expect(await bank.uncleared()).toEqual([]);
+    const { operation_id } = await bank.fund(1000, 'W-1');
+    await bank.import(bank.write({ entries: [wire] }));
+    await bank.reverse(operation_id);
+    await expect(bank.fund(1000, 'W-1')).rejects.toMatchObject({ code: 'bank_reference_used' });
+    expect(await bank.uncleared()).toEqual([`reversed:${operation_id}`]);
+  });
+
+  test('is one movement where two operators post it at once', async () => {
+    const bank = await openAccount();
+    const both = await Promise.allSettled([bank.fund(1000, 'W-1'), bank.adjust(1000, 'W-1')]);
+    const refused = both.filter(({ status }) => status === 'rejected');
+    expect(refused).toMatchObject([{ reason: { code: 'bank_reference_used' } }]);
+    expect(await bank.credited()).toBe(1000);
   });
 });

@@ -6,12 +6,12 @@ import { isLive } from '../../domain/environment';
 import { ServiceError } from '../../domain/errors';
 import { findAccount } from '../../service/accounts';
 import { assertOpposite, parseAgainst } from '../../service/balances/adjust';
-import { assertNamed } from '../acting-operator';
 import { defineCommand, parseInput } from '../command';
 import {
   AccountId,
   ApprovedBy,
   BalanceAccount,
+  BankReference,
   Currency,
   Env,
   OperationId,
@@ -21,7 +21,6 @@ import {
   SignedAmount,
   SignedUnits,
   textOption,
-  words,
 } from '../options';
 import { changeBalance, ON_LIVE } from './balance-change';
 
@@ -40,13 +39,12 @@ const AdjustOptions = z.object({
     .default('adjustments')
     .describe('account on the other side')
     .meta({ placeholder: 'account' }),
-  bank_reference: words(100)
-    .optional()
-    .describe("the bank's name for the movement, with --against clearing:CONNECTOR")
-    .meta({ placeholder: 'text' }),
+  bank_reference: BankReference.optional().describe(
+    "the bank's name for the movement, with --against clearing:CONNECTOR",
+  ),
   operation_id: OperationId.optional().describe('makes a repeat post nothing'),
   operator: Operator.optional(),
-  reason: Reason,
+  reason: Reason.optional(),
   approved_by: ApprovedBy,
 });
 
@@ -56,14 +54,13 @@ export const adjust = defineCommand({
   options: AdjustOptions,
   notes: `
 A debit never exceeds the balance. --against receivable collects what the merchant owes; clearing:CONNECTOR
-corrects what a bank moved, and awaits a line of its statement; suspense holds money back and returns it;
+corrects what a bank moved, once for each --bank-reference, and awaits a line of its statement; suspense holds money back and returns it;
 bank_fees is the service's cost. An asset counts in its smallest unit. ${ON_LIVE}`,
   example: `balance adjust acct_… --env live --balance-account main --currency EUR --amount -5000 \\
     --operator mia --reason "Ticket 42: wire booked twice"`,
   run: async (context, { account_id, env, balance_account, operation_id, ...options }) => {
     const { against, bank_reference, operator, reason, approved_by } = options;
     const money = readMoney(options);
-    assertNamed(context, operator);
     const livemode = isLive(env);
     assertOpposite(context.settings(), { livemode, against, bank_reference });
     const { stores } = await context.readDeps();

@@ -2,9 +2,11 @@ import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
 import { MAIN_BALANCE } from '../../domain/account/balance-account';
 import { formatAmount } from '../../domain/amount';
+import { omitUndefined } from '../../domain/defined';
 import { isLive } from '../../domain/environment';
 import { formatMoney } from '../../domain/money';
 import { findAccount } from '../../service/accounts';
+import { assertBank } from '../../service/balances/fund';
 import { readBalances } from '../../service/read';
 import { assertNamed } from '../acting-operator';
 import { defineCommand, defineGroup, defineRenamed } from '../command';
@@ -13,6 +15,7 @@ import {
   Amount,
   ApprovedBy,
   BalanceAccount,
+  BankReference,
   Currency,
   Env,
   OperationId,
@@ -22,6 +25,7 @@ import {
 import { table } from '../output';
 import { adjust } from './balance-adjust';
 import { changeBalance, ON_LIVE, presentBalance } from './balance-change';
+import { Connector } from './statement-output';
 
 const show = defineCommand({
   name: 'show',
@@ -65,23 +69,30 @@ const fund = defineCommand({
     balance_account: BalanceAccount,
     currency: Currency,
     amount: Amount.describe('how much, in minor units'),
+    connector: Connector.optional().describe('connector of the bank that has it; needed on live'),
+    bank_reference: BankReference.optional().describe(
+      "the bank's name for the movement; needed on live",
+    ),
     operation_id: OperationId.optional().describe('makes a repeat credit nothing'),
     operator: Operator.optional(),
     reason: Reason.optional(),
     approved_by: ApprovedBy,
   }),
   notes: `
-It only records funds that have arrived. If the outcome is unknown, repeat it with the same --operation-id.
-${ON_LIVE}`,
-  example:
-    'balance fund acct_… --env sandbox --balance-account main --currency EUR --amount 100000',
+It only records funds that have arrived, once for each --bank-reference; a line of the bank's statement is awaited. If the
+outcome is unknown, repeat it with the same --operation-id. In the sandbox it needs no bank. ${ON_LIVE}`,
+  example: `balance fund acct_… --env live --balance-account main --currency EUR --amount 100000 \\
+    --connector acme --bank-reference 2026-11-29/17 --reason "Wire of November"`,
   run: async (context, { account_id, env, operation_id, ...options }) => {
     const { balance_account, currency, amount, operator, reason, approved_by } = options;
+    const bank = { connector: options.connector, bank_reference: options.bank_reference };
+    const livemode = isLive(env);
+    assertBank(context.settings(), { livemode, ...bank });
     const { stores } = await context.readDeps();
     await findAccount(stores, account_id);
     const id = operation_id ?? `fund_${randomUUID()}`;
-    const owner = { account_id, livemode: isLive(env), balance_account };
-    const call = { ...owner, currency, id, act: 'fund', amount: String(amount) } as const;
+    const money = { account_id, livemode, balance_account, currency, amount: `${amount}`, ...bank };
+    const call = { ...omitUndefined(money), id, act: 'fund' } as const;
     await changeBalance(context, call, { operator, reason, approved_by }, 'Credited');
   },
 });

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { isApprovalRequired } from '../../domain/approval';
 import { omitUndefined } from '../../domain/defined';
 import { isLive, toEnv } from '../../domain/environment';
+import { ServiceError } from '../../domain/errors';
 import { OUTCOMES } from '../../domain/movement/movement';
 import { actAsOperator } from '../../service/approvals/act';
 import { findMovement, listMovements, presentMovement } from '../../service/movements';
@@ -60,7 +61,7 @@ const show = defineCommand({
       ['In suspense', formatMovementAmount(movement, movement.in_suspense)],
       ['Value date', value_date ?? '-'],
       ['Reported', sources.map((each) => `${formatTime(each.at)} ${each.kind}`).join(', ')],
-      ['Resource', `${resource} ${resource_id}`],
+      ['Resource', resource === null ? '-' : `${resource} ${resource_id}`],
       ['State', state],
       ['Reason', reason ?? '-'],
       [
@@ -95,6 +96,10 @@ but for customer.`,
     assertNamed(context, typed);
     const found = await findMovement(await context.readDeps(), id);
     const { livemode, resource, resource_id } = found;
+    if (resource === null || resource_id === null) {
+      const message = `${id} is an operator's act: undo it by \`balance reverse ${found.entry}\`.`;
+      throw new ServiceError('wrong_state', message);
+    }
     const what = 'resolve_movement';
     const { deps, verified, names } = await openActing(context, {
       livemode,

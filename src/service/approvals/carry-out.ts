@@ -18,6 +18,7 @@ const FINAL: readonly string[] = [
   'approval_decided',
   'approval_differs',
   'approval_expired',
+  'bank_reference_used',
   'held_by_bank',
   'insufficient_balance',
   'invalid_request',

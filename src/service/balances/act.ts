@@ -15,8 +15,7 @@ import { ServiceError } from '../../domain/errors';
 import { requestApproval } from '../approvals/request';
 import type { WriteDeps } from '../deps';
 import { type Adjustment, adjustBalance, parseAgainst } from './adjust';
-import type { Correction } from './correction';
-import { fundBalance, type PostedBalance } from './fund';
+import { fundBalance, type Note, type PostedBalance } from './fund';
 import { prepareReversal, reverseOperation } from './reverse';
 
 const Subject = z.object({
@@ -29,7 +28,13 @@ const Subject = z.object({
 
 /** Stored in an approval. */
 const BalanceCall = z.discriminatedUnion('act', [
-  z.object({ ...Subject.shape, act: z.literal('fund'), amount: z.string() }),
+  z.object({
+    ...Subject.shape,
+    act: z.literal('fund'),
+    amount: z.string(),
+    connector: z.string().optional(),
+    bank_reference: z.string().optional(),
+  }),
   z.object({
     ...Subject.shape,
     act: z.literal('adjust'),
@@ -42,9 +47,6 @@ const BalanceCall = z.discriminatedUnion('act', [
   z.object({ act: z.literal('reverse'), id: z.string() }),
 ]);
 export type BalanceCall = z.infer<typeof BalanceCall>;
-
-/** The operator may be absent in the sandbox. */
-export type Note = Partial<Correction>;
 
 export type Posted = PostedBalance & { posted: number | bigint };
 
@@ -59,15 +61,13 @@ export async function postBalanceAct(
     const money = { ...funding, amount: Number(amount) };
     return { ...(await fundBalance(deps, money, { id, note })), posted: money.amount };
   }
-  const { operator = 'unknown', reason = '' } = note;
-  const correction = { ...note, operator, reason };
   if (call.act === 'adjust') {
     const { act, id, ...adjustment } = call;
     const amount = readAmount(call);
-    const balance = await adjustBalance(deps, { ...adjustment, amount }, correction, id);
+    const balance = await adjustBalance(deps, { ...adjustment, amount }, note, id);
     return { ...balance, posted: amount };
   }
-  const { amount, ...balance } = await reverseOperation(deps, call.id, correction);
+  const { amount, ...balance } = await reverseOperation(deps, call.id, note);
   return { ...balance, posted: amount };
 }
 
@@ -80,7 +80,8 @@ interface Request {
 /**
  * Posts an act or, on live above the limit, requests the approval of a second operator.
  * @see docs/operators.md#approvals
- * @throws ServiceError `operator_key_required`, `operation_id_used`, and those of the act
+ * @throws ServiceError `operator_key_required`, `invalid_usage`, `operation_id_used`, and those of
+ * the act
  */
 export async function actOnBalance(
   deps: WriteDeps,
@@ -94,6 +95,12 @@ export async function actOnBalance(
   if (verified === undefined || reason === undefined) {
     const message = 'On live this needs an operator’s key and a reason.';
     throw new ServiceError('operator_key_required', message);
+  }
+  if (call.act === 'fund' && (call.connector === undefined || call.bank_reference === undefined)) {
+    const message =
+      'On live a funding needs --connector and --bank-reference: the bank that has the money, and ' +
+      'its name for the movement.';
+    throw new ServiceError('invalid_usage', message);
   }
   const isPosted = (await deps.stores.ledger.findEntry(operation_id)) !== null;
   const isAbove = isAboveLimit(limits, credited) || isAboveLimit(await readLimits(deps), credited);

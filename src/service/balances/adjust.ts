@@ -7,8 +7,8 @@ import { ENTRY_LINES } from '../../ledger/entry-lines';
 import type { Routes } from '../../routing';
 import { assertServes } from '../connectors';
 import type { WriteDeps } from '../deps';
-import { buildEntryDetails, type Correction, postCorrection } from './correction';
-import type { PostedBalance } from './fund';
+import { buildEntryDetails, postCorrection } from './correction';
+import type { Note, PostedBalance } from './fund';
 
 export { parseAgainst } from '../../ledger/against';
 
@@ -45,12 +45,12 @@ export function assertOpposite(
  * Corrects a balance, or collects debt from it. A repeat with the same id posts nothing.
  * @see docs/ledger.md#money-that-goes-wrong
  * @throws ServiceError `insufficient_balance`, `nothing_owed`, `operation_id_used`,
- * `approval_decided`
+ * `bank_reference_used`, `approval_decided`
  */
 export async function adjustBalance(
   deps: WriteDeps,
   adjustment: Adjustment,
-  correction: Correction,
+  note: Note,
   id: string = `adjust_${randomUUID()}`,
 ): Promise<PostedBalance> {
   const { account_id, livemode, balance_account, currency, amount, against } = adjustment;
@@ -65,8 +65,8 @@ export async function adjustBalance(
     lines,
   } as const;
   if (against === 'receivable') await assertOwed(deps, owner, entry.resource_id, Number(amount));
-  const { approval_id } = correction;
-  const details = await buildEntryDetails(deps, owner, correction);
+  const { approval_id } = note;
+  const details = await buildEntryDetails(deps, owner, note);
   return await postCorrection(deps, { ...entry, ...details }, { balance_account, approval_id });
 }
 

@@ -4,29 +4,16 @@ import type { EntryLine, NewEntry } from '../../ledger/entries';
 import { explainShortage, InsufficientBalance } from '../../ledger/insufficient-balance';
 import { accountNow } from '../clock';
 import type { Owner, WriteDeps } from '../deps';
-import { type PostedBalance, type PostOptions, postOnce } from './fund';
+import { buildNote, type Note, type PostedBalance, type PostOptions, postOnce } from './fund';
 
-export interface Correction {
-  operator: string;
-  reason: string;
-  /** Second operator. */
-  approved_by?: string | undefined;
-  approval_id?: string | undefined;
-}
-
-export async function buildEntryDetails(
-  deps: WriteDeps,
-  owner: Owner,
-  { operator, reason, approved_by }: Correction,
-) {
-  const approval = approved_by === undefined ? {} : { approved_by };
-  const at = (await accountNow(deps, owner)).toISOString();
-  return { at, note: { operator, reason, ...approval } };
+export async function buildEntryDetails(deps: WriteDeps, owner: Owner, note: Note) {
+  return { at: (await accountNow(deps, owner)).toISOString(), note: buildNote(note) };
 }
 
 /**
  * Posts an entry with its audit line; a repeat posts nothing.
- * @throws ServiceError `insufficient_balance`, `operation_id_used`, `approval_decided`
+ * @throws ServiceError `insufficient_balance`, `operation_id_used`, `bank_reference_used`,
+ * `approval_decided`
  */
 export async function postCorrection(
   deps: WriteDeps,

@@ -1,14 +1,18 @@
 import { randomUUID } from 'node:crypto';
 import type { ClientSession } from 'mongodb';
 import { inTransaction, isDuplicateKey } from '../../base/mongo';
+import { leaveOutSecret } from '../../domain/account/audit-log';
 import { MAIN_BALANCE } from '../../domain/account/balance-account';
 import { ServiceError } from '../../domain/errors';
 import type { BalanceRow } from '../../ledger/balance-rows';
 import type { EntryDocument } from '../../ledger/documents';
 import { bookId, type NewEntry, operationId } from '../../ledger/entries';
 import { ENTRY_LINES } from '../../ledger/entry-lines';
+import { recordActed } from '../../movements/acts';
+import type { Routes } from '../../routing';
 import type { Change } from '../../store/audit';
 import { accountNow } from '../clock';
+import { assertServes } from '../connectors';
 import type { WriteDeps } from '../deps';
 import { SANDBOX_CURRENCIES } from '../sandbox-bank/accounts';
 
@@ -23,23 +27,46 @@ export interface Funding {
   currency: string;
   /** Minor units. */
   amount: number;
+  /** Whose bank has it, for which a line of its statement is awaited; needed on live. */
+  connector?: string | undefined;
+  /** Bank's name of the movement. */
+  bank_reference?: string | undefined;
+}
+
+/** @throws ServiceError `invalid_usage`, `connector_unknown` */
+export function assertBank(
+  routes: Routes,
+  {
+    livemode,
+    connector,
+    bank_reference,
+  }: Pick<Funding, 'livemode' | 'connector' | 'bank_reference'>,
+): void {
+  if (connector !== undefined) assertServes(routes, { connector, livemode });
+  else if (bank_reference !== undefined) {
+    throw new ServiceError('invalid_usage', 'A bank reference needs --connector.');
+  }
 }
 
 export interface FundingOptions {
   /** A repeat with the same id credits nothing; generated when absent. */
   id?: string | undefined;
-  note?: {
-    operator?: string | undefined;
-    reason?: string | undefined;
-    /** Second operator. */
-    approved_by?: string | undefined;
-    approval_id?: string | undefined;
-  };
+  note?: Note;
+}
+
+/** Operator and reason may be absent in the sandbox. */
+export interface Note {
+  operator?: string | undefined;
+  reason?: string | undefined;
+  /** Second operator. */
+  approved_by?: string | undefined;
+  approval_id?: string | undefined;
 }
 
 /**
  * Credits money from outside the product. A repeat with the same id returns the unchanged balance.
- * @throws ServiceError `operation_id_used` when another funding has this id; `approval_decided`
+ * @throws ServiceError `operation_id_used` when another funding has this id; `bank_reference_used`;
+ * `approval_decided`
  */
 export async function fundBalance(
   deps: WriteDeps,
@@ -52,12 +79,14 @@ export async function fundBalance(
   const at = await accountNow(deps, funding);
   const entry = { ...buildEntry(funding, id, at), note: storedNote };
   const { balance_account } = funding;
-  const after = { balance_account, currency, amount, ...storedNote, approval_id };
+  const { connector, bank_reference } = funding;
+  const bank = { connector, bank_reference: leaveOutSecret(bank_reference) };
+  const after = { balance_account, currency, amount, ...bank, ...storedNote, approval_id };
   const change = { act: 'balance.funded', after } as const;
   return await postOnce(deps, entry, change, { balance_account, approval_id });
 }
 
-function buildNote({ operator, reason, approved_by }: NonNullable<FundingOptions['note']>) {
+export function buildNote({ operator, reason, approved_by }: Note) {
   if (operator === undefined && reason === undefined) return undefined;
   const approval = approved_by === undefined ? {} : { approved_by };
   return { operator: operator ?? null, reason: reason ?? null, ...approval };
@@ -86,14 +115,10 @@ export async function fundSandbox(deps: Omit<WriteDeps, 'audit'>, account_id: st
 
 function buildEntry(funding: Funding, resource_id: string, at: Date): NewEntry {
   const { account_id, livemode, balance_account, currency, amount } = funding;
-  const lines = ENTRY_LINES.funded(balance_account, amount);
+  const { connector, bank_reference } = funding;
+  const lines = ENTRY_LINES.funded(balance_account, amount, connector);
   return {
-    kind: 'funded',
-    resource_id,
-    account_id,
-    livemode,
-    currency,
-    lines,
+    ...{ kind: 'funded', resource_id, account_id, livemode, currency, bank_reference, lines },
     at: at.toISOString(),
   };
 }
@@ -112,16 +137,18 @@ export interface PostOptions {
  * Posts an entry with its audit line, and collects what the merchant owes from what came; a repeat
  * posts nothing.
  * @returns the balance in the entry's book
- * @throws ServiceError `operation_id_used` when another entry has this id; `approval_decided`;
+ * @throws ServiceError `operation_id_used` when another entry has this id; `bank_reference_used`;
+ * `approval_decided`;
  * InsufficientBalance
  */
 export async function postOnce(
-  { mongo, stores: { ledger, approvals }, audit }: WriteDeps,
+  { mongo, stores, audit }: WriteDeps,
   entry: NewEntry,
   change: Pick<Change, 'act' | 'after'>,
   { balance_account, approval_id, writeMore }: PostOptions,
 ): Promise<PostedBalance> {
-  await ledger.ensureIndexes();
+  const { ledger, approvals, movements } = stores;
+  await Promise.all([ledger, movements].map((store) => store.ensureIndexes()));
   const { account_id, livemode, currency } = entry;
   const owner = { account_id, livemode, currency };
   const operation_id = operationId(entry);
@@ -131,6 +158,7 @@ export async function postOnce(
   try {
     const row = await inTransaction(mongo, async (session) => {
       await ledger.post(entry, session);
+      if (entry.kind !== 'reversed') await recordActed(stores, entry, session);
       await writeMore?.(session);
       if (isCredit) await ledger.collectDebt(owner, balance_account, entry.at, session);
       if (approval_id !== undefined && !(await approvals.finish(approval_id, session))) {

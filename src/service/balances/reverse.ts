@@ -4,8 +4,10 @@ import { ServiceError } from '../../domain/errors';
 import type { EntryDocument } from '../../ledger/documents';
 import { type EntryLine, operationId } from '../../ledger/entries';
 import { ENTRY_LINES } from '../../ledger/entry-lines';
+import { releaseActed } from '../../movements/acts';
 import type { WriteDeps } from '../deps';
-import { buildEntryDetails, type Correction, findCredit, postCorrection } from './correction';
+import { buildEntryDetails, findCredit, postCorrection } from './correction';
+import type { Note } from './fund';
 
 /** No workflow decides about these entries. */
 const REVERSIBLE: readonly string[] = [
@@ -16,7 +18,7 @@ const REVERSIBLE: readonly string[] = [
 ];
 
 /** Entries that say what a bank moved: where it did not, no statement has them. */
-const CORRECTED_BY_REVERSAL: readonly string[] = ['adjusted'];
+const CORRECTED_BY_REVERSAL: readonly string[] = ['funded', 'adjusted'];
 
 /** @throws ServiceError `operation_not_found`, `not_reversible` */
 export async function prepareReversal(
@@ -44,19 +46,22 @@ export async function prepareReversal(
  * @throws ServiceError `operation_not_found`, `not_reversible`, `insufficient_balance`,
  * `approval_decided`
  */
-export async function reverseOperation(deps: WriteDeps, id: string, correction: Correction) {
+export async function reverseOperation(deps: WriteDeps, id: string, note: Note) {
   const { original, ...reversed } = await prepareReversal(deps, id);
   const { lines: reversedLines, ...owner } = reversed;
   const lines = ENTRY_LINES.reversed(reversedLines);
   const { balance_account, amount } = findCredit(lines);
-  const { approval_id } = correction;
+  const { approval_id } = note;
   const entry = {
     ...({ kind: 'reversed', resource_id: id, ...owner, lines } as const),
     // A correction that no bank has made is on no statement, nor is its reversal.
     offsets: CORRECTED_BY_REVERSAL.includes(original.kind) ? id : undefined,
-    ...(await buildEntryDetails(deps, owner, correction)),
+    ...(await buildEntryDetails(deps, owner, note)),
   };
-  const writeMore = (session: ClientSession) => markDisputeWon(deps, original, entry.at, session);
+  const writeMore = async (session: ClientSession): Promise<void> => {
+    await releaseActed(deps.stores, { entry: id, reversal: entry }, session);
+    await markDisputeWon(deps, original, entry.at, session);
+  };
   const balance = await postCorrection(deps, entry, { balance_account, approval_id, writeMore });
   return { ...balance, amount };
 }

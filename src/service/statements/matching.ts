@@ -5,6 +5,7 @@ import { parseResourceId } from '../../domain/statement';
 import type { NewEntry } from '../../ledger/entries';
 import { ENTRY_LINES } from '../../ledger/entry-lines';
 import type { ClearingScope } from '../../ledger/uncleared';
+import { nameActed } from '../../movements/acts';
 import {
   type Candidate,
   isAnonymous,
@@ -131,7 +132,7 @@ export function buildLineEntry(
 
 /** Takes what a match explains out of suspense, and notes it on the line and its entries. */
 export async function storeMatch(
-  { stores: { ledger, statements }, now }: Pick<ServiceDeps, 'stores' | 'now'>,
+  { stores: { ledger, movements, statements }, now }: Pick<ServiceDeps, 'stores' | 'now'>,
   line: LineDocument,
   { status, entries, parts }: Exclude<Match, { status: 'open' }>,
   session: ClientSession,
@@ -143,6 +144,7 @@ export async function storeMatch(
   const entry = buildLineEntry('bank_line_matched', line, lines, { now, step: version });
   await ledger.post(entry, session);
   if (entries.length > 0) await ledger.clear(entries, session);
+  await nameActed({ movements }, { ...line, ...change }, entry.at, session);
   return true;
 }
 

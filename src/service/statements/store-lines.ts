@@ -3,6 +3,7 @@ import { inTransaction } from '../../base/mongo';
 import type { StatementLine } from '../../domain/statement';
 import type { NewEntry } from '../../ledger/entries';
 import { ENTRY_LINES } from '../../ledger/entry-lines';
+import { nameActed } from '../../movements/acts';
 import type { LineDocument } from '../../store/statement-lines';
 import type { StatementDocument } from '../../store/statements';
 import type { WriteDeps } from '../deps';
@@ -73,6 +74,8 @@ async function storeBatch(
   );
   const cleared = fresh.flatMap(({ entries }) => entries);
   if (cleared.length > 0) await ledger.clear(cleared, session);
+  const at = deps.now().toISOString();
+  for (const row of fresh) await nameActed(deps.stores, row, at, session);
   await noteRepeated(deps, fresh, known, session);
 }
 

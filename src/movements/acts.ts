@@ -1,0 +1,173 @@
+import type { ClientSession } from 'mongodb';
+import { deriveUuid } from '../base/ids';
+import { formatAmount } from '../domain/amount';
+import { parseBookCurrency } from '../domain/crypto/assets';
+import { ServiceError } from '../domain/errors';
+import type { Direction, Units } from '../domain/movement/movement';
+import { nameMovement } from '../domain/movement/name';
+import { type EntryNote, type NewEntry, operationId } from '../ledger/entries';
+import { readClearing } from '../ledger/ledger-accounts';
+import type { ClearingScope } from '../ledger/uncleared';
+import type { Stores } from '../store';
+import type { LineDocument } from '../store/statement-lines';
+
+type Register = Pick<Stores, 'movements'>;
+
+/** Entries that operators post against `clearing.CONNECTOR`, without a resource. */
+const ACTED = /^(funded|adjusted):/;
+
+const nameAct = (operation_id: string) => `act:${operation_id}`;
+
+/**
+ * Records what an operator says that a bank moved, in the transaction that has posted its entry;
+ * nothing where the entry moves no money at a bank.
+ * @throws ServiceError `bank_reference_used`
+ */
+export async function recordActed(
+  stores: Pick<Stores, 'bankAccounts' | 'ledger' | 'movements' | 'statements'>,
+  entry: NewEntry,
+  session: ClientSession,
+): Promise<void> {
+  const moved = readMoved(entry);
+  if (moved === undefined) return;
+  const { account_id, at, value_date = null } = entry;
+  const { connector, livemode, currency, direction, amount } = moved;
+  const operation_id = operationId(entry);
+  const name = nameAct(operation_id);
+  const names = await pickNames(stores, moved, name, session);
+  const units = { direction, amount, currency, value_date };
+  await stores.movements.insert(
+    {
+      _id: `mv_${deriveUuid(`movement:${name}`)}`,
+      ...{ connector, livemode, account_id, resource: null, resource_id: null, order: 0, names },
+      ...{ bank_reference: moved.bank_reference, ...units, reported_at: at },
+      sources: [{ kind: 'act', id: operation_id, at }],
+      ...{ reason: null, resolutions: [], applied: amount, state: 'applied', entry: operation_id },
+    },
+    session,
+  );
+}
+
+interface Moved extends ClearingScope {
+  direction: Direction;
+  amount: Units;
+  bank_reference: string | null;
+}
+
+function readMoved({ lines, livemode, currency, bank_reference }: NewEntry): Moved | undefined {
+  for (const { account, amount: units } of lines) {
+    const connector = readClearing(account);
+    if (connector === undefined) continue;
+    const size = units < 0 ? -units : units;
+    return {
+      ...{ connector, livemode, currency, bank_reference: bank_reference || null },
+      direction: units < 0 ? 'in' : 'out',
+      amount: typeof size === 'bigint' ? String(size) : size,
+    };
+  }
+  return undefined;
+}
+
+/**
+ * Refuses a reference of which a movement in this direction is posted. What comes back under the
+ * reference of what was sent has a name of its own, and so has the rest of an open line.
+ */
+async function pickNames(
+  stores: Pick<Stores, 'bankAccounts' | 'ledger' | 'movements' | 'statements'>,
+  moved: Moved,
+  own: string,
+  session: ClientSession,
+): Promise<string[]> {
+  const { direction, bank_reference } = moved;
+  if (bank_reference === null) return [own];
+  const ofDirection = `${direction}:${bank_reference}`;
+  const known = await stores.movements.findByNames(moved, [bank_reference, ofDirection], session);
+  const posted = known.find((movement) => movement.direction === direction);
+  const lines = await listLines(stores, moved, session);
+  const matched = lines.find(({ status }) => status === 'matched' || status === 'booked');
+  if (posted === undefined && matched === undefined) {
+    return [known.length === 0 ? bank_reference : ofDirection, own];
+  }
+  const { connector, livemode, currency } = moved;
+  const key = { connector, livemode, currency, bank_reference };
+  const entries = await stores.ledger.findUncleared(key, session);
+  const sum = entries.reduce((total, { amount }) => total + amount, 0);
+  const explained = lines.find(
+    ({ status, amount, fee }) => status === 'open' && (sum === amount || sum === amount + fee),
+  );
+  if (explained !== undefined) return [explained._id, own];
+  throw createUsedError(moved, posted?.entry ?? matched?.entries[0] ?? 'a charge');
+}
+
+/** Lists lines of the reference in the direction of the movement. */
+async function listLines(
+  { bankAccounts, statements }: Pick<Stores, 'bankAccounts' | 'statements'>,
+  { connector, livemode, currency, direction, bank_reference }: Moved,
+  session: ClientSession,
+): Promise<LineDocument[]> {
+  const name = bank_reference ?? '';
+  // Parts that a bank books as one share its reference.
+  const names = [name, name.replace(/#[\d.]+$/, '')];
+  const accounts = await bankAccounts.list({ connector, livemode, currency }, session);
+  const lines: LineDocument[] = [];
+  for (const { _id } of accounts) {
+    lines.push(...(await statements.findByBankReference(_id, names, session)));
+  }
+  const isOut = direction === 'out';
+  return lines.filter((line) => nameMovement(line) === name && line.amount < 0 === isOut);
+}
+
+function createUsedError(
+  { connector, amount, currency, bank_reference }: Moved,
+  entry: string,
+): ServiceError {
+  const money = formatAmount(amount, currency);
+  return new ServiceError(
+    'bank_reference_used',
+    `${bank_reference} of ${connector} is posted already, by ${entry}: ${money} would be posted ` +
+      'again. Nothing was posted. Where the bank moved another amount, import its statement, then ' +
+      'post only the difference.',
+  );
+}
+
+/**
+ * Frees the names of an act whose reversal has cleared its entry: no statement has either. After a
+ * match the bank has moved it, and the name stays taken.
+ */
+export async function releaseActed(
+  { ledger, movements }: Pick<Stores, 'ledger' | 'movements'>,
+  { entry, reversal }: { entry: string; reversal: NewEntry },
+  session: ClientSession,
+): Promise<void> {
+  const [row] = await movements.findByEntries([entry], session);
+  if (row === undefined || row.resource !== null) return;
+  const ids = [operationId(reversal)];
+  const waiting = await ledger.findAllUncleared(row, { _id: ids }, session);
+  if (waiting.length > 0) return;
+  const { operator, reason }: EntryNote = reversal.note ?? { operator: null, reason: null };
+  const { _id: id, amount, currency } = row;
+  const resolution = { as: 'never_happened', amount, operator, reason, at: reversal.at } as const;
+  const applied = parseBookCurrency(currency) === undefined ? 0 : '0';
+  const change = { names: [nameAct(entry)], applied, resolutions: [resolution] };
+  await movements.change({ ...row, id }, change, session);
+}
+
+/** Adds a statement line to the movements of acts that it matches, and names them. */
+export async function nameActed(
+  { movements }: Register,
+  line: Pick<LineDocument, '_id' | 'bank_reference' | 'position' | 'entries'>,
+  at: string,
+  session: ClientSession,
+): Promise<void> {
+  const acted = line.entries.filter((id) => ACTED.test(id));
+  if (acted.length === 0) return;
+  const name = nameMovement(line);
+  for (const row of await movements.findByEntries(acted, session)) {
+    const { _id, names, bank_reference, sources } = row;
+    if (sources.some(({ id }) => id === line._id)) continue;
+    const isNamed = name === null || bank_reference !== null;
+    const isFree = !isNamed && (await movements.findByNames(row, [name], session)).length === 0;
+    const named = isFree ? { bank_reference: name, names: [name, ...names] } : {};
+    await movements.addSource(_id, { kind: 'statement', id: line._id, at }, named, session);
+  }
+}
