@@ -30,7 +30,7 @@ function shorten(remedy: string): string {
 
 /** Acts that may credit a merchant. */
 export function listCredits(): string {
-  const balances = `balances: ${codes(BALANCE_ACTS.map((act) => `balance ${act}`))}`;
+  const balances = `balances: ${codes(BALANCE_ACTS)}`;
   const resources = KINDS.map((kind) => {
     const acts = RESOURCES[kind].acts.filter((act) => mayCredit(kind, act));
     return `${kind.replace('_', ' ')}s: ${codes(acts)}`;

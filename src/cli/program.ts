@@ -20,6 +20,7 @@ import { movementCommands } from './commands/movement';
 import { operatorCommands } from './commands/operator';
 import { orphanCommands } from './commands/orphan';
 import { payerCommands } from './commands/payer';
+import { platformCommands } from './commands/platform';
 import { recipientCommands } from './commands/recipient';
 import { reconcileCommand } from './commands/reconcile';
 import { reconciliationCommands } from './commands/reconciliation';
@@ -59,6 +60,7 @@ const COMMANDS: readonly CliCommand[] = [
   webhookCommands,
   eventCommands,
   balanceCommands,
+  platformCommands,
   bankAccountCommands,
   statementCommands,
   reconciliationCommands,

@@ -148,7 +148,12 @@ export const CREDITS: {
 };
 
 /** Each may credit, and counts by its largest entry line. */
-export const BALANCE_ACTS = ['fund', 'adjust', 'reverse'] as const;
+export const BALANCE_ACTS = [
+  'balance fund',
+  'balance adjust',
+  'balance reverse',
+  'platform post',
+] as const;
 
 function findCredit(kind: CallbackResource, act: string): Credit | null {
   const credits: Partial<Record<string, Credit | null>> = CREDITS[kind];

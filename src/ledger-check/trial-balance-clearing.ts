@@ -4,9 +4,9 @@ import { formatCount } from '../domain/format-count';
 import { computeRest } from '../domain/movement/movement';
 import { ANNOUNCED_DAYS, addDays } from '../domain/statement';
 import type { EntryDocument } from '../ledger/documents';
-import { bookId } from '../ledger/entries';
+import { bookId, bookOwner } from '../ledger/entries';
 import { toBigInt } from '../ledger/integers';
-import { UNMATCHED } from '../ledger/ledger-accounts';
+import { IN_TRANSIT, UNMATCHED } from '../ledger/ledger-accounts';
 import { EXACT } from '../ledger/pending';
 import type { ClearingScope } from '../ledger/uncleared';
 import { type BankAccountDocument, createBankAccountStore } from '../store/bank-accounts';
@@ -20,6 +20,8 @@ export const FINDINGS = {
   unmatched: 'statement lines that match no journal entry',
   suspense: 'movements of which nobody has, or bears, the money yet',
   not_repeated: 'movements that a notification announced, and no statement has after 5 days',
+  funded_without_bank: 'what live merchants were credited, and no bank has',
+  transfer_open: 'one end of a transfer between own accounts, whose other is missing after 5 days',
   clearing_differs: 'what neither of the two explains between merchants and a bank',
 } as const satisfies Record<string, string>;
 
@@ -152,6 +154,51 @@ export async function readSuspense(
       `${place}: ${formatCount(ids.length, 'movement')} in suspense; ` +
       `${describeAge(oldest.reported_at.slice(0, DAY), now)}.`,
   }));
+}
+
+/** Days for which a transfer between own accounts may be under way. */
+const TRANSFER_DAYS = 5;
+
+/** Newest ends of transfers that are read; the oldest are settled first. */
+const ENDS_MAX = 10_000;
+
+/** Finds the ends that make up what is in transit, if the oldest is too old. */
+export async function readTransfers(
+  { db, session }: Reader,
+  { at, now }: TrialBalanceOptions,
+  book: string,
+  balance: bigint,
+): Promise<TrialBalanceFinding[]> {
+  if (balance === 0n) return [];
+  const until = at === undefined ? {} : { written_at: { $lte: at } };
+  const ends = db
+    .collection<EntryDocument>('journal_entries')
+    .find({ book, 'lines.account': IN_TRANSIT, ...until }, { session, ...EXACT })
+    .sort({ written_at: -1 })
+    .limit(ENDS_MAX);
+  const open: EntryDocument[] = [];
+  let rest = balance;
+  for await (const entry of ends) {
+    const line = entry.lines.find(({ account }) => account === IN_TRANSIT);
+    const amount = toBigInt(line?.amount) ?? 0n;
+    if (amount < 0n !== balance < 0n) continue;
+    open.push(entry);
+    rest -= amount;
+    if (rest === 0n || rest < 0n !== balance < 0n) break;
+  }
+  const day = open.at(-1)?.at.slice(0, DAY) ?? '';
+  const last = addDays((at ?? now().toISOString()).slice(0, DAY), -TRANSFER_DAYS);
+  if (day === '' || day >= last) return [];
+  const { livemode, currency } = bookOwner(book);
+  return [
+    {
+      ...{ code: 'transfer_open', amount: balance, currency },
+      ids: open.map(({ _id }) => _id).slice(-IDS_MAX),
+      message:
+        `${toEnv(livemode)} ${currency}: the other end of ${formatCount(open.length, 'transfer')} ` +
+        `between own accounts is missing; ${describeAge(day, now)}.`,
+    },
+  ];
 }
 
 interface Items {

@@ -3,12 +3,14 @@ import { inSnapshot } from '../base/mongo';
 import { toEnv } from '../domain/environment';
 import { bookOwner } from '../ledger/entries';
 import { toBigInt } from '../ledger/integers';
+import { FUNDING, IN_TRANSIT, readClearing } from '../ledger/ledger-accounts';
 import { type Reader, readBooks, readPastBooks } from './trial-balance-books';
 import {
   compareScope,
   IDS_MAX,
   listScopes,
   readSuspense,
+  readTransfers,
   scopeKey,
   type TrialBalanceFinding,
   type TrialBalanceOptions,
@@ -55,10 +57,13 @@ async function read(reader: Reader, options: TrialBalanceOptions): Promise<Trial
   for await (const { book, balances } of books) {
     if (livemode === undefined || bookOwner(book).livemode === livemode) tally.add(book, balances);
   }
-  const { rows, rows_total, totals, unbalanced, clearing } = tally.result();
-  const findings = [...unbalanced];
+  const { rows, rows_total, totals, unbalanced, unbanked, clearing, transfers } = tally.result();
+  const findings = [...unbalanced, ...unbanked];
   for (const scope of await listScopes(reader, livemode)) {
     findings.push(...(await compareScope(reader, options, scope, clearing)));
+  }
+  for (const [book, balance] of transfers) {
+    findings.push(...(await readTransfers(reader, options, book, balance)));
   }
   findings.push(...(await readSuspense(reader, options)));
   return { rows, rows_total, totals, findings };
@@ -68,6 +73,10 @@ function createTally() {
   const rows: TrialBalanceRow[] = [];
   const totals = new Map<string, TrialBalance['totals'][number]>();
   const unbalanced = new Map<string, TrialBalanceFinding>();
+  /** By currency, on live. */
+  const unbanked = new Map<string, TrialBalanceFinding>();
+  /** In transit between own accounts, by book. */
+  const transfers = new Map<string, bigint>();
   /** Keys: connector for merchants' books, id for bank books. */
   const clearing = new Map<string, bigint>();
   let rows_total = 0;
@@ -89,6 +98,17 @@ function createTally() {
     });
   };
 
+  const addUnbanked = (book: string, currency: string, amount: bigint) => {
+    const before = unbanked.get(currency) ?? { amount: 0n, ids: [] };
+    unbanked.set(currency, {
+      code: 'funded_without_bank',
+      message: `live ${currency}: merchants were credited what no bank has. Reverse the fundings, and repeat them with --connector and --bank-reference.`,
+      amount: before.amount + amount,
+      currency,
+      ids: before.ids.length < IDS_MAX ? [...before.ids, book] : before.ids,
+    });
+  };
+
   return {
     add: (book: string, balances: ReadonlyMap<string, unknown>): void => {
       const { livemode, currency } = bookOwner(book);
@@ -98,9 +118,12 @@ function createTally() {
         sum += balance;
         rows_total += 1;
         if (rows.length < ROWS_MAX) rows.push({ book, account, currency, balance });
-        if (!/^clearing(\.|$)/.test(account)) continue;
-        const connector = account.slice('clearing.'.length);
-        const key = connector === '' ? book : scopeKey({ connector, livemode, currency });
+        if (account === FUNDING && livemode && balance !== 0n)
+          addUnbanked(book, currency, -balance);
+        if (account === IN_TRANSIT) transfers.set(book, balance);
+        const connector = readClearing(account);
+        if (connector === undefined && account !== 'clearing') continue;
+        const key = connector === undefined ? book : scopeKey({ connector, livemode, currency });
         clearing.set(key, (clearing.get(key) ?? 0n) + balance);
       }
       addTotal(book, sum);
@@ -110,6 +133,8 @@ function createTally() {
       rows_total,
       totals: [...totals.keys()].sort().flatMap((key) => totals.get(key) ?? []),
       unbalanced: [...unbalanced.values()],
+      unbanked: [...unbanked.values()],
+      transfers,
       clearing,
     }),
   };

@@ -42,7 +42,10 @@ const TYPES = {
   crypto_settlement_fee: 'crypto_settlement',
   crypto_settlement_held: 'crypto_settlement',
   crypto_settlement_resolved: 'crypto_settlement',
-} as const satisfies Record<Exclude<EntryKind, BankEntryKind>, BalanceTransactionType>;
+} as const satisfies Record<
+  Exclude<EntryKind, BankEntryKind | 'platform_posted'>,
+  BalanceTransactionType
+>;
 
 /**
  * @returns undefined when no available balance changes

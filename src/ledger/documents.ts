@@ -61,6 +61,8 @@ export interface BookDocument {
   transit?: Record<string, number>;
   income?: Record<string, number>;
   external?: Record<string, number>;
+  /** In the service's own book. */
+  platform?: Record<string, number>;
   suspense?: Record<string, number>;
   receivable?: Record<string, number>;
 }

@@ -39,8 +39,12 @@ export type EntryKind =
   | 'adjusted'
   | 'reversed'
   | 'debt_collected'
+  | 'platform_posted'
   | BankEntryKind
   | { [Kind in CallbackResource]: ResourceEntryKind<Kind> }[CallbackResource];
+
+/** Account of the service's own book. */
+export const PLATFORM = 'platform';
 
 /**
  * `resource_id` of an operator's entry is its own id or the operation it reverses; of a
@@ -51,7 +55,7 @@ export interface NewEntry {
   resource_id: string;
   /** Transaction of a deposit, id of a movement or dispute, or number of a match. */
   step?: string | undefined;
-  /** Merchant, or bank account. */
+  /** Merchant, bank account, or `PLATFORM`. */
   account_id: string;
   livemode: boolean;
   /** ISO 4217, or the book of an asset. @see src/domain/crypto/assets.ts */

@@ -10,6 +10,8 @@ import {
   FEES,
   FUNDING,
   LATE,
+  PLATFORM_ACCOUNTS,
+  type PlatformKind,
   RECEIVABLE,
   REFUNDS,
   reserved,
@@ -55,6 +57,9 @@ export const ENTRY_LINES = {
   },
   debt_collected: (balance: string, amount: number) =>
     transfer(available(balance), RECEIVABLE, amount),
+  /** @param amount below 0 leaves the bank account */
+  platform_posted: (connector: string, kind: PlatformKind, amount: number) =>
+    transfer(clearing(connector), PLATFORM_ACCOUNTS[kind], amount),
   /** @see docs/decisions.md#balances */
   payment_settled: (connector: string, amount: number, held = 0) =>
     dropZeroLines([

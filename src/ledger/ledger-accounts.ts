@@ -19,6 +19,17 @@ export const BANK_FEES = 'expense.bank_fees';
 
 export const UNMATCHED = 'suspense.unmatched';
 
+export const IN_TRANSIT = 'platform.in_transit';
+
+/** Accounts of the service's own book, by the kind of `platform post`. */
+export const PLATFORM_ACCOUNTS = {
+  fee_sweep: 'platform.fees',
+  interest: 'platform.interest',
+  transfer: IN_TRANSIT,
+  acquirer_payout: IN_TRANSIT,
+} as const;
+export type PlatformKind = keyof typeof PLATFORM_ACCOUNTS;
+
 /** @returns the connector whose money an account is; undefined of another account */
 export function readClearing(account: string): string | undefined {
   return /^clearing\.(.+)$/.exec(account)?.[1];

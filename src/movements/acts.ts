@@ -14,7 +14,7 @@ import type { LineDocument } from '../store/statement-lines';
 type Register = Pick<Stores, 'movements'>;
 
 /** Entries that operators post against `clearing.CONNECTOR`, without a resource. */
-const ACTED = /^(funded|adjusted):/;
+const ACTED = /^(funded|adjusted|platform_posted):/;
 
 const nameAct = (operation_id: string) => `act:${operation_id}`;
 

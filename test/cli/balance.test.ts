@@ -9,7 +9,7 @@ import { reverseOperation } from '../../src/service/balances/reverse';
 import { readBalances } from '../../src/service/read';
 import { retryUntilDone } from '../support/insist';
 import { useService } from '../support/service';
-import { asOperator, useCommands } from './cli';
+import { asOperator, commandsIn, useCommands } from './cli';
 
 const service = useService();
 const commands = useCommands(service);
@@ -363,5 +363,44 @@ describe('the command', () => {
     const { stdout } = await commands.cli('balance', 'reverse', operation_id, ...WHO);
     expect(stdout).toMatch(/Reversed: +-€1,000\.00\nAvailable: +€0\.00\n/);
     expect(await entries()).toMatchObject([{ kind: 'reversed', note: NOTE }]);
+  });
+
+  test('platform post posts own money of a bank in its environment, once, and audits it', async () => {
+    const more = { LIVE_CONNECTORS: 'acme=visa' };
+    const mia = await asOperator(commands, 'mia', 'operator', more);
+    const bank_reference = randomUUID();
+    const money = ['--connector', 'acme', '--kind', 'fee_sweep', '--currency', 'EUR'];
+    const reference = ['--bank-reference', bank_reference, '--reason', 'Fees'];
+    const post = (amount: string) => [
+      'platform',
+      'post',
+      ...money,
+      '--amount',
+      amount,
+      ...reference,
+    ];
+    const id = `sweep-${bank_reference}`;
+    const once = [...post('-1250'), '--operation-id', id];
+    const posted = {
+      ...{ operation_id: `platform_posted:${id}`, connector: 'acme', env: 'live' },
+      ...{ kind: 'fee_sweep', amount: -1_250, currency: 'EUR', bank_reference },
+    };
+    for (const _repeat of [1, 2]) expect(await mia.json(...once)).toEqual(posted);
+    expect((await mia.refusal(...post('-1250'))).code).toBe('bank_reference_used');
+    const silent = await commandsIn({ ...commands.env, ...more }).refusal(...post('-1250'));
+    expect(silent.code).toBe('operator_key_required');
+    expect(await service.stores.ledger.findEntry(posted.operation_id)).toMatchObject({
+      ...{ book: 'platform:live:EUR', note: { operator: 'mia', reason: 'Fees' } },
+      lines: [
+        { account: 'clearing.acme', amount: 1_250 },
+        { account: 'platform.fees', amount: -1_250 },
+      ],
+    });
+    const [line] = await service.stores.auditLog.list({ limit: 1, act: 'platform.posted' });
+    expect(line).toMatchObject({ account_id: null, livemode: true, target: posted.operation_id });
+    const much = Object(await mia.json(...post('-100001'), '--bank-reference', randomUUID()));
+    const approver = await asOperator(commands, 'bo', 'approver', more);
+    const approve = ['approval', 'approve', much.approval_id, '--reason', 'Seen'];
+    expect(await approver.json(...approve)).toMatchObject({ act: 'platform.post', state: 'done' });
   });
 });

@@ -38,6 +38,7 @@ const GROUPED = {
   clock: 'show advance',
   attention: 'list acknowledge',
   movement: 'list show resolve',
+  platform: 'post',
   operator: 'create list revoke',
   approval: 'list approve reject',
   connector: 'new check health pause resume release',

@@ -26,7 +26,9 @@ test.each(KINDS)('each act on a %s is listed as crediting a merchant or not', (k
   const { acts } = RESOURCES[kind];
   expect(Object.keys(CREDITS[kind]).sort()).toEqual([...acts].sort());
   expect(acts.filter((act) => mayCredit(kind, act)).sort()).toEqual(CREDITING[kind]);
-  expect(BALANCE_ACTS).toEqual(['fund', 'adjust', 'reverse']);
+  expect(BALANCE_ACTS).toEqual([
+    ...['balance fund', 'balance adjust', 'balance reverse', 'platform post'],
+  ]);
 });
 
 const EURO = { currency: 'EUR', amount: 1_000 };

@@ -1,9 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { ENTRY_LINES } from '../../src/ledger/entry-lines';
+import type { PlatformKind } from '../../src/ledger/ledger-accounts';
 import { readTrialBalance } from '../../src/ledger-check/trial-balance';
 import { verifyLedger } from '../../src/ledger-check/verify';
 import { adjustBalance } from '../../src/service/balances/adjust';
 import { fundBalance } from '../../src/service/balances/fund';
+import { postPlatform } from '../../src/service/balances/platform';
 import { reverseOperation } from '../../src/service/balances/reverse';
 import { importStatements } from '../../src/service/statements/import';
 import { matchByHand, unmatchByHand } from '../../src/service/statements/lines';
@@ -77,6 +79,10 @@ async function openAccount(currency = 'EUR', livemode = false) {
     adjust: (amount: number, bank_reference?: string) => {
       const against = `clearing:${connector}` as const;
       return adjustBalance(buildDeps(), { ...merchant, amount, against, bank_reference }, note);
+    },
+    platform: (kind: PlatformKind, amount: number, bank_reference: string) => {
+      const movement = { ...own, kind, currency, amount, bank_reference };
+      return postPlatform(buildDeps(), movement, note, randomUUID());
     },
     reverse: (id: string) => reverseOperation(buildDeps(), id, note),
     movements: () => stores.movements.list({ connector }, 10),
@@ -577,5 +583,60 @@ describe('money that an operator posts for a bank', () => {
     const refused = both.filter(({ status }) => status === 'rejected');
     expect(refused).toMatchObject([{ reason: { code: 'bank_reference_used' } }]);
     expect(await bank.credited()).toBe(1000);
+  });
+});
+
+describe("the service's own money", () => {
+  const readFindings = async (now = buildDeps().now) => {
+    const { mongo, db } = database;
+    const { findings } = await readTrialBalance(mongo, db.databaseName, { now });
+    return findings.filter(({ currency }) => currency === 'CHF');
+  };
+  const later = () => new Date('2026-11-26T12:00:00.000Z');
+
+  test.each([
+    ['fee_sweep', -300],
+    ['interest', 7],
+    ['interest', -7],
+  ] as const)('has its book, so that a day with a line of %s %i closes', async (kind, amount) => {
+    const bank = await openAccount('SEK');
+    await bank.import(bank.write({ entries: [{ amount, bank_reference: 'P-1' }] }));
+    expect(await bank.reconcile()).toMatchObject({ closed: false, theirs_only: [{ amount }] });
+    const { operation_id } = await bank.platform(kind, amount, 'P-1');
+    expect(await bank.reconcile()).toMatchObject({ closed: true, matched: 1 });
+    await expect(bank.platform(kind, amount, 'P-1')).rejects.toMatchObject({
+      code: 'bank_reference_used',
+    });
+    const [movement] = await bank.movements();
+    expect(movement).toMatchObject({ account_id: 'platform', entry: operation_id });
+    expect(movement?.sources.map((source) => source.kind)).toEqual(['act', 'statement']);
+  });
+
+  test('moves between own accounts one end at a time, and a missing end is a finding', async () => {
+    const [from, to] = [await openAccount('CHF'), await openAccount('CHF')];
+    const left = await from.platform('transfer', -500, 'T-1');
+    await from.import(from.write({ entries: [{ amount: -500, bank_reference: 'T-1' }] }));
+    expect(await readFindings()).toEqual([]);
+    expect(await readFindings(later)).toEqual([
+      {
+        ...{ code: 'transfer_open', amount: -500n, currency: 'CHF', ids: [left.operation_id] },
+        message: expect.stringContaining('sandbox CHF: the other end of 1 transfer'),
+      },
+    ]);
+    await to.platform('transfer', 500, 'T-2');
+    await to.import(to.write({ entries: [{ amount: 500, bank_reference: 'T-2' }] }));
+    expect(await readFindings(later)).toEqual([]);
+    for (const bank of [from, to]) expect(await bank.reconcile()).toMatchObject({ closed: true });
+  });
+
+  test('is not what a live merchant was credited without a bank, which is a finding', async () => {
+    const account_id = `acct_${randomUUID()}`;
+    const owner = { account_id, livemode: true, balance_account: 'main', currency: 'CHF' };
+    const { operation_id } = await fundBalance(buildDeps(), { ...owner, amount: 900 });
+    expect(await readFindings()).toMatchObject([
+      { code: 'funded_without_bank', amount: 900n, ids: [`${account_id}:live:CHF`] },
+    ]);
+    await reverseOperation(buildDeps(), operation_id, {});
+    expect(await readFindings()).toEqual([]);
   });
 });

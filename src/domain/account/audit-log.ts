@@ -49,6 +49,7 @@ export const AUDIT_LABELS = {
   'balance.adjusted': 'Balance corrected',
   'balance.reversed': 'Journal entry reversed',
   'balance.resolved': 'Money in suspense resolved',
+  'platform.posted': 'Own money of the service posted',
   'bank_account.added': 'Bank account added',
   'connector.paused': 'Connector paused',
   'connector.resumed': 'Connector resumed',
@@ -83,7 +84,7 @@ export const AUDIT_LABELS = {
 export type AuditedAct = keyof typeof AUDIT_LABELS;
 
 export function isAccountAct(act: AuditedAct): boolean {
-  return !/^(?:approval|bank_account|connector_key|keys|operator|routing|sepa_file|statement|stores)[.]/.test(
+  return !/^(?:approval|bank_account|connector_key|keys|operator|platform|routing|sepa_file|statement|stores)[.]/.test(
     act,
   );
 }

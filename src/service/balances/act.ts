@@ -12,10 +12,12 @@ import {
 } from '../../domain/approval';
 import { parseBookCurrency } from '../../domain/crypto/assets';
 import { ServiceError } from '../../domain/errors';
+import { operationId, PLATFORM } from '../../ledger/entries';
 import { requestApproval } from '../approvals/request';
 import type { WriteDeps } from '../deps';
 import { type Adjustment, adjustBalance, parseAgainst } from './adjust';
 import { fundBalance, type Note, type PostedBalance } from './fund';
+import { PLATFORM_KINDS, postPlatform } from './platform';
 import { prepareReversal, reverseOperation } from './reverse';
 
 const Subject = z.object({
@@ -45,6 +47,16 @@ const BalanceCall = z.discriminatedUnion('act', [
     bank_reference: z.string().optional(),
   }),
   z.object({ act: z.literal('reverse'), id: z.string() }),
+  z.object({
+    act: z.literal('platform.post'),
+    id: z.string(),
+    livemode: z.boolean(),
+    connector: z.string(),
+    kind: z.enum(PLATFORM_KINDS),
+    currency: z.string(),
+    amount: z.string(),
+    bank_reference: z.string(),
+  }),
 ]);
 export type BalanceCall = z.infer<typeof BalanceCall>;
 
@@ -66,6 +78,11 @@ export async function postBalanceAct(
     const amount = readAmount(call);
     const balance = await adjustBalance(deps, { ...adjustment, amount }, note, id);
     return { ...balance, posted: amount };
+  }
+  if (call.act === 'platform.post') {
+    const { act, id, ...movement } = call;
+    const amount = Number(call.amount);
+    return { ...(await postPlatform(deps, { ...movement, amount }, note, id)), posted: amount };
   }
   const { amount, ...balance } = await reverseOperation(deps, call.id, note);
   return { ...balance, posted: amount };
@@ -108,7 +125,8 @@ export async function actOnBalance(
   if (isPosted || !isAbove) return await postBalanceAct(deps, call, note);
   const { act, ...input } = call;
   const target = operation_id;
-  const subject = { act: `balance.${act}`, account_id, resource: null, target, input };
+  const name = act === 'platform.post' ? act : `balance.${act}`;
+  const subject = { act: name, account_id, resource: null, target, input };
   const request = { ...subject, ...credited, operator: verified.name, verified, reason };
   return requireApproval(await requestApproval(deps, deps.audit, request));
 }
@@ -151,11 +169,18 @@ async function measure(deps: WriteDeps, call: BalanceCall): Promise<Measured> {
     const amount = amounts.reduce((most, each) => (each > most ? each : most), 0n);
     return { account_id, livemode, currency, amount, operation_id: `reversed:${call.id}` };
   }
-  const { act, account_id, livemode, currency, id } = call;
-  const operation_id = `${act === 'fund' ? 'funded' : 'adjusted'}:${id}`;
+  const { act, livemode, currency, id } = call;
+  const account_id = call.act === 'platform.post' ? PLATFORM : call.account_id;
+  const operation_id = operationId({ kind: ENTRY_KINDS[act], resource_id: id });
   const amount = absolute(BigInt(call.amount));
   return { account_id, livemode, currency, amount, operation_id };
 }
+
+const ENTRY_KINDS = {
+  fund: 'funded',
+  adjust: 'adjusted',
+  'platform.post': 'platform_posted',
+} as const;
 
 function absolute(amount: bigint): bigint {
   return amount < 0n ? -amount : amount;

@@ -6,7 +6,7 @@ import { MAIN_BALANCE } from '../../domain/account/balance-account';
 import { ServiceError } from '../../domain/errors';
 import type { BalanceRow } from '../../ledger/balance-rows';
 import type { EntryDocument } from '../../ledger/documents';
-import { bookId, type NewEntry, operationId } from '../../ledger/entries';
+import { bookId, type NewEntry, operationId, PLATFORM } from '../../ledger/entries';
 import { ENTRY_LINES } from '../../ledger/entry-lines';
 import { recordActed } from '../../movements/acts';
 import type { Routes } from '../../routing';
@@ -165,7 +165,8 @@ export async function postOnce(
         const message = `The approval ${approval_id} has ended meanwhile; nothing was posted.`;
         throw new ServiceError('approval_decided', message);
       }
-      await audit({ ...change, account_id, livemode, target: operation_id }, session);
+      const audited = account_id === PLATFORM ? null : account_id;
+      await audit({ ...change, account_id: audited, livemode, target: operation_id }, session);
       return await ledger.balance(entry, balance_account, session);
     });
     return { ...(row ?? empty), operation_id };
@@ -193,7 +194,7 @@ function createIdUsedFailure({ _id, kind, book, lines, at }: EntryDocument): Ser
   const noun = kind === 'funded' ? 'funding' : 'operation';
   return new ServiceError(
     'operation_id_used',
-    `${_id} is the id of another ${noun}, of ${at}: ${linesText} in ${book}. Nothing was credited.`,
+    `${_id} is the id of another ${noun}, of ${at}: ${linesText} in ${book}. Nothing was ${kind === 'funded' ? 'credited' : 'posted'}.`,
   );
 }
 

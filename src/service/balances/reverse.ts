@@ -13,12 +13,13 @@ import type { Note } from './fund';
 const REVERSIBLE: readonly string[] = [
   'funded',
   'adjusted',
+  'platform_posted',
   'payment_clawed_back',
   'payment_dispute_opened',
 ];
 
 /** Entries that say what a bank moved: where it did not, no statement has them. */
-const CORRECTED_BY_REVERSAL: readonly string[] = ['funded', 'adjusted'];
+const CORRECTED_BY_REVERSAL: readonly string[] = ['funded', 'adjusted', 'platform_posted'];
 
 /** @throws ServiceError `operation_not_found`, `not_reversible` */
 export async function prepareReversal(

@@ -12,6 +12,7 @@ import {
 } from '../../../src/ledger/entries';
 import { assertBalanced, ENTRY_LINES } from '../../../src/ledger/entry-lines';
 import { mustNotBeNegative } from '../../../src/ledger/insufficient-balance';
+import { PLATFORM_ACCOUNTS, type PlatformKind } from '../../../src/ledger/ledger-accounts';
 import { mergeLines } from '../../../src/ledger/lines';
 import type { Bearer } from '../../../src/ledger/movement-lines';
 import { sumByBook } from '../../../src/ledger/stored-entry';
@@ -50,6 +51,10 @@ const EVERY_KIND = {
   ),
   reversed: build(money, LINES.funded).map(LINES.reversed),
   debt_collected: build(money, LINES.debt_collected),
+  platform_posted: build(
+    fc.tuple(name, fc.constantFrom(...(Object.keys(PLATFORM_ACCOUNTS) as PlatformKind[])), amount),
+    LINES.platform_posted,
+  ),
   payment_settled: build(money, LINES.payment_settled),
   payment_held: build(moved, LINES.payment_held),
   payment_resolved: build(resolved, LINES.payment_resolved),
@@ -103,6 +108,12 @@ const bear = (as: Bearer['as'], owed = 0): Bearer => ({
 /** Lines by where money comes from and where it goes. */
 const MEANINGS: Record<string, EntryLine[][]> = {
   'external.funding -5, balances.ads.available 5': [LINES.funded('ads', 5)],
+  'clearing.sandbox 5, platform.fees -5': [LINES.platform_posted('sandbox', 'fee_sweep', -5)],
+  'clearing.sandbox -5, platform.interest 5': [LINES.platform_posted('sandbox', 'interest', 5)],
+  'clearing.sandbox 5, platform.in_transit -5': [
+    LINES.platform_posted('sandbox', 'transfer', -5),
+    LINES.platform_posted('sandbox', 'acquirer_payout', -5),
+  ],
   'clearing.sandbox -5, balances.main.available 5': [
     LINES.payment_settled('sandbox', 5),
     LINES.reversed(LINES.payment_dispute_opened('sandbox', 3, 2)),
@@ -204,6 +215,7 @@ const MEANINGS: Record<string, EntryLine[][]> = {
     LINES.payout_reversed('ads', 'sandbox', 5, 2),
   ],
   'clearing.sandbox -5, balances.ads.available 5': [
+    LINES.funded('ads', 5, 'sandbox'),
     LINES.payout_returned('ads', 'sandbox', 5),
     LINES.payout_reversed('ads', 'sandbox', 5, 0),
   ],
