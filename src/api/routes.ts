@@ -42,7 +42,7 @@ import {
   presentRecipient,
   presentRefund,
 } from '../service/present';
-import { readBalances } from '../service/read';
+import { readProvedBalances } from '../service/read';
 import { createRecipient, deleteRecipient } from '../service/recipients';
 import { createRefund, getRefund, listPaymentRefunds, listRefunds } from '../service/refunds';
 import { listRequests, presentRequest } from '../service/requests/list';
@@ -124,7 +124,7 @@ function mountPayouts(mount: Mount, deps: ApiDeps): void {
 /** @see docs/api.md#balances */
 function mountBalances(mount: Mount, deps: ApiDeps): void {
   mount.endpoint(balances.listBalances, async ({ key }) =>
-    presentBalances(await readBalances(deps, key)),
+    presentBalances(await readProvedBalances(deps, key)),
   );
   mount.endpoint(balances.listBalanceTransactions, async ({ key, query }) =>
     presentPage(await listBalanceTransactions(deps, key, query), presentBalanceTransaction),

@@ -1,9 +1,13 @@
 import { type MongoClient, ReadConcern } from 'mongodb';
 import { inSnapshot } from '../base/mongo';
 import { toEnv } from '../domain/environment';
+import { listConnectors } from '../ledger/balance-rows';
 import { bookOwner } from '../ledger/entries';
 import { toBigInt } from '../ledger/integers';
 import { FUNDING, IN_TRANSIT, readClearing } from '../ledger/ledger-accounts';
+import { createBankAccountStore } from '../store/bank-accounts';
+import { createProof } from '../store/proof';
+import { createStatementStore } from '../store/statements';
 import { type Reader, readBooks, readPastBooks } from './trial-balance-books';
 import {
   compareScope,
@@ -22,6 +26,8 @@ interface TrialBalanceRow {
   /** ISO 4217, or the book of an asset. */
   currency: string;
   balance: bigint;
+  /** Day until which statements prove a merchant's balance, `YYYY-MM-DD`; null of other rows. */
+  proved_until: string | null;
 }
 
 export interface TrialBalance {
@@ -54,8 +60,10 @@ async function read(reader: Reader, options: TrialBalanceOptions): Promise<Trial
   const { livemode } = options;
   const tally = createTally();
   const books = options.at === undefined ? readBooks(reader) : readPastBooks(reader, options.at);
+  const prove = openProofs(reader);
   for await (const { book, balances } of books) {
-    if (livemode === undefined || bookOwner(book).livemode === livemode) tally.add(book, balances);
+    if (livemode !== undefined && bookOwner(book).livemode !== livemode) continue;
+    tally.add(book, balances, options.at === undefined ? await prove(book, balances) : null);
   }
   const { rows, rows_total, totals, unbalanced, unbanked, clearing, transfers } = tally.result();
   const findings = [...unbalanced, ...unbanked];
@@ -67,6 +75,16 @@ async function read(reader: Reader, options: TrialBalanceOptions): Promise<Trial
   }
   findings.push(...(await readSuspense(reader, options)));
   return { rows, rows_total, totals, findings };
+}
+
+function openProofs({ db, session }: Reader) {
+  const stores = { bankAccounts: createBankAccountStore(db), statements: createStatementStore(db) };
+  const open = (livemode: boolean) => createProof(stores, livemode, session);
+  const [live, sandbox] = [open(true), open(false)];
+  return (book: string, balances: ReadonlyMap<string, unknown>): Promise<string | null> => {
+    const { livemode, currency } = bookOwner(book);
+    return (livemode ? live : sandbox)(listConnectors(balances), currency);
+  };
 }
 
 function createTally() {
@@ -110,14 +128,15 @@ function createTally() {
   };
 
   return {
-    add: (book: string, balances: ReadonlyMap<string, unknown>): void => {
+    add: (book: string, balances: ReadonlyMap<string, unknown>, until: string | null): void => {
       const { livemode, currency } = bookOwner(book);
       let sum = 0n;
       for (const account of [...balances.keys()].sort()) {
         const balance = toBigInt(balances.get(account)) ?? 0n;
         sum += balance;
         rows_total += 1;
-        if (rows.length < ROWS_MAX) rows.push({ book, account, currency, balance });
+        const proved_until = account.startsWith('balances.') ? until : null;
+        if (rows.length < ROWS_MAX) rows.push({ book, account, currency, balance, proved_until });
         if (account === FUNDING && livemode && balance !== 0n)
           addUnbanked(book, currency, -balance);
         if (account === IN_TRANSIT) transfers.set(book, balance);

@@ -1,5 +1,6 @@
 import type { BookDocument } from './documents';
 import { toBigInt } from './integers';
+import { readClearing } from './ledger-accounts';
 
 /** Minor units, or an asset's smallest; a bigint where a number would not be exact. */
 export interface BalanceRow {
@@ -26,6 +27,11 @@ export function toBalanceRows(
     const at = (part: string) => asNumber(balances.get(`balances.${balance_account}.${part}`));
     return { balance_account, currency, available: at('available'), reserved: at('reserved') };
   });
+}
+
+/** Lists connectors that have moved money of a book. */
+export function listConnectors(balances: ReadonlyMap<string, unknown>): string[] {
+  return [...balances.keys()].flatMap((account) => readClearing(account) ?? []);
 }
 
 export function toReceivables(

@@ -3,7 +3,13 @@ import type { ClientSession, Collection, Db } from 'mongodb';
 import { inSnapshot } from '../base/mongo';
 import { type MissingIndexes, makeIndexes } from '../base/mongo-indexes';
 import { TIES } from '../domain/cursor';
-import { type BalanceRow, byNameAndCurrency, toBalanceRows, toReceivables } from './balance-rows';
+import {
+  type BalanceRow,
+  byNameAndCurrency,
+  listConnectors,
+  toBalanceRows,
+  toReceivables,
+} from './balance-rows';
 import type { BookDocument, EntryDocument } from './documents';
 import { bookId, bookOwner, buildBookRange, isPending, type NewEntry } from './entries';
 import { ENTRY_LINES } from './entry-lines';
@@ -103,13 +109,19 @@ export function createLedgerStore(db: Db, now: () => Date = () => new Date()) {
     );
     const booksById = new Map(storedBooks.map((book) => [book._id, book]));
     const names = new Set([...booksById.keys(), ...pendingSums.keys()]);
-    const balances = [...names].flatMap((book) =>
-      toBalanceRows(
-        bookOwner(book).currency,
-        addPending(booksById.get(book) ?? null, pendingSums.get(book)),
+    const allBalances = [...names].map((book) => ({
+      currency: bookOwner(book).currency,
+      balances: addPending(booksById.get(book) ?? null, pendingSums.get(book)),
+    }));
+    const balances = allBalances.flatMap((each) => toBalanceRows(each.currency, each.balances));
+    return {
+      balances: balances.sort(byNameAndCurrency),
+      receivables: toReceivables(storedBooks),
+      /** By currency. */
+      connectors: new Map(
+        allBalances.map((each) => [each.currency, listConnectors(each.balances)]),
       ),
-    );
-    return { balances: balances.sort(byNameAndCurrency), receivables: toReceivables(storedBooks) };
+    };
   };
 
   const post = async (entry: NewEntry, session: ClientSession): Promise<void> => {
@@ -206,7 +218,7 @@ export function createLedgerStore(db: Db, now: () => Date = () => new Date()) {
       applyPending(entries, books, book, session),
     balances: async (account_id: string, livemode: boolean): Promise<BalanceRow[]> =>
       (await readOwner(account_id, livemode)).balances,
-    /** Reads both at one moment. */
+    /** Reads all at one moment. */
     balancesAndReceivables: readOwner,
     /** @returns null when the balance was never credited */
     balance: async (

@@ -3,7 +3,7 @@ import { KINDS } from '../lifecycles';
 import type { OverviewCounts, SettledDay } from '../store/overview-counts';
 import { hasSecondFactor } from '../store/users';
 import type { Owner, ServiceDeps } from './deps';
-import { readBalances } from './read';
+import { readProvedBalances } from './read';
 import { getRows, type Kind } from './resources/read';
 
 const DAY_MS = 86_400_000;
@@ -25,7 +25,7 @@ export async function readOverview(
   const { overviewCounts, endpoints } = deps.stores;
   const kinds = crypto ? KINDS : KINDS.filter((kind) => !kind.startsWith('crypto_'));
   const [balances, counts, needsAttention, endpoint] = await Promise.all([
-    readBalances(deps, owner),
+    readProvedBalances(deps, owner),
     overviewCounts.get(`${account_id}:${livemode}`, () => readCounts(deps, owner, now)),
     Promise.all(kinds.map((kind) => listNeedingAttention(deps, kind, owner))),
     endpoints.get(account_id, livemode),

@@ -1,6 +1,7 @@
 import { buildRefusal, notFound, type ResourceNoun, unavailable } from '../domain/errors';
 import type { BalanceRow, Receivable } from '../ledger/balance-rows';
 import type { ListFilter } from '../store/list';
+import { createProof } from '../store/proof';
 import type { MerchantDeps, Owner, ServiceDeps } from './deps';
 import { toFirstRows } from './paging';
 
@@ -84,9 +85,31 @@ export async function listPage<D extends { position: string }>(
 
 export type { BalanceRow, Receivable } from '../ledger/balance-rows';
 
-export function readBalances(
+export interface ProvedBalance extends BalanceRow {
+  /** Day until which the banks' statements prove it: `YYYY-MM-DD`. */
+  proved_until: string | null;
+}
+
+/** @see docs/statements.md#what-is-proved */
+export async function readProvedBalances(
+  { stores }: Pick<ServiceDeps, 'stores'>,
+  { account_id, livemode }: Owner,
+): Promise<{ balances: ProvedBalance[]; receivables: Receivable[] }> {
+  const read = await stores.ledger.balancesAndReceivables(account_id, livemode);
+  const readProof = createProof(stores, livemode);
+  const balances: ProvedBalance[] = [];
+  for (const row of read.balances) {
+    const { currency } = row;
+    const proved_until = await readProof(read.connectors.get(currency) ?? [], currency);
+    balances.push({ ...row, proved_until });
+  }
+  return { balances, receivables: read.receivables };
+}
+
+export async function readBalances(
   { stores }: Pick<ServiceDeps, 'stores'>,
   { account_id, livemode }: Owner,
 ): Promise<{ balances: BalanceRow[]; receivables: Receivable[] }> {
-  return stores.ledger.balancesAndReceivables(account_id, livemode);
+  const read = await stores.ledger.balancesAndReceivables(account_id, livemode);
+  return { balances: read.balances, receivables: read.receivables };
 }

@@ -29,11 +29,19 @@ export interface StatementDocument extends OfAccount {
 
 const LIST_MAX = 1_000;
 
+/** Also while its lines are being stored. */
+const OPEN = { kind: 'statement', closed_at: null } as const;
+
 export function createStatementStore(db: Db) {
   const statements = db.collection<StatementDocument>('statements');
   const indexStatements = indexBuilder(statements, [
     { key: { bank_account_id: 1, kind: 1, to_day: 1, _id: 1 }, name: 'day' },
     { key: { statement_id: 1 }, name: 'statement_id' },
+    {
+      key: { bank_account_id: 1, to_day: 1 },
+      name: 'open',
+      partialFilterExpression: OPEN,
+    },
   ]);
   const { ensureLineIndexes, ...lines } = createStatementLines(db);
   const { ensureRefusalIndexes, ...refusals } = createStatementRefusals(db);
@@ -65,6 +73,23 @@ export function createStatementStore(db: Db) {
         .sort({ to_day: -1, _id: -1 })
         .limit(1)
         .next(),
+    /** @returns the last day before the first open one, of those with a statement: `YYYY-MM-DD` */
+    closedUntil: async (
+      bank_account_id: string,
+      session?: ClientSession,
+    ): Promise<string | null> => {
+      const options = { session, projection: { to_day: 1 } } as const;
+      const open = await statements.findOne(
+        { bank_account_id, ...OPEN },
+        { ...options, sort: { to_day: 1 } },
+      );
+      const before = open === null ? {} : { to_day: { $lt: open.to_day } };
+      const closed = await statements.findOne(
+        { bank_account_id, kind: 'statement', ...before },
+        { ...options, sort: { to_day: -1 } },
+      );
+      return closed?.to_day ?? null;
+    },
     /** @returns false when it was complete already */
     complete: async (
       _id: string,

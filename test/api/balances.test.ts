@@ -93,6 +93,7 @@ describe('balance transactions', () => {
     expect((await listBalances(shop))[0]).toEqual({
       ...{ object: 'balance', balance_account: 'main', currency: 'EUR' },
       ...{ available: 1_000_000 - reserved, reserved, pending: 0, owed: 0 },
+      proved_until: null,
     });
     const { id: payment } = await shop.settledPayment();
     const refund = async (amount: number, status: 'settled' | 'failed') =>
@@ -162,7 +163,7 @@ describe('balance transactions', () => {
       ['crypto_settlement_failure', 2 * Number(least), 0, settlement],
     ]);
     const available = String(BigInt(amount_due) - least);
-    const others = { reserved: '0', pending: '0', owed: '0' };
+    const others = { reserved: '0', pending: '0', owed: '0', proved_until: null };
     expect(await listBalances(account)).toEqual([
       { object: 'balance', balance_account: 'main', ...ASSET, available, ...others },
     ]);
@@ -303,7 +304,7 @@ describe('a debt', () => {
     expect(rows[0]).toMatchObject({ type: 'chargeback', net: -15, source: { id: debtor.payment } });
     expect((await listBalances(debtor))[0]).toEqual({
       ...{ object: 'balance', balance_account: 'main', currency: 'EUR' },
-      ...{ available: 0, reserved: 0, pending: 0, owed: 1_000 },
+      ...{ available: 0, reserved: 0, pending: 0, owed: 1_000, proved_until: null },
     });
     await debtor.reverseDispute();
     expect(await debtor.read()).toEqual([15, 0]);

@@ -283,13 +283,15 @@ describe('the command', () => {
       ['The merchant owes £7.00.'],
       [''],
     ]);
-    const asset = { asset: 'ETH', network: 'ethereum', reserved: '0' };
+    const unproved = { proved_until: null };
+    const euros = { ...EUROS, ...unproved };
+    const asset = { asset: 'ETH', network: 'ethereum', reserved: '0', ...unproved };
     expect(await commands.json(...show)).toEqual({
       data: [
-        { ...EUROS, balance_account: 'ads', currency: 'KWD', available: 100_000 },
+        { ...euros, balance_account: 'ads', currency: 'KWD', available: 100_000 },
         { balance_account: 'main', ...asset, available: '10000000000000000000000001' },
-        { ...EUROS, available: '9007199254740993' },
-        { ...EUROS, currency: 'JPY', available: 1_050 },
+        { ...euros, available: '9007199254740993' },
+        { ...euros, currency: 'JPY', available: 1_050 },
       ],
       receivables: [{ currency: 'GBP', owed: 700 }],
     });

@@ -7,6 +7,7 @@ import { adjustBalance } from '../../src/service/balances/adjust';
 import { fundBalance } from '../../src/service/balances/fund';
 import { postPlatform } from '../../src/service/balances/platform';
 import { reverseOperation } from '../../src/service/balances/reverse';
+import { readProvedBalances } from '../../src/service/read';
 import { importStatements } from '../../src/service/statements/import';
 import { matchByHand, unmatchByHand } from '../../src/service/statements/lines';
 import { reconcileAccounts } from '../../src/service/statements/reconciliation';
@@ -86,6 +87,16 @@ async function openAccount(currency = 'EUR', livemode = false) {
     },
     reverse: (id: string) => reverseOperation(buildDeps(), id, note),
     movements: () => stores.movements.list({ connector }, 10),
+    proved: async () => {
+      const { balances } = await readProvedBalances(database, merchant);
+      const { rows } = await readTrialBalance(mongo, database.db.databaseName, buildDeps());
+      const book = `${merchant.account_id}:${livemode ? 'live' : 'sandbox'}:${currency}`;
+      const own = rows.filter((row) => row.book === book);
+      const [row] = own.filter(({ account }) => account === 'balances.main.available');
+      const [{ proved_until } = { proved_until: null }] = balances;
+      expect(row?.proved_until).toBe(proved_until);
+      return proved_until;
+    },
     credited: async () =>
       (await stores.ledger.balances(merchant.account_id, livemode))[0]?.available ?? 0,
     write: (statement: CamtStatement, more: { message?: string } = {}) =>
@@ -638,5 +649,40 @@ describe("the service's own money", () => {
     ]);
     await reverseOperation(buildDeps(), operation_id, {});
     expect(await readFindings()).toEqual([]);
+  });
+});
+
+describe('a balance is proved', () => {
+  const [before, next] = ['2026-11-19', '2026-11-21'];
+
+  test('until the last day before the first open one, whatever is posted for an earlier day', async () => {
+    const bank = await openAccount();
+    const paid = await bank.post(1000);
+    expect(await bank.proved()).toBeNull();
+    await bank.import(bank.write({ entries: [paid] }));
+    expect(await bank.proved()).toBe(TEST_DAY);
+    const late = await bank.post(70, { day: before });
+    const opening = 1000;
+    await bank.import(bank.write({ id: 'S-2', day: next, opening, entries: [] }));
+    expect(await bank.proved()).toBe(TEST_DAY);
+    const after = { id: 'S-3', day: '2026-11-22', opening };
+    await bank.import(bank.write({ ...after, entries: [late] }));
+    expect(await bank.proved()).toBe('2026-11-22');
+    const line = (await bank.lines()).find(({ amount }) => amount === 1000);
+    await unmatchByHand(buildDeps(), String(line?.['_id']), {});
+    expect(await bank.proved()).toBeNull();
+  });
+
+  test('by the bank accounts of all of its connectors in its currency', async () => {
+    const bank = await openAccount();
+    const paid = await bank.post(1000);
+    await bank.import(bank.write({ entries: [paid] }));
+    const second = { ...bank.account, _id: `ba_${randomUUID()}`, iban: makeIban() };
+    const { mongo, stores } = database;
+    await mongo.withSession((session) => stores.bankAccounts.insert(second, session));
+    expect(await bank.proved()).toBeNull();
+    const own = { id: `S-${second.iban}`, iban: second.iban, day: before, entries: [] };
+    await bank.import(bank.write(own));
+    expect(await bank.proved()).toBe(before);
   });
 });

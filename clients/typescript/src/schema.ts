@@ -49,6 +49,8 @@ export interface components {
             owed: string;
             /** @description An integer in the asset's smallest unit, as a string. */
             pending: string;
+            /** @description Last day until which our banks' statements prove it. */
+            proved_until: string | null;
             /** @description An integer in the asset's smallest unit, as a string. */
             reserved: string;
         };
@@ -395,6 +397,8 @@ export interface components {
             owed: number;
             /** @description Minor units. */
             pending: number;
+            /** @description Last day until which our banks' statements prove it. */
+            proved_until: string | null;
             /** @description Minor units. */
             reserved: number;
         };

@@ -7,7 +7,7 @@ import { isLive } from '../../domain/environment';
 import { formatMoney } from '../../domain/money';
 import { findAccount } from '../../service/accounts';
 import { assertBank } from '../../service/balances/fund';
-import { readBalances } from '../../service/read';
+import { readProvedBalances } from '../../service/read';
 import { assertNamed } from '../acting-operator';
 import { defineCommand, defineGroup, defineRenamed } from '../command';
 import {
@@ -32,12 +32,13 @@ const show = defineCommand({
   description: 'show every balance of an account in one environment',
   options: z.object({ account_id: AccountId, env: Env }),
   notes: `
-Receivables are what the merchant owes after a bank took back more than the balance held.`,
+Receivables are what the merchant owes after a bank took back more than the balance held. With --json, proved_until is the
+last day until which all days of its connectors' bank accounts are closed.`,
   example: 'balance show acct_… --env sandbox',
   run: async (context, { account_id, env }) => {
     const { stores } = await context.readDeps();
     await findAccount(stores, account_id);
-    const { balances, receivables } = await readBalances(
+    const { balances, receivables } = await readProvedBalances(
       { stores },
       { account_id, livemode: isLive(env) },
     );

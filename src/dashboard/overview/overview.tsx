@@ -10,7 +10,7 @@ import {
   readOverview,
   successRate,
 } from '../../service/overview';
-import { type BalanceRow, readBalances } from '../../service/read';
+import { type ProvedBalance, readProvedBalances } from '../../service/read';
 import { Note, PageHead, Panel, Table } from '../frame/parts';
 import { type Answer, type Call, type PageDeps, type Route, viewRoute } from '../frame/route';
 import { ResourceLink } from '../resources/kinds';
@@ -167,7 +167,7 @@ function Chart({ call, days, currency, currencies }: ChartProps) {
 }
 
 async function showBalances({ scope, href }: Call, deps: PageDeps): Promise<Answer> {
-  const { balances, receivables } = await readBalances(deps, scope);
+  const { balances, receivables } = await readProvedBalances(deps, scope);
   return (
     <>
       <PageHead title="Balances">
@@ -184,25 +184,26 @@ async function showBalances({ scope, href }: Call, deps: PageDeps): Promise<Answ
         <BalanceTable balances={balances} />
         <p class="muted small">
           Available money can be refunded and paid out. Reserved money belongs to payouts in
-          progress.
+          progress. Until the day that proves it, the statements of our banks have every movement.
         </p>
       </Panel>
     </>
   );
 }
 
-function BalanceTable({ balances }: { balances: readonly BalanceRow[] }) {
+function BalanceTable({ balances }: { balances: readonly ProvedBalance[] }) {
   return (
     <Table
       label="Balances"
-      head={['Balance account', 'Currency', 'Available', 'Reserved']}
-      rows={balances.map(({ balance_account, currency, available, reserved }) => ({
+      head={['Balance account', 'Currency', 'Available', 'Reserved', 'Proved until']}
+      rows={balances.map(({ balance_account, currency, available, reserved, proved_until }) => ({
         key: `${balance_account} ${currency}`,
         cells: [
           balance_account,
           formatCurrency(currency),
           formatAmount(available, currency),
           formatAmount(reserved, currency),
+          proved_until ?? '–',
         ],
       }))}
       none={`Nothing yet: ${MAIN_BALANCE} is there, and empty.`}

@@ -16,6 +16,11 @@ const Units = z
   .regex(/^-?\d+$/)
   .meta({ description: "An integer in the asset's smallest unit, as a string." });
 
+const ProvedUntil = z.iso
+  .date()
+  .nullable()
+  .meta({ description: "Last day until which our banks' statements prove it." });
+
 function buildBalance(of: z.ZodRawShape, amount: z.ZodType) {
   return z.object({
     object: z.literal('balance'),
@@ -25,6 +30,7 @@ function buildBalance(of: z.ZodRawShape, amount: z.ZodType) {
     reserved: amount,
     pending: amount,
     owed: amount,
+    proved_until: ProvedUntil,
   });
 }
 
@@ -63,7 +69,10 @@ const BalanceTransaction = z.union([
   buildTransaction(inAsset, Units).meta({ id: 'AssetBalanceTransaction' }),
 ]);
 
-const SAMPLE_BALANCE = { object: 'balance', balance_account: 'main', currency: 'EUR' };
+const SAMPLE_BALANCE = {
+  ...{ object: 'balance', balance_account: 'main', currency: 'EUR' },
+  ...{ available: 9_500, reserved: 0, pending: 0, owed: 0, proved_until: '2026-11-27' },
+};
 const SAMPLE_TRANSACTION = {
   id: 'txn_3b7c1d9e-52f4-8a06-9c1b-7e0f4d2a6c99',
   object: 'balance_transaction',
@@ -86,7 +95,7 @@ export const listBalances = endpoint({
     status: 200,
     description: 'The balances.',
     schema: buildListSchema(Balance, 'BalanceList'),
-    example: { data: [{ ...SAMPLE_BALANCE, available: 9_500, reserved: 0, pending: 0, owed: 0 }] },
+    example: { data: [SAMPLE_BALANCE] },
   },
   codes: [],
 });

@@ -6,18 +6,19 @@ import { readPositionTime } from '../../domain/cursor';
 import { findSource, readChange } from '../../ledger/balance-changes';
 import type { BalanceRow, Receivable } from '../../ledger/balance-rows';
 import type { BalanceTransactionDocument } from '../../store/balance-transactions';
+import type { ProvedBalance } from '../read';
 
 /** Assets come last. @see docs/api.md#balances */
 export function presentBalances({
   balances,
   receivables,
 }: {
-  balances: readonly BalanceRow[];
+  balances: readonly ProvedBalance[];
   receivables: readonly Receivable[];
 }) {
   const isAsset = ({ currency }: BalanceRow) => parseBookCurrency(currency) !== undefined;
   const rows = [...balances.filter((row) => !isAsset(row)), ...balances.filter(isAsset)];
-  const data = rows.map(({ balance_account, currency, available, reserved }) => {
+  const data = rows.map(({ balance_account, currency, available, reserved, proved_until }) => {
     const debt = receivables.find((row) => row.currency === currency)?.owed ?? 0;
     // Chargebacks are debited from `main`.
     const owed = balance_account === MAIN_BALANCE ? debt : 0;
@@ -25,6 +26,7 @@ export function presentBalances({
       object: 'balance',
       balance_account,
       ...presentMoney(currency, { available, reserved, pending: 0, owed }),
+      proved_until,
     };
   });
   return { object: 'list', data };

@@ -186,6 +186,10 @@ class CurrencyBalance(TypedDict):
     """
     Minor units.
     """
+    proved_until: Optional[str]
+    """
+    Last day until which our banks' statements prove it.
+    """
 
 
 class AssetBalance(TypedDict):
@@ -208,6 +212,10 @@ class AssetBalance(TypedDict):
     owed: str
     """
     An integer in the asset's smallest unit, as a string.
+    """
+    proved_until: Optional[str]
+    """
+    Last day until which our banks' statements prove it.
     """
 
 
