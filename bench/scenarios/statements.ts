@@ -92,7 +92,7 @@ async function importAll(
 
 /** Stores settlements as the ledger does, without their merchants' balances. */
 async function settle(db: Db, ids: readonly string[]): Promise<void> {
-  const entries = createStores(db).ledger.collections.entries;
+  const { entries, states } = createStores(db).ledger.collections;
   for (let at = 0; at < ids.length; at += BATCH) {
     const documents = ids.slice(at, at + BATCH).map((resource_id) => {
       const owner = { account_id: 'acct_bench', livemode: false, currency: 'EUR' };
@@ -109,11 +109,14 @@ async function settle(db: Db, ids: readonly string[]): Promise<void> {
       return {
         ...{ _id: operationId(entry), book: bookId(entry), kind: entry.kind, resource_id, lines },
         ...{ at: time, written_at: time, livemode: false, currency: 'EUR' },
-        ...{ uncleared: SOURCE.connector, bank_day: DAY, bank_amount: AMOUNT },
+        ...{ bank_day: DAY, bank_amount: AMOUNT },
       };
     });
     // Waits for no disk: what is measured comes after it.
-    await entries.insertMany(documents, { ordered: false, writeConcern: { w: 1, j: false } });
+    const options = { ordered: false, writeConcern: { w: 1, j: false } };
+    await entries.insertMany(documents, options);
+    const awaited = documents.map(({ lines, ...row }) => ({ ...row, uncleared: SOURCE.connector }));
+    await states.insertMany(awaited, options);
   }
 }
 

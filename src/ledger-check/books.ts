@@ -1,4 +1,4 @@
-import type { BookDocument } from '../ledger/documents';
+import type { BookDocument, EntryStateDocument } from '../ledger/documents';
 import { type Sums, sumEntryLines } from '../ledger/pending';
 import {
   behindCheckpoint,
@@ -77,7 +77,7 @@ async function readBook(read: Read, _id: string): Promise<BookDocument | null> {
 
 async function readPending(read: Read, book: string): Promise<Sums> {
   const filter = { book, pending: true };
-  const rows = read<EntryRow>('journal_entries', filter, { projection: { lines: 1 } });
+  const rows = read<EntryStateDocument>('entry_states', filter, { projection: { lines: 1 } });
   return sumEntryLines(await readAll(rows));
 }
 

@@ -1,9 +1,10 @@
-import type { BookDocument } from '../ledger/documents';
+import type { BookDocument, EntryStateDocument } from '../ledger/documents';
 import { bookId, isPending, operationId } from '../ledger/entries';
 import { ENTRY_LINES } from '../ledger/entry-lines';
 import { mustNotBeNegative } from '../ledger/insufficient-balance';
 import { toBigInt } from '../ledger/integers';
 import { addPending, type Sums } from '../ledger/pending';
+import { findClearing } from '../ledger/uncleared';
 import { SANDBOX_CONNECTOR } from '../routing';
 
 export const CHECKS = {
@@ -12,6 +13,8 @@ export const CHECKS = {
   posting_unknown: 'an entry is of a kind that does not exist',
   entry_misplaced: 'an entry of a bank account is in a book of a merchant, or the other way round',
   posting_wrongly_open: 'an entry is pending, and is of a kind that never is',
+  entry_state_differs:
+    'what is pending of an entry, or its statement line should say, is not what the entry says',
   posting_behind_checkpoint: 'a book has more entries in the range of a checkpoint than it counted',
   checkpoint_differs: 'the entries in the range of a checkpoint have changed',
   checkpoint_broken: 'a checkpoint does not follow from the one before it',
@@ -60,7 +63,9 @@ export interface EntryRow {
   written_at?: string;
   value_date?: string;
   lines?: readonly { account: string; amount: unknown }[];
-  pending?: unknown;
+  bank_day?: string;
+  bank_amount?: unknown;
+  bank_reference?: string;
 }
 
 export interface BookRow {
@@ -76,15 +81,13 @@ const BANK_BOOK = /^ba_/;
 const SANDBOX_CLEARING = `clearing.${SANDBOX_CONNECTOR}`;
 
 export function compareEntry(entry: EntryRow) {
-  const { _id, book, kind, resource_id, step, lines = [], pending } = entry;
+  const { _id, book, kind, resource_id, step, lines = [] } = entry;
   const sum = lines.some(({ amount }) => toBigInt(amount) === undefined)
     ? 'not whole'
     : total(lines.map(({ amount }) => amount));
   const name = operationId({ kind, resource_id, step });
   const isUnknown = !Object.hasOwn(ENTRY_LINES, kind);
   const isLive = book.split(':')[1] === 'live';
-  const isWronglyPending =
-    pending !== undefined && !(pending === true && isPending({ kind, lines }));
   const isMisplaced = isLive && lines.some(({ account }) => account === SANDBOX_CLEARING);
   const isStrange = BANK_KIND.test(kind) !== BANK_BOOK.test(book);
   return [
@@ -92,11 +95,39 @@ export function compareEntry(entry: EntryRow) {
     ...compareValues('posting_misnamed', _id, null, name, _id),
     ...(isUnknown ? [difference('posting_unknown', _id, 'kind', null, kind)] : []),
     ...(isStrange ? [difference('entry_misplaced', _id, 'book', null, book)] : []),
+    ...(isMisplaced ? [difference('sandbox_in_live', _id, SANDBOX_CLEARING, null, book)] : []),
+  ];
+}
+
+/** Compares what changes about an entry with the entry itself. */
+export function compareState(entry: EntryRow, state: EntryStateDocument | undefined): Difference[] {
+  const { _id, kind, lines = [], bank_day } = entry;
+  const { pending, uncleared, cleared } = state ?? {};
+  const describe = (each: EntryRow['lines'] = []) =>
+    each.map(({ account, amount }) => `${account} ${amount}`).join(', ');
+  const isWronglyPending = pending !== undefined && !isPending({ kind, lines });
+  const line = { day: state?.bank_day, amount: state?.bank_amount, name: state?.bank_reference };
+  const expected = { day: bank_day, amount: entry.bank_amount, name: entry.bank_reference };
+  const connector = bank_day === undefined ? undefined : findClearing(lines)?.connector;
+  const at = [uncleared, cleared].filter((each) => each !== undefined);
+  return [
     ...(isWronglyPending
       ? [difference('posting_wrongly_open', _id, 'pending', null, pending)]
       : []),
-    ...(isMisplaced ? [difference('sandbox_in_live', _id, SANDBOX_CLEARING, null, book)] : []),
+    ...compareTexts(_id, 'lines', pending ? describe(lines) : '', describe(state?.lines)),
+    ...compareTexts(_id, 'connector', connector ?? '', at.join(', ')),
+    ...(connector === undefined || state === undefined
+      ? []
+      : compareTexts(_id, 'line', describeLine(expected), describeLine(line))),
   ];
+}
+
+function describeLine({ day, amount, name }: { day: unknown; amount: unknown; name: unknown }) {
+  return `${day} ${amount} ${name ?? ''}`.trim();
+}
+
+function compareTexts(subject: string, part: string, expected: string, actual: string) {
+  return compareValues('entry_state_differs', subject, part, expected, actual);
 }
 
 /** A balance of 0 must have lines, too. */

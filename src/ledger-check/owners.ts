@@ -1,4 +1,5 @@
 import { MaxKey, MinKey } from 'mongodb';
+import type { EntryStateDocument } from '../ledger/documents';
 import { bookId } from '../ledger/entries';
 import type { BankAccountDocument } from '../store/bank-accounts';
 import { UPDATED } from '../store/resource-indexes';
@@ -6,6 +7,7 @@ import { addEntry, type CheckpointStore, type Tally } from './checkpoints';
 import {
   BANK_KIND,
   compareEntry,
+  compareState,
   compareValues,
   type Difference,
   difference,
@@ -86,6 +88,15 @@ async function compareOwners(
   return [...differences, ...(await compareBankAccounts(read, entries))];
 }
 
+async function compareStates(read: Read, entries: readonly EntryRow[]): Promise<Difference[]> {
+  const ids = { _id: { $in: entries.map(({ _id }) => _id) } };
+  const states = new Map<string, EntryStateDocument>();
+  for await (const state of read<EntryStateDocument>('entry_states', ids)) {
+    states.set(state._id, state);
+  }
+  return entries.flatMap((entry) => compareState(entry, states.get(entry._id)));
+}
+
 async function compareBankAccounts(
   read: Read,
   entries: readonly EntryRow[],
@@ -136,6 +147,7 @@ export async function examine(
   const differences: Difference[] = [];
   let batch: EntryRow[] = [];
   const finish = async () => {
+    differences.push(...(await compareStates(read, batch)));
     differences.push(...(await compareOwners(read, batch, comparedSince)));
     onProgress(batch.length);
     batch = [];

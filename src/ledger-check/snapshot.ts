@@ -4,7 +4,7 @@ import { inSnapshot } from '../base/mongo';
 /** Least bound of the driver; far below the age at which entries are checkpointed. */
 const STALENESS_SECONDS_MAX = 90;
 
-const SUMMED = ['journal_entries', 'ledger_books'];
+const SUMMED = ['journal_entries', 'entry_states', 'ledger_books'];
 
 export type Read = <Row extends Document>(
   collection: string,

@@ -1,5 +1,5 @@
 import type { ClientSession, Db } from 'mongodb';
-import type { BookDocument, EntryDocument } from '../ledger/documents';
+import type { BookDocument, EntryStateDocument } from '../ledger/documents';
 import { addPending, EXACT, sumPending } from '../ledger/pending';
 
 /** Reader of a moment; the past needs no session, since entries do not change. */
@@ -18,7 +18,7 @@ interface BookBalances {
 /** Reads in the order of books. */
 export async function* readBooks({ db, session }: Reader): AsyncGenerator<BookBalances> {
   const books = db.collection<BookDocument>('ledger_books');
-  const entries = db.collection<EntryDocument>('journal_entries');
+  const states = db.collection<EntryStateDocument>('entry_states');
   let last = '';
   while (true) {
     const stored = await books
@@ -28,7 +28,7 @@ export async function* readBooks({ db, session }: Reader): AsyncGenerator<BookBa
       .toArray();
     const end = stored.length < BOOKS_BATCH ? undefined : stored.at(-1)?._id;
     const range = { $gt: last, ...(end === undefined ? {} : { $lte: end }) };
-    const pending = await sumPending(entries, range, session);
+    const pending = await sumPending(states, range, session);
     const byId = new Map(stored.map((book) => [book._id, book]));
     for (const book of [...new Set([...byId.keys(), ...pending.keys()])].sort()) {
       yield { book, balances: addPending(byId.get(book) ?? null, pending.get(book)) };

@@ -3,7 +3,7 @@ import { toEnv } from '../domain/environment';
 import { formatCount } from '../domain/format-count';
 import { computeRest } from '../domain/movement/movement';
 import { ANNOUNCED_DAYS, addDays } from '../domain/statement';
-import type { EntryDocument } from '../ledger/documents';
+import type { EntryDocument, EntryStateDocument } from '../ledger/documents';
 import { bookId, bookOwner } from '../ledger/entries';
 import { toBigInt } from '../ledger/integers';
 import { IN_TRANSIT, UNMATCHED } from '../ledger/ledger-accounts';
@@ -233,10 +233,9 @@ async function readInTransit(
           written_at: { $lte: at },
           $or: [{ uncleared: connector }, { cleared: connector, cleared_at: { $gt: at } }],
         };
-  return await summarize(reader, [
-    { $match: filter },
-    { $project: { amount: '$bank_amount', day: '$bank_day' } },
-  ]);
+  const states = reader.db.collection<EntryStateDocument>('entry_states');
+  const stages = [{ $match: filter }, { $project: { amount: '$bank_amount', day: '$bank_day' } }];
+  return await summarize(reader, stages, states);
 }
 
 /** Sums the entries of each line in suspense. */

@@ -10,7 +10,7 @@ import {
   toBalanceRows,
   toReceivables,
 } from './balance-rows';
-import type { BookDocument, EntryDocument } from './documents';
+import type { BookDocument, EntryDocument, EntryStateDocument } from './documents';
 import { bookId, bookOwner, buildBookRange, isPending, type NewEntry } from './entries';
 import { ENTRY_LINES } from './entry-lines';
 import {
@@ -23,7 +23,7 @@ import {
 } from './insufficient-balance';
 import { RECEIVABLE, UNMATCHED } from './ledger-accounts';
 import { addPending, applyPending, EXACT, PENDING_INDEX, sumPending } from './pending';
-import { buildDocument, sumByBook, toStoredLines } from './stored-entry';
+import { buildDocument, buildState, sumByBook, toStoredLines } from './stored-entry';
 import { createUncleared, UNCLEARED_INDEXES } from './uncleared';
 
 export const WRITTEN = 'written';
@@ -38,6 +38,7 @@ export type LedgerStore = ReturnType<typeof createLedgerStore>;
 
 export function createLedgerStore(db: Db, now: () => Date = () => new Date()) {
   const entries: Collection<EntryDocument> = db.collection<EntryDocument>('journal_entries');
+  const states: Collection<EntryStateDocument> = db.collection<EntryStateDocument>('entry_states');
   const books: Collection<BookDocument> = db.collection<BookDocument>('ledger_books');
   // From a random start: rows of one process keep their order, and those of two differ.
   let tie = randomInt(TIES);
@@ -46,7 +47,7 @@ export function createLedgerStore(db: Db, now: () => Date = () => new Date()) {
     return tie;
   };
 
-  const uncleared = createUncleared(entries, now);
+  const uncleared = createUncleared(states, now);
 
   /** @returns false when a balance would pass its limit */
   const incrementBalances = async (
@@ -72,7 +73,7 @@ export function createLedgerStore(db: Db, now: () => Date = () => new Date()) {
 
   const readBalances = async (book: string, session: ClientSession) => {
     const storedBook = await books.findOne({ _id: book }, { session, ...EXACT });
-    return addPending(storedBook, (await sumPending(entries, book, session)).get(book));
+    return addPending(storedBook, (await sumPending(states, book, session)).get(book));
   };
 
   /** Applies pending entries where these cover the lines. */
@@ -85,7 +86,7 @@ export function createLedgerStore(db: Db, now: () => Date = () => new Date()) {
     const balances = await readBalances(book, session);
     // Check first: what a refused transaction has applied is lost with it.
     if (readOwed(balances) <= (entry.owed_max ?? Infinity) && isCovered(entry.lines, balances)) {
-      while ((await applyPending(entries, books, book, session)) > 0) {
+      while ((await applyPending(states, books, book, session)) > 0) {
         if (await incrementBalances(book, entry, session)) return;
       }
     }
@@ -100,10 +101,10 @@ export function createLedgerStore(db: Db, now: () => Date = () => new Date()) {
       async (snapshot) => {
         const { session } = snapshot;
         const books = snapshot.db.collection<BookDocument>('ledger_books');
-        const entries = snapshot.db.collection<EntryDocument>('journal_entries');
+        const states = snapshot.db.collection<EntryStateDocument>('entry_states');
         return {
           storedBooks: await books.find({ account_id, livemode }, { session, ...EXACT }).toArray(),
-          pendingSums: await sumPending(entries, all, session),
+          pendingSums: await sumPending(states, all, session),
         };
       },
     );
@@ -127,7 +128,10 @@ export function createLedgerStore(db: Db, now: () => Date = () => new Date()) {
   const post = async (entry: NewEntry, session: ClientSession): Promise<void> => {
     const { offsets } = entry;
     const cleared_at = offsets && (await uncleared.offset(offsets, session));
-    await entries.insertOne(buildDocument(entry, now(), getNextTie(), cleared_at), { session });
+    const document = buildDocument(entry, now(), getNextTie());
+    await entries.insertOne(document, { session });
+    const state = buildState(entry, document, cleared_at);
+    if (state !== undefined) await states.insertOne(state, { session });
     if (!isPending(entry)) await applyLines(bookId(entry), entry, session);
   };
 
@@ -138,8 +142,6 @@ export function createLedgerStore(db: Db, now: () => Date = () => new Date()) {
         [
           { key: { book: 1, written_at: 1, _id: 1 }, name: WRITTEN },
           { key: { resource_id: 1, at: 1 }, name: 'resource' },
-          PENDING_INDEX,
-          ...UNCLEARED_INDEXES,
           {
             key: { book: 1, resource_id: 1 },
             name: 'unmatched',
@@ -148,6 +150,7 @@ export function createLedgerStore(db: Db, now: () => Date = () => new Date()) {
         ],
         missing,
       );
+      await makeIndexes(states, [PENDING_INDEX, ...UNCLEARED_INDEXES], missing);
       await makeIndexes(
         books,
         [{ key: { account_id: 1, livemode: 1 }, name: 'account' }, OWING_INDEX],
@@ -198,7 +201,7 @@ export function createLedgerStore(db: Db, now: () => Date = () => new Date()) {
         .toArray();
       const ids = owing.map(({ _id }) => _id);
       if (ids.length === 0) return { books: [], last: undefined };
-      const pending = await entries.distinct('book', { book: { $in: ids }, pending: true });
+      const pending = await states.distinct('book', { book: { $in: ids }, pending: true });
       const rich = owing.filter(({ balances }) => Number(balances?.['main']?.available ?? 0) > 0);
       const found = [...new Set([...rich.map(({ _id }) => _id), ...pending])];
       return { books: found, last: ids.length < limit ? undefined : ids.at(-1) };
@@ -215,7 +218,7 @@ export function createLedgerStore(db: Db, now: () => Date = () => new Date()) {
     },
     ...uncleared,
     applyPending: (book: string, session: ClientSession) =>
-      applyPending(entries, books, book, session),
+      applyPending(states, books, book, session),
     balances: async (account_id: string, livemode: boolean): Promise<BalanceRow[]> =>
       (await readOwner(account_id, livemode)).balances,
     /** Reads all at one moment. */
@@ -233,6 +236,6 @@ export function createLedgerStore(db: Db, now: () => Date = () => new Date()) {
     findEntry: (id: string) => entries.findOne({ _id: id }),
     forResource: (resource_id: string) =>
       entries.find({ resource_id }).sort({ at: 1 }).limit(50).toArray(),
-    collections: { entries, books },
+    collections: { entries, states, books },
   };
 }

@@ -2,8 +2,8 @@ import type { BalanceTransactionType } from '../domain/account/balance-transacti
 import type { EntryKind, EntryNote } from './entries';
 import type { StoredInteger } from './integers';
 
-/** Journal entry. Nothing of it changes but `pending` and the match with a bank's statement. */
-export interface EntryDocument extends Partial<BalanceChange>, BankMovement {
+/** Journal entry: immutable. */
+export interface EntryDocument extends Partial<BalanceChange>, BankFacts {
   _id: string;
   book: string;
   kind: EntryKind;
@@ -17,22 +17,35 @@ export interface EntryDocument extends Partial<BalanceChange>, BankMovement {
   lines: { account: string; amount: number | StoredInteger }[];
   value_date?: string;
   note?: EntryNote;
-  /** Present until it is applied. @see docs/ledger.md#pending-entries */
-  pending?: true;
 }
 
-/** Fields by which a line of the bank's statement matches an entry on `clearing.{connector}`. */
-export interface BankMovement {
+/** Facts by which a line of the bank's statement matches an entry on `clearing.{connector}`. */
+export interface BankFacts {
   bank_reference?: string;
   /** Minor units as the statement has them: above 0 comes in. */
   bank_amount?: number | StoredInteger;
   /** Value date, else the day of `at`: `YYYY-MM-DD`. */
   bank_day?: string;
+}
+
+/**
+ * State of a journal entry, which changes, under the entry's id. An entry that is neither pending
+ * nor on any statement has none.
+ */
+export interface EntryStateDocument
+  extends Pick<EntryDocument, '_id' | 'book' | 'written_at'>,
+    Partial<Pick<EntryDocument, 'lines' | 'kind' | 'resource_id' | 'at'>>,
+    BankFacts {
+  /** Present, with `lines`, until it is applied. @see docs/ledger.md#pending-entries */
+  pending?: true;
   /** Connector whose statement lacks it; a match makes it `cleared`. */
   uncleared?: string;
   cleared?: string;
   /** ISO 8601, ms. */
   cleared_at?: string;
+  livemode?: boolean;
+  /** ISO 4217. */
+  currency?: string;
 }
 
 export interface BalanceChange {

@@ -1,5 +1,5 @@
 import type { ClientSession, Collection, Document } from 'mongodb';
-import type { BookDocument, EntryDocument } from './documents';
+import type { BookDocument, EntryStateDocument } from './documents';
 import { bookOwner } from './entries';
 import { toBigInt, toStoredInteger } from './integers';
 
@@ -22,18 +22,18 @@ const APPLY_BATCH_MAX = 1_000;
  * @returns the number of entries
  */
 export async function applyPending(
-  entries: Collection<EntryDocument>,
+  states: Collection<EntryStateDocument>,
   books: Collection<BookDocument>,
   book: string,
   session: ClientSession,
 ): Promise<number> {
   const oldest = {
-    projection: { lines: 1 },
+    projection: { lines: 1, bank_day: 1 },
     sort: { written_at: 1 },
     limit: APPLY_BATCH_MAX,
   } as const;
   const pendingFilter = { book, pending: true } as const;
-  const rows = await entries.find(pendingFilter, { session, ...EXACT, ...oldest }).toArray();
+  const rows = await states.find(pendingFilter, { session, ...EXACT, ...oldest }).toArray();
   if (rows.length === 0) return 0;
   const { currency } = bookOwner(book);
   const increments = [...sumEntryLines(rows)].map(([path, sum]) => [
@@ -45,20 +45,45 @@ export async function applyPending(
     { $inc: Object.fromEntries(increments), $setOnInsert: bookOwner(book) },
     { session, upsert: true },
   );
-  const ids = rows.map(({ _id }) => _id);
-  const appliedFilter = { _id: { $in: ids }, pending: true } as const;
-  const { modifiedCount } = await entries.updateMany(
-    appliedFilter,
-    { $unset: { pending: '' } },
-    { session },
-  );
-  if (modifiedCount !== rows.length) throw new Error(`Entries of ${book} are no longer pending.`);
+  const isOfBank = ({ bank_day }: EntryStateDocument) => bank_day !== undefined;
+  const applied =
+    (await endPending(states, rows.filter(isOfBank), session)) +
+    (await removeStates(
+      states,
+      rows.filter((row) => !isOfBank(row)),
+      session,
+    ));
+  if (applied !== rows.length) throw new Error(`Entries of ${book} are no longer pending.`);
   return rows.length;
+}
+
+/** A statement line may still match them. */
+async function endPending(
+  states: Collection<EntryStateDocument>,
+  rows: readonly EntryStateDocument[],
+  session: ClientSession,
+): Promise<number> {
+  if (rows.length === 0) return 0;
+  const update = { $unset: { pending: '', lines: '' } } as const;
+  return (await states.updateMany(selectPending(rows), update, { session })).modifiedCount;
+}
+
+async function removeStates(
+  states: Collection<EntryStateDocument>,
+  rows: readonly EntryStateDocument[],
+  session: ClientSession,
+): Promise<number> {
+  if (rows.length === 0) return 0;
+  return (await states.deleteMany(selectPending(rows), { session })).deletedCount;
+}
+
+function selectPending(rows: readonly EntryStateDocument[]) {
+  return { _id: { $in: rows.map(({ _id }) => _id) }, pending: true } as const;
 }
 
 /** @param books one id, or a range of them */
 export async function sumPending(
-  entries: Collection<EntryDocument>,
+  states: Collection<EntryStateDocument>,
   books: string | { $gte: string; $lt: string } | { $gt: string; $lte?: string },
   session: ClientSession | undefined,
 ): Promise<ReadonlyMap<string, Sums>> {
@@ -73,7 +98,7 @@ export async function sumPending(
     },
   ];
   const sumsByBook = new Map<string, Map<string, bigint>>();
-  const rows = entries.aggregate<{ _id: { book: string; account: string }; amount: unknown }>(
+  const rows = states.aggregate<{ _id: { book: string; account: string }; amount: unknown }>(
     stages,
     { session, ...EXACT },
   );

@@ -2,7 +2,7 @@ import type { ClientSession, Collection } from 'mongodb';
 import type { NamedIndex } from '../base/mongo-indexes';
 import { parseBookCurrency } from '../domain/crypto/assets';
 import { omitUndefined } from '../domain/defined';
-import type { BankMovement, EntryDocument } from './documents';
+import type { BankFacts, EntryStateDocument } from './documents';
 import type { NewEntry } from './entries';
 import { toStoredInteger } from './integers';
 
@@ -43,6 +43,8 @@ const INDEXES: Readonly<Record<string, string>> = {
   bank_reference: 'bank_reference',
 };
 
+const UNCLEARED = { uncleared: { $exists: true } } as const;
+
 /** Entries that one key finds; more cannot decide. */
 const FOUND_MAX = 100;
 const AMOUNTS_FOUND_MAX = 5;
@@ -51,9 +53,10 @@ export const UNCLEARED_INDEXES: readonly NamedIndex[] = [
   {
     key: { uncleared: 1, livemode: 1, currency: 1, bank_day: 1, bank_amount: 1, _id: 1 },
     name: 'uncleared',
-    partialFilterExpression: { uncleared: { $exists: true } },
+    partialFilterExpression: UNCLEARED,
   },
-  { key: { bank_reference: 1 }, name: 'bank_reference', sparse: true },
+  { key: { resource_id: 1 }, name: 'resource', partialFilterExpression: UNCLEARED },
+  { key: { bank_reference: 1 }, name: 'bank_reference', partialFilterExpression: UNCLEARED },
 ];
 
 /** Another line has an entry already, or it is on no statement. */
@@ -61,41 +64,38 @@ export class EntriesCleared extends Error {
   override readonly name = 'EntriesCleared';
 }
 
-/**
- * @returns nothing for an entry that no statement has
- * @param cleared_at time at which it is cleared at once; absent: it is not
- */
-export function buildBankMovement(
-  entry: NewEntry,
-  cleared_at?: string,
-): (BankMovement & Partial<Pick<NewEntry, 'livemode' | 'currency'>>) | undefined {
-  const { lines, livemode, currency, at, value_date } = entry;
+const CLEARING = 'clearing.';
+
+export function findClearing<Amount>(
+  lines: readonly { account: string; amount: Amount }[],
+): { connector: string; amount: Amount } | undefined {
   const line = lines.find(({ account }) => account.startsWith(CLEARING));
-  if (line === undefined) return undefined;
+  return line && { connector: line.account.slice(CLEARING.length), amount: line.amount };
+}
+
+/** @returns only the reference for an asset: chains have no statements; else nothing for none */
+export function buildBankFacts(
+  entry: Pick<NewEntry, 'lines' | 'currency' | 'at' | 'value_date' | 'bank_reference'>,
+): BankFacts {
+  const { lines, currency, at, value_date } = entry;
+  const clearing = findClearing(lines);
+  if (clearing === undefined) return {};
   const reference = omitUndefined({ bank_reference: entry.bank_reference || undefined });
-  // Chains have no statements.
   if (parseBookCurrency(currency) !== undefined) return reference;
-  const connector = line.account.slice(CLEARING.length);
   return {
-    ...{ livemode, currency },
-    ...(cleared_at === undefined ? { uncleared: connector } : { cleared: connector, cleared_at }),
     bank_day: value_date ?? at.slice(0, 'YYYY-MM-DD'.length),
-    bank_amount: toStoredInteger(-line.amount, currency),
+    bank_amount: toStoredInteger(-clearing.amount, currency),
     ...reference,
   };
 }
-
-const CLEARING = 'clearing.';
-
-const UNCLEARED = { uncleared: { $exists: true } } as const;
 
 function buildClearing(cleared_at: string) {
   return { $rename: { uncleared: 'cleared' }, $set: { cleared_at } };
 }
 
-export function createUncleared(entries: Collection<EntryDocument>, now: () => Date) {
+export function createUncleared(states: Collection<EntryStateDocument>, now: () => Date) {
   const find = (filter: object, limit: number, session?: ClientSession) =>
-    entries
+    states
       .find(filter, { session })
       .sort({ bank_day: 1, bank_amount: 1, _id: 1 })
       .limit(limit)
@@ -111,7 +111,7 @@ export function createUncleared(entries: Collection<EntryDocument>, now: () => D
     const distinct = [...new Set(ids)];
     const own = { _id: { $in: distinct }, ...filter };
     // Otherwise it may read all entries without a line.
-    const { modifiedCount } = await entries.updateMany(own, update, { session, hint: '_id_' });
+    const { modifiedCount } = await states.updateMany(own, update, { session, hint: '_id_' });
     if (modifiedCount === distinct.length) return;
     throw new EntriesCleared('An entry is on another line, or on no statement.');
   };
@@ -170,7 +170,7 @@ export function createUncleared(entries: Collection<EntryDocument>, now: () => D
       const [[name, values] = ['', []]] = Object.entries(key);
       if (values.length === 0) return [];
       const filter = { [name]: { $in: [...new Set(values)] } };
-      return await entries
+      return await states
         .find({ uncleared: connector, livemode, currency, ...filter }, { session })
         .hint(INDEXES[name] ?? '_id_')
         .limit(values.length * FOUND_MAX)
@@ -188,7 +188,7 @@ export function createUncleared(entries: Collection<EntryDocument>, now: () => D
      */
     offset: async (id: string, session: ClientSession): Promise<string | undefined> => {
       const cleared_at = now().toISOString();
-      const { modifiedCount } = await entries.updateOne(
+      const { modifiedCount } = await states.updateOne(
         { _id: id, ...UNCLEARED },
         buildClearing(cleared_at),
         { session },
@@ -206,14 +206,15 @@ export function createUncleared(entries: Collection<EntryDocument>, now: () => D
   };
 }
 
-function toUncleared(entry: EntryDocument): UnclearedEntry {
-  const { _id: entry_id, kind, resource_id, livemode = false, currency = '', at } = entry;
+function toUncleared(state: EntryStateDocument): UnclearedEntry {
+  const { _id: entry_id, kind = '', resource_id = '', livemode = false, currency = '' } = state;
   const {
     uncleared: connector = '',
     bank_amount,
     bank_day: day = '',
     bank_reference = null,
-  } = entry;
+    at = '',
+  } = state;
   return {
     ...{ entry_id, kind, resource_id, connector, livemode, currency },
     ...{ amount: Number(bank_amount), day, at, bank_reference },

@@ -41,7 +41,7 @@ export const GROWTH: readonly Growth[] = [
   { collections: ['worker_heartbeats'], until: 'a minute' },
   {
     collections: [
-      ...['journal_entries', 'ledger_books', 'ledger_checkpoints', 'ledger_checks'],
+      ...['journal_entries', 'entry_states', 'ledger_books', 'ledger_checkpoints', 'ledger_checks'],
       ...['ledger_verified', 'statements', 'statement_lines', 'statement_refusals', 'audit_log'],
       ...['audit_heads', 'approvals', 'accounts', 'api_keys', 'users', 'webhook_endpoints'],
       ...['wallets', 'event_orders', 'operators', 'approval_limits', 'bank_accounts'],

@@ -546,7 +546,7 @@ describe('ledger verify', () => {
 
 describe('a trial balance', () => {
   beforeEach(async () => {
-    for (const name of ['journal_entries', 'ledger_books']) {
+    for (const name of ['journal_entries', 'entry_states', 'ledger_books']) {
       await ledger.documents(name).deleteMany();
     }
   });

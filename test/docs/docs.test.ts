@@ -169,7 +169,13 @@ describe('what is generated', () => {
   const IMPERSONAL = [
     ...['api_keys', 'approval_limits', 'audit_heads', 'bank_accounts', 'brand_logos'],
     ...['connector_capabilities', 'connector_keys', 'event_orders', 'events', 'ledger_books'],
-    ...['ledger_checkpoints', 'ledger_checks', 'journal_entries', 'ledger_verified'],
+    ...[
+      'ledger_checkpoints',
+      'ledger_checks',
+      'journal_entries',
+      'entry_states',
+      'ledger_verified',
+    ],
     ...['mail_settings', 'payout_days', 'sandbox_reports', 'schedule_runs', 'service_epoch'],
     ...['statements', 'webhook_endpoints', 'worker_heartbeats'],
   ];

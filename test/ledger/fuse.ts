@@ -22,7 +22,7 @@ export function createFuse(left: number | undefined): Fuse {
   };
 }
 
-const WRITES: readonly PropertyKey[] = ['insertOne', 'updateOne', 'updateMany'];
+const WRITES: readonly PropertyKey[] = ['insertOne', 'updateOne', 'updateMany', 'deleteMany'];
 
 /** A database whose writes burn a fuse, each before it is made. */
 export function fused(db: Db, fuse: Fuse): Db {

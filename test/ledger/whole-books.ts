@@ -22,10 +22,13 @@ export async function expectWholeBook(
   const { collections } = stores.ledger;
   const book = `${account_id}:sandbox:EUR`;
   const entries = await collections.entries.find({ book }, EXACT).toArray();
-  const pending = entries.filter((entry) => entry.pending);
+  const states = await collections.states.find({ book, pending: true }, EXACT).toArray();
+  const isPendingById = new Set(states.map(({ _id }) => _id));
+  const pending = entries.filter(({ _id }) => isPendingById.has(_id));
+  expect(sumEntryLines(states)).toEqual(sumEntryLines(pending));
   for (const { lines } of entries) expect(total(lines)).toBe(0);
   for (const entry of pending) expect(isPending(entry)).toBe(true);
-  const applied = sumEntryLines(entries.filter((entry) => !entry.pending));
+  const applied = sumEntryLines(entries.filter((entry) => !pending.includes(entry)));
   const balances = addPending(await collections.books.findOne({ _id: book }, EXACT));
   expect(sorted(balances)).toEqual(sorted(applied));
   const sums = sumEntryLines(entries);

@@ -59,7 +59,7 @@ export async function reconcile({ mongo, db, stores }: Pick<Records, 'mongo' | '
       ...[...ours_only, ...theirs_only, ...different],
     ]);
     // A correction by hand is matched by hand.
-    const corrections = await stores.ledger.collections.entries
+    const corrections = await stores.ledger.collections.states
       .find({ kind: 'reversed', uncleared: { $exists: true } })
       .toArray();
     const { findings } = await readTrialBalance(mongo, database, { now });

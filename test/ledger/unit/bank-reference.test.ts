@@ -5,7 +5,7 @@ import {
   type MovingKind,
 } from '../../../src/ledger/movement-entries';
 import * as entries from '../../../src/ledger/resource-entries';
-import { buildBankMovement } from '../../../src/ledger/uncleared';
+import { buildBankFacts, findClearing } from '../../../src/ledger/uncleared';
 import { makeMovement } from '../../support/movements';
 
 const time = { at: '2026-03-04T05:06:07.089Z' };
@@ -69,10 +69,10 @@ test.each([
 ] as const)(
   '%s has the reference and amount of its movement at the bank',
   (_, entry, bank_reference, amount) => {
-    const movement = buildBankMovement(entry);
-    expect(movement).toMatchObject({ uncleared: 'acme', bank_day: '2026-03-04' });
-    expect(movement?.bank_reference).toBe(bank_reference);
-    expect(Number(movement?.bank_amount)).toBe(amount);
+    const facts = buildBankFacts(entry);
+    expect([facts.bank_day, facts.bank_reference]).toEqual(['2026-03-04', bank_reference]);
+    expect(Number(facts.bank_amount)).toBe(amount);
+    expect(findClearing(entry.lines)?.connector).toBe('acme');
   },
 );
 
@@ -85,7 +85,7 @@ test.each([
   ['a payout that the merchant bears', resolve('payout', 'out', 'merchant')],
   ['a payout that nobody bears', resolve('payout', 'out', 'loss')],
 ])('%s has no movement at the bank', (_, entry) => {
-  expect(buildBankMovement(entry)).toBeUndefined();
+  expect(buildBankFacts(entry)).toEqual({});
 });
 
 test('what never moved awaits no statement line, where it is all of a movement', () => {

@@ -108,10 +108,10 @@ async function readRecorded({ service: { stores }, shop }: ResourceSetting, reso
   const filter = { account_id: shop.account_id, livemode: false, resource_id, limit: 50 };
   const events = await stores.events.list(filter);
   return {
-    // Neither the time of the insert is what happened, nor whether the balance has it by now.
+    // The time of the insert is not what happened.
     entries: (await stores.ledger.forResource(resource_id))
       .toSorted(byId)
-      .map(({ written_at, position, pending, ...entry }) => entry),
+      .map(({ written_at, position, ...entry }) => entry),
     movements: await stores.movements.forResource(resource_id),
     events: events
       .map(({ _id, type, created, body }) => ({ _id, type, created, body }))

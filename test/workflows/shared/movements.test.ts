@@ -100,9 +100,9 @@ describe('a payout', () => {
         kinds: ['payout_held', 'payout_captured', 'payout_resolved'],
       });
       // The statement has 1,000, which both explain together.
-      const entries = await setting.stores.ledger.forResource(payout.id);
-      const awaited = entries.filter(({ uncleared }) => uncleared === payout.input.connector);
-      expect(awaited.map(({ kind, bank_amount }) => [kind, Number(bank_amount)])).toEqual([
+      const scope = { connector: payout.input.connector, livemode: false, currency: 'EUR' };
+      const awaited = await setting.stores.ledger.listUncleared({ ...scope, limit: 10 });
+      expect(awaited.map(({ kind, amount }) => [kind, amount])).toEqual([
         ['payout_held', -1_100],
         ['payout_resolved', 100],
       ]);
