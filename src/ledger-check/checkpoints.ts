@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { type Collection, type Db, MaxKey, MinKey } from 'mongodb';
+import { type Collection, type Db, Decimal128, MaxKey, MinKey } from 'mongodb';
 import { isDuplicateKey } from '../base/mongo';
 import { WRITTEN } from '../ledger/book';
 import { toBigInt } from '../ledger/integers';
@@ -31,7 +31,7 @@ export interface CheckpointDocument {
   total: number;
   /** Minor units of the book up to here, as text of any length. */
   sums: { account: string; amount: string }[];
-  /** SHA-256 over `previous`, the content of each entry in order, and the fields above. */
+  /** SHA-256 over `previous`, all fields of each entry in order, and the fields above. */
   hash: string;
   /** ISO 8601, ms. */
   created_at: string;
@@ -103,17 +103,25 @@ export function startTally(last: CheckpointDocument | null): Tally {
 }
 
 export function addEntry(tally: Tally, entry: EntryRow): void {
-  const { _id, kind, resource_id, lines = [] } = entry;
-  const { at = null, written_at = null, value_date = null } = entry;
-  const times = [at, written_at, value_date];
-  const amounts = lines.map(({ account, amount }) => [account, String(amount)]);
-  tally.chain.update(`${JSON.stringify([_id, kind, resource_id, ...times, amounts])}\n`);
+  const { _id, written_at = null, lines = [] } = entry;
+  tally.chain.update(`${JSON.stringify(toHashed(entry))}\n`);
   for (const { account, amount } of lines) {
     tally.sums.set(account, (tally.sums.get(account) ?? 0n) + (toBigInt(amount) ?? 0n));
   }
   tally.to = { written_at, entry: _id };
   tally.entries += 1;
   tally.total += 1;
+}
+
+/** Sorts fields, and writes integers of any type alike. */
+function toHashed(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(toHashed);
+  if (['bigint', 'number'].includes(typeof value) || value instanceof Decimal128) {
+    return String(value);
+  }
+  if (typeof value !== 'object' || value === null) return value;
+  const fields = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1));
+  return fields.map(([name, each]) => [name, toHashed(each)]);
 }
 
 /** @returns null when no entry was counted */
