@@ -25,6 +25,7 @@ import { type Connectors, createConnectors, SANDBOX_CONNECTOR } from '../src/rou
 import { createEndpointHealth } from '../src/service/endpoints/health';
 import { tryDeliveryNow } from '../src/service/events/deliveries';
 import type { Stores } from '../src/store';
+import { failRefusedBooks } from '../src/temporal/books-refused';
 import { runWorker } from '../src/temporal/native';
 import { reportStuckSteps } from '../src/temporal/stuck';
 import { createEndpointLimits } from '../src/webhooks/endpoint-limits';
@@ -165,7 +166,7 @@ function deliveryActivities(deps: WorkerDeps, { mongo, stores }: Database) {
 
 function buildInterceptors({ connection, namespace, tracing, log }: WorkerDeps) {
   const temporal = new Client({ connection, namespace });
-  const activity = [reportStuckSteps(temporal, LIFECYCLE_TYPES, log)];
+  const activity = [reportStuckSteps(temporal, LIFECYCLE_TYPES, log), failRefusedBooks(log)];
   if (tracing !== undefined) activity.push(traceActivities(tracing));
   return { interceptors: { activity } };
 }

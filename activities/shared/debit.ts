@@ -5,6 +5,7 @@ import { Contention, inTransaction } from '../../src/base/mongo';
 import { MAIN_BALANCE } from '../../src/domain/account/balance-account';
 import { NO_LOCK } from '../../src/domain/no-lock';
 import { type LockRequest, withLock } from '../../src/ledger/locks';
+import { BooksRefused } from '../../src/ledger/validators';
 import type { Stores } from '../../src/store';
 
 /** For a debit without a waiting caller. */
@@ -64,6 +65,8 @@ export async function applyPendingOften(
     const lockRequest = { book, by: Number.MAX_SAFE_INTEGER };
     await withLock(lockRequest, () => inTransaction(mongo, applyPending));
   } catch (err) {
-    log.debug({ err }, 'pending entries not applied');
+    const { code } = { code: undefined, ...Object(err) };
+    const level = err instanceof BooksRefused ? 'error' : 'debug';
+    log[level]({ err, code, book }, 'pending entries not applied');
   }
 }

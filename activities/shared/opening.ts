@@ -4,16 +4,20 @@ import { isDuplicateKey } from '../../src/base/mongo';
 import type { CallbackResource } from '../../src/domain/callback/callback';
 import { getVerificationMode } from '../../src/domain/callback/signature';
 import type { RuleViolation } from '../../src/domain/errors';
+import { BOOKS_REFUSED } from '../../src/domain/lifecycle';
 import { InsufficientBalance } from '../../src/ledger/insufficient-balance';
 import type { LockRequest } from '../../src/ledger/locks';
+import { BooksRefused } from '../../src/ledger/validators';
 import type { Stores } from '../../src/store';
 import { withDebitLock } from './debit';
 import type { OpenedState } from './record-inputs';
 import type { RecordDeps } from './record-table';
 
+type RefusedOpening = { outcome: 'refused' } & RuleViolation;
+
 export type ReservedOpening<Facts, Status extends string> =
   | ({ outcome: 'accepted'; facts: Facts } & OpenedState<Status>)
-  | ({ outcome: 'refused' } & RuleViolation);
+  | RefusedOpening;
 
 export interface Reservation<Document, Opening> {
   resource: CallbackResource;
@@ -32,13 +36,13 @@ export interface Reservation<Document, Opening> {
 export function openReserved<Document, Opening>(
   deps: RecordDeps,
   reservation: Reservation<Document, Opening>,
-): Promise<Opening> {
+): Promise<Opening | RefusedOpening> {
   const { resource, id, request_id, get, lockRequest, reserve, accept } = reservation;
   return openWithRetry(async (isRetry) => {
     // After a restore, a stored resource may still have its request.
     const existing = isRetry ? await get(id) : null;
     if (existing !== null) return accept(existing);
-    let isRefused = false;
+    let refuse: (() => Promise<Opening | RefusedOpening>) | undefined;
     try {
       const document = await withDebitLock(deps, lockRequest, reserve);
       if (document !== null) {
@@ -46,12 +50,16 @@ export function openReserved<Document, Opening>(
         return accept(document);
       }
     } catch (error) {
-      if (!(error instanceof InsufficientBalance)) throw error;
-      isRefused = true;
+      if (error instanceof InsufficientBalance) refuse = reservation.refuseDebit;
+      else if (error instanceof BooksRefused) {
+        deps.log.error({ [`${resource}_id`]: id, request_id, code: error.code }, error.message);
+        const { message } = error;
+        refuse = async () => ({ outcome: 'refused', code: BOOKS_REFUSED, message });
+      } else throw error;
     }
     const storedDocument = await get(id);
     if (storedDocument !== null) return accept(storedDocument);
-    return isRefused ? await reservation.refuseDebit() : await reservation.explainMissing();
+    return await (refuse ?? reservation.explainMissing)();
   });
 }
 

@@ -58,6 +58,7 @@ const ADVICE: Record<Exclude<ErrorCode, NotFoundCode>, string> = {
   endpoint_limit_reached: 'delete an endpoint',
   payout_limit_exceeded: LESS_OR_LATER,
   rate_limited: 'repeat after `Retry-After`; nothing was done',
+  books_refused: 'nothing moved, and the key is free: report the `request_id`',
   internal_error: 'repeat with the same key; report the `request_id`',
   temporarily_unavailable: 'outcome unknown: repeat with the same key after `Retry-After`',
 };

@@ -1,5 +1,7 @@
+import { isDeepStrictEqual } from 'node:util';
 import {
   type Collection,
+  type Db,
   type Document,
   type IndexDescription,
   MongoClient,
@@ -13,9 +15,12 @@ export class MissingIndexes {
   /** Names such as `payments.status_position`. */
   readonly unique: string[] = [];
   readonly others: string[] = [];
+  /** Collections. */
+  readonly validators: string[] = [];
 }
 
 const NO_COLLECTION = 26;
+const COLLECTION_EXISTS = 48;
 
 /** Connects without a socket timeout: the server responds at the end of a build, after hours. */
 export async function connectToBuild(uri: string): Promise<MongoClient> {
@@ -43,6 +48,35 @@ export async function makeIndexes<D extends Document>(
 ): Promise<void> {
   if (missing === undefined) await collection.createIndexes([...indexes]);
   else await noteMissing(collection, indexes, missing);
+}
+
+/**
+ * Makes the server refuse documents that a filter does not match, in every write.
+ * @param missing collects the missing one; then nothing is changed
+ */
+export async function makeValidator(
+  db: Db,
+  collection: string,
+  validator: Document,
+  missing?: MissingIndexes,
+): Promise<void> {
+  const [found] = await db.listCollections({ name: collection }).toArray();
+  const options: Document = found !== undefined && 'options' in found ? (found.options ?? {}) : {};
+  const { validationLevel = 'strict', validationAction = 'error' } = options;
+  const isStrict = validationLevel === 'strict' && validationAction === 'error';
+  if (isStrict && isDeepStrictEqual(options['validator'], validator)) return;
+  if (missing !== undefined) missing.validators.push(collection);
+  else await setValidator(db, collection, validator);
+}
+
+async function setValidator(db: Db, collection: string, validator: Document): Promise<void> {
+  const options = { validator, validationLevel: 'strict', validationAction: 'error' } as const;
+  try {
+    await db.createCollection(collection, options);
+  } catch (error) {
+    if (!(error instanceof MongoServerError) || error.code !== COLLECTION_EXISTS) throw error;
+    await db.command({ collMod: collection, ...options });
+  }
 }
 
 export function indexBuilder<D extends Document>(

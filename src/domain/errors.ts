@@ -87,6 +87,7 @@ export const ERROR_CODES = {
   endpoint_limit_reached: { status: 422, type: 'invalid_request_error' },
   payout_limit_exceeded: { status: 422, type: 'invalid_request_error' },
   rate_limited: { status: 429, type: 'rate_limit_error' },
+  books_refused: { status: 500, type: 'api_error' },
   internal_error: { status: 500, type: 'api_error' },
   temporarily_unavailable: { status: 503, type: 'api_error' },
 } as const satisfies Record<string, { status: number; type: (typeof ERROR_TYPES)[number] }>;

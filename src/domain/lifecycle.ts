@@ -7,7 +7,12 @@ export type CommonAttention =
   /** Its workflow knows a later version than the database. */
   | 'record_behind'
   /** A message was given up, because the state in the database kept changing. */
-  | 'message_given_up';
+  | 'message_given_up'
+  /** A message was given up, because MongoDB refused its entry: a fault of the service. */
+  | typeof BOOKS_REFUSED;
+
+/** Code of an entry that the validators of the ledger refuse. @see docs/ledger.md#validators */
+export const BOOKS_REFUSED = 'books_refused';
 
 export type Decision<Status, Attention> =
   | { kind: 'move'; to: readonly Status[] }

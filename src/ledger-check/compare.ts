@@ -1,8 +1,8 @@
 import type { BookDocument, EntryStateDocument } from '../ledger/documents';
 import { bookId, isPending, operationId } from '../ledger/entries';
 import { ENTRY_LINES } from '../ledger/entry-lines';
-import { mustNotBeNegative } from '../ledger/insufficient-balance';
 import { toBigInt } from '../ledger/integers';
+import { mustNotBeNegative } from '../ledger/ledger-accounts';
 import { addPending, type Sums } from '../ledger/pending';
 import { findClearing } from '../ledger/uncleared';
 import { SANDBOX_CONNECTOR } from '../routing';

@@ -1,7 +1,7 @@
 import { randomInt, randomUUID } from 'node:crypto';
 import type { ClientSession, Collection, Db } from 'mongodb';
 import { inSnapshot } from '../base/mongo';
-import { type MissingIndexes, makeIndexes } from '../base/mongo-indexes';
+import { type MissingIndexes, makeIndexes, makeValidator } from '../base/mongo-indexes';
 import { TIES } from '../domain/cursor';
 import {
   type BalanceRow,
@@ -25,6 +25,7 @@ import { RECEIVABLE, UNMATCHED } from './ledger-accounts';
 import { addPending, applyPending, EXACT, PENDING_INDEX, sumPending } from './pending';
 import { buildDocument, buildState, sumByBook, toStoredLines } from './stored-entry';
 import { createUncleared, UNCLEARED_INDEXES } from './uncleared';
+import { BOOK_VALIDATOR, ENTRY_VALIDATOR, orRefused } from './validators';
 
 export const WRITTEN = 'written';
 
@@ -129,14 +130,18 @@ export function createLedgerStore(db: Db, now: () => Date = () => new Date()) {
     const { offsets } = entry;
     const cleared_at = offsets && (await uncleared.offset(offsets, session));
     const document = buildDocument(entry, now(), getNextTie());
-    await entries.insertOne(document, { session });
-    const state = buildState(entry, document, cleared_at);
-    if (state !== undefined) await states.insertOne(state, { session });
-    if (!isPending(entry)) await applyLines(bookId(entry), entry, session);
+    await orRefused(entry.kind, async () => {
+      await entries.insertOne(document, { session });
+      const state = buildState(entry, document, cleared_at);
+      if (state !== undefined) await states.insertOne(state, { session });
+      if (!isPending(entry)) await applyLines(bookId(entry), entry, session);
+    });
   };
 
   return {
     ensureIndexes: async (missing?: MissingIndexes) => {
+      await makeValidator(db, 'journal_entries', ENTRY_VALIDATOR, missing);
+      await makeValidator(db, 'ledger_books', BOOK_VALIDATOR, missing);
       await makeIndexes(
         entries,
         [
@@ -163,6 +168,7 @@ export function createLedgerStore(db: Db, now: () => Date = () => new Date()) {
      * @throws InsufficientBalance: let the transaction abort
      * @throws MongoServerError duplicate key: of `_id_` when it was posted already; of `position`
      * when another process chose it, and a retry chooses another
+     * @throws BooksRefused
      */
     post,
     /**
@@ -208,17 +214,21 @@ export function createLedgerStore(db: Db, now: () => Date = () => new Date()) {
     },
     /**
      * Posts entries of a bank account, whose balances have no bounds, in one write.
-     * @throws MongoServerError duplicate key when one was posted already
+     * @throws MongoServerError duplicate key when one was posted already; BooksRefused
      */
     postAll: async (posted: readonly NewEntry[], session: ClientSession): Promise<void> => {
       const documents = posted.map((entry) => buildDocument(entry, now(), getNextTie()));
       if (documents.length === 0) return;
-      await entries.insertMany(documents, { session });
-      for (const [book, lines] of sumByBook(posted)) await applyLines(book, { lines }, session);
+      const kinds = [...new Set(documents.map(({ kind }) => kind))];
+      await orRefused(kinds.join(', '), async () => {
+        await entries.insertMany(documents, { session });
+        for (const [book, lines] of sumByBook(posted)) await applyLines(book, { lines }, session);
+      });
     },
     ...uncleared,
+    /** @throws BooksRefused */
     applyPending: (book: string, session: ClientSession) =>
-      applyPending(states, books, book, session),
+      orRefused('pending entries', () => applyPending(states, books, book, session)),
     balances: async (account_id: string, livemode: boolean): Promise<BalanceRow[]> =>
       (await readOwner(account_id, livemode)).balances,
     /** Reads all at one moment. */

@@ -6,7 +6,7 @@ import {
 import type { RuleViolation } from '../domain/errors';
 import type { EntryLine, NewEntry } from './entries';
 import { toBigInt, toStoredInteger } from './integers';
-import { RECEIVABLE, SENT, UNMATCHED } from './ledger-accounts';
+import { mustNotBeNegative, mustNotBePositive, RECEIVABLE } from './ledger-accounts';
 
 /** Error of an entry by which a balance would pass its limit. The transaction aborts. */
 export class InsufficientBalance extends Error {
@@ -20,15 +20,6 @@ export async function explainShortage(
   debit: Debit,
 ): Promise<RuleViolation> {
   return insufficientBalance(await ledger.balances(account_id, livemode), debit);
-}
-
-export function mustNotBeNegative(account: string): boolean {
-  if (account === UNMATCHED || account === SENT) return false;
-  return /^(balances|transit|suspense)\./.test(account);
-}
-
-export function mustNotBePositive(account: string): boolean {
-  return account === RECEIVABLE;
 }
 
 export type Applied = Pick<NewEntry, 'lines' | 'owed_max'>;

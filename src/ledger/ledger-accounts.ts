@@ -35,6 +35,40 @@ export function readClearing(account: string): string | undefined {
   return /^clearing\.(.+)$/.exec(account)?.[1];
 }
 
+type Bound = 'not_negative' | 'not_positive' | null;
+
+/** Side of 0 on which each balance stays; null: both. `*` is any name. */
+export const LEDGER_ACCOUNTS: Readonly<Record<string, Bound>> = {
+  'balances.*.available': 'not_negative',
+  'balances.*.reserved': 'not_negative',
+  [REFUNDS]: 'not_negative',
+  [LATE]: 'not_negative',
+  [HELD]: 'not_negative',
+  [DEPOSITS]: 'not_negative',
+  [SENT]: null,
+  [UNMATCHED]: null,
+  [RECEIVABLE]: 'not_positive',
+  'clearing.*': null,
+  clearing: null,
+  cash: null,
+  'income.*': null,
+  'expense.*': null,
+  'external.*': null,
+  'platform.*': null,
+};
+
+export function mustNotBeNegative(account: string): boolean {
+  return findBound(account) === 'not_negative';
+}
+
+export function mustNotBePositive(account: string): boolean {
+  return findBound(account) === 'not_positive';
+}
+
+function findBound(account: string): Bound {
+  return LEDGER_ACCOUNTS[account.replace(/^balances\.[^.]+\./, 'balances.*.')] ?? null;
+}
+
 function checkName(name: string): string {
   if (!isBalanceAccountName(name)) throw new RangeError(`No name of a ledger account: ${name}`);
   return name;

@@ -15,14 +15,14 @@ export interface MigrateDeps {
 export type Migration = Awaited<ReturnType<typeof migrate>>;
 
 /**
- * Creates missing indexes and search attributes. Safe to interrupt and repeat.
+ * Creates missing indexes, validators (among the indexes) and search attributes. Safe to interrupt and repeat.
  * @param dryRun only lists them
  * @throws ServiceError `search_attributes_refused` with the commands that register them
  */
 export async function migrate({ db, temporal, progress }: MigrateDeps, dryRun: boolean) {
   const stores = createStores(db);
-  const { unique, others } = await missingIndexes(stores);
-  const indexes = [...unique, ...others];
+  const { unique, others, validators } = await missingIndexes(stores);
+  const indexes = [...unique, ...validators.map((name) => `${name}.validator`), ...others];
   const where = { connection: temporal.connection, namespace: temporal.options.namespace };
   if (dryRun) return { indexes, search_attributes: await missingAttributes(where) };
   if (indexes.length > 0) progress(`creating the indexes ${indexes.join(', ')}`);

@@ -3,7 +3,7 @@ import { KINDS, RESOURCES } from '../domain/resources';
 /** Connectors have roles of their own; operators have all rights. */
 type Service = 'api' | 'worker';
 
-type Action = 'find' | 'listIndexes' | 'createIndex' | Write;
+type Action = 'find' | 'listIndexes' | 'listCollections' | 'createIndex' | Write;
 type Write = 'insert' | 'update' | 'remove';
 
 const ADD: readonly Write[] = ['insert'];
@@ -96,7 +96,7 @@ export function serviceRoles(database: string): Record<Service, MongoRole> {
   const buildRole = (service: Service, ...more: Privilege[]): MongoRole => ({
     role: `${database}_${service}`,
     privileges: [
-      buildPrivilege(database, EVERY, 'find', 'listIndexes'),
+      buildPrivilege(database, EVERY, 'find', 'listIndexes', 'listCollections'),
       ...Object.entries(WRITES).flatMap(([collection, { [service]: writes = [] }]) =>
         writes.length === 0 ? [] : [buildPrivilege(database, collection, ...writes)],
       ),

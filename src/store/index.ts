@@ -95,31 +95,36 @@ export function createStores(db: Db, cacheMs = 0) {
 }
 
 /**
- * Checks format and indexes when a process starts; `migrate` creates them.
- * @throws ServiceError `other_format`; Error when a unique index is missing, since data could be
- * stored twice
+ * Checks format, indexes and validators when a process starts; `migrate` creates them.
+ * @throws ServiceError `other_format`; Error when a unique index or a validator is missing
  */
 export async function checkDatabase(
   stores: Stores,
   log: { warn(fields: { count: number }, line: string): void },
 ): Promise<void> {
   await stores.epoch.checkFormat();
-  const { unique, others } = await missingIndexes(stores);
-  if (unique.length > 0) {
-    throw new Error(
-      `MongoDB lacks indexes without which data could be stored twice: ${unique.join(', ')}. ` +
-        'Make them first: npm run -s cli -- migrate',
-    );
+  const { unique, others, validators } = await missingIndexes(stores);
+  const faults = [
+    ...describe('indexes without which data could be stored twice', unique),
+    ...describe('validators without which a book could be wrong', validators),
+  ];
+  if (faults.length > 0) {
+    const list = faults.join(', and ');
+    throw new Error(`MongoDB lacks ${list}. Make them first: npm run -s cli -- migrate`);
   }
   if (others.length === 0) return;
   const names = others.join(', ');
   log.warn({ count: others.length }, `lists are slow until migrate has made ${names}`);
 }
 
+function describe(what: string, names: readonly string[]): string[] {
+  return names.length === 0 ? [] : [`${what}: ${names.join(', ')}`];
+}
+
 export async function missingIndexes(stores: Stores): Promise<MissingIndexes> {
   const missing = new MissingIndexes();
   await ensureIndexes(stores, missing);
-  for (const names of [missing.unique, missing.others]) names.sort();
+  for (const names of [missing.unique, missing.others, missing.validators]) names.sort();
   return missing;
 }
 

@@ -1,4 +1,6 @@
-import { buildPayment, buildRefund, fundAccount } from '../support/factories';
+import { randomUUID } from 'node:crypto';
+import { breakBook } from '../support/book';
+import { buildAccount, buildPayment, buildRefund, fundAccount } from '../support/factories';
 import type { Client } from '../support/http';
 import { useAccount, useService } from '../support/service';
 import { expectRefusal } from './refusal';
@@ -81,6 +83,20 @@ describe('a refund', () => {
     expect(again.body).toMatchObject({ status: 'processing', amount: 1_000, failure: null });
     expectRefusal(await refund({ payment_id }), 'refund_amount_exceeds_balance');
     expect(await readAvailable()).toBe(before - 1_050);
+  });
+
+  test('whose entry the books refuse is a fault of the service, and can be made again', async () => {
+    const account = await buildAccount(service, { funds: 10_000 });
+    const { id: payment_id } = await buildPayment(account, { status: 'settled' });
+    const correct = await breakBook(service.stores, `${account.account_id}:sandbox:EUR`);
+    const body = { payment_id, amount: 50 };
+    const idempotencyKey = randomUUID();
+    const refused = await account.post('/v1/refunds', body, { idempotencyKey });
+    expectRefusal(refused, 'books_refused');
+    expect(refused.body.error.message).toContain('The books refuse refund_accepted: ');
+    await correct();
+    expect((await account.post('/v1/refunds', body, { idempotencyKey })).status).toBe(201);
+    expect(await readRefunded(payment_id)).toEqual([50, 1]);
   });
 
   test('with wrong fields is refused, naming each', async () => {

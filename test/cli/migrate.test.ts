@@ -73,6 +73,17 @@ test('a missing index that only speeds up lists is a warning', async () => {
   expect(await shop.json('migrate')).toMatchObject({ indexes: ['payments.status_position'] });
 });
 
+test.each(['journal_entries', 'ledger_books'])(
+  'processes do not start without the validator of %s, which migrate sets again',
+  async (collection) => {
+    await shop.db.command({ collMod: collection, validationAction: 'warn' });
+    const fault = `validators without which a book could be wrong: ${collection}. Make them`;
+    await expect(checkDatabase(shop.stores, log)).rejects.toThrow(fault);
+    expect(await shop.json('migrate')).toMatchObject({ indexes: [`${collection}.validator`] });
+    await checkDatabase(shop.stores, log);
+  },
+);
+
 const OTHER = FORMAT + 1;
 const NEEDS = /reads only format \d. Set both MONGODB_DB and TEMPORAL_NAMESPACE to new names/;
 

@@ -1,11 +1,14 @@
 import { randomUUID } from 'node:crypto';
+import { type ClientSession, Long } from 'mongodb';
 import { inTransaction, isDuplicateKey } from '../../src/base/mongo';
 import { createLedgerStore, type LedgerStore } from '../../src/ledger/book';
 import { type EntryKind, type NewEntry, operationId } from '../../src/ledger/entries';
 import { ENTRY_LINES } from '../../src/ledger/entry-lines';
 import { InsufficientBalance } from '../../src/ledger/insufficient-balance';
+import { LEDGER_ACCOUNTS } from '../../src/ledger/ledger-accounts';
 import { EntriesCleared } from '../../src/ledger/uncleared';
 import { verifyLedger } from '../../src/ledger-check/verify';
+import { breakBook } from '../support/book';
 import {
   authorizedPayment,
   fund,
@@ -272,6 +275,64 @@ describe('a pending entry', () => {
     await settlePayment(7);
     await states.updateMany({ pending: true }, { $unset: { pending: '', lines: '' } });
     expect((await readDifferences()).map(({ check }) => check)).toContain('balance_differs');
+  });
+});
+
+describe('MongoDB itself', () => {
+  const VALIDATION_FAILED = { code: 121 };
+  type Write = (session?: ClientSession) => Promise<unknown>;
+  const line = (account: string, amount: unknown) => ({ account, amount });
+  const insertEntry =
+    (lines: unknown): Write =>
+    (session) =>
+      records.db.collection('journal_entries').insertOne({ lines }, { session });
+  const changeBook =
+    (account: string, amount: number): Write =>
+    (session) =>
+      ledger.collections.books.updateOne(
+        { _id: account },
+        { $inc: { [account]: Long.fromNumber(amount) } },
+        { session, upsert: true },
+      );
+  const accounts = Object.entries(LEDGER_ACCOUNTS).map(
+    ([account, bound]) => [account.replace('*', 'main'), bound] as const,
+  );
+  const beyondBounds = accounts.flatMap(([account, bound]): [string, Write][] => {
+    const amount = bound === 'not_negative' ? -1 : 1;
+    return bound === null ? [] : [[`${account} beyond 0`, changeBook(account, amount)]];
+  });
+
+  test.each<[string, Write]>([
+    ['an entry without lines', insertEntry(undefined)],
+    ['an entry of no lines', insertEntry([])],
+    ['lines that do not sum to zero', insertEntry([line('a', 1), line('b', -2)])],
+    ['amounts that are text', insertEntry([line('a', '1'), line('b', '-1')])],
+    ...beyondBounds,
+  ])('refuses %s of any writer, and in a transaction', async (_what, write) => {
+    await expect(write()).rejects.toMatchObject(VALIDATION_FAILED);
+    await expect(inTransaction(records.mongo, write)).rejects.toMatchObject(VALIDATION_FAILED);
+  });
+
+  test.each(accounts.filter(([, bound]) => bound === null))(
+    'stores %s on both sides of 0',
+    async (account) => {
+      for (const amount of [-1, 2, -1]) await changeBook(account, amount)();
+    },
+  );
+
+  test('refuses an entry that the code let through, by its kind, and nothing of it is stored', async () => {
+    const { post, build, buildFunding, readBook, count, book } = openBook();
+    await post(buildFunding(5));
+    const correct = await breakBook({ ledger }, book);
+    const before = await readBook();
+    const failed = build('funded', ENTRY_LINES.funded('main', 1));
+    await expect(post(failed)).rejects.toMatchObject({
+      code: 'books_refused',
+      message: expect.stringContaining('The books refuse funded: '),
+    });
+    expect([await readBook(), await count()]).toEqual([before, 1]);
+    await correct();
+    await post(failed);
   });
 });
 

@@ -1,6 +1,6 @@
 import { isPending } from '../../src/ledger/entries';
-import { mustNotBeNegative, mustNotBePositive } from '../../src/ledger/insufficient-balance';
 import { toBigInt } from '../../src/ledger/integers';
+import { mustNotBeNegative, mustNotBePositive } from '../../src/ledger/ledger-accounts';
 import { addPending, EXACT, type Sums, sumEntryLines } from '../../src/ledger/pending';
 import type { Records } from '../support/records';
 

@@ -1,5 +1,18 @@
+import { Long } from 'mongodb';
 import { addPending, EXACT, sumEntryLines } from '../../src/ledger/pending';
 import type { Stores } from '../../src/store';
+
+/**
+ * Takes a balance of a book beyond its bound, so that MongoDB refuses the next write to it.
+ * @returns corrects it
+ */
+export async function breakBook({ ledger }: Pick<Stores, 'ledger'>, _id: string) {
+  const { books } = ledger.collections;
+  const path = 'suspense.deposits';
+  const broken = { $set: { [path]: Long.fromNumber(-1) } };
+  await books.updateOne({ _id }, broken, { upsert: true, bypassDocumentValidation: true });
+  return () => books.updateOne({ _id }, { $unset: { [path]: '' } });
+}
 
 /** Balances of a book by their paths, with pending entries; minor units. */
 export async function readBalances({ ledger }: Pick<Stores, 'ledger'>, book: string) {

@@ -101,6 +101,7 @@ const NON_DEPOSIT_REASONS: readonly CryptoPaymentAttention[] = [
   'wrong_asset',
   'malformed_callback',
   'message_given_up',
+  'books_refused',
 ];
 
 export async function updateAttention(payment: CryptoPayment): Promise<void> {

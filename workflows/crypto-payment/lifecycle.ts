@@ -18,7 +18,7 @@ import { now } from '../shared/clock';
 import { listen, untilOpened } from '../shared/handlers';
 import { openMailbox } from '../shared/mailbox';
 import { assertIdentity } from '../shared/refusal';
-import { describeItem, runUntilFinal } from '../shared/run-loop';
+import { runUntilFinal } from '../shared/run-loop';
 import { note } from '../shared/state';
 import { actFault, applyAct } from './acts';
 import { isChainRead } from './bank';
@@ -64,7 +64,7 @@ function runLifecycle({ inbox }: CryptoPaymentMailbox, payment: CryptoPayment): 
     inbox,
     clock: payment.clock,
     handle: (item) => handle(payment, item),
-    reportGivenUp: (item) => record.flagGivenUp(payment, describeItem(item)),
+    reportGivenUp: (what, refused) => record.flagGivenUp(payment, what, refused),
     isFinal: () => !isWaiting(payment) && payment.screenings.size === 0 && !isConfirming(payment),
     nextDue: () => nextDue(payment),
     isIdle: () => payment.screenings.size === 0,

@@ -141,6 +141,7 @@ export const record = createRecord<
   unverifiedReason: 'sender_not_known',
   malformedReason: 'malformed_callback',
   givenUpReason: 'message_given_up',
+  refusedReason: 'books_refused',
   overdueReasons: ['deposit_unconfirmed'],
   writeTransition: (input) => (activities) => activities.recordCryptoPaymentMove(input),
   writeAttention: (input) => (activities) => activities.recordCryptoPaymentAttention(input),

@@ -99,6 +99,7 @@ export const record = createRecord<
   unverifiedReason: 'sender_not_known',
   malformedReason: 'malformed_callback',
   givenUpReason: 'message_given_up',
+  refusedReason: 'books_refused',
   overdueReasons: ['settlement_overdue'],
   take: ({ movements, facts }, next) => {
     if (!next.to.includes('completed')) return [];

@@ -14,7 +14,7 @@ import type { Due } from '../shared/alarm';
 import { listen, uncancelled, untilOpened } from '../shared/handlers';
 import { getResource, openMailbox } from '../shared/mailbox';
 import { assertIdentity, refuse, rejectUpdate } from '../shared/refusal';
-import { describeItem, runUntilFinal } from '../shared/run-loop';
+import { runUntilFinal } from '../shared/run-loop';
 import { note } from '../shared/state';
 import { actFault, applyAct } from './acts';
 import * as bank from './bank';
@@ -46,7 +46,7 @@ export async function payment(start: PaymentStart): Promise<PaymentState> {
       inbox: mail.inbox,
       clock: mail.clock,
       handle: (item) => handle(payment, item),
-      reportGivenUp: (item) => record.flagGivenUp(payment, describeItem(item)),
+      reportGivenUp: (what, refused) => record.flagGivenUp(payment, what, refused),
       isFinal: () => isFinal(payment.status) && !payment.closing && payment.instructing.size === 0,
       nextDue: () => nextDue(payment),
       endsSoon: payment.facts.settles_soon === true,

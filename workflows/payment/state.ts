@@ -168,6 +168,7 @@ export const record = createRecord<PaymentStatus, PaymentAttention, Payment, Pay
   unverifiedReason: 'sender_not_known',
   malformedReason: 'malformed_callback',
   givenUpReason: 'message_given_up',
+  refusedReason: 'books_refused',
   overdueReasons: ['settlement_overdue'],
   getExtraFields: ({ bankReference: bank_reference }) =>
     bank_reference === undefined ? {} : { bank_reference },

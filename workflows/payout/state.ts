@@ -171,6 +171,7 @@ export const record = createRecord<PayoutStatus, PayoutAttention, Payout, Payout
   unverifiedReason: 'sender_not_known',
   malformedReason: 'malformed_callback',
   givenUpReason: 'message_given_up',
+  refusedReason: 'books_refused',
   weakReasons: ['restarted_in_flight'],
   overdueReasons: OVERDUE_REASONS,
   getExtraFields: ({ bankReference: bank_reference, storedReference }) =>

@@ -79,6 +79,7 @@ export const record = createRecord<RefundStatus, RefundAttention, Refund, Refund
   unverifiedReason: 'sender_not_known',
   malformedReason: 'malformed_callback',
   givenUpReason: 'message_given_up',
+  refusedReason: 'books_refused',
   overdueReasons: ['refund_overdue'],
   take: ({ movements, facts }, next) => {
     if (!next.to.includes('settled')) return [];

@@ -21,7 +21,7 @@ import {
 import { type Mailbox, type Opening, receiveMissed } from './mailbox';
 import { bookReturn, buildReport, holdMovement } from './movement';
 import { writeScheduled } from './persist';
-import { describeItem, runUntilFinal } from './run-loop';
+import { runUntilFinal } from './run-loop';
 import { isReported, note } from './state';
 
 export async function runInstructed<K extends Kind, R extends Instructed<K>>(
@@ -80,7 +80,7 @@ function runLifecycle<K extends Kind, R extends Instructed<K>>(
       // The bank's answer no longer matters to the operators who wait for it.
       if (!isUnsent(resource.status)) answerResubmits(rules, resource, {});
     },
-    reportGivenUp: (item) => rules.record.flagGivenUp(resource, describeItem(item)),
+    reportGivenUp: (what, refused) => rules.record.flagGivenUp(resource, what, refused),
     isFinal: () => isEnded(resource.status) && pendingSends.size === 0,
     nextDue: () => nextDue(resource),
     isIdle: () => pendingSends.size === 0 && resubmits.length === 0,

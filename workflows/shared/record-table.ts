@@ -35,6 +35,7 @@ export interface RecordTable<Status extends string, Attention extends string, Re
   unverifiedReason: Attention;
   malformedReason: Attention;
   givenUpReason: Attention;
+  refusedReason: Attention;
   /** Replaced by an overdue reason: any other says more. */
   weakReasons?: readonly Attention[];
   overdueReasons: readonly Attention[];

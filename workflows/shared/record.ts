@@ -233,9 +233,12 @@ export function createRecord<
     flagMalformed: (resource: Resource): Promise<void> =>
       flagUnlessMore(resource, table.malformedReason),
 
-    flagGivenUp: async (resource: Resource, message: string): Promise<void> => {
-      note(resource, `not applied, since the state in the database changed each time: ${message}`);
-      await flagUnlessMore(resource, table.givenUpReason);
+    /** @param refused why the books refused its entry; absent: the state kept changing */
+    flagGivenUp: async (resource: Resource, message: string, refused?: string): Promise<void> => {
+      const why = refused ?? 'the state in the database changed each time';
+      note(resource, `not applied, since ${why}: ${message}`);
+      const reason = refused === undefined ? table.givenUpReason : table.refusedReason;
+      await flagUnlessMore(resource, reason);
     },
 
     flagOverdue: async (resource: Resource, reason: Attention): Promise<void> => {

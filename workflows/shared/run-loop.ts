@@ -1,4 +1,5 @@
 import { allHandlersFinished, condition, log, Trigger, workflowInfo } from '@temporalio/workflow';
+import { BOOKS_REFUSED } from '../../src/domain/lifecycle';
 import { createAlarm, type Due } from './alarm';
 import { type AccountClock, now, toRealTime } from './clock';
 import { StaleState } from './record';
@@ -8,7 +9,8 @@ interface Lifecycle<Item> {
   inbox: Item[];
   clock: AccountClock;
   handle: (item: Item) => Promise<void>;
-  reportGivenUp: (item: Item) => Promise<void>;
+  /** @param refused why the books refused its entry; absent: the state kept changing */
+  reportGivenUp: (what: string, refused?: string) => Promise<void>;
   isFinal: () => boolean;
   nextDue: () => Due | undefined;
   /** @see createAlarm */
@@ -17,9 +19,13 @@ interface Lifecycle<Item> {
   continueInNewRun: () => Promise<never>;
 }
 
-export async function runUntilFinal<Item>(lifecycle: Lifecycle<Item>): Promise<void> {
-  const { inbox, handle, isFinal, nextDue, isIdle, continueInNewRun, endsSoon = false } = lifecycle;
+export async function runUntilFinal<Item extends { kind: string }>(
+  lifecycle: Lifecycle<Item>,
+): Promise<void> {
+  const { inbox, handle, isFinal, isIdle, continueInNewRun, endsSoon = false } = lifecycle;
   const { reportGivenUp, clock } = lifecycle;
+  let isDueRefused = false;
+  const nextDue = () => (isDueRefused ? undefined : lifecycle.nextDue());
   const alarm = createAlarm(endsSoon);
   const ended = () => isFinal() && allHandlersFinished();
   const mail = () => inbox.length > 0 || ended();
@@ -29,8 +35,10 @@ export async function runUntilFinal<Item>(lifecycle: Lifecycle<Item>): Promise<v
   while (true) {
     for (let item = inbox.shift(); item !== undefined; item = inbox.shift()) {
       const current = item;
-      if (await retryWhenStale(() => handle(current), { item: current })) continue;
-      if (!rejectAnswer(current)) await reportGivenUp(current);
+      const outcome = await retryWhenStale(() => handle(current), { item: current });
+      isDueRefused = false;
+      if (outcome === 'done' || (outcome === 'stale' && rejectAnswer(current))) continue;
+      await reportGivenUp(describeItem(current), outcome === 'stale' ? undefined : outcome.refused);
     }
     if (ended()) return;
     if (mustRenew()) await continueInNewRun();
@@ -41,7 +49,12 @@ export async function runUntilFinal<Item>(lifecycle: Lifecycle<Item>): Promise<v
     clock.wait = undefined;
     const due = mail() ? undefined : nextDue();
     // Where the state is stale, the next iteration decides again.
-    if (due !== undefined && isDue(clock, due)) await retryWhenStale(due.act, { attempts: 1 });
+    if (due === undefined || !isDue(clock, due)) continue;
+    const outcome = await retryWhenStale(due.act, { attempts: 1 });
+    if (typeof outcome === 'string') continue;
+    // Until a message changes something, it would be refused again.
+    isDueRefused = true;
+    await reportGivenUp(due.summary, outcome.refused);
   }
 }
 
@@ -62,25 +75,31 @@ const STALE_RETRIES_MAX = 10;
 
 interface Retry {
   attempts?: number;
-  /** Item whose update is refused when its approval has ended meanwhile. */
+  /** Item whose update is refused when its approval has ended meanwhile, or the books refuse it. */
   item?: unknown;
 }
+
+type Outcome = 'done' | 'stale' | { refused: string };
 
 async function retryWhenStale(
   act: () => Promise<void>,
   { attempts = STALE_RETRIES_MAX, item }: Retry,
-): Promise<boolean> {
+): Promise<Outcome> {
   for (let left = attempts; left > 0; left -= 1) {
     try {
       await act();
-      return true;
+      return 'done';
     } catch (error) {
-      const ended = findRefusal(error, 'approval_decided');
-      if (ended !== undefined && refuse(item, 'approval_decided', ended)) return true;
+      for (const code of ['approval_decided', BOOKS_REFUSED]) {
+        const message = findRefusal(error, code);
+        if (message !== undefined && refuse(item, code, message)) return 'done';
+      }
+      const refused = findRefusal(error, BOOKS_REFUSED);
+      if (refused !== undefined) return { refused };
       if (!(error instanceof StaleState)) throw error;
     }
   }
-  return false;
+  return 'stale';
 }
 
 /**
@@ -100,7 +119,7 @@ function refuse(item: unknown, code: string, message: string): boolean {
   return true;
 }
 
-export function describeItem(item: { kind: string }): string {
+function describeItem(item: { kind: string }): string {
   const { kind, name, callback, answer } = { name: '', callback: {}, answer: {}, ...item };
   const { callback_id } = Object(callback);
   if (callback_id !== undefined) return `callback \`${name}\` (${callback_id})`;

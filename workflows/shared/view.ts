@@ -24,6 +24,10 @@ export const COMMON_REMEDIES: Record<CommonAttention, string> = {
   message_given_up:
     'A message was not applied, because the record kept changing; the activity log names it. Of a ' +
     'callback, run `callback deliver ID --again`; otherwise ask the bank.',
+  books_refused:
+    'A message was not applied, because MongoDB refused its entry; the activity log names both. This is a ' +
+    'fault of the service: report it to its developers. Once it is gone, run `callback deliver ID --again` ' +
+    'for a callback; otherwise ask the bank.',
 };
 
 export interface View<Status extends string, Attention extends string> {

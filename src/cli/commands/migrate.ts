@@ -5,7 +5,7 @@ import { fields } from '../output';
 
 export const migrateCommand = defineCommand({
   name: 'migrate',
-  description: 'create the indexes and search attributes that this version needs',
+  description: 'create the indexes, validators and search attributes that this version needs',
   options: z.object({ dry_run: z.boolean().default(false).describe('only list what is missing') }),
   notes: `
 Run it before the processes of a new version start, which only check. Reads and writes continue. It may take

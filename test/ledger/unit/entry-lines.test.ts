@@ -11,8 +11,11 @@ import {
   operationId,
 } from '../../../src/ledger/entries';
 import { assertBalanced, ENTRY_LINES } from '../../../src/ledger/entry-lines';
-import { mustNotBeNegative } from '../../../src/ledger/insufficient-balance';
-import { PLATFORM_ACCOUNTS, type PlatformKind } from '../../../src/ledger/ledger-accounts';
+import {
+  mustNotBeNegative,
+  PLATFORM_ACCOUNTS,
+  type PlatformKind,
+} from '../../../src/ledger/ledger-accounts';
 import { mergeLines } from '../../../src/ledger/lines';
 import type { Bearer } from '../../../src/ledger/movement-lines';
 import { sumByBook } from '../../../src/ledger/stored-entry';

@@ -1,6 +1,8 @@
+import { randomUUID } from 'node:crypto';
 import type { PaymentCallbackName } from '../../../src/domain/callback/callback';
 import type { PaymentAct } from '../../../src/domain/payment/payment';
 import { reverseOperation } from '../../../src/service/balances/reverse';
+import { breakBook } from '../../support/book';
 import { saveHistory } from '../../support/histories';
 import { fund, openRefund, refundInput, scriptedBank } from '../../support/workflow-setting';
 import { ACT, type TrackedPayment, useLifecycles } from '../lifecycles';
@@ -58,6 +60,25 @@ const withSteps = (steps: Step[], story: (payment: TrackedPayment) => Promise<vo
     await story(payment);
     expect(await payment.differences()).toEqual([]);
   });
+
+test('a dispute whose entry MongoDB refuses is shown to operators, and not tried again', () =>
+  withPayment(scriptedBank(), async (payment) => {
+    await payment.endBy('settled');
+    await play(payment, ['spend', { amount: 1 }]);
+    const correct = await breakBook(setting.stores, `${payment.account_id}:sandbox:EUR`);
+    await payment.report('dispute_opened', FIRST);
+    await payment.becomes({ attention: 'books_refused' });
+    await payment.shows('The books refuse payment_dispute_opened: ');
+    await payment.shows('This is a fault of the service: report it');
+    expect(await payment.actAfterEnd('acknowledge', ACT)).toMatchObject({ status: 'settled' });
+    const refused = payment.actAfterEnd('claw_back', ACT).catch((error: unknown) => error);
+    expect(await refused).toMatchObject({ cause: { type: 'books_refused' } });
+    await correct();
+    await payment.report('dispute_opened', { ...FIRST, callback_id: randomUUID() });
+    await payment.becomes({ attention: null });
+    expect(await payment.stored()).toMatchObject({ disputes: [{ id: 'D1', state: 'opened' }] });
+    expect(await payment.differences()).toEqual([]);
+  }));
 
 const FIRST = { dispute_id: 'D1', amount: 400, currency: 'EUR', fee: 15 };
 const WON = { dispute_id: 'D2', amount: 300, currency: 'EUR' };
