@@ -320,6 +320,17 @@ describe('the command', () => {
       [fund, 'bank_reference_used'],
     ] as const;
     for (const [args, code] of refusals) expect((await refusal(...args)).code).toBe(code);
+    const { data } = Object(
+      await json('movement', 'list', '--connector', 'acme', '--limit', '1000'),
+    );
+    const [{ id: movement }] = data.filter(({ identity }: { identity: string }) => {
+      return identity === account_id;
+    });
+    expect((await cli('movement', 'show', movement)).stdout).toMatch(/Resource: +-\n/);
+    const resolve = ['movement', 'resolve', movement, '--as', 'merchant', '--reason', 'Ticket 42'];
+    expect(await refusal(...resolve)).toMatchObject({
+      ...{ code: 'wrong_state', message: expect.stringContaining(`balance reverse funded:${id}`) },
+    });
     // In the audit log, such a reference looks like a secret.
     const other = `${account_id}-2`.padEnd(43, '0');
     expect((await cli(...wire, ...bank, other)).stdout).toMatch(

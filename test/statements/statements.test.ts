@@ -75,8 +75,10 @@ async function openAccount(currency = 'EUR', livemode = false) {
     iban,
     connector,
     post,
-    fund: (amount: number, bank_reference?: string) =>
-      fundBalance(buildDeps(), { ...merchant, amount, connector, bank_reference }, { note }),
+    fund: (amount: number, bank_reference?: string, more: Partial<typeof merchant> = {}) => {
+      const money = { ...merchant, ...more, amount, connector, bank_reference };
+      return fundBalance(buildDeps(), money, { note });
+    },
     adjust: (amount: number, bank_reference?: string) => {
       const against = `clearing:${connector}` as const;
       return adjustBalance(buildDeps(), { ...merchant, amount, against, bank_reference }, note);
@@ -588,12 +590,17 @@ describe('money that an operator posts for a bank', () => {
     expect(await bank.uncleared()).toEqual([`reversed:${operation_id}`]);
   });
 
-  test('is one movement where two operators post it at once', async () => {
+  test('is one movement where operators post it at once, also for several merchants', async () => {
     const bank = await openAccount();
-    const both = await Promise.allSettled([bank.fund(1000, 'W-1'), bank.adjust(1000, 'W-1')]);
-    const refused = both.filter(({ status }) => status === 'rejected');
-    expect(refused).toMatchObject([{ reason: { code: 'bank_reference_used' } }]);
-    expect(await bank.credited()).toBe(1000);
+    const fund = (account_id: string) => bank.fund(1000, 'W-1', { account_id });
+    const merchants = ['acct_1', 'acct_2', 'acct_3', 'acct_4'].map(
+      (id) => `${id}_${bank.connector}`,
+    );
+    const all = await Promise.allSettled([...merchants.map(fund), bank.adjust(1000, 'W-1')]);
+    const refused = all.flatMap((each) => (each.status === 'rejected' ? [each.reason] : []));
+    expect(refused).toHaveLength(4);
+    for (const error of refused) expect(error).toMatchObject({ code: 'bank_reference_used' });
+    expect(await bank.movements()).toHaveLength(1);
   });
 });
 

@@ -184,7 +184,7 @@ async function showBalances({ scope, href }: Call, deps: PageDeps): Promise<Answ
         <BalanceTable balances={balances} />
         <p class="muted small">
           Available money can be refunded and paid out. Reserved money belongs to payouts in
-          progress. Until the day that proves it, the statements of our banks have every movement.
+          progress. Our banks have stated every movement until the day in the last column.
         </p>
       </Panel>
     </>

@@ -11,6 +11,7 @@ import { ENTRY_LINES } from '../../ledger/entry-lines';
 import { recordActed } from '../../movements/acts';
 import type { Routes } from '../../routing';
 import type { Change } from '../../store/audit';
+import { MOVEMENT_NAMES } from '../../store/movements';
 import { accountNow } from '../clock';
 import { assertServes } from '../connectors';
 import type { WriteDeps } from '../deps';
@@ -142,11 +143,13 @@ export interface PostOptions {
  * InsufficientBalance
  */
 export async function postOnce(
-  { mongo, stores, audit }: WriteDeps,
+  deps: WriteDeps,
   entry: NewEntry,
   change: Pick<Change, 'act' | 'after'>,
-  { balance_account, approval_id, writeMore }: PostOptions,
+  options: PostOptions,
 ): Promise<PostedBalance> {
+  const { mongo, stores, audit } = deps;
+  const { balance_account, approval_id, writeMore } = options;
   const { ledger, approvals, movements } = stores;
   await Promise.all([ledger, movements].map((store) => store.ensureIndexes()));
   const { account_id, livemode, currency } = entry;
@@ -171,6 +174,8 @@ export async function postOnce(
     });
     return { ...(row ?? empty), operation_id };
   } catch (error) {
+    // Another act has just posted the bank reference, as the next try finds.
+    if (isDuplicateKey(error, MOVEMENT_NAMES)) return await postOnce(deps, entry, change, options);
     const storedEntry = isDuplicateKey(error) ? await ledger.findEntry(operation_id) : null;
     if (storedEntry === null) throw error;
     if (!isSameEntry(storedEntry, entry)) throw createIdUsedFailure(storedEntry);
