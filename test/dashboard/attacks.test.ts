@@ -10,6 +10,7 @@ import type { PaymentDocument } from '../../src/store/payments';
 import type { UserDocument } from '../../src/store/users';
 import {
   addSecondFactor,
+  fetchPage,
   openUser,
   openVisitor,
   PASSWORD,
@@ -45,18 +46,8 @@ async function openTeam(): Promise<Team> {
   const { account_id } = await service.account({ livemode: true });
   await stores.accounts.setCrypto(account_id, true);
   const open = (role: Role) => openUser(stores, account_id, role);
-  const users = {
-    owner: await open('owner'),
-    developer: await open('developer'),
-    finance: await open('finance'),
-    read_only: await open('read_only'),
-  };
-  const browsers = {
-    owner: await openVisitor(service, users.owner),
-    developer: await openVisitor(service, users.developer),
-    finance: await openVisitor(service, users.finance),
-    read_only: await openVisitor(service, users.read_only),
-  };
+  const users = await forEachRole(open);
+  const browsers = await forEachRole((role) => openVisitor(service, users[role]));
   const [key] = await stores.keys.forAccount(account_id);
   const stored = await storeResources(service, { account_id, livemode: true });
   await stores.accounts.setRefundStepUp(account_id, stored.currency, 0);
@@ -66,6 +57,11 @@ async function openTeam(): Promise<Team> {
     ...{ ...stored.ids, webhooks: stored.ids.events },
   };
   return { account_id, users, browsers, ids };
+}
+
+async function forEachRole<T>(open: (role: Role) => Promise<T>): Promise<Record<Role, T>> {
+  const opened = await Promise.all(ROLES.map(async (role) => [role, await open(role)] as const));
+  return Object.fromEntries(opened) as Record<Role, T>;
 }
 
 /** Path of a route in an environment, with the ids of an account in it. */
@@ -117,6 +113,10 @@ test('the table requires the password, or a step-up, of these acts', () => {
   ]);
 });
 
+/** Sends a route's request as a browser does that has confirmed it. */
+const send = (browser: Visitor, { method }: Route, path: string, form?: Record<string, string>) =>
+  method === 'get' ? browser.get(path) : browser.confirm(path, form);
+
 describe.each(named)('%s', (_name, route) => {
   test('refuses a visitor without a session or with a made-up one', async () => {
     const path = buildPath(route, 'sandbox', ours);
@@ -127,49 +127,36 @@ describe.each(named)('%s', (_name, route) => {
     }
   });
 
-  test.each(ROLES)('admits the role %s only where the table of roles does', async (role) => {
-    if (mayAct(role, route.act)) return;
-    const browser = ours.browsers[role];
+  test('admits a role only where the table of roles does', async () => {
     const path = buildPath(route, 'live', ours);
     const before = await everything();
-    const answer = await (route.method === 'get' ? browser.get(path) : browser.confirm(path));
-    expect(answer.status).toBe(403);
-    expect(answer.html).toContain('Your role does not allow this');
+    for (const role of ROLES.filter((each) => !mayAct(each, route.act))) {
+      const { status, html } = await send(ours.browsers[role], route, path);
+      expect([role, status]).toEqual([role, 403]);
+      expect(html).toContain('Your role does not allow this');
+    }
     expect(await everything()).toEqual(before);
   });
 });
 
 describe.each(acts)('%s', (_name, route) => {
   const path = () => buildPath(route, 'live', ours);
-  const forged = [
-    ['without the token', { csrf: '' }],
-    ['with the token of another session', { csrf: 'theirs' }],
-  ] as const;
 
-  test.each(forged)('a form %s changes nothing', async (_how, { csrf }) => {
-    const before = await everything();
-    const token = csrf === 'theirs' ? theirs.browsers.owner.csrf : csrf;
-    const answer = await ours.browsers.owner.confirm(path(), { csrf: token });
-    expect(answer.status).toBe(403);
-    expect(await everything()).toEqual(before);
-  });
-
-  test('a form of another site changes nothing, whatever it contains', async () => {
+  test('a form without its token or of another site changes nothing, whatever it contains', async () => {
     const before = await everything();
     const { secret, csrf } = ours.browsers.owner;
-    const body = new URLSearchParams({ csrf, confirmed: 'yes', password: PASSWORD });
-    const foreign: Record<string, string>[] = [
-      { 'Sec-Fetch-Site': 'cross-site' },
-      { Origin: 'https://evil.example' },
+    const forged: [csrf: string, headers?: Record<string, string>][] = [
+      [''],
+      [theirs.browsers.owner.csrf],
+      [csrf, { 'Sec-Fetch-Site': 'cross-site' }],
+      [csrf, { Origin: 'https://evil.example' }],
     ];
-    for (const headers of foreign) {
-      const answer = await fetch(`${service.url}${path()}`, {
-        method: 'POST',
-        body,
+    for (const [token, headers] of forged) {
+      const { status } = await fetchPage(service.url, 'POST', path(), {
         headers: { Cookie: `dashboard=${secret}`, ...headers },
-        redirect: 'manual',
+        form: { csrf: token, confirmed: 'yes', password: PASSWORD },
       });
-      expect(answer.status).toBe(403);
+      expect([token, headers, status]).toEqual([token, headers, 403]);
     }
     expect(await everything()).toEqual(before);
   });
@@ -213,29 +200,21 @@ describe.each(acts)('%s', (_name, route) => {
   });
 });
 
-describe.each(withIds)('%s', (_name, route) => {
-  test('an ID of another account is not found', async () => {
+test.each(withIds)(
+  '%s finds no ID of another account or of the other environment',
+  async (...row) => {
+    const [, route] = row;
     const before = await everything();
-    const path = buildPath(route, 'live', theirs);
-    const browser = ours.browsers.owner;
-    const { status } = await (route.method === 'get'
-      ? browser.get(path)
-      : browser.confirm(path, { role: 'owner' }));
-    expect(status).toBe(404);
-    expect(await everything()).toEqual(before);
-  });
-
-  test('an ID of the other environment is not found', async () => {
+    const paths = [buildPath(route, 'live', theirs)];
     // People belong to both environments.
-    if (route.path.startsWith('/team/')) return;
-    const before = await everything();
-    const path = buildPath(route, 'sandbox', ours);
-    const browser = ours.browsers.owner;
-    const { status } = await (route.method === 'get' ? browser.get(path) : browser.confirm(path));
-    expect(status).toBe(404);
+    if (!route.path.startsWith('/team/')) paths.push(buildPath(route, 'sandbox', ours));
+    for (const path of paths) {
+      const { status } = await send(ours.browsers.owner, route, path, { role: 'owner' });
+      expect([path, status]).toEqual([path, 404]);
+    }
     expect(await everything()).toEqual(before);
-  });
-});
+  },
+);
 
 test('an account without crypto has none of the crypto pages', async () => {
   const { stores } = service;
@@ -249,7 +228,7 @@ test('an account without crypto has none of the crypto pages', async () => {
   const before = await everything();
   for (const route of pages) {
     const path = buildPath(route, 'live', theirs);
-    const answer = await (route.method === 'get' ? owner.get(path) : owner.confirm(path));
+    const answer = await send(owner, route, path);
     expect(answer.status).toBe(404);
     expect(answer.html).not.toContain('href="/dashboard/live/crypto"');
   }
@@ -335,10 +314,8 @@ test.each([
 
 test('where second factors are required, a user without one cannot act on live or on the team', async () => {
   const { stores } = service;
-  const [lacking, guarded] = [
-    await openUser(stores, ours.account_id),
-    await openUser(stores, ours.account_id),
-  ];
+  const lacking = await openUser(stores, ours.account_id);
+  const guarded = await openUser(stores, ours.account_id);
   await addSecondFactor(service, guarded);
   const [theirs, safe] = [await openVisitor(service, lacking), await openVisitor(service, guarded)];
   const before = await everything();
@@ -369,26 +346,27 @@ test('lists show no row of another account or environment', async () => {
   for (const { email } of Object.values(ours.users)) expect(team.html).toContain(email);
 });
 
-describe.each([
-  ...named,
-  ...['/dashboard/sign-in', '/dashboard/nowhere'].map((path) => [path, path] as const),
-])('%s', (_name, route) => {
-  test('every answer forbids frames, inline scripts, storing and type sniffing', async () => {
-    const path = typeof route === 'string' ? route : buildPath(route, 'live', ours);
-    const method = typeof route === 'string' ? 'GET' : route.method;
-    for (const cookie of ['', `dashboard=${ours.browsers.owner.secret}`]) {
-      const init = { method, headers: { Cookie: cookie }, redirect: 'manual' } as const;
+test('every answer forbids frames, inline scripts, storing and type sniffing', async () => {
+  const requests = [
+    ...ROUTES.map((route) => [route.method, buildPath(route, 'live', ours)] as const),
+    ...(['/dashboard/sign-in', '/dashboard/nowhere'] as const).map(
+      (path) => ['get', path] as const,
+    ),
+  ];
+  for (const [method, path] of requests) {
+    for (const Cookie of ['', `dashboard=${ours.browsers.owner.secret}`]) {
+      const init = { method, headers: { Cookie }, redirect: 'manual' } as const;
       const { headers } = await fetch(`${service.url}${path}`, init);
       const policy = headers.get('content-security-policy') ?? '';
       expect(policy).toContain("frame-ancestors 'none'");
       expect(policy).toContain("form-action 'self';");
       expect(policy).not.toContain('unsafe-');
-      expect(headers.get('x-frame-options')).toBe('DENY');
-      expect(headers.get('cache-control')).toBe('no-store');
-      expect(headers.get('x-content-type-options')).toBe('nosniff');
-      expect(headers.get('referrer-policy')).toBe('no-referrer');
+      expect({ path, ...Object.fromEntries(headers) }).toMatchObject({
+        ...{ path, 'x-frame-options': 'DENY', 'cache-control': 'no-store' },
+        ...{ 'x-content-type-options': 'nosniff', 'referrer-policy': 'no-referrer' },
+      });
     }
-  });
+  }
 });
 
 test('a script in a name or an e-mail is shown as text', async () => {

@@ -39,6 +39,13 @@ const audited = async (account_id: string) =>
     ({ act }) => act,
   );
 
+/** Invites. @returns path of the link */
+const linkTo = async (browser: Visitor, email: string, role: Role = 'owner') => {
+  const form = { email, role };
+  const { html } = await browser.confirm('/dashboard/sandbox/team/invitations', form);
+  return /\/dashboard\/invitation\/[\w-]{43}/.exec(html)?.[0] ?? '';
+};
+
 test('of two owners who remove each other at once, one remains', async () => {
   const { account_id, owner, browser } = await shop();
   const second = await openUser(service.stores, account_id);
@@ -80,11 +87,7 @@ test('a new role takes effect with the next request', async () => {
 
 test('the link of an invitation works once, and a later invitation of the same address replaces it', async () => {
   const { account_id, browser } = await shop();
-  const invite = async () => {
-    const form = { email: 'Fin@Example.com', role: 'finance' };
-    const { html } = await browser.confirm('/dashboard/sandbox/team/invitations', form);
-    return /\/dashboard\/invitation\/[\w-]{43}/.exec(html)?.[0] ?? '';
-  };
+  const invite = () => linkTo(browser, 'Fin@Example.com', 'finance');
   const [older, newer] = [await invite(), await invite()];
   expect((await fetchPage(service.url, 'GET', older)).status).toBe(410);
   const join = (form: Record<string, string>) => fetchPage(service.url, 'POST', newer, { form });
@@ -104,12 +107,6 @@ test('the link of an invitation works once, and a later invitation of the same a
   const taken = await fetchPage(service.url, 'POST', again, { form });
   expect(taken.html).toContain('is a member of the team already');
 });
-
-const linkTo = async (browser: Visitor, email: string, role: Role = 'owner') => {
-  const form = { email, role };
-  const { html } = await browser.confirm('/dashboard/sandbox/team/invitations', form);
-  return /\/dashboard\/invitation\/[\w-]{43}/.exec(html)?.[0] ?? '';
-};
 
 test.each(['removed', 'given another role', 'reset'])(
   'ends the invitations by a user who is %s',
@@ -163,12 +160,10 @@ test('one e-mail can belong to users of several merchants, and no invitation rev
 
 test('an invitation that is withdrawn has ended', async () => {
   const { account_id, browser } = await shop();
-  const form = { email: 'dev@example.com', role: 'developer' };
-  const path = '/dashboard/sandbox/team/invitations';
-  const { html } = await browser.confirm(path, form);
-  const link = /\/dashboard\/invitation\/[\w-]{43}/.exec(html)?.[0] ?? '';
+  const email = 'dev@example.com';
+  const link = await linkTo(browser, email, 'developer');
   expect((await fetchPage(service.url, 'GET', link)).status).toBe(200);
-  await browser.post(`${path}/withdraw`, { email: form.email });
+  await browser.post('/dashboard/sandbox/team/invitations/withdraw', { email });
   expect((await fetchPage(service.url, 'GET', link)).status).toBe(410);
   expect(await audited(account_id)).toEqual(['user.invitation_withdrawn', 'user.invited']);
 });
@@ -218,12 +213,8 @@ test('the merchant’s audit log shows neither the operator of an act nor the re
     ...{ who: 'zoe-operator', what: 'snooze', why: 'Suspected mule' },
     ...{ approved_by: 'zoe-approver', by: { system_user: 'zoe-system', host: 'zoe-host' } },
   };
-  const subject = {
-    resource: 'payment',
-    resource_id: 'pay-1',
-    account_id,
-    livemode: true,
-  } as const;
+  const payment = { resource: 'payment', resource_id: 'pay-1' } as const;
+  const subject = { ...payment, account_id, livemode: true };
   const at = new Date().toISOString();
   const change = { act, id: 'act-1', at, before: 'authorized', after: 'authorized' };
   await inTransaction(mongo, (session) => auditAct({ stores }, subject, change, session));
@@ -237,15 +228,10 @@ test('the pages of the audit log have each line once', async () => {
   const at = new Date().toISOString();
   for (let i = 0; i < 120; i += 1) {
     await service.stores.auditLog.add({
-      _id: `${at}_${String(i).padStart(16, '0')}`,
-      at,
-      account_id,
-      livemode: i === 0 ? true : null,
+      ...{ _id: `${at}_${String(i).padStart(16, '0')}`, at, account_id },
+      ...{ livemode: i === 0 ? true : null, target: `line-${i}-`, act: 'account.updated' },
+      ...{ before: null, after: { crypto: true } },
       actor: { via: 'command_line', system_user: '<b>mia</b>', host: 'ops-1' },
-      act: 'account.updated',
-      target: `line-${i}-`,
-      before: null,
-      after: { crypto: true },
     });
   }
   const listLines = (html: string) => [...html.matchAll(/line-(\d+)-/g)].map(([, n]) => Number(n));
@@ -332,11 +318,6 @@ describe('the sessions of a user', () => {
   const PROFILE = '/dashboard/live/profile';
   const FIREFOX = 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0';
 
-  async function owner(): Promise<UserDocument> {
-    const { account_id } = await service.account();
-    return await openUser(service.stores, account_id);
-  }
-
   async function signIn({ email }: UserDocument, userAgent: string): Promise<Visitor> {
     const form = { email, password: PASSWORD };
     const headers = { 'User-Agent': userAgent };
@@ -350,11 +331,7 @@ describe('the sessions of a user', () => {
   const PAYMENTS = '/dashboard/sandbox/payments';
 
   test('slow pages of one merchant leave connections to the others', async () => {
-    const [ours, theirs] = [await owner(), await owner()];
-    const [slowVisitor, otherVisitor] = [
-      await openVisitor(service, ours),
-      await openVisitor(service, theirs),
-    ];
+    const [ours, theirs] = [await shop(), await shop()];
     const { list } = service.stores.payments;
     const slow = gate();
     const read = jest.spyOn(service.stores.payments, 'list').mockImplementation(async (filter) => {
@@ -364,9 +341,9 @@ describe('the sessions of a user', () => {
     try {
       await service.withApp({}, async (url) => {
         const show = (secret: string) => visitor(url, secret).get(PAYMENTS);
-        const pages = Array.from({ length: 8 }, () => show(slowVisitor.secret));
+        const pages = Array.from({ length: 8 }, () => show(ours.browser.secret));
         await eventually('the pages to wait', async () => read.mock.calls.length === 5);
-        expect((await show(otherVisitor.secret)).status).toBe(200);
+        expect((await show(theirs.browser.secret)).status).toBe(200);
         expect(read).toHaveBeenCalledTimes(6);
         slow.release();
         expect((await Promise.all(pages)).map(({ status }) => status)).toEqual(Array(8).fill(200));
@@ -380,7 +357,7 @@ describe('the sessions of a user', () => {
   test('the counts of the overview are at most ten seconds old', async () => {
     const stores = createStores(service.db, CACHE_MS);
     const read = jest.spyOn(stores.payments, 'settledByDay');
-    const { secret } = await openVisitor(service, await owner());
+    const { secret } = (await shop()).browser;
     // Whole: sums of fractions may be short of ten seconds.
     let at = Math.ceil(performance.now());
     const clock = jest.spyOn(performance, 'now').mockImplementation(() => at);
@@ -404,7 +381,7 @@ describe('the sessions of a user', () => {
   const listRows = (html: string) =>
     [...html.matchAll(/<tr>.*?<\/tr>/gs)].map(([row]) => row).filter((row) => row.includes('UTC'));
 
-  const audited = async (account_id: string) =>
+  const listed = async (account_id: string) =>
     (await service.stores.auditLog.list({ account_id, livemode: false, limit: 2 })).map(
       ({ act, before }) => ({ act, before }),
     );
@@ -412,10 +389,9 @@ describe('the sessions of a user', () => {
   const isSignedIn = async (browser: Visitor) => (await browser.get(PROFILE)).status === 200;
 
   test('the profile lists each session with browser, network, start and last use, and marks its own', async () => {
-    const user = await owner();
-    const here = await signIn(user, FIREFOX);
-    await signIn(user, 'something <b>else</b>');
-    const earlier = await openVisitor(service, user);
+    const { owner, browser: earlier } = await shop();
+    const here = await signIn(owner, FIREFOX);
+    await signIn(owner, 'something <b>else</b>');
     const seen_at = new Date('2026-01-02T03:04:05.000Z');
     await service
       .collection<SessionDocument>('dashboard_sessions')
@@ -438,14 +414,14 @@ describe('the sessions of a user', () => {
   });
 
   test('only its user ends a session, with a line in the audit log', async () => {
-    const [user, stranger] = [await owner(), await owner()];
-    const [here, other] = [await openVisitor(service, user), await signIn(user, FIREFOX)];
+    const [{ account_id, owner, browser: here }, stranger] = [await shop(), await shop()];
+    const other = await signIn(owner, FIREFOX);
     const form = { session: hashSecret(other.secret) };
-    await (await openVisitor(service, stranger)).post(`${PROFILE}/sessions/end`, form);
+    await stranger.browser.post(`${PROFILE}/sessions/end`, form);
     expect(await isSignedIn(other)).toBe(true);
     await here.post(`${PROFILE}/sessions/end`, form);
     expect([await isSignedIn(other), await isSignedIn(here)]).toEqual([false, true]);
-    const [line] = await audited(user.account_id);
+    const [line] = await listed(account_id);
     expect(line).toMatchObject({
       act: 'user.session_ended',
       before: { session: form.session.slice(0, 12), browser: 'Firefox on Linux' },
@@ -458,13 +434,12 @@ describe('the sessions of a user', () => {
   });
 
   test('all other sessions end at once, and a repeat adds no audit line', async () => {
-    const user = await owner();
-    const here = await openVisitor(service, user);
-    const others = [await openVisitor(service, user), await openVisitor(service, user)];
+    const { account_id, owner, browser: here } = await shop();
+    const others = [await openVisitor(service, owner), await openVisitor(service, owner)];
     expect((await here.get(PROFILE)).html).toContain('End all other sessions');
     for (let time = 1; time <= 2; time += 1) await here.post(`${PROFILE}/sessions/end-others`);
     expect(await Promise.all([here, ...others].map(isSignedIn))).toEqual([true, false, false]);
-    const lines = await audited(user.account_id);
+    const lines = await listed(account_id);
     expect(lines.filter(({ act }) => act === 'user.other_sessions_ended')).toEqual([
       { act: 'user.other_sessions_ended', before: { sessions: 2 } },
     ]);

@@ -1,8 +1,16 @@
 import { randomUUID } from 'node:crypto';
+import { buildEventSchema, EVENT_TYPES, type EventType } from '../../src/domain/webhook/event';
+import { createEncrypter } from '../../src/encryption/encrypter';
+import { countFailedEvents, createRedeliveries } from '../../src/service/events/redeliveries';
+import { sendTestEvent, type TestEventDeps } from '../../src/service/events/test-event';
 import { buildDelivery } from '../../src/store/deliveries';
+import { createEndpointLimits } from '../../src/webhooks/endpoint-limits';
+import { postWebhook } from '../../src/webhooks/post';
 import { verifySignature } from '../../src/webhooks/signature';
 import { inOneWindow } from '../api/window';
 import { openUser, openVisitor, useVisitor } from '../support/dashboard';
+import { buildEndpoint } from '../support/factories';
+import { gate } from '../support/gate';
 import { useInbox } from '../support/hook';
 import { eventually, idealPayment } from '../support/http';
 import { useAccount, useService } from '../support/service';
@@ -10,6 +18,7 @@ import { useAccount, useService } from '../support/service';
 const service = useService();
 const shop = useAccount(service);
 const owner = useVisitor(service, shop);
+const reader = useVisitor(service, shop, 'read_only');
 const inbox = useInbox();
 
 const path = (rest: string) => `/dashboard/sandbox/webhooks${rest}`;
@@ -81,14 +90,9 @@ test('shows the signing secret only for the password, and rolls it now or later'
 });
 
 test('a test event shows the receiver’s answer and is listed', async () => {
-  const secret = findSecret((await owner.confirm(path('/secret'))).html);
   const good = await owner.post(path('/test'), { type: 'payout.returned' });
   expect(readText(good.html)).toContain('The test was acknowledged');
-  const [{ headers, body } = { headers: {}, body: '' }] = inbox.received;
-  expect(headers['service-event-type']).toBe('payout.returned');
-  const header = String(headers['service-signature']);
-  expect(verifySignature({ header, body, secret, now: Date.now() / 1_000 })).toBe(true);
-  expect(JSON.parse(body).data).toMatchObject({ test: true });
+  expect(inbox.received[0]?.headers['service-event-type']).toBe('payout.returned');
   Object.assign(inbox.answer, { status: 503, text: '<b>no</b>' });
   const bad = await owner.post(path('/test'), { type: 'payment.failed' });
   expect(readText(bad.html)).toMatch(/was not acknowledged.*HTTP 503/);
@@ -144,10 +148,6 @@ test('deliveries show request and answer, and are sent again singly or all that 
 
 test('a user who may not change the endpoint sees its host, without the token in its address', async () => {
   expect((await save(`${inbox.url}?token=t0ken`)).status).toBe(303);
-  const reader = await openVisitor(
-    service,
-    await openUser(service.stores, shop.account_id, 'read_only'),
-  );
   for (const page of [path(''), '/dashboard/sandbox/audit-log']) {
     expect((await owner.get(page)).html).toContain('t0ken');
     const { html } = await reader.get(page);
@@ -320,5 +320,90 @@ describe('several endpoints', () => {
     const { html } = await owner.get(path(''));
     expect(html).not.toContain('Send test event');
     expect(html).toMatch(/Your oldest endpoint.*Disabled.*All endpoints/s);
+  });
+});
+
+describe('a test event', () => {
+  const shop = useAccount(service);
+  let deps: TestEventDeps;
+  let secret: string;
+  beforeAll(async () => {
+    secret = (await buildEndpoint(shop, { url: inbox.url })).signing_secret;
+    deps = {
+      ...{ stores: service.stores, encrypter: createEncrypter(service.keys.seal) },
+      ...{ limits: createEndpointLimits({ slots: 20 }), allowPrivate: true, post: postWebhook },
+      ...{ audit: async () => {}, now: () => new Date() },
+    };
+  });
+  const build = (type: EventType, livemode = false) => ({
+    ...{ account_id: shop.account_id, livemode, type, request_id: 'req-1' },
+  });
+  const send = (type: EventType = 'payment.settled', livemode = false) =>
+    sendTestEvent(deps, build(type, livemode));
+
+  test('of each type is signed, has data.test, and is stored', async () => {
+    for (const type of EVENT_TYPES) {
+      inbox.clear();
+      expect(await send(type)).toMatchObject({ outcome: 'delivered', status_code: 200 });
+      const [{ headers, body } = { headers: {}, body: '' }] = inbox.received;
+      expect(headers['service-event-type']).toBe(type);
+      const header = String(headers['service-signature']);
+      expect(verifySignature({ header, body, secret, now: Date.now() / 1_000 })).toBe(true);
+      const event = buildEventSchema(type).strict().parse(JSON.parse(body));
+      expect(event.data).toMatchObject({ test: true });
+      expect(await service.stores.deliveries.forEvents([event.id])).toMatchObject([
+        { status: 'delivered', attempts: 1, next_attempt_at: null },
+      ]);
+    }
+  });
+
+  test('that is refused is never tried again', async () => {
+    inbox.answer.status = 500;
+    const { event_id, outcome, status_code } = await send();
+    expect({ outcome, status_code }).toEqual({ outcome: 'failed', status_code: 500 });
+    expect(await service.stores.deliveries.forEvents([event_id])).toMatchObject([
+      { status: 'exhausted', attempts: 1, next_attempt_at: null, run: 0 },
+    ]);
+    const { stores, temporal, queues } = service;
+    const found = { stores, temporal, webhookQueue: queues.webhooks, now: () => new Date() };
+    const counting = { ...found, redeliveries: createRedeliveries(found) };
+    const owner = { account_id: shop.account_id, livemode: false };
+    expect(await countFailedEvents(counting, owner, '2020-01-01T00:00:00Z')).toBe(0);
+  });
+
+  test('has no attempt when its process dies before the answer', async () => {
+    const died = { ...deps, post: () => Promise.reject(new Error('killed')) };
+    await expect(sendTestEvent(died, build('payout.sent'))).rejects.toThrow('killed');
+    const { events, deliveries } = service.stores;
+    const owner = { account_id: shop.account_id, livemode: false };
+    const [event] = await events.list({ ...owner, limit: 1 });
+    expect(event?.type).toBe('payout.sent');
+    expect(await deliveries.forEvents([event?._id ?? ''])).toMatchObject([
+      { status: 'exhausted', attempts: 0 },
+    ]);
+  });
+
+  test('needs an endpoint, and waits for no other that is being sent', async () => {
+    await expect(send('payment.settled', true)).rejects.toMatchObject({ code: 'webhook_not_set' });
+    const patient = { ...deps, limits: createEndpointLimits({ slots: 20 }) };
+    const sendTwo = async () => {
+      const { opened, release } = gate();
+      inbox.answer.hold = opened;
+      const both = [1, 2].map(() => sendTestEvent(patient, build('payment.failed')));
+      await Promise.race(both).catch(() => {});
+      release();
+      return await Promise.allSettled(both);
+    };
+    // On a busy machine the answer may be held for longer than a test waits.
+    const settled = await eventually('an answer in time', async () => {
+      const both = await sendTwo();
+      return both.every((one) => one.status === 'rejected' || one.value.error === null) && both;
+    });
+    expect(settled).toEqual(
+      expect.arrayContaining([
+        { status: 'rejected', reason: expect.objectContaining({ code: 'endpoint_busy' }) },
+        { status: 'fulfilled', value: expect.objectContaining({ outcome: 'delivered' }) },
+      ]),
+    );
   });
 });

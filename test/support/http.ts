@@ -160,7 +160,7 @@ export async function waitForBank(
 }
 
 /** A payment whose money has moved, as the API shows it. */
-export async function settledPayment(
+async function settledPayment(
   { url }: { url: string },
   key: string,
   changes: Record<string, unknown> = {},

@@ -1,4 +1,6 @@
 import { randomInt, randomUUID } from 'node:crypto';
+import type { Deposit } from '../../src/domain/crypto/deposit';
+import { buildPosition } from '../../src/domain/cursor';
 import type { CryptoPaymentDocument } from '../../src/store/crypto-payments';
 import type { CryptoSettlementDocument } from '../../src/store/crypto-settlements';
 import type { PaymentDocument } from '../../src/store/payments';
@@ -6,7 +8,6 @@ import type { PayoutDocument } from '../../src/store/payouts';
 import type { RefundDocument } from '../../src/store/refunds';
 import { storedPayout } from '../api/payout-setting';
 import { recordEvents } from '../cli/event-log';
-import { documentsOfCrypto } from '../dashboard/crypto-documents';
 import { paymentAt } from './list-rows';
 import type { Service } from './service';
 
@@ -49,5 +50,48 @@ export async function storeResources({ db }: Pick<Service, 'db'>, owner: Owner) 
       'crypto/settlements': settlement._id,
     },
     currency: payment.currency,
+  };
+}
+
+/** A payment in ether that is paid by one deposit, and a settlement in progress. */
+function documentsOfCrypto(owner: { account_id: string; livemode: boolean }): {
+  payment: CryptoPaymentDocument;
+  settlement: CryptoSettlementDocument;
+} {
+  const at = new Date();
+  const now = at.toISOString();
+  const shared = {
+    ...owner,
+    ...{ version: 1, transition: 1, method: 'eth_ethereum', asset: 'ETH', network: 'ethereum' },
+    ...{ failure: null, created_at: now, updated_at: now, connector: 'sandbox' },
+    ...{ bank_reference: null, attention: null, request_id: randomUUID(), audit: [] },
+  };
+  const deposit: Deposit = {
+    ...{ transaction_id: '0xfeed', amount: '1000000000000000000', confirmations: 3 },
+    ...{ required_confirmations: 3, seen_at: now, late: false },
+    status: 'confirmed',
+    screening: 'passed',
+    reorged: false,
+  };
+  return {
+    payment: {
+      ...shared,
+      ...{ _id: randomUUID(), position: buildPosition(at.getTime(), 0), status: 'received' },
+      ...{ amount: 10_000, currency: 'EUR', rate: '100.00', accepted: false, reported: [] },
+      ...{
+        amount_due: deposit.amount,
+        amount_received: deposit.amount,
+        address: `0x${randomUUID()}`,
+      },
+      ...{ payment_uri: 'ethereum:0xcafe', required_confirmations: 3, deposits: [deposit] },
+      ...{ reference: 'coins-1', metadata: '{}', expires_at: now, received_at: now },
+      ...{ token_hash: randomUUID(), play_url: null },
+    },
+    settlement: {
+      ...shared,
+      ...{ _id: randomUUID(), position: buildPosition(at.getTime(), 0), status: 'sent' },
+      ...{ amount: '5', fee: '0', currency: 'ETH.ethereum', wallet_address: '0xbeef' },
+      ...{ transaction_id: null, completed_at: null, due_at: now },
+    },
   };
 }
