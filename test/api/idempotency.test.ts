@@ -118,15 +118,6 @@ describe('an idempotency key', () => {
     expect((await create(value)).text).toBe(first.text);
   });
 
-  test('takes a body with another key order, white space and escapes for the same body', async () => {
-    const body = idealPayment({ customer: { email: 'a@b.nl', first_name: 'Zoë' } });
-    const first = await create('forms', body);
-    const reversed = Object.fromEntries(Object.entries(body).reverse());
-    const raw = JSON.stringify(reversed, null, '\t').replace('Zoë', 'Zo\\u00eb');
-    const again = await shop.postRaw('/v1/payments', raw, { idempotencyKey: 'forms' });
-    expect({ status: again.status, text: again.text }).toEqual({ status: 201, text: first.text });
-  });
-
   test('belongs to one account and one environment', async () => {
     const first = await create('shared');
     const foreign = await create('shared', idealPayment({ amount: 5 }), await service.account());

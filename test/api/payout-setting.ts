@@ -53,9 +53,6 @@ export async function insertRecipient(
   return id;
 }
 
-/** Credits the main balance of a merchant, in minor units of EUR by default. */
-export { fundAccount as credit };
-
 interface Balance {
   balance_account: string;
   currency: string;

@@ -1,10 +1,11 @@
 import { randomUUID } from 'node:crypto';
+import { createRecipientDecrypter } from '../../connectors/contract/recipients';
 import { createEncrypter, DecryptionError, type Encrypter } from '../../src/encryption/encrypter';
 import { createDetailsDecrypter } from '../../src/encryption/recipient-keys';
 import { followPairs } from '../../src/encryption/recipient-pairs';
 import { type Answer, call } from '../support/http';
-import { recipientDecrypter } from '../support/recipient-decrypter';
 import { useAccount, useService } from '../support/service';
+import { storedPayout } from './payout-setting';
 import { bankRecipient, cardRecipient, ukRecipient } from './recipient-bodies';
 import { expectNotQuoted, expectRefusal } from './refusal';
 
@@ -164,8 +165,14 @@ describe('the details of a recipient', () => {
   /** Fields that are stored as plain text. */
   const PLAIN = ['type', 'expiry_month', 'expiry_year', 'country'];
 
-  const decrypt = (id: string, by: Pick<Encrypter, 'decrypt'> = service.recipientDecrypter) =>
-    recipientDecrypter(service.stores.recipients, by)(id);
+  /** Opens a recipient as the connector of a payout to it would. */
+  const decrypt = (id: string, by: Pick<Encrypter, 'decrypt'> = service.recipientDecrypter) => {
+    const { recipients } = service.stores;
+    const facts = { recipient_id: id, connector: 'sandbox', status: 'created' } as const;
+    const payouts = { get: async () => storedPayout(shop, facts) };
+    const deps = { payouts, recipients, encrypter: by, log: { info: () => undefined } };
+    return createRecipientDecrypter({ ...deps, connector: 'sandbox' })(randomUUID());
+  };
 
   function expectNoSecret(text: string): void {
     for (const [field, value] of [CARD, SEPA, UK].flatMap((body) => Object.entries(body))) {

@@ -21,8 +21,8 @@ import { getScheduleId } from '../../src/temporal/schedules';
 import { type Child, startChild } from '../../stack/child-process';
 import { NODE_PARTS, type NodePartName } from '../../stack/parts';
 import { freePort } from '../../stack/ports';
-import { credit } from '../api/payout-setting';
 import { cardRecipient } from '../api/recipient-bodies';
+import { fundAccount } from '../support/factories';
 import { eventually, idealPayment } from '../support/http';
 import { mongodbUri, temporalAddress } from '../support/servers';
 import { openAccount } from '../support/service';
@@ -237,7 +237,7 @@ function measureStalls() {
 }
 
 test('the bank decrypts what the API encrypted for a recipient, with the key ring of its environment alone', async () => {
-  await credit({ mongo, stores }, { account_id }, { amount: 5_000 });
+  await fundAccount({ mongo, stores }, { account_id }, { amount: 5_000 });
   const made = async (path: string, body: object) => {
     const idempotencyKey = randomUUID();
     const answer = await eventually(`POST ${path}`, async () => {
