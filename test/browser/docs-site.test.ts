@@ -240,15 +240,3 @@ test('llms.txt names every page, and each of them exists', async () => {
     expect({ path, status }).toEqual({ path, status: 200 });
   }
 });
-
-test('every address that a page names exists', async () => {
-  const hrefs = PAGES.flatMap((page) =>
-    [...read(page).matchAll(/\shref="(\/[^"#]*)/g)].map(([, href = '']) => href),
-  );
-  const addresses = [...new Set(hrefs)];
-  expect(addresses.length).toBeGreaterThan(30);
-  for (const address of addresses) {
-    const { status } = await fetch(`${site.url}${address}`);
-    expect({ address, status }).toEqual({ address, status: 200 });
-  }
-});

@@ -116,30 +116,28 @@ const listPids = (state: StackState): number[] =>
   PART_NAMES.flatMap((part) => (state[part] === undefined ? [] : Number(state[part].pid)));
 
 describe('the launcher refuses, with the reason,', () => {
+  async function expectRefused(reason: string, env: NodeJS.ProcessEnv = {}): Promise<void> {
+    const launcher = start(env);
+    expect(await launcher.exited).toBe(1);
+    expect(launcher.said()).toContain(reason);
+  }
+
   test('a second start on the same data', async () => {
     const lock = tryLock(join(dataDir, 'launcher.lock'));
-    const second = start();
-    expect(await second.exited).toBe(1);
-    expect(second.said()).toContain(
-      `Another npm start (pid ${process.pid}) runs on DATA_DIR ${dataDir}.`,
-    );
+    await expectRefused(`Another npm start (pid ${process.pid}) runs on DATA_DIR ${dataDir}.`);
     lock.release();
   });
 
   test('a port in use', async () => {
     const other = createServer();
     await new Promise<void>((done) => other.listen(Number(ports['PORT']), LOOPBACK, done));
-    const launcher = start();
-    expect(await launcher.exited).toBe(1);
-    expect(launcher.said()).toContain(`Port ${ports['PORT']} (PORT) is taken by another program`);
+    await expectRefused(`Port ${ports['PORT']} (PORT) is taken by another program`);
     await new Promise((done) => other.close(done));
   });
 
   test('data of another format', async () => {
     writeFileSync(join(dataDir, 'ports.json'), '{}');
-    const launcher = start();
-    expect(await launcher.exited).toBe(1);
-    expect(launcher.said()).toContain(`DATA_DIR ${dataDir} has data without a format number`);
+    await expectRefused(`DATA_DIR ${dataDir} has data without a format number`);
   });
 
   test('a database of another format', async () => {
@@ -147,36 +145,24 @@ describe('the launcher refuses, with the reason,', () => {
     const db = mongo.db(`other_format_${process.pid}`);
     const epochs = db.collection<{ _id: string; format: number }>('service_epoch');
     await epochs.insertOne({ _id: 'epoch', format: FORMAT + 1 });
-    const launcher = start({
-      MONGODB_URI: mongodbUri(),
-      MONGODB_DB: db.databaseName,
+    await expectRefused(`The database ${db.databaseName} has format ${FORMAT + 1}`, {
+      ...{ MONGODB_URI: mongodbUri(), MONGODB_DB: db.databaseName },
       TEMPORAL_ADDRESS: temporalAddress(),
     });
-    expect(await launcher.exited).toBe(1);
-    expect(launcher.said()).toContain(`The database ${db.databaseName} has format ${FORMAT + 1}`);
     await db.dropDatabase();
     await mongo.close();
   });
 
-  test('an invalid variable', async () => {
-    const launcher = start({ PORT: 'http' });
-    expect(await launcher.exited).toBe(1);
-    expect(launcher.said()).toContain('PORT: ');
-  });
-
   test('a live bank on the servers that it starts itself', async () => {
-    const launcher = start({ LIVE_CONNECTORS: 'acme=visa' });
-    expect(await launcher.exited).toBe(1);
-    expect(launcher.said()).toContain('Set TEMPORAL_ADDRESS, MONGODB_URI, an https PUBLIC_URL');
+    const reason = 'Set TEMPORAL_ADDRESS, MONGODB_URI, an https PUBLIC_URL';
+    await expectRefused(reason, { LIVE_CONNECTORS: 'acme=visa' });
   });
 
   test('a MongoDB that does not answer', async () => {
-    const launcher = start({
+    await expectRefused('No MongoDB at MONGODB_URI', {
       MONGODB_URI: `mongodb://127.0.0.1:${await freePort()}/?serverSelectionTimeoutMS=300`,
       TEMPORAL_ADDRESS: temporalAddress(),
     });
-    expect(await launcher.exited).toBe(1);
-    expect(launcher.said()).toContain('No MongoDB at MONGODB_URI');
   });
 });
 

@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Db, type MongoClient, MongoServerError, MongoServerSelectionError } from 'mongodb';
-import { connectMongo, inTransaction } from '../../src/base/mongo';
+import { connectMongo } from '../../src/base/mongo';
 import { type MongoLogin, type MongoUser, mongoLogin } from '../../stack/mongo-login';
 import { type MongoServer, mongoUri, prepareMongo, startMongo } from '../../stack/mongo-server';
 import { freePort } from '../../stack/ports';
@@ -83,19 +83,6 @@ test('an acknowledged write survives a killed server and a change of its port', 
   await found.insert(2);
   await second.stop();
   expect(second.hasExited()).toBe(true);
-});
-
-test('a server supports transactions', async () => {
-  const server = await start(await freePort());
-  const mongo = await connect(server.uri);
-  const collection = mongo.db('mongo_server_test').collection<{ _id: string }>('transactions');
-  await inTransaction(mongo, async (session) => {
-    await collection.insertOne({ _id: 'first' }, { session });
-    await collection.insertOne({ _id: 'second' }, { session });
-  });
-  expect(await collection.countDocuments()).toBe(2);
-  await mongo.close();
-  await server.stop();
 });
 
 describe('a server with users', () => {

@@ -139,37 +139,31 @@ describe('names the fault of the configuration:', () => {
     }
   }
 
-  test('none where nothing is wrong', async () => {
-    expect(await findFault({})).toBe('none');
+  const NO_TLS = /^ConfigFault: Temporal is not reached by TLS as set/;
+  test.each<[fault: string, change: () => NodeJS.ProcessEnv, expected: RegExp]>([
+    ['none where nothing is wrong', () => ({}), /^none$/],
+    [
+      'a namespace that does not exist',
+      () => ({ TEMPORAL_NAMESPACE: 'elsewhere' }),
+      /^ConfigFault: .*elsewhere.*TEMPORAL_NAMESPACE/s,
+    ],
+    [
+      'a server certificate of another authority',
+      () => ({ TEMPORAL_TLS_SERVER_CA_CERT_PATH: createAuthority(folder, 'other').ca }),
+      NO_TLS,
+    ],
+    [
+      'a server certificate for another name',
+      () => ({ TEMPORAL_TLS_SERVER_NAME: 'other.example' }),
+      NO_TLS,
+    ],
+    ['TLS to a server without TLS', () => ({ TEMPORAL_ADDRESS: temporalAddress() }), NO_TLS],
+  ])('%s', async (_fault, change, expected) => {
+    expect(await findFault(change())).toMatch(expected);
   });
 
   test('real money on a development server', async () => {
     expect(await findFault({}, true)).toMatch(/^ConfigFault: Temporal is a development server/);
-  });
-
-  test('a namespace that does not exist', async () => {
-    expect(await findFault({ TEMPORAL_NAMESPACE: 'elsewhere' })).toMatch(
-      /^ConfigFault: .*elsewhere.*TEMPORAL_NAMESPACE/s,
-    );
-  });
-
-  test('a server certificate of another authority', async () => {
-    const other = createAuthority(folder, 'other');
-    expect(await findFault({ TEMPORAL_TLS_SERVER_CA_CERT_PATH: other.ca })).toMatch(
-      /^ConfigFault: Temporal is not reached by TLS as set/,
-    );
-  });
-
-  test('a server certificate for another name', async () => {
-    expect(await findFault({ TEMPORAL_TLS_SERVER_NAME: 'other.example' })).toMatch(
-      /^ConfigFault: Temporal is not reached by TLS as set/,
-    );
-  });
-
-  test('TLS to a server without TLS', async () => {
-    expect(await findFault({ TEMPORAL_ADDRESS: temporalAddress() })).toMatch(
-      /^ConfigFault: Temporal is not reached by TLS as set/,
-    );
   });
 });
 

@@ -109,36 +109,24 @@ test('restores what a redelivery has reserved, unless an attempt has changed it'
   expect(await readRow(before.event_id)).toMatchObject({ status: 'pending', attempts: 13, run: 2 });
 });
 
-test('lists what is to be sent again page by page, also the deliveries of one event', async () => {
+test('lists what failed page by page, also the deliveries of one event, and full pages of events', async () => {
   const account_id = `acct_${randomUUID()}`;
-  const rows = ['e1', 'e2'].flatMap((event_id) =>
+  const rows = ['e1', 'e2', 'e3'].flatMap((event_id) =>
     ['a', 'b', 'c'].map((endpoint_id) => ({
       ...{ ...buildRow(`${account_id}:${event_id}`, endpoint_id), account_id, position: event_id },
       status: 'exhausted' as const,
     })),
   );
   await store().insert(rows);
-  const filter = { account_id, livemode: false, since: 'e', until: 'f' };
-  const list = (after?: DeliveryRow) =>
-    store().listResendable({ ...filter, statuses: ['exhausted'] }, 2, after);
+  const owner = { account_id, livemode: false };
+  const filter = { ...owner, since: 'e', until: 'f', statuses: ['exhausted'] as const };
+  const list = (after?: DeliveryRow) => store().listResendable(filter, 2, after);
   const ids: string[] = [];
   for (let page = await list(); page.length > 0; page = await list(page.at(-1))) {
     ids.push(...page.map(({ _id }) => _id));
   }
   expect(ids).toEqual(rows.map(({ _id }) => _id));
-});
-
-test('lists a full page of events by status, whatever number of endpoints each has', async () => {
-  const account_id = `acct_${randomUUID()}`;
-  const rows = ['e3', 'e2', 'e1'].flatMap((event_id) =>
-    ['a', 'b', 'c'].map((endpoint_id) => ({
-      ...{ ...buildRow(`${account_id}:${event_id}`, endpoint_id), account_id, position: event_id },
-      status: 'exhausted' as const,
-    })),
-  );
-  await store().insert(rows);
-  const filter = { account_id, livemode: false, status: 'exhausted', limit: 2 } as const;
-  const page = await store().listByStatus(filter);
+  const page = await store().listByStatus({ ...owner, status: 'exhausted', limit: 2 });
   expect(new Set(page.map(({ event_id }) => event_id)).size).toBeGreaterThanOrEqual(2);
 });
 

@@ -24,27 +24,10 @@ interface Node {
   running: { child: Child; watchdog: Watchdog } | undefined;
 }
 
-export interface ReplicaSet {
-  uri: string;
-  /** Number of elections that have been held. */
-  elections(): Promise<number>;
-  /** Makes the primary give its place up at once, whatever its followers lack. */
-  stepDown(): Promise<void>;
-  /** Kills the primary, as a machine that loses its power does. */
-  killPrimary(): Promise<Node>;
-  restart(node: Node): Promise<void>;
-  /** Fails the next commands of the clients under test, on whichever node they go to. */
-  failNext(times: number, failure: Document): Promise<void>;
-  /** Ends the failures; says how many commands have met them. */
-  failNoMore(): Promise<number>;
-  /** Keeps followers from taking writes over, so that no majority has them; or lets them. */
-  holdBack(isHeld: boolean): Promise<void>;
-  /** Ends all nodes and removes their data. */
-  stop(): Promise<void>;
-}
+export type ReplicaSet = Awaited<ReturnType<typeof startReplicaSet>>;
 
 /** Starts three nodes that elect a primary among them, small, and able to fail on demand. */
-export async function startReplicaSet(): Promise<ReplicaSet> {
+export async function startReplicaSet() {
   const { signal } = new AbortController();
   const context = { cacheDir: cacheDirectory(process.env), env: process.env };
   const { path } = await provision(mongod, { ...context, progress: silentProgress, signal });
@@ -66,10 +49,12 @@ export async function startReplicaSet(): Promise<ReplicaSet> {
   let failureCount = 0;
   return {
     uri: `mongodb://${nodes.map(getHost).join()}/?replicaSet=${NAME}`,
+    /** Number of elections that have been held. */
     elections: async () => {
       const { term } = await runAdmin(await waitForPrimary(nodes), { replSetGetStatus: 1 });
       return Number(term);
     },
+    /** Makes the primary give its place up at once, whatever its followers lack. */
     stepDown: async () => {
       const command = { replSetStepDown: STEP_DOWN_SECONDS, secondaryCatchUpPeriodSecs: 0 };
       // An election of its own may have come first.
@@ -81,7 +66,8 @@ export async function startReplicaSet(): Promise<ReplicaSet> {
         });
       });
     },
-    killPrimary: async () => {
+    /** Kills the primary, as a machine that loses its power does. */
+    killPrimary: async (): Promise<Node> => {
       const node = await waitForPrimary(nodes);
       node.running?.child.kill();
       await node.running?.child.exited;
@@ -89,18 +75,22 @@ export async function startReplicaSet(): Promise<ReplicaSet> {
       node.running = undefined;
       return node;
     },
-    restart: (node) => startNode(path, folder, node),
-    failNext: async (times, data) => {
+    restart: (node: Node) => startNode(path, folder, node),
+    /** Fails the next commands of the clients under test, on whichever node they go to. */
+    failNext: async (times: number, data: Document) => {
       failureCount = await setFailPoint(nodes, {
         mode: { times },
         data: { ...data, appName: 'records' },
       });
     },
-    holdBack: async (isHeld) => {
+    /** Keeps followers from taking writes over, so that no majority has them; or lets them. */
+    holdBack: async (isHeld: boolean) => {
       const mode = isHeld ? 'alwaysOn' : 'off';
       await runOnAll(nodes, { configureFailPoint: 'stopReplProducer', mode });
     },
+    /** Ends the failures; says how many commands have met them. */
     failNoMore: async () => (await setFailPoint(nodes, { mode: 'off' })) - failureCount,
+    /** Ends all nodes and removes their data. */
     stop,
   };
 }

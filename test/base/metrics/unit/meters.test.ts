@@ -22,34 +22,37 @@ test.each(expressions())('the expression of "$of" is PromQL', ({ expr }) => {
   expect(metricsIn(expr).length).toBeGreaterThan(0);
 });
 
-test('the Ethereum connector has the metrics that alerts and panels use', async () => {
+test.each<[string, string, (registry: Registry) => void, string[]]>([
+  [
+    'the Ethereum connector',
+    'payments_evm_',
+    (registry) => {
+      const findings = { nodes_disagree: 2, unexplained_balance: 0, rate_refused: 0 };
+      createEvmMeter(registry).followed({ at: new Date(5_000), unchecked: 1, dust: 3, findings });
+    },
+    ['cursor_timestamp_seconds 5', 'findings{finding="nodes_disagree"} 2'],
+  ],
+  [
+    'a connector on the kit',
+    'payments_bank_',
+    (registry) => {
+      const meter = createKitMeter(registry, 'example');
+      meter.called('failed');
+      meter.setAside();
+      meter.polled();
+    },
+    ['reports_set_aside_total{connector="example"} 1'],
+  ],
+])('%s has the metrics that alerts and panels use', async (_, prefix, measure, lines) => {
   const registry = createRegistry();
-  const findings = { nodes_disagree: 2, unexplained_balance: 0, rate_refused: 0 };
-  const state = { at: new Date(5_000), unchecked: 1, dust: 3, findings };
-  createEvmMeter(registry).followed(state);
+  measure(registry);
   const page = await registry.metrics();
   const names = expressions()
     .flatMap(({ expr }) => metricsIn(expr))
-    .filter((name) => name.startsWith('payments_evm_'));
+    .filter((name) => name.startsWith(prefix));
   expect(names.length).toBeGreaterThan(2);
   expect(names.filter((name) => !metricsOn(page).has(name))).toEqual([]);
-  expect(page).toContain('payments_evm_cursor_timestamp_seconds 5\n');
-  expect(page).toContain('payments_evm_findings{finding="nodes_disagree"} 2\n');
-});
-
-test('connectors on the kit have the metrics that alerts and panels use', async () => {
-  const registry = createRegistry();
-  const meter = createKitMeter(registry, 'example');
-  meter.called('failed');
-  meter.setAside();
-  meter.polled();
-  const page = await registry.metrics();
-  const names = expressions()
-    .flatMap(({ expr }) => metricsIn(expr))
-    .filter((name) => name.startsWith('payments_bank_'));
-  expect(names.length).toBeGreaterThan(2);
-  expect(names.filter((name) => !metricsOn(page).has(name))).toEqual([]);
-  expect(page).toContain('payments_bank_reports_set_aside_total{connector="example"} 1\n');
+  for (const line of lines) expect(page).toContain(`${prefix}${line}\n`);
 });
 
 test('only names of counters end in `_total`', async () => {
