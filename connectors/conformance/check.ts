@@ -211,7 +211,7 @@ async function openFiles(deps: CheckDeps, { connector, folders, waitMs }: CheckI
     waitMs,
     cut: () => requestCut(own, waitMs),
     isOurs: async (_id) => (await files.findOne({ _id })) !== null,
-    resend: (file_id) => resendFile(own, file_id),
+    resend: (file_id) => resendFile(own, file_id, { bank_confirmed_not_executed: true }),
   });
 }
 

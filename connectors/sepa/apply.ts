@@ -1,6 +1,6 @@
 import type { Logger } from '../../src/base/log';
 import type { SepaBook, SepaFile } from '../../src/service/sepa/book';
-import type { StatusReport } from './messages';
+import { hasArrivedBefore, type StatusReport } from './messages';
 
 export interface ApplyDeps {
   book: Pick<SepaBook, 'lines' | 'files'>;
@@ -9,11 +9,6 @@ export interface ApplyDeps {
 }
 
 const REJECTED = 'RJCT';
-/**
- * Reasons of a rejection by which what it names had arrived before: the first copy may be executed.
- * @see ISO 20022 external code list
- */
-const ARRIVED_BEFORE = new Set(['DUPL', 'AM05', 'DU01', 'DU02', 'DU03', 'DU04', 'DU05']);
 
 export class ForeignMessage extends Error {
   override readonly name = 'ForeignMessage';
@@ -33,15 +28,19 @@ export async function applyStatus(deps: ApplyDeps, report: StatusReport): Promis
   const codes = [report.code, ...report.payouts.map(({ code }) => code)];
   // Of a file that may have arrived before, no payout is failed or freed, whatever else is said.
   const duplicateCode = isRejected ? codes.find(hasArrivedBefore) : undefined;
-  const rejected =
-    duplicateCode === undefined ? report.payouts.filter(({ status }) => status === REJECTED) : [];
-  for (const each of rejected) {
-    if (!hasArrivedBefore(each.code)) await failLine(deps, file, each);
-    else log.error({ file_id: file._id, ...each }, 'the bank calls a payout a duplicate');
+  if (duplicateCode !== undefined) await callDuplicate(deps, file, { code: duplicateCode });
+  else {
+    for (const each of report.payouts.filter(({ status }) => status === REJECTED)) {
+      const { payout_id, code } = each;
+      if (!hasArrivedBefore(code)) await failLine(deps, file, each);
+      else await callDuplicate(deps, file, { code, payout_id });
+    }
+    if (isRejected) return await refuseFile(deps, file, report.code);
   }
-  if (isRejected && duplicateCode === undefined) return await refuseFile(deps, file, report.code);
   const status = duplicateCode ?? report.status;
   if (status === null) return await endFiles(deps, [file._id]);
+  // Also of a file that was refused before: the order of two answers proves nothing.
+  await book.files.updateOne({ _id: file._id }, { $set: { may_be_executed: true } });
   const acknowledged = await book.files.updateOne(
     { _id: file._id, state: { $in: ['cut', 'sent'] } },
     { $set: { state: 'acknowledged', bank_status: status } },
@@ -55,8 +54,28 @@ export async function applyStatus(deps: ApplyDeps, report: StatusReport): Promis
   );
 }
 
-function hasArrivedBefore(code: string | null): boolean {
-  return code !== null && ARRIVED_BEFORE.has(code);
+/**
+ * The bank may execute the first copy of the payout, or of all in the file.
+ * @see docs/sepa.md#called-a-duplicate
+ */
+async function callDuplicate(
+  { book, log, now }: ApplyDeps,
+  { _id: file_id }: SepaFile,
+  { code, payout_id }: { code: string; payout_id?: string },
+): Promise<void> {
+  await book.files.updateOne({ _id: file_id }, { $set: { may_be_executed: true } });
+  const called = await book.lines.updateMany(
+    {
+      ...(payout_id !== undefined && { _id: payout_id }),
+      ...{ file_id, state: { $in: ['in_file', 'waiting'] }, duplicate: null },
+    },
+    {
+      $set: { duplicate: { code, at: now().toISOString() }, unreported: true, report_batch: null },
+    },
+  );
+  if (called.modifiedCount === 0) return;
+  const about = { file_id, payout_id, code, count: called.modifiedCount };
+  log.error(about, 'the bank calls payouts duplicates');
 }
 
 /**

@@ -92,7 +92,7 @@ async function openFile(deps: CutDeps, all: boolean): Promise<SepaFile | undefin
   const file: SepaFile = {
     ...{ _id, state: 'open', name: `${PAIN_001}-${_id}.xml`, iban, created_at: now() },
     ...{ execution_day: '', payouts: 0, amount: 0, sha256: null, bytes: null, sent_at: null },
-    ...{ bank_status: null, refusal: null, ended_at: null },
+    ...{ bank_status: null, may_be_executed: false, refusal: null, ended_at: null },
   };
   try {
     await book.files.insertOne(file);

@@ -20,7 +20,7 @@ export async function addLine(
     ...{ _id: payout_id, state: 'open', file_id: null, former_files: [], added_at: now },
     wait_until: null,
     ...{ version, amount, currency, method, livemode },
-    ...{ failure: null, booked: null, returned: null, others: [] },
+    ...{ failure: null, duplicate: null, booked: null, returned: null, others: [] },
     ...{ unreported: false, report_batch: null },
   };
   try {
@@ -47,7 +47,14 @@ export async function lookUpLine({ lines }: Lines, payout_id: string): Promise<P
 }
 
 /** Cancels unless a file may carry the payout: the same write takes it out of the batch. */
-export async function cancelLine({ lines }: Lines, payout_id: string): Promise<CancelAnswer> {
+export async function cancelLine(
+  { lines, files }: Pick<SepaBook, 'lines' | 'files'>,
+  payout_id: string,
+): Promise<CancelAnswer> {
+  const waiting = await lines.findOne({ _id: payout_id, state: 'waiting' });
+  const file = waiting && (await files.findOne({ _id: waiting.file_id ?? '' }));
+  // Its refusal was not all that the bank has said about it.
+  if (file?.may_be_executed) return { outcome: 'too_late' };
   const cancelled = await lines.findOneAndUpdate(
     { _id: payout_id, state: { $in: ['open', 'waiting'] } },
     { $set: { state: 'cancelled', file_id: null } },

@@ -85,29 +85,42 @@ export async function readBankMessage(bytes: Uint8Array): Promise<BankMessage> {
 function readStatus(report: Element): StatusReport {
   const batches = findAll(report, 'OrgnlPmtInfAndSts');
   const payouts = batches.flatMap((batch) => {
-    const batchCode = readCode(batch, 'StsRsnInf');
+    const batchCode = readReason([batch]);
     return findAll(batch, 'TxInfAndSts').flatMap((transaction) => {
       const payout_id = readPayoutId(transaction);
       const own = textAt(transaction, 'TxSts');
       const status = own ?? textAt(batch, 'PmtInfSts');
       if (payout_id === null || status === undefined) return [];
-      const code = readCode(transaction, 'StsRsnInf');
+      const code = readReason([transaction]);
       return [{ payout_id, status, code: own === undefined ? (code ?? batchCode) : code }];
     });
   });
   const group = findAll(report, 'OrgnlGrpInfAndSts')[0];
   const [batch] = batches;
-  const [groupStatus, batchStatus] = [textAt(group, 'GrpSts'), textAt(batch, 'PmtInfSts')];
-  const codes = [readCode(group, 'StsRsnInf'), readCode(batch, 'StsRsnInf')];
-  // A file has one batch: whatever the group says, its rejection is that of the file.
-  const isBatchFirst = batchStatus === 'RJCT';
-  const [code = null] = (isBatchFirst ? codes.reverse() : codes).filter((each) => each !== null);
   return {
     file_id: (textAt(group, 'OrgnlMsgId') ?? '').toLowerCase(),
-    status: (isBatchFirst ? batchStatus : (groupStatus ?? batchStatus)) ?? null,
-    code,
+    // A file has one batch: whatever the group says, its status is that of the file.
+    status: textAt(batch, 'PmtInfSts') ?? textAt(group, 'GrpSts') ?? null,
+    code: readReason([batch, group]),
     payouts,
   };
+}
+
+/**
+ * Reasons of a rejection by which what it names had arrived before: the first copy may be executed.
+ * @see ISO 20022 external code list
+ */
+const ARRIVED_BEFORE = new Set(['DUPL', 'AM05', 'DU01', 'DU02', 'DU03', 'DU04', 'DU05']);
+
+export function hasArrivedBefore(code: string | null): code is string {
+  return code !== null && ARRIVED_BEFORE.has(code);
+}
+
+/** Reads the first of several reasons, but one that says that it had arrived before any other. */
+function readReason(elements: readonly (Element | undefined)[]): string | null {
+  const reasons = elements.flatMap((element) => findAll(element, 'StsRsnInf'));
+  const codes = reasons.map((reason) => readCode(reason, 'Rsn')).filter((code) => code !== null);
+  return codes.find(hasArrivedBefore) ?? codes[0] ?? null;
 }
 
 function readPayoutId(transaction: Element): string | null {
@@ -119,7 +132,7 @@ function readPayoutId(transaction: Element): string | null {
 
 /** Reads an ISO code, or the bank's own of the same form. */
 function readCode(element: Element | undefined, path: string): string | null {
-  const code = textAt(element, `${path}/Rsn/Cd`) ?? textAt(element, `${path}/Rsn/Prtry`) ?? '';
+  const code = textAt(element, `${path}/Cd`) ?? textAt(element, `${path}/Prtry`) ?? '';
   return /^[A-Z0-9]{2,8}$/.test(code) ? code : null;
 }
 
@@ -138,7 +151,7 @@ function readReturn(transaction: Element): Movement[] {
       amount: amount.minor + charged,
       value_date: textAt(transaction, 'IntrBkSttlmDt') ?? null,
       bank_reference: parseReference(textAt(transaction, 'RtrId')),
-      code: readCode(transaction, 'RtrRsnInf'),
+      code: readCode(transaction, 'RtrRsnInf/Rsn'),
     },
   ];
 }

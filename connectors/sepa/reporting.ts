@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import type { PayoutCallbackName } from '../../src/domain/callback/callback';
 import { omitUndefined } from '../../src/domain/defined';
 import type { LineMovement, SepaBook, SepaLine, SepaPayment } from '../../src/service/sepa/book';
 import type { Report } from '../kit';
@@ -6,6 +7,7 @@ import type { Report } from '../kit';
 const BATCH_MAX = 200;
 
 const RETURNED = 'The recipient’s bank sent the transfer back.';
+const DUPLICATE = 'The bank says that the transfer had arrived before.';
 
 type Book = Pick<SepaBook, 'lines' | 'payments'>;
 
@@ -63,8 +65,8 @@ async function collectPayouts({ lines }: Pick<SepaBook, 'lines'>, report_batch: 
   const unreported = await lines.find({ unreported: true }).limit(BATCH_MAX).toArray();
   const reports: Report[] = [];
   for (const line of unreported) {
-    const { failure, booked, returned, others } = line;
-    const facts = { failure, booked, returned, others };
+    const { failure, duplicate, booked, returned, others } = line;
+    const facts = { failure, duplicate, booked, returned, others };
     const marked = await lines.updateOne(
       { _id: line._id, unreported: true, ...facts },
       { $set: { report_batch } },
@@ -76,15 +78,23 @@ async function collectPayouts({ lines }: Pick<SepaBook, 'lines'>, report_batch: 
 
 type ReportedLine = Pick<
   SepaLine,
-  '_id' | 'amount' | 'currency' | 'failure' | 'booked' | 'returned' | 'others'
+  | '_id'
+  | 'file_id'
+  | 'amount'
+  | 'currency'
+  | 'failure'
+  | 'duplicate'
+  | 'booked'
+  | 'returned'
+  | 'others'
 >;
 
 /** Keeps the order of the facts. */
 export function buildReports(line: ReportedLine): Report[] {
-  const { _id, failure, booked, returned, others } = line;
+  const { _id, file_id, failure, duplicate, booked, returned, others } = line;
   const reports: Report[] = [];
   const payout = { resource: 'payout', resource_id: _id } as const;
-  const add = (name: 'completed' | 'failed' | 'returned', callback: Report['callback']) =>
+  const add = (name: PayoutCallbackName, callback: Report['callback']) =>
     reports.push({ ...payout, name, callback });
   const addOthers = (kind: 'booked' | 'returned') => {
     for (const fact of others.filter((other) => other.kind === kind)) {
@@ -99,6 +109,12 @@ export function buildReports(line: ReportedLine): Report[] {
       });
     }
   };
+  // A booking says more.
+  if (duplicate !== null && booked === null) {
+    const { code, at: occurred_at } = duplicate;
+    const callback_id = `sepa:duplicate:${_id}:${file_id}`;
+    add('called_duplicate', { callback_id, occurred_at, code, reason: DUPLICATE });
+  }
   if (booked !== null) {
     add('completed', { callback_id: `sepa:booked:${_id}`, ...describeMovement(line, booked) });
   }

@@ -8,8 +8,9 @@ export interface ApprovalDocument {
   _id: string;
   /** Such as `payout.mark_failed` or `balance.fund`. */
   act: string;
-  account_id: string;
-  /** Null of an act on a balance. */
+  /** Null of an act on several. */
+  account_id: string | null;
+  /** Null of an act on a balance, or on a file. */
   resource: CallbackResource | null;
   target: string;
   /** Largest entry line, in minor or smallest units. */

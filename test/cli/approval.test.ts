@@ -63,7 +63,7 @@ function approveAs(id: string, now = () => new Date()) {
   const by = { operator, reason: 'Why' };
   return {
     decided: () => decide(acting, id, { ...by, to: 'approved' }),
-    done: () => approve({ ...acting, openActDeps }, id, by),
+    done: () => approve({ ...acting, database: service.db.databaseName, openActDeps }, id, by),
   };
 }
 const later = () => new Date(Date.now() + 25 * 3_600_000);

@@ -153,8 +153,9 @@ describe('statement', () => {
 });
 
 describe('sepa', () => {
-  const [REFUSED, BOOKED, LIVE] = ['a'.repeat(32), 'b'.repeat(32), 'd'.repeat(32)] as const;
-  const PAYOUTS = ['0', '1', '2', '3'].map(
+  const [REFUSED, BOOKED] = ['a'.repeat(32), 'b'.repeat(32)] as const;
+  const [LIVE, ACCEPTED] = ['d'.repeat(32), 'e'.repeat(32)] as const;
+  const PAYOUTS = ['0', '1', '2', '3', '4'].map(
     (digit) => `${digit.repeat(8)}-0000-4000-8000-000000000000`,
   );
   const AT = new Date('2026-11-26T14:00:00Z');
@@ -170,7 +171,7 @@ describe('sepa', () => {
       ...{ _id: PAYOUTS[index] ?? '', state: 'waiting', file_id: REFUSED, former_files: [] },
       ...{ version: 1, amount: 1_000, currency: 'EUR', method: 'sepa_credit_transfer' },
       ...{ livemode: false, added_at: AT, wait_until: null, failure: null, booked: null },
-      ...{ returned: null, others: [], unreported: false, report_batch: null },
+      ...{ duplicate: null, returned: null, others: [], unreported: false, report_batch: null },
       ...changes,
     };
   }
@@ -180,7 +181,7 @@ describe('sepa', () => {
       ...{ _id, state: 'refused', name: `pain.001.001.09-${_id}.xml`, iban: TEST_IBAN },
       ...{ execution_day: '2026-11-26', created_at: AT, payouts: 1, amount: 1_000 },
       ...{ sha256: 'f00d', bytes: null, sent_at: AT, bank_status: 'RJCT' },
-      ...{ refusal: { code: 'AM10', at: AT }, ended_at: AT, ...changes },
+      ...{ may_be_executed: false, refusal: { code: 'AM10', at: AT }, ended_at: AT, ...changes },
     };
   }
 
@@ -196,12 +197,14 @@ describe('sepa', () => {
         buildLine(1, { state: 'booked', booked }),
         buildLine(2, { file_id: BOOKED, state: 'booked', booked }),
         buildLine(3, { file_id: LIVE, livemode: true }),
+        buildLine(4, { file_id: ACCEPTED, livemode: true, amount: 100_001 }),
       ]);
       const ended = { state: 'booked', bank_status: 'ACCP', refusal: null } as const;
       await files.insertMany([
         buildFile(REFUSED, {}),
         buildFile(BOOKED, ended),
         buildFile(LIVE, {}),
+        buildFile(ACCEPTED, { may_be_executed: true }),
       ]);
       return { drop: () => openDb().dropDatabase() };
     },
@@ -211,7 +214,11 @@ describe('sepa', () => {
   test('resend frees the payouts of a refused file once, except booked ones', async () => {
     const id = expect.any(String);
     expect(await fileCommand('list')).toMatchObject({
-      ...{ data: [{ id }, { id }, { id }], has_more: false, open: { payouts: 0, amount: 0 } },
+      ...{
+        data: [{ id }, { id }, { id }, { id }],
+        has_more: false,
+        open: { payouts: 0, amount: 0 },
+      },
     });
     const booked = { state: 'booked', value_date: '2026-11-26', bank_reference: 'B-1' };
     expect(await fileCommand('show', REFUSED)).toMatchObject({
@@ -239,6 +246,26 @@ describe('sepa', () => {
     expect(await mia.json(...resend, ...why)).toEqual({ file_id: LIVE, payouts: 1 });
     const after = { operator: 'mia', reason: 'Ticket 42' };
     expect(await listAudited(LIVE)).toMatchObject([{ livemode: true, after }]);
+  });
+
+  test('resend of what the bank may execute needs its word, and above the limit another operator', async () => {
+    const resend = ['sepa', 'file', 'resend', ACCEPTED, '--reason', 'Ticket 43'] as const;
+    const confirmed = [...resend, '--bank-confirmed-not-executed'] as const;
+    const lin = await asOperator(service, 'lin');
+    const bo = await asOperator(service, 'bo', 'approver');
+    expect((await lin.refusal(...resend)).code).toBe('held_by_bank');
+    const { approval_id } = Object(await lin.json(...confirmed));
+    expect(await lin.json(...confirmed)).toEqual({ status: 'approval_required', approval_id });
+    expect((await openBook().lines.findOne({ file_id: ACCEPTED }))?.state).toBe('waiting');
+    const approve = ['approval', 'approve', approval_id, '--reason', 'I have called the bank'];
+    expect(await bo.json(...approve)).toMatchObject({
+      ...{ state: 'done', act: 'sepa_file.resend', operation_id: ACCEPTED, amount: 100_001 },
+    });
+    expect(await bo.json(...approve)).toMatchObject({ state: 'done' });
+    const line = await openBook().lines.findOne({ former_files: ACCEPTED });
+    expect(line).toMatchObject({ state: 'open', file_id: null });
+    const after = { operator: 'lin', approved_by: 'bo', bank_confirmed_not_executed: true };
+    expect(await listAudited(ACCEPTED)).toMatchObject([{ livemode: true, after }]);
   });
 
   test.each([

@@ -296,10 +296,15 @@ function buildInstruction(payout: Payout) {
   };
 }
 
-function buildQuestion({ facts: { connector, payout_id } }: Payout): BankQuestion<PayoutAnswer> {
+function buildQuestion(payout: Payout): BankQuestion<PayoutAnswer> {
+  const { connector, payout_id } = payout.facts;
   const { canceller, asker } = questionActivities(connector, 'payout');
   return {
-    cancel: () => canceller.cancelPayout({ payout_id }),
+    // The connector may know only the second copy.
+    cancel: async () =>
+      isReported(payout, 'called_duplicate')
+        ? { outcome: 'too_late' }
+        : await canceller.cancelPayout({ payout_id }),
     lookUp: () => asker.lookUpPayout({ payout_id }),
   };
 }

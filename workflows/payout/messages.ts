@@ -37,5 +37,6 @@ export const messages = {
     completed: 'From the bank: the money reached the recipient.',
     failed: 'From the bank: rejected, the money never left.',
     returned: 'From the bank: the money left and came back.',
+    called_duplicate: 'From the bank: it had arrived before, and may be executed.',
   },
 };

@@ -4,6 +4,7 @@ import type { BankCallback, PayoutCallbackName } from '../../src/domain/callback
 import { take } from '../../src/domain/movement/movement';
 import {
   isEnded,
+  isUnsent,
   OVERDUE_ATTENTION,
   type PayoutAct,
   type PayoutAttention,
@@ -103,6 +104,11 @@ export const VIEW: View<PayoutStatus, PayoutAttention> = {
     not_completed:
       'The bank has not reported the outcome in time. Ask the bank, then send ' +
       '`mark_completed`, `mark_failed` or `mark_returned`.',
+    called_duplicate:
+      'The bank says that the payout, or its file, had arrived before; it may execute that first ' +
+      'copy. A booking clears this reason. Ask the bank. If it executes none, run `sepa file resend ' +
+      'FILE_ID --bank-confirmed-not-executed`, or send `mark_failed` with ' +
+      '`bank_confirmed_not_executed`.',
     restarted_in_flight:
       'The workflow was ended from outside and restarted; it asks the bank before it sends ' +
       'anything. Find out who ended it. `snooze` clears this reason.',
@@ -153,6 +159,7 @@ export const record = createRecord<PayoutStatus, PayoutAttention, Payout, Payout
       : `, due ${new Date(payout.snoozedUntil ?? payout.facts.due_at_ms).toISOString()}`,
   isPast: (attention, status) => {
     if (attention === 'restarted_in_flight') return isEnded(status);
+    if (attention === 'called_duplicate') return !isUnsent(status);
     if (attention === 'amount_differs') return isEnded(status);
     if (status === 'returned') return RESOLVED_BY_RETURN.includes(attention);
     return OVERDUE_REASONS.includes(attention);

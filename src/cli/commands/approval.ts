@@ -54,6 +54,7 @@ from the Temporal UI proves no operator: the first who approves it confirms it, 
     const deps = {
       ...(await context.actingDeps()),
       audit: auditAs(await context.readDeps(), operator.name),
+      database: context.settings().mongodb.db,
       openActDeps: async () => context.withTemporal(await context.readDeps()),
       by: getSystemUser(),
     };

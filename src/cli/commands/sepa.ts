@@ -8,13 +8,13 @@ import {
   isLiveFile,
   listFiles,
   requestCut,
-  resendFile,
+  resendOrRequest,
   type SepaDeps,
   type ShownFile,
   showFile,
 } from '../../service/sepa/files';
 import { importTaken } from '../../service/sepa/import';
-import { identifyOperator } from '../acting-operator';
+import { identifyOperator, printApprovalRequired } from '../acting-operator';
 import { defineCommand, defineGroup } from '../command';
 import type { CliContext } from '../context';
 import { limit, Operator, Reason, textOption } from '../options';
@@ -119,22 +119,30 @@ const show = defineCommand({
 
 const resend = defineCommand({
   name: 'resend',
-  description: 'free the payouts of a refused file for the next one, which has a new id',
+  description: 'free the payouts of a refused file, or duplicates, for the next one with a new id',
   options: z.object({
     file_id: FileId,
     connector: Connector,
+    bank_confirmed_not_executed: z
+      .boolean()
+      .default(false)
+      .describe('the bank has confirmed that it executes nothing of it'),
     operator: Operator.optional(),
     reason: Reason.optional(),
   }),
   notes: `
-Correct first why the bank refused it. Payouts that the bank has booked stay. On live it needs OPERATOR_KEY
-and --reason.`,
+Correct first why the bank refused it. Payouts that the bank has booked stay. Where the bank had accepted the
+file, or calls payouts of it duplicates, it needs --bank-confirmed-not-executed. On live it needs OPERATOR_KEY
+and --reason, and of such a file, above APPROVAL_LIMIT, the approval of a second operator.`,
   example: 'sepa file resend 0b7d6d524a3f4a5d9b530f0f6d1a3c11 --reason "Ticket 42"',
-  run: async (context, { file_id, connector, operator: typed, reason }) => {
+  run: async (context, { file_id, connector, operator: typed, ...act }) => {
     const deps = { ...(await openDeps(context, connector)), ...(await context.actingDeps()) };
     const livemode = await isLiveFile(deps, file_id);
-    const { operator } = await identifyOperator(context, { livemode, operator: typed });
-    const payouts = await resendFile(deps, file_id, { operator, reason });
+    const { operator, verified } = await identifyOperator(context, { livemode, operator: typed });
+    const { limits } = context.settings();
+    const note = { ...act, operator };
+    const payouts = await resendOrRequest(deps, file_id, note, { verified, limits });
+    if (typeof payouts !== 'number') return printApprovalRequired(context, payouts);
     const text = `${formatCount(payouts, 'payout')} in the open batch again.`;
     context.print({ json: { file_id, payouts }, text });
   },

@@ -23,7 +23,14 @@ export type PaymentCallbackName = (typeof PAYMENT_CALLBACKS)[number];
 export const REFUND_CALLBACKS = ['settled', 'failed'] as const;
 export type RefundCallbackName = (typeof REFUND_CALLBACKS)[number];
 
-export const PAYOUT_CALLBACKS = ['submitted', 'sent', 'completed', 'failed', 'returned'] as const;
+export const PAYOUT_CALLBACKS = [
+  'submitted',
+  'sent',
+  'completed',
+  'failed',
+  'returned',
+  'called_duplicate',
+] as const;
 export type PayoutCallbackName = (typeof PAYOUT_CALLBACKS)[number];
 
 export const BANK_RESOURCES = ['payment', 'refund', 'payout'] as const;

@@ -71,6 +71,8 @@ export type PayoutAttention =
   | 'not_submitted'
   | 'not_sent'
   | 'not_completed'
+  /** The bank says that it had arrived before, and may execute that first copy. */
+  | 'called_duplicate'
   /** The workflow was ended from outside and restarted. */
   | 'restarted_in_flight'
   | 'failed_after_completed'
@@ -90,6 +92,10 @@ export const OVERDUE_ATTENTION = {
 } as const satisfies Partial<Record<PayoutStatus, PayoutAttention>>;
 
 export type PayoutDecision = Decision<PayoutStatus, PayoutAttention>;
+const calledDuplicate = unapplied(
+  'the bank may execute what had arrived before: nothing is given back',
+  'called_duplicate',
+);
 const alreadyPassed = unapplied('the payout has passed this state already');
 const alreadyFailed = unapplied(
   'the payout has failed; its money was given back',
@@ -104,6 +110,7 @@ const DECISIONS: Record<PayoutStatus, Record<PayoutCallbackName, PayoutDecision>
     completed: transition('submitted', 'sent', 'completed'),
     failed: transition('failed'),
     returned: transition('submitted', 'sent', 'returned'),
+    called_duplicate: calledDuplicate,
   },
   submitted: {
     submitted: alreadyPassed,
@@ -111,6 +118,7 @@ const DECISIONS: Record<PayoutStatus, Record<PayoutCallbackName, PayoutDecision>
     completed: transition('sent', 'completed'),
     failed: transition('failed'),
     returned: transition('sent', 'returned'),
+    called_duplicate: calledDuplicate,
   },
   sent: {
     submitted: alreadyPassed,
@@ -118,6 +126,7 @@ const DECISIONS: Record<PayoutStatus, Record<PayoutCallbackName, PayoutDecision>
     completed: transition('completed'),
     failed: transition('failed'),
     returned: transition('returned'),
+    called_duplicate: alreadyPassed,
   },
   completed: {
     submitted: alreadyPassed,
@@ -125,6 +134,7 @@ const DECISIONS: Record<PayoutStatus, Record<PayoutCallbackName, PayoutDecision>
     completed: alreadyPassed,
     failed: unapplied('a completed payout never fails', 'failed_after_completed'),
     returned: transition('returned'),
+    called_duplicate: alreadyPassed,
   },
   failed: {
     submitted: alreadyPassed,
@@ -132,6 +142,7 @@ const DECISIONS: Record<PayoutStatus, Record<PayoutCallbackName, PayoutDecision>
     completed: alreadyFailed,
     failed: alreadyPassed,
     returned: alreadyFailed,
+    called_duplicate: alreadyPassed,
   },
   returned: {
     submitted: alreadyPassed,
@@ -139,6 +150,7 @@ const DECISIONS: Record<PayoutStatus, Record<PayoutCallbackName, PayoutDecision>
     completed: unapplied('the payout has come back already', 'moved_after_returned'),
     failed: unapplied('the payout has come back already', 'moved_after_returned'),
     returned: unapplied('the payout has come back already', 'second_return'),
+    called_duplicate: alreadyPassed,
   },
 };
 

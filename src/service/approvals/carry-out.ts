@@ -6,9 +6,12 @@ import type { ApprovalDocument } from '../../store/approvals';
 import { type Posted, postBalanceAct, readBalanceCall } from '../balances/act';
 import type { WriteDeps } from '../deps';
 import { type ActDeps, type ActResult, actOn } from '../operators/act';
+import { RESEND_ACT, resendFile } from '../sepa/files';
 import { decide, findApproval } from './decide';
 
 interface ApproveDeps extends WriteDeps {
+  /** Service database. */
+  database: string;
   openActDeps: () => Promise<ActDeps>;
   by?: ActSender;
 }
@@ -27,12 +30,15 @@ const FINAL: readonly string[] = [
   'nothing_owed',
   'operation_id_used',
   'operation_not_found',
+  'sepa_file_not_refused',
   'wrong_state',
 ];
 
+type Carried = Posted | ActResult | { payouts: number };
+
 type Approved =
   | { approval: ApprovalDocument; result?: undefined }
-  | { approval: ApprovalDocument; result: Posted | ActResult };
+  | { approval: ApprovalDocument; result: Carried };
 
 /**
  * Approves a request and carries its act out once. Repeat it after an unknown outcome: the act ends
@@ -70,10 +76,15 @@ export async function approve(
 async function carryOut(
   deps: ApproveDeps,
   { _id: approval_id, act, resource, target, input, ...request }: ApprovalDocument,
-): Promise<Posted | ActResult> {
+): Promise<Carried> {
   const { requested_by: operator, reason } = request;
   const approved_by = request.decided_by ?? undefined;
   const note = { operator, reason, approved_by, approval_id };
+  if (act === RESEND_ACT) {
+    const connector = String(input.connector);
+    const payouts = await resendFile({ ...deps, connector }, target, { ...input, ...note });
+    return { payouts };
+  }
   if (resource === null) return await postBalanceAct(deps, readBalanceCall(act, input), note);
   const call = { ...input, ...note, what: getActName(act), by: deps.by };
   const result = await actOn(await deps.openActDeps(), resource, target, call);

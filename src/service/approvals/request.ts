@@ -7,8 +7,11 @@ import {
   type ApprovalLimits,
   type Credited,
   computeCredit,
+  DEFAULT_LIMITS,
   isAboveLimit,
   type NamedFacts,
+  NO_LIMITS,
+  parseApprovalLimits,
 } from '../../domain/approval';
 import type { CallbackResource } from '../../domain/callback/callback';
 import { omitUndefined } from '../../domain/defined';
@@ -27,7 +30,8 @@ export interface ApprovalDeps {
 
 export interface ApprovalRequest extends Credited {
   act: string;
-  account_id: string;
+  /** Null of an act on several. */
+  account_id: string | null;
   resource: CallbackResource | null;
   target: string;
   input: ApprovalDocument['input'];
@@ -89,7 +93,7 @@ function buildApproval(
   };
 }
 
-/** Acts on one resource differ by their input; an act on a balance has an id. */
+/** Acts on one resource differ by their input; any other act has an id. */
 function nameSubject({
   act,
   resource,
@@ -163,6 +167,17 @@ export async function authorizeAct(
   const { account_id } = document;
   const full = { ...subject, ...credited, account_id, operator, reason };
   return { outcome: 'approval_required', approval_id: await requestApproval(deps, audit, full) };
+}
+
+/** The worker's limits count, too: no environment of a command raises them. */
+export async function needsApproval(
+  { stores }: Pick<ApprovalDeps, 'stores'>,
+  limits: ApprovalLimits,
+  credited: Credited,
+): Promise<boolean> {
+  const text = await stores.approvals.readLimit();
+  const worker = text === null ? NO_LIMITS : (parseApprovalLimits(text) ?? DEFAULT_LIMITS);
+  return isAboveLimit(limits, credited) || isAboveLimit(worker, credited);
 }
 
 interface Use {

@@ -4,16 +4,12 @@ import {
   type ApprovalLimits,
   type ApprovalRequired,
   type Credited,
-  DEFAULT_LIMITS,
-  isAboveLimit,
-  NO_LIMITS,
-  parseApprovalLimits,
   requireApproval,
 } from '../../domain/approval';
 import { parseBookCurrency } from '../../domain/crypto/assets';
 import { ServiceError } from '../../domain/errors';
 import { operationId, PLATFORM } from '../../ledger/entries';
-import { requestApproval } from '../approvals/request';
+import { needsApproval, requestApproval } from '../approvals/request';
 import type { WriteDeps } from '../deps';
 import { type Adjustment, adjustBalance, parseAgainst } from './adjust';
 import { fundBalance, type Note, type PostedBalance } from './fund';
@@ -120,22 +116,15 @@ export async function actOnBalance(
     throw new ServiceError('invalid_usage', message);
   }
   const isPosted = (await deps.stores.ledger.findEntry(operation_id)) !== null;
-  const isAbove = isAboveLimit(limits, credited) || isAboveLimit(await readLimits(deps), credited);
   // A repeat posts nothing.
-  if (isPosted || !isAbove) return await postBalanceAct(deps, call, note);
+  if (isPosted || !(await needsApproval(deps, limits, credited)))
+    return await postBalanceAct(deps, call, note);
   const { act, ...input } = call;
   const target = operation_id;
   const name = act === 'platform.post' ? act : `balance.${act}`;
   const subject = { act: name, account_id, resource: null, target, input };
   const request = { ...subject, ...credited, operator: verified.name, verified, reason };
   return requireApproval(await requestApproval(deps, deps.audit, request));
-}
-
-/** The worker's limits count: no environment of a command raises them. */
-async function readLimits({ stores }: WriteDeps): Promise<ApprovalLimits> {
-  const text = await stores.approvals.readLimit();
-  if (text === null) return NO_LIMITS;
-  return parseApprovalLimits(text) ?? DEFAULT_LIMITS;
 }
 
 /** @throws ServiceError `operation_not_found`, `not_reversible` */

@@ -20,6 +20,8 @@ export interface SepaLine {
   /** No cut-off takes it before, or continues with its file; null: any. */
   wait_until: Date | null;
   failure: LineFailure | null;
+  /** The bank says that the payout, or its file, had arrived before. */
+  duplicate: { code: string; at: string } | null;
   booked: LineMovement | null;
   returned: LineMovement | null;
   /** Movements that contradict these two: further ones, or in another amount. */
@@ -117,6 +119,8 @@ export interface SepaFile {
   sent_at: Date | null;
   /** Reported by the bank. */
   bank_status: string | null;
+  /** The bank has accepted it, or called a payout of it a duplicate, also where it refused it, too. */
+  may_be_executed: boolean;
   refusal: { code: string | null; at: Date } | null;
   /** Booked or refused. */
   ended_at: Date | null;

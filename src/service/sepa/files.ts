@@ -1,13 +1,20 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { Filter } from 'mongodb';
 import { inTransaction } from '../../base/mongo';
+import type { VerifiedOperator } from '../../domain/account/operator';
+import { type ApprovalLimits, type ApprovalRequired, requireApproval } from '../../domain/approval';
 import { omitUndefined } from '../../domain/defined';
 import { ServiceError } from '../../domain/errors';
+import { needsApproval, requestApproval } from '../approvals/request';
 import type { ServiceDeps, WriteDeps } from '../deps';
 import { type LineState, openSepaBook, type SepaFile, type SepaLine, sepaDatabase } from './book';
 
 const ANSWER_MS_MAX = 30_000;
 const LOOK_AGAIN_MS = 200;
+
+/** Act of an approval. */
+export const RESEND_ACT = 'sepa_file.resend';
 
 export interface SepaDeps extends Pick<ServiceDeps, 'mongo' | 'now'> {
   /** Service database. */
@@ -29,6 +36,8 @@ export interface ShownFile {
   sent_at: string | null;
   ended_at: string | null;
   bank_status: string | null;
+  /** The bank has accepted it, or called a payout of it a duplicate. */
+  may_be_executed: boolean;
   /** ISO code. */
   refusal_code: string | null;
 }
@@ -89,51 +98,130 @@ export async function isLiveFile(deps: SepaDeps, id: string): Promise<boolean> {
   return (await openBook(deps).lines.findOne({ ...carried, livemode: true })) !== null;
 }
 
-/** Required on live. */
-interface ResendAct {
+export interface ResendAct {
+  /** With the reason required on live. */
   operator?: string | undefined;
   reason?: string | undefined;
+  /** Required of a file that the bank may execute. */
+  bank_confirmed_not_executed?: boolean | undefined;
+  approved_by?: string | undefined;
+  approval_id?: string | undefined;
 }
 
+type ResendDeps = SepaDeps & Pick<WriteDeps, 'audit' | 'stores'>;
+
 /**
- * Frees the payouts of a refused file for the next one, which has a new id.
+ * Frees the payouts of a refused file, or those that the bank calls duplicates, for the next file,
+ * which has a new id.
  * @returns number of freed payouts; 0 in a repeat
- * @throws ServiceError `sepa_file_not_found`, `sepa_file_not_refused`, `operator_required`
+ * @throws ServiceError `sepa_file_not_found`, `sepa_file_not_refused`, `held_by_bank`,
+ *   `operator_required`, `approval_decided`
  * @see docs/sepa.md#a-refused-file
  */
 export async function resendFile(
-  deps: SepaDeps & Pick<WriteDeps, 'audit'>,
+  deps: ResendDeps,
   id: string,
-  { operator, reason }: ResendAct = {},
+  { operator, reason, approval_id, ...proof }: ResendAct = {},
 ): Promise<number> {
-  const { lines } = openBook(deps);
-  const { _id, state, payouts: count } = await findFile(deps, id);
-  const livemode = await isLiveFile(deps, _id);
+  const { lines, files } = openBook(deps);
+  const { livemode, file, filter } = await prepareResend(deps, id, proof);
+  const { _id, payouts: count } = file;
   if (livemode && (operator === undefined || reason === undefined)) {
     const message = 'On live, OPERATOR_KEY and --reason say who sends it again and why.';
     throw new ServiceError('operator_required', message);
   }
-  if (state !== 'refused') {
-    throw new ServiceError(
-      'sepa_file_not_refused',
-      `The file ${_id} is ${state}: only the payouts of a refused file may be sent again.`,
-    );
-  }
   return await inTransaction(deps.mongo, async (session) => {
     const freed = await lines.updateMany(
-      // An interrupted refusal may have left some of them in the file.
-      { file_id: _id, state: { $in: ['waiting', 'in_file'] }, booked: null },
-      { $set: { state: 'open', file_id: null, wait_until: null }, $push: { former_files: _id } },
+      filter,
+      {
+        $set: { state: 'open', file_id: null, wait_until: null, duplicate: null },
+        $push: { former_files: _id },
+      },
       { session },
     );
     const payouts = freed.modifiedCount;
+    if (approval_id !== undefined && !(await deps.stores.approvals.finish(approval_id, session))) {
+      const message = `The approval ${approval_id} has ended meanwhile; nothing was sent again.`;
+      throw new ServiceError('approval_decided', message);
+    }
     if (payouts === 0) return payouts;
+    const remaining = await lines.findOne({ file_id: _id }, { session });
+    // One that has none left has ended, as if it had been refused.
+    if (remaining === null) {
+      const ended = { state: 'refused', ended_at: deps.now() } as const;
+      await files.updateOne({ _id, state: { $ne: 'refused' } }, { $set: ended }, { session });
+    }
     const about = { account_id: null, livemode, target: _id };
-    const note = omitUndefined({ operator, reason });
+    const note = omitUndefined({ operator, reason, ...proof, approval_id });
     const after = { connector: deps.connector, payouts, of: count, ...note };
     await deps.audit({ act: 'sepa_file.resent', ...about, after }, session);
     return payouts;
   });
+}
+
+/**
+ * Frees them as `resendFile`, or requests the approval of a second operator where the bank may have
+ * executed more on live than the limit.
+ * @see docs/operators.md#approvals
+ * @throws ServiceError those of `resendFile`; `operation_id_used`
+ */
+export async function resendOrRequest(
+  deps: ResendDeps,
+  id: string,
+  act: ResendAct,
+  { verified, limits }: { verified: VerifiedOperator | undefined; limits: ApprovalLimits },
+): Promise<number | ApprovalRequired> {
+  const { livemode, file, filter } = await prepareResend(deps, id, act);
+  const { operator, reason } = act;
+  if (!livemode || !file.may_be_executed || operator === undefined || reason === undefined) {
+    return await resendFile(deps, id, act);
+  }
+  const [sum] = await openBook(deps)
+    .lines.aggregate<{ amount: number }>([
+      { $match: filter },
+      { $group: { _id: null, amount: { $sum: '$amount' } } },
+    ])
+    .toArray();
+  const sent = { amount: BigInt(sum?.amount ?? 0), currency: 'EUR' };
+  if (!(await needsApproval(deps, limits, sent))) return await resendFile(deps, id, act);
+  const { connector } = deps;
+  const input = { connector, bank_confirmed_not_executed: true };
+  const subject = { act: RESEND_ACT, account_id: null, resource: null, target: file._id, input };
+  const request = { ...subject, ...sent, operator, verified, reason };
+  return requireApproval(await requestApproval(deps, deps.audit, request));
+}
+
+async function prepareResend(
+  deps: SepaDeps,
+  id: string,
+  { bank_confirmed_not_executed }: Pick<ResendAct, 'bank_confirmed_not_executed'>,
+) {
+  const file = await findFile(deps, id);
+  const { _id, state, may_be_executed } = file;
+  const { lines } = openBook(deps);
+  const isRefused = state === 'refused';
+  const called = { file_id: _id, duplicate: { $ne: null } };
+  // A repeat finds what it has freed.
+  const known = { $or: [called, { former_files: _id }] };
+  if (!isRefused && (await lines.findOne(known)) === null) {
+    throw new ServiceError(
+      'sepa_file_not_refused',
+      `The file ${_id} is ${state}: only the payouts of a refused file, or those that the bank ` +
+        'calls duplicates, may be sent again.',
+    );
+  }
+  if (may_be_executed && bank_confirmed_not_executed !== true) {
+    const message =
+      `The bank has accepted the file ${_id}, or calls it a duplicate, and may execute it. Once it ` +
+      'has confirmed that it executes nothing of it, add --bank-confirmed-not-executed.';
+    throw new ServiceError('held_by_bank', message);
+  }
+  const filter: Filter<SepaLine> = {
+    ...(isRefused ? { file_id: _id } : called),
+    // An interrupted refusal may have left some of them in the file.
+    ...{ state: { $in: ['waiting', 'in_file'] }, booked: null },
+  };
+  return { livemode: await isLiveFile(deps, _id), file, filter };
 }
 
 /**
@@ -165,20 +253,22 @@ async function findFile(deps: SepaDeps, id: string): Promise<SepaFile> {
 }
 
 function presentFile(file: SepaFile): ShownFile {
-  const { _id: id, state, name, iban, payouts, amount, bank_status, refusal } = file;
+  const { _id: id, state, name, iban, payouts, amount } = file;
+  const { bank_status, may_be_executed, refusal } = file;
   return {
     ...{ id, state, name, account: iban, execution_day: file.execution_day || null },
     ...{ payouts, amount, created_at: file.created_at.toISOString() },
     sent_at: file.sent_at?.toISOString() ?? null,
     ended_at: file.ended_at?.toISOString() ?? null,
-    ...{ bank_status, refusal_code: refusal?.code ?? null },
+    ...{ bank_status, may_be_executed, refusal_code: refusal?.code ?? null },
   };
 }
 
 function presentLine(line: SepaLine): ShownLine {
-  const { _id: payout_id, state, amount, failure, booked, returned, others } = line;
+  const { _id: payout_id, state, amount, failure, duplicate, booked, returned, others } = line;
+  const { code = null } = returned ?? failure ?? duplicate ?? {};
   return {
-    ...{ payout_id, state, amount, code: returned?.code ?? failure?.code ?? null },
+    ...{ payout_id, state, amount, code },
     value_date: (returned ?? booked)?.value_date ?? null,
     bank_reference: booked?.bank_reference ?? null,
     contradictions: others.length,

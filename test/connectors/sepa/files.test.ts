@@ -9,6 +9,7 @@ import { IBAN, writeNotification, writeRefusal } from './bank-files';
 import { useSepa } from './world';
 
 const SUBMITTED = { outcome: 'submitted' };
+const CONFIRMED = { bank_confirmed_not_executed: true };
 
 // The bank keeps its days and its balance, so the order of the stories matters.
 describeWithBank('the connector of SEPA files', () => {
@@ -438,7 +439,7 @@ describeWithBank('the connector of SEPA files', () => {
       world.drop(file);
     });
 
-    test('fails and frees no payout that has arrived before, and those that another refusal lists', async () => {
+    test('fails and frees no payout that the bank calls a duplicate, until the bank denies it', async () => {
       const [failing, waiting] = await Promise.all([payer.submit(), payer.submit()]);
       const file = await cutOne();
       const payouts = [failing, waiting];
@@ -455,14 +456,51 @@ describeWithBank('the connector of SEPA files', () => {
       expect(await world.fileState(file)).toBe('acknowledged');
       for (const payout of payouts) {
         expect(await world.lineBecomes(payout, 'in_file')).toMatchObject({ failure: null });
+        await payer.needsAttention(payout, 'called_duplicate');
       }
       world.deliver('refused.xml', writeRefusal(file, 'FF01', 'S-4', [failing]));
       await world.lineBecomes(failing, 'failed');
       await world.lineBecomes(waiting, 'waiting');
       await fileBecomes(file, 'refused');
-      await payer.becomes(failing, 'failed');
-      await cancel(waiting);
+      expect(await payer.becomes(failing, 'failed')).toMatchObject({ failure: { code: 'AC04' } });
+      expect(await cancel(waiting)).toEqual({ outcome: 'too_late' });
+      await expect(world.resend(file)).rejects.toMatchObject({ code: 'held_by_bank' });
+      expect(await world.resend(file, CONFIRMED)).toBe(1);
       world.drop(file);
+      await world.send();
+      await payer.becomes(waiting, 'completed');
+      await payer.needsAttention(waiting, null);
+    });
+
+    test('sends a payout that the bank calls a duplicate again once it has executed none', async () => {
+      const submit = () => payer.submit();
+      const [payout, booked, other] = await Promise.all([submit(), submit(), submit()]);
+      const first = await cutOne();
+      world.drop(first);
+      const rejected = writeRefusal(first, 'x', 'S-5', [payout, booked]).replaceAll('AC04', 'DU04');
+      world.deliver('part.xml', rejected.replace(/<GrpSts>RJCT.*?x.*?<\/StsRsnInf>/, ''));
+      for (const id of [payout, booked]) await payer.needsAttention(id, 'called_duplicate');
+      await expect(world.resend(first)).rejects.toMatchObject({ code: 'held_by_bank' });
+      world.deliver('booked.xml', writeNotification({ id: booked, message: 'D-1' }));
+      await payer.becomes(booked, 'completed');
+      await payer.needsAttention(booked, null);
+      expect(await world.resend(first, CONFIRMED)).toBe(1);
+      expect(await world.resend(first, CONFIRMED)).toBe(0);
+      expect(await world.line(other)).toMatchObject({ state: 'in_file', file_id: first });
+      const next = await world.send();
+      await payer.becomes(payout, 'completed');
+      expect(await world.line(payout)).toMatchObject({ file_id: next, duplicate: null });
+      expect(await countPaid(payout)).toBe(1);
+      world.deliver('other.xml', writeNotification({ id: other, message: 'D-2' }));
+      await payer.becomes(other, 'completed');
+    });
+
+    test('takes the reason of a return as one, also where it is that of a duplicate', async () => {
+      const payout = await payer.complete();
+      const returned = { id: payout, reference: 'BACK-D', message: 'D-3', returned: 'AM05' };
+      world.deliver('back.xml', writeNotification(returned));
+      const { returned: shown } = await payer.becomes(payout, 'returned');
+      expect(shown).toMatchObject({ code: 'AM05' });
     });
   });
 

@@ -6,7 +6,7 @@ import type { connectProcess } from '../../../connectors/kit/process';
 import { startSepa } from '../../../connectors/sepa/connector';
 import { createLogger } from '../../../src/base/log';
 import { openSepaBook, type SepaLine } from '../../../src/service/sepa/book';
-import { requestCut, resendFile, showFile } from '../../../src/service/sepa/files';
+import { type ResendAct, requestCut, resendFile, showFile } from '../../../src/service/sepa/files';
 import { importTaken } from '../../../src/service/sepa/import';
 import { openShop } from '../../api/payout-setting';
 import { operatorsAudit } from '../../support/audit';
@@ -100,7 +100,7 @@ async function startWorld(service: Service, prefix: string) {
       await bank.scan();
       return id;
     },
-    resend: (id: string) => resendFile(deps, id),
+    resend: (id: string, act?: ResendAct) => resendFile(deps, id, act),
     show: (id: string) => showFile(deps, id, 10_000),
     /** Imports what the bank has written. @returns codes with which files were refused */
     importRefusals: async () =>
@@ -177,8 +177,8 @@ export async function openPayer(
       await world.advance(1);
       return payout;
     },
-    /** Waits for an attention reason. */
-    needsAttention: (id: string, reason: string) =>
+    /** Waits for an attention reason; null: for none. */
+    needsAttention: (id: string, reason: string | null) =>
       eventually(`a payout with ${reason}`, async () => {
         const payout = await service.stores.payouts.get(id);
         return payout?.attention === reason && payout;

@@ -130,6 +130,22 @@ describe('mark_failed on a payout that a bank has queued', () => {
     });
   });
 
+  test('needs the confirmation of a bank that calls it a duplicate, whatever the connector knows', () =>
+    withQueued(
+      queueingBank({ lookUpPayout: async () => NOT_FOUND }, 'cancelled'),
+      async (payout) => {
+        await payout.signal('called_duplicate');
+        await payout.becomes({ attention: 'called_duplicate' });
+        expect(await refusalOf(markFailed(payout))).toMatchObject({ code: 'held_by_bank' });
+        expect(await payout.stored()).toMatchObject({ status: 'submitted', audit: [] });
+        expect(await payout.money()).toEqual(MONEY.reserved);
+        expect(await markFailed(payout, CONFIRMED)).toMatchObject({ status: 'failed' });
+        await payout.handle.result();
+        expect(await payout.stored()).toMatchObject({ attention: null });
+        expect(await payout.money()).toEqual(MONEY.untouched);
+      },
+    ));
+
   test('asks once for two operators, while callbacks are applied that decide instead', () => {
     const { opened, release } = gate();
     const bank = queueingBank({ lookUpPayout: () => opened.then(() => NOT_FOUND) });

@@ -486,7 +486,7 @@ class SimulateRefund(TypedDict):
 
 
 class SimulatePayout(TypedDict):
-    event: Literal['submitted', 'sent', 'completed', 'failed', 'returned']
+    event: Literal['submitted', 'sent', 'completed', 'failed', 'returned', 'called_duplicate']
     code: NotRequired[Optional[str]]
     reason: NotRequired[Optional[str]]
 

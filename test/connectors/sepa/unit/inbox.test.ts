@@ -48,6 +48,24 @@ describe('a file of the bank', () => {
       { status: 'RJCT', code: 'AM10', payouts: [] },
     ],
     [
+      'the status of its batch, although the group is rejected',
+      writeStatus('<GrpSts>RJCT</GrpSts>', '<PmtInfSts>ACCP</PmtInfSts>'),
+      { status: 'ACCP', code: null, payouts: [] },
+    ],
+    [
+      'of several reasons the one by which it had arrived before',
+      writeStatus(
+        `<GrpSts>PART</GrpSts>${writeReason('DU01')}`,
+        `<PmtInfSts>RJCT</PmtInfSts>${writeReason('FF01')}<TxInfAndSts>` +
+          `<OrgnlEndToEndId>${shortenId(PAYOUT)}</OrgnlEndToEndId><TxSts>RJCT</TxSts>` +
+          `${writeReason('AC04')}${writeReason('AM05')}</TxInfAndSts>`,
+      ),
+      {
+        ...{ status: 'RJCT', code: 'DU01' },
+        payouts: [{ payout_id: PAYOUT, status: 'RJCT', code: 'AM05' }],
+      },
+    ],
+    [
       'the rejection of its batch, whatever the group says, also for a payout without a status',
       writeStatus(
         `<GrpSts>PART</GrpSts>${writeReason('FF01')}`,
@@ -284,7 +302,8 @@ describe('a movement', () => {
 
 describe('a report about a payout', () => {
   const money = { amount: 1_000, currency: 'EUR' };
-  const LINE = { _id: PAYOUT, ...money, booked: null, returned: null, others: [], failure: null };
+  const none = { failure: null, duplicate: null, booked: null, returned: null };
+  const LINE = { _id: PAYOUT, file_id: FILE, ...money, ...none, others: [] };
   const at = '2026-10-05T10:00:00.000Z';
 
   test('has one id for each fact, in the order of the facts', () => {
@@ -298,6 +317,20 @@ describe('a report about a payout', () => {
       ['completed', { ...facts, callback_id: `sepa:booked:${PAYOUT}`, value_date: TEST_DAY }],
       ['returned', { ...returnedFacts, callback_id: `sepa:returned:${PAYOUT}`, reason }],
     ]);
+  });
+
+  test('says in each file that the bank calls it a duplicate, until it is booked', () => {
+    const duplicate = { code: 'AM05', at };
+    const booked = { ...MONEY, at, bank_reference: 'B-1', references: [], code: 'AM05' };
+    const report = { ...LINE, duplicate };
+    expect(buildReports(report)).toMatchObject([
+      {
+        name: 'called_duplicate',
+        callback: { callback_id: `sepa:duplicate:${PAYOUT}:${FILE}`, code: 'AM05' },
+      },
+    ]);
+    const names = buildReports({ ...report, booked, returned: booked }).map(({ name }) => name);
+    expect(names).toEqual(['completed', 'returned']);
   });
 
   test('has no code where the bank rejects without one, so that the service names its own', () => {
