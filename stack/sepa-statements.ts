@@ -35,6 +35,12 @@ export function keepSepaStatements(
   const signal = AbortSignal.any([ended, stopping.signal]);
   const routes = { liveConnectors, sandboxConnectors };
   const about = { connector: SEPA_CONNECTOR, livemode: isLiveConnector(routes, SEPA_CONNECTOR) };
+  const said = new Set<string>();
+  const say = (line: string): void => {
+    // A lost file is reported in each round.
+    if (!said.has(line)) progress.line(line);
+    said.add(line);
+  };
   const importAll = async (): Promise<void> => {
     const mongo = await connectMongo(mongoAddress(config), 'statements');
     try {
@@ -44,7 +50,7 @@ export function keepSepaStatements(
           ...deps,
           ...{ database, ...about, ...routes, ...sepa },
         })) {
-          if (refusal !== null) progress.line(`${file} was refused: ${refusal.message}`);
+          if (refusal !== null) say(`${file} was refused: ${refusal.message}`);
         }
         await sleep(sepa.seconds * 1_000, undefined, { signal }).catch(() => {});
       }

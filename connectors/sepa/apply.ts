@@ -4,7 +4,7 @@ import { hasArrivedBefore, type StatusReport } from './messages';
 
 export interface ApplyDeps {
   book: Pick<SepaBook, 'lines' | 'files'>;
-  log: Pick<Logger, 'info' | 'error'>;
+  log: Pick<Logger, 'info' | 'warn' | 'error'>;
   now: () => Date;
 }
 

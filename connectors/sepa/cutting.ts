@@ -41,7 +41,7 @@ export interface CutDeps {
   /** @throws Error for a file that the schema of ISO 20022 refuses */
   validate: (xml: string) => Promise<void>;
   upload: (name: string, bytes: Uint8Array) => Promise<void>;
-  log: Pick<Logger, 'info' | 'error'>;
+  log: Pick<Logger, 'info' | 'warn' | 'error'>;
   now: () => Date;
 }
 

@@ -4,9 +4,10 @@ import { lstat, readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isMissingFile } from '../../src/base/errors';
 import { isDuplicateKey } from '../../src/base/mongo';
-import { InvalidStatement } from '../../src/domain/statement';
+import { InvalidStatement, type Statement } from '../../src/domain/statement';
 import type { SepaBook, SepaInbound } from '../../src/service/sepa/book';
 import { chooseName, exists } from '../../src/service/sepa/file-names';
+import { findFlaw } from '../../src/statements/check';
 import { FILE_BYTES_MAX } from '../../src/statements/read';
 import { type ApplyDeps, applyStatus, ForeignMessage } from './apply';
 import { applyCredits } from './credits';
@@ -17,6 +18,8 @@ import { applyMovements } from './movements';
 const GROWS_MS = 10_000;
 /** Files that a transfer has not finished. */
 const PARTIAL = /^[.]|[.](?:tmp|part|partial|filepart|writing|swp)$|~$/i;
+/** Of the account, as of all SEPA. */
+const CURRENCY = 'EUR';
 const FOLDERS = ['processed', 'refused', 'other'] as const;
 
 export interface InboxDeps extends ApplyDeps {
@@ -76,7 +79,9 @@ async function takeFile(deps: InboxDeps, name: string): Promise<void> {
     log.info({ file_id: _id, code: refusal.code }, 'file of the bank refused');
     return;
   }
-  const verdict = isLarge ? refuse('file_too_large', describeLimit()) : await judge(deps, bytes);
+  const verdict = isLarge
+    ? refuse('file_too_large', describeLimit())
+    : await judge(deps, _id, bytes);
   const growsUntil = found.mtimeMs + (deps.growsMs ?? GROWS_MS);
   if (verdict.refusal?.code === 'file_invalid' && now().getTime() < growsUntil) return;
   const destination = await chooseName(join(dir, verdict.folder), name, _id);
@@ -108,15 +113,19 @@ async function storeRecord(
   }
 }
 
-/** Whether the content was taken and has left the folder. A refused file may come again. */
+/**
+ * Whether the content was taken and has left the folder. A refused file may come again, and a
+ * statement that was lost before its import.
+ */
 async function wasTaken({ dir }: InboxDeps, stored: SepaInbound): Promise<boolean> {
   if (stored.refusal !== null) return false;
-  return stored.state === 'done' || (await exists(join(dir, stored.folder, stored.name)));
+  if (stored.state === 'done' && stored.statement?.imported_at !== null) return true;
+  return await exists(join(dir, stored.folder, stored.name));
 }
 
-async function judge(deps: InboxDeps, bytes: Uint8Array): Promise<Verdict> {
+async function judge(deps: InboxDeps, file_id: string, bytes: Uint8Array): Promise<Verdict> {
   try {
-    return await applyMessage(deps, await readBankMessage(bytes));
+    return await applyMessage(deps, file_id, await readBankMessage(bytes));
   } catch (error) {
     if (error instanceof InvalidStatement) return refuse(error.code, error.message);
     if (error instanceof ForeignMessage) return refuse('file_foreign', error.message);
@@ -124,7 +133,7 @@ async function judge(deps: InboxDeps, bytes: Uint8Array): Promise<Verdict> {
   }
 }
 
-async function applyMessage(deps: InboxDeps, read: BankMessage): Promise<Verdict> {
+async function applyMessage(deps: InboxDeps, file_id: string, read: BankMessage): Promise<Verdict> {
   const { message } = read;
   const processed: Verdict = { folder: 'processed', message, refusal: null, statement: null };
   switch (read.kind) {
@@ -143,11 +152,46 @@ async function applyMessage(deps: InboxDeps, read: BankMessage): Promise<Verdict
       if (own.length < read.statements.length) {
         throw new ForeignMessage('It has statements of other accounts, too: split it.');
       }
+      const names = own.filter(({ balances }) => balances !== null).map(nameStatement);
+      const statement = { from_day: first.from_day, imported_at: null, names };
+      const flaw = own.map(findFlaw).find((each) => each !== undefined) ?? findForeign(own);
+      const fault = flaw ?? (await findConflict(deps, file_id, names));
+      if (fault !== undefined) {
+        const { code, message } = fault;
+        // The import says so to operators, and refuses it.
+        return { ...processed, statement: { ...statement, names: [], fault: { code, message } } };
+      }
+      for (const { notice } of own) if (notice !== undefined) deps.log.warn({ file_id }, notice);
       await applyMovements(deps, read.movements);
       await applyCredits(deps, read.credits);
-      return { ...processed, statement: { from_day: first.from_day, imported_at: null } };
+      return { ...processed, statement };
     }
   }
+}
+
+/** Names a statement of the account, also where the bank counts its ids again. */
+function nameStatement({ statement_id, from_day, to_day }: Statement): string {
+  return JSON.stringify([statement_id, from_day, to_day]);
+}
+
+function findForeign(own: readonly Statement[]) {
+  // A notification may be of a booking in another currency, which is held in suspense.
+  const other = own.find(({ balances, currency }) => balances !== null && currency !== CURRENCY);
+  if (other === undefined) return undefined;
+  const { statement_id, currency } = other;
+  const message = `Statement ${statement_id} is in ${currency}, and the account in ${CURRENCY}.`;
+  return { code: 'wrong_currency', message };
+}
+
+async function findConflict(
+  { book: { inbound } }: Pick<InboxDeps, 'book'>,
+  file_id: string,
+  names: readonly string[],
+) {
+  const named = { 'statement.names': { $in: [...names] }, _id: { $ne: file_id }, refusal: null };
+  if (names.length === 0 || (await inbound.findOne(named)) === null) return undefined;
+  const message = 'A statement of this id and these days came in another file before.';
+  return { code: 'statement_conflict', message };
 }
 
 function refuse(code: string, message: string): Verdict {

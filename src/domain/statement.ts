@@ -26,6 +26,10 @@ export interface StatementLine {
   entry: number;
 }
 
+/** How a bank counts its statements. */
+export const NUMBERINGS = ['continuous', 'yearly', 'none'] as const;
+export type Numbering = (typeof NUMBERINGS)[number];
+
 /** Statement (`camt.053`, CSV), or earlier notification (`camt.054`). */
 export interface Statement {
   statement_id: string;
@@ -40,6 +44,12 @@ export interface Statement {
   to_day: string;
   sequence: string | null;
   lines: readonly StatementLine[];
+  /** How it was read otherwise than it says. */
+  notice?: string;
+}
+
+export function isReversal({ kind }: Pick<StatementLine, 'kind'>): boolean {
+  return /\breversal\b/.test(kind);
 }
 
 export type StatementFault =
@@ -62,6 +72,14 @@ export class InvalidStatement extends Error {
 
 /** A statement may lack an announced movement for so long. */
 export const ANNOUNCED_DAYS = 5;
+
+/** Attention reason of a credit that no statement has after that. */
+export const NOT_REPEATED = 'not_repeated';
+
+/** Day before which an announced movement should be on a statement. */
+export function announcedBefore(now: Date): string {
+  return addDays(now.toISOString().slice(0, 'YYYY-MM-DD'.length), -ANNOUNCED_DAYS);
+}
 
 /** Days from the booking to the value date. */
 export const VALUE_DAYS_MAX = 30;

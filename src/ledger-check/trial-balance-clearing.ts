@@ -2,7 +2,7 @@ import type { Collection, Document } from 'mongodb';
 import { toEnv } from '../domain/environment';
 import { formatCount } from '../domain/format-count';
 import { computeRest } from '../domain/movement/movement';
-import { ANNOUNCED_DAYS, addDays } from '../domain/statement';
+import { addDays, announcedBefore } from '../domain/statement';
 import type { EntryDocument, EntryStateDocument } from '../ledger/documents';
 import { bookId, bookOwner } from '../ledger/entries';
 import { toBigInt } from '../ledger/integers';
@@ -12,6 +12,7 @@ import type { ClearingScope } from '../ledger/uncleared';
 import { type BankAccountDocument, createBankAccountStore } from '../store/bank-accounts';
 import type { MovementDocument } from '../store/movements';
 import type { LineDocument } from '../store/statement-lines';
+import type { RefusalDocument } from '../store/statement-refusals';
 import type { Reader } from './trial-balance-books';
 
 export const FINDINGS = {
@@ -22,6 +23,8 @@ export const FINDINGS = {
   not_repeated: 'movements that a notification announced, and no statement has after 5 days',
   funded_without_bank: 'what live merchants were credited, and no bank has',
   transfer_open: 'one end of a transfer between own accounts, whose other is missing after 5 days',
+  statement_missing: 'numbers over which a statement jumps although its balance follows on',
+  no_bank_account: 'money at a bank whose statements no registered account takes',
   clearing_differs: 'what neither of the two explains between merchants and a bank',
 } as const satisfies Record<string, string>;
 
@@ -92,6 +95,7 @@ export async function compareScope(
   const inTransit = await readInTransit(reader, options, scope);
   const unmatched = await readUnmatched(reader, options, books);
   const announced = await readNotRepeated(reader, options, scope);
+  const missing = await readMissing(reader, options, scope);
   const sum = [scopeKey(scope), ...books].reduce(
     (total, key) => total + (clearing.get(key) ?? 0n),
     0n,
@@ -116,6 +120,10 @@ export async function compareScope(
         `${place}: ${formatCount(announced.count, 'movement')} of a notification on no statement; ` +
         `${describeAge(announced.oldest, options.now)}.`,
     },
+    ...missing.map(({ message, missing: gap }) => ({
+      ...{ code: 'statement_missing' as const, amount: 0n, currency },
+      ...{ message: `${place}: ${message}`, ids: gap === undefined ? [] : [gap.statement] },
+    })),
     difference !== 0n && {
       ...{ code: 'clearing_differs', amount: difference, currency, ids: books },
       message: `${place}: the clearing accounts of merchants and bank differ by an amount that no entry in transit explains.`,
@@ -267,10 +275,41 @@ async function readNotRepeated(
   { accounts }: BankScope,
 ): Promise<Items> {
   if (at !== undefined) return NONE;
-  const before = addDays(now().toISOString().slice(0, DAY), -ANNOUNCED_DAYS);
+  const before = announcedBefore(now());
   const lines = reader.db.collection<LineDocument>('statement_lines');
   const filter = { bank_account_id: { $in: accounts }, status: 'announced', day: { $lt: before } };
   return await summarize(reader, [{ $match: filter }], lines);
+}
+
+/** The past is not stored. */
+async function readMissing(
+  { db, session }: Reader,
+  { at }: TrialBalanceOptions,
+  { accounts }: BankScope,
+): Promise<RefusalDocument[]> {
+  if (at !== undefined) return [];
+  const filter = { bank_account_id: { $in: accounts }, attention: true };
+  return await db
+    .collection<RefusalDocument>('statement_refusals')
+    .find({ ...filter, missing: { $type: 'object' } }, { session })
+    .limit(IDS_MAX)
+    .toArray();
+}
+
+/** Finds what is at banks of which no account is registered; chains have no statements. */
+export function findUnregistered(
+  scopes: readonly BankScope[],
+  clearing: ReadonlyMap<string, bigint>,
+): TrialBalanceFinding[] {
+  const known = new Set([...scopes.map(scopeKey), ...scopes.flatMap(({ books }) => books)]);
+  return [...clearing].flatMap(([key, balance]) => {
+    const [, place, currency] = /^([^ :]+ (?:live|sandbox)) ([A-Z]{3})$/.exec(key) ?? [];
+    if (place === undefined || currency === undefined || known.has(key)) return [];
+    const message =
+      `${place} ${currency}: no bank account is registered, so that no statement proves what the ` +
+      'bank holds. Register it with `bank-account add`.';
+    return [{ code: 'no_bank_account', message, amount: -balance, currency, ids: [] }];
+  });
 }
 
 async function summarize(

@@ -11,6 +11,7 @@ import { createStatementStore } from '../store/statements';
 import { type Reader, readBooks, readPastBooks } from './trial-balance-books';
 import {
   compareScope,
+  findUnregistered,
   IDS_MAX,
   listScopes,
   readSuspense,
@@ -67,7 +68,9 @@ async function read(reader: Reader, options: TrialBalanceOptions): Promise<Trial
   }
   const { rows, rows_total, totals, unbalanced, unbanked, clearing, transfers } = tally.result();
   const findings = [...unbalanced, ...unbanked];
-  for (const scope of await listScopes(reader, livemode)) {
+  const scopes = await listScopes(reader, livemode);
+  findings.push(...findUnregistered(scopes, clearing));
+  for (const scope of scopes) {
     findings.push(...(await compareScope(reader, options, scope, clearing)));
   }
   for (const [book, balance] of transfers) {

@@ -32,7 +32,8 @@ export type BankEntryKind =
   | 'bank_opening'
   | 'bank_line'
   | 'bank_line_matched'
-  | 'bank_line_unmatched';
+  | 'bank_line_unmatched'
+  | 'bank_line_abandoned';
 
 export type EntryKind =
   | 'funded'

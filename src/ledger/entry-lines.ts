@@ -44,9 +44,18 @@ export const ENTRY_LINES = {
   /** @param connector whose bank has it; absent: it only exists in the sandbox */
   funded: (balance: string, amount: number, connector?: string) =>
     transfer(connector === undefined ? FUNDING : clearing(connector), available(balance), amount),
-  /** @param amount below 0 debits */
-  adjusted: (balance: string, amount: number | bigint, against: Against) =>
-    transfer(getOppositeAccount(against), available(balance), amount),
+  /**
+   * @param amount below 0 debits
+   * @param owed part of a debit that the balance does not hold
+   */
+  adjusted: (balance: string, amount: number | bigint, against: Against, owed = 0) =>
+    owed === 0
+      ? transfer(getOppositeAccount(against), available(balance), amount)
+      : dropZeroLines([
+          { account: getOppositeAccount(against), amount: -amount },
+          { account: available(balance), amount: Number(amount) + owed },
+          { account: RECEIVABLE, amount: -owed },
+        ]),
   /** Debt may be collected by now, so what the merchant owed comes back to `main`. */
   reversed: (lines: readonly EntryLine[]) => {
     const opposite = lines.map(({ account, amount }) => ({ account, amount: -amount }));
@@ -154,6 +163,7 @@ export const ENTRY_LINES = {
     buildStatementLines(UNMATCHED, parts, 1),
   bank_line_unmatched: (parts: Omit<StatementParts, 'unmatched'>) =>
     buildStatementLines(UNMATCHED, parts, -1),
+  bank_line_abandoned: (parts: StatementParts) => buildStatementLines('cash', parts, -1),
   crypto_settlement_held: holdMovement,
   crypto_settlement_resolved: resolveMovement,
   /** Posted in the book of the network's own asset. */

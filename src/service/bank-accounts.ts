@@ -3,6 +3,7 @@ import { inTransaction, isDuplicateKey } from '../base/mongo';
 import { omitUndefined } from '../domain/defined';
 import { ServiceError } from '../domain/errors';
 import { isIban, normalizeIban } from '../domain/iban';
+import type { Numbering } from '../domain/statement';
 import type { Routes } from '../routing';
 import type { BankAccountDocument } from '../store/bank-accounts';
 import { assertServes } from './connectors';
@@ -57,6 +58,31 @@ export async function addBankAccount(
     if (stored === undefined) throw error;
     return stored;
   }
+}
+
+/**
+ * Says how the bank counts its statements; jumps that are noted stay.
+ * @throws ServiceError `bank_account_not_found`
+ */
+export async function updateBankAccount(
+  { mongo, stores, audit }: WriteDeps,
+  id: string,
+  { numbering }: { numbering: Numbering },
+): Promise<BankAccountDocument> {
+  return await inTransaction(mongo, async (session) => {
+    const account = await stores.bankAccounts.get(id, session);
+    if (account === null) {
+      const message = `There is no bank account ${id}: \`bank-account list\` shows those there are.`;
+      throw new ServiceError('bank_account_not_found', message);
+    }
+    const { livemode, numbering: before = null } = account;
+    const changed = { as: numbering, learned: false };
+    await stores.bankAccounts.setNumbering(id, { numbering: changed }, session);
+    const about = { account_id: null, livemode, target: id };
+    const values = { before: { numbering: before?.as ?? 'none' }, after: { numbering } };
+    await audit({ act: 'bank_account.updated', ...about, ...values }, session);
+    return { ...account, numbering: changed };
+  });
 }
 
 /** Oldest first; an IBAN may have an account for each currency. */

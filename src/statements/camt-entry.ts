@@ -19,6 +19,8 @@ export interface EntryPlace {
   number: number;
   /** Position among the entries with its bank reference, in any message about them. */
   ordinal: number;
+  /** A reversal has the sign of what it reverses. */
+  isOpposite?: boolean;
 }
 
 export function readEntryReference(entry: Element): string | null {
@@ -29,11 +31,12 @@ export function readEntryReference(entry: Element): string | null {
 export function* readEntry(
   entry: Element,
   place: Place,
-  { number, ordinal }: EntryPlace,
+  { number, ordinal, isOpposite = false }: EntryPlace,
 ): Generator<StatementLine> {
   // Pending and informative entries are no part of the balance.
   if ((textAt(entry, 'Sts/Cd') ?? textAt(entry, 'Sts')) !== 'BOOK') return;
-  const amount = readSigned(entry, place);
+  const sign = isOpposite && isTrueAt(entry, 'RvslInd') ? -1 : 1;
+  const amount = readSigned(entry, place) * sign || 0;
   if (amount === 0) return;
   const day = readDay(entry, 'BookgDt') ?? readDay(entry, 'ValDt') ?? place.to_day;
   const parts = findAll(entry, 'NtryDtls/TxDtls');
@@ -49,7 +52,10 @@ export function* readEntry(
   const bank_reference = readEntryReference(entry);
   const fee = readFee(entry, parts.length === 1 ? only : undefined, amount, place);
   if (parts.length > 1) {
-    const amounts = parts.map((part) => readPart(part, Math.sign(amount), place));
+    const amounts = parts.map((part) => {
+      const own = readPart(part, Math.sign(amount) * sign, place);
+      return own === undefined ? own : own * sign || 0;
+    });
     const sum = amounts.reduce<number>((total, each) => total + (each ?? Number.NaN), 0);
     if (sum === amount || sum === amount + fee) {
       for (const [index, part] of parts.entries()) {

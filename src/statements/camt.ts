@@ -1,7 +1,14 @@
 import type { XmlElement } from 'libxml2-wasm';
 import { isCurrency } from '../domain/currencies';
-import { addDays, InvalidStatement, type Statement, type StatementLine } from '../domain/statement';
+import {
+  addDays,
+  InvalidStatement,
+  isReversal,
+  type Statement,
+  type StatementLine,
+} from '../domain/statement';
 import { fault, readDay, readEntry, readEntryReference, readSigned } from './camt-entry';
+import { findMissing } from './check';
 import {
   childElements,
   type Element,
@@ -32,12 +39,33 @@ export function readCamt({ message, root }: Xml): Statement[] {
         name === 'Stmt'
           ? readStatement(first, last)
           : readNotification(first, group, entry && readElement(entry));
-      return { ...statement, lines: [...readLines(pages, statement)] };
+      const lines = [...readLines(pages, statement)];
+      return readOpposite(pages, statement, lines) ?? { ...statement, lines };
     });
   });
 }
 
-function* readLines(pages: Pages, statement: Head): Generator<StatementLine> {
+/**
+ * Reads reversals with the opposite sign, where only that leads to the closing balance: some banks
+ * give them the sign of what they reverse.
+ */
+function readOpposite(
+  pages: Pages,
+  statement: Head,
+  lines: readonly StatementLine[],
+): Statement | undefined {
+  const { balances, statement_id } = statement;
+  if (balances === null || !lines.some(isReversal)) return undefined;
+  if (findMissing(balances, lines) === 0n) return undefined;
+  const opposite = [...readLines(pages, statement, true)];
+  if (findMissing(balances, opposite) !== 0n) return undefined;
+  const notice =
+    `The reversals of statement ${statement_id} were read with the opposite sign: only so do its ` +
+    'lines lead to its closing balance.';
+  return { ...statement, lines: opposite, notice };
+}
+
+function* readLines(pages: Pages, statement: Head, isOpposite = false): Generator<StatementLine> {
   let number = 0;
   const ordinals = new Map<string | null, number>();
   for (const { element } of pages) {
@@ -47,7 +75,7 @@ function* readLines(pages: Pages, statement: Head): Generator<StatementLine> {
       const ordinal = (ordinals.get(reference) ?? 0) + 1;
       ordinals.set(reference, ordinal);
       number += 1;
-      yield* readEntry(entry, statement, { number, ordinal });
+      yield* readEntry(entry, statement, { number, ordinal, isOpposite });
     }
   }
 }

@@ -1,5 +1,7 @@
 import type { ClientSession, Db } from 'mongodb';
 import { indexBuilder } from '../base/mongo-indexes';
+import { omitUndefined } from '../domain/defined';
+import type { Numbering } from '../domain/statement';
 
 /** Account that a connector's bank keeps for us. */
 export interface BankAccountDocument {
@@ -15,6 +17,10 @@ export interface BankAccountDocument {
   created_at: string;
   /** Null before the first statement; minor units. */
   closing: { amount: number; day: string; statement_id: string } | null;
+  /** Absent until it is learned, or an operator says it. */
+  numbering?: { as: Numbering; learned: boolean };
+  /** Numberings that fit the first statements, and how many these are. */
+  learning?: { statements: number; fitting: Numbering[] };
   /** Statement whose lines are being stored. */
   importing?: { _id: string; statement_id: string };
 }
@@ -32,7 +38,7 @@ export function createBankAccountStore(db: Db) {
     /** @throws MongoServerError duplicate key when it exists */
     insert: (account: BankAccountDocument, session: ClientSession) =>
       accounts.insertOne(account, { session }),
-    get: (id: string) => accounts.findOne({ _id: id }),
+    get: (id: string, session?: ClientSession) => accounts.findOne({ _id: id }, { session }),
     /** @returns false when another statement has begun, or ended, since */
     beginImport: async (
       _id: string,
@@ -44,17 +50,25 @@ export function createBankAccountStore(db: Db) {
       const update = { $set: { importing } };
       return (await accounts.updateOne(filter, update, { session })).matchedCount === 1;
     },
+    /** @param closing new end; undefined: the statement is not the last one */
     endImport: (
       _id: string,
       statement: string,
-      closing: NonNullable<BankAccountDocument['closing']>,
+      closing: BankAccountDocument['closing'] | undefined,
       session: ClientSession,
     ) =>
       accounts.updateOne(
         { _id, 'importing._id': statement },
-        { $set: { closing }, $unset: { importing: '' } },
+        { $set: omitUndefined({ closing }), $unset: { importing: '' } },
         { session },
       ),
+    setNumbering: async (
+      _id: string,
+      numbering: Pick<BankAccountDocument, 'numbering' | 'learning'>,
+      session: ClientSession,
+    ): Promise<void> => {
+      await accounts.updateOne({ _id }, { $set: numbering }, { session });
+    },
     /** Lists the oldest first. */
     list: (filter: Partial<BankAccountKey> = {}, session?: ClientSession) =>
       accounts

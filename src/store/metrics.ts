@@ -1,6 +1,7 @@
 import type { Db } from 'mongodb';
 import type { CallbackResource } from '../domain/callback/callback';
 import { KINDS, RESOURCES } from '../domain/resources';
+import { announcedBefore, NOT_REPEATED } from '../domain/statement';
 import { createApprovalStore } from './approvals';
 import { createAuditLogStore } from './audit-log';
 import { createCallbackStore } from './callbacks';
@@ -64,6 +65,15 @@ export function createMetricStore(db: Db) {
         { maxTimeMS: READ_MS_MAX },
       )
       .toArray();
+  const countNotRepeated = async (now: Date): Promise<ServiceMetrics['stuck']> => {
+    const rows = await statements.sumNotRepeated(announcedBefore(now));
+    return [true, false].flatMap((livemode) => {
+      const own = rows.filter((row) => row.livemode === livemode);
+      const about = { resource: 'bank_account', livemode: String(livemode), reason: NOT_REPEATED };
+      const count = own.reduce((sum, row) => sum + row.count, 0);
+      return count === 0 ? [] : [{ ...about, count }];
+    });
+  };
   return {
     read: async (now: Date): Promise<ServiceMetrics> => {
       const received_before = new Date(now.getTime() - SIGNAL_DELAY_MS).toISOString();
@@ -93,6 +103,7 @@ export function createMetricStore(db: Db) {
         auditLog.countWatched(new Date(now.getTime() - WATCHED_MS).toISOString()),
         mailStore.count(),
         statements.countRefusals(),
+        countNotRepeated(now),
         ...KINDS.map(countStuck),
       ]);
       return {

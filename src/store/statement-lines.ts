@@ -15,7 +15,14 @@ export interface OfAccount {
  * `matched` with our entries, `booked` as a charge, or `open`; in a notification: `announced`, or
  * `repeated` when a statement has it.
  */
-export type LineStatus = 'matched' | 'booked' | 'open' | 'announced' | 'repeated';
+export type LineStatus =
+  | 'matched'
+  | 'booked'
+  | 'open'
+  | 'announced'
+  | 'repeated'
+  /** Its statement was given up. */
+  | 'abandoned';
 
 export interface LineDocument extends OfAccount, StatementLine {
   /** `{statement}:{number}` */
@@ -34,6 +41,19 @@ export interface LineDocument extends OfAccount, StatementLine {
   owner: string | null;
   /** Counts changes of the match. */
   version: number;
+  /** An operator knows why no statement has this announced credit. */
+  acknowledged?: { operator: string; reason: string; at: string };
+}
+
+/** Announced credits of an account and a day, which no statement has. */
+export interface NotRepeated {
+  bank_account_id: string;
+  livemode: boolean;
+  currency: string;
+  day: string;
+  /** Minor units. */
+  amount: number;
+  count: number;
 }
 
 export type LineChange = Partial<
@@ -51,6 +71,7 @@ export interface OpenLines {
 }
 
 const READ_MS_MAX = 4_000;
+const LISTED_MAX = 1_000;
 
 export function createStatementLines(db: Db) {
   const lines = db.collection<LineDocument>('statement_lines');
@@ -121,6 +142,69 @@ export function createStatementLines(db: Db) {
         .sort({ day: 1, _id: 1 })
         .limit(limit)
         .toArray();
+    },
+    /** Sums announced credits of days before one, the earliest first. */
+    sumNotRepeated: (before: string, isAcknowledged = false): Promise<NotRepeated[]> =>
+      lines
+        .aggregate<NotRepeated>(
+          [
+            {
+              $match: {
+                // Named for its index.
+                ...{ bank_account_id: { $gt: '' }, day: { $lt: before } },
+                ...{ status: 'announced', amount: { $gt: 0 } },
+                acknowledged: { $exists: isAcknowledged },
+              },
+            },
+            {
+              $group: {
+                _id: { bank_account_id: '$bank_account_id', day: '$day' },
+                livemode: { $first: '$livemode' },
+                currency: { $first: '$currency' },
+                amount: { $sum: '$amount' },
+                count: { $sum: 1 },
+              },
+            },
+            { $sort: { '_id.day': 1, '_id.bank_account_id': 1 } },
+            { $limit: LISTED_MAX },
+            { $replaceWith: { $mergeObjects: ['$$ROOT', '$_id'] } },
+            { $project: { _id: 0 } },
+          ],
+          { maxTimeMS: READ_MS_MAX },
+        )
+        .toArray(),
+    /** @returns number of lines */
+    acknowledgeNotRepeated: async (
+      { bank_account_id, day }: Pick<NotRepeated, 'bank_account_id' | 'day'>,
+      acknowledged: NonNullable<LineDocument['acknowledged']>,
+      session: ClientSession,
+    ): Promise<number> => {
+      const filter = { bank_account_id, status: 'announced', day, amount: { $gt: 0 } } as const;
+      const open = { ...filter, acknowledged: { $exists: false } };
+      return (await lines.updateMany(open, { $set: { acknowledged } }, { session })).modifiedCount;
+    },
+    listLeft: (statement: string, limit: number, session: ClientSession) =>
+      lines
+        .find({ statement, status: { $ne: 'abandoned' } }, { session })
+        .limit(limit)
+        .toArray(),
+    /** Gives lines up, and announces again what they had repeated. */
+    abandonLines: async (rows: readonly LineDocument[], session: ClientSession): Promise<void> => {
+      const ids = rows.map(({ _id }) => _id);
+      const nothing = { entries: [], parts: { clearing: 0, bank_fees: 0 }, different: null };
+      const abandoned = {
+        $set: { status: 'abandoned' as const, ...nothing },
+        $inc: { version: 1 },
+      };
+      await lines.updateMany({ _id: { $in: ids } }, abandoned, { session });
+      const [first] = rows;
+      const names = rows.flatMap(({ bank_reference }) => bank_reference ?? []);
+      if (first === undefined || names.length === 0) return;
+      const { bank_account_id } = first;
+      const repeated = { status: 'repeated' as const, repeats: { $in: ids } };
+      const again = { $set: { status: 'announced' as const, repeats: null } };
+      const named = { bank_account_id, bank_reference: { $in: names } };
+      await lines.updateMany({ ...named, ...repeated }, again, { session });
     },
     hasOpen: async (ids: readonly string[]): Promise<boolean> => {
       const filter = { statement: { $in: [...ids] }, status: 'open' as const };

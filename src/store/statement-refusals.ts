@@ -1,9 +1,23 @@
 import type { ClientSession, Db } from 'mongodb';
 import { indexBuilder } from '../base/mongo-indexes';
 
-/** Nothing else of a refused file is stored. */
+/** Numbers over which a statement jumps although its balance follows on. */
+export interface MissingStatements {
+  first: number;
+  last: number;
+  /** Minor units, which they lead from and to. */
+  opening: number;
+  closing: number;
+  /** Days of the statements around them. */
+  from_day: string;
+  to_day: string;
+  /** The one after them, whose day stays open. */
+  statement: string;
+}
+
+/** Why a file was refused, of which nothing else is stored; or which statements are missing. */
 export interface RefusalDocument {
-  /** Derived from file and code, so that a repeat adds none. */
+  /** Derived from file and code, or statement, so that a repeat adds none. */
   _id: string;
   connector: string;
   livemode: boolean;
@@ -20,6 +34,7 @@ export interface RefusalDocument {
   /** True until an operator acknowledges it or the statement is imported. */
   attention: boolean;
   acknowledged: { operator: string; reason: string; at: string } | null;
+  missing?: MissingStatements;
 }
 
 const READ_MS_MAX = 4_000;
@@ -44,9 +59,24 @@ export function createStatementRefusals(db: Db) {
         { $set: { attention: true, since, acknowledged: null } },
       );
     },
+    noteMissing: async (row: RefusalDocument, session: ClientSession): Promise<void> => {
+      await refusals.insertOne(row, { session });
+    },
+    /** Lists gaps that no statement has filled, also those that an operator has acknowledged. */
+    listMissing: (bank_account_id: string, session?: ClientSession) =>
+      refusals.find({ bank_account_id, missing: { $type: 'object' } }, { session }).toArray(),
+    /** @param missing what is left; null: nothing */
+    fillMissing: (_id: string, missing: MissingStatements | null, session: ClientSession) =>
+      refusals.updateOne(
+        { _id },
+        missing === null
+          ? { $set: { attention: false }, $unset: { missing: '' } }
+          : { $set: { missing } },
+        { session },
+      ),
     resolveRefusals: (bank_account_id: string, statement_id: string, session: ClientSession) =>
       refusals.updateMany(
-        { bank_account_id, statement_id, attention: true },
+        { bank_account_id, statement_id, attention: true, missing: { $exists: false } },
         { $set: { attention: false } },
         { session },
       ),

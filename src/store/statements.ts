@@ -25,9 +25,14 @@ export interface StatementDocument extends OfAccount {
   completed_at: string | null;
   /** Null while a line of its day is open. */
   closed_at: string | null;
+  /** Number of transactions that have stored its lines. */
+  batches?: number;
+  /** An operator has given up its interrupted import. */
+  abandoned_at?: string;
 }
 
 const LIST_MAX = 1_000;
+const NOT_ABANDONED = { abandoned_at: { $exists: false } } as const;
 
 /** Also while its lines are being stored. */
 const OPEN = { kind: 'statement', closed_at: null } as const;
@@ -54,7 +59,35 @@ export function createStatementStore(db: Db) {
     get: (_id: string, session?: ClientSession) => statements.findOne({ _id }, { session }),
     insert: (statement: StatementDocument, session: ClientSession) =>
       statements.insertOne(statement, { session }),
-    findByBankId: (statement_id: string) => statements.find({ statement_id }).limit(2).toArray(),
+    findByBankId: (statement_id: string) =>
+      statements
+        .find({ statement_id, ...NOT_ABANDONED })
+        .limit(2)
+        .toArray(),
+    /** Counts those that were given up, of which each has an id of its own. */
+    countAbandoned: (
+      about: Pick<StatementDocument, 'bank_account_id' | 'kind' | 'statement_id'>,
+    ): Promise<number> =>
+      statements.countDocuments({ ...about, abandoned_at: { $type: 'string' } }),
+    /**
+     * Makes a batch of lines and the end of their import exclude each other.
+     * @returns false when the import was given up
+     */
+    addBatch: async (_id: string, session: ClientSession): Promise<boolean> => {
+      const counted = { $inc: { batches: 1 } };
+      return (
+        (await statements.updateOne({ _id, ...NOT_ABANDONED }, counted, { session })).matchedCount >
+        0
+      );
+    },
+    /** @returns false when it is complete */
+    abandon: async (_id: string, abandoned_at: string): Promise<boolean> => {
+      await statements.updateOne(
+        { _id, completed_at: null, ...NOT_ABANDONED },
+        { $set: { abandoned_at } },
+      );
+      return (await statements.findOne({ _id, completed_at: null })) !== null;
+    },
     /** Lists the latest day first. */
     list: (
       filter: Partial<Pick<StatementDocument, 'connector' | 'livemode' | 'iban' | 'kind'>>,
@@ -67,6 +100,16 @@ export function createStatementStore(db: Db) {
         .sort({ to_day: 1, _id: 1 })
         .limit(LIST_MAX)
         .toArray(),
+    /** Finds the statement with which an account ends. */
+    findEnd: (
+      bank_account_id: string,
+      { statement_id, day: to_day }: { statement_id: string; day: string },
+      session: ClientSession,
+    ) =>
+      statements.findOne(
+        { bank_account_id, kind: 'statement', to_day, statement_id, ...NOT_ABANDONED },
+        { session },
+      ),
     last: (bank_account_id: string) =>
       statements
         .find({ bank_account_id, kind: 'statement', completed_at: { $type: 'string' } })
@@ -96,7 +139,7 @@ export function createStatementStore(db: Db) {
       change: Pick<StatementDocument, 'completed_at' | 'closed_at'>,
       session: ClientSession,
     ): Promise<boolean> => {
-      const filter = { _id, completed_at: null };
+      const filter = { _id, completed_at: null, ...NOT_ABANDONED };
       return (await statements.updateOne(filter, { $set: change }, { session })).matchedCount > 0;
     },
     setClosed: (ids: readonly string[], closed_at: string | null, session?: ClientSession) =>

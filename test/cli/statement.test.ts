@@ -150,6 +150,26 @@ describe('statement', () => {
     const { code } = await service.refusal('reconciliation', 'show', ...SOURCE, ...other);
     expect(code).toBe('bank_account_unknown');
   });
+
+  test('has its reversals read with the opposite sign, with a notice, where only so it adds up', async () => {
+    const iban = 'FR1420041010050500013M02606';
+    const account = ['bank-account', 'add', ...SOURCE, '--iban', iban, '--currency', 'EUR'];
+    const { bank_account_id } = Object(await service.json(...account));
+    const entries = [{ amount: -10_000, reference: 'X9', bank_reference: 'B1', reversal: true }];
+    const turned = camt([{ id: '2026-326', iban, opening: 10_000, closing: 20_000, entries }]);
+    const notice = expect.stringContaining('opposite sign');
+    const imported = Object(await statement('import', write('turned.xml', turned), ...SOURCE));
+    expect(imported).toMatchObject({ lines: 1, open: 1, notice });
+    const shown = await statement('show', imported.id);
+    expect(shown).toMatchObject({ data: [{ amount: 10_000, kind: 'PMNT.RCDT.ESCT reversal' }] });
+    const numbering = ['--numbering', 'yearly'];
+    const updated = await service.json('bank-account', 'update', bank_account_id, ...numbering);
+    expect(updated).toMatchObject({ bank_account_id, numbering: 'yearly' });
+    const { code } = await service.refusal('statement', 'abandon', imported.id, '--reason', 'x');
+    expect(code).toBe('statement_complete');
+    const unknown = await service.refusal('bank-account', 'update', 'ba_none', ...numbering);
+    expect(unknown.code).toBe('bank_account_not_found');
+  });
 });
 
 describe('sepa', () => {
@@ -338,6 +358,17 @@ describe('sepa', () => {
       });
     });
 
+    test('reports a file that is lost, and takes the ones after it', async () => {
+      await take('lost.xml', '');
+      rmSync(processed('lost.xml'));
+      const later = camt([{ id: 'S-9', opening: 1_050, entries: [] }]);
+      await take('later.xml', later);
+      const lost = { file: 'lost.xml', refusal: { code: 'file_not_found' } };
+      expect(await importTaken()).toMatchObject([lost, { refusal: null }]);
+      expect(await importTaken()).toMatchObject([lost]);
+      await inbound().deleteOne({ _id: 'lost.xml' });
+    });
+
     test('puts a refused file away that a killed or another import has left or moved', async () => {
       const refusal = { code: 'sum_mismatch', message: 'A reason.' };
       const before = await inbound().countDocuments({ folder: 'refused' });
@@ -354,7 +385,7 @@ describe('sepa', () => {
       const put = { refusal };
       expect(await importTaken()).toMatchObject([put, put, put, { refusal: null }]);
       const left = readdirSync(join(inbox.folder, 'processed')).toSorted();
-      expect(left).toEqual(['gone.xml', 'good.xml', 'next.xml']);
+      expect(left).toEqual(['gone.xml', 'good.xml', 'later.xml', 'next.xml']);
       expect(readRefused('gone.xml')).toBe('<xml/>');
       expect(readRefused('gone.xml.txt')).toBe('sum_mismatch: A reason.\n');
       expect(await inbound().countDocuments({ folder: 'refused' })).toBe(before + 3);

@@ -7,10 +7,14 @@ import { adjustBalance } from '../../src/service/balances/adjust';
 import { fundBalance } from '../../src/service/balances/fund';
 import { postPlatform } from '../../src/service/balances/platform';
 import { reverseOperation } from '../../src/service/balances/reverse';
+import { updateBankAccount } from '../../src/service/bank-accounts';
+import { acknowledgeOfBankAccount, listAttention } from '../../src/service/operators/attention';
 import { readProvedBalances } from '../../src/service/read';
+import { abandonStatement } from '../../src/service/statements/abandon';
 import { importStatements } from '../../src/service/statements/import';
 import { matchByHand, unmatchByHand } from '../../src/service/statements/lines';
 import { reconcileAccounts } from '../../src/service/statements/reconciliation';
+import { createMetricStore } from '../../src/store/metrics';
 import { operatorsAudit } from '../support/audit';
 import { readBalances } from '../support/book';
 import { type CamtStatement, camt, TEST_DAY } from '../support/camt';
@@ -419,6 +423,164 @@ test('a batch is matched by the sum of the entries that have its bank reference'
   expect(await bank.uncleared()).toEqual([]);
 });
 
+describe('the numbers of statements', () => {
+  const setup = async (numbering?: 'continuous' | 'yearly') => {
+    const bank = await openAccount();
+    if (numbering !== undefined)
+      await updateBankAccount(buildDeps(), bank.account._id, { numbering });
+    let opening = 0;
+    /** Imports a statement that follows on the last one. */
+    const next = async (sequence: number, day: string, amount = 0) => {
+      const entries = amount === 0 ? [] : [{ amount, code: 'PMNT.MDOP.CHRG' }];
+      const file = bank.write({ id: `S-${day}-${sequence}`, sequence, day, opening, entries });
+      const imported = await bank.import(file);
+      opening += amount;
+      return imported;
+    };
+    return { ...bank, next };
+  };
+  type Bank = Awaited<ReturnType<typeof setup>>;
+  const listReasons = async ({ account }: Bank) =>
+    (await listAttention(database.stores, { all: false, limit: 100, now: buildDeps().now() })).rows
+      .filter(({ resource_id }) => resource_id === account._id)
+      .map(({ id, reason }) => ({ id, reason }));
+  const missing = { code: 'statement_missing', amount: 0, currency: 'EUR' };
+
+  test('jump over missing statements, whose day stays open until they come in order', async () => {
+    const bank = await setup('continuous');
+    await bank.next(201, '2026-11-16', 100);
+    const [jumped] = await bank.next(204, '2026-11-18');
+    const message = expect.stringMatching(/number 204 .* follows number 201 /);
+    const finding = { ...missing, message, ids: [jumped?.id] };
+    expect(await bank.reconcile()).toMatchObject({ closed: false, findings: [finding] });
+    expect(await listReasons(bank)).toMatchObject([{ reason: 'statement_missing' }]);
+    const { mongo, db } = database;
+    const { findings } = await readTrialBalance(mongo, db.databaseName, buildDeps());
+    const ids = findings.filter(({ code }) => code === 'statement_missing').flatMap((f) => f.ids);
+    expect(ids).toContain(jumped?.id);
+    const late = (sequence: number, opening: number, amount: number) => {
+      const entries = [{ amount, code: 'PMNT.MDOP.CHRG' }];
+      return bank.write({ id: `S-${sequence}`, sequence, day: '2026-11-17', opening, entries });
+    };
+    for (const wrong of [late(203, 150, -50), late(202, 99, 50)]) {
+      const gap = {
+        code: 'statement_gap',
+        message: expect.stringMatching(/Number 202 is missing/),
+      };
+      await expect(bank.import(wrong)).rejects.toMatchObject(gap);
+    }
+    await bank.import(late(202, 100, 50));
+    const [{ id = '' } = {}] = await listReasons(bank);
+    const act = { operator: 'mia', reason: 'the bank has none' };
+    const acknowledged = acknowledgeOfBankAccount(buildDeps(), id, act);
+    await expect(acknowledged).rejects.toMatchObject({ code: 'statement_missing' });
+    await expect(bank.import(late(203, 150, 50))).rejects.toMatchObject({ code: 'statement_gap' });
+    await bank.import(late(203, 150, -50));
+    expect(await bank.reconcile()).toMatchObject({ day: '2026-11-18', closed: true, findings: [] });
+    expect(await bank.reconcile('2026-11-17')).toMatchObject({ closed: true, closing: 100 });
+    expect(await listReasons(bank)).toEqual([]);
+    expect(await bank.next(205, '2026-11-19')).toMatchObject([{ already_imported: false }]);
+    expect(await bank.reconcile()).toMatchObject({ closed: true, findings: [] });
+    expect(await bank.verify()).toEqual([]);
+  });
+
+  test('jump over none where an operator says so', async () => {
+    const bank = await setup('continuous');
+    await bank.next(1, '2026-11-16');
+    await bank.next(3, '2026-11-17');
+    const [{ id = '' } = {}] = await listReasons(bank);
+    const act = { operator: 'mia', reason: 'the bank has none' };
+    const done = { reason: 'statement_missing', resource_id: bank.account._id };
+    expect(await acknowledgeOfBankAccount(buildDeps(), id, act)).toMatchObject(done);
+    expect(await bank.reconcile()).toMatchObject({ closed: true, findings: [] });
+  });
+
+  const DAYS = ['16', '17', '18', '19', '20'].map((day) => `2026-11-${day}`);
+  test.each<[string, [number, string][], string, boolean]>([
+    ['continuous', DAYS.map((day, index) => [index + 7, day]), 'continuous', true],
+    [
+      'yearly',
+      [
+        [9, '2025-12-30'],
+        [10, '2025-12-31'],
+        ...DAYS.slice(2).map((day, index): [number, string] => [index + 1, day]),
+      ],
+      'yearly',
+      true,
+    ],
+    ['none', DAYS.map((day) => [7, day]), 'none', false],
+  ])('are learned from five statements: %s', async (_name, five, as, isFound) => {
+    const bank = await setup();
+    for (const [sequence, day] of five) await bank.next(sequence, day);
+    const account = await database.stores.bankAccounts.get(bank.account._id);
+    expect(account?.numbering).toEqual({ as, learned: true });
+    await bank.next(40, '2026-11-21');
+    expect((await bank.reconcile()).findings).toMatchObject(isFound ? [missing] : []);
+  });
+
+  test('begin again in a year where that was learned, and are missing where they do not', async () => {
+    const bank = await setup();
+    for (const [index, day] of DAYS.entries()) await bank.next(index + 7, day);
+    await bank.next(1, '2027-01-02');
+    await bank.next(2, '2027-01-03');
+    expect((await bank.reconcile()).findings).toEqual([]);
+    await bank.next(2, '2028-01-03');
+    const message = expect.stringMatching(/number 2 .* follows number 2 /);
+    expect((await bank.reconcile()).findings).toMatchObject([{ ...missing, message }]);
+  });
+});
+
+test('an interrupted import is given up, and the account takes its statements again', async () => {
+  const bank = await openAccount();
+  const [first, announced] = [await bank.post(500), await bank.post(7, { bank_reference: 'N' })];
+  const message = 'camt.054.001.08';
+  const named = { ...announced, bank_reference: 'N' };
+  const [{ id: notified = '' } = {}] = await bank.import(
+    bank.write({ id: 'N-1', entries: [named] }, { message }),
+  );
+  const many = Array.from({ length: 300 }, () => ({ amount: 3 }));
+  const lost = bank.write({ opening: 9, entries: [first, named, ...many] });
+  const stop = stopAt('complete', 0);
+  await expect(bank.import(lost)).rejects.toThrow('killed');
+  stop.mockRestore();
+  const other = bank.write({ opening: 20, entries: [first] });
+  const incomplete = { code: 'statement_conflict' };
+  await expect(bank.import(other)).rejects.toMatchObject(incomplete);
+  const act = { operator: 'mia', reason: 'the file is lost' };
+  const line = (await bank.lines()).find(({ statement }) => statement !== notified);
+  const abandoned = await abandonStatement(buildDeps(), String(line?.['statement']), act);
+  expect(abandoned).toMatchObject({ abandoned_at: expect.any(String), completed_at: null });
+  expect(await abandonStatement(buildDeps(), abandoned._id, act)).toEqual(abandoned);
+  const accounts = ['cash', 'clearing', 'suspense.unmatched', 'external.opening'];
+  expect(await Promise.all(accounts.map(bank.balance))).toEqual([0, 0, 0, 0]);
+  expect(await bank.uncleared()).toEqual([announced.entry_id, first.entry_id]);
+  expect((await bank.lines()).filter(({ status }) => status === 'announced')).toHaveLength(1);
+  const [imported] = await bank.import(other);
+  expect(imported).toMatchObject({ lines: 1, matched: 1 });
+  expect(await bank.balance('cash')).toBe(-520);
+  const complete = abandonStatement(buildDeps(), imported?.id ?? '', act);
+  await expect(complete).rejects.toMatchObject({ code: 'statement_complete' });
+  expect(await bank.verify()).toEqual([]);
+});
+
+test.each([
+  ['parts of which the statement has one', [30, 20], [30], [20]],
+  ['two parts of one amount', [30, 30], [30], [30]],
+  ['parts that the statement has as one sum', [30, 20], [50], []],
+  ['a part with another amount in the statement', [30], [31], [30]],
+])('a notification announces %s', async (_name, announced, stated, left) => {
+  const bank = await openAccount();
+  const toEntry = (amount: number) => ({ amount, bank_reference: 'BATCH' });
+  const message = 'camt.054.001.08';
+  const notify = (id: string) =>
+    bank.import(bank.write({ id, entries: announced.map(toEntry) }, { message }));
+  await notify('N-1');
+  await bank.import(bank.write({ entries: stated.map(toEntry) }));
+  await notify('N-2');
+  const waiting = (await bank.lines()).filter(({ status }) => status === 'announced');
+  expect(waiting.map(({ amount }) => amount)).toEqual([...left, ...left]);
+});
+
 test('a notification changes no balance, and is reported if no statement repeats it in 5 days', async () => {
   const bank = await openAccount();
   const posted = await bank.post(1_000, { bank_reference: 'B-1' });
@@ -441,12 +603,28 @@ test('a notification changes no balance, and is reported if no statement repeats
     ...{ closed: true, matched: 1, theirs_only: [] },
     findings: [{ code: 'not_repeated', amount: 78, currency: 'EUR', ids: [expect.any(String)] }],
   });
-  const { mongo, db } = database;
+  const { mongo, db, stores } = database;
   const { findings } = await readTrialBalance(mongo, db.databaseName, buildDeps());
   const notRepeated = findings.filter(({ code }) => code === 'not_repeated');
   expect(notRepeated).toMatchObject([{ amount: 78n, currency: 'EUR', ids: [expect.any(String)] }]);
   const statuses = (await bank.lines()).map(({ status }) => status).sort();
   expect(statuses).toEqual(['announced', 'announced', 'matched', 'repeated']);
+
+  const resource_id = bank.account._id;
+  const list = async (all: boolean) =>
+    (await listAttention(stores, { all, limit: 100, now: buildDeps().now() })).rows.filter(
+      (each) => each.resource_id === resource_id,
+    );
+  const id = `bank_account:${resource_id}:${Date.parse('2026-11-20')}`;
+  const row = { id, reason: 'not_repeated', amount: 78, currency: 'EUR', acknowledged: false };
+  expect(await list(false)).toMatchObject([row]);
+  const counted = { resource: 'bank_account', livemode: 'false', reason: 'not_repeated' };
+  const { stuck } = await createMetricStore(db).read(buildDeps().now());
+  expect(stuck).toContainEqual(expect.objectContaining(counted));
+  const act = { operator: 'mia', reason: 'the bank took it back' };
+  for (const _ of ['first', 'repeat']) await acknowledgeOfBankAccount(buildDeps(), id, act);
+  expect(await list(false)).toEqual([]);
+  expect(await list(true)).toMatchObject([{ ...row, acknowledged: true }]);
 });
 
 describe('an operator', () => {

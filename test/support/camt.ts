@@ -19,6 +19,8 @@ export interface CamtEntry {
 
 export interface CamtStatement {
   id?: string;
+  /** `ElctrncSeqNb`. */
+  sequence?: number;
   iban?: string;
   currency?: string;
   day?: string;
@@ -87,7 +89,9 @@ export function camt(
       : balance('OPBD', opening, currency, from) +
         balance('CLBD', statement.closing ?? opening + sum, currency, day);
     return [
-      `<${name}><Id>${id}</Id><CreDtTm>${day}T23:59:00Z</CreDtTm>`,
+      `<${name}><Id>${id}</Id>`,
+      statement.sequence === undefined ? '' : `<ElctrncSeqNb>${statement.sequence}</ElctrncSeqNb>`,
+      `<CreDtTm>${day}T23:59:00Z</CreDtTm>`,
       `<Acct><Id><IBAN>${iban}</IBAN></Id><Ccy>${currency}</Ccy></Acct>${balances}`,
       ...entries.map((entry) => `${entryText(entry, currency, day, isOld)}\n`),
       `</${name}>`,

@@ -22,7 +22,7 @@ const list = defineCommand({
   run: async (context, query) => {
     const { stores } = await context.readDeps();
     printList(context, {
-      ...(await listAttention(stores, query)),
+      ...(await listAttention(stores, { ...query, now: context.now() })),
       cursorOption: '--after',
       present: (row) => row,
       columns: ['ATTENTION', 'SINCE', 'REASON', 'AMOUNT', 'CURRENCY', 'ACKNOWLEDGED'],

@@ -1,16 +1,44 @@
 import { z } from 'zod';
+import { omitUndefined } from '../../domain/defined';
 import { isLive } from '../../domain/environment';
 import { formatMoney } from '../../domain/money';
-import { addBankAccount, listBankAccounts } from '../../service/bank-accounts';
+import { NUMBERINGS } from '../../domain/statement';
+import { addBankAccount, listBankAccounts, updateBankAccount } from '../../service/bank-accounts';
 import { defineCommand, defineGroup } from '../command';
+import type { CliContext } from '../context';
 import { Currency, Env, textOption } from '../options';
 import { formatTime, printFields, printList } from '../output';
 
 type BankAccount = Awaited<ReturnType<typeof addBankAccount>>;
 
-function present({ _id, connector, livemode, iban, currency, created_at, closing }: BankAccount) {
+function present({
+  _id,
+  connector,
+  livemode,
+  iban,
+  currency,
+  created_at,
+  ...account
+}: BankAccount) {
   const env = livemode ? 'live' : 'sandbox';
-  return { bank_account_id: _id, connector, env, iban, currency, created_at, closing };
+  const { closing, numbering } = account;
+  return {
+    ...{ bank_account_id: _id, connector, env, iban, currency, created_at, closing },
+    ...omitUndefined({ numbering: numbering?.as }),
+  };
+}
+
+function printAccount(context: CliContext, account: BankAccount): void {
+  const json = present(account);
+  printFields(context, { json }, [
+    ['Bank account', json.bank_account_id],
+    ['Connector', json.connector],
+    ['Environment', json.env],
+    ['IBAN', json.iban],
+    ['Currency', json.currency],
+    ['Numbering', json.numbering ?? 'none'],
+    ['Created', formatTime(json.created_at)],
+  ]);
 }
 
 const add = defineCommand({
@@ -29,15 +57,26 @@ const add = defineCommand({
     const { liveConnectors, sandboxConnectors } = context.settings();
     const routes = { liveConnectors, sandboxConnectors };
     const deps = { ...(await context.actingDeps()), ...routes };
-    const json = present(await addBankAccount(deps, { ...account, livemode: isLive(env) }));
-    printFields(context, { json }, [
-      ['Bank account', json.bank_account_id],
-      ['Connector', json.connector],
-      ['Environment', json.env],
-      ['IBAN', json.iban],
-      ['Currency', json.currency],
-      ['Created', formatTime(json.created_at)],
-    ]);
+    printAccount(context, await addBankAccount(deps, { ...account, livemode: isLive(env) }));
+  },
+});
+
+const update = defineCommand({
+  name: 'update',
+  description: 'say how the bank counts its statements',
+  options: z.object({
+    id: z.string().describe('its id').meta({ argument: true, placeholder: 'bank_account_id' }),
+    numbering: z
+      .enum(NUMBERINGS)
+      .describe('continuous, yearly (from 1 in each year) or none')
+      .meta({ placeholder: 'numbering' }),
+  }),
+  notes: `
+Otherwise it is learned from the first five statements. A number that a statement jumps over is the finding
+statement_missing.`,
+  example: 'bank-account update ba_… --numbering yearly',
+  run: async (context, { id, numbering }) => {
+    printAccount(context, await updateBankAccount(await context.actingDeps(), id, { numbering }));
   },
 });
 
@@ -71,5 +110,5 @@ const list = defineCommand({
 export const bankAccountCommands = defineGroup({
   name: 'bank-account',
   description: 'accounts that banks keep for the service, and whose statements it imports',
-  commands: [add, list],
+  commands: [add, list, update],
 });

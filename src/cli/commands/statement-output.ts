@@ -17,6 +17,7 @@ export function formatImport(row: ImportedStatement): string {
     ['Booked', String(row.booked)],
     ['Open', String(row.open)],
     ['Imported', row.already_imported ? 'before' : 'now'],
+    ...(row.notice === undefined ? [] : [['Notice', row.notice] as [string, string]]),
   ]);
 }
 

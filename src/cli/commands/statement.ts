@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { isLive } from '../../domain/environment';
 import { formatMoney } from '../../domain/money';
+import { abandonStatement } from '../../service/statements/abandon';
 import { importStatementPath } from '../../service/statements/import';
 import {
   assignLine,
@@ -17,7 +18,7 @@ import { identifyOperator } from '../acting-operator';
 import { defineCommand, defineGroup } from '../command';
 import type { CliContext } from '../context';
 import { Env, limit, Operator, Reason, textOption } from '../options';
-import { fields, printFields, printList } from '../output';
+import { fields, formatTime, printFields, printList } from '../output';
 import { Account, Connector, formatBoolean, formatImport, formatLines } from './statement-output';
 
 const LineId = z
@@ -73,12 +74,17 @@ const list = defineCommand({
       columns: ['STATEMENT', 'ID', 'ACCOUNT', 'DAY', 'CURRENCY', 'LINES', 'CLOSED'],
       cells: (row) => [
         ...[row.statement_id, row.id, row.account, row.day, row.currency, String(row.lines)],
-        row.complete ? formatBoolean(row.closed) : 'incomplete',
+        describeState(row),
       ],
       none: 'No statement was imported.',
     });
   },
 });
+
+function describeState({ complete, closed, abandoned_at }: ReturnType<typeof presentStatement>) {
+  if (abandoned_at !== undefined) return 'abandoned';
+  return complete ? formatBoolean(closed) : 'incomplete';
+}
 
 const show = defineCommand({
   name: 'show',
@@ -86,7 +92,7 @@ const show = defineCommand({
   options: z.object({
     id: z.string().describe("its id, or the bank's").meta({ argument: true }),
     status: z
-      .enum(['matched', 'booked', 'open', 'announced', 'repeated'])
+      .enum(['matched', 'booked', 'open', 'announced', 'repeated', 'abandoned'])
       .optional()
       .describe('only these lines')
       .meta({ placeholder: 'status' }),
@@ -113,6 +119,31 @@ const show = defineCommand({
       json: { ...json, data: rows, has_more: lines.has_more },
       text: `${head}\n\n${formatLines(rows)}${more}`,
     });
+  },
+});
+
+const abandon = defineCommand({
+  name: 'abandon',
+  description: 'give up an import that was interrupted, so that its account takes other statements',
+  options: z.object({
+    id: z.string().describe("its id, or the bank's").meta({ argument: true }),
+    reason: Reason,
+    operator: Operator.optional(),
+  }),
+  notes: `
+If you have its file, import that again instead. The lines that are stored are reversed in the bank's book, and their
+entries wait for a line again; the statement can still be imported. On live it needs OPERATOR_KEY.`,
+  example: 'statement abandon st_… --reason "Ticket 42: the file is lost"',
+  run: async (context, { id, reason, operator: typed }) => {
+    const { statement } = await showStatement(await context.readDeps(), id, { limit: 1 });
+    const { livemode } = statement;
+    const { operator } = await identifyOperator(context, { livemode, operator: typed });
+    const act = { operator, reason };
+    const json = presentStatement(await abandonStatement(await context.actingDeps(), id, act));
+    printFields(context, { json }, [
+      ['Statement', `${json.statement_id} (${json.id})`],
+      ['Abandoned', formatTime(json.abandoned_at ?? '')],
+    ]);
   },
 });
 
@@ -194,5 +225,5 @@ function printLine(context: CliContext, line: ShownLine): void {
 export const statementCommands = defineGroup({
   name: 'statement',
   description: 'statements of banks: importing them, and matching their lines',
-  commands: [importFile, list, show, match, unmatch, assign],
+  commands: [importFile, list, show, abandon, match, unmatch, assign],
 });

@@ -5,6 +5,7 @@ import type { Stores } from '../../store';
 import type { AttentionPlace, AttentionRow } from '../../store/resource';
 import type { WriteDeps } from '../deps';
 import { toFirstRows } from '../paging';
+import { acknowledgeNotRepeated, listNotRepeated } from '../statements/not-repeated';
 import { acknowledgeRefusal, listRefusedStatements } from '../statements/refusals';
 import { type Act, type ActDeps, actOn } from './act';
 
@@ -22,6 +23,7 @@ interface AttentionPage {
 }
 
 interface AttentionQuery {
+  now: Date;
   /** Acknowledged ones, too. */
   all: boolean;
   /** Last row of the page before. */
@@ -35,10 +37,13 @@ interface AttentionQuery {
  */
 export async function listAttention(
   stores: ResourceStores & Pick<Stores, 'statements'>,
-  { all, after, limit }: AttentionQuery,
+  { all, after, limit, now }: AttentionQuery,
 ): Promise<AttentionPage> {
   const place = after === undefined ? undefined : parsePlace(after);
-  const refused = await listRefusedStatements(stores, { all, after: place, limit: limit + 1 });
+  const [refused, notRepeated] = await Promise.all([
+    listRefusedStatements(stores, { all, after: place, limit: limit + 1 }),
+    listNotRepeated(stores, { all, after: place, now }),
+  ]);
   const pages = await Promise.all(
     KINDS.map(async (kind) => {
       const store = stores[LIFECYCLES[kind].collection];
@@ -49,7 +54,10 @@ export async function listAttention(
       return [...open, ...acknowledged].map((row) => ({ kind, row }));
     }),
   );
-  const ofAccounts = refused.map((row) => ({ kind: 'bank_account' as const, row }));
+  const ofAccounts = [...refused, ...notRepeated].map((row) => ({
+    kind: 'bank_account' as const,
+    row,
+  }));
   const sorted = [...pages.flat(), ...ofAccounts].sort((a, b) => compareAge(a.row, b.row));
   const { rows: first, has_more } = toFirstRows(sorted, limit);
   const rows = first.map(({ kind, row }) => present(kind, row));
@@ -82,8 +90,9 @@ export function isOfBankAccount(id: string): boolean {
 }
 
 /**
- * Acknowledges a refused statement. A repeat changes nothing.
- * @throws ServiceError `attention_not_found`
+ * Acknowledges a refused or missing statement, or credits that no statement has. A repeat changes
+ * nothing.
+ * @throws ServiceError `attention_not_found`, `statement_missing`
  */
 export async function acknowledgeOfBankAccount(
   deps: WriteDeps,
@@ -91,7 +100,10 @@ export async function acknowledgeOfBankAccount(
   act: Pick<Act, 'operator' | 'reason'>,
 ) {
   const { resource_id, since } = parsePlace(id);
-  const reason = await acknowledgeRefusal(deps, { bank_account_id: resource_id, since }, act);
+  const place = { bank_account_id: resource_id, since };
+  const reason =
+    (await acknowledgeRefusal(deps, place, act)) ??
+    (await acknowledgeNotRepeated(deps, place, act));
   if (reason === undefined) throw createNotFound(id);
   return { resource: 'bank_account' as const, resource_id, reason };
 }

@@ -24,7 +24,7 @@ export interface SepaLine {
   duplicate: { code: string; at: string } | null;
   booked: LineMovement | null;
   returned: LineMovement | null;
-  /** Movements that contradict these two: further ones, or in another amount. */
+  /** Further movements: once more, in another amount, or corrections of the bank. */
   others: LineOther[];
   /** A fact waits for its report. */
   unreported: boolean;
@@ -86,6 +86,8 @@ export interface LineMovement {
   /** ISO code of a return, if any. */
   code: string | null;
   at: string;
+  /** The bank took a credit back. */
+  isReversal?: true;
 }
 
 /** Each kind of message may have its own. */
@@ -95,7 +97,7 @@ export interface MovementReference {
 }
 
 interface LineOther extends LineMovement {
-  kind: 'booked' | 'returned';
+  kind: 'booked' | 'returned' | 'debit_reversed' | 'return_reversed';
 }
 
 type FileState = 'open' | 'cut' | 'sent' | 'acknowledged' | 'booked' | 'refused';
@@ -140,8 +142,20 @@ export interface SepaInbound {
   refusal: { code: string; message: string } | null;
   /** Name in `refused/`, while an import puts the file there. */
   refused_as?: string;
-  /** First day of a statement that waits for its import, or was imported. */
-  statement: { from_day: string; imported_at: Date | null } | null;
+  /** Statements that wait for their import, or were imported. */
+  statement: InboundStatement | null;
+}
+
+interface InboundStatement {
+  /** First day. */
+  from_day: string;
+  imported_at: Date | null;
+  /** Those that were believed. */
+  names?: string[];
+  /** Why nothing of it was believed: the import refuses it. */
+  fault?: { code: string; message: string };
+  /** Statement before it in the books when a gap refused it. */
+  waits_after?: string | null;
 }
 
 /** An operator requests to cut a file now. */
@@ -205,7 +219,10 @@ export function openSepaBook(db: Db) {
             partialFilterExpression: { state: 'open' },
           },
         ]),
-        inbound.createIndexes([{ key: { 'statement.imported_at': 1 }, name: 'imported' }]),
+        inbound.createIndexes([
+          { key: { 'statement.imported_at': 1 }, name: 'imported' },
+          { key: { 'statement.names': 1 }, name: 'names' },
+        ]),
       ]);
     },
   };

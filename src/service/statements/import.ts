@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { readFile, stat } from 'node:fs/promises';
 import { inTransaction } from '../../base/mongo';
+import { omitUndefined } from '../../domain/defined';
 import { ServiceError } from '../../domain/errors';
 import { InvalidStatement } from '../../domain/statement';
 import type { NewEntry } from '../../ledger/entries';
@@ -10,7 +11,8 @@ import type { BankAccountDocument } from '../../store/bank-accounts';
 import type { StatementDocument } from '../../store/statements';
 import type { WriteDeps } from '../deps';
 import { rematch } from './matching';
-import { assertNext, type FileFacts, type PlannedStatement, planFile } from './plan';
+import { checkNumber, fillGap } from './numbering';
+import { assertFree, assertNext, type FileFacts, type PlannedStatement, planFile } from './plan';
 import { closeDays } from './reconciliation';
 import { StatementRefused, storeRefusal } from './refusals';
 import { storeLines } from './store-lines';
@@ -29,11 +31,15 @@ export interface ImportedStatement {
   booked: number;
   open: number;
   already_imported: boolean;
+  /** How it was read otherwise than it says. */
+  notice?: string;
 }
 
 export interface ImportSource {
   connector: string;
   livemode: boolean;
+  /** Why its connector believed nothing of the file, which is refused. */
+  fault?: { code: string; message: string } | undefined;
 }
 
 /** Reads at most 64 MiB. @throws ServiceError `file_not_found`, `file_too_large` */
@@ -42,7 +48,9 @@ export async function importStatementPath(
   path: string,
   source: ImportSource,
 ): Promise<ImportedStatement[]> {
-  await refuseIn(deps, { ...source, sha256: null }, async () => assertSize(await readSize(path)));
+  const { connector, livemode } = source;
+  const file = { connector, livemode, sha256: null };
+  await refuseIn(deps, file, async () => assertSize(await readSize(path)));
   return await importStatements(deps, await readFile(path), source);
 }
 
@@ -61,7 +69,7 @@ async function readSize(path: string): Promise<number> {
 export async function importStatements(
   deps: WriteDeps,
   bytes: Uint8Array,
-  source: ImportSource,
+  { fault, ...source }: ImportSource,
 ): Promise<ImportedStatement[]> {
   const { auditLog, bankAccounts, ledger, statements } = deps.stores;
   // This may be the first write of the installation.
@@ -71,6 +79,7 @@ export async function importStatements(
   return await refuseIn(deps, file, async () => {
     const { statements: found } = await readStatementFile(bytes);
     const planned = await planFile(deps, found, file);
+    if (fault !== undefined) throw new StatementRefused(fault.code, fault.message);
     const imported: ImportedStatement[] = [];
     for (const each of planned) imported.push(await importOne(deps, each, file));
     return imported;
@@ -80,7 +89,7 @@ export async function importStatements(
 /** Stores the refusal of a step. */
 async function refuseIn<T>(
   deps: WriteDeps,
-  file: ImportSource & { sha256: string | null },
+  file: Omit<ImportSource, 'fault'> & { sha256: string | null },
   work: () => Promise<T>,
 ): Promise<T> {
   try {
@@ -103,7 +112,7 @@ async function importOne(
   if (!already_imported) {
     await begin(deps, planned, file);
     await storeLines(deps, planned);
-    await complete(deps, document);
+    await complete(deps, planned);
   }
   if (document.kind === 'statement') {
     await rematch(deps, account);
@@ -115,6 +124,7 @@ async function importOne(
   return {
     ...{ id, statement_id, kind, account: iban, day, lines, matched, booked },
     ...{ open: open + announced, already_imported },
+    ...omitUndefined({ notice: planned.statement.notice }),
   };
 }
 
@@ -148,7 +158,10 @@ async function explainRace(
 ): Promise<Error> {
   const account = await stores.bankAccounts.get(_id);
   try {
-    if (account !== null) assertNext(account, document, account.closing);
+    if (account !== null) {
+      assertFree(account, document);
+      assertNext(document, account.closing);
+    }
   } catch (error) {
     if (error instanceof Error) return error;
   }
@@ -156,29 +169,35 @@ async function explainRace(
   return new StatementRefused('statement_conflict', message);
 }
 
-function buildOpening(
+/** The id names the statement: one that is given up is not the last that opens the account. */
+export function buildOpening(
   { _id, livemode, currency }: BankAccountDocument,
   amount: number,
-  { from_day }: StatementDocument,
+  { _id: step, from_day }: Pick<StatementDocument, '_id' | 'from_day'>,
   now: () => Date,
 ): NewEntry {
   return {
-    ...{ kind: 'bank_opening', resource_id: _id, account_id: _id, livemode, currency },
+    ...{ kind: 'bank_opening', resource_id: _id, step, account_id: _id, livemode, currency },
     ...{ at: now().toISOString(), value_date: from_day },
     lines: ENTRY_LINES.bank_opening(amount),
   };
 }
 
 /** Makes the statement count, once. */
-async function complete({ mongo, stores, now, audit }: WriteDeps, document: StatementDocument) {
+async function complete(
+  { mongo, stores, now, audit }: WriteDeps,
+  { document, previous, gap }: PlannedStatement,
+): Promise<void> {
   const { _id, kind, bank_account_id, statement_id, livemode, connector } = document;
   const { closing: amount, to_day: day, lines, iban } = document;
   await inTransaction(mongo, async (session) => {
     const times = { completed_at: now().toISOString(), closed_at: null };
     if (!(await stores.statements.complete(_id, times, session))) return;
     if (kind === 'statement' && amount !== null) {
-      const closing = { amount, day, statement_id };
+      const closing = gap === null ? { amount, day, statement_id } : undefined;
       await stores.bankAccounts.endImport(bank_account_id, _id, closing, session);
+      if (gap === null) await checkNumber(stores, document, previous, { now, session });
+      else await stores.statements.fillMissing(gap._id, fillGap(gap, document), session);
     }
     await stores.statements.resolveRefusals(bank_account_id, statement_id, session);
     const after = { connector, account: iban, statement_id, day, lines };

@@ -117,7 +117,7 @@ type LineOfEntry = Pick<
 
 /** Posted in the book of the bank account. */
 export function buildLineEntry(
-  kind: 'bank_line' | 'bank_line_matched' | 'bank_line_unmatched',
+  kind: 'bank_line' | 'bank_line_matched' | 'bank_line_unmatched' | 'bank_line_abandoned',
   line: LineOfEntry,
   lines: NewEntry['lines'],
   { now, step }: { now: () => Date; step?: number },

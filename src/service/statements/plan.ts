@@ -1,9 +1,12 @@
 import { deriveUuid } from '../../base/ids';
 import { formatMoney } from '../../domain/money';
-import { addDays, type Statement, VALUE_DAYS_MAX } from '../../domain/statement';
+import { addDays, type Statement } from '../../domain/statement';
+import { findFlaw } from '../../statements/check';
 import type { BankAccountDocument } from '../../store/bank-accounts';
+import type { RefusalDocument } from '../../store/statement-refusals';
 import type { StatementDocument } from '../../store/statements';
 import type { ServiceDeps } from '../deps';
+import { findGap } from './numbering';
 import { StatementRefused } from './refusals';
 
 export interface FileFacts {
@@ -20,6 +23,8 @@ export interface PlannedStatement {
   document: StatementDocument;
   /** End of the statement before; null for the first. */
   previous: BankAccountDocument['closing'];
+  /** Gap that a late statement fills. */
+  gap: RefusalDocument | null;
 }
 
 type PlanDeps = Pick<ServiceDeps, 'stores' | 'now'>;
@@ -37,22 +42,24 @@ export async function planFile(
   const ends = new Map<string, BankAccountDocument['closing']>();
   for (const statement of sorted) {
     const account = await findAccount(deps, statement, file);
-    const document = buildDocument(deps, statement, account, file);
+    const document = await buildDocument(deps, statement, account, file);
     if (planned.some((other) => other.document._id === document._id)) {
       const message = `The file has statement ${statement.statement_id} twice.`;
       throw new StatementRefused('file_invalid', message, describe(document));
     }
     const stored = await findStored(deps, document);
-    const { lines, sum } = countLines(statement, document);
     const previous = ends.get(account._id) ?? account.closing;
+    const isComplete = stored !== null && stored.completed_at !== null;
+    const gap = isComplete ? null : await findGap(deps.stores, document);
     if (stored === null) {
-      assertSum(document, sum);
+      assertSound(statement, document);
       const isOwn = planned.some((other) => other.document._id === account.importing?._id);
-      assertNext(isOwn ? null : account, document, previous);
+      assertFree(isOwn ? null : account, document);
+      if (gap === null) assertNext(document, previous);
     }
-    planned.push({ account, statement, document: stored ?? { ...document, lines }, previous });
+    planned.push({ account, statement, document: stored ?? document, previous, gap });
     const { closing: amount, to_day: day, statement_id } = document;
-    if (amount !== null && stored?.completed_at == null) {
+    if (amount !== null && gap === null && !isComplete) {
       ends.set(account._id, { amount, day, statement_id });
     }
   }
@@ -81,19 +88,24 @@ async function findAccount(
   throw new StatementRefused('wrong_currency', message, facts);
 }
 
-function buildDocument(
-  { now }: PlanDeps,
+async function buildDocument(
+  { stores, now }: PlanDeps,
   statement: Statement,
   account: BankAccountDocument,
   { connector, livemode, sha256 }: FileFacts,
-): StatementDocument {
+): Promise<StatementDocument> {
   const { statement_id, iban, currency, balances, from_day, to_day, sequence } = statement;
   const kind = balances === null ? 'notification' : 'statement';
+  const bank_account_id = account._id;
+  const about = { bank_account_id, kind, statement_id } as const;
+  const abandoned = await stores.statements.countAbandoned(about);
+  const identity = [bank_account_id, kind, statement_id, ...(abandoned > 0 ? [abandoned] : [])];
   return {
-    _id: `st_${deriveUuid(JSON.stringify([account._id, kind, statement_id]))}`,
-    ...{ bank_account_id: account._id, connector, livemode, iban, currency },
-    ...{ kind, statement_id, sha256, sequence, from_day, to_day, lines: 0 },
+    _id: `st_${deriveUuid(JSON.stringify(identity))}`,
+    ...{ bank_account_id, connector, livemode, iban, currency },
+    ...{ kind, statement_id, sha256, sequence, from_day, to_day },
     ...{ opening: balances?.opening ?? null, closing: balances?.closing ?? null },
+    lines: statement.lines.length,
     ...{ imported_at: now().toISOString(), completed_at: null, closed_at: null },
   };
 }
@@ -108,54 +120,36 @@ async function findStored({ stores }: PlanDeps, document: StatementDocument) {
   );
 }
 
-function countLines(statement: Statement, document: StatementDocument) {
-  let lines = 0;
-  let sum = 0n;
-  for (const { amount, day, value_date } of statement.lines) {
-    lines += 1;
-    sum += BigInt(amount);
-    if (value_date === null || value_date <= addDays(day, VALUE_DAYS_MAX)) continue;
-    throw new StatementRefused(
-      'file_invalid',
-      `Line ${lines} of statement ${statement.statement_id} has the value date ${value_date}, more ` +
-        `than ${VALUE_DAYS_MAX} days after ${day}.`,
-      describe(document),
-    );
-  }
-  return { lines, sum };
+function assertSound(statement: Statement, document: StatementDocument): void {
+  const flaw = findFlaw(statement);
+  if (flaw === undefined) return;
+  const { code, message, amount = 0n } = flaw;
+  const facts = amount === 0n ? {} : toFact(amount);
+  throw new StatementRefused(code, message, { ...describe(document), ...facts });
 }
 
-function assertSum(document: StatementDocument, sum: bigint): void {
-  const { statement_id, opening, closing, currency } = document;
-  if (opening === null || closing === null) return;
-  const difference = BigInt(closing) - BigInt(opening) - sum;
-  if (difference === 0n) return;
+/** @throws StatementRefused `statement_incomplete` */
+export function assertFree(
+  account: Pick<BankAccountDocument, 'importing'> | null,
+  document: StatementDocument,
+): void {
+  const importing = account?.importing;
+  if (importing === undefined || document.opening === null) return;
   throw new StatementRefused(
-    'sum_mismatch',
-    `The lines of statement ${statement_id} do not lead from its opening to its closing balance: ` +
-      `${formatMoney(difference, currency)} is missing.`,
-    { ...describe(document), ...toFact(difference) },
+    'statement_incomplete',
+    `Statement ${importing.statement_id} of this account is not imported to its end: import its ` +
+      `file again first, or give it up by \`statement abandon ${importing._id}\`.`,
+    describe(document),
   );
 }
 
-/** @throws StatementRefused `statement_incomplete`, `statement_gap` */
+/** @throws StatementRefused `statement_gap` */
 export function assertNext(
-  account: Pick<BankAccountDocument, 'importing'> | null,
   document: StatementDocument,
   previous: BankAccountDocument['closing'],
 ): void {
   const { statement_id, opening, currency, from_day, to_day } = document;
-  if (opening === null) return;
-  const importing = account?.importing;
-  if (importing !== undefined) {
-    throw new StatementRefused(
-      'statement_incomplete',
-      `Statement ${importing.statement_id} of this account is not imported to its end: import its ` +
-        'file again first.',
-      describe(document),
-    );
-  }
-  if (previous === null) return;
+  if (opening === null || previous === null) return;
   const amount = BigInt(opening) - BigInt(previous.amount);
   if (amount === 0n && to_day >= previous.day) return;
   const last = `statement ${previous.statement_id} of ${previous.day}`;

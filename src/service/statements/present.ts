@@ -1,3 +1,4 @@
+import { omitUndefined } from '../../domain/defined';
 import type { UnclearedEntry } from '../../ledger/uncleared';
 import type { LineDocument } from '../../store/statement-lines';
 import type { StatementDocument } from '../../store/statements';
@@ -16,7 +17,7 @@ export function presentLine(line: LineDocument, now: Date) {
   const { _id: id, iban: account, day, value_date, amount, currency } = line;
   const { reference, bank_reference, kind, fee, status, entries, different, owner } = line;
   const { clearing, bank_fees } = line.parts;
-  const isBooked = status !== 'announced' && status !== 'repeated';
+  const isBooked = status === 'matched' || status === 'booked' || status === 'open';
   return {
     ...{ id, account, day, value_date, amount, currency, reference, bank_reference, kind, fee },
     /** Minor units in suspense. */
@@ -34,11 +35,12 @@ export function presentEntry(entry: UnclearedEntry, now: Date) {
 export function presentStatement(statement: StatementDocument) {
   const { _id: id, statement_id, kind, connector, livemode, iban: account } = statement;
   const { currency, from_day, to_day: day, opening, closing, lines } = statement;
-  const { imported_at, completed_at, closed_at } = statement;
+  const { imported_at, completed_at, closed_at, abandoned_at } = statement;
   const env = livemode ? 'live' : 'sandbox';
   return {
     ...{ id, statement_id, kind, connector, env, account, currency, from_day, day },
     ...{ opening, closing, lines, imported_at, complete: completed_at !== null },
     closed: closed_at !== null,
+    ...omitUndefined({ abandoned_at }),
   };
 }

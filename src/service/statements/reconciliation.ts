@@ -1,7 +1,7 @@
 import { ServiceError } from '../../domain/errors';
 import { normalizeIban } from '../../domain/iban';
 import { formatMoney } from '../../domain/money';
-import { ANNOUNCED_DAYS, addDays } from '../../domain/statement';
+import { addDays, announcedBefore } from '../../domain/statement';
 import type { BankAccountDocument } from '../../store/bank-accounts';
 import type { StatementDocument } from '../../store/statements';
 import type { ServiceDeps } from '../deps';
@@ -14,7 +14,7 @@ type ReconciliationDeps = Pick<ServiceDeps, 'mongo' | 'stores' | 'now'>;
 const ROWS_MAX = 1_000;
 
 interface Finding {
-  code: 'not_repeated';
+  code: 'not_repeated' | 'statement_missing';
   message: string;
   amount: number;
   currency: string;
@@ -79,15 +79,27 @@ export async function closeDays(
   account: BankAccountDocument,
 ): Promise<void> {
   const open = await statements.ofAccount(account._id, { closed_at: null });
+  const missing = await listMissing({ statements }, account);
+  const isBehind = (id: string) => missing.some((row) => row.missing?.statement === id);
   let previous: string | undefined;
   for (const day of new Set(open.map(({ to_day }) => to_day))) {
     const ids = open.filter(({ to_day }) => to_day === day).map(({ _id }) => _id);
     const query = buildDaysQuery(account, previous, day, 1);
     const isOpen =
-      (await statements.hasOpen(ids)) || (await ledger.listUncleared(query)).length > 0;
+      ids.some(isBehind) ||
+      (await statements.hasOpen(ids)) ||
+      (await ledger.listUncleared(query)).length > 0;
     if (isOpen) previous = day;
     else await statements.setClosed(ids, now().toISOString());
   }
+}
+
+/** Lists what neither a statement has filled nor an operator explained. */
+async function listMissing(
+  { statements }: Pick<ReconciliationDeps['stores'], 'statements'>,
+  { _id }: BankAccountDocument,
+) {
+  return (await statements.listMissing(_id)).filter(({ attention }) => attention);
 }
 
 /** Selects entries whose day is after one open day, and not after another. */
@@ -140,7 +152,7 @@ async function showDay(
       line: presentLine(line, now),
       entry: presentEntry(entry, now),
     })),
-    findings: await findNotRepeated(deps, account),
+    findings: [...(await findMissing(deps, account)), ...(await findNotRepeated(deps, account))],
     has_more: open.length === ROWS_MAX || entries.length === ROWS_MAX,
   };
 }
@@ -155,9 +167,25 @@ async function findOpenBefore(
   return open.findLast(({ to_day }) => to_day < day)?.to_day;
 }
 
+/** A late statement of the day has come after those that follow on it. */
 function readBalances(statements: readonly StatementDocument[]) {
-  const sorted = statements.toSorted((a, b) => (a.imported_at < b.imported_at ? -1 : 1));
+  const isNumbered = statements.every(({ sequence }) => /^\d+$/.test(sequence ?? ''));
+  const sorted = statements.toSorted((a, b) =>
+    isNumbered
+      ? Number(a.sequence) - Number(b.sequence)
+      : Number(a.imported_at > b.imported_at) - Number(a.imported_at < b.imported_at),
+  );
   return [sorted[0]?.opening ?? null, sorted.at(-1)?.closing ?? null] as const;
+}
+
+async function findMissing(
+  { stores }: ReconciliationDeps,
+  account: BankAccountDocument,
+): Promise<Finding[]> {
+  return (await listMissing(stores, account)).map(({ message, missing }) => ({
+    ...{ code: 'statement_missing' as const, message, amount: 0, currency: account.currency },
+    ids: missing === undefined ? [] : [missing.statement],
+  }));
 }
 
 /** Finds announced movements that no statement has after five days. */
@@ -165,7 +193,7 @@ async function findNotRepeated(
   { stores: { statements }, now }: ReconciliationDeps,
   { _id }: BankAccountDocument,
 ): Promise<Finding[]> {
-  const before = addDays(now().toISOString().slice(0, 10), -ANNOUNCED_DAYS);
+  const before = announcedBefore(now());
   const lines = await statements.listWaiting(_id, 'announced', { before, limit: ROWS_MAX });
   return lines.map(({ _id: id, amount, currency, day }) => ({
     ...{ code: 'not_repeated' as const, amount, currency, ids: [id] },

@@ -41,7 +41,7 @@ export async function storeRefusal(
   });
 }
 
-/** Lists refusals as attention reasons of their bank accounts. */
+/** Lists refusals and missing statements as attention reasons of their bank accounts. */
 export async function listRefusedStatements(
   { statements }: Pick<Stores, 'statements'>,
   { all, after, limit }: { all: boolean; after: AttentionPlace | undefined; limit: number },
@@ -65,7 +65,11 @@ export async function listRefusedStatements(
 
 const SAME_TIME_MAX = 10;
 
-/** @returns the code; undefined where there is no refusal */
+/**
+ * Of missing statements it says that none exists.
+ * @returns the code; undefined where there is no refusal
+ * @throws ServiceError `statement_missing`
+ */
 export async function acknowledgeRefusal(
   { mongo, stores, audit, now }: WriteDeps,
   { bank_account_id, since }: { bank_account_id: string; since: number },
@@ -73,8 +77,12 @@ export async function acknowledgeRefusal(
 ): Promise<string | undefined> {
   const refusal = await stores.statements.findRefusal(bank_account_id, since);
   if (refusal === null) return undefined;
-  const { _id: target, code, livemode, statement_id } = refusal;
+  const { _id: target, code, livemode, statement_id, missing } = refusal;
   if (refusal.acknowledged !== null) return code;
+  if (missing !== undefined && missing.opening !== missing.closing) {
+    const message = `The balances do not follow on: the bank has a statement number ${missing.first}.`;
+    throw new ServiceError('statement_missing', message);
+  }
   return await inTransaction(mongo, async (session) => {
     const acknowledged = { operator, reason, at: now().toISOString() };
     const isDone = await stores.statements.acknowledgeRefusal(refusal, acknowledged, session);

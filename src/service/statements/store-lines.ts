@@ -9,6 +9,7 @@ import type { StatementDocument } from '../../store/statements';
 import type { WriteDeps } from '../deps';
 import { buildLineEntry, groupBy, matchLines, pickScope } from './matching';
 import type { PlannedStatement } from './plan';
+import { StatementRefused } from './refusals';
 
 /** Lines of one transaction, which must end in time on a slow server, too. */
 const BATCH_MIN = 200;
@@ -39,6 +40,11 @@ async function storeBatch(
   session: ClientSession,
 ): Promise<void> {
   const { ledger, statements } = deps.stores;
+  const { _id, statement_id } = document;
+  if (!(await statements.addBatch(_id, session))) {
+    const message = `Statement ${statement_id} was abandoned during its import: import it again.`;
+    throw new StatementRefused('statement_abandoned', message);
+  }
   const rows = lines.map((line, index) => buildRow(document, line, first + index + 1));
   const ids = rows.map(({ _id }) => _id);
   const stored = await statements.findStored(ids, session);
@@ -47,11 +53,14 @@ async function storeBatch(
   const names = fresh.flatMap(({ bank_reference }) => bank_reference ?? []);
   const known = await statements.findByBankReference(account._id, names, session);
   if (document.kind === 'notification') {
-    const byName = groupBy(known, getName);
-    await statements.insertLines(
-      fresh.map((row) => announce(row, byName.get(row.bank_reference))),
-      session,
-    );
+    const own = known.filter(({ statement }) => statement === document._id);
+    const taken = new Set(own.map(({ repeats }) => repeats));
+    const booked = known.filter((line) => isBooked(line) && !taken.has(line._id));
+    for (const row of fresh) row.status = 'announced';
+    for (const [row, { _id: repeats }] of pairRepeated(fresh, booked)) {
+      Object.assign(row, { status: 'repeated', repeats });
+    }
+    await statements.insertLines(fresh, session);
     return;
   }
   const byName = groupBy([...known, ...fresh], getName);
@@ -76,7 +85,10 @@ async function storeBatch(
   if (cleared.length > 0) await ledger.clear(cleared, session);
   const at = deps.now().toISOString();
   for (const row of fresh) await nameActed(deps.stores, row, at, session);
-  await noteRepeated(deps, fresh, known, session);
+  const announced = known.filter(({ status }) => status === 'announced');
+  for (const [line, { _id: repeats }] of pairRepeated(announced, fresh)) {
+    await statements.changeLine(line, { status: 'repeated', repeats }, session);
+  }
 }
 
 const getName = ({ bank_reference }: LineDocument) => bank_reference;
@@ -99,7 +111,8 @@ function buildBooking(row: LineDocument, now: () => Date): NewEntry {
   return buildLineEntry('bank_line', row, ENTRY_LINES.bank_line({ ...parts, unmatched }), { now });
 }
 
-const isBooked = ({ status }: LineDocument) => status !== 'announced' && status !== 'repeated';
+const isBooked = ({ status }: LineDocument) =>
+  status === 'matched' || status === 'booked' || status === 'open';
 
 /** The bank's name, the reference and the amount of a repeat agree. */
 function findRepeated(row: LineDocument, namesakes: readonly LineDocument[] = []): string | null {
@@ -115,23 +128,27 @@ function findRepeated(row: LineDocument, namesakes: readonly LineDocument[] = []
   return before?._id ?? null;
 }
 
-/** Presents a movement as repeated where a statement has it already. */
-function announce(row: LineDocument, namesakes: readonly LineDocument[] = []): LineDocument {
-  const line = row.bank_reference === null ? undefined : namesakes.find(isBooked);
-  return line === undefined
-    ? { ...row, status: 'announced' }
-    : { ...row, status: 'repeated', repeats: line._id };
-}
-
-async function noteRepeated(
-  { stores: { statements } }: WriteDeps,
-  rows: readonly LineDocument[],
-  known: readonly LineDocument[],
-  session: ClientSession,
-): Promise<void> {
-  const names = new Map(rows.map((row) => [row.bank_reference, row._id]));
-  for (const each of known.filter(({ status }) => status === 'announced')) {
-    const repeats = names.get(each.bank_reference) ?? null;
-    await statements.changeLine(each, { status: 'repeated', repeats }, session);
+/**
+ * Pairs announced lines with booked ones of the same name and amount, or of the sum of all that a
+ * notification has under the name. Two notifications may announce the same movement.
+ */
+function* pairRepeated(
+  announced: readonly LineDocument[],
+  booked: readonly LineDocument[],
+): Generator<[LineDocument, LineDocument]> {
+  const byName = groupBy(announced, (line) => JSON.stringify([line.statement, getName(line)]));
+  for (const [first, ...others] of byName.values()) {
+    if (first === undefined || first.bank_reference === null) continue;
+    const waiting = [first, ...others];
+    const named = booked.filter((line) => getName(line) === getName(first));
+    const sum = waiting.reduce((total, { amount }) => total + amount, 0);
+    const whole = named.find(({ amount }) => amount === sum);
+    if (whole !== undefined) for (const each of waiting) yield [each, whole];
+    if (whole !== undefined) continue;
+    for (const each of waiting) {
+      const at = named.findIndex(({ amount }) => amount === each.amount);
+      const [line] = at < 0 ? [] : named.splice(at, 1);
+      if (line !== undefined) yield [each, line];
+    }
   }
 }

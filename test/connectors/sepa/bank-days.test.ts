@@ -4,6 +4,7 @@ import { payoutWorkflowId } from '../../../src/domain/payout/payout';
 import { verifyLedger } from '../../../src/ledger-check/verify';
 import { shortenId } from '../../../src/service/sepa/book';
 import { advance, between, DAY_MS, repeatIfBehind } from '../../api/clock-setting';
+import { type CamtStatement, camt } from '../../support/camt';
 import { useHook } from '../../support/hook';
 import { eventually, idealPayment } from '../../support/http';
 import { describeWithBank } from '../../support/mock-bank';
@@ -138,6 +139,25 @@ describeWithBank('with the connector of SEPA files', () => {
       expect((await world.book.payments.findOne({ _id: id }))?.credits).toHaveLength(1);
       expect(await available()).toBe(before + AMOUNT);
       expect(await held(id)).toEqual([]);
+    });
+
+    test('is not settled by a statement that does not add up, is in another currency, or came otherwise', async () => {
+      const { id, reference } = await open();
+      const other = await open();
+      const write = (name: string, to: string, more: CamtStatement = {}) => {
+        const entries = [{ amount: AMOUNT, reference: to, bank_reference: name }];
+        return camt([{ iban: IBAN, day: '2026-10-05', entries, ...more }]).toString();
+      };
+      world.deliver('sum.xml', write('W-1', reference, { id: 'W-1', closing: 1 }));
+      world.deliver('usd.xml', write('W-2', reference, { id: 'W-2', currency: 'USD' }));
+      world.deliver('first.xml', write('W-3', other.reference, { id: 'W-3', opening: 77 }));
+      await settle(other.id);
+      world.deliver('second.xml', write('W-4', reference, { id: 'W-3', opening: 77 }));
+      await world.drained();
+      const codes = (await world.importRefusals()).toSorted();
+      expect(codes).toEqual(['statement_gap', 'statement_gap', 'sum_mismatch', 'wrong_currency']);
+      expect(await callbacks(id)).toEqual([]);
+      expect((await world.book.payments.findOne({ _id: id }))?.credits).toEqual([]);
     });
 
     test('waits for an operator where less comes, also once the rest has come', async () => {

@@ -100,6 +100,9 @@ const EVERY_KIND = {
   ),
   bank_opening: amount.map(LINES.bank_opening),
   bank_line: fc.record({ clearing: amount, bank_fees: fee, unmatched: fee }).map(LINES.bank_line),
+  bank_line_abandoned: fc
+    .record({ clearing: amount, bank_fees: fee, unmatched: fee })
+    .map(LINES.bank_line_abandoned),
   bank_line_matched: match.map(LINES.bank_line_matched),
   bank_line_unmatched: match.map(LINES.bank_line_unmatched),
 } satisfies Record<keyof typeof ENTRY_LINES, Lines>;
@@ -202,7 +205,10 @@ const MEANINGS: Record<string, EntryLine[][]> = {
   'cash -995, clearing 1000, expense.bank_fees -5': [
     LINES.bank_line({ clearing: 1_000, bank_fees: -5 }),
   ],
-  'cash 5, suspense.unmatched -5': [LINES.bank_line({ unmatched: -5 })],
+  'cash 5, suspense.unmatched -5': [
+    LINES.bank_line({ unmatched: -5 }),
+    LINES.bank_line_abandoned({ unmatched: 5 }),
+  ],
   'suspense.unmatched -5, clearing 7, expense.bank_fees -2': [
     LINES.bank_line_matched({ clearing: 7, bank_fees: -2 }),
   ],
