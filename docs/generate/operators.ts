@@ -1,31 +1,38 @@
 import { BALANCE_ACTS, mayCredit } from '../../src/domain/approval';
+import {
+  COMMON_REMEDIES,
+  describeRemedy,
+  FINDING_REMEDIES,
+  REMEDIES,
+  type Remedy,
+} from '../../src/domain/remedies';
 import { KINDS, RESOURCES } from '../../src/domain/resources';
 import { code, codes, list } from './markdown';
-import { REMEDIES } from './workflow-texts';
 
-/**
- * Attention reasons with the remedies that the page of a resource in the Temporal UI shows: a list of
- * each resource, and one of those that all resources have in common.
- */
+/** Attention reasons with their remedies: a list of each resource, and one of those that all have. */
 export function remedyLists() {
-  const all = Object.values(REMEDIES);
-  const isCommon = ([reason, remedy]: [string, string]) =>
-    all.every((remedies) => remedies[reason] === remedy);
-  const lists = Object.entries(REMEDIES).map(([kind, remedies]) => {
-    const own = Object.entries(remedies).filter((entry) => !isCommon(entry));
-    return [`${kind}-remedies`, remedyList(own)];
-  });
-  const common = Object.entries(REMEDIES.payment).filter(isCommon);
-  return Object.fromEntries([['common-remedies', remedyList(common)], ...lists]);
+  const lists = Object.entries(REMEDIES).map(([kind, remedies]) => [
+    `${kind.replace('_', '-')}-remedies`,
+    remedyList(remedies),
+  ]);
+  return Object.fromEntries([['common-remedies', remedyList(COMMON_REMEDIES)], ...lists]);
 }
 
-function remedyList(entries: [string, string][]): string {
-  return list(entries.map(([reason, remedy]) => `${code(reason)}: ${shorten(remedy)}`));
+/** Findings of the trial balance with their remedies. */
+export function listFindings(): string {
+  return remedyList(FINDING_REMEDIES);
+}
+
+function remedyList(remedies: Readonly<Record<string, Remedy>>): string {
+  return list(
+    Object.entries(remedies).map(([reason, remedy]) => `${code(reason)}: ${shorten(remedy)}`),
+  );
 }
 
 /** Leaves out what the page says once: to ask the bank first, and how to send an act. */
-function shorten(remedy: string): string {
-  return remedy.replace(' Ask the bank. ', ' ').replaceAll(/run `\w+ act ID (\w+)`/g, 'send `$1`');
+function shorten(remedy: Remedy): string {
+  const text = describeRemedy(remedy).replace(' Ask the bank. ', ' ');
+  return text.replaceAll(/`[\w-]+ act ID ([^`]+)`/g, '`$1`');
 }
 
 /** Acts that may credit a merchant. */

@@ -6,7 +6,7 @@ import { assetTable } from './assets';
 import { errorList } from './errors';
 import { growthTable } from './growth';
 import { magicAmountLists } from './magic-amounts';
-import { listCredits, remedyLists } from './operators';
+import { listCredits, listFindings, remedyLists } from './operators';
 import { roleList } from './roles';
 import { variableTable } from './variables';
 
@@ -18,6 +18,7 @@ export function blocksByPage(): Record<string, Record<string, string>> {
     'docs/connectors.md': { instructions: variableTable(listFields(z.object(httpSettings))) },
     'docs/dashboard.md': { roles: roleList() },
     'docs/evm.md': { settings: variableTable(listFields(EvmSettings), 'Field') },
+    'docs/ledger.md': { findings: listFindings() },
     'docs/operations.md': { growth: growthTable() },
     'docs/operators.md': { ...remedyLists(), credits: listCredits() },
   };

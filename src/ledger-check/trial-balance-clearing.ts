@@ -2,6 +2,7 @@ import type { Collection, Document } from 'mongodb';
 import { toEnv } from '../domain/environment';
 import { formatCount } from '../domain/format-count';
 import { computeRest } from '../domain/movement/movement';
+import type { FINDING_REMEDIES } from '../domain/remedies';
 import { addDays, announcedBefore } from '../domain/statement';
 import type { EntryDocument, EntryStateDocument } from '../ledger/documents';
 import { bookId, bookOwner } from '../ledger/entries';
@@ -15,21 +16,8 @@ import type { LineDocument } from '../store/statement-lines';
 import type { RefusalDocument } from '../store/statement-refusals';
 import type { Reader } from './trial-balance-books';
 
-export const FINDINGS = {
-  book_unbalanced: 'the balances of a book do not sum to 0',
-  in_transit: 'journal entries that no statement line matches',
-  unmatched: 'statement lines that match no journal entry',
-  suspense: 'movements of which nobody has, or bears, the money yet',
-  not_repeated: 'movements that a notification announced, and no statement has after 5 days',
-  funded_without_bank: 'what live merchants were credited, and no bank has',
-  transfer_open: 'one end of a transfer between own accounts, whose other is missing after 5 days',
-  statement_missing: 'numbers over which a statement jumps although its balance follows on',
-  no_bank_account: 'money at a bank whose statements no registered account takes',
-  clearing_differs: 'what neither of the two explains between merchants and a bank',
-} as const satisfies Record<string, string>;
-
 export interface TrialBalanceFinding {
-  code: keyof typeof FINDINGS;
+  code: Exclude<keyof typeof FINDING_REMEDIES, 'different'>;
   message: string;
   /** Minor units; of a bank's movements as its statement has them: above 0 comes in. */
   amount: bigint;

@@ -11,7 +11,6 @@ import { createLedgerCheckStore } from '../store/metrics';
 export { CHECKS } from '../ledger-check/compare';
 export { type StoredCheckpoint, StoredCheckpoints } from '../ledger-check/heads';
 export { readTrialBalance, type TrialBalance } from '../ledger-check/trial-balance';
-export { FINDINGS } from '../ledger-check/trial-balance-clearing';
 export type { Verification } from '../ledger-check/verify';
 
 /**

@@ -269,6 +269,7 @@ describe('attention', () => {
         ...{ id: expect.stringContaining(`${kind}:${id}:`), resource: kind, resource_id: id },
         ...{ reason: MALFORMED, since: expect.stringMatching(/^\d{4}-\d\d-\d\dT/) },
         ...{ amount, currency, acknowledged: false },
+        remedy: expect.stringContaining('could not be read'),
       });
       const before = await countMalformed(kind);
       const byCommand = () => setting.json('attention', 'acknowledge', row.id, ...WHY);

@@ -69,6 +69,7 @@ test('payout show has its transitions, journal entries, callbacks and audit trai
       ...{ reference: 'salary-7', method: 'sepa_instant', connector: service.connector },
       ...{ bank_reference: expect.any(String), request_id: expect.any(String) },
       ...{ attention: 'failed_after_completed', failure: null, returned: null },
+      remedy: expect.stringContaining('mark_returned --amount AMOUNT'),
       ...{ created_at: at, updated_at: at, due_at: at, sent_at: at, completed_at: at },
     },
     recipient: { type: 'bank_account', scheme: null, last4: '3000' },

@@ -7,6 +7,15 @@ import { EvmSettings } from '../../connectors/evm/config';
 import { httpSettings } from '../../connectors/http/settings';
 import { fill } from '../../docs/generate/blocks';
 import { blocksByPage } from '../../docs/generate/pages';
+import { createContext } from '../../src/cli/context';
+import { createProgram } from '../../src/cli/program';
+import {
+  COMMON_REMEDIES,
+  FINDING_REMEDIES,
+  listRows,
+  REMEDIES,
+  type Remedy,
+} from '../../src/domain/remedies';
 import { KINDS, RESOURCES } from '../../src/domain/resources';
 import { WRITES } from '../../src/service/mongo-roles';
 import { LIBRARIES, LIBRARY_VARIABLES } from '../../src/variables';
@@ -307,5 +316,34 @@ describe('the controls of ASVS', () => {
     const all = Object.keys(REQUIREMENTS).flatMap(listAll);
     expect(all.filter((each) => !named.includes(each))).toEqual([]);
     expect(named.filter((each) => !all.includes(each))).toEqual([]);
+  });
+});
+
+describe('the remedies', () => {
+  const refuse = () => Promise.reject(new Error('Nothing is run.'));
+  const loads = { openRebuilder: refuse, checkConnector: refuse };
+  const rows = [...Object.values(REMEDIES), COMMON_REMEDIES, FINDING_REMEDIES]
+    .flatMap((remedies): Remedy[] => Object.values(remedies))
+    .flatMap(listRows);
+  const io = { env: {}, stdout: () => undefined, stderr: () => undefined };
+
+  test('every command of a remedy exists, with its options and acts', () => {
+    const program = createProgram(createContext(io, false, loads).context, io, false);
+    const commands = new Set(rows.flatMap(({ run }) => run));
+    expect(commands.size).toBeGreaterThan(20);
+    const faults = [...commands].filter((line) => {
+      const [group, name, , act = ''] = line.split(' ');
+      const command = program.commands
+        .find((each) => each.name() === group)
+        ?.commands.find((each) => each.name() === name);
+      const options = [...line.matchAll(/--[\w-]+/g)].map(([option]) => option);
+      const isKnown = options.every((option) =>
+        command?.options.some(({ long }) => long === option),
+      );
+      const { acts } =
+        RESOURCES[KINDS.find((kind) => kind.replace('_', '-') === group) ?? 'payment'];
+      return !isKnown || (name === 'act' && !act.split('|').every((each) => acts.includes(each)));
+    });
+    expect(faults).toEqual([]);
   });
 });

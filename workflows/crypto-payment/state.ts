@@ -18,7 +18,7 @@ import {
   startLabels,
   type WorkflowState,
 } from '../shared/state';
-import { COMMON_REMEDIES, FINAL, type View } from '../shared/view';
+import { FINAL, type View } from '../shared/view';
 
 export interface CryptoPayment
   extends WorkflowState<CryptoPaymentStatus, CryptoPaymentAttention, CryptoPaymentFacts> {
@@ -82,7 +82,7 @@ export function getResult(
 
 const ACTS = '`release`, `reject`, `confirm`, `snooze`';
 
-export const VIEW: View<CryptoPaymentStatus, CryptoPaymentAttention> = {
+const VIEW: View<CryptoPaymentStatus> = {
   waitingFor: {
     awaiting_deposit: { what: 'the payer', updates: ACTS },
     underpaid: {
@@ -95,36 +95,6 @@ export const VIEW: View<CryptoPaymentStatus, CryptoPaymentAttention> = {
       updates: 'none, unless a deposit needs an operator',
     },
     expired: FINAL,
-  },
-  remedies: {
-    deposit_held:
-      'Screening holds a deposit, which is in suspense. `release` credits it; `reject` gives it up.',
-    late_deposit:
-      'A deposit came after the window, and is in suspense. `credit_late` credits it; `reject` ' +
-      'gives it up.',
-    deposit_to_return:
-      'A deposit that counts for nothing is in suspense. Send it back from the wallet of the ' +
-      'connector, then send `mark_sent_back` with the transaction. `write_off` gives up returning it.',
-    underpaid:
-      'The window closed with less than is due; the merchant has what came. `accept` ends the ' +
-      'payment with that; `return` debits it, until you have sent it back.',
-    deposit_undone:
-      'The chain removed a credited deposit. Another block may include it. If none does, ' +
-      '`debit_reorged` takes it from the merchant; `write_off` makes it our loss.',
-    deposit_unconfirmed:
-      'A deposit is not confirmed. Check the chain and the connector. If the chain has confirmed ' +
-      'it, send `confirm` with its transaction.',
-    amount_differs:
-      'The connector reports another amount for an applied deposit; nothing changed. Check the chain.',
-    too_many_deposits:
-      'More deposits came than a payment stores; the rest was not applied. Check the address.',
-    wrong_asset:
-      'Another asset came to the address; nothing was credited. Send it back from the wallet of the ' +
-      'connector. If `show` lists it, send `mark_sent_back` or `write_off`.',
-    address_in_use:
-      'The connector gave the address of another payment, so this one was refused. Stop the ' +
-      'connector and read docs/evm.md#after-a-restore.',
-    ...COMMON_REMEDIES,
   },
 };
 

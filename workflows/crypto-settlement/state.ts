@@ -23,7 +23,7 @@ import { type Instructed, type InstructedItem, newInstructed } from '../shared/i
 import { type Mailbox, readResult } from '../shared/mailbox';
 import { listOwn } from '../shared/movement';
 import { createRecord } from '../shared/record';
-import { COMMON_REMEDIES, FINAL, type View } from '../shared/view';
+import { FINAL, type View } from '../shared/view';
 
 export interface SettlementActResult extends CryptoSettlementState {
   /** Absent when the settlement changed before the connector's answer. */
@@ -57,7 +57,7 @@ export function getResult(
   return readResult(mail, { crypto_settlement_id, status: 'pending', version: 0 }, getState);
 }
 
-export const VIEW: View<CryptoSettlementStatus, CryptoSettlementAttention> = {
+const VIEW: View<CryptoSettlementStatus> = {
   waitingFor: {
     pending: {
       what: 'the connector to broadcast it',
@@ -69,21 +69,6 @@ export const VIEW: View<CryptoSettlementStatus, CryptoSettlementAttention> = {
     },
     completed: FINAL,
     failed: FINAL,
-  },
-  remedies: {
-    settlement_overdue:
-      'Check the chain, then send `mark_completed` or `mark_failed`. `resubmit` asks the connector, ' +
-      'and sends again only what it does not know.',
-    failed_after_completed:
-      'A completed settlement failed at the connector; nothing moved. Check the chain.',
-    moved_after_failed:
-      'The connector continued a failed settlement. Once it is completed, it is in suspense. ' +
-      'Check the chain, then decide with `movement resolve` who bears it.',
-    amount_differs:
-      'A different amount was completed, and is in suspense. Check the chain, then send ' +
-      '`mark_completed`, or `mark_failed` if nothing was sent. `movement resolve` decides who ' +
-      'bears the rest.',
-    ...COMMON_REMEDIES,
   },
 };
 

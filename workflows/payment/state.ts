@@ -31,7 +31,7 @@ import {
   startLabels,
   type WorkflowState,
 } from '../shared/state';
-import { COMMON_REMEDIES, FINAL, type View } from '../shared/view';
+import { FINAL, type View } from '../shared/view';
 
 export type PaymentFacts = Omit<PaymentInput, 'return_url' | 'expires_in_seconds' | 'clock'> & {
   expires_at_ms: number;
@@ -97,7 +97,7 @@ export function readState(mail: PaymentMailbox, payment_id: string): PaymentStat
   return payment === undefined ? { payment_id, status: 'created', version: 0 } : getState(payment);
 }
 
-export const VIEW: View<PaymentStatus, PaymentAttention> = {
+const VIEW: View<PaymentStatus> = {
   waitingFor: {
     created: {
       what: 'the bank to open a session for the customer',
@@ -115,49 +115,6 @@ export const VIEW: View<PaymentStatus, PaymentAttention> = {
     failed: FINAL,
     cancelled: FINAL,
     expired: FINAL,
-  },
-  remedies: {
-    settlement_overdue: 'Ask the bank, then send `mark_settled` or `mark_failed`.',
-    session_not_closed:
-      'The bank has not confirmed that the customer can no longer pay. Money that still comes is ' +
-      'sent back. If this lasts, check the connector; if it is retired, run `payment act ID ' +
-      'give_up_closing`.',
-    late_money_pending:
-      'The customer paid after the end, and the bank has to send the money back. If this lasts, ' +
-      'check the connector.',
-    late_authorization_voided:
-      'The customer authorized after the end, and the bank released it. Nothing to do.',
-    late_settlement_reversed:
-      'The money moved after the end, and the bank has to send it back. It has confirmed that ' +
-      'once the money has left suspense.',
-    late_settlement_not_reversed:
-      'The bank refused to send late funds back. Return them by hand, notify the merchant, then run ' +
-      '`payment act ID mark_reversed`.',
-    late_reversal_overdue:
-      'The bank has not confirmed for five days that it sent late funds back. Ask the bank. If they ' +
-      'are back, run `payment act ID mark_reversed`.',
-    failed_after_settled:
-      'A settled payment failed at the bank, and can no longer be refunded. Ask the bank. If the ' +
-      'bank has the money back, run `payment act ID claw_back`.',
-    clawed_back:
-      'The bank charges the payment back. Once it has, run `payment act ID claw_back`; if it was an ' +
-      'error, `dispute_won`. If the payment had not settled, ask the bank.',
-    dispute_differs:
-      'A dispute does not fit the payment, and was not posted; the callback in `payment show` ' +
-      'says why. Ask the bank, then run `payment act ID claw_back` or `dispute_won`.',
-    amount_differs:
-      'A different amount or currency came, and is in suspense. Ask the bank. `mark_settled` ' +
-      'credits it; if it went back to the customer, run `payment act ID mark_reversed`. If no ' +
-      'money came, send `mark_failed`. `movement resolve` decides about what is left, and about ' +
-      'another currency.',
-    second_settlement:
-      'A second settlement is in suspense. Ask the bank. Once the customer has it back, run ' +
-      '`payment act ID mark_reversed`. If it never came, run `movement resolve ID --as ' +
-      'never_happened`; to give it to the merchant, `movement resolve ID --as merchant`.',
-    expired_after_authorized:
-      'An authorized payment expired at the bank. Ask the bank, then send `mark_settled` or ' +
-      '`mark_failed`.',
-    ...COMMON_REMEDIES,
   },
 };
 

@@ -8,11 +8,7 @@ import {
   type PayoutCallbackName,
 } from '../../src/domain/callback/callback';
 import { omitUndefined } from '../../src/domain/defined';
-import {
-  isInSuspense,
-  listReleased,
-  type Movement,
-} from '../../src/domain/movement/movement';
+import { isInSuspense, listReleased, type Movement } from '../../src/domain/movement/movement';
 import {
   decidePayout,
   isEnded,

@@ -16,7 +16,7 @@ import { type Mailbox, readResult } from '../shared/mailbox';
 import { listOwn } from '../shared/movement';
 import { createRecord } from '../shared/record';
 import type { ResourceSnapshot } from '../shared/state';
-import { COMMON_REMEDIES, FINAL, type View, type Waiting } from '../shared/view';
+import { FINAL, type View, type Waiting } from '../shared/view';
 
 export interface PayoutActResult extends PayoutState {
   /** Absent when the payout changed before the bank's answer. */
@@ -78,15 +78,7 @@ const COMPLETED: Waiting = {
   updates: 'none here; on the command line `payout act ID mark_returned`, which starts it again',
 };
 
-const OVERDUE_REMEDY =
-  '`resubmit` asks the bank, and sends again only what it does not know. Once it has confirmed the ' +
-  'outcome, send `mark_completed` or `mark_failed`.';
-
-const DECIDE_RETURN =
-  'Ask the bank. `mark_returned` credits it; if no money came, run `movement resolve --as ' +
-  'never_happened`.';
-
-export const VIEW: View<PayoutStatus, PayoutAttention> = {
+const VIEW: View<PayoutStatus> = {
   waitingFor: {
     created: { what: 'the bank to take it', updates: UNSENT },
     submitted: { what: 'the bank to hand it to the scheme', updates: UNSENT },
@@ -97,44 +89,6 @@ export const VIEW: View<PayoutStatus, PayoutAttention> = {
     completed: COMPLETED,
     failed: FINAL,
     returned: FINAL,
-  },
-  remedies: {
-    not_submitted: `The bank has not taken the payout in time. Check the connector. ${OVERDUE_REMEDY}`,
-    not_sent: `The bank has not handed the payout to the scheme in time. ${OVERDUE_REMEDY}`,
-    not_completed:
-      'The bank has not reported the outcome in time. Ask the bank, then send ' +
-      '`mark_completed`, `mark_failed` or `mark_returned`.',
-    called_duplicate:
-      'The bank says that the payout, or its file, had arrived before; it may execute that first ' +
-      'copy. A booking clears this reason. Ask the bank. If it executes none, run `sepa file resend ' +
-      'FILE_ID --bank-confirmed-not-executed`, or send `mark_failed` with ' +
-      '`bank_confirmed_not_executed`.',
-    restarted_in_flight:
-      'The workflow was ended from outside and restarted; it asks the bank before it sends ' +
-      'anything. Find out who ended it. `snooze` clears this reason.',
-    failed_after_completed:
-      'A completed payout failed at the bank; nothing moved. Ask the bank. If the money is back, ' +
-      'send `mark_returned`.',
-    moved_after_failed:
-      'The bank continued a failed payout; what it sent is in suspense. Ask the bank, then ' +
-      'decide with `movement resolve` who bears it.',
-    moved_after_returned:
-      'The bank reported another end of a returned payout; what it sent again is in suspense. Ask ' +
-      'the bank. `movement resolve --as merchant` debits the merchant, who was credited too much.',
-    second_return:
-      'The bank reported a second return; one under another reference is in suspense. Ask the ' +
-      'bank whether both are the same: if so, run `movement resolve --as never_happened`; if not, ' +
-      '`--as merchant` credits it.',
-    second_completion:
-      'The bank sent the payout again; the money is in suspense. Ask the bank, then decide with ' +
-      '`movement resolve` who bears it: `--as bank` if the bank gives it back.',
-    return_too_late: `A return after more than 60 days is in suspense. ${DECIDE_RETURN}`,
-    return_not_possible: `A return on a rail without returns is in suspense. ${DECIDE_RETURN}`,
-    amount_differs:
-      'A different amount or currency moved, and is in suspense. Ask the bank, then send ' +
-      '`mark_completed`, or `mark_returned` with the amount that came back. `movement resolve` ' +
-      'decides who bears, or has, the rest.',
-    ...COMMON_REMEDIES,
   },
 };
 

@@ -13,7 +13,7 @@ import { type Instructed, type InstructedItem, newInstructed } from '../shared/i
 import { type Mailbox, readResult } from '../shared/mailbox';
 import { listOwn } from '../shared/movement';
 import { createRecord } from '../shared/record';
-import { COMMON_REMEDIES, FINAL, type View } from '../shared/view';
+import { FINAL, type View } from '../shared/view';
 
 export interface RefundKind {
   status: RefundStatus;
@@ -39,7 +39,7 @@ export function getResult(mail: RefundMailbox, refund_id: string): RefundResult 
   return readResult(mail, { refund_id, status: 'processing', version: 0 }, getState);
 }
 
-export const VIEW: View<RefundStatus, RefundAttention> = {
+const VIEW: View<RefundStatus> = {
   waitingFor: {
     processing: {
       what: 'the bank to say that the customer has the money',
@@ -47,27 +47,6 @@ export const VIEW: View<RefundStatus, RefundAttention> = {
     },
     settled: FINAL,
     failed: FINAL,
-  },
-  remedies: {
-    refund_overdue: 'Ask the bank, then send `mark_settled` or `mark_failed`.',
-    failed_after_settled:
-      'A settled refund failed at the bank; what came back is in suspense. Ask the bank, then ' +
-      'decide with `movement resolve`: `--as merchant` credits it, and `--as never_happened` says ' +
-      'that the customer has it.',
-    settled_after_failed:
-      'The bank settled a failed refund. The first of its amount was debited again; anything else ' +
-      'is in suspense. Ask the bank, then decide with `movement resolve` who bears it. If the bank ' +
-      'sent nothing, credit the merchant with `balance adjust --against clearing:CONNECTOR`.',
-    moved_after_failed:
-      'The bank accepted a refund that an operator had marked as failed. Ask the bank to cancel it.',
-    second_completion:
-      'The bank settled the refund again; what it sent is in suspense. Ask the bank, then decide ' +
-      'with `movement resolve` who bears it: `--as bank` if the bank gives it back.',
-    amount_differs:
-      'A different amount or currency was sent, and is in suspense. Ask the bank, then send ' +
-      '`mark_settled` with the amount that was sent, or `mark_failed` if nothing was. `movement ' +
-      'resolve` decides who bears the rest.',
-    ...COMMON_REMEDIES,
   },
 };
 

@@ -24,7 +24,7 @@ interface Next<Status extends string, Change> {
 
 export interface RecordTable<Status extends string, Attention extends string, Resource, Change> {
   noun: CallbackResource;
-  view: View<Status, Attention>;
+  view: View<Status>;
   /** Waiting time as the end of a clause; empty when nothing is due. */
   until: (resource: Resource) => string;
   /** Whether `status` ends a reason; by default it ends overdue and different amounts. */

@@ -35,7 +35,10 @@ export function createRecord<
     reason === 'amount_differs' || overdueReasons.includes(reason);
   const canClear = table.isPast ?? isPastByDefault;
 
-  const show = (resource: Resource) => updateDetails(resource, table.view, table.until(resource));
+  const show = (resource: Resource) => {
+    const { noun, view } = table;
+    updateDetails(resource, { noun, view, until: table.until(resource) });
+  };
 
   const enterState = (resource: Resource, state: StoredState<Status, Attention>) => {
     resource.status = state.status;

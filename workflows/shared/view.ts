@@ -1,7 +1,8 @@
 import type { SearchAttributeUpdatePair } from '@temporalio/common';
 import { setCurrentDetails, upsertSearchAttributes, workflowInfo } from '@temporalio/workflow';
+import type { CallbackResource } from '../../src/domain/callback/callback';
 import type { RuleViolation } from '../../src/domain/errors';
-import type { CommonAttention } from '../../src/domain/lifecycle';
+import { describeRemedy, findRemedy } from '../../src/domain/remedies';
 import { SEARCH_KEYS } from '../../src/domain/search-attributes';
 import type { CommonFacts, UpsertedLabels, WorkflowState } from './state';
 
@@ -12,27 +13,8 @@ export interface Waiting {
 
 export const FINAL: Waiting = { what: 'nothing: final', updates: 'none' };
 
-export const COMMON_REMEDIES: Record<CommonAttention, string> = {
-  malformed_callback:
-    'A callback could not be read; the activity log says why. Ask the bank what it meant.',
-  sender_not_known:
-    'A callback without a valid signature was not applied. If the bank confirms it, let its ' +
-    'connector send it again, signed with a valid key.',
-  record_behind:
-    'MongoDB is older than the workflow. Nothing is applied until you run `reconcile --apply`; ' +
-    'the next transition then clears this reason.',
-  message_given_up:
-    'A message was not applied, because the record kept changing; the activity log names it. Of a ' +
-    'callback, run `callback deliver ID --again`; otherwise ask the bank.',
-  books_refused:
-    'A message was not applied, because MongoDB refused its entry; the activity log names both. This is a ' +
-    'fault of the service: report it to its developers. Once it is gone, run `callback deliver ID --again` ' +
-    'for a callback; otherwise ask the bank.',
-};
-
-export interface View<Status extends string, Attention extends string> {
+export interface View<Status extends string> {
   waitingFor: Record<Status, Waiting>;
-  remedies: Record<Attention, string>;
 }
 
 /** @param until end of a clause */
@@ -42,21 +24,21 @@ export function updateDetails<
   Facts extends CommonFacts,
 >(
   state: WorkflowState<Status, Attention, Facts>,
-  { waitingFor, remedies }: View<Status, Attention>,
-  until: string,
+  { noun, view, until }: { noun: CallbackResource; view: View<Status>; until: string },
 ): void {
   const { status, attention, labels } = state;
   const { amount, assetAmount } = labels;
   upsertLabels(state, { status, attention, amount, assetAmount });
-  const { what, updates } = waitingFor[status];
+  const { what, updates } = view.waitingFor[status];
   const lines = [
     `**${status}** since ${new Date(state.enteredAt).toISOString()} (version ${state.version})`,
     '',
     `Waiting for: ${what}${until}. Updates: ${updates}.`,
   ];
   if (attention !== null) {
-    const remedy = `${remedies[attention]} Then send \`acknowledge\`, unless it clears.`;
-    lines.push('', `⚠ **${attention}**: ${remedy}`);
+    const remedy = findRemedy(noun, attention);
+    const text = remedy === undefined ? '' : `${describeRemedy(remedy)} `;
+    lines.push('', `⚠ **${attention}**: ${text}Then send \`acknowledge\`, unless it clears.`);
   }
   // Newest first: the UI's frame cuts off the end.
   const activityLog = [...state.activityLog].reverse();

@@ -7,10 +7,10 @@ import { isLive } from '../../domain/environment';
 import { ServiceError } from '../../domain/errors';
 import { formatCount } from '../../domain/format-count';
 import { amountInJson } from '../../domain/money';
+import { describeRemedy, FINDING_REMEDIES } from '../../domain/remedies';
 import {
   CHECKS,
   checkLedger,
-  FINDINGS,
   listHeads,
   readTrialBalance,
   type StoredCheckpoint,
@@ -88,6 +88,8 @@ const SHOWN_MAX = 1_000;
 
 const At = Time.transform((time) => new Date(time).toISOString());
 
+const FINDINGS = Object.entries(FINDING_REMEDIES).map(([code, { what }]) => [code, what] as const);
+
 const trialBalance = defineCommand({
   name: 'trial-balance',
   description: 'list the balances of all books, and what merchants and banks do not agree on',
@@ -97,7 +99,7 @@ const trialBalance = defineCommand({
   }),
   notes: `
 Findings:
-${fields(Object.entries(FINDINGS)).replace(/^/gm, '  ')}
+${fields(FINDINGS).replace(/^/gm, '  ')}
 
 Amounts are in minor units, those of an asset in its smallest unit.`,
   example: 'ledger trial-balance --env live --at 2026-12-31T23:59:59.999Z',
@@ -117,7 +119,10 @@ function presentTrialBalance({ rows, rows_total, totals, findings }: TrialBalanc
   return {
     rows: rows.map((row) => ({ ...row, balance: presentAmount(row.balance, row.currency) })),
     totals: totals.map((total) => ({ ...total, sum: presentAmount(total.sum, total.currency) })),
-    findings: findings.map((row) => ({ ...row, amount: presentAmount(row.amount, row.currency) })),
+    findings: findings.map((row) => ({
+      ...{ ...row, amount: presentAmount(row.amount, row.currency) },
+      remedy: describeRemedy(FINDING_REMEDIES[row.code]),
+    })),
     rows_total,
   };
 }

@@ -1,5 +1,6 @@
 import type { CallbackResource } from '../../domain/callback/callback';
 import { ServiceError } from '../../domain/errors';
+import { describeRemedy, findRemedy } from '../../domain/remedies';
 import { KINDS, LIFECYCLES, type ResourceStores } from '../../lifecycles';
 import type { Stores } from '../../store';
 import type { AttentionPlace, AttentionRow } from '../../store/resource';
@@ -14,6 +15,8 @@ export interface ShownAttention extends Omit<AttentionRow, 'since'> {
   resource: CallbackResource | 'bank_account';
   /** ISO 8601, ms. */
   since: string;
+  /** Sentences; null where the reason is not known to this version. */
+  remedy: string | null;
 }
 
 interface AttentionPage {
@@ -117,7 +120,11 @@ function present(
   { since, ...row }: AttentionRow,
 ): ShownAttention {
   const id = `${resource}:${row.resource_id}:${since}`;
-  return { id, resource, ...row, since: new Date(since).toISOString() };
+  const remedy = findRemedy(resource, row.reason);
+  return {
+    ...{ id, resource, ...row, since: new Date(since).toISOString() },
+    remedy: remedy === undefined ? null : describeRemedy(remedy),
+  };
 }
 
 function parseId(id: string): { kind: CallbackResource; resource_id: string; since: number } {

@@ -3,6 +3,7 @@ import type { Deposit } from '../../domain/crypto/deposit';
 import { omitUndefined } from '../../domain/defined';
 import { ServiceError } from '../../domain/errors';
 import { amountInJson } from '../../domain/money';
+import { describeRemedy, findRemedy } from '../../domain/remedies';
 import type { EntryDocument } from '../../ledger/documents';
 import { ENTRY_LINES } from '../../ledger/entry-lines';
 import { toBigInt } from '../../ledger/integers';
@@ -76,7 +77,11 @@ function pickFields(kind: CallbackResource, resource: Resource): Record<string, 
   ]);
   const rare = RARE.filter((field) => all.get(field)).map((field) => [field, all.get(field)]);
   const workflow_id = LIFECYCLES[kind].workflowId(resource._id);
-  return { id: resource._id, workflow_id, ...Object.fromEntries([...common, ...rare]) };
+  const remedy = findRemedy(kind, resource.attention ?? '');
+  return {
+    ...{ id: resource._id, workflow_id, ...Object.fromEntries([...common, ...rare]) },
+    ...(remedy === undefined ? {} : { remedy: describeRemedy(remedy) }),
+  };
 }
 
 interface Related {
