@@ -8,7 +8,7 @@ import type { RefundAttention } from './refund/refund';
 
 /** Questions of operators, and the answers that differ; `ask` says of whom. */
 const QUESTIONS = {
-  /** Asked about a resource. */
+  /** Ask about a resource. */
   outcome: {
     ask: 'Ask the bank.',
     answers: {
@@ -18,7 +18,7 @@ const QUESTIONS = {
       waiting: 'it is under way',
     },
   },
-  /** Asked about a movement in suspense; without one, about what the reason is about. */
+  /** Ask about a movement in suspense; without one, about what the reason is about. */
   money: {
     ask: 'Ask the bank.',
     answers: {
@@ -32,7 +32,7 @@ const QUESTIONS = {
     ask: 'Ask the bank.',
     answers: { taken: 'it has taken money back', error: 'it was an error' },
   },
-  /** Asked about a journal entry or a statement line. */
+  /** Ask about a journal entry or a statement line. */
   line: {
     ask: 'Ask the bank.',
     answers: {
@@ -84,11 +84,11 @@ interface Row<Answer extends string> {
 /** Remedy of an attention reason or a finding. */
 export type Remedy =
   | {
-      [Asked in Question]: {
+      [Ask in Question]: {
         /** Sentences about what happened. */
         what: string;
-        ask: Asked;
-        rows: readonly Row<keyof (typeof QUESTIONS)[Asked]['answers'] & string>[];
+        ask: Ask;
+        rows: readonly Row<keyof (typeof QUESTIONS)[Ask]['answers'] & string>[];
         /** Sentence after the rows. */
         note?: string;
       };
@@ -587,8 +587,8 @@ export function describeRemedy(remedy: Remedy): string {
   if (remedy.ask === undefined) return remedy.what;
   const { ask, answers }: { ask: string; answers: Record<string, string> } = QUESTIONS[remedy.ask];
   const rows = listRows(remedy);
-  const given = [...new Set(rows.map((row) => row.if))];
-  const sentences = given.map((answer) => {
+  const answered = [...new Set(rows.map((row) => row.if))];
+  const sentences = answered.map((answer) => {
     const own = rows.filter((row) => row.if === answer).map(({ run }) => describeRun(run));
     return `If ${answers[answer]}: ${own.join(', or where that is refused ')}.`;
   });
