@@ -18,7 +18,7 @@ import { applyMovements } from './movements';
 const GROWS_MS = 10_000;
 /** Files that a transfer has not finished. */
 const PARTIAL = /^[.]|[.](?:tmp|part|partial|filepart|writing|swp)$|~$/i;
-/** Of the account, as of all SEPA. */
+/** Currency of the account, as of all SEPA. */
 const CURRENCY = 'EUR';
 const FOLDERS = ['processed', 'refused', 'other'] as const;
 

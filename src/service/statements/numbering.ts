@@ -134,7 +134,7 @@ export async function findGap(
   return null;
 }
 
-/** What is missing once a statement has filled a part; null: nothing. */
+/** Part that is missing once a statement has filled another; null: nothing. */
 export function fillGap(
   { missing }: RefusalDocument,
   { closing }: StatementDocument,

@@ -66,7 +66,7 @@ export async function listRefusedStatements(
 const SAME_TIME_MAX = 10;
 
 /**
- * Of missing statements it says that none exists.
+ * Acknowledges a refusal; of a missing statement that says that none exists.
  * @returns the code; undefined where there is no refusal
  * @throws ServiceError `statement_missing`
  */

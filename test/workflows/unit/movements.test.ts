@@ -46,7 +46,7 @@ describe('a report that changes no status moves money of', () => {
     ['submitted', 'completed', DOLLARS, 'out amount_differs'],
     ['submitted', 'submitted', {}, 'nothing'],
     ['sent', 'sent', {}, 'out second_completion'],
-    ['sent', 'completed', {}, 'nothing'],
+    ['sent', 'completed', {}, 'out second_completion isLaterStep'],
     ['sent', 'completed', LESS, 'out amount_differs'],
     ['sent', 'failed', {}, 'nothing'],
     ['completed', 'sent', {}, 'nothing'],
