@@ -45,20 +45,6 @@ test('the owner signs in, makes a key that works, and revokes it', async () => {
   await context.close();
 });
 
-test('the environment is in the address, on top of each page, and one link away', async () => {
-  const context = await browser.newContext({ viewport: SIZES.phone });
-  const page = await enter(context, service.url, owner);
-  await follow(page, 'API keys');
-  const link = (name: string) => page.getByRole('link', { name, exact: true });
-  expect(await link('Sandbox').getAttribute('aria-current')).toBe('true');
-  await link('Live').click();
-  await page.waitForURL('**/dashboard/live/api-keys');
-  expect(await link('Live').getAttribute('aria-current')).toBe('true');
-  await page.getByText('There are no keys in this environment yet.').waitFor();
-  await look(page, 'live');
-  await context.close();
-});
-
 test('an invited team member joins by the link once and sees what the role allows', async () => {
   const context = await browser.newContext({ viewport: SIZES.desktop });
   const page = await enter(context, service.url, owner);

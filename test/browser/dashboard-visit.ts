@@ -53,6 +53,14 @@ export function useBrowser() {
   );
 }
 
+/** Collects what the browser logs or throws on a page. */
+export function collectNoise(page: Page): string[] {
+  const noise: string[] = [];
+  page.on('console', (message) => noise.push(message.text()));
+  page.on('pageerror', (error) => noise.push(error.message));
+  return noise;
+}
+
 /** Signs in by the form, as a person does. */
 export async function enter(
   context: BrowserContext,

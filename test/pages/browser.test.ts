@@ -1,9 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import type { Page } from 'playwright-core';
 import type { CryptoPagePayment } from '../../src/pages/crypto-stage';
+import { collectNoise } from '../browser/dashboard-visit';
 import { findFaults } from '../support/axe';
 import { eventually } from '../support/http';
-import { button, collectNoise, PHONE, useBrowserWorld, waitForHeading } from './browser-world';
+import { button, PHONE, useBrowserWorld, waitForHeading } from './browser-world';
 import { cryptoPayment, deposit, HALF } from './crypto-payment';
 import { ask } from './http';
 
@@ -14,24 +15,6 @@ const CLIPBOARD = { permissions: ['clipboard-read', 'clipboard-write'] };
 const readClipboard = (page: Page) => page.evaluate('navigator.clipboard.readText()');
 
 describe('a payment at a bank', () => {
-  it('leads from the pay page through the bank to the shop', async () => {
-    const { link, id } = await world.newPayment();
-    await world.visit({}, async (page) => {
-      const noise = collectNoise(page);
-      await page.goto(link);
-      await button(page, 'Continue to iDEAL').click();
-      await waitForHeading(page, 'Choose your bank');
-      await page.getByLabel('Birch Savings').check();
-      await button(page, 'Approve payment').click();
-      await waitForHeading(page, /Waiting for the bank/);
-      await world.pay.set(id, { status: 'authorized' });
-      await waitForHeading(page, 'Shop /thanks');
-      await page.goto(link);
-      await waitForHeading(page, 'You have paid');
-      expect(noise).toEqual([]);
-    });
-  });
-
   it('leads from the bank to the shop at once when it is settled: no policy stops the redirect', async () => {
     const { link, id } = await world.newPayment();
     await world.visit({}, async (page) => {
@@ -41,15 +24,6 @@ describe('a payment at a bank', () => {
       await world.pay.set(id, { status: 'settled' });
       await button(page, 'Approve payment').click();
       await waitForHeading(page, 'Shop /thanks');
-    });
-  });
-
-  it('leads a customer who cancels to the shop', async () => {
-    const { link } = await world.newPayment();
-    await world.visit({}, async (page) => {
-      await page.goto(link);
-      await button(page, 'Cancel payment').click();
-      await waitForHeading(page, 'Shop /sorry');
     });
   });
 
