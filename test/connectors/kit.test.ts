@@ -5,6 +5,7 @@ import { defineConnector, type TakesPayments } from '../../connectors/kit/defini
 import { createInstructionStore } from '../../connectors/kit/instructions';
 import { createReportDelivery } from '../../connectors/kit/reports';
 import { useDatabase } from '../support/database';
+import { gate } from '../support/gate';
 
 type Bank = TakesPayments<Record<never, never>>;
 
@@ -158,21 +159,18 @@ describe('the delivery of reports', () => {
   test('keeps the order for each payout, and lets no payout wait for another one', async () => {
     const [slow, quick] = [randomUUID(), randomUUID()];
     const done: string[] = [];
-    let release = () => {};
-    const released = new Promise<void>((resolve) => (release = resolve));
-    let arrive = () => {};
-    const arrived = new Promise<void>((resolve) => (arrive = resolve));
+    const [held, quickEnd] = [gate(), gate()];
     const deliver = connectProduct(async ({ resource_id, name }) => {
-      if (resource_id === slow && name === 'sent') await released;
+      if (resource_id === slow && name === 'sent') await held.opened;
       done.push(`${name}:${resource_id}`);
-      if (resource_id === quick && name === 'completed') arrive();
+      if (resource_id === quick && name === 'completed') quickEnd.release();
     });
     const delivered = deliver(
       [slow, quick].flatMap((id) => [buildReport(id, 'sent'), buildReport(id, 'completed')]),
     );
-    await arrived;
+    await quickEnd.opened;
     expect(done).toEqual([`sent:${quick}`, `completed:${quick}`]);
-    release();
+    held.release();
     await delivered;
     expect(done.slice(2)).toEqual([`sent:${slow}`, `completed:${slow}`]);
   });

@@ -95,14 +95,6 @@ describe('a cancellation', () => {
   const TOO_LATE = { outcome: 'too_late' };
   const REFUSED = { outcome: 'refused', code: 'cancelled', message: expect.any(String) };
 
-  it('refuses a payout that arrives later', async () => {
-    const { input, id } = await world.knowPayout();
-    expect([await cancelPayout(id), await cancelPayout(id)]).toEqual([CANCELLED, CANCELLED]);
-    const answers = [await lookUpPayout(id), await activities().sendPayout(input)];
-    expect(answers).toEqual([REFUSED, REFUSED]);
-    expect(await world.rows(id)).toEqual([]);
-  });
-
   it('refuses a settlement that arrives later', async () => {
     const { input } = await world.knowSettlement();
     const cancel = () => activities().cancelSettlement?.(input);
