@@ -1,6 +1,6 @@
 import { RAIL_IDS } from '../../src/domain/payout/rails';
 import { sandboxBankDatabase } from '../../src/service/sandbox-bank/movements';
-import type { Answer } from '../support/http';
+import { type Answer, eventually } from '../support/http';
 import { useService } from '../support/service';
 import { FUNDS, insertRecipient, openShop, useFreshShop, useShop } from './payout-setting';
 import { expectRefusal } from './refusal';
@@ -226,3 +226,43 @@ test(
     expect(await payAll(1)).toEqual(['accepted']);
   }),
 );
+
+test('a card payout does not come back, and operators see a bank that says so', async () => {
+  const merchant = await openShop(service);
+  const card = { method: 'card_payout', recipient_id: merchant.recipients.card_payout };
+  const { id } = (await merchant.paid(card)).body;
+  for (const event of ['completed', 'returned']) await merchant.simulate(id, { event });
+  await service.becomes('payouts', id, { attention: 'return_not_possible' });
+  expect((await merchant.get(`/v1/payouts/${id}`)).body).toMatchObject({ status: 'completed' });
+  expect(await merchant.balance()).toEqual([MAIN - 1_000, 0]);
+});
+
+test('sends, fails or refuses each of seven payouts whose recipient is deleted meanwhile', async () => {
+  const merchant = await openShop(service);
+  const { sepa_instant: recipient_id } = merchant.recipients;
+  const answers = await Promise.all(
+    Array.from({ length: 8 }, (_, index) =>
+      index === 3
+        ? merchant.delete(`/v1/payout-recipients/${recipient_id}`)
+        : merchant.pay({ amount: 1_000 + index }),
+    ),
+  );
+  const created = answers.filter(({ status }) => status === 201);
+  const refused = answers.filter(({ status }) => status === 422);
+  for (const answer of refused) expectRefusal(answer, 'recipient_deleted');
+  expect(created.length + refused.length).toBe(7);
+  const ended = await Promise.all(
+    created.map(({ body: { id } }) =>
+      eventually('a payout that is sent or has failed', async () => {
+        const { body } = await merchant.get(`/v1/payouts/${id}`);
+        return ['sent', 'failed'].includes(body.status) && body;
+      }),
+    ),
+  );
+  for (const { status, failure } of ended) {
+    expect(failure?.code).toBe(status === 'failed' ? 'recipient_deleted' : undefined);
+  }
+  const paid = ended.filter(({ status }) => status === 'sent');
+  const total = paid.reduce((sum, { amount }) => sum + amount, 0);
+  expect(await merchant.balance()).toEqual([MAIN - total, 0]);
+});

@@ -2,25 +2,17 @@ import { once } from 'node:events';
 import { request as httpRequest, type IncomingMessage } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { postWebhook } from '../../../connectors/example/fake-bank';
-import { sandboxBankDatabase } from '../../../src/service/sandbox-bank/movements';
 import type { PayoutDocument } from '../../../src/store/payouts';
-import {
-  FUNDS,
-  insertRecipient,
-  openShop,
-  type Shop,
-  storedPayout,
-  useShop,
-} from '../../api/payout-setting';
-import { expectRefusal } from '../../api/refusal';
+import { insertRecipient, storedPayout, useShop } from '../../api/payout-setting';
+import { collectNoise, look, useBrowser } from '../../browser/dashboard-visit';
 import { eventually } from '../../support/http';
 import { useService } from '../../support/service';
 import { makePrefix, SECRET, useExample } from './world';
 
 const prefix = makePrefix();
-// A product of its own: payouts in EUR go to the example, and the sandbox bank plays those in GBP.
+// A product of its own: its payouts in EUR go to the example.
 const service = useService({
-  ...{ live: { connectors: '', prefix }, autoplay: true },
+  live: { connectors: '', prefix },
   tests: 'example=sepa_credit_transfer|sepa_instant',
 });
 const shop = useShop(service);
@@ -43,6 +35,19 @@ const payAtBank = async (changes: object = {}): Promise<string> => {
 };
 
 describe('the page of a connector', () => {
+  const browser = useBrowser();
+  /** Opens it in a browser, in which it is accessible, and nothing fails. */
+  async function lookAt(heading: string, name: string): Promise<void> {
+    const page = await (await browser.newContext()).newPage();
+    const noise = collectNoise(page);
+    await page.goto(new URL('/connectors', world.url).href);
+    await page.getByRole('link', { name: 'Reload' }).click();
+    await page.getByRole('heading', { name: heading }).waitFor();
+    await look(page, name);
+    expect(noise).toEqual([]);
+    await page.context().close();
+  }
+
   /** Gets the page; `fetch` would not send another `Host`. */
   async function get(headers: Record<string, string> = {}, { url } = world, path = '/connectors') {
     const request = httpRequest(new URL(path, url), { headers }).end();
@@ -65,6 +70,7 @@ describe('the page of a connector', () => {
     const { status, policy } = await get();
     expect([status, policy]).toEqual([200, expect.stringContaining("default-src 'none'")]);
     expect(await read()).toContain('Nothing has happened yet');
+    await lookAt('Nothing has happened yet', 'connector-empty');
   });
 
   test('shows instruction, traffic, answer and callback of a payout, and nothing of the recipient', async () => {
@@ -96,6 +102,7 @@ describe('the page of a connector', () => {
     for (const hidden of ['Ada', 'Lovelace', 'DE8937', 'Salary', SECRET, 'Bearer']) {
       expect((await get()).text).not.toContain(hidden);
     }
+    await lookAt(`Payout ${id}`, 'connector-steps');
   });
 
   test('shows a failure by its name', async () => {
@@ -180,14 +187,6 @@ describe('the example connector', () => {
     expect([connector, bank_reference]).toEqual(['example', expect.stringMatching(/^T-/)]);
   });
 
-  test('finds lost webhooks by polling, page by page', async () => {
-    const ids = await Promise.all([1, 2, 3].map(() => payAtBank()));
-    for (const state of ['sent', 'arrived']) {
-      for (const id of ids) world.bank.change(id, state);
-    }
-    await Promise.all(ids.map((id) => becomes(id, 'completed')));
-  });
-
   test('returns a payout with the reason of the bank', async () => {
     const id = await payAtBank();
     world.bank.change(id, 'sent');
@@ -206,16 +205,6 @@ describe('the example connector', () => {
       ...{ code: 'amount_too_high', message: 'The bank sends no transfer of this amount.' },
     });
   });
-
-  test.each(['cut_after', 'fails_after'] as const)(
-    'looks up a payout whose answer is lost (%s), and does not send it again',
-    async (fault) => {
-      world.bank.failNext(fault);
-      const { body } = await shop.pay();
-      await becomes(body.id, 'submitted');
-      expect(postedFor(body.id)).toHaveLength(1);
-    },
-  );
 
   test('sends a payout that never arrived again once no attempt can reach the bank', async () => {
     const id = await storePayout();
@@ -243,18 +232,6 @@ describe('the example connector', () => {
     expect(postedFor(id)).toHaveLength(1);
   });
 
-  test('refuses a cancelled payout when it arrives later', async () => {
-    const id = await storePayout();
-    const { sendPayout, lookUpPayout, cancelPayout } = activities();
-    const refused = { outcome: 'refused', code: 'cancelled', message: expect.any(String) };
-    for (const _attempt of ['first', 'second']) {
-      expect(await cancelPayout({ payout_id: id })).toEqual({ outcome: 'cancelled' });
-    }
-    expect(await sendPayout(instruct(id))).toEqual(refused);
-    expect(await lookUpPayout({ payout_id: id })).toEqual(refused);
-    expect(postedFor(id)).toEqual([]);
-  });
-
   test('does not believe a bank that loses what it has answered', async () => {
     const id = await storePayout();
     await activities().sendPayout(instruct(id));
@@ -262,16 +239,6 @@ describe('the example connector', () => {
     await world.endAttempt(id);
     const lookUp = activities().lookUpPayout({ payout_id: id });
     await expect(lookUp).rejects.toThrow('does not find');
-  });
-
-  test('refuses a payout to a deleted recipient', async () => {
-    const id = await storePayout();
-    const { recipient_id } = (await service.stores.payouts.get(id)) ?? {};
-    const recipients = service.collection<{ _id: string; ciphertext: string | null }>('recipients');
-    await recipients.updateOne({ _id: String(recipient_id) }, { $set: { ciphertext: null } });
-    expect(await activities().sendPayout(instruct(id))).toMatchObject({
-      ...{ outcome: 'refused', code: 'recipient_deleted' },
-    });
   });
 
   const signed = (body: string) => () => postWebhook(world.url, body, SECRET);
@@ -313,143 +280,5 @@ describe('the example connector', () => {
     const rows = await Promise.all(collections.map((each) => each.find({}).toArray()));
     expect(rows.flat().length).toBeGreaterThan(5);
     expect(JSON.stringify(rows)).not.toMatch(/Lovelace|DE89370400440532013000/);
-  });
-});
-
-describe('the sandbox bank', () => {
-  /** Pays in GBP, which the sandbox bank sends. */
-  const pay = ({ pay: payBy, recipients }: Shop, changes: object = {}) =>
-    payBy({
-      ...{ method: 'faster_payments', currency: 'GBP', recipient_id: recipients.faster_payments },
-      ...changes,
-    });
-  const readBalance = (merchant: Shop) => merchant.balance({ currency: 'GBP' });
-  const COMPLETED = ['payout.submitted', 'payout.sent', 'payout.completed'];
-
-  /** Waits until the bank has reported all; returns its own reports, without simulated ones. */
-  const readReports = (resource_id: string) =>
-    eventually('the end of the bank’s reports', async () => {
-      const outbox = service.mongo
-        .db(`${service.database}_sandbox_bank`)
-        .collection<{ _id: string; name: string; state: string; done_at: Date | null }>('outbox');
-      const own = { resource_id, _id: { $not: /^simulated_/ } };
-      const rows = await outbox.find(own).sort({ 'body.occurred_at': 1 }).toArray();
-      const isDone = rows.length > 0 && rows.every(({ done_at }) => done_at !== null);
-      return isDone && rows.map(({ name, state }) => ({ name, state }));
-    });
-
-  /** Makes a recipient unreadable. @returns function that makes it readable again */
-  async function breakRecipient({
-    recipients: { faster_payments: _id, card_payout: other },
-  }: Shop) {
-    const recipients = service.collection<{ _id: string; ciphertext: string }>('recipients');
-    const read = async (id: string) => String((await recipients.findOne({ _id: id }))?.ciphertext);
-    const write = (ciphertext: string) => recipients.updateOne({ _id }, { $set: { ciphertext } });
-    const [own, another] = [await read(_id), await read(other)];
-    await write(another);
-    return () => write(own);
-  }
-  const remove = ({ recipients, delete: send }: Shop) =>
-    send(`/v1/payout-recipients/${recipients.faster_payments}`);
-
-  it.concurrent.each([
-    [1_000, COMPLETED, 0],
-    [66_622, ['payout.submitted', 'payout.sent', 'payout.failed'], 0],
-    [66_625, COMPLETED, 0],
-    [66_626, COMPLETED, 0],
-    [66_627, [...COMPLETED, 'payout.returned'], 0],
-    [66_628, ['payout.submitted', 'payout.sent', 'payout.returned'], 0],
-    [66_629, [...COMPLETED, 'payout.returned'], 2],
-  ])('gives a payout of %i the events %j, each once', async (amount, events, unapplied) => {
-    const merchant = await openShop(service);
-    const { id } = (await pay(merchant, { amount })).body;
-    const last = String(events.at(-1)).replace('payout.', '');
-    await becomes(id, last);
-    await readReports(id);
-    await eventually('every report to be applied or ignored', async () => {
-      const callbacks = await service.stores.callbacks.forResource(id);
-      const ignored = callbacks.filter((each) => each.unapplied !== null);
-      return ignored.length === unapplied && callbacks.length === events.length - 2 + unapplied;
-    });
-    expect(await merchant.events(id)).toEqual(events);
-    const available = last === 'completed' ? FUNDS.main - amount : FUNDS.main;
-    expect(await readBalance(merchant)).toEqual([available, 0]);
-  });
-
-  it.concurrent('returns no payout to a card, and operators see a bank that says so', async () => {
-    const merchant = await openShop(service);
-    const card = { method: 'card_payout', recipient_id: merchant.recipients.card_payout };
-    const { id } = (await merchant.pay({ ...card, amount: 66_627 })).body;
-    await service.becomes('payouts', id, { attention: 'return_not_possible' });
-    expect(await readReports(id)).toHaveLength(2);
-    expect((await becomes(id, 'completed')).returned).toBeNull();
-    expect(await merchant.events(id)).toEqual(COMPLETED);
-  });
-
-  it.concurrent('waits for a recipient who cannot be decrypted', async () => {
-    const merchant = await openShop(service);
-    const repair = await breakRecipient(merchant);
-    const { id, status } = (await pay(merchant)).body;
-    expect(status).toBe('created');
-    const bank = service.mongo.db(sandboxBankDatabase(service.database));
-    expect(await bank.collection<{ _id: string }>('payouts').findOne({ _id: id })).toBeNull();
-    await repair();
-    await becomes(id, 'completed');
-    expect(await merchant.events(id)).toEqual(COMPLETED);
-  });
-
-  it.concurrent.each(['failed', 'returned'])(
-    'drops what it planned for a payout that a simulation has %s',
-    async (event) => {
-      // A busy machine may be later than the bank, which plays by itself in three seconds.
-      const { merchant, id } = await eventually(
-        `one that is ${event} before it plays`,
-        async () => {
-          const merchant = await openShop(service);
-          const { id } = (await pay(merchant)).body;
-          const { body } = await merchant.simulate(id, { event });
-          const [first] = await readReports(id);
-          return body.status === event && first?.state !== 'sent' && { merchant, id };
-        },
-      );
-      expect(await readReports(id)).toEqual([{ name: 'completed', state: 'dropped' }]);
-      expect(await service.stores.callbacks.forResource(id)).toHaveLength(1);
-      expect((await service.stores.payouts.get(id))?.attention).toBeNull();
-      expect(await readBalance(merchant)).toEqual([FUNDS.main, 0]);
-    },
-  );
-
-  it.concurrent('fails a payout whose recipient is deleted before it has it, and the money is free', async () => {
-    const merchant = await openShop(service);
-    await breakRecipient(merchant);
-    const { id } = (await pay(merchant)).body;
-    const { status, body } = await remove(merchant);
-    expect([status, body.deleted]).toEqual([200, true]);
-    const { failure } = await becomes(id, 'failed');
-    expect(failure).toMatchObject({ code: 'recipient_deleted' });
-    expect(await readBalance(merchant)).toEqual([FUNDS.main, 0]);
-    expectRefusal(await pay(merchant), 'recipient_deleted');
-  });
-
-  it.concurrent('sends, fails or refuses each of seven payouts whose recipient is deleted meanwhile', async () => {
-    const merchant = await openShop(service);
-    const answers = await Promise.all(
-      Array.from({ length: 8 }, (_, index) =>
-        index === 3 ? remove(merchant) : pay(merchant, { amount: 1_000 + index }),
-      ),
-    );
-    const created = answers.filter(({ status }) => status === 201);
-    const refused = answers.filter(({ status }) => status === 422);
-    for (const answer of refused) expectRefusal(answer, 'recipient_deleted');
-    expect(created.length + refused.length).toBe(7);
-    const ended = await Promise.all(
-      created.map(({ body }) => becomes(body.id, 'completed', 'failed')),
-    );
-    for (const { status, failure } of ended) {
-      expect(failure?.code).toBe(status === 'failed' ? 'recipient_deleted' : undefined);
-    }
-    const paid = ended.filter(({ status }) => status === 'completed');
-    const total = paid.reduce((sum, { amount }) => sum + amount, 0);
-    expect(await readBalance(merchant)).toEqual([FUNDS.main - total, 0]);
   });
 });
