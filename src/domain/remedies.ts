@@ -96,7 +96,7 @@ export type Remedy =
   | { what: string; ask?: undefined };
 
 /** Takes a reason off the list that has no other act, or is left after it. */
-const ACKNOWLEDGE = 'attention acknowledge ATTENTION';
+export const ACKNOWLEDGE = 'attention acknowledge ATTENTION';
 
 const COMMON: Record<CommonAttention, Remedy> = {
   malformed_callback: {
@@ -172,7 +172,7 @@ const PAYMENT: Record<Exclude<PaymentAttention, CommonAttention>, Remedy> = {
     what: 'A settled payment failed at the bank, and can no longer be refunded.',
     ask: 'dispute',
     rows: [
-      { if: 'taken', run: ['payment act ID claw_back --amount AMOUNT'] },
+      { if: 'taken', run: ['payment act ID claw_back --amount AMOUNT --operation-id REFERENCE'] },
       { if: 'error', run: ['payment act ID dispute_won'] },
     ],
   },
@@ -180,7 +180,7 @@ const PAYMENT: Record<Exclude<PaymentAttention, CommonAttention>, Remedy> = {
     what: 'The bank charges the payment back.',
     ask: 'dispute',
     rows: [
-      { if: 'taken', run: ['payment act ID claw_back --amount AMOUNT'] },
+      { if: 'taken', run: ['payment act ID claw_back --amount AMOUNT --operation-id REFERENCE'] },
       { if: 'error', run: ['payment act ID dispute_won'] },
     ],
     note: 'If the payment had not settled, nothing is posted.',
@@ -189,7 +189,7 @@ const PAYMENT: Record<Exclude<PaymentAttention, CommonAttention>, Remedy> = {
     what: 'A dispute does not fit the payment, and was not posted; the callback in `payment show` says why.',
     ask: 'dispute',
     rows: [
-      { if: 'taken', run: ['payment act ID claw_back --amount AMOUNT'] },
+      { if: 'taken', run: ['payment act ID claw_back --amount AMOUNT --operation-id REFERENCE'] },
       { if: 'error', run: ['payment act ID dispute_won'] },
     ],
   },

@@ -4,6 +4,7 @@ import type { Outcome } from '../../src/domain/movement/movement';
 import type { BankDecision } from '../../src/domain/sandbox/movement';
 import { bankReference } from '../../src/service/sandbox-bank/movements';
 import { idealPayment } from '../support/http';
+import { createRandom, type Random } from '../support/random';
 
 interface DisputeFacts {
   dispute_id: string;
@@ -28,27 +29,6 @@ export interface HistoryWorld {
   /** An operator acts; an act that the state does not allow does nothing. */
   act: (resource: BankResource, id: string, what: string, facts?: ActFacts) => Promise<void>;
   recipient_id: string;
-}
-
-type Random = ReturnType<typeof createRandom>;
-
-/** Draws the same numbers for the same seed (mulberry32). */
-function createRandom(seed: number) {
-  let state = seed;
-  const next = (): number => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
-  /** From `min` to `max`, both included. */
-  const integer = (min: number, max: number) => min + Math.floor(next() * (max - min + 1));
-  return {
-    integer,
-    chance: (part: number) => next() < part,
-    pick: <T>(options: readonly [T, ...T[]]): T =>
-      options[integer(0, options.length - 1)] ?? options[0],
-  };
 }
 
 const PAYMENT_ENDS = [

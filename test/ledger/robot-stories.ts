@@ -1,0 +1,296 @@
+import type { BankResource } from '../../src/domain/callback/callback';
+import { eventually, idealPayment } from '../support/http';
+import type { Random } from '../support/random';
+import type { Account } from '../support/service';
+import type { About, ModelBank } from './robot-bank';
+
+export interface Story {
+  account: Pick<Account, 'post' | 'get'>;
+  bank: ModelBank;
+  random: Random;
+  recipient_id: string;
+  /** Describes what happened. */
+  done: string[];
+  /** Resources of the seed. */
+  created: About[];
+  /** Ids of those that were under way, with nothing left to do about them. */
+  seen: Set<string>;
+}
+
+const PATHS: Record<BankResource, string> = {
+  payment: '/v1/payments',
+  refund: '/v1/refunds',
+  payout: '/v1/payouts',
+};
+
+/** Reads a resource as its merchant does. */
+export async function read({ account }: Pick<Story, 'account'>, { resource, id }: About) {
+  return (await account.get(`${PATHS[resource]}/${id}`)).body;
+}
+
+async function create(
+  story: Story,
+  resource: BankResource,
+  body: object,
+): Promise<About | undefined> {
+  const answer = await story.account.post(PATHS[resource], body);
+  story.done.push(
+    `${resource} ${answer.body.id ?? answer.body.error.code} ${JSON.stringify(body)}`,
+  );
+  if (answer.status !== 201) return undefined;
+  const about = { resource, id: answer.body.id };
+  story.created.push(about);
+  return about;
+}
+
+async function reaches(story: Story, about: About, ...statuses: string[]): Promise<void> {
+  await eventually(`${about.resource} ${about.id} to be ${statuses}`, async () =>
+    statuses.includes((await read(story, about)).status),
+  );
+}
+
+/** Runs what happens to one to three resources, each from its own end. */
+export async function runStories(story: Story): Promise<void> {
+  const { random } = story;
+  const count = random.integer(1, 3);
+  for (let n = 0; n < count; n += 1) {
+    if (random.chance(0.4)) await runPayout(story);
+    else await runPayment(story);
+  }
+}
+
+type Ends<Facts> = Record<string, (story: Story, facts: Facts) => Promise<unknown>>;
+type Facts = About & { amount: number };
+
+async function run(story: Story, ends: Ends<Facts>, facts: Facts): Promise<void> {
+  const end = story.random.pick(Object.keys(ends));
+  story.done.push(`${facts.resource} ${facts.id} ${end}`);
+  await ends[end]?.(story, facts);
+}
+
+async function runPayment(story: Story): Promise<void> {
+  const amount = story.random.integer(1_000, 50_000);
+  const about = await create(story, 'payment', idealPayment({ amount }));
+  if (about === undefined) throw new Error('The payment was refused.');
+  if (story.random.chance(0.3)) await story.bank.report(about, 'authorized', { amount });
+  await run(story, PAYMENT_ENDS, { ...about, amount });
+}
+
+/** Lets money come for a payment, and reports it. */
+async function settle({ bank }: Pick<Story, 'bank'>, about: About, money: Money) {
+  const moved = bank.move(about, 'in', money);
+  await bank.report(about, 'settled', moved);
+  return moved;
+}
+
+interface Money {
+  amount: number;
+  currency?: string;
+  name?: string;
+}
+
+const other = (random: Random, amount: number) =>
+  amount + random.pick([-1, 1]) * random.integer(1, 900);
+
+const PAYMENT_ENDS: Ends<Facts> = {
+  declined: ({ bank }, about) => bank.report(about, 'failed', about),
+  settled: async (story, about) => {
+    await settle(story, about, { amount: about.amount });
+    await reaches(story, about, 'settled');
+    await runRefunds(story, about);
+  },
+  wrong_amount: (story, about) =>
+    settle(story, about, { amount: other(story.random, about.amount) }),
+  wrong_currency: (story, about) => settle(story, about, { amount: about.amount, currency: 'USD' }),
+  /** Has both parts in one statement entry. */
+  split: async (story, about) => {
+    const reference = story.bank.name();
+    const first = story.random.chance(0.3)
+      ? about.amount / 2
+      : story.random.integer(1, about.amount - 1);
+    const parts = [Math.ceil(first), about.amount - Math.ceil(first)];
+    for (const [at, amount] of parts.entries()) {
+      await settle(story, about, { amount, name: `${reference}#1.${at + 1}` });
+    }
+  },
+  twice: async (story, about) => {
+    await settle(story, about, { amount: about.amount });
+    const amount = story.random.chance(0.5) ? about.amount : other(story.random, about.amount);
+    await settle(story, about, { amount });
+  },
+  again_unreported: async (story, about) => {
+    await settle(story, about, { amount: about.amount });
+    story.bank.receiveUnreported(about, story.random.integer(1, about.amount));
+  },
+  wrong_report: async ({ bank, random }, about) => {
+    const amount = other(random, about.amount);
+    await bank.report(about, 'settled', { amount, name: bank.name() });
+  },
+  corrected_report: async (story, about) => {
+    const amount = other(story.random, about.amount);
+    await story.bank.report(about, 'settled', { amount, name: story.bank.name() });
+    await settle(story, about, { amount: about.amount });
+  },
+  back_unreported: async (story, about) => {
+    const moved = await settle(story, about, { amount: other(story.random, about.amount) });
+    story.bank.undo(moved);
+  },
+  late: async (story, about) => {
+    if (story.random.chance(0.3)) story.bank.refuseReversals();
+    await story.bank.report(about, 'failed', about);
+    await reaches(story, about, 'failed');
+    const isExact = story.random.chance(0.5);
+    await settle(story, about, {
+      amount: isExact ? about.amount : other(story.random, about.amount),
+      currency: story.random.chance(0.2) ? 'USD' : 'EUR',
+    });
+  },
+  charged_back: async (story, about) => {
+    const { bank, random } = story;
+    await settle(story, about, { amount: about.amount });
+    await reaches(story, about, 'settled');
+    const amount = random.chance(0.5) ? about.amount : random.integer(1, about.amount);
+    const isTrue = random.chance(0.8);
+    const taken = isTrue ? bank.takeBack(about, amount) : { amount, name: bank.name() };
+    await bank.report(about, random.pick(['clawed_back', 'failed', 'reversed']), taken);
+  },
+  disputed: async (story, about) => {
+    const { bank, random } = story;
+    await settle(story, about, { amount: about.amount });
+    await reaches(story, about, 'settled');
+    const fee = random.pick([0, 1_500]);
+    const amount = random.integer(1, about.amount);
+    const dispute = { dispute_id: 'dispute_1', fee };
+    const opened = bank.move(about, 'out', { amount: amount + fee });
+    await bank.report(about, 'dispute_opened', { amount, name: opened.name, ...dispute });
+    if (random.chance(0.3)) return;
+    if (random.chance(0.5)) {
+      return await bank.report(about, 'dispute_lost', { amount, name: bank.name(), ...dispute });
+    }
+    const back = bank.move(about, 'in', { amount: amount + fee });
+    await bank.report(about, 'dispute_won', { amount, name: back.name, ...dispute });
+  },
+};
+
+async function runRefunds(story: Story, payment: Facts): Promise<void> {
+  for (let left = payment.amount; left > 1_000 && story.random.chance(0.7); ) {
+    const amount = story.random.integer(1_000, left);
+    left -= amount;
+    const about = await create(story, 'refund', { payment_id: payment.id, amount });
+    if (about === undefined) return;
+    await run(story, REFUND_ENDS, { ...about, amount });
+  }
+}
+
+/** Sends money of a refund or payout, and reports it. */
+async function send({ bank }: Story, about: About, event: 'settled' | 'completed', money: Money) {
+  const moved = bank.move(about, 'out', money);
+  await bank.report(about, event, moved);
+  return moved;
+}
+
+const REFUND_ENDS: Ends<Facts> = {
+  settled: (story, about) => send(story, about, 'settled', { amount: about.amount }),
+  failed: ({ bank }, about) => bank.report(about, 'failed', about),
+  failed_then_settled: async (story, about) => {
+    await story.bank.report(about, 'failed', about);
+    await reaches(story, about, 'failed');
+    await send(story, about, 'settled', { amount: about.amount });
+  },
+  otherwise: (story, about) =>
+    send(story, about, 'settled', { amount: other(story.random, about.amount) }),
+  foreign: async (story, about) => {
+    const sent = await send(story, about, 'settled', { amount: about.amount, currency: 'USD' });
+    if (story.random.chance(0.5)) story.bank.undo(sent);
+  },
+  twice: async (story, about) => {
+    await send(story, about, 'settled', { amount: about.amount });
+    await reaches(story, about, 'settled');
+    const again = await send(story, about, 'settled', { amount: about.amount });
+    if (story.random.chance(0.4)) story.bank.undo(again);
+  },
+  came_back: async (story, about) => {
+    await send(story, about, 'settled', { amount: about.amount });
+    await reaches(story, about, 'settled');
+    const isTrue = story.random.chance(0.7);
+    const { amount } = about;
+    const back = isTrue
+      ? story.bank.move(about, 'in', { amount })
+      : { amount, name: story.bank.name() };
+    await story.bank.report(about, 'failed', back);
+  },
+};
+
+async function runPayout(story: Story): Promise<void> {
+  const { random, recipient_id, bank } = story;
+  const isSent = random.chance(0.6);
+  bank.planPayout(isSent ? 'sent' : random.pick(['submitted', 'submitted', 'refused']));
+  const amount = random.integer(1_000, 5_000);
+  const about = await create(story, 'payout', {
+    ...{ recipient_id, amount, currency: 'EUR', method: 'sepa_instant' },
+    metadata: { balance_account: 'main' },
+  });
+  if (about === undefined) throw new Error('The payout was refused.');
+  await reaches(story, about, 'submitted', 'sent', 'failed');
+  const { status } = await read(story, about);
+  if (status === 'failed') return;
+  await run(story, status === 'sent' ? SENT_ENDS : SUBMITTED_ENDS, { ...about, amount });
+}
+
+/** Lets a payout come back, and reports it. */
+async function comeBack({ bank }: Story, about: About, amount: number) {
+  const moved = bank.move(about, 'in', { amount });
+  await bank.report(about, 'returned', moved);
+  return moved;
+}
+
+/** The money of the payout has left already. */
+const SENT_ENDS: Ends<Facts> = {
+  completed: (story, about) =>
+    story.bank.report(about, 'completed', {
+      amount: about.amount,
+      name: story.bank.nameOf(about.id),
+    }),
+  returned: (story, about) => comeBack(story, about, about.amount),
+  returned_otherwise: (story, about) =>
+    comeBack(story, about, story.random.integer(1, about.amount - 1)),
+  returned_twice: async (story, about) => {
+    await comeBack(story, about, about.amount);
+    await reaches(story, about, 'returned');
+    if (story.random.chance(0.5)) return await comeBack(story, about, about.amount);
+    const wrong = { amount: about.amount, name: story.bank.name() };
+    return await story.bank.report(about, 'returned', wrong);
+  },
+  twice: async (story, about) => {
+    await SENT_ENDS['completed']?.(story, about);
+    await reaches(story, about, 'completed');
+    const again = await send(story, about, 'completed', { amount: about.amount });
+    if (story.random.chance(0.4)) story.bank.undo(again);
+  },
+  again_after_return: async (story, about) => {
+    await comeBack(story, about, about.amount);
+    await reaches(story, about, 'returned');
+    await send(story, about, 'completed', { amount: about.amount });
+  },
+  failed_after_completed: async (story, about) => {
+    await SENT_ENDS['completed']?.(story, about);
+    await reaches(story, about, 'completed');
+    if (story.random.chance(0.6)) story.bank.move(about, 'in', { amount: about.amount });
+    await story.bank.report(about, 'failed', { amount: about.amount });
+  },
+};
+
+const SUBMITTED_ENDS: Ends<Facts> = {
+  completed: (story, about) => send(story, about, 'completed', { amount: about.amount }),
+  failed: ({ bank }, about) => bank.report(about, 'failed', about),
+  larger: (story, about) =>
+    send(story, about, 'completed', { amount: about.amount + story.random.integer(1, 900) }),
+  foreign: (story, about) =>
+    send(story, about, 'completed', { amount: about.amount, currency: 'USD' }),
+  failed_then_completed: async (story, about) => {
+    await story.bank.report(about, 'failed', about);
+    await reaches(story, about, 'failed');
+    const sent = await send(story, about, 'completed', { amount: about.amount });
+    if (story.random.chance(0.4)) story.bank.undo(sent);
+  },
+};

@@ -1,0 +1,208 @@
+import { randomInt, randomUUID } from 'node:crypto';
+import { NativeConnection, Worker } from '@temporalio/worker';
+import { connectorQueue } from '../../src/domain/task-queues';
+import { runWorker } from '../../src/temporal/native';
+import { commandsIn, useCommands } from '../cli/cli';
+import { TEST_IBAN } from '../support/camt';
+import { buildAccount } from '../support/factories';
+import { useFixture } from '../support/fixture';
+import { createRandom } from '../support/random';
+import { temporalAddress } from '../support/servers';
+import { useService } from '../support/service';
+import { type About, createModelBank, type ModelBank } from './robot-bank';
+import { createOperator, type Operator } from './robot-operator';
+import FOUND from './robot-seeds.json';
+import { read, runStories, type Story } from './robot-stories';
+
+/**
+ * Follows every remedy to its end: a bank with a seed goes wrong, and an operator that knows only the
+ * table of remedies puts it right. `ROBOT_SEEDS=1000` runs as many, and goes on for as long as that takes;
+ * `ROBOT_SEED=7` begins with that seed, which repeats one, or continues what was interrupted.
+ */
+const SEEDS = Number(process.env['ROBOT_SEEDS'] ?? (process.env['ROBOT_SEED'] ? 1 : 40));
+const FIRST = Number(process.env['ROBOT_SEED'] ?? randomInt(2 ** 30));
+const isLong = process.env['ROBOT_SEEDS'] !== undefined;
+const AT_ONCE = 8;
+/** Without a number of seeds, no other begins after this time. */
+const BEGIN_MS_MAX = 45_000;
+/** For seeds that wait for each other on a busy machine. */
+const CLEAN_MS_MAX = 120_000;
+
+const seeds = [
+  ...(process.env['ROBOT_SEED'] ? [] : FOUND.map(({ seed }) => seed)),
+  ...Array.from({ length: SEEDS }, (_, n) => FIRST + n),
+];
+const nameConnector = (seed: number) => `robot-${seed}`;
+const connectors = seeds.map((seed) => `${nameConnector(seed)}=ideal|sepa_instant`).join(',');
+
+// Each seed has a connector of its own, which no other file's product names.
+const prefix = `robot-${randomUUID().slice(0, 8)}`;
+const live = { connectors: '', prefix };
+const service = useService({ alone: true, tests: connectors, live });
+const commands = useCommands(service);
+const native = useFixture(
+  () => NativeConnection.connect({ address: temporalAddress() }),
+  (connection) => connection.close(),
+);
+
+test(
+  'every remedy leads to its end: banks, merchants and the service agree, and every day closes',
+  async () => {
+    console.info(`seeds from ROBOT_SEED=${FIRST} on`);
+    const begun = Date.now();
+    const queue = [...seeds];
+    const faults: object[] = [];
+    let count = 0;
+    const loop = async () => {
+      for (let seed = queue.shift(); seed !== undefined; seed = queue.shift()) {
+        if (!isLong && Date.now() - begun > BEGIN_MS_MAX) return;
+        const fault = await runSeed(seed);
+        if (fault !== undefined) faults.push(fault);
+        count += 1;
+        if (count % 50 === 0) console.info(`${count} seeds, the next is ${queue[0]}`);
+      }
+    };
+    await Promise.all(Array.from({ length: AT_ONCE }, loop));
+    console.info(`${count} seeds in ${Math.round((Date.now() - begun) / 1_000)} s`);
+    expect(JSON.stringify(faults, null, 2)).toBe('[]');
+  },
+  240_000 + SEEDS * (isLong ? 10_000 : 0),
+);
+
+/** @returns what is wrong at its end */
+async function runSeed(seed: number): Promise<object | undefined> {
+  const connector = nameConnector(seed);
+  const random = createRandom(seed);
+  const env = { ...commands.env, SANDBOX_CONNECTORS: connectors, TASK_QUEUE_PREFIX: prefix };
+  const { cli: inWords } = commandsIn(env);
+  const cli = (...args: string[]) => inWords(...args, '--json');
+  const { secret } = JSON.parse((await cli('connector', 'key', 'create', connector)).stdout);
+  const bank = createModelBank({ url: service.url, connector, secret, random });
+  const account = await buildAccount(service, { funds: 50_000 });
+  const done: string[] = [];
+  const created: About[] = [];
+  const { account_id } = account;
+  const operator = createOperator({
+    ...{ cli, bank, seed, connector, account_id, created, done },
+  });
+  const taskQueue = connectorQueue(connector, prefix);
+  const worker = await Worker.create({
+    ...{ connection: native, namespace: 'default', taskQueue, activities: bank.activities },
+    ...{ maxConcurrentActivityTaskPolls: 1, maxConcurrentActivityTaskExecutions: 10 },
+  });
+  const running = runWorker(worker);
+  try {
+    await register(operator, { connector, account_id });
+    const recipient_id = (await account.post('/v1/payout-recipients', RECIPIENT)).body.id;
+    const story: Story = { account, bank, random, recipient_id, done, created, seen: new Set() };
+    const day = new Date().toISOString().slice(0, 10);
+    const before = new Date(Date.now() - 86_400_000).toISOString().slice(0, 10);
+    await operator.importAll(bank.writeStatements(before));
+    await runStories(story);
+    const left = await putRight(story, operator, day);
+    const faults = left ?? (await findFaults(operator, { bank, connector, account_id }));
+    return faults && { seed, faults, done };
+  } catch (error) {
+    return { seed, error: String(error), done };
+  } finally {
+    worker.shutdown();
+    await running;
+    await bank.close();
+  }
+}
+
+const RECIPIENT = {
+  ...{ type: 'bank_account', first_name: 'Jan', last_name: 'Jansen', iban: 'NL91ABNA0417164300' },
+  ...{ address_line1: 'Damrak 1', city: 'Amsterdam', postal_code: '1012 LG' },
+};
+
+interface Owner {
+  connector: string;
+  account_id: string;
+}
+
+async function register({ print }: Operator, { connector, account_id }: Owner) {
+  for (const method of ['ideal', 'sepa_instant']) {
+    const scope = ['--env', 'sandbox', '--account', account_id, '--unseen'];
+    await print('routing', 'set', method, connector, ...scope);
+  }
+  for (const currency of ['EUR', 'USD']) {
+    const account = ['--iban', TEST_IBAN, '--currency', currency];
+    await print('bank-account', 'add', '--connector', connector, '--env', 'sandbox', ...account);
+  }
+}
+
+/** Lets the operator work until nothing is left. @returns what is left in the end */
+async function putRight(story: Story, operator: Operator, day: string) {
+  const { bank, random } = story;
+  let left: object = {};
+  let isBooked = false;
+  const giveUpAt = Date.now() + CLEAN_MS_MAX;
+  while (Date.now() < giveUpAt) {
+    const { attention, ...rows } = await operator.work();
+    const inFlight = await finish(story, attention);
+    left = { attention, inFlight, ...rows };
+    const isReady = attention.length === 0 && inFlight.length === 0;
+    if (bank.hasMoved() && (isReady || (!isBooked && random.chance(0.3)))) {
+      isBooked = true;
+      const files = [...bank.writeStatements(day, 0.5), ...bank.writeStatements(day)];
+      await operator.importAll(random.chance(0.3) ? files.reverse() : files);
+    } else if (isReady && isClean(rows)) return undefined;
+    else await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+  return left;
+}
+
+function isClean({ closed, ...rows }: Record<string, unknown>): boolean {
+  return (
+    closed === true && Object.values(rows).every((each) => Array.isArray(each) && each.length === 0)
+  );
+}
+
+const IN_FLIGHT = ['created', 'awaiting_customer', 'authorized', 'processing', 'submitted', 'sent'];
+
+/** Lets the bank report the end of what needs no operator. @returns what is still under way */
+async function finish(story: Story, attention: readonly string[][]): Promise<About[]> {
+  const { bank, created } = story;
+  const waiting: About[] = [];
+  for (const about of created) {
+    const { status, amount } = await read(story, about);
+    if (!IN_FLIGHT.includes(status)) continue;
+    waiting.push(about);
+    if (attention.some(([id]) => id === about.id)) continue;
+    const { resource, id } = about;
+    // What it has reported may still be on its way.
+    if (!story.seen.has(id)) story.seen.add(id);
+    else if (resource !== 'payment' && bank.sum(id, 'out') > bank.sum(id, 'in')) {
+      const end = resource === 'payout' ? 'completed' : 'settled';
+      await bank.report(about, end, { amount, name: bank.nameOf(id) });
+    } else await bank.report(about, 'failed', { amount });
+  }
+  return waiting;
+}
+
+/** Compares the books of a seed with its bank, to the cent. */
+async function findFaults(
+  { print }: Operator,
+  { bank, connector, account_id }: Owner & { bank: ModelBank },
+): Promise<object | undefined> {
+  const faults: object[] = [];
+  const { rows, findings } = await print('ledger', 'trial-balance', '--env', 'sandbox');
+  const about = `${connector} sandbox `;
+  faults.push(...findings.filter(({ message }: { message: string }) => message.startsWith(about)));
+  for (const currency of ['EUR', 'USD']) {
+    const book = `${account_id}:sandbox:${currency}`;
+    const own: { account: string; balance: number }[] = rows.filter(
+      (row: { book: string }) => row.book === book,
+    );
+    const held = own.find(({ account }) => account === `clearing.${connector}`)?.balance ?? 0;
+    const moved = bank.sumMoved(currency);
+    if (held + moved !== 0) faults.push({ currency, held, moved });
+    const open = own.filter(
+      ({ account, balance }) => /^(suspense|transit)\./.test(account) && balance !== 0,
+    );
+    faults.push(...open);
+    if (own.length > 0) await print('ledger', 'verify', '--book', book);
+  }
+  return faults.length === 0 ? undefined : faults;
+}
