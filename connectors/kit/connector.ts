@@ -26,6 +26,8 @@ const ACTIVITIES_AT_ONCE = 200;
 const WEBHOOK_TIMEOUTS = { headersTimeout: 5_000, requestTimeout: 10_000 };
 const LISTENER_GRACE_MS = 5_000;
 const POLL_GRACE_MS = 5_000;
+/** Far below the first wait of a report that was set aside. */
+const RETRY_POLL_MS = 10_000;
 
 /** Serves a bank with the variables of this process, until the process is stopped. */
 export async function serveConnector<S extends Settings>(
@@ -100,7 +102,8 @@ export async function startConnector<S extends Settings>(
   const guarded = restoreGuard.protect(bare);
   const activities = steps?.watchActivities(guarded) ?? guarded;
   const delivery = createReportDelivery({ ...own, db, meter });
-  const deliver = steps?.watchDelivery(delivery) ?? delivery;
+  await delivery.ensureIndexes();
+  const deliver = steps?.watchDelivery(delivery.deliver) ?? delivery.deliver;
   const tools = buildTools();
   const listener = await startListener(definition, config, { tools, deliver, log, steps });
   const options = { maxConcurrentActivityTaskExecutions: ACTIVITIES_AT_ONCE };
@@ -115,9 +118,16 @@ export async function startConnector<S extends Settings>(
       failureText: 'the bank’s reports could not be read, tried again later',
       log,
     });
+  const retries = startLoop({
+    round: delivery.retry,
+    pollMs: RETRY_POLL_MS,
+    graceMs: POLL_GRACE_MS,
+    failureText: 'reports that were set aside could not be delivered, tried again later',
+    log,
+  });
   const report = reportCapabilities(own, listCapabilities(definition), restoreGuard);
   const finished = runWorker(worker).finally(() =>
-    Promise.all([loop?.stop(), listener?.close(), report.stop()]),
+    Promise.all([loop?.stop(), retries.stop(), listener?.close(), report.stop()]),
   );
   return {
     url: listener?.url,

@@ -14,65 +14,140 @@ interface ReportDeps {
   now: () => Date;
 }
 
-/** Report that no repeat can deliver, stored for an operator. */
+/** Report that was refused, stored for an operator. */
 interface SetAside {
   _id: string;
   report: Report;
   why: string;
   at: Date;
+  /** Time of the next delivery; null: no repeat can deliver it. */
+  retry_at: Date | null;
+  /** Deliveries that were refused. */
+  tries: number;
 }
 
 const AT_ONCE = 10;
+const RETRIES_AT_ONCE = 200;
+const RETRY_MS_MIN = 60_000;
+const RETRY_MS_MAX = 3_600_000;
+
+/** Refusals that last until an operator acts, and may end then. */
+const REFUSALS: readonly unknown[] = ['rate_limited', 'record_behind'];
 
 /** Delivers reports, those of one resource in their order. */
 export type DeliverReports = (reports: readonly Report[]) => Promise<void>;
 
 /**
- * Sets a report aside that is malformed or contradicts an earlier one, so that it does not keep
- * back those behind it.
- * @returns function that throws if a report has to be delivered again
+ * Sets a report aside that is malformed, contradicts an earlier one or stays refused, so that it
+ * does not keep back those behind it. Refused ones, and those behind them of the same resource, are
+ * delivered later by `retry`.
+ * @returns `deliver` and `retry` throw if a report has to be delivered again
  */
-export function createReportDelivery({ db, deliver, meter, log, now }: ReportDeps): DeliverReports {
+export function createReportDelivery({ db, deliver, meter, log, now }: ReportDeps) {
   const setAside = db.collection<SetAside>('reports_set_aside');
-  const deliverOne = async (report: Report): Promise<void> => {
+  const put = async (report: Report, why: string, retry_at: Date | null): Promise<void> => {
+    const { resource, resource_id, name, callback } = report;
+    const _id = `${callback.callback_id}:${name}`;
+    const row = { report, why, at: now(), retry_at, tries: 1 };
+    const put = await setAside.updateOne({ _id }, { $setOnInsert: row }, { upsert: true });
+    if (put.upsertedCount === 0) return;
+    meter.setAside();
+    const about = { [`${resource}_id`]: resource_id, callback_id: callback.callback_id };
+    log.error({ ...about, code: why }, 'a report of the bank was set aside');
+  };
+  /** @returns why it was set aside, for good or until `retry_at` */
+  const deliverOne = async (report: Report) => {
     try {
       await deliver(report);
+      return undefined;
     } catch (error) {
       const why = explainFinal(error);
-      if (why === undefined) throw error;
-      const { resource, resource_id, name, callback } = report;
-      const _id = `${callback.callback_id}:${name}`;
-      const row = { report, why, at: now() };
-      await setAside.updateOne({ _id }, { $setOnInsert: row }, { upsert: true });
-      meter.setAside();
-      const about = { [`${resource}_id`]: resource_id, callback_id: callback.callback_id };
-      log.error({ ...about, code: why }, 'a report of the bank was set aside');
+      if (why !== undefined) return { why, isFinal: true };
+      const { code } = Object(error);
+      if (REFUSALS.includes(code)) return { why: `refused: ${code}`, isFinal: false };
+      throw error;
     }
   };
-  return async (reports) => {
+  const deliverGroup = async (group: readonly Report[], waiting: Date | undefined) => {
+    let retryAt = waiting;
+    for (const report of group) {
+      const refusal = retryAt === undefined ? await deliverOne(report) : BEHIND;
+      if (refusal === undefined) continue;
+      if (!refusal.isFinal) retryAt ??= new Date(now().getTime() + RETRY_MS_MIN);
+      await put(report, refusal.why, refusal.isFinal ? null : (retryAt ?? null));
+    }
+  };
+  const retryGroup = async (rows: readonly SetAside[]): Promise<void> => {
+    for (const { _id, report, tries } of rows) {
+      const refusal = await deliverOne(report);
+      if (refusal === undefined) await setAside.deleteOne({ _id });
+      else if (refusal.isFinal) {
+        await setAside.updateOne({ _id }, { $set: { why: refusal.why, retry_at: null } });
+      } else {
+        const wait = Math.min(RETRY_MS_MIN * 2 ** Math.min(tries, 10), RETRY_MS_MAX);
+        const retry_at = new Date(now().getTime() + wait);
+        const { resource_id } = report;
+        const waits = { 'report.resource_id': resource_id, retry_at: { $ne: null } };
+        await setAside.updateMany(waits, { $set: { retry_at }, $inc: { tries: 1 } });
+        return;
+      }
+    }
+  };
+  const runGroups = async <G>(groups: readonly G[], work: (group: G) => Promise<void>) => {
     const errors: unknown[] = [];
     const gate = createGate(AT_ONCE);
-    const deliverGroup = async (group: readonly Report[]): Promise<void> => {
+    const run = async (group: G): Promise<void> => {
       // All are delivered again: the others would fail for the same reason.
       if (errors.length > 0) return;
-      try {
-        for (const report of group) await deliverOne(report);
-      } catch (error) {
-        errors.push(error);
-      }
+      await work(group).catch((error: unknown) => errors.push(error));
     };
-    const groups = groupByResource(reports);
-    await Promise.all(groups.map((group) => gate(() => deliverGroup(group))));
+    await Promise.all(groups.map((group) => gate(() => run(group))));
     if (errors.length > 0) throw errors[0];
+  };
+  return {
+    ensureIndexes: () =>
+      setAside.createIndexes([
+        { key: { retry_at: 1 }, name: 'retry' },
+        { key: { 'report.resource_id': 1 }, name: 'resource' },
+      ]),
+    deliver: async (reports: readonly Report[]): Promise<void> => {
+      const groups = groupByResource(reports);
+      const ids = groups.flatMap(([first]) => first?.resource_id ?? []);
+      const waits = { 'report.resource_id': { $in: ids }, retry_at: { $ne: null } };
+      const rows = ids.length === 0 ? [] : await setAside.find(waits).toArray();
+      const waiting = new Map(rows.map(({ report, retry_at }) => [report.resource_id, retry_at]));
+      await runGroups(groups, (group) =>
+        deliverGroup(group, waiting.get(group[0]?.resource_id ?? '') ?? undefined),
+      );
+    },
+    /** @returns whether more may be due */
+    retry: async (): Promise<boolean> => {
+      const rows = await setAside
+        .find({ retry_at: { $lte: now() } })
+        .sort({ at: 1 })
+        .limit(RETRIES_AT_ONCE)
+        .toArray();
+      await runGroups(
+        groupBy(rows, ({ report }) => report.resource_id),
+        retryGroup,
+      );
+      return rows.length === RETRIES_AT_ONCE;
+    },
   };
 }
 
+const BEHIND = { why: 'behind a refused one', isFinal: false };
+
 export function groupByResource(reports: readonly Report[]): Report[][] {
-  const groups = new Map<string, Report[]>();
-  for (const report of reports) {
-    const group = groups.get(report.resource_id);
-    if (group === undefined) groups.set(report.resource_id, [report]);
-    else group.push(report);
+  return groupBy(reports, ({ resource_id }) => resource_id);
+}
+
+function groupBy<T>(items: readonly T[], getKey: (item: T) => string): T[][] {
+  const groups = new Map<string, T[]>();
+  for (const item of items) {
+    const group = groups.get(getKey(item));
+    if (group === undefined) groups.set(getKey(item), [item]);
+    else group.push(item);
   }
   return [...groups.values()];
 }

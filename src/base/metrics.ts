@@ -126,7 +126,7 @@ const METRICS = {
     labels: ['connector', 'outcome'],
   },
   payments_bank_reports_set_aside_total: {
-    help: 'Reports of a bank that can never be delivered, such as contradicting ones.',
+    help: 'Reports of a bank that were refused, such as contradicting ones.',
     labels: ['connector'],
   },
   payments_bank_polled_timestamp_seconds: {

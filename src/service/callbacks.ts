@@ -37,7 +37,8 @@ export async function listWaitingCallbacks(
  */
 export async function redeliverCallback(deps: CallbackActDeps, id: string) {
   const callback = await findCallback(deps.stores, id);
-  if (callback.signalled_at !== null && deps.again !== true) throw createSignalledError(id);
+  const isDone = callback.applied === true || deps.again !== true;
+  if (callback.signalled_at !== null && isDone) throw createSignalledError(id);
   return await redeliver(deps, callback);
 }
 
@@ -110,6 +111,24 @@ export async function dismissCallback(
     'callback_not_parked',
     `${id} is not parked: \`callback deliver ${id}\` sends it to its workflow.`,
   );
+}
+
+/**
+ * Removes all parked callbacks of a connector, as of an account that another system uses, too.
+ * @returns how many
+ */
+export async function dismissParked(
+  { mongo, stores, audit, now }: WriteDeps,
+  connector: string,
+  reason: string,
+): Promise<number> {
+  return await inTransaction(mongo, async (session) => {
+    const callbacks = await stores.callbacks.dismissAll(connector, now().toISOString(), session);
+    if (callbacks === 0) return callbacks;
+    const about = { account_id: null, livemode: null, target: connector };
+    await audit({ act: 'callback.dismissed', ...about, after: { callbacks, reason } }, session);
+    return callbacks;
+  });
 }
 
 async function describeCallback(

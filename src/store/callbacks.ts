@@ -27,6 +27,8 @@ export interface CallbackDocument {
   signature?: string;
   /** The signature was refused; `unapplied` says why. */
   refused?: true;
+  /** Applied so long ago that its resource does not name it any more. */
+  applied?: true;
 }
 
 type Signing = Pick<CallbackDocument, 'key_id' | 'signature'>;
@@ -58,7 +60,10 @@ const WITH_DISMISSED = {
 };
 
 /** Applied, in progress, or lost by Temporal. */
-const SIGNALLED = { signalled_at: { $ne: null }, unapplied: null, parked: null };
+const SIGNALLED = {
+  ...{ signalled_at: { $ne: null }, unapplied: null, parked: null },
+  applied: { $exists: false },
+};
 const MISSED_MAX = 100;
 
 export interface WaitingFilter {
@@ -154,6 +159,16 @@ export function createCallbackStore(db: Db) {
       const update = { $set: { dismissed_at } };
       return (await callbacks.updateOne(filter, update, { session })).matchedCount === 1;
     },
+    /** @returns how many parked ones it has dismissed */
+    dismissAll: async (
+      connector: string,
+      dismissed_at: string,
+      session: ClientSession,
+    ): Promise<number> => {
+      const filter = { connector, ...WAITING.parked };
+      const update = { $set: { dismissed_at } };
+      return (await callbacks.updateMany(filter, update, { session })).modifiedCount;
+    },
     /** @returns how many were deleted */
     deleteDismissed: (before: string, limit: number): Promise<number> =>
       deleteSome(callbacks, { ...PARKED, dismissed_at: { $lt: before } }, limit),
@@ -190,6 +205,9 @@ export function createCallbackStore(db: Db) {
         { upsert: true },
       );
     },
+    /** Notes it for ever, before its resource names it no more. */
+    markApplied: (_id: string, session: ClientSession) =>
+      callbacks.updateOne({ _id }, { $set: { applied: true } }, { session }),
     get: (_id: string) => callbacks.findOne({ _id }),
     waiting: (filter: WaitingFilter) =>
       callbacks.find(waitingQuery(filter)).sort({ received_at: 1, _id: 1 }),

@@ -514,6 +514,20 @@ describe('callback', () => {
     ]);
   });
 
+  test('that is parked leaves the list with all others of its connector', async () => {
+    await Promise.all([park(), park()]);
+    const { _id: unsignalled } = await store();
+    const dismiss = () => setting.json('callback', 'dismiss', '--parked', ...OF_BANK, ...REASON);
+    expect(await dismiss()).toEqual({ connector: BANK, dismissed: 2 });
+    expect(await dismiss()).toEqual({ connector: BANK, dismissed: 0 });
+    expect(await list('--parked', ...OF_BANK)).toEqual(NONE);
+    expect(await list(...OF_BANK)).toMatchObject({ data: [{ id: unsignalled }] });
+    const acts = { target: BANK, act: 'callback.dismissed' };
+    expect(await setting.deps.db.collection('audit_log').find(acts).toArray()).toMatchObject([
+      { after: { callbacks: 2, reason: 'Another service has it' } },
+    ]);
+  });
+
   test('is refused if unknown, about an invalid id, or, to dismiss it, not parked', async () => {
     const { _id: unreadable } = await store('no id of ours');
     const { _id: unsignalled } = await store();
@@ -529,6 +543,8 @@ describe('callback', () => {
       [['dismiss', 'sandbox:none', ...REASON], 'callback_not_found'],
       [['dismiss', unsignalled, ...REASON], 'callback_not_parked'],
       [['dismiss', signalled, ...REASON], 'callback_signalled'],
+      [['dismiss', '--parked', ...REASON], 'invalid_request'],
+      [['dismiss', signalled, '--parked', ...OF_BANK, ...REASON], 'invalid_request'],
     ];
     for (const [args, code] of refusals) expect((await refuse(...args)).code).toBe(code);
   });

@@ -4,6 +4,7 @@ import { createKitActivities } from '../../connectors/kit/activities';
 import { defineConnector, type TakesPayments } from '../../connectors/kit/definition';
 import { createInstructionStore } from '../../connectors/kit/instructions';
 import { createReportDelivery } from '../../connectors/kit/reports';
+import { ServiceError } from '../../src/domain/errors';
 import { useDatabase } from '../support/database';
 import { gate } from '../support/gate';
 
@@ -145,9 +146,10 @@ test('refunds and payouts that the bank does not have are refused with a message
 });
 
 describe('the delivery of reports', () => {
+  const clock = { now: new Date() };
   const connectProduct = (deliver: (report: Report) => Promise<void>) =>
     createReportDelivery({
-      ...{ db: database.db, deliver, now: () => new Date() },
+      ...{ db: database.db, deliver, now: () => clock.now },
       ...{ meter: { setAside: () => undefined }, log: { error: () => undefined } },
     });
   const buildReport = (resource_id: string, name: 'sent' | 'completed'): Report => {
@@ -160,7 +162,7 @@ describe('the delivery of reports', () => {
     const [slow, quick] = [randomUUID(), randomUUID()];
     const done: string[] = [];
     const [held, quickEnd] = [gate(), gate()];
-    const deliver = connectProduct(async ({ resource_id, name }) => {
+    const { deliver } = connectProduct(async ({ resource_id, name }) => {
       if (resource_id === slow && name === 'sent') await held.opened;
       done.push(`${name}:${resource_id}`);
       if (resource_id === quick && name === 'completed') quickEnd.release();
@@ -175,10 +177,37 @@ describe('the delivery of reports', () => {
     expect(done.slice(2)).toEqual([`sent:${slow}`, `completed:${slow}`]);
   });
 
+  test.each(['rate_limited', 'record_behind'])(
+    'sets what is refused by %s aside with all behind it of the same payout, and tries it again',
+    async (code) => {
+      const [refused, good] = [randomUUID(), randomUUID()];
+      const done: string[] = [];
+      let isRefused = true;
+      const { deliver, retry } = connectProduct(async ({ resource_id, name }) => {
+        if (resource_id === refused && isRefused) throw new ServiceError(code, 'No.');
+        done.push(`${name}:${resource_id}`);
+      });
+      const passMinutes = async (minutes: number) => {
+        clock.now = new Date(clock.now.getTime() + minutes * 60_000);
+        expect(await retry()).toBe(false);
+      };
+      const first = [buildReport(refused, 'sent'), buildReport(good, 'sent')];
+      for (const reports of [first, first]) await deliver(reports);
+      await passMinutes(1);
+      isRefused = false;
+      await deliver([buildReport(refused, 'completed')]);
+      await passMinutes(1);
+      expect(done).toEqual([`sent:${good}`, `sent:${good}`]);
+      await passMinutes(1);
+      expect(done.slice(2)).toEqual([`sent:${refused}`, `completed:${refused}`]);
+      expect(await database.db.collection('reports_set_aside').countDocuments()).toBe(0);
+    },
+  );
+
   test('begins no more reports after one has failed', async () => {
     const ids = Array.from({ length: 30 }, () => randomUUID());
     let calls = 0;
-    const deliver = connectProduct(async () => {
+    const { deliver } = connectProduct(async () => {
       calls += 1;
       throw new Error('Temporal is away');
     });

@@ -1,9 +1,11 @@
 import { z } from 'zod';
 import { omitUndefined } from '../../domain/defined';
 import { ServiceError } from '../../domain/errors';
+import { formatCount } from '../../domain/format-count';
 import {
   type CallbackDocument,
   dismissCallback,
+  dismissParked,
   findCallback,
   listWaitingCallbacks,
   redeliverCallback,
@@ -134,15 +136,34 @@ async function deliverAgain(
 const dismiss = defineCommand({
   name: 'dismiss',
   description:
-    'take a parked callback off the list and out of the metrics; the audit log records it',
-  options: z.object({ id: CallbackId, reason: Reason }),
-  notes: 'It stays stored. If its connector gets the resource, it can still be delivered.',
+    'take parked callbacks off the list and out of the metrics; the audit log records it',
+  options: z.object({
+    id: CallbackId.optional(),
+    parked: z.boolean().default(false).describe('without an id: all parked ones of the connector'),
+    connector: textOption('with --parked: the connector', 'name').optional(),
+    reason: Reason,
+  }),
+  notes: 'They stay stored. If their connector gets the resource, they can still be delivered.',
   example: 'callback dismiss sandbox:cb_… --reason "Ticket 42: a payment of another service"',
-  run: async (context, { id, reason }) => {
-    await dismissCallback(await context.actingDeps(), id, reason);
+  run: async (context, { id, parked, connector, reason }) => {
+    const deps = await context.actingDeps();
+    if (id === undefined) {
+      if (!parked || connector === undefined) {
+        throw new ServiceError('invalid_request', NEEDS_PARKED);
+      }
+      const dismissed = await dismissParked(deps, connector, reason);
+      const text = `${formatCount(dismissed, 'callback')} of ${connector} dismissed.`;
+      return context.print({ json: { connector, dismissed }, text });
+    }
+    if (parked || connector !== undefined) {
+      throw new ServiceError('invalid_request', NEEDS_PARKED);
+    }
+    await dismissCallback(deps, id, reason);
     context.print({ json: { id, status: 'dismissed' }, text: `${id} was dismissed.` });
   },
 });
+
+const NEEDS_PARKED = 'Name a callback, or use --parked with --connector.';
 
 function presentCallback(callback: CallbackDocument) {
   const { _id: id, connector, resource, resource_id, name } = callback;
