@@ -147,7 +147,9 @@ const PAYMENT: Record<Exclude<PaymentAttention, CommonAttention>, Remedy> = {
     rows: [{ if: 'retired', run: ['payment act ID give_up_closing'] }],
   },
   late_money_pending: {
-    what: 'The customer paid after the end, and the bank has to send the money back. If this lasts, check the connector.',
+    what: 'The customer paid after the end, and the bank has to send the money back.',
+    ask: 'connector',
+    rows: [{ if: 'retired', run: ['payment act ID give_up_closing'] }],
   },
   late_authorization_voided: {
     what: 'The customer authorized after the end, and the bank released it. Nothing to do.',
@@ -156,7 +158,7 @@ const PAYMENT: Record<Exclude<PaymentAttention, CommonAttention>, Remedy> = {
     what: 'The money moved after the end, and the bank has to send it back. It has confirmed that once the money has left suspense.',
   },
   late_settlement_not_reversed: {
-    what: 'The bank refused to send late funds back. Notify the merchant.',
+    what: 'The bank refused to send late funds back, or an operator gave that up. Notify the merchant.',
     ask: 'by_hand',
     rows: [{ if: 'back', run: ['payment act ID mark_reversed --movement MOVEMENT'] }],
   },

@@ -43,6 +43,7 @@ const ACTS: ActRules<PaymentAct, PaymentStatus> = {
 };
 
 export function actFault(payment: Payment, what: PaymentAct): string | undefined {
+  if (what === 'give_up_closing' && payment.instructing.size > 0) return undefined;
   return stateFault(ACTS, payment.status, what);
 }
 
@@ -92,13 +93,18 @@ export async function applyAct(
       if (refusalReason !== undefined) return rejectUpdate(answer, 'wrong_state', refusalReason);
       break;
     }
-    case 'give_up_closing':
-      if (!payment.closing) {
-        return rejectUpdate(answer, 'wrong_state', 'No session of the payment is being closed.');
+    case 'give_up_closing': {
+      const { closing, instructing, attention } = payment;
+      if (!closing && instructing.size === 0) {
+        const message = 'The bank is asked for nothing: no session, void or reversal is open.';
+        return rejectUpdate(answer, 'wrong_state', message);
       }
-      await record.recordAct(payment, audit, null);
+      // What was to go back stays in suspense.
+      await record.recordAct(payment, audit, instructing.size === 0 ? null : attention);
       payment.giveUpClosing();
+      for (const giveUp of instructing.values()) giveUp();
       break;
+    }
     case 'snooze':
       await record.snooze(payment, audit, hours);
       break;

@@ -1,4 +1,9 @@
-import { ActivityFailure, CancellationScope, proxyActivities } from '@temporalio/workflow';
+import {
+  ActivityCancellationType,
+  ActivityFailure,
+  CancellationScope,
+  proxyActivities,
+} from '@temporalio/workflow';
 import type {
   CloseAnswer,
   ConnectorActivities,
@@ -94,15 +99,32 @@ export async function applyClosing(
 
 /** Voids what a customer authorized after the end; the answer comes by the inbox. */
 export async function voidLateAuthorization(payment: Payment): Promise<void> {
-  const { id: payment_id, inbox, instructing } = payment;
+  const { id: payment_id } = payment;
   const instruction_id = `void:${payment_id}`;
   await record.setAttention(payment, 'late_money_pending');
-  if (instructing.has(instruction_id)) return;
-  instructing.add(instruction_id);
   const bank = getPatientActivities(payment, 'Void the late authorisation');
-  void unlessFailed(bank.voidPayment({ payment_id, instruction_id })).then((answer) =>
-    inbox.push({ kind: 'voided', instruction_id, answer }),
-  );
+  instruct(payment, instruction_id, {
+    send: () => bank.voidPayment({ payment_id, instruction_id }),
+    buildItem: (answer) => ({ kind: 'voided', instruction_id, answer }),
+  });
+}
+
+interface Instruction<Answer> {
+  send: () => Promise<Answer>;
+  /** @param answer undefined: refused for good, or given up by an operator */
+  buildItem: (answer: Answer | undefined) => PaymentItem;
+}
+
+/** Instructs the bank unless an answer to the same id is awaited. */
+function instruct<Answer>(
+  { inbox, instructing }: Payment,
+  instruction_id: string,
+  { send, buildItem }: Instruction<Answer>,
+): void {
+  if (instructing.has(instruction_id)) return;
+  const scope = new CancellationScope();
+  instructing.set(instruction_id, () => scope.cancel());
+  void unlessFailed(scope.run(send)).then((answer) => inbox.push(buildItem(answer)));
 }
 
 export async function applyVoid(
@@ -133,18 +155,18 @@ export async function reverseLateFunds(
   movement: Movement | undefined,
 ): Promise<void> {
   if (movement === undefined || !isInSuspense(movement)) return;
-  const { id: payment_id, movements, inbox, instructing } = payment;
+  const { id: payment_id, movements } = payment;
   const { currency } = movement;
   const amount = Number(computeRest(movement));
   const instruction_id = reversalId(payment_id, movements, movement.id);
   await record.setAttention(payment, 'late_money_pending');
-  if (instructing.has(instruction_id)) return;
-  instructing.add(instruction_id);
   const bank = getPatientActivities(payment, 'Send the late funds back');
-  const instruction = { payment_id, instruction_id, amount, currency };
-  void unlessFailed(bank.reversePayment(instruction)).then((answer) =>
-    inbox.push({ kind: 'sent_back', instruction_id, movement_id: movement.id, answer }),
-  );
+  instruct(payment, instruction_id, {
+    send: () => bank.reversePayment({ payment_id, instruction_id, amount, currency }),
+    buildItem: (answer) => ({
+      ...{ kind: 'sent_back', instruction_id, movement_id: movement.id, answer },
+    }),
+  });
 }
 
 export async function applySentBack(
@@ -191,6 +213,8 @@ function getPatientActivities(payment: Payment, summary: string) {
     taskQueue: bankQueue(payment.facts.connector),
     startToCloseTimeout: '60s',
     retry: { initialInterval: '1s', backoffCoefficient: 2, maximumInterval: '10 minutes' },
+    // An attempt in progress may still move money: its answer counts.
+    cancellationType: ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
     summary,
   });
 }

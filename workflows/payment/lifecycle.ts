@@ -50,7 +50,7 @@ export async function payment(start: PaymentStart): Promise<PaymentState> {
       isFinal: () => isFinal(payment.status) && !payment.closing && payment.instructing.size === 0,
       nextDue: () => nextDue(payment),
       endsSoon: payment.facts.settles_soon === true,
-      isIdle: () => !payment.closing,
+      isIdle: () => !payment.closing && payment.instructing.size === 0,
       continueInNewRun: () =>
         continueAsNew<Resuming>({ payment_id, resume: true, request_id: payment.facts.request_id }),
     });

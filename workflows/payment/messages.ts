@@ -29,7 +29,9 @@ export const messages = {
       'does not have. An "amount" in minor units posts a part, once for each "operation_id".',
     mark_reversed: `Money in suspense is back with the customer: ${OPERATOR}}. Of several, the "movement".`,
     resolve_movement: RESOLVE_MOVEMENT,
-    give_up_closing: `Ends the attempts to close the session of an ended payment at a retired bank: ${OPERATOR}}.`,
+    give_up_closing:
+      `Ends the attempts to close a session, void or send money back at a retired bank: ${OPERATOR}}. ` +
+      'The money stays in suspense.',
     snooze: `Clears the attention reason for some hours: ${OPERATOR}, "hours": 24}.`,
     acknowledge: ACKNOWLEDGE,
     state: 'The state of the payment.',

@@ -187,7 +187,8 @@ export async function bookReversal(
   return fault;
 }
 
-const INSTRUCTED = 'The bank is instructed to send the money back. Wait for its answer.';
+const INSTRUCTED =
+  'The bank is instructed to send the money back. Wait for its answer, or send `give_up_closing`.';
 
 /** Decides who has, or bears, what is in suspense. */
 export async function bookResolution(

@@ -41,8 +41,8 @@ export interface Payment extends WorkflowState<PaymentStatus, PaymentAttention, 
   readonly inbox: PaymentItem[];
   closing: boolean;
   giveUpClosing: () => void;
-  /** Ids of unanswered instructions. */
-  readonly instructing: Set<string>;
+  /** Unanswered instructions by their ids, each with what gives it up. */
+  readonly instructing: Map<string, () => void>;
   /** The bank's name for it, where a callback came before its session. */
   bankReference: string | undefined;
   opening: PaymentOpening | undefined;
@@ -61,7 +61,7 @@ export function newPayment(
     closing: false,
     giveUpClosing: () => undefined,
     bankReference: undefined,
-    instructing: new Set(),
+    instructing: new Map(),
     opening: undefined,
   };
 }

@@ -7,7 +7,14 @@ import { saveHistory } from '../../support/histories';
 import { eventually } from '../../support/http';
 import { scriptedBank } from '../../support/workflow-setting';
 import { ACT } from '../lifecycles';
-import { buildHeld, refuseResolve, type Story, usePaymentStories, wrongState } from './stories';
+import {
+  buildHeld,
+  refuseResolve,
+  resolve,
+  type Story,
+  usePaymentStories,
+  wrongState,
+} from './stories';
 
 /**
  * Holds docs/ledger.md#money-that-goes-wrong for money that comes after the end of a payment. Tests
@@ -250,12 +257,52 @@ describe('a return that the bank has not answered', () => {
       await payment.signalAfterEnd('settled', ONE);
       await payment.becomes({ attention: 'late_money_pending' });
       await expectState(payment, { rows: buildHeld(1_050) });
-      const why = 'The bank is instructed to send the money back. Wait for its answer.';
+      const why =
+        'The bank is instructed to send the money back. Wait for its answer, or send `give_up_closing`.';
       expect(await payment.refusalAfterEnd('mark_reversed')).toEqual(wrongState(why));
       expect(await refuseResolve(payment, 'loss')).toEqual(wrongState(why));
       await payment.signal('reversed');
       await payment.becomes({ attention: SENT_BACK });
       await expectState(payment, { rows: {} });
+      release();
+      await payment.handle.result();
+      expect(await payment.attention()).toBe(SENT_BACK);
+    };
+    return withEnded('cancelled', story, bank);
+  });
+
+  test.each(['mark_reversed', 'loss', 'merchant'])(
+    'is given up by an operator, for what can then be decided: %s',
+    (decision) => {
+      const bank = scriptedBank({ reversePayment: () => Promise.reject(new Error('retired')) });
+      const story: Story = async (payment) => {
+        expect(await payment.refusalAfterEnd('give_up_closing')).toMatchObject(
+          wrongState('The bank is asked for nothing: no session, void or reversal is open.'),
+        );
+        await payment.signalAfterEnd('settled', ONE);
+        await payment.becomes({ attention: 'late_money_pending' });
+        await payment.actAfterEnd('give_up_closing');
+        await payment.becomes({ attention: NOT_SENT_BACK });
+        await payment.handle.result();
+        await expectState(payment, { rows: buildHeld(1_050) });
+        if (decision === 'mark_reversed') await payment.actAfterEnd(decision);
+        else await resolve(payment, decision);
+        await payment.handle.result();
+        const [held] = await describeMovements(payment);
+        expect(held).toBe('in one 1050 resolved');
+      };
+      return withEnded('cancelled', story, bank);
+    },
+  );
+
+  test('that is given up while the bank executes it counts as the bank answers', () => {
+    const { bank, release } = silentBank();
+    const story: Story = async (payment) => {
+      await payment.signalAfterEnd('settled', ONE);
+      await eventually('the instruction', async () =>
+        bank.told.some((line) => line.startsWith('reversePayment')),
+      );
+      await payment.actAfterEnd('give_up_closing');
       release();
       await payment.handle.result();
       expect(await payment.attention()).toBe(SENT_BACK);
