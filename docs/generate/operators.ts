@@ -42,5 +42,5 @@ export function listCredits(): string {
     const acts = RESOURCES[kind].acts.filter((act) => mayCredit(kind, act));
     return `${kind.replace('_', ' ')}s: ${codes(acts)}`;
   });
-  return list([balances, ...resources]);
+  return list([balances, `statements: ${codes(['statement clear'])}`, ...resources]);
 }

@@ -42,6 +42,7 @@ const QUESTIONS = {
       charge: 'it kept a charge',
       merchant: 'it is money of a merchant',
       none: 'no statement will have it',
+      never: 'it never moved, and another entry undoes it',
     },
   },
   statement: {
@@ -510,6 +511,7 @@ export const FINDING_REMEDIES = {
         if: 'charge',
         run: [`balance adjust ACCOUNT ${ACCOUNT} --amount AMOUNT --against bank_fees`],
       },
+      { if: 'never', run: ['statement clear ENTRY ENTRY'] },
     ],
   },
   unmatched: {

@@ -161,6 +161,8 @@ export function createUncleared(states: Collection<EntryStateDocument>, now: () 
       const found = await find(filter, limit, session);
       return found.length < limit ? found : undefined;
     },
+    getUncleared: (ids: readonly string[]): Promise<UnclearedEntry[]> =>
+      find({ _id: { $in: [...ids] }, ...UNCLEARED }, ids.length),
     /** Finds by one of several values; 100 for each at most. */
     findAllUncleared: async (
       { connector, livemode, currency }: ClearingScope,

@@ -147,6 +147,31 @@ describe('a live act above the limit', () => {
     expect(rows).toContainEqual(expect.objectContaining(credited));
   });
 
+  test('may clear entries without a statement line, by the sum of what came', async () => {
+    const { mia, bo } = operators;
+    const { account_id } = merchant;
+    const post = async (amount: number) => {
+      const owner = { account_id, livemode: true, currency: 'EUR', at: new Date().toISOString() };
+      const lines = ENTRY_LINES.adjusted('main', amount, 'clearing:acme');
+      const resource_id = `clear-${randomUUID()}`;
+      const entry = { kind: 'adjusted', resource_id, ...owner, lines } as const;
+      await inTransaction(service.mongo, (session) => service.stores.ledger.post(entry, session));
+      return `adjusted:${resource_id}`;
+    };
+    const clear = (ids: string[]) => ['statement', 'clear', ...ids, ...WHY];
+    const few = [await post(100_000), await post(-100_000)];
+    expect((await service.refusal(...clear(few))).code).toBe('operator_key_required');
+    expect(await mia.json(...clear(few))).toMatchObject({ data: [{}, {}] });
+    const many = [await post(MUCH), await post(-MUCH)];
+    const id = await request(clear(many));
+    expect(await request(clear(many.toReversed()))).toBe(id);
+    expect(await answer(bo, 'approve', id)).toMatchObject({
+      act: 'statement.clear',
+      state: 'done',
+    });
+    expect((await mia.refusal(...clear(many))).code).toBe('entry_not_open');
+  });
+
   test('may be a reversal, by its largest entry line', async () => {
     const { account_id } = await service.account();
     const { ledger } = service.stores;

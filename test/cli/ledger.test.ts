@@ -32,7 +32,7 @@ import {
 import { mongodbUri } from '../support/servers';
 import { commandsIn } from './cli';
 
-/** Documents that the validators refuse may be older than they are. */
+/** Writes around the validators, as before they were set. */
 const PAST_VALIDATORS = { bypassDocumentValidation: true } as const;
 
 const account_id = 'acct_ledger';

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { DEFAULT_LIMITS } from '../../src/domain/approval';
 import { ENTRY_LINES } from '../../src/ledger/entry-lines';
 import type { PlatformKind } from '../../src/ledger/ledger-accounts';
 import { readTrialBalance } from '../../src/ledger-check/trial-balance';
@@ -11,6 +12,7 @@ import { updateBankAccount } from '../../src/service/bank-accounts';
 import { acknowledgeOfBankAccount, listAttention } from '../../src/service/operators/attention';
 import { readProvedBalances } from '../../src/service/read';
 import { abandonStatement } from '../../src/service/statements/abandon';
+import { clearEntries } from '../../src/service/statements/clear';
 import { importStatements } from '../../src/service/statements/import';
 import { matchByHand, unmatchByHand } from '../../src/service/statements/lines';
 import { reconcileAccounts } from '../../src/service/statements/reconciliation';
@@ -399,6 +401,47 @@ test('a line that came before its entry is matched later, and its day closes', a
   expect(await bank.reconcile()).toMatchObject({
     ...{ day: '2026-11-21', closed: false, opening: 1_000, closing: 1_000, matched: 0 },
     ours_only: [{ entry_id: later.entry_id, amount: 5, day: TEST_DAY, age_days: 0 }],
+  });
+});
+
+describe('entries that cancel each other without a movement at the bank', () => {
+  const clear = (ids: string[]) =>
+    clearEntries(buildDeps(), ids, {
+      ...{ operator: 'mia', reason: 'It never left', verified: undefined },
+      limits: DEFAULT_LIMITS,
+    });
+
+  test('are cleared together by an operator, so that their day closes', async () => {
+    const bank = await openAccount();
+    const [sent, back] = [await bank.post(-1_000), await bank.post(1_000)];
+    const ids = [sent.entry_id, back.entry_id];
+    await bank.import(bank.write({}));
+    expect(await bank.reconcile()).toMatchObject({ closed: false });
+    expect(await clear(ids)).toMatchObject(ids.map((entry_id) => ({ entry_id })));
+    expect(await bank.uncleared()).toEqual([]);
+    expect(await bank.reconcile()).toMatchObject({ closed: true, ours_only: [] });
+    const { mongo, db } = database;
+    const { findings } = await readTrialBalance(mongo, db.databaseName, buildDeps());
+    expect(findings.filter(({ message }) => message.startsWith(bank.connector))).toEqual([]);
+    const line = await db.collection('audit_log').findOne({ act: 'statement.cleared' });
+    expect(line).toMatchObject({
+      after: { entries: ids, operator: 'mia', reason: 'It never left' },
+    });
+    await expect(clear(ids)).rejects.toMatchObject({ code: 'entry_not_open' });
+  });
+
+  test('must sum to zero, be of one bank, and wait for a line; else all stay', async () => {
+    const [bank, other] = [await openAccount(), await openAccount()];
+    const [one, two] = [await bank.post(1_000), await bank.post(-999)];
+    const [foreign, matched] = [await other.post(-1_000), await bank.post(-1_000)];
+    await bank.import(bank.write({ entries: [{ ...matched }] }));
+    const refused = (...ids: string[]) =>
+      clear([one.entry_id, ...ids]).catch(({ code, message }) => `${code}: ${message}`);
+    expect(await refused(two.entry_id)).toMatch(/^amounts_differ: .* sum to €0\.01: /);
+    expect(await refused(foreign.entry_id)).toContain('entries_differ: The entries must be of one');
+    expect(await refused(matched.entry_id)).toContain(`entry_not_open: ${matched.entry_id} does`);
+    expect(await refused('payout_captured:none')).toContain('entry_not_found: There is no entry');
+    expect(await bank.uncleared()).toEqual([two.entry_id, one.entry_id]);
   });
 });
 

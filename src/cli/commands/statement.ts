@@ -1,7 +1,9 @@
 import { z } from 'zod';
 import { isLive } from '../../domain/environment';
 import { formatMoney } from '../../domain/money';
+import { auditAs } from '../../service/operators/deps';
 import { abandonStatement } from '../../service/statements/abandon';
+import { clearEntries, isLiveClearing } from '../../service/statements/clear';
 import { importStatementPath } from '../../service/statements/import';
 import {
   assignLine,
@@ -13,13 +15,25 @@ import {
   showStatement,
   unmatchByHand,
 } from '../../service/statements/lines';
-import { presentLine, presentStatement, type ShownLine } from '../../service/statements/present';
-import { identifyOperator } from '../acting-operator';
+import {
+  presentEntry,
+  presentLine,
+  presentStatement,
+  type ShownLine,
+} from '../../service/statements/present';
+import { identifyOperator, printApprovalRequired } from '../acting-operator';
 import { defineCommand, defineGroup } from '../command';
 import type { CliContext } from '../context';
 import { Env, limit, Operator, Reason, textOption } from '../options';
 import { fields, formatTime, printFields, printList } from '../output';
-import { Account, Connector, formatBoolean, formatImport, formatLines } from './statement-output';
+import {
+  Account,
+  Connector,
+  formatBoolean,
+  formatEntries,
+  formatImport,
+  formatLines,
+} from './statement-output';
 
 const LineId = z
   .string()
@@ -189,6 +203,37 @@ const unmatch = defineCommand({
   },
 });
 
+const clear = defineCommand({
+  name: 'clear',
+  description: 'clear entries that cancel each other, and that no statement will have',
+  options: z.object({
+    entry_ids: z
+      .array(z.string())
+      .min(2)
+      .describe('ids of entries')
+      .meta({ argument: true, placeholder: 'entry_id' }),
+    operator: Operator.optional(),
+    reason: Reason,
+  }),
+  notes: `
+For what never moved at the bank, such as a payout that was posted and failed before it left. The entries are of
+one connector, environment and currency, sum to zero, and wait for a line. On live it needs OPERATOR_KEY, and above
+APPROVAL_LIMIT a second operator approves it.`,
+  example: 'statement clear payout_captured:0d1f… payout_reversed:0d1f… --reason "Ticket 42"',
+  run: async (context, { entry_ids: ids, operator: typed, reason }) => {
+    const livemode = await isLiveClearing(await context.readDeps(), ids);
+    const { operator, verified } = await identifyOperator(context, { livemode, operator: typed });
+    const acting = await context.actingDeps();
+    const deps =
+      verified === undefined ? acting : { ...acting, audit: auditAs(acting, verified.name) };
+    const { limits } = context.settings();
+    const cleared = await clearEntries(deps, ids, { operator, reason, verified, limits });
+    if (!Array.isArray(cleared)) return printApprovalRequired(context, cleared);
+    const rows = cleared.map((row) => presentEntry(row, context.now()));
+    context.print({ json: { data: rows }, text: `Cleared:\n${formatEntries(rows)}` });
+  },
+});
+
 const assign = defineCommand({
   name: 'assign',
   description: 'say who looks after a line',
@@ -225,5 +270,5 @@ function printLine(context: CliContext, line: ShownLine): void {
 export const statementCommands = defineGroup({
   name: 'statement',
   description: 'statements of banks: importing them, and matching their lines',
-  commands: [importFile, list, show, abandon, match, unmatch, assign],
+  commands: [importFile, list, show, abandon, match, unmatch, clear, assign],
 });

@@ -63,6 +63,7 @@ export const AUDIT_LABELS = {
   'statement.matched': 'Statement line matched',
   'statement.unmatched': 'Statement line unmatched',
   'statement.assigned': 'Statement line assigned',
+  'statement.cleared': 'Journal entries cleared without a statement line',
   'statement.refusal_acknowledged': 'Refused statement acknowledged',
   'statement.not_repeated_acknowledged': 'Movement on no statement acknowledged',
   'user.invited': 'Team member invited',

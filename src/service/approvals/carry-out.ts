@@ -2,11 +2,13 @@ import type { VerifiedOperator } from '../../domain/account/operator';
 import { isApprovalRequired } from '../../domain/approval';
 import { ServiceError } from '../../domain/errors';
 import type { ActSender } from '../../domain/operator-act';
+import type { UnclearedEntry } from '../../ledger/uncleared';
 import type { ApprovalDocument } from '../../store/approvals';
 import { type Posted, postBalanceAct, readBalanceCall } from '../balances/act';
 import type { WriteDeps } from '../deps';
 import { type ActDeps, type ActResult, actOn } from '../operators/act';
 import { RESEND_ACT, resendFile } from '../sepa/files';
+import { CLEAR_ACT, clearApproved } from '../statements/clear';
 import { decide, findApproval } from './decide';
 
 interface ApproveDeps extends WriteDeps {
@@ -18,10 +20,12 @@ interface ApproveDeps extends WriteDeps {
 
 /** Another try would not change them. */
 const FINAL: readonly string[] = [
+  'amounts_differ',
   'approval_decided',
   'approval_differs',
   'approval_expired',
   'bank_reference_used',
+  'entry_not_open',
   'held_by_bank',
   'insufficient_balance',
   'invalid_request',
@@ -34,7 +38,7 @@ const FINAL: readonly string[] = [
   'wrong_state',
 ];
 
-type Carried = Posted | ActResult | { payouts: number };
+type Carried = Posted | ActResult | UnclearedEntry[] | { payouts: number };
 
 type Approved =
   | { approval: ApprovalDocument; result?: undefined }
@@ -80,6 +84,7 @@ async function carryOut(
   const { requested_by: operator, reason } = request;
   const approved_by = request.decided_by ?? undefined;
   const note = { operator, reason, approved_by, approval_id };
+  if (act === CLEAR_ACT) return await clearApproved(deps, input, note);
   if (act === RESEND_ACT) {
     const connector = String(input.connector);
     const payouts = await resendFile({ ...deps, connector }, target, { ...input, ...note });
