@@ -1,6 +1,8 @@
 import { KINDS, RESOURCES } from '../domain/resources';
+import { sandboxBankDatabase } from './sandbox-bank/movements';
+import { SEPA_CONNECTOR, sepaDatabase } from './sepa/book';
 
-/** Connectors have roles of their own; operators have all rights. */
+/** Connectors have roles of their own; the user of `migrate` has all rights. */
 type Service = 'api' | 'worker';
 
 type Action = 'find' | 'listIndexes' | 'listCollections' | 'createIndex' | Write;
@@ -13,7 +15,7 @@ const ALL: readonly Write[] = ['insert', 'update', 'remove'];
 
 const COLLECTIONS = KINDS.map((kind) => RESOURCES[kind].collection);
 
-/** An empty entry: only operators write. */
+/** An empty entry: only the command line writes. */
 export const WRITES: Readonly<Record<string, Partial<Record<Service, readonly Write[]>>>> = {
   ...Object.fromEntries(COLLECTIONS.map((collection) => [collection, { worker: KEEP }])),
   accounts: { api: CHANGE, worker: CHANGE },
@@ -78,6 +80,9 @@ const READ_BY_CONNECTORS = [
 /** Takes what simulations report. */
 const SANDBOX_BANK = 'sandbox_bank';
 
+/** Not even the command line changes what is written once. */
+const WRITTEN_ONCE = ['audit_log', 'journal_entries', 'ledger_checkpoints'];
+
 const EVERY = '';
 
 interface Privilege {
@@ -91,8 +96,8 @@ export interface MongoRole {
   privileges: readonly Privilege[];
 }
 
-/** Builds the fewest rights that API and worker need. */
-export function serviceRoles(database: string): Record<Service, MongoRole> {
+/** Builds the fewest rights that API, worker and command line need. */
+export function serviceRoles(database: string): Record<Service | 'command_line', MongoRole> {
   const buildRole = (service: Service, ...more: Privilege[]): MongoRole => ({
     role: `${database}_${service}`,
     privileges: [
@@ -112,6 +117,18 @@ export function serviceRoles(database: string): Record<Service, MongoRole> {
       // The scheduled check of the ledger creates its index.
       buildPrivilege(database, 'ledger_checkpoints', 'createIndex'),
     ),
+    command_line: {
+      role: `${database}_command_line`,
+      privileges: [
+        buildPrivilege(database, EVERY, 'find', 'listIndexes', 'listCollections', 'createIndex'),
+        ...Object.keys(WRITES).map((collection) =>
+          buildPrivilege(database, collection, ...(WRITTEN_ONCE.includes(collection) ? ADD : ALL)),
+        ),
+        ...[sandboxBankDatabase(database), sepaDatabase(database, SEPA_CONNECTOR)].map((own) =>
+          buildPrivilege(own, EVERY, 'find', 'listIndexes', 'createIndex', ...ALL),
+        ),
+      ],
+    },
   };
 }
 

@@ -16,8 +16,8 @@ export const rolesCommand = defineCommand({
     ).optional(),
   }),
   notes: `
-Give each process a user with its role, and print the roles again for each new version. An operator, who
-runs \`migrate\` and the other commands, needs readWrite. \`npm start\` makes roles and users by itself.`,
+Give each process and the command line a user with its role, and print the roles again for each new version.
+\`migrate\` and \`connector check\`, which alter collections, need readWrite and dbAdmin. \`npm start\` makes roles and users by itself.`,
   example: 'roles --connectors evm | mongosh "$MONGODB_ADMIN_URI"',
   run: (context, { connectors: list }) => {
     const names = [SANDBOX, ...(list?.split(',') ?? [])].map((name) => name.trim());

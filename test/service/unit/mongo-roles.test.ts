@@ -51,12 +51,16 @@ function listActions({ privileges }: MongoRole, db: string, collection: string):
 }
 
 test('the API cannot write the ledger, no process changes an entry or the audit log', () => {
-  const { api, worker } = serviceRoles('shop');
+  const { api, worker, command_line } = serviceRoles('shop');
   const reads = ['find', 'listIndexes', 'listCollections'];
   for (const name of Object.keys(WRITES).filter((each) => /^(?:ledger|journal)_/.test(each))) {
     expect(listActions(api, 'shop', name)).toEqual(reads);
   }
   expect(listActions(worker, 'shop', 'journal_entries')).toEqual([...reads, 'insert']);
+  for (const name of ['journal_entries', 'ledger_checkpoints', 'audit_log']) {
+    const actions = [...reads, 'createIndex', 'insert'];
+    expect(listActions(command_line, 'shop', name)).toEqual(actions);
+  }
   for (const role of [api, worker]) {
     expect(listActions(role, 'shop', 'audit_log')).toEqual([...reads, 'insert']);
     expect(listActions(role, 'shop', 'connector_keys')).toEqual(reads);
@@ -139,10 +143,10 @@ describe('the command roles', () => {
       updateRole: (name: string, needed: unknown) => void known.set(name, needed),
     };
     runInNewContext(await print(), { db: { getSiblingDB: () => admin } });
-    const { api, worker } = serviceRoles('shop');
+    const { api, worker, command_line } = serviceRoles('shop');
     const bank = connectorRole('shop', 'sandbox_bank');
-    expect(made).toEqual([worker.role, bank.role]);
-    for (const { role, privileges } of [api, worker, bank]) {
+    expect(made).toEqual([worker.role, command_line.role, bank.role]);
+    for (const { role, privileges } of [api, worker, command_line, bank]) {
       expect(JSON.stringify(known.get(role))).toBe(JSON.stringify({ privileges, roles: [] }));
     }
   });
