@@ -68,6 +68,8 @@ interface BookedAct {
 
 export interface ReturnInput extends Booking {
   report: MovementReport;
+  /** Makes up for this one alone. */
+  movement?: string;
   /** Present where an operator says so of one movement. */
   act?: BookedAct & {
     movement: string;
@@ -237,7 +239,9 @@ async function bookReturn(context: Context, input: ReturnInput): Promise<Work<Re
   const isChanged = movements !== context.movements;
   const identity = identify(movements, report);
   const candidates = movements.filter((each) =>
-    act ? each.id === act.movement : matchesReturn(each, report),
+    act
+      ? each.id === act.movement
+      : matchesReturn(each, report) && (input.movement ?? each.id) === each.id,
   );
   const [movement] = candidates;
   const returned = findReturned(movements, identity, report);

@@ -1,3 +1,4 @@
+import { omitUndefined } from '../../src/domain/defined';
 import type { LineMovement, SepaBook } from '../../src/service/sepa/book';
 import type { Credit } from './messages';
 import { buildFact, findFact, nameFact, putNamedFirst } from './movements';
@@ -46,8 +47,11 @@ export function addCredits(
   let facts = [...credits];
   let isChanged = false;
   for (const credit of putNamedFirst(credits, own)) {
-    const known = findFact(facts, credit);
-    const next = known === undefined ? buildFact(credit, null, at) : nameFact(known, credit);
+    const { isReversal } = credit;
+    const alike = facts.filter((fact) => fact.isReversal === isReversal);
+    const known = findFact(alike, credit);
+    const fresh = { ...buildFact(credit, null, at), ...omitUndefined({ isReversal }) };
+    const next = known === undefined ? fresh : nameFact(known, credit);
     if (next === known) continue;
     isChanged = true;
     facts = known === undefined ? [...facts, next] : facts.map((f) => (f === known ? next : f));

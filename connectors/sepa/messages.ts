@@ -1,6 +1,7 @@
 import { parseDecimalMoney } from '../../src/domain/money';
 import { nameMovement } from '../../src/domain/movement/name';
 import {
+  isReversal,
   parseReference,
   parseResourceId,
   type Statement,
@@ -26,9 +27,12 @@ export interface StatusReport {
   payouts: { payout_id: string; status: string; code: string | null }[];
 }
 
+/** The last two are corrections of the bank. */
+type MovementKind = 'booked' | 'returned' | 'debit_reversed' | 'return_reversed';
+
 export interface Movement {
   payout_id: string;
-  kind: 'booked' | 'returned';
+  kind: MovementKind;
   source: MovementReference['source'];
   /** Minor units, before the bank's charges. */
   amount: number;
@@ -42,6 +46,8 @@ export interface Movement {
 export interface Credit
   extends Pick<Movement, 'source' | 'amount' | 'currency' | 'value_date' | 'bank_reference'> {
   reference: string;
+  /** The bank takes it back. */
+  isReversal?: true;
 }
 
 export type BankMessage = { message: string } & (
@@ -170,20 +176,31 @@ function readMovements({ lines, balances }: Statement): Movement[] {
       {
         ...describeMoney(line, balances),
         payout_id,
-        kind: line.amount < 0 ? ('booked' as const) : ('returned' as const),
+        kind: readKind(line),
         code: /\breturn ([A-Z0-9]{2,8})$/.exec(line.kind)?.[1] ?? null,
       },
     ];
   });
 }
 
+/** @see ISO 20022 external code list, BankTransactionSubFamily: returns and recalls */
+const RETURNED = /\breturn\b|[.](?:RRTN|RPCR)\b/;
+
+/** A correction of the bank is no return, which has a code. */
+function readKind(line: StatementLine): MovementKind {
+  const { amount, kind } = line;
+  if (amount < 0) return isReversal(line) ? 'return_reversed' : 'booked';
+  return isReversal(line) && !RETURNED.test(kind) ? 'debit_reversed' : 'returned';
+}
+
 /** Excludes what comes back, which has the reference of its original. */
 function readCredits({ lines, balances }: Statement): Credit[] {
   return lines.flatMap((line) => {
     const { creditor_reference: reference, amount, is_fee, kind } = line;
-    const isOther = amount <= 0 || is_fee || /\b(?:return|reversal)\b/.test(kind);
+    const isOther = is_fee || isReversal(line) === amount > 0 || RETURNED.test(kind);
     if (reference === undefined || isOther || parseResourceId(line.reference) !== null) return [];
-    return [{ ...describeMoney(line, balances), reference }];
+    const credit = { ...describeMoney(line, balances), reference };
+    return [isReversal(line) ? { ...credit, isReversal: true } : credit];
   });
 }
 

@@ -73,7 +73,12 @@ export function changeLine(
 
 function changeFacts(line: Facts, movement: Movement, at: string): Partial<SepaLine> | undefined {
   const { kind, code } = movement;
-  const facts = [line[kind], ...line.others.filter((other) => other.kind === kind)];
+  const isFirst = kind === 'booked' || kind === 'returned';
+  // Notifications have no sum that proves the sign: it may be that of what is reversed.
+  const isUncertain = kind === 'return_reversed' && movement.source === 'notification';
+  if (isUncertain && line.returned === null) return;
+  const first = isFirst ? line[kind] : null;
+  const facts = [first, ...line.others.filter((other) => other.kind === kind)];
   const known = findFact(
     facts.filter((each) => each !== null),
     movement,
@@ -83,11 +88,12 @@ function changeFacts(line: Facts, movement: Movement, at: string): Partial<SepaL
     if (named === known) return;
     const name = <F extends LineMovement | null>(fact: F): F =>
       fact === known ? { ...fact, references: named.references } : fact;
-    return { [kind]: name(line[kind]), others: line.others.map(name) };
+    const others = line.others.map(name);
+    return isFirst ? { [kind]: name(line[kind]), others } : { others };
   }
   const fact = buildFact(movement, code, at);
   const report = { unreported: true, report_batch: null };
-  if (line[kind] !== null) return { others: [...line.others, { kind, ...fact }], ...report };
+  if (!isFirst || first !== null) return { others: [...line.others, { kind, ...fact }], ...report };
   const state = kind === 'booked' && line.returned !== null ? line.state : kind;
   return { [kind]: fact, state, ...report };
 }

@@ -9,6 +9,8 @@ const BATCH_MAX = 200;
 const RETURNED = 'The recipient’s bank sent the transfer back.';
 const DUPLICATE = 'The bank says that the transfer had arrived before.';
 
+type Kind = SepaLine['others'][number]['kind'];
+
 type Book = Pick<SepaBook, 'lines' | 'payments'>;
 
 /** Ends the delivery, except where a new fact came since. */
@@ -46,14 +48,16 @@ export function buildPaymentReports({
   _id,
   credits,
 }: Pick<SepaPayment, '_id' | 'credits'>): Report[] {
-  return credits.map(({ at: occurred_at, amount, currency, ...credit }) => {
+  return credits.map(({ at: occurred_at, amount, currency, isReversal, ...credit }) => {
     const name = credit.bank_reference ?? '';
+    const kind = isReversal ? 'clawed_back' : 'credited';
     const bank_reference = credit.bank_reference ?? undefined;
     const value_date = credit.value_date ?? undefined;
     return {
-      ...({ resource: 'payment', resource_id: _id, name: 'settled' } as const),
+      ...({ resource: 'payment', resource_id: _id } as const),
+      name: isReversal ? ('clawed_back' as const) : ('settled' as const),
       callback: {
-        callback_id: `sepa:credited:${_id}:${name}:${amount}${currency}`,
+        callback_id: `sepa:${kind}:${_id}:${name}:${amount}${currency}`,
         ...{ occurred_at, amount, currency },
         ...omitUndefined({ bank_reference, value_date }),
       },
@@ -96,12 +100,12 @@ export function buildReports(line: ReportedLine): Report[] {
   const payout = { resource: 'payout', resource_id: _id } as const;
   const add = (name: PayoutCallbackName, callback: Report['callback']) =>
     reports.push({ ...payout, name, callback });
-  const addOthers = (kind: 'booked' | 'returned') => {
-    for (const fact of others.filter((other) => other.kind === kind)) {
-      const { amount, currency } = fact;
+  const addOthers = (kinds: readonly Kind[]) => {
+    for (const fact of others.filter((other) => kinds.includes(other.kind))) {
+      const { amount, currency, kind } = fact;
       const callback_id = buildOtherId(_id, fact);
       const about = { ...describeMovement(line, fact), ...describeReturn(kind, fact) };
-      add(kind === 'booked' ? 'completed' : 'returned', {
+      add(kind === 'booked' ? 'completed' : kind, {
         ...about,
         callback_id,
         amount,
@@ -118,7 +122,7 @@ export function buildReports(line: ReportedLine): Report[] {
   if (booked !== null) {
     add('completed', { callback_id: `sepa:booked:${_id}`, ...describeMovement(line, booked) });
   }
-  addOthers('booked');
+  addOthers(['booked', 'debit_reversed']);
   if (failure !== null) {
     const { code, message: reason, at: occurred_at } = failure;
     const about = omitUndefined({ code: code ?? undefined, reason, occurred_at });
@@ -128,7 +132,7 @@ export function buildReports(line: ReportedLine): Report[] {
     const about = { ...describeMovement(line, returned), ...describeReturn('returned', returned) };
     add('returned', { callback_id: `sepa:returned:${_id}`, ...about });
   }
-  addOthers('returned');
+  addOthers(['returned', 'return_reversed']);
   return reports;
 }
 
@@ -150,6 +154,6 @@ function describeMovement({ amount, currency }: ReportedLine, fact: LineMovement
   });
 }
 
-function describeReturn(kind: 'booked' | 'returned', { code }: LineMovement) {
-  return kind === 'booked' ? {} : omitUndefined({ code: code ?? undefined, reason: RETURNED });
+function describeReturn(kind: Kind, { code }: LineMovement) {
+  return kind !== 'returned' ? {} : omitUndefined({ code: code ?? undefined, reason: RETURNED });
 }

@@ -45,6 +45,10 @@ const QUESTIONS = {
       never: 'it never moved, and another entry undoes it',
     },
   },
+  correction: {
+    ask: 'Ask the bank.',
+    answers: { kept: 'it leaves it at that', again: 'it will book it again' },
+  },
   statement: {
     ask: 'Ask the bank.',
     answers: { file: 'it gives the file', none: 'there is none' },
@@ -351,6 +355,24 @@ const PAYOUT: Record<Exclude<PayoutAttention, CommonAttention>, Remedy> = {
   return_not_possible: {
     ...MOVED_BACK,
     what: 'A return on a rail without returns is in suspense.',
+  },
+  debit_reversed: {
+    what: 'The bank reversed its debit; what came is in suspense. Another debit of this amount within ten days resolves it.',
+    ask: 'correction',
+    rows: [
+      { if: 'kept', run: ['movement resolve MOVEMENT --as merchant'] },
+      { if: 'again', run: ['movement resolve MOVEMENT --as bank'] },
+    ],
+    note: 'With `merchant`, the payout is `returned`.',
+  },
+  return_reversed: {
+    what: 'The bank reversed a return; what it took is in suspense. Another return of this amount within ten days resolves it.',
+    ask: 'correction',
+    rows: [
+      { if: 'kept', run: ['movement resolve MOVEMENT --as merchant'] },
+      { if: 'again', run: ['movement resolve MOVEMENT --as bank'] },
+    ],
+    note: 'With `merchant`, the merchant owes what the balance does not hold.',
   },
   amount_differs: {
     what: 'A different amount or currency moved, and is in suspense.',

@@ -269,7 +269,7 @@ async function readNotRepeated(
   return await summarize(reader, [{ $match: filter }], lines);
 }
 
-/** The past is not stored. */
+/** Reads what no statement has filled; the past is not stored. */
 async function readMissing(
   { db, session }: Reader,
   { at }: TrialBalanceOptions,

@@ -5,8 +5,19 @@ import {
   describeFailure,
   type PaymentCallbackName,
 } from '../../src/domain/callback/callback';
-import { findMovement, holdsMoney, isInSuspense } from '../../src/domain/movement/movement';
-import { decidePayment, PAYMENT_FAILURES } from '../../src/domain/payment/payment';
+import {
+  computeRest,
+  findMovement,
+  fits,
+  holdsMoney,
+  isInSuspense,
+  toUnits,
+} from '../../src/domain/movement/movement';
+import {
+  decidePayment,
+  PAYMENT_FAILURES,
+  type PaymentDecision,
+} from '../../src/domain/payment/payment';
 import { buildReport } from '../shared/movement';
 import { note } from '../shared/state';
 import * as bank from './bank';
@@ -19,7 +30,9 @@ export async function applyCallback(
   callback: BankCallback,
 ): Promise<void> {
   const { callback_id, bank_reference, value_date } = callback;
-  const decision = decidePayment(payment.status, name, holdsMoney(payment));
+  const decision: PaymentDecision = isOfSuspense(payment, name, callback)
+    ? { kind: 'reversed' }
+    : decidePayment(payment.status, name, holdsMoney(payment));
   note(payment, `callback \`${name}\` (${callback_id}): ${decision.kind}`);
   const unapplied = (why: string) => record.recordUnapplied(payment, name, callback, why);
   switch (decision.kind) {
@@ -59,6 +72,21 @@ export async function applyCallback(
     default:
       assertNever(decision);
   }
+}
+
+/** Finds whether a chargeback is about money in suspense, which goes first. */
+function isOfSuspense(
+  { movements }: Payment,
+  name: PaymentCallbackName,
+  { amount, currency }: BankCallback,
+): boolean {
+  if (name !== 'clawed_back' || amount === undefined) return false;
+  return movements.some(
+    (movement) =>
+      movement.direction === 'in' &&
+      isInSuspense(movement) &&
+      fits({ ...movement, amount: toUnits(movement, computeRest(movement)) }, { amount, currency }),
+  );
 }
 
 function isQuestionable(payment: Payment, callback: BankCallback): boolean {

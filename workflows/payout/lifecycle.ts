@@ -99,6 +99,11 @@ const rules: InstructedRules<PayoutKind, Payout> = {
   suspend,
   isLaterStep: (to) => to[0] === 'completed',
   findTaker,
+  // The bank keeps back what it had debited: the payout came back.
+  findDecided: (payout, movement, as) =>
+    movement.reason === 'debit_reversed' && as === 'merchant'
+      ? findTaker(payout, movement)
+      : undefined,
   actFault,
   getAmount: ({ facts }) => facts.amount,
   acts: {
@@ -235,6 +240,10 @@ export function suspend(
       if (status === 'failed') return 'back';
       if (callback.amount === undefined && isReturnHeld) return undefined;
       return { direction: 'in', reason: getReturnReason(attention) };
+    case 'debit_reversed':
+      return { direction: 'in', reason: name };
+    case 'return_reversed':
+      return { direction: 'out', reason: name };
     case 'failed':
       return status === 'failed' ? 'back' : undefined;
     case 'sent':

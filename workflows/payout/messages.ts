@@ -38,5 +38,7 @@ export const messages = {
     failed: 'From the bank: rejected, the money never left.',
     returned: 'From the bank: the money left and came back.',
     called_duplicate: 'From the bank: it had arrived before, and may be executed.',
+    debit_reversed: 'From the bank: it reversed its debit, and may book it again.',
+    return_reversed: 'From the bank: it reversed a return.',
   },
 };

@@ -99,6 +99,7 @@ const RESOLVED_BY_RETURN: readonly PayoutAttention[] = [
   'failed_after_completed',
   'return_not_possible',
   'return_too_late',
+  'debit_reversed',
 ];
 
 /** For a payout that changes late, or starts again. */

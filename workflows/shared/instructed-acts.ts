@@ -54,29 +54,59 @@ export async function applyAct<K extends Kind, R extends Instructed<K>>(
       break;
     }
     case 'resolve_movement': {
-      const { kind, findTaker } = rules;
+      const { kind, findTaker, findDecided } = rules;
+      const movement = findNamed(resource, item.movement);
+      const decided =
+        typeof movement === 'string' ? undefined : findDecided?.(resource, movement, item.as);
+      if (decided !== undefined && typeof movement !== 'string') {
+        if (BigInt(amount ?? 0) > computeRest(movement)) {
+          const message = `Of the movement ${movement.id}, ${computeRest(movement)} is in suspense (minor units).`;
+          return rejectUpdate(answer, 'wrong_state', message);
+        }
+        const fault = await takeMovement(
+          rules,
+          resource,
+          { ...item, movement: movement.id },
+          decided,
+        );
+        if (fault !== undefined) return rejectUpdate(answer, 'wrong_state', fault);
+        break;
+      }
       const refused = await resolveMovement(record, kind, resource, audit, item, findTaker);
       if (refused !== undefined) return rejectUpdate(answer, 'wrong_state', refused);
       record.show(resource);
       break;
     }
     default: {
-      const { movement: named } = item;
-      const taken = findTaken(rules, resource, item);
-      if (typeof taken === 'string') return rejectUpdate(answer, 'wrong_state', taken);
-      const acts: Partial<Record<string, ActTransition<K, R>>> = rules.acts;
-      const { to = [], change = {} } = acts[what]?.(resource, amount ?? taken) ?? {};
-      await record.transition(resource, to, { change, audit, movement: named, scheduled: true });
+      const refused = await takeMovement(rules, resource, item, what);
+      if (refused !== undefined) return rejectUpdate(answer, 'wrong_state', refused);
     }
   }
   answer.resolve(rules.getState(resource));
+}
+
+/** Makes the transition of an act, with the movement that it names. @returns why not */
+async function takeMovement<K extends Kind, R extends Instructed<K>>(
+  rules: InstructedRules<K, R>,
+  resource: R,
+  item: ActItem<K>,
+  what: K['act'],
+): Promise<string | undefined> {
+  const { movement, amount } = item;
+  const taken = findTaken(rules, resource, { movement, what });
+  if (typeof taken === 'string') return taken;
+  const acts: Partial<Record<string, ActTransition<K, R>>> = rules.acts;
+  const { to = [], change = {} } = acts[what]?.(resource, amount ?? taken) ?? {};
+  const audit = buildAudit(item);
+  await rules.record.transition(resource, to, { change, audit, movement, scheduled: true });
+  return undefined;
 }
 
 /** @returns minor units of the movement that the act names; a text: why it cannot take it */
 function findTaken<K extends Kind, R extends Instructed<K>>(
   { findTaker, getAmount, noun }: InstructedRules<K, R>,
   resource: R,
-  { what, movement: named }: ActItem<K>,
+  { what, movement: named }: Pick<ActItem<K>, 'what' | 'movement'>,
 ): number | string | undefined {
   if (named === undefined) return undefined;
   const movement = findNamed(resource, named);

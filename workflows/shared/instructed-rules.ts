@@ -5,7 +5,7 @@ import type {
   CallbackName,
   CallbackResource,
 } from '../../src/domain/callback/callback';
-import type { Movement } from '../../src/domain/movement/movement';
+import type { Movement, Outcome } from '../../src/domain/movement/movement';
 import type { Faults } from '../../src/domain/shape';
 import type { Due } from './alarm';
 import type { BankAnswer, Instruction, NotFound } from './bank-attempts';
@@ -118,6 +118,8 @@ export interface InstructedRules<K extends Kind, R extends Instructed<K>> {
   isLaterStep?: (to: readonly K['status'][]) => boolean;
   /** Act that takes a movement in suspense; undefined where none does. */
   findTaker: (resource: R, movement: Movement) => string | undefined;
+  /** Act that a decision about a movement in suspense is. */
+  findDecided?: (resource: R, movement: Movement, as: Outcome | undefined) => K['act'] | undefined;
   actFault: (resource: R, act: K['act']) => string | undefined;
   /** Minor units that an act may post at most. */
   getAmount?: (resource: R) => number;

@@ -6,7 +6,7 @@ import {
 } from '@temporalio/workflow';
 import type { Outdated } from '../../connectors/contract/activities';
 import { assertNever } from '../../src/domain/assert';
-import { isInSuspense } from '../../src/domain/movement/movement';
+import { findCorrected, isCorrection, isInSuspense } from '../../src/domain/movement/movement';
 import type { BankAnswer } from './bank-attempts';
 import { getEarlierInstruction } from './bank-instruction';
 import { instruct } from './instruct';
@@ -19,7 +19,7 @@ import {
   newInstructed,
 } from './instructed-rules';
 import { type Mailbox, type Opening, receiveMissed } from './mailbox';
-import { bookReturn, buildReport, holdMovement } from './movement';
+import { bookReturn, buildReport, findReason, holdMovement } from './movement';
 import { writeScheduled } from './persist';
 import { runUntilFinal } from './run-loop';
 import { isReported, note } from './state';
@@ -155,14 +155,17 @@ async function applyCallback<K extends Kind, R extends Instructed<K>>(
   }
 }
 
-/** Posts money that moved besides that of a transition. @returns attention reason */
+/**
+ * Posts money that moved besides that of a transition.
+ * @returns attention reason; null: it has ended, undefined: none
+ */
 async function bookUnapplied<K extends Kind, R extends Instructed<K>>(
   rules: InstructedRules<K, R>,
   resource: R,
   name: K['callbackName'],
   callback: K['callback'],
   attention: K['attention'] | undefined,
-): Promise<K['attention'] | undefined> {
+): Promise<K['attention'] | null | undefined> {
   const { record, kind } = rules;
   const plan = rules.suspend(resource, name, callback, attention);
   if (plan === undefined) return attention;
@@ -171,10 +174,22 @@ async function bookUnapplied<K extends Kind, R extends Instructed<K>>(
     return attention;
   }
   const report = buildReport(plan.direction, callback);
+  const { value_date, occurred_at }: { value_date?: string | undefined; occurred_at: string } =
+    callback;
+  const at = value_date ?? new Date(occurred_at).toISOString().slice(0, 'YYYY-MM-DD'.length);
+  const corrected = findCorrected(resource.movements, report, { reason: plan.reason, at });
+  if (corrected !== undefined) {
+    const outcome = await bookReturn(record, kind, resource, report, corrected.id);
+    const isOver = outcome === 'returned' && resource.attention === corrected.reason;
+    if (outcome === 'returned') return isOver ? findReason(resource.movements) : undefined;
+  }
   const { movement, isNew } = await holdMovement(record, kind, resource, report, plan);
   if (movement === undefined) return attention;
-  // The bank reports what an operator has recorded.
-  if (movement.reason === null) return movement.sources[0]?.kind === 'act' ? undefined : attention;
+  if (movement.reason === null) {
+    // The bank reports what an operator has recorded, or what makes up for another movement again.
+    const isKnown = movement.sources[0]?.kind === 'act' || isCorrection(plan.reason);
+    return isKnown ? undefined : attention;
+  }
   // A movement that has left suspense needs nobody again; a lost attempt may have made it.
   const isOwn = isNew || movement.sources[0]?.id === report.source.id;
   return isOwn || isInSuspense(movement) ? (movement.reason as K['attention']) : undefined;

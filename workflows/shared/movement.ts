@@ -82,14 +82,19 @@ export async function holdMovement<R extends Moving>(
   return { movement: movements.find((each) => each.id === id), isNew };
 }
 
-/** Takes money that is back out of suspense. */
+/**
+ * Takes money that is back out of suspense.
+ * @param movement the only one that it may be about
+ */
 export async function bookReturn<R extends Moving>(
   record: Books<R>,
   kind: Kind,
   resource: R,
   report: MovementReport,
+  movement?: string,
 ) {
-  const input = { kind, resource_id: resource.id, at: timestamp(resource), report };
+  const about = { kind, resource_id: resource.id, at: timestamp(resource), report };
+  const input = { ...about, ...omitUndefined({ movement }) };
   const result = await record.book(
     resource,
     (known) => (activities) => activities.recordReturn({ ...input, ...known }),

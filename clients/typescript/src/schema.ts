@@ -1026,7 +1026,7 @@ export interface components {
         SimulatePayout: {
             code?: string | null;
             /** @enum {string} */
-            event: "submitted" | "sent" | "completed" | "failed" | "returned" | "called_duplicate";
+            event: "submitted" | "sent" | "completed" | "failed" | "returned" | "called_duplicate" | "debit_reversed" | "return_reversed";
             reason?: string | null;
         };
         SimulateRefund: {

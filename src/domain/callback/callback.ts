@@ -30,6 +30,8 @@ export const PAYOUT_CALLBACKS = [
   'failed',
   'returned',
   'called_duplicate',
+  'debit_reversed',
+  'return_reversed',
 ] as const;
 export type PayoutCallbackName = (typeof PAYOUT_CALLBACKS)[number];
 

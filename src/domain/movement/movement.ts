@@ -21,7 +21,9 @@ export type MovementReason =
   | 'moved_after_returned'
   | 'second_return'
   | 'return_too_late'
-  | 'return_not_possible';
+  | 'return_not_possible'
+  | 'debit_reversed'
+  | 'return_reversed';
 
 /** Minor units, or an asset's smallest as text. */
 export type Units = number | string;
@@ -148,6 +150,40 @@ export function identify(movements: readonly Movement[], report: MovementReport)
   if (named !== undefined) return { kind: 'repeat', movement: named };
   const unnamed = same.find((movement) => movement.bank_reference === null);
   return unnamed === undefined ? { kind: 'new' } : { kind: 'named', movement: unnamed };
+}
+
+/** Reasons of corrections, which the bank may make up for by another movement. */
+export function isCorrection(reason: MovementReason | null): boolean {
+  return reason === 'debit_reversed' || reason === 'return_reversed';
+}
+
+const CORRECTED_DAYS = 10;
+const DAY_MS = 86_400_000;
+
+/**
+ * Finds what is in suspense and a report makes up for: of the same amount, in the other direction,
+ * within ten days, where one of the two is a bank's correction.
+ * @param reason of the report
+ * @param at its day, `YYYY-MM-DD`
+ */
+export function findCorrected(
+  movements: readonly Movement[],
+  report: MovementReport,
+  { reason, at }: { reason: MovementReason; at: string },
+): Movement | undefined {
+  if (report.amount === undefined || identify(movements, report).kind !== 'new') return undefined;
+  return movements.find((movement) => {
+    const { direction, value_date, reported_at } = movement;
+    const day = value_date ?? reported_at.slice(0, at.length);
+    const rest = toUnits(movement, computeRest(movement));
+    return (
+      direction !== report.direction &&
+      isInSuspense(movement) &&
+      fits({ ...movement, amount: rest }, report) &&
+      (isCorrection(reason) || isCorrection(movement.reason)) &&
+      Math.abs(Date.parse(day) - Date.parse(at)) <= CORRECTED_DAYS * DAY_MS
+    );
+  });
 }
 
 export function hasName(

@@ -82,6 +82,8 @@ export type PayoutAttention =
   | 'second_completion'
   | 'return_too_late'
   | 'return_not_possible'
+  | 'debit_reversed'
+  | 'return_reversed'
   | 'amount_differs'
   | CommonAttention;
 
@@ -102,6 +104,12 @@ const alreadyFailed = unapplied(
   'moved_after_failed',
 );
 
+/** The bank's corrections change no status. */
+const corrections = {
+  debit_reversed: unapplied('the bank has reversed its debit', 'debit_reversed'),
+  return_reversed: unapplied('the bank has reversed the return', 'return_reversed'),
+} as const;
+
 /** No path skips a state. @see docs/decisions.md#payouts */
 const DECISIONS: Record<PayoutStatus, Record<PayoutCallbackName, PayoutDecision>> = {
   created: {
@@ -111,6 +119,7 @@ const DECISIONS: Record<PayoutStatus, Record<PayoutCallbackName, PayoutDecision>
     failed: transition('failed'),
     returned: transition('submitted', 'sent', 'returned'),
     called_duplicate: calledDuplicate,
+    ...corrections,
   },
   submitted: {
     submitted: alreadyPassed,
@@ -119,6 +128,7 @@ const DECISIONS: Record<PayoutStatus, Record<PayoutCallbackName, PayoutDecision>
     failed: transition('failed'),
     returned: transition('sent', 'returned'),
     called_duplicate: calledDuplicate,
+    ...corrections,
   },
   sent: {
     submitted: alreadyPassed,
@@ -127,6 +137,7 @@ const DECISIONS: Record<PayoutStatus, Record<PayoutCallbackName, PayoutDecision>
     failed: transition('failed'),
     returned: transition('returned'),
     called_duplicate: alreadyPassed,
+    ...corrections,
   },
   completed: {
     submitted: alreadyPassed,
@@ -135,6 +146,7 @@ const DECISIONS: Record<PayoutStatus, Record<PayoutCallbackName, PayoutDecision>
     failed: unapplied('a completed payout never fails', 'failed_after_completed'),
     returned: transition('returned'),
     called_duplicate: alreadyPassed,
+    ...corrections,
   },
   failed: {
     submitted: alreadyPassed,
@@ -143,6 +155,7 @@ const DECISIONS: Record<PayoutStatus, Record<PayoutCallbackName, PayoutDecision>
     failed: alreadyPassed,
     returned: alreadyFailed,
     called_duplicate: alreadyPassed,
+    ...corrections,
   },
   returned: {
     submitted: alreadyPassed,
@@ -151,6 +164,7 @@ const DECISIONS: Record<PayoutStatus, Record<PayoutCallbackName, PayoutDecision>
     failed: unapplied('the payout has come back already', 'moved_after_returned'),
     returned: unapplied('the payout has come back already', 'second_return'),
     called_duplicate: alreadyPassed,
+    ...corrections,
   },
 };
 

@@ -134,7 +134,7 @@ export async function findGap(
   return null;
 }
 
-/** Part that is missing once a statement has filled another; null: nothing. */
+/** @returns what is missing once a statement has filled a part; null: nothing */
 export function fillGap(
   { missing }: RefusalDocument,
   { closing }: StatementDocument,

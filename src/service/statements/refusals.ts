@@ -66,7 +66,7 @@ export async function listRefusedStatements(
 const SAME_TIME_MAX = 10;
 
 /**
- * Acknowledges a refusal; of a missing statement that says that none exists.
+ * Acknowledges a refusal, or that missing statements do not exist.
  * @returns the code; undefined where there is no refusal
  * @throws ServiceError `statement_missing`
  */

@@ -197,6 +197,27 @@ describeWithBank('with the connector of SEPA files', () => {
       expect(await held(id)).toEqual([[AMOUNT, 'second_settlement', 'suspense']]);
     });
 
+    test('that is settled is charged back where the bank reverses its transfer, but first one in suspense', async () => {
+      const { id, reference } = await openSettled();
+      await world.bank.credit({ amount: AMOUNT, reference });
+      await needsAttention(id, 'second_settlement');
+      const reverse = (name: string) => {
+        const entry = { amount: -AMOUNT, reference, bank_reference: name, reversal: true };
+        const notification = { id: name, iban: IBAN, day: '2026-10-05', entries: [entry] };
+        const text = camt([notification], { message: 'camt.054.001.08' }).toString();
+        world.deliver(`${name}.xml`, text.replace('<MsgId>M-1', `<MsgId>${name}`));
+      };
+      reverse('RV-1');
+      await eventually('no reason', async () => (await stored(id)).attention === null);
+      expect((await stored(id)).status).toBe('settled');
+      expect(await held(id)).toEqual([[AMOUNT, 'second_settlement', 'resolved']]);
+      reverse('RV-2');
+      await needsAttention(id, 'clawed_back');
+      expect((await service.stores.callbacks.forResource(id)).at(-1)).toMatchObject({
+        ...{ name: 'clawed_back', body: { amount: AMOUNT, bank_reference: 'RV-2' } },
+      });
+    });
+
     test('does not get a transfer of an unknown reference, which is an open line of the statement', async () => {
       const { id } = await open();
       const note = buildCreditorReference('1234567890123456');
@@ -396,6 +417,30 @@ describeWithBank('with the connector of SEPA files', () => {
         code: 'statement_gap',
         message: expect.stringContaining('€123.45 differ'),
       });
+    });
+
+    test('stays completed where the bank reverses its debit and books it again, line by line', async () => {
+      const payout = await payer.complete();
+      const [account] = await service.stores.bankAccounts.list({ connector: 'sepa', iban: IBAN });
+      const { amount: opening = 0, day = '' } = account?.closing ?? {};
+      const book = (amount: number, bank_reference: string, reversal = false) => ({
+        ...{ amount, bank_reference, reversal, reference: shortenId(payout) },
+      });
+      const entries = [book(-1_000, 'A1'), book(1_000, 'A2', true), book(-1_000, 'A3')];
+      const statement = { id: 'C-11', iban: IBAN, day, opening, entries };
+      world.deliver('corrected.xml', camt([statement]).toString());
+      const states = async () =>
+        (await service.stores.movements.forResource(payout)).map(({ state }) => state);
+      const after = ['applied', 'resolved', 'applied'];
+      await eventually('both to cancel out', async () => `${await states()}` === `${after}`);
+      await world.drained();
+      const imported = (await world.importAll()).flatMap(({ statements }) => statements);
+      expect(imported.find(({ statement_id }) => statement_id === 'C-11')).toMatchObject({
+        ...{ lines: 3, matched: 3, open: 0 },
+      });
+      expect(await payer.read(payout)).toMatchObject({ status: 'completed', returned: null });
+      const types = (await payer.get(`/v1/events?resource_id=${payout}`)).body.data;
+      expect(types.map(({ type }: { type: string }) => type)).not.toContain('payout.returned');
     });
 
     test('that comes back after more than 60 days is held, and not lost', async () => {

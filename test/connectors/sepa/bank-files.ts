@@ -13,16 +13,19 @@ interface Movement {
   message?: string;
   /** ISO code of a return; a booked debit by default. */
   returned?: string;
+  /** The bank takes its debit back. */
+  reversal?: boolean;
 }
 
 /** Writes a notification of a movement, as a bank does. */
 export function writeNotification({ id, amount = 1_000, message = 'N-1', ...more }: Movement) {
-  const { currency = 'EUR', reference = 'BANK-1', iban = IBAN, returned } = more;
+  const { currency = 'EUR', reference = 'BANK-1', iban = IBAN, returned, reversal = false } = more;
   const reason = returned && `<RtrInf><Rsn><Cd>${returned}</Cd></Rsn></RtrInf>`;
   const refs = `<Refs><EndToEndId>${shortenId(id)}</EndToEndId></Refs>`;
   const entry = {
-    amount: returned === undefined ? -amount : amount,
-    code: returned === undefined ? 'PMNT.ICDT.ESCT' : 'PMNT.RCDT.ESCT',
+    amount: returned === undefined && !reversal ? -amount : amount,
+    reversal,
+    code: returned === undefined && !reversal ? 'PMNT.ICDT.ESCT' : 'PMNT.RCDT.ESCT',
     bank_reference: reference,
     details: `<TxDtls>${refs}${reason ?? ''}</TxDtls>`,
   };

@@ -107,17 +107,26 @@ describeWithBank('the connector of SEPA files', () => {
       expect(await world.line(payout)).toMatchObject({ others: [{ kind: 'booked' }] });
     });
 
-    test('refuses a statement behind a missing one, and names the days', async () => {
+    test('refuses a statement behind a missing one, and names the days, until that comes', async () => {
       await payer.completeOnDay();
       expect(await world.importRefusals()).toEqual([]);
       await payer.completeOnDay();
       // The bank's file is lost.
       const lost = { 'statement.imported_at': { $type: 'null' as const }, message: /^camt[.]053/ };
+      const missing = (await world.book.inbound.findOne(lost))?.name ?? '';
       expect((await world.book.inbound.deleteMany(lost)).deletedCount).toBe(1);
       await payer.completeOnDay();
       expect(await world.importRefusals()).toEqual(['statement_gap']);
       const name = world.listIn('refused').find((each) => /^camt[.]053.*txt$/.test(each)) ?? '';
       expect(world.readIn('refused', name)).toMatch(/^statement_gap: .*2026-10-/);
+      expect(await world.importAll()).toEqual([]);
+      world.deliver(missing, world.readIn('processed', missing));
+      await world.drained();
+      const [late, behind, ...more] = await world.importAll();
+      expect([late, behind]).toMatchObject([{ refusal: null }, { refusal: null }]);
+      expect(more).toEqual([]);
+      expect(world.listIn('processed')).toContain(name.replace('.txt', ''));
+      expect(world.listIn('refused')).not.toContain(name);
       // The next Monday: no bank works on the days between.
       await world.advance(2);
     });
@@ -201,6 +210,34 @@ describeWithBank('the connector of SEPA files', () => {
         ...{ direction: 'in', bank_reference: 'BACK-2', amount: 1_000, state: 'suspense' },
       });
       expect(await payer.balance()).toEqual([available, 0]);
+    });
+
+    test('does not return a payout whose debit the bank reverses and books again', async () => {
+      const payout = await payer.complete();
+      const [available] = await payer.balance();
+      const book = (reference: string, reversal: boolean) => {
+        const notification = { id: payout, reference, message: reference, reversal };
+        world.deliver(`${reference}.xml`, writeNotification(notification));
+      };
+      book('TAKEN', true);
+      expect(await payer.needsAttention(payout, 'debit_reversed')).toMatchObject({
+        status: 'completed',
+      });
+      book('AGAIN', false);
+      const states = async () => (await listMovements(payout)).map(({ state }) => state);
+      await eventually('both to cancel out', async () => {
+        const stored = await service.stores.payouts.get(payout);
+        return stored?.attention === null && (await states()).length === 3;
+      });
+      expect(await states()).toEqual(['applied', 'resolved', 'applied']);
+      expect(await payer.read(payout)).toMatchObject({ status: 'completed', returned: null });
+      expect(await payer.balance()).toEqual([available, 0]);
+      // The bank corrects nothing in its statement of the day.
+      expect((await service.stores.callbacks.forResource(payout)).map(({ name }) => name)).toEqual([
+        'completed',
+        'debit_reversed',
+        'completed',
+      ]);
     });
 
     test.each([

@@ -133,6 +133,100 @@ describe('a payout', () => {
       });
     }));
 
+  describe('whose debit the bank reverses', () => {
+    const day = (value_date: string) => ({ amount: 1_000, currency: 'EUR', value_date });
+    const reversed = { bank_reference: 'B', ...day('2026-10-06') };
+    const again = { bank_reference: 'C', ...day('2026-10-16') };
+    const money = { ...MONEY.captured, atBank: 0 };
+    const isOpen = { status: 'completed', attention: 'debit_reversed', money };
+
+    test.each([
+      ['after', ['debit_reversed', reversed], ['completed', again]],
+      ['before', ['completed', again], ['debit_reversed', reversed]],
+    ] as const)('is completed where it books it again, reported %s it', (_when, first, second) =>
+      withPayout(scriptedBank(), async (payout) => {
+        await payout.report('completed', { bank_reference: 'A', ...day('2026-10-05') });
+        for (const [name, facts] of [first, second, second]) await payout.report(name, facts);
+        const [one, other] = first[0] === 'completed' ? ['out C', 'in B'] : ['in B', 'out C'];
+        await expectState(payout, {
+          ...{ status: 'completed', attention: null, money: MONEY.captured },
+          movements: ['out A 1000 applied', `${one} 1000 resolved`, `${other} 1000 applied`],
+          kinds: ['payout_captured', 'payout_held', 'payout_resolved'],
+        });
+        const entries = await setting.stores.ledger.forResource(payout.id);
+        const lines = entries
+          .slice(-2)
+          .map((entry) => [entry.bank_reference, Number(entry.bank_amount)]);
+        const inOrder = [
+          ['B', 1_000],
+          ['C', -1_000],
+        ];
+        expect(lines).toEqual(first[0] === 'completed' ? inOrder.toReversed() : inOrder);
+      }),
+    );
+
+    test.each([
+      ['later than in ten days', { ...again, value_date: '2026-10-17' }],
+      ['in another amount', { ...again, amount: 999 }],
+    ])('needs an operator where it books it again %s', (_what, other) =>
+      withPayout(scriptedBank(), async (payout) => {
+        await payout.report('completed', { bank_reference: 'A' });
+        await payout.report('debit_reversed', reversed);
+        await payout.report('completed', other);
+        const suspense = [`in B 1000 suspense`, `out C ${other.amount} suspense`];
+        await expectState(payout, { movements: ['out A 1000 applied', ...suspense] });
+      }),
+    );
+
+    test('is returned where the bank keeps it back', () =>
+      withPayout(scriptedBank(), async (payout) => {
+        await payout.report('completed', { bank_reference: 'A' });
+        await payout.report('debit_reversed', reversed);
+        const movements = ['out A 1000 applied', 'in B 1000 suspense'];
+        await expectState(payout, { ...isOpen, movements });
+        await resolve(payout, 'merchant');
+        await expectState(payout, {
+          ...{ status: 'returned', attention: null, money: MONEY.returned },
+          movements: ['out A 1000 applied', 'in B 1000 applied'],
+        });
+      }));
+
+    test('stays completed where the bank will book it again, as an operator knows', () =>
+      withPayout(scriptedBank(), async (payout) => {
+        await payout.report('completed', { bank_reference: 'A' });
+        await payout.report('debit_reversed', reversed);
+        await resolve(payout, 'bank');
+        await payout.report('completed', { ...again, value_date: '2026-12-01' });
+        await expectState(payout, {
+          ...{ status: 'completed', attention: null, money: MONEY.captured },
+          movements: ['out A 1000 applied', 'in B 1000 resolved', 'out C 1000 applied'],
+        });
+      }));
+  });
+
+  test('whose return the bank reverses is returned, and owed where it was spent', () =>
+    withPayout(scriptedBank(), async (payout) => {
+      await payout.report('completed', { bank_reference: 'A' });
+      await payout.report('returned', { bank_reference: 'B' });
+      await payout.report('return_reversed', { bank_reference: 'C', amount: 1_000 });
+      const movements = ['out A 1000 applied', 'in B 1000 applied'];
+      await expectState(payout, {
+        ...{ status: 'returned', attention: 'return_reversed' },
+        movements: [...movements, 'out C 1000 suspense'],
+      });
+      const owner = { account_id: payout.account_id, livemode: false, currency: 'EUR' };
+      const spent = { ...owner, balance_account: 'main', amount: 400 - MONEY.returned.available };
+      await adjustBalance(buildDeps(), { ...spent, against: 'adjustments' }, ACT, randomUUID());
+      await resolve(payout, 'merchant');
+      await expectState(payout, {
+        ...{ status: 'returned', attention: null },
+        movements: [...movements, 'out C 1000 resolved'],
+      });
+      expect(await readAccountRows(setting, payout.account_id)).toMatchObject({
+        'receivable.merchant': -600,
+      });
+    }));
+
   test.each([
     ['the bank reports has come back', 'bank', ['out odd 1100 resolved', 'in - 1100 applied']],
     ['an operator reports was never sent', 'never_happened', ['out odd 1100 resolved']],

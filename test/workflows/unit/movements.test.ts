@@ -58,6 +58,8 @@ describe('a report that changes no status moves money of', () => {
     ['failed', 'completed', {}, 'out moved_after_failed isAfresh'],
     ['failed', 'failed', {}, 'back'],
     ['failed', 'returned', {}, 'back'],
+    ['completed', 'debit_reversed', {}, 'in debit_reversed'],
+    ['returned', 'return_reversed', {}, 'out return_reversed'],
   ])('a payout that is %s: %s of %j is %s', (status, name, facts, plan) => {
     const callback = { ...REPORT, ...facts };
     expect(describePlan(payouts.suspend(makeResource(status), name, callback, undefined))).toBe(

@@ -486,7 +486,7 @@ class SimulateRefund(TypedDict):
 
 
 class SimulatePayout(TypedDict):
-    event: Literal['submitted', 'sent', 'completed', 'failed', 'returned', 'called_duplicate']
+    event: Literal['submitted', 'sent', 'completed', 'failed', 'returned', 'called_duplicate', 'debit_reversed', 'return_reversed']
     code: NotRequired[Optional[str]]
     reason: NotRequired[Optional[str]]
 

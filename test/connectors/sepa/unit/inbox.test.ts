@@ -125,6 +125,56 @@ describe('a file of the bank', () => {
     });
   });
 
+  const returnInfo = '<RtrInf><Rsn><Cd>AC04</Cd></Rsn></RtrInf>';
+  test.each<[string, number, Partial<CamtEntry>, string]>([
+    ['a debit that it reverses', 1_000, { reversal: true }, 'debit_reversed'],
+    [
+      'a return that it calls a reversal',
+      1_000,
+      { reversal: true, details: returnInfo },
+      'returned',
+    ],
+    ['a return by its code', 1_000, { reversal: true, code: 'PMNT.ICDT.RRTN' }, 'returned'],
+    [
+      'a return that it reverses',
+      -1_000,
+      { reversal: true, details: returnInfo },
+      'return_reversed',
+    ],
+    ['a debit', -1_000, {}, 'booked'],
+  ])('has what the bank corrects: %s', async (_what, amount, more, kind) => {
+    const refs = `<Refs><EndToEndId>${shortenId(PAYOUT)}</EndToEndId></Refs>`;
+    const details = `<TxDtls>${refs}${more.details ?? ''}</TxDtls>`;
+    const entries = [{ amount, ...more, bank_reference: 'B-1', details }];
+    const movements = [{ payout_id: PAYOUT, kind, amount: 1_000, currency: 'EUR' }];
+    expect(await read(camt([{ entries }]))).toMatchObject({ movements });
+  });
+
+  test('has reversals of the opposite sign where only so it adds up, with a notice', async () => {
+    const reference = shortenId(PAYOUT);
+    const entries = [
+      { amount: -1_000, reference, reversal: true },
+      {
+        amount: -30,
+        details: txDtls('EUR', -10, 'X') + txDtls('EUR', -20, reference),
+        reversal: true,
+      },
+      { amount: -7, reference: 'RENT' },
+    ];
+    const statement = { opening: 10_000, closing: 11_023, entries };
+    const found = await read(camt([statement]));
+    expect(found).toMatchObject({
+      statements: [{ notice: expect.stringMatching(/S-1 .* opposite sign/) }],
+      movements: [
+        { kind: 'debit_reversed', amount: 1_000 },
+        { kind: 'debit_reversed', amount: 20 },
+      ],
+    });
+    const asIs = Object(await read(camt([{ ...statement, closing: undefined }]))).statements[0];
+    const neither = Object(await read(camt([{ ...statement, closing: 1 }]))).statements[0];
+    for (const each of [asIs, neither]) expect(each).not.toHaveProperty('notice');
+  });
+
   const renameMessage = (name: string) => writeStatus('').replaceAll('pain.002.001.10', name);
 
   test.each([
@@ -200,12 +250,30 @@ describe('a transfer to us', () => {
     },
   );
 
+  test('that the bank reverses is reported with its amount', async () => {
+    const reversed = { ...named, amount: -1_000, reversal: true, bank_reference: 'B-2' };
+    const [credit, reversal] = [
+      ...(await readCredits(named, 'camt.054.001.08')),
+      ...(await readCredits(reversed, 'camt.054.001.08')),
+    ];
+    if (credit === undefined || reversal === undefined) throw new Error('not read');
+    const credits = addCredits([], [credit, reversal], 'then') ?? [];
+    expect(addCredits(credits, [reversal, credit], 'later')).toBeUndefined();
+    const reports = buildPaymentReports({ _id: PAYOUT, credits });
+    expect(
+      reports.map(({ name, callback }) => [name, callback.callback_id, callback.amount]),
+    ).toEqual([
+      ['settled', `sepa:credited:${PAYOUT}:B-1:1000EUR`, 1_000],
+      ['clawed_back', `sepa:clawed_back:${PAYOUT}:B-2:1000EUR`, 1_000],
+    ]);
+  });
+
   test.each<[string, Partial<CamtEntry>]>([
     ['has no reference', writeTransfer(writeText('flowers'))],
     ['has two references', writeTransfer(writeText(REFERENCE, makeReference('other', 0)))],
     ['leaves', { ...named, amount: -1_000 }],
     ['comes back', writeTransfer(writeText(REFERENCE), returned)],
-    ['is reversed', { ...named, reversal: true }],
+    ['is a reversal of a debit', { ...named, reversal: true }],
     ['is not booked', { ...named, status: 'PDNG' }],
   ])('that %s is not a credit', async (_what, entry) => {
     expect(await readCredits(entry, 'camt.054.001.08')).toEqual([]);
