@@ -128,6 +128,46 @@ describe('an adjustment', () => {
     expect(await entries()).toMatchObject([{ kind: 'adjusted', note: NOTE }, { kind: 'adjusted' }]);
   });
 
+  test.each([
+    [
+      'a part',
+      300,
+      [
+        ['external.adjustments', 700],
+        ['balances.main.available', -300],
+        ['receivable.merchant', -400],
+      ],
+    ],
+    [
+      'nothing',
+      0,
+      [
+        ['external.adjustments', 700],
+        ['receivable.merchant', -700],
+      ],
+    ],
+    [
+      'all',
+      900,
+      [
+        ['external.adjustments', 700],
+        ['balances.main.available', -700],
+      ],
+    ],
+  ])('that is owed debits what the balance holds, here %s, once', async (_what, funds, posted) => {
+    const { adjust, entries, fund, read } = await openMerchant();
+    if (funds > 0) await fund({ amount: funds });
+    const id = randomUUID();
+    for (const _repeat of [1, 2]) await adjust(-700, { owed: true }, id);
+    const [entry, ...more] = await entries();
+    expect(more).toEqual([]);
+    expect(entry?.lines.map(({ account, amount }) => [account, Number(amount)])).toEqual(posted);
+    await expect(adjust(-701, { owed: true }, id)).rejects.toMatchObject(USED);
+    const owed = Math.max(0, 700 - funds);
+    const { receivables } = await read();
+    expect(receivables).toEqual(owed === 0 ? [] : [{ currency: 'EUR', owed }]);
+  });
+
   test('collects at most what a merchant owes', async () => {
     const { adjust, fund, post, read } = await openMerchant();
     await fund();
@@ -356,6 +396,9 @@ describe('the command', () => {
       { bank_amount: -700, bank_reference: account_id, note: NOTE },
       { note: NOTE },
     ]);
+    const owe = (amount: string) => [...adjust, '--currency', 'EUR', '--amount', amount, '--owed'];
+    expect(await commands.json(...owe('-200000'))).toMatchObject({ available: 0 });
+    expect((await commands.refusal(...owe('5'))).code).toBe('invalid_usage');
     const ether = [...adjust, '--asset', 'ETH', '--network', 'ethereum', '--amount'];
     await commands.json(...ether, '5000000000000000001');
     expect((await commands.cli(...ether, '-5000000000000000000')).stdout).toMatch(

@@ -42,6 +42,10 @@ const AdjustOptions = z.object({
   bank_reference: BankReference.optional().describe(
     "the bank's name for the movement, with --against clearing:CONNECTOR",
   ),
+  owed: z
+    .boolean()
+    .default(false)
+    .describe('a debit may exceed the balance: the merchant owes the rest'),
   operation_id: OperationId.optional().describe('makes a repeat post nothing'),
   operator: Operator.optional(),
   reason: Reason.optional(),
@@ -53,8 +57,9 @@ export const adjust = defineCommand({
   description: 'correct a balance, and show it after that',
   options: AdjustOptions,
   notes: `
-A debit never exceeds the balance. --against receivable collects what the merchant owes; clearing:CONNECTOR
-corrects what a bank moved, once for each --bank-reference, and awaits a line of its statement; suspense holds money back and returns it;
+A debit never exceeds the balance, unless --owed says that the merchant owes the rest. --against receivable collects what
+the merchant owes; clearing:CONNECTOR corrects what a bank moved, once for each --bank-reference, and awaits a line of its
+statement; suspense holds money back and returns it;
 bank_fees is the service's cost. An asset counts in its smallest unit. ${ON_LIVE}`,
   example: `balance adjust acct_… --env live --balance-account main --currency EUR --amount -5000 \\
     --operator mia --reason "Ticket 42: wire booked twice"`,
@@ -62,12 +67,20 @@ bank_fees is the service's cost. An asset counts in its smallest unit. ${ON_LIVE
     const { against, bank_reference, operator, reason, approved_by } = options;
     const money = readMoney(options);
     const livemode = isLive(env);
-    assertOpposite(context.settings(), { livemode, against, bank_reference });
+    const { currency, amount } = money;
+    const owed = options.owed || undefined;
+    assertOpposite(context.settings(), {
+      livemode,
+      against,
+      bank_reference,
+      owed,
+      amount,
+      currency,
+    });
     const { stores } = await context.readDeps();
     await findAccount(stores, account_id);
     const id = operation_id ?? `adjust_${randomUUID()}`;
-    const about = { account_id, livemode, balance_account, against, bank_reference };
-    const { currency, amount } = money;
+    const about = { account_id, livemode, balance_account, against, bank_reference, owed };
     const call = omitUndefined({ ...about, currency, id, amount: `${amount}` });
     await changeBalance(
       context,

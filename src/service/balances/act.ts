@@ -41,6 +41,7 @@ const BalanceCall = z.discriminatedUnion('act', [
       (text) => typeof text === 'string' && parseAgainst(text) !== undefined,
     ),
     bank_reference: z.string().optional(),
+    owed: z.boolean().optional(),
   }),
   z.object({ act: z.literal('reverse'), id: z.string() }),
   z.object({

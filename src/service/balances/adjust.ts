@@ -1,4 +1,6 @@
 import { randomUUID } from 'node:crypto';
+import type { ClientSession } from 'mongodb';
+import { parseBookCurrency } from '../../domain/crypto/assets';
 import { ServiceError } from '../../domain/errors';
 import { formatMoney } from '../../domain/money';
 import { type Against, readConnector } from '../../ledger/against';
@@ -26,13 +28,27 @@ export interface Adjustment extends BalanceAmount {
   against: Against;
   /** Bank's name of the movement, with `clearing:CONNECTOR`. */
   bank_reference?: string | undefined;
+  /** The merchant owes what the balance does not hold. */
+  owed?: boolean | undefined;
 }
 
 /** @throws ServiceError `invalid_usage`, `connector_unknown` */
 export function assertOpposite(
   routes: Routes,
-  { livemode, against, bank_reference }: Omit<Adjustment, keyof BalanceAmount>,
+  {
+    livemode,
+    against,
+    bank_reference,
+    owed,
+    amount,
+    currency,
+  }: Omit<Adjustment, keyof BalanceAmount> & Pick<Adjustment, 'amount' | 'currency'>,
 ): void {
+  const isOwable = amount < 0 && against !== 'receivable' && !parseBookCurrency(currency);
+  if (owed && !isOwable) {
+    const message = 'Only a debit of a currency, not --against receivable, can be --owed.';
+    throw new ServiceError('invalid_usage', message);
+  }
   const connector = readConnector(against);
   if (connector !== undefined) assertServes(routes, { connector, livemode });
   else if (bank_reference !== undefined) {
@@ -67,7 +83,15 @@ export async function adjustBalance(
   if (against === 'receivable') await assertOwed(deps, owner, entry.resource_id, Number(amount));
   const { approval_id } = note;
   const details = await buildEntryDetails(deps, owner, note);
-  return await postCorrection(deps, { ...entry, ...details }, { balance_account, approval_id });
+  const splitDebit = async (session: ClientSession) => {
+    const balance = await deps.stores.ledger.balance(owner, balance_account, session);
+    const held = Math.max(0, Number(balance?.available ?? 0));
+    const rest = Math.max(0, -Number(amount) - held);
+    return ENTRY_LINES.adjusted(balance_account, amount, against, rest);
+  };
+  const split = adjustment.owed ? { splitDebit } : {};
+  const posting = { balance_account, approval_id, ...split };
+  return await postCorrection(deps, { ...entry, ...details }, posting);
 }
 
 async function assertOwed(

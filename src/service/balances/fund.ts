@@ -6,8 +6,9 @@ import { MAIN_BALANCE } from '../../domain/account/balance-account';
 import { ServiceError } from '../../domain/errors';
 import type { BalanceRow } from '../../ledger/balance-rows';
 import type { EntryDocument } from '../../ledger/documents';
-import { bookId, type NewEntry, operationId, PLATFORM } from '../../ledger/entries';
+import { bookId, type EntryLine, type NewEntry, operationId, PLATFORM } from '../../ledger/entries';
 import { ENTRY_LINES } from '../../ledger/entry-lines';
+import { RECEIVABLE } from '../../ledger/ledger-accounts';
 import { recordActed } from '../../movements/acts';
 import type { Routes } from '../../routing';
 import type { Change } from '../../store/audit';
@@ -130,6 +131,8 @@ export interface PostOptions {
   balance_account: string;
   /** Ends with the entry. */
   approval_id: string | undefined;
+  /** Decides in the transaction which part of a debit the merchant owes. */
+  splitDebit?: (session: ClientSession) => Promise<EntryLine[]>;
   /** Part of the same transaction. */
   writeMore?: (session: ClientSession) => Promise<void>;
 }
@@ -160,8 +163,9 @@ export async function postOnce(
   const empty = { balance_account, currency, available: 0, reserved: 0 };
   try {
     const row = await inTransaction(mongo, async (session) => {
-      await ledger.post(entry, session);
-      if (entry.kind !== 'reversed') await recordActed(stores, entry, session);
+      const lines = (await options.splitDebit?.(session)) ?? entry.lines;
+      await ledger.post({ ...entry, lines }, session);
+      if (entry.kind !== 'reversed') await recordActed(stores, { ...entry, lines }, session);
       await writeMore?.(session);
       if (isCredit) await ledger.collectDebt(owner, balance_account, entry.at, session);
       if (approval_id !== undefined && !(await approvals.finish(approval_id, session))) {
@@ -187,8 +191,13 @@ export async function postOnce(
 }
 
 function isSameEntry(storedEntry: EntryDocument, entry: NewEntry): boolean {
+  const hasDebt = ({ lines }: { lines: readonly { account: string }[] }) =>
+    lines.some(({ account }) => account === RECEIVABLE);
+  // A part of the debit may be owed: the other side has its amount.
+  const isSplit = hasDebt(storedEntry) && !hasDebt(entry);
+  const isShown = (line: string) => !isSplit || !/ -\d+$/.test(line);
   const [stored, wanted] = [storedEntry.lines, entry.lines].map((lines) =>
-    formatLines(lines).join(),
+    formatLines(lines).filter(isShown).join(),
   );
   const isSameMovement = storedEntry.bank_reference === (entry.bank_reference ?? undefined);
   return storedEntry.book === bookId(entry) && stored === wanted && isSameMovement;
