@@ -1,9 +1,11 @@
+import { inTransaction } from '../src/base/mongo';
 import { MAIN_BALANCE } from '../src/domain/account/balance-account';
 import { parseUnits } from '../src/domain/crypto/assets';
 import {
   CRYPTO_SETTLEMENT_EVENTS,
   CRYPTO_SETTLEMENT_TRANSITIONS,
   type CryptoSettlementStatus,
+  isSettlementEnded,
   leastSettlement,
 } from '../src/domain/crypto/settlement';
 import type { Failure } from '../src/domain/failure';
@@ -29,12 +31,15 @@ import { buildLockRequest } from './shared/debit';
 import { readCryptoSubscribers } from './shared/events';
 import { buildAcceptance, openReserved, type ReservedOpening } from './shared/opening';
 import { createRecord } from './shared/record';
+import type { Known } from './shared/record-inputs';
 import {
   buildCommonChange,
   type RecordDeps,
   type RecordTable,
   type Transition,
+  type WriteAnswer,
 } from './shared/record-table';
+import { bookOnce } from './shared/written';
 
 export type CryptoSettlementFacts = ReturnType<typeof readFacts>;
 
@@ -50,6 +55,14 @@ export interface CryptoSettlementChange {
   network_fee: string;
 }
 
+export interface NetworkFeeInput extends Known {
+  crypto_settlement_id: string;
+  /** Smallest units of the network's own asset. */
+  network_fee: string;
+  /** ISO 8601, ms. */
+  at: string;
+}
+
 export function createCryptoSettlementActivities(deps: RecordDeps) {
   const record = createRecord(deps, recordTable(deps.stores), async (settlement, request_id) => ({
     facts: readFacts(settlement, request_id),
@@ -62,6 +75,26 @@ export function createCryptoSettlementActivities(deps: RecordDeps) {
       await deps.stores.idempotency.release(resource_id);
     },
     recordCryptoSettlementMove: record.transition,
+    /** Books what the chain took of a settlement that had ended without its report. */
+    recordNetworkFee: (input: NetworkFeeInput): Promise<WriteAnswer<CryptoSettlementDocument>> =>
+      bookOnce<CryptoSettlementDocument, object>(
+        deps,
+        (work) => inTransaction(deps.mongo, work),
+        deps.stores.crypto_settlements,
+        { resource_id: input.crypto_settlement_id, known: input },
+        async (settlement, session) => {
+          const { network_fee, at } = input;
+          const isBooked = settlement.network_fee !== undefined;
+          if (isBooked || !isSettlementEnded(settlement.status)) {
+            return { answer: {}, isNew: false };
+          }
+          const { crypto_settlements, ledger } = deps.stores;
+          await crypto_settlements.setNetworkFee(settlement._id, network_fee, session);
+          const entry = buildNetworkFee({ ...settlement, network_fee }, at);
+          if (entry !== undefined) await ledger.post(entry, session);
+          return { answer: {}, isNew: true };
+        },
+      ),
     recordCryptoSettlementAttention: record.setAttention,
     loadCryptoSettlement: record.load,
   };

@@ -8,7 +8,8 @@ import type { EventType } from '../../src/domain/webhook/event';
 import { bookId } from '../../src/ledger/entries';
 import { listMovements, listMovementsUntil, withFreeNames } from '../../src/movements/register';
 import { startDeliveries } from '../../src/service/events/deliveries';
-import type { ResourceDocument } from '../../src/store/resource';
+import { callbackKey } from '../../src/store/callbacks';
+import { findOldestApplied, type ResourceDocument } from '../../src/store/resource';
 import { applyPendingOften } from './debit';
 import { buildEvents, insertEvents, readSubscribers } from './events';
 import { auditAct, buildAuditEntry } from './operator-acts';
@@ -53,6 +54,11 @@ export async function recordMove<Document extends ResourceDocument, Change>(
     const extras = { audit, callback_id: input.callback_id, id: input.id };
     const updated = await table.store.update(resource_id, from.version, change, extras, session);
     if (updated === null) return null;
+    const oldest = findOldestApplied(updated);
+    if (input.callback_id !== undefined && oldest !== undefined) {
+      const { callbacks } = deps.stores;
+      await callbacks.markApplied(callbackKey(updated.connector, oldest), session);
+    }
     const subject = { resource: table.resource, resource_id, account_id, livemode };
     const events = buildEvents(
       { ...subject, at, data: table.eventData(updated), request_id, transitions },

@@ -32,7 +32,7 @@ export const EvmSettings = z.strictObject({
     .meta({ description: 'Name in `LIVE_CONNECTORS`' }),
   rpc_url_file: path.meta({ description: 'File with the URL of the node' }),
   check_rpc_url_file: path.optional().meta({
-    description: 'The same of a [second node](#a-second-node)',
+    description: 'The same of a [second node](#a-second-node); required on live',
   }),
   check_above: amounts(CHECK_ALL).optional().meta({
     description: 'Amounts above which it confirms deposits, as `deposit_min`',
@@ -113,6 +113,12 @@ export function readEvmConfig(env: NodeJS.ProcessEnv = process.env): EvmConfig {
   const environment = findEnv(settings.connector, config);
   if (environment === 'live' && config.CONNECTOR_STATE_DIR === '') {
     throw new Error(`The connector ${settings.connector} needs CONNECTOR_STATE_DIR.`);
+  }
+  if (environment === 'live' && settings.check_rpc_url_file === undefined) {
+    throw new Error(
+      `On live the connector ${settings.connector} needs check_rpc_url_file, the node of another ` +
+        'provider: one node alone could report deposits that no chain has.',
+    );
   }
   return {
     ...{ ...config, environment, CONNECTOR_STATE_DIR: findStateDir(config) },

@@ -396,7 +396,7 @@ const CRYPTO_PAYMENT: Record<Exclude<CryptoPaymentAttention, CommonAttention>, R
     ],
   },
   late_deposit: {
-    what: 'A deposit came after the window, and is in suspense.',
+    what: 'A deposit came after the window, or again after it was gone, and is in suspense.',
     ask: 'decision',
     rows: [
       { if: 'accept', run: ['crypto-payment act ID credit_late'] },

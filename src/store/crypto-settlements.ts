@@ -1,4 +1,4 @@
-import type { Db } from 'mongodb';
+import type { ClientSession, Db } from 'mongodb';
 import { indexBuilder } from '../base/mongo-indexes';
 import {
   CRYPTO_SETTLEMENT_IN_FLIGHT,
@@ -32,6 +32,8 @@ export function createCryptoSettlementStore(db: Db) {
       rows,
       CRYPTO_SETTLEMENT_IN_FLIGHT,
     ),
+    setNetworkFee: (_id: string, network_fee: string, session: ClientSession) =>
+      rows.updateOne({ _id }, { $set: { network_fee } }, { session }),
     ensureIndexes: indexBuilder(
       rows,
       resourceIndexes(CRYPTO_SETTLEMENT_IN_FLIGHT, 'status', 'method', 'transaction_id'),

@@ -93,6 +93,13 @@ export type AttentionPlace = Pick<AttentionRow, 'since' | 'resource_id'>;
 /** A resource has few transitions. */
 const APPLIED_MAX = 50;
 
+/** @returns the callback that the next one takes off the list */
+export function findOldestApplied({
+  applied_callbacks: applied = [],
+}: Pick<ResourceDocument, 'applied_callbacks'>): string | undefined {
+  return applied.length < APPLIED_MAX ? undefined : applied[0];
+}
+
 const EXPORT_BATCH = 500;
 
 type FilterBy<Field extends string> = ListFilter & { [F in Field]?: string | undefined };

@@ -225,9 +225,51 @@ describe('a deposit', () => {
     for (const set of [debited, writtenOff]) {
       expect(getDepositAttention(set, true)).toBeNull();
       expect(depositActFault(set, 'debit_reorged', true)).toMatch(/gone from the chain/);
-      const again = applyDeposit(set, report('a', DUE, 3), TERMS);
-      expect(again).toMatchObject({ attention: 'amount_differs' });
     }
+  });
+
+  const tardy = apply(EXPIRED, applyDeposit(EXPIRED, report('a', DUE, 2, LATE), TERMS), false);
+  test.each<[string, DepositSet, string, 'credit_late' | 'write_off']>([
+    [
+      'held as late',
+      reorg(screen(tardy, 'a', 'passed'), 'a', false),
+      'late_deposit',
+      'credit_late',
+    ],
+    [
+      'debited',
+      act(reorg(pay(EMPTY, 'a', DUE), 'a'), 'debit_reorged'),
+      'late_deposit',
+      'credit_late',
+    ],
+    [
+      'our loss',
+      act(reorg(pay(EMPTY, 'a', DUE), 'a'), 'write_off'),
+      'deposit_to_return',
+      'write_off',
+    ],
+  ])('that was gone while it was %s, and comes again, is a new step', (_, gone, reason, what) => {
+    const seen = apply(gone, applyDeposit(gone, report('a', DUE, 1), TERMS), false);
+    const again = see(seen, 'a', DUE, 3);
+    expect(listPosted(gone, again, 'held')).toEqual(['a#2']);
+    expect(getDepositAttention(again, false)).toBe(reason);
+    const decided = act(again, what);
+    expect(getDepositAttention(decided, false)).toBeNull();
+    const step = what === 'write_off' ? 'written_off' : 'credited';
+    expect(listPosted(again, decided, step)).toEqual(['a#2']);
+    expect(amountReceived(decided.deposits)).toBe(DUE);
+    const twice = see(reorg(again, 'a', false), 'a', DUE, 3);
+    expect(listPosted(again, twice, 'sent_back')).toEqual(['a#2']);
+    expect(listPosted(again, twice, 'held')).toEqual(['a#3']);
+  });
+
+  test('of another asset that was gone, and comes again, is a new step', () => {
+    const wrong = { ...report('a', DUE, 2), asset: 'USDC' };
+    const set = apply(EMPTY, applyWrongAsset(EMPTY, wrong, TERMS));
+    const gone = apply(set, applyReorg(set, 'a', 'USDC'));
+    const again = apply(gone, applyWrongAsset(gone, wrong, TERMS));
+    expect(listPosted(gone, again, 'held')).toEqual(['a:USDC#2']);
+    expect(getDepositAttention(again, true)).toBe('wrong_asset');
   });
 
   test('that stays pending is confirmed by an operator, who names it, and then screened', () => {

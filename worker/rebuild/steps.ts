@@ -20,6 +20,7 @@ const PARTS = {
   recordCryptoPaymentAttention: 'life',
   recordCryptoSettlementMove: 'life',
   recordCryptoSettlementAttention: 'life',
+  recordNetworkFee: 'life',
   recordUnapplied: 'life',
   recordRefused: 'life',
   recordMovement: 'life',

@@ -89,6 +89,7 @@ const rules: InstructedRules<SettlementKind, Settlement> = {
   buildChange,
   applyAnswer,
   suspend,
+  bookMore,
   findTaker,
   actFault,
   acts: {
@@ -170,6 +171,17 @@ export function suspend(
   if (name !== 'completed' || status === 'completed') return undefined;
   if (status === 'failed') return { direction: 'out', reason: 'moved_after_failed' };
   return { direction: 'out', reason: 'amount_differs' };
+}
+
+/** An operator who ends a settlement does not know what the network took. */
+async function bookMore(settlement: Settlement, { network_fee }: CryptoCallback): Promise<void> {
+  if (network_fee === undefined || !isSettlementEnded(settlement.status)) return;
+  const { id: crypto_settlement_id } = settlement;
+  const fee = { crypto_settlement_id, network_fee, at: timestamp(settlement) };
+  await record.book(
+    settlement,
+    (known) => (activities) => activities.recordNetworkFee({ ...fee, ...known }),
+  );
 }
 
 function findTaker({ status }: Settlement, { direction }: Movement) {

@@ -96,7 +96,7 @@ export async function applyAct(
     case 'give_up_closing': {
       const { closing, instructing, attention } = payment;
       if (!closing && instructing.size === 0) {
-        const message = 'The bank is asked for nothing: no session, void or reversal is open.';
+        const message = 'No session, void or reversal of the payment is open at the bank.';
         return rejectUpdate(answer, 'wrong_state', message);
       }
       // What was to go back stays in suspense.

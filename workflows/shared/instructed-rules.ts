@@ -114,6 +114,8 @@ export interface InstructedRules<K extends Kind, R extends Instructed<K>> {
     callback: K['callback'],
     attention: K['attention'] | undefined,
   ) => Suspension | 'back' | undefined;
+  /** Books what else a report says although the status stays. */
+  bookMore?: (resource: R, callback: K['callback']) => Promise<void>;
   /** Whether a report is about what an earlier one has moved. */
   isLaterStep?: (to: readonly K['status'][]) => boolean;
   /** Act that takes a movement in suspense; undefined where none does. */

@@ -146,6 +146,7 @@ async function applyCallback<K extends Kind, R extends Instructed<K>>(
     }
     case 'unapplied': {
       const attention = await bookUnapplied(rules, resource, name, callback, decision.attention);
+      await rules.bookMore?.(resource, callback);
       await record.recordUnapplied(resource, name, callback, decision.reason);
       if (attention !== undefined) await record.setAttention(resource, attention);
       return;

@@ -1,6 +1,13 @@
 import { unapplied } from '../lifecycle';
 import { parseUnits } from './assets';
-import { amountReceived, classify, isConfirmed, isInSuspense, isReorged } from './deposit';
+import {
+  amountReceived,
+  classify,
+  type Deposit,
+  isConfirmed,
+  isGone,
+  isInSuspense,
+} from './deposit';
 import {
   DEPOSITS_MAX,
   type DepositChange,
@@ -37,20 +44,19 @@ export function applyDeposit(
 ): DepositChange {
   const existing = findDeposit(depositSet, report);
   if (existing === undefined) return addDeposit(depositSet, report, terms);
+  if (isGone(existing)) return addAgain(depositSet, existing, report);
   const { amount, confirmations, mined_at } = report;
   if (existing.status === 'pending') {
     const known = { ...existing, amount, confirmations, ...(mined_at && { mined_at }) };
     const screening = existing.screening ?? report.screening;
-    const deposit = classify({ ...known, late: isLate(known, terms), screening });
+    const late = existing.times !== undefined || isLate(known, terms);
+    const deposit = classify({ ...known, late, screening });
     return replaceDeposit(depositSet, deposit);
   }
   if (existing.amount !== amount) {
     return unapplied('the deposit was reported with a different amount before', 'amount_differs');
   }
   if (existing.reorged) {
-    if (!isReorged(existing)) {
-      return unapplied('the deposit was given up before', 'amount_differs');
-    }
     return replaceDeposit(depositSet, { ...existing, reorged: false, confirmations });
   }
   if (confirmations <= existing.confirmations) return unapplied('the deposit is known already');
@@ -81,6 +87,25 @@ function addDeposit(
   return { kind: 'changed', deposits: [...deposits, deposit] };
 }
 
+/** Adds what the chain has again: it is in suspense until an operator decides about it. */
+function addAgain(
+  { deposits }: DepositSet,
+  { transaction_id, required_confirmations, screening, asset, times = 1, left }: Deposit,
+  { amount, confirmations, seen_at, mined_at }: Omit<DepositReport, 'screening'>,
+): DepositChange {
+  if (deposits.length >= DEPOSITS_MAX) {
+    return unapplied('the payment has too many deposits', 'too_many_deposits');
+  }
+  const facts = { transaction_id, amount, confirmations, required_confirmations, seen_at };
+  const state = { status: 'pending', late: true, reorged: false, times: times + 1 } as const;
+  const known = { ...(mined_at && { mined_at }), ...(asset && { asset }) };
+  const deposit = classify({ ...facts, ...known, ...state, screening });
+  // Nothing of it is the merchant's: it is of another asset, or was credited and made our loss.
+  const isOurs = asset !== undefined || left?.as === 'written_off';
+  const added: Deposit = isOurs ? { ...deposit, status: 'rejected', held: true } : deposit;
+  return { kind: 'changed', deposits: [...deposits, added] };
+}
+
 function isLate(
   { seen_at, mined_at = seen_at }: Pick<DepositReport, 'seen_at' | 'mined_at'>,
   { expires_at }: DepositTerms,
@@ -98,7 +123,9 @@ export function applyWrongAsset(
   if (asset === undefined) return unapplied(reason, 'wrong_asset');
   const { deposits } = depositSet;
   const added = { ...report, asset };
-  if (findDeposit(depositSet, added) !== undefined) return unapplied('it is known already');
+  const existing = findDeposit(depositSet, added);
+  if (existing !== undefined && isGone(existing)) return addAgain(depositSet, existing, report);
+  if (existing !== undefined) return unapplied('it is known already');
   if (deposits.length >= DEPOSITS_MAX) return unapplied(reason, 'too_many_deposits');
   const state = { status: 'rejected', late: true, reorged: false, screening: null } as const;
   return {

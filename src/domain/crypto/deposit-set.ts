@@ -34,12 +34,14 @@ export function computeStatus(depositSet: DepositSet, isOpen: boolean): CryptoPa
   return isOpen || hasPendingInTime ? 'awaiting_deposit' : 'expired';
 }
 
+/** Finds the latest, where the chain had it several times. */
 export function findDeposit(
   { deposits }: DepositSet,
   { transaction_id, asset }: Pick<Deposit, 'transaction_id' | 'asset'>,
 ): Deposit | undefined {
-  const key = depositKey({ transaction_id, ...(asset && { asset }) });
-  return deposits.find((deposit) => depositKey(deposit) === key);
+  return deposits.findLast(
+    (deposit) => deposit.transaction_id === transaction_id && deposit.asset === asset,
+  );
 }
 
 export function replaceDeposit({ deposits }: DepositSet, change: Deposit): DepositChange {

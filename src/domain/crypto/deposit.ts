@@ -28,6 +28,8 @@ export interface Deposit {
   returned?: true;
   /** The debit was posted to suspense, until the payer has it. */
   withdrawn?: true;
+  /** Number of times that the chain had it; absent: once, as far as it was decided about. */
+  times?: number;
   /** Left suspense without a credit. */
   left?: { as: 'returned' | 'written_off' | 'reorged'; transaction_id?: string; address?: string };
 }
@@ -75,12 +77,19 @@ export function isRequestedAsset({ asset }: Deposit): boolean {
   return asset === undefined;
 }
 
-/** Includes the asset, since one transaction may bring two. */
+/** Gone from the chain, and decided about: what comes again is a new step. */
+export function isGone(deposit: Deposit): boolean {
+  return deposit.reorged && !isReorged(deposit);
+}
+
+/** Includes the asset, since one transaction may bring two, and how often the chain had it. */
 export function depositKey({
   transaction_id,
   asset,
-}: Pick<Deposit, 'transaction_id' | 'asset'>): string {
-  return asset === undefined ? transaction_id : `${transaction_id}:${asset}`;
+  times = 1,
+}: Pick<Deposit, 'transaction_id' | 'asset' | 'times'>): string {
+  const key = asset === undefined ? transaction_id : `${transaction_id}:${asset}`;
+  return times === 1 ? key : `${key}#${times}`;
 }
 
 /** Each is posted once. @see docs/ledger.md */

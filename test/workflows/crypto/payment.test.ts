@@ -68,6 +68,27 @@ describe('the window of a crypto payment', () => {
       await saveHistory(handle, 'crypto-payment-unconfirmed');
     }));
 
+  test('applies no report again, however many came since', () =>
+    withPayment(setting, async ({ id, connector, handle, stored, report }) => {
+      const { callbacks } = setting.stores;
+      const occurred_at = new Date(0).toISOString();
+      for (let number = 0; number < 60; number += 1) {
+        const transaction_id = `tx-${number}`;
+        const facts = { transaction_id, amount: '1', confirmations: 1, occurred_at };
+        const body = { callback_id: `${id}:${number}`, ...facts };
+        const about = { connector, resource: 'crypto_payment', resource_id: id } as const;
+        const row = { ...about, name: 'deposit', body, received_at: occurred_at } as const;
+        const { _id } = await callbacks.insertOnce(row);
+        await callbacks.markSignalled({ _id }, occurred_at);
+        await report('deposit', body);
+      }
+      await eventually('the deposits', async () => (await stored()).deposits.length === 60);
+      const { applied_callbacks: applied = [] } = await stored();
+      expect(applied).toHaveLength(50);
+      expect(await callbacks.listMissed(id, applied)).toEqual([]);
+      await handle.terminate('a test');
+    }));
+
   test('accepts the rest of an underpaid payment in its last minute', () =>
     withPayment(setting, async (payment) => {
       const { id, handle, deposit, becomes } = payment;

@@ -220,6 +220,14 @@ async function open<K extends Kind>(
           workflowIdConflictPolicy: 'USE_EXISTING',
         }),
       }),
+    /** Reports to a resource whose workflow has ended, until it has ended again. */
+    reportAfterEnd: async (name: CallbackName, more: object = {}): Promise<void> => {
+      const run = nextRun(kind, await stored(), queues.lifecycle, 'req-5');
+      const facts = callback({ occurred_at: new Date(0).toISOString(), ...more });
+      const signal = { ...run, signal: name, signalArgs: [facts] };
+      await env.client.workflow.signalWithStart(workflowType, signal);
+      await handle.result();
+    },
     /** Balance of its account in ether. */
     balance: async () => {
       const [row] = await stores.ledger.balances(account_id, livemode);

@@ -277,7 +277,7 @@ describe('a return that the bank has not answered', () => {
       const bank = scriptedBank({ reversePayment: () => Promise.reject(new Error('retired')) });
       const story: Story = async (payment) => {
         expect(await payment.refusalAfterEnd('give_up_closing')).toMatchObject(
-          wrongState('The bank is asked for nothing: no session, void or reversal is open.'),
+          wrongState('No session, void or reversal of the payment is open at the bank.'),
         );
         await payment.signalAfterEnd('settled', ONE);
         await payment.becomes({ attention: 'late_money_pending' });

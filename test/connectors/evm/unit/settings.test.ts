@@ -118,6 +118,12 @@ describe('the settings', () => {
     expect(() => read({}, { CONNECTOR_KEY_FILE, ALLOW_LIVE_DEMO })).toThrow(message);
   });
 
+  it('are refused on live without a second node', () => {
+    const live = { LIVE_CONNECTORS: 'evm=eth_ethereum', CONNECTOR_STATE_DIR: '/srv/state' };
+    expect(() => read({}, live)).toThrow('needs check_rpc_url_file, the node of another provider');
+    expect(read({ check_rpc_url_file: '/run/secrets/check' }, live).environment).toBe('live');
+  });
+
   it('are refused if they use remote servers without TLS', () => {
     const remote = { TEMPORAL_ADDRESS: 'temporal.example:7233' };
     expect(() => read({}, remote)).toThrow('Temporal at temporal.example');
