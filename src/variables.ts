@@ -5,7 +5,7 @@ import { areCidrs } from './base/networks';
 import { isSmtpUrl, SMTP_URL_SYNTAX } from './base/smtp-url';
 import { PLAIN_TEXT_ALLOWED } from './base/tls';
 import { parseRetention } from './domain/account/retention';
-import { parseApprovalLimits } from './domain/approval';
+import { parseCurrencyLimits } from './domain/approval';
 import { readWindows } from './domain/crypto/assets';
 import { TASK_QUEUE_PREFIX } from './domain/task-queues';
 
@@ -22,6 +22,13 @@ function checkBy(read: (text: string) => unknown) {
 
 const port = z.coerce.number().int().min(1).max(65535);
 const perSecond = z.coerce.number().int().positive();
+const Limit = z
+  .string()
+  .refine(
+    (text) => parseCurrencyLimits(text) !== undefined,
+    'must be minor units, as 100000, or those of each currency, as EUR=100000,JPY=150000',
+  )
+  .optional();
 
 /**
  * Source of `npm start -- --help` and the README's table. `usual` is the default under `npm start`
@@ -212,18 +219,15 @@ export const VARIABLES = z.object({
     .enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'])
     .default('info')
     .meta({ description: 'fatal, error, warn, info, debug, trace or silent' }),
-  APPROVAL_LIMIT: z
-    .string()
-    .refine(
-      (text) => parseApprovalLimits(text) !== undefined,
-      'must be minor units, as 100000, or those of each currency, as EUR=100000,JPY=150000',
-    )
-    .optional()
-    .meta({
-      description:
-        'Minor units above which a live credit needs a [second operator](docs/operators.md#approvals): 100000 for all, or EUR=100000,JPY=150000',
-      usual: 'about 1,000 euros',
-    }),
+  APPROVAL_LIMIT: Limit.meta({
+    description:
+      'Minor units over 24 hours that one operator may credit, and one merchant receive, without a [second operator](docs/operators.md#approvals): 100000 for all currencies, or EUR=100000,JPY=150000',
+    usual: 'about 1,000 euros',
+  }),
+  APPROVAL_LIMIT_DAY: Limit.meta({
+    description: 'The same of all operators and merchants together',
+    usual: 'ten times APPROVAL_LIMIT',
+  }),
   OPERATOR_KEY: z.string().optional().meta({
     description:
       'Your [operator key](docs/operators.md#operators-and-their-keys) for commands on live',

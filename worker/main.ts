@@ -15,7 +15,7 @@ import { startTracing } from '../src/base/tracing/start';
 import { createRefusalMeter } from '../src/callbacks/metrics';
 import { readConfig } from '../src/config';
 import { parseRetention } from '../src/domain/account/retention';
-import { parseApprovalLimits } from '../src/domain/approval';
+import { readApprovalLimits } from '../src/domain/approval';
 import { type Env, parseEnvironments } from '../src/domain/environment';
 import { taskQueues } from '../src/domain/task-queues';
 import { warnOfReaders } from '../src/encryption/file-mode';
@@ -76,7 +76,8 @@ async function main(): Promise<void> {
   // What the process does for itself waits for no environment.
   const { mongo, stores } = await openDatabase();
   await checkDatabase(stores, log);
-  await stores.approvals.publishLimit(config.APPROVAL_LIMIT ?? '');
+  const limitTexts = { limit: config.APPROVAL_LIMIT, day: config.APPROVAL_LIMIT_DAY };
+  await stores.approvals.publishLimits(limitTexts);
   const allowPlainText = config.ALLOW_CLEAR_TEXT === PLAIN_TEXT_ALLOWED;
   const smtp = readSmtpServer(config.SMTP_URL, allowPlainText);
   await stores.mails.publish(smtp !== undefined);
@@ -119,7 +120,7 @@ async function main(): Promise<void> {
     queues: { lifecycle: queues.lifecycleQueue, webhooks: queues.webhookQueue },
     connectors,
     retention: parseRetention(config.RETENTION_MONTHS),
-    approvalLimits: parseApprovalLimits(config.APPROVAL_LIMIT ?? ''),
+    approvalLimits: readApprovalLimits(limitTexts),
     version: readVersion(config),
     tracing,
     workflowBundles: await workflowBundles(),

@@ -1,4 +1,4 @@
-import { DEFAULT_LIMITS } from '../../src/domain/approval';
+import { readApprovalLimits } from '../../src/domain/approval';
 import {
   type ActDecision,
   authorizeAct,
@@ -9,7 +9,7 @@ import type { RecordDeps } from './record-table';
 
 /** Checks an operator's act before it moves money of a live resource; writes no resource. */
 export function createAuthorizeAct(deps: RecordDeps) {
-  const { mongo, stores, approvalLimits = DEFAULT_LIMITS } = deps;
+  const { mongo, stores, approvalLimits = readApprovalLimits() } = deps;
   const now = () => new Date();
   return {
     authorizeAct: (request: ResourceActRequest): Promise<ActDecision> => {

@@ -1,8 +1,10 @@
 import { ApplicationFailure } from '@temporalio/activity';
 import type { ClientSession } from 'mongodb';
 import { leaveOutSecret } from '../../src/domain/account/audit-log';
+import { LIMIT_REACHED, readApprovalLimits } from '../../src/domain/approval';
 import type { CallbackResource } from '../../src/domain/callback/callback';
 import { omitUndefined } from '../../src/domain/defined';
+import { countCredit, LimitReached } from '../../src/service/approvals/sums';
 import type { AuditEntry } from '../../src/store/attention';
 import { auditOnce } from '../../src/store/audit';
 import type { Actor } from '../../src/store/audit-log';
@@ -15,6 +17,8 @@ interface Subject {
   account_id: string;
   livemode: boolean;
 }
+
+type CountDeps = Pick<RecordDeps, 'stores' | 'isRebuild' | 'approvalLimits'>;
 
 interface ActChange {
   act: Act;
@@ -34,13 +38,13 @@ export function buildAuditEntry({ act, id, at, before, after }: ActChange): Audi
 }
 
 /**
- * Audits the act, and ends its approval. A text with a secret is left out, since the act itself is
+ * Audits the act, and ends its approval, or counts what it credits without one. A text with a secret is left out, since the act itself is
  * valid.
  * @throws ApplicationFailure not retryable, `approval_decided` when the approval has ended
- *   meanwhile
+ *   meanwhile; `limit_reached` when other acts have reached a limit
  */
 export async function auditAct(
-  { stores, isRebuild }: Pick<RecordDeps, 'stores' | 'isRebuild'>,
+  { stores, isRebuild, approvalLimits }: CountDeps,
   { resource, resource_id: target, account_id, livemode }: Subject,
   { act, id, at, before, after }: ActChange,
   session: ClientSession,
@@ -48,10 +52,25 @@ export async function auditAct(
   const { who: operator, what, by } = act;
   const { approval_id, bank_confirmed_not_executed } = toStoredAct(act);
   if (approval_id !== undefined) {
-    const isFinished = await stores.approvals.finish(approval_id, session);
+    const isFinished = await stores.approvals.finishAct(approval_id, target, session);
     if (!isFinished && !isRebuild) {
       const message = `The approval ${approval_id} has ended meanwhile; nothing was done.`;
       throw ApplicationFailure.nonRetryable(message, 'approval_decided');
+    }
+  }
+  if (approval_id === undefined && act.credited !== undefined) {
+    const { amount, currency } = act.credited;
+    // What was done once is never refused.
+    const limits = isRebuild ? [] : [approvalLimits ?? readApprovalLimits()];
+    const counted = { amount: BigInt(amount), currency, account_id };
+    const owners = { operator, account_id };
+    const sums = { stores, now: () => new Date() };
+    const since = isRebuild && new Date(at);
+    try {
+      await countCredit(sums, limits, owners, counted, session, since);
+    } catch (error) {
+      if (!(error instanceof LimitReached)) throw error;
+      throw ApplicationFailure.nonRetryable(error.message, LIMIT_REACHED);
     }
   }
   const [why, approved_by] = [act.why, act.approved_by].map(leaveOutSecret);

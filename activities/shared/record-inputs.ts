@@ -10,7 +10,7 @@ import type {
   VerificationMode,
 } from '../../src/domain/callback/signature';
 import type { Movement, Taken } from '../../src/domain/movement/movement';
-import type { ActSender } from '../../src/domain/operator-act';
+import type { ActSender, CountedAct } from '../../src/domain/operator-act';
 import type { AttentionUpdate } from '../../src/store/attention';
 
 export interface ResourceState<Status extends string> {
@@ -55,6 +55,7 @@ export interface Act {
   approval_id?: string;
   by?: ActSender;
   bank_confirmed_not_executed?: boolean;
+  credited?: CountedAct | undefined;
 }
 
 export interface DatedAct extends Act {

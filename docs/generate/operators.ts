@@ -1,4 +1,4 @@
-import { BALANCE_ACTS, mayCredit } from '../../src/domain/approval';
+import { CREDITS, mayCredit } from '../../src/domain/approval';
 import {
   COMMON_REMEDIES,
   describeRemedy,
@@ -37,10 +37,12 @@ function shorten(remedy: Remedy): string {
 
 /** Acts that may credit a merchant. */
 export function listCredits(): string {
-  const balances = `balances: ${codes(BALANCE_ACTS)}`;
+  const onBalances = Object.keys(CREDITS.balance).map((act) => `balance ${act}`);
+  const balances = `balances: ${codes([...onBalances, 'platform post'])}`;
   const resources = KINDS.map((kind) => {
     const acts = RESOURCES[kind].acts.filter((act) => mayCredit(kind, act));
     return `${kind.replace('_', ' ')}s: ${codes(acts)}`;
   });
-  return list([balances, `statements: ${codes(['statement clear'])}`, ...resources]);
+  const lines = 'statements: `statement match`, by the charge that it books, and `statement clear`';
+  return list([balances, ...resources, lines]);
 }

@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { describeError, isMissingFile } from '../base/errors';
 import { PROGRAM } from '../base/program';
 import { PLAIN_TEXT_ALLOWED } from '../base/tls';
-import { DEFAULT_LIMITS, parseApprovalLimits } from '../domain/approval';
+import { readApprovalLimits } from '../domain/approval';
 import { ServiceError } from '../domain/errors';
 import { StackSettings } from '../stack-settings';
 import { temporalAccess } from '../temporal/access';
@@ -36,6 +36,7 @@ const Variables = VARIABLES.pick({
   WEBHOOK_ALLOW_PRIVATE: true,
   WEBHOOK_DENY_CIDRS: true,
   APPROVAL_LIMIT: true,
+  APPROVAL_LIMIT_DAY: true,
   LIVE_CONNECTORS: true,
   SANDBOX_CONNECTORS: true,
   SEPA_IN_DIR: true,
@@ -77,8 +78,11 @@ export function readSettings(env: NodeJS.ProcessEnv) {
     /** Live endpoints are never on this machine. */
     allowPrivate: variables.WEBHOOK_ALLOW_PRIVATE === 'sandbox',
     deniedNetworks: variables.WEBHOOK_DENY_CIDRS,
-    /** Credits on live above these need a second operator. */
-    limits: parseApprovalLimits(variables.APPROVAL_LIMIT ?? '') ?? DEFAULT_LIMITS,
+    /** Sums on live above these need a second operator. */
+    limits: readApprovalLimits({
+      limit: variables.APPROVAL_LIMIT,
+      day: variables.APPROVAL_LIMIT_DAY,
+    }),
     publicUrl: (merged.PUBLIC_URL ?? DEFAULT_URL).replace(/\/+$/, ''),
     allowPlainText: values['ALLOW_CLEAR_TEXT'] === PLAIN_TEXT_ALLOWED,
     liveConnectors: variables.LIVE_CONNECTORS,

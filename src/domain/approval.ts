@@ -1,4 +1,4 @@
-import type { CallbackResource } from './callback/callback';
+import { normalizeName } from './account/operator';
 import { bookCurrency, parseBookCurrency } from './crypto/assets';
 import type { Deposit } from './crypto/deposit';
 import { type ActTarget, actOnDeposits } from './crypto/deposit-acts';
@@ -17,13 +17,17 @@ import type { PaymentAct } from './payment/payment';
 import type { PayoutAct } from './payout/payout';
 import type { RefundAct } from './refund/refund';
 
-/** Facts of a resource that decide how much an act credits. */
+/** Facts of a resource, an entry or a statement line that decide how much an act credits. */
 export interface CreditFacts {
+  /** Merchant; of a statement line, the bank account. */
+  account_id: string;
   /** ISO 4217; of an asset, its name and network decide. */
   currency: string;
   /** Minor units, or an asset's smallest as text. */
   amount: number | string;
   fee?: number | string;
+  /** Lines of the entry that is reversed. */
+  lines?: readonly { amount: number | bigint }[];
   movements?: readonly Movement[];
   disputes?: readonly Dispute[];
   deposits?: readonly Deposit[];
@@ -43,6 +47,12 @@ export interface NamedFacts extends ActTarget {
 /** Largest entry line, in minor or smallest units. */
 type Credit = (facts: CreditFacts, named: NamedFacts) => bigint;
 
+const absoluteAmount: Credit = ({ amount }) => absolute(BigInt(amount));
+const largest: Credit = ({ lines = [] }) =>
+  lines.reduce((most, { amount }) => {
+    const each = absolute(BigInt(amount));
+    return each > most ? each : most;
+  }, 0n);
 const whole: Credit = ({ amount }) => BigInt(amount);
 const withFee: Credit = ({ amount, fee = 0 }) => BigInt(amount) + BigInt(fee);
 const namedOrWhole: Credit = ({ amount }, named) => BigInt(named.amount ?? amount);
@@ -74,7 +84,9 @@ const won: Credit = ({ disputes = [] }, { dispute_id, fee = 0 }) => {
 };
 
 /** The status of a deposit does not matter for the amount that changes. */
-function deposited(act: 'release' | 'accept' | 'credit_late' | 'confirm' | 'write_off'): Credit {
+function deposited(
+  act: 'release' | 'accept' | 'credit_late' | 'confirm' | 'write_off' | 'mark_sent_back',
+): Credit {
   return ({ deposits = [] }, target) => {
     const set = { status: 'underpaid', amount_due: '0', deposits, accepted: false } as const;
     const change = actOnDeposits(set, act, target);
@@ -84,7 +96,15 @@ function deposited(act: 'release' | 'accept' | 'credit_late' | 'confirm' | 'writ
   };
 }
 
+function absolute(amount: bigint): bigint {
+  return amount < 0n ? -amount : amount;
+}
+
 interface Acts {
+  balance: 'fund' | 'adjust' | 'reverse';
+  platform: 'post';
+  statement: 'match' | 'unmatch' | 'clear';
+  sepa_file: 'resend';
   payment: PaymentAct;
   refund: RefundAct;
   payout: PayoutAct;
@@ -92,10 +112,16 @@ interface Acts {
   crypto_settlement: CryptoSettlementAct;
 }
 
-/** Credit of each operator's act; null: none. @see docs/operators.md#approvals */
+/** Credit, or write-off, of each operator's act; null: none. @see docs/operators.md#approvals */
 export const CREDITS: {
-  readonly [Kind in CallbackResource]: Readonly<Record<Acts[Kind], Credit | null>>;
+  readonly [Kind in keyof Acts]: Readonly<Record<Acts[Kind], Credit | null>>;
 } = {
+  balance: { fund: absoluteAmount, adjust: absoluteAmount, reverse: largest },
+  platform: { post: absoluteAmount },
+  // The amount of `match` is the charge, which matching books by itself, too; of `clear` what came.
+  statement: { match: absoluteAmount, unmatch: null, clear: absoluteAmount },
+  // Credits nobody: what it sends again may be paid twice.
+  sepa_file: { resend: absoluteAmount },
   payment: {
     mark_settled: settled,
     mark_failed: null,
@@ -130,7 +156,8 @@ export const CREDITS: {
     accept: deposited('accept'),
     return: null,
     credit_late: deposited('credit_late'),
-    mark_sent_back: null,
+    // No connector looks it up on the chain.
+    mark_sent_back: deposited('mark_sent_back'),
     write_off: deposited('write_off'),
     debit_reorged: null,
     confirm: deposited('confirm'),
@@ -147,20 +174,14 @@ export const CREDITS: {
   },
 };
 
-/** Each may credit, and counts by its largest entry line. */
-export const BALANCE_ACTS = [
-  'balance fund',
-  'balance adjust',
-  'balance reverse',
-  'platform post',
-] as const;
+export type CreditingKind = keyof Acts;
 
-function findCredit(kind: CallbackResource, act: string): Credit | null {
+function findCredit(kind: CreditingKind, act: string): Credit | null {
   const credits: Partial<Record<string, Credit | null>> = CREDITS[kind];
   return credits[act] ?? null;
 }
 
-export function mayCredit(kind: CallbackResource, act: string): boolean {
+export function mayCredit(kind: CreditingKind, act: string): boolean {
   return findCredit(kind, act) !== null;
 }
 
@@ -169,19 +190,21 @@ export interface Credited {
   amount: bigint;
   /** ISO 4217, or an asset's book currency. */
   currency: string;
+  /** Merchant; of a statement line, the bank account. */
+  account_id: string;
 }
 
 export function computeCredit(
-  kind: CallbackResource,
+  kind: CreditingKind,
   act: string,
   facts: CreditFacts,
-  named: NamedFacts,
+  named: NamedFacts = {},
 ): Credited {
-  const { asset, network } = facts;
+  const { asset, network, account_id } = facts;
   const isAsset = asset !== undefined && network !== undefined;
   const [moved = facts] = listDecided(facts, named);
   const currency = isAsset ? bookCurrency({ asset, network }) : moved.currency;
-  return { amount: findCredit(kind, act)?.(facts, named) ?? 0n, currency };
+  return { amount: findCredit(kind, act)?.(facts, named) ?? 0n, currency, account_id };
 }
 
 /** Acts that move no money. */
@@ -191,14 +214,22 @@ export function needsKey(act: string): boolean {
   return !WITHOUT_KEY.includes(act);
 }
 
-/** Minor units above which a second operator approves; `others`: any currency not named. */
-export interface ApprovalLimits {
+/** Minor units; `others`: any currency not named. */
+export interface CurrencyLimits {
   named: Readonly<Partial<Record<string, number>>>;
   others: number;
 }
 
+/** Limits of sums over `WINDOW_MS`, above which a second operator approves. */
+export interface ApprovalLimits {
+  /** Limits of one operator, one merchant, one bank account. */
+  each: CurrencyLimits;
+  /** Limits of the installation. */
+  all: CurrencyLimits;
+}
+
 /** About 1,000 euros each. */
-export const DEFAULT_LIMITS: ApprovalLimits = {
+const DEFAULT_LIMIT: CurrencyLimits = {
   named: {
     ...{ EUR: 100_000, GBP: 100_000, USD: 100_000, CHF: 100_000 },
     ...{ AUD: 150_000, CAD: 150_000, NZD: 150_000, JPY: 150_000 },
@@ -208,17 +239,16 @@ export const DEFAULT_LIMITS: ApprovalLimits = {
   others: 0,
 };
 
-/** Limits before a worker has ever run. */
-export const NO_LIMITS: ApprovalLimits = { named: {}, others: Number.MAX_SAFE_INTEGER };
+const DAY_FACTOR = 10;
 
-const LIMIT = /^\d{1,11}$/;
+const LIMIT = /^\d{1,12}$/;
 
 /**
  * Parses `100000`, for every currency, or `EUR=100000,JPY=150000`, where any other currency always
  * needs a second operator.
  * @returns undefined for any other text
  */
-export function parseApprovalLimits(text: string): ApprovalLimits | undefined {
+export function parseCurrencyLimits(text: string): CurrencyLimits | undefined {
   if (LIMIT.test(text)) return { named: {}, others: Number(text) };
   const named: Record<string, number> = {};
   for (const part of text.split(',')) {
@@ -230,13 +260,60 @@ export function parseApprovalLimits(text: string): ApprovalLimits | undefined {
   return { named, others: 0 };
 }
 
-/** A credited asset always needs a second operator. */
-export function isAboveLimit(
-  { named, others }: ApprovalLimits,
-  { amount, currency }: Credited,
-): boolean {
+/** Texts of APPROVAL_LIMIT and APPROVAL_LIMIT_DAY; what does not parse has its default. */
+export interface LimitTexts {
+  limit?: string | undefined;
+  day?: string | undefined;
+}
+
+export function readApprovalLimits({ limit = '', day = '' }: LimitTexts = {}): ApprovalLimits {
+  const each = parseCurrencyLimits(limit) ?? DEFAULT_LIMIT;
+  return { each, all: parseCurrencyLimits(day) ?? multiply(each, DAY_FACTOR) };
+}
+
+function multiply({ named, others }: CurrencyLimits, factor: number): CurrencyLimits {
+  const products = Object.entries(named).map(([currency, limit = 0]) => [currency, limit * factor]);
+  return { named: Object.fromEntries(products), others: others * factor };
+}
+
+/** Code of an activity that does nothing, since another act has reached a limit meanwhile. */
+export const LIMIT_REACHED = 'limit_reached';
+
+/** An act counts for so long, and for up to `WINDOW_PART_MS` more. */
+export const WINDOW_MS = 24 * 3_600_000;
+export const WINDOW_PART_MS = 5 * 60_000;
+
+/** Whose sums an act counts in, apart from the installation's. */
+export interface SumOwners {
+  /** Name, verified or typed. */
+  operator?: string | undefined;
+  account_id?: string | undefined;
+}
+
+export interface Scope {
+  /** Such as `operator:mia EUR`. */
+  id: string;
+  /** Minor units. */
+  limit: number;
+}
+
+/** The least limit counts. An asset has none but 0. */
+export function listScopes(
+  { operator, account_id }: SumOwners,
+  currency: string,
+  limits: readonly ApprovalLimits[],
+): Scope[] {
   const isAsset = parseBookCurrency(currency) !== undefined;
-  return amount > BigInt(isAsset ? 0 : (named[currency] ?? others));
+  const least = (which: keyof ApprovalLimits) => {
+    const each = limits.map((limit) => limit[which].named[currency] ?? limit[which].others);
+    return isAsset ? 0 : Math.min(...each);
+  };
+  const owners = [
+    ...(operator === undefined ? [] : [`operator:${normalizeName(operator)}`]),
+    ...(account_id === undefined ? [] : [`account:${account_id}`]),
+  ];
+  const own = owners.map((owner) => ({ id: `${owner} ${currency}`, limit: least('each') }));
+  return [...own, { id: `all ${currency}`, limit: least('all') }];
 }
 
 export type ApprovalState =

@@ -19,6 +19,14 @@ export interface ActSender {
   host: string;
 }
 
+/** Credit, or write-off, of an act without a second operator. */
+export interface CountedAct {
+  /** Minor units. */
+  amount: number;
+  /** ISO 4217. */
+  currency: string;
+}
+
 export interface ActPayload extends OperatorAct {
   hours?: number;
   /** Minor units; absent: the requested amount. */

@@ -36,6 +36,7 @@ export const GROWTH: readonly Growth[] = [
   },
   { collections: ['mails'], until: 'they are sent; 7 days after the last attempt' },
   { collections: ['sandbox_reports'], until: 'the sandbox bank has made them' },
+  { collections: ['approval_sums'], until: 'a day' },
   { collections: ['payout_days'], until: '400 days' },
   { collections: ['brand_logos'], until: 'always; replaced ones a day' },
   { collections: ['worker_heartbeats'], until: 'a minute' },

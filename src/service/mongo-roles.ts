@@ -21,6 +21,7 @@ export const WRITES: Readonly<Record<string, Partial<Record<Service, readonly Wr
   accounts: { api: CHANGE, worker: CHANGE },
   api_keys: { api: KEEP },
   approval_limits: { worker: KEEP },
+  approval_sums: { worker: KEEP },
   approvals: { worker: KEEP },
   audit_heads: { api: KEEP, worker: KEEP },
   audit_log: { api: ADD, worker: ADD },

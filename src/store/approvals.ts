@@ -1,6 +1,13 @@
 import type { ClientSession, Db } from 'mongodb';
-import { indexBuilder } from '../base/mongo-indexes';
-import { type ApprovalState, OPEN_APPROVALS } from '../domain/approval';
+import { type MissingIndexes, makeIndexes } from '../base/mongo-indexes';
+import {
+  type ApprovalState,
+  type LimitTexts,
+  OPEN_APPROVALS,
+  type Scope,
+  WINDOW_MS,
+  WINDOW_PART_MS,
+} from '../domain/approval';
 import type { CallbackResource } from '../domain/callback/callback';
 
 /** @see docs/operators.md#approvals */
@@ -8,15 +15,17 @@ export interface ApprovalDocument {
   _id: string;
   /** Such as `payout.mark_failed` or `balance.fund`. */
   act: string;
-  /** Null of an act on several. */
+  /** Merchant, or bank account; null of an act on several. */
   account_id: string | null;
-  /** Null of an act on a balance, or on a file. */
+  /** Null of an act on a balance, a statement line or a file. */
   resource: CallbackResource | null;
   target: string;
-  /** Largest entry line, in minor or smallest units. */
+  /** Largest entry line, in minor or smallest units; of a plan the sum. */
   amount: string;
   currency: string;
-  input: Readonly<Record<string, string | number | boolean | undefined>>;
+  input: Readonly<Record<string, string | number | boolean | readonly string[] | undefined>>;
+  /** Acts on many, approved as one. */
+  plan?: readonly PlannedAct[];
   requested_by: string;
   /** Operator whose key was verified; null until one confirms the request. */
   requester_id: string | null;
@@ -33,6 +42,23 @@ export interface ApprovalDocument {
   refusal: { code: string; message: string } | null;
 }
 
+export interface PlannedAct {
+  id: string;
+  status: string;
+  amount: string;
+  /** In the transaction of the act. */
+  is_done: boolean;
+}
+
+/** Sum of what was credited or written off without a second operator. */
+interface SumDocument {
+  /** Id of a `Scope`. */
+  _id: string;
+  /** Begin, in ms since the epoch, and minor units of each `WINDOW_PART_MS`. */
+  parts: { at: number; amount: number }[];
+  expires_at: Date;
+}
+
 interface Decision {
   state: 'approved' | 'rejected';
   by: string;
@@ -46,21 +72,30 @@ const GRACE_MS = 10 * 60_000;
 
 const CLOSED = { $unset: { open: '' } } as const;
 
+/** A part counts until its last act is older than the window. */
+function getOldest(now: Date): number {
+  return now.getTime() - WINDOW_MS - WINDOW_PART_MS;
+}
+
 export function createApprovalStore(db: Db) {
   const approvals = db.collection<ApprovalDocument>('approvals');
-  const limits = db.collection<{ _id: 'worker'; text: string }>('approval_limits');
+  const sums = db.collection<SumDocument>('approval_sums');
+  const limits = db.collection<{ _id: 'worker'; text: string; day: string }>('approval_limits');
   const inTime = (now: Date) => ({ expires_at: { $gt: now.toISOString() } });
   return {
-    ensureIndexes: indexBuilder(approvals, [
-      {
+    ensureIndexes: async (missing?: MissingIndexes): Promise<void> => {
+      const open = {
         key: { open: 1 },
         name: 'open',
         unique: true,
         partialFilterExpression: { open: { $type: 'string' } },
-      },
-      { key: { state: 1, created_at: 1 }, name: 'state' },
-      { key: { created_at: 1 }, name: 'created' },
-    ]),
+      };
+      const state = { key: { state: 1, created_at: 1 }, name: 'state' };
+      const created = { key: { created_at: 1 }, name: 'created' };
+      await makeIndexes(approvals, [open, state, created], missing);
+      const expired = { key: { expires_at: 1 }, name: 'expired', expireAfterSeconds: 0 };
+      await makeIndexes(sums, [expired], missing);
+    },
     /** @throws MongoServerError duplicate key `open` when the same act waits already */
     insert: (approval: ApprovalDocument, session: ClientSession) =>
       approvals.insertOne(approval, { session }),
@@ -112,17 +147,69 @@ export function createApprovalStore(db: Db) {
       const change = { $set: { state: 'done' }, ...CLOSED } as const;
       return (await approvals.updateOne(filter, change, { session })).matchedCount === 1;
     },
+    /** Ends the request of an act on a resource, or the act's part of a plan. */
+    finishAct: async (id: string, target: string, session: ClientSession): Promise<boolean> => {
+      const approved = { _id: id, state: 'approved' } as const;
+      const single = { ...approved, plan: { $exists: false } };
+      const done = { $set: { state: 'done' }, ...CLOSED } as const;
+      if ((await approvals.updateOne(single, done, { session })).matchedCount === 1) return true;
+      const planned = { ...approved, plan: { $elemMatch: { id: target, is_done: false } } };
+      const change = { $set: { 'plan.$.is_done': true } } as const;
+      return (await approvals.updateOne(planned, change, { session })).matchedCount === 1;
+    },
     refuse: async (id: string, refusal: { code: string; message: string }): Promise<boolean> => {
       const filter = { _id: id, state: 'approved' } as const;
       const change = { $set: { state: 'refused', refusal }, ...CLOSED } as const;
       return (await approvals.updateOne(filter, change)).matchedCount === 1;
     },
-    /** Publishes the worker's APPROVAL_LIMIT, empty where it is not set. */
-    publishLimit: (text: string) =>
-      limits.updateOne({ _id: 'worker' }, { $set: { text } }, { upsert: true }),
-    /** @returns null before the first worker */
-    readLimit: async (): Promise<string | null> =>
-      (await limits.findOne({ _id: 'worker' }))?.text ?? null,
+    /** Publishes the worker's limits, empty where they are not set. */
+    publishLimits: ({ limit = '', day = '' }: LimitTexts) =>
+      limits.updateOne({ _id: 'worker' }, { $set: { text: limit, day } }, { upsert: true }),
+    /** Empty before the first worker. */
+    readLimits: async (session?: ClientSession): Promise<LimitTexts> => {
+      const stored = await limits.findOne({ _id: 'worker' }, { session });
+      return stored === null ? {} : { limit: stored.text, day: stored.day };
+    },
+    /** Minor units that every scope still allows. */
+    readAllowance: async (
+      scopes: readonly Scope[],
+      now: Date,
+      session?: ClientSession,
+    ): Promise<number> => {
+      const ids = scopes.map(({ id }) => id);
+      const stored = await sums.find({ _id: { $in: ids } }, { session }).toArray();
+      const allowances = scopes.map(({ id, limit }) => {
+        const { parts = [] } = stored.find(({ _id }) => _id === id) ?? {};
+        const counted = parts.filter(({ at }) => at > getOldest(now));
+        return counted.reduce((left, { amount }) => left - amount, limit);
+      });
+      return Math.min(...allowances);
+    },
+    /**
+     * Adds to a sum in the transaction of the act: acts at once have a write conflict.
+     * @param amount minor units
+     * @returns the new sum
+     */
+    addToSum: async (
+      id: string,
+      { amount, at, now }: { amount: number; at: Date; now: Date },
+      session: ClientSession,
+    ): Promise<number> => {
+      const begin = Math.floor(at.getTime() / WINDOW_PART_MS) * WINDOW_PART_MS;
+      const keep = (cond: object) => ({ $filter: { input: { $ifNull: ['$parts', []] }, cond } });
+      const isSame = { $eq: ['$$this.at', begin] };
+      const isOther = { $and: [{ $gt: ['$$this.at', getOldest(now)] }, { $not: [isSame] }] };
+      const same = { $sum: { $map: { input: keep(isSame), in: '$$this.amount' } } };
+      const parts = {
+        $concatArrays: [keep(isOther), [{ at: begin, amount: { $add: [same, amount] } }]],
+      };
+      // Clocks may differ.
+      const expires_at = new Date(now.getTime() + 2 * WINDOW_MS);
+      const change = [{ $set: { parts, expires_at } }];
+      const options = { upsert: true, returnDocument: 'after', session } as const;
+      const after = await sums.findOneAndUpdate({ _id: id }, change, options);
+      return (after?.parts ?? []).reduce((sum, part) => sum + part.amount, 0);
+    },
     countWaiting: (now: Date) =>
       approvals.countDocuments({ state: { $in: [...OPEN_APPROVALS] }, ...inTime(now) }),
   };

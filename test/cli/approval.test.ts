@@ -6,11 +6,9 @@ import { approve } from '../../src/service/approvals/carry-out';
 import { decide } from '../../src/service/approvals/decide';
 import { operatorsAudit } from '../support/audit';
 import { useFixture } from '../support/fixture';
-import { asOperator, commandsIn, useProvisioning } from './cli';
+import { asOperator, useProvisioning } from './cli';
 
 const service = useProvisioning();
-/** Merchant of tests to which its balances do not matter. */
-const merchant = useFixture(() => service.account());
 type Commands = Awaited<ReturnType<typeof asOperator>>;
 const BANK = { LIVE_CONNECTORS: 'acme=visa' };
 const operators = useFixture(async () => ({
@@ -18,6 +16,13 @@ const operators = useFixture(async () => ({
   bo: await asOperator(service, 'bo', 'approver', BANK),
   ada: await asOperator(service, 'ada', 'approver'),
 }));
+
+let created = 0;
+/** Operator who has credited nothing yet. */
+const newOperator = (env: NodeJS.ProcessEnv = {}) => {
+  created += 1;
+  return asOperator(service, `operator ${created}`, 'operator', env);
+};
 
 const WHY = ['--reason', 'Ticket 42'];
 const MUCH = 100_001;
@@ -114,30 +119,30 @@ describe('a live act above the limit', () => {
     [{}, 'JPY', 150_001, true],
     [{}, 'KWD', 1, true],
     [{ APPROVAL_LIMIT: '0' }, 'EUR', 1, true],
-    [{ APPROVAL_LIMIT: 'EUR=5' }, 'EUR', 5, false],
+    [{ APPROVAL_LIMIT: 'DKK=5' }, 'DKK', 5, false],
   ])('with %j, %s %i needs a second operator: %p', async (limit, currency, amount, isNeeded) => {
-    const limited = commandsIn({ ...operators.mia.env, ...limit });
-    const said = await limited.json(...funding(merchant.account_id, amount, currency));
+    const { account_id } = await service.account();
+    const limited = await newOperator(limit);
+    const said = await limited.json(...funding(account_id, amount, currency));
     expect(Required.safeParse(said).success).toBe(isNeeded);
   });
 
   test('is above that of the worker, which no environment of a command raises', async () => {
-    const { account_id } = merchant;
-    const env = { ...BANK, APPROVAL_LIMIT: '99999999999' };
-    const rich = await asOperator(service, 'rich', 'operator', env);
+    const { account_id } = await service.account();
+    const rich = await newOperator({ ...BANK, APPROVAL_LIMIT: '99999999999' });
     const isNeeded = async (amount: number) =>
       Required.safeParse(await rich.json(...funding(account_id, amount))).success;
-    await service.stores.approvals.publishLimit('5');
+    await service.stores.approvals.publishLimits({ limit: '5' });
     expect(await isNeeded(6)).toBe(true);
-    await service.stores.approvals.publishLimit('');
+    await service.stores.approvals.publishLimits({});
     expect([await isNeeded(6), await isNeeded(MUCH)]).toEqual([false, true]);
     await service.db.collection('approval_limits').deleteMany({});
   });
 
   test('may be a correction in both directions, and of an asset always is one', async () => {
-    const { mia, bo } = operators;
+    const { bo } = operators;
     const { account_id } = await service.account();
-    await mia.json(...adjusting(account_id, 100_000));
+    await (await newOperator()).json(...adjusting(account_id, 100_000));
     const id = await request(adjusting(account_id, -MUCH));
     expect((await refuse(bo, 'approve', id)).code).toBe('insufficient_balance');
     const ether = adjusting(account_id, 1, ['--asset', 'ETH', '--network', 'ethereum']);
@@ -148,8 +153,9 @@ describe('a live act above the limit', () => {
   });
 
   test('may clear entries without a statement line, by the sum of what came', async () => {
-    const { mia, bo } = operators;
-    const { account_id } = merchant;
+    const { bo } = operators;
+    const mia = await newOperator(BANK);
+    const { account_id } = await service.account();
     const post = async (amount: number) => {
       const owner = { account_id, livemode: true, currency: 'EUR', at: new Date().toISOString() };
       const lines = ENTRY_LINES.adjusted('main', amount, 'clearing:acme');
@@ -186,6 +192,72 @@ describe('a live act above the limit', () => {
     await answer(operators.bo, 'approve', id);
     const note = { operator: 'mia', approved_by: 'bo' };
     expect(await ledger.findEntry(reversal)).toMatchObject({ note });
+  });
+});
+
+/** Each test has a currency of its own, since the installation has one sum of each. */
+describe('over 24 hours, sums without a second operator', () => {
+  const newAccount = async () => (await service.account()).account_id;
+  /** Funds a merchant. @returns id of the approval that it needs */
+  const fund = async (by: Commands, account: string, amount: number, currency: string) =>
+    Required.safeParse(await by.json(...funding(account, amount, currency))).data?.approval_id;
+  const needs = async (...args: Parameters<typeof fund>) => (await fund(...args)) !== undefined;
+  const sums = () => service.db.collection<{ parts: { at: number }[] }>('approval_sums');
+
+  test('are limited for one operator, for one merchant, and for all', async () => {
+    const [one, other] = [await newOperator(), await newOperator()];
+    const [shop, shop2, shop3] = [await newAccount(), await newAccount(), await newAccount()];
+    expect(await needs(one, shop, 60_000, 'GBP')).toBe(false);
+    expect(await needs(one, shop2, 40_001, 'GBP')).toBe(true);
+    expect(await needs(other, shop, 40_001, 'GBP')).toBe(true);
+    expect(await needs(one, shop2, 40_000, 'GBP')).toBe(false);
+    expect(await needs(other, shop, 40_000, 'GBP')).toBe(false);
+    expect(await needs(one, shop3, 1, 'GBP')).toBe(true);
+    expect(await needs(other, shop, 1, 'GBP')).toBe(true);
+    const limited = await newOperator({ APPROVAL_LIMIT_DAY: '150000' });
+    expect(await needs(limited, shop3, 10_001, 'GBP')).toBe(true);
+    expect(await needs(limited, shop3, 10_000, 'GBP')).toBe(false);
+  });
+
+  test('are not exceeded by acts at once that pass alone', async () => {
+    const [by, shop] = [await newOperator(), await newAccount()];
+    const amounts = [60_000, 60_001, 60_002, 60_003];
+    const approvals = await Promise.all(amounts.map((amount) => fund(by, shop, amount, 'USD')));
+    expect(approvals.filter((id) => id === undefined)).toHaveLength(1);
+    const lines = await service.stores.auditLog.list({ account_id: shop, limit: 10 });
+    expect(lines.filter(({ act }) => act === 'balance.funded')).toHaveLength(1);
+  });
+
+  test('count an act until it is 24 hours old, and a repeat once', async () => {
+    const [by, shop] = [await newOperator(), await newAccount()];
+    const once = funding(shop, 70_000, 'CHF', '--operation-id', `wire-${shop}`);
+    for (const _ of [1, 2]) expect(await by.json(...once)).toMatchObject({ available: 70_000 });
+    expect(await needs(by, shop, 70_000, 'CHF')).toBe(true);
+    /** Makes the counted acts as old, in ms. */
+    const age = async (ms: number) => {
+      const at = Math.floor((Date.now() - ms) / 300_000) * 300_000;
+      await sums().updateMany({ _id: / CHF$/ as never }, { $set: { 'parts.$[].at': at } });
+    };
+    await age(24 * 3_600_000);
+    expect(await needs(by, shop, 70_000, 'CHF')).toBe(true);
+    await age(24 * 3_600_000 + 300_000);
+    expect(await needs(by, shop, 100_000, 'CHF')).toBe(false);
+    expect(await needs(by, shop, 1, 'CHF')).toBe(true);
+  });
+
+  test('do not count what a second operator has approved', async () => {
+    const [by, shop] = [await newOperator(), await newAccount()];
+    const id = await fund(by, shop, 200_000, 'AUD');
+    await answer(operators.bo, 'approve', id ?? '');
+    expect(await needs(by, shop, 150_000, 'AUD')).toBe(false);
+    expect(await needs(by, shop, 1, 'AUD')).toBe(true);
+  });
+
+  test('count no act that was refused', async () => {
+    const [by, shop] = [await newOperator(), await newAccount()];
+    const debit = adjusting(shop, -90_000, ['--currency', 'CAD']);
+    expect((await by.refusal(...debit)).code).toBe('insufficient_balance');
+    expect(await needs(by, shop, 150_000, 'CAD')).toBe(false);
   });
 });
 
@@ -257,7 +329,8 @@ describe('an approved act', () => {
   });
 
   test('that is no longer possible is refused, and the approval stores the refusal', async () => {
-    const { mia, bo, ada } = operators;
+    const { bo, ada } = operators;
+    const mia = await newOperator();
     const { account_id } = await service.account();
     await answer(bo, 'approve', await request(funding(account_id)));
     const id = await request(adjusting(account_id, -MUCH));

@@ -1,11 +1,11 @@
 import {
-  BALANCE_ACTS,
   CREDITS,
+  type CreditingKind,
   computeCredit,
-  DEFAULT_LIMITS,
-  isAboveLimit,
+  listScopes,
   mayCredit,
-  parseApprovalLimits,
+  parseCurrencyLimits,
+  readApprovalLimits,
 } from '../../src/domain/approval';
 import type { CallbackResource } from '../../src/domain/callback/callback';
 import type { Deposit } from '../../src/domain/crypto/deposit';
@@ -13,12 +13,12 @@ import type { Dispute } from '../../src/domain/payment/dispute';
 import { KINDS, RESOURCES } from '../../src/domain/resources';
 import { makeMovement } from '../support/movements';
 
-/** Acts by which an operator credits a merchant, apart from the product's own table. @see docs/operators.md#approvals */
+/** Acts by which an operator credits a merchant or writes off, apart from the product's own table. @see docs/operators.md#approvals */
 const CREDITING: Record<CallbackResource, string[]> = {
   payment: ['dispute_won', 'mark_settled', 'resolve_movement'],
   refund: ['mark_failed', 'mark_settled', 'resolve_movement'],
   payout: ['mark_failed', 'mark_returned', 'resolve_movement'],
-  crypto_payment: ['accept', 'confirm', 'credit_late', 'release', 'write_off'],
+  crypto_payment: ['accept', 'confirm', 'credit_late', 'mark_sent_back', 'release', 'write_off'],
   crypto_settlement: ['mark_failed', 'resolve_movement'],
 };
 
@@ -26,12 +26,16 @@ test.each(KINDS)('each act on a %s is listed as crediting a merchant or not', (k
   const { acts } = RESOURCES[kind];
   expect(Object.keys(CREDITS[kind]).sort()).toEqual([...acts].sort());
   expect(acts.filter((act) => mayCredit(kind, act)).sort()).toEqual(CREDITING[kind]);
-  expect(BALANCE_ACTS).toEqual([
-    ...['balance fund', 'balance adjust', 'balance reverse', 'platform post'],
-  ]);
 });
 
-const EURO = { currency: 'EUR', amount: 1_000 };
+test('acts on balances credit, and a match of a statement line may book a charge', () => {
+  const list = (kind: CreditingKind) =>
+    Object.keys(CREDITS[kind]).filter((act) => mayCredit(kind, act));
+  expect(list('balance')).toEqual(['fund', 'adjust', 'reverse']);
+  expect(list('statement')).toEqual(['match', 'clear']);
+});
+
+const EURO = { account_id: 'acct_1', currency: 'EUR', amount: 1_000 };
 const ETH = { ...EURO, asset: 'ETH', network: 'ethereum' };
 const deposit = (amount: string, more: Partial<Deposit>): Deposit => ({
   transaction_id: amount,
@@ -50,6 +54,7 @@ const deposits = [
   deposit('70', { late: true }),
   deposit('900', { status: 'confirmed' }),
 ];
+const BACK = deposit('8', { status: 'rejected', held: true });
 const disputes: Partial<Dispute>[] = [
   { id: 'd1', state: 'opened', amount: 800 },
   { id: 'd2', state: 'lost', amount: 300 },
@@ -63,7 +68,14 @@ const movements = [
 ];
 const HELD = { ...EURO, movements };
 
-test.each<[CallbackResource, string, object, number | undefined, bigint]>([
+const LINES = [{ amount: 5 }, { amount: -1_200 }, { amount: 1_195n }];
+
+test.each<[CreditingKind, string, object, number | undefined, bigint]>([
+  ['balance', 'fund', EURO, undefined, 1_000n],
+  ['balance', 'adjust', { ...EURO, amount: '-1000' }, undefined, 1_000n],
+  ['balance', 'reverse', { ...EURO, lines: LINES }, undefined, 1_200n],
+  ['statement', 'match', { ...EURO, amount: -30 }, undefined, 30n],
+  ['statement', 'unmatch', EURO, undefined, 0n],
   ['payment', 'mark_settled', EURO, undefined, 1_000n],
   ['payment', 'mark_settled', EURO, 400, 400n],
   ['payment', 'mark_settled', HELD, undefined, 1_250n],
@@ -78,12 +90,13 @@ test.each<[CallbackResource, string, object, number | undefined, bigint]>([
   ['payout', 'mark_completed', EURO, undefined, 0n],
   ['crypto_payment', 'release', { ...ETH, deposits }, undefined, 5n],
   ['crypto_payment', 'credit_late', { ...ETH, deposits }, undefined, 70n],
+  ['crypto_payment', 'mark_sent_back', { ...ETH, deposits: [BACK] }, undefined, 8n],
   ['crypto_payment', 'accept', { ...ETH, deposits }, undefined, 0n],
   ['crypto_settlement', 'mark_failed', { ...ETH, amount: '10', fee: '1' }, undefined, 11n],
 ])('the credit of a %s by %s of %j with the amount %p is %p', (kind, act, facts, named, amount) => {
   const currency = 'asset' in facts ? 'ETH.ethereum' : 'EUR';
   const credited = computeCredit(kind, act, { ...EURO, ...facts }, { amount: named });
-  expect(credited).toEqual({ amount, currency });
+  expect(credited).toEqual({ account_id: 'acct_1', amount, currency });
 });
 
 test.each([
@@ -99,7 +112,7 @@ test.each([
   ['resolve_movement', { movement: 'mv_4', as: 'customer' }, 0n],
   ['resolve_movement', { movement: 'mv_4' }, 0n],
 ] as const)('the credit of a payment by %s of %j is %p', (act, named, amount) => {
-  expect(computeCredit('payment', act, HELD, named)).toEqual({ amount, currency: 'EUR' });
+  expect(computeCredit('payment', act, HELD, named)).toMatchObject({ amount, currency: 'EUR' });
 });
 
 test('an operator who decides what was sent of an asset needs another one, to the last unit', () => {
@@ -108,29 +121,50 @@ test('an operator who decides what was sent of an asset needs another one, to th
   const facts = { ...ETH, amount, movements: [makeMovement({ id: 'mv_1', ...held })] };
   const named = { movement: 'mv_1', as: 'loss' } as const;
   const credited = computeCredit('crypto_settlement', 'resolve_movement', facts, named);
-  expect(credited).toEqual({ amount: 10_000_000_000_000_000_000_000n, currency: 'ETH.ethereum' });
+  expect(credited).toMatchObject({
+    amount: 10_000_000_000_000_000_000_000n,
+    currency: 'ETH.ethereum',
+  });
 });
 
 test('a credit in another currency counts by the limit of that currency', () => {
   const named = { movement: 'mv_3', as: 'merchant' } as const;
   const credited = computeCredit('payment', 'resolve_movement', HELD, named);
-  expect(credited).toEqual({ amount: 9n, currency: 'USD' });
+  expect(credited).toMatchObject({ amount: 9n, currency: 'USD' });
 });
 
+const OWNERS = { operator: ' Mia', account_id: 'acct_1' };
+
 test.each([
-  ['100000', 'KWD', 100_000n, false],
-  ['100000', 'KWD', 100_001n, true],
-  ['EUR=5,JPY=7', 'JPY', 7n, false],
-  ['EUR=5, JPY=7', 'JPY', 8n, true],
-  ['EUR=5', 'USD', 1n, true],
-  ['EUR=5', 'USD', 0n, false],
-  ['99999999999', 'ETH.ethereum', 1n, true],
-])('with %s, %s %p is above the limit: %p', (text, currency, amount, isAbove) => {
-  const limits = parseApprovalLimits(text) ?? DEFAULT_LIMITS;
-  expect(isAboveLimit(limits, { currency, amount })).toBe(isAbove);
+  [{}, 'EUR', 100_000, 1_000_000],
+  [{}, 'KWD', 0, 0],
+  [{ limit: '100000' }, 'KWD', 100_000, 1_000_000],
+  [{ limit: 'EUR=5, JPY=7' }, 'JPY', 7, 70],
+  [{ limit: 'EUR=5' }, 'USD', 0, 0],
+  [{ limit: 'EUR=5', day: 'EUR=8' }, 'EUR', 5, 8],
+  [{ limit: 'EUR=5', day: '9' }, 'USD', 0, 9],
+  [{ limit: '999999999999' }, 'ETH.ethereum', 0, 0],
+])('with %j, the limits of %s are %i and %i', (texts, currency, each, all) => {
+  expect(listScopes(OWNERS, currency, [readApprovalLimits(texts)])).toEqual([
+    { id: `operator:mia ${currency}`, limit: each },
+    { id: `account:acct_1 ${currency}`, limit: each },
+    { id: `all ${currency}`, limit: all },
+  ]);
+});
+
+test('of several limits, the least counts', () => {
+  const limits = [
+    { limit: '5', day: '90' },
+    { limit: '7', day: '80' },
+  ].map(readApprovalLimits);
+  const found = listScopes({ operator: 'bo' }, 'EUR', limits);
+  expect(found).toEqual([
+    { id: 'operator:bo EUR', limit: 5 },
+    { id: 'all EUR', limit: 80 },
+  ]);
 });
 
 test.each(['', 'EUR', 'EUR=', 'EUR=-1', 'EUR=1.5', 'XXX=5', 'eur=5', 'EUR=1,EUR=2', '-1', '1e3'])(
   '%j is no approval limit',
-  (text) => expect(parseApprovalLimits(text)).toBeUndefined(),
+  (text) => expect(parseCurrencyLimits(text)).toBeUndefined(),
 );

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { DEFAULT_LIMITS } from '../../src/domain/approval';
+import { readApprovalLimits } from '../../src/domain/approval';
 import { ENTRY_LINES } from '../../src/ledger/entry-lines';
 import type { PlatformKind } from '../../src/ledger/ledger-accounts';
 import { readTrialBalance } from '../../src/ledger-check/trial-balance';
@@ -408,7 +408,7 @@ describe('entries that cancel each other without a movement at the bank', () => 
   const clear = (ids: string[]) =>
     clearEntries(buildDeps(), ids, {
       ...{ operator: 'mia', reason: 'It never left', verified: undefined },
-      limits: DEFAULT_LIMITS,
+      limits: readApprovalLimits(),
     });
 
   test('are cleared together by an operator, so that their day closes', async () => {

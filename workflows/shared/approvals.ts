@@ -31,8 +31,9 @@ export async function authorize<Resource extends { id: string; facts: CommonFact
   const decision = await writeScheduled((activities) => activities.authorizeAct(request));
   switch (decision.outcome) {
     case 'allowed': {
-      const { outcome, ...names } = decision;
+      const { outcome, credited, ...names } = decision;
       const { approved_by, ...typed } = act;
+      item.credited = credited;
       // A typed name of a second operator proves nothing.
       item.act = { ...typed, ...names };
       return true;

@@ -30,7 +30,8 @@ export async function applyAct<K extends Kind, R extends Instructed<K>>(
   const tooMuch = amountFault(amount, most);
   if (tooMuch !== undefined) return rejectUpdate(answer, 'invalid_request', tooMuch);
   const isFirst = item.finding === undefined;
-  if (isFirst && !(await authorize(rules.kind, record, resource, item))) return;
+  const mustAsk = isFirst || item.isAboveLimit === true;
+  if (mustAsk && !(await authorize(rules.kind, record, resource, item))) return;
   const { act } = item;
   if (isFirst) {
     record.logActivity(resource, `operator ${act.operator}: ${what} (${act.reason})`);

@@ -2,7 +2,7 @@ import { Trigger, workflowInfo } from '@temporalio/workflow';
 import type { ApprovalRequired } from '../../src/domain/approval';
 import type { ActTarget } from '../../src/domain/crypto/deposit-acts';
 import type { Outcome } from '../../src/domain/movement/movement';
-import type { ActPayload, ActSender, OperatorAct } from '../../src/domain/operator-act';
+import type { ActPayload, ActSender, CountedAct, OperatorAct } from '../../src/domain/operator-act';
 
 /** Fields of every act in the Temporal UI: an object that is not closed. */
 export const OPERATOR = '{"operator": "your name", "reason": "how you know"';
@@ -54,6 +54,10 @@ export interface OperatorItem<What extends string, State> {
   /** Undefined: the present one. */
   attention: string | undefined;
   target?: ActTarget;
+  /** Counts with the act. */
+  credited?: CountedAct;
+  /** Another act has reached a limit since this one was allowed. */
+  isAboveLimit?: boolean;
   answer: Trigger<State | ApprovalRequired>;
 }
 
@@ -86,14 +90,17 @@ export interface AuditedAct {
   approved_by?: string;
   by?: ActSender;
   bank_confirmed_not_executed?: boolean;
+  credited: CountedAct | undefined;
 }
 
 export function buildAudit({
   what,
   act,
-}: Pick<OperatorItem<string, unknown>, 'what' | 'act'>): AuditedAct {
+  credited,
+}: Pick<OperatorItem<string, unknown>, 'what' | 'act' | 'credited'>): AuditedAct {
   const { operator: who, reason: why, ...more } = act;
-  return { who, what, why, ...more };
+  // An update may have fields of its own.
+  return { who, what, why, ...more, credited };
 }
 
 /** Adds an id, by which an act is stored once. */

@@ -1,4 +1,5 @@
 import { allHandlersFinished, condition, log, Trigger, workflowInfo } from '@temporalio/workflow';
+import { LIMIT_REACHED } from '../../src/domain/approval';
 import { BOOKS_REFUSED } from '../../src/domain/lifecycle';
 import { createAlarm, type Due } from './alarm';
 import { type AccountClock, now, toRealTime } from './clock';
@@ -75,7 +76,7 @@ const STALE_RETRIES_MAX = 10;
 
 interface Retry {
   attempts?: number;
-  /** Item whose update is refused when its approval has ended meanwhile, or the books refuse it. */
+  /** Item whose update is refused where its approval has ended, or the books refuse it. */
   item?: unknown;
 }
 
@@ -96,7 +97,10 @@ async function retryWhenStale(
       }
       const refused = findRefusal(error, BOOKS_REFUSED);
       if (refused !== undefined) return { refused };
-      if (!(error instanceof StaleState)) throw error;
+      const isAboveLimit = findRefusal(error, LIMIT_REACHED) !== undefined;
+      // The act asks again, and finds the limit reached.
+      if (isAboveLimit) Object.assign(Object(item), { isAboveLimit });
+      else if (!(error instanceof StaleState)) throw error;
     }
   }
   return 'stale';

@@ -12,8 +12,8 @@ import { identifyOperator, printApprovalRequired } from '../acting-operator';
 import type { CliContext } from '../context';
 import { printFields } from '../output';
 
-export const ON_LIVE = `On live it needs OPERATOR_KEY and --reason, and above APPROVAL_LIMIT, always for an asset, the
-approval of a second operator.`;
+export const ON_LIVE = `On live it needs OPERATOR_KEY and --reason, and, where the sum over 24 hours is above APPROVAL_LIMIT,
+always for an asset, the approval of a second operator.`;
 
 /**
  * Acts on a balance, and prints it as it is then, or the approval that the act needs.

@@ -102,12 +102,13 @@ export const resourceCommands: readonly CliCommand[] = KINDS.map((kind) => {
     options: getActOptions(kind),
     notes: `
 The workflow decides, and refuses in words what the state does not allow. One that was terminated is
-restarted for it. On live it needs OPERATOR_KEY, except for snooze and acknowledge, and a credit above
-APPROVAL_LIMIT the approval of a second operator.
+restarted for it. On live it needs OPERATOR_KEY, except for snooze and acknowledge, and the approval of a second
+operator where it credits and, with what was credited over 24 hours, is above APPROVAL_LIMIT.
 
 With --query it acts on up to ${FOUND_MAX} that a query of Temporal's list of workflows finds, which lags by seconds:
   ${PROGRAM.cli} ${group} act snooze --query "ServiceAttention IS NOT NULL" --plan
---plan lists them; --apply does it, goes on after a refusal, and exits with 1 if one was refused or failed.`,
+--plan lists them; --apply does it, goes on after a refusal, and exits with 1 if one was refused or failed. Credits on
+live whose sum is above APPROVAL_LIMIT are one request.`,
     example: `${group} act 0d1f… ${LIFECYCLES[kind].acts[0]} --operator mia --reason "Ticket 42"`,
     run: async (context, options) => {
       const { query, plan, apply, expect, id: first, act: second, ...more } = options;

@@ -14,6 +14,6 @@ export function isSameOperator(a: string, b: string): boolean {
   return normalizeName(a) === normalizeName(b);
 }
 
-function normalizeName(name: string): string {
+export function normalizeName(name: string): string {
   return name.normalize('NFKC').trim().toLowerCase();
 }

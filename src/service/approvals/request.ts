@@ -7,20 +7,18 @@ import {
   type ApprovalLimits,
   type Credited,
   computeCredit,
-  DEFAULT_LIMITS,
-  isAboveLimit,
   type NamedFacts,
-  NO_LIMITS,
-  parseApprovalLimits,
 } from '../../domain/approval';
 import type { CallbackResource } from '../../domain/callback/callback';
 import { omitUndefined } from '../../domain/defined';
 import { ServiceError } from '../../domain/errors';
-import { LIFECYCLES } from '../../lifecycles';
+import type { CountedAct } from '../../domain/operator-act';
+import { LIFECYCLES, type Resource } from '../../lifecycles';
 import type { Stores } from '../../store';
-import type { ApprovalDocument } from '../../store/approvals';
+import type { ApprovalDocument, PlannedAct } from '../../store/approvals';
 import type { Audit } from '../../store/audit';
 import { toMovement } from '../../store/movements';
+import { isAboveLimit } from './sums';
 
 export interface ApprovalDeps {
   mongo: MongoClient;
@@ -28,13 +26,14 @@ export interface ApprovalDeps {
   now: () => Date;
 }
 
-export interface ApprovalRequest extends Credited {
+export interface ApprovalRequest extends Omit<Credited, 'account_id'> {
   act: string;
-  /** Null of an act on several. */
+  /** Null where a plan has several. */
   account_id: string | null;
   resource: CallbackResource | null;
   target: string;
   input: ApprovalDocument['input'];
+  plan?: readonly PlannedAct[];
   /** Proves nothing without a verified operator. */
   operator: string;
   verified?: VerifiedOperator | undefined;
@@ -93,7 +92,7 @@ function buildApproval(
   };
 }
 
-/** Acts on one resource differ by their input; any other act has an id. */
+/** Acts on one resource differ by their input; an act on a balance or a line has an id. */
 function nameSubject({
   act,
   resource,
@@ -104,9 +103,16 @@ function nameSubject({
 }
 
 function hashInput(input: ApprovalDocument['input']): string {
-  return createHash('sha256')
-    .update(JSON.stringify(sortEntries(input)))
-    .digest('hex');
+  return hash(sortEntries(input));
+}
+
+function hash(value: unknown): string {
+  return createHash('sha256').update(JSON.stringify(value)).digest('hex');
+}
+
+/** Names a plan by its ids and amounts. */
+export function namePlan(plan: readonly PlannedAct[]): string {
+  return `plan:${hash(plan.map(({ id, amount }) => [id, amount]))}`;
 }
 
 function sortEntries(input: ApprovalDocument['input']) {
@@ -130,12 +136,27 @@ export interface ResourceActRequest {
 }
 
 export type ActDecision =
-  | { outcome: 'allowed'; operator?: string; approved_by?: string }
+  /** `credited` in minor units, counted with the act. */
+  | { outcome: 'allowed'; credited?: CountedAct; operator?: string; approved_by?: string }
   | { outcome: 'approval_required'; approval_id: string }
   | { outcome: 'refused'; code: string; message: string };
 
+/** Measures an act by what is stored. @throws Error when nothing is */
+export async function measureAct(
+  stores: Stores,
+  { resource, resource_id, what }: Pick<ResourceActRequest, 'resource' | 'resource_id' | 'what'>,
+  named: NamedFacts = {},
+): Promise<{ document: Resource; credited: Credited }> {
+  const document = await LIFECYCLES[resource].get(stores, resource_id);
+  if (document === null) throw new Error(`The record of ${resource_id} is not there.`);
+  const movements = (await stores.movements.forResource(resource_id)).map(toMovement);
+  const credited = computeCredit(resource, what, { ...document, movements }, named);
+  return { document, credited };
+}
+
 /**
- * Requests the approval of a second operator where a live act needs one. The requester is not
+ * Requests the approval of a second operator where a live act needs one; a sum that another act
+ * reaches meanwhile undoes the transaction of this one, which then asks again. The requester is not
  * verified, since the sender of an update may have typed any name.
  * @see docs/operators.md#approvals
  */
@@ -146,10 +167,7 @@ export async function authorizeAct(
   request: ResourceActRequest,
 ): Promise<ActDecision> {
   const { resource, resource_id, what, named, operator, reason, approval_id } = request;
-  const document = await LIFECYCLES[resource].get(deps.stores, resource_id);
-  if (document === null) throw new Error(`The record of ${resource_id} is not there.`);
-  const movements = (await deps.stores.movements.forResource(resource_id)).map(toMovement);
-  const credited = computeCredit(resource, what, { ...document, movements }, named);
+  const { document, credited } = await measureAct(deps.stores, request, named);
   const subject = {
     act: `${resource}.${what}`,
     resource,
@@ -163,21 +181,13 @@ export async function authorizeAct(
     const approval = await deps.stores.approvals.get(approval_id);
     return checkApproval(approval, { subject, credited, now: deps.now() });
   }
-  if (!document.livemode || !isAboveLimit(limits, credited)) return { outcome: 'allowed' };
-  const { account_id } = document;
-  const full = { ...subject, ...credited, account_id, operator, reason };
+  const { amount, currency } = credited;
+  if (!document.livemode || amount === 0n) return { outcome: 'allowed' };
+  if (!(await isAboveLimit(deps, [limits], operator, [credited]))) {
+    return { outcome: 'allowed', credited: { amount: Number(amount), currency } };
+  }
+  const full = { ...subject, ...credited, operator, reason };
   return { outcome: 'approval_required', approval_id: await requestApproval(deps, audit, full) };
-}
-
-/** The worker's limits count, too: no environment of a command raises them. */
-export async function needsApproval(
-  { stores }: Pick<ApprovalDeps, 'stores'>,
-  limits: ApprovalLimits,
-  credited: Credited,
-): Promise<boolean> {
-  const text = await stores.approvals.readLimit();
-  const worker = text === null ? NO_LIMITS : (parseApprovalLimits(text) ?? DEFAULT_LIMITS);
-  return isAboveLimit(limits, credited) || isAboveLimit(worker, credited);
 }
 
 interface Use {
@@ -200,11 +210,17 @@ function checkApproval(
   if (state !== 'approved') {
     return refuse('approval_decided', `The approval ${_id} is ${state}; nothing was done.`);
   }
-  if (open !== nameSubject(subject)) {
+  const part = approval.plan?.find(({ id }) => id === subject.target);
+  const target = part === undefined ? subject.target : approval.target;
+  if (open !== nameSubject({ ...subject, target })) {
     return refuse('approval_differs', `The approval ${_id} is for another act.`);
   }
-  if (approval.amount !== String(credited.amount) || approval.currency !== credited.currency) {
-    const amounts = `${approval.amount}, and it is ${credited.amount} now`;
+  if (part?.is_done) {
+    return refuse('approval_decided', `This act of the approval ${_id} is done already.`);
+  }
+  const { amount } = part ?? approval;
+  if (amount !== String(credited.amount) || approval.currency !== credited.currency) {
+    const amounts = `${amount}, and it is ${credited.amount} now`;
     return refuse('approval_differs', `The approval ${_id} is for ${amounts}; request it again.`);
   }
   return { outcome: 'allowed', operator, ...(decided_by && { approved_by: decided_by }) };

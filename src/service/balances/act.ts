@@ -1,18 +1,21 @@
+import type { ClientSession } from 'mongodb';
 import { z } from 'zod';
 import type { VerifiedOperator } from '../../domain/account/operator';
 import {
   type ApprovalLimits,
   type ApprovalRequired,
   type Credited,
+  computeCredit,
   requireApproval,
 } from '../../domain/approval';
 import { parseBookCurrency } from '../../domain/crypto/assets';
 import { ServiceError } from '../../domain/errors';
 import { operationId, PLATFORM } from '../../ledger/entries';
-import { needsApproval, requestApproval } from '../approvals/request';
+import { requestApproval } from '../approvals/request';
+import { countCredit, isAboveLimit, LimitReached, readLimits } from '../approvals/sums';
 import type { WriteDeps } from '../deps';
 import { type Adjustment, adjustBalance, parseAgainst } from './adjust';
-import { fundBalance, type Note, type PostedBalance } from './fund';
+import { fundBalance, type Note, type PostedBalance, type PostOptions } from './fund';
 import { PLATFORM_KINDS, postPlatform } from './platform';
 import { prepareReversal, reverseOperation } from './reverse';
 
@@ -59,29 +62,36 @@ export type BalanceCall = z.infer<typeof BalanceCall>;
 
 export type Posted = PostedBalance & { posted: number | bigint };
 
-/** @throws ServiceError those of funding, adjusting and reversing */
+/**
+ * @param count counts what it credits, in the same transaction
+ * @throws ServiceError those of funding, adjusting and reversing
+ */
 export async function postBalanceAct(
   deps: WriteDeps,
   call: BalanceCall,
   note: Note,
+  count?: PostOptions['writeMore'],
 ): Promise<Posted> {
+  const counted = { ...note, count };
   if (call.act === 'fund') {
     const { act, id, amount, ...funding } = call;
     const money = { ...funding, amount: Number(amount) };
-    return { ...(await fundBalance(deps, money, { id, note })), posted: money.amount };
+    const options = { id, note: counted };
+    return { ...(await fundBalance(deps, money, options)), posted: money.amount };
   }
   if (call.act === 'adjust') {
     const { act, id, ...adjustment } = call;
     const amount = readAmount(call);
-    const balance = await adjustBalance(deps, { ...adjustment, amount }, note, id);
+    const balance = await adjustBalance(deps, { ...adjustment, amount }, counted, id);
     return { ...balance, posted: amount };
   }
   if (call.act === 'platform.post') {
     const { act, id, ...movement } = call;
     const amount = Number(call.amount);
-    return { ...(await postPlatform(deps, { ...movement, amount }, note, id)), posted: amount };
+    const money = { ...movement, amount };
+    return { ...(await postPlatform(deps, money, counted, id)), posted: amount };
   }
-  const { amount, ...balance } = await reverseOperation(deps, call.id, note);
+  const { amount, ...balance } = await reverseOperation(deps, call.id, counted);
   return { ...balance, posted: amount };
 }
 
@@ -92,7 +102,7 @@ interface Request {
 }
 
 /**
- * Posts an act or, on live above the limit, requests the approval of a second operator.
+ * Posts an act or, on live above a limit, requests the approval of a second operator.
  * @see docs/operators.md#approvals
  * @throws ServiceError `operator_key_required`, `invalid_usage`, `operation_id_used`, and those of
  * the act
@@ -103,7 +113,7 @@ export async function actOnBalance(
   note: Note,
   { verified, limits }: Request,
 ): Promise<Posted | ApprovalRequired> {
-  const { account_id, livemode, operation_id, ...credited } = await measure(deps, call);
+  const { livemode, operation_id, ...credited } = await measure(deps, call);
   if (!livemode) return await postBalanceAct(deps, call, note);
   const { reason } = note;
   if (verified === undefined || reason === undefined) {
@@ -116,14 +126,21 @@ export async function actOnBalance(
       'its name for the movement.';
     throw new ServiceError('invalid_usage', message);
   }
+  const both = [limits, await readLimits(deps)];
+  const owners = { operator: verified.name, account_id: credited.account_id };
+  const count = (session: ClientSession) => countCredit(deps, both, owners, credited, session);
   const isPosted = (await deps.stores.ledger.findEntry(operation_id)) !== null;
-  // A repeat posts nothing.
-  if (isPosted || !(await needsApproval(deps, limits, credited)))
-    return await postBalanceAct(deps, call, note);
+  try {
+    // A repeat posts, and counts, nothing.
+    if (isPosted || !(await isAboveLimit(deps, both, verified.name, [credited]))) {
+      return await postBalanceAct(deps, call, note, count);
+    }
+  } catch (error) {
+    if (!(error instanceof LimitReached)) throw error;
+  }
   const { act, ...input } = call;
-  const target = operation_id;
   const name = act === 'platform.post' ? act : `balance.${act}`;
-  const subject = { act: name, account_id, resource: null, target, input };
+  const subject = { act: name, resource: null, target: operation_id, input };
   const request = { ...subject, ...credited, operator: verified.name, verified, reason };
   return requireApproval(await requestApproval(deps, deps.audit, request));
 }
@@ -146,7 +163,6 @@ function readAmount({ amount, currency }: { amount: string; currency: string }):
 }
 
 interface Measured extends Credited {
-  account_id: string;
   livemode: boolean;
   /** Id of the entry. */
   operation_id: string;
@@ -154,16 +170,17 @@ interface Measured extends Credited {
 
 async function measure(deps: WriteDeps, call: BalanceCall): Promise<Measured> {
   if (call.act === 'reverse') {
-    const { lines, account_id, livemode, currency } = await prepareReversal(deps, call.id);
-    const amounts = lines.map(({ amount }) => absolute(BigInt(amount)));
-    const amount = amounts.reduce((most, each) => (each > most ? each : most), 0n);
-    return { account_id, livemode, currency, amount, operation_id: `reversed:${call.id}` };
+    const { livemode, ...facts } = await prepareReversal(deps, call.id);
+    const credited = computeCredit('balance', 'reverse', { ...facts, amount: 0 });
+    return { ...credited, livemode, operation_id: `reversed:${call.id}` };
   }
-  const { act, livemode, currency, id } = call;
-  const account_id = call.act === 'platform.post' ? PLATFORM : call.account_id;
+  const { act, livemode, id } = call;
   const operation_id = operationId({ kind: ENTRY_KINDS[act], resource_id: id });
-  const amount = absolute(BigInt(call.amount));
-  return { account_id, livemode, currency, amount, operation_id };
+  const credited =
+    call.act === 'platform.post'
+      ? computeCredit('platform', 'post', { ...call, account_id: PLATFORM })
+      : computeCredit('balance', call.act, call);
+  return { ...credited, livemode, operation_id };
 }
 
 const ENTRY_KINDS = {
@@ -171,7 +188,3 @@ const ENTRY_KINDS = {
   adjust: 'adjusted',
   'platform.post': 'platform_posted',
 } as const;
-
-function absolute(amount: bigint): bigint {
-  return amount < 0n ? -amount : amount;
-}

@@ -81,7 +81,7 @@ export async function adjustBalance(
     lines,
   } as const;
   if (against === 'receivable') await assertOwed(deps, owner, entry.resource_id, Number(amount));
-  const { approval_id } = note;
+  const { approval_id, count: writeMore } = note;
   const details = await buildEntryDetails(deps, owner, note);
   const splitDebit = async (session: ClientSession) => {
     const balance = await deps.stores.ledger.balance(owner, balance_account, session);
@@ -90,7 +90,7 @@ export async function adjustBalance(
     return ENTRY_LINES.adjusted(balance_account, amount, against, rest);
   };
   const split = adjustment.owed ? { splitDebit } : {};
-  const posting = { balance_account, approval_id, ...split };
+  const posting = { balance_account, approval_id, writeMore, ...split };
   return await postCorrection(deps, { ...entry, ...details }, posting);
 }
 

@@ -63,6 +63,8 @@ export interface Note {
   /** Second operator. */
   approved_by?: string | undefined;
   approval_id?: string | undefined;
+  /** Counts the credit in the same transaction. */
+  count?: PostOptions['writeMore'];
 }
 
 /**
@@ -76,7 +78,7 @@ export async function fundBalance(
   { id = `fund_${randomUUID()}`, note = {} }: FundingOptions = {},
 ): Promise<PostedBalance> {
   const { currency, amount } = funding;
-  const { approval_id } = note;
+  const { approval_id, count: writeMore } = note;
   const storedNote = buildNote(note);
   const at = await accountNow(deps, funding);
   const entry = { ...buildEntry(funding, id, at), note: storedNote };
@@ -85,7 +87,7 @@ export async function fundBalance(
   const bank = { connector, bank_reference: leaveOutSecret(bank_reference) };
   const after = { balance_account, currency, amount, ...bank, ...storedNote, approval_id };
   const change = { act: 'balance.funded', after } as const;
-  return await postOnce(deps, entry, change, { balance_account, approval_id });
+  return await postOnce(deps, entry, change, { balance_account, approval_id, writeMore });
 }
 
 export function buildNote({ operator, reason, approved_by }: Note) {

@@ -34,12 +34,12 @@ export async function postPlatform(
   const lines = ENTRY_LINES.platform_posted(connector, kind, amount);
   const details = await buildEntryDetails(deps, owner, note);
   const posted = { kind: 'platform_posted', resource_id: id, ...owner, bank_reference } as const;
-  const { approval_id } = note;
+  const { approval_id, count: writeMore } = note;
   const reference = leaveOutSecret(bank_reference);
   const money = { connector, kind, currency, amount, bank_reference: reference };
   const after = { ...money, ...details.note, approval_id };
   const change = { act: 'platform.posted', after } as const;
   // Its book has no balance account.
-  const options = { balance_account: MAIN_BALANCE, approval_id };
+  const options = { balance_account: MAIN_BALANCE, approval_id, writeMore };
   return await postOnce(deps, { ...posted, ...details, lines }, change, options);
 }

@@ -52,7 +52,7 @@ export async function reverseOperation(deps: WriteDeps, id: string, note: Note) 
   const { lines: reversedLines, ...owner } = reversed;
   const lines = ENTRY_LINES.reversed(reversedLines);
   const { balance_account, amount } = findCredit(lines);
-  const { approval_id } = note;
+  const { approval_id, count } = note;
   const entry = {
     ...({ kind: 'reversed', resource_id: id, ...owner, lines } as const),
     // A correction that no bank has made is on no statement, nor is its reversal.
@@ -62,6 +62,7 @@ export async function reverseOperation(deps: WriteDeps, id: string, note: Note) 
   const writeMore = async (session: ClientSession): Promise<void> => {
     await releaseActed(deps.stores, { entry: id, reversal: entry }, session);
     await markDisputeWon(deps, original, entry.at, session);
+    await count?.(session);
   };
   const balance = await postCorrection(deps, entry, { balance_account, approval_id, writeMore });
   return { ...balance, amount };

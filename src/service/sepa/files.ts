@@ -3,10 +3,16 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Filter } from 'mongodb';
 import { inTransaction } from '../../base/mongo';
 import type { VerifiedOperator } from '../../domain/account/operator';
-import { type ApprovalLimits, type ApprovalRequired, requireApproval } from '../../domain/approval';
+import {
+  type ApprovalLimits,
+  type ApprovalRequired,
+  computeCredit,
+  requireApproval,
+} from '../../domain/approval';
 import { omitUndefined } from '../../domain/defined';
 import { ServiceError } from '../../domain/errors';
-import { needsApproval, requestApproval } from '../approvals/request';
+import { requestApproval } from '../approvals/request';
+import { isAboveLimit, readLimits } from '../approvals/sums';
 import type { ServiceDeps, WriteDeps } from '../deps';
 import { type LineState, openSepaBook, type SepaFile, type SepaLine, sepaDatabase } from './book';
 
@@ -182,12 +188,14 @@ export async function resendOrRequest(
       { $group: { _id: null, amount: { $sum: '$amount' } } },
     ])
     .toArray();
-  const sent = { amount: BigInt(sum?.amount ?? 0), currency: 'EUR' };
-  if (!(await needsApproval(deps, limits, sent))) return await resendFile(deps, id, act);
   const { connector } = deps;
+  const facts = { amount: sum?.amount ?? 0, currency: 'EUR', account_id: `connector:${connector}` };
+  const sent = computeCredit('sepa_file', 'resend', facts);
+  const both = [limits, await readLimits(deps)];
+  if (!(await isAboveLimit(deps, both, operator, [sent]))) return await resendFile(deps, id, act);
   const input = { connector, bank_confirmed_not_executed: true };
-  const subject = { act: RESEND_ACT, account_id: null, resource: null, target: file._id, input };
-  const request = { ...subject, ...sent, operator, verified, reason };
+  const subject = { act: RESEND_ACT, resource: null, target: file._id, input };
+  const request = { ...subject, ...sent, account_id: null, operator, verified, reason };
   return requireApproval(await requestApproval(deps, deps.audit, request));
 }
 

@@ -1,13 +1,20 @@
+import type { ClientSession } from 'mongodb';
 import { z } from 'zod';
 import { inTransaction } from '../../base/mongo';
 import type { VerifiedOperator } from '../../domain/account/operator';
-import { type ApprovalLimits, type ApprovalRequired, requireApproval } from '../../domain/approval';
+import {
+  type ApprovalLimits,
+  type ApprovalRequired,
+  computeCredit,
+  requireApproval,
+} from '../../domain/approval';
 import { toEnv } from '../../domain/environment';
 import { ServiceError } from '../../domain/errors';
 import { formatMoney } from '../../domain/money';
 import { bookOwner } from '../../ledger/entries';
 import { EntriesCleared, type UnclearedEntry } from '../../ledger/uncleared';
-import { needsApproval, requestApproval } from '../approvals/request';
+import { requestApproval } from '../approvals/request';
+import { countCredit, isAboveLimit, LimitReached, readLimits } from '../approvals/sums';
 import type { Note } from '../balances/fund';
 import type { WriteDeps } from '../deps';
 import { pickScope } from './matching';
@@ -45,20 +52,22 @@ export async function clearEntries(
   if (verified === undefined) {
     throw new ServiceError('operator_key_required', 'On live this needs an operator’s key.');
   }
-  const came = entries.reduce((sum, { amount }) => sum + Math.max(amount, 0), 0);
-  const credited = { amount: BigInt(came), currency };
-  const isAbove = await needsApproval(deps, limits, credited);
-  if (!isAbove) return await clear(deps, entries, { operator: verified.name, reason });
-  const target = entries.map(({ entry_id }) => entry_id).join(' ');
   const { book = '' } = (await deps.stores.ledger.findEntry(first.entry_id)) ?? {};
   const { account_id } = bookOwner(book);
-  const subject = {
-    act: CLEAR_ACT,
-    account_id,
-    resource: null,
-    target,
-    input: { entries: target },
-  };
+  const amount = entries.reduce((came, each) => came + Math.max(each.amount, 0), 0);
+  const credited = computeCredit('statement', 'clear', { amount, currency, account_id });
+  const both = [limits, await readLimits(deps)];
+  const owners = { operator: verified.name, account_id };
+  const count = (session: ClientSession) => countCredit(deps, both, owners, credited, session);
+  try {
+    if (!(await isAboveLimit(deps, both, verified.name, [credited]))) {
+      return await clear(deps, entries, { operator: verified.name, reason, count });
+    }
+  } catch (error) {
+    if (!(error instanceof LimitReached)) throw error;
+  }
+  const target = entries.map(({ entry_id }) => entry_id).join(' ');
+  const subject = { act: CLEAR_ACT, resource: null, target, input: { entries: target } };
   const request = { ...subject, ...credited, operator: verified.name, verified, reason };
   return requireApproval(await requestApproval(deps, deps.audit, request));
 }
@@ -117,7 +126,7 @@ async function findCancelling(
 async function clear(
   deps: WriteDeps,
   entries: Cancelling,
-  { approval_id, ...note }: Note,
+  { approval_id, count, ...note }: Note,
 ): Promise<UnclearedEntry[]> {
   const { mongo, stores, audit } = deps;
   const [first] = entries;
@@ -132,6 +141,7 @@ async function clear(
       const about = { account_id: null, livemode: first.livemode, target: first.entry_id };
       const after = { entries: ids, connector: first.connector, ...note, approval_id };
       await audit({ act: 'statement.cleared', ...about, after }, session);
+      await count?.(session);
     });
   } catch (error) {
     throw error instanceof EntriesCleared ? createNotOpenError(ids.join(', ')) : error;

@@ -1,7 +1,7 @@
 import { Contention } from '../../../src/base/mongo';
 import { explain } from '../../../src/cli/failure';
 import { readSettings } from '../../../src/cli/settings';
-import { DEFAULT_LIMITS } from '../../../src/domain/approval';
+import { readApprovalLimits } from '../../../src/domain/approval';
 import { useTempFolder } from '../../unit/temp-folder';
 
 /** As `npm start` writes it. */
@@ -31,7 +31,7 @@ beforeEach(() => {
 const DEFAULTS = {
   ...{ keysDir: undefined, keysFile: undefined, allowPrivate: false, deniedNetworks: '' },
   ...{ temporal: { address: '127.0.0.1:7233', namespace: 'default' }, taskQueuePrefix: '' },
-  ...{ limits: DEFAULT_LIMITS, publicUrl: 'http://localhost:8080', allowPlainText: false },
+  ...{ limits: readApprovalLimits(), publicUrl: 'http://localhost:8080', allowPlainText: false },
   ...{ liveConnectors: '', sandboxConnectors: '' },
 };
 

@@ -386,14 +386,15 @@ describe('a deposit that is not credited', () => {
       expect(await payment.differences()).toEqual([]);
     }));
 
-  test('is sent back on live only by a transaction that an operator names', () => {
-    const story: Story = async ({ deposit, act, becomes }) => {
+  test('is sent back on live only by a transaction that one operator names and another approves', () => {
+    const story: Story = async ({ deposit, act, becomes, stored }) => {
       await deposit('bad', ETHER, 3);
       await becomes({ attention: 'deposit_held' });
       const message = expect.stringContaining('transaction_id');
       expect(await refusalOf(act('mark_sent_back'))).toEqual({ code: 'invalid_request', message });
-      await act('mark_sent_back', { transaction_id: 'out' });
-      await becomes({ attention: null });
+      const required = { status: 'approval_required' };
+      expect(await act('mark_sent_back', { transaction_id: 'out' })).toMatchObject(required);
+      expect(await stored()).toMatchObject({ attention: 'deposit_held', audit: [] });
     };
     return withPayment(setting, story, { livemode: true });
   });
