@@ -169,6 +169,22 @@ describe('act --query', () => {
     for (const id of ids) expect(await payout(id)).toMatchObject({ status: 'sent', audit: [] });
   });
 
+  test('makes one request for acts on live of which each is below the limit, and the sum above', async () => {
+    const { service } = setting;
+    const { ids, query } = await openPayouts(2);
+    const payouts = service.collection<{ _id: string }>('payouts');
+    await payouts.updateMany({ _id: { $in: ids } }, { $set: { livemode: true } });
+    const apply = buildAct('payout', 'mark_failed', query, '--apply', ...WHY);
+    const may = await asOperator(setting, 'may');
+    const required = { status: 'approval_required', approval_id: expect.stringMatching(/^appr_/) };
+    const answered = await may.json(...apply);
+    expect(answered).toEqual(required);
+    expect(await may.json(...apply)).toEqual(answered);
+    for (const id of ids) expect(await payout(id)).toMatchObject({ status: 'sent', audit: [] });
+    await payouts.updateOne({ _id: ids[0] ?? '' }, { $set: { currency: 'KWD' } });
+    expect((await may.refusal(...apply)).code).toBe('currencies_mixed');
+  });
+
   test('begins no further act after the operator key is revoked', async () => {
     const ids = await Promise.all(Array.from({ length: 10 }, () => setting.payout()));
     const audit = operatorsAudit(setting.service.stores);

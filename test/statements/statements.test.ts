@@ -4,6 +4,7 @@ import { ENTRY_LINES } from '../../src/ledger/entry-lines';
 import type { PlatformKind } from '../../src/ledger/ledger-accounts';
 import { readTrialBalance } from '../../src/ledger-check/trial-balance';
 import { verifyLedger } from '../../src/ledger-check/verify';
+import { approve } from '../../src/service/approvals/carry-out';
 import { adjustBalance } from '../../src/service/balances/adjust';
 import { fundBalance } from '../../src/service/balances/fund';
 import { postPlatform } from '../../src/service/balances/platform';
@@ -14,7 +15,11 @@ import { readProvedBalances } from '../../src/service/read';
 import { abandonStatement } from '../../src/service/statements/abandon';
 import { clearEntries } from '../../src/service/statements/clear';
 import { importStatements } from '../../src/service/statements/import';
-import { matchByHand, unmatchByHand } from '../../src/service/statements/lines';
+import {
+  DIFFERENCE_ACCOUNTS,
+  matchByHand,
+  unmatchByHand,
+} from '../../src/service/statements/lines';
 import { reconcileAccounts } from '../../src/service/statements/reconciliation';
 import { createMetricStore } from '../../src/store/metrics';
 import { operatorsAudit } from '../support/audit';
@@ -139,6 +144,10 @@ async function openAccount(currency = 'EUR', livemode = false) {
         .toArray(),
   };
 }
+
+const CHARGED =
+  '<Chrgs><Rcrd><Amt Ccy="GBP">0.05</Amt><CdtDbtInd>DBIT</CdtDbtInd>' +
+  '<ChrgInclInd>true</ChrgInclInd></Rcrd></Chrgs>';
 
 const listIds = (rows: readonly { id: string }[]) => rows.map(({ id }) => id);
 const listEntryIds = (rows: readonly { entry_id: string }[]) =>
@@ -670,6 +679,30 @@ test('a notification changes no balance, and is reported if no statement repeats
   expect(await list(true)).toMatchObject([{ ...row, acknowledged: true }]);
 });
 
+test('charges above the limit of a live bank account stay open until the limit is free again', async () => {
+  const bank = await openAccount('GBP', true);
+  const paid = await bank.post(900);
+  const charge = (amount: number) => ({ amount, code: 'PMNT.MDOP.CHRG' });
+  const less = { ...paid, amount: 895, bank_reference: 'B-1', more: CHARGED };
+  const entries = [charge(-60_000), charge(-40_001), less, charge(39_995), charge(-1)];
+  await bank.import(bank.write({ opening: 100_000, entries }));
+  const read = async () => (await bank.lines()).map(({ status, different }) => [status, different]);
+  const open = ['open', null];
+  const [booked, matched] = [
+    ['booked', null],
+    ['matched', null],
+  ];
+  expect(await read()).toEqual([booked, open, matched, booked, open]);
+  expect(await bank.balance('expense.bank_fees')).toBe(-20_010);
+  await bank.post(77);
+  await bank.reconcile();
+  expect(await read()).toEqual([booked, open, matched, booked, open]);
+  const later = { ...buildDeps(), now: () => new Date(Date.parse(TEST_DAY) + 3 * 86_400_000) };
+  await reconcileAccounts(later, { connector: bank.connector, livemode: true });
+  expect(await read()).toEqual([booked, booked, matched, booked, booked]);
+  expect(await bank.verify()).toEqual([]);
+});
+
 describe('an operator', () => {
   const setup = async (livemode = false) => {
     const bank = await openAccount('EUR', livemode);
@@ -724,6 +757,58 @@ describe('an operator', () => {
     const both = await Promise.allSettled([match(id, first), match(String(second?._id), first)]);
     expect(both.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected']);
     expect(await bank.uncleared()).toEqual(entries.slice(1));
+  });
+
+  test('needs a second one for charges whose sum on live is above the limit', async () => {
+    const bank = await openAccount('CHF', true);
+    const entries = [60_000, 60_001, -40_000].map((amount) => ({ amount, reference: 'X' }));
+    await bank.import(bank.write({ entries }));
+    const ids = (await bank.lines()).map(({ _id }) => String(_id));
+    const deps = { ...buildDeps(), openActDeps: () => Promise.reject(new Error('no resource')) };
+    const match = async (id = '') => {
+      const why = { entries: [], operator: 'tom', reason: 'Ticket 42' };
+      const verified = { operator_id: 'op_tom', name: 'tom', role: 'operator' } as const;
+      const charge = { ...why, difference_to: 'expense.bank_fees' } as const;
+      return await matchByHand(deps, id, charge, { verified, limits: readApprovalLimits() });
+    };
+    expect(await match(ids[0])).toMatchObject({ status: 'booked' });
+    const required = { status: 'approval_required' };
+    const answered = await match(ids[1]);
+    expect(answered).toMatchObject(required);
+    expect(await match(ids[1])).toEqual(answered);
+    expect(await match(ids[2])).toMatchObject({ status: 'booked' });
+    expect(await bank.balance('expense.bank_fees')).toBe(20_000);
+    const operator = { operator_id: 'op_bo', name: 'bo', role: 'approver' } as const;
+    const { approval_id = '' } = { approval_id: undefined, ...answered };
+    const { approval } = await approve(
+      { ...deps, database: database.db.databaseName },
+      approval_id,
+      {
+        operator,
+        reason: 'Seen',
+      },
+    );
+    expect(approval).toMatchObject({
+      state: 'done',
+      amount: '60001',
+      account_id: bank.account._id,
+    });
+    expect(await bank.balance('expense.bank_fees')).toBe(80_001);
+    const after = { status: 'booked', operator: 'tom', approved_by: 'bo', approval_id };
+    const audited = await database.db.collection('audit_log').findOne({ target: ids[1] });
+    expect(audited).toMatchObject({ act: 'statement.matched', after });
+  });
+
+  test('matches no entry that is paid in with a line that is paid out', async () => {
+    const bank = await openAccount();
+    const { entry_id } = await bank.post(1_000);
+    await bank.import(bank.write({ entries: [{ amount: -1_000, reference: 'X' }] }));
+    const [line] = await bank.lines();
+    for (const difference_to of DIFFERENCE_ACCOUNTS) {
+      const match = { entries: [entry_id], difference_to };
+      const refused = matchByHand(buildDeps(), String(line?._id), match);
+      await expect(refused).rejects.toMatchObject({ code: 'amounts_differ' });
+    }
   });
 
   test('gives a name and a reason on live, which are audited', async () => {

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { type ApprovalRequired, isApprovalRequired } from '../../domain/approval';
 import type { CallbackResource } from '../../domain/callback/callback';
 import { isCurrency } from '../../domain/currencies';
 import { omitUndefined } from '../../domain/defined';
@@ -11,8 +12,9 @@ import {
   findMany,
   type Outcome,
   type QueryResult,
+  requestForMany,
 } from '../../service/operators/act-many';
-import { assertNamed, openActing } from '../acting-operator';
+import { assertNamed, openActing, printApprovalRequired } from '../acting-operator';
 import type { CliContext } from '../context';
 import { explain } from '../failure';
 import { wholeNumber, words } from '../options';
@@ -67,6 +69,7 @@ export async function actByQuery(
   assertAsPlanned(found, expect);
   const open = found.filter(({ refusal }) => refusal === null);
   const outcomes = await applyTo(context, kind, open, acts);
+  if (isApprovalRequired(outcomes)) return printApprovalRequired(context, outcomes);
   const byId = new Map(outcomes.map((outcome) => [outcome.id, outcome]));
   const rows = found.map((each) => presentResult(each, byId.get(each.id)));
   const counts = Object.fromEntries(
@@ -124,14 +127,16 @@ async function applyTo(
   kind: CallbackResource,
   open: readonly QueryResult[],
   { what, operator, approved_by, reason = '', hours }: ManyActs,
-): Promise<Outcome[]> {
+): Promise<Outcome[] | ApprovalRequired> {
   if (open.length === 0) return [];
   const livemode = open.some(({ resource }) => resource?.livemode);
   const acting = { livemode, what, operator };
-  const { deps, names } = await openActing(context, acting);
+  const { deps, verified, names } = await openActing(context, acting);
   const second = livemode ? undefined : approved_by;
   const act = omitUndefined({ what, reason, hours, ...names, approved_by: second });
   const ids = open.map(({ id }) => id);
+  const approval = await requestForMany(deps, kind, ids, { what, reason, verified });
+  if (approval !== undefined) return approval;
   let begun = 0;
   return await actOnMany(deps, kind, ids, act, {
     verify: async () => (await openActing(context, acting)).verified,
@@ -143,7 +148,7 @@ async function applyTo(
   });
 }
 
-function describeOutcome(outcome: Outcome): string {
+export function describeOutcome(outcome: Outcome): string {
   if ('error' in outcome) return explain(outcome.error).message;
   const { answer } = outcome;
   return 'approval_id' in answer

@@ -1,14 +1,17 @@
 import { z } from 'zod';
 import { formatAmount } from '../../domain/amount';
+import { ServiceError } from '../../domain/errors';
 import { approve as approveRequest } from '../../service/approvals/carry-out';
 import { decide, listApprovals } from '../../service/approvals/decide';
 import { presentApproval, type ShownApproval } from '../../service/approvals/present';
+import type { Outcome } from '../../service/operators/act-many';
 import { auditAs, getSystemUser } from '../../service/operators/deps';
 import { verifyOperator } from '../../service/operators/keys';
 import { defineCommand, defineGroup } from '../command';
 import type { CliContext } from '../context';
 import { Reason } from '../options';
-import { formatTime, printFields, printList } from '../output';
+import { formatTime, printFields, printList, sanitize } from '../output';
+import { describeOutcome } from './act-many';
 
 const list = defineCommand({
   name: 'list',
@@ -24,7 +27,7 @@ const list = defineCommand({
         row.approval_id,
         row.state,
         row.act,
-        row.resource_id ?? row.operation_id ?? '-',
+        formatTarget(row),
         formatAmount(row.amount, row.currency),
         formatRequester(row),
         formatTime(row.expires_at),
@@ -33,6 +36,17 @@ const list = defineCommand({
     });
   },
 });
+
+function formatTarget({ resource, resource_id, operation_id, plan }: ShownApproval): string {
+  return plan ? `${plan.length} ${resource}s` : (resource_id ?? operation_id ?? '-');
+}
+
+function formatPlanned(
+  { id, status, amount, done }: NonNullable<ShownApproval['plan']>[number],
+  { currency }: ShownApproval,
+): string {
+  return `${id} ${status} ${formatAmount(amount, currency)}${done ? ', done' : ''}`;
+}
 
 function formatRequester({ requested_by, requester_verified }: ShownApproval): string {
   return requester_verified ? requested_by : `${requested_by} (not verified)`;
@@ -46,8 +60,9 @@ const approve = defineCommand({
   description: 'approve another operator’s request, and do what it asks for',
   options: DecisionOptions,
   notes: `
-It needs an approver's OPERATOR_KEY. If the outcome is unknown, repeat it: the act is done once. A request
-from the Temporal UI proves no operator: the first who approves it confirms it, and another approves it.`,
+It needs an approver's OPERATOR_KEY. If the outcome is unknown, repeat it: the act is done once, and of a plan
+each of its acts; a plan that has changed is refused. A request from the Temporal UI proves no operator: the
+first who approves it confirms it, and another approves it.`,
   example: 'approval approve appr_… --reason "Ticket 42: I have seen the statement"',
   run: async (context, { id, reason }) => {
     const operator = await verifyOperator(await context.readDeps(), context.operatorKey);
@@ -57,12 +72,19 @@ from the Temporal UI proves no operator: the first who approves it confirms it, 
       database: context.settings().mongodb.db,
       openActDeps: async () => context.withTemporal(await context.readDeps()),
       by: getSystemUser(),
+      onOutcome: (outcome: Outcome) =>
+        context.progress(sanitize(`${outcome.id} ${describeOutcome(outcome)}`)),
     };
     const { approval } = await approveRequest(deps, id, { operator, reason });
     const isConfirmed = approval.state === 'requested';
     const status = isConfirmed ? 'approval_required' : undefined;
     const note = isConfirmed ? 'Confirmed. Now another operator approves it.' : undefined;
     printApproval(context, { ...presentApproval(approval), ...(status && { status }) }, note);
+    const { plan = [], state } = approval;
+    const left = plan.filter(({ is_done }) => !is_done).length;
+    if (state !== 'done' || left === 0) return;
+    const message = `Not done: ${left} of ${plan.length}, which their workflows refused.`;
+    throw new ServiceError('not_all_done', message);
   },
 });
 
@@ -89,7 +111,8 @@ function printApproval(
     ['Approval', json.approval_id],
     ['State', json.state],
     ['Act', json.act],
-    ['On', json.resource_id ?? json.operation_id ?? '-'],
+    ['On', formatTarget(json)],
+    ...(json.plan ?? []).map((act): [string, string] => ['', formatPlanned(act, json)]),
     ['Amount', formatAmount(json.amount, json.currency)],
     ['Requested by', formatRequester(json)],
     ['Decided by', json.decided_by ?? '-'],

@@ -1,4 +1,6 @@
 import { z } from 'zod';
+import type { VerifiedOperator } from '../../domain/account/operator';
+import { isApprovalRequired } from '../../domain/approval';
 import { isLive } from '../../domain/environment';
 import { formatMoney } from '../../domain/money';
 import { auditAs } from '../../service/operators/deps';
@@ -180,12 +182,16 @@ const match = defineCommand({
   }),
   notes: `
 \`reconciliation show\` lists the entries that wait for a line. Without any, --difference-to
-expense.bank_fees books the whole line as a charge. ${ON_LIVE}`,
+expense.bank_fees books the whole line as a charge. ${ON_LIVE}
+What it books as a charge counts as yours: above APPROVAL_LIMIT a second operator approves it.`,
   example: 'statement match st_…:3 payment_settled:0d1f… --operator mia --reason "Ticket 42"',
   run: async (context, { line_id, entry_ids: entries, difference_to, ...who }) => {
     const deps = await context.actingDeps();
-    const act = await identify(context, line_id, who);
-    const line = await matchByHand(deps, line_id, { entries, difference_to, ...act });
+    const { verified, ...act } = await identify(context, line_id, who);
+    const match = { entries, difference_to, ...act };
+    const { limits } = context.settings();
+    const line = await matchByHand(deps, line_id, match, { verified, limits });
+    if (isApprovalRequired(line)) return printApprovalRequired(context, line);
     printLine(context, presentLine(line, context.now()));
   },
 });
@@ -197,7 +203,7 @@ const unmatch = defineCommand({
   notes: ON_LIVE,
   example: 'statement unmatch st_…:3 --operator mia --reason "Ticket 42"',
   run: async (context, { line_id, ...who }) => {
-    const act = await identify(context, line_id, who);
+    const { verified, ...act } = await identify(context, line_id, who);
     const line = await unmatchByHand(await context.actingDeps(), line_id, act);
     printLine(context, presentLine(line, context.now()));
   },
@@ -250,10 +256,10 @@ async function identify(
   context: CliContext,
   line_id: string,
   { operator: typed, reason }: LineAct,
-): Promise<LineAct> {
+): Promise<LineAct & { verified?: VerifiedOperator | undefined }> {
   const livemode = await isLiveLine(await context.readDeps(), line_id);
-  const { operator } = await identifyOperator(context, { livemode, operator: typed });
-  return { operator, reason };
+  const { operator, verified } = await identifyOperator(context, { livemode, operator: typed });
+  return { operator, reason, verified };
 }
 
 function printLine(context: CliContext, line: ShownLine): void {

@@ -1,13 +1,22 @@
 import { type Client, isGrpcServiceError } from '@temporalio/client';
 import type { VerifiedOperator } from '../../domain/account/operator';
-import { type ApprovalRequired, isApprovalRequired } from '../../domain/approval';
+import {
+  type ApprovalRequired,
+  type Credited,
+  isApprovalRequired,
+  mayCredit,
+  requireApproval,
+} from '../../domain/approval';
 import type { CallbackResource } from '../../domain/callback/callback';
 import { ServiceError } from '../../domain/errors';
 import { buildWorkflowQuery, listLifecycleQueues } from '../../domain/task-queues';
 import { LIFECYCLES, type Resource, type ResourceStores } from '../../lifecycles';
+import type { PlannedAct } from '../../store/approvals';
 import { actAsOperator } from '../approvals/act';
+import { measureAct, namePlan, requestApproval } from '../approvals/request';
+import { isAboveLimit, readLimits } from '../approvals/sums';
 import type { WriteDeps } from '../deps';
-import { type Act, type ActDeps, type ActResult, findRefusal } from './act';
+import { type Act, type ActDeps, type ActResult, actOn, findRefusal } from './act';
 import { findResource } from './resource';
 
 /** Bounds what one wrong query changes. */
@@ -99,6 +108,64 @@ function explainRefusal(
   return new ServiceError(`${kind}_not_found`, `There is no ${kind} ${id}.`);
 }
 
+/** Reads what an act would credit now, in the order of the ids. */
+export async function planActs(
+  { stores }: Pick<WriteDeps, 'stores'>,
+  resource: CallbackResource,
+  what: string,
+  ids: readonly string[],
+): Promise<(PlannedAct & Omit<Credited, 'amount'>)[]> {
+  const planned = [];
+  for (const id of ids) {
+    const { document, credited } = await measureAct(stores, { resource, resource_id: id, what });
+    const { account_id, currency, amount } = credited;
+    const { status } = document;
+    planned.push({ id, status, amount: String(amount), is_done: false, account_id, currency });
+  }
+  return planned;
+}
+
+interface PlanRequest {
+  what: string;
+  reason: string;
+  verified: VerifiedOperator | undefined;
+}
+
+/**
+ * Requests one approval for acts on live whose sum is above a limit.
+ * @returns undefined where none is needed
+ * @see docs/operators.md#many-at-once
+ * @throws ServiceError `currencies_mixed` where a request would have several
+ */
+export async function requestForMany(
+  deps: WriteDeps,
+  resource: CallbackResource,
+  ids: readonly string[],
+  { what, reason, verified }: PlanRequest,
+): Promise<ApprovalRequired | undefined> {
+  if (verified === undefined || !mayCredit(resource, what)) return undefined;
+  const acts = await planActs(deps, resource, what, ids);
+  const credits = acts.map(({ amount, ...act }) => ({ ...act, amount: BigInt(amount) }));
+  const limits = [await readLimits(deps)];
+  const { name: operator } = verified;
+  if (!(await isAboveLimit(deps, limits, operator, credits))) return undefined;
+  const [currency = '', ...more] = new Set(credits.map((each) => each.currency));
+  if (more.length > 0) {
+    const names = [currency, ...more].join(', ');
+    const message = `Their sum needs the approval of a second operator, and they have ${names}: nothing was done. Add AND ServiceCurrency = '${currency}'.`;
+    throw new ServiceError('currencies_mixed', message);
+  }
+  const accounts = new Set(acts.map(({ account_id }) => account_id));
+  const [account_id = null] = accounts.size === 1 ? accounts : [];
+  const plan = acts.map(({ id, status, amount, is_done }) => ({ id, status, amount, is_done }));
+  const amount = credits.reduce((sum, each) => sum + each.amount, 0n);
+  const request = {
+    ...{ act: `${resource}.${what}`, resource, target: namePlan(plan), input: {}, plan },
+    ...{ account_id, amount, currency, operator, verified, reason },
+  };
+  return requireApproval(await requestApproval(deps, deps.audit, request));
+}
+
 export type Outcome = { id: string } & (
   | { result: 'done'; answer: ActResult; attention: string | null }
   | { result: 'approval_required'; answer: ApprovalRequired }
@@ -114,7 +181,8 @@ interface ActingOnMany {
 
 /**
  * Sends one act to each, eight at once. Goes on after a refusal; begins no other after a failure
- * that the next one would have, too, or after eight without an answer.
+ * that the next one would have, too, as a limit that others have reached since the plan, or after
+ * eight without an answer.
  * @returns outcomes of those that were begun
  */
 export async function actOnMany(
@@ -127,7 +195,7 @@ export async function actOnMany(
   const waiting = [...ids];
   const outcomes: Outcome[] = [];
   const isOver = () =>
-    outcomes.some(({ result }) => result === 'failed') ||
+    outcomes.some(({ result }) => result === 'failed' || result === 'approval_required') ||
     outcomes.filter(({ result }) => result === 'unknown').length >= UNKNOWN_MAX;
   const work = async (): Promise<void> => {
     for (let id = waiting.shift(); id !== undefined; id = isOver() ? undefined : waiting.shift()) {
@@ -148,7 +216,10 @@ async function actOnOne(
   verify: ActingOnMany['verify'],
 ): Promise<Outcome> {
   try {
-    const answer = await actAsOperator(deps, kind, id, act, await verify());
+    const answer =
+      act.approval_id === undefined
+        ? await actAsOperator(deps, kind, id, act, await verify())
+        : await actOn(deps, kind, id, act);
     if (isApprovalRequired(answer)) return { id, result: 'approval_required', answer };
     return { id, result: 'done', answer, attention: await readAttention(deps, kind, id) };
   } catch (error) {

@@ -1,5 +1,15 @@
 import type { ClientSession } from 'mongodb';
+import { z } from 'zod';
 import { inTransaction } from '../../base/mongo';
+import type { VerifiedOperator } from '../../domain/account/operator';
+import {
+  type ApprovalLimits,
+  type ApprovalRequired,
+  type Credited,
+  readApprovalLimits,
+  requireApproval,
+} from '../../domain/approval';
+import { omitUndefined } from '../../domain/defined';
 import { ServiceError } from '../../domain/errors';
 import { formatMoney } from '../../domain/money';
 import { ENTRY_LINES } from '../../ledger/entry-lines';
@@ -7,9 +17,11 @@ import { EntriesCleared } from '../../ledger/uncleared';
 import type { Parts } from '../../statements/match';
 import type { LineDocument, LineStatus } from '../../store/statement-lines';
 import type { StatementDocument } from '../../store/statements';
+import { requestApproval } from '../approvals/request';
+import { countCredit, LimitReached, readLimits } from '../approvals/sums';
 import type { ServiceDeps, WriteDeps } from '../deps';
 import { type FirstRows, toFirstRows } from '../paging';
-import { buildLineEntry, pickScope, storeMatch } from './matching';
+import { buildLineEntry, measureCharge, pickScope, storeMatch } from './matching';
 
 type ReadDeps = Pick<ServiceDeps, 'stores'>;
 
@@ -57,45 +69,89 @@ export async function showStatement(
 export interface LineAct {
   operator?: string | undefined;
   reason?: string | undefined;
+  /** Second operator. */
+  approved_by?: string | undefined;
+  approval_id?: string | undefined;
 }
 
-export interface ManualMatch extends LineAct {
-  entries: readonly string[];
-  difference_to?: (typeof DIFFERENCE_ACCOUNTS)[number] | undefined;
+/** Stored in an approval. */
+export const ManualMatch = z.object({
+  entries: z.array(z.string()),
+  difference_to: z.enum(DIFFERENCE_ACCOUNTS).optional(),
+});
+type ManualMatch = z.infer<typeof ManualMatch>;
+
+interface Requester {
+  verified?: VerifiedOperator | undefined;
+  limits: ApprovalLimits;
 }
 
 /**
- * Matches an open line with entries of its amount, or books the difference. A repeat is refused.
+ * Matches an open line with entries of its amount, or books the difference. On live a charge above
+ * a limit requests the approval of a second operator. A repeat is refused.
+ * @see docs/operators.md#approvals
  * @throws ServiceError `line_not_found`, `line_not_open`, `entry_not_found`, `amounts_differ`,
- * `operator_required`
+ * `operator_required`, `approval_decided`
  */
 export async function matchByHand(
   deps: WriteDeps,
   id: string,
-  { entries, difference_to, ...act }: ManualMatch,
-): Promise<LineDocument> {
-  return await changeLine(deps, id, act, async (line, session) => {
-    if (line.status !== 'open') {
-      throw new ServiceError('line_not_open', `The line ${id} is ${line.status}.`);
-    }
-    const distinct = [...new Set(entries)];
-    const found = await deps.stores.ledger.findAllUncleared(
-      pickScope(line),
-      { _id: distinct },
-      session,
-    );
-    const missing = distinct.find((each) => !found.some(({ entry_id }) => entry_id === each));
-    if (missing !== undefined) {
-      const message = `${missing} is no entry of this account that waits for a statement line.`;
-      throw new ServiceError('entry_not_found', message);
-    }
-    const sum = found.reduce((total, { amount }) => total + amount, 0);
-    const parts = splitAmount(line, sum, difference_to);
-    const status = distinct.length === 0 ? 'booked' : 'matched';
-    const match = { status, entries: distinct, parts } as Parameters<typeof storeMatch>[2];
-    if (!(await storeMatch(deps, line, match, session))) throw createChangedError(id);
-    return 'statement.matched';
-  });
+  { entries, difference_to, ...act }: ManualMatch & LineAct,
+  { verified, limits }: Requester = { limits: readApprovalLimits() },
+): Promise<LineDocument | ApprovalRequired> {
+  const { operator = '', reason = '', approval_id } = act;
+  const distinct = [...new Set(entries)];
+  const both = [limits, await readLimits(deps)];
+  try {
+    return await changeLine(deps, id, act, async (line, session) => {
+      const charge = await matchEntries(deps, line, { entries: distinct, difference_to }, session);
+      if (approval_id !== undefined) await finishApproval(deps, approval_id, session);
+      else if (line.livemode) await countCredit(deps, both, { operator }, charge, session);
+      return 'statement.matched';
+    });
+  } catch (error) {
+    if (!(error instanceof LimitReached)) throw error;
+    const input = omitUndefined({ entries: distinct, difference_to });
+    const subject = { act: 'statement.match', resource: null, target: id, input };
+    const request = { ...subject, ...error.credited, operator, verified, reason };
+    return requireApproval(await requestApproval(deps, deps.audit, request));
+  }
+}
+
+/** @returns charge that it books */
+async function matchEntries(
+  deps: WriteDeps,
+  line: LineDocument,
+  { entries, difference_to }: ManualMatch,
+  session: ClientSession,
+): Promise<Credited> {
+  const { _id: id, bank_account_id: account_id, currency } = line;
+  if (line.status !== 'open') {
+    throw new ServiceError('line_not_open', `The line ${id} is ${line.status}.`);
+  }
+  const { ledger } = deps.stores;
+  const found = await ledger.findAllUncleared(pickScope(line), { _id: entries }, session);
+  const missing = entries.find((each) => !found.some(({ entry_id }) => entry_id === each));
+  if (missing !== undefined) {
+    const message = `${missing} is no entry of this account that waits for a statement line.`;
+    throw new ServiceError('entry_not_found', message);
+  }
+  const sum = found.reduce((total, { amount }) => total + amount, 0);
+  const parts = splitAmount(line, sum, difference_to);
+  const status = entries.length === 0 ? 'booked' : 'matched';
+  const match = { status, entries, parts } as Parameters<typeof storeMatch>[2];
+  if (!(await storeMatch(deps, line, match, session))) throw createChangedError(id);
+  return measureCharge(match, { account_id, currency });
+}
+
+async function finishApproval(
+  { stores }: WriteDeps,
+  id: string,
+  session: ClientSession,
+): Promise<void> {
+  if (await stores.approvals.finish(id, session)) return;
+  const message = `The approval ${id} has ended meanwhile; nothing was matched.`;
+  throw new ServiceError('approval_decided', message);
 }
 
 function splitAmount(
@@ -105,6 +161,11 @@ function splitAmount(
 ): Parts {
   if (sum === amount) return { clearing: sum, bank_fees: 0 };
   if (fee !== 0 && sum === amount + fee) return { clearing: sum, bank_fees: -fee };
+  if (sum * amount < 0) {
+    const [line, entries] = [amount, sum].map((each) => formatMoney(each, currency));
+    const message = `The line has ${line}, and the entries ${entries}: one is paid in and the other out. Match other entries.`;
+    throw new ServiceError('amounts_differ', message);
+  }
   if (difference_to === 'expense.bank_fees') return { clearing: sum, bank_fees: amount - sum };
   if (difference_to === 'suspense.unmatched' && sum !== 0) return { clearing: sum, bank_fees: 0 };
   const [line, entries, difference] = [amount, sum, amount - sum].map((each) =>
@@ -175,7 +236,7 @@ async function requireLine(
 async function changeLine(
   deps: WriteDeps,
   id: string,
-  { operator, reason }: LineAct,
+  { operator, reason, approved_by, approval_id }: LineAct,
   change: (
     line: LineDocument,
     session: ClientSession,
@@ -196,7 +257,7 @@ async function changeLine(
         owner: of.owner,
       });
       const about = { account_id: null, livemode: line.livemode, target: id };
-      const note = { operator, reason };
+      const note = { operator, reason, ...omitUndefined({ approved_by, approval_id }) };
       await audit(
         { act, ...about, before: facts(line), after: { ...facts(after), ...note } },
         session,

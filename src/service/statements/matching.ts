@@ -1,5 +1,6 @@
 import type { ClientSession } from 'mongodb';
 import { inTransaction } from '../../base/mongo';
+import { type Credited, computeCredit, listScopes } from '../../domain/approval';
 import { nameMovement } from '../../domain/movement/name';
 import { parseResourceId } from '../../domain/statement';
 import type { NewEntry } from '../../ledger/entries';
@@ -16,6 +17,7 @@ import {
 import type { Stores } from '../../store';
 import type { BankAccountDocument } from '../../store/bank-accounts';
 import type { LineDocument } from '../../store/statement-lines';
+import { countCredit, readLimits } from '../approvals/sums';
 import type { ServiceDeps } from '../deps';
 
 type MatchDeps = Pick<ServiceDeps, 'mongo' | 'stores' | 'now'>;
@@ -110,6 +112,44 @@ export function groupBy<Row, Key>(
   return groups;
 }
 
+/**
+ * Leaves open what would book more charges without an operator than the limits allow, and counts
+ * the rest.
+ * @see docs/statements.md#matching
+ */
+export async function limitCharges(
+  deps: Pick<ServiceDeps, 'stores' | 'now'>,
+  { _id: account_id, livemode, currency }: BankAccountDocument,
+  matches: readonly Match[],
+  session: ClientSession,
+): Promise<Match[]> {
+  const charges = matches.map((match) => measureCharge(match, { account_id, currency }).amount);
+  if (!livemode || charges.every((amount) => amount === 0n)) return [...matches];
+  const limits = [await readLimits(deps, session)];
+  const scopes = listScopes({ account_id }, currency, limits);
+  let allowance = BigInt(await deps.stores.approvals.readAllowance(scopes, deps.now(), session));
+  let amount = 0n;
+  const limited = matches.map((match, index): Match => {
+    const charge = charges[index] ?? 0n;
+    if (match.status === 'open' || charge === 0n) return match;
+    if (charge > allowance) return { status: 'open', different: match.entries[0] ?? null };
+    allowance -= charge;
+    amount += charge;
+    return match;
+  });
+  const booked = { account_id, amount, currency };
+  await countCredit(deps, limits, { account_id }, booked, session);
+  return limited;
+}
+
+export function measureCharge(
+  match: Match,
+  book: { account_id: string; currency: string },
+): Credited {
+  const amount = match.status === 'open' ? 0 : match.parts.bank_fees;
+  return computeCredit('statement', 'match', { ...book, amount });
+}
+
 type LineOfEntry = Pick<
   LineDocument,
   '_id' | 'bank_account_id' | 'livemode' | 'currency' | 'day' | 'value_date'
@@ -183,7 +223,8 @@ async function rematchPage(
 ): Promise<number> {
   const { ledger, statements } = deps.stores;
   const lines = (await statements.getLines(ids, session)).filter(({ status }) => status === 'open');
-  const matches = await matchLines(ledger, pickScope(account), lines, session);
+  const found = await matchLines(ledger, pickScope(account), lines, session);
+  const matches = await limitCharges(deps, account, found, session);
   let matched = 0;
   for (const [index, line] of lines.entries()) {
     const match = matches[index];

@@ -7,7 +7,7 @@ import { nameActed } from '../../movements/acts';
 import type { LineDocument } from '../../store/statement-lines';
 import type { StatementDocument } from '../../store/statements';
 import type { WriteDeps } from '../deps';
-import { buildLineEntry, groupBy, matchLines, pickScope } from './matching';
+import { buildLineEntry, groupBy, limitCharges, matchLines, pickScope } from './matching';
 import type { PlannedStatement } from './plan';
 import { StatementRefused } from './refusals';
 
@@ -68,7 +68,8 @@ async function storeBatch(
     row.repeats = findRepeated(row, byName.get(row.bank_reference));
     return row.repeats === null;
   });
-  const matches = await matchLines(ledger, pickScope(account), unique, session);
+  const found = await matchLines(ledger, pickScope(account), unique, session);
+  const matches = await limitCharges(deps, account, found, session);
   for (const [index, row] of unique.entries()) {
     const match = matches[index];
     if (match?.status === 'open') row.different = match.different;

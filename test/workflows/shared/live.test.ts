@@ -1,5 +1,6 @@
 import { WorkflowNotFoundError } from '@temporalio/client';
 import { type ConnectorKey, signCallback } from '../../../connectors/contract/callbacks';
+import { inTransaction } from '../../../src/base/mongo';
 import { deliverCallback } from '../../../src/callbacks/deliver';
 import type { CallbackName, CallbackResource } from '../../../src/domain/callback/callback';
 import type { SignedCallback } from '../../../src/domain/callback/signature';
@@ -8,6 +9,7 @@ import { taskQueues } from '../../../src/domain/task-queues';
 import { Encrypted } from '../../../src/encryption/encrypter';
 import type { Resource } from '../../../src/lifecycles';
 import { decide } from '../../../src/service/approvals/decide';
+import { requestForMany } from '../../../src/service/operators/act-many';
 import { readTimeline } from '../../../src/service/resources/read';
 import { callbackKey } from '../../../src/store/callbacks';
 import { createTemporalClient } from '../../../src/temporal/client';
@@ -357,6 +359,45 @@ test('an update of the sandbox, of no more than the limit or of no credit needs 
   });
 });
 
+test('of two updates at once that pass alone and not together, one needs a second operator', async () => {
+  const answer = gate();
+  let questions = 0;
+  const bank = scriptedBank({
+    lookUpPayout: async () => {
+      questions += 1;
+      await answer.opened;
+      return { outcome: 'not_found' };
+    },
+  });
+  const { mongo, stores } = setting;
+  const now = new Date();
+  const before = { amount: 98_500, at: now, now };
+  await inTransaction(mongo, (session) =>
+    stores.approvals.addToSum('operator:tom GBP', before, session),
+  );
+  const act = { ...ACT, operator: 'Tom', credited: { amount: 0, currency: 'GBP' } };
+  const pounds = { livemode: true, currency: 'GBP' };
+  await withPayout(
+    bank,
+    (one) =>
+      withPayout(
+        bank,
+        async (other) => {
+          const both = Promise.all([one, other].map((each) => each.act('mark_failed', act)));
+          await eventually('both questions', async () => questions === 2);
+          answer.release();
+          const statuses = (await both).map((result) => Object(result).status);
+          expect(statuses.toSorted()).toEqual(['approval_required', 'failed']);
+          const left = statuses[0] === 'failed' ? other : one;
+          expect(await left.stored()).toMatchObject({ status: 'sent', audit: [] });
+          expect(await left.act('mark_completed')).toMatchObject({ status: 'completed' });
+        },
+        pounds,
+      ),
+    pounds,
+  );
+});
+
 describe('a live act on the command line', () => {
   test('needs a key of an operator, and the approval of another one', () =>
     withLargePayout(async (payout) => {
@@ -405,6 +446,76 @@ describe('a live act on the command line', () => {
       });
       expect((await payment.stored()).status).toBe('failed');
     }));
+});
+
+describe('acts on many', () => {
+  const buildDeps = () => {
+    const { mongo, stores } = setting;
+    return { mongo, stores, now: () => new Date(), audit: operatorsAudit(stores) };
+  };
+  const operator = { operator_id: 'op_leo', name: 'leo', role: 'operator' } as const;
+  const requestMany = async (payouts: readonly Acted[]) => {
+    const about = { what: 'mark_returned', reason: 'Ticket 42', verified: operator };
+    const ids = payouts.map(({ id }) => id);
+    return readRequest(await requestForMany(buildDeps(), 'payout', ids, about));
+  };
+  /** Runs the story of two payouts in a currency without a limit. */
+  const withTwo = (story: (one: Acted, other: Acted) => Promise<unknown>) =>
+    withLargePayout((one) => withLargePayout((other) => story(one, other)));
+
+  test('are one request, and done once each when it is approved', () =>
+    withTwo(async (one, other) => {
+      const approval_id = await requestMany([one, other]);
+      expect(await requestMany([one, other])).toBe(approval_id);
+      const plan = [one, other].map(({ id }) => ({ id, status: 'sent', amount: 1000 }));
+      const listed = { resource_id: null, amount: 2000, currency: 'KWD', plan };
+      const { data } = Object(await mia?.json('approval', 'list'));
+      expect(
+        data.find(
+          (row: typeof listed & { approval_id: string }) => row.approval_id === approval_id,
+        ),
+      ).toMatchObject(listed);
+      const decision = {
+        to: 'approved',
+        operator: { ...operator, name: 'mia', role: 'approver' },
+      } as const;
+      await decide(buildDeps(), approval_id, { ...decision, reason: 'Why' });
+      // The command that approved it was killed after the first act.
+      await update(one, 'mark_returned', { approval_id });
+      const done = {
+        approval_id,
+        state: 'done',
+        plan: plan.map((act) => ({ ...act, done: true })),
+      };
+      const twice = await Promise.all([approve(bo, approval_id), approve(mia, approval_id)]);
+      expect(twice).toMatchObject([done, done]);
+      for (const { stored } of [one, other]) {
+        const audit = [{ who: 'leo', approved_by: 'mia', approval_id }];
+        expect(await stored()).toMatchObject({ status: 'returned', audit });
+      }
+    }));
+
+  test('are refused as a whole when one is not as it was planned', () =>
+    withTwo(async (one, other) => {
+      const approval_id = await requestMany([one, other]);
+      await update(other, 'mark_completed');
+      const message = expect.stringContaining(other.id);
+      expect(await refuseApproval(bo, approval_id)).toEqual({ code: 'approval_differs', message });
+      expect(await one.stored()).toMatchObject({ status: 'sent', audit: [] });
+      expect(await requestMany([one])).not.toBe(approval_id);
+    }));
+
+  test('need no approval up to the limits', async () => {
+    const about = { what: 'mark_returned', reason: 'Ticket 42', verified: operator };
+    await withPayout(
+      scriptedBank(),
+      async ({ id, act }) => {
+        expect(await requestForMany(buildDeps(), 'payout', [id], about)).toBeUndefined();
+        await act('mark_completed');
+      },
+      { livemode: true, currency: 'CHF' },
+    );
+  });
 });
 
 test('an approval is valid for its own act, amount and time only', () =>
