@@ -47,7 +47,7 @@ const QUESTIONS = {
   },
   correction: {
     ask: 'Ask the bank.',
-    answers: { kept: 'it leaves it at that', again: 'it will book it again' },
+    answers: { final: 'it leaves it at that', again: 'it will book it again' },
   },
   statement: {
     ask: 'Ask the bank.',
@@ -360,7 +360,7 @@ const PAYOUT: Record<Exclude<PayoutAttention, CommonAttention>, Remedy> = {
     what: 'The bank reversed its debit; what came is in suspense. Another debit of this amount within ten days resolves it.',
     ask: 'correction',
     rows: [
-      { if: 'kept', run: ['movement resolve MOVEMENT --as merchant'] },
+      { if: 'final', run: ['movement resolve MOVEMENT --as merchant'] },
       { if: 'again', run: ['movement resolve MOVEMENT --as bank'] },
     ],
     note: 'With `merchant`, the payout is `returned`.',
@@ -369,7 +369,7 @@ const PAYOUT: Record<Exclude<PayoutAttention, CommonAttention>, Remedy> = {
     what: 'The bank reversed a return; what it took is in suspense. Another return of this amount within ten days resolves it.',
     ask: 'correction',
     rows: [
-      { if: 'kept', run: ['movement resolve MOVEMENT --as merchant'] },
+      { if: 'final', run: ['movement resolve MOVEMENT --as merchant'] },
       { if: 'again', run: ['movement resolve MOVEMENT --as bank'] },
     ],
     note: 'With `merchant`, the merchant owes what the balance does not hold.',

@@ -17,7 +17,7 @@ export interface About {
 }
 
 /** Money that the bank really moved. */
-interface Move extends About {
+interface Transfer extends About {
   direction: Direction;
   amount: number;
   currency: string;
@@ -34,7 +34,7 @@ export interface Money {
   currency?: string;
 }
 
-type Told = Money & { name?: string; dispute_id?: string; fee?: number };
+type Facts = Money & { name?: string; dispute_id?: string; fee?: number };
 
 /** Answer to a question of a remedy, with what its commands need. */
 export interface Answer {
@@ -64,14 +64,14 @@ interface BankPlace {
 }
 
 /**
- * A bank that moves money, and reports it as a seed says: also twice, otherwise, or not at all. What
+ * A bank that transfers money, and reports it as a seed says: also twice, otherwise, or not at all. What
  * it moved is on its statements, and what it answers is true.
  */
 export function createModelBank({ url, connector, secret, random }: BankPlace) {
-  const moves: Move[] = [];
+  const transfers: Transfer[] = [];
   const chargebacks: (About & { amount: number; name: string })[] = [];
   const answers = new Map<string, PayoutAnswer>();
-  const sentBack = new Map<string, Move>();
+  const sentBack = new Map<string, Transfer>();
   const started = randomUUID().slice(0, 8).toUpperCase();
   /** Reports that follow an instruction. */
   const own: Promise<void>[] = [];
@@ -85,11 +85,15 @@ export function createModelBank({ url, connector, secret, random }: BankPlace) {
     return `B${started}${names}`;
   };
 
-  const move = (about: About, direction: Direction, money: Money & { name?: string }): Move => {
+  const transfer = (
+    about: About,
+    direction: Direction,
+    money: Money & { name?: string },
+  ): Transfer => {
     const { resource, id } = about;
     const defaults = { name: name(), currency: 'EUR' };
-    const moved: Move = { resource, id, direction, ...defaults, ...money };
-    moves.push(moved);
+    const moved: Transfer = { resource, id, direction, ...defaults, ...money };
+    transfers.push(moved);
     return moved;
   };
 
@@ -107,10 +111,10 @@ export function createModelBank({ url, connector, secret, random }: BankPlace) {
     });
   };
 
-  const tell = async (
+  const deliver = async (
     { resource, id }: About,
     event: CallbackName,
-    { name: bank_reference, amount, currency = 'EUR', dispute_id, fee }: Told,
+    { name: bank_reference, amount, currency = 'EUR', dispute_id, fee }: Facts,
     times = 1,
   ): Promise<void> => {
     reports += 1;
@@ -130,8 +134,8 @@ export function createModelBank({ url, connector, secret, random }: BankPlace) {
     reversePayment: async ({ payment_id: id, instruction_id, amount, currency }) => {
       const about = { resource: 'payment', id } as const;
       if (!sendsBack) return { outcome: 'refused', code: 'no', message: 'It is too late.' };
-      const back = sentBack.get(instruction_id) ?? move(about, 'out', { amount, currency });
-      if (!sentBack.has(instruction_id)) own.push(tell(about, 'reversed', back));
+      const back = sentBack.get(instruction_id) ?? transfer(about, 'out', { amount, currency });
+      if (!sentBack.has(instruction_id)) own.push(deliver(about, 'reversed', back));
       sentBack.set(instruction_id, back);
       return { outcome: 'accepted', bank_reference: back.name };
     },
@@ -150,11 +154,11 @@ export function createModelBank({ url, connector, secret, random }: BankPlace) {
     if (plannedPayout === 'refused')
       return { outcome: 'refused', code: 'AC04', message: 'Closed.' };
     if (plannedPayout === 'submitted') return { outcome: 'submitted', bank_reference: name() };
-    const { name: bank_reference } = move({ resource: 'payout', id }, 'out', { amount });
+    const { name: bank_reference } = transfer({ resource: 'payout', id }, 'out', { amount });
     return { outcome: 'sent', bank_reference };
   }
 
-  const ofResource = (id: string) => moves.filter((each) => each.id === id);
+  const ofResource = (id: string) => transfers.filter((each) => each.id === id);
   const sum = (id: string, direction: Direction) =>
     ofResource(id)
       .filter((each) => each.direction === direction && each.currency === 'EUR')
@@ -188,44 +192,44 @@ export function createModelBank({ url, connector, secret, random }: BankPlace) {
     },
     /** Asked by the bank's reference. */
     line: (reference) => {
-      const found = moves.find(({ name: own }) => own === reference);
+      const found = transfers.find(({ name: own }) => own === reference);
       if (found?.isUnreported !== true) return undefined;
       return { if: 'merchant', amount: found.amount, reference };
     },
     by_hand: (id, held) => {
       if (held === undefined) return undefined;
       const { amount, currency } = held;
-      move({ resource: 'payment', id }, 'out', { amount, currency });
+      transfer({ resource: 'payment', id }, 'out', { amount, currency });
       return { if: 'back' };
     },
   };
 
-  const statements = createStatements(moves, started);
+  const statements = createStatements(transfers, started);
   return {
     activities: bank.activities,
-    move,
+    transfer,
     name,
     /** Reports once, or twice. */
-    report: (about: About, event: CallbackName, told: Told) =>
-      tell(about, event, told, random.chance(0.25) ? 2 : 1),
+    report: (about: About, event: CallbackName, facts: Facts) =>
+      deliver(about, event, facts, random.chance(0.25) ? 2 : 1),
     close: async (): Promise<void> => {
       statements.close();
       await Promise.all(own);
     },
     /** Takes money of a payment back. */
-    takeBack: (about: About, amount: number): Move => {
-      const taken = move(about, 'out', { amount });
+    reverse: (about: About, amount: number): Transfer => {
+      const taken = transfer(about, 'out', { amount });
       chargebacks.push({ ...about, amount, name: taken.name });
       return taken;
     },
     /** Lets money of a payer come that no callback reports. */
     receiveUnreported: (about: About, amount: number): void => {
-      move(about, 'in', { amount }).isUnreported = true;
+      transfer(about, 'in', { amount }).isUnreported = true;
     },
     /** Moves the same money the other way, without a report. */
-    undo: (moved: Move): void => {
+    undo: (moved: Transfer): void => {
       moved.isBack = true;
-      move(moved, moved.direction === 'in' ? 'out' : 'in', {
+      transfer(moved, moved.direction === 'in' ? 'out' : 'in', {
         ...{ amount: moved.amount, currency: moved.currency },
       });
     },
@@ -243,8 +247,9 @@ export function createModelBank({ url, connector, secret, random }: BankPlace) {
     writeStatements: statements.write,
     hasMoved: statements.hasMore,
     nameOf: (id: string) => ofResource(id)[0]?.name ?? name(),
-    sumMoved: (currency: string) => sumOf(moves.filter((each) => each.currency === currency)),
-    list: () => moves,
+    sumMoved: (currency: string) =>
+      sumAmounts(transfers.filter((each) => each.currency === currency)),
+    list: () => transfers,
     sum,
   };
 }
@@ -252,19 +257,19 @@ export function createModelBank({ url, connector, secret, random }: BankPlace) {
 const CURRENCIES = ['EUR', 'USD'];
 
 /** Whether the parts of its entry are all on one statement. */
-function isApart(move: Move, part: readonly Move[]): boolean {
-  const reference = REFERENCE.exec(move.name)?.[1];
-  if (reference === undefined || part.includes(move)) return true;
+function isApart(transfer: Transfer, part: readonly Transfer[]): boolean {
+  const reference = REFERENCE.exec(transfer.name)?.[1];
+  if (reference === undefined || part.includes(transfer)) return true;
   return part.every(({ name }) => REFERENCE.exec(name)?.[1] !== reference);
 }
 
-function isBalanced(moves: readonly Move[], currency: string): boolean {
-  const own = moves.filter((each) => each.currency === currency);
-  return own.length > 0 && sumOf(own) === 0;
+function isBalanced(transfers: readonly Transfer[], currency: string): boolean {
+  const own = transfers.filter((each) => each.currency === currency);
+  return own.length > 0 && sumAmounts(own) === 0;
 }
 
-function sumOf(moves: readonly Move[]): number {
-  return moves.reduce(
+function sumAmounts(transfers: readonly Transfer[]): number {
+  return transfers.reduce(
     (total, { amount, direction }) => total + (direction === 'in' ? amount : -amount),
     0,
   );
@@ -273,7 +278,7 @@ function sumOf(moves: readonly Move[]): number {
 const REFERENCE = /^(.+)#1\.\d+$/;
 
 /** Statements of the accounts of a bank, one after the other. */
-function createStatements(moves: readonly Move[], prefix: string) {
+function createStatements(transfers: readonly Transfer[], prefix: string) {
   const folder = mkdtempSync(join(tmpdir(), 'robot-'));
   const closings = new Map<string, number>();
   let written = 0;
@@ -291,9 +296,9 @@ function createStatements(moves: readonly Move[], prefix: string) {
     return path;
   };
   return {
-    hasMore: () => written < moves.length,
+    hasMore: () => written < transfers.length,
     write: (day: string, share = 1): string[] => {
-      const waiting = moves.slice(written);
+      const waiting = transfers.slice(written);
       const part = waiting.slice(0, Math.ceil(waiting.length * share));
       const isWhole = part.length > 0 && waiting.every((each) => isApart(each, part));
       // A missing statement whose lines sum to 0 is not noticed, and could not come late.
@@ -311,9 +316,9 @@ function createStatements(moves: readonly Move[], prefix: string) {
 }
 
 /** Books the parts of one reference as one entry. */
-function buildEntries(moves: readonly Move[]): CamtEntry[] {
-  const groups = new Map<string, Move[]>();
-  for (const each of moves) {
+function buildEntries(transfers: readonly Transfer[]): CamtEntry[] {
+  const groups = new Map<string, Transfer[]>();
+  for (const each of transfers) {
     const reference = REFERENCE.exec(each.name)?.[1] ?? each.name;
     groups.set(reference, [...(groups.get(reference) ?? []), each]);
   }

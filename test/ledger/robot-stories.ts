@@ -78,7 +78,7 @@ async function runPayment(story: Story): Promise<void> {
 
 /** Lets money come for a payment, and reports it. */
 async function settle({ bank }: Pick<Story, 'bank'>, about: About, money: Money) {
-  const moved = bank.move(about, 'in', money);
+  const moved = bank.transfer(about, 'in', money);
   await bank.report(about, 'settled', moved);
   return moved;
 }
@@ -151,7 +151,7 @@ const PAYMENT_ENDS: Ends<Facts> = {
     await reaches(story, about, 'settled');
     const amount = random.chance(0.5) ? about.amount : random.integer(1, about.amount);
     const isTrue = random.chance(0.8);
-    const taken = isTrue ? bank.takeBack(about, amount) : { amount, name: bank.name() };
+    const taken = isTrue ? bank.reverse(about, amount) : { amount, name: bank.name() };
     await bank.report(about, random.pick(['clawed_back', 'failed', 'reversed']), taken);
   },
   disputed: async (story, about) => {
@@ -161,13 +161,13 @@ const PAYMENT_ENDS: Ends<Facts> = {
     const fee = random.pick([0, 1_500]);
     const amount = random.integer(1, about.amount);
     const dispute = { dispute_id: 'dispute_1', fee };
-    const opened = bank.move(about, 'out', { amount: amount + fee });
+    const opened = bank.transfer(about, 'out', { amount: amount + fee });
     await bank.report(about, 'dispute_opened', { amount, name: opened.name, ...dispute });
     if (random.chance(0.3)) return;
     if (random.chance(0.5)) {
       return await bank.report(about, 'dispute_lost', { amount, name: bank.name(), ...dispute });
     }
-    const back = bank.move(about, 'in', { amount: amount + fee });
+    const back = bank.transfer(about, 'in', { amount: amount + fee });
     await bank.report(about, 'dispute_won', { amount, name: back.name, ...dispute });
   },
 };
@@ -184,7 +184,7 @@ async function runRefunds(story: Story, payment: Facts): Promise<void> {
 
 /** Sends money of a refund or payout, and reports it. */
 async function send({ bank }: Story, about: About, event: 'settled' | 'completed', money: Money) {
-  const moved = bank.move(about, 'out', money);
+  const moved = bank.transfer(about, 'out', money);
   await bank.report(about, event, moved);
   return moved;
 }
@@ -215,7 +215,7 @@ const REFUND_ENDS: Ends<Facts> = {
     const isTrue = story.random.chance(0.7);
     const { amount } = about;
     const back = isTrue
-      ? story.bank.move(about, 'in', { amount })
+      ? story.bank.transfer(about, 'in', { amount })
       : { amount, name: story.bank.name() };
     await story.bank.report(about, 'failed', back);
   },
@@ -239,7 +239,7 @@ async function runPayout(story: Story): Promise<void> {
 
 /** Lets a payout come back, and reports it. */
 async function comeBack({ bank }: Story, about: About, amount: number) {
-  const moved = bank.move(about, 'in', { amount });
+  const moved = bank.transfer(about, 'in', { amount });
   await bank.report(about, 'returned', moved);
   return moved;
 }
@@ -275,7 +275,7 @@ const SENT_ENDS: Ends<Facts> = {
   failed_after_completed: async (story, about) => {
     await SENT_ENDS['completed']?.(story, about);
     await reaches(story, about, 'completed');
-    if (story.random.chance(0.6)) story.bank.move(about, 'in', { amount: about.amount });
+    if (story.random.chance(0.6)) story.bank.transfer(about, 'in', { amount: about.amount });
     await story.bank.report(about, 'failed', { amount: about.amount });
   },
 };

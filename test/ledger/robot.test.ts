@@ -11,7 +11,7 @@ import { temporalAddress } from '../support/servers';
 import { useService } from '../support/service';
 import { type About, createModelBank, type ModelBank } from './robot-bank';
 import { createOperator, type Operator } from './robot-operator';
-import FOUND from './robot-seeds.json';
+import SAVED from './robot-seeds.json';
 import { read, runStories, type Story } from './robot-stories';
 
 /**
@@ -29,7 +29,7 @@ const BEGIN_MS_MAX = 45_000;
 const CLEAN_MS_MAX = 120_000;
 
 const seeds = [
-  ...(process.env['ROBOT_SEED'] ? [] : FOUND.map(({ seed }) => seed)),
+  ...(process.env['ROBOT_SEED'] ? [] : SAVED.map(({ seed }) => seed)),
   ...Array.from({ length: SEEDS }, (_, n) => FIRST + n),
 ];
 const nameConnector = (seed: number) => `robot-${seed}`;
@@ -171,7 +171,7 @@ async function finish(story: Story, attention: readonly string[][]): Promise<Abo
     waiting.push(about);
     if (attention.some(([id]) => id === about.id)) continue;
     const { resource, id } = about;
-    // What it has reported may still be on its way.
+    // What it has reported may still be in flight.
     if (!story.seen.has(id)) story.seen.add(id);
     else if (resource !== 'payment' && bank.sum(id, 'out') > bank.sum(id, 'in')) {
       const end = resource === 'payout' ? 'completed' : 'settled';
