@@ -513,7 +513,7 @@ export const REMEDIES = {
         { if: 'later', run: [] },
         { if: 'none', run: [ACKNOWLEDGE] },
       ],
-      note: 'If the bank never had it, take it back by the act of its payment first.',
+      note: 'If the bank never had it, debit what was credited first (`claw_back`, `balance adjust --owed`).',
     },
   },
 } as const satisfies Record<CallbackResource | 'bank_account', Record<string, Remedy>>;
