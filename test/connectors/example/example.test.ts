@@ -160,6 +160,7 @@ describe('the example connector', () => {
       serves: ['sepa_credit_transfer', 'sepa_instant'],
       functions: ['lookUpPayout', 'sendPayout'],
       contract: 1,
+      reference_per_step: false,
       seen_at: expect.any(Date),
       stopped: null,
     });
