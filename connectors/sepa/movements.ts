@@ -79,10 +79,10 @@ function changeFacts(line: Facts, movement: Movement, at: string): Partial<SepaL
   if (isUncertain && line.returned === null) return;
   const first = isFirst ? line[kind] : null;
   const facts = [first, ...line.others.filter((other) => other.kind === kind)];
-  const known = findFact(
-    facts.filter((each) => each !== null),
-    movement,
-  );
+  const sameKind = facts.filter((each) => each !== null);
+  const known =
+    findFact(sameKind, movement) ??
+    (kind === 'returned' ? findGrossOrNet(sameKind, movement) : undefined);
   if (known !== undefined) {
     const named = nameFact(known, movement);
     if (named === known) return;
@@ -124,6 +124,27 @@ export function findFact(
   const isUnnamed = ({ references }: LineMovement) =>
     references.every((each) => each.source !== source);
   return facts.find((fact) => hasReference(fact, id)) ?? facts.find(isUnnamed);
+}
+
+/**
+ * Finds the same return without or with its charges: a `pacs.004` has the amount before them, what a
+ * bank books may be less.
+ */
+function findGrossOrNet(
+  facts: readonly LineMovement[],
+  { source, currency, value_date, code, bank_reference }: Movement,
+): LineMovement | undefined {
+  const isInterbank = (other: string) => other === 'interbank';
+  return facts.find(({ references, ...fact }) => {
+    const isSameReturn =
+      fact.currency === currency && fact.value_date === value_date && fact.code === code;
+    const own = references.filter((each) => each.source === source);
+    return (
+      isSameReturn &&
+      references.some((each) => isInterbank(each.source) !== isInterbank(source)) &&
+      own.every(({ id }) => id === bank_reference)
+    );
+  });
 }
 
 export function nameFact(fact: LineMovement, { source, bank_reference: id }: Reported) {

@@ -352,6 +352,24 @@ describe('a movement', () => {
     }
   });
 
+  test.each<[string, Messages, string[]]>([
+    [
+      'before its charges, then after',
+      [[bank('R')], [note('A', 995)], [stmt('A', 995)]],
+      ['R 1000'],
+    ],
+    ['after its charges, then before', [[note('A', 995)], [bank('R')]], ['A 995']],
+    [
+      'twice after its charges',
+      [[bank('R')], [stmt('A', 995)], [stmt('B', 995)]],
+      ['R 1000', 'B 995'],
+    ],
+  ])('counts a return once that is reported %s', (_what, messages, expected) => {
+    const { returned, others } = applyMovements('returned', messages);
+    const facts = [returned, ...others].map((fact) => `${fact?.bank_reference} ${fact?.amount}`);
+    expect(facts).toEqual(expected);
+  });
+
   test('of a payment is reported with its amount, under one id', () => {
     const credits = applyCredits([[note('A', 400)], [note(null, 600)]]);
     const facts = { ...MONEY, occurred_at: 'then' };
