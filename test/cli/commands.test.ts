@@ -25,7 +25,7 @@ const GROUPED = {
   sandbox: 'statement',
   sepa: 'cut import',
   'sepa file': 'list show resend',
-  statement: 'import list show abandon match unmatch assign',
+  statement: 'import list show abandon match unmatch clear assign',
   reconciliation: 'show',
   wallet: 'set show',
   payment: 'show act',
