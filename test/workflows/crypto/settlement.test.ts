@@ -207,6 +207,7 @@ describe('a settlement', () => {
             await reportAfterEnd(status, { transaction_id: `out-${id}`, network_fee });
           }
           expect(await stored()).toMatchObject({ status, network_fee: '21000' });
+          await saveHistory(handle, 'crypto-settlement-late-fee');
           expect(await balance()).toEqual(left);
           const entries = await setting.stores.ledger.forResource(id);
           const fees = entries.filter(({ kind }) => kind === 'crypto_settlement_fee');

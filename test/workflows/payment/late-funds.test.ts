@@ -284,6 +284,7 @@ describe('a return that the bank has not answered', () => {
         await payment.actAfterEnd('give_up_closing');
         await payment.becomes({ attention: NOT_SENT_BACK });
         await payment.handle.result();
+        await saveHistory(payment.handle, 'payment-reversal-given-up');
         await expectState(payment, { rows: buildHeld(1_050) });
         if (decision === 'mark_reversed') await payment.actAfterEnd(decision);
         else await resolve(payment, decision);

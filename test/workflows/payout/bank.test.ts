@@ -143,6 +143,7 @@ describe('mark_failed on a payout that a bank has queued', () => {
         await payout.handle.result();
         expect(await payout.stored()).toMatchObject({ attention: null });
         expect(await payout.money()).toEqual(MONEY.untouched);
+        await saveHistory(payout.handle, 'payout-called-duplicate');
       },
     ));
 

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { adjustBalance } from '../../../src/service/balances/adjust';
+import { saveHistory } from '../../support/histories';
 import { describeMovement } from '../../support/movements';
 import { readAccountRows } from '../../support/trial-balance';
 import { openRefund, refundInput, scriptedBank } from '../../support/workflow-setting';
@@ -67,11 +68,17 @@ describe('a payout', () => {
     }));
 
   test.each([
-    ['in suspense', false, 'second_completion', ['out A 1000 applied', 'out B 1000 suspense']],
-    ['a name, from a bank with one for each step', true, null, ['out B 1000 applied']],
-  ])(
+    [
+      ...(['in suspense', false, 'second_completion'] as const),
+      ...(['payout-second-reference', ['out A 1000 applied', 'out B 1000 suspense']] as const),
+    ],
+    [
+      ...(['as its name, from a bank with one for each step', true, null] as const),
+      ...(['payout-reference-per-step', ['out B 1000 applied']] as const),
+    ],
+  ] as const)(
     'that is completed under another reference has this %s',
-    (_, reference_per_step, attention, movements) =>
+    (_, reference_per_step, attention, history, movements) =>
       withStatus.submitted(async (payout) => {
         const { connector } = await payout.stored();
         const served = { serves: [], functions: [], contract: 1, reference_per_step };
@@ -79,8 +86,10 @@ describe('a payout', () => {
         await setting.stores.capabilities.report(connector, served, seen);
         await payout.signal('sent', { bank_reference: 'A' });
         await payout.report('completed', { bank_reference: 'B' });
+        await payout.handle.result();
+        await saveHistory(payout.handle, history);
         await payout.report('completed', { bank_reference: 'B' });
-        await expectState(payout, { status: 'completed', attention, movements });
+        await expectState(payout, { status: 'completed', attention, movements: [...movements] });
       }),
   );
 
@@ -185,6 +194,7 @@ describe('a payout', () => {
         const movements = ['out A 1000 applied', 'in B 1000 suspense'];
         await expectState(payout, { ...isOpen, movements });
         await resolve(payout, 'merchant');
+        await saveHistory(payout.handle, 'payout-debit-reversed');
         await expectState(payout, {
           ...{ status: 'returned', attention: null, money: MONEY.returned },
           movements: ['out A 1000 applied', 'in B 1000 applied'],
