@@ -222,11 +222,15 @@ async function hold(context: Context, input: HoldInput): Promise<Work<Held>> {
   return { answer: { id: row._id, isNew: true }, isNew: true };
 }
 
-/** Finds what a bank that has a reference for each step has sent. */
+/**
+ * Finds what the report of a later step may name again: what only an answer has reported, or what a
+ * bank with a reference for each step has sent.
+ */
 async function findSent({ deps, resource, movements }: Context): Promise<Movement | undefined> {
+  const sent = movements.find(({ direction, reason }) => direction === 'out' && reason === null);
+  if (sent?.sources.every(({ kind }) => kind === 'answer')) return sent;
   const report = await deps.stores.capabilities.get(resource.connector);
-  if (report?.reference_per_step !== true) return undefined;
-  return movements.find(({ direction, reason }) => direction === 'out' && reason === null);
+  return report?.reference_per_step === true ? sent : undefined;
 }
 
 async function bookReturn(context: Context, input: ReturnInput): Promise<Work<Returned>> {

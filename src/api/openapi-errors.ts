@@ -23,6 +23,7 @@ const CREATING: readonly ErrorCode[] = [
   'idempotency_key_invalid',
   'idempotency_key_reused',
   'idempotency_request_in_progress',
+  'books_refused',
 ];
 
 const RETRYABLE = new Set<number>([409, 429, 503]);

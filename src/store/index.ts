@@ -134,8 +134,11 @@ export async function missingIndexes(stores: Stores): Promise<MissingIndexes> {
  */
 export async function ensureIndexes(stores: Stores, missing?: MissingIndexes): Promise<void> {
   if (missing === undefined) await stores.epoch.noteFormat();
+  const { ledger, ...others } = stores;
+  // A collection is made with its validator, which only an administrator may add later.
+  await ledger.ensureIndexes(missing);
   await Promise.all(
-    Object.values(stores).map((store) =>
+    Object.values(others).map((store) =>
       'ensureIndexes' in store ? store.ensureIndexes(missing) : undefined,
     ),
   );

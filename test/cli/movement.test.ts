@@ -94,6 +94,7 @@ describe('movement list and show', () => {
       message: expect.stringMatching(
         `^${connector} sandbox EUR: 1 movement in suspense; the oldest is of .*, 0 days old\\.$`,
       ),
+      remedy: expect.stringContaining('attention list'),
     };
     expect(await setting.json('ledger', 'trial-balance')).toMatchObject({
       findings: expect.arrayContaining([finding]),
