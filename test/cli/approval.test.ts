@@ -21,7 +21,7 @@ let created = 0;
 /** Operator who has credited nothing yet. */
 const newOperator = (env: NodeJS.ProcessEnv = {}) => {
   created += 1;
-  return asOperator(service, `operator ${created}`, 'operator', env);
+  return asOperator(service, `operator ${created}`, 'operator', { ...BANK, ...env });
 };
 
 const WHY = ['--reason', 'Ticket 42'];
@@ -129,7 +129,7 @@ describe('a live act above the limit', () => {
 
   test('is above that of the worker, which no environment of a command raises', async () => {
     const { account_id } = await service.account();
-    const rich = await newOperator({ ...BANK, APPROVAL_LIMIT: '99999999999' });
+    const rich = await newOperator({ APPROVAL_LIMIT: '99999999999' });
     const isNeeded = async (amount: number) =>
       Required.safeParse(await rich.json(...funding(account_id, amount))).success;
     await service.stores.approvals.publishLimits({ limit: '5' });
@@ -154,7 +154,7 @@ describe('a live act above the limit', () => {
 
   test('may clear entries without a statement line, by the sum of what came', async () => {
     const { bo } = operators;
-    const mia = await newOperator(BANK);
+    const mia = await newOperator();
     const { account_id } = await service.account();
     const post = async (amount: number) => {
       const owner = { account_id, livemode: true, currency: 'EUR', at: new Date().toISOString() };

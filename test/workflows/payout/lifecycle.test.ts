@@ -267,7 +267,7 @@ describe('an overdue payout', () => {
         await setting.env.sleep('1s');
         await becomes({ attention: 'not_completed' });
         const details = await shows('not_completed');
-        expect(details).toContain('`mark_completed`, `mark_failed` or `mark_returned`');
+        expect(details).toContain('If it was executed: `payout act ID mark_completed`.');
         await setting.env.sleep('30 days');
         expect(await shows('not_completed')).toBe(details);
         await endBy('completed');
