@@ -215,7 +215,7 @@ const clear = defineCommand({
   options: z.object({
     entry_ids: z
       .array(z.string())
-      .min(2)
+      .min(2, 'Name two entries or more that cancel each other.')
       .describe('ids of entries')
       .meta({ argument: true, placeholder: 'entry_id' }),
     operator: Operator.optional(),
