@@ -278,6 +278,11 @@ const LATE_SENDING = [
 ] as const;
 const RESUBMIT = '`resubmit` asks the bank, and sends again only what it does not know.';
 
+const CORRECTED = [
+  { if: 'final', run: ['movement resolve MOVEMENT --as merchant'] },
+  { if: 'again', run: ['movement resolve MOVEMENT --as bank'] },
+] as const;
+
 const MOVED_BACK: Remedy = {
   what: '',
   ask: 'money',
@@ -359,19 +364,13 @@ const PAYOUT: Record<Exclude<PayoutAttention, CommonAttention>, Remedy> = {
   debit_reversed: {
     what: 'The bank reversed its debit; what came is in suspense. Another debit of this amount within ten days resolves it.',
     ask: 'correction',
-    rows: [
-      { if: 'final', run: ['movement resolve MOVEMENT --as merchant'] },
-      { if: 'again', run: ['movement resolve MOVEMENT --as bank'] },
-    ],
+    rows: CORRECTED,
     note: 'With `merchant`, the payout is `returned`.',
   },
   return_reversed: {
     what: 'The bank reversed a return; what it took is in suspense. Another return of this amount within ten days resolves it.',
     ask: 'correction',
-    rows: [
-      { if: 'final', run: ['movement resolve MOVEMENT --as merchant'] },
-      { if: 'again', run: ['movement resolve MOVEMENT --as bank'] },
-    ],
+    rows: CORRECTED,
     note: 'With `merchant`, the merchant owes what the balance does not hold.',
   },
   amount_differs: {
