@@ -152,6 +152,7 @@ export async function postOnce(
   entry: NewEntry,
   change: Pick<Change, 'act' | 'after'>,
   options: PostOptions,
+  isAgain = false,
 ): Promise<PostedBalance> {
   const { mongo, stores, audit } = deps;
   const { balance_account, approval_id, writeMore } = options;
@@ -180,8 +181,10 @@ export async function postOnce(
     });
     return { ...(row ?? empty), operation_id };
   } catch (error) {
-    // Another act has just posted the bank reference, as the next try finds.
-    if (isDuplicateKey(error, MOVEMENT_NAMES)) return await postOnce(deps, entry, change, options);
+    // Another act has just posted the bank reference, as one more try finds.
+    if (isDuplicateKey(error, MOVEMENT_NAMES) && !isAgain) {
+      return await postOnce(deps, entry, change, options, true);
+    }
     const storedEntry = isDuplicateKey(error) ? await ledger.findEntry(operation_id) : null;
     if (storedEntry === null) throw error;
     if (!isSameEntry(storedEntry, entry)) throw createIdUsedFailure(storedEntry);
