@@ -44,14 +44,16 @@ function createRefundActivities<S extends Settings>(
     const refuse = refuseMissing('refunds');
     return { sendRefund: refuse, lookUpRefund: refuse };
   }
-  const lookUpRefund = ({ refund_id }: { refund_id: string }) =>
-    lookUp(deps, `refund:${refund_id}`, () => bank.lookUpRefund({ refund_id }, deps.buildTools()));
+  const lookUpRefund = ({ refund_id }: { refund_id: string }, attempt = beginAttempt(deps.now)) =>
+    lookUp(deps, `refund:${refund_id}`, () =>
+      bank.lookUpRefund({ refund_id }, deps.buildTools(attempt)),
+    );
   return {
-    lookUpRefund,
+    lookUpRefund: (input) => lookUpRefund(input),
     sendRefund: (input) =>
       send(deps, {
         ...{ id: `refund:${input.refund_id}`, livemode: input.livemode },
-        lookUp: () => lookUpRefund(input),
+        lookUp: (attempt) => lookUpRefund(input, attempt),
         findOutdated: (attempt) => deps.findOutdated('refund', input, attempt),
         call: (attempt) => bank.sendRefund(input, deps.buildTools(attempt)),
       }),
@@ -66,8 +68,10 @@ function createPayoutActivities<S extends Settings>(
     const refuse = refuseMissing('payouts');
     return { sendPayout: refuse, lookUpPayout: refuse };
   }
-  const lookUpPayout = ({ payout_id }: { payout_id: string }) =>
-    lookUp(deps, `payout:${payout_id}`, () => bank.lookUpPayout({ payout_id }, deps.buildTools()));
+  const lookUpPayout = ({ payout_id }: { payout_id: string }, attempt = beginAttempt(deps.now)) =>
+    lookUp(deps, `payout:${payout_id}`, () =>
+      bank.lookUpPayout({ payout_id }, deps.buildTools(attempt)),
+    );
   const sendPayout = async (input: PayoutInstruction, attempt: Attempt): Promise<PayoutAnswer> => {
     const { payout_id } = input;
     const recipient = () => deps.decryptRecipient(payout_id);
@@ -80,17 +84,18 @@ function createPayoutActivities<S extends Settings>(
     }
   };
   return {
-    lookUpPayout,
+    lookUpPayout: (input) => lookUpPayout(input),
     sendPayout: (input) =>
       send(deps, {
         ...{ id: `payout:${input.payout_id}`, livemode: input.livemode },
-        lookUp: () => lookUpPayout(input),
+        lookUp: (attempt) => lookUpPayout(input, attempt),
         findOutdated: (attempt) => deps.findOutdated('payout', input, attempt),
         call: (attempt) => sendPayout(input, attempt),
       }),
     cancelPayout: async ({ payout_id }) => {
       const _id = `payout:${payout_id}`;
-      const found = await lookUpPayout({ payout_id }).catch((error: unknown) => {
+      const attempt = beginAttempt(deps.now);
+      const found = await lookUpPayout({ payout_id }, attempt).catch((error: unknown) => {
         if (error instanceof AttemptInProgress) return undefined;
         throw error;
       });
@@ -100,7 +105,7 @@ function createPayoutActivities<S extends Settings>(
         // An attempt that has begun since may reach the bank.
         return { outcome: (await deps.instructions.cancel(_id)) ? 'cancelled' : 'unknown' };
       }
-      const answer = await bank.cancelPayout?.({ payout_id }, deps.buildTools());
+      const answer = await bank.cancelPayout?.({ payout_id }, deps.buildTools(attempt));
       return answer ?? { outcome: 'too_late' };
     },
   };
@@ -122,7 +127,7 @@ function isFrame(line: string): boolean {
 interface Send<A> {
   id: string;
   livemode: boolean;
-  lookUp: () => Promise<A | { outcome: 'not_found' }>;
+  lookUp: (attempt: Attempt) => Promise<A | { outcome: 'not_found' }>;
   findOutdated: (attempt: Attempt) => Promise<Outdated | undefined>;
   call: (attempt: Attempt) => Promise<A>;
 }
@@ -139,7 +144,7 @@ async function send<A extends { outcome: string }>(
 ): Promise<A | Outdated> {
   const attempt = beginAttempt(now);
   assertEnvironment(livemode, input.livemode);
-  const found = await find();
+  const found = await find(attempt);
   if (isFound(found)) return found;
   const outdated = await findOutdated(attempt);
   if (outdated !== undefined) return outdated;

@@ -5,8 +5,8 @@ import type { InstructionStore } from './instructions';
 
 export interface ActivityDeps<S extends Settings> {
   definition: ConnectorDefinition<S>;
-  /** Ends the tools of a send with its attempt. */
-  buildTools: (attempt?: Attempt) => Tools<S>;
+  /** Ends the tools of an activity with its attempt. */
+  buildTools: (attempt: Attempt) => Tools<S>;
   instructions: InstructionStore;
   findOutdated: InstructionGuard['findOutdated'];
   decryptRecipient: (payout_id: string) => Promise<RecipientDetails>;

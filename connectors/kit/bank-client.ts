@@ -60,7 +60,8 @@ export function createBankClient({ limits = {}, needsTls, count }: BankClientDep
         throw new BankFailure('The address of the bank is not https: nothing is sent.');
       }
       try {
-        const answer = await inOrder(() => callOnce(request, answers, attempt));
+        const call = () => callOnce(request, answers, attempt);
+        const answer = await inOrder(call, attempt?.assertInTime);
         count('answered');
         return answer;
       } catch (error) {
@@ -79,7 +80,7 @@ async function callOnce<A extends Answers>(
   const body = json === undefined ? text : JSON.stringify(json);
   const sent = new Headers({ Accept: 'application/json', ...headers });
   if (body !== undefined) sent.set('Content-Type', 'application/json');
-  // An attempt may have ended while it waited for the limits.
+  // An attempt may have ended while it waited for the rate.
   attempt?.assertInTime();
   const answer = await readAnswer(
     fetch(url, {
@@ -126,13 +127,32 @@ function parseJson(text: string): unknown {
   }
 }
 
-/** Limits concurrency and rate; further calls wait in order. */
-export function createLimiter({ perSecond = 20, atOnce = 10 }: BankLimits) {
+const PER_SECOND = 20;
+const AT_ONCE = 10;
+
+const SLOTS_MAX = 200;
+/** Seconds of calls that may wait in this process: far less than an attempt lasts. */
+const WAIT_S_MAX = 5;
+
+/**
+ * Counts the activities that a process takes at a time. Those beyond the bank's limits wait in
+ * Temporal, where no time of an attempt passes.
+ */
+export function countSlots({ perSecond = PER_SECOND, atOnce = AT_ONCE }: BankLimits): number {
+  return Math.max(1, Math.floor(Math.min(SLOTS_MAX, 2 * atOnce, WAIT_S_MAX * perSecond)));
+}
+
+/**
+ * Limits concurrency and rate; further calls wait in order.
+ * @returns runs a call; `assertNeeded` throws where nobody waits for it any more, and it takes no turn
+ */
+export function createLimiter({ perSecond = PER_SECOND, atOnce = AT_ONCE }: BankLimits) {
   const gate = createGate(atOnce);
   const spacingMs = 1_000 / perSecond;
   let nextAt = 0;
-  return <T>(work: () => Promise<T>): Promise<T> =>
+  return <T>(work: () => Promise<T>, assertNeeded?: () => void): Promise<T> =>
     gate(async () => {
+      assertNeeded?.();
       const now = performance.now();
       const at = Math.max(now, nextAt);
       nextAt = at + spacingMs;

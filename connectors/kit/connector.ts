@@ -6,7 +6,7 @@ import { checkTemporal } from '../../src/temporal/attributes';
 import { runWorker } from '../../src/temporal/native';
 import { createRecipientDecrypter, createReferenceReader } from '../contract/recipients';
 import { createKitActivities } from './activities';
-import { createBankClient } from './bank-client';
+import { countSlots, createBankClient } from './bank-client';
 import { listCapabilities, reportCapabilities } from './capabilities';
 import { type KitConfig, readKitConfig } from './config';
 import type { ConnectorDefinition, Settings, Tools } from './definition';
@@ -21,8 +21,6 @@ import { beginProcess, type ConnectorProcess } from './process';
 import { createReportDelivery, type DeliverReports } from './reports';
 import { openRestoreGuard, type RestoreGuard } from './restore-guard';
 
-/** Each activity may wait for a slow bank. */
-const ACTIVITIES_AT_ONCE = 200;
 const WEBHOOK_TIMEOUTS = { headersTimeout: 5_000, requestTimeout: 10_000 };
 const LISTENER_GRACE_MS = 5_000;
 const POLL_GRACE_MS = 5_000;
@@ -106,7 +104,7 @@ export async function startConnector<S extends Settings>(
   const deliver = steps?.watchDelivery(delivery.deliver) ?? delivery.deliver;
   const tools = buildTools();
   const listener = await startListener(definition, config, { tools, deliver, log, steps });
-  const options = { maxConcurrentActivityTaskExecutions: ACTIVITIES_AT_ONCE };
+  const options = { maxConcurrentActivityTaskExecutions: countSlots(limits ?? {}) };
   const worker = await own.createWorker(activities, options);
   const poll = definition.poll && (steps?.watchPoll(definition.poll) ?? definition.poll);
   const loop =

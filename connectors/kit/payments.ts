@@ -4,7 +4,7 @@ import type {
   SessionAnswer,
   SessionInstruction,
 } from '../contract/activities';
-import { beginAttempt } from '../contract/guard';
+import { type Attempt, beginAttempt } from '../contract/guard';
 import type { ActivityDeps } from './activity-deps';
 import type { Settings, TakesPayments } from './definition';
 import { assertEnvironment } from './environment';
@@ -47,33 +47,40 @@ function wrapPayments<S extends Settings>(
     const answer = record?.answer as SessionAnswer | null | undefined;
     return { record, answer };
   };
-  const closeAtBank = (payment_id: string, answer: SessionAnswer | null | undefined) => {
+  const closeAtBank = (
+    payment_id: string,
+    answer: SessionAnswer | null | undefined,
+    attempt: Attempt,
+  ) => {
     const bank_reference = answer?.outcome === 'opened' ? answer.bank_reference : null;
-    return bank.closeSession({ payment_id, bank_reference }, buildTools());
+    return bank.closeSession({ payment_id, bank_reference }, buildTools(attempt));
   };
   return {
     openSession: async (input) => {
+      const attempt = beginAttempt(now);
       const { payment_id } = input;
       assertEnvironment(livemode, input.livemode);
       const { record, answer: stored } = await readSession(payment_id);
       if (record?.closed) return CLOSED;
       if (stored) return stored;
-      const answer = await bank.openSession(input, buildTools());
+      const answer = await bank.openSession(input, buildTools(attempt));
       assertAmount(input, answer);
       if (await instructions.open(`session:${payment_id}`, answer)) return answer;
       // It was closed while the bank opened it.
-      const { outcome } = await closeAtBank(payment_id, answer);
+      const { outcome } = await closeAtBank(payment_id, answer, attempt);
       return outcome === 'closed' ? CLOSED : answer;
     },
     closeSession: async ({ payment_id }): Promise<CloseAnswer> => {
+      const attempt = beginAttempt(now);
       await instructions.close(`session:${payment_id}`);
       const { answer } = await readSession(payment_id);
-      return await closeAtBank(payment_id, answer);
+      return await closeAtBank(payment_id, answer, attempt);
     },
     voidPayment: async (input) => {
+      const attempt = beginAttempt(now);
       const { answer } = await readSession(input.payment_id);
       const bank_reference = answer?.outcome === 'opened' ? answer.bank_reference : null;
-      return await bank.voidPayment({ ...input, bank_reference }, buildTools());
+      return await bank.voidPayment({ ...input, bank_reference }, buildTools(attempt));
     },
     reversePayment: async (input) => {
       const attempt = beginAttempt(now);

@@ -1,6 +1,13 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import fc from 'fast-check';
 import { z } from 'zod';
-import { BankFailure, createBankClient, createLimiter } from '../../../connectors/kit/bank-client';
+import { beginAttempt } from '../../../connectors/contract/attempt';
+import {
+  BankFailure,
+  countSlots,
+  createBankClient,
+  createLimiter,
+} from '../../../connectors/kit/bank-client';
 import { readKitConfig } from '../../../connectors/kit/config';
 import { defineConnector } from '../../../connectors/kit/definition';
 import { findEnvironment } from '../../../connectors/kit/environment';
@@ -8,6 +15,7 @@ import { startLoop } from '../../../connectors/kit/loop';
 import { HIDDEN, hide, hidePath } from '../../../connectors/kit/page/hide';
 import { createStepLog } from '../../../connectors/kit/page/steps';
 import { assertSigned } from '../../../connectors/kit/webhook-request';
+import { createGate } from '../../../src/base/gate';
 import { answer, useScriptedServer } from '../../clients/unit/scripted-server';
 import { gate } from '../../support/gate';
 
@@ -154,6 +162,56 @@ test('calls beyond the limits of concurrency and rate wait', async () => {
   // The fifth begins four fiftieths of a second after the first.
   expect(performance.now() - began).toBeGreaterThan(79);
 });
+
+test('a call that nobody waits for any more takes no turn', async () => {
+  const limit = createLimiter({ perSecond: 10, atOnce: 1 });
+  const began = performance.now();
+  const over = () => {
+    throw new Error('over');
+  };
+  const work = jest.fn(async () => undefined);
+  const abandoned = Array.from({ length: 50 }, () => limit(work, over));
+  await Promise.allSettled([limit(work), ...abandoned, limit(work)]);
+  expect(work).toHaveBeenCalledTimes(2);
+  expect(performance.now() - began).toBeLessThan(1_000);
+});
+
+test.each([
+  [{}, 20],
+  [{ perSecond: 10, atOnce: 50 }, 50],
+  [{ perSecond: 1 }, 5],
+  [{ perSecond: 0.1 }, 1],
+  [{ perSecond: 1_000, atOnce: 1_000 }, 200],
+])('a process with the limits %j takes %d activities at a time', (limits, slots) => {
+  expect(countSlots(limits)).toBe(slots);
+});
+
+test.each([
+  ['rate', { perSecond: 10, atOnce: 50 }, 300],
+  ['latency', { perSecond: 20, atOnce: 10 }, 1_000],
+])(
+  'a mass payout at a bank limited by its %s is sent once, and asks the bank about each once',
+  async (_, limits, latencyMs) => {
+    const FASTER = 40;
+    const PAYOUTS = 300;
+    const began = Date.now();
+    const now = () => new Date(began + (Date.now() - began) * FASTER);
+    const limit = createLimiter({ ...limits, perSecond: limits.perSecond * FASTER });
+    const inTemporal = createGate(countSlots(limits));
+    let calls = 0;
+    const ask = async () => {
+      calls += 1;
+      await sleep(latencyMs / FASTER);
+    };
+    const send = async () => {
+      const { assertInTime } = beginAttempt(now);
+      await limit(ask, assertInTime);
+      await limit(ask, assertInTime);
+    };
+    await Promise.all(Array.from({ length: PAYOUTS }, () => inTemporal(send)));
+    expect(calls).toBe(2 * PAYOUTS);
+  },
+);
 
 test.each([undefined, '', 'ab', ['ab'], 'zz'.repeat(32), '00'.repeat(32), '00'.repeat(33)])(
   'a webhook with the signature %j is refused',
