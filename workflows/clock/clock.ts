@@ -18,8 +18,8 @@ import {
   type ClockTarget,
   joinStops,
 } from '../../src/domain/account/clock';
-import { bankQueue } from '../shared/bank-activities';
-import { uncancelled } from '../shared/handlers';
+import { uncancelled } from '../shared/inbox';
+import { bankQueue } from '../shared/instruction';
 import { refuse } from '../shared/refusal';
 
 const advance = defineUpdate<void, [ClockTarget]>('advance');

@@ -10,8 +10,13 @@ import {
   type CryptoPaymentStatus,
 } from '../../src/domain/crypto/payment';
 import type { CryptoPaymentState } from '../../src/domain/crypto/workflow';
-import { authorize } from '../shared/approvals';
-import { type ActRules, buildAudit, type OperatorItem, stateFault } from '../shared/operator-acts';
+import {
+  type ActRules,
+  authorize,
+  buildAudit,
+  type OperatorItem,
+  stateFault,
+} from '../shared/operator-acts';
 import { findRefusal, rejectUpdate } from '../shared/refusal';
 import { applyChange, getDepositSet, isOpen, orReload, updateAttention } from './deposits';
 import { type CryptoPayment, getState, record } from './state';

@@ -6,8 +6,8 @@ import type {
 } from '../../connectors/contract/crypto';
 import { findUnscreened } from '../../src/domain/crypto/deposit';
 import type { CryptoPaymentInput } from '../../src/domain/crypto/workflow';
-import { bankQueue } from '../shared/bank-activities';
 import { now, toRealTime } from '../shared/clock';
+import { bankQueue } from '../shared/instruction';
 import type { CryptoPayment, CryptoPaymentMailbox } from './state';
 
 type IssuedAddress = Extract<AddressAnswer, { outcome: 'given' }>;

@@ -13,12 +13,10 @@ import type {
   CryptoPaymentResume,
   CryptoPaymentStart,
 } from '../../src/domain/crypto/workflow';
-import type { Due } from '../shared/alarm';
 import { now } from '../shared/clock';
-import { listen, untilOpened } from '../shared/handlers';
-import { openMailbox } from '../shared/mailbox';
+import { listen, openMailbox, untilOpened } from '../shared/inbox';
+import { type Due, runUntilFinal } from '../shared/loop';
 import { assertIdentity } from '../shared/refusal';
-import { runUntilFinal } from '../shared/run-loop';
 import { note } from '../shared/state';
 import { actFault, applyAct } from './acts';
 import { isChainRead } from './bank';

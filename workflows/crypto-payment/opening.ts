@@ -5,11 +5,10 @@ import type { CryptoPaymentAttention } from '../../src/domain/crypto/payment';
 import type { CryptoPaymentInput, CryptoPaymentResume } from '../../src/domain/crypto/workflow';
 import type { RuleViolation } from '../../src/domain/errors';
 import { timestamp } from '../shared/clock';
-import { type Opening, receiveMissed } from '../shared/mailbox';
+import { type Opening, receiveMissed } from '../shared/inbox';
 import { writeLocally, writeScheduled } from '../shared/persist';
 import { findRefusal } from '../shared/refusal';
-import { isReported } from '../shared/state';
-import { showRefusal, upsertLabels } from '../shared/view';
+import { isReported, showRefusal, upsertLabels } from '../shared/state';
 import { requestTerms, screenDeposits, type Terms } from './bank';
 import { messages } from './messages';
 import {

@@ -9,16 +9,17 @@ import type {
   CryptoPaymentStatus,
 } from '../../src/domain/crypto/payment';
 import type { CryptoPaymentResult, CryptoPaymentState } from '../../src/domain/crypto/workflow';
-import { type CallbackItem, type Mailbox, readResult } from '../shared/mailbox';
+import { type CallbackItem, type Mailbox, readResult } from '../shared/inbox';
 import type { OperatorItem } from '../shared/operator-acts';
 import { createRecord } from '../shared/record';
 import {
+  FINAL,
   initialState,
   type ResourceSnapshot,
   startLabels,
+  type View,
   type WorkflowState,
 } from '../shared/state';
-import { FINAL, type View } from '../shared/view';
 
 export interface CryptoPayment
   extends WorkflowState<CryptoPaymentStatus, CryptoPaymentAttention, CryptoPaymentFacts> {

@@ -21,11 +21,8 @@ import type {
   CryptoSettlementStart,
 } from '../../src/domain/crypto/workflow';
 import type { Movement } from '../../src/domain/movement/movement';
-import type { Due } from '../shared/alarm';
-import { moneyActivities, questionActivities } from '../shared/bank-activities';
-import { cancelUnstartedSends } from '../shared/bank-instruction';
 import { timestamp } from '../shared/clock';
-import { listen, untilOpened } from '../shared/handlers';
+import { listen, type Opening, openMailbox, untilOpened } from '../shared/inbox';
 import {
   answerResubmits,
   beginInstructed,
@@ -34,11 +31,12 @@ import {
   runInstructed,
 } from '../shared/instructed';
 import type { BankQuestion, InstructedRules } from '../shared/instructed-rules';
-import { type Opening, openMailbox } from '../shared/mailbox';
+import { cancelUnstartedSends, moneyActivities, questionActivities } from '../shared/instruction';
+import type { Due } from '../shared/loop';
 import type { Suspension } from '../shared/movement';
 import { writeScheduled } from '../shared/persist';
 import { assertIdentity } from '../shared/refusal';
-import { showRefusal, upsertLabels } from '../shared/view';
+import { showRefusal, upsertLabels } from '../shared/state';
 import { actFault } from './acts';
 import { messages } from './messages';
 import {

@@ -19,11 +19,11 @@ import type {
   CryptoSettlementState,
 } from '../../src/domain/crypto/workflow';
 import { take } from '../../src/domain/movement/movement';
+import { type Mailbox, readResult } from '../shared/inbox';
 import { type Instructed, type InstructedItem, newInstructed } from '../shared/instructed-rules';
-import { type Mailbox, readResult } from '../shared/mailbox';
 import { listOwn } from '../shared/movement';
 import { createRecord } from '../shared/record';
-import { FINAL, type View } from '../shared/view';
+import { FINAL, type View } from '../shared/state';
 
 export interface SettlementActResult extends CryptoSettlementState {
   /** Absent when the settlement changed before the connector's answer. */

@@ -8,8 +8,13 @@ import {
   pathTo,
 } from '../../src/domain/payment/payment';
 import type { PaymentState } from '../../src/domain/payment/workflow';
-import { authorize } from '../shared/approvals';
-import { type ActRules, buildAudit, type OperatorItem, stateFault } from '../shared/operator-acts';
+import {
+  type ActRules,
+  authorize,
+  buildAudit,
+  type OperatorItem,
+  stateFault,
+} from '../shared/operator-acts';
 import { rejectUpdate } from '../shared/refusal';
 import { bookChargeback, bookResolution, bookReversal, liftDispute, pickSettled } from './money';
 import { getState, type Payment, record } from './state';

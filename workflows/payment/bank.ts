@@ -18,7 +18,7 @@ import {
   reversalId,
 } from '../../src/domain/movement/movement';
 import type { PaymentInput } from '../../src/domain/payment/workflow';
-import { bankQueue } from '../shared/bank-activities';
+import { bankQueue } from '../shared/instruction';
 import { holdMovement } from '../shared/movement';
 import { writeScheduled } from '../shared/persist';
 import { note } from '../shared/state';

@@ -10,11 +10,9 @@ import {
   paymentWorkflowId,
 } from '../../src/domain/payment/payment';
 import type { PaymentResume, PaymentStart, PaymentState } from '../../src/domain/payment/workflow';
-import type { Due } from '../shared/alarm';
-import { listen, uncancelled, untilOpened } from '../shared/handlers';
-import { getResource, openMailbox } from '../shared/mailbox';
+import { getResource, listen, openMailbox, uncancelled, untilOpened } from '../shared/inbox';
+import { type Due, runUntilFinal } from '../shared/loop';
 import { assertIdentity, refuse, rejectUpdate } from '../shared/refusal';
-import { runUntilFinal } from '../shared/run-loop';
 import { note } from '../shared/state';
 import { actFault, applyAct } from './acts';
 import * as bank from './bank';

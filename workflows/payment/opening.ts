@@ -3,7 +3,7 @@ import { omitUndefined } from '../../src/domain/defined';
 import { isFinal } from '../../src/domain/payment/payment';
 import type { PaymentInput, PaymentResume } from '../../src/domain/payment/workflow';
 import { now } from '../shared/clock';
-import { receiveMissed } from '../shared/mailbox';
+import { receiveMissed } from '../shared/inbox';
 import { writeLocally, writeScheduled } from '../shared/persist';
 import { isReported, note } from '../shared/state';
 import * as bank from './bank';

@@ -22,16 +22,17 @@ import type {
   PaymentOpening,
   PaymentState,
 } from '../../src/domain/payment/workflow';
-import { type CallbackItem, getResource, type Mailbox } from '../shared/mailbox';
+import { type CallbackItem, getResource, type Mailbox } from '../shared/inbox';
 import type { OperatorItem } from '../shared/operator-acts';
 import { createRecord } from '../shared/record';
 import {
+  FINAL,
   initialState,
   type ResourceSnapshot,
   startLabels,
+  type View,
   type WorkflowState,
 } from '../shared/state';
-import { FINAL, type View } from '../shared/view';
 
 export type PaymentFacts = Omit<PaymentInput, 'return_url' | 'expires_in_seconds' | 'clock'> & {
   expires_at_ms: number;

@@ -28,12 +28,8 @@ import type {
   PayoutResume,
   PayoutStart,
 } from '../../src/domain/payout/workflow';
-import type { Due } from '../shared/alarm';
-import { moneyActivities, questionActivities } from '../shared/bank-activities';
-import { cancelUnstartedSends, getEarlierInstruction } from '../shared/bank-instruction';
 import { now, timestamp } from '../shared/clock';
-import { listen } from '../shared/handlers';
-import { instruct } from '../shared/instruct';
+import { listen, type Opening, receiveMissed } from '../shared/inbox';
 import {
   answerResubmits,
   beginInstructed,
@@ -42,13 +38,18 @@ import {
   lacksAmount,
   runInstructed,
 } from '../shared/instructed';
-import type { BankQuestion, InstructedRules } from '../shared/instructed-rules';
-import { type Opening, receiveMissed } from '../shared/mailbox';
+import { type BankQuestion, type InstructedRules, instruct } from '../shared/instructed-rules';
+import {
+  cancelUnstartedSends,
+  getEarlierInstruction,
+  moneyActivities,
+  questionActivities,
+} from '../shared/instruction';
+import type { Due } from '../shared/loop';
 import { holdMovement, type Suspension } from '../shared/movement';
 import { writeScheduled } from '../shared/persist';
 import { assertIdentity } from '../shared/refusal';
-import { isReported, note } from '../shared/state';
-import { showRefusal } from '../shared/view';
+import { isReported, note, showRefusal } from '../shared/state';
 import { actFault } from './acts';
 import { messages } from './messages';
 import { openPayoutMailbox, reserve, untilSent } from './opening';

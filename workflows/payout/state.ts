@@ -11,12 +11,11 @@ import {
   type PayoutStatus,
 } from '../../src/domain/payout/payout';
 import type { PayoutResult, PayoutState } from '../../src/domain/payout/workflow';
+import { type Mailbox, readResult } from '../shared/inbox';
 import { type Instructed, type InstructedItem, newInstructed } from '../shared/instructed-rules';
-import { type Mailbox, readResult } from '../shared/mailbox';
 import { listOwn } from '../shared/movement';
 import { createRecord } from '../shared/record';
-import type { ResourceSnapshot } from '../shared/state';
-import { FINAL, type View, type Waiting } from '../shared/view';
+import { FINAL, type ResourceSnapshot, type View, type Waiting } from '../shared/state';
 
 export interface PayoutActResult extends PayoutState {
   /** Absent when the payout changed before the bank's answer. */

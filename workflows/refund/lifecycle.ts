@@ -17,11 +17,8 @@ import {
   refundWorkflowId,
 } from '../../src/domain/refund/refund';
 import type { RefundInput, RefundResult, RefundStart } from '../../src/domain/refund/workflow';
-import type { Due } from '../shared/alarm';
-import { moneyActivities } from '../shared/bank-activities';
-import { cancelUnstartedSends } from '../shared/bank-instruction';
 import { timestamp } from '../shared/clock';
-import { listen, untilOpened } from '../shared/handlers';
+import { listen, type Opening, openMailbox, untilOpened } from '../shared/inbox';
 import {
   beginInstructed,
   differs,
@@ -31,11 +28,12 @@ import {
   runInstructed,
 } from '../shared/instructed';
 import type { InstructedRules } from '../shared/instructed-rules';
-import { type Opening, openMailbox } from '../shared/mailbox';
+import { cancelUnstartedSends, moneyActivities } from '../shared/instruction';
+import type { Due } from '../shared/loop';
 import type { Suspension } from '../shared/movement';
 import { writeLocally, writeScheduled } from '../shared/persist';
 import { assertIdentity } from '../shared/refusal';
-import { showRefusal, upsertLabels } from '../shared/view';
+import { showRefusal, upsertLabels } from '../shared/state';
 import { actFault } from './acts';
 import { messages } from './messages';
 import {

@@ -9,11 +9,11 @@ import {
   type RefundStatus,
 } from '../../src/domain/refund/refund';
 import type { RefundResult, RefundState } from '../../src/domain/refund/workflow';
+import { type Mailbox, readResult } from '../shared/inbox';
 import { type Instructed, type InstructedItem, newInstructed } from '../shared/instructed-rules';
-import { type Mailbox, readResult } from '../shared/mailbox';
 import { listOwn } from '../shared/movement';
 import { createRecord } from '../shared/record';
-import { FINAL, type View } from '../shared/view';
+import { FINAL, type View } from '../shared/state';
 
 export interface RefundKind {
   status: RefundStatus;

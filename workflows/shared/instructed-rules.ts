@@ -7,10 +7,16 @@ import type {
 } from '../../src/domain/callback/callback';
 import type { Movement, Outcome } from '../../src/domain/movement/movement';
 import type { Faults } from '../../src/domain/shape';
-import type { Due } from './alarm';
-import type { BankAnswer, Instruction, NotFound } from './bank-attempts';
-import type { InstructionState } from './bank-instruction';
-import type { CallbackItem } from './mailbox';
+import type { CallbackItem } from './inbox';
+import {
+  type BankAnswer,
+  type Earlier,
+  type Instruction,
+  type InstructionState,
+  type NotFound,
+  sendInstruction,
+} from './instruction';
+import type { Due } from './loop';
 import type { Suspension } from './movement';
 import type { OperatorItem } from './operator-acts';
 import type { Write } from './persist';
@@ -157,4 +163,19 @@ export function newInstructed<K extends Kind>(
     failures: [],
     isMarkedFailed: false,
   };
+}
+
+/** @see sendInstruction */
+export function instruct<K extends Kind, R extends Instructed<K>>(
+  { noun, record, isUnsent, buildInstruction }: InstructedRules<K, R>,
+  resource: R,
+  earlier?: Earlier,
+): Promise<void> {
+  const instruction = {
+    ...buildInstruction(resource),
+    name: noun,
+    isOver: () => !isUnsent(resource.status),
+    log: (line: string) => record.logActivity(resource, line),
+  };
+  return sendInstruction<K['answer'] | Outdated>(resource, instruction, earlier);
 }

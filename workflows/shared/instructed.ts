@@ -7,21 +7,20 @@ import {
 import type { Outdated } from '../../connectors/contract/activities';
 import { assertNever } from '../../src/domain/assert';
 import { findCorrected, isCorrection, isInSuspense } from '../../src/domain/movement/movement';
-import type { BankAnswer } from './bank-attempts';
-import { getEarlierInstruction } from './bank-instruction';
-import { instruct } from './instruct';
+import { type Mailbox, type Opening, receiveMissed } from './inbox';
 import { applyAct } from './instructed-acts';
 import {
   type Instructed,
   type InstructedItem,
   type InstructedRules,
+  instruct,
   type Kind,
   newInstructed,
 } from './instructed-rules';
-import { type Mailbox, type Opening, receiveMissed } from './mailbox';
+import { type BankAnswer, getEarlierInstruction } from './instruction';
+import { runUntilFinal } from './loop';
 import { bookReturn, buildReport, findReason, holdMovement } from './movement';
 import { writeScheduled } from './persist';
-import { runUntilFinal } from './run-loop';
 import { isReported, note } from './state';
 
 export async function runInstructed<K extends Kind, R extends Instructed<K>>(

@@ -1,21 +1,85 @@
 import type {
   Known,
   RecordAttention,
+  ResourceState,
   StaleResult,
+  TransitionInput,
+  TransitionResult,
   Written,
 } from '../../activities/shared/record-inputs';
-import type { AnyCallback, CallbackName } from '../../src/domain/callback/callback';
+import type {
+  AnyCallback,
+  CallbackName,
+  CallbackResource,
+} from '../../src/domain/callback/callback';
+import {
+  type CallbackSignature,
+  VERIFICATION_FAULTS,
+  type VerificationFault,
+} from '../../src/domain/callback/signature';
 import { omitUndefined } from '../../src/domain/defined';
-import { applyTaken, mergeMovements } from '../../src/domain/movement/movement';
+import { applyTaken, mergeMovements, type Taken } from '../../src/domain/movement/movement';
 import { now, timestamp } from './clock';
 import { findReason, keepsReason } from './movement';
 import { type AuditedAct, datedAudit } from './operator-acts';
 import { type Write, writeLocally, writeScheduled } from './persist';
-import type { RecordTable, StoredState, TransitionOptions } from './record-table';
 import { findRefusal } from './refusal';
-import { type CommonFacts, note, type WorkflowState } from './state';
-import { createApplyVerified } from './verification';
-import { updateDetails } from './view';
+import { type CommonFacts, note, updateDetails, type View, type WorkflowState } from './state';
+
+interface Next<Status extends string, Change> {
+  to: readonly Status[];
+  at: string;
+  change: Partial<Change>;
+  isAct: boolean;
+  /** The bank's, of the movement that a callback reports. */
+  reference?: string | undefined;
+  /** Movement that an act takes. */
+  movement?: string | undefined;
+}
+
+export interface RecordTable<Status extends string, Attention extends string, Resource, Change> {
+  noun: CallbackResource;
+  view: View<Status>;
+  /** Waiting time as the end of a clause; empty when nothing is due. */
+  until: (resource: Resource) => string;
+  /** Whether `status` ends a reason; by default it ends overdue and different amounts. */
+  isPast?: (attention: Attention, status: Status) => boolean;
+  /** Parts of movements that leave suspense with a transition. */
+  take?: (resource: Resource, next: Next<Status, Change>) => Taken[];
+  /** Cleared by the next transition. */
+  unverifiedReason: Attention;
+  malformedReason: Attention;
+  givenUpReason: Attention;
+  refusedReason: Attention;
+  /** Replaced by an overdue reason: any other says more. */
+  weakReasons?: readonly Attention[];
+  overdueReasons: readonly Attention[];
+  getExtraFields?: (resource: Resource) => Partial<Change>;
+  remember?: (resource: Resource, next: Next<Status, Change>) => void;
+  writeTransition: (
+    input: TransitionInput<Status, Attention, Change>,
+  ) => Write<TransitionResult<Status, Attention>>;
+  writeAttention: (input: RecordAttention<Attention>) => Write<Written<object, Status, Attention>>;
+}
+
+export interface StoredState<Status extends string, Attention extends string>
+  extends ResourceState<Status> {
+  attention: Attention | null;
+}
+
+export interface TransitionOptions<Change> {
+  change?: Partial<Change>;
+  audit?: AuditedAct;
+  callback_id?: string;
+  /** Makes a repeat known without an event, callback or act. */
+  id?: string;
+  value_date?: string | undefined;
+  /** The bank's, of the movement that a callback reports. */
+  reference?: string | undefined;
+  /** Movement that an act takes. */
+  movement?: string | undefined;
+  scheduled?: boolean;
+}
 
 /** The database has a later version, as after a restore or a reset of the workflow. */
 export class StaleState extends Error {
@@ -315,4 +379,96 @@ function buildAttention<Attention extends string>(
 
 function getResourceRef({ id, facts }: WorkflowState<string, string, CommonFacts>) {
   return { resource_id: id, request_id: facts.request_id };
+}
+
+interface ReceivedCallback {
+  name: CallbackName;
+  callback: AnyCallback;
+  signature: CallbackSignature | undefined;
+}
+
+interface ApplyVerifiedDeps<Attention, Resource> {
+  noun: CallbackResource;
+  unverifiedReason: Attention;
+  show: (resource: Resource) => void;
+  setAttention: (resource: Resource, attention: Attention) => Promise<void>;
+}
+
+/**
+ * Applies each verified callback once; any other is stored and shown.
+ * @see docs/connectors.md#prove-who-sends
+ */
+function createApplyVerified<
+  Attention extends string,
+  Resource extends WorkflowState<string, Attention, CommonFacts>,
+>({ noun, unverifiedReason, show, setAttention }: ApplyVerifiedDeps<Attention, Resource>) {
+  return async (
+    resource: Resource,
+    item: ReceivedCallback,
+    act: () => Promise<void>,
+  ): Promise<void> => {
+    const { verifiedCallbacks } = resource;
+    const { callback_id } = item.callback;
+    const first = verifiedCallbacks.get(callback_id);
+    if (first === undefined) {
+      const fault = await getSenderFault(noun, resource, item);
+      if (fault !== undefined) {
+        await storeUnverified(noun, resource, item, fault);
+        // A false callback must not hide another attention reason.
+        return resource.attention === null
+          ? await setAttention(resource, unverifiedReason)
+          : show(resource);
+      }
+      verifiedCallbacks.set(callback_id, item);
+      // The same item is applied again after a stale state.
+    } else if (first !== item) return;
+    if (resource.appliedIds.has(callback_id)) {
+      note(resource, `callback \`${item.name}\` (${callback_id}): applied before`);
+      return show(resource);
+    }
+    await act();
+  };
+}
+
+type AnyWorkflowState = WorkflowState<string, string, CommonFacts>;
+
+async function getSenderFault(
+  noun: CallbackResource,
+  resource: AnyWorkflowState,
+  item: ReceivedCallback,
+): Promise<VerificationFault | undefined> {
+  const { verification } = resource;
+  const { signature } = item;
+  if (signature === undefined) return verification === 'required' ? 'unsigned' : undefined;
+  const report = buildReport(noun, resource, item);
+  const { fault } = await writeLocally((activities) =>
+    activities.checkSender({ report, signature }),
+  );
+  return fault ?? undefined;
+}
+
+async function storeUnverified(
+  noun: CallbackResource,
+  resource: AnyWorkflowState,
+  item: ReceivedCallback,
+  code: VerificationFault,
+): Promise<void> {
+  const { name, callback, signature } = item;
+  const { request_id } = resource.facts;
+  const report = buildReport(noun, resource, item);
+  const proof = signature === undefined ? {} : { signature };
+  const at = new Date().toISOString();
+  await writeLocally((activities) =>
+    activities.recordRefused({ report, ...proof, code, at, request_id }),
+  );
+  const why = VERIFICATION_FAULTS[code];
+  note(resource, `callback \`${name}\` (${callback.callback_id}) is ignored: ${why}`);
+}
+
+function buildReport(
+  resource: CallbackResource,
+  { id, facts }: AnyWorkflowState,
+  { name, callback }: ReceivedCallback,
+) {
+  return { connector: facts.connector, resource, resource_id: id, name, callback };
 }

@@ -1,7 +1,15 @@
-import { allHandlersFinished, condition, log, Trigger, workflowInfo } from '@temporalio/workflow';
+import {
+  allHandlersFinished,
+  CancellationScope,
+  condition,
+  isCancellation,
+  log,
+  sleep,
+  Trigger,
+  workflowInfo,
+} from '@temporalio/workflow';
 import { LIMIT_REACHED } from '../../src/domain/approval';
 import { BOOKS_REFUSED } from '../../src/domain/lifecycle';
-import { createAlarm, type Due } from './alarm';
 import { type AccountClock, now, toRealTime } from './clock';
 import { StaleState } from './record';
 import { findRefusal, rejectUpdate } from './refusal';
@@ -14,7 +22,6 @@ interface Lifecycle<Item> {
   reportGivenUp: (what: string, refused?: string) => Promise<void>;
   isFinal: () => boolean;
   nextDue: () => Due | undefined;
-  /** @see createAlarm */
   endsSoon?: boolean;
   isIdle: () => boolean;
   continueInNewRun: () => Promise<never>;
@@ -129,4 +136,51 @@ function describeItem(item: { kind: string }): string {
   if (callback_id !== undefined) return `callback \`${name}\` (${callback_id})`;
   const { outcome } = Object(answer);
   return outcome === undefined ? kind : `${kind} of the bank: ${outcome}`;
+}
+
+export interface Due {
+  /** Ms since the epoch, account time; for the alarm real time. */
+  at: number;
+  summary: string;
+  act: () => Promise<void>;
+}
+
+interface Timer {
+  at: number;
+  hasFired: boolean;
+  cancel: () => void;
+}
+
+/**
+ * Creates the one timer of a run. It is not cancelled while its time stays, nor at the end, since a
+ * cancelled timer adds a line to the history.
+ * @param isLazy lets it fire early rather than be set later: saves two lines where the end usually
+ *   comes first, and costs five otherwise
+ */
+function createAlarm(isLazy: boolean) {
+  let timer: Timer | undefined;
+  const canStay = ({ at, hasFired }: Timer, due: Due) =>
+    !hasFired && (at === due.at || (isLazy && at < due.at));
+  return {
+    set: (due: Due | undefined): void => {
+      if (due !== undefined && timer !== undefined && canStay(timer, due)) return;
+      if (timer?.hasFired === false) timer.cancel();
+      timer = due === undefined ? undefined : arm(due);
+    },
+    hasFired: (): boolean => timer?.hasFired === true,
+  };
+}
+
+function arm({ at, summary }: Due): Timer {
+  const scope = new CancellationScope();
+  const timer = { at, hasFired: false, cancel: () => scope.cancel() };
+  const fire = () => {
+    timer.hasFired = true;
+  };
+  const unlessCancelled = (error: unknown) => {
+    if (!isCancellation(error)) throw error;
+  };
+  const left = Math.max(1, at - Date.now());
+  void scope.run(() => sleep(left, { summary })).then(fire, unlessCancelled);
+  return timer;
 }
