@@ -4,16 +4,16 @@ import {
   erc20Abi,
   type Hash,
   type Hex,
+  hexToBytes,
   http,
   isAddressEqual,
+  keccak256,
   numberToHex,
   parseAbiItem,
   parseEventLogs,
   toEventSelector,
 } from 'viem';
-
 import { type Assets, DECIMALS } from './assets';
-import { matchesBloom, mayContain } from './blooms';
 import { askNode, type Broadcast, orUndefined, toRefusal } from './node-answers';
 import { type Movement, readMovements } from './traces';
 
@@ -190,4 +190,36 @@ export async function assertToken(
   const decimals = await node.getDecimals(usdc);
   if (decimals === DECIMALS.USDC) return;
   throw new Error(`The contract at usdc_address has ${decimals} decimals, and USDC has 6.`);
+}
+
+export interface BloomLog {
+  address: Hex;
+  topics: readonly Hex[];
+}
+
+const BYTES = 256;
+
+export function mayContain(bloom: Hex, values: readonly Hex[]): boolean {
+  const filter = hexToBytes(bloom);
+  return values.flatMap(getBits).every(({ byte, mask }) => ((filter[byte] ?? 0) & mask) !== 0);
+}
+
+/** Whether these are all logs of the block: its header commits to them by the bloom. */
+export function matchesBloom(bloom: Hex, logs: readonly BloomLog[]): boolean {
+  const filter = new Uint8Array(BYTES);
+  for (const { address, topics } of logs) {
+    for (const { byte, mask } of [address, ...topics].flatMap(getBits)) {
+      filter[byte] = (filter[byte] ?? 0) | mask;
+    }
+  }
+  return hexToBytes(bloom).every((byte, at) => byte === filter[at]);
+}
+
+/** Three bits, by the first six bytes of the hash. */
+function getBits(value: Hex): { byte: number; mask: number }[] {
+  const hash = keccak256(value, 'bytes');
+  return [0, 2, 4].map((at) => {
+    const bit = (((hash[at] ?? 0) << 8) | (hash[at + 1] ?? 0)) & 0x7ff;
+    return { byte: BYTES - 1 - (bit >> 3), mask: 1 << (bit & 7) };
+  });
 }

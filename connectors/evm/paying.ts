@@ -1,16 +1,17 @@
 import type { MongoClient } from 'mongodb';
 import { getAddress, isAddress, zeroAddress } from 'viem';
+import type { PrivateKeyAccount } from 'viem/accounts';
 import { inTransaction, isDuplicateKey } from '../../src/base/mongo';
 import type { CancelAnswer, Outdated } from '../contract/activities';
 import type { SettlementAnswer, SettlementInstruction, SettlementLookup } from '../contract/crypto';
 import { beginAttempt } from '../contract/guard';
-import { servedAsset } from './assets';
+import { type Asset, type Assets, servedAsset } from './assets';
 import { broadcast } from './broadcasting';
-import { affordableFees, checkFunds, type FundsDeps } from './funds';
-import { assertChain, type Call } from './node';
+import { assertChain, type Call, type EvmNode } from './node';
 import { NodeFailure } from './node-answers';
-import { getTransactionHash, type Refusal, type Settlement } from './settlements';
-import { buildCall, type Fees, type Payment, sign } from './signing';
+import type { Nonces } from './nonces';
+import { getTransactionHash, type Refusal, type Settlement, type Settlements } from './settlements';
+import { buildCall, type Fees, firstFees, type Payment, sign } from './signing';
 
 export interface PayingDeps extends FundsDeps {
   mongo: MongoClient;
@@ -204,4 +205,50 @@ async function buildAnswer(
   if (hash === undefined) return { outcome: 'pending' };
   await settlements.markAnswered(_id, hash);
   return { outcome: 'sent', transaction_id: hash };
+}
+
+interface FundsDeps {
+  node: EvmNode;
+  assets: Assets;
+  account: PrivateKeyAccount;
+  nonces: Nonces;
+  settlements: Settlements;
+  feeCap: bigint;
+}
+
+/** Gas that the balance must cover before a payment is estimated. */
+const GAS_HEADROOM = 100_000n;
+
+/** @throws Error while gas costs too much */
+async function affordableFees({ node, feeCap }: FundsDeps): Promise<Fees> {
+  const fees = firstFees(await node.fees(), feeCap);
+  if (fees === undefined) throw new Error('Gas is dearer than this connector may pay.');
+  return fees;
+}
+
+/** @throws Error if the account cannot cover the amount and what it owes already */
+async function checkFunds(
+  { node, nonces, settlements, assets, account }: FundsDeps,
+  { asset, amount }: Pick<Settlement, 'asset' | 'amount'>,
+  { fee_max }: Fees,
+): Promise<void> {
+  await nonces.check();
+  const openSettlements = await settlements.waiting(account.address);
+  const sum = (of: Asset) =>
+    openSettlements
+      .filter((row) => row.asset === of)
+      .reduce((all, row) => all + BigInt(row.amount), 0n);
+  const gas = openSettlements.reduce((all, row) => all + BigInt(row.gas) * getFeeMax(row), 0n);
+  const wei = (asset === 'ETH' ? BigInt(amount) : 0n) + GAS_HEADROOM * fee_max;
+  const { address } = account;
+  const insufficientBalance = (what: string) =>
+    new Error(`The paying account holds too little ${what}.`);
+  if ((await node.getBalance(address)) < sum('ETH') + gas + wei) throw insufficientBalance('ether');
+  if (asset === 'ETH' || assets.usdc === undefined) return;
+  const balance = await node.getTokenBalance(assets.usdc, address);
+  if (balance < sum(asset) + BigInt(amount)) throw insufficientBalance(asset);
+}
+
+function getFeeMax({ attempts }: Settlement): bigint {
+  return BigInt(attempts.at(-1)?.fee_max ?? 0);
 }

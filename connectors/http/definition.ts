@@ -1,11 +1,11 @@
 import { CONTRACT_VERSION } from '../../src/domain/capabilities';
 import { PAYMENT_METHOD_IDS } from '../../src/domain/payment/catalog';
 import { RAIL_IDS } from '../../src/domain/payout/rails';
+import type { RecipientDetails } from '../../src/domain/payout/recipient';
 import { signPayload } from '../../src/webhooks/signature';
 import { ACTIVITIES, type ActivityName, Refusal } from '../contract/schemas';
 import { BankFailure, type BankRequest, type ConnectorDefinition, defineConnector } from '../kit';
 import type { Optional, SendsPayouts, SendsRefunds, TakesPayments, Tools } from '../kit/definition';
-import { quotesRecipient } from './quotes';
 import { type HttpSettings, httpSettings } from './settings';
 
 const CALLS_AT_ONCE = 50;
@@ -141,3 +141,23 @@ const cancelPayout: NonNullable<SendsPayouts<HttpSettings>['cancelPayout']> = as
   const request = buildRequest(tools, 'cancelPayout', input);
   return (await tools.call(request, { 200: ACTIVITIES.cancelPayout.answer })).body;
 };
+
+const HARMLESS = new Set(['type', 'country']);
+/** Values of this length also count inside of words. */
+const WORD_LENGTH = 4;
+/** Digits of this length count as a part of a number. */
+const DIGITS = /\d{6,}/g;
+
+/** Detects any data of a recipient, also behind spaces and punctuation. */
+function quotesRecipient(text: string, recipient: RecipientDetails): boolean {
+  const words = text.toLowerCase().split(/[^\p{L}\p{N}]+/u);
+  const joined = words.join('');
+  const numbers = joined.match(DIGITS) ?? [];
+  return Object.entries(recipient).some(([name, value]) => {
+    if (value === null || HARMLESS.has(name)) return false;
+    const sought = value.toLowerCase().replace(/[^\p{L}\p{N}]+/gu, '');
+    if (sought === '') return false;
+    if (numbers.some((number) => sought.includes(number))) return true;
+    return sought.length < WORD_LENGTH ? words.includes(sought) : joined.includes(sought);
+  });
+}

@@ -3,20 +3,18 @@ import { latestCutOff } from '../../src/domain/payout/target2';
 import { createEncrypter } from '../../src/encryption/encrypter';
 import { createDetailsDecrypter } from '../../src/encryption/recipient-keys';
 import { findHolder, followPairs } from '../../src/encryption/recipient-pairs';
-import { openSepaBook, sepaDatabase } from '../../src/service/sepa/book';
+import { openSepaBook, type SepaBook, sepaDatabase } from '../../src/service/sepa/book';
 import { checkMessage } from '../../src/statements/xml';
 import { createRecipientDecrypter, createReferenceReader } from '../contract/recipients';
 import { type RunConfig, startConnector } from '../kit/connector';
 import type { ConnectorProcess } from '../kit/process';
-import { openRestoreGuard, type RestoreGuard } from '../kit/restore-guard';
+import { openRestoreGuard, type RestoreGuard, type SentBook } from '../kit/restore-guard';
 import { type CutDeps, cutFiles, isCutDue, uploadFiles } from './cutting';
 import { defineSepa, type SepaDefinition, type SepaParts } from './definition';
-import { eraseBytes } from './erasure';
 import { makeDirectories, writeWhole } from './files';
 import { type InboxDeps, takeFiles } from './inbox';
 import { PAIN_001 } from './pain001';
 import { collectReports, endReports } from './reporting';
-import { createSentBook } from './sent-book';
 
 type SettingsOf<D> = D extends { settings: infer S } ? S : never;
 type Config = RunConfig<SettingsOf<SepaDefinition>>;
@@ -111,4 +109,42 @@ async function cutOnRequest(deps: CutDeps): Promise<void> {
   const files = await cutFiles(deps, true);
   const ids = waiting.map(({ _id }) => _id);
   await requests.updateMany({ _id: { $in: ids } }, { $set: { files } });
+}
+
+/** @see docs/sepa.md#personal-data */
+const BYTES_DAYS = 90;
+const DAY_MS = 86_400_000;
+
+interface ErasureDeps {
+  book: Pick<SepaBook, 'files' | 'requests'>;
+  now: () => Date;
+}
+
+/** Payouts of the files stay in the book. */
+async function eraseBytes({ book, now }: ErasureDeps): Promise<void> {
+  const before = new Date(now().getTime() - BYTES_DAYS * DAY_MS);
+  await book.files.updateMany(
+    { state: { $in: ['booked', 'refused'] }, ended_at: { $lt: before }, bytes: { $ne: null } },
+    { $set: { bytes: null } },
+  );
+  await book.requests.deleteMany({ at: { $lt: before } });
+}
+
+/** Says by their `MsgId` which files the book knows as sent. */
+function createSentBook({ files }: Pick<SepaBook, 'files'>): SentBook {
+  return {
+    // The bytes of a file that was cut may have left before a kill.
+    hasSent: async () => (await files.findOne({ state: { $ne: 'open' } })) !== null,
+    listUnknown: async (sent) => {
+      const ids = sent.map(({ id }) => id);
+      const found = await files.find({ _id: { $in: ids } }, { projection: { state: 1 } }).toArray();
+      const states = new Map(found.map(({ _id, state }) => [_id, state]));
+      return sent.flatMap(({ id, hasLeft }) => {
+        const state = states.get(id) ?? 'open';
+        // A kill before the file was noted as sent leaves it cut, and its bytes come again.
+        const isKnown = state !== 'open' && !(hasLeft && state === 'cut');
+        return isKnown ? [] : [id];
+      });
+    },
+  };
 }

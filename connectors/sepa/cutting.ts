@@ -1,4 +1,6 @@
 import { createHash, randomUUID } from 'node:crypto';
+import { promisify } from 'node:util';
+import { gunzip, gzip } from 'node:zlib';
 import type { Filter, MongoClient } from 'mongodb';
 import { createGate } from '../../src/base/gate';
 import type { Logger } from '../../src/base/log';
@@ -14,7 +16,6 @@ import {
 import type { PayoutInstruction } from '../contract/activities';
 import { RecipientDeleted } from '../contract/recipients';
 import type { RestoreGuard } from '../kit/restore-guard';
-import { pack, unpack } from './bytes';
 import type { Debtor } from './debtor';
 import { toInstruction } from './lines';
 import { PAIN_001, type Transfer, writePain001 } from './pain001';
@@ -243,4 +244,18 @@ function fileOwner(id: string): string {
 
 function hash(text: string): string {
   return createHash('sha256').update(text).digest('hex');
+}
+
+/** A document of MongoDB holds so much compressed and encrypted. */
+const BYTES_MAX = 64 * 1024 * 1024;
+const compress = promisify(gzip);
+const decompress = promisify(gunzip);
+
+async function pack(text: string): Promise<string> {
+  return (await compress(text)).toString('base64');
+}
+
+async function unpack(packed: string): Promise<string> {
+  const bytes = await decompress(Buffer.from(packed, 'base64'), { maxOutputLength: BYTES_MAX });
+  return bytes.toString('utf8');
 }

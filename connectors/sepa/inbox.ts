@@ -4,16 +4,16 @@ import { lstat, readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isMissingFile } from '../../src/base/errors';
 import { isDuplicateKey } from '../../src/base/mongo';
+import { omitUndefined } from '../../src/domain/defined';
 import { InvalidStatement, type Statement } from '../../src/domain/statement';
-import type { SepaBook, SepaInbound } from '../../src/service/sepa/book';
+import type { LineMovement, SepaBook, SepaInbound } from '../../src/service/sepa/book';
 import { chooseName, exists } from '../../src/service/sepa/file-names';
 import { findFlaw } from '../../src/statements/check';
 import { FILE_BYTES_MAX } from '../../src/statements/read';
 import { type ApplyDeps, applyStatus, ForeignMessage } from './apply';
-import { applyCredits } from './credits';
 import { makeDirectories, putFile, writeWhole } from './files';
-import { type BankMessage, readBankMessage } from './messages';
-import { applyMovements } from './movements';
+import { type BankMessage, type Credit, readBankMessage } from './messages';
+import { applyMovements, buildFact, findFact, nameFact, putNamedFirst } from './movements';
 
 const GROWS_MS = 10_000;
 /** Files that a transfer has not finished. */
@@ -215,4 +215,60 @@ async function hashFile(path: string): Promise<string> {
   const hash = createHash('sha256');
   for await (const chunk of createReadStream(path)) hash.update(chunk);
   return hash.digest('hex');
+}
+
+interface CreditDeps {
+  book: Pick<SepaBook, 'payments'>;
+  now: () => Date;
+}
+
+/**
+ * Counts each credit once. One with an unknown reference waits in its statement, for an operator.
+ */
+async function applyCredits(deps: CreditDeps, credits: readonly Credit[]): Promise<void> {
+  const references = new Set(credits.map(({ reference }) => reference));
+  for (const reference of references) {
+    const own = credits.filter((credit) => credit.reference === reference);
+    await applyToPayment(deps, reference, own);
+  }
+}
+
+async function applyToPayment(
+  { book: { payments }, now }: CreditDeps,
+  reference: string,
+  own: readonly Credit[],
+): Promise<void> {
+  for (;;) {
+    const payment = await payments.findOne({ reference });
+    if (payment === null) return;
+    const { _id, credits } = payment;
+    const changed = addCredits(credits, own, now().toISOString());
+    if (changed === undefined) return;
+    const isNew = changed.length > credits.length;
+    const report = isNew ? { unreported: true, report_batch: null } : {};
+    const $set = { credits: changed, ...report };
+    const applied = await payments.updateOne({ _id, credits }, { $set });
+    // Otherwise another process has changed them.
+    if (applied.matchedCount > 0) return;
+  }
+}
+
+export function addCredits(
+  credits: readonly LineMovement[],
+  own: readonly Credit[],
+  at: string,
+): LineMovement[] | undefined {
+  let facts = [...credits];
+  let isChanged = false;
+  for (const credit of putNamedFirst(credits, own)) {
+    const { isReversal } = credit;
+    const alike = facts.filter((fact) => fact.isReversal === isReversal);
+    const known = findFact(alike, credit);
+    const fresh = { ...buildFact(credit, null, at), ...omitUndefined({ isReversal }) };
+    const next = known === undefined ? fresh : nameFact(known, credit);
+    if (next === known) continue;
+    isChanged = true;
+    facts = known === undefined ? [...facts, next] : facts.map((f) => (f === known ? next : f));
+  }
+  return isChanged ? facts : undefined;
 }

@@ -1,4 +1,5 @@
 import { MAIN_BALANCE } from '../domain/account/balance-account';
+import type { Direction, Outcome } from '../domain/movement/movement';
 import { type Against, getOppositeAccount } from './against';
 import type { EntryKind, EntryLine } from './entries';
 import {
@@ -19,7 +20,6 @@ import {
   UNMATCHED,
 } from './ledger-accounts';
 import { dropZeroLines, mergeLines, transfer } from './lines';
-import { holdMovement, resolveMovement } from './movement-lines';
 
 /** Parts of a statement line, in its minor units: above 0 comes in. */
 export interface StatementParts {
@@ -188,4 +188,40 @@ const UNITS_MAX = 10n ** 28n;
 function isWithin(amount: number | bigint): boolean {
   if (typeof amount === 'number') return Number.isSafeInteger(amount);
   return amount < UNITS_MAX && amount > -UNITS_MAX;
+}
+
+/** Minor units, or an asset's smallest as a bigint. */
+type Amount = number | bigint;
+
+export interface Bearer {
+  as: Outcome;
+  connector: string;
+  balance: string;
+  /** Part of the merchant's that the balance does not hold. */
+  owed: number;
+}
+
+/** Holds what came, or was sent, until somebody decides. */
+function holdMovement(connector: string, direction: Direction, amount: Amount): EntryLine[] {
+  return direction === 'in'
+    ? transfer(clearing(connector), LATE, amount)
+    : transfer(SENT, clearing(connector), amount);
+}
+
+function resolveMovement(direction: Direction, amount: Amount, bearer: Bearer): EntryLine[] {
+  if (direction === 'in') return transfer(LATE, getAccount(bearer), amount);
+  const { as, balance, owed } = bearer;
+  if (as !== 'merchant') return transfer(getAccount(bearer), SENT, amount);
+  const held = typeof amount === 'bigint' ? amount - BigInt(owed) : amount - owed;
+  return dropZeroLines([
+    { account: available(balance), amount: -held },
+    { account: RECEIVABLE, amount: -owed },
+    { account: SENT, amount },
+  ]);
+}
+
+/** Picks `clearing` for what goes to the bank, or never was: it leaves as it came. */
+function getAccount({ as, connector, balance }: Bearer): string {
+  if (as === 'merchant') return available(balance);
+  return as === 'loss' ? ADJUSTMENTS : clearing(connector);
 }

@@ -8,6 +8,8 @@ import type {
 } from '../../src/domain/crypto/callback';
 import {
   CRYPTO_SETTLEMENT_FAILURES,
+  CRYPTO_SETTLEMENT_STATUSES,
+  type CryptoSettlementAct,
   type CryptoSettlementDecision,
   type CryptoSettlementStatus,
   cryptoSettlementWorkflowId,
@@ -34,10 +36,10 @@ import type { BankQuestion, InstructedRules } from '../shared/instructed-rules';
 import { cancelUnstartedSends, moneyActivities, questionActivities } from '../shared/instruction';
 import type { Due } from '../shared/loop';
 import type { Suspension } from '../shared/movement';
+import { type ActRules, stateFault } from '../shared/operator-acts';
 import { writeScheduled } from '../shared/persist';
 import { assertIdentity } from '../shared/refusal';
 import { showRefusal, upsertLabels } from '../shared/state';
-import { actFault } from './acts';
 import { messages } from './messages';
 import {
   dueAt,
@@ -215,4 +217,25 @@ function buildQuestion({ facts }: Settlement): BankQuestion<SettlementAnswer> {
     cancel: () => canceller.cancelSettlement({ crypto_settlement_id }),
     lookUp: () => asker.lookUpSettlement({ crypto_settlement_id }),
   };
+}
+
+const IN_FLIGHT = ['pending', 'sent'] as const;
+
+const neverLeft = (status: CryptoSettlementStatus) =>
+  `The settlement is ${status}; a final state is never left.`;
+
+const ACTS: ActRules<CryptoSettlementAct, CryptoSettlementStatus> = {
+  resubmit: {
+    from: ['pending'],
+    refusal: (status) =>
+      `The settlement is ${status}; only one that is not on the chain can be sent again.`,
+  },
+  mark_failed: { from: IN_FLIGHT, refusal: neverLeft },
+  mark_completed: { from: IN_FLIGHT, refusal: neverLeft },
+  resolve_movement: { from: CRYPTO_SETTLEMENT_STATUSES, refusal: neverLeft },
+  snooze: { from: IN_FLIGHT, refusal: neverLeft },
+};
+
+function actFault(settlement: Settlement, what: CryptoSettlementAct): string | undefined {
+  return stateFault(ACTS, settlement.status, what);
 }

@@ -12,6 +12,8 @@ import {
   decideRefund,
   isFinalRefund,
   REFUND_FAILURES,
+  REFUND_STATUSES,
+  type RefundAct,
   type RefundDecision,
   type RefundStatus,
   refundWorkflowId,
@@ -31,10 +33,10 @@ import type { InstructedRules } from '../shared/instructed-rules';
 import { cancelUnstartedSends, moneyActivities } from '../shared/instruction';
 import type { Due } from '../shared/loop';
 import type { Suspension } from '../shared/movement';
+import { type ActRule, type ActRules, stateFault } from '../shared/operator-acts';
 import { writeLocally, writeScheduled } from '../shared/persist';
 import { assertIdentity } from '../shared/refusal';
 import { showRefusal, upsertLabels } from '../shared/state';
-import { actFault } from './acts';
 import { messages } from './messages';
 import {
   dueAt,
@@ -188,4 +190,20 @@ function buildInstruction(refund: Refund) {
     send: () => once.sendRefund({ ...ids, version: refund.transition, ...money }),
     lookUp: () => patient.lookUpRefund({ refund_id }),
   };
+}
+
+const IN_FLIGHT: ActRule<RefundStatus> = {
+  from: ['processing'],
+  refusal: (status) => `The refund is ${status}; a final state is never left.`,
+};
+
+const ACTS: ActRules<RefundAct, RefundStatus> = {
+  mark_settled: IN_FLIGHT,
+  mark_failed: IN_FLIGHT,
+  resolve_movement: { from: REFUND_STATUSES, refusal: IN_FLIGHT.refusal },
+  snooze: IN_FLIGHT,
+};
+
+function actFault(refund: Refund, what: RefundAct): string | undefined {
+  return stateFault(ACTS, refund.status, what);
 }

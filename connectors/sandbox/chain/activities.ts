@@ -1,5 +1,13 @@
+import { sha256 } from '@noble/hashes/sha2';
+import { bech32, createBase58check } from '@scure/base';
 import type { MongoClient } from 'mongodb';
-import { type AssetPair, assetRules, parseUnits } from '../../../src/domain/crypto/assets';
+import { checksum } from 'ox/Address';
+import {
+  type AssetPair,
+  assetRules,
+  type Network,
+  parseUnits,
+} from '../../../src/domain/crypto/assets';
 import type {
   AddressAnswer,
   AddressInstruction,
@@ -9,7 +17,6 @@ import type {
   ScreeningAnswer,
 } from '../../contract/crypto';
 import { getBehavior } from '../magic-amounts';
-import { deriveAddress } from './addresses';
 import { REQUIRED_CONFIRMATIONS, transactionId } from './blocks';
 import { CRYPTO_MAGIC_AMOUNTS } from './magic-amounts';
 import { planDeposit, planPayer } from './plan';
@@ -132,4 +139,20 @@ async function screenSource(
   if (chainTransaction?.listed !== true) return { outcome: 'passed' };
   const reason = 'The source stands on the list of the sandbox.';
   return { outcome: 'failed', code: 'listed_source', reason };
+}
+
+const TRON = 0x41;
+
+/**
+ * Derives valid addresses without a known key. Bitcoin's are of its test network, so that nobody
+ * sends real funds there.
+ */
+export const deriveAddress: Record<Network, (name: string) => string> = {
+  bitcoin: (name) => bech32.encode('tb', [0, ...bech32.toWords(deriveBytes(name))]),
+  ethereum: (name) => checksum(`0x${Buffer.from(deriveBytes(name)).toString('hex')}`),
+  tron: (name) => createBase58check(sha256).encode(Uint8Array.of(TRON, ...deriveBytes(name))),
+};
+
+function deriveBytes(name: string): Uint8Array {
+  return sha256(`sandbox-chain:${name}`).subarray(0, 20);
 }

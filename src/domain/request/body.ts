@@ -1,8 +1,8 @@
 import { isJsonObject, type JsonValue, NumberLiteral, RawJson } from '../../base/json';
 import { type Form, findForm, isSensitiveKey, mayHold } from './fields';
-import { collectHidden } from './hidden';
 import { type Hidden, REDACTED, redactMessage } from './text';
-import { isPlainKey, type Leaf, redactFreeKey, redactLeaf, type Walk } from './values';
+import { isHidden, isPlainKey, type Leaf, redactFreeKey, redactLeaf, type Walk } from './values';
+import { isOwnWord } from './words';
 
 /** Characters, about; the rest is not stored. */
 const BODY_LENGTH_MAX = 4_000;
@@ -137,4 +137,30 @@ function writeObject(
 function findMemberForm(key: string, form: Form | undefined): Form | undefined {
   if (form === 'free') return isSensitiveKey(key) ? undefined : 'free';
   return form === 'object' ? findForm(key) : form;
+}
+
+const HIDDEN_MAX = 50;
+const HIDDEN_LENGTH = { min: 3, max: 200 };
+
+/** Other texts may repeat the values of hidden fields. */
+function collectHidden(value: JsonValue, form: Form | undefined, hidden: Set<string>): void {
+  if (hidden.size >= HIDDEN_MAX || value instanceof RawJson) return;
+  if (typeof value === 'string' || typeof value === 'number' || value instanceof NumberLiteral) {
+    const text = (value instanceof NumberLiteral ? value.text : String(value)).trim();
+    const isLong = text.length >= HIDDEN_LENGTH.min && text.length <= HIDDEN_LENGTH.max;
+    if (isLong && !isOwnWord(text) && isHidden(value, form)) hidden.add(text);
+    return;
+  }
+  const inner = mayHold(form) ? form : undefined;
+  if (Array.isArray(value)) {
+    for (const item of value) collectHidden(item, inner, hidden);
+    return;
+  }
+  if (!isJsonObject(value)) return;
+  for (const [key, item] of Object.entries(value)) {
+    if (!isPlainKey(key) && key.length >= HIDDEN_LENGTH.min) {
+      hidden.add(key.slice(0, HIDDEN_LENGTH.max));
+    }
+    collectHidden(item, inner === 'object' ? findForm(key) : inner, hidden);
+  }
 }

@@ -1,4 +1,4 @@
-import { deriveAddress } from '../../../connectors/sandbox/chain/addresses';
+import { deriveAddress } from '../../../connectors/sandbox/chain/activities';
 import {
   CRYPTO_MAGIC_AMOUNTS,
   SETTLEMENT_MAGIC_AMOUNTS,

@@ -10,14 +10,13 @@ import {
   type NewEntry,
   operationId,
 } from '../../../src/ledger/entries';
-import { assertBalanced, ENTRY_LINES } from '../../../src/ledger/entry-lines';
+import { assertBalanced, type Bearer, ENTRY_LINES } from '../../../src/ledger/entry-lines';
 import {
   mustNotBeNegative,
   PLATFORM_ACCOUNTS,
   type PlatformKind,
 } from '../../../src/ledger/ledger-accounts';
 import { mergeLines } from '../../../src/ledger/lines';
-import type { Bearer } from '../../../src/ledger/movement-lines';
 import { sumByBook } from '../../../src/ledger/stored-entry';
 
 const amount = fc.integer({ min: 1, max: 99_999_999_999 });

@@ -1,7 +1,7 @@
 import { decodeQR } from 'qr/decode.js';
 import { paymentUri } from '../../../src/domain/crypto/assets';
+import { cryptoPage } from '../../../src/pages/crypto';
 import { buildUri, getStage } from '../../../src/pages/crypto-stage';
-import { cryptoPage } from '../../../src/pages/crypto-views';
 import { openLanguage } from '../../../src/pages/language';
 import { LANGUAGE_CODES } from '../../../src/pages/texts';
 import { cryptoPayment, deposit, HALF } from '../crypto-payment';

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import * as Bloom from 'ox/Bloom';
 import { bytesToHex, type Hex, HttpRequestError, parseTransaction, RpcRequestError } from 'viem';
 import { privateKeyToAccount } from 'viem/accounts';
-import { matchesBloom, mayContain } from '../../../../connectors/evm/blooms';
+import { matchesBloom, mayContain } from '../../../../connectors/evm/node';
 import { NodeFailure, toRefusal } from '../../../../connectors/evm/node-answers';
 import { beginWithRetry, runRounds } from '../../../../connectors/evm/rounds';
 import { buildCall, bumpFees, firstFees, sign } from '../../../../connectors/evm/signing';

@@ -1,7 +1,7 @@
-import { addCredits } from '../../../../connectors/sepa/credits';
+import { makeReference } from '../../../../connectors/sepa/definition';
+import { addCredits } from '../../../../connectors/sepa/inbox';
 import { readBankMessage } from '../../../../connectors/sepa/messages';
 import { changeLine } from '../../../../connectors/sepa/movements';
-import { makeReference } from '../../../../connectors/sepa/payments';
 import { buildPaymentReports, buildReports } from '../../../../connectors/sepa/reporting';
 import { isCreditorReference } from '../../../../src/domain/payment/creditor-reference';
 import { type LineMovement, type SepaLine, shortenId } from '../../../../src/service/sepa/book';

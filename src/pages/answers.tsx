@@ -3,11 +3,14 @@ import type { Logger } from '../base/log';
 import type { PaymentDocument, PaymentPages } from '../service/payment-pages';
 import { type BrowserCookie, browserCookie } from './browser';
 import type { CryptoPagePayment } from './crypto-stage';
-import { type LanguageChooser, languageChooser } from './language';
-import { NOTICES, type NoticeName, noticePage } from './notices';
+import type { IconName } from './icons';
+import { type LanguageChooser, languageChooser, type PageLanguage } from './language';
+import { LanguageSwitch } from './language-switch';
+import { renderPage, Sign } from './layout';
 import { bankUrl } from './page-access';
 import type { PayAssets, PayPageProps } from './pay-views';
 import { allowForms, seeOther } from './security';
+import type { Texts } from './texts/texts';
 
 export interface PayPageDeps extends Omit<PaymentPages, 'cryptoPayments'> {
   cryptoPayments: { byToken: (tokenHash: string) => Promise<CryptoPagePayment | null> };
@@ -56,4 +59,44 @@ export function shareAnswers(deps: PayPageDeps, assets: PayAssets): PayPages {
       seeOther(ctx, answer === 'cancelled' ? payment.error_url : `/pay/return/${payment._id}`);
     },
   };
+}
+
+type NoticeName = keyof Texts['notice'];
+
+const NOTICES: Record<NoticeName, { status: number; icon: IconName }> = {
+  unknown: { status: 404, icon: 'link' },
+  taken: { status: 410, icon: 'link' },
+  expired: { status: 410, icon: 'clock' },
+  ended: { status: 410, icon: 'link' },
+  foreign: { status: 403, icon: 'cross' },
+  done: { status: 200, icon: 'check' },
+  trouble: { status: 503, icon: 'clock' },
+};
+
+interface NoticeProps {
+  assets: PayAssets;
+  language: PageLanguage;
+  onward: string | null;
+}
+
+function noticePage(name: NoticeName, { assets, language, onward }: NoticeProps): string {
+  const { notice, frame } = language.texts;
+  const { title, text } = notice[name];
+  return renderPage({
+    lang: language.locale,
+    title,
+    stylesheet: assets.css,
+    footer: frame.secure,
+    languages: <LanguageSwitch {...language} />,
+    children: (
+      <>
+        <Sign icon={NOTICES[name].icon} title={title} text={text} />
+        {onward !== null && (
+          <a class="button" href={onward}>
+            {frame.backToShop}
+          </a>
+        )}
+      </>
+    ),
+  });
 }
