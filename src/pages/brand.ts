@@ -18,9 +18,9 @@ export function addBrandRoutes(router: Router, { readLogo }: Pick<PaymentPages, 
   });
 
   router.get('/pay/logos/:hash', async (ctx) => {
-    const [, hash] = /^([0-9a-f]{32})[.]webp$/.exec(ctx.params['hash'] ?? '') ?? [];
-    const image = hash === undefined ? null : await readLogo(hash);
-    if (image !== null) sendForever(ctx, 'image/webp', image);
+    const [, hash] = /^([0-9a-f]{32})$/.exec(ctx.params['hash'] ?? '') ?? [];
+    const logo = hash === undefined ? null : await readLogo(hash);
+    if (logo !== null) sendForever(ctx, logo.type, logo.image);
   });
 }
 
@@ -35,5 +35,5 @@ export function accentPath(accent: string): string {
 }
 
 export function logoPath(hash: string): string {
-  return `/pay/logos/${hash}.webp`;
+  return `/pay/logos/${hash}`;
 }

@@ -2,6 +2,7 @@ import { derivePayTokenHash } from '../encryption/pay-token';
 import type { CryptoPaymentDocument } from '../store/crypto-payments';
 import type { PaymentDocument } from '../store/payments';
 import { presentBrand, type ShownBrand } from './brand/brand';
+import { readLogoType } from './brand/logo';
 import { accountNow } from './clock';
 import type { MerchantDeps, Owner } from './deps';
 
@@ -34,7 +35,11 @@ export function createPaymentPages({
     getNow: (owner: Owner): Promise<Date> => accountNow({ stores, now }, owner),
     getBrand: async ({ account_id, livemode }: Owner): Promise<ShownBrand> =>
       presentBrand(await accounts.getCached(account_id), livemode),
-    readLogo: logos.read,
+    readLogo: async (hash: string) => {
+      const image = await logos.read(hash);
+      const type = image === null ? undefined : readLogoType(image);
+      return image === null || type === undefined ? null : { image, type };
+    },
     cancelPayment: async (payment: PaymentDocument): Promise<'cancelled' | 'cannot_cancel'> => {
       await temporal.cancelPayment(payment, 'customer');
       const { status } = (await payments.get(payment._id)) ?? payment;

@@ -8,7 +8,6 @@ interface LogoDocument {
   account_id: string;
   env: Env;
   hash: string;
-  /** WebP. */
   image: Binary;
   replaced_at?: Date;
 }

@@ -51,7 +51,10 @@ export async function startPayServer(publicUrl?: string) {
     payments,
     cryptoPayments: { byToken: async (hash) => cryptoByHash(hash) },
     getBrand: async () => ({ name: MERCHANT, ...brand }),
-    readLogo: async (hash) => logos.get(hash) ?? null,
+    readLogo: async (hash) => {
+      const image = logos.get(hash);
+      return image === undefined ? null : { image, type: 'image/png' };
+    },
     cancelPayment: async ({ _id: id }) => {
       cancelled.push(id);
       const open: PaymentStatus[] = ['created', 'awaiting_customer'];

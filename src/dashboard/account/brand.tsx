@@ -6,7 +6,7 @@ import {
   parseDisplayName,
 } from '../../domain/account/brand';
 import { getBrand, presentBrand, setBrand, setLogo } from '../../service/brand/brand';
-import { encodeLogo } from '../../service/brand/logo-image';
+import { parseLogo } from '../../service/brand/logo';
 import { Field } from '../frame/fields';
 import { field, redirect } from '../frame/form';
 import { Facts, PageHead, Panel, PostForm } from '../frame/parts';
@@ -28,8 +28,6 @@ export const BRAND_ROUTES: readonly Route[] = [
   {
     ...changeRoute,
     path: `${PATH}/logo`,
-    // An image takes more of the processor than any page.
-    cost: 50,
     upload: { field: LOGO, bytesMax: FORM_BYTES_MAX },
     handle: saveLogo,
   },
@@ -129,8 +127,9 @@ function LogoPanel({ call, brand, refused }: BrandProps) {
           accept="image/png,image/jpeg,image/webp"
           required
           hint={
-            `PNG, JPEG or WebP, up to ${LOGO_LIMITS.bytes / 1_024} KiB. It is made at most ` +
-            `${LOGO_LIMITS.side} pixels wide and high, and shown on white.`
+            `PNG, JPEG or WebP, up to ${LOGO_LIMITS.bytes / 1_024} KiB and ` +
+            `${LOGO_LIMITS.side.toLocaleString('en')} pixels a side, without metadata. It is shown ` +
+            'on white.'
           }
           fault={refused?.faults.logo}
         />
@@ -169,9 +168,9 @@ async function saveLogo(call: Call, deps: PageDeps): Promise<Answer> {
   if (call.file === null) {
     return await show(call, deps, { faults: { logo: 'Choose a file first.' } });
   }
-  const encoding = await encodeLogo(call.file);
-  if (!encoding.ok) return await show(call, deps, { faults: { logo: encoding.fault } });
-  await setLogo(deps, call.scope, encoding.logo);
+  const parsed = parseLogo(call.file);
+  if (!parsed.ok) return await show(call, deps, { faults: { logo: parsed.fault } });
+  await setLogo(deps, call.scope, parsed.logo);
   return redirect(call, PATH, 'good', 'The logo is saved.');
 }
 

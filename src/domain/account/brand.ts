@@ -18,11 +18,9 @@ interface BrandLogo {
 export const DISPLAY_NAME_LENGTH_MAX = 60;
 
 export const LOGO_LIMITS = {
-  bytes: 256 * 1_024,
-  /** A small file may unpack to much more. */
-  pixels: 4_096 * 4_096,
-  /** Width and height as stored. */
-  side: 512,
+  bytes: 128 * 1_024,
+  /** Pixels; a small file may unpack to many. */
+  side: 2_048,
 } as const;
 
 type Parsed<Value> = { ok: true; value: Value } | { ok: false; fault: string };

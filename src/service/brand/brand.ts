@@ -5,7 +5,7 @@ import { omitUndefined } from '../../domain/defined';
 import { toEnv } from '../../domain/environment';
 import type { AccountDocument } from '../../store/accounts';
 import type { Owner, WriteDeps } from '../deps';
-import type { EncodedLogo } from './logo-image';
+import type { Logo } from './logo';
 
 export interface ShownBrand extends Omit<Brand, 'display_name'> {
   name: string;
@@ -39,7 +39,7 @@ export async function setBrand(
 export async function setLogo(
   deps: WriteDeps,
   owner: Owner,
-  logo: EncodedLogo | undefined,
+  logo: Logo | undefined,
 ): Promise<void> {
   await changeBrand(deps, owner, async ({ logo: earlier, ...brand }, session) => {
     if (earlier !== undefined && earlier.hash !== logo?.hash) {
