@@ -2,10 +2,10 @@ import type { Context } from 'koa';
 import type { Config } from '../config';
 import { readVisitor } from '../dashboard/frame/visitor';
 import type { ErrorCode } from '../domain/errors';
-import type { SentBody } from '../domain/request/body';
 import type { ApiKey } from '../service/access';
 import type { MerchantDeps } from '../service/deps';
 import type { MerchantEndpointDeps } from '../service/endpoints/merchant';
+import type { SentBody } from '../service/requests/redact';
 
 export type LimitConfig = Pick<
   Config,

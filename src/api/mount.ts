@@ -130,7 +130,7 @@ function countRows(query: unknown): number {
   return typeof limit === 'number' ? limit : 0;
 }
 
-function koaPath(path: string): string {
+export function koaPath(path: string): string {
   return path.replace(/\{(\w+)\}/g, ':$1');
 }
 

@@ -1,10 +1,16 @@
 import type { Context, Middleware } from 'koa';
 import type { JsonValue } from '../base/json';
-import { findEncryptedTexts } from '../domain/request/fields';
-import { redactPath } from '../domain/request/path';
+import { ENDPOINTS } from '../domain/wire';
+import type { Endpoint } from '../domain/wire/endpoint';
 import type { RequestRecorder } from '../service/requests/recorder';
+import { redactPath } from '../service/requests/redact';
 import { isIdempotencyKey } from './admission';
 import { getKey, getLogFields, getRequestId, getRoute, getSentBody } from './context';
+import { koaPath } from './mount';
+
+const BY_ROUTE = new Map(
+  ENDPOINTS.map((one): [string, Endpoint] => [`${one.method} ${koaPath(one.path)}`, one]),
+);
 
 /** @see docs/api.md#requests */
 export function recordRequests(
@@ -18,7 +24,9 @@ export function recordRequests(
     const key = getKey(ctx);
     const route = getRoute(ctx);
     const isRead = ctx.method === 'GET' || ctx.method === 'HEAD';
-    if (key === undefined || route === undefined || (isRead && ctx.status < 400)) return;
+    const endpoint = BY_ROUTE.get(`${isRead ? 'get' : ctx.method.toLowerCase()} ${route}`);
+    if (key === undefined || route === undefined || endpoint === undefined) return;
+    if (isRead && ctx.status < 400) return;
     recorder.record({
       request_id: getRequestId(ctx),
       account_id: key.account_id,
@@ -31,9 +39,11 @@ export function recordRequests(
       duration_ms: Math.round(performance.now() - startedAt),
       at,
       readExchange: () => ({
-        encrypted: findEncryptedTexts(route),
-        params: { ...getQuery(ctx), ...getSegments(ctx) },
+        endpoint,
+        params: getSegments(ctx),
+        query: getQuery(ctx),
         request: getSentBody(ctx),
+        status: ctx.status,
         response: parseResponse(ctx.body),
         idempotencyKey: getIdempotencyKey(ctx),
       }),

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { CALLBACK_RESOURCES } from './callback/callback';
+import { CODE, LOGGED, OWN_ID, OWN_TEXT } from './logged';
 
 const ERROR_TYPES = [
   'invalid_request_error',
@@ -12,7 +13,11 @@ const ERROR_TYPES = [
 
 /** `code` describes this field only. @see docs/api.md#errors */
 export const ErrorDetail = z
-  .object({ code: z.string(), field: z.string(), message: z.string() })
+  .object({
+    code: z.string().register(LOGGED, CODE),
+    field: z.string().register(LOGGED, OWN_TEXT),
+    message: z.string().register(LOGGED, OWN_TEXT),
+  })
   .meta({ id: 'ErrorDetail' });
 export type ErrorDetail = z.infer<typeof ErrorDetail>;
 
@@ -22,10 +27,10 @@ export const ErrorBody = z
   .object({
     error: z.object({
       type: z.enum(ERROR_TYPES),
-      code: z.string(),
-      message: z.string(),
+      code: z.string().register(LOGGED, CODE),
+      message: z.string().register(LOGGED, OWN_TEXT),
       details: z.array(ErrorDetail).max(DETAILS_MAX).optional(),
-      request_id: z.string(),
+      request_id: z.string().register(LOGGED, OWN_ID),
     }),
   })
   .meta({ id: 'Error', description: 'Every error has this shape.' });

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { Registry } from 'prom-client';
+import { createPayment } from '../../src/domain/wire/payments';
 import { createRequestRecorder } from '../../src/service/requests/recorder';
 import type { RequestDocument } from '../../src/store/requests';
 import { openUser, openVisitor } from '../support/dashboard';
@@ -153,7 +154,9 @@ describe('the recorder of requests', () => {
     ...{ method: 'POST', path: '/v1/payments', status: 201, code: null, duration_ms: 1 },
     at: new Date(),
     readExchange: () => ({
-      ...{ params: {}, request: undefined, response: undefined, idempotencyKey: undefined },
+      endpoint: createPayment,
+      ...{ params: {}, query: {}, request: undefined, status: 201, response: undefined },
+      idempotencyKey: undefined,
     }),
     ...changes,
   });

@@ -3,8 +3,19 @@ import { ASSET_CODES, NETWORKS, UNITS } from '../crypto/assets';
 import { DEPOSIT_STATUSES } from '../crypto/deposit';
 import { CRYPTO_PAYMENT_STATUSES } from '../crypto/payment';
 import { CRYPTO_SETTLEMENT_STATUSES } from '../crypto/settlement';
+import { LOGGED, WHOLE } from '../logged';
 import { endpoint } from './endpoint';
-import { Amount, ById, Currency, Failure, optional, Reference, Timestamp, text } from './fields';
+import {
+  Amount,
+  ById,
+  Currency,
+  Failure,
+  optional,
+  Reference,
+  StoredCode,
+  Timestamp,
+  text,
+} from './fields';
 import { buildListQuery, buildPageSchema, listEndpoint } from './lists';
 import { Metadata } from './payments';
 import { SAMPLE_ADDRESS, SAMPLE_IDS, SAMPLE_ORIGIN, SAMPLE_TOKEN, SAMPLE_UNITS } from './samples';
@@ -20,7 +31,8 @@ const Units = z
   .meta({
     description: "An integer in the asset's smallest unit, as a string.",
     examples: [SAMPLE_UNITS],
-  });
+  })
+  .register(LOGGED, WHOLE);
 
 export const RequestUnits = z
   .string()
@@ -73,7 +85,7 @@ export const CryptoPayment = z
     object: z.literal('crypto_payment'),
     status: z.enum(CRYPTO_PAYMENT_STATUSES).meta({ examples: ['awaiting_deposit'] }),
     amount: Amount.meta({ examples: [10_000] }),
-    currency: z.string().meta({ examples: ['EUR'] }),
+    currency: StoredCode.meta({ examples: ['EUR'] }),
     ...pair,
     amount_due: Units,
     amount_received: Units.meta({ description: 'Confirmed deposits that count.', examples: ['0'] }),

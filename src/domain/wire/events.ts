@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { LOGGED, OWN_ID } from '../logged';
 import { DELIVERY_STATUSES, EVENT_TYPES, WebhookEvent } from '../webhook/event';
 import { endpoint } from './endpoint';
 import { ById, Timestamp } from './fields';
@@ -7,7 +8,10 @@ import { SAMPLE_IDS } from './samples';
 
 const Delivery = z
   .object({
-    endpoint_id: z.string().meta({ examples: [SAMPLE_IDS.webhook_endpoint] }),
+    endpoint_id: z
+      .string()
+      .meta({ examples: [SAMPLE_IDS.webhook_endpoint] })
+      .register(LOGGED, OWN_ID),
     status: z.enum(DELIVERY_STATUSES).meta({ examples: ['delivered'] }),
     attempts: z
       .int()
@@ -33,7 +37,7 @@ const Attempt = z
   .meta({ id: 'DeliveryAttempt' });
 
 const FIELDS = {
-  id: WebhookEvent.shape.id.meta({ examples: [SAMPLE_IDS.event] }),
+  id: WebhookEvent.shape.id.meta({ examples: [SAMPLE_IDS.event] }).register(LOGGED, OWN_ID),
   object: z.literal('event'),
   type: z.enum(EVENT_TYPES).meta({ examples: ['payment.settled'] }),
   created: Timestamp,

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { AMOUNT_MAX } from '../callback/callback';
 import { COUNTRIES } from '../countries';
 import { CURRENCIES } from '../currencies';
+import { CODE, LOGGED, WHOLE } from '../logged';
 import { fits } from '../shape';
 import { SAMPLE_CREATED } from './samples';
 
@@ -38,12 +39,14 @@ export const Moved = z
 export const Currency = z
   .string()
   .refine((code) => currencies.has(code), 'must be an ISO 4217 currency code')
-  .meta({ pattern: '^[A-Z]{3}$', description: 'ISO 4217.' });
+  .meta({ pattern: '^[A-Z]{3}$', description: 'ISO 4217.' })
+  .register(LOGGED, WHOLE);
 
 export const Country = z
   .string()
   .refine((code) => countries.has(code), 'must be an ISO 3166-1 alpha-2 country code')
-  .meta({ pattern: '^[A-Z]{2}$', description: 'ISO 3166-1 alpha-2.' });
+  .meta({ pattern: '^[A-Z]{2}$', description: 'ISO 3166-1 alpha-2.' })
+  .register(LOGGED, WHOLE);
 
 export const Reference = text(REFERENCE_LENGTH_MAX);
 export const NamePart = text(NAME_LENGTH_MAX);
@@ -69,9 +72,14 @@ function isHttpsUrl(value: string): boolean {
 export const Timestamp = z.iso.datetime({ precision: 3 }).meta({ examples: [SAMPLE_CREATED] });
 
 /** @see docs/api.md#states, docs/api.md#refunds */
-export const Failure = z.object({ code: z.string(), message: z.string() }).meta({ id: 'Failure' });
+export const Failure = z
+  .object({ code: z.string().register(LOGGED, CODE), message: z.string() })
+  .meta({ id: 'Failure' });
 
 export const ById = z.object({ id: z.string() });
+
+/** Code of ISO 4217 or ISO 3166-1 in a response. */
+export const StoredCode = z.string().register(LOGGED, CODE);
 
 export function optional<T extends z.ZodType>(schema: T) {
   return schema.nullish();

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { RawJson } from '../../base/json';
+import { LOGGED, oneOf } from '../logged';
 import { PAYMENT_METHOD_IDS } from '../payment/catalog';
 import { CANCELLATIONS, PAYMENT_STATUSES } from '../payment/payment';
 import { endpoint } from './endpoint';
@@ -14,6 +15,7 @@ import {
   NamePart,
   optional,
   Reference,
+  StoredCode,
   Timestamp,
   text,
 } from './fields';
@@ -49,7 +51,9 @@ const CustomerRequest = z
 /** @see docs/api.md#create-a-payment */
 export const CreatePayment = z
   .strictObject({
-    method: text(METHOD_LENGTH_MAX).meta({ description: 'A method id from the catalog.' }),
+    method: text(METHOD_LENGTH_MAX)
+      .meta({ description: 'A method id from the catalog.' })
+      .register(LOGGED, oneOf(PAYMENT_METHOD_IDS)),
     amount: Amount,
     currency: Currency,
     success_url: HttpsUrl,
@@ -74,9 +78,9 @@ export const Payment = z
     object: z.literal('payment'),
     status: z.enum(PAYMENT_STATUSES).meta({ examples: ['awaiting_customer'] }),
     amount: Amount.meta({ examples: [SAMPLE_PAYMENT.amount] }),
-    currency: z.string().meta({ examples: [SAMPLE_PAYMENT.currency] }),
+    currency: StoredCode.meta({ examples: [SAMPLE_PAYMENT.currency] }),
     method: z.enum(PAYMENT_METHOD_IDS).meta({ examples: [SAMPLE_PAYMENT.method] }),
-    country: nullable.meta({ examples: [SAMPLE_PAYMENT.country] }),
+    country: StoredCode.nullable().meta({ examples: [SAMPLE_PAYMENT.country] }),
     reference: nullable.meta({ examples: [SAMPLE_PAYMENT.reference] }),
     redirect_url: z.url().meta({
       description:

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { CODE, LOGGED, OWN_ID, oneOf } from '../logged';
 import { PAYOUT_STATUSES } from '../payout/payout';
 import { RAIL_IDS, railEntry } from '../payout/rails';
 import { endpoint } from './endpoint';
@@ -10,6 +11,7 @@ import {
   Moved,
   optional,
   Reference,
+  StoredCode,
   Timestamp,
   text,
 } from './fields';
@@ -23,8 +25,10 @@ const METHOD_LENGTH_MAX = 100;
 /** @see docs/api.md#payouts */
 export const CreatePayout = z
   .strictObject({
-    recipient_id: text(RECIPIENT_ID_LENGTH_MAX),
-    method: text(METHOD_LENGTH_MAX).meta({ description: 'A rail id from the list of rails.' }),
+    recipient_id: text(RECIPIENT_ID_LENGTH_MAX).register(LOGGED, OWN_ID),
+    method: text(METHOD_LENGTH_MAX)
+      .meta({ description: 'A rail id from the list of rails.' })
+      .register(LOGGED, oneOf(RAIL_IDS)),
     amount: Amount,
     currency: Currency,
     reference: optional(Reference).meta({
@@ -52,7 +56,7 @@ export type CreatePayout = z.infer<typeof CreatePayout>;
 
 const Return = z
   .object({
-    code: z.string(),
+    code: z.string().register(LOGGED, CODE),
     reason: z.string().meta({ description: "The receiving bank's reason." }),
   })
   .meta({ id: 'PayoutReturn' });
@@ -63,7 +67,7 @@ export const Payout = z
     object: z.literal('payout'),
     status: z.enum(PAYOUT_STATUSES).meta({ examples: ['sent'] }),
     amount: Amount.meta({ examples: [1000] }),
-    currency: z.string().meta({ examples: ['EUR'] }),
+    currency: StoredCode.meta({ examples: ['EUR'] }),
     method: z.enum(RAIL_IDS).meta({ examples: ['card_payout'] }),
     recipient_id: z.uuid().meta({ examples: [SAMPLE_IDS.recipient] }),
     reference: z

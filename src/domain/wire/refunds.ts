@@ -1,7 +1,8 @@
 import { z } from 'zod';
+import { LOGGED, OWN_ID } from '../logged';
 import { REFUND_STATUSES } from '../refund/refund';
 import { endpoint } from './endpoint';
-import { Amount, ById, Failure, Moved, optional, Timestamp, text } from './fields';
+import { Amount, ById, Failure, Moved, optional, StoredCode, Timestamp, text } from './fields';
 import { buildListQuery, buildPageSchema, listEndpoint } from './lists';
 import { SAMPLE_IDS } from './samples';
 
@@ -11,7 +12,9 @@ const REASON_LENGTH_MAX = 500;
 /** @see docs/api.md#refunds */
 export const CreateRefund = z
   .strictObject({
-    payment_id: text(PAYMENT_ID_LENGTH_MAX).meta({ description: 'A settled payment.' }),
+    payment_id: text(PAYMENT_ID_LENGTH_MAX)
+      .meta({ description: 'A settled payment.' })
+      .register(LOGGED, OWN_ID),
     amount: optional(Amount).meta({
       description: 'Minor units, up to the rest of the payment. Default: the rest.',
     }),
@@ -29,7 +32,7 @@ export const Refund = z
     object: z.literal('refund'),
     payment_id: z.uuid().meta({ examples: [SAMPLE_IDS.payment] }),
     amount: Amount.meta({ examples: [500] }),
-    currency: z.string().meta({ examples: ['EUR'] }),
+    currency: StoredCode.meta({ examples: ['EUR'] }),
     status: z.enum(REFUND_STATUSES).meta({ examples: ['processing'] }),
     reason: z
       .string()

@@ -25,14 +25,15 @@ const ApiRequest = z
   })
   .meta({ id: 'ApiRequest' });
 
-const REDACTED_URL = 'https://example.com/[redacted]';
+const REDACTED = '[redacted]';
+const SHOWN = { success_url: REDACTED, error_url: REDACTED, reference: REDACTED };
 const SAMPLE_REQUEST = {
   request_id: '73a2f986-b513-4fbc-b8f4-4894d222b047',
   object: 'request',
   ...{ method: 'POST', path: '/v1/payments', status: 201, code: null },
   ...{ idempotency_key: 'order-1001', key_id: 'key_0a91b2c3-d4e5-4f60-8a7b-9c0d1e2f3a77' },
   ...{ duration_ms: 38, created_at: SAMPLE_CREATED },
-  request_body: { ...SAMPLE_PAYMENT, success_url: REDACTED_URL, error_url: REDACTED_URL },
+  request_body: { ...SAMPLE_PAYMENT, ...SHOWN },
   response_body: { id: SAMPLE_IDS.payment, object: 'payment', status: 'awaiting_customer' },
 };
 

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { parseDuration } from '../account/clock-request';
+import { LOGGED, OWN_ID } from '../logged';
 import { endpoint } from './endpoint';
 import { Timestamp } from './fields';
 import { SAMPLE_CREATED, SAMPLE_UPDATED } from './samples';
@@ -14,11 +15,12 @@ const Clock = z
     state: z.enum(['standing', 'advancing']),
     target: Timestamp.nullable().meta({ description: 'Where the advance ends; null otherwise.' }),
     behind: z
-      .array(z.string())
+      .array(z.string().register(LOGGED, OWN_ID))
       .meta({ description: 'Resources and events that did not finish what was due.' }),
   })
   .meta({ id: 'Clock' });
 
+const DURATION_LENGTH_MAX = 20;
 // A transformation would take the examples out of the OpenAPI document.
 const Duration = z
   .string()
@@ -26,7 +28,8 @@ const Duration = z
     (text) => (parseDuration(text) ?? 0) > 0,
     'must be an ISO 8601 duration in days, hours, minutes or seconds, such as P60D',
   )
-  .meta({ format: 'duration', examples: ['P60D'] });
+  .meta({ format: 'duration', examples: ['P60D'] })
+  .register(LOGGED, { shows: (text) => text.length <= DURATION_LENGTH_MAX });
 
 const Time = z.iso.datetime({ offset: true }).meta({ examples: [SAMPLE_TARGET] });
 

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { LOGGED, OWN_ID } from '../logged';
 import { DISABLED_REASONS, ENDPOINT_STATUSES } from '../webhook/endpoint';
 import { EVENT_TYPES } from '../webhook/event';
 import { endpoint } from './endpoint';
@@ -52,7 +53,10 @@ const UpdateWebhookEndpoint = z
 export type UpdateWebhookEndpoint = z.output<typeof UpdateWebhookEndpoint>;
 
 const FIELDS = {
-  id: z.string().meta({ examples: [SAMPLE_IDS.webhook_endpoint] }),
+  id: z
+    .string()
+    .meta({ examples: [SAMPLE_IDS.webhook_endpoint] })
+    .register(LOGGED, OWN_ID),
   object: z.literal('webhook_endpoint'),
   url: z.string().meta({ examples: [SAMPLE_URL] }),
   description: z
@@ -233,7 +237,7 @@ export const redeliverEvent = endpoint({
   scope: 'webhooks:write',
   params: ById,
   body: z
-    .strictObject({ endpoint_id: optional(z.string()) })
+    .strictObject({ endpoint_id: optional(z.string().register(LOGGED, OWN_ID)) })
     .meta({ id: 'RedeliverEvent', examples: [{}] }),
   success: { status: 202, description: 'The event, which is being sent.', schema: Event },
   codes: ['event_not_found', 'webhook_endpoint_not_found', 'endpoint_disabled'],

@@ -3,11 +3,11 @@ import { Counter, type Registry } from 'prom-client';
 import type { Logger } from '../../base/log';
 import { describeMetric } from '../../base/metrics';
 import { buildPosition, TIES } from '../../domain/cursor';
-import { type Exchange, redactExchange } from '../../domain/request/body';
 import { getOutcome } from '../../domain/request/outcome';
 import type { Stores } from '../../store';
 import type { RequestDocument } from '../../store/requests';
 import { REQUEST_DAYS } from './list';
+import { type Exchange, redactExchange } from './redact';
 
 type Recorded = 'account_id' | 'livemode' | 'method' | 'path' | 'status' | 'code' | 'key_id';
 
