@@ -5,7 +5,7 @@ import { DefaultLogger } from '@temporalio/worker';
 import { compileWorkerOptions } from '@temporalio/worker/lib/worker-options';
 import { SCHEDULE_NAMES } from '../../../src/temporal/schedules';
 import { NODE_PARTS } from '../../../stack/parts';
-import { formatRehearsal, readOptions } from '../../../worker/rehearse/main';
+import { formatRehearsal, readOptions } from '../../../worker/rehearse';
 import { startScheduling } from '../../../worker/schedule';
 import { WORKER_OPTIONS } from '../../../worker/tuning';
 import { readVersion, versionOptions } from '../../../worker/versioning';
@@ -107,11 +107,11 @@ describe('a rehearsal', () => {
 
   test('reports the first run that diverges', () => {
     const divergence = { type: 'payout', workflow_id: 'payout:1', run_id: 'r', message: 'differs' };
-    const types = [{ type: 'payment', histories: 12, paths: 3 }];
+    const types = [{ type: 'payment', histories: 12 }];
     expect(formatRehearsal({ types, divergence })).toBe(
       [
-        'type              histories    paths',
-        'payment                  12        3',
+        'type              histories',
+        'payment                  12',
         '',
         'payout:1 (run r) would not continue under this build:',
         'differs',
