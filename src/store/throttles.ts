@@ -68,7 +68,10 @@ export function createThrottleStore(db: Db) {
     isOpen: async (name: string, { max }: Limit, now: Date): Promise<boolean> =>
       (await throttles.findOne({ _id: name, count: { $lt: max }, ends_at: { $gt: now } })) !== null,
     clear: (name: string) => throttles.deleteOne({ _id: name }),
+    /** Clears the counter, and those whose names go on after a colon. */
     clearAll: (name: string) =>
-      throttles.deleteMany({ _id: { $gte: `${name}:`, $lt: `${name};` } }),
+      throttles.deleteMany({
+        $or: [{ _id: name }, { _id: { $gte: `${name}:`, $lt: `${name};` } }],
+      }),
   };
 }

@@ -15,30 +15,41 @@ const QUARTER_MS = 15 * 60_000;
 /** Longer than the comparison for an address of several merchants. */
 const WRONG_MS_MIN = 500;
 
-/** @see docs/dashboard.md#sign-in */
-const LIMITS = {
-  /** Address from one network, even without such a user. */
-  pair: { max: 10, windowMs: QUARTER_MS },
-  /** Address from all networks. */
-  email: { max: 100, windowMs: QUARTER_MS },
-  network: { max: 100, windowMs: QUARTER_MS },
-  total: { max: 3_000, windowMs: QUARTER_MS },
-  /** Browser that the user has signed in with; then no other of these counts. */
-  device: { max: 10, windowMs: QUARTER_MS },
-  /** E-mail address that an operator has unlocked; then no other of these counts. */
-  unlocked: { max: 10, windowMs: QUARTER_MS },
-  /** Codes of one user. */
-  code: { max: 10, windowMs: QUARTER_MS },
-  codeOfDay: { max: 30, windowMs: 24 * 60 * 60_000 },
-  /** Signed-in user who repeats the password. */
-  again: { max: 10, windowMs: QUARTER_MS },
-  /** Challenges of a network, or of a browser that a user has signed in with. */
-  passkey: { max: 100, windowMs: QUARTER_MS },
-} as const satisfies Record<string, Limit>;
-/** A correct attempt removes only itself from these. */
-const SHARED: readonly string[] = ['email', 'network', 'total', 'passkey'];
+interface Counter extends Limit {
+  /** What a right attempt removes. */
+  right: 'all' | 'itself';
+  /** Names of the user's attempts that `unlockUser` removes. */
+  unlock?: (user: UserDocument) => readonly string[];
+}
 
-type AttemptSubject = Partial<Record<keyof typeof LIMITS, string>>;
+const TEN = { max: 10, windowMs: QUARTER_MS, right: 'all' } as const;
+const SHARED = { max: 100, windowMs: QUARTER_MS, right: 'itself' } as const;
+const byEmail = ({ email }: UserDocument) => [email];
+const byUser = ({ _id }: UserDocument) => [_id];
+
+/** @see docs/dashboard.md#sign-in */
+const COUNTERS = {
+  /** E-mail address from one network, even without such a user. */
+  pair: { ...TEN, unlock: byEmail },
+  /** E-mail address from all networks. */
+  email: { ...SHARED, unlock: byEmail },
+  network: SHARED,
+  total: { ...SHARED, max: 3_000 },
+  /** Browser that the user has signed in with; then no other of these counts. */
+  device: { ...TEN, unlock: ({ device_hashes = [] }: UserDocument) => device_hashes },
+  /** E-mail address that an operator has unlocked; then no other of these counts. */
+  unlocked: TEN,
+  /** Codes of one user. */
+  code: { ...TEN, unlock: byUser },
+  codeOfDay: { ...TEN, max: 30, windowMs: 24 * 60 * 60_000, unlock: byUser },
+  /** Signed-in user who repeats the password. */
+  again: { ...TEN, unlock: byUser },
+  /** Challenges of a network, or of a browser that a user has signed in with. */
+  passkey: SHARED,
+} as const satisfies Record<string, Counter>;
+
+/** Whose attempt it is, for each counter that counts it. */
+type AttemptSubject = Partial<Record<keyof typeof COUNTERS, string | readonly string[]>>;
 
 /** `too_many`: nothing was checked. */
 export type CheckResult<User = UserDocument> =
@@ -87,13 +98,14 @@ async function checkAttempt(
   const users = await stores.users.byEmail(email);
   const network = toCustomerNetwork(address);
   const isKnown = device !== null && users.some((each) => each.device_hashes?.includes(device));
-  const unlocked = getCounterName('unlocked', email);
-  const isUnlocked = !isKnown && (await stores.throttles.isOpen(unlocked, LIMITS.unlocked, now()));
+  const unlocked = nameCounter('unlocked', email);
+  const isUnlocked =
+    !isKnown && (await stores.throttles.isOpen(unlocked, COUNTERS.unlocked, now()));
   const subject = isKnown
     ? { device }
     : isUnlocked
       ? { unlocked: email }
-      : { pair: pairName(email, network), email, network, total: 'all' };
+      : { pair: [email, network], email, network, total: 'all' };
   const result = await check(stores.throttles, subject, now(), async () => {
     const matching = await findMatching(users, password);
     return matching.length === 0 ? null : matching;
@@ -144,16 +156,16 @@ export async function unlockUser(
 
 /** Counts the next attempts apart, too, since others may have used up what all share. */
 export async function clearUser(
-  throttles: Pick<ThrottleStore, 'clear' | 'clearAll' | 'open'>,
-  { _id, email, device_hashes = [] }: UserDocument,
+  throttles: Pick<ThrottleStore, 'clearAll' | 'open'>,
+  user: UserDocument,
   now: Date,
 ): Promise<void> {
-  const own = { email, code: _id, codeOfDay: _id, again: _id };
-  const names = listCounters(own).map(([, name]) => name);
-  const devices = device_hashes.map((device) => getCounterName('device', device));
-  await Promise.all([...names, ...devices].map((name) => throttles.clear(name)));
-  await throttles.clearAll(`pair:${hashText(email)}`);
-  await throttles.open(getCounterName('unlocked', email), LIMITS.unlocked, now);
+  const names = COUNTER_NAMES.flatMap((counter) => {
+    const { unlock }: Counter = COUNTERS[counter];
+    return (unlock?.(user) ?? []).map((whose) => nameCounter(counter, whose));
+  });
+  await Promise.all(names.map((name) => throttles.clearAll(name)));
+  await throttles.open(nameCounter('unlocked', user.email), COUNTERS.unlocked, now);
 }
 
 export async function checkCode(
@@ -202,7 +214,7 @@ export async function countAttempt(
   subject: AttemptSubject,
   now: Date,
 ): Promise<number> {
-  const counters = listCounters(subject).map(([limit, name]) => [name, LIMITS[limit]] as const);
+  const counters = listCounters(subject).map(({ name, limit }) => [name, limit] as const);
   const count = async () => {
     const waits = counters.map(([name, limit]) => throttles.count(name, limit, now));
     return Math.max(0, ...(await Promise.all(waits)));
@@ -215,30 +227,26 @@ export async function clearAttempts(
   throttles: Pick<ThrottleStore, 'clear' | 'decrement'>,
   subject: AttemptSubject,
 ): Promise<void> {
-  const clear = ([limit, name]: [keyof typeof LIMITS, string]) =>
-    SHARED.includes(limit) ? throttles.decrement(name) : throttles.clear(name);
-  await Promise.all(listCounters(subject).map(clear));
+  await Promise.all(
+    listCounters(subject).map(({ name, limit }) =>
+      limit.right === 'itself' ? throttles.decrement(name) : throttles.clear(name),
+    ),
+  );
 }
 
-function listCounters(subject: AttemptSubject): [keyof typeof LIMITS, string][] {
-  const limits = Object.keys(LIMITS) as (keyof typeof LIMITS)[];
-  return limits.flatMap((limit) => {
-    const value = subject[limit];
-    if (value === undefined) return [];
-    return [[limit, limit === 'pair' ? `pair:${value}` : getCounterName(limit, value)]];
+const COUNTER_NAMES = Object.keys(COUNTERS) as (keyof typeof COUNTERS)[];
+
+function listCounters(subject: AttemptSubject): { name: string; limit: Counter }[] {
+  return COUNTER_NAMES.flatMap((counter) => {
+    const whose = subject[counter];
+    return whose === undefined
+      ? []
+      : [{ name: nameCounter(counter, whose), limit: COUNTERS[counter] }];
   });
 }
 
-/** Begins with the e-mail address, so that all of its networks can be cleared. */
-function pairName(email: string, network: string): string {
-  return `${hashText(email)}:${hashText(network)}`;
-}
-
-/** Users may type anything as an e-mail address. */
-function getCounterName(limit: string, value: string): string {
-  return `${limit}:${hashText(value)}`;
-}
-
-function hashText(text: string): string {
-  return createHash('sha256').update(text).digest('hex');
+/** Hashed, since users may type anything as an e-mail address. */
+function nameCounter(counter: keyof typeof COUNTERS, whose: string | readonly string[]): string {
+  const hashes = [whose].flat().map((part) => createHash('sha256').update(part).digest('hex'));
+  return [counter, ...hashes].join(':');
 }
