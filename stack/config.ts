@@ -8,7 +8,7 @@ import { SEPA_CONNECTOR } from '../src/service/sepa/book';
 import { LIBRARY_VARIABLES, VARIABLES } from '../src/variables';
 import { mongoLogin } from './mongo-login';
 import { freePort, isPortFree, reservePorts } from './ports';
-import { cacheDirectory } from './provision';
+import { cacheDirectory } from './provision/provision';
 import { readJson, replaceFile } from './state-file';
 import type { Progress } from './terminal';
 

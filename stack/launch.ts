@@ -16,7 +16,7 @@ import {
   stackParts,
 } from './parts';
 import { LOOPBACK } from './ports';
-import { needSpace } from './provision/cache';
+import { needSpace } from './provision/provision';
 import { waitUntilReady } from './readiness';
 import { findServers } from './remote-servers';
 import { keepStatements } from './sandbox-statements';

@@ -8,8 +8,10 @@ import { connectTemporal } from '../src/temporal/connect';
 import { findConnectFault } from '../src/temporal/fault';
 import type { StackConfig } from './config';
 import type { Executables } from './parts';
-import { mongod, provision, temporalCli } from './provision';
+import { mongod } from './provision/mongod';
 import type { ProvisionContext } from './provision/provision';
+import { provision } from './provision/provision';
+import { temporalCli } from './provision/temporal';
 import type { Progress } from './terminal';
 
 const CALL_MS_MAX = 5_000;

@@ -1,10 +1,46 @@
 import { createHash } from 'node:crypto';
 import { createReadStream, createWriteStream } from 'node:fs';
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { EnvHttpProxyAgent, request } from 'undici';
 import { OperationalError } from '../../src/base/errors';
 import type { Task } from '../terminal';
 import { needTool, runCommand } from './command';
+
+export const PLATFORM = `${process.platform}-${process.arch}`;
+
+/** Hash is checked before anything of the archive runs. */
+interface Archive {
+  url: string;
+  sha256: string;
+}
+
+export type Archives = Partial<Record<string, Archive>>;
+
+/** @throws OperationalError if the platform has no archive, or its hash differs */
+export async function fetchArchive(
+  archives: Archives,
+  folder: string,
+  task: Task,
+  signal: AbortSignal,
+): Promise<Archive> {
+  const archive = archives[PLATFORM];
+  if (archive === undefined) {
+    throw new OperationalError(`no archive for ${PLATFORM} is known by its SHA-256`);
+  }
+  const file = join(folder, 'archive.tar.gz');
+  checkHash(await download(archive.url, file, task, signal), archive);
+  await unpackTar(file, folder, signal);
+  await rm(file);
+  return archive;
+}
+
+/** @throws OperationalError if the hash differs; the file must not be unpacked then */
+export function checkHash(sha256: string, archive: Archive): void {
+  if (sha256 === archive.sha256) return;
+  throw new OperationalError(`${archive.url} has the SHA-256 ${sha256}, not the known one`);
+}
 
 /** Short, since a blocked host must not delay the next route. */
 const CONNECT_MS = 5_000;

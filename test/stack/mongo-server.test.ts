@@ -6,7 +6,8 @@ import { connectMongo } from '../../src/base/mongo';
 import { type MongoLogin, type MongoUser, mongoLogin } from '../../stack/mongo-login';
 import { type MongoServer, mongoUri, prepareMongo, startMongo } from '../../stack/mongo-server';
 import { freePort } from '../../stack/ports';
-import { cacheDirectory, mongod, provision } from '../../stack/provision';
+import { mongod } from '../../stack/provision/mongod';
+import { cacheDirectory, provision } from '../../stack/provision/provision';
 import { silentProgress } from '../../stack/terminal';
 import { eventually } from '../support/http';
 

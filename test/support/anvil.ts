@@ -4,11 +4,14 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import { OperationalError } from '../../src/base/errors';
 import { omitUndefined } from '../../src/domain/defined';
-import { checkHash, PLATFORM } from '../../stack/provision/archives';
-import type { CachedServer } from '../../stack/provision/cache';
 import { findOnPath, needTool, runCommand } from '../../stack/provision/command';
-import { hashFile, unpackTar } from '../../stack/provision/download';
-import type { ProvisionContext, Route, Server } from '../../stack/provision/provision';
+import { checkHash, hashFile, PLATFORM, unpackTar } from '../../stack/provision/download';
+import type {
+  CachedServer,
+  ProvisionContext,
+  Route,
+  Server,
+} from '../../stack/provision/provision';
 
 const VERSION = '1.7.1';
 const EXECUTABLE = 'anvil';

@@ -1,7 +1,7 @@
 import { OperationalError } from '../../src/base/errors';
-import { withCacheLock } from '../../stack/provision/cache';
 import { findOnPath, runCommand } from '../../stack/provision/command';
 import type { ProvisionContext } from '../../stack/provision/provision';
+import { withCacheLock } from '../../stack/provision/provision';
 
 const INSTALL_MS = 5 * 60_000;
 

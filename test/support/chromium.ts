@@ -1,7 +1,6 @@
 import { describeError, OperationalError } from '../../src/base/errors';
-import type { CachedServer } from '../../stack/provision/cache';
 import { findOnPath, isExecutable } from '../../stack/provision/command';
-import type { ProvisionContext } from '../../stack/provision/provision';
+import type { CachedServer, ProvisionContext } from '../../stack/provision/provision';
 import { installWithApt } from './apt';
 
 const NAMES = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable'];

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { cacheDirectory } from '../../stack/provision';
 import { findOnPath } from '../../stack/provision/command';
+import { cacheDirectory } from '../../stack/provision/provision';
 import { runProgram } from './programs';
 
 /** Programs that CI must have. */

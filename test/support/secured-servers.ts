@@ -8,7 +8,8 @@ import { createServer } from 'node:tls';
 import { MongoClient } from 'mongodb';
 import { startChild, waitUntilUp } from '../../stack/child-process';
 import { freePort, LOOPBACK } from '../../stack/ports';
-import { cacheDirectory, mongod, provision } from '../../stack/provision';
+import { mongod } from '../../stack/provision/mongod';
+import { cacheDirectory, provision } from '../../stack/provision/provision';
 import { startWatchdog } from '../stack/watchdog';
 import type { Authority } from './certificates';
 

@@ -2,11 +2,14 @@ import { createHash } from 'node:crypto';
 import { readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { OperationalError } from '../../src/base/errors';
-import { PLATFORM } from '../../stack/provision/archives';
-import type { CachedServer } from '../../stack/provision/cache';
 import { findOnPath, isExecutable, needTool, runCommand } from '../../stack/provision/command';
-import { hashFile } from '../../stack/provision/download';
-import type { ProvisionContext, Route, Server } from '../../stack/provision/provision';
+import { hashFile, PLATFORM } from '../../stack/provision/download';
+import type {
+  CachedServer,
+  ProvisionContext,
+  Route,
+  Server,
+} from '../../stack/provision/provision';
 
 const VERSION = '1.35.0';
 const EXECUTABLE = 'temporal-test-server';

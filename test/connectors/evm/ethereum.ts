@@ -14,7 +14,7 @@ import {
 import { anvil as chain } from 'viem/chains';
 import { type Child, startChild, waitUntilUp } from '../../../stack/child-process';
 import { freePort, LOOPBACK } from '../../../stack/ports';
-import { cacheDirectory, provision } from '../../../stack/provision';
+import { cacheDirectory, provision } from '../../../stack/provision/provision';
 import { silentProgress } from '../../../stack/terminal';
 import { startWatchdog, type Watchdog } from '../../stack/watchdog';
 import { anvil } from '../../support/anvil';

@@ -1,13 +1,20 @@
 import { createHash } from 'node:crypto';
 import { chmodSync, existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { cacheDirectory } from '../../../stack/provision';
-import { checkHash, MONGODB_ARCHIVES, TEMPORAL_ARCHIVES } from '../../../stack/provision/archives';
-import { needSpace } from '../../../stack/provision/cache';
-import { download } from '../../../stack/provision/download';
-import { mongodVersion } from '../../../stack/provision/mongod';
-import { provision, type Route, type Server } from '../../../stack/provision/provision';
-import { isUsableTemporal, temporalCli } from '../../../stack/provision/temporal';
+import { checkHash, download } from '../../../stack/provision/download';
+import { MONGODB_ARCHIVES, mongodVersion } from '../../../stack/provision/mongod';
+import {
+  cacheDirectory,
+  needSpace,
+  provision,
+  type Route,
+  type Server,
+} from '../../../stack/provision/provision';
+import {
+  isUsableTemporal,
+  TEMPORAL_ARCHIVES,
+  temporalCli,
+} from '../../../stack/provision/temporal';
 import { silentProgress } from '../../../stack/terminal';
 import { useTempFolder } from '../../unit/temp-folder';
 
