@@ -92,8 +92,17 @@ const COMMANDS: readonly CliCommand[] = [
  * @returns exit code: 0 done, 1 refused or failed
  */
 export async function runCli(args: readonly string[], io: CliIo, loads: Loads): Promise<number> {
-  const isJson = wantsJson(args);
-  const { context, close } = createContext(io, isJson, loads);
+  const { context, close } = createContext(io, wantsJson(args), loads);
+  return await runIn(context, args, io).finally(close);
+}
+
+/** As `runCli`, over connections that stay open. */
+export async function runIn(
+  context: CliContext,
+  args: readonly string[],
+  io: CliIo,
+): Promise<number> {
+  const { isJson } = context;
   try {
     const program = createProgram(context, io, isJson);
     await program.parseAsync(args, { from: 'user' });
@@ -103,8 +112,6 @@ export async function runCli(args: readonly string[], io: CliIo, loads: Loads): 
     const { code, message } = explain(error);
     io.stderr(isJson ? errorJson(code, message) : `${sanitize(message)}\n`);
     return 1;
-  } finally {
-    await close();
   }
 }
 

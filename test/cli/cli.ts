@@ -6,7 +6,8 @@ import type { Db } from 'mongodb';
 import { z } from 'zod';
 import { checkConnector } from '../../connectors/conformance/check';
 import { connectMongo } from '../../src/base/mongo';
-import { runCli } from '../../src/cli/program';
+import { createContext } from '../../src/cli/context';
+import { runCli, runIn } from '../../src/cli/program';
 import type { OperatorRole } from '../../src/domain/account/operator';
 import { ensureKeys } from '../../src/encryption/ensure-keys';
 import { createStores } from '../../src/store';
@@ -50,9 +51,45 @@ export async function run(env: NodeJS.ProcessEnv, ...args: string[]): Promise<Ou
       stderr += text;
     },
   };
-  const exit = await runCli(args, io, { openRebuilder, checkConnector });
+  const exit = await runCli(args, io, LOADS);
   return { exit, stdout, stderr };
 }
+
+/**
+ * A command line with `--json` whose connections stay open, for a test that runs hundreds of commands;
+ * these are repeated while a busy machine keeps them from doing anything.
+ */
+export function openCommandLine(env: NodeJS.ProcessEnv) {
+  const open = () =>
+    createContext({ env, stdout: () => undefined, stderr: () => undefined }, true, LOADS);
+  const opened = [open()];
+  const runOnce = async (args: readonly string[]): Promise<Outcome> => {
+    let stdout = '';
+    let stderr = '';
+    const write = (text: string) => {
+      stderr += text;
+    };
+    const print = ({ json }: { json: unknown }) => {
+      stdout += JSON.stringify(json);
+    };
+    const context = { ...(opened.at(-1) ?? open()).context, print };
+    const exit = await runIn(context, [...args, '--json'], { env, stdout: write, stderr: write });
+    return { exit, stdout, stderr };
+  };
+  return {
+    cli: (...args: string[]) =>
+      eventually(args.join(' '), async () => {
+        const outcome = await runOnce(args);
+        if (!NOT_DONE.test(outcome.stderr)) return outcome;
+        // A connection that was not made is not tried again.
+        opened.push(open());
+        return undefined;
+      }),
+    close: async () => void (await Promise.all(opened.map(({ close }) => close()))),
+  };
+}
+
+const LOADS = { openRebuilder, checkConnector };
 
 const oneLine = (text: string) => text.replaceAll('\n', ' ');
 

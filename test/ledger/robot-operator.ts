@@ -127,38 +127,32 @@ export function createOperator(place: OperatorPlace) {
     return data.filter((row: Attention) => created.some(({ id }) => id === row.resource_id));
   };
 
-  const readDays = () =>
-    print('reconciliation', 'show', '--connector', connector, '--env', 'sandbox');
-
-  /** Follows the rows of what a reconciled day has on one side only. */
-  const reconcile = async (): Promise<void> => {
-    const { theirs_only, different } = await readDays();
-    for (const { line, entry } of different) {
+  /** Follows the rows of what a reconciled day has on one side only. @returns that day */
+  const reconcile = async () => {
+    const day = await print('reconciliation', 'show', '--connector', connector, '--env', 'sandbox');
+    for (const { line, entry } of day.different) {
       const values = { ...shared, LINE: line.id, ENTRY: entry.entry_id };
       const answer = bank.answer('line', line.bank_reference);
       await follow(listRows(FINDING_REMEDIES.different), answer, values);
     }
-    for (const line of theirs_only) {
+    for (const line of day.theirs_only) {
       const answer = bank.answer('line', line.bank_reference);
       done.push(`unmatched ${line.id}: ${answer?.if}`);
       await follow(listRows(FINDING_REMEDIES.unmatched), answer, { ...shared, LINE: line.id });
     }
+    return day;
   };
 
   return {
     print,
-    /** Does once what is listed. @returns what is left to do */
+    /** Does once what is listed. @returns what was left to do before */
     work: async () => {
-      const before = await listAttention();
-      for (const row of before) await remedy(row);
-      await reconcile();
-      const attention = (await listAttention()).map(({ resource_id, reason }) => [
-        resource_id,
-        reason,
-      ]);
+      const attention = await listAttention();
+      for (const row of attention) await remedy(row);
       const suspense = (await print('movement', 'list', '--open', '--connector', connector)).data;
-      const { ours_only, theirs_only, different, closed } = await readDays();
-      return { attention, suspense, ours_only, theirs_only, different, closed };
+      const { ours_only, theirs_only, different, closed } = await reconcile();
+      const reasons = attention.map(({ resource_id, reason }) => [resource_id, reason]);
+      return { attention: reasons, suspense, ours_only, theirs_only, different, closed };
     },
     /** Imports files of the bank; one that comes too early is imported after the next. */
     importAll: async (files: readonly string[]): Promise<void> => {

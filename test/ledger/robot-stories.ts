@@ -13,8 +13,6 @@ export interface Story {
   done: string[];
   /** Resources of the seed. */
   created: About[];
-  /** Ids of those that were under way, with nothing left to do about them. */
-  seen: Set<string>;
 }
 
 const PATHS: Record<BankResource, string> = {
