@@ -30,6 +30,7 @@ interface Options extends WalkOptions {
 const CALLBACKS_MAX = 1_000;
 /** The service may be running: a step may be written, and not reported yet. */
 const SETTLE_MS = 3_000;
+const LOOK_AGAIN_MS = 250;
 
 /**
  * Compares Temporal and MongoDB, and with `apply` repairs documents first, then workflows, then
@@ -69,24 +70,35 @@ async function compareAll(deps: ReconcileDeps, options: WalkOptions) {
 /** Leaves out what has caught up, or whose document has changed meanwhile. */
 async function omitMoving(deps: ReconcileDeps, differences: readonly Difference[]) {
   const ahead = differences.filter(({ kind }) => kind === 'ahead');
-  if (ahead.length === 0) return differences;
-  await settle(deps);
   const versions = new Map(ahead.map(({ id, document }) => [id, document?.version]));
-  const again: Difference[] = [];
-  for (const kind of KINDS) {
-    const ids = ahead.filter(({ resource }) => resource === kind).map(({ id }) => id);
-    again.push(...(await compareWorkflows(deps, kind, ids)));
-  }
   const isMoving = ({ kind, id, document }: Difference) =>
     kind === 'ahead' && document?.version !== versions.get(id);
-  return [
-    ...differences.filter(({ kind }) => kind !== 'ahead'),
-    ...again.filter((each) => !isMoving(each)),
-  ];
+  const again = await settle(deps, ahead, async (left) => {
+    const found: Difference[] = [];
+    for (const kind of KINDS) {
+      const ids = left.filter(({ resource }) => resource === kind).map(({ id }) => id);
+      found.push(...(await compareWorkflows(deps, kind, ids)));
+    }
+    return found.filter((each) => !isMoving(each));
+  });
+  return [...differences.filter(({ kind }) => kind !== 'ahead'), ...again];
 }
 
-async function settle({ settleMs = SETTLE_MS }: ReconcileDeps): Promise<void> {
-  await sleep(settleMs);
+/** Looks again at what may be in progress, until nothing is left or the time for it is over. */
+async function settle<T>(
+  { settleMs = SETTLE_MS }: ReconcileDeps,
+  found: readonly T[],
+  look: (left: readonly T[]) => Promise<T[]>,
+): Promise<readonly T[]> {
+  const endAt = Date.now() + settleMs;
+  let left = found;
+  while (left.length > 0) {
+    const rest = endAt - Date.now();
+    if (rest <= 0) break;
+    await sleep(Math.min(rest, LOOK_AGAIN_MS));
+    left = await look(left);
+  }
+  return left;
 }
 
 async function rebuildLost(
@@ -138,19 +150,22 @@ function buildOrphanFinding({ kind: resource, resource: row, workflow }: Resourc
 }
 
 async function deliverPending(deps: ReconcileDeps, apply: boolean): Promise<Finding[]> {
-  const findings: Finding[] = [];
-  const pending = new Map<string, string>();
-  for await (const { orphans } of findPending(deps)) {
-    for (const { delivery } of orphans) pending.set(delivery._id, delivery.event_id);
-  }
-  if (pending.size === 0) return [];
+  const pending: DeliveryOrphan[] = [];
+  for await (const { orphans } of findPending(deps)) pending.push(...orphans);
   // An event is stored before its delivery starts.
-  await settle(deps);
-  for await (const { orphans } of findDeliveries(deps, [...new Set(pending.values())])) {
-    for (const orphan of orphans.filter(({ delivery }) => pending.has(delivery._id))) {
-      if (apply) await restart(deps, orphan);
-      findings.push({ ...buildEventFinding(orphan), done: apply });
+  const lost = await settle(deps, pending, async (left) => {
+    const ids = new Set(left.map(({ delivery }) => delivery._id));
+    const events = new Set(left.map(({ delivery }) => delivery.event_id));
+    const found: DeliveryOrphan[] = [];
+    for await (const { orphans } of findDeliveries(deps, [...events])) {
+      found.push(...orphans.filter(({ delivery }) => ids.has(delivery._id)));
     }
+    return found;
+  });
+  const findings: Finding[] = [];
+  for (const orphan of lost) {
+    if (apply) await restart(deps, orphan);
+    findings.push({ ...buildEventFinding(orphan), done: apply });
   }
   return findings;
 }
@@ -173,11 +188,11 @@ function buildEventFinding({ delivery, workflow }: DeliveryOrphan): Finding {
 async function findWaitingCallbacks(deps: ReconcileDeps): Promise<Finding[]> {
   const { callbacks } = deps.stores;
   const list = () => callbacks.waiting({ waits: 'any' }).limit(CALLBACKS_MAX).toArray();
-  const ids = new Set((await list()).map(({ _id }) => _id));
-  if (ids.size === 0) return [];
   // A callback is stored before it is signalled.
-  await settle(deps);
-  const rows = (await list()).filter(({ _id }) => ids.has(_id));
+  const rows = await settle(deps, await list(), async (left) => {
+    const ids = new Set(left.map(({ _id }) => _id));
+    return (await list()).filter(({ _id }) => ids.has(_id));
+  });
   return rows.map(({ resource, resource_id, name, parked, received_at, _id }) => ({
     kind: 'callback',
     resource,
