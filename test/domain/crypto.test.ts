@@ -1,5 +1,4 @@
 import fc from 'fast-check';
-import { assertLawful } from '../../src/domain/assert';
 import {
   ASSET_CODES,
   ASSETS,
@@ -18,13 +17,6 @@ import {
   CRYPTO_SETTLEMENT_CALLBACKS,
   readCryptoCallback,
 } from '../../src/domain/crypto/callback';
-import {
-  CRYPTO_SETTLEMENT_STATUSES,
-  CRYPTO_SETTLEMENT_TRANSITIONS,
-  decideSettlement,
-  isSettlementEnded,
-  settlementPathTo,
-} from '../../src/domain/crypto/settlement';
 import { type SimulatedDeposit, simulateReport } from '../../src/domain/crypto/simulation';
 import { Faults } from '../../src/domain/shape';
 import { CryptoReport } from '../../src/domain/wire/callback';
@@ -130,25 +122,6 @@ describe('a report of a crypto connector', () => {
     const names = ['deposit', 'deposit_undone', 'wrong_asset', 'expired'];
     expect(CRYPTO_PAYMENT_CALLBACKS).toEqual(names);
     expect(CRYPTO_SETTLEMENT_CALLBACKS).toEqual(['sent', 'completed', 'failed']);
-  });
-});
-
-describe('a crypto settlement', () => {
-  test('makes only lawful transitions, and none once it has ended', () => {
-    for (const status of CRYPTO_SETTLEMENT_STATUSES) {
-      for (const callback of CRYPTO_SETTLEMENT_CALLBACKS) {
-        const decision = decideSettlement(status, callback);
-        if (decision.kind === 'move') {
-          assertLawful(CRYPTO_SETTLEMENT_TRANSITIONS, status, decision.to);
-          expect(isSettlementEnded(status)).toBe(false);
-        } else if (!isSettlementEnded(status)) expect(callback).toBe('sent');
-      }
-    }
-  });
-
-  test('passes sent when its completion overtakes the broadcast', () => {
-    expect(settlementPathTo('pending', 'completed')).toEqual(['sent', 'completed']);
-    expect(settlementPathTo('failed', 'completed')).toEqual([]);
   });
 });
 

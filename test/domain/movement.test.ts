@@ -38,96 +38,40 @@ const NAMED = movement('a', { bank_reference: 'A' });
 const UNNAMED = movement('b');
 const OUT = movement('c', { direction: 'out' });
 
-describe('a report is about', () => {
-  test.each<[what: string, movements: Movement[], about: MovementReport, identity: string]>([
-    ['a movement that it has reported before', [NAMED], report('a-1'), 'repeat a'],
-    [
-      'that movement, whatever else it says now',
-      [UNNAMED, NAMED],
-      report('a-1', { bank_reference: 'B', amount: 5, currency: 'USD' }),
-      'repeat a',
-    ],
-    ['nothing, where there is no movement', [], report('x'), 'new'],
-    ['nothing, where money moved in the other direction', [OUT], report('c-1'), 'new'],
-    ['without a reference: a movement that fits', [NAMED], report('x'), 'repeat a'],
-    ['without a reference: the oldest that fits', [UNNAMED, NAMED], report('x'), 'repeat b'],
-    [
-      'without a reference or amount: the oldest',
-      [movement('d', { amount: 7, currency: 'USD' }), NAMED],
-      report('x', { amount: undefined, currency: undefined }),
-      'repeat d',
-    ],
-    [
-      'without a currency: one of its amount',
-      [movement('d', { amount: 7 }), movement('e', { currency: 'USD' })],
-      report('x', { currency: undefined }),
-      'repeat e',
-    ],
-    [
-      'with an empty reference: as without',
-      [NAMED],
-      report('x', { bank_reference: '' }),
-      'repeat a',
-    ],
-    [
-      'with a known reference: the movement that has it',
-      [UNNAMED, NAMED],
-      report('x', { bank_reference: 'A' }),
-      'repeat a',
-    ],
-    [
-      'with a known reference alone: the movement that has it',
-      [UNNAMED, NAMED],
-      report('x', { bank_reference: 'A', amount: undefined, currency: undefined }),
-      'repeat a',
-    ],
-    [
-      'with a new reference: one that fits and has none, which it names',
-      [NAMED, UNNAMED],
-      report('x', { bank_reference: 'B' }),
-      'named b',
-    ],
-    [
-      'with a second reference: another movement',
-      [NAMED],
-      report('x', { bank_reference: 'B' }),
-      'new',
-    ],
-    ['with another amount: another movement', [NAMED, UNNAMED], report('x', { amount: 5 }), 'new'],
-    [
-      'with another currency: another movement',
-      [NAMED, UNNAMED],
-      report('x', { currency: 'USD' }),
-      'new',
-    ],
-    [
-      'with another amount under a known reference: another movement',
-      [NAMED],
-      report('x', { bank_reference: 'A', amount: 5 }),
-      'new',
-    ],
-    [
-      'with another currency under a known reference: another movement',
-      [NAMED],
-      report('x', { bank_reference: 'A', currency: 'USD' }),
-      'new',
-    ],
-    [
-      'with a new reference and another amount: another movement',
-      [UNNAMED],
-      report('x', { bank_reference: 'B', amount: 5 }),
-      'new',
-    ],
-  ])('%s', (_what, movements, about, expected) => {
-    const identity = identify(movements, about);
-    const found = findMovement(movements, about);
-    expect([identity.kind, found?.id].join(' ').trim()).toBe(expected);
-  });
+const DOLLARS = movement('d', { currency: 'USD' });
+const SMALL = movement('e', { amount: 7 });
+const SETTLED = movement('a', { bank_reference: 'A', applied: 1_000 });
+const SILENT = { amount: undefined, currency: undefined };
+const [ofA, ofB, unsaid] = [
+  { bank_reference: 'A' },
+  { bank_reference: 'B' },
+  { bank_reference: '' },
+];
 
-  test('a movement also after the money has left suspense', () => {
-    const settled = movement('a', { bank_reference: 'A', applied: 1_000 });
-    expect(identify([settled], report('x', { bank_reference: 'A' })).kind).toBe('repeat');
-  });
+test.each<[what: string, Movement[], id: string, Partial<MovementReport>, identity: string]>([
+  ['of a movement that it has reported', [NAMED], 'a-1', {}, 'repeat a'],
+  ['of it, whatever else it says now', [UNNAMED, NAMED], 'a-1', { ...ofB, amount: 5 }, 'repeat a'],
+  ['where there is no movement', [], 'x', {}, 'new'],
+  ['where money moved in the other direction', [OUT], 'c-1', {}, 'new'],
+  ['without a reference, of the oldest that fits', [DOLLARS, UNNAMED, NAMED], 'x', {}, 'repeat b'],
+  ['without a reference, of one that has one', [NAMED], 'x', {}, 'repeat a'],
+  ['without a reference or amount, of the oldest', [DOLLARS, NAMED], 'x', SILENT, 'repeat d'],
+  ['without a currency', [SMALL, DOLLARS], 'x', { currency: undefined }, 'repeat d'],
+  ['with an empty reference, as without', [NAMED], 'x', unsaid, 'repeat a'],
+  ['with a known reference', [UNNAMED, NAMED], 'x', ofA, 'repeat a'],
+  ['with a known reference alone', [UNNAMED, NAMED], 'x', { ...ofA, ...SILENT }, 'repeat a'],
+  ['with the reference of money that has left suspense', [SETTLED], 'x', ofA, 'repeat a'],
+  ['with a new reference, which it names', [NAMED, UNNAMED], 'x', ofB, 'named b'],
+  ['with a second reference', [NAMED], 'x', ofB, 'new'],
+  ['with another amount', [NAMED, UNNAMED], 'x', { amount: 5 }, 'new'],
+  ['with another currency', [NAMED, UNNAMED], 'x', { currency: 'USD' }, 'new'],
+  ['with another amount under its reference', [NAMED], 'x', { ...ofA, amount: 5 }, 'new'],
+  ['with another currency under its reference', [NAMED], 'x', { ...ofA, currency: 'USD' }, 'new'],
+  ['with a new reference and amount', [UNNAMED], 'x', { ...ofB, amount: 5 }, 'new'],
+])('a report %s is about one movement, or a new one', (_what, movements, id, more, expected) => {
+  const about = report(id, more);
+  const { kind } = identify(movements, about);
+  expect([kind, findMovement(movements, about)?.id].join(' ').trim()).toBe(expected);
 });
 
 describe('the state of a movement', () => {

@@ -1,16 +1,6 @@
 import fc from 'fast-check';
-import { REFUND_CALLBACKS, type RefundCallbackName } from '../../src/domain/callback/callback';
 import { PAYMENT_METHOD_IDS } from '../../src/domain/payment/catalog';
 import { PAYMENT_STATUSES, type PaymentStatus } from '../../src/domain/payment/payment';
-import {
-  decideRefund,
-  isFinalRefund,
-  REFUND_EVENTS,
-  REFUND_STATUSES,
-  REFUND_TRANSITIONS,
-  type RefundStatus,
-  refundWorkflowId,
-} from '../../src/domain/refund/refund';
 import { type RefundablePayment, refundFault } from '../../src/domain/refund/rules';
 import { REFUNDS } from '../support/promises';
 
@@ -68,17 +58,6 @@ describe.each(PAYMENT_METHOD_IDS)('a payment by %s', (method) => {
       expect(message(soon).includes('payout')).toBe(kind === 'payout_only');
     });
   }
-});
-
-test.each([
-  ['ideal', '2026-01-01T23:59:59.999Z', '2027-01-01T23:59:59.999Z'],
-  ['ideal', '2028-02-29T23:59:59.999Z', '2029-02-28T23:59:59.999Z'],
-  ['visa', '2026-12-31T23:59:59.999Z', '2027-06-29T23:59:59.999Z'],
-  ['przelewy24', '2027-12-01T08:00:00.000Z', '2028-02-29T08:00:00.000Z'],
-])('a payment by %s that settled at %s can be refunded until %s', (method, settled_at, last) => {
-  const payment = buildSettled({ method, settled_at });
-  expect(judge(payment, null, last)).toBe('allowed');
-  expect(judge(payment, null, new Date(Date.parse(last) + 1))).toBe('refund_window_expired');
 });
 
 test.each<[PaymentStatus, RegExp]>([
@@ -148,35 +127,4 @@ test('refunds that are allowed one after another never exceed the payment', () =
       return refunded <= amount;
     }),
   );
-});
-
-/** Every status × every callback, apart from the product's own table. */
-const DECIDED: Record<RefundStatus, Record<RefundCallbackName, string>> = {
-  processing: { settled: 'move settled', failed: 'move failed' },
-  settled: { settled: 'unapplied', failed: 'unapplied failed_after_settled' },
-  failed: { settled: 'unapplied settled_after_failed', failed: 'unapplied' },
-};
-
-describe.each(REFUND_STATUSES)('a refund that is %s', (status) => {
-  test.each(REFUND_CALLBACKS)('decides about the callback %s as documented', (callback) => {
-    const decision = decideRefund(status, callback);
-    if (decision.kind === 'move') {
-      expect(`${decision.kind} ${decision.to}`).toBe(DECIDED[status][callback]);
-      expect(REFUND_TRANSITIONS[status]).toEqual(expect.arrayContaining([...decision.to]));
-    } else {
-      const words = ['unapplied', decision.attention].filter((word) => word !== undefined);
-      expect(words.join(' ')).toBe(DECIDED[status][callback]);
-      expect(decision.reason).not.toBe('');
-    }
-  });
-});
-
-test('a refund is final once settled or failed, and each of the two has its event', () => {
-  expect(REFUND_STATUSES.filter(isFinalRefund)).toEqual(['settled', 'failed']);
-  expect(REFUND_EVENTS).toEqual({
-    processing: undefined,
-    settled: 'refund.settled',
-    failed: 'refund.failed',
-  });
-  expect(refundWorkflowId('some-id')).toBe('refund:some-id');
 });

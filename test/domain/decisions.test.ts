@@ -1,0 +1,314 @@
+import { assertLawful, assertNever } from '../../src/domain/assert';
+import {
+  PAYMENT_CALLBACKS,
+  PAYOUT_CALLBACKS,
+  type PaymentCallbackName,
+  type PayoutCallbackName,
+  REFUND_CALLBACKS,
+  type RefundCallbackName,
+} from '../../src/domain/callback/callback';
+import {
+  CRYPTO_SETTLEMENT_CALLBACKS,
+  type CryptoSettlementCallbackName,
+} from '../../src/domain/crypto/callback';
+import {
+  CRYPTO_SETTLEMENT_STATUSES,
+  CRYPTO_SETTLEMENT_TRANSITIONS,
+  type CryptoSettlementStatus,
+  decideSettlement,
+  isSettlementEnded,
+  settlementPathTo,
+} from '../../src/domain/crypto/settlement';
+import {
+  decidePayment,
+  isCancellable,
+  isFinal,
+  PAYMENT_EVENTS,
+  PAYMENT_STATUSES,
+  PAYMENT_TRANSITIONS,
+  type PaymentStatus,
+} from '../../src/domain/payment/payment';
+import {
+  decidePayout,
+  isEnded,
+  OVERDUE_ATTENTION,
+  PAYOUT_EVENTS,
+  PAYOUT_STATUSES,
+  PAYOUT_TRANSITIONS,
+  type PayoutStatus,
+  pathTo,
+  payoutWorkflowId,
+  type Returnable,
+} from '../../src/domain/payout/payout';
+import {
+  decideRefund,
+  isFinalRefund,
+  REFUND_EVENTS,
+  REFUND_STATUSES,
+  REFUND_TRANSITIONS,
+  type RefundStatus,
+  refundWorkflowId,
+} from '../../src/domain/refund/refund';
+
+/** Status × callback, apart from the product's own tables: of a transition, the path. */
+type Expected<Status extends string, Name extends string> = Record<
+  Status,
+  Partial<Record<Name, string>>
+>;
+
+const UNDISPUTED = {
+  dispute_opened: 'unapplied dispute_differs',
+  dispute_won: 'unapplied dispute_differs',
+  dispute_lost: 'unapplied dispute_differs',
+};
+const LATE = {
+  authorized: 'void',
+  settled: 'reverse',
+  clawed_back: 'unapplied clawed_back',
+  reversed: 'reversed',
+  reversal_failed: 'not_reversed',
+  ...UNDISPUTED,
+};
+const UNSETTLED = { clawed_back: 'unapplied clawed_back', ...UNDISPUTED };
+const PAYMENTS: Expected<PaymentStatus, PaymentCallbackName> = {
+  created: {
+    authorized: 'move awaiting_customer authorized',
+    settled: 'move awaiting_customer authorized settled',
+    failed: 'move failed',
+    expired: 'move expired',
+    ...UNSETTLED,
+  },
+  awaiting_customer: {
+    authorized: 'move authorized',
+    settled: 'move authorized settled',
+    failed: 'move failed',
+    expired: 'move expired',
+    ...UNSETTLED,
+  },
+  authorized: {
+    settled: 'move settled',
+    failed: 'move failed',
+    expired: 'unapplied expired_after_authorized',
+    ...UNSETTLED,
+  },
+  settled: {
+    settled: 'settled_again',
+    failed: 'dispute failed_after_settled',
+    clawed_back: 'dispute clawed_back',
+    reversed: 'reversed',
+    dispute_opened: 'dispute_report',
+    dispute_won: 'dispute_report',
+    dispute_lost: 'dispute_report',
+  },
+  failed: LATE,
+  cancelled: LATE,
+  expired: LATE,
+};
+
+const REFUNDS: Expected<RefundStatus, RefundCallbackName> = {
+  processing: { settled: 'move settled', failed: 'move failed' },
+  settled: { failed: 'unapplied failed_after_settled' },
+  failed: { settled: 'unapplied settled_after_failed' },
+};
+
+/** Whatever the status. */
+const CORRECTIONS = {
+  debit_reversed: 'unapplied debit_reversed',
+  return_reversed: 'unapplied return_reversed',
+};
+const PAYOUTS: Expected<PayoutStatus, PayoutCallbackName> = {
+  created: {
+    submitted: 'move submitted',
+    sent: 'move submitted sent',
+    completed: 'move submitted sent completed',
+    failed: 'move failed',
+    returned: 'move submitted sent returned',
+    called_duplicate: 'unapplied called_duplicate',
+    ...CORRECTIONS,
+  },
+  submitted: {
+    sent: 'move sent',
+    completed: 'move sent completed',
+    failed: 'move failed',
+    returned: 'move sent returned',
+    called_duplicate: 'unapplied called_duplicate',
+    ...CORRECTIONS,
+  },
+  sent: {
+    completed: 'move completed',
+    failed: 'move failed',
+    returned: 'move returned',
+    ...CORRECTIONS,
+  },
+  completed: {
+    failed: 'unapplied failed_after_completed',
+    returned: 'move returned',
+    ...CORRECTIONS,
+  },
+  failed: {
+    sent: 'unapplied moved_after_failed',
+    completed: 'unapplied moved_after_failed',
+    returned: 'unapplied moved_after_failed',
+    ...CORRECTIONS,
+  },
+  returned: {
+    completed: 'unapplied moved_after_returned',
+    failed: 'unapplied moved_after_returned',
+    returned: 'unapplied second_return',
+    ...CORRECTIONS,
+  },
+};
+
+const SETTLEMENTS: Expected<CryptoSettlementStatus, CryptoSettlementCallbackName> = {
+  pending: { sent: 'move sent', completed: 'move sent completed', failed: 'move failed' },
+  sent: { completed: 'move completed', failed: 'move failed' },
+  completed: { failed: 'unapplied failed_after_completed' },
+  failed: { sent: 'unapplied moved_after_failed', completed: 'unapplied moved_after_failed' },
+};
+
+const SENT_AT = '2026-03-01T12:00:00.000Z';
+const COMPLETED_AT = '2026-03-02T12:00:00.000Z';
+const SOON = Date.parse('2026-03-03T12:00:00.000Z');
+
+/** Facts of a payout in this state. */
+function buildReturnable(status: PayoutStatus, can_be_returned = true): Returnable {
+  const wasSent = status === 'sent' || status === 'completed' || status === 'returned';
+  const completed_at = status === 'completed' ? COMPLETED_AT : null;
+  return { can_be_returned, sent_at: wasSent ? SENT_AT : null, completed_at };
+}
+
+const decideAt = (status: PayoutStatus, name: PayoutCallbackName, ms = SOON, returns = true) =>
+  decidePayout(status, name, buildReturnable(status, returns), ms);
+
+interface AnyDecision {
+  kind: string;
+  to?: readonly string[];
+  attention?: string;
+  reason?: string;
+}
+
+function formatDecision({ kind, to = [], attention, reason }: AnyDecision): string {
+  expect(reason).not.toBe('');
+  return [kind, ...to, attention].filter((word) => word !== undefined).join(' ');
+}
+
+/** Each decision: what is expected, what is made, and the statuses that may follow one another. */
+function listDecisions<Status extends string, Name extends string>(
+  resource: string,
+  names: readonly Name[],
+  expected: Expected<Status, Name>,
+  transitions: Record<Status, readonly Status[]>,
+  decide: (status: Status, name: Name) => AnyDecision & { to?: readonly Status[] },
+) {
+  const statuses: Status[] = Object(Object.keys(transitions));
+  return statuses.flatMap((status) =>
+    names.map((name) => {
+      const check = () => {
+        const decision = decide(status, name);
+        if (decision.to !== undefined) assertLawful(transitions, status, decision.to);
+        return formatDecision(decision);
+      };
+      return [resource, status, name, expected[status][name] ?? 'unapplied', check] as const;
+    }),
+  );
+}
+
+test.each([
+  ...listDecisions('payment', PAYMENT_CALLBACKS, PAYMENTS, PAYMENT_TRANSITIONS, decidePayment),
+  ...listDecisions('refund', REFUND_CALLBACKS, REFUNDS, REFUND_TRANSITIONS, decideRefund),
+  ...listDecisions('payout', PAYOUT_CALLBACKS, PAYOUTS, PAYOUT_TRANSITIONS, decideAt),
+  ...listDecisions(
+    'crypto settlement',
+    CRYPTO_SETTLEMENT_CALLBACKS,
+    SETTLEMENTS,
+    CRYPTO_SETTLEMENT_TRANSITIONS,
+    decideSettlement,
+  ),
+])('a %s that is %s decides about the callback %s as documented: %s', (...row) => {
+  const [, , , expected, check] = row;
+  expect(check()).toBe(expected);
+});
+
+test.each(PAYMENT_STATUSES)(
+  'a payment that is %s with funds in suspense does not expire',
+  (status) => {
+    expect(decidePayment(status, 'reversed', true)).toEqual({ kind: 'reversed' });
+    expect(decidePayment(status, 'reversal_failed', true)).toEqual({ kind: 'not_reversed' });
+    expect(decidePayment(status, 'expired', true).kind).toBe('unapplied');
+  },
+);
+
+test.each(PAYOUT_STATUSES)(
+  'a payout that is %s on a rail without returns does not return',
+  (status) => {
+    for (const name of PAYOUT_CALLBACKS) {
+      const usual = PAYOUTS[status][name] ?? 'unapplied';
+      const isReturn = name === 'returned' && usual.startsWith('move');
+      const decision = formatDecision(decideAt(status, name, SOON, false));
+      expect(decision).toBe(isReturn ? 'unapplied return_not_possible' : usual);
+    }
+    for (const to of ['submitted', 'sent', 'completed', 'returned'] as const) {
+      const usual = PAYOUTS[status][to] ?? '';
+      expect(pathTo(status, to)).toEqual(usual.startsWith('move') ? usual.split(' ').slice(1) : []);
+    }
+  },
+);
+
+test.each([
+  ['completed', '2026-05-01T12:00:00.000Z'],
+  ['sent', '2026-04-30T12:00:00.000Z'],
+] as const)('a payout that is %s can be returned for 60 days, until %s', (status, last) => {
+  expect(decideAt(status, 'returned', Date.parse(last))).toEqual({
+    kind: 'move',
+    to: ['returned'],
+  });
+  expect(decideAt(status, 'returned', Date.parse(last) + 1)).toEqual({
+    kind: 'unapplied',
+    reason: 'a payout comes back within 60 days',
+    attention: 'return_too_late',
+  });
+});
+
+test('a resource is final in some statuses, and each of the others has its attention reason', () => {
+  expect(PAYMENT_STATUSES.filter(isCancellable)).toEqual(['created', 'awaiting_customer']);
+  expect(PAYMENT_STATUSES.filter(isFinal)).toEqual(['settled', 'failed', 'cancelled', 'expired']);
+  expect(REFUND_STATUSES.filter(isFinalRefund)).toEqual(['settled', 'failed']);
+  const ended = PAYOUT_STATUSES.filter(isEnded);
+  expect(ended).toEqual(['completed', 'failed', 'returned']);
+  expect(ended.filter((status) => PAYOUT_TRANSITIONS[status].length > 0)).toEqual(['completed']);
+  const waiting = PAYOUT_STATUSES.filter((status) => !isEnded(status));
+  expect(Object.keys(OVERDUE_ATTENTION)).toEqual(waiting);
+  expect(CRYPTO_SETTLEMENT_STATUSES.filter(isSettlementEnded)).toEqual(['completed', 'failed']);
+});
+
+test('each status has the event of its name, unless it is the first', () => {
+  for (const status of PAYMENT_STATUSES) {
+    expect(PAYMENT_EVENTS[status]).toBe(status === 'created' ? undefined : `payment.${status}`);
+  }
+  for (const status of REFUND_STATUSES) {
+    expect(REFUND_EVENTS[status]).toBe(status === 'processing' ? undefined : `refund.${status}`);
+  }
+  for (const status of PAYOUT_STATUSES) {
+    expect(PAYOUT_EVENTS[status]).toBe(status === 'created' ? undefined : `payout.${status}`);
+  }
+  const ids = [refundWorkflowId('some-id'), payoutWorkflowId('some-id')];
+  expect(ids).toEqual(['refund:some-id', 'payout:some-id']);
+});
+
+test('a crypto settlement passes sent when its completion overtakes the broadcast', () => {
+  expect(settlementPathTo('pending', 'completed')).toEqual(['sent', 'completed']);
+  expect(settlementPathTo('failed', 'completed')).toEqual([]);
+});
+
+test.each([
+  ['leaves out a step', () => assertLawful(PAYMENT_TRANSITIONS, 'awaiting_customer', ['settled'])],
+  ['leaves a final status', () => assertLawful(REFUND_TRANSITIONS, 'failed', ['settled'])],
+  ['goes back', () => assertLawful(PAYOUT_TRANSITIONS, 'sent', ['completed', 'sent'])],
+])('a transition that %s is refused', (_, check) => {
+  expect(check).toThrow(RangeError);
+});
+
+test('a case that no switch has is refused by name', () => {
+  const unknown = JSON.parse('{"kind":"news"}') as never;
+  expect(() => assertNever(unknown)).toThrow('{"kind":"news"}');
+});
