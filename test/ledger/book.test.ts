@@ -9,15 +9,7 @@ import { LEDGER_ACCOUNTS } from '../../src/ledger/ledger-accounts';
 import { EntriesCleared } from '../../src/ledger/uncleared';
 import { verifyLedger } from '../../src/ledger-check/verify';
 import { breakBook } from '../support/book';
-import {
-  authorizedPayment,
-  fund,
-  openPayout,
-  payoutFacts,
-  settle,
-  transitionPayout,
-  useRecords,
-} from '../support/records';
+import { authorizedPayment, openPayout, payoutFacts, settle, useRecords } from '../support/records';
 import { expectWholeBook } from './whole-books';
 
 const AMOUNT_MAX = 99_999_999_999;
@@ -237,25 +229,6 @@ describe('a pending entry', () => {
     expect(await readBook()).toMatchObject({ balances: { main: { available: 507 } } });
   });
 
-  test('follows a payout, which changes the stored balance only when it is accepted', async () => {
-    const opened = await openPendingBook();
-    const { account_id, countPending, readBook, readRows, readDifferences } = opened;
-    const payout_id = `${randomUUID().slice(0, -2)}11`;
-    const facts = payoutFacts({ account_id, payout_id, amount: 100, fee: 5 });
-    await fund(records, facts, 1_000);
-    await openPayout(records, facts);
-    expect(await countPending()).toBe(0);
-    const book = await readBook();
-    const created = { status: 'created', version: 1, transition: 1 } as const;
-    const sent = await transitionPayout(records, facts, created, ['submitted', 'sent']);
-    await transitionPayout(records, facts, sent, ['failed']);
-    expect(await countPending()).toBe(2);
-    expect(await readBook()).toEqual(book);
-    expect(await readRows()).toEqual([mainRow(1_000)]);
-    expect(await readDifferences()).toEqual([]);
-    await expectWholeBook(records, account_id);
-  });
-
   test('that must not be pending, or was applied without its balance, is found by a verification', async () => {
     const { account_id, applyPending, settlePayment, readDifferences } = await openPendingBook(300);
     const { entries, states } = ledger.collections;
@@ -433,31 +406,5 @@ describe('an uncleared entry', () => {
     const lines = ENTRY_LINES.crypto_payment_credited(scope.connector, 5n);
     await post({ kind: 'crypto_payment_credited', lines });
     expect(await list()).toEqual([]);
-  });
-});
-
-test('the book of a bank account has its own balances, which may be on either side of 0', async () => {
-  const bank = { account_id: `ba_${randomUUID()}`, livemode: true, currency: 'EUR' };
-  const resource_id = 'stmt_1:3';
-  const post = async (
-    kind: EntryKind,
-    lines: NewEntry['lines'],
-    changes: Partial<NewEntry> = {},
-  ) => {
-    const entry = { ...openBook().build(kind, lines), ...bank, ...changes };
-    await inTransaction(records.mongo, (session) => ledger.post(entry, session));
-    return operationId(entry);
-  };
-  await post('bank_opening', ENTRY_LINES.bank_opening(500));
-  await post('bank_line', ENTRY_LINES.bank_line({ clearing: 1_000, bank_fees: -5 }));
-  await post('bank_line', ENTRY_LINES.bank_line({ unmatched: -7 }));
-  const match = { resource_id, step: '1' };
-  const matched = ENTRY_LINES.bank_line_matched({ clearing: -7 });
-  expect(await post('bank_line_matched', matched, match)).toBe('bank_line_matched:stmt_1:3:1');
-  await post('bank_line_unmatched', ENTRY_LINES.bank_line_unmatched({ clearing: -7 }), match);
-  expect(await ledger.book(`${bank.account_id}:live:EUR`)).toEqual({
-    ...{ _id: `${bank.account_id}:live:EUR`, ...bank },
-    ...{ cash: -1_488, clearing: 1_000, suspense: { unmatched: -7 } },
-    ...{ expense: { bank_fees: -5 }, external: { opening: 500 } },
   });
 });

@@ -401,6 +401,7 @@ describe('a journal entry', () => {
     expect(() => assertBalanced([line(-10), line(3), line(7)])).not.toThrow();
     const resource = { kind: 'funded', resource_id: 'fund_1' } as const;
     expect(operationId(resource)).toBe('funded:fund_1');
+    expect(operationId({ ...resource, step: '1' })).toBe('funded:fund_1:1');
     const of = { ...resource, account_id: 'acct_1', currency: 'EUR', at: '' };
     expect(bookId({ ...of, livemode: true })).toBe('acct_1:live:EUR');
     expect(bookId({ ...of, livemode: false })).toBe('acct_1:sandbox:EUR');
