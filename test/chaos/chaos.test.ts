@@ -36,10 +36,11 @@ test('keeps each acknowledged payment, transition and event exactly once while p
   expect(inFlight).not.toContain(0);
   expect(made).toHaveLength(PAYMENTS);
 
-  await everyAcknowledgementHolds(made);
   books = await openBooks(stack);
   const events = await expectOneEventPerTransition(books, made);
-  await everyEventIsDelivered(books, events);
+  // Repeated creates change nothing, and deliveries that were cut off come in the meantime.
+  await Promise.all([everyAcknowledgementHolds(made), everyEventIsDelivered(books, events)]);
+  await expectOneEventPerTransition(books, made);
   const { sent, retries } = client.counts;
   console.info(
     `${PAYMENTS} payments, ${KILLS.length} kills, ${sent} requests, ${retries} retries.`,

@@ -1,18 +1,28 @@
 import { randomInt } from 'node:crypto';
 import { connectMongo, isDuplicateKey } from '../../src/base/mongo';
 import { deliverCallback } from '../../src/callbacks/deliver';
+import type { BankResource } from '../../src/domain/callback/callback';
 import { ServiceError } from '../../src/domain/errors';
 import { OVERDUE_ATTENTION } from '../../src/domain/payout/payout';
 import { taskQueues } from '../../src/domain/task-queues';
-import { actOn } from '../../src/service/operators/act';
+import { type Act, actOn } from '../../src/service/operators/act';
 import { createStores } from '../../src/store';
 import { connectTemporal } from '../../src/temporal/connect';
-import { eventually } from '../support/http';
+import { useFixture } from '../support/fixture';
+import { eventually, idealPayment } from '../support/http';
 import { retryUntilDone } from '../support/insist';
 import { type HistoryWorld, runHistory } from './history';
-import { findDifferences, openMerchant, RECIPIENT } from './race';
+import {
+  findDifferences,
+  listAll,
+  openMerchant,
+  RECIPIENT,
+  raceWithKills,
+  readBalance,
+  useMerchant,
+} from './race';
 import { reconcile } from './reconcile';
-import { RECOVERY_MS_MAX, type RunningStack, startStack } from './running-stack';
+import { RECOVERY_MS_MAX } from './running-stack';
 
 /**
  * Random histories under kills of the worker. `HISTORIES=1000` runs as many, and `HISTORY_SEED=7` begins with
@@ -32,24 +42,17 @@ const REFUSALS_MAX = 4;
 /** Says that the bank is late, and nothing of money: its answer is still to come. */
 const OVERDUE = new Set<string | null>(Object.values(OVERDUE_ATTENTION));
 
-const over = new AbortController();
-let stack: RunningStack;
-let tools: Awaited<ReturnType<typeof openTools>>;
-
-beforeAll(async () => {
-  stack = await startStack();
-  tools = await openTools();
-});
-
-afterAll(async () => {
-  over.abort();
-  await tools?.close();
-  await stack?.destroy();
-});
+const merchant = useMerchant('Wrong money');
+const over = useFixture(
+  async () => new AbortController(),
+  (controller) => controller.abort(),
+);
+const tools = useFixture(openTools, ({ close }) => close());
 
 test(
   'ledger and bank agree after random reports of banks and random kills',
   async () => {
+    const { stack } = merchant;
     const seeds = Array.from({ length: HISTORIES }, (_, index) => FIRST_SEED + index);
     console.info(`${HISTORIES} histories from HISTORY_SEED=${FIRST_SEED} on`);
     const histories = new Map<number, string[]>();
@@ -86,7 +89,7 @@ test(
 type Merchant = Pick<HistoryWorld, 'create' | 'recipient_id'>;
 
 async function createMerchant(number: number): Promise<Merchant> {
-  const { client } = await openMerchant(stack, `Histories ${number}`, over.signal);
+  const { client } = await openMerchant(merchant.stack, `Histories ${number}`, over.signal);
   const create: HistoryWorld['create'] = async (path, idempotencyKey, body) => {
     const answer = await client.post(path, body, idempotencyKey);
     return answer.status === 201 ? answer.body.id : undefined;
@@ -98,7 +101,7 @@ async function createMerchant(number: number): Promise<Merchant> {
 
 /** Does what the bank, the operators and the tests' eyes do, past the API. */
 async function openTools() {
-  const state = stack.state();
+  const state = merchant.stack.state();
   if (state === undefined) throw new Error('stack.json is missing while the stack runs.');
   const { mongodb, settings, temporal: server } = state;
   const mongo = await connectMongo(mongodb.uri, 'histories');
@@ -107,6 +110,8 @@ async function openTools() {
   const { lifecycleQueue } = taskQueues(settings.TASK_QUEUE_PREFIX);
   const now = () => new Date();
   const deps = { stores, temporal, lifecycleQueue, now };
+  const actOnce = (resource: BankResource, id: string, request: Act) =>
+    actOn({ stores, temporal, lifecycleQueue }, resource, id, request);
   const find = { payment: stores.payments, refund: stores.refunds, payout: stores.payouts };
   const world: Omit<HistoryWorld, keyof Merchant> = {
     decide: async (decision, callback_id, dispute) => {
@@ -147,7 +152,7 @@ async function openTools() {
       let refusal: unknown;
       const acted = async () => {
         try {
-          await actOn({ stores, temporal, lifecycleQueue }, resource, id, request);
+          await actOnce(resource, id, request);
           return true;
         } catch (error) {
           if (!(error instanceof ServiceError)) throw error;
@@ -163,7 +168,7 @@ async function openTools() {
     },
   };
   return {
-    ...world,
+    ...{ ...world, stores, actOnce },
     close: async () => {
       await Promise.all([mongo.close(), temporal.connection.close()]);
     },
@@ -182,6 +187,112 @@ async function killWorkers(running: Promise<unknown>, count: () => number): Prom
     const more = async () => isOver || count() >= before + ENDED_PER_KILL;
     await eventually('more histories to end', more, HISTORY_MS * AT_ONCE);
     if (isOver) return kills;
-    await eventually('a new worker', stack.kill('worker'), RECOVERY_MS_MAX);
+    await eventually('a new worker', merchant.stack.kill('worker'), RECOVERY_MS_MAX);
   }
+}
+
+/**
+ * Holds docs/ledger.md#money-that-goes-wrong under kills: banks take settled money back and two
+ * operators book it at once, late funds come and go, each is reported twice, and the worker is
+ * killed while they do.
+ */
+const AMOUNT = 1_000;
+const CHARGEBACKS = 6;
+const LATE = 6;
+/** Left in the balance, which is less than the chargebacks. */
+const HELD = 3_500;
+
+test('books each chargeback and each late fund once, through kills', async () => {
+  const { stack, account, client } = merchant;
+  const settled = await many(CHARGEBACKS, (n) => payment(`settled-${n}`, 'settled'));
+  const failed = await many(LATE, (n) => payment(`failed-${n}`, 'failed'));
+  const draw = HELD - (await readBalance(stack, account, 'main')).available;
+  const from = ['--balance-account', 'main', '--currency', 'EUR', '--amount', String(draw)];
+  const by = ['--env', 'sandbox', '--operator', 'ana', '--reason', 'Paid out elsewhere.'];
+  await stack.cli('balance', 'adjust', account, ...from, ...by);
+
+  let done = 0;
+  const count = async (work: Promise<unknown>): Promise<void> => {
+    await work;
+    done += 1;
+  };
+  const work = [
+    ...settled.map(async (id, index) => {
+      await report(id, 'clawed_back');
+      await Promise.all(['ana', 'ben'].map((who) => count(clawBack(id, who, index))));
+    }),
+    ...failed.map(async (id) => {
+      await Promise.all([count(report(id, 'settled')), count(report(id, 'settled'))]);
+      await Promise.all([count(report(id, 'reversed')), count(report(id, 'reversed'))]);
+    }),
+  ];
+  const { kills } = await raceWithKills(stack, work, async () => done);
+  expect(kills).toBeGreaterThanOrEqual(2);
+
+  for (const id of settled) expect(await posted(id)).toEqual(CHARGEBACK_ENTRIES);
+  for (const id of failed) {
+    // A repeated simulation reports a different amount, which is sent back a little later.
+    const whole = async () => {
+      const kinds = await posted(id);
+      const came = kinds.filter((kind) => kind === CAME).length;
+      const went = kinds.filter((kind) => kind === WENT).length;
+      return kinds.length >= CAME_AND_WENT.length && came === went && came + went === kinds.length;
+    };
+    await eventually(`late funds of ${id} to come and go`, whole, RECOVERY_MS_MAX);
+  }
+  expect(await readBalance(stack, account, 'main')).toEqual({ available: 0, reserved: 0 });
+  const shown = await stack.cli('balance', 'show', account, '--env', 'sandbox');
+  const owed = CHARGEBACKS * AMOUNT - HELD;
+  expect(shown.receivables).toMatchObject([{ currency: 'EUR', owed }]);
+  const statuses = (await listAll(client, '/v1/payments')).map(({ status }) => status).sort();
+  expect(statuses).toEqual([...Array(LATE).fill('failed'), ...Array(CHARGEBACKS).fill('settled')]);
+  expect(await findDifferences(stack)).toEqual([]);
+  await reconcile(stack);
+  console.info(`${done} reports and bookings, ${kills} kills, ${client.counts.retries} retries.`);
+}, 400_000);
+
+const CHARGEBACK_ENTRIES = ['payment_clawed_back', 'payment_settled'];
+const [CAME, WENT] = ['payment_held', 'payment_resolved'];
+const CAME_AND_WENT = [CAME, CAME, WENT, WENT];
+
+/** Kinds of a payment's journal entries, sorted. */
+async function posted(id: string): Promise<string[]> {
+  const entries = await retryUntilDone(() => tools.stores.ledger.forResource(id));
+  return entries.map(({ kind }) => kind).sort();
+}
+
+async function payment(key: string, event: 'settled' | 'failed'): Promise<string> {
+  const { client } = merchant;
+  const { id } = (await client.post('/v1/payments', idealPayment({ amount: AMOUNT }), key)).body;
+  await report(id, event);
+  await client.persevere(`${id} to be ${event}`, async () => {
+    const { body } = await client.get(`/v1/payments/${id}`);
+    return body.status === event ? body : undefined;
+  });
+  return id;
+}
+
+async function report(id: string, event: string): Promise<void> {
+  const path = `/v1/sandbox/payments/${id}/simulate`;
+  const answer = await merchant.client.post(path, { event });
+  expect(answer.status).toBe(200);
+}
+
+/** An operator repeats an act whose outcome is unknown; a second booking is refused in words. */
+async function clawBack(id: string, operator: string, index: number): Promise<void> {
+  const request = { what: 'claw_back', operator, reason: `Statement line ${index}.` };
+  await merchant.client.persevere(`claw_back of ${id} by ${operator}`, async () => {
+    try {
+      return await tools.actOnce('payment', id, request);
+    } catch (error) {
+      if (!(error instanceof ServiceError)) throw error;
+      if (/chargeback of the payment is posted already/.test(error.message)) return 'booked';
+      if (/^outcome_unknown$|_unavailable$/.test(error.code)) return undefined;
+      throw error;
+    }
+  });
+}
+
+function many<T>(count: number, make: (n: number) => Promise<T>): Promise<T[]> {
+  return Promise.all(Array.from({ length: count }, (_, n) => make(n)));
 }

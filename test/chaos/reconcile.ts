@@ -22,8 +22,10 @@ export async function reconcile(
   const agree = async () => {
     const files: { file: string; lines: number }[] = (await cli('sandbox', 'statement')).data;
     for (const { file } of files) await cli('statement', 'import', file, ...SANDBOX);
-    const shown = await cli('reconciliation', 'show', ...SANDBOX);
-    const { findings } = await cli('ledger', 'trial-balance', '--env', 'sandbox');
+    const [shown, { findings }] = await Promise.all([
+      cli('reconciliation', 'show', ...SANDBOX),
+      cli('ledger', 'trial-balance', '--env', 'sandbox'),
+    ]);
     movements = files.reduce((sum, { lines }) => sum + lines, 0);
     const differences = findings.filter(({ code }: { code: string }) => code !== 'suspense');
     open = [...shown.ours_only, ...shown.theirs_only, ...shown.different, ...differences];
