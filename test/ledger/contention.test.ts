@@ -3,6 +3,7 @@ import { bookId } from '../../src/ledger/entries';
 import { withLock } from '../../src/ledger/locks';
 import { verifyLedger } from '../../src/ledger-check/verify';
 import { retryUntilDone } from '../support/insist';
+import { useProcesses, type WorkerProcess } from '../support/processes';
 import {
   authorizedPayment,
   fund,
@@ -12,6 +13,7 @@ import {
   settle,
   useRecords,
 } from '../support/records';
+import { expectWholeBook } from './whole-books';
 
 const records = useRecords();
 
@@ -74,4 +76,62 @@ describe('payouts that wait for the lock of one book', () => {
     expect(seconds).toBeGreaterThanOrEqual(least);
     expect(seconds).toBeLessThanOrEqual(readAge());
   });
+});
+
+const processes = useProcesses();
+
+afterEach(() => jest.restoreAllMocks());
+
+test('settlements of one merchant have no write conflict, and every payout that fits meanwhile is paid', async () => {
+  const [SETTLEMENTS, AMOUNT, PAYOUTS, DRAWN] = [50, 1_000, 20, 4_000];
+  const { left, right } = processes;
+  // Processes that shared modules would share locks, and never have a write conflict.
+  expect(left.openRecords).not.toBe(right.openRecords);
+  const workers = [left, right];
+  const account_id = `acct_${randomUUID()}`;
+  /** Authorizes payments with each worker. @returns a settlement of each payment */
+  const authorize = async () => {
+    const settlements = workers.map(async ({ authorizedPayment, settle, records }) => {
+      const one = () => authorizedPayment(records, { account_id, amount: AMOUNT });
+      const payments = await Promise.all(Array.from({ length: SETTLEMENTS }, one));
+      return payments.map((facts) => () => retryUntilDone(() => settle(records, facts)));
+    });
+    return (await Promise.all(settlements)).flat();
+  };
+  const posts = workers.map(({ records }) => jest.spyOn(records.stores.ledger, 'post'));
+  await Promise.all((await authorize()).map((settle) => settle()));
+  const second = await authorize();
+  const pay = async (worker: WorkerProcess) => {
+    const facts = payoutFacts({ account_id, amount: DRAWN });
+    const { opening } = await retryUntilDone(() => worker.openPayout(worker.records, facts));
+    const created = { status: 'created', version: 1, transition: 1 } as const;
+    await retryUntilDone(() =>
+      worker.transitionPayout(worker.records, facts, created, ['submitted', 'sent']),
+    );
+    return opening.outcome;
+  };
+  const payouts = Array.from({ length: PAYOUTS / 2 }, () => workers.map(pay)).flat();
+
+  let isOver = false;
+  const working = Promise.all([Promise.all(payouts), ...second.map((settle) => settle())]);
+  const over = working.finally(() => {
+    isOver = true;
+  });
+  const { mongo, db, stores } = left.records;
+  while (!isOver) expect((await verifyLedger(mongo, db.databaseName)).differences).toEqual([]);
+  const [outcomes] = await over;
+  expect(outcomes).toEqual(Array.from({ length: PAYOUTS }, () => 'accepted'));
+  // A write conflict fails the post; a busy server may end a transaction for its age alone.
+  const settled = posts.flatMap(({ mock }) =>
+    mock.results.filter((_result, call) => mock.calls[call]?.[0].kind === 'payment_settled'),
+  );
+  expect(settled.length).toBeGreaterThanOrEqual(4 * SETTLEMENTS);
+  const ends = await Promise.allSettled(settled.map(({ value }) => value));
+  const faults = ends.flatMap((end) => (end.status === 'rejected' ? [end.reason.codeName] : []));
+  expect(faults).not.toContain('WriteConflict');
+  const available = 4 * SETTLEMENTS * AMOUNT - PAYOUTS * DRAWN;
+  expect(await stores.ledger.balances(account_id, false)).toEqual([
+    { balance_account: 'main', currency: 'EUR', available, reserved: 0 },
+  ]);
+  await expectWholeBook(left.records, account_id);
 });
