@@ -1,4 +1,3 @@
-import fc from 'fast-check';
 import { PAYMENT_METHOD_IDS } from '../../src/domain/payment/catalog';
 import { PAYMENT_STATUSES, type PaymentStatus } from '../../src/domain/payment/payment';
 import { type RefundablePayment, refundFault } from '../../src/domain/refund/rules';
@@ -112,19 +111,4 @@ test.each([
     code: 'refund_amount_exceeds_balance',
     message: `${text} of the payment can still be refunded.`,
   });
-});
-
-test('refunds that are allowed one after another never exceed the payment', () => {
-  const amounts = fc.array(fc.option(fc.integer({ min: 1, max: 2_000 })), { maxLength: 20 });
-  fc.assert(
-    fc.property(fc.integer({ min: 1, max: 5_000 }), amounts, (amount, requests) => {
-      let refunded = 0;
-      for (const each of requests) {
-        const payment = buildSettled({ amount, refunded });
-        if (judge(payment, each, soon) === 'allowed') refunded += each ?? amount - refunded;
-        else if (each === null && refunded < amount) return false;
-      }
-      return refunded <= amount;
-    }),
-  );
 });

@@ -4,30 +4,10 @@ import { withLock } from '../../src/ledger/locks';
 import { verifyLedger } from '../../src/ledger-check/verify';
 import { retryUntilDone } from '../support/insist';
 import { useProcesses, type WorkerProcess } from '../support/processes';
-import {
-  authorizedPayment,
-  fund,
-  openRefund,
-  payoutFacts,
-  recordPayoutKey,
-  settle,
-  useRecords,
-} from '../support/records';
+import { fund, payoutFacts, recordPayoutKey, useRecords } from '../support/records';
 import { expectWholeBook } from './whole-books';
 
 const records = useRecords();
-
-test('accepts of 200 refunds of one payment at once, each requested twice, exactly those that fit', async () => {
-  const facts = await authorizedPayment(records, { amount: 1_500 });
-  await settle(records, facts);
-  const ids = Array.from({ length: 200 }, () => randomUUID());
-  const made = await Promise.all([...ids, ...ids].map((id) => openRefund(records, facts, 10, id)));
-  const accepted = made.filter(({ opening }) => opening.outcome === 'accepted');
-  expect(new Set(accepted.map(({ refund_id }) => refund_id)).size).toBe(150);
-  expect(accepted).toHaveLength(300);
-  const payment = await records.stores.payments.get(facts.payment_id);
-  expect(payment?.refunded).toBe(1_500);
-}, 600_000);
 
 describe('payouts that wait for the lock of one book', () => {
   test('are reserved as far as the balance holds them, but for one that is late', async () => {
