@@ -84,6 +84,13 @@ export async function fetchPage(
   };
 }
 
+/** Text of a page as a browser shows it, without its tags and its frame. */
+export const readText = (html: string) =>
+  html
+    .slice(html.indexOf('<main'))
+    .replaceAll(/<[^>]+>/g, ' ')
+    .replaceAll(/\s+/g, ' ');
+
 export type Visitor = ReturnType<typeof visitor>;
 
 /** Browser that holds a session. */
