@@ -1,15 +1,16 @@
 import type { ClientSession } from 'mongodb';
 import { inTransaction } from '../src/base/mongo';
-import { DISPUTE_STATES, type DisputeReport, decideDispute } from '../src/domain/payment/dispute';
-import type { PaymentDocument } from '../src/store/payments';
 import {
-  type Chargeback,
-  type ChargebackResult,
-  type DisputeLift,
-  keep,
-  liftDispute,
-  postChargeback,
-} from './dispute-acts';
+  DISPUTE_STATES,
+  type Dispute,
+  type DisputeReport,
+  decideDispute,
+  sumDisputed,
+  undisputedAmount,
+} from '../src/domain/payment/dispute';
+import type { PaymentAttention } from '../src/domain/payment/payment';
+import { settledAmount } from '../src/ledger/resource-entries';
+import type { PaymentDocument } from '../src/store/payments';
 import {
   type BankBooking,
   type Booking,
@@ -19,6 +20,8 @@ import {
   inBook,
   openDispute,
 } from './dispute-entries';
+import { auditAct, buildAuditEntry } from './shared/operator-acts';
+import type { Act } from './shared/record-inputs';
 import type { RecordDeps, WriteAnswer } from './shared/record-table';
 import { bookOnce, type Work } from './shared/written';
 
@@ -86,3 +89,129 @@ async function bookReport(
 }
 
 const POSTED = { answer: { outcome: 'posted' }, isNew: true } as const;
+
+interface OperatorInput extends Booking {
+  /** Makes a repeat post nothing. */
+  id: string;
+  /** Real time; absent: `at`, the account's. */
+  acted_at?: string;
+  audit: Act;
+  attention: PaymentAttention | null;
+}
+
+interface Chargeback extends OperatorInput {
+  /** Minor units; null: all that is left. */
+  amount: number | null;
+  operation_id?: string;
+}
+
+interface DisputeLift extends OperatorInput {
+  dispute_id: string | null;
+  /** Minor units. */
+  fee: number;
+}
+
+type ChargebackAnswer =
+  | { outcome: 'posted'; held: number; owed: number }
+  | { outcome: 'already_posted' }
+  /** Names what the bank's disputes took, in minor units: a report of a chargeback may be of it. */
+  | { outcome: 'amount_needed'; taken: number; left: number }
+  /** Minor units. */
+  | { outcome: 'amount_too_large'; settled: number; left?: number };
+
+type ChargebackResult = WriteAnswer<PaymentDocument, ChargebackAnswer>;
+
+function postChargeback(deps: RecordDeps, input: Chargeback): Promise<ChargebackResult> {
+  const { id: act_id, at, attention, operation_id } = input;
+  const id = operation_id ?? act_id;
+  return inBook(deps, input, async (payment, session): Promise<Work<ChargebackAnswer>> => {
+    const { disputes = [] } = payment;
+    const known = disputes.find((dispute) => dispute.id === id);
+    const settled = settledAmount(payment);
+    const left = undisputedAmount(payment);
+    const amount = input.amount ?? known?.amount ?? left;
+    if (known !== undefined) {
+      const isRepeat = known.kind === 'clawed_back' && known.amount === amount;
+      if (!isRepeat) return keep({ outcome: 'already_posted' });
+      return keep({ outcome: 'posted', held: known.held, owed: known.owed });
+    }
+    if (left <= 0 || payment.status !== 'settled') return keep({ outcome: 'already_posted' });
+    const taken = sumDisputed(disputes.filter(({ kind }) => kind === 'dispute_opened'));
+    if (input.amount === null && taken > 0) return keep({ outcome: 'amount_needed', taken, left });
+    if (amount > left) return keep({ outcome: 'amount_too_large', settled, left });
+    const isFirst = disputes.every(({ kind }) => kind !== 'clawed_back');
+    const step = isFirst ? {} : { step: id };
+    const closing = { state: 'lost', closed_at: at, closed_by: act_id } as const;
+    const opening = {
+      id,
+      kind: 'clawed_back',
+      ...step,
+      amount,
+      fee: 0,
+      opened_by: act_id,
+    } as const;
+    const entry = await auditDispute(deps, payment, input, 'clawed back', session);
+    const act = { entry, attention };
+    const all = { ...opening, ...closing };
+    const { held, owed } = await openDispute(deps, payment, all, input, session, act);
+    return { answer: { outcome: 'posted', held, owed }, isNew: true };
+  });
+}
+
+function liftDispute(deps: RecordDeps, input: DisputeLift): Promise<DisputeResult> {
+  const { id: act_id, at, attention, fee } = input;
+  return inBook(deps, input, async (payment, session): Promise<Work<DisputeAnswer>> => {
+    if (payment.audit.some(({ id }) => id === act_id)) return keep({ outcome: 'posted' });
+    const found = findLiftable(payment, input);
+    if (typeof found === 'string') return keep({ outcome: 'refused', why: found });
+    const entry = await auditDispute(deps, payment, input, 'dispute won', session);
+    const act = { entry, attention };
+    const answer = { answer: { outcome: 'posted' }, isNew: true } as const;
+    if (found === null) {
+      await deps.stores.payments.closeDispute(payment._id, undefined, { at, act }, session);
+      return answer;
+    }
+    const closing = { state: 'won', won: found.amount, fee_returned: fee } as const;
+    const change = { ...closing, closed_at: at, closed_by: act_id };
+    await closeDispute(deps, payment, { dispute: found, change, act }, input, session);
+    return answer;
+  });
+}
+
+/** Writes nothing. */
+function keep<Answer>(answer: Answer): Work<Answer> {
+  return { answer, isNew: false };
+}
+
+/** @returns null where only the bank's report ends; a text: the reason for none */
+function findLiftable(
+  { disputes = [], disputed_at }: PaymentDocument,
+  { dispute_id, fee }: DisputeLift,
+): Dispute | string | null {
+  const isOther = ({ id }: Dispute) => dispute_id !== null && id !== dispute_id;
+  const [dispute, another] = disputes.filter((each) => each.state !== 'won' && !isOther(each));
+  if (another !== undefined) {
+    const ids = disputes.filter(({ state }) => state !== 'won').map(({ id }) => id);
+    return `The payment has several disputes; say which by dispute_id: ${ids.join(', ')}.`;
+  }
+  if (dispute === undefined) {
+    if (dispute_id !== null) return `The payment has no dispute ${dispute_id} that can be won.`;
+    if (!disputed_at) return 'The payment is not disputed.';
+    return fee === 0 ? null : 'No fee was charged, since no dispute is posted.';
+  }
+  if (fee <= dispute.fee) return dispute;
+  return `The fee of the dispute is ${dispute.fee}; no more can come back (minor units).`;
+}
+
+async function auditDispute(
+  deps: RecordDeps,
+  { _id: resource_id, account_id, livemode }: PaymentDocument,
+  { audit: act, id, at: account_at, acted_at: at = account_at }: OperatorInput,
+  after: string,
+  session: ClientSession,
+) {
+  const actChange = { act, id, at, before: 'settled', after };
+  const subject = { resource: 'payment', resource_id, account_id, livemode } as const;
+  await auditAct(deps, subject, actChange, session);
+  return buildAuditEntry(actChange);
+}

@@ -1,8 +1,9 @@
-import { heartbeat } from '@temporalio/activity';
+import { ApplicationFailure, activityInfo, Context, heartbeat } from '@temporalio/activity';
+import { ApplicationFailureCategory } from '@temporalio/common';
 import { MongoError } from 'mongodb';
-import type { EndpointDeliveryInput } from '../../src/domain/webhook/delivery';
+import { type EndpointDeliveryInput, getDeliveryId } from '../../src/domain/webhook/delivery';
 import type { DeliveryAttempt } from '../../src/store/deliveries';
-import { whileHeartbeating } from './heartbeats';
+import { WAIT_MS_MAX } from '../../src/webhooks/endpoint-limits';
 import {
   attemptFailed,
   type DeliveryOutcome,
@@ -17,7 +18,6 @@ import {
   storeAttempt,
   untilReachable,
 } from './record';
-import { buildBusyFailure, readDispatchMs, startWaiting } from './waiting';
 
 const TASK_PATIENCE_MS = 1_000;
 /** `skipped` uses no attempt up. */
@@ -109,4 +109,102 @@ function logAttempt(
   if (outcome === 'delivered') log.info(fields, 'webhook delivered');
   else if (next_attempt_at !== null) log.info(fields, 'webhook attempt failed');
   else log.warn(fields, 'webhook exhausted');
+}
+
+/** Well within the heartbeat timeout that the workflow sets. */
+const HEARTBEAT_MS = 3_000;
+
+/**
+ * Shows that a try still runs, so that the next one follows soon after a lost worker. Each report
+ * repeats an attempt that an earlier try could not store.
+ */
+export async function whileHeartbeating<T>(work: () => Promise<T>): Promise<T> {
+  const context = Context.current();
+  const report = () => context.heartbeat(context.info.heartbeatDetails);
+  const timer = setInterval(report, HEARTBEAT_MS);
+  try {
+    return await work();
+  } finally {
+    clearInterval(timer);
+  }
+}
+
+const GONE_MAX = 20;
+/** Time from Temporal to a worker in which hardly a task waits for another. */
+const PROMPT_MS = 250;
+
+/**
+ * Fails without an attempt, to retry when a slot may be free. A long wait is first noted in the
+ * database, where the endpoint's first response finds it.
+ */
+async function buildBusyFailure(
+  deps: WebhookActivityDeps,
+  input: EndpointDeliveryInput,
+  waitMs: number,
+): Promise<ApplicationFailure> {
+  const { heartbeatDetails } = activityInfo();
+  const isUnstored = heartbeatDetails !== undefined;
+  if (isUnstored) heartbeat(heartbeatDetails);
+  // An attempt that is not stored yet must not wait long.
+  const isLong = waitMs > WAIT_MS_MAX && !isUnstored;
+  const isNoted = isLong && (await noteWaiting(deps, input, waitMs));
+  const shortMs = waitMs > WAIT_MS_MAX ? (WAIT_MS_MAX * (1 + deps.random())) / 2 : waitMs;
+  return ApplicationFailure.create({
+    type: 'EndpointBusy',
+    message: isNoted
+      ? 'The endpoint hangs: this attempt waits until it responds, or probes it at its time.'
+      : 'Other attempts at this endpoint are in progress: this one waits for a slot.',
+    nextRetryDelay: isNoted ? waitMs : shortMs,
+    category: ApplicationFailureCategory.BENIGN,
+  });
+}
+
+async function noteWaiting(
+  deps: WebhookActivityDeps,
+  input: EndpointDeliveryInput,
+  waitMs: number,
+): Promise<boolean> {
+  if (input.attempts_max !== undefined) return false;
+  try {
+    const until = new Date(deps.now() + (await readOffset(deps, input)) + waitMs).toISOString();
+    return await deps.deliveries.noteWaiting(getDeliveryId(input), until);
+  } catch (error) {
+    if (error instanceof MongoError) return false;
+    throw error;
+  }
+}
+
+function readDispatchMs({ now }: Pick<WebhookActivityDeps, 'now'>): number {
+  return now() - activityInfo().currentAttemptScheduledTimestampMs;
+}
+
+interface Ended {
+  hasResponse: boolean;
+  dispatchMs: number;
+}
+
+/**
+ * Starts waiting deliveries: one after each response, and one more while most of the endpoint's
+ * slots are free and nothing waits for a worker. After a kill, the repeated try starts them.
+ */
+async function startWaiting(
+  deps: WebhookActivityDeps,
+  input: EndpointDeliveryInput,
+  { hasResponse, dispatchMs }: Ended,
+): Promise<void> {
+  const { request_id, event_id, endpoint_id } = input;
+  const isPrompt = hasResponse && dispatchMs < PROMPT_MS;
+  const count = isPrompt && deps.limits.admitMore(endpoint_id) ? 2 : 1;
+  try {
+    const now = new Date(deps.now() + (await readOffset(deps, input))).toISOString();
+    for (let started = 0, gone = 0; started < count && gone < GONE_MAX; ) {
+      const waiting = await deps.deliveries.endWait(endpoint_id, now);
+      if (waiting === null) return;
+      if (await deps.tryNow(waiting)) started += 1;
+      else gone += 1;
+    }
+  } catch (err) {
+    // The audit tries late deliveries, and each has a probe of its own.
+    deps.log.warn({ request_id, event_id, err }, 'waiting deliveries not started');
+  }
 }

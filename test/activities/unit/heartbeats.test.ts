@@ -1,7 +1,7 @@
 import { CancelledFailure } from '@temporalio/activity';
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { reportProgress } from '../../../activities/shared/progress';
-import { whileHeartbeating } from '../../../activities/webhooks/heartbeats';
+import { whileHeartbeating } from '../../../activities/webhooks/deliver';
 import { gate } from '../../support/gate';
 
 beforeEach(() => void jest.useFakeTimers());
