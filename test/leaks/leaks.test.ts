@@ -59,9 +59,9 @@ test('the scan finds every secret where it is stored on purpose', () => {
 test('stores nothing in plain text that identifies a recipient or payer or grants access', async () => {
   const { stack } = merchant;
   const ids = await recipients();
-  await wrongRequests();
-  await payouts(ids);
-  const secrets = [...SECRETS, ...(await listAccessSecrets()), ...(await payments())];
+  const acts = [listAccessSecrets(), payments(), wrongRequests(), payouts(ids)] as const;
+  const [access, tokens] = await Promise.all(acts);
+  const secrets = [...SECRETS, ...access, ...tokens];
   const state = stack.state();
   if (state === undefined) throw new Error('The stack has stopped.');
   const stored = await mongoPlaces(state);
@@ -109,7 +109,8 @@ async function recipients() {
     expect([first.status, again.text]).toEqual([201, first.text]);
     return first.body.id;
   };
-  return { card: await make('card'), sepa: await make('sepa'), uk: await make('uk') };
+  const [card, sepa, uk] = await Promise.all([make('card'), make('sepa'), make('uk')]);
+  return { card, sepa, uk };
 }
 
 /** Keys, secrets and sessions that were handed out. */

@@ -26,9 +26,11 @@ afterAll(async () => {
   rmSync(folder, { recursive: true });
 });
 
-async function start(port: number, login?: MongoLogin): Promise<MongoServer> {
+/** Starts the server on the same data and another port; the next test finds it running. */
+async function start(login?: MongoLogin): Promise<MongoServer> {
   const paths = { dbPath: join(folder, 'data'), logFile: join(folder, 'mongodb.log') };
-  running = await startMongo({ executable, port, login, ...paths });
+  await running?.stop();
+  running = await startMongo({ executable, port: await freePort(), login, ...paths });
   return running;
 }
 
@@ -73,17 +75,36 @@ function closing(mongo: MongoClient) {
 }
 
 test('an acknowledged write survives a killed server and a change of its port', async () => {
-  const first = await start(await freePort());
+  const first = await start();
   await (await rows(first)).insert(1);
   first.kill();
   await first.exited;
 
-  const second = await start(await freePort());
-  const found = await rows(second);
+  const found = await rows(await start());
   expect(found.all).toEqual([1]);
   await found.insert(2);
-  await second.stop();
-  expect(second.hasExited()).toBe(true);
+});
+
+test('a server never replaces another on its port', async () => {
+  const taken = running ?? (await start());
+  const port = Number(new URL(taken.uri).port);
+  const other = { dbPath: join(folder, 'other'), logFile: join(folder, 'other.log') };
+  await expect(startMongo({ executable, port, ...other })).rejects.toThrow(
+    `MongoDB can't have its port ${port}: another program listens on it`,
+  );
+  expect(taken.hasExited()).toBe(false);
+});
+
+test('a stop does not wait for index builds', async () => {
+  const { uri } = running ?? (await start());
+  const preparation = prepareMongo(uri, 'payments', silentProgress, AbortSignal.abort());
+  await expect(preparation).rejects.toThrow('aborted');
+});
+
+test('a stop ends the server', async () => {
+  const server = running ?? (await start());
+  await server.stop();
+  expect(server.hasExited()).toBe(true);
 });
 
 describe('a server with users', () => {
@@ -98,60 +119,21 @@ describe('a server with users', () => {
 
   test('refuses other users, also on data from a server without users and on another port', async () => {
     expect(mongoLogin(dataDir)).toEqual(login);
-    const before = await start(await freePort());
-    await (await rows(before)).insert(3);
-    await before.stop();
-    for (const id of [4, 5]) {
-      const server = await start(await freePort(), login);
+    for (const id of [3, 4]) {
+      running?.kill();
+      await running?.exited;
+      const server = await start(login);
       const { insert, all } = await rows(server);
       await insert(id);
       expect(all).toContain(id - 1);
       const bare = { ...server, uri: server.uri.replace(/[^/]*@/, '') };
       await expect(rows(bare)).rejects.toThrow(/requires authentication/);
-      server.kill();
-      await server.exited;
     }
   });
 
-  test('starts with a new login after the old one was lost, and removes all other users', async () => {
-    const before = await start(await freePort(), login);
-    await administer(before.uri, async (db) => {
-      await db.command({ createRole: 'theirs', privileges: [], roles: ['readWrite'] });
-      const roles = ['theirs', { role: 'root', db: 'admin' }];
-      await db.command({ createUser: 'stranger', pwd: 'theirs', roles });
-    });
-    await before.stop();
-    writeFileSync(join(dataDir, 'mongodb-login.json'), '');
-    const next = mongoLogin(dataDir);
-    expect(next.passwords).not.toEqual(login.passwords);
-    login = next;
-    const server = await start(await freePort(), login);
-    const { insert, all } = await rows(server);
-    await insert(6);
-    expect(all).toContain(5);
-    await administer(server.uri, async (db) => {
-      const { users } = await db.command({ usersInfo: { forAllDBs: true } });
-      const names = users.map(({ _id }: { _id: string }) => _id).toSorted();
-      expect(names).toEqual(
-        ['api', 'operator', 'sandbox_bank', 'sepa', 'worker'].map((u) => `admin.${u}`),
-      );
-      expect((await db.command({ rolesInfo: 1 })).roles).toEqual([]);
-    });
-    await server.stop();
-  });
-
-  test('starts after a start that was killed before it stored its users', async () => {
-    rmSync(join(folder, 'data', 'users-made'));
-    const server = await start(await freePort(), login);
-    const { insert, all } = await rows(server);
-    await insert(7);
-    expect(all).toContain(6);
-    await server.stop();
-  });
-
   test('lets each process write its own collections only', async () => {
-    const port = await freePort();
-    const server = await start(port, login);
+    const server = running ?? (await start(login));
+    const port = Number(new URL(server.uri).port);
     const inserted = async (user: MongoUser, collection: string, db = 'payments') => {
       const mongo = await connect(mongoUri(port, login, user));
       try {
@@ -165,59 +147,68 @@ describe('a server with users', () => {
         await mongo.close();
       }
     };
-    const may = async (user: MongoUser, collection: string, db?: string) =>
-      [user, collection, await inserted(user, collection, db)].join(' ');
-    expect(
-      await Promise.all([
-        may('operator', 'accounts'),
-        may('api', 'connector_keys'),
-        may('api', 'api_keys'),
-        may('api', 'ledger_books'),
-        may('api', 'audit_log'),
-        may('worker', 'crypto_payments'),
-        may('worker', 'ledger_books'),
-        may('worker', 'entry_states'),
-        may('worker', 'journal_entries'),
-        may('worker', 'api_keys'),
-        may('sandbox_bank', 'bank_callbacks'),
-        may('sandbox_bank', 'payments'),
-        may('sandbox_bank', 'sessions', 'payments_sandbox_bank'),
-        may('api', 'sessions', 'payments_sandbox_bank'),
-      ]),
-    ).toEqual([
-      'operator accounts updated',
-      'api connector_keys Unauthorized',
-      'api api_keys updated',
-      'api ledger_books Unauthorized',
-      'api audit_log Unauthorized',
-      'worker crypto_payments updated',
-      'worker ledger_books updated',
-      'worker entry_states updated',
-      'worker journal_entries Unauthorized',
-      'worker api_keys Unauthorized',
-      'sandbox_bank bank_callbacks updated',
-      'sandbox_bank payments Unauthorized',
-      'sandbox_bank sessions updated',
-      'api sessions Unauthorized',
-    ]);
+    const rights: [MongoUser, string, string, db?: string][] = [
+      ['operator', 'accounts', 'updated'],
+      ['api', 'connector_keys', 'Unauthorized'],
+      ['api', 'api_keys', 'updated'],
+      ['api', 'ledger_books', 'Unauthorized'],
+      ['api', 'audit_log', 'Unauthorized'],
+      ['worker', 'crypto_payments', 'updated'],
+      ['worker', 'ledger_books', 'updated'],
+      ['worker', 'entry_states', 'updated'],
+      ['worker', 'journal_entries', 'Unauthorized'],
+      ['worker', 'api_keys', 'Unauthorized'],
+      ['sandbox_bank', 'bank_callbacks', 'updated'],
+      ['sandbox_bank', 'payments', 'Unauthorized'],
+      ['sandbox_bank', 'sessions', 'updated', 'payments_sandbox_bank'],
+      ['api', 'sessions', 'Unauthorized', 'payments_sandbox_bank'],
+    ];
+    const attempts = rights.map(async ([user, collection, outcome, db]) => {
+      const found = await inserted(user, collection, db);
+      expect([user, collection, found]).toEqual([user, collection, outcome]);
+    });
+    await Promise.all(attempts);
     const mongo = await connect(mongoUri(port, login, 'sandbox_bank'));
     const users = mongo.db('payments').collection('users').findOne();
     await expect(users.finally(() => mongo.close())).rejects.toThrow(/not authorized/);
     const operator = await connect(server.uri);
     const lines = operator.db('payments').collection('audit_log').find().toArray();
     expect(await lines.finally(() => operator.close())).toEqual([{ _id: 'api' }]);
-    await server.stop();
   });
-});
 
-test('a server never replaces another on its port', async () => {
-  const port = await freePort();
-  const taken = await start(port);
-  const other = { dbPath: join(folder, 'other'), logFile: join(folder, 'other.log') };
-  await expect(startMongo({ executable, port, ...other })).rejects.toThrow(
-    `MongoDB can't have its port ${port}: another program listens on it`,
-  );
-  expect(taken.hasExited()).toBe(false);
+  test('starts with a new login after the old one was lost, and removes all other users', async () => {
+    const before = running ?? (await start(login));
+    await administer(before.uri, async (db) => {
+      await db.command({ createRole: 'theirs', privileges: [], roles: ['readWrite'] });
+      const roles = ['theirs', { role: 'root', db: 'admin' }];
+      await db.command({ createUser: 'stranger', pwd: 'theirs', roles });
+    });
+    await before.stop();
+    writeFileSync(join(dataDir, 'mongodb-login.json'), '');
+    const next = mongoLogin(dataDir);
+    expect(next.passwords).not.toEqual(login.passwords);
+    login = next;
+    const server = await start(login);
+    const { insert, all } = await rows(server);
+    await insert(5);
+    expect(all).toContain(4);
+    await administer(server.uri, async (db) => {
+      const { users } = await db.command({ usersInfo: { forAllDBs: true } });
+      const names = users.map(({ _id }: { _id: string }) => _id).toSorted();
+      expect(names).toEqual(
+        ['api', 'operator', 'sandbox_bank', 'sepa', 'worker'].map((u) => `admin.${u}`),
+      );
+      expect((await db.command({ rolesInfo: 1 })).roles).toEqual([]);
+    });
+  });
+
+  test('starts after a start that was killed before it stored its users', async () => {
+    await running?.stop();
+    rmSync(join(folder, 'data', 'users-made'));
+    const { insert, all } = await rows(await start(login));
+    await insert(6);
+    expect(all).toContain(5);
+  });
 });
 
 test('reports a server that ends at its start with the end of its log', async () => {
@@ -229,10 +220,4 @@ test('reports a server that ends at its start with the end of its log', async ()
   await expect(startMongo({ ...options, logFile: join(folder, 'damaged.log') })).rejects.toThrow(
     /MongoDB (ended|was ended) .*The end of .*damaged\.log:\n.+/s,
   );
-});
-
-test('a stop does not wait for index builds', async () => {
-  const { uri } = running ?? (await start(await freePort()));
-  const preparation = prepareMongo(uri, 'payments', silentProgress, AbortSignal.abort());
-  await expect(preparation).rejects.toThrow('aborted');
 });
