@@ -2,7 +2,7 @@ import type { ErrorCode } from '../../src/domain/errors';
 import { buildAccount, buildPayment } from '../support/factories';
 import { idealPayment } from '../support/http';
 import type { Account, Service } from '../support/service';
-import { IN_ETHER, openCryptoShop } from './crypto-setting';
+import { ASSET, ETHER, IN_ETHER, openCryptoShop } from './crypto-setting';
 import { openShop } from './payout-setting';
 import { cardRecipient } from './recipient-bodies';
 
@@ -80,6 +80,19 @@ export const KEYED: Creating[] = [
     refused: [{ card_number: '4111111111111112' }, 'invalid_request'],
   },
   {
+    name: 'webhook_endpoints',
+    path: '/v1/webhook-endpoints',
+    operation: 'createWebhookEndpoint',
+    open: async (service) => {
+      const account = await buildAccount(service);
+      const advance = (id: string) =>
+        account.send('PATCH', `/v1/webhook-endpoints/${id}`, { description: 'Orders' });
+      return { ...account, body: { url: 'http://127.0.0.1:9/hook' }, advance };
+    },
+    other: { description: 'Payouts' },
+    refused: [{ enabled_events: [] }, 'invalid_request'],
+  },
+  {
     name: 'crypto_payments',
     path: '/v1/crypto/payments',
     operation: 'createCryptoPayment',
@@ -91,5 +104,19 @@ export const KEYED: Creating[] = [
     },
     other: { amount: 10_001 },
     refused: [{ asset: 'DOGE', network: 'dogecoin' }, 'asset_not_supported'],
+  },
+  {
+    name: 'crypto_settlements',
+    path: '/v1/crypto/settlements',
+    operation: 'createCryptoSettlement',
+    open: async (service) => {
+      const shop = await openCryptoShop(service);
+      await shop.registerWallet();
+      await shop.payBy('tx-1', ETHER / 25n, 'received');
+      const advance = (id: string) => shop.report('crypto_settlement', id, 'completed', {});
+      return { ...shop, body: { ...ASSET, amount: String(ETHER / 1_000n) }, advance };
+    },
+    other: { amount: undefined },
+    refused: [{ amount: '1' }, 'method_requirements_not_met'],
   },
 ];
