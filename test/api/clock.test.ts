@@ -59,6 +59,8 @@ test(
     const { body: otherVoucher } = await other.post(PAYMENTS, VOUCHER);
     const first = await buildPayout(shop, { status: 'completed' });
     const second = await buildPayout(shop, { status: 'completed' });
+    await hook.register(shop, ['payment.settled']);
+    hook.answer.status = 500;
     const payment = await buildPayment(shop, { status: 'settled' });
 
     const sent = Date.now();
@@ -71,6 +73,20 @@ test(
     expect(late).toBeGreaterThanOrEqual(0);
     // It expires at a stop of the clock, not at the end of the fourth day.
     expect(late).toBeLessThanOrEqual(Date.now() - sent);
+
+    // Webhooks are attempted by the time of the account, and signed by the real time.
+    expect(hook.about(payment.id)).toHaveLength(12);
+    for (const { headers } of hook.about(payment.id)) {
+      const [, t] = /^t=(\d+),/.exec(String(headers['service-signature'])) ?? [];
+      expect(Math.abs(Date.now() / SECOND_MS - Number(t))).toBeLessThan(300);
+    }
+    const { stores, temporal, queues } = service;
+    const redeliveries = createRedeliveries({
+      ...{ stores, temporal, now, webhookQueue: queues.webhooks },
+    });
+    const owner = { account_id: shop.account_id, livemode: false };
+    const day = String(payment.settled_at).slice(0, 10);
+    expect(await countFailedEvents({ redeliveries, stores, now }, owner, day)).toBe(1);
 
     const reportReturn = async (id: string) => (await shop.simulate(id, RETURNED)).body.status;
     await advance(shop, { advance: 'P55DT1H' });
@@ -100,112 +116,69 @@ test(
 );
 
 test(
-  'a webhook is attempted twelve times by the time of the account, and signed by the real time',
-  repeatIfBehind(async () => {
-    const shop = await service.account();
-    await hook.register(shop, ['payment.settled']);
-    hook.answer.status = 500;
-    const { id } = await buildPayment(shop, { status: 'settled' });
-    await eventually('the first attempt', async () => hook.about(id).length === 1);
-    await advance(shop, { advance: 'P2D' });
-    expect(hook.about(id)).toHaveLength(12);
-    for (const { headers } of hook.about(id)) {
-      const [, t] = /^t=(\d+),/.exec(String(headers['service-signature'])) ?? [];
-      expect(Math.abs(Date.now() / SECOND_MS - Number(t))).toBeLessThan(300);
-    }
-    const { stores, temporal, queues } = service;
-    const owner = { account_id: shop.account_id, livemode: false };
-    const [event] = await stores.events.list({ ...owner, limit: 1, type: 'payment.settled' });
-    expect(await stores.deliveries.forEvents([event?._id ?? ''])).toMatchObject([
-      { status: 'exhausted', attempts: 12 },
-    ]);
-    const redeliveries = createRedeliveries({
-      ...{ stores, temporal, now, webhookQueue: queues.webhooks },
-    });
-    const [day = ''] = String(JSON.parse(hook.about(id)[0]?.body ?? '').created).split('T');
-    expect(await countFailedEvents({ redeliveries, stores, now }, owner, day)).toBe(1);
-  }),
-);
-
-test(
-  'the dashboard, the payout limit and overdue payouts follow the days of the account',
+  'resources, limits and the dashboard follow the time of the account, and keys, sessions and logs the real time',
   inOneDay(
     repeatIfBehind(async () => {
       const shop = await openShop(service);
-      await service.stores.accounts.setPayoutLimit(shop.account_id, 'EUR', 1_500);
-      const { body: first } = await shop.paid();
+      const { account_id } = shop;
+      const { stores } = service;
+      const createKeyed = async () =>
+        (await shop.post(PAYMENTS, VOUCHER, { idempotencyKey: 'order-1' })).body.id;
+      const keyed = await createKeyed();
+      const expires_at = new Date(Date.now() + DAY_MS).toISOString();
+      const keys = service.collection<KeyDocument>('api_keys');
+      await keys.updateMany({ account_id }, { $set: { expires_at } });
+      const visitor = await openVisitor(service, await openUser(stores, account_id));
+      await stores.accounts.setPayoutLimit(account_id, 'EUR', 1_500);
+      await shop.paid();
       expectRefusal(await shop.pay(), 'payout_limit_exceeded');
       await advance(shop, { advance: 'P40D' });
-      const { status, body: second } = await shop.pay();
-      expect(status).toBe(201);
-      expectRefusal(await shop.pay(), 'payout_limit_exceeded');
-      await service.becomes('payouts', first.id, { attention: 'not_completed' });
-      expect((await service.stores.payouts.get(second.id))?.attention).toBeNull();
+      expect(await createKeyed()).toBe(keyed);
 
-      const { created_at } = await buildPayment(shop, { status: 'settled' });
-      const owner = await openVisitor(service, await openUser(service.stores, shop.account_id));
-      const { html } = await owner.get('/dashboard/sandbox/overview');
-      expect(html).toContain('settled, 1 payment');
-      expect(html).toContain('1 payment created today');
-      const statement = await owner.get('/dashboard/sandbox/balances/statement');
+      const { id: payment_id, created_at } = await buildPayment(shop, { status: 'settled' });
+      const { html } = await visitor.get('/dashboard/sandbox/overview');
+      for (const words of ['settled, 1 payment', '1 payment created today']) {
+        expect(html).toContain(words);
+      }
+      const statement = await visitor.get('/dashboard/sandbox/balances/statement');
       expect(statement.html).toContain(`value="${created_at.slice(0, 7)}"`);
+      await shop.post('/v1/refunds', { payment_id, amount: 50 });
+      await act(payment_id, { what: 'claw_back', amount: 10 });
+      const { id, recipient_id } = await buildPayout(shop, { status: 'completed' });
+      expectRefusal(await shop.pay(), 'payout_limit_exceeded');
+      await fundAccount(service, shop, { amount: 500 });
+      const owner = { account_id, livemode: false, balance_account: 'main', currency: 'EUR' };
+      const change = { ...owner, amount: -500, against: 'adjustments' } as const;
+      await adjustBalance(openOperator(), change, CORRECTION);
+      expect((await shop.delete(`/v1/payout-recipients/${recipient_id}`)).status).toBe(200);
+
+      const { data } = (await shop.get('/v1/balance_transactions?limit=6')).body;
+      const times = data.map(({ type, created_at, available_on }: Record<string, string>) => [
+        type,
+        created_at === available_on,
+        Math.round(10 * daysAhead(created_at)) / 10,
+      ]);
+      const types = ['adjustment', 'funding', 'payout', 'chargeback', 'refund', 'payment'];
+      expect(times).toEqual(types.map((type) => [type, true, 40]));
+      const [callback] = await stores.callbacks.forResource(id);
+      for (const at of [
+        (await stores.payouts.get(id))?.completed_at,
+        (await stores.recipients.get(recipient_id))?.deleted_at,
+        callback?.body.occurred_at,
+      ]) {
+        expect(daysAhead(at)).toBeCloseTo(40, 1);
+      }
+      const log = service.collection<{ at: string; act: string }>('audit_log');
+      const readLog = async (name: string) => (await log.findOne({ account_id, act: name }))?.at;
+      for (const at of [
+        callback?.received_at,
+        await readLog('recipient.deleted'),
+        await readLog('payment.act'),
+      ]) {
+        expect(daysAhead(at)).toBeCloseTo(0, 1);
+      }
     }),
   ),
-);
-
-test(
-  'resources and balance transactions have the time of the account, and keys, sessions and logs the real time',
-  repeatIfBehind(async () => {
-    const shop = await openShop(service);
-    const { account_id } = shop;
-    const { stores } = service;
-    const createKeyed = async () =>
-      (await shop.post(PAYMENTS, VOUCHER, { idempotencyKey: 'order-1' })).body.id;
-    const keyed = await createKeyed();
-    const expires_at = new Date(Date.now() + DAY_MS).toISOString();
-    const keys = service.collection<KeyDocument>('api_keys');
-    await keys.updateMany({ account_id }, { $set: { expires_at } });
-    const visitor = await openVisitor(service, await openUser(stores, account_id));
-    await advance(shop, { advance: 'P10D' });
-    expect(await createKeyed()).toBe(keyed);
-    expect((await visitor.get('/dashboard/sandbox/overview')).status).toBe(200);
-
-    const { id: payment_id } = await buildPayment(shop, { status: 'settled' });
-    await shop.post('/v1/refunds', { payment_id, amount: 50 });
-    await act(payment_id, { what: 'claw_back', amount: 10 });
-    const { id, recipient_id } = await buildPayout(shop, { status: 'completed' });
-    await fundAccount(service, shop, { amount: 500 });
-    const owner = { account_id, livemode: false, balance_account: 'main', currency: 'EUR' };
-    const change = { ...owner, amount: -500, against: 'adjustments' } as const;
-    await adjustBalance(openOperator(), change, CORRECTION);
-    expect((await shop.delete(`/v1/payout-recipients/${recipient_id}`)).status).toBe(200);
-
-    const { data } = (await shop.get('/v1/balance_transactions?limit=6')).body;
-    const times = data.map(({ type, created_at, available_on }: Record<string, string>) => [
-      type,
-      created_at === available_on,
-      Math.round(10 * daysAhead(created_at)) / 10,
-    ]);
-    const types = ['adjustment', 'funding', 'payout', 'chargeback', 'refund', 'payment'];
-    expect(times).toEqual(types.map((type) => [type, true, 10]));
-    const [callback] = await stores.callbacks.forResource(id);
-    for (const at of [
-      (await stores.payouts.get(id))?.completed_at,
-      (await stores.recipients.get(recipient_id))?.deleted_at,
-      callback?.body.occurred_at,
-    ]) {
-      expect(daysAhead(at)).toBeCloseTo(10, 1);
-    }
-    const log = service.collection<{ at: string; act: string }>('audit_log');
-    const readLog = async (name: string) => (await log.findOne({ account_id, act: name }))?.at;
-    for (const at of [
-      callback?.received_at,
-      await readLog('recipient.deleted'),
-      await readLog('payment.act'),
-    ]) {
-      expect(daysAhead(at)).toBeCloseTo(0, 1);
-    }
-  }),
 );
 
 test(
@@ -233,15 +206,11 @@ test(
 );
 
 test.each([
-  ['live', { advance: 'P1D' }],
   ['live', {}],
-  ['sandbox', { advance: 'P1M' }],
-  ['sandbox', { advance: 'P1Y' }],
-  ['sandbox', { advance: 'PT0S' }],
-  ['sandbox', { advance: 'P1101D' }],
-  ['sandbox', { to: '2020-01-01T00:00:00Z' }],
-  ['sandbox', { advance: 'P1D', to: '2030-01-01T00:00:00Z' }],
   ['sandbox', {}],
+  ['sandbox', { advance: 'P1M' }],
+  ['sandbox', { advance: 'PT0S' }],
+  ['sandbox', { advance: 'P1D', to: '2030-01-01T00:00:00Z' }],
 ])('a key of %s that sends %j to the clock is refused', async (env, body) => {
   const isLive = env === 'live';
   const account = await service.account({ livemode: isLive });
