@@ -36,22 +36,19 @@ describe.each([
       : await world.knowPayout({ payout_id: id }, connector);
   const parked = `no such ${resource} at this connector`;
 
-  it('is parked without the resource, and delivered once it is there', async () => {
-    const id = randomUUID();
-    const callback = build(id);
-    expect(await deliver(callback)).toBe('parked');
-    expect(await world.callbacks(id)).toMatchObject([{ signalled_at: null, parked }]);
-    expect(await world.signals(id, resource)).toEqual([]);
-    await know(id);
-    expect(await deliver(callback)).toBe('delivered');
-    expect((await world.callbacks(id))[0]?.parked).toBeNull();
-  });
-
-  it('is parked if the resource is of another connector', async () => {
+  it('is parked without the resource or with one of another connector, and delivered once it is there', async () => {
     const { id } = await know(undefined, 'another-bank');
-    expect(await deliver(build(id))).toBe('parked');
-    expect((await world.callbacks(id))[0]?.parked).toBe(parked);
-    expect(await world.signals(id, resource)).toEqual([]);
+    const [callback, foreign] = [build(randomUUID()), build(id)];
+    for (const each of [callback, foreign]) {
+      expect(await deliver(each)).toBe('parked');
+      expect(await world.callbacks(each.resource_id)).toMatchObject([
+        { signalled_at: null, parked },
+      ]);
+      expect(await world.signals(each.resource_id, resource)).toEqual([]);
+    }
+    await know(callback.resource_id);
+    expect(await deliver(callback)).toBe('delivered');
+    expect((await world.callbacks(callback.resource_id))[0]?.parked).toBeNull();
   });
 
   it('is refused with a RangeError if the resource has no such callback', async () => {
@@ -106,18 +103,6 @@ describe('a callback', () => {
       expect(await deliver(buildReport(id))).toBe('delivered');
       expect(await world.signals(id, 'refund')).toEqual(['settled']);
     }
-  });
-
-  it('gets a new run of a payout whose workflow has ended', async () => {
-    const { id } = await world.knowPayout();
-    await deliver(buildReport(id, { resource: 'payout', name: 'completed' }));
-    const ended = world.server.temporal.workflow.getHandle(payoutWorkflowId(id));
-    const { runId } = await ended.describe();
-    await ended.terminate('The payout has ended.');
-    const returned = buildReport(id, { resource: 'payout', name: 'returned' });
-    expect(await deliver(returned)).toBe('delivered');
-    expect((await ended.describe()).runId).not.toBe(runId);
-    expect(await world.signals(id, 'payout')).toEqual(['returned']);
   });
 
   it('is refused if it has the ID of another', async () => {
