@@ -76,7 +76,7 @@ export function listOutages(outgoing: Outgoing): ContractPromise[] {
   const after = async (world: World) => {
     const bank = needBank(world);
     await assertHas(outgoing, world);
-    for (const fault of LATER) {
+    const loseAnswer = async (fault: Fault): Promise<void> => {
       const sending = await outgoing.make(world);
       const { id, input } = sending;
       const armed = bank.arm(fault, { ids: [id], of: 'writes' });
@@ -87,7 +87,9 @@ export function listOutages(outgoing: Outgoing): ContractPromise[] {
       assertTaken(outgoing, answer);
       assertSame(answer, await world.instructor.readAtLast(send, input), 'a repeat');
       await assertEffects(world, id, 'once');
-    }
+    };
+    // Each may wait for the end of its attempt.
+    await Promise.all(LATER.map(loseAnswer));
     return `looked up after ${LATER.join(', ')}: once at the bank`;
   };
   const row = (name: string, promise: string, check: ContractPromise['check']) => ({
