@@ -11,7 +11,6 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
-import { Document } from 'sepa';
 import { parseAddress, parseDebtorName } from '../../../../connectors/sepa/debtor';
 import { writeWhole } from '../../../../connectors/sepa/files';
 import { PAIN_001, type PaymentFile, writePain001 } from '../../../../connectors/sepa/pain001';
@@ -53,43 +52,64 @@ const buildFile = (payouts: readonly Payout[]): PaymentFile => ({
     buildTransfer(line, { details, reference }),
   ),
 });
-const write = (...payouts: Payout[]) => writePain001(buildFile(payouts));
 const check = (xml: string) => checkMessage(Buffer.from(xml), PAIN_001);
 
-test('a file is one batch of one account, with ids without dashes and Latin texts', async () => {
-  const xml = write(buildPayout({ amount: 123_456, reference: 'Lön 11' }));
-  await check(xml);
+/** File of one payout, as text without its first and last elements. */
+function write(debtor: PaymentFile['debtor'], change: Partial<Payout>): string {
+  const xml = writePain001({ ...buildFile([buildPayout(change)]), debtor });
+  return xml.replace(/^.*?<CstmrCdtTrfInitn>/s, '').replace(/<.CstmrCdtTrfInitn>.*/s, '');
+}
+const SHORT = PAYOUT.replaceAll('-', '');
+
+test('a file is one batch of one account, with ids without dashes and Latin texts', () => {
+  const details = { ...DETAILS, bic: 'COBADEFFXXX' };
   const totals = '<NbOfTxs>1</NbOfTxs><CtrlSum>1234.56</CtrlSum>';
-  expect(xml).toContain(
-    `<GrpHdr><MsgId>${ID}</MsgId><CreDtTm>2026-11-26T14:00:00Z</CreDtTm>${totals}`,
-  );
-  expect(xml).toContain(`<PmtInfId>${ID}</PmtInfId><PmtMtd>TRF</PmtMtd>`);
-  expect(xml).toContain('<ReqdExctnDt><Dt>2026-11-26</Dt></ReqdExctnDt>');
-  const short = PAYOUT.replaceAll('-', '');
-  expect(xml).toContain(
-    `<CdtTrfTxInf><PmtId><InstrId>${short}</InstrId><EndToEndId>${short}</EndToEndId></PmtId>` +
-      '<Amt><InstdAmt Ccy="EUR">1234.56</InstdAmt></Amt><Cdtr><Nm>Zoe Weiss</Nm><PstlAdr>' +
+  expect(write(DEBTOR, { amount: 123_456, reference: 'Lön 11', details })).toBe(
+    `<GrpHdr><MsgId>${ID}</MsgId><CreDtTm>2026-11-26T14:00:00Z</CreDtTm>${totals}` +
+      '<InitgPty><Nm>ACME Corporation</Nm></InitgPty></GrpHdr>' +
+      `<PmtInf><PmtInfId>${ID}</PmtInfId><PmtMtd>TRF</PmtMtd><BtchBookg>false</BtchBookg>` +
+      `${totals}<PmtTpInf><SvcLvl><Cd>SEPA</Cd></SvcLvl></PmtTpInf>` +
+      '<ReqdExctnDt><Dt>2026-11-26</Dt></ReqdExctnDt><Dbtr><Nm>ACME Corporation</Nm><PstlAdr>' +
+      '<StrtNm>Keizersgracht 1</StrtNm><PstCd>1015 CJ</PstCd><TwnNm>Amsterdam</TwnNm>' +
+      '<Ctry>NL</Ctry></PstlAdr></Dbtr><DbtrAcct><Id><IBAN>NL41MOCK0000000001</IBAN></Id>' +
+      '</DbtrAcct><DbtrAgt><FinInstnId><BICFI>MOCKNL2A</BICFI></FinInstnId></DbtrAgt>' +
+      `<ChrgBr>SLEV</ChrgBr><CdtTrfTxInf><PmtId><InstrId>${SHORT}</InstrId><EndToEndId>${SHORT}` +
+      '</EndToEndId></PmtId><Amt><InstdAmt Ccy="EUR">1234.56</InstdAmt></Amt><CdtrAgt><FinInstnId>' +
+      '<BICFI>COBADEFFXXX</BICFI></FinInstnId></CdtrAgt><Cdtr><Nm>Zoe Weiss</Nm><PstlAdr>' +
       '<StrtNm>12 Long Lane</StrtNm><PstCd>EC1A 9PT</PstCd><TwnNm>London</TwnNm><Ctry>GB</Ctry>' +
       '</PstlAdr></Cdtr><CdtrAcct><Id><IBAN>DE89370400440532013000</IBAN></Id></CdtrAcct>' +
-      '<RmtInf><Ustrd>Lon 11</Ustrd></RmtInf></CdtTrfTxInf>',
+      '<RmtInf><Ustrd>Lon 11</Ustrd></RmtInf></CdtTrfTxInf></PmtInf>',
   );
 });
 
-test('a file has no address of a recipient without a country', () => {
-  const xml = write(buildPayout({ details: { ...DETAILS, country: null } }));
-  expect(xml).toContain('<Cdtr><Nm>Zoe Weiss</Nm></Cdtr>');
-  expect(xml).toContain('<InstdAmt Ccy="EUR">0.01</InstdAmt>');
+test('a file lacks what is not known: a BIC, an address without a country, a text', () => {
+  const text = write(
+    { ...DEBTOR, bic: null, address: null },
+    { details: { ...DETAILS, country: null } },
+  );
+  expect(text).toContain('<Dbtr><Nm>ACME Corporation</Nm></Dbtr>');
+  expect(text).toContain('<DbtrAgt><FinInstnId><Othr><Id>NOTPROVIDED</Id></Othr></FinInstnId>');
+  expect(text).toContain(
+    '<Amt><InstdAmt Ccy="EUR">0.01</InstdAmt></Amt><Cdtr><Nm>Zoe Weiss</Nm></Cdtr><CdtrAcct><Id>' +
+      '<IBAN>DE89370400440532013000</IBAN></Id></CdtrAcct></CdtTrfTxInf></PmtInf>',
+  );
+});
+
+test('the sum of a file is that of its payouts', () => {
+  const payouts = [1, 20, 300].map((amount) => buildPayout({ amount }));
+  const sums = writePain001(buildFile(payouts)).match(/<NbOfTxs>3<.NbOfTxs><CtrlSum>3.21</g);
+  expect(sums).toHaveLength(2);
 });
 
 test('the schema refuses an id with dashes, and a file that is cut off', async () => {
-  const xml = write(buildPayout());
+  const xml = writePain001(buildFile([buildPayout()]));
   await expect(check(xml.replace(ID, PAYOUT))).rejects.toThrow(`not valid ${PAIN_001}: see MsgId`);
   await expect(check(xml.slice(0, -20))).rejects.toThrow('not complete');
 });
 
 test('a file of 10,000 payouts is valid', async () => {
   const payouts = Array.from({ length: 10_000 }, () => buildPayout({ _id: randomUUID() }));
-  await check(write(...payouts));
+  await check(writePain001(buildFile(payouts)));
 });
 
 /** Letters of payouts: one of 200 cannot be in a file. */
@@ -119,83 +139,22 @@ const payout = fc.record({
 });
 const debtors = [DEBTOR, { ...DEBTOR, bic: null, address: null }];
 
-/** Compares our files with those of a library that others wrote. @see docs/sepa.md#files-to-the-bank */
-test('every file of payouts without faults is valid, and as the library `sepa` writes it', async () => {
+test('every file of payouts without faults is valid', async () => {
   const payouts = fc.array(payout, { minLength: 1, maxLength: 10 });
-  const days = fc.constantFrom('2026-11-26', '2027-01-04');
-  let [valid, compared] = [0, 0];
+  let valid = 0;
   await fc.assert(
-    fc.asyncProperty(payouts, fc.constantFrom(...debtors), days, async (all, debtor, day) => {
+    fc.asyncProperty(payouts, fc.constantFrom(...debtors), async (all, debtor) => {
       const sendable = all.filter(
         ({ amount, ...payee }) => findTransferFaults(payee, amount).length === 0,
       );
       if (sendable.length === 0) return;
       valid += 1;
-      const file = { ...buildFile(sendable), debtor, execution_day: day };
-      await check(writePain001(file));
-      // The library writes an empty element without a text, and no address without a street.
-      const transfers = file.transfers.filter(
-        ({ text: reference, address }) => reference !== null && address?.street !== null,
-      );
-      if (transfers.length === 0) return;
-      compared += 1;
-      const comparable = { ...file, transfers };
-      expect(normalize(writePain001(comparable))).toBe(normalize(writeByLibrary(comparable)));
+      await check(writePain001({ ...buildFile(sendable), debtor }));
     }),
     { numRuns: 300 },
   );
-  expect(Math.min(valid, compared)).toBeGreaterThan(150);
+  expect(valid).toBeGreaterThan(150);
 });
-
-/** Writes a file by the library. It sets the ids last, since the library puts one before the other. */
-function writeByLibrary({ id, created_at, execution_day, debtor, transfers }: PaymentFile) {
-  const document = new Document(PAIN_001);
-  Object.assign(document.grpHdr, { id, created: created_at, initiatorName: debtor.name });
-  const batch = document.createPaymentInfo();
-  // Noon, since the library writes the day of the local time.
-  batch.requestedExecutionDate = new Date(`${execution_day}T12:00:00`);
-  batch.batchBooking = false;
-  fillParty(batch, 'debtor', debtor);
-  document.addPaymentInfo(batch);
-  batch.id = id;
-  for (const transfer of transfers) {
-    const payment = batch.createTransaction();
-    fillParty(payment, 'creditor', transfer);
-    payment.amount = transfer.amount / 100;
-    payment.remittanceInfo = transfer.text ?? '';
-    payment.end2endId = transfer.payout_id.replaceAll('-', '');
-    batch.addTransaction(payment);
-    payment.id = payment.end2endId;
-  }
-  return document.toString();
-}
-
-function fillParty(target: object, role: 'debtor' | 'creditor', party: PaymentFile['debtor']) {
-  const { name: Name, iban: IBAN, bic, address } = party;
-  const place = address && {
-    ...{ Street: address.street, Country: address.country },
-    City: [address.postal_code, address.town].filter((part) => part !== null).join(' '),
-  };
-  for (const [field, value] of Object.entries({ Name, IBAN, BIC: bic ?? '', ...place })) {
-    Object.assign(target, { [`${role}${field}`]: value });
-  }
-}
-
-/** Leaves out the time, and writes our parts of an address as the library's lines. */
-function normalize(xml: string): string {
-  return xml
-    .replace(/^.*?<Document[^>]*>/s, '')
-    .replace(/<CreDtTm>.*?<\/CreDtTm>/, '')
-    .replaceAll('&apos;', "'")
-    .replace(/<PstlAdr>(.*?)<\/PstlAdr>/gs, (_, parts: string) => {
-      const pick = (element: string) =>
-        [...parts.matchAll(new RegExp(`<${element}>([^<]*)<`, 'g'))].map(([, value]) => value);
-      const place = [...pick('PstCd'), ...pick('TwnNm')].join(' ');
-      const lines = [...pick('AdrLine'), ...pick('StrtNm'), place, ...pick('Ctry')];
-      return lines.filter((line) => line !== '').join(', ');
-    })
-    .trim();
-}
 
 test.each([
   ['Keizersgracht 1, 1015 CJ Amsterdam, NL', ['Keizersgracht 1', '1015 CJ', 'Amsterdam', 'NL']],
