@@ -182,18 +182,6 @@ describe('a deposit', () => {
     await world.makeBlocks(CONFIRMATIONS);
     expect(world.product.credited(id)).toBe(ETHER);
   });
-
-  it('is found after the node was away, with all blocks of the gap', async () => {
-    const { id, address } = await world.giveAddress('ETH');
-    await world.chain.pay(address, ETHER);
-    await world.chain.mine(20);
-    await world.chain.away();
-    await expect(world.evm.round()).rejects.toThrow(/^The node did not answer eth_chainId: /);
-    await expect(world.evm.round()).rejects.not.toThrow(/127\.0\.0\.1/);
-    await world.chain.restart();
-    await world.run();
-    expect(world.product.credited(id)).toBe(ETHER);
-  });
 });
 
 describe('the number of confirmations', () => {

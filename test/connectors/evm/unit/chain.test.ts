@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import * as Bloom from 'ox/Bloom';
 import { bytesToHex, type Hex, HttpRequestError, parseTransaction, RpcRequestError } from 'viem';
 import { privateKeyToAccount } from 'viem/accounts';
-import { matchesBloom, mayContain } from '../../../../connectors/evm/node';
+import { createNode, matchesBloom, mayContain } from '../../../../connectors/evm/node';
 import { NodeFailure, toRefusal } from '../../../../connectors/evm/node-answers';
 import { beginWithRetry, runRounds } from '../../../../connectors/evm/rounds';
 import { buildCall, bumpFees, firstFees, sign } from '../../../../connectors/evm/signing';
@@ -194,4 +194,11 @@ test.each<[string, Error, ReturnType<typeof toRefusal>]>([
   ['no connection', new Error('socket hang up'), undefined],
 ])('a node holds or refuses a transaction by its answer: %s', (_, error, refusal) => {
   expect(toRefusal(error)).toEqual(refusal);
+});
+
+test('a node that does not answer is named by the call, without its address', async () => {
+  const calling = createNode('http://127.0.0.1:9/secret').chainId();
+  await expect(calling).rejects.toThrow(
+    /^The node did not answer eth_chainId: (?!.*(?:127|secret))/,
+  );
 });
