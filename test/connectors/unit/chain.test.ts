@@ -3,7 +3,7 @@ import {
   CRYPTO_MAGIC_AMOUNTS,
   SETTLEMENT_MAGIC_AMOUNTS,
 } from '../../../connectors/sandbox/chain/magic-amounts';
-import { planDeposit, planPayer } from '../../../connectors/sandbox/chain/plan';
+import { planPayer } from '../../../connectors/sandbox/chain/plan';
 import { buildQuote, parseTypedAmount } from '../../../connectors/sandbox/chain/rates';
 import { getBehavior } from '../../../connectors/sandbox/magic-amounts';
 import { NETWORKS } from '../../../src/domain/crypto/assets';
@@ -48,23 +48,6 @@ test.each([
   ['', 6, undefined],
 ])('a typed amount of %j with %d digits is %s', (text, decimals, units) => {
   expect(parseTypedAmount(text, decimals)).toBe(units);
-});
-
-test('a deposit is reported when it is seen and when it is confirmed', () => {
-  const ticks = planDeposit('confirms', true).map(({ confirmations }) => confirmations);
-  expect(ticks).toEqual([0, 3]);
-  expect(planDeposit('confirms', false)).toHaveLength(1);
-});
-
-test('a reorged deposit comes back in another block, or not at all', () => {
-  const early = planDeposit('reorged_early', true);
-  expect(early.map(({ name, branch }) => [name, branch])).toEqual([
-    ['deposit', 0],
-    ['deposit_undone', undefined],
-    ['deposit', 1],
-    ['deposit', 1],
-  ]);
-  expect(planDeposit('reorged_late', true).at(-1)?.name).toBe('deposit_undone');
 });
 
 test('a payer splits an amount to the unit, and pays each magic amount but the declined one', () => {

@@ -150,8 +150,9 @@ test('calls beyond the limits of concurrency and rate wait', async () => {
   const limit = createLimiter({ perSecond: 50, atOnce: 2 });
   let running = 0;
   let most = 0;
-  const began = performance.now();
+  const begun: number[] = [];
   const work = async () => {
+    begun.push(performance.now());
     running += 1;
     most = Math.max(most, running);
     await new Promise((resolve) => setTimeout(resolve, 30));
@@ -160,7 +161,7 @@ test('calls beyond the limits of concurrency and rate wait', async () => {
   await Promise.all([1, 2, 3, 4, 5].map(() => limit(work)));
   expect(most).toBe(2);
   // The fifth begins four fiftieths of a second after the first.
-  expect(performance.now() - began).toBeGreaterThan(79);
+  expect(Math.max(...begun) - Math.min(...begun)).toBeGreaterThan(79);
 });
 
 test('a call that nobody waits for any more takes no turn', async () => {

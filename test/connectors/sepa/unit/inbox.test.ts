@@ -254,7 +254,8 @@ describe('a transfer to us', () => {
     const reversed = { ...named, amount: -1_000, reversal: true, bank_reference: 'B-2' };
     const [credit, reversal] = [
       ...(await readCredits(named, 'camt.054.001.08')),
-      ...(await readCredits(reversed, 'camt.054.001.08')),
+      // Another kind of message, which might name a credit that it has not named yet.
+      ...(await readCredits(reversed, 'camt.053.001.08')),
     ];
     if (credit === undefined || reversal === undefined) throw new Error('not read');
     const credits = addCredits([], [credit, reversal], 'then') ?? [];
@@ -402,6 +403,30 @@ describe('a report about a payout', () => {
     expect(reports.map(({ name, callback }) => [name, callback])).toEqual([
       ['completed', { ...facts, callback_id: `sepa:booked:${PAYOUT}`, value_date: TEST_DAY }],
       ['returned', { ...returnedFacts, callback_id: `sepa:returned:${PAYOUT}`, reason }],
+    ]);
+  });
+
+  test('has what contradicts it under IDs by reference and amount, with the amount if it differs', () => {
+    const fact = { ...MONEY, at, references: [], code: null, value_date: null };
+    const booked = { ...fact, amount: 950, bank_reference: 'B-1' };
+    const others = (['return_reversed', 'returned', 'debit_reversed', 'booked'] as const).map(
+      (kind) => ({ ...fact, kind, bank_reference: `B-${kind}` }),
+    );
+    const reports = buildReports({
+      ...LINE,
+      booked,
+      returned: { ...fact, bank_reference: 'B-2' },
+      others,
+    });
+    expect(
+      reports.map(({ name, callback: { callback_id: id, amount } }) => [name, id, amount]),
+    ).toEqual([
+      ['completed', `sepa:booked:${PAYOUT}`, 950],
+      ['debit_reversed', `sepa:debit_reversed:${PAYOUT}:B-debit_reversed:1000EUR`, 1_000],
+      ['completed', `sepa:booked:${PAYOUT}:B-booked:1000EUR`, 1_000],
+      ['returned', `sepa:returned:${PAYOUT}`, undefined],
+      ['return_reversed', `sepa:return_reversed:${PAYOUT}:B-return_reversed:1000EUR`, 1_000],
+      ['returned', `sepa:returned:${PAYOUT}:B-returned:1000EUR`, 1_000],
     ]);
   });
 
