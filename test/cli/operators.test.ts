@@ -28,18 +28,16 @@ const payout = (id: string) => setting.service.stores.payouts.get(id);
 // First, while the connector has no other payout.
 test('connector health counts the payouts of a running connector, which a pause leaves healthy', async () => {
   const { connector } = setting.service;
-  const routes = { SANDBOX_CONNECTORS: `${connector}=sepa_credit_transfer` };
-  const { cli, json } = commandsIn({ ...setting.env, ...routes });
+  const SANDBOX_CONNECTORS = `${connector}=sepa_credit_transfer`;
+  const { cli, json } = commandsIn({ ...setting.env, SANDBOX_CONNECTORS });
   const health = ['connector', 'health', connector];
   // One by SEPA Instant would need an operator after a minute.
   const recipient_id = setting.shop.recipients.card_payout;
   await setting.payout({ ...SILENT, method: 'card_payout', recipient_id });
   const seen = await eventually('a process and a payout', async () => {
-    const { exit, stdout } = await cli('--json', ...health);
-    const answer = JSON.parse(stdout);
-    const { instructions, resources } = answer;
-    const isQuiet = instructions.waiting === 0 && resources.payout.running === 1;
-    return exit === 0 && isQuiet && answer;
+    const answer = JSON.parse((await cli('--json', ...health)).stdout);
+    const { healthy, instructions, resources } = answer;
+    return healthy && instructions.waiting === 0 && resources.payout.running === 1 && answer;
   });
   expect(seen).toMatchObject({
     ...{ connector, env: 'sandbox', healthy: true, faults: [], callbacks_waiting: 0 },
@@ -79,6 +77,8 @@ describe('act --query', () => {
     const ids = (await Promise.all(Array.from({ length: count }, open))).sort();
     return { ids, query: await list('payout', ids, 'sent') };
   }
+  const expectAll = async (ids: readonly string[], state: object) =>
+    expect(await Promise.all(ids.map(payout))).toMatchObject(ids.map(() => state));
 
   test('plans what a query finds, with sums; applies it after a refusal, and names what is refused', async () => {
     const { stores } = setting.service;
@@ -87,28 +87,28 @@ describe('act --query', () => {
     await setting.simulate('refund', ended, { event: 'settled' });
     const open = await list('refund', ids, 'processing');
     const query = `${open} OR ${await list('refund', [ended], 'settled')}`;
-    const row = (id: string, status: string, refused: object | null) => ({
-      ...{ id, account_id: setting.shop.account_id, env: 'sandbox', amount: 300, currency: 'EUR' },
-      ...{ attention: null, status, refused },
-    });
     const message = 'The refund is settled; a final state is never left.';
-    const final = row(ended, 'settled', { code: 'wrong_state', message });
+    const error = { code: 'wrong_state', message };
+    const { account_id } = setting.shop;
+    const row = { account_id, env: 'sandbox', amount: 300, currency: 'EUR', attention: null };
+    const rows = [
+      ...ids.map((id) => ({ ...row, id, status: 'processing', refused: null })),
+      { ...row, id: ended, status: 'settled', refused: error },
+    ];
     const plan = buildAct('refund', 'mark_failed', query, '--plan');
     expect(await setting.json(...plan)).toEqual({
       ...{ query, act: 'mark_failed', applied: false, found: 3 },
       totals: [{ env: 'sandbox', currency: 'EUR', count: 2, amount: 600 }],
-      data: [...ids.map((id) => row(id, 'processing', null)), final].sort((a, b) =>
-        a.id < b.id ? -1 : 1,
-      ),
+      data: rows.sort((a, b) => (a.id < b.id ? -1 : 1)),
     });
     const planned = await setting.cli(...plan);
     expect(planned.exit).toBe(0);
     expect(planned.stdout).toContain(
       'Results: 3. Would be sent: 2, 2 sandbox of €6.00.\nNothing was done.',
     );
-    for (const id of ids) {
-      expect(await stores.refunds.get(id)).toMatchObject({ status: 'processing', audit: [] });
-    }
+    const readAll = () => Promise.all(ids.map((id) => stores.refunds.get(id)));
+    const unchanged = { status: 'processing', audit: [] };
+    expect(await readAll()).toMatchObject(ids.map(() => unchanged));
 
     const snooze = buildAct('refund', 'snooze', query, '--apply', '--hours', '2', ...WHY);
     const { exit, stdout, stderr } = await setting.cli('--json', ...snooze);
@@ -119,13 +119,11 @@ describe('act --query', () => {
     });
     const version = expect.any(Number);
     const done = { result: 'done', status: 'processing', version, attention: null };
-    const refused = { id: ended, result: 'refused', error: { code: 'wrong_state', message } };
+    const refused = { id: ended, result: 'refused', error };
     expect(data).toHaveLength(3);
     expect(data).toEqual(expect.arrayContaining([refused, ...ids.map((id) => ({ id, ...done }))]));
-    for (const id of ids) {
-      const audit = [{ who: 'mia', what: 'snooze', why: 'Ticket 42' }];
-      expect(await stores.refunds.get(id)).toMatchObject({ audit });
-    }
+    const audit = [{ who: 'mia', what: 'snooze', why: 'Ticket 42' }];
+    expect(await readAll()).toMatchObject(ids.map(() => ({ audit })));
     expect(exit).toBe(1);
     expect(JSON.parse(stderr).error).toEqual({
       ...{ code: 'not_all_done', message: expect.stringContaining('1 of 3') },
@@ -138,63 +136,54 @@ describe('act --query', () => {
 
   test('changes nothing if the query finds another number than --expect, or too many', async () => {
     const { ids, query } = await openPayouts(2);
-    const apply = (count: string) =>
-      buildAct('payout', 'mark_failed', query, '--apply', '--expect', count, ...WHY);
-    expect(await setting.refusal(...apply('3'))).toEqual({
+    const apply = (act: string, count: string) =>
+      buildAct('payout', act, query, '--apply', '--expect', count, ...WHY);
+    expect(await setting.refusal(...apply('mark_failed', '3'))).toEqual({
       code: 'plan_changed',
       message: expect.stringContaining('finds 2 now, not 3, so nothing was done'),
     });
     const find = (max: number) => findMany(setting.deps, 'payout', 'mark_failed', query, max);
     await expect(find(1)).rejects.toMatchObject({ code: 'too_many' });
     expect((await find(2)).map(({ id }) => id)).toEqual(ids);
-    for (const id of ids) expect(await payout(id)).toMatchObject({ status: 'sent', audit: [] });
-    const complete = apply('2').map((word) => (word === 'mark_failed' ? 'mark_completed' : word));
-    expect(await setting.json(...complete)).toMatchObject({ found: 2, done: 2, failed: 0 });
-    for (const id of ids) expect(await payout(id)).toMatchObject({ status: 'completed' });
+    await expectAll(ids, { status: 'sent', audit: [] });
+    const done = { found: 2, done: 2, failed: 0 };
+    expect(await setting.json(...apply('mark_completed', '2'))).toMatchObject(done);
+    await expectAll(ids, { status: 'completed' });
   });
 
-  test('needs a valid operator key on live, and never takes both environments at once', async () => {
+  test('on live needs a valid key, never takes two environments or currencies at once, and counts the sum', async () => {
     const { ids, query } = await openPayouts(2);
     const apply = buildAct('payout', 'mark_failed', query, '--apply', ...WHY);
     const payouts = setting.service.collection<{ _id: string }>('payouts');
-    const setLive = (_id = '') => payouts.updateOne({ _id }, { $set: { livemode: true } });
-    await setLive(ids[0]);
-    expect((await setting.refusal(...apply)).code).toBe('environments_mixed');
-    await setLive(ids[1]);
-    expect((await setting.refusal(...apply)).code).toBe('operator_key_required');
+    const change = (_id = '', fields: object = { livemode: true }) =>
+      payouts.updateOne({ _id }, { $set: fields });
+    const refuse = async ({ refusal } = setting) => (await refusal(...apply)).code;
+    await change(ids[0]);
+    expect(await refuse()).toBe('environments_mixed');
+    await change(ids[1]);
+    expect(await refuse()).toBe('operator_key_required');
     const mia = await asOperator(setting);
     await setting.json('operator', 'revoke', 'mia');
-    const { exit, stderr } = await mia.cli('--json', ...apply);
-    expect([exit, JSON.parse(stderr).error.code]).toEqual([1, 'operator_key_revoked']);
-    for (const id of ids) expect(await payout(id)).toMatchObject({ status: 'sent', audit: [] });
-  });
-
-  test('makes one request for acts on live of which each is below the limit, and the sum above', async () => {
-    const { service } = setting;
-    const { ids, query } = await openPayouts(2);
-    const payouts = service.collection<{ _id: string }>('payouts');
-    await payouts.updateMany({ _id: { $in: ids } }, { $set: { livemode: true } });
-    const apply = buildAct('payout', 'mark_failed', query, '--apply', ...WHY);
+    expect(await refuse({ ...setting, ...mia })).toBe('operator_key_revoked');
+    // Each act is below the limit of a second operator, and the sum above.
     const may = await asOperator(setting, 'may');
     const required = { status: 'approval_required', approval_id: expect.stringMatching(/^appr_/) };
     const answered = await may.json(...apply);
     expect(answered).toEqual(required);
     expect(await may.json(...apply)).toEqual(answered);
-    for (const id of ids) expect(await payout(id)).toMatchObject({ status: 'sent', audit: [] });
-    await payouts.updateOne({ _id: ids[0] ?? '' }, { $set: { currency: 'KWD' } });
-    expect((await may.refusal(...apply)).code).toBe('currencies_mixed');
+    await expectAll(ids, { status: 'sent', audit: [] });
+    await change(ids[0], { currency: 'KWD' });
+    expect(await refuse({ ...setting, ...may })).toBe('currencies_mixed');
   });
 
   test('begins no further act after the operator key is revoked', async () => {
     const ids = await Promise.all(Array.from({ length: 10 }, () => setting.payout()));
-    const audit = operatorsAudit(setting.service.stores);
-    const deps = { ...setting.deps, mongo: setting.service.mongo, audit };
-    let checks = 0;
-    const verify = async () => {
-      checks += 1;
-      if (checks === 1) return undefined;
-      throw new ServiceError('operator_key_revoked', 'The key is revoked.');
-    };
+    const { mongo, stores } = setting.service;
+    const deps = { ...setting.deps, mongo, audit: operatorsAudit(stores) };
+    const verify = jest
+      .fn<Promise<undefined>, []>()
+      .mockRejectedValue(new ServiceError('operator_key_revoked', 'The key is revoked.'))
+      .mockResolvedValueOnce(undefined);
     const seen: string[] = [];
     const onOutcome = ({ id }: { id: string }) => seen.push(id);
     const act = { what: 'snooze', ...NOTE, hours: 1 };
@@ -207,7 +196,7 @@ describe('act --query', () => {
     expect(trails).toEqual(ids.map((_, at) => (at === 0 ? 1 : 0)));
   });
 
-  test('finds payouts alone, whatever brackets the query has', async () => {
+  test('finds payouts alone, whatever brackets the query has, or refuses it as Temporal does', async () => {
     const { ids, query } = await openPayouts(1);
     const { id: refund } = await setting.refund();
     const other = await list('refund', [refund], 'processing');
@@ -215,20 +204,15 @@ describe('act --query', () => {
     expect(plan.data).toMatchObject(ids.map((id) => ({ id })));
     const elsewhere = `${query}) OR (TaskQueue = 'lifecycle'`;
     expect(await findPlanned('payout', elsewhere)).toMatchObject({ found: 1 });
-    const none = `WorkflowId = '${randomUUID()}'`;
-    const { stdout } = await setting.cli(...buildAct('payout', 'snooze', none, '--plan'));
-    expect(stdout).toContain('The query finds none.');
-  });
-
-  test.each(['Colour = 1', 'ServiceStatus ='])(
-    'refuses the query %j with the message of Temporal',
-    async (query) => {
-      expect(await setting.refusal(...buildAct('payout', 'snooze', query, '--plan'))).toEqual({
+    const none = buildAct('payout', 'snooze', `WorkflowId = '${randomUUID()}'`, '--plan');
+    expect((await setting.cli(...none)).stdout).toContain('The query finds none.');
+    for (const wrong of ['Colour = 1', 'ServiceStatus =']) {
+      expect(await setting.refusal(...buildAct('payout', 'snooze', wrong, '--plan'))).toEqual({
         code: 'invalid_query',
         message: expect.stringMatching(/^Temporal refuses the query: ./),
       });
-    },
-  );
+    }
+  });
 });
 
 describe('attention', () => {
@@ -247,6 +231,8 @@ describe('attention', () => {
   const sendMalformed = (kind: CallbackResource, id: string, name: string) =>
     setting.handle(kind, id).signal(name, { unreadable: true });
   const acknowledge = (id: string) => acknowledgeAttention(setting.deps, id, NOTE);
+  const acknowledgeStale = (id: string, attention: string) =>
+    actOn(setting.deps, 'payment', id, { what: 'acknowledge', ...NOTE, attention });
 
   async function countMalformed(kind: CallbackResource): Promise<number> {
     const { stuck } = await createMetricStore(setting.deps.db).read(new Date());
@@ -281,28 +267,25 @@ describe('attention', () => {
       await sendMalformed(kind, id, name);
       const row = await awaitRow(id, MALFORMED);
       const { account_id = '', amount, currency } = (await readStored(kind, id)) ?? {};
+      const about = { resource: kind, resource_id: id, reason: MALFORMED };
       expect(row).toEqual({
-        ...{ id: expect.stringContaining(`${kind}:${id}:`), resource: kind, resource_id: id },
-        ...{ reason: MALFORMED, since: expect.stringMatching(/^\d{4}-\d\d-\d\dT/) },
-        ...{ amount, currency, acknowledged: false },
+        ...{ ...about, id: expect.stringContaining(`${kind}:${id}:`), acknowledged: false },
+        ...{ since: expect.stringMatching(/^\d{4}-\d\d-\d\dT/), amount, currency },
         remedy: expect.stringContaining('could not be read'),
       });
       const before = await countMalformed(kind);
       const byCommand = () => setting.json('attention', 'acknowledge', row.id, ...WHY);
-      expect(await byCommand()).toEqual({
-        ...{ id: row.id, resource: kind, resource_id: id, reason: MALFORMED, acknowledged: true },
-      });
+      expect(await byCommand()).toEqual({ id: row.id, ...about, acknowledged: true });
       expect(await listAbout(id)).toEqual([]);
       expect(await listAbout(id, '--all')).toEqual([{ ...row, acknowledged: true }]);
       expect(await countMalformed(kind)).toBe(before - 1);
-      const audit = { who: 'mia', what: 'acknowledge', why: 'Ticket 42', before: MALFORMED };
-      expect(await readStored(kind, id)).toMatchObject({ attention: null, audit: [audit] });
+      await byCommand();
+      const audit = [{ who: 'mia', what: 'acknowledge', why: 'Ticket 42', before: MALFORMED }];
+      expect(await readStored(kind, id)).toMatchObject({ attention: null, audit });
       const lines = await setting.service.stores.auditLog.list({ account_id, limit: 100 });
       expect(lines.filter(({ target }) => target === id)).toMatchObject([
         { act: `${kind}.act`, after: { what: 'acknowledge', why: 'Ticket 42' } },
       ]);
-      await byCommand();
-      expect((await readStored(kind, id))?.audit).toHaveLength(1);
 
       await sendMalformed(kind, id, name);
       const again = await awaitRow(id, MALFORMED);
@@ -326,10 +309,8 @@ describe('attention', () => {
     expect(searchAttributes['ServiceAttention']).toEqual([null]);
     const stored = { status: 'cancelled', attention: null };
     expect(await readStored('payment', id)).toMatchObject(stored);
-    const act = { what: 'acknowledge', ...NOTE };
-    await expect(actOn(setting.deps, 'payment', id, act)).rejects.toMatchObject({
-      ...{ code: 'wrong_state', message: 'The attention reason is none.' },
-    });
+    const message = 'The attention reason is none.';
+    await expect(acknowledgeStale(id, 'amount_differs')).rejects.toMatchObject({ message });
   });
 
   test('whose money is in suspense is acknowledged only after the money has left', async () => {
@@ -350,8 +331,7 @@ describe('attention', () => {
     const id = await setting.payment();
     await sendMalformed('payment', id, 'settled');
     const row = await awaitRow(id, MALFORMED);
-    const stale = { what: 'acknowledge', ...NOTE, attention: 'amount_differs' };
-    await expect(actOn(setting.deps, 'payment', id, stale)).rejects.toMatchObject({
+    await expect(acknowledgeStale(id, 'amount_differs')).rejects.toMatchObject({
       ...{ code: 'wrong_state', message: `The attention reason is ${MALFORMED}.` },
     });
     await setting.json('payment', 'act', id, 'mark_failed', ...WHY);
@@ -368,19 +348,14 @@ describe('attention', () => {
       await sendMalformed('payment', id, 'settled');
       await awaitRow(id, MALFORMED);
     }
-    const pages = await listAbout(ids[0] ?? '');
-    // Reasons of other tests may stand between.
-    while (pages.at(-1)?.resource_id !== ids.at(-1)) {
-      const after = ['--after', pages.at(-1)?.id ?? ''];
-      const { data, has_more, next_cursor } = await list('--all', '--limit', '1', ...after);
-      expect(data).toHaveLength(1);
-      expect(next_cursor).toBe(has_more ? data[0].id : null);
-      pages.push(...data);
-    }
-    expect(new Set(pages.map(({ id }) => id)).size).toBe(pages.length);
-    expect(pages.map(({ since }) => since)).toEqual(pages.map(({ since }) => since).toSorted());
-    const own = pages.filter(({ resource_id }) => ids.includes(resource_id));
-    expect(own.map(({ resource_id }) => resource_id)).toEqual(ids);
+    const { data: all } = await list('--all', '--limit', '1000');
+    const own = all.filter((row: ShownAttention) => ids.includes(row.resource_id));
+    expect(own.map((row: ShownAttention) => row.resource_id)).toEqual(ids);
+    const at = all.indexOf(own[0]);
+    const next = await list('--all', '--limit', '1', '--after', own[0].id);
+    expect(next).toEqual({ data: [all[at + 1]], has_more: true, next_cursor: all[at + 1].id });
+    const rest = await list('--all', '--after', own[0].id);
+    expect(rest).toEqual({ data: all.slice(at + 1), has_more: false, next_cursor: null });
     const { stdout } = await setting.cli('attention', 'list', '--limit', '1');
     expect(stdout).toMatch(/^ATTENTION +SINCE +REASON +AMOUNT +CURRENCY +ACKNOWLEDGED\n/);
     expect(stdout).toMatch(/\n\nThere are more: --after [a-z_]+:\S+\n$/);
@@ -396,9 +371,13 @@ describe('callback', () => {
   const PARKED = 'no such refund at this connector';
   const NONE = { data: [], has_more: false };
   const REASON = ['--reason', 'Another service has it'];
-  const list = (...options: string[]) => setting.json('callback', 'list', ...options);
-  const refuse = (...args: string[]) => setting.refusal('callback', ...args);
+  const run = (name: string, ...more: string[]) => setting.json('callback', name, ...more);
+  const list = (...options: string[]) => run('list', ...options);
+  const print = async (name: string, ...more: string[]) =>
+    (await setting.cli('callback', name, ...more)).stdout;
   const callbacks = () => setting.service.stores.callbacks;
+  const listDismissals = (target: string) =>
+    setting.deps.db.collection('audit_log').find({ target, act: 'callback.dismissed' }).toArray();
   afterEach(async () => {
     const stored = setting.deps.db.collection('bank_callbacks');
     await stored.deleteMany({ connector: { $in: [BANK, OTHER] } });
@@ -421,17 +400,15 @@ describe('callback', () => {
     const about = { resource: 'refund', resource_id: randomUUID(), name: 'settled' } as const;
     const report = { connector: BANK, ...about, callback };
     expect(await deliverCallback({ ...setting.deps, log }, report)).toBe('parked');
-    return {
-      id: `${BANK}:${callback.callback_id}`,
-      callback,
-      warned,
-      refund_id: about.resource_id,
-    };
+    const facts = { callback_id: callback.callback_id, connector: BANK, code: 'settled' };
+    const line = [{ ...facts, refund_id: about.resource_id }, 'callback parked'];
+    expect(warned).toEqual([line]);
+    return { id: `${BANK}:${callback.callback_id}`, callback };
   }
 
   test('that was never signalled, or whose signal Temporal lost, is delivered once', async () => {
     const { connector } = setting.service;
-    const id = await setting.payout(SILENT);
+    const [id, other] = [await setting.payout(SILENT), await setting.payout(SILENT)];
     const { _id } = await store(id, { connector });
     const about = ['--resource-id', id];
     const row = {
@@ -440,29 +417,24 @@ describe('callback', () => {
       ...{ parked: null, unapplied: null, signed_by: null },
     };
     expect(await list('--unsignalled', ...about)).toEqual({ data: [row], has_more: false });
-    const delivered = { id: _id, status: 'delivered' };
-    expect(await setting.json('callback', 'deliver', _id)).toEqual(delivered);
+    expect(await run('deliver', _id)).toEqual({ id: _id, status: 'delivered' });
     await setting.service.becomes('payouts', id, { status: 'completed' });
     expect(await setting.refusal('callback', 'deliver', _id)).toEqual({
       code: 'callback_signalled',
       message: `${_id} was signalled to its workflow: \`callback show ${_id}\` shows when.`,
     });
     expect(await list(...about)).toEqual(NONE);
-    expect((await setting.cli('callback', 'list', ...about)).stdout).toBe('No callback waits.\n');
-    const { stdout } = await setting.cli('callback', 'show', _id);
-    expect(stdout).toMatch(/\nReason: +It arrived\n/);
-    expect(stdout).toMatch(/\nOutcome: +signalled\n/);
+    expect(await print('list', ...about)).toBe('No callback waits.\n');
+    expect(await print('show', _id)).toMatch(/\nReason: +It arrived\n(.*\n)*Outcome: +signalled\n/);
 
-    const other = await setting.payout(SILENT);
     const lost = await store(other, { connector, day: 3 });
     for (const each of [lost, await store()]) {
       await callbacks().markSignalled({ _id: each._id }, OCCURRED_AT);
     }
-    const again = ['callback', 'deliver', '--again', '--since', '2026-03-02T00:00:00Z'];
-    expect(await setting.json(...again)).toEqual({ delivered: [lost._id], failed: [] });
+    const again = ['--again', '--since', '2026-03-02T00:00:00Z'];
+    expect(await run('deliver', ...again)).toEqual({ delivered: [lost._id], failed: [] });
     await setting.service.becomes('payouts', other, { status: 'completed' });
-    expect(await setting.json(...again)).toEqual({ delivered: [], failed: [] });
-    expect((await refuse('deliver', '--again')).code).toBe('invalid_request');
+    expect(await run('deliver', ...again)).toEqual({ delivered: [], failed: [] });
   });
 
   test('that waits longest begins the list, which is filtered', async () => {
@@ -470,9 +442,8 @@ describe('callback', () => {
       expect.objectContaining({ id, connector, resource, resource_id, name, signalled_at: null });
     const other = await store(randomUUID(), { connector: OTHER, day: 3 });
     const second = await store(randomUUID(), { day: 2 });
-    const first = await store();
+    const own = [buildRow(await store()), buildRow(second)];
     const parked = expect.objectContaining({ id: (await park()).id });
-    const own = [buildRow(first), buildRow(second)];
     const listed: [string[], unknown[], boolean][] = [
       [OF_BANK, [...own, parked], false],
       [['--unsignalled', ...OF_BANK], own, false],
@@ -480,68 +451,52 @@ describe('callback', () => {
       [['--connector', OTHER], [buildRow(other)], false],
       [['--resource-id', second.resource_id], [buildRow(second)], false],
       [['--limit', '1', ...OF_BANK], own.slice(0, 1), true],
+      // Without a filter all connectors are listed.
+      [['--limit', '1000'], expect.arrayContaining([...own, parked, buildRow(other)]), false],
     ];
     for (const [options, data, has_more] of listed) {
       expect(await list(...options)).toEqual({ data, has_more });
     }
-    // Without a filter all connectors are listed.
-    const { data } = Object(await list('--limit', '1000'));
-    expect(data).toEqual(expect.arrayContaining([...own, parked, buildRow(other)]));
-    const { stdout } = await setting.cli('callback', 'list', '--limit', '1', ...OF_BANK);
+    const stdout = await print('list', '--limit', '1', ...OF_BANK);
     expect(stdout).toMatch(/^CALLBACK +RECEIVED +RESOURCE +ID +SAYS +WAITS\n/);
     expect(stdout).toMatch(/ payout +\S+ +completed +never signalled\n\nThere are more\.\n$/);
   });
 
   test('that is parked stays so until its resource exists, or leaves the list when it is dismissed', async () => {
-    const { id, callback, warned, refund_id } = await park();
-    const { callback_id } = callback;
-    expect(warned).toEqual([
-      [{ callback_id, connector: BANK, refund_id, code: 'settled' }, 'callback parked'],
-    ]);
+    const { id, callback } = await park();
     const row = { id, parked: PARKED, signalled_at: null };
-    expect(await setting.json('callback', 'show', id)).toMatchObject({ ...row, callback });
-    expect(await setting.json('callback', 'deliver', id)).toEqual({ id, status: 'parked' });
-    const { stdout } = await setting.cli('callback', 'deliver', id);
-    expect(stdout).toBe(`${id} stays parked: its connector still has no such resource.\n`);
-
-    const { db } = setting.deps;
+    expect(await run('show', id)).toMatchObject({ ...row, callback });
+    expect(await run('deliver', id)).toEqual({ id, status: 'parked' });
+    const words = `${id} stays parked: its connector still has no such resource.\n`;
+    expect(await print('deliver', id)).toBe(words);
     const countWaiting = async () => {
-      const { callbacks: waiting } = await createMetricStore(db).read(new Date());
+      const { callbacks: waiting } = await createMetricStore(setting.deps.db).read(new Date());
       return waiting.filter(({ connector }) => connector === BANK);
     };
     expect(await countWaiting()).toEqual([{ waits: 'parked', connector: BANK, count: 1 }]);
-    const dismiss = () => setting.json('callback', 'dismiss', id, ...REASON);
+    const dismiss = () => run('dismiss', id, ...REASON);
     expect(await dismiss()).toEqual({ id, status: 'dismissed' });
     expect(await countWaiting()).toEqual([]);
     for (const options of [OF_BANK, ['--parked', ...OF_BANK]]) {
       expect(await list(...options)).toEqual(NONE);
-      const dismissed = { id, parked: PARKED, dismissed_at: expect.any(String) };
-      expect(await list(...options, '--all')).toMatchObject({ data: [dismissed] });
+      const row = { id, parked: PARKED, dismissed_at: expect.any(String) };
+      expect(await list(...options, '--all')).toMatchObject({ data: [row] });
     }
-    const shown = await setting.cli('callback', 'show', id);
-    expect(shown.stdout).toMatch(/Outcome: +dismissed, parked/);
+    expect(await print('show', id)).toMatch(/Outcome: +dismissed, parked/);
     expect(await dismiss()).toEqual({ id, status: 'dismissed' });
-    const acts = { target: id, act: 'callback.dismissed' };
-    expect(await db.collection('audit_log').find(acts).toArray()).toMatchObject([
-      {
-        actor: { via: 'command_line', host: hostname() },
-        after: { resource: 'refund', name: 'settled', reason: 'Another service has it' },
-      },
-    ]);
-  });
+    const reason = 'Another service has it';
+    const after = { resource: 'refund', name: 'settled', reason };
+    const actor = { via: 'command_line', host: hostname() };
+    expect(await listDismissals(id)).toMatchObject([{ actor, after }]);
 
-  test('that is parked leaves the list with all others of its connector', async () => {
     await Promise.all([park(), park()]);
     const { _id: unsignalled } = await store();
-    const dismiss = () => setting.json('callback', 'dismiss', '--parked', ...OF_BANK, ...REASON);
-    expect(await dismiss()).toEqual({ connector: BANK, dismissed: 2 });
-    expect(await dismiss()).toEqual({ connector: BANK, dismissed: 0 });
-    expect(await list('--parked', ...OF_BANK)).toEqual(NONE);
+    for (const dismissed of [2, 0]) {
+      const all = await run('dismiss', '--parked', ...OF_BANK, ...REASON);
+      expect(all).toEqual({ connector: BANK, dismissed });
+    }
     expect(await list(...OF_BANK)).toMatchObject({ data: [{ id: unsignalled }] });
-    const acts = { target: BANK, act: 'callback.dismissed' };
-    expect(await setting.deps.db.collection('audit_log').find(acts).toArray()).toMatchObject([
-      { after: { callbacks: 2, reason: 'Another service has it' } },
-    ]);
+    expect(await listDismissals(BANK)).toMatchObject([{ after: { callbacks: 2, reason } }]);
   });
 
   test('is refused if unknown, about an invalid id, or, to dismiss it, not parked', async () => {
@@ -550,18 +505,19 @@ describe('callback', () => {
     const { _id: signalled } = await store();
     await callbacks().park(signalled, PARKED);
     await callbacks().markSignalled({ _id: signalled }, OCCURRED_AT);
-    expect(await refuse('show', 'sandbox:none')).toEqual({
-      ...{ code: 'callback_not_found', message: 'There is no callback sandbox:none.' },
-    });
     const refusals: [string[], string][] = [
+      [['show', 'sandbox:none'], 'callback_not_found'],
       [['deliver', 'sandbox:none'], 'callback_not_found'],
       [['deliver', unreadable], 'callback_unreadable'],
+      [['deliver', '--again'], 'invalid_request'],
       [['dismiss', 'sandbox:none', ...REASON], 'callback_not_found'],
       [['dismiss', unsignalled, ...REASON], 'callback_not_parked'],
       [['dismiss', signalled, ...REASON], 'callback_signalled'],
       [['dismiss', '--parked', ...REASON], 'invalid_request'],
       [['dismiss', signalled, '--parked', ...OF_BANK, ...REASON], 'invalid_request'],
     ];
-    for (const [args, code] of refusals) expect((await refuse(...args)).code).toBe(code);
+    for (const [args, code] of refusals) {
+      expect((await setting.refusal('callback', ...args)).code).toBe(code);
+    }
   });
 });
