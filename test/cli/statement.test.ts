@@ -10,6 +10,10 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { inTransaction } from '../../src/base/mongo';
+import { sandboxIban } from '../../src/domain/sandbox/movement';
+import { addBankAccount, type NewBankAccount } from '../../src/service/bank-accounts';
+import { createMovementStore, sandboxBankDatabase } from '../../src/service/sandbox-bank/movements';
 import {
   openSepaBook,
   SEPA_CONNECTOR,
@@ -19,17 +23,103 @@ import {
 } from '../../src/service/sepa/book';
 import { FILE_BYTES_MAX } from '../../src/statements/read';
 import { createMetricStore } from '../../src/store/metrics';
+import { inOneDay } from '../api/window';
 import { camt, TEST_DAY, TEST_IBAN } from '../support/camt';
 import { useFixture } from '../support/fixture';
+import { retryUntilDone } from '../support/insist';
 import { asOperator, commandsIn, useProvisioning } from './cli';
 
 const service = useProvisioning();
+const OTHER_IBAN = 'DE89370400440532013000';
 
+describe('bank-account', () => {
+  const routes = { liveConnectors: 'acme=ideal', sandboxConnectors: 'test-acme=ideal' };
+  const add = (change: Partial<NewBankAccount> = {}) => {
+    const account = { connector: 'sandbox', livemode: false, iban: OTHER_IBAN, currency: 'EUR' };
+    return addBankAccount({ ...service.deps, ...routes }, { ...account, ...change });
+  };
+
+  test('add registers an account once, and list shows it', async () => {
+    const { json } = commandsIn({ ...service.env, LIVE_CONNECTORS: routes.liveConnectors });
+    const where = ['--connector', 'sandbox', '--env', 'sandbox'];
+    const iban = ['--iban', 'de89 3704 0044 0532 0130 00', '--currency', 'EUR'];
+    const added = Object(await json('bank-account', 'add', ...where, ...iban));
+    expect(added).toEqual({
+      bank_account_id: expect.stringMatching(/^ba_[0-9a-f-]{36}$/),
+      ...{ connector: 'sandbox', env: 'sandbox', iban: OTHER_IBAN, currency: 'EUR' },
+      ...{ created_at: expect.any(String), closing: null },
+    });
+    const again = { _id: added.bank_account_id };
+    expect(await Promise.all([add(), add()])).toMatchObject([again, again]);
+    const live = ['--connector', 'acme', '--env', 'live', '--iban', OTHER_IBAN];
+    const dollars = await json('bank-account', 'add', ...live, '--currency', 'USD');
+    expect(dollars).toMatchObject({ connector: 'acme', env: 'live', currency: 'USD' });
+    expect(await json('bank-account', 'list')).toEqual({ data: [added, dollars] });
+    const lines = await service.stores.auditLog.list({ act: 'bank_account.added', limit: 9 });
+    expect(lines).toHaveLength(2);
+    const tested = await add({ connector: 'test-acme' });
+    expect(tested).toMatchObject({ connector: 'test-acme' });
+    const { data } = Object(await json('bank-account', 'list'));
+    expect(data).toHaveLength(3);
+  });
+
+  test.each<[Partial<NewBankAccount>, string, RegExp]>([
+    [{ iban: 'DE88370400440532013000' }, 'iban_invalid', /check digits/],
+    [{ iban: '' }, 'iban_invalid', /check digits/],
+    [{ connector: 'other', livemode: true }, 'connector_unknown', /no connector other/],
+    [{ connector: 'test-acme', livemode: true }, 'connector_unknown', /a test system, which holds/],
+    [{ livemode: true }, 'connector_unknown', /nothing on live/],
+    [{ connector: 'a.b' }, 'connector_name_invalid', /"a.b"/],
+  ])('add refuses %j with a message', async (change, code, message) => {
+    const refusal = { code, message: expect.stringMatching(message) };
+    await expect(add(change)).rejects.toMatchObject(refusal);
+  });
+});
+
+// Which files are written is in test/service/sandbox-statements.test.ts.
+test(
+  'sandbox statement writes the files of a day, and registers their accounts',
+  inOneDay(async () => {
+    const { json, cli, refusal, mongo, db, folder } = service;
+    expect(await json('sandbox', 'statement')).toEqual({ data: [] });
+    const day = new Date().toISOString().slice(0, 10);
+    const bank = mongo.db(sandboxBankDatabase(db.databaseName));
+    const movements = createMovementStore(bank, () => new Date());
+    await retryUntilDone(() => movements.ensureIndexes());
+    const money = { amount: 1_234, currency: 'CHF', bank_reference: 'B-1' };
+    const about = {
+      resource: 'payment',
+      resource_id: 'p',
+      name: 'settled',
+      decision: 'd',
+    } as const;
+    await inTransaction(mongo, (session) => movements.book({ ...about, ...money }, session));
+    const statement = {
+      ...{ file: join(folder, 'statements', `${day}-SBX-CHF-000001.xml`) },
+      ...{ statement_id: 'SBX-CHF-000001', account: sandboxIban('CHF'), currency: 'CHF', day },
+      ...{ opening: 0, closing: 1_234, lines: 1 },
+    };
+    expect(await json('sandbox', 'statement')).toEqual({ data: [statement] });
+    expect(await json('sandbox', 'statement', '--date', day)).toEqual({ data: [statement] });
+    expect(readFileSync(statement.file, 'utf8')).toContain('<Amt Ccy="CHF">12.34</Amt>');
+    const { stdout } = await cli('sandbox', 'statement');
+    expect(stdout).toContain(`${statement.file}  ${statement.account}  1 line  CHF`);
+    expect(Object(await json('bank-account', 'list')).data).toContainEqual(
+      expect.objectContaining({ env: 'sandbox', iban: sandboxIban('CHF'), currency: 'CHF' }),
+    );
+    const later = ['sandbox', 'statement', '--date', '2999-01-01'];
+    expect((await refusal(...later)).code).toBe('invalid_usage');
+    await bank.dropDatabase();
+  }),
+);
+
+// What an import does is in test/statements.
 describe('statement', () => {
   const SOURCE = ['--connector', 'sandbox', '--env', 'sandbox'];
+  const OF_ACCOUNT = ['--account', TEST_IBAN.toLowerCase()];
   const statement = (name: string, ...args: string[]) => service.json('statement', name, ...args);
   const showReconciliation = (...more: string[]) =>
-    service.json('reconciliation', 'show', ...SOURCE, ...more);
+    service.json('reconciliation', 'show', ...SOURCE, ...OF_ACCOUNT, ...more);
 
   function write(name: string, content: Buffer | string): string {
     const path = join(service.folder, name);
@@ -73,20 +163,18 @@ describe('statement', () => {
       ...{ opening: 0, closing: 1_045, ours_only: [], theirs_only: [line], different: [] },
       ...{ findings: [], has_more: false },
     });
-    const { stdout } = await service.cli('reconciliation', 'show', ...SOURCE);
+    const { stdout } = await service.cli('reconciliation', 'show', ...SOURCE, ...OF_ACCOUNT);
     expect(stdout).toMatch(/Only on the statement:\nLINE .*\n.*€10\.50 +ORDER-7 +B-1 +open/);
-    const owned = await statement('assign', line.id, '--owner', 'mia');
-    expect(owned).toEqual({ ...line, owner: 'mia' });
-    const { code } = await service.refusal('statement', 'match', line.id);
-    expect(code).toBe('amounts_differ');
-    const booked = { status: 'booked', unmatched: 0 };
+    const owned = { ...line, owner: 'mia' };
+    expect(await statement('assign', line.id, '--owner', 'mia')).toEqual(owned);
+    expect((await service.refusal('statement', 'match', line.id)).code).toBe('amounts_differ');
     const fees = ['--difference-to', 'expense.bank_fees'];
+    const booked = { status: 'booked', unmatched: 0 };
     expect(await statement('match', line.id, ...fees)).toMatchObject(booked);
     expect(await showReconciliation()).toMatchObject({ closed: true });
     expect(await statement('unmatch', line.id)).toMatchObject({ status: 'open' });
-    const byDay = ['--account', TEST_IBAN.toLowerCase(), '--date', TEST_DAY];
     const open = { closed: false, theirs_only: [{ id: line.id }] };
-    expect(await showReconciliation(...byDay)).toMatchObject(open);
+    expect(await showReconciliation('--date', TEST_DAY)).toMatchObject(open);
   });
 
   test('that does not add up needs an operator until it is acknowledged', async () => {
@@ -119,17 +207,14 @@ describe('statement', () => {
     const right = camt([{ id: 'S-2', opening: 1_045, entries: [{ amount: 955 }] }]);
     await statement('import', write('s-2b.xml', right), ...SOURCE);
     expect(await list()).toEqual([]);
-  });
-
-  test('is listed with the others of its file', async () => {
-    const statements = [
-      { id: 'S-3', opening: 2_000, day: '2026-11-21' },
-      { id: 'S-4', opening: 2_000, day: '2026-11-22' },
-    ];
-    const path = write('two.xml', camt(statements));
-    expect(await statement('import', path, ...SOURCE)).toMatchObject({
-      data: [{ statement_id: 'S-3' }, { statement_id: 'S-4' }],
-    });
+    const two = ['21', '22'].map((day) => ({
+      id: `S-${day}`,
+      opening: 2_000,
+      day: `2026-11-${day}`,
+    }));
+    const both = { data: [{ statement_id: 'S-21' }, { statement_id: 'S-22' }] };
+    const path = write('two.xml', camt(two));
+    expect(await statement('import', path, ...SOURCE)).toMatchObject(both);
   });
 
   test.each([
@@ -167,8 +252,6 @@ describe('statement', () => {
     expect(updated).toMatchObject({ bank_account_id, numbering: 'yearly' });
     const { code } = await service.refusal('statement', 'abandon', imported.id, '--reason', 'x');
     expect(code).toBe('statement_complete');
-    const unknown = await service.refusal('bank-account', 'update', 'ba_none', ...numbering);
-    expect(unknown.code).toBe('bank_account_not_found');
   });
 });
 
@@ -231,14 +314,12 @@ describe('sepa', () => {
     ({ drop }) => drop(),
   );
 
+  // Which payouts a resend frees is in test/connectors/sepa/files.test.ts.
   test('resend frees the payouts of a refused file once, except booked ones', async () => {
     const id = expect.any(String);
     expect(await fileCommand('list')).toMatchObject({
-      ...{
-        data: [{ id }, { id }, { id }, { id }],
-        has_more: false,
-        open: { payouts: 0, amount: 0 },
-      },
+      ...{ data: [{ id }, { id }, { id }, { id }], has_more: false },
+      open: { payouts: 0, amount: 0 },
     });
     const booked = { state: 'booked', value_date: '2026-11-26', bank_reference: 'B-1' };
     expect(await fileCommand('show', REFUSED)).toMatchObject({
@@ -255,25 +336,21 @@ describe('sepa', () => {
     expect(await listAudited(REFUSED)).toMatchObject([{ livemode: false }]);
   });
 
-  test('resend needs the key of an operator and a reason on live', async () => {
-    const resend = ['sepa', 'file', 'resend', LIVE];
+  test('resend needs a key and a reason on live, the word of a bank that may execute it, and above the limit an approval', async () => {
+    const resend = (id: string, ...more: string[]) => ['sepa', 'file', 'resend', id, ...more];
     const why = ['--reason', 'Ticket 42'];
-    const bare = await service.refusal(...resend, '--operator', 'ana', ...why);
+    const bare = await service.refusal(...resend(LIVE, '--operator', 'ana', ...why));
     expect(bare.code).toBe('operator_key_required');
-    const mia = await asOperator(service, 'mia');
-    expect((await mia.refusal(...resend)).code).toBe('operator_required');
-    expect((await openBook().lines.findOne({ file_id: LIVE }))?.state).toBe('waiting');
-    expect(await mia.json(...resend, ...why)).toEqual({ file_id: LIVE, payouts: 1 });
-    const after = { operator: 'mia', reason: 'Ticket 42' };
-    expect(await listAudited(LIVE)).toMatchObject([{ livemode: true, after }]);
-  });
-
-  test('resend of what the bank may execute needs its word, and above the limit another operator', async () => {
-    const resend = ['sepa', 'file', 'resend', ACCEPTED, '--reason', 'Ticket 43'] as const;
-    const confirmed = [...resend, '--bank-confirmed-not-executed'] as const;
     const lin = await asOperator(service, 'lin');
     const bo = await asOperator(service, 'bo', 'approver');
-    expect((await lin.refusal(...resend)).code).toBe('held_by_bank');
+    expect((await lin.refusal(...resend(LIVE))).code).toBe('operator_required');
+    expect((await openBook().lines.findOne({ file_id: LIVE }))?.state).toBe('waiting');
+    expect(await lin.json(...resend(LIVE, ...why))).toEqual({ file_id: LIVE, payouts: 1 });
+    const after = { operator: 'lin', reason: 'Ticket 42' };
+    expect(await listAudited(LIVE)).toMatchObject([{ livemode: true, after }]);
+
+    const confirmed = resend(ACCEPTED, ...why, '--bank-confirmed-not-executed');
+    expect((await lin.refusal(...resend(ACCEPTED, ...why))).code).toBe('held_by_bank');
     const { approval_id } = Object(await lin.json(...confirmed));
     expect(await lin.json(...confirmed)).toEqual({ status: 'approval_required', approval_id });
     expect((await openBook().lines.findOne({ file_id: ACCEPTED }))?.state).toBe('waiting');
@@ -284,19 +361,14 @@ describe('sepa', () => {
     expect(await bo.json(...approve)).toMatchObject({ state: 'done' });
     const line = await openBook().lines.findOne({ former_files: ACCEPTED });
     expect(line).toMatchObject({ state: 'open', file_id: null });
-    const after = { operator: 'lin', approved_by: 'bo', bank_confirmed_not_executed: true };
-    expect(await listAudited(ACCEPTED)).toMatchObject([{ livemode: true, after }]);
+    const approved = { ...after, approved_by: 'bo', bank_confirmed_not_executed: true };
+    expect(await listAudited(ACCEPTED)).toMatchObject([{ livemode: true, after: approved }]);
   });
 
-  test.each([
-    [['file', 'resend', BOOKED], 'sepa_file_not_refused'],
-    [['file', 'show', 'c'.repeat(32)], 'sepa_file_not_found'],
-    [['import'], 'setting_missing'],
-  ])('%j is refused as %s', async (args, code) => {
-    expect((await service.refusal('sepa', ...args)).code).toBe(code);
-  });
-
-  test('cut waits for the connector, and prints its files', async () => {
+  test('cut waits for the connector, and prints its files; a booked one is not sent again', async () => {
+    const booked = await service.refusal('sepa', 'file', 'resend', BOOKED);
+    expect(booked.code).toBe('sepa_file_not_refused');
+    expect((await service.refusal('sepa', 'import')).code).toBe('setting_missing');
     const { requests } = openBook();
     const answering = setInterval(() => {
       void requests.updateMany({ files: null }, { $set: { files: [BOOKED] } });
