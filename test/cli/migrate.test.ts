@@ -63,26 +63,23 @@ test('migrate creates what is missing once, and processes start then', async () 
   await checkAttributes();
 });
 
-test('a missing index that only speeds up lists is a warning', async () => {
+test('a missing index that only speeds up lists is a warning, and no process starts without a validator', async () => {
   await shop.db.collection('payments').dropIndex('status_position');
   warnings.length = 0;
   await checkDatabase(shop.stores, log);
   expect(warnings.map((line) => JSON.parse(line))).toMatchObject([
     { count: 1, msg: expect.stringContaining('payments.status_position') },
   ]);
-  expect(await shop.json('migrate')).toMatchObject({ indexes: ['payments.status_position'] });
-});
-
-test.each(['journal_entries', 'ledger_books'])(
-  'processes do not start without the validator of %s, which migrate sets again',
-  async (collection) => {
+  for (const collection of ['journal_entries', 'ledger_books']) {
     await shop.db.command({ collMod: collection, validationAction: 'warn' });
     const fault = `validators without which a book could be wrong: ${collection}. Make them`;
     await expect(checkDatabase(shop.stores, log)).rejects.toThrow(fault);
-    expect(await shop.json('migrate')).toMatchObject({ indexes: [`${collection}.validator`] });
+    const { indexes } = Object(await shop.json('migrate'));
+    expect(indexes).toContain(`${collection}.validator`);
     await checkDatabase(shop.stores, log);
-  },
-);
+  }
+  expect(await shop.json('migrate')).toMatchObject({ indexes: [] });
+});
 
 const OTHER = FORMAT + 1;
 const NEEDS = /reads only format \d. Set both MONGODB_DB and TEMPORAL_NAMESPACE to new names/;
@@ -102,17 +99,13 @@ describe.each([
   beforeAll(() => epochs().replaceOne({ _id: 'epoch' }, epoch, { upsert: true }));
   afterAll(() => epochs().replaceOne({ _id: 'epoch' }, { format: FORMAT }));
 
-  test.each([['migrate'], ['migrate', '--dry-run'], ['account', 'list']])(
-    'is refused by the command %s %s',
-    async (...args) => {
+  test('is refused by every command, and by API, worker and connectors at their start', async () => {
+    for (const args of [['migrate'], ['migrate', '--dry-run'], ['account', 'list']]) {
       const { code, message } = await shop.refusal(...args);
       expect(code).toBe('other_format');
       expect(message).toContain(state());
       expect(message).toMatch(NEEDS);
-    },
-  );
-
-  test('is refused by API, worker and connectors at their start', async () => {
+    }
     await expect(checkDatabase(shop.stores, log)).rejects.toThrow(state());
     await expect(connectBank()).rejects.toThrow(state());
   });
