@@ -66,36 +66,42 @@ async function registerSearchAttributes(env: TestWorkflowEnvironment): Promise<v
 
 /** Longer than the product lets any step take. */
 const STANDSTILL_MS = 40_000;
+/** A clock that is still lost after that is lost several times over. */
+const AGAIN_MS = 2_000;
+const SKIPPED_MS = 1_000;
 
 /** Time for what the product does at once, where this server may first have lost its clock. */
 export const FREED_MS_MAX = 2 * STANDSTILL_MS;
 
 /**
  * Lets time go on where the server has lost it. It skips no time while a task or an activity is under
- * way, and goes on as if one were when its workflow is ended from outside meanwhile.
+ * way, and goes on as if one were when its workflow is ended from outside meanwhile: once for each.
  */
 function freeClock(env: TestWorkflowEnvironment): void {
   const { testService } = env.connection;
   if (testService === undefined) throw new Error('This server skips no time.');
   const freeing = async <T>(wait: () => Promise<T>): Promise<T> => {
-    const attempts: Promise<boolean>[] = [];
-    let before = await aheadMs(env);
-    const freeOne = async (): Promise<boolean> => {
+    let unlocked = 0;
+    let last = { ahead: await aheadMs(env), at: Date.now() };
+    const freeOne = async (): Promise<void> => {
       const ahead = await aheadMs(env);
-      const hasSkipped = ahead - before > STANDSTILL_MS;
-      before = ahead;
-      if (hasSkipped) return false;
+      if (ahead - last.ahead > SKIPPED_MS) last = { ahead, at: Date.now() };
+      if (Date.now() - last.at < STANDSTILL_MS) return;
       await testService.unlockTimeSkipping({});
-      return true;
+      unlocked += 1;
     };
+    let attempt = Promise.resolve();
     // Refused where nothing holds the clock: then it is not time that is waited for.
-    const free = () => attempts.push(freeOne().catch(() => false));
-    const timer = setInterval(free, STANDSTILL_MS);
+    const free = () => {
+      attempt = attempt.then(freeOne).catch(() => undefined);
+    };
+    const timer = setInterval(free, AGAIN_MS);
     try {
       return await wait();
     } finally {
       clearInterval(timer);
-      for (const each of attempts) if (await each) await testService.lockTimeSkipping({});
+      await attempt;
+      for (; unlocked > 0; unlocked -= 1) await testService.lockTimeSkipping({});
     }
   };
   const { sleep } = env;
@@ -111,11 +117,13 @@ function freeClock(env: TestWorkflowEnvironment): void {
  */
 export async function terminateIdle(handle: WorkflowHandle): Promise<void> {
   await eventually('nothing to be under way', async () => {
+    const before = await handle.describe();
     // It is answered after the task that is under way.
     await handle.query('state');
-    const { raw } = await handle.describe();
+    const { raw, historyLength } = await handle.describe();
     // One that has failed waits for its next attempt.
-    return (raw.pendingActivities ?? []).every(({ lastFailure }) => lastFailure);
+    const isWaiting = (raw.pendingActivities ?? []).every(({ lastFailure }) => lastFailure);
+    return isWaiting && historyLength === before.historyLength;
   });
   await handle.terminate('in a test');
 }

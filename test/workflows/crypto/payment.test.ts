@@ -86,7 +86,7 @@ describe('the window of a crypto payment', () => {
       const { applied_callbacks: applied = [] } = await stored();
       expect(applied).toHaveLength(50);
       expect(await callbacks.listMissed(id, applied)).toEqual([]);
-      await handle.terminate('a test');
+      await terminateIdle(handle);
     }));
 
   test('accepts the rest of an underpaid payment in its last minute', () =>
