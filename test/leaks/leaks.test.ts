@@ -47,7 +47,7 @@ const SECRETS = [
   ...[PAYER.email, PAYER.first_name, PAYER.last_name],
 ];
 /** Stored in plain text: the scan must find it. */
-const CONTROL = 'control-7f3b91d2';
+const CONTROL = 'leaks-control-70391';
 
 const merchant = useMerchant('Leaks', { autoplay: 'on' });
 

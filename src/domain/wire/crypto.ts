@@ -10,8 +10,8 @@ import {
   ById,
   Currency,
   Failure,
+  OrderReference,
   optional,
-  Reference,
   StoredCode,
   Timestamp,
   text,
@@ -45,7 +45,7 @@ const CreateCryptoPayment = z
     currency: Currency,
     asset: Asset,
     network: NetworkName,
-    reference: optional(Reference),
+    reference: optional(OrderReference),
     metadata: optional(Metadata),
   })
   .meta({

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { AMOUNT_MAX } from '../callback/callback';
 import { COUNTRIES } from '../countries';
 import { CURRENCIES } from '../currencies';
-import { CODE, LOGGED, WHOLE } from '../logged';
+import { CODE, IDENTIFIER, LOGGED, WHOLE } from '../logged';
 import { fits } from '../shape';
 import { SAMPLE_CREATED } from './samples';
 
@@ -49,6 +49,8 @@ export const Country = z
   .register(LOGGED, WHOLE);
 
 export const Reference = text(REFERENCE_LENGTH_MAX);
+/** Reference of an order, not of a person, which the erasure of a payer leaves. */
+export const OrderReference = text(REFERENCE_LENGTH_MAX).register(LOGGED, IDENTIFIER);
 export const NamePart = text(NAME_LENGTH_MAX);
 
 /** @see docs/api.md#create-a-payment */

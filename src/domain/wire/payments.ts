@@ -13,6 +13,7 @@ import {
   HttpsUrl,
   Moved,
   NamePart,
+  OrderReference,
   optional,
   Reference,
   StoredCode,
@@ -59,7 +60,7 @@ export const CreatePayment = z
     success_url: HttpsUrl,
     error_url: HttpsUrl,
     country: optional(Country),
-    reference: optional(Reference),
+    reference: optional(OrderReference),
     customer: optional(CustomerRequest),
     metadata: optional(Metadata),
   })

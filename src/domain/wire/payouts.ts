@@ -9,8 +9,8 @@ import {
   Currency,
   Failure,
   Moved,
+  OrderReference,
   optional,
-  Reference,
   StoredCode,
   Timestamp,
   text,
@@ -31,7 +31,7 @@ export const CreatePayout = z
       .register(LOGGED, oneOf(RAIL_IDS)),
     amount: Amount,
     currency: Currency,
-    reference: optional(Reference).meta({
+    reference: optional(OrderReference).meta({
       description: "Shown on the recipient's statement if the rail supports it.",
     }),
     metadata: optional(Metadata).meta({

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { isJsonObject, type JsonValue, NumberLiteral } from '../../base/json';
 import { stringifyJson } from '../../base/json-write';
 import { ErrorBody } from '../../domain/errors';
-import { LOGGED } from '../../domain/logged';
+import { IDENTIFIER, LOGGED } from '../../domain/logged';
 import type { Endpoint } from '../../domain/wire/endpoint';
 
 const REDACTED = '[redacted]';
@@ -53,7 +53,7 @@ export function redactExchange(exchange: Exchange): RedactedExchange {
   return {
     request_body: sent,
     response_body: answer === undefined ? null : stringifyJson(answer),
-    idempotency_key: key === null || isIdentifier(key) ? key : REDACTED,
+    idempotency_key: key === null || IDENTIFIER.shows(key) ? key : REDACTED,
   };
 }
 
@@ -147,17 +147,10 @@ function quotes(message: string, hidden: ReadonlySet<string>): boolean {
   });
 }
 
-/** Words of letters before a UUID or a few digits, such as `order-1001`. */
-const IDENTIFIER = /^([a-z]{1,20}[-_]){0,3}([\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}|\d{1,5})$/i;
-
-function isIdentifier(text: string): boolean {
-  return IDENTIFIER.test(text);
-}
-
 /** Fills `/v1/payments/:id`, but for parameters that are no ids. */
 export function redactPath(route: string, params: Readonly<Record<string, string>>): string {
   return route.replaceAll(/:(\w+)/g, (_, name: string) => {
     const segment = params[name] ?? '';
-    return isIdentifier(segment) ? segment : REDACTED;
+    return IDENTIFIER.shows(segment) ? segment : REDACTED;
   });
 }

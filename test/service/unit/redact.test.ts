@@ -48,19 +48,19 @@ function refusal(message: string, details: JsonValue[] = []): Partial<Exchange> 
   return { status: 400, response: { error: { ...error, request_id: ID } } };
 }
 
-test('shows of a payment the method, amount, currency and country', () => {
+test('shows of a payment the method, amount, currency, country, and references without words of their own', () => {
   const shown = { method: 'ideal', amount: 1050, currency: 'EUR', country: 'NL' };
   const payment = {
     ...shown,
     success_url: 'https://shop.example/thanks?session=abc',
-    reference: 'order-1001 of Wijbrandina',
+    reference: 'order-1001',
     customer: { reference: 'payer-41', first_name: 'Wijbrandina', email: null },
     metadata: { cart: 17, note: 'wijbrandina' },
   };
   expect(redact(payment).request).toEqual({
     ...shown,
     success_url: HIDDEN,
-    reference: HIDDEN,
+    reference: 'order-1001',
     customer: { reference: HIDDEN, first_name: HIDDEN, email: null },
     metadata: HIDDEN,
   });
@@ -71,7 +71,7 @@ test('shows only the type, scheme and country of a recipient', () => {
   const shown = { type: 'card', scheme: 'visa', country: 'NL' };
   const others = Object.keys(shape).filter((field) => !Object.hasOwn(shown, field));
   expect(others).toContain('card_number');
-  const body = { ...Object.fromEntries(others.map((field) => [field, '11'])), ...shown };
+  const body = { ...Object.fromEntries(others.map((field) => [field, 'eleven'])), ...shown };
   const { request } = redact(body, { operation: 'createRecipient' });
   expect(request).toEqual({
     ...Object.fromEntries(others.map((field) => [field, HIDDEN])),
