@@ -14,13 +14,14 @@ import {
   setFlash,
 } from '../../service/team/sessions';
 import { type CheckResult, checkCode, checkPassword } from '../../service/team/sign-in';
-import { ConfirmPage } from './confirm-page';
 import { csrfToken, type Dashboard, NEW_PASSWORD_PATH, sendHtml } from './context';
+import { ProofFields } from './fields';
 import { field, readOwnUpload } from './form';
 import { findEntry, renderSignedIn } from './layout';
 import { explainLimit, NOTICES, Notice, type NoticeName, sendNotice, WRONG_CODE } from './notices';
+import { Note, PageHead, PostForm } from './parts';
 import { hasPasskeys, isByPasskey, readPasskey, WRONG_PASSKEY } from './passkeys';
-import type { Answer, Call, Env, Proof, Route, Viewer } from './route';
+import type { Answer, Call, Confirmation, Env, Proof, Route, Viewer } from './route';
 import { describeUser, getOrigin, noteVisitor } from './visitor';
 
 export function addSignedIn(router: Router, dashboard: Dashboard, routes: readonly Route[]): void {
@@ -224,4 +225,38 @@ function redirectWithNext(ctx: RouterContext, path: string): void {
 
 function parseEnv(text: string | undefined): Env | null {
   return text === 'sandbox' || text === 'live' ? text : null;
+}
+
+const OWN_FIELDS = new Set(['csrf', 'confirmed', 'password', 'code', 'passkey', 'new_password']);
+
+interface ConfirmPageProps {
+  call: Call;
+  confirmation: Confirmation;
+  proof: Proof | undefined;
+  title: string;
+  back: string;
+  fault?: string | undefined;
+}
+
+/** Repeats the form's fields, to work without JavaScript. */
+function ConfirmPage({ call, confirmation, proof, title, back, fault }: ConfirmPageProps) {
+  const { form, path } = call;
+  const { question, button } = confirmation;
+  const hiddenFields = [...form].filter(([name]) => !OWN_FIELDS.has(name));
+  return (
+    <>
+      <PageHead title={title} />
+      {fault !== undefined && <Note tone="bad">{fault}</Note>}
+      <section class="panel narrow">
+        <p>{typeof question === 'string' ? question : question(form)}</p>
+        <PostForm call={call} path={path} button={button} hidden={{ confirmed: 'yes' }}>
+          {hiddenFields.map(([name, value]) => (
+            <input key={`${name}=${value}`} type="hidden" name={name} value={value} />
+          ))}
+          {proof && <ProofFields user={call.viewer.user} proof={proof} autofocus />}
+        </PostForm>
+        <a href={back}>Back without doing it</a>
+      </section>
+    </>
+  );
 }

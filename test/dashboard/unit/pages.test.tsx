@@ -1,6 +1,6 @@
 import { renderToString } from 'preact-render-to-string';
 import { nameBrowser } from '../../../src/dashboard/frame/browser-name';
-import { buildBars, VolumeChart } from '../../../src/dashboard/overview/chart';
+import { buildBars, VolumeChart } from '../../../src/dashboard/overview/overview';
 import { buildDays, DAYS, listCurrencies, successRate } from '../../../src/service/overview';
 
 const NOW = new Date('2026-03-01T12:00:00.000Z');
