@@ -1,16 +1,198 @@
 import { z } from 'zod';
 import { createConnectorKey, listConnectorKeys, revokeConnectorKey } from '../../callbacks/keys';
+import { isLive, toEnv } from '../../domain/environment';
 import { ServiceError } from '../../domain/errors';
+import { KINDS } from '../../lifecycles';
+import { readConnectorHealth } from '../../service/connector-health';
+import { releaseConnector } from '../../service/connector-release';
+import { createConnector } from '../../service/connector-template';
 import { assertConnectorName, isRouted } from '../../service/connectors';
+import {
+  findPauseEnvironment,
+  type PauseChange,
+  pauseConnector,
+  resumeConnector,
+} from '../../service/routing/pause';
+import { openNoted } from '../acting-operator';
 import { defineCommand, defineGroup } from '../command';
-import { formatTime, printFields, printList } from '../output';
+import type { CliContext } from '../context';
+import { Env, Operator, Reason, textOption } from '../options';
+import { fields, formatTime, printFields, printList } from '../output';
 import { connectorCheck } from './connector-check';
-import { connectorHealth } from './connector-health';
-import { connectorNew } from './connector-new';
-import { connectorPause, connectorResume } from './connector-pause';
-import { connectorRelease } from './connector-release';
+import { readRoutes } from './routing';
 
 const ConnectorName = z.string().describe('the connector').meta({ argument: true });
+
+function describeTemplate({ dir, files }: { dir: string; files: string[] }): string {
+  return `${dir} has ${files.join(', ')}.
+Next: docs/connectors.md, Write a connector.
+Before \`connector check\` can run, compile the connector and its fake bank (next to the example: npm run -s build),
+and start both: docs/connectors.md, Check a connector.`;
+}
+
+const connectorNew = defineCommand({
+  name: 'new',
+  description: 'copy the example connector under a new name, to begin with',
+  options: z.object({
+    name: textOption('lowercase letters and digits, such as acme', 'name').meta({ argument: true }),
+    dir: textOption('directory of the copy (default: next to the example)', 'path').optional(),
+  }),
+  example: 'connector new acme',
+  run: ({ print }, { name, dir }) => {
+    const made = createConnector(name, dir);
+    print({ json: { name, ...made }, text: describeTemplate(made) });
+  },
+});
+
+const connectorHealth = defineCommand({
+  name: 'health',
+  description: 'see whether it takes instructions, what waits, and what needs an operator',
+  options: z.object({ name: ConnectorName }),
+  notes: `
+Exit code 1 if it has a fault; a pause is none. A bank that does not answer shows once something needs an operator.`,
+  example: 'connector health acme',
+  run: async (context, { name }) => {
+    const settings = context.settings();
+    const health = await readConnectorHealth(
+      {
+        ...(await context.withTemporal(await context.readDeps())),
+        ...readRoutes(context),
+        namespace: settings.temporal.namespace,
+        taskQueuePrefix: settings.taskQueuePrefix,
+      },
+      name,
+    );
+    const { livemode, faults, pause, stopped, report, instructions, resources, ...rest } = health;
+    const env = toEnv(livemode);
+    const running = KINDS.filter((kind) => resources[kind].running > 0).map((kind) => {
+      const { running: count, attention } = resources[kind];
+      const marked = attention === 0 ? '' : ` (${attention} need an operator)`;
+      return [`${kind.replace('_', ' ')}s`, `${count}${marked}`] as const;
+    });
+    const { pollers, waiting, oldest_seconds } = instructions;
+    const text = fields([
+      ['Connector', name],
+      ['Environment', env],
+      ['Paused', pause === null ? 'no' : `since ${formatTime(pause.paused_at)}`],
+      ['Pause', pause?.reason ?? undefined],
+      ['Stopped', stopped === null ? undefined : `since ${formatTime(stopped.at)}`],
+      ['Processes', `${pollers} take instructions`],
+      ['Instructions', waiting === 0 ? 'none wait' : `${waiting} wait, up to ${oldest_seconds} s`],
+      ['Serves', report?.serves.join(', ')],
+      ['Reported', report === null ? 'never' : formatTime(report.seen_at)],
+      ...running.map(([kind, count]) => [`Running ${kind}`, count] as const),
+      ['Callbacks', rest.callbacks_waiting === 0 ? 'none wait' : `${rest.callbacks_waiting} wait`],
+      ['Keys', String(rest.keys)],
+    ]);
+    const json = { ...{ connector: name, env, healthy: faults.length === 0, faults }, ...rest };
+    context.print({
+      json: { ...json, pause, stopped, instructions, report, resources },
+      text: [text, faults.length === 0 ? 'No fault is known.' : faults.join('\n')].join('\n\n'),
+    });
+    if (faults.length === 0) return;
+    throw new ServiceError('connector_unhealthy', `${name} has ${faults.length} faults.`);
+  },
+});
+
+const connectorRelease = defineCommand({
+  name: 'release',
+  description: 'let a connector that a restore has stopped send again; again changes nothing',
+  options: z.object({
+    name: ConnectorName,
+    env: Env,
+    after_restore: z
+      .boolean()
+      .default(false)
+      .describe('the bank was compared with the restored database, and nothing is paid twice'),
+    operator: Operator.optional(),
+    reason: Reason,
+  }),
+  notes: `
+First compare with the bank, and end what it has executed (docs/operators.md, "Release a connector"): the
+connector sends all that its database has as unsent. Its process reads the release within 15 seconds. On live
+it needs OPERATOR_KEY.`,
+  example:
+    'connector release sepa --env live --after-restore --reason "Ticket 42: no file since noon"',
+  run: async (context, { name: connector, env, after_restore, reason, operator: typed }) => {
+    if (!after_restore) {
+      const message = '--after-restore says that the bank was compared with the restored database.';
+      throw new ServiceError('invalid_usage', message);
+    }
+    const livemode = isLive(env);
+    const { deps, note } = await openNoted(context, { livemode }, { operator: typed, reason });
+    const routed = { ...deps, ...readRoutes(context) };
+    const { operator } = note;
+    const done = await releaseConnector(routed, { connector, livemode }, { operator, reason });
+    const { stopped_for, stopped_at, changed } = done;
+    const json = { connector, env: toEnv(livemode), changed, stopped_for, stopped_at };
+    const hint = changed ? 'It sends again within 15 seconds.' : 'It was released already.';
+    printFields(context, { json, note: hint }, [
+      ['Connector', connector],
+      ['Environment', env],
+      ['Stopped', `since ${formatTime(stopped_at)}`],
+      ['Stopped for', stopped_for],
+      ['Operator', operator],
+    ]);
+  },
+});
+
+const PAUSE_OPTIONS = z.object({
+  name: ConnectorName,
+  operator: Operator.optional(),
+  reason: Reason.optional(),
+});
+type Options = z.output<typeof PAUSE_OPTIONS>;
+
+const ON_LIVE = 'On live it needs OPERATOR_KEY and --reason.';
+
+const connectorPause = defineCommand({
+  name: 'pause',
+  description: 'refuse what would be created with it; again changes nothing',
+  options: PAUSE_OPTIONS,
+  notes: `
+Within seconds, its methods, rails and assets are not available any more, unless a routing rule leads to
+another connector; scheduled settlements wait for the next day. What exists goes on, refunds too: its money is
+at that bank. ${ON_LIVE}`,
+  example: 'connector pause acme --reason "Ticket 42: the bank is down until noon"',
+  run: (context, options) => changePause(context, options, pauseConnector),
+});
+
+const connectorResume = defineCommand({
+  name: 'resume',
+  description:
+    'let payments, payouts and settlements be created with it again; again changes nothing',
+  options: PAUSE_OPTIONS,
+  notes: `It takes effect within seconds. ${ON_LIVE}`,
+  example: 'connector resume acme --reason "Ticket 42: the bank is back"',
+  run: (context, options) => changePause(context, options, resumeConnector),
+});
+
+async function changePause(
+  context: CliContext,
+  { name, ...typed }: Options,
+  apply: typeof pauseConnector,
+): Promise<void> {
+  const routes = readRoutes(context);
+  const { stores } = await context.readDeps();
+  const scope = await findPauseEnvironment({ stores, ...routes }, name);
+  const { deps, note } = await openNoted(context, scope, typed);
+  const done = await apply({ ...deps, ...routes }, name, note);
+  printChange(context, done);
+}
+
+function printChange(context: CliContext, { livemode, pause, changed, ...of }: PauseChange): void {
+  const env = toEnv(livemode);
+  const { paused_at = null, operator = null, reason = null } = pause ?? {};
+  const json = { ...of, env, paused: pause !== null, changed, paused_at, operator, reason };
+  const note = changed ? 'It takes effect within seconds.' : 'It was so already.';
+  printFields(context, { json, note }, [
+    ['Connector', of.connector],
+    ['Environment', env],
+    ['Paused', pause === null ? 'no' : `since ${formatTime(paused_at)}`],
+    ['Operator', operator ?? undefined],
+    ['Reason', reason ?? undefined],
+  ]);
+}
 
 const create = defineCommand({
   name: 'create',
