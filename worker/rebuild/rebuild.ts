@@ -4,7 +4,9 @@ import type { WorkflowBundleOption } from '@temporalio/worker';
 import { MongoError } from 'mongodb';
 import { createLifecycleActivities, type LifecycleActivities } from '../../activities';
 import { createLogger } from '../../src/base/log';
+import { assertNever } from '../../src/domain/assert';
 import type { CallbackResource } from '../../src/domain/callback/callback';
+import type { AcceptedRequest } from '../../src/domain/creation';
 import { InsufficientBalance } from '../../src/ledger/insufficient-balance';
 import { LIFECYCLES } from '../../src/lifecycles';
 import type {
@@ -13,8 +15,9 @@ import type {
   RebuilderDeps,
   RebuildResult,
 } from '../../src/service/reconcile/rebuild';
+import type { Stores } from '../../src/store';
+import { KEY_LIFETIME_MS, REBUILT, rebuiltRecordKey } from '../../src/store/idempotency';
 import { NotRebuilt, type RunHistory, readHistory } from './history';
-import { ensureRecord, isKeyLost, type Opening, releaseRecord } from './idempotency-records';
 import { getPart, isWrite, repeat, type Write } from './steps';
 
 const INSUFFICIENT_CODES = ['insufficient_balance', 'balance_account_not_found'];
@@ -182,4 +185,84 @@ async function assertAccepted(
     INSUFFICIENT_CODES.includes(reopening.code) ? 'short' : 'unreadable',
     reopening.message,
   );
+}
+
+type Opening = Extract<Write, { activity: `open${string}` | `abandon${string}` }>;
+
+/** Matches no request. */
+const NONE = '';
+
+type IdempotencyStores = Pick<Stores, 'idempotency'>;
+
+/**
+ * Creates a missing record, without the merchant's texts. It takes its old key only during the
+ * key's lifetime: later, another resource may have it.
+ */
+async function ensureRecord(
+  { idempotency }: IdempotencyStores,
+  resource_id: string,
+  opening: Opening,
+  { memo, startedAt }: RunHistory,
+): Promise<void> {
+  if ((await idempotency.forResource(resource_id)) !== null) return;
+  const now = new Date();
+  const isOver = startedAt.getTime() + KEY_LIFETIME_MS < now.getTime();
+  const { key, body: fingerprint } = isOver || !memo ? { key: resource_id, body: NONE } : memo;
+  const { request_id } = opening.input;
+  const request = buildRequest(opening);
+  const record = { ...rebuiltRecordKey(opening.input, key), fingerprint, resource_id };
+  await idempotency.reserveKey({ ...record, request, request_id }, now);
+}
+
+/** A repeated request would open another resource. */
+async function isKeyLost(
+  { idempotency }: IdempotencyStores,
+  resource_id: string,
+): Promise<boolean> {
+  return (await idempotency.forResource(resource_id))?.fingerprint === NONE;
+}
+
+async function releaseRecord(stores: IdempotencyStores, resource_id: string): Promise<void> {
+  const record = await stores.idempotency.forResource(resource_id);
+  if (record?.operation === REBUILT) await stores.idempotency.release(resource_id);
+}
+
+function buildRequest(opening: Opening): AcceptedRequest {
+  switch (opening.activity) {
+    case 'openPayment': {
+      const { created_at, expires_at, session, payment_id, request_id, ...more } = opening.input;
+      const { return_url, ...routing } = more;
+      const expires_in_seconds = (Date.parse(expires_at) - Date.parse(created_at)) / 1_000;
+      // The service's own address, since the shop's are lost.
+      const home = new URL('/', return_url).href;
+      const customer = { reference: null, ciphertext: null };
+      const urls = { success_url: home, error_url: home };
+      const stored = { reference: null, customer, metadata: '{}', ...urls };
+      return { stored, routing: { ...routing, expires_in_seconds } };
+    }
+    case 'openRefund':
+    case 'abandonRefund': {
+      const { refund_id, request_id, created_at, ...routing } = opening.input;
+      return { refund: { reason: null }, routing };
+    }
+    case 'openPayout':
+    case 'abandonPayout': {
+      const { payout_id, request_id, created_at, accept_by_ms, ...routing } = opening.input;
+      return { payout: { reference: null, metadata: '{}' }, routing };
+    }
+    case 'openCryptoPayment': {
+      const { created_at, expires_at, amount_due, rate, address, ...more } = opening.input;
+      const { required_confirmations, chain_id, token_contract, ...input } = more;
+      const { crypto_payment_id, request_id, ...routing } = input;
+      const expires_in_seconds = (Date.parse(expires_at) - Date.parse(created_at)) / 1_000;
+      const crypto_payment = { reference: null, metadata: '{}' };
+      return { crypto_payment, routing: { ...routing, expires_in_seconds } };
+    }
+    case 'openCryptoSettlement': {
+      const { crypto_settlement_id, request_id, created_at, ...settlement } = opening.input;
+      return { settlement };
+    }
+    default:
+      return assertNever(opening);
+  }
 }

@@ -5,9 +5,9 @@ import { DefaultLogger } from '@temporalio/worker';
 import { compileWorkerOptions } from '@temporalio/worker/lib/worker-options';
 import { SCHEDULE_NAMES } from '../../../src/temporal/schedules';
 import { NODE_PARTS } from '../../../stack/parts';
+import { WORKER_OPTIONS } from '../../../worker/create-worker';
 import { formatRehearsal, readOptions } from '../../../worker/rehearse';
 import { startScheduling } from '../../../worker/schedule';
-import { WORKER_OPTIONS } from '../../../worker/tuning';
 import { readVersion, versionOptions } from '../../../worker/versioning';
 import { eventually } from '../../support/http';
 

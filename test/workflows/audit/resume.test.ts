@@ -9,7 +9,7 @@ import { createAuditActivities } from '../../../activities/schedules/audit';
 import type { AuditResult } from '../../../src/domain/audit';
 import type { Stores } from '../../../src/store';
 import type { PayoutDocument } from '../../../src/store/payouts';
-import { WORKER_OPTIONS } from '../../../worker/tuning';
+import { WORKER_OPTIONS } from '../../../worker/create-worker';
 import { storedPayout } from '../../api/payout-setting';
 import { workflowBundles } from '../../support/bundle';
 import { useDatabase } from '../../support/database';
