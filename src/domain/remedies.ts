@@ -30,7 +30,11 @@ const QUESTIONS = {
   },
   dispute: {
     ask: 'Ask the bank.',
-    answers: { taken: 'it has taken money back', error: 'it was an error' },
+    answers: {
+      taken: 'it has taken money back',
+      counted: 'a dispute that is posted has that money',
+      error: 'it was an error',
+    },
   },
   /** Ask about a journal entry or a statement line. */
   line: {
@@ -180,6 +184,7 @@ const PAYMENT: Record<Exclude<PaymentAttention, CommonAttention>, Remedy> = {
     ask: 'dispute',
     rows: [
       { if: 'taken', run: ['payment act ID claw_back --amount AMOUNT --operation-id REFERENCE'] },
+      { if: 'counted', run: [ACKNOWLEDGE] },
       { if: 'error', run: ['payment act ID dispute_won'] },
     ],
   },
@@ -188,6 +193,7 @@ const PAYMENT: Record<Exclude<PaymentAttention, CommonAttention>, Remedy> = {
     ask: 'dispute',
     rows: [
       { if: 'taken', run: ['payment act ID claw_back --amount AMOUNT --operation-id REFERENCE'] },
+      { if: 'counted', run: [ACKNOWLEDGE] },
       { if: 'error', run: ['payment act ID dispute_won'] },
     ],
     note: 'If the payment had not settled, nothing is posted.',
@@ -197,6 +203,7 @@ const PAYMENT: Record<Exclude<PaymentAttention, CommonAttention>, Remedy> = {
     ask: 'dispute',
     rows: [
       { if: 'taken', run: ['payment act ID claw_back --amount AMOUNT --operation-id REFERENCE'] },
+      { if: 'counted', run: [ACKNOWLEDGE] },
       { if: 'error', run: ['payment act ID dispute_won'] },
     ],
   },
@@ -548,6 +555,7 @@ export const FINDING_REMEDIES = {
     what: 'A statement line names a journal entry of another amount.',
     ask: 'line',
     rows: [
+      { if: 'ours', run: ['statement match LINE ENTRY'] },
       { if: 'charge', run: ['statement match LINE ENTRY --difference-to expense.bank_fees'] },
       {
         if: 'other_amount',
