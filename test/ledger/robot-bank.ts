@@ -1,15 +1,12 @@
 import { randomUUID } from 'node:crypto';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import type { PayoutAnswer } from '../../connectors/contract/activities';
 import type { BankResource, CallbackName } from '../../src/domain/callback/callback';
 import type { Direction } from '../../src/domain/movement/movement';
 import { signPayload } from '../../src/webhooks/signature';
-import { type CamtEntry, camt, TEST_IBAN, txDtls } from '../support/camt';
 import { call, eventually } from '../support/http';
 import type { Random } from '../support/random';
 import { scriptedBank } from '../support/scripted-bank';
+import { type Booking, createStatements, readEntryReference } from './robot-statements';
 
 export interface About {
   resource: BankResource;
@@ -17,16 +14,17 @@ export interface About {
 }
 
 /** Money that the bank really moved. */
-interface Transfer extends About {
-  direction: Direction;
-  amount: number;
-  currency: string;
-  /** The bank's reference, of a part with its place: `REF#1.2`. */
-  name: string;
+interface Transfer extends About, Booking {
   /** It went back since. */
   isBack?: true;
   /** No callback reports it. */
   isUnreported?: true;
+  /** The bank has reported more. */
+  isMisreported?: true;
+  /** The bank takes it for itself. */
+  isCharge?: true;
+  /** What the bank says about a correction. */
+  plan?: 'final' | 'again';
 }
 
 export interface Money {
@@ -41,11 +39,23 @@ export interface Answer {
   if: string;
   amount?: number;
   reference?: string;
+  /** Of the movements that a line stands for. */
+  references?: string[];
+  file?: string;
+}
+
+/** Line of a statement, or what of it no entry explains. */
+interface Unexplained {
+  bank_reference: string | null;
+  /** Minor units. */
+  amount: number;
 }
 
 /** Movement in suspense, as the command line prints it. */
 export interface Held {
   id: string;
+  /** Minor units that are left. */
+  in_suspense: number;
   names: string[];
   direction: Direction;
   amount: number;
@@ -70,6 +80,8 @@ interface BankPlace {
 export function createModelBank({ url, connector, secret, random }: BankPlace) {
   const transfers: Transfer[] = [];
   const chargebacks: (About & { amount: number; name: string })[] = [];
+  /** Payments of which it has money back by a dispute. */
+  const disputed = new Set<string>();
   const answers = new Map<string, PayoutAnswer>();
   const sentBack = new Map<string, Transfer>();
   const started = randomUUID().slice(0, 8).toUpperCase();
@@ -86,15 +98,28 @@ export function createModelBank({ url, connector, secret, random }: BankPlace) {
   };
 
   const transfer = (
-    about: About,
+    { resource, id }: About,
     direction: Direction,
-    money: Money & { name?: string },
+    more: Money & Partial<Transfer>,
   ): Transfer => {
-    const { resource, id } = about;
-    const defaults = { name: name(), currency: 'EUR' };
-    const moved: Transfer = { resource, id, direction, ...defaults, ...money };
+    const reference = resource === 'payment' ? 'NOTPROVIDED' : id.replaceAll('-', '');
+    const defaults = { name: name(), currency: 'EUR', reference };
+    const moved: Transfer = { resource, id, direction, ...defaults, ...more };
     transfers.push(moved);
     return moved;
+  };
+
+  /** Plans what the bank keeps of a movement. */
+  const planCharge = (amount: number): Pick<Booking, 'charge'> => {
+    if (amount < 200 || !random.chance(0.15)) return {};
+    return { charge: { amount: random.integer(1, 99), isNamed: random.chance(0.5) } };
+  };
+
+  /** Moves the same money the other way, without a report. */
+  const undo = (moved: Transfer): Transfer => {
+    moved.isBack = true;
+    const { amount, currency } = moved;
+    return transfer(moved, moved.direction === 'in' ? 'out' : 'in', { amount, currency });
   };
 
   const post = async (body: object): Promise<void> => {
@@ -166,15 +191,12 @@ export function createModelBank({ url, connector, secret, random }: BankPlace) {
 
   const ANSWERS: Record<string, (id: string, held: Held | undefined) => Answer | undefined> = {
     money: (id, held) => {
-      const found = ofResource(held?.resource_id ?? id).find(
-        (each) =>
-          held === undefined ||
-          (held.names.includes(each.name) &&
-            each.direction === held.direction &&
-            each.amount === held.amount &&
-            each.currency === held.currency),
-      );
+      const own = ofResource(held?.resource_id ?? id);
+      const found = held === undefined ? own[0] : own.find((each) => isHeld(each, held));
       if (found === undefined) return { if: 'never' };
+      // Of what it has reported too high, the rest never moved.
+      const isRest = held !== undefined && held.in_suspense === held.amount - found.amount;
+      if (isRest && held.in_suspense > 0) return { if: 'never' };
       if (found.isBack) return { if: 'back' };
       return { if: found.direction === 'in' ? 'came' : 'sent', amount: found.amount };
     },
@@ -187,14 +209,14 @@ export function createModelBank({ url, connector, secret, random }: BankPlace) {
       const at = chargebacks.findIndex((each) => each.id === id);
       const [taken] = at < 0 ? [] : chargebacks.splice(at, 1);
       return taken === undefined
-        ? { if: 'error' }
+        ? { if: disputed.has(id) ? 'counted' : 'error' }
         : { if: 'taken', amount: taken.amount, reference: taken.name };
     },
-    /** Asked by the bank's reference. */
-    line: (reference) => {
-      const found = transfers.find(({ name: own }) => own === reference);
-      if (found?.isUnreported !== true) return undefined;
-      return { if: 'merchant', amount: found.amount, reference };
+    correction: (_id, held) => {
+      const found = transfers.find(({ name: own }) => held?.names.includes(own));
+      if (found?.plan !== 'again') return { if: 'final' };
+      if (!found.isBack) undo(found);
+      return { if: 'again' };
     },
     by_hand: (id, held) => {
       if (held === undefined) return undefined;
@@ -204,7 +226,20 @@ export function createModelBank({ url, connector, secret, random }: BankPlace) {
     },
   };
 
-  const statements = createStatements(transfers, started);
+  /** Explains a line, or what of it no entry explains. */
+  const explain = ({ bank_reference, amount }: Unexplained): Answer | undefined => {
+    const own = transfers.filter((each) => readEntryReference(each) === bank_reference);
+    const [found, ...more] = own;
+    if (found === undefined) return undefined;
+    if (more.length > 0) return { if: 'ours', references: own.map((each) => each.name) };
+    const withheld = found.isCharge ? found.amount : (found.charge?.amount ?? 0);
+    if (withheld === Math.abs(amount)) return { if: 'charge' };
+    if (found.isMisreported) return { if: 'ours' };
+    const reference = found.name;
+    return found.isUnreported ? { if: 'merchant', amount: found.amount, reference } : undefined;
+  };
+
+  const statements = createStatements(transfers, started, random);
   return {
     activities: bank.activities,
     transfer,
@@ -218,19 +253,38 @@ export function createModelBank({ url, connector, secret, random }: BankPlace) {
     },
     /** Takes money of a payment back. */
     reverse: (about: About, amount: number): Transfer => {
-      const taken = transfer(about, 'out', { amount });
+      const taken = transfer(about, 'out', {
+        amount,
+        ...(random.chance(0.5) ? { isReversal: true } : {}),
+      });
       chargebacks.push({ ...about, amount, name: taken.name });
       return taken;
+    },
+    dispute: (about: About, amount: number): Transfer => {
+      disputed.add(about.id);
+      return transfer(about, 'out', { amount });
     },
     /** Lets money of a payer come that no callback reports. */
     receiveUnreported: (about: About, amount: number): void => {
       transfer(about, 'in', { amount }).isUnreported = true;
     },
-    /** Moves the same money the other way, without a report. */
-    undo: (moved: Transfer): void => {
-      moved.isBack = true;
-      transfer(moved, moved.direction === 'in' ? 'out' : 'in', {
-        ...{ amount: moved.amount, currency: moved.currency },
+    undo,
+    /** Moves money and keeps a part of it, as it often does. */
+    transferWithCharge: (about: About, direction: Direction, money: Money & { name?: string }) =>
+      transfer(about, direction, {
+        ...money,
+        ...(money.name === undefined ? planCharge(money.amount) : {}),
+      }),
+    /** Corrects what it has booked, for good or until it books it again. */
+    correct: (about: About, direction: Direction, amount: number): Transfer =>
+      transfer(about, direction, {
+        ...{ amount, isReversal: true, plan: random.pick(['final', 'again'] as const) },
+      }),
+    /** Takes money for itself. */
+    charge: (amount: number, isNamed: boolean): void => {
+      transfer({ resource: 'payment', id: connector }, 'out', {
+        ...{ amount, isCharge: true, reference: 'NOTPROVIDED' },
+        code: isNamed ? 'PMNT.MCOP.CHRG' : 'PMNT.MDOP.OTHR',
       });
     },
     /** Says what the next payout meets. */
@@ -243,8 +297,17 @@ export function createModelBank({ url, connector, secret, random }: BankPlace) {
     /** Answers a question of a remedy about a resource, or about a movement of it. */
     answer: (question: string, id: string, held?: Held): Answer | undefined =>
       ANSWERS[question]?.(id, held),
+    /** Explains a line, or what of it no entry explains. */
+    explain,
+    /** Gives what is missing of an account. */
+    findMissing: (currency: string): Answer => {
+      const file = statements.findMissing(currency);
+      return file === undefined ? { if: 'none' } : { if: 'file', file };
+    },
     /** Writes what it moved since its last statement. @returns files, in the order of the bank */
     writeStatements: statements.write,
+    /** Writes notifications of it. @returns files */
+    announce: statements.announce,
     hasMoved: statements.hasMore,
     nameOf: (id: string) => ofResource(id)[0]?.name ?? name(),
     sumMoved: (currency: string) =>
@@ -254,85 +317,18 @@ export function createModelBank({ url, connector, secret, random }: BankPlace) {
   };
 }
 
-const CURRENCIES = ['EUR', 'USD'];
-
-/** Whether the parts of its entry are all on one statement. */
-function isApart(transfer: Transfer, part: readonly Transfer[]): boolean {
-  const reference = REFERENCE.exec(transfer.name)?.[1];
-  if (reference === undefined || part.includes(transfer)) return true;
-  return part.every(({ name }) => REFERENCE.exec(name)?.[1] !== reference);
+/** Whether a movement in suspense is this one, of which the bank may have reported too much. */
+function isHeld(transfer: Transfer, held: Held): boolean {
+  const { name, direction, amount, currency, isMisreported } = transfer;
+  const isNamed = held.names.includes(name) && held.direction === direction;
+  const isMeant = isMisreported === true || held.amount === amount;
+  return isNamed && held.currency === currency && isMeant;
 }
 
-function isBalanced(transfers: readonly Transfer[], currency: string): boolean {
-  const own = transfers.filter((each) => each.currency === currency);
-  return own.length > 0 && sumAmounts(own) === 0;
-}
-
+/** Without what the bank keeps for itself. */
 function sumAmounts(transfers: readonly Transfer[]): number {
-  return transfers.reduce(
-    (total, { amount, direction }) => total + (direction === 'in' ? amount : -amount),
-    0,
-  );
-}
-
-const REFERENCE = /^(.+)#1\.\d+$/;
-
-/** Statements of the accounts of a bank, one after the other. */
-function createStatements(transfers: readonly Transfer[], prefix: string) {
-  const folder = mkdtempSync(join(tmpdir(), 'robot-'));
-  const closings = new Map<string, number>();
-  let written = 0;
-  let files = 0;
-  const writeOne = (currency: string, day: string, entries: readonly CamtEntry[]): string => {
-    files += 1;
-    const opening = closings.get(currency) ?? 0;
-    closings.set(
-      currency,
-      entries.reduce((total, { amount }) => total + amount, opening),
-    );
-    const path = join(folder, `${files}.xml`);
-    const id = `${prefix}-${files}`;
-    writeFileSync(path, camt([{ id, iban: TEST_IBAN, currency, day, opening, entries }]));
-    return path;
-  };
-  return {
-    hasMore: () => written < transfers.length,
-    write: (day: string, share = 1): string[] => {
-      const waiting = transfers.slice(written);
-      const part = waiting.slice(0, Math.ceil(waiting.length * share));
-      const isWhole = part.length > 0 && waiting.every((each) => isApart(each, part));
-      // A missing statement whose lines sum to 0 is not noticed, and could not come late.
-      const fresh =
-        isWhole && CURRENCIES.every((currency) => !isBalanced(part, currency)) ? part : waiting;
-      written += fresh.length;
-      return CURRENCIES.flatMap((currency) => {
-        const own = fresh.filter((each) => each.currency === currency);
-        const isDue = own.length > 0 || !closings.has(currency);
-        return isDue ? [writeOne(currency, day, buildEntries(own))] : [];
-      });
-    },
-    close: () => rmSync(folder, { recursive: true, force: true }),
-  };
-}
-
-/** Books the parts of one reference as one entry. */
-function buildEntries(transfers: readonly Transfer[]): CamtEntry[] {
-  const groups = new Map<string, Transfer[]>();
-  for (const each of transfers) {
-    const reference = REFERENCE.exec(each.name)?.[1] ?? each.name;
-    groups.set(reference, [...(groups.get(reference) ?? []), each]);
-  }
-  return [...groups].map(([bank_reference, own]) => {
-    const parts = own.map(({ id, direction, amount, resource }) => ({
-      amount: direction === 'in' ? amount : -amount,
-      // Payers do not know our ids.
-      reference: resource === 'payment' ? 'NOTPROVIDED' : id.replaceAll('-', ''),
-    }));
-    const amount = parts.reduce((total, part) => total + part.amount, 0);
-    const [only, ...more] = parts;
-    if (more.length === 0) return { amount, bank_reference, reference: only?.reference ?? '' };
-    const currency = own[0]?.currency ?? 'EUR';
-    const details = parts.map((part) => txDtls(currency, part.amount, part.reference)).join('');
-    return { amount, bank_reference, details };
-  });
+  return transfers.reduce((total, { amount, direction, isCharge }) => {
+    if (isCharge) return total;
+    return total + (direction === 'in' ? amount : -amount);
+  }, 0);
 }

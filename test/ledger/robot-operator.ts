@@ -19,6 +19,8 @@ interface OperatorPlace {
   connector: string;
   account_id: string;
   created: readonly About[];
+  /** Currencies of its bank accounts, by their ids. */
+  accounts: ReadonlyMap<string, string>;
   done: string[];
 }
 
@@ -29,17 +31,35 @@ interface Attention {
   reason: string;
 }
 
+interface Entry {
+  entry_id: string;
+  /** Its id. */
+  resource: string;
+  bank_reference: string | null;
+}
+
+const hasResourceOf =
+  ({ resource }: Entry) =>
+  (other: Entry) =>
+    other.resource === resource;
+
 export type Operator = ReturnType<typeof createOperator>;
 
 /** Codes by which a state refuses an act, so that the next row is right. */
-const REFUSED = ['wrong_state', 'money_in_suspense', 'attention_not_found', 'line_changed'];
+const REFUSED = [
+  ...['wrong_state', 'money_in_suspense', 'attention_not_found', 'line_changed'],
+  // Once all has left suspense, the entries of a resource may have the amount of a line.
+  'amounts_differ',
+];
 
 /**
  * An operator who knows nothing but the rows of the remedies and what `--json` prints: it asks the
  * bank the question of a row, and runs the commands of its answer.
  */
 export function createOperator(place: OperatorPlace) {
-  const { cli, bank, seed, connector, account_id, created, done } = place;
+  const { cli, bank, seed, connector, account_id, created, accounts, done } = place;
+  /** Files that follow on one that is missing. */
+  const waiting: string[] = [];
 
   // biome-ignore lint/suspicious/noExplicitAny: it reads into whatever is printed
   const print = async (...args: string[]): Promise<any> => {
@@ -60,13 +80,14 @@ export function createOperator(place: OperatorPlace) {
     line: string,
     values: Record<string, string | number | undefined>,
   ): Promise<boolean> => {
-    const words = line.split(' ').map((word) => {
+    const words = line.split(' ').flatMap((word) => {
       const filled = word.replace(/[A-Z]{2,}/g, (name) => String(values[name] ?? name));
-      return filled.includes('|') ? choose(filled, `${line} ${created.length}`) : filled;
+      return filled.includes('|') ? choose(filled, `${line} ${created.length}`) : filled.split(' ');
     });
     const missing = words.find((word) => /^[A-Z]{2,}$/.test(word) && values['CURRENCY'] !== word);
     if (missing !== undefined) return false;
-    const by = ['--operator', 'ana', '--reason', 'The bank says so.'];
+    const isImport = line.startsWith('statement import');
+    const by = isImport ? [] : ['--operator', 'ana', '--reason', 'The bank says so.'];
     const { exit, stderr } = await cli(...words, ...by);
     const code = exit === 0 ? undefined : JSON.parse(stderr).error.code;
     done.push(`${words.join(' ')}: ${code ?? 'done'}`);
@@ -84,8 +105,11 @@ export function createOperator(place: OperatorPlace) {
     const own = rows.filter(
       (row) => row.if === answer?.if && (isNamed || !row.run.join().includes('MOVEMENT')),
     );
+    // The state refuses a row that is not its own, so that some try the last one first.
+    if (choose('first|first|first|last', `${values['MOVEMENT']}`) === 'last') own.reverse();
     for (const { run } of own) {
-      const facts = { ...values, AMOUNT: answer?.amount, REFERENCE: answer?.reference };
+      const { amount: AMOUNT, reference: REFERENCE, file: FILE } = answer ?? {};
+      const facts = { ...values, AMOUNT, REFERENCE, FILE };
       const [first, ...more] = run;
       if (first === undefined || !(await act(first, facts))) continue;
       for (const line of more) await act(line, facts);
@@ -99,13 +123,26 @@ export function createOperator(place: OperatorPlace) {
     CURRENCY: 'EUR',
   };
 
+  const find = ({ resource, reason }: Pick<Attention, 'resource' | 'reason'>) => {
+    const found = findRemedy(resource, reason);
+    if (found === undefined) throw new Error(`${reason} of a ${resource} has no remedy.`);
+    return found;
+  };
+
   const remedy = async (row: Attention): Promise<void> => {
-    const found = findRemedy(row.resource, row.reason);
-    if (found === undefined) throw new Error(`${row.reason} of a ${row.resource} has no remedy.`);
+    const found = find(row);
     const { resource_id: id } = row;
     const values = { ...shared, ID: id, ATTENTION: row.id };
+    const currency = accounts.get(id);
+    if (currency !== undefined) {
+      const answer = bank.findMissing(currency);
+      done.push(`${row.reason} ${currency}: ${answer.if}`);
+      if (await follow(listRows(found), answer, values)) return;
+      return void (await act(ACKNOWLEDGE, values));
+    }
     const listed = await print('movement', 'list', '--open', '--resource', id);
     const held: Held[] = listed.data;
+    if (choose('oldest|newest', id) === 'newest') held.reverse();
     const rows = listRows(found);
     let isDone = false;
     for (const movement of held) {
@@ -124,49 +161,71 @@ export function createOperator(place: OperatorPlace) {
 
   const listAttention = async (): Promise<Attention[]> => {
     const { data } = await print('attention', 'list', '--limit', '1000');
-    return data.filter((row: Attention) => created.some(({ id }) => id === row.resource_id));
+    const own = new Set([...accounts.keys(), ...created.map(({ id }) => id)]);
+    return data.filter((row: Attention) => own.has(row.resource_id));
   };
 
   /** Follows the rows of what a reconciled day has on one side only. @returns that day */
   const reconcile = async () => {
     const day = await print('reconciliation', 'show', '--connector', connector, '--env', 'sandbox');
     for (const { line, entry } of day.different) {
-      const values = { ...shared, LINE: line.id, ENTRY: entry.entry_id };
-      const answer = bank.answer('line', line.bank_reference);
+      const more: Entry[] = day.ours_only.filter(hasResourceOf(entry));
+      const ENTRY = [entry, ...more].map(({ entry_id }) => entry_id).join(' ');
+      const values = { ...shared, LINE: line.id, ENTRY };
+      const { bank_reference } = line;
+      const answer = bank.explain({ bank_reference, amount: line.amount - entry.amount });
+      done.push(`different ${line.id}: ${answer?.if}`);
       await follow(listRows(FINDING_REMEDIES.different), answer, values);
     }
     for (const line of day.theirs_only) {
-      const answer = bank.answer('line', line.bank_reference);
+      const answer = bank.explain(line);
       done.push(`unmatched ${line.id}: ${answer?.if}`);
-      await follow(listRows(FINDING_REMEDIES.unmatched), answer, { ...shared, LINE: line.id });
+      const own: Entry[] = day.ours_only.filter(({ bank_reference }: Entry) =>
+        answer?.references?.includes(bank_reference ?? ''),
+      );
+      if (own.length < (answer?.references?.length ?? 0)) continue;
+      const ENTRY = own.map(({ entry_id }) => entry_id).join(' ');
+      const values = { ...shared, LINE: line.id, ENTRY };
+      await follow(listRows(FINDING_REMEDIES.unmatched), answer, values);
     }
     return day;
   };
 
+  /** Imports files of the bank, and those that had to wait for them. */
+  const importAll = async (files: readonly string[]): Promise<void> => {
+    waiting.push(...files);
+    for (let tries = 0; tries < waiting.length; ) {
+      const [file = ''] = waiting.splice(0, 1);
+      const source = ['--connector', connector, '--env', 'sandbox'];
+      const { exit, stderr } = await cli('statement', 'import', file, ...source);
+      const code = exit === 0 ? undefined : JSON.parse(stderr).error.code;
+      done.push(`import ${file}: ${code ?? 'done'}`);
+      if (code === undefined) tries = 0;
+      else if (code === 'statement_gap') tries = waiting.push(file) && tries + 1;
+      else if (code !== 'sum_mismatch') throw new Error(stderr);
+    }
+  };
+
   return {
     print,
+    importAll,
+    /** Asks about a resource, and follows the answer, before there is a reason. */
+    follow: async ({ resource, id }: About, reason: string): Promise<void> => {
+      const found = find({ resource, reason });
+      const answer = found.ask === undefined ? undefined : bank.answer(found.ask, id);
+      done.push(`${reason} ${id}, before it is due: ${answer?.if}`);
+      await follow(listRows(found), answer, { ...shared, ID: id });
+    },
     /** Does once what is listed. @returns what was left to do before */
     work: async () => {
       const attention = await listAttention();
       for (const row of attention) await remedy(row);
+      if (waiting.length > 0) await importAll([]);
       const suspense = (await print('movement', 'list', '--open', '--connector', connector)).data;
-      const { ours_only, theirs_only, different, closed } = await reconcile();
+      const { ours_only, theirs_only, different, findings, closed } = await reconcile();
       const reasons = attention.map(({ resource_id, reason }) => [resource_id, reason]);
-      return { attention: reasons, suspense, ours_only, theirs_only, different, closed };
-    },
-    /** Imports files of the bank; one that comes too early is imported after the next. */
-    importAll: async (files: readonly string[]): Promise<void> => {
-      const waiting = [...files];
-      for (let tries = 0; waiting.length > 0; tries += 1) {
-        if (tries > files.length ** 2) throw new Error(`No statement follows: ${waiting}`);
-        const [file = ''] = waiting.splice(0, 1);
-        const source = ['--connector', connector, '--env', 'sandbox'];
-        const { exit, stderr } = await cli('statement', 'import', file, ...source);
-        const code = exit === 0 ? undefined : JSON.parse(stderr).error.code;
-        done.push(`import ${file}: ${code ?? 'done'}`);
-        if (code === 'statement_gap') waiting.push(file);
-        else if (code !== undefined) throw new Error(stderr);
-      }
+      const books = { ours_only, theirs_only, different, findings, closed };
+      return { attention: reasons, suspense, waiting: [...waiting], ...books };
     },
   };
 }

@@ -1,4 +1,5 @@
 import type { BankResource } from '../../src/domain/callback/callback';
+import type { Direction } from '../../src/domain/movement/movement';
 import { eventually, idealPayment } from '../support/http';
 import type { Random } from '../support/random';
 import type { Account } from '../support/service';
@@ -9,6 +10,8 @@ export interface Story {
   bank: ModelBank;
   random: Random;
   recipient_id: string;
+  /** Lets an operator follow a reason before it comes by itself, after days. */
+  follow: (about: About, reason: string) => Promise<void>;
   /** Describes what happened. */
   done: string[];
   /** Resources of the seed. */
@@ -54,6 +57,7 @@ export async function runStories(story: Story): Promise<void> {
   for (let n = 0; n < count; n += 1) {
     if (random.chance(0.4)) await runPayout(story);
     else await runPayment(story);
+    if (random.chance(0.2)) story.bank.charge(random.integer(1, 500), random.chance(0.5));
   }
 }
 
@@ -76,7 +80,7 @@ async function runPayment(story: Story): Promise<void> {
 
 /** Lets money come for a payment, and reports it. */
 async function settle({ bank }: Pick<Story, 'bank'>, about: About, money: Money) {
-  const moved = bank.transfer(about, 'in', money);
+  const moved = bank.transferWithCharge(about, 'in', money);
   await bank.report(about, 'settled', moved);
   return moved;
 }
@@ -159,8 +163,10 @@ const PAYMENT_ENDS: Ends<Facts> = {
     const fee = random.pick([0, 1_500]);
     const amount = random.integer(1, about.amount);
     const dispute = { dispute_id: 'dispute_1', fee };
-    const opened = bank.transfer(about, 'out', { amount: amount + fee });
+    const opened = bank.dispute(about, amount + fee);
     await bank.report(about, 'dispute_opened', { amount, name: opened.name, ...dispute });
+    // Some banks report the same money by both.
+    if (fee === 0 && random.chance(0.4)) await bank.report(about, 'clawed_back', opened);
     if (random.chance(0.3)) return;
     if (random.chance(0.5)) {
       return await bank.report(about, 'dispute_lost', { amount, name: bank.name(), ...dispute });
@@ -181,8 +187,13 @@ async function runRefunds(story: Story, payment: Facts): Promise<void> {
 }
 
 /** Sends money of a refund or payout, and reports it. */
-async function send({ bank }: Story, about: About, event: 'settled' | 'completed', money: Money) {
-  const moved = bank.transfer(about, 'out', money);
+async function send(
+  { bank }: Story,
+  about: About,
+  event: 'settled' | 'completed' | 'sent',
+  money: Money,
+) {
+  const moved = bank.transferWithCharge(about, 'out', money);
   await bank.report(about, event, moved);
   return moved;
 }
@@ -195,6 +206,13 @@ const REFUND_ENDS: Ends<Facts> = {
     await reaches(story, about, 'failed');
     await send(story, about, 'settled', { amount: about.amount });
   },
+  /** As if it had settled after all; nothing moved. */
+  failed_then_misreported: async ({ bank, random, ...story }, about) => {
+    await bank.report(about, 'failed', about);
+    await reaches({ bank, random, ...story }, about, 'failed');
+    const amount = about.amount + random.integer(1, 900);
+    await bank.report(about, 'settled', { amount, name: bank.name() });
+  },
   otherwise: (story, about) =>
     send(story, about, 'settled', { amount: other(story.random, about.amount) }),
   foreign: async (story, about) => {
@@ -206,6 +224,12 @@ const REFUND_ENDS: Ends<Facts> = {
     await reaches(story, about, 'settled');
     const again = await send(story, about, 'settled', { amount: about.amount });
     if (story.random.chance(0.4)) story.bank.undo(again);
+  },
+  /** An operator asks before the bank reports it. */
+  found_out_first: async (story, about) => {
+    const sent = story.bank.transferWithCharge(about, 'out', { amount: about.amount });
+    await story.follow(about, 'refund_overdue');
+    await story.bank.report(about, 'settled', sent);
   },
   came_back: async (story, about) => {
     await send(story, about, 'settled', { amount: about.amount });
@@ -228,7 +252,8 @@ async function runPayout(story: Story): Promise<void> {
     ...{ recipient_id, amount, currency: 'EUR', method: 'sepa_instant' },
     metadata: { balance_account: 'main' },
   });
-  if (about === undefined) throw new Error('The payout was refused.');
+  // While a merchant owes, payouts are refused.
+  if (about === undefined) return;
   await reaches(story, about, 'submitted', 'sent', 'failed');
   const { status } = await read(story, about);
   if (status === 'failed') return;
@@ -242,6 +267,27 @@ async function comeBack({ bank }: Story, about: About, amount: number) {
   return moved;
 }
 
+interface Correction {
+  direction: Direction;
+  event: 'debit_reversed' | 'return_reversed';
+}
+
+/** Lets the bank correct what it has booked; sometimes it books it again at once. */
+async function correct(
+  { bank, random }: Story,
+  about: Facts,
+  { direction, event }: Correction,
+): Promise<void> {
+  const { amount } = about;
+  const taken = bank.correct(about, direction, amount);
+  if (random.chance(0.5)) return await bank.report(about, event, taken);
+  const again = direction === 'in' ? 'completed' : 'returned';
+  const booked = bank.transfer(about, direction === 'in' ? 'out' : 'in', { amount });
+  const reports = [() => bank.report(about, event, taken), () => bank.report(about, again, booked)];
+  if (random.chance(0.3)) reports.reverse();
+  for (const report of reports) await report();
+}
+
 /** The money of the payout has left already. */
 const SENT_ENDS: Ends<Facts> = {
   completed: (story, about) =>
@@ -252,6 +298,15 @@ const SENT_ENDS: Ends<Facts> = {
   returned: (story, about) => comeBack(story, about, about.amount),
   returned_otherwise: (story, about) =>
     comeBack(story, about, story.random.integer(1, about.amount - 1)),
+  /** First in another currency, then in its own, then again. */
+  returned_thrice: async (story, about) => {
+    const { bank } = story;
+    const { amount } = about;
+    await bank.report(about, 'returned', bank.transfer(about, 'in', { amount, currency: 'USD' }));
+    await comeBack(story, about, amount);
+    await reaches(story, about, 'returned');
+    await comeBack(story, about, amount);
+  },
   returned_twice: async (story, about) => {
     await comeBack(story, about, about.amount);
     await reaches(story, about, 'returned');
@@ -265,10 +320,26 @@ const SENT_ENDS: Ends<Facts> = {
     const again = await send(story, about, 'completed', { amount: about.amount });
     if (story.random.chance(0.4)) story.bank.undo(again);
   },
+  /** Only by `sent`, as a bank that reports nothing else of it. */
+  sent_twice: async (story, about) => {
+    await send(story, about, 'sent', { amount: about.amount });
+    await SENT_ENDS['completed']?.(story, about);
+  },
   again_after_return: async (story, about) => {
     await comeBack(story, about, about.amount);
     await reaches(story, about, 'returned');
     await send(story, about, 'completed', { amount: about.amount });
+  },
+  debit_reversed: async (story, about) => {
+    const isCompleted = story.random.chance(0.6);
+    if (isCompleted) await SENT_ENDS['completed']?.(story, about);
+    await reaches(story, about, isCompleted ? 'completed' : 'sent');
+    await correct(story, about, { direction: 'in', event: 'debit_reversed' });
+  },
+  return_reversed: async (story, about) => {
+    await comeBack(story, about, about.amount);
+    await reaches(story, about, 'returned');
+    await correct(story, about, { direction: 'out', event: 'return_reversed' });
   },
   failed_after_completed: async (story, about) => {
     await SENT_ENDS['completed']?.(story, about);
@@ -281,10 +352,22 @@ const SENT_ENDS: Ends<Facts> = {
 const SUBMITTED_ENDS: Ends<Facts> = {
   completed: (story, about) => send(story, about, 'completed', { amount: about.amount }),
   failed: ({ bank }, about) => bank.report(about, 'failed', about),
+  /** More than it has sent. */
+  reported_larger: async ({ bank, random }, about) => {
+    const sent = bank.transfer(about, 'out', { amount: about.amount, isMisreported: true });
+    const amount = about.amount + random.integer(1, 900);
+    await bank.report(about, 'completed', { amount, name: sent.name });
+  },
   larger: (story, about) =>
     send(story, about, 'completed', { amount: about.amount + story.random.integer(1, 900) }),
   foreign: (story, about) =>
     send(story, about, 'completed', { amount: about.amount, currency: 'USD' }),
+  /** An operator asks before the bank reports it. */
+  found_out_first: async (story, about) => {
+    const sent = story.bank.transferWithCharge(about, 'out', { amount: about.amount });
+    await story.follow(about, 'not_sent');
+    await story.bank.report(about, 'completed', sent);
+  },
   failed_then_completed: async (story, about) => {
     await story.bank.report(about, 'failed', about);
     await reaches(story, about, 'failed');

@@ -29,6 +29,8 @@ const BATCH = 40;
 const BEGIN_MS_MAX = 45_000;
 /** For seeds that wait for each other on a busy machine. */
 const CLEAN_MS_MAX = 120_000;
+/** Where nothing changes any more, with all reports applied. */
+const STUCK_MS_MAX = 20_000;
 
 const seeds = [
   ...(process.env['ROBOT_SEED'] ? [] : SAVED.map(({ seed }) => seed)),
@@ -100,9 +102,10 @@ async function runSeed(seed: number): Promise<Ended> {
   const account = await buildAccount(service, { funds: 50_000 });
   const done: string[] = [];
   const created: About[] = [];
+  const accounts = new Map<string, string>();
   const { account_id } = account;
   const operator = createOperator({
-    ...{ cli, bank, seed, connector, account_id, created, done },
+    ...{ cli, bank, seed, connector, account_id, created, accounts, done },
   });
   const taskQueue = connectorQueue(connector, prefix);
   const worker = await Worker.create({
@@ -112,9 +115,10 @@ async function runSeed(seed: number): Promise<Ended> {
   const running = runWorker(worker);
   const ended = { seed, bank, connector, account_id, done };
   try {
-    await register(operator, { connector, account_id });
+    await register(operator, { connector, account_id, accounts });
     const recipient_id = (await account.post('/v1/payout-recipients', RECIPIENT)).body.id;
-    const story: Story = { account, bank, random, recipient_id, done, created };
+    const { follow } = operator;
+    const story: Story = { account, bank, random, recipient_id, follow, done, created };
     const day = new Date().toISOString().slice(0, 10);
     const before = new Date(Date.now() - 86_400_000).toISOString().slice(0, 10);
     await operator.importAll(bank.writeStatements(before));
@@ -140,14 +144,20 @@ interface Owner {
   account_id: string;
 }
 
-async function register({ print }: Operator, { connector, account_id }: Owner) {
+async function register(
+  { print }: Operator,
+  { connector, account_id, accounts }: Owner & { accounts: Map<string, string> },
+) {
   for (const method of ['ideal', 'sepa_instant']) {
     const scope = ['--env', 'sandbox', '--account', account_id, '--unseen'];
     await print('routing', 'set', method, connector, ...scope);
   }
   for (const currency of ['EUR', 'USD']) {
     const account = ['--iban', TEST_IBAN, '--currency', currency];
-    await print('bank-account', 'add', '--connector', connector, '--env', 'sandbox', ...account);
+    const scope = ['--connector', connector, '--env', 'sandbox', ...account];
+    const { bank_account_id } = await print('bank-account', 'add', ...scope);
+    await print('bank-account', 'update', bank_account_id, '--numbering', 'continuous');
+    accounts.set(bank_account_id, currency);
   }
 }
 
@@ -159,7 +169,8 @@ async function putRight(story: Story, operator: Operator, day: string) {
   let attention: string[][] = [];
   let isBooked = false;
   const giveUpAt = Date.now() + CLEAN_MS_MAX;
-  while (Date.now() < giveUpAt) {
+  let changed = { as: '', at: Date.now() };
+  while (Date.now() < Math.min(giveUpAt, changed.at + STUCK_MS_MAX)) {
     // Read first, since it adds to what is read after it.
     const wasApplied = unapplied?.length === 0;
     unapplied = await listUnapplied(created);
@@ -167,9 +178,12 @@ async function putRight(story: Story, operator: Operator, day: string) {
     const { attention: reasons, ...rows } = await operator.work();
     attention = reasons;
     left = { unapplied, inFlight, attention, ...rows };
+    const as = unapplied.length > 0 ? String(Date.now()) : JSON.stringify(left);
+    if (as !== changed.as) changed = { as, at: Date.now() };
     const isReady = [unapplied, inFlight, attention].every(({ length }) => length === 0);
     if (bank.hasMoved() && (isReady || (!isBooked && random.chance(0.3)))) {
       isBooked = true;
+      if (random.chance(0.4)) await operator.importAll(bank.announce(day));
       const files = [...bank.writeStatements(day, 0.5), ...bank.writeStatements(day)];
       await operator.importAll(random.chance(0.3) ? files.reverse() : files);
     } else if (isReady && isClean(rows)) return undefined;
