@@ -25,26 +25,33 @@ interface Launcher {
   exited: Promise<number | null>;
 }
 
-let dataDir: string;
-let ports: NodeJS.ProcessEnv;
-let started: Launcher[];
+/** A data directory and ports for one stack. */
+interface Place {
+  dataDir: string;
+  ports: NodeJS.ProcessEnv;
+}
 
-beforeEach(async () => {
-  dataDir = mkdtempSync(join(tmpdir(), 'stack-launcher-'));
-  started = [];
-  ports = {
-    PORT: String(await freePort()),
-    SANDBOX_BANK_PORT: String(await freePort()),
-    TEMPORAL_UI_PORT: String(await freePort()),
-  };
-});
+const folder = mkdtempSync(join(tmpdir(), 'stack-launcher-'));
+let started: Launcher[] = [];
+
 afterEach(async () => {
   for (const launcher of started) launcher.process.kill('SIGTERM');
   await Promise.all(started.map((launcher) => launcher.exited));
-  rmSync(dataDir, { recursive: true });
+  started = [];
 });
+afterAll(() => rmSync(folder, { recursive: true }));
 
-function start(env: NodeJS.ProcessEnv = {}, args: string[] = []): Launcher {
+async function findPlace(): Promise<Place> {
+  const names = ['PORT', 'SANDBOX_BANK_PORT', 'TEMPORAL_UI_PORT'];
+  const ports = await Promise.all(names.map(async (name) => [name, String(await freePort())]));
+  return { dataDir: mkdtempSync(join(folder, 'data-')), ports: Object.fromEntries(ports) };
+}
+
+function start(
+  { dataDir, ports }: Place,
+  env: NodeJS.ProcessEnv = {},
+  ...args: string[]
+): Launcher {
   const child = spawn(process.execPath, [MAIN, ...args], {
     env: {
       PATH: process.env['PATH'],
@@ -77,7 +84,7 @@ async function until<T>(find: () => T | undefined | false): Promise<T> {
   }
 }
 
-async function ready(launcher: Launcher): Promise<StackState> {
+async function ready(launcher: Launcher, { dataDir, ports }: Place): Promise<StackState> {
   await until(() => /^ready /m.test(launcher.said()) || launcher.process.exitCode !== null);
   expect(launcher.said()).toMatch(`ready http://localhost:${ports['PORT']}\n`);
   return await until(() => readState(dataDir));
@@ -104,7 +111,7 @@ async function findReaders(
 }
 
 /** The log of a part, once it holds a stack trace. */
-async function logged(part: string): Promise<string> {
+async function logged({ dataDir }: Place, part: string): Promise<string> {
   const path = join(dataDir, 'logs', `${part}.log`);
   return await until(() => {
     const text = existsSync(path) ? readFileSync(path, 'utf8') : '';
@@ -115,59 +122,70 @@ async function logged(part: string): Promise<string> {
 const listPids = (state: StackState): number[] =>
   PART_NAMES.flatMap((part) => (state[part] === undefined ? [] : Number(state[part].pid)));
 
-describe('the launcher refuses, with the reason,', () => {
-  async function expectRefused(reason: string, env: NodeJS.ProcessEnv = {}): Promise<void> {
-    const launcher = start(env);
-    expect(await launcher.exited).toBe(1);
-    expect(launcher.said()).toContain(reason);
-  }
+interface Fault {
+  reason: string;
+  env?: NodeJS.ProcessEnv;
+  /** Ends what causes it. */
+  end?: () => unknown;
+}
 
-  test('a second start on the same data', async () => {
+const FAULTS: Record<string, (place: Place) => Promise<Fault>> = {
+  'a second start on the same data': async ({ dataDir }) => {
     const lock = tryLock(join(dataDir, 'launcher.lock'));
-    await expectRefused(`Another npm start (pid ${process.pid}) runs on DATA_DIR ${dataDir}.`);
-    lock.release();
-  });
-
-  test('a port in use', async () => {
+    const reason = `Another npm start (pid ${process.pid}) runs on DATA_DIR ${dataDir}.`;
+    return { reason, end: () => lock.release() };
+  },
+  'a port in use': async ({ ports: { PORT } }) => {
     const other = createServer();
-    await new Promise<void>((done) => other.listen(Number(ports['PORT']), LOOPBACK, done));
-    await expectRefused(`Port ${ports['PORT']} (PORT) is taken by another program`);
-    await new Promise((done) => other.close(done));
-  });
-
-  test('data of another format', async () => {
+    await new Promise<void>((done) => other.listen(Number(PORT), LOOPBACK, done));
+    return { reason: `Port ${PORT} (PORT) is taken by another program`, end: () => other.close() };
+  },
+  'data of another format': async ({ dataDir }) => {
     writeFileSync(join(dataDir, 'ports.json'), '{}');
-    await expectRefused(`DATA_DIR ${dataDir} has data without a format number`);
-  });
-
-  test('a database of another format', async () => {
+    return { reason: `DATA_DIR ${dataDir} has data without a format number` };
+  },
+  'a database of another format': async () => {
     const mongo = await connectMongo(mongodbUri(), 'launcher');
     const db = mongo.db(`other_format_${process.pid}`);
     const epochs = db.collection<{ _id: string; format: number }>('service_epoch');
     await epochs.insertOne({ _id: 'epoch', format: FORMAT + 1 });
-    await expectRefused(`The database ${db.databaseName} has format ${FORMAT + 1}`, {
-      ...{ MONGODB_URI: mongodbUri(), MONGODB_DB: db.databaseName },
-      TEMPORAL_ADDRESS: temporalAddress(),
-    });
-    await db.dropDatabase();
-    await mongo.close();
-  });
+    return {
+      reason: `The database ${db.databaseName} has format ${FORMAT + 1}`,
+      env: { ...SERVERS(), MONGODB_DB: db.databaseName },
+      end: async () => {
+        await db.dropDatabase();
+        await mongo.close();
+      },
+    };
+  },
+  'a live bank on the servers that it starts itself': async () => ({
+    reason: 'Set TEMPORAL_ADDRESS, MONGODB_URI, an https PUBLIC_URL',
+    env: { LIVE_CONNECTORS: 'acme=visa' },
+  }),
+  'a MongoDB that does not answer': async () => {
+    const MONGODB_URI = `mongodb://127.0.0.1:${await freePort()}/?serverSelectionTimeoutMS=300`;
+    return { reason: 'No MongoDB at MONGODB_URI', env: { ...SERVERS(), MONGODB_URI } };
+  },
+};
 
-  test('a live bank on the servers that it starts itself', async () => {
-    const reason = 'Set TEMPORAL_ADDRESS, MONGODB_URI, an https PUBLIC_URL';
-    await expectRefused(reason, { LIVE_CONNECTORS: 'acme=visa' });
-  });
+const SERVERS = () => ({ MONGODB_URI: mongodbUri(), TEMPORAL_ADDRESS: temporalAddress() });
 
-  test('a MongoDB that does not answer', async () => {
-    await expectRefused('No MongoDB at MONGODB_URI', {
-      MONGODB_URI: `mongodb://127.0.0.1:${await freePort()}/?serverSelectionTimeoutMS=300`,
-      TEMPORAL_ADDRESS: temporalAddress(),
-    });
+test('the launcher refuses what it cannot start, with the reason', async () => {
+  const outcomes = Object.entries(FAULTS).map(async ([fault, cause]) => {
+    const place = await findPlace();
+    const { reason, env, end } = await cause(place);
+    const launcher = start(place, env);
+    const code = await launcher.exited;
+    await end?.();
+    return { fault, code, isSaid: launcher.said().includes(reason) || launcher.said() };
   });
+  expect(await Promise.all(outcomes)).toEqual(
+    Object.keys(FAULTS).map((fault) => ({ fault, code: 1, isSaid: true })),
+  );
 });
 
 test('--help lists every variable', async () => {
-  const launcher = start({}, ['--help']);
+  const launcher = start(await findPlace(), {}, '--help');
   expect(await launcher.exited).toBe(0);
   for (const { name, isLauncher } of listVariables()) {
     if (!isLauncher) expect(launcher.said()).toContain(`  ${name} `);
@@ -175,32 +193,23 @@ test('--help lists every variable', async () => {
 });
 
 test('a stack trace in a log names lines of the sources', async () => {
-  const launcher = start({
-    MONGODB_URI: mongodbUri(),
-    MONGODB_DB: 'traces',
-    TEMPORAL_ADDRESS: temporalAddress(),
+  const place = await findPlace();
+  const launcher = start(place, {
+    ...{ ...SERVERS(), MONGODB_DB: 'traces' },
     // Its worker would take the work of other tests.
     TASK_QUEUE_PREFIX: 'traces',
     // The launcher does not read it; api and worker end with a stack trace.
     RATE_LIMIT_PER_SECOND: 'none',
   });
-  const [worker, api] = await Promise.all([logged('worker'), logged('api')]);
+  const [worker, api] = await Promise.all([logged(place, 'worker'), logged(place, 'api')]);
   expect(worker).toContain(`at main (${resolve('worker/main.ts')}:`);
   expect(api).toContain(`at main (${resolve('src/main.ts')}:`);
   launcher.process.kill('SIGTERM');
   expect(await launcher.exited).toBe(0);
 });
 
-test('a debugger can attach to the named part only', async () => {
-  const port = await freePort();
-  const env = {
-    MONGODB_URI: mongodbUri(),
-    MONGODB_DB: 'inspected',
-    TEMPORAL_ADDRESS: temporalAddress(),
-    TASK_QUEUE_PREFIX: 'inspected',
-  };
-  const launcher = start(env, ['--inspect', `worker:${port}`]);
-  const state = await ready(launcher);
+/** Asserts that a debugger can attach to the worker, and to no other part. */
+async function expectDebugger(port: number, state: StackState): Promise<void> {
   const response = await fetch(`http://${LOOPBACK}:${port}/json/list`);
   expect(await response.json()).toEqual([
     expect.objectContaining({ title: resolve('dist/worker/main.js') }),
@@ -208,14 +217,16 @@ test('a debugger can attach to the named part only', async () => {
   for (const part of ['api', 'sandbox_bank'] as const) {
     expect(readCommandLine(Number(state[part].pid))).not.toContain('--inspect');
   }
-  launcher.process.kill('SIGTERM');
-  expect(await launcher.exited).toBe(0);
-});
+}
 
 test('the stack starts, restarts a killed part, survives a killed launcher and stops completely', async () => {
-  const first = start();
-  const state = await ready(first);
+  const place = await findPlace();
+  const { dataDir } = place;
+  const debugPort = await freePort();
+  const first = start(place, {}, '--inspect', `worker:${debugPort}`);
+  const state = await ready(first, place);
   expect(listPids(state).every(isAlive)).toBe(true);
+  await expectDebugger(debugPort, state);
   await eventually('readiness', async () => {
     return (await fetch(`${state.api.url}/readyz`)).status === 200;
   });
@@ -242,8 +253,8 @@ test('the stack starts, restarts a killed part, survives a killed launcher and s
 
   first.process.kill('SIGKILL');
   await first.exited;
-  const second = start();
-  const again = await ready(second);
+  const second = start(place);
+  const again = await ready(second, place);
   expect(second.said()).toMatch(/Ended what the last start left running: .*temporal, mongodb/);
   expect(listPids(restarted).some(isAlive)).toBe(false);
   expect(again.mongodb.uri).toBe(state.mongodb.uri);
@@ -259,8 +270,10 @@ test('the stack starts, restarts a killed part, survives a killed launcher and s
 });
 
 test('a stop while the servers start begins no other part and leaves nothing running', async () => {
+  const place = await findPlace();
+  const { dataDir } = place;
   const log = (part: string) => join(dataDir, 'logs', `${part}.log`);
-  const launcher = start();
+  const launcher = start(place);
   await eventually('the first server', async () => existsSync(log('mongodb')));
   launcher.process.kill('SIGTERM');
   expect(await launcher.exited).toBe(0);

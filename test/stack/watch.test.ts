@@ -99,27 +99,18 @@ async function afterChange(name: string, text: string): Promise<string> {
   return said.slice(lines).join('\n');
 }
 
-test('a change restarts only the part that loads it', async () => {
-  expect(await afterChange('src/main.ts', 'export const api = 2;')).toBe('Built: restarting api');
-  expect(restarted).toEqual(['api']);
-  expect(existsSync(join(root, 'dist/bundle'))).toBe(false);
-});
-
-test('a change of a file that two parts load restarts both', async () => {
-  await afterChange('src/shared.ts', 'export const shared = 2;');
-  expect(restarted.sort()).toEqual(['api', 'sandbox_bank']);
-});
-
-test('a change of a workflow restarts the worker on a new bundle', async () => {
-  await afterChange('workflows/index.ts', 'export const lifecycle = 2;');
-  expect(restarted).toEqual(['worker']);
-  expect(readFileSync(join(root, 'dist/bundle'), 'utf8')).toContain('exports.lifecycle = 2');
-});
-
-test('a change of types alone restarts nothing', async () => {
-  const text = `${SOURCES['src/main.ts']}\nexport type Api = number;`;
-  expect(await afterChange('src/main.ts', text)).toBe('Built: nothing to restart');
-  expect(restarted).toEqual([]);
+test.each([
+  ['src/main.ts', 'export const api = 2;', ['api']],
+  ['src/main.ts', `${SOURCES['src/main.ts']}\nexport type Api = number;`, []],
+  ['src/shared.ts', 'export const shared = 2;', ['api', 'sandbox_bank']],
+  ['workflows/index.ts', 'export const lifecycle = 2;', ['worker']],
+])('a change of %s to %j restarts the parts that load it: %j', async (name, text, parts) => {
+  const listed = parts.length === 0 ? 'nothing to restart' : `restarting ${parts.join(', ')}`;
+  expect(await afterChange(name, text)).toBe(`Built: ${listed}`);
+  expect(restarted.toSorted()).toEqual(parts);
+  const bundle = join(root, 'dist/bundle');
+  const bundled = existsSync(bundle) ? readFileSync(bundle, 'utf8') : '';
+  expect(bundled.includes('exports.lifecycle = 2')).toBe(parts.includes('worker'));
 });
 
 test('a build with errors restarts nothing and names the errors; the next build restarts', async () => {
