@@ -34,17 +34,15 @@ test('the lock file has the binaries of every platform, without which npm ci ref
   expect(missing).toEqual([]);
 });
 
-test.each([
-  'linux-x64-gnu',
-  'linux-x64-musl',
-  'linux-arm64-gnu',
-  'linux-arm64-musl',
-  'darwin-x64',
-  'darwin-arm64',
-  'win32-x64-msvc',
-])('the compiler of tests and the password hash run on %s', (platform) => {
-  expect(packages).toHaveProperty([`node_modules/@swc/core-${platform}`]);
-  expect(packages).toHaveProperty([`node_modules/@node-rs/argon2-${platform}`]);
+const SYSTEMS = ['linux-x64', 'linux-arm64', 'darwin-x64', 'darwin-arm64', 'win32-x64'];
+/** Endings of packages for Linux with glibc, with musl, and for Windows. */
+const VARIANTS: Record<string, string[]> = { linux: ['-gnu', '-musl'], win32: ['-msvc'] };
+
+test.each(SYSTEMS)('the compiler of tests and the password hash run on %s', (system) => {
+  const [os = ''] = system.split('-');
+  const variants = (VARIANTS[os] ?? ['']).map((ending) => `${system}${ending}`);
+  const names = variants.flatMap((each) => [`@swc/core-${each}`, `@node-rs/argon2-${each}`]);
+  for (const name of names) expect(packages).toHaveProperty([`node_modules/${name}`]);
 });
 
 test('the lock file holds a hash of every package, and no address of a registry', () => {

@@ -63,16 +63,10 @@ async function readRetention(namespace: string): Promise<number> {
   return Number(config?.workflowExecutionRetentionTtl?.seconds);
 }
 
-test('the server that we start has the search attributes and retains closed workflows for 30 days', async () => {
+test('the server that we start has search attributes and a web UI, keeps closed workflows for 30 days, and shows its files to their owner only', async () => {
   expect(await listAttributes('default')).toMatchObject(ATTRIBUTES);
   expect(await readRetention('default')).toBe(30 * DAY_SECONDS);
-});
-
-test('files of the server that we start are readable by their owner only', () => {
   expect(statSync(join(folder, 'temporal.db')).mode & 0o777).toBe(0o600);
-});
-
-test('the server that we start serves its web UI', async () => {
   const { status } = await eventually('an answer', () =>
     fetch(`http://${LOOPBACK}:${uiPort}`).catch(() => undefined),
   );

@@ -2,75 +2,41 @@ import { Decimal128 } from 'mongodb';
 import { buildEvents } from '../../../activities/shared/events';
 import { assembleTimeline, type Facts } from '../../../src/service/resources/timeline';
 import type { CallbackDocument } from '../../../src/store/callbacks';
-import type { DeliveryAttempt } from '../../../src/store/deliveries';
+import type { DeliveryRow } from '../../../src/store/deliveries';
 
 const AT = '2026-03-01T12:00:00.000Z';
 const LATER = '2026-03-01T12:00:05.000Z';
 
 const recorded = buildEvents(
   {
-    resource: 'payment',
-    resource_id: 'pay-1',
-    account_id: 'acct_1',
-    livemode: false,
-    at: LATER,
-    data: { payment_id: 'pay-1' },
-    request_id: 'req-1',
+    ...{ resource: 'payment', resource_id: 'pay-1', account_id: 'acct_1', livemode: false },
+    ...{ at: LATER, data: { payment_id: 'pay-1' }, request_id: 'req-1' },
     transitions: [{ type: 'payment.settled', transition: 4 }],
   },
   [{ endpoint_id: 'we_1', wants: 'all', isDisabled: false }],
 );
 
 const callback: CallbackDocument = {
-  _id: 'bank:cb-1',
-  connector: 'bank',
-  resource: 'payment',
-  resource_id: 'pay-1',
-  name: 'settled',
+  ...{ _id: 'bank:cb-1', connector: 'bank', resource: 'payment', resource_id: 'pay-1' },
+  ...{ name: 'settled', received_at: LATER, signalled_at: LATER, unapplied: null, parked: null },
   body: { callback_id: 'cb-1', occurred_at: AT, bank_reference: 'ref-1' },
-  received_at: LATER,
-  signalled_at: LATER,
-  unapplied: null,
-  parked: null,
 };
 
-const attempt: DeliveryAttempt = {
-  event_id: recorded.events[0]?._id ?? '',
-  endpoint_id: 'we_1',
-  run: 0,
-  attempt: 1,
-  at: '2026-03-01T12:00:06.000Z',
+const attempt: NonNullable<DeliveryRow['log']>[number] = {
+  ...{ run: 0, attempt: 1, at: '2026-03-01T12:00:06.000Z', duration_ms: 12, next_attempt_at: null },
   url: 'https://shop.example/hook?token=secret',
-  status_code: 500,
-  error: null,
-  duration_ms: 12,
-  response_excerpt: 'no',
-  outcome: 'failed',
-  next_attempt_at: null,
+  ...{ status_code: 500, error: null, response_excerpt: 'no', outcome: 'failed' },
 };
-
-const { event_id: _event, endpoint_id: _endpoint, ...first } = attempt;
-const log = [first, { ...first, attempt: 2, status_code: null, error: 'No answer.' }];
-const events = recorded.events.map((event) => ({
-  event,
-  deliveries: recorded.deliveries.map((row) => ({ ...row, log })),
-}));
+const log = [attempt, { ...attempt, attempt: 2, status_code: null, error: 'No answer.' }];
 
 const facts: Facts = {
   kind: 'payment',
   resource: {
-    created_at: AT,
-    request_id: 'req-1',
-    applied_callbacks: ['cb-1'],
+    ...{ created_at: AT, request_id: 'req-1', applied_callbacks: ['cb-1'] },
     audit: [
       {
-        id: 'act-1',
-        who: 'mia',
-        when: '2026-03-02T08:00:00.000Z',
-        what: 'mark_settled',
-        why: 'The bank says so.',
-        before: 'authorized',
-        after: 'settled',
+        ...{ id: 'act-1', who: 'mia', when: '2026-03-02T08:00:00.000Z', what: 'mark_settled' },
+        ...{ why: 'The bank says so.', before: 'authorized', after: 'settled' },
       },
     ],
   },
@@ -78,23 +44,19 @@ const facts: Facts = {
   callbacks: [
     callback,
     {
-      ...callback,
-      _id: 'bank:cb-2',
-      name: 'failed',
+      ...{ ...callback, _id: 'bank:cb-2', name: 'failed', unapplied: 'The payment is settled.' },
       body: { callback_id: 'cb-2', occurred_at: AT, code: 'late', reason: 'Too late' },
-      unapplied: 'The payment is settled.',
       received_at: '2026-03-01T13:00:00.000Z',
     },
   ],
-  events,
+  events: recorded.events.map((event) => ({
+    event,
+    deliveries: recorded.deliveries.map((row) => ({ ...row, log })),
+  })),
   journalEntries: [
     {
-      _id: 'payment_settled:pay-1',
-      kind: 'payment_settled',
-      book: 'acct_1:sandbox:EUR',
-      resource_id: 'pay-1',
-      at: LATER,
-      written_at: LATER,
+      ...{ _id: 'payment_settled:pay-1', kind: 'payment_settled', resource_id: 'pay-1' },
+      ...{ book: 'acct_1:sandbox:EUR', at: LATER, written_at: LATER },
       lines: [
         { account: 'clearing.bank', amount: -1_000 },
         { account: 'balances.main.available', amount: 1_000 },
@@ -139,37 +101,26 @@ test('a journal entry of an operator shows neither the operator nor the reason',
 });
 
 test('a timeline writes amounts of a chain and of its journal entries in whole units of the asset', () => {
+  const moved = (amount: string) => Decimal128.fromString(`${amount}10000000000000000001`);
+  const transaction = { transaction_id: '0xabc', amount: '1500000000000000000', confirmations: 3 };
   const entries = assembleTimeline({
-    ...facts,
-    kind: 'crypto_payment',
+    ...{ ...facts, kind: 'crypto_payment' },
     resource: { ...facts.resource, asset: 'ETH', network: 'ethereum' },
     callbacks: [
       {
         ...callback,
         name: 'deposit',
-        body: {
-          callback_id: 'cb-1',
-          occurred_at: AT,
-          transaction_id: '0xabc',
-          amount: '1500000000000000000',
-          confirmations: 3,
-        },
+        body: { callback_id: 'cb-1', occurred_at: AT, ...transaction },
       },
     ],
     journalEntries: [
       {
-        _id: 'crypto_payment_credited:pay-1:0xabc',
-        kind: 'crypto_payment_credited',
-        book: 'acct_1:sandbox:ETH.ethereum',
-        resource_id: 'pay-1',
-        at: LATER,
+        ...{ _id: 'crypto_payment_credited:pay-1:0xabc', kind: 'crypto_payment_credited' },
+        ...{ book: 'acct_1:sandbox:ETH.ethereum', resource_id: 'pay-1', at: LATER },
         written_at: LATER,
         lines: [
-          { account: 'clearing.chain', amount: Decimal128.fromString('-10000000000000000001') },
-          {
-            account: 'balances.main.available',
-            amount: Decimal128.fromString('10000000000000000001'),
-          },
+          { account: 'clearing.chain', amount: moved('-') },
+          { account: 'balances.main.available', amount: moved('') },
         ],
       },
     ],

@@ -94,12 +94,6 @@ test('a server is refused in advance if the disk has too little space', async ()
   await expect(needSpace(cache.at(), 1e12, 'Server')).rejects.toThrow(/MB free, Server needs/);
 });
 
-test('a server that was fetched once is found in the cache', async () => {
-  await provide();
-  expect((await provide()).from).toBe('official, cached');
-  expect(fetches).toBe(1);
-});
-
 test('a cached server that was damaged is fetched again', async () => {
   const { path } = await provide();
   const whole = readFileSync(path, 'utf8');
