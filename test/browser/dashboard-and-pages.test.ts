@@ -11,7 +11,7 @@ import { eventually, idealPayment } from '../support/http';
 import { paymentAt } from '../support/list-rows';
 import { scriptedChain } from '../support/scripted-chain';
 import { useService } from '../support/service';
-import { collectNoise, enter, look, useBrowser } from './dashboard-visit';
+import { collectNoise, enter, fitAll, look, useBrowser } from './dashboard-visit';
 
 // A product of its own: its sandbox bank plays by itself, and its chain is scripted.
 const service = useService({ autoplay: true, chain: scriptedChain() });
@@ -136,7 +136,6 @@ test('an unpaid payment is cancelled after a confirmation', async () => {
   await button('Cancel payment').click();
   await button('Cancel payment').click();
   await page.getByText('The payment is cancelled.').waitFor();
-  await look(page, 'payment-cancelled');
 });
 
 test('payouts, balances, deliveries and the overview show what was done', async () => {
@@ -164,7 +163,7 @@ test('payouts, balances, deliveries and the overview show what was done', async 
   await page.getByText('It is being sent again.').waitFor();
   await link('Overview').click();
   await heading('Thirty days').waitFor();
-  await look(page, 'overview');
+  await look(page, 'overview', { isFrame: true });
 });
 
 test('requests are filtered by their status, and show their redacted bodies', async () => {
@@ -191,56 +190,33 @@ test('requests are filtered by their status, and show their redacted bodies', as
   await link('Sandbox').click();
 });
 
-test('each accessible name that scripts rely on appears once with its role', async () => {
+test('links, filters and pages of a list have one accessible name each, which scripts rely on', async () => {
   const path = (rest: string) => `${service.url}/dashboard/sandbox${rest}`;
   const field = (name: string) => page.getByLabel(name, { exact: true });
   const once = async (...found: Locator[]) => {
     for (const one of found) {
-      await one.page().waitForLoadState();
       await one.first().waitFor();
       expect([String(one), await one.count()]).toEqual([String(one), 1]);
     }
   };
-  const guest = await (await browser.newContext()).newPage();
-  await guest.goto(`${service.url}/dashboard/sign-in`);
-  await once(guest.getByLabel('E-mail', { exact: true }));
-  await once(guest.getByLabel('Password', { exact: true }));
-  await once(guest.getByRole('button', { name: 'Sign in', exact: true }));
-  await guest.context().close();
-
   await page.goto(path('/overview'));
   await once(...NAVIGATION.map(link), link('Sandbox'), link('Live'), button('Sign out'));
   expect(await link('Sandbox').getAttribute('aria-current')).toBe('true');
   expect(await link('Live').getAttribute('aria-current')).toBeNull();
-
-  for (const list of ['/payments', '/refunds', '/payouts', '/webhooks/deliveries']) {
+  for (const list of ['/refunds', '/payouts', '/webhooks/deliveries', '/payments']) {
     await page.goto(path(list));
     await once(field('Search'), field('Status'), field('From'), field('To'), button('Apply'));
   }
-  await page.goto(path('/payments'));
   await look(page, 'payments-all');
   await once(link('Older'));
   expect(await link('Newer').count()).toBe(0);
   await link('Older').click();
   await once(link('Newer'));
-  await page.goto(path('/payments?status=settled'));
-  const id = await page.getByRole('row').locator('a').first().textContent();
-  await page.getByRole('row').locator('a').first().click();
+  const row = page.getByRole('row').locator('a').first();
+  const id = await row.textContent();
+  await row.click();
+  await heading('Timeline').waitFor();
   expect(new URL(page.url()).pathname).toBe(`/dashboard/sandbox/payments/${id}`);
-  await once(heading('Timeline'), button('Refund'));
-
-  await page.goto(path('/webhooks'));
-  await once(field('Endpoint URL'), field('Event type'), button('Save endpoint'));
-  await once(button('Show signing secret'), button('Roll signing secret'));
-  await once(button('Send test event'));
-  await button('Show signing secret').click();
-  await once(field('Password'), button('Show signing secret'));
-  await page.goto(path('/webhooks/deliveries'));
-  expect(await button('Send again').count()).toBeGreaterThan(0);
-  await page.goto(path('/api-keys'));
-  await once(button('Create key'), button('Revoke'));
-  await button('Revoke').click();
-  await once(button('Revoke'));
 });
 
 test('a crypto payment shows its deposits, and is settled to a wallet that is registered first', async () => {
@@ -280,13 +256,6 @@ test('a crypto payment shows its deposits, and is settled to a wallet that is re
   expect(await link('Crypto').count()).toBe(0);
 });
 
-test('the other environment shows nothing of this one', async () => {
-  await link('Payments').click();
-  await link('Live').click();
-  await page.getByText('There are no payments yet.').waitFor();
-  await look(page, 'payments-live');
-});
-
 const create = async (changes: object = {}) =>
   (await shop.post('/v1/payments', idealPayment({ ...changes }))).body;
 const read = async (id: string) => (await shop.get(`/v1/payments/${id}`)).body;
@@ -320,20 +289,6 @@ test('a customer pays on the page, returns to the shop, and the payment settles'
   await page.context().close();
 });
 
-test('a customer whose bank declines returns to the shop, and the payment has the reason', async () => {
-  const payment = await create({ method: 'visa' });
-  const page = await customer();
-  await page.goto(payment.redirect_url);
-  await page.getByRole('button', { name: /^Continue/ }).click();
-  await page.getByRole('button', { name: /decline/i }).click();
-  await page.waitForURL('https://shop.example/sorry');
-  expect(await read(payment.id)).toMatchObject({
-    status: 'failed',
-    failure: { code: expect.any(String), message: expect.any(String) },
-  });
-  await page.context().close();
-});
-
 test('the page of a payment has every language and the merchant’s color', async () => {
   await service
     .collection<AccountDocument>('accounts')
@@ -345,8 +300,9 @@ test('the page of a payment has every language and the merchant’s color', asyn
     await page.locator('summary').click();
     await page.getByRole('link', { name: TEXTS[code].name, exact: true }).click();
     await page.locator(`html[lang^=${code}]`).waitFor();
-    await look(page, `pay-${code}`);
+    await fitAll(page, `pay-${code}`);
   }
+  await look(page, 'pay', { isFrame: true });
   await page.getByRole('button', { name: 'Continuar para iDEAL' }).waitFor();
   await page.context().close();
 });

@@ -22,7 +22,7 @@ test('the owner signs in, makes a key that works, and revokes it', async () => {
   const context = await browser.newContext({ viewport: SIZES.desktop });
   const page = await context.newPage();
   await page.goto(`${service.url}/dashboard/sign-in`);
-  await look(page, 'sign-in');
+  await look(page, 'sign-in', { isFrame: true });
   await page.close();
   const home = await enter(context, service.url, owner);
   await follow(home, 'Getting started');

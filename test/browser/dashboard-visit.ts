@@ -76,26 +76,53 @@ export async function enter(
   return page;
 }
 
-/** Looks at the page at each size and in both colour schemes: no fault of weight, nothing cut off. */
-export async function look(page: Page, name: string): Promise<void> {
-  await page.waitForLoadState();
-  for (const [size, viewport] of Object.entries(SIZES)) {
+/** Asserts that nothing of the page is cut off at its width. */
+async function expectFits(page: Page, name: string): Promise<void> {
+  const wider = await page.evaluate('document.documentElement.scrollWidth - innerWidth');
+  expect({ name, ...page.viewportSize(), wider: Number(wider) <= 0 }).toMatchObject({
+    wider: true,
+  });
+}
+
+/** Asserts that nothing of the page is cut off at any size, for texts of other lengths. */
+export async function fitAll(page: Page, name: string): Promise<void> {
+  for (const viewport of Object.values(SIZES)) {
     await page.setViewportSize(viewport);
-    for (const colorScheme of ['light', 'dark'] as const) {
-      await page.emulateMedia({ colorScheme });
-      const faults = await findFaults(page, colorScheme === 'dark' ? OF_COLORS : {});
-      expect({ name, size, colorScheme, faults }).toMatchObject({ faults: [] });
-      await photograph(page, `${name}-${size}-${colorScheme}`);
-    }
-    const wider = await page.evaluate('document.documentElement.scrollWidth - innerWidth');
-    expect({ name, size, wider: Number(wider) <= 0 }).toMatchObject({ wider: true });
+    await expectFits(page, name);
+  }
+}
+
+/**
+ * Looks at the page at each size and in both colour schemes: no fault of weight, nothing cut off.
+ * Colors are the same at each width but in the frame around all pages, so a narrow page is looked
+ * at for them only where it stands for that frame.
+ */
+export async function look(page: Page, name: string, { isFrame = false } = {}): Promise<void> {
+  await page.waitForLoadState();
+  const looks = [
+    ['desktop', 'light', {}],
+    ['desktop', 'dark', OF_COLORS],
+    ['phone', 'light', isFrame ? {} : WITHOUT_COLORS],
+    ['phone', 'dark', isFrame ? OF_COLORS : undefined],
+  ] as const;
+  for (const [size, colorScheme, rules] of looks) {
+    await page.setViewportSize(SIZES[size]);
+    await page.emulateMedia({ colorScheme });
+    const faults = rules === undefined ? [] : await findFaults(page, rules);
+    expect({ name, size, colorScheme, faults }).toMatchObject({ faults: [] });
+    await expectFits(page, name);
+    await photograph(page, `${name}-${size}-${colorScheme}`);
   }
   await page.setViewportSize(SIZES.desktop);
   await page.emulateMedia({ colorScheme: 'light' });
 }
 
+const COLORS = ['color-contrast', 'link-in-text-block'];
 /** Rules that look at colors: what all others look at is the same in the dark. */
-const OF_COLORS = { runOnly: ['color-contrast', 'link-in-text-block'] };
+const OF_COLORS = { runOnly: COLORS };
+const WITHOUT_COLORS = {
+  rules: Object.fromEntries(COLORS.map((rule) => [rule, { enabled: false }])),
+};
 
 const DOCS = join(__dirname, '../../docs');
 /** Height of a picture in the docs at most. */

@@ -1,6 +1,8 @@
 import { renderToString } from 'preact-render-to-string';
 import { nameBrowser } from '../../../src/dashboard/frame/browser-name';
+import { DASHBOARD_CSS } from '../../../src/dashboard/frame/styles';
 import { buildBars, VolumeChart } from '../../../src/dashboard/overview/overview';
+import { PAY_CSS } from '../../../src/pages/styles';
 import { buildDays, DAYS, listCurrencies, successRate } from '../../../src/service/overview';
 
 const NOW = new Date('2026-03-01T12:00:00.000Z');
@@ -64,4 +66,15 @@ test.each([
   ['', 'Unknown browser'],
 ])('the user agent "%s" is %s', (userAgent, name) => {
   expect(nameBrowser(userAgent)).toBe(name);
+});
+
+test('colors are the same at each width, but the background of the frame', () => {
+  const forWidths = [...`${DASHBOARD_CSS}${PAY_CSS}`.matchAll(/@media \(m\w+-width.*?\n\}/gs)];
+  expect(forWidths).toHaveLength(6);
+  expect(
+    forWidths.flatMap(([css]) => css.match(/(?:color|background|fill): [^;]+/g) ?? []),
+  ).toEqual([
+    ...['background: var(--hover)', 'color: var(--muted)'],
+    ...['background: none', 'background: none'],
+  ]);
 });
