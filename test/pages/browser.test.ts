@@ -7,7 +7,6 @@ import { findFaults } from '../support/axe';
 import { eventually } from '../support/http';
 import { button, PHONE, useBrowserWorld, waitForHeading } from './browser-world';
 import { cryptoPayment, deposit, HALF } from './crypto-payment';
-import { ask } from './http';
 
 const world = useBrowserWorld();
 
@@ -235,7 +234,7 @@ describe('a crypto payment', () => {
 
   it('has a state that changes with its deposits, and an unknown one has neither page nor state', async () => {
     const { path, set } = openCrypto();
-    const get = (address: string) => ask(world.pay.url, 'GET', address);
+    const get = (address: string) => world.pay.ask('GET', address);
     const state = async () => JSON.parse((await get(`${path}/status`)).text);
     const first = await state();
     expect(first).toEqual({

@@ -14,7 +14,6 @@ import { createPaymentStore, type PaymentDocument } from '../../src/store/paymen
 import { useFixture } from '../support/fixture';
 import { retryUntilDone } from '../support/insist';
 import { mongodbUri } from '../support/servers';
-import { ask } from './http';
 
 const MERCHANT = 'Tulip & Sons <Flowers>';
 
@@ -102,6 +101,33 @@ export function usePayServer(): PayServer {
     for (const name of ['accent', 'logo'] as const) delete server.brand[name];
   });
   return server;
+}
+
+/** Answer as a browser sees it. */
+interface Answer {
+  status: number;
+  location: string | null;
+  /** `name=value` of the cookie it set; empty when it set none. */
+  cookie: string;
+  headers: Headers;
+  text: string;
+}
+
+/** A browser's request, redirects not followed; `cookie` is what an earlier answer set. */
+async function ask(
+  base: string,
+  method: string,
+  path: string,
+  headers: Record<string, string> = {},
+): Promise<Answer> {
+  const response = await fetch(`${base}${path}`, { method, headers, redirect: 'manual' });
+  return {
+    status: response.status,
+    location: response.headers.get('location'),
+    cookie: (response.headers.get('set-cookie') ?? '').split(';')[0] ?? '',
+    headers: response.headers,
+    text: await response.text(),
+  };
 }
 
 function newPayment(token_hash: string): PaymentDocument {

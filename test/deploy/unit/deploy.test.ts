@@ -85,24 +85,21 @@ const WORKLOADS = [
 ] as const;
 
 test.each(WORKLOADS)(
-  '%s runs the command of the launcher, and has probes on its port',
+  '%s runs the command of the launcher, has probes on its port, and enough time to end',
   (file, part, variable, port) => {
-    const pods = readPods(file);
-    const { flags, script } = NODE_PARTS[part];
-    expect(pods.container.command).toEqual(['node', ...flags, `dist/${script}`]);
-    expect(pods.env.get(variable)).toBe(pods.port(port));
-    const { startupProbe, livenessProbe, readinessProbe } = pods.container;
+    const { container, env, ...pods } = readPods(file);
+    const { flags, script, graceMs } = NODE_PARTS[part];
+    expect(container.command).toEqual(['node', ...flags, `dist/${script}`]);
+    expect(env.get(variable)).toBe(pods.port(port));
+    const { startupProbe, livenessProbe, readinessProbe } = container;
     const probes = [startupProbe, livenessProbe, readinessProbe];
     expect(probes.map((probe) => probe?.httpGet.port)).toEqual([port, port, port]);
     expect(livenessProbe?.httpGet.path).toBe('/healthz');
+    const needed = graceMs + Number(env.get('DRAIN_MS') ?? 0);
+    const { terminationGracePeriodSeconds = 0 } = pods;
+    expect(terminationGracePeriodSeconds * 1_000).toBeGreaterThanOrEqual(needed);
   },
 );
-
-test.each(WORKLOADS)('%s has enough time to end', (file, part) => {
-  const { terminationGracePeriodSeconds = 0, env } = readPods(file);
-  const needed = NODE_PARTS[part].graceMs + Number(env.get('DRAIN_MS') ?? 0);
-  expect(terminationGracePeriodSeconds * 1_000).toBeGreaterThanOrEqual(needed);
-});
 
 test('the api drains for longer than its readiness probe takes to fail', () => {
   const { env, container } = readPods('api.yaml');
