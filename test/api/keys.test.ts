@@ -1,5 +1,4 @@
 import { inTransaction } from '../../src/base/mongo';
-import { SCOPES } from '../../src/domain/account/api-key';
 import type { ErrorCode } from '../../src/domain/errors';
 import { ENDPOINTS } from '../../src/domain/wire';
 import { makeKey } from '../../src/store/keys';
@@ -8,7 +7,6 @@ import { type Answer, call, createClient, eventually, idealPayment } from '../su
 import { openKey, useService } from '../support/service';
 import { exchange } from './exchange';
 import { expectRefusal } from './refusal';
-import { ROUTES, withSomeId } from './routes-setting';
 
 const PAYMENTS = '/v1/payments';
 
@@ -26,23 +24,6 @@ const authorized = (value: string) =>
     headers: [['Authorization', value]],
   });
 const findKey = async (account_id: string) => (await service.stores.keys.forAccount(account_id))[0];
-
-test.each(ROUTES)('%s %s requires a key, with the scope %s', async (method, path, scope) => {
-  const none = await call(service.url, method, withSomeId(path));
-  expectRefusal(none, 'api_key_missing');
-  expect(none.headers.get('WWW-Authenticate')).toBe('Bearer');
-  const without = await service.account({ scopes: SCOPES.filter((each) => each !== scope) });
-  const answer = await without.send(method, withSomeId(path));
-  if (scope === null) {
-    expect(answer.status).toBe(200);
-    return;
-  }
-  expectRefusal(answer, 'api_key_scope_insufficient');
-  expect(answer.body.error.message).toContain(scope);
-  const only = await service.account({ scopes: [scope] });
-  const { body } = await only.send(method, withSomeId(path));
-  expect(body.error?.code).not.toBe('api_key_scope_insufficient');
-});
 
 test.each([
   ['of another scheme', 'Basic c2tfc2FuZGJveF86'],
@@ -135,13 +116,6 @@ test('a payment shows its customer only to keys that may read payments', async (
     expect((await post(path, writer, body)).body).toMatchObject({ customer: hidden });
     expect((await post(path, key, body)).body).toMatchObject({ customer: whole });
   }
-});
-
-test('the key alone decides whether a payment is live', async () => {
-  const { key } = await service.account();
-  expect((await post(PAYMENTS, key, idealPayment())).body.livemode).toBe(false);
-  const answer = await post(PAYMENTS, key, { ...idealPayment(), livemode: true });
-  expectRefusal(answer, 'invalid_request', ['livemode']);
 });
 
 test('a key has 256 random bits, names its environment, and is stored as a hash alone', async () => {

@@ -1,19 +1,73 @@
 import Ajv2020, { type ValidateFunction } from 'ajv/dist/2020';
 import addFormats from 'ajv-formats';
-import { ERROR_CODES } from '../../src/domain/errors';
+import { SCOPES } from '../../src/domain/account/api-key';
+import { ERROR_CODES, type ErrorCode } from '../../src/domain/errors';
 import { EVENT_TYPES } from '../../src/domain/webhook/event';
 import { ENDPOINTS } from '../../src/domain/wire';
-import { fundAccount } from '../support/factories';
-import type { Answer } from '../support/http';
-import { useService } from '../support/service';
+import { buildAccount, buildEndpoint, fundAccount } from '../support/factories';
+import { useFixture } from '../support/fixture';
+import { type Answer, call } from '../support/http';
+import { useAccount, useService } from '../support/service';
+import { storeResources } from '../support/stored-resources';
 import { CREATES } from './create-setting';
 import { openCryptoShop } from './crypto-setting';
-import { ROUTES, withSomeId } from './routes-setting';
+import { exchange } from './exchange';
+import { cardRecipient } from './recipient-bodies';
+import { expectRefusal } from './refusal';
 
 /** An operation of the document, or the document. */
 type Json = Answer['body'];
 
+/** Every route of merchants, with the scope that it asks for, written out apart from the product. */
+const ROUTES = [
+  ['GET', '/v1/payments', 'payments:read'],
+  ['POST', '/v1/payments', 'payments:write'],
+  ['GET', '/v1/payments/{id}', 'payments:read'],
+  ['POST', '/v1/payments/{id}/cancel', 'payments:write'],
+  ['GET', '/v1/payments/{id}/refunds', 'refunds:read'],
+  ['POST', '/v1/sandbox/payments/{id}/simulate', 'payments:write'],
+  ['GET', '/v1/refunds', 'refunds:read'],
+  ['POST', '/v1/refunds', 'refunds:write'],
+  ['GET', '/v1/refunds/{id}', 'refunds:read'],
+  ['POST', '/v1/sandbox/refunds/{id}/simulate', 'refunds:write'],
+  ['POST', '/v1/payout-recipients', 'payouts:write'],
+  ['DELETE', '/v1/payout-recipients/{id}', 'payouts:write'],
+  ['GET', '/v1/payouts', 'payouts:read'],
+  ['POST', '/v1/payouts', 'payouts:write'],
+  ['GET', '/v1/payouts/{id}', 'payouts:read'],
+  ['POST', '/v1/sandbox/payouts/{id}/simulate', 'payouts:write'],
+  ['GET', '/v1/balances', 'balances:read'],
+  ['GET', '/v1/balance_transactions', 'balances:read'],
+  ['GET', '/v1/events', 'events:read'],
+  ['GET', '/v1/events/{id}', 'events:read'],
+  ['POST', '/v1/events/{id}/redeliver', 'webhooks:write'],
+  ['GET', '/v1/webhook-endpoints', 'webhooks:read'],
+  ['POST', '/v1/webhook-endpoints', 'webhooks:write'],
+  ['GET', '/v1/webhook-endpoints/{id}', 'webhooks:read'],
+  ['PATCH', '/v1/webhook-endpoints/{id}', 'webhooks:write'],
+  ['DELETE', '/v1/webhook-endpoints/{id}', 'webhooks:write'],
+  ['POST', '/v1/webhook-endpoints/{id}/roll-secret', 'webhooks:write'],
+  ['POST', '/v1/webhook-endpoints/{id}/test', 'webhooks:write'],
+  ['GET', '/v1/requests', 'requests:read'],
+  ['GET', '/v1/payout-methods', null],
+  ['GET', '/v1/payment-methods', null],
+  ['GET', '/v1/payment-methods/available', null],
+  ['POST', '/v1/crypto/payments', 'crypto:write'],
+  ['GET', '/v1/crypto/payments', 'crypto:read'],
+  ['GET', '/v1/crypto/payments/{id}', 'crypto:read'],
+  ['POST', '/v1/sandbox/crypto/payments/{id}/simulate', 'crypto:write'],
+  ['POST', '/v1/crypto/settlements', 'crypto:write'],
+  ['GET', '/v1/crypto/settlements', 'crypto:read'],
+  ['GET', '/v1/crypto/settlements/{id}', 'crypto:read'],
+  ['POST', '/v1/sandbox/crypto/settlements/{id}/simulate', 'crypto:write'],
+] as const;
+
+/** Policy of JSON: it loads nothing, and no page frames it. */
+const POLICY = "default-src 'none'; frame-ancestors 'none'";
+const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'PROPFIND'];
+
 const service = useService();
+const shop = useAccount(service);
 // The whole text is that of clients/openapi.json: test/clients/unit/generated.test.ts
 let document: Json;
 
@@ -22,6 +76,12 @@ beforeAll(async () => {
   expect(response.headers.get('Content-Type')).toBe('application/json; charset=utf-8');
   document = await response.json();
 });
+
+const withSomeId = (path: string) => path.replace('{id}', 'some-id');
+const ask = (method: string, path: string, more: readonly (readonly [string, string])[] = []) => {
+  const headers = [['Authorization', `Bearer ${shop.key}`] as const, ...more];
+  return exchange(service.url, { method, path, headers });
+};
 
 const listOperations = (items: Json = document.paths) =>
   Object.entries<Json>(items).flatMap(([path, item]) =>
@@ -58,17 +118,11 @@ function compile(schema: unknown): ValidateFunction {
 
 test('every reference leads somewhere, every component is referred to, and every schema is valid', () => {
   const references = findAll('$ref', document).map(String);
-  expect(references.length).toBeGreaterThan(0);
-  for (const reference of references) {
-    const steps = reference.replace(/^#\//, '').split('/');
-    const found = steps.reduce<Json>((at, step) => at?.[step], document);
-    expect([reference, typeof found]).toEqual([reference, 'object']);
-  }
   const { schemas, headers, examples } = document.components;
-  for (const [kind, components] of Object.entries<Json>({ schemas, headers, examples })) {
-    const names = Object.keys(components).map((name) => `#/components/${kind}/${name}`);
-    expect(references).toEqual(expect.arrayContaining(names));
-  }
+  const components = Object.entries<Json>({ schemas, headers, examples }).flatMap(([kind, all]) =>
+    Object.keys(all).map((name) => `#/components/${kind}/${name}`),
+  );
+  expect([...new Set(references)].toSorted()).toEqual(components.toSorted());
   for (const schema of findAll('schema', document)) expect(() => compile(schema)).not.toThrow();
 });
 
@@ -122,6 +176,23 @@ test('the operations are the routes of docs/api.md, each with its scope', () => 
   expect(operations).toEqual(expect.arrayContaining([...ROUTES]));
 });
 
+test.each(ROUTES)('%s %s requires a key, with the scope %s', async (method, path, scope) => {
+  const none = await call(service.url, method, withSomeId(path));
+  expectRefusal(none, 'api_key_missing');
+  expect(none.headers.get('WWW-Authenticate')).toBe('Bearer');
+  const without = await service.account({ scopes: SCOPES.filter((each) => each !== scope) });
+  const answer = await without.send(method, withSomeId(path));
+  if (scope === null) {
+    expect(answer.status).toBe(200);
+    return;
+  }
+  expectRefusal(answer, 'api_key_scope_insufficient');
+  expect(answer.body.error.message).toContain(scope);
+  const only = await service.withKey(without, false, [scope]);
+  const { body } = await only.send(method, withSomeId(path));
+  expect(body.error?.code).not.toBe('api_key_scope_insufficient');
+});
+
 test('a body is required exactly where a request without one is refused', async () => {
   const { send } = await openCryptoShop(service);
   const operations = listOperations().filter(({ operation }) => operation.requestBody);
@@ -152,55 +223,214 @@ test('the webhooks are the 19 events of docs/webhooks.md', () => {
   expect(EVENT_TYPES).toHaveLength(19);
 });
 
-describe('an example', () => {
-  type Shop = Awaited<ReturnType<typeof openCryptoShop>>;
-  let shop: Shop;
-  beforeAll(async () => {
-    shop = await openCryptoShop(service);
-    await shop.registerWallet();
-    await fundAccount(service, shop, { amount: 1_000_000 });
-  });
+test.each([
+  ...new Set(ROUTES.map(([, path]) => path)),
+  ...['/healthz', '/readyz', '/openapi.json', '/connectors/acme/callbacks'],
+])('%s answers any other method with 405 and the methods that it has', async (path) => {
+  const own = ROUTES.filter((route) => route[1] === path).map<string>(([method]) => method);
+  const other = path.startsWith('/connectors') ? ['POST'] : ['GET'];
+  const allowed = own.length === 0 ? other : own;
+  if (allowed.includes('GET')) allowed.push('HEAD');
+  for (const method of METHODS.filter((each) => !allowed.includes(each))) {
+    const answer = await ask(method, withSomeId(path));
+    expectRefusal(answer, 'method_not_allowed');
+    expect(answer.headers.get('Allow')?.split(', ').sort()).toEqual(allowed.toSorted());
+  }
+});
 
+test.each([
+  ['/v1/payments', 200],
+  ['/v1/payout-methods', 200],
+  ['/healthz', 200],
+  ['/v1/payments/some-id', 404],
+])('HEAD %s answers %i like GET, without the body', async (path, status) => {
+  const [head, get] = [await ask('HEAD', path), await ask('GET', path)];
+  expect([head.status, get.status, head.text]).toEqual([status, status, '']);
+  const length = (answer: Answer) => answer.headers.get('Content-Length');
+  if (status === 200) expect(length(head)).toBe(length(get));
+});
+
+test.each([
+  ...['/', '/v1', '/v1/', '/v2/payments', '/v1/refund', '/payments', '/v1//payments', '*'],
+  ...['//v1/payments', '/v1/payments/', '/v1/payments/some-id/', '/V1/payments', '/v1/Payments'],
+  ...['/v1/payments;x=1', '/v1/payments/../payments', '/v1/payments/a/b', '/v1/payments%2Fx'],
+  ...['/v1/payments/some-id/refunds/', '/v1/payments//refunds', '/v1/sandbox/refunds/simulate'],
+  ...['/v1/payouts/some-id/cancel', '/v1/payout-methods/available', '/.env', '/openapi.json/'],
+  ...[`/${'x'.repeat(10_000)}`, '/connectors/acme/callbacks/'],
+])('%s is no route', async (path) => {
+  for (const method of ['GET', 'POST', 'DELETE']) {
+    expectRefusal(await ask(method, path), 'route_not_found');
+  }
+});
+
+test.each([
+  ...['%E0%A4%A', '%00', '%', '%zz', '%F0%9F%98%80', 'a%2Fb', '..%2F..%2Fetc', '%20', '{id}'],
+  ...['[object%20Object]', '%7B%22$ne%22:null%7D', 'x'.repeat(10_000), 'available'],
+  ...['5D0B5A8E-97D5-4E47-9D0C-2B1F6A3F8F11', '__proto__', 'constructor'],
+])('no resource has the id %s', async (id) => {
+  expectRefusal(await ask('GET', `/v1/payments/${id}`), 'payment_not_found');
+  expectRefusal(await ask('POST', `/v1/payments/${id}/cancel`), 'payment_not_found');
+  expectRefusal(await ask('GET', `/v1/payments/${id}/refunds`), 'payment_not_found');
+  expectRefusal(await ask('GET', `/v1/refunds/${id}`), 'refund_not_found');
+  expectRefusal(await ask('GET', `/v1/payouts/${id}`), 'payout_not_found');
+});
+
+test('every answer has its own id, the version and safe headers', async () => {
+  // An unknown route is a 404 also without a key.
+  const unknown = await exchange(service.url, { method: 'GET', path: '/v1/nothing' });
+  expectRefusal(unknown, 'route_not_found');
+  const answers = [
+    unknown,
+    await ask('GET', '/v1/payments'),
+    await ask('GET', '/v1/nothing'),
+    await ask('GET', '/healthz'),
+    await exchange(service.url, { method: 'GET' }),
+    // The id of the caller is ignored.
+    await ask('GET', '/v1/payments', [['Request-Id', 'mine']]),
+  ];
+  const ids = answers.map(({ headers }) => headers.get('Request-Id'));
+  expect(new Set(ids).size).toBe(answers.length);
+  for (const { headers } of answers) {
+    expect(headers.get('Request-Id')).toMatch(/^[0-9a-f-]{36}$/);
+    expect(headers.get('Service-Version')).toMatch(/^\d{4}-\d{2}-\d{2}$/);
+    expect(headers.get('Cache-Control')).toBe('no-store');
+    expect(headers.get('Content-Security-Policy')).toBe(POLICY);
+    expect(headers.get('X-Frame-Options')).toBe('DENY');
+    expect(headers.get('X-Powered-By')).toBeNull();
+  }
+});
+
+const CODES: Record<string, ErrorCode> = {
+  payments: 'payment_not_found',
+  refunds: 'refund_not_found',
+  payouts: 'payout_not_found',
+  'payout-recipients': 'recipient_not_found',
+  events: 'event_not_found',
+  'webhook-endpoints': 'webhook_endpoint_not_found',
+  'crypto/payments': 'crypto_payment_not_found',
+  'crypto/settlements': 'crypto_settlement_not_found',
+};
+
+const WITH_ID = ROUTES.filter(([, path]) => path.includes('{id}'));
+
+/** Bodies that every rule accepts, by the end of the path. */
+const BODIES: [end: RegExp, body: object][] = [
+  [/crypto\/payments\/[^/]+\/simulate$/, { event: 'received' }],
+  [/simulate$/, { event: 'failed' }],
+  [/test$/, { type: 'payout.sent' }],
+];
+
+const setting = useFixture(async () => {
+  const owner = await buildAccount(service, { crypto: true });
+  const stranger = await buildAccount(service, { crypto: true });
+  const { ids } = await storeResources(service, { ...owner, livemode: false });
+  const recipient = await owner.post('/v1/payout-recipients', cardRecipient());
+  const endpoint = await buildEndpoint(owner, { url: 'http://127.0.0.1:9/hook' });
+  const created = { 'payout-recipients': recipient.body.id, 'webhook-endpoints': endpoint.id };
+  const all: Readonly<Record<string, string>> = { ...ids, ...created };
+  return { owner, ids: all, others: { stranger, live: await service.withKey(owner, true) } };
+});
+
+/** Reads all that the accounts have. */
+async function readAll() {
+  const names = [
+    ...['payments', 'refunds', 'payouts', 'recipients', 'events', 'webhook_endpoints'],
+    ...['crypto_payments', 'crypto_settlements', 'bank_callbacks', 'audit_log'],
+  ];
+  const { owner, others, ids } = setting;
+  const account_id = { $in: [owner.account_id, others.stranger.account_id] };
+  const filter = { $or: [{ account_id }, { resource_id: { $in: Object.values(ids) } }] };
+  return await Promise.all(names.map((name) => service.collection(name).find(filter).toArray()));
+}
+
+const toUnknown = (id: string) =>
+  `${id.slice(0, -6)}${id.endsWith('000000') ? '111111' : '000000'}`;
+
+test.each(['stranger', 'live'] as const)(
+  'a key of %s finds what it would at unknown ids, and changes nothing',
+  async (asker) => {
+    const { owner, ids, others } = setting;
+    const before = await readAll();
+    /** Expects the same refusal about an id of the owner as about one that nobody has. */
+    const expectUnknown = async (
+      code: ErrorCode,
+      id: string,
+      send: (id: string) => Promise<Answer>,
+    ) => {
+      const [foreign, none] = [await send(id), await send(toUnknown(id))];
+      expectRefusal(foreign, code);
+      const compare = ({ status, body: { error } }: Answer) => [
+        ...[status, { ...error, request_id: '' }],
+      ];
+      expect(compare(foreign)).toEqual(compare(none));
+    };
+    for (const [method, path] of WITH_ID) {
+      const [, resource = ''] = /^\/v1\/(?:sandbox\/)?(.+)\/\{id\}/.exec(path) ?? [];
+      const isSandboxOnly = asker === 'live' && path.startsWith('/v1/sandbox/');
+      const code = isSandboxOnly ? 'api_key_scope_insufficient' : CODES[resource];
+      const id = ids[resource] ?? '';
+      const body = method === 'GET' ? undefined : BODIES.find(([end]) => end.test(path))?.[1];
+      await expectUnknown(code ?? 'internal_error', id, (each) =>
+        others[asker].send(method, path.replace('{id}', each), body),
+      );
+      if (method !== 'GET') continue;
+      expect([path, (await owner.get(path.replace('{id}', id))).status]).toEqual([path, 200]);
+    }
+    await expectUnknown('payment_not_found', ids['payments'] ?? '', (payment_id) =>
+      others[asker].post('/v1/refunds', { payment_id }),
+    );
+    expect(await readAll()).toEqual(before);
+  },
+);
+
+describe('an example', () => {
   const readBody = (path: string, method = 'post') =>
     document.paths[path]?.[method]?.requestBody?.content['application/json'].example;
+  const shop = useFixture(async () => {
+    const opened = await openCryptoShop(service);
+    await opened.registerWallet();
+    await fundAccount(service, opened, { amount: 1_000_000 });
+    // Created at once, since each waits until the caches of all processes know it.
+    const endpoint = readBody('/v1/webhook-endpoints');
+    const post = () => opened.post('/v1/webhook-endpoints', endpoint);
+    const answers = await Promise.all(Array.from({ length: 6 }, post));
+    return { ...opened, endpoints: answers.map(({ body }) => body.id) };
+  });
+
   /** Posts the example of a path with changes; returns the id of the resource. */
-  const create = async (path: string, changes: object = {}): Promise<string> => {
+  const create = async (name: string, changes: object = {}): Promise<string> => {
+    const path = `/v1/${name}`;
     const { status, body, text } = await shop.post(path, { ...readBody(path), ...changes });
     if (status >= 400) throw new Error(`POST ${path}: ${text}`);
     return body.id;
   };
-  const createAndReport = async (kind: string, event: string) => {
-    const id = await create(`/v1/${kind}`);
-    await shop.post(`/v1/sandbox/${kind}/${id}/simulate`, { event });
+  const createAndReport = async (name: string, event: string) => {
+    const id = await create(name);
+    await shop.post(`/v1/sandbox/${name}/${id}/simulate`, { event });
     return id;
   };
-  const nameSettled = async () => ({ payment_id: await createAndReport('payments', 'settled') });
-  const nameRecipient = async () => ({ recipient_id: await create('/v1/payout-recipients') });
-  const creditCrypto = () => createAndReport('crypto/payments', 'received');
-  /** Creates a resource in the state that its paths need, where its example alone does not. */
-  const createFor: Record<string, () => Promise<string>> = {
+  /** Fields of a body besides its example, by the collection of the path. */
+  const nameFor: Record<string, () => Promise<object>> = {
+    refunds: async () => ({ payment_id: await createAndReport('payments', 'settled') }),
+    payouts: async () => ({ recipient_id: await create('payout-recipients') }),
     'crypto/settlements': async () => {
-      await creditCrypto();
-      const id = await create('/v1/crypto/settlements', { amount: '1000000000000000' });
-      await service.becomes('crypto_settlements', id, { status: 'sent' });
-      return id;
-    },
-    refunds: async () => create('/v1/refunds', await nameSettled()),
-    payouts: async () => {
-      const id = await create('/v1/payouts', await nameRecipient());
-      await service.becomes('payouts', id, { status: 'sent' });
-      return id;
-    },
-    events: async () => {
-      const id = await create('/v1/payments');
-      return (await shop.get(`/v1/events?resource_id=${id}`)).body.data[0].id;
+      await createAndReport('crypto/payments', 'received');
+      return { amount: '1000000000000000' };
     },
   };
-  /** Creates what a path is about, or a payment. */
-  const createResource = async (path: string) => {
-    const [, name = ''] = /^\/v1\/(?:sandbox\/)?((?:crypto\/)?[\w-]+)/.exec(path) ?? [];
-    const creates = document.paths[`/v1/${name}`]?.post === undefined ? 'payments' : name;
-    return (await createFor[name]?.()) ?? (await create(`/v1/${creates}`));
+  /** Creates what a path is about, or a payment, in the state that its paths need. */
+  const createResource = async (name: string): Promise<string> => {
+    if (name === 'webhook-endpoints') return shop.endpoints.pop();
+    if (document.paths[`/v1/${name}`]?.post === undefined) {
+      const id = await create('payments');
+      if (name !== 'events') return id;
+      return (await shop.get(`/v1/events?resource_id=${id}`)).body.data[0].id;
+    }
+    const id = await create(name, await nameFor[name]?.());
+    const sent = { payouts: 'payouts', 'crypto/settlements': 'crypto_settlements' } as const;
+    const kind = Object.entries(sent).find(([each]) => each === name)?.[1];
+    if (kind !== undefined) await service.becomes(kind, id, { status: 'sent' });
+    return id;
   };
 
   /** Replaces in an answer what differs each time. */
@@ -228,16 +458,13 @@ describe('an example', () => {
     async (operation, { method, path, success }) => {
       const { responses, parameters = [] } = document.paths[path][method];
       const { example } = responses[success.status].content['application/json'];
-      const ids =
-        operation === 'createRefund'
-          ? await nameSettled()
-          : operation === 'createPayout' && (await nameRecipient());
-      if (operation === 'createCryptoSettlement') await creditCrypto();
+      const [, name = ''] = /^\/v1\/(?:sandbox\/)?((?:crypto\/)?[\w-]+)/.exec(path) ?? [];
+      const named = success.status === 201 ? await nameFor[name]?.() : {};
       const body = readBody(path, method);
       const ask = async (query: string) => {
-        const id = path.includes('{id}') ? await createResource(path) : '';
+        const id = path.includes('{id}') ? await createResource(name) : '';
         const to = `${path.replace('{id}', id)}${query}`;
-        const answer = await shop.send(method.toUpperCase(), to, body && { ...body, ...ids });
+        const answer = await shop.send(method.toUpperCase(), to, body && { ...body, ...named });
         expect([query, answer.status, answer.text]).toEqual([query, success.status, answer.text]);
         return answer.body;
       };
@@ -248,7 +475,7 @@ describe('an example', () => {
       if (operation === 'listPaymentRefunds') return;
       if (operation.startsWith('list')) {
         // At least one row, also where this test runs alone.
-        await createResource(path);
+        await createResource(name);
         const { data } = await ask('');
         expect(Object.keys(data[0])).toEqual(Object.keys(example.data[0]));
         return;
@@ -270,13 +497,13 @@ const CHANGES: Record<string, object[]> = {
     ...[{ success_url: 'http://a.b/' }, { customer: { phone: '1' } }, { method: undefined }],
   ],
   refunds: [
-    ...[{ amount: 1, reason: null }, { amount: 1, reason: 'x'.repeat(500) }, { reason: 5 }],
-    ...[{ reason: 'x'.repeat(501) }, { payment_id: undefined }, { payment_id: 'x'.repeat(101) }],
+    ...[{ amount: 1, reason: 'x'.repeat(500) }, { reason: 5 }, { reason: 'x'.repeat(501) }],
+    ...[{ payment_id: undefined }, { payment_id: 'x'.repeat(101) }],
   ],
   payouts: [
     { reference: 'x'.repeat(255), metadata: { balance_account: 'marketing', a: { b: [] } } },
-    ...[{ reference: null, metadata: null }, { amount: undefined }, { recipient_id: null }],
-    ...[{ recipient_id: 'x'.repeat(101) }, { recipient_id: undefined }, { method: null }],
+    ...[{ reference: null, metadata: null }, { amount: undefined }, { method: null }],
+    ...[{ recipient_id: 'x'.repeat(101) }, { recipient_id: undefined }, { recipient_id: null }],
   ],
 };
 const OF_ALL = [
