@@ -87,19 +87,14 @@ test('the list has the last seven days of one account and environment, page by p
   const rows = await readRows(shop, 7);
   expect((await readRows(live, 1))[0]?.path).toBe('/v1/payments/none-7');
   expect((await other.get('/v1/requests')).body.data).toEqual([]);
-  const get = (query: Record<string, string> = {}) =>
-    shop.get(`/v1/requests?${new URLSearchParams(query)}`);
   const seen: string[] = [];
   const readPage = async (query: Record<string, string>) => {
-    const page = await get(query);
+    const page = await shop.get(`/v1/requests?${new URLSearchParams(query)}`);
     seen.push(...page.body.data.map(({ request_id }: Row) => request_id));
     return page;
   };
   await walkPages(readPage, { limit: '3' });
   expect(seen).toEqual(rows.map(({ request_id }) => request_id));
-  expectRefusal(await get({ created_before: 'yesterday' }), 'invalid_cursor', ['created_before']);
-  expectRefusal(await get({ status: '404' }), 'invalid_request', ['status']);
-
   const requests = service.collection<RequestDocument>('requests');
   const owner = { account_id: shop.account_id, livemode: false };
   const [oldest] = await requests.find(owner).sort({ position: 1 }).limit(1).toArray();
@@ -108,20 +103,18 @@ test('the list has the last seven days of one account and environment, page by p
   const old = new Date(created.getTime() - 7 * DAY_MS - 1_000).toISOString();
   const position = `${old.slice(0, -1)}000000Z`;
   await requests.updateOne({ _id: oldest?._id ?? '' }, { $set: { position } });
-  // One row is too old by now, and the two refusals above are new.
-  const shown = await readRows(shop, 8);
+  // One row is too old by now.
+  const shown = await readRows(shop, 6);
   expect(shown.map(({ request_id }) => request_id)).not.toContain(oldest?._id);
   expect(await requests.indexes()).toContainEqual(
     expect.objectContaining({ expireAfterSeconds: 0 }),
   );
 });
 
-test('the dashboard lists requests, filters them by status, and shows one', async () => {
+test('the dashboard filters requests, and shows one to its own account and environment alone', async () => {
   const shop = await service.account();
   const user = await openUser(service.stores, shop.account_id, 'read_only');
   const visitor = await openVisitor(service, user);
-  const empty = await visitor.get('/dashboard/live/requests');
-  expect(empty.html).toContain('There are no requests yet.');
   await shop.get('/v1/payments/none-1');
   await shop.post('/v1/payments', { ...idealPayment(), first_name: 'Quenntinella' });
   const [row] = await readRows(shop, 2);
@@ -129,23 +122,16 @@ test('the dashboard lists requests, filters them by status, and shows one', asyn
     const { html } = await visitor.get(`/dashboard/sandbox/requests${query}`);
     return html.match(/href="\/dashboard\/sandbox\/requests\/[0-9a-f-]{36}"/g)?.length ?? 0;
   };
-  expect(await count('')).toBe(2);
-  expect(await count('?status=refused')).toBe(2);
-  expect(await count('?status=failed')).toBe(0);
-  expect(await count(`?search=${row?.request_id}`)).toBe(1);
-  const { html } = await visitor.get(`/dashboard/sandbox/requests/${row?.request_id}`);
-  for (const text of ['POST /v1/payments', '400', 'invalid_request', 'Request body', 'ideal']) {
-    expect(html).toContain(text);
-  }
+  const filters = ['', '?status=refused', '?status=failed', `?search=${row?.request_id}`];
+  expect(await Promise.all(filters.map(count))).toEqual([2, 2, 0, 1]);
+  const path = (env: string) => `/dashboard/${env}/requests/${row?.request_id}`;
+  const { html } = await visitor.get(path('sandbox'));
+  expect(html).toContain('invalid_request');
   expect(html).not.toContain('Quenntinella');
   const { account_id } = await service.account();
   const stranger = await openVisitor(service, await openUser(service.stores, account_id));
-  for (const [who, env] of [
-    [visitor, 'live'],
-    [stranger, 'sandbox'],
-  ] as const) {
-    expect((await who.get(`/dashboard/${env}/requests/${row?.request_id}`)).status).toBe(404);
-  }
+  expect((await visitor.get(path('live'))).status).toBe(404);
+  expect((await stranger.get(path('sandbox'))).status).toBe(404);
 });
 
 describe('the recorder of requests', () => {
