@@ -69,10 +69,9 @@ async function expectMissing(
   read = () => ask('/readyz'),
   begin: () => Promise<unknown> = async () => undefined,
 ) {
-  const expected =
-    missing.length === 0
-      ? [200, null, { status: 'ready', missing }]
-      : [503, '1', { status: 'not_ready', missing }];
+  const isReady = missing.length === 0;
+  const status = isReady ? 'ready' : 'not_ready';
+  const expected = [isReady ? 200 : 503, isReady ? null : '1', { status, missing }];
   let answer: unknown;
   await eventually('the answer of /readyz', async () => {
     await begin();
@@ -82,12 +81,10 @@ async function expectMissing(
   expect(answer).toEqual(expected);
 }
 
-const beat = (secondsAgo = 0, environments?: Env[]) =>
-  database.stores.heartbeats.beat(
-    'worker',
-    new Date(Date.now() - secondsAgo * 1_000),
-    environments,
-  );
+const beat = (secondsAgo = 0, environments?: Env[]) => {
+  const at = new Date(Date.now() - secondsAgo * 1_000);
+  return database.stores.heartbeats.beat('worker', at, environments);
+};
 
 test('healthz answers while the process runs', async () => {
   const answer = [200, null, { status: 'ok' }];
@@ -105,10 +102,7 @@ describe('readyz names', () => {
     [
       'the worker when it has ended',
       ['worker'],
-      async () => {
-        await beat();
-        await database.stores.heartbeats.end('worker');
-      },
+      () => beat().then(() => database.stores.heartbeats.end('worker')),
     ],
   ])('%s', async (_what, missing, begin) => {
     await expectMissing(missing, undefined, begin);
