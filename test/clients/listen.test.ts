@@ -10,7 +10,7 @@ import { createClient, verifyWebhook } from '../../clients/typescript/src';
 import { EVENT_TYPES } from '../../clients/typescript/src/cli/triggers';
 import { inBatches } from '../../src/base/batches';
 import { redeliverEvent } from '../../src/service/events/redeliver';
-import { fund } from '../api/fund';
+import { fundAccount } from '../support/factories';
 import { useFixture } from '../support/fixture';
 import { useHook } from '../support/hook';
 import { eventually } from '../support/http';
@@ -212,7 +212,7 @@ test('shows and repeats a failed delivery, and forwards an event that is sent ag
 
 test('triggers every type of event', async () => {
   const { account_id } = other;
-  await fund(service, other, 1_000_000);
+  await fundAccount(service, other, { amount: 1_000_000 });
   await service.stores.accounts.setCrypto(account_id, true);
   const now = new Date().toISOString();
   const wallet = { account_id, livemode: false, network: 'ethereum', address: WALLET } as const;
@@ -226,28 +226,28 @@ test('triggers every type of event', async () => {
   for (const { stdout } of lines) expect(stdout).toMatch(/ {2}evt_[0-9a-f-]+ {2}[0-9a-f-]+\n$/);
 });
 
-test.each([
-  [['listen'], 'Name your server'],
-  [['listen', '--forward-to', 'localhost:1', '--events', 'payment.paid'], 'payment.paid'],
-  [['trigger', 'payment.paid'], 'No event has this type: payment.paid.'],
-  [['trigger'], 'Name the type of the event.'],
-  [['trigger', 'payment.settled', '--key', 'sk_live_x'], 'sandbox key'],
-  [['trigger', 'payment.settled', '--key', 'sk_sandbox_x'], 'api_key_invalid'],
-  [['trigger', '--colour'], "Unknown option '--colour'"],
-  [['play'], 'Unknown: play'],
-])('names the mistake in %j', async (args, words) => {
-  const { stderr, code } = await run(args).then(
-    () => ({ stderr: '', code: 0 }),
-    (error) => error,
-  );
-  expect(stderr).toContain(words);
-  expect(stderr).not.toContain('    at ');
-  expect(code).toBeGreaterThan(0);
+test('names the mistake in its arguments, and how it is used', async () => {
+  const mistakes: [args: string[], words: string][] = [
+    [['listen'], 'Name your server'],
+    [['listen', '--forward-to', 'localhost:1', '--events', 'payment.paid'], 'payment.paid'],
+    [['trigger', 'payment.paid'], 'No event has this type: payment.paid.'],
+    [['trigger'], 'Name the type of the event.'],
+    [['trigger', 'payment.settled', '--key', 'sk_live_x'], 'sandbox key'],
+    [['trigger', 'payment.settled', '--key', 'sk_sandbox_x'], 'api_key_invalid'],
+    [['trigger', '--colour'], "Unknown option '--colour'"],
+    [['play'], 'Unknown: play'],
+  ];
+  for await (const batch of inBatches(mistakes, 4)) {
+    const errors = await Promise.all(batch.map(([args]) => run(args).catch((error) => error)));
+    for (const [n, [args, words]] of batch.entries()) {
+      const { stderr, code } = errors[n] ?? {};
+      expect([args, stderr]).toEqual([args, expect.stringContaining(words)]);
+      expect(stderr).not.toContain('    at ');
+      expect(code).toBeGreaterThan(0);
+    }
+  }
+  const help = [[], ['--help'], ['listen', '--help'], ['trigger', '--help']];
+  for (const { stdout } of await Promise.all(help.map((args) => run(args)))) {
+    expect(stdout).toMatch(/^Usage: durable-payments/);
+  }
 });
-
-test.each([[[]], [['--help']], [['listen', '--help']], [['trigger', '--help']]])(
-  'prints help for %j',
-  async (args) => {
-    expect((await run(args)).stdout).toMatch(/^Usage: durable-payments/);
-  },
-);

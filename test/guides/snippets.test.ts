@@ -14,7 +14,7 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import { signPayload } from '../../src/webhooks/signature';
 import { freePort } from '../../stack/ports';
-import { fund } from '../api/fund';
+import { fundAccount } from '../support/factories';
 import { useFixture } from '../support/fixture';
 import { openInbox } from '../support/hook';
 import { eventually } from '../support/http';
@@ -37,10 +37,7 @@ interface Language {
   env?: Record<string, string>;
 }
 
-const PYTHON_ENV = {
-  PYTHONPATH: join(CLIENTS, 'python/src'),
-  PYTHONDONTWRITEBYTECODE: '1',
-};
+const PYTHON_ENV = { PYTHONPATH: join(CLIENTS, 'python/src'), PYTHONDONTWRITEBYTECODE: '1' };
 const LANGUAGES: Record<'curl' | 'TypeScript' | 'Python' | 'PHP', Language> = {
   curl: { file: 'curl.sh', program: 'bash' },
   TypeScript: { file: 'typescript.mjs', program: 'node' },
@@ -163,9 +160,10 @@ test('every guide shows its snippets, and every snippet has a guide, a test and 
 
 for (const [title, language] of Object.entries<Language>(LANGUAGES))
   describeWith(language.program, `the guides in ${title}`, () => {
-    test('the snippets do what the guides say, in their order', async () => {
+    // Concurrent, since each program waits for the API most of its time.
+    test.concurrent('the snippets do what the guides say, in their order', async () => {
       const account = await service.account();
-      await fund(service, account, 10_000, 'marketing');
+      await fundAccount(service, account, { amount: 10_000, balance_account: 'marketing' });
       const variables: Record<string, string> = { BASE: service.url, KEY: account.key };
       for (const [name, { prints, answer = {}, variable, becomes }] of Object.entries(EXPECTED)) {
         const output = await runSnippet(language, name, variables);
