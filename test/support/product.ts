@@ -14,7 +14,6 @@ import { createSandboxBank } from '../../connectors/sandbox/bank';
 import { createApp } from '../../src/api/app';
 import type { LimitConfig } from '../../src/api/context';
 import { closeServer, createHttpServer } from '../../src/api/server';
-import { createLogger } from '../../src/base/log';
 import { connectMongo } from '../../src/base/mongo';
 import { connectLongReader } from '../../src/base/mongo-reads';
 import { traceStarts } from '../../src/base/tracing/temporal';
@@ -49,8 +48,6 @@ import { mongodbUri, type ProductPlace, temporalAddress } from './servers';
 
 export interface ProductOptions {
   autoplay?: boolean;
-  ratePerSecond?: number;
-  limits?: Partial<LimitConfig>;
   /** Off: no worker takes the lifecycles. */
   worker?: boolean;
   /** Temporal of its own; the shared one by default. */
@@ -61,8 +58,6 @@ export interface ProductOptions {
   economical?: boolean;
   /** Traces of the API and the worker; none by default. */
   tracing?: Tracing;
-  /** Takes the lines of the API's log. */
-  logged?: (line: string) => void;
   /** Live connectors, as `LIVE_CONNECTORS` names them, and `TASK_QUEUE_PREFIX`; none by default. */
   live?: { connectors: string; prefix: string };
   /** Test systems of banks, as `SANDBOX_CONNECTORS` names them. */
@@ -94,7 +89,7 @@ export async function openParts(place: ProductPlace, options: ProductOptions = {
   const db = mongo.db(database);
   const stores = createStores(db, economical ? CACHE_MS : 0);
   const log = createTestLogger(name);
-  const { tracing, logged } = options;
+  const { tracing } = options;
   // As in production: the native connection is for workers only.
   const starts = tracing === undefined ? [] : [traceStarts(tracing)];
   const temporal = connectTemporal({ address, namespace: 'default' }, undefined, starts);
@@ -119,13 +114,11 @@ export async function openParts(place: ProductPlace, options: ProductOptions = {
     keys,
     encrypter: createEncrypter(keys.seal),
     now,
-    log: logged === undefined ? log : createLogger(name, 'info', { write: logged }),
+    log,
     config: {
       PUBLIC_URL: url,
       WEBHOOK_ALLOW_PRIVATE: 'sandbox' as const,
       ...NO_LIMITS,
-      ...(options.ratePerSecond && { RATE_LIMIT_PER_SECOND: options.ratePerSecond }),
-      ...options.limits,
     },
     temporal: createTemporalClient({ client: temporal, lifecycleQueue, stores, now }),
     callbacks: createCallbackInbox({ client: temporal, lifecycleQueue, stores, now, log }),
