@@ -1,5 +1,5 @@
 import { SignatureError, signWebhook, verifyWebhook } from '../../../clients/typescript/src';
-import { isRedelivered } from '../../../clients/typescript/src/cli/redelivered';
+import { chooseBaseline, isRedelivered } from '../../../clients/typescript/src/cli/redelivered';
 import type { EventDelivery } from '../../../clients/typescript/src/resources/events';
 import { signPayload } from '../../../src/webhooks/signature';
 
@@ -68,4 +68,20 @@ describe('the outcome of a redelivery', () => {
   ])('an event counts as redelivered or not: %s, %j, then %j', (_, before, after, expected) => {
     expect(isRedelivered(before, after, NOW)).toBe(expected);
   });
+
+  test.each(['delivered', 'exhausted', 'not_subscribed'] as const)(
+    'an event that was %s counts as redelivered also when its new run was seen before the attempt',
+    (status) => {
+      const [before, run, after] = [
+        build(status, 1),
+        build('pending', 1, EARLIER),
+        build(status, 2),
+      ];
+      expect(isRedelivered(before, run, NOW)).toBe(false);
+      expect(isRedelivered(chooseBaseline(before, run), after, NOW)).toBe(true);
+      // A retry that was due remains one.
+      const due = chooseBaseline(run, build('pending', 2, EARLIER));
+      expect(isRedelivered(due, build(status, 3), NOW)).toBe(false);
+    },
+  );
 });

@@ -3,7 +3,7 @@ import type { Client } from '../client';
 import { ApiError, ConnectionError, isApiError } from '../errors';
 import type { Event } from '../resources/events';
 import type { Forward, Repeat } from './forward';
-import { isRedelivered } from './redelivered';
+import { chooseBaseline, isRedelivered } from './redelivered';
 import type { State } from './state';
 
 const POLL_MS = 1_000;
@@ -136,18 +136,22 @@ async function forwardRedelivered(listening: Listening, pagesMax: number): Promi
   for (const event of [...seen.values()].reverse()) {
     // An event that was not forwarded yet has nothing to repeat.
     if (!recent.includes(event.id)) continue;
-    if (wasRedelivered(deliveries[event.id] ?? [], event)) {
-      await send(listening, event, 'redelivery', 0);
-    }
-    latest[event.id] = event.deliveries;
+    const before = deliveries[event.id] ?? [];
+    if (wasRedelivered(before, event)) await send(listening, event, 'redelivery', 0);
+    latest[event.id] = event.deliveries.map((after) =>
+      chooseBaseline(findDelivery(before, after), after),
+    );
   }
   if (JSON.stringify(latest) === JSON.stringify(deliveries)) return;
   state.write({ deliveries: latest, sending: undefined });
 }
 
 function wasRedelivered(before: Event['deliveries'], { deliveries }: Event): boolean {
-  const find = (endpointId: string) => before.find(({ endpoint_id }) => endpoint_id === endpointId);
-  return deliveries.some((after) => isRedelivered(find(after.endpoint_id), after, new Date()));
+  return deliveries.some((after) => isRedelivered(findDelivery(before, after), after, new Date()));
+}
+
+function findDelivery(rows: Event['deliveries'], { endpoint_id }: Event['deliveries'][number]) {
+  return rows.find((row) => row.endpoint_id === endpoint_id);
 }
 
 function isOutage(error: unknown): error is Error {

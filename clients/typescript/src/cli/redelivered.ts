@@ -15,3 +15,17 @@ export function isRedelivered(
   if (before.next_attempt_at === null || before.attempts === 0) return false;
   return now < new Date(before.next_attempt_at);
 }
+
+/**
+ * Chooses the state with which the next one is compared: a redelivery makes a delivery pending at once,
+ * and its attempt comes later.
+ */
+export function chooseBaseline(
+  before: EventDelivery | undefined,
+  after: EventDelivery,
+): EventDelivery {
+  const hasEnded = before !== undefined && before.status !== 'pending';
+  return hasEnded && after.status === 'pending' && after.attempts === before.attempts
+    ? before
+    : after;
+}
