@@ -1,5 +1,5 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
-import { cpSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -13,7 +13,7 @@ import { redeliverEvent } from '../../src/service/events/redeliver';
 import { fundAccount } from '../support/factories';
 import { useFixture } from '../support/fixture';
 import { useHook } from '../support/hook';
-import { eventually } from '../support/http';
+import { eventually, idealPayment } from '../support/http';
 import { useAccount, useService } from '../support/service';
 
 const ROOT = join(__dirname, '../..');
@@ -126,13 +126,8 @@ function run(args: string[], key = account.key) {
 const client = useFixture(async () => createClient({ apiKey: account.key, baseUrl: service.url }));
 
 async function createPayments(count: number): Promise<void> {
-  const body = {
-    ...{ method: 'ideal', amount: 1_050, currency: 'EUR', country: 'NL' },
-    success_url: 'https://shop.example/thanks',
-    error_url: 'https://shop.example/sorry',
-  };
   for (let made = 0; made < count; made += 10) {
-    await Promise.all(Array.from({ length: 10 }, () => client.payments.create(body)));
+    await Promise.all(Array.from({ length: 10 }, () => client.payments.create(idealPayment())));
   }
 }
 
@@ -190,16 +185,25 @@ test('shows and repeats a failed delivery, and forwards an event that is sent ag
   const [type, id] = stdout.trim().split(/\s+/);
   expect(type).toBe('payment.settled');
   await eventually('the event', async () => shop.received.length > 0);
+  const file = join(cli.folder, 'state.json');
+  const readState = async () => JSON.parse(readFileSync(file, 'utf8'));
+  const { refused, ...rest } = await eventually('the refusal', async () => {
+    const state = await readState();
+    return state.refused.length > 0 && state.sending === undefined && state;
+  });
+  await listen.stop('SIGKILL');
+  // As if the ten seconds until the retry were over.
+  const due = refused.map((each: object) => ({ ...each, at: 0 }));
+  writeFileSync(file, JSON.stringify({ ...rest, refused: due }));
   shop.status = 200;
+  const again = await startListen('--events', 'payment.settled');
   await eventually('the retry', async () => {
     return shop.received.some(({ repeat }) => repeat === 'retry');
   });
   await eventually('the delivery', async () => {
-    const { deliveries } = JSON.parse(readFileSync(join(cli.folder, 'state.json'), 'utf8'));
+    const { deliveries } = await readState();
     return deliveries[id ?? '']?.[0]?.status === 'delivered';
   });
-  await listen.stop('SIGKILL');
-  const again = await startListen('--events', 'payment.settled');
   const { stores, temporal, queues } = service;
   const deps = { stores, temporal, webhookQueue: queues.webhooks, now: () => new Date() };
   await redeliverEvent(deps, id ?? '');
