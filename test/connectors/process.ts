@@ -6,7 +6,7 @@ import { connectProcess } from '../../connectors/kit/process';
 import { createLogger } from '../../src/base/log';
 import { mongodbUri, temporalAddress } from '../support/servers';
 
-interface Place<S> {
+export interface Place<S> {
   database: string;
   prefix: string;
   keysDir: string;

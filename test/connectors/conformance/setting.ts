@@ -2,12 +2,14 @@ import { randomUUID } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { Collection } from 'mongodb';
 import { checkConnector } from '../../../connectors/conformance/check';
 import type { ConnectorActivities } from '../../../connectors/contract/activities';
 import type { InstructionGuard } from '../../../connectors/contract/guard';
 import { startFakeBank } from '../../../connectors/example/fake-bank';
-import { startConnector } from '../../../connectors/kit/connector';
+import { type RunConfig, startConnector } from '../../../connectors/kit/connector';
 import type { ConnectorDefinition, Settings } from '../../../connectors/kit/definition';
+import { AttemptInProgress, type InstructionRecord } from '../../../connectors/kit/instructions';
 import type { connectProcess } from '../../../connectors/kit/process';
 import type { RestoreGuard } from '../../../connectors/kit/restore-guard';
 import { startSepa } from '../../../connectors/sepa/connector';
@@ -21,7 +23,7 @@ import { commandsIn } from '../../cli/cli';
 import { retryUntilDone } from '../../support/insist';
 import { quietTemporal } from '../../support/quiet';
 import { mongodbUri, temporalAddress } from '../../support/servers';
-import { connectConnector } from '../process';
+import { connectConnector, type Place } from '../process';
 
 export const SECRET = 'secret-of-the-example-bank';
 
@@ -75,13 +77,17 @@ export async function openBench(connector: string, waitMs = MUTANT_WAIT_MS) {
   };
 }
 
-interface Change<S extends Settings> {
-  definition?: (definition: ConnectorDefinition<S>) => ConnectorDefinition<S>;
+/** Replaces parts of a connector on the kit. */
+interface Parts {
   /** Changes what the kit registers, as a connector without the kit might have it. */
   activities?: (activities: Activities) => Activities;
   guard?: Pick<InstructionGuard, 'findOutdated'>;
   /** By default one that compares. */
   restoreGuard?: Pick<RestoreGuard, 'confirm' | 'check' | 'onChange' | 'protect'>;
+}
+
+interface Change<S extends Settings> extends Parts {
+  definition?: (definition: ConnectorDefinition<S>) => ConnectorDefinition<S>;
   /** Handles the webhooks of the bank, in front of the connector. */
   webhooks?: (url: string) => Promise<Front>;
   /** Handles what the check asks of the bank’s desk. */
@@ -130,21 +136,14 @@ async function checkOnce<S extends Settings>(
   const bank = await startFakeBank(SECRET, {
     webhookUrl: `http://127.0.0.1:${webhookPort}/webhooks`,
   });
-  const { config, own } = await connectConnector(definition.name, {
-    ...bench,
-    settings: { ...Object(settings), EXAMPLE_API_URL: `http://127.0.0.1:${bankPort}` },
-  });
-  const { activities: changeActivities = (same) => same } = change;
-  const changed = {
-    ...{ ...own, guard: { ...own.guard, ...change.guard } },
-    createWorker: (activities: object, options?: Parameters<typeof own.createWorker>[1]) =>
-      own.createWorker(changeActivities(activities), options),
-  };
-  const connector = await startConnector(
+  const connector = await startOnKit(
     change.definition?.(definition) ?? definition,
-    ...([config, changed, change.restoreGuard] as const),
+    {
+      ...bench,
+      settings: { ...Object(settings), EXAMPLE_API_URL: `http://127.0.0.1:${bankPort}` },
+    },
+    change,
   );
-  connector.finished.catch(() => undefined);
   const url = String(connector.url).replace('/webhooks', '');
   const front = await change.webhooks?.(url);
   const desk = await change.desk?.(bank.url);
@@ -160,10 +159,57 @@ async function checkOnce<S extends Settings>(
     await connector.stop();
     await front?.stop();
     await desk?.stop();
-    await own.close();
     await bank.stop();
     await bench.stop();
   }
+}
+
+/** Starts a connector on the kit whose failed attempts end at once. */
+export async function startOnKit<S extends Settings>(
+  definition: ConnectorDefinition<S>,
+  { name = definition.name, ...place }: Place<RunConfig<S>['settings']> & { name?: string },
+  { activities: change = (same) => same, guard, restoreGuard }: Parts = {},
+) {
+  const { config, own } = await connectConnector(name, place);
+  const records = own.mongo
+    .db(`${place.database}_${name}`)
+    .collection<InstructionRecord>('instructions');
+  const changed = {
+    ...{ ...own, guard: { ...own.guard, ...guard } },
+    createWorker: (activities: object, options?: Parameters<typeof own.createWorker>[1]) =>
+      own.createWorker(change(endFailedAttempts(activities, records)), options),
+  };
+  const connector = await startConnector(definition, config, changed, restoreGuard);
+  connector.finished.catch(() => undefined);
+  return { url: connector.url, stop: () => connector.stop().then(own.close) };
+}
+
+/**
+ * Ends the 25 seconds of an attempt once it has failed, since none outlasts its activity in this
+ * process: a look-up then says at once that nothing arrived.
+ */
+function endFailedAttempts(
+  activities: Activities,
+  records: Collection<InstructionRecord>,
+): Activities {
+  const { sendPayout, sendRefund } = activities;
+  const end =
+    <I, A>(send: (input: I) => Promise<A>, makeId: (input: I) => string) =>
+    async (input: I): Promise<A> => {
+      try {
+        return await send(input);
+      } catch (error) {
+        const isOver = !(error instanceof AttemptInProgress);
+        const change = { $set: { deadline: new Date(0) } };
+        if (isOver) await records.updateOne({ _id: makeId(input), answer: null }, change);
+        throw error;
+      }
+    };
+  return {
+    ...activities,
+    ...(sendPayout && { sendPayout: end(sendPayout, ({ payout_id: id }) => `payout:${id}`) }),
+    ...(sendRefund && { sendRefund: end(sendRefund, ({ refund_id: id }) => `refund:${id}`) }),
+  };
 }
 
 interface SepaChange {
@@ -192,7 +238,7 @@ export async function openSepaBench({ parts, deliver = (same) => same }: SepaCha
   connector.finished.catch(() => undefined);
   return {
     ...{ ...bench, folders },
-    check: () => bench.check({ folders }),
+    check: (only?: readonly string[]) => bench.check({ folders, only }),
     stop: async (): Promise<void> => {
       await connector.stop();
       await own.close();

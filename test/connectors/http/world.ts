@@ -92,7 +92,7 @@ async function startPythonBank(service: Service) {
 function createConnectorProcess(
   service: Service,
   prefix: string,
-  { url, secretFile }: { url: string; secretFile: string },
+  { faults, secretFile }: Awaited<ReturnType<typeof startPythonBank>>,
 ) {
   const folder = mkdtempSync(join(tmpdir(), 'http-connector-'));
   let child: Child | undefined;
@@ -110,7 +110,7 @@ function createConnectorProcess(
           ...{ PATH: process.env['PATH'], MONGODB_URI: mongodbUri(), MONGODB_DB: service.database },
           ...{ TEMPORAL_ADDRESS: temporalAddress(), TASK_QUEUE_PREFIX: prefix },
           ...{ SANDBOX_CONNECTORS: ROUTES, CONNECTOR_NAME: NAME, KEYS_DIR: service.keysDir },
-          ...{ INSTRUCTIONS_URL: url, INSTRUCTIONS_SECRET_FILE: secretFile },
+          ...{ INSTRUCTIONS_URL: faults.url, INSTRUCTIONS_SECRET_FILE: secretFile },
           ...{ INSTRUCTIONS_FOR: 'payments|refunds|payouts|cancelPayout' },
           ...{ INSTRUCTIONS_PER_SECOND: '200', METRICS_PORT },
           CONNECTOR_STATE_DIR: join(folder, 'state'),
@@ -139,13 +139,8 @@ async function untilServing(child: Child, url: string, readLogs: () => string): 
   });
 }
 
-interface Options extends Omit<ServiceOptions, 'live' | 'tests'> {
-  /** Address of the bank for the connector; by default that of the bank with faults. */
-  bankPort?: () => number;
-}
-
-/** A product with the connector and the example of a bank, for one group of tests. */
-export function useHttpBank({ bankPort, ...options }: Options = {}) {
+/** A product and the example of a bank, for one group of tests. */
+export function useHttpBank(options: Omit<ServiceOptions, 'live' | 'tests'> = {}) {
   const prefix = `http-${randomUUID().slice(0, 8)}`;
   // A product of its own: it routes to the connector, and reports to the product's callbacks.
   const service = useService({ ...options, live: { connectors: '', prefix }, tests: ROUTES });
@@ -153,15 +148,17 @@ export function useHttpBank({ bankPort, ...options }: Options = {}) {
     () => startPythonBank(service),
     (opened) => opened.stop(),
   );
-  const connector = useFixture(
+  return { prefix, service, bank };
+}
+
+/** The connector between them, as a process of its own. */
+export function useConnectorProcess({ prefix, service, bank }: ReturnType<typeof useHttpBank>) {
+  return useFixture(
     async () => {
-      const url = bankPort === undefined ? bank.faults.url : `http://127.0.0.1:${bankPort()}`;
-      const { secretFile } = bank;
-      const opened = createConnectorProcess(service, prefix, { url, secretFile });
+      const opened = createConnectorProcess(service, prefix, bank);
       await opened.start();
       return opened;
     },
     (opened) => opened.stop(),
   );
-  return { prefix, service, bank, connector };
 }
