@@ -2,7 +2,7 @@ import { shortenId } from '../../../src/service/sepa/book';
 import { camt } from '../../support/camt';
 
 export const IBAN = 'NL41MOCK0000000001';
-const DAY = '2026-10-05';
+export const DAY = '2026-10-05';
 
 interface Movement {
   id: string;

@@ -1,11 +1,10 @@
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { writeWhole } from '../../../connectors/sepa/files';
 import { shortenId } from '../../../src/service/sepa/book';
-import { expectRefusal } from '../../api/refusal';
 import { eventually } from '../../support/http';
 import { describeWithBank } from '../../support/mock-bank';
-import { IBAN, writeNotification, writeRefusal } from './bank-files';
+import { DAY, IBAN, writeNotification, writeRefusal, writeStatus } from './bank-files';
 import { useSepa } from './world';
 
 const SUBMITTED = { outcome: 'submitted' };
@@ -27,15 +26,10 @@ describeWithBank('the connector of SEPA files', () => {
   };
   const fileBecomes = (id: string, state: string) =>
     eventually(`the file to be ${state}`, async () => (await world.fileState(id)) === state);
-  const untilRefused = (name: string) =>
-    eventually(`the refusal of ${name}`, async () => {
-      const isRefused = world.listIn('refused').includes(`${name}.txt`);
-      return isRefused && world.readIn('refused', `${name}.txt`);
-    });
   const kill = () => Promise.reject(new Error('killed'));
 
   describe('on ordinary days', () => {
-    test('completes the payouts of a file with the value date of the bank', async () => {
+    test('completes the payouts of a file on its day, with a statement that matches the ledger', async () => {
       const [available] = await payer.balance();
       const payouts = await Promise.all([
         payer.submit({ amount: 1_234, reference: 'Lön 11/2026' }),
@@ -49,62 +43,20 @@ describeWithBank('the connector of SEPA files', () => {
         const [callback] = await service.stores.callbacks.forResource(payout);
         expect(callback).toMatchObject({
           name: 'completed',
-          body: { value_date: '2026-10-05', bank_reference: expect.stringMatching(/^MB-PMT/) },
+          body: { value_date: DAY, bank_reference: expect.stringMatching(/^MB-PMT/) },
         });
       }
       await world.drained();
-      expect(await world.fileState(id)).toBe('booked');
+      expect((await world.show(id)).file).toMatchObject({ state: 'booked', execution_day: DAY });
       expect(await payer.balance()).toEqual([available - 3_235, 0]);
       expect((await world.bank.account('ACME')).balance).toBe(before - 3_235);
-      expect(readdirSync(join(world.bank.drop, 'processed'))).toContain(
-        `pain.001.001.09-${id}.xml`,
-      );
-    });
-
-    test('gives statements that match the ledger to the cent', async () => {
-      await payer.submit({ amount: 500 });
-      await world.send();
       await world.advance(1);
       const imports = await world.importAll();
       expect(imports.map(({ refusal }) => refusal)).toEqual(imports.map(() => null));
+      const day = { account: IBAN, day: DAY, lines: 2, matched: 2, open: 0 };
       const statements = imports.flatMap((each) => each.statements);
-      const day = { account: IBAN, day: '2026-10-05', lines: 3, matched: 3, open: 0 };
-      expect(statements.filter(({ kind }) => kind === 'statement')).toEqual([
-        expect.objectContaining(day),
-      ]);
+      expect(statements.filter(({ kind }) => kind === 'statement')).toMatchObject([day]);
       expect(await world.importAll()).toEqual([]);
-    });
-
-    test('reports a payout that the bank executes twice once, for an operator', async () => {
-      const payout = await payer.submit();
-      const file = await world.send();
-      await payer.becomes(payout, 'completed');
-      await world.drained();
-      const before = (await world.bank.account('ACME')).balance;
-      // The bank takes the same transfers under another id for a new file.
-      const again = world.readSent(file).replaceAll(file, `X${file}`);
-      writeFileSync(join(world.bank.drop, `again-${file}.xml`), again);
-      await world.bank.scan();
-      await payer.needsAttention(payout, 'second_completion');
-      expect(await countPaid(payout)).toBe(2);
-      expect((await world.bank.account('ACME')).balance).toBe(before - 1_000);
-      const movement = { direction: 'out', amount: 1_000, currency: 'EUR' };
-      const both = [
-        { ...movement, state: 'applied' },
-        { ...movement, state: 'suspense', reason: 'second_completion' },
-      ];
-      expect(await listMovements(payout)).toMatchObject(both);
-      await world.restart();
-      // The statement of the day reports both movements again.
-      await world.advance(1);
-      expect(await world.importRefusals()).toEqual([]);
-      const ids = (await listCompletions(payout)).map(({ body }) => body.callback_id);
-      expect(ids).toEqual([
-        `sepa:booked:${payout}`,
-        expect.stringMatching(`^sepa:booked:${payout}:MB-PMT-[0-9]+:1000EUR$`),
-      ]);
-      expect(await listMovements(payout)).toMatchObject(both);
-      expect(await world.line(payout)).toMatchObject({ others: [{ kind: 'booked' }] });
     });
 
     test('refuses a statement behind a missing one, and names the days, until that comes', async () => {
@@ -127,8 +79,8 @@ describeWithBank('the connector of SEPA files', () => {
       expect(more).toEqual([]);
       expect(world.listIn('processed')).toContain(name.replace('.txt', ''));
       expect(world.listIn('refused')).not.toContain(name);
-      // The next Monday: no bank works on the days between.
-      await world.advance(2);
+      // The next Monday: no bank works on the days before.
+      await world.advance(3);
     });
 
     test('fails a payout that the bank rejects with the code of the bank, and sends the others', async () => {
@@ -195,75 +147,6 @@ describeWithBank('the connector of SEPA files', () => {
       expect(world.listIn('processed').some((name) => name.startsWith('pacs.004'))).toBe(true);
     });
 
-    test('holds a second return under another reference', async () => {
-      const payout = await payer.complete();
-      const sendBack = (reference: string) => {
-        const returned = { id: payout, reference, message: reference, returned: 'MD07' };
-        world.deliver(`${reference}.xml`, writeNotification(returned));
-      };
-      sendBack('BACK-1');
-      await payer.becomes(payout, 'returned');
-      const [available] = await payer.balance();
-      sendBack('BACK-2');
-      await payer.needsAttention(payout, 'second_return');
-      expect((await listMovements(payout)).at(-1)).toMatchObject({
-        ...{ direction: 'in', bank_reference: 'BACK-2', amount: 1_000, state: 'suspense' },
-      });
-      expect(await payer.balance()).toEqual([available, 0]);
-    });
-
-    test('does not return a payout whose debit the bank reverses and books again', async () => {
-      const payout = await payer.complete();
-      const [available] = await payer.balance();
-      const book = (reference: string, reversal: boolean) => {
-        const notification = { id: payout, reference, message: reference, reversal };
-        world.deliver(`${reference}.xml`, writeNotification(notification));
-      };
-      book('TAKEN', true);
-      expect(await payer.needsAttention(payout, 'debit_reversed')).toMatchObject({
-        status: 'completed',
-      });
-      book('AGAIN', false);
-      const states = async () => (await listMovements(payout)).map(({ state }) => state);
-      await eventually('both to cancel out', async () => {
-        const stored = await service.stores.payouts.get(payout);
-        return stored?.attention === null && (await states()).length === 3;
-      });
-      expect(await states()).toEqual(['applied', 'resolved', 'applied']);
-      expect(await payer.read(payout)).toMatchObject({ status: 'completed', returned: null });
-      expect(await payer.balance()).toEqual([available, 0]);
-      // The bank corrects nothing in its statement of the day.
-      expect((await service.stores.callbacks.forResource(payout)).map(({ name }) => name)).toEqual([
-        'completed',
-        'debit_reversed',
-        'completed',
-      ]);
-    });
-
-    test.each([
-      ['amount', { amount: 950 }, { amount: 950, currency: 'EUR' }],
-      ['currency', { currency: 'USD' }, { amount: 1_000, currency: 'USD' }],
-    ])(
-      'holds a booking in another %s until the bank books what it was instructed',
-      async (key, wrong, held) => {
-        const payout = await payer.submit();
-        const file = await cutOne();
-        const book = (message: string, change: object = {}) => {
-          const booking = { id: payout, reference: message, message, ...change };
-          world.deliver(`${message}.xml`, writeNotification(booking));
-        };
-        book(`D-${key}`, wrong);
-        const { status } = await payer.needsAttention(payout, 'amount_differs');
-        expect(status).toBe('submitted');
-        expect(await listMovements(payout)).toMatchObject([held]);
-        expect(await lookUp(payout)).toMatchObject(SUBMITTED);
-        book(`D-${key}-2`);
-        await payer.becomes(payout, 'completed');
-        expect(await listCompletions(payout)).toHaveLength(2);
-        world.drop(file);
-      },
-    );
-
     test('cancels a payout while it waits, and not once a file carries it', async () => {
       const [waiting, left] = await Promise.all([payer.submit(), payer.submit()]);
       expect(await cancel(waiting)).toEqual({ outcome: 'cancelled' });
@@ -277,27 +160,6 @@ describeWithBank('the connector of SEPA files', () => {
         method: 'sepa_credit_transfer',
       };
       expect(await world.activities().sendPayout(instruction)).toMatchObject(refused);
-    });
-
-    test('lets the API refuse what no file can carry, by its field', async () => {
-      const cyrillic = await payer.createRecipient({ last_name: 'Иванова' });
-      const long = await payer.createRecipient({ last_name: 'L'.repeat(70) });
-      const refused = async (changes: object) => {
-        const answer = await payer.pay(changes);
-        expectRefusal(answer, 'rail_requirements_not_met');
-        const { details }: { details: { field: string; code: string }[] } = answer.body.error;
-        return details.map(({ field, code }) => `${field} ${code}`);
-      };
-      expect(await refused({ recipient_id: cyrillic })).toEqual([
-        'last_name characters_not_supported',
-      ]);
-      expect(await refused({ recipient_id: long, reference: 'x'.repeat(141) })).toEqual([
-        'last_name too_long',
-        'reference too_long',
-      ]);
-      expect(await refused({ reference: 'a\u0001b<&>' })).toEqual([
-        'reference characters_not_supported',
-      ]);
     });
   });
 
@@ -376,13 +238,15 @@ describeWithBank('the connector of SEPA files', () => {
     });
 
     test('before it notes that a file has left its folder, notes it at the next look', async () => {
-      world.deliver('letter.txt', 'Dear customer, again');
-      await untilRefused('letter.txt');
+      const half = '.half.xml.part';
+      for (const name of [half, 'letter.txt']) world.deliver(name, 'Dear customer');
+      await eventually('a refusal', async () => world.listIn('refused').includes('letter.txt'));
       await world.drained();
       const { inbound } = world.book;
       const { _id = '' } = (await inbound.findOne({ 'refusal.code': 'file_invalid' })) ?? {};
       await inbound.updateOne({ _id }, { $set: { state: 'taken' } });
       await eventually('the end', async () => (await inbound.findOne({ _id }))?.state === 'done');
+      expect(readdirSync(world.bank.pickup)).toContain(half);
     });
 
     test('at the cut-off, cuts the file of the batch by itself later', async () => {
@@ -433,91 +297,38 @@ describeWithBank('the connector of SEPA files', () => {
       });
     });
 
-    test('refuses what is no message for this account in words, or puts it aside', async () => {
-      const payout = await payer.submit();
-      const whole = writeNotification({ id: payout });
-      const entity = '<!DOCTYPE x [<!ENTITY e SYSTEM "file:///etc/passwd">]>';
-      const files: [name: string, content: string, reason: RegExp][] = [
-        ['cut-off.xml', whole.slice(0, -40), /^file_invalid: .*not complete/],
-        ['entity.xml', whole.replace('?>', `?>${entity}`), /^file_invalid: .*document type/],
-        ['wrong.xml', whole.replace('DBIT', 'BOTH'), /^file_invalid: .*CdtDbtInd/],
-        ['intraday.xml', whole.replaceAll('camt.054', 'camt.052'), /^format_not_supported/],
-        ['note.txt', 'Dear customer', /^file_invalid/],
-        ['foreign.xml', writeRefusal('0'.repeat(32), 'AM10', 'S-1'), /^file_foreign: /],
-      ];
-      for (const [name, content] of files) world.deliver(name, content);
-      for (const [name, , reason] of files) expect(await untilRefused(name)).toMatch(reason);
-      world.deliver('other.xml', writeNotification({ id: payout, iban: 'NL14MOCK0000000002' }));
-      await eventually('the folder of others', async () =>
-        world.listIn('other').includes('other.xml'),
-      );
-      world.deliver('.half.xml.part', whole);
-      await world.drained();
-      expect((await payer.read(payout)).status).toBe('submitted');
-      await cancel(payout);
-    });
-
-    test('takes a file of the bank only once', async () => {
-      const payout = await payer.complete();
-      const taken = world.listIn('processed').find((name) => name.startsWith('camt.054')) ?? '';
-      world.deliver('again.xml', world.readIn('processed', taken));
-      expect(await untilRefused('again.xml')).toMatch(/^file_repeated: .*processed\/camt\.054/);
-      expect(await world.line(payout)).toMatchObject({ others: [] });
-    });
-
-    test('keeps the payout of a refused file waiting, which may then be cancelled', async () => {
+    test.each([
+      ['refused', [], 'cancelled', 0],
+      ['accepted before it is refused', ['ACCP'], 'too_late', 1],
+    ])('keeps the payout of a file that is %s waiting', async (_what, before, outcome, resent) => {
       const payout = await payer.submit();
       const file = await cutOne();
+      for (const status of before) {
+        world.deliver('status.xml', writeStatus(file, `<GrpSts>${status}</GrpSts>`));
+        await fileBecomes(file, 'acknowledged');
+      }
       world.deliver('refusal.xml', writeRefusal(file, 'AM10', 'S-2'));
       await fileBecomes(file, 'refused');
       expect((await world.lineBecomes(payout, 'waiting')).file_id).toBe(file);
+      expect(await cancel(payout)).toEqual({ outcome });
+      expect(await world.resend(file, CONFIRMED)).toBe(resent);
       expect(await cancel(payout)).toEqual({ outcome: 'cancelled' });
-      expect(await world.resend(file)).toBe(0);
       world.drop(file);
     });
 
-    test('fails and frees no payout that the bank calls a duplicate, until the bank denies it', async () => {
-      const [failing, waiting] = await Promise.all([payer.submit(), payer.submit()]);
-      const file = await cutOne();
-      const payouts = [failing, waiting];
-      for (const code of ['DUPL', 'AM05', 'DU03']) {
-        const whole = writeRefusal(file, code, `S-${code}`, payouts);
-        world.deliver(`${code}.xml`, whole);
-        const part = whole.replace(/<GrpSts>RJCT.*?<\/StsRsnInf>/, '<GrpSts>PART</GrpSts>');
-        world.deliver(`part-${code}.xml`, part.replaceAll('AC04', code));
-        // Without a reason of its own.
-        const bare = whole.replace(/(<GrpSts>RJCT<\/GrpSts>)<StsRsnInf>.*?<\/StsRsnInf>/, '$1');
-        world.deliver(`bare-${code}.xml`, bare.replaceAll('AC04', code));
-      }
-      await world.drained();
-      expect(await world.fileState(file)).toBe('acknowledged');
-      for (const payout of payouts) {
-        expect(await world.lineBecomes(payout, 'in_file')).toMatchObject({ failure: null });
-        await payer.needsAttention(payout, 'called_duplicate');
-      }
-      world.deliver('refused.xml', writeRefusal(file, 'FF01', 'S-4', [failing]));
-      await world.lineBecomes(failing, 'failed');
-      await world.lineBecomes(waiting, 'waiting');
-      await fileBecomes(file, 'refused');
-      expect(await payer.becomes(failing, 'failed')).toMatchObject({ failure: { code: 'AC04' } });
-      expect(await cancel(waiting)).toEqual({ outcome: 'too_late' });
-      await expect(world.resend(file)).rejects.toMatchObject({ code: 'held_by_bank' });
-      expect(await world.resend(file, CONFIRMED)).toBe(1);
-      world.drop(file);
-      await world.send();
-      await payer.becomes(waiting, 'completed');
-      await payer.needsAttention(waiting, null);
-    });
-
-    test('sends a payout that the bank calls a duplicate again once it has executed none', async () => {
+    test('fails and frees no payout that the bank calls a duplicate, until it has executed none', async () => {
       const submit = () => payer.submit();
       const [payout, booked, other] = await Promise.all([submit(), submit(), submit()]);
       const first = await cutOne();
       world.drop(first);
       const rejected = writeRefusal(first, 'x', 'S-5', [payout, booked]).replaceAll('AC04', 'DU04');
       world.deliver('part.xml', rejected.replace(/<GrpSts>RJCT.*?x.*?<\/StsRsnInf>/, ''));
-      for (const id of [payout, booked]) await payer.needsAttention(id, 'called_duplicate');
+      for (const id of [payout, booked]) {
+        await payer.needsAttention(id, 'called_duplicate');
+        expect(await world.line(id)).toMatchObject({ state: 'in_file', failure: null });
+      }
       await expect(world.resend(first)).rejects.toMatchObject({ code: 'held_by_bank' });
+      expect(await cancel(payout)).toEqual({ outcome: 'too_late' });
       world.deliver('booked.xml', writeNotification({ id: booked, message: 'D-1' }));
       await payer.becomes(booked, 'completed');
       await payer.needsAttention(booked, null);
@@ -528,16 +339,6 @@ describeWithBank('the connector of SEPA files', () => {
       await payer.becomes(payout, 'completed');
       expect(await world.line(payout)).toMatchObject({ file_id: next, duplicate: null });
       expect(await countPaid(payout)).toBe(1);
-      world.deliver('other.xml', writeNotification({ id: other, message: 'D-2' }));
-      await payer.becomes(other, 'completed');
-    });
-
-    test('takes the reason of a return as one, also where it is that of a duplicate', async () => {
-      const payout = await payer.complete();
-      const returned = { id: payout, reference: 'BACK-D', message: 'D-3', returned: 'AM05' };
-      world.deliver('back.xml', writeNotification(returned));
-      const { returned: shown } = await payer.becomes(payout, 'returned');
-      expect(shown).toMatchObject({ code: 'AM05' });
     });
   });
 

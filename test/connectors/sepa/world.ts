@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { connectProcess } from '../../../connectors/kit/process';
 import { startSepa } from '../../../connectors/sepa/connector';
 import { createLogger } from '../../../src/base/log';
-import { openSepaBook, type SepaLine } from '../../../src/service/sepa/book';
+import { openSepaBook, type SepaLine, shortenId } from '../../../src/service/sepa/book';
 import { type ResendAct, requestCut, resendFile, showFile } from '../../../src/service/sepa/files';
 import { importTaken } from '../../../src/service/sepa/import';
 import { openShop } from '../../api/payout-setting';
@@ -15,10 +15,11 @@ import { eventually } from '../../support/http';
 import { retryUntilDone } from '../../support/insist';
 import { BANK_MORNING, startMockBank } from '../../support/mock-bank';
 import { type Service, useService } from '../../support/service';
+import { beginPayout } from '../begin-payout';
 import { connectConnector } from '../process';
 import { IBAN } from './bank-files';
 
-const ROUTES = 'sepa=sepa_credit_transfer|multibanco';
+export const ROUTES = 'sepa=sepa_credit_transfer|multibanco';
 
 type Changes = NonNullable<Parameters<typeof startSepa>[2]>;
 type Deliver = Awaited<ReturnType<typeof connectProcess>>['deliver'];
@@ -38,7 +39,8 @@ async function startWorld(service: Service, prefix: string) {
   };
   const clock = { now: new Date(`${BANK_MORNING}:00Z`) };
   const stateDir = mkdtempSync(join(tmpdir(), 'sepa-state-'));
-  const start = async (changes: Changes = {}, wrap = (deliver: Deliver) => deliver) => {
+  const statePath = join(stateDir, 'sepa.sandbox.jsonl');
+  const connect = async (changes: Changes = {}, wrap = (deliver: Deliver) => deliver) => {
     const place = { database, prefix, keysDir, settings, log, stateDir };
     const { config, own } = await connectConnector('sepa', place);
     const parts = { now: () => clock.now, growsMs: Number.NEGATIVE_INFINITY, ...changes };
@@ -46,18 +48,18 @@ async function startWorld(service: Service, prefix: string) {
     connector.finished.catch(() => undefined);
     return { connector, stop: () => connector.stop().then(own.close) };
   };
-  let running = await start();
+  let running = await connect();
+  /** Starts the connector, with parts that stop between two steps. */
+  const start = async (...changes: Parameters<typeof connect>): Promise<void> => {
+    running = await connect(...changes);
+  };
+  const stop = () => running.stop();
   const audit = operatorsAudit(stores);
   const deps = { mongo, stores, now: () => new Date(), audit, database, connector: 'sepa' };
-  const bookDatabase = mongo.db(`${database}_sepa`);
-  const book = openSepaBook(bookDatabase);
-  const listIn = (folder: string) => {
-    try {
-      return readdirSync(join(bank.pickup, folder)).toSorted();
-    } catch {
-      return [];
-    }
-  };
+  const ownDb = mongo.db(`${database}_sepa`);
+  const book = openSepaBook(ownDb);
+  const listNames = (folder: string) => (existsSync(folder) ? readdirSync(folder).toSorted() : []);
+  const listIn = (folder: string) => listNames(join(bank.pickup, folder));
   /** Waits until the folder of the bank’s answers is empty, and what was in it is filed. */
   const drained = () =>
     eventually('the bank’s files to be taken', async () => {
@@ -73,19 +75,12 @@ async function startWorld(service: Service, prefix: string) {
       sandboxConnectors: ROUTES,
     });
   return {
-    ...{ bank, book, clock, logged, listIn, importAll, drained, bookDatabase },
+    ...{ bank, book, clock, logged, listIn, importAll, drained, ownDb, start, stop },
     /** File with what the connector notes outside of MongoDB. */
-    statePath: join(stateDir, 'sepa.sandbox.jsonl'),
-    /** Starts the connector again, with parts that stop between two steps. */
-    restart: async (changes?: Changes, wrap?: (deliver: Deliver) => Deliver): Promise<void> => {
-      await running.stop();
-      running = await start(changes, wrap);
-    },
-    /** Does something while no process of the connector runs. */
-    whileStopped: async (work: () => Promise<unknown>): Promise<void> => {
-      await running.stop();
-      await work();
-      running = await start();
+    statePath,
+    restart: async (...changes: Parameters<typeof connect>): Promise<void> => {
+      await stop();
+      await start(...changes);
     },
     activities: () => {
       const { sendPayout, lookUpPayout, cancelPayout } = running.connector.activities;
@@ -121,19 +116,30 @@ async function startWorld(service: Service, prefix: string) {
       }),
     /** Names of our files that the bank has not read. */
     listDropped: () => readdirSync(bank.drop).filter((name) => name.startsWith('pain.001')),
+    /** Names of our files that carry a payout, wherever they are. */
+    listFiles: (payout_id: string) =>
+      [bank.drop, join(bank.drop, 'processed')].flatMap((folder) =>
+        listNames(folder).filter(
+          (name) =>
+            name.startsWith('pain.001') &&
+            readFileSync(join(folder, name), 'utf8').includes(shortenId(payout_id)),
+        ),
+      ),
+    readState: () =>
+      readFileSync(statePath, 'utf8')
+        .trim()
+        .split('\n')
+        .map((line) => JSON.parse(line)),
     readSent: (id: string) =>
       readFileSync(join(bank.drop, 'processed', `pain.001.001.09-${id}.xml`), 'utf8'),
-    /** Changes a file on its path to the bank. */
-    alter: (id: string, change: (text: string) => string) =>
-      writeFileSync(getPath(id), change(readFileSync(getPath(id), 'utf8'))),
     /** Removes a file on its path to the bank, which never reads it. */
     drop: (id: string) => rmSync(getPath(id)),
     /** A file of the bank that a test writes. */
     deliver: (name: string, text: string): void => writeFileSync(join(bank.pickup, name), text),
     readIn: (folder: string, name: string) => readFileSync(join(bank.pickup, folder, name), 'utf8'),
-    stop: async () => {
-      await running.stop();
-      await retryUntilDone(() => bookDatabase.dropDatabase());
+    end: async () => {
+      await stop();
+      await retryUntilDone(() => ownDb.dropDatabase());
       await bank.stop();
       rmSync(stateDir, { recursive: true });
     },
@@ -141,14 +147,15 @@ async function startWorld(service: Service, prefix: string) {
 }
 
 /** A merchant who pays by SEPA files. */
-export async function openPayer(
+async function openPayer(
   service: Service,
   world: Pick<Awaited<ReturnType<typeof startWorld>>, 'send' | 'advance' | 'drained'>,
 ) {
   const shop = await openShop(service);
   const method = 'sepa_credit_transfer';
-  const pay = (changes: object = {}) =>
-    shop.pay({ method, recipient_id: shop.recipients[method], ...changes });
+  const recipient_id = shop.recipients[method];
+  const begin = (changes: object = {}) =>
+    beginPayout(service, shop, { method, recipient_id, ...changes });
   const read = async (id: string) => (await shop.get(`/v1/payouts/${id}`)).body;
   const becomes = (id: string, status: string) =>
     eventually(`a payout that is ${status}`, async () => {
@@ -157,10 +164,9 @@ export async function openPayer(
     });
   /** Pays, and waits until the payout is in the open batch. */
   const submit = async (changes: object = {}): Promise<string> => {
-    const { status, body, text } = await pay(changes);
-    if (status !== 201) throw new Error(text);
-    await becomes(body.id, 'submitted');
-    return body.id;
+    const id = await begin(changes);
+    await becomes(id, 'submitted');
+    return id;
   };
   const complete = async (changes: object = {}): Promise<string> => {
     const payout = await submit(changes);
@@ -170,7 +176,7 @@ export async function openPayer(
     return payout;
   };
   return {
-    ...{ ...shop, pay, read, becomes, submit, complete },
+    ...{ ...shop, begin, read, becomes, submit, complete },
     /** Completes a payout on a day of the bank, which ends. */
     completeOnDay: async (): Promise<string> => {
       const payout = await complete();
@@ -205,7 +211,7 @@ export function useSepa() {
   const service = useService({ live: { connectors: '', prefix }, tests: ROUTES });
   const world = useFixture(
     () => startWorld(service, prefix),
-    (opened) => opened.stop(),
+    (opened) => opened.end(),
   );
-  return { service, world, payer: useFixture(() => openPayer(service, world)) };
+  return { prefix, service, world, payer: useFixture(() => openPayer(service, world)) };
 }
