@@ -2,19 +2,21 @@ import { once } from 'node:events';
 import { request as httpRequest, type IncomingMessage } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { postWebhook } from '../../../connectors/example/fake-bank';
+import { REPORT_MS } from '../../../src/domain/capabilities';
 import type { PayoutDocument } from '../../../src/store/payouts';
 import { insertRecipient, storedPayout, useShop } from '../../api/payout-setting';
 import { collectNoise, look, useBrowser } from '../../browser/dashboard-visit';
+import { commandsIn, useCommands } from '../../cli/cli';
 import { eventually } from '../../support/http';
 import { useService } from '../../support/service';
+import { beginPayout } from '../begin-payout';
 import { makePrefix, SECRET, useExample } from './world';
 
 const prefix = makePrefix();
+const ROUTES = 'example=sepa_credit_transfer|sepa_instant';
 // A product of its own: its payouts in EUR go to the example.
-const service = useService({
-  live: { connectors: '', prefix },
-  tests: 'example=sepa_credit_transfer|sepa_instant',
-});
+const service = useService({ live: { connectors: '', prefix }, tests: ROUTES });
+const commands = useCommands(service);
 const shop = useShop(service);
 const world = useExample(service, prefix);
 const live = useExample(service, `${prefix}-live`, 'live');
@@ -29,9 +31,9 @@ const atBank = (id: string) => eventually('a transfer', async () => world.bank.t
 const postedFor = (id: string) => world.bank.posted.filter(({ reference }) => reference === id);
 /** Pays, and waits for the transfer at the bank. */
 const payAtBank = async (changes: object = {}): Promise<string> => {
-  const { body } = await shop.pay(changes);
-  await atBank(body.id);
-  return body.id;
+  const id = await beginPayout(service, shop, changes);
+  await atBank(id);
+  return id;
 };
 
 describe('the page of a connector', () => {
@@ -107,7 +109,7 @@ describe('the page of a connector', () => {
 
   test('shows a failure by its name', async () => {
     world.bank.failNext('fails_after');
-    await shop.pay();
+    await beginPayout(service, shop);
     await eventually('the failure', async () => (await read()).includes('failed: BankFailure'));
     expect(await read()).toContain('POST /transfers → The bank answered 500.');
   });
@@ -152,39 +154,21 @@ describe('the example connector', () => {
     return payout._id;
   }
 
-  test('reports what it serves and can do, once and again', async () => {
-    const { capabilities } = service.stores;
-    const first = await eventually('a report', () => capabilities.get('example'));
-    expect(first).toEqual({
-      _id: 'example',
-      serves: ['sepa_credit_transfer', 'sepa_instant'],
-      functions: ['lookUpPayout', 'sendPayout'],
-      contract: 1,
-      reference_per_step: false,
-      seen_at: expect.any(Date),
-      stopped: null,
-    });
-    await eventually('another report', async () => {
-      const later = await capabilities.get('example');
-      return later !== null && later.seen_at > first.seen_at;
-    });
-  });
-
   test('queues a payout at the bank, which ends as its webhooks report', async () => {
-    const { body } = await shop.pay({ reference: 'Salary 11/2026' });
-    await becomes(body.id, 'submitted');
-    expect(postedFor(body.id)).toEqual([
+    const id = await payAtBank({ reference: 'Salary 11/2026' });
+    await becomes(id, 'submitted');
+    expect(postedFor(id)).toEqual([
       {
-        reference: body.id,
+        reference: id,
         ...{ amount: 1_000, currency: 'EUR', instant: true, text: 'Salary 11/2026' },
         to: { name: 'Ada Lovelace', iban: 'DE89370400440532013000' },
       },
     ]);
-    const sent = world.bank.change(body.id, 'sent');
+    const sent = world.bank.change(id, 'sent');
     expect((await postWebhook(world.url, JSON.stringify(sent), SECRET)).status).toBe(200);
-    await becomes(body.id, 'sent');
-    world.bank.change(body.id, 'arrived', { value_date: '2026-11-26' });
-    const { connector, bank_reference } = await becomes(body.id, 'completed');
+    await becomes(id, 'sent');
+    world.bank.change(id, 'arrived', { value_date: '2026-11-26' });
+    const { connector, bank_reference } = await becomes(id, 'completed');
     expect([connector, bank_reference]).toEqual(['example', expect.stringMatching(/^T-/)]);
   });
 
@@ -201,8 +185,8 @@ describe('the example connector', () => {
   });
 
   test('fails a payout that the bank refuses, in words', async () => {
-    const { body } = await shop.pay({ amount: 66_600 });
-    expect((await becomes(body.id, 'failed')).failure).toMatchObject({
+    const id = await beginPayout(service, shop, { amount: 66_600 });
+    expect((await becomes(id, 'failed')).failure).toMatchObject({
       ...{ code: 'amount_too_high', message: 'The bank sends no transfer of this amount.' },
     });
   });
@@ -223,14 +207,6 @@ describe('the example connector', () => {
     expect(await sendPayout(instruct(id))).toEqual(sent);
     expect(postedFor(id)).toHaveLength(1);
     expect(await cancelPayout({ payout_id: id })).toEqual({ outcome: 'too_late' });
-  });
-
-  test('sends one of concurrent attempts', async () => {
-    const id = await storePayout();
-    const attempts = [1, 2, 3, 4].map(() => activities().sendPayout(instruct(id)));
-    const results = await Promise.allSettled(attempts);
-    expect(results.filter(({ status }) => status === 'fulfilled').length).toBeGreaterThan(0);
-    expect(postedFor(id)).toHaveLength(1);
   });
 
   test('does not believe a bank that loses what it has answered', async () => {
@@ -269,6 +245,42 @@ describe('the example connector', () => {
     expect(metrics).toContain('payments_bank_reports_set_aside_total{connector="example"} 1');
     world.bank.change(id, 'arrived');
     await becomes(id, 'completed');
+  });
+
+  // Late in the file, since a report follows the first one after ten seconds.
+  test('reports what it serves and can do, once and again', async () => {
+    const { seen_at: _, ...report } = await eventually('another report', async () => {
+      const later = await service.stores.capabilities.get('example');
+      return Number(later?.seen_at) > world.startedAt + REPORT_MS / 2 && later;
+    });
+    expect(report).toEqual({
+      ...{ _id: 'example', serves: ['sepa_credit_transfer', 'sepa_instant'], contract: 1 },
+      ...{ functions: ['lookUpPayout', 'sendPayout'], reference_per_step: false, stopped: null },
+    });
+  });
+
+  test('sends nothing where its database is older than its state file', async () => {
+    const payout_id = await storePayout();
+    const counts = world.db.collection('send_counts');
+    const before = await counts.find().toArray();
+    await activities().sendPayout(instruct(payout_id));
+    // The count is raised at most once a second.
+    await eventually('a raised count', async () => {
+      await activities().sendPayout(instruct(payout_id));
+      return (await counts.findOne())?.['count'] > (before[0]?.['count'] ?? 0);
+    });
+    await counts.updateOne({}, { $set: { count: 0 } });
+    await expect(activities().lookUpPayout({ payout_id })).rejects.toThrow('not instructed');
+    const { stopped } = await eventually('the report of the stop', async () => {
+      const report = await service.stores.capabilities.get('example');
+      return report?.stopped != null && report;
+    });
+    expect(stopped?.reason).toContain('older than its state file');
+    const release = ['connector', 'release', 'example', '--env', 'sandbox', '--after-restore'];
+    const routes = { SANDBOX_CONNECTORS: ROUTES, TASK_QUEUE_PREFIX: prefix };
+    const cli = commandsIn({ ...commands.env, ...routes });
+    await cli.json(...release, '--reason', 'Ticket 1');
+    expect(await activities().lookUpPayout({ payout_id })).toMatchObject({ outcome: 'submitted' });
   });
 
   test('stores what was instructed for a time, and nothing of a recipient', async () => {

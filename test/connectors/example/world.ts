@@ -29,7 +29,7 @@ async function startExample(
   connector.finished.catch(() => undefined);
   const db = own.mongo.db(`${database}_${name}`);
   return {
-    ...{ bank, connector, own, db },
+    ...{ bank, connector, own, db, startedAt: Date.now() },
     url: String(connector.url),
     /** Ends the time in which the last attempt of a payout may reach the bank. */
     endAttempt: async (payout_id: string): Promise<void> => {
