@@ -26,12 +26,17 @@ export async function startBankServer(mongo: MongoClient, database: string) {
   /** Dependencies with which the bank delivers its callbacks. */
   const lifecycleQueue = `lifecycle-${suffix}`;
   const inbox: CallbackDeps = { stores, temporal, lifecycleQueue, now: () => new Date() };
+  const usual: Pick<SandboxBankDeps, 'decryptRecipient' | 'readReference'> = {
+    decryptRecipient: async () => RECIPIENT,
+    readReference: async () => null,
+  };
+  const reads = { ...usual };
   const open = (change: Partial<SandboxBankDeps> = {}) =>
     createSandboxBank({
       ...{ ...inbox, stores, mongo, connection, database: `${database}_sandbox_bank` },
       ...{ taskQueue: `connector-sandbox-${suffix}`, host: '127.0.0.1', port: 0, autoplay: true },
-      decryptRecipient: async () => RECIPIENT,
-      readReference: async () => null,
+      decryptRecipient: (id) => reads.decryptRecipient(id),
+      readReference: (id) => reads.readReference(id),
       slowSessionMs: 300,
       log: createTestLogger('test-bank'),
       ...change,
@@ -41,6 +46,10 @@ export async function startBankServer(mongo: MongoClient, database: string) {
     ...{ temporal, inbox },
     get bank() {
       return bank;
+    },
+    /** Replaces what the bank reads of the product, by default by the usual. */
+    setReads: (change: Partial<typeof usual> = {}): void => {
+      Object.assign(reads, usual, change);
     },
     /** Opens the bank again, on the same databases and queues, as after a restart. */
     restart: async (change?: Partial<SandboxBankDeps>) => {

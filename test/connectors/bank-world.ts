@@ -5,6 +5,7 @@ import type { OutboxRow } from '../../connectors/sandbox/outbox';
 import type { BankSession } from '../../connectors/sandbox/sessions';
 import { connectMongo } from '../../src/base/mongo';
 import type { BankResource } from '../../src/domain/callback/callback';
+import { omitUndefined } from '../../src/domain/defined';
 import { LIFECYCLES } from '../../src/lifecycles';
 import type { MovementDocument as BankMovement } from '../../src/service/sandbox-bank/movements';
 import type { CallbackDocument } from '../../src/store/callbacks';
@@ -35,6 +36,11 @@ async function startBankWorld() {
 
   const rows = (resource_id: string) =>
     outbox.find({ resource_id }).sort({ 'body.occurred_at': 1 }).toArray();
+  /** Lets the seconds pass for which rows of a resource wait, in their order. */
+  const passSeconds = (resource_id: string) =>
+    outbox.updateMany({ resource_id, state: 'pending', attempts: 0 }, [
+      { $set: { due_at: { $subtract: ['$due_at', 60_000] } } },
+    ]);
   /** Waits until the resource's rows are as a test needs them. */
   const untilRows = (id: string, satisfies: (rows: OutboxRow[]) => boolean) =>
     eventually(`rows of ${id}`, async () => {
@@ -149,15 +155,20 @@ async function startBankWorld() {
       await stored(resource).deleteOne({ _id });
     },
     /** Reads the resource's first row once the bank has sent, dropped or parked it. */
-    readDoneRow: async (id: string): Promise<OutboxRow | undefined> =>
-      (await untilRows(id, ([row]) => row?.done_at != null))[0],
+    readDoneRow: async (id: string): Promise<OutboxRow | undefined> => {
+      await passSeconds(id);
+      return (await untilRows(id, ([row]) => row?.done_at != null))[0];
+    },
     /** Waits until all of the resource's rows were sent; returns the signals. */
     readSentSignals: async (id: string, resource: BankResource = 'payment') => {
+      await passSeconds(id);
       await untilRows(id, (all) => all.length > 0 && all.every(({ state }) => state === 'sent'));
       return await signals(id, resource);
     },
-    untilSettled: (id: string) =>
-      eventually('a settled session', async () => (await readSession(id))?.status === 'settled'),
+    untilSettled: async (id: string) => {
+      await passSeconds(id);
+      await eventually('a settlement', async () => (await readSession(id))?.status === 'settled');
+    },
     /** Money that the bank moved for a resource, as text, each under a reference of its own. */
     listMovements: async (resource_id: string) => {
       const movements = own.collection<BankMovement>('movements');
@@ -181,6 +192,8 @@ export function useBankWorld(): BankWorld {
   return useFixture(startBankWorld, (world) => world.end());
 }
 
+type Change = { amount?: number | undefined; livemode?: boolean };
+
 /** Describes refunds or payouts at the sandbox bank, for tests of rules that both share. */
 interface Instructed {
   /** Status in the bank's book once it has accepted one, and the callback that follows. */
@@ -188,8 +201,7 @@ interface Instructed {
   done: 'settled' | 'completed';
   /** Amount about which the bank reports nothing by itself; minor units. */
   silent: number;
-  know: (amount?: number) => Promise<{ id: string; send: (change?: object) => Promise<object> }>;
-  sendLive: () => Promise<{ id: string; answer: object }>;
+  know: (change?: Change) => Promise<{ id: string; send: () => Promise<object> }>;
   lookUp: (id: string) => Promise<object>;
 }
 
@@ -198,25 +210,17 @@ export function describeOutgoing(world: BankWorld) {
   const activities = () => world.server.bank.activities;
   const refund: Instructed = {
     ...{ taken: 'accepted', done: 'settled', silent: 66_613 },
-    know: async (amount = 1_250) => {
-      const { id, input } = await world.knowRefund({ amount });
-      return { id, send: (change) => activities().sendRefund({ ...input, ...change }) };
-    },
-    sendLive: async () => {
-      const input = refundInstruction({ livemode: true });
-      return { id: input.refund_id, answer: await activities().sendRefund(input) };
+    know: async (change = {}) => {
+      const { id, input } = await world.knowRefund(omitUndefined(change));
+      return { id, send: () => activities().sendRefund(input) };
     },
     lookUp: (refund_id) => activities().lookUpRefund({ refund_id }),
   };
   const payout: Instructed = {
     ...{ taken: 'sent', done: 'completed', silent: 66_623 },
-    know: async (amount = 3_400) => {
-      const { id, input } = await world.knowPayout({ amount });
-      return { id, send: (change) => activities().sendPayout({ ...input, ...change }) };
-    },
-    sendLive: async () => {
-      const input = payoutInstruction({ livemode: true });
-      return { id: input.payout_id, answer: await activities().sendPayout(input) };
+    know: async (change = {}) => {
+      const { id, input } = await world.knowPayout(omitUndefined(change));
+      return { id, send: () => activities().sendPayout(input) };
     },
     lookUp: (payout_id) => activities().lookUpPayout({ payout_id }),
   };
@@ -239,7 +243,7 @@ function addBook(world: BankWorld, resource: Outgoing, instructed: Instructed) {
       book().updateOne({ _id }, { $set: { status } }),
     /** Sends a resource about which the bank reports nothing by itself. */
     takeSilent: async () => {
-      const { id, send } = await know(silent);
+      const { id, send } = await know({ amount: silent });
       await send();
       return id;
     },

@@ -3,7 +3,6 @@ import type { SettlementInstruction } from '../../connectors/contract/crypto';
 import { type Chain, createChainStores, startChain } from '../../connectors/sandbox/chain/chain';
 import type { ChainReport } from '../../connectors/sandbox/chain/follower';
 import type { ChainTransaction } from '../../connectors/sandbox/chain/transactions';
-import { paymentUri } from '../../src/domain/crypto/assets';
 import { useDatabase } from '../support/database';
 import { eventually } from '../support/http';
 import { createTestLogger } from '../support/quiet';
@@ -69,9 +68,9 @@ const activities = () => chain.activitiesAt('http://localhost:9');
 const ETHER = { asset: 'ETH', network: 'ethereum' } as const;
 
 /** Starts a payment of this many minor units, with an address to pay to. */
-async function pay(amount: number, asset: { asset: string; network: string } = ETHER) {
+async function pay(amount: number) {
   const crypto_payment_id = randomUUID();
-  const facts = { crypto_payment_id, ...asset, livemode: false };
+  const facts = { crypto_payment_id, ...ETHER, livemode: false };
   const quote = await activities().quoteRate({ ...facts, amount, currency: 'EUR' });
   if (quote.outcome !== 'quoted') throw new Error(quote.message);
   const { amount_due } = quote;
@@ -99,17 +98,10 @@ const play = () =>
   });
 
 describe('a payment', () => {
-  it.each([
-    { asset: 'BTC', network: 'bitcoin' },
-    ETHER,
-    { asset: 'USDC', network: 'ethereum' },
-    { asset: 'USDT', network: 'tron' },
-  ])('in $asset has its own address, which stays and which a wallet can pay', async (asset) => {
-    const first = await pay(4_950, asset);
+  it('has its own address, which stays', async () => {
+    const first = await pay(4_950);
     expect(await activities().giveAddress(first.instruction)).toEqual(first.answer);
-    expect((await pay(4_950, asset)).answer.address).not.toBe(first.answer.address);
-    const uri = paymentUri({ ...first.instruction, ...first.answer });
-    expect(uri).toContain(first.answer.address);
+    expect((await pay(4_950)).answer.address).not.toBe(first.answer.address);
   });
 
   it('is declined in live and in an asset that the chain does not know', async () => {

@@ -72,7 +72,7 @@ export async function startMockBank(clock = BANK_MORNING) {
   };
   await start(clock);
   return {
-    ...{ drop, pickup, call },
+    ...{ drop, pickup },
     /** Reads the files that were dropped. */
     scan: () => call('POST', '/_mock/drop/scan'),
     advance: (days: number) => call('POST', `/_mock/advance?days=${days}`),

@@ -32,34 +32,23 @@ export function createKiller() {
     step = undefined;
     throw new Killed(message);
   };
-  const { insertOne, updateOne } = Collection.prototype;
-  const { withTransaction } = ClientSession.prototype;
+  /** Lets it die before or after each call of a method. */
+  const watch = (prototype: object, method: string) => {
+    const call: (...args: unknown[]) => Promise<unknown> = Reflect.get(prototype, method);
+    const watched = async function (this: unknown, ...args: unknown[]) {
+      const name = this instanceof Collection ? `${method} ${this.collectionName}` : method;
+      const text = method === 'updateOne' ? JSON.stringify(args[1]) : '';
+      dieIf(`before ${name}`, text);
+      const result = await call.apply(this, args);
+      dieIf(`after ${name}`, text);
+      return result;
+    };
+    return jest.spyOn(Object(prototype), method).mockImplementation(watched as () => never);
+  };
   const spies = [
-    jest.spyOn(Collection.prototype, 'insertOne').mockImplementation(async function (
-      this: Collection,
-      ...args
-    ) {
-      dieIf(`before insertOne ${this.collectionName}`);
-      return await insertOne.apply(this, args);
-    }),
-    jest.spyOn(Collection.prototype, 'updateOne').mockImplementation(async function (
-      this: Collection,
-      ...args
-    ) {
-      const text = JSON.stringify(args[1]);
-      dieIf(`before updateOne ${this.collectionName}`, text);
-      const result = await updateOne.apply(this, args);
-      dieIf(`after updateOne ${this.collectionName}`, text);
-      return result;
-    }),
-    jest.spyOn(ClientSession.prototype, 'withTransaction').mockImplementation(async function (
-      this: ClientSession,
-      ...args
-    ) {
-      const result = await withTransaction.apply(this, args);
-      dieIf('after withTransaction');
-      return result;
-    }),
+    watch(Collection.prototype, 'insertOne'),
+    watch(Collection.prototype, 'updateOne'),
+    watch(ClientSession.prototype, 'withTransaction'),
   ];
   return {
     /** Lets the connector die when it next comes to a step. */
