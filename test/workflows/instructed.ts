@@ -37,15 +37,9 @@ interface Instructed {
   isTaken: (subject: Started) => Promise<unknown>;
   /** Status when the bank has taken the instruction. */
   taken: { status: string; version: number };
-  /** Answer to the API when the bank has refused the instruction. */
-  openedRefused: { status: string; version: number };
   /** The callback that ends it well, and its status then. */
   done: 'settled' | 'completed';
   money: { untouched: object; taken: object };
-  /** Code of `mark_failed` once the bank has it. */
-  held: 'wrong_state' | 'held_by_bank';
-  /** Question of `mark_failed` to the bank. */
-  question: string[];
   /** Makes `mark_failed` ask nothing. */
   confirmation: object;
 }
@@ -61,14 +55,11 @@ export const REFUNDS: Instructed = {
   start: ({ withRefund }, bank, story) => withRefund(bank, story),
   isTaken: ({ shows }) => shows('instruction at the bank: accepted'),
   taken: { status: 'processing', version: 1 },
-  openedRefused: { status: 'processing', version: 1 },
   done: 'settled',
   money: {
     untouched: { refunded: 0, available: 1_050 },
     taken: { refunded: 1_050, available: 0 },
   },
-  held: 'wrong_state',
-  question: [],
   confirmation: {},
 };
 
@@ -83,11 +74,8 @@ export const PAYOUTS: Instructed = {
   start: ({ withUnsentPayout }, bank, story) => withUnsentPayout(bank, story),
   isTaken: ({ becomes }) => becomes({ status: 'sent' }),
   taken: { status: 'sent', version: 3 },
-  openedRefused: { status: 'failed', version: 2 },
   done: 'completed',
   money: { untouched: MONEY.untouched, taken: MONEY.captured },
-  held: 'held_by_bank',
-  question: ['lookUp'],
   confirmation: { bank_confirmed_not_executed: true },
 };
 

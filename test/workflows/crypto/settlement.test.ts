@@ -21,8 +21,6 @@ import {
 } from './setting';
 
 const setting = useWorkflowSetting('time-skipping', ['sandbox', 'live']);
-/** The time-skipping server loses an activity that ends while its cancellation is under way. */
-const realSetting = useWorkflowSetting('real');
 
 const CURRENCY = bookCurrency(ETH);
 const WHOLE = { available: `${ETHER}`, reserved: '0' };
@@ -33,13 +31,9 @@ const PENDING = { outcome: 'pending' } as const;
 type Story = (settlement: TrackedSettlement) => Promise<unknown>;
 
 /** Runs the story of a settlement of one ether, which the chain has sent unless the changes differ. */
-const withSettlement = (
-  story: Story,
-  changes: Partial<CryptoConnectorActivities> = {},
-  server = setting,
-) =>
-  withBank(server, scriptedChain(changes), async (connector) => {
-    await story(await openSettlement(server, connector));
+const withSettlement = (story: Story, changes: Partial<CryptoConnectorActivities> = {}) =>
+  withBank(setting, scriptedChain(changes), async (connector) => {
+    await story(await openSettlement(setting, connector));
   });
 
 describe('the schedule of settlements', () => {
@@ -58,11 +52,8 @@ describe('the schedule of settlements', () => {
         });
         const { workflow } = env.client;
         const sweep = async () => {
-          const started = await workflow.start(SETTLE_WORKFLOW, {
-            workflowId: randomUUID(),
-            taskQueue: queues.lifecycle,
-            args: [],
-          });
+          const start = { workflowId: randomUUID(), taskQueue: queues.lifecycle, args: [] };
+          const started = await workflow.start(SETTLE_WORKFLOW, start);
           const result: unknown = await started.result();
           await saveHistory(started, 'schedule-settlements');
           return result;
@@ -81,14 +72,11 @@ describe('the schedule of settlements', () => {
         };
         expect(await settleDay(1)).toEqual([[`${ETHER}`, WALLET]]);
         await env.sleep('24 hours');
-        await credit(setting, owner, 2n * ETHER);
-        await credit(setting, owner, 1n);
+        await credit(setting, owner, 2n * ETHER + 1n);
         expect(await settleDay(2)).toEqual([
           [`${2n * ETHER + 1n}`, WALLET],
           [`${ETHER}`, WALLET],
         ]);
-        const [row] = await stores.ledger.balances(account_id, livemode);
-        expect(row).toMatchObject({ available: 0, reserved: 0 });
         await credit(setting, owner, ETHER);
         const frozen = { at: new Date().toISOString(), reason: 'Ticket 42' };
         await inTransaction(setting.mongo, (session) =>
@@ -256,67 +244,4 @@ describe('a settlement', () => {
     };
     return withSettlement(story, { sendSettlement });
   });
-});
-
-describe('mark_failed on a settlement that the connector has stored', () => {
-  const markFailed = ({ act }: TrackedSettlement, more: object = {}) =>
-    unlessUnreachable(() => act('mark_failed', more));
-
-  /** Runs the story of a settlement that is pending at a chain which answers look-ups like this. */
-  const withPending = (story: Story, changes: Partial<CryptoConnectorActivities>) =>
-    withSettlement(
-      async (settlement) => {
-        await shows(settlement.handle, 'instruction at the connector: pending');
-        await story(settlement);
-      },
-      { sendSettlement: async () => PENDING, ...changes },
-      realSetting,
-    );
-
-  test('is refused while the connector may broadcast it, unless an operator confirms', () => {
-    const story: Story = async (settlement) => {
-      const { handle, balance, stored } = settlement;
-      expect(await refusalOf(markFailed(settlement))).toEqual({
-        code: 'held_by_bank',
-        message: expect.stringMatching(/^The bank holds the settlement/),
-      });
-      expect(await balance()).toEqual(RESERVED);
-      const confirmed = { bank_confirmed_not_executed: true };
-      expect(await markFailed(settlement, confirmed)).toMatchObject({ status: 'failed' });
-      await handle.result();
-      expect((await stored()).audit).toMatchObject([{ what: 'mark_failed', ...confirmed }]);
-      expect(await balance()).toEqual(WHOLE);
-    };
-    return withPending(story, { lookUpSettlement: async () => PENDING });
-  });
-
-  test('is refused when it has been broadcast, and the settlement becomes sent', () => {
-    const sent = { outcome: 'sent', transaction_id: 'tx' } as const;
-    const story: Story = async (settlement) => {
-      const { handle, becomes, report } = settlement;
-      expect(await refusalOf(markFailed(settlement))).toMatchObject({ code: 'held_by_bank' });
-      await becomes({ status: 'sent' });
-      expect(await refusalOf(markFailed(settlement))).toMatchObject({ code: 'held_by_bank' });
-      await report('completed', { transaction_id: 'tx' });
-      expect(await handle.result()).toMatchObject({ status: 'completed' });
-    };
-    return withPending(story, { lookUpSettlement: async () => sent });
-  });
-
-  const refused = { outcome: 'refused', code: 'late', message: 'Late.' } as const;
-  const cancelled = { outcome: 'cancelled' } as const;
-  test.each<[string, Partial<CryptoConnectorActivities>]>([
-    ['does not know it', { lookUpSettlement: async () => ({ outcome: 'not_found' }) }],
-    ['has refused it', { lookUpSettlement: async () => refused }],
-    [
-      'cancels it',
-      { lookUpSettlement: async () => PENDING, cancelSettlement: async () => cancelled },
-    ],
-  ])('releases the balance when the connector %s', (_case, changes) =>
-    withPending(async (settlement) => {
-      expect(await markFailed(settlement)).toMatchObject({ status: 'failed' });
-      await settlement.handle.result();
-      expect(await settlement.balance()).toEqual(WHOLE);
-    }, changes),
-  );
 });

@@ -2,12 +2,10 @@ import { gate } from '../../support/gate';
 import { saveHistory } from '../../support/histories';
 import { eventually } from '../../support/http';
 import { terminateIdle } from '../../support/skipping-server';
-import { INSTRUCTED, instructions, REFUNDS } from '../instructed';
-import { ACT, useLifecycles } from '../lifecycles';
+import { INSTRUCTED, instructions, PAYOUTS, REFUNDS } from '../instructed';
+import { ACT, MONEY, useLifecycles } from '../lifecycles';
 
 const lifecycles = useLifecycles();
-/** The time-skipping server loses an activity that ends while its cancellation is under way. */
-const realLifecycles = useLifecycles('real');
 
 const RESUMED = { refund: 'refund-resumed-in-flight', payout: 'payout-resumed-created' };
 
@@ -34,16 +32,6 @@ describe.each(INSTRUCTED)('an instruction of a $resource', (row) => {
     });
   });
 
-  test('whose refusal was lost is looked up, and fails', async () => {
-    const bank = row.bank({ send: ['loses the connection'], lookUp: ['refused'] });
-    await row.open(lifecycles, bank, async (subject) => {
-      expect(subject.opened).toMatchObject(row.openedRefused);
-      expect(await subject.handle.result()).toMatchObject({ status: 'failed', version: 2 });
-      expect(await subject.stored()).toMatchObject({ failure: { code: 'no', message: 'No.' } });
-      expect(await subject.money()).toEqual(money.untouched);
-    });
-  });
-
   test('is looked up first by a run that is started again, and sent if the bank has none', async () => {
     const bank = row.bank({
       send: ['loses the connection', 'taken'],
@@ -67,6 +55,15 @@ describe.each(INSTRUCTED)('an instruction of a $resource', (row) => {
       expect(await subject.stored()).toMatchObject({ transition, bank_reference: 'sent-2' });
       await saveHistory(handle, RESUMED[resource]);
     });
+  });
+});
+
+test('an instruction whose refusal was lost is looked up, and fails', async () => {
+  const bank = PAYOUTS.bank({ send: ['loses the connection'], lookUp: ['refused'] });
+  await lifecycles.withPayout(bank, async ({ handle, stored, money }) => {
+    expect(await handle.result()).toMatchObject({ status: 'failed', version: 2 });
+    expect(await stored()).toMatchObject({ failure: { code: 'no', message: 'No.' } });
+    expect(await money()).toEqual(MONEY.untouched);
   });
 });
 
@@ -119,44 +116,3 @@ test.each(INSTRUCTED)(
     });
   },
 );
-
-/** Releasing money while an instruction may still arrive would pay it twice. */
-describe.each(INSTRUCTED)('mark_failed on a $resource that a connector is sending', (row) => {
-  // A machine that stalls while the bank is queried uses up the seconds that an operator waits.
-  beforeAll(() => void jest.retryTimes(3, { logErrorsBeforeRetry: true }));
-  afterAll(() => void jest.retryTimes(0));
-
-  test('is refused when the bank accepts it meanwhile', async () => {
-    const { opened, release } = gate();
-    const bank = row.bank({ send: [() => opened.then(() => 'taken')] });
-    await row.start(realLifecycles, bank, async (subject) => {
-      await eventually('the instruction', async () => instructions(bank).length === 1);
-      const marked = subject.refusal('mark_failed');
-      await subject.shows('mark_failed');
-      release();
-      const message = expect.stringMatching(/just taken|holds the payout/);
-      expect(await marked).toMatchObject({ code: row.held, message });
-      await row.isTaken(subject);
-      await subject.endBy(row.done);
-      expect(await subject.stored()).toMatchObject({ status: row.done, failure: null });
-      expect(await subject.money()).toEqual(row.money.taken);
-    });
-  });
-
-  test('succeeds when the instruction ends without an answer', async () => {
-    const { opened, release } = gate();
-    const bank = row.bank({ send: [() => opened.then(() => 'loses the connection')] });
-    await row.start(realLifecycles, bank, async (subject) => {
-      const { id, handle } = subject;
-      await eventually('the instruction', async () => instructions(bank).length === 1);
-      const marked = subject.act('mark_failed');
-      await subject.shows('mark_failed');
-      release();
-      expect(await marked).toMatchObject({ status: 'failed' });
-      await handle.result();
-      expect(instructions(bank)).toEqual(['send', ...row.question].map((word) => `${word} ${id}`));
-      expect(await subject.stored()).toMatchObject({ status: 'failed', attention: null });
-      expect(await subject.money()).toEqual(row.money.untouched);
-    });
-  });
-});

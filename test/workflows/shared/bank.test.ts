@@ -1,23 +1,36 @@
 import { randomUUID } from 'node:crypto';
 import { createPayoutActivities, type PayoutChange } from '../../../activities/payouts';
 import type { ConnectorActivities, PayoutLookup } from '../../../connectors/contract/activities';
+import type { CryptoConnectorActivities } from '../../../connectors/contract/crypto';
 import { PAYOUT_FAILURES, type PayoutStatus } from '../../../src/domain/payout/payout';
+import { bookId } from '../../../src/ledger/entries';
+import { withLock } from '../../../src/ledger/locks';
 import { gate } from '../../support/gate';
 import { saveHistory } from '../../support/histories';
+import { withHeldUpdates } from '../../support/hold-updates';
 import { eventually } from '../../support/http';
-import { scriptedBank } from '../../support/workflow-setting';
-import { instructions, PAYOUTS } from '../instructed';
+import { scriptedChain } from '../../support/scripted-chain';
+import {
+  openRefund,
+  refundInput,
+  scriptedBank,
+  settledPayment,
+  withBank,
+} from '../../support/workflow-setting';
+import { openSettlement, type TrackedSettlement } from '../crypto/setting';
+import { instructions, PAYOUTS, REFUNDS } from '../instructed';
 import {
   ACT,
   MONEY,
   refusalOf,
+  shows,
   type TrackedPayout,
   unlessUnreachable,
   useLifecycles,
 } from '../lifecycles';
 
 // The time-skipping server loses an activity that ends while its cancellation is under way.
-const { setting, buildDeps, withPayout, withUnsentPayout } = useLifecycles('real');
+const { setting, buildDeps, withRefund, withPayout, withUnsentPayout } = useLifecycles('real');
 
 // A machine that stalls while the bank is asked uses up the seconds that an operator waits.
 jest.retryTimes(3, { logErrorsBeforeRetry: true });
@@ -111,14 +124,10 @@ describe('mark_failed on a payout that a bank has queued', () => {
   test('asks no bank when the operator has its confirmation, and audits that', () => {
     const bank = queueingBank({ lookUpPayout: async () => QUEUED }, 'too_late');
     return withQueued(bank, async (payout) => {
-      const { refusal } = payout;
-      const invalid = { ...ACT, bank_confirmed_not_executed: 'yes' };
-      expect(await refusal('mark_failed', invalid)).toEqual({
-        code: 'invalid_request',
-        message: 'bank_confirmed_not_executed: must be true or false',
-      });
       const code = 'invalid_request';
-      expect(await refusal('mark_completed', CONFIRMED)).toMatchObject({ code });
+      const invalid = { ...ACT, bank_confirmed_not_executed: 'yes' };
+      expect(await payout.refusal('mark_failed', invalid)).toMatchObject({ code });
+      expect(await payout.refusal('mark_completed', CONFIRMED)).toMatchObject({ code });
       expect(await payout.act('mark_failed', CONFIRMED)).toMatchObject({ status: 'failed' });
       await payout.handle.result();
       expect(bank.told).toEqual([`sendPayout ${payout.id}`]);
@@ -307,17 +316,18 @@ describe('an instruction whose payout fails by a callback', () => {
       expect(await payout.entryKinds()).not.toContain('payout_held');
     });
   });
-
-  test('does not delay the end when no connector has accepted it', () =>
-    withUnsentPayout(
-      scriptedBank(),
-      async ({ shows, endBy }) => {
-        await shows('**created**');
-        expect(await endBy('failed')).toMatchObject({ status: 'failed' });
-      },
-      { connector: `nobody-${randomUUID().slice(0, 8)}` },
-    ));
 });
+
+// At once, next to the others: it takes the 35 s that a connector has to accept an instruction.
+test.concurrent('an instruction that no connector accepts ends with its payout', () =>
+  withUnsentPayout(
+    scriptedBank(),
+    async ({ shows: showsInDetails, endBy }) => {
+      await showsInDetails('**created**');
+      expect(await endBy('failed')).toMatchObject({ status: 'failed' });
+    },
+    { connector: `nobody-${randomUUID().slice(0, 8)}` },
+  ));
 
 test.each([
   ['again after a look-up', ['send', 'lookUp', 'send'], 'payout-outdated'],
@@ -345,5 +355,160 @@ test.each([
     expect(told).toEqual(calls.map((call) => `${call}Payout ${id}`));
     expect(await money()).toEqual(MONEY.untouched);
     if (history !== null) await saveHistory(handle, history);
+  });
+});
+
+test('a refund that finds its book locked frees its slot, and is accepted soon afterwards', () =>
+  withBank(setting, scriptedBank(), async (connector) => {
+    const payment = await settledPayment(setting, connector);
+    const { opened: unlocked, release } = gate();
+    const lock = withLock({ book: bookId(payment), by: 0 }, () => unlocked);
+    const input = refundInput(payment);
+    const opening = openRefund(setting, input);
+    const handle = setting.env.client.workflow.getHandle(`refund:${input.refund_id}`);
+    const delay = await eventually('the delay of the next attempt', async () => {
+      const { raw } = await handle.describe().catch(() => ({ raw: {} }));
+      const [first] = ('pendingActivities' in raw && raw.pendingActivities) || [];
+      const failure = first?.lastFailure?.applicationFailureInfo;
+      return failure?.type === 'no_lock' && failure.nextRetryDelay;
+    });
+    // Not with a back-off that grows to half a minute.
+    expect(Number(delay.seconds)).toBeLessThan(25);
+    release();
+    await lock;
+    expect((await opening).opened).toMatchObject({ status: 'processing', version: 1 });
+  }));
+
+test.each([
+  [{ outcome: 'accepted', bank_reference: 'late' } as const, 'moved_after_failed'],
+  [{ outcome: 'refused', code: 'closed', message: 'Closed.' } as const, null],
+])('a refund that is being marked as failed while the bank answers %j: %s', (answer, attention) => {
+  const { opened, release } = gate();
+  const bank = scriptedBank({
+    sendRefund: () => Promise.reject(new Error('connection reset')),
+    lookUpRefund: () => opened.then(() => answer),
+  });
+  return withRefund(bank, async ({ handle, id, act, shows, stored, told }) => {
+    await eventually('the look-up', async () => told.includes(`lookUpRefund ${id}`));
+    const readPending = async () => (await handle.describe()).raw.pendingActivities ?? [];
+    // While its updates are held, the transition is under way.
+    const { marked } = await withHeldUpdates(setting.stores.refunds, async (reached) => {
+      const sent = { marked: act('mark_failed') };
+      try {
+        await shows('operator ada: mark_failed');
+        await eventually('the transition', async () =>
+          (await readPending()).some(
+            ({ activityType }) => activityType?.name === 'recordRefundMove',
+          ),
+        );
+        await reached;
+      } finally {
+        release();
+      }
+      await eventually('the answer', async () => (await readPending()).length === 1);
+      return sent;
+    });
+    expect(await marked).toMatchObject({ status: 'failed' });
+    expect(await handle.result()).toMatchObject({ status: 'failed' });
+    expect(await stored()).toMatchObject({ status: 'failed', attention });
+    if (attention !== null) await saveHistory(handle, 'refund-accepted-after-marked-failed');
+  });
+});
+
+describe('mark_failed on a refund that a connector is sending', () => {
+  test('is refused when the bank accepts it meanwhile', () => {
+    const { opened, release } = gate();
+    const bank = REFUNDS.bank({ send: [() => opened.then(() => 'taken')] });
+    return withRefund(bank, async (refund) => {
+      await eventually('the instruction', async () => instructions(bank).length === 1);
+      const marked = refund.refusal('mark_failed');
+      await refund.shows('mark_failed');
+      release();
+      const message = expect.stringMatching(/just taken/);
+      expect(await marked).toMatchObject({ code: 'wrong_state', message });
+      await refund.endBy('settled');
+      expect(await refund.stored()).toMatchObject({ status: 'settled', failure: null });
+      expect(await refund.money()).toEqual(REFUNDS.money.taken);
+    });
+  });
+
+  test('succeeds when the instruction ends without an answer', () => {
+    const { opened, release } = gate();
+    const bank = REFUNDS.bank({ send: [() => opened.then(() => 'loses the connection')] });
+    return withRefund(bank, async (refund) => {
+      await eventually('the instruction', async () => instructions(bank).length === 1);
+      const marked = refund.act('mark_failed');
+      await refund.shows('mark_failed');
+      release();
+      expect(await marked).toMatchObject({ status: 'failed' });
+      await refund.handle.result();
+      expect(instructions(bank)).toEqual([`send ${refund.id}`]);
+      expect(await refund.stored()).toMatchObject({ status: 'failed', attention: null });
+      expect(await refund.money()).toEqual(REFUNDS.money.untouched);
+    });
+  });
+});
+
+describe('mark_failed on a settlement that the connector has stored', () => {
+  const PENDING = { outcome: 'pending' } as const;
+
+  /** Runs the story of a settlement of one ether that is pending at its chain. */
+  const withPending = (
+    story: (settlement: TrackedSettlement) => Promise<unknown>,
+    changes: Partial<CryptoConnectorActivities>,
+  ) => {
+    const chain = scriptedChain({ sendSettlement: async () => PENDING, ...changes });
+    return withBank(setting, chain, async (connector) => {
+      const settlement = await openSettlement(setting, connector);
+      await shows(settlement.handle, 'instruction at the connector: pending');
+      await story(settlement);
+    });
+  };
+  const mark = ({ act }: TrackedSettlement, more: object = {}) =>
+    unlessUnreachable(() => act('mark_failed', more));
+  const BACK = { available: `${10n ** 18n}`, reserved: '0' };
+
+  test('is refused while the connector may broadcast it, unless an operator confirms', () =>
+    withPending(
+      async (settlement) => {
+        expect(await refusalOf(mark(settlement))).toEqual({
+          code: 'held_by_bank',
+          message: expect.stringMatching(/^The bank holds the settlement/),
+        });
+        expect(await settlement.balance()).toEqual({ available: '0', reserved: BACK.available });
+        const confirmed = { bank_confirmed_not_executed: true };
+        expect(await mark(settlement, confirmed)).toMatchObject({ status: 'failed' });
+        await settlement.handle.result();
+        const { audit } = await settlement.stored();
+        expect(audit).toMatchObject([{ what: 'mark_failed', ...confirmed }]);
+        expect(await settlement.balance()).toEqual(BACK);
+      },
+      { lookUpSettlement: async () => PENDING },
+    ));
+
+  test('is refused when it has been broadcast, and the settlement becomes sent', () => {
+    const sent = { outcome: 'sent', transaction_id: 'tx' } as const;
+    return withPending(
+      async (settlement) => {
+        expect(await refusalOf(mark(settlement))).toMatchObject({ code: 'held_by_bank' });
+        await settlement.becomes({ status: 'sent' });
+        expect(await refusalOf(mark(settlement))).toMatchObject({ code: 'held_by_bank' });
+        await settlement.report('completed', { transaction_id: 'tx' });
+        expect(await settlement.handle.result()).toMatchObject({ status: 'completed' });
+      },
+      { lookUpSettlement: async () => sent },
+    );
+  });
+
+  test('releases the balance when the connector cancels it', () => {
+    const cancelSettlement = async () => ({ outcome: 'cancelled' }) as const;
+    return withPending(
+      async (settlement) => {
+        expect(await mark(settlement)).toMatchObject({ status: 'failed' });
+        await settlement.handle.result();
+        expect(await settlement.balance()).toEqual(BACK);
+      },
+      { lookUpSettlement: async () => PENDING, cancelSettlement },
+    );
   });
 });
