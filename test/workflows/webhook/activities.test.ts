@@ -257,9 +257,11 @@ describe('a failed attempt', () => {
   });
 
   test('is followed by one as late as Retry-After asks for', async () => {
-    const event = await recordEvent(stores, URL_1);
     const result = buildAnswer(503, { retryAfterSeconds: 600 });
-    const { outcome } = await attemptAt(event, { atMs: FIRST_AT, result });
+    const { outcome } = await attemptAt(await recordEvent(stores, URL_1), {
+      atMs: FIRST_AT,
+      result,
+    });
     expect(outcome).toMatchObject({ nextRetryDelay: 600_000 });
   });
 

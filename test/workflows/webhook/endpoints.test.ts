@@ -102,8 +102,6 @@ test('a redelivery to one endpoint goes on in the same workflow, and leaves two 
   const deps = buildDeps(delivering.taskQueue);
   await runWhile(await openWorker(delivering, buildActivities(stores)), async () => {
     const handle = await startDelivery(delivering, event, { endpoint_ids: names });
-    const readStates = async () =>
-      (await readRows(event)).map(({ status, attempts, run }) => [status, attempts, run]);
     await eventually('the first attempts', async () =>
       (await readRows(event)).every(({ attempts }) => attempts === 1),
     );
@@ -117,12 +115,8 @@ test('a redelivery to one endpoint goes on in the same workflow, and leaves two 
       );
     }
     await eventually('what is left', () => waitsFor(handle, [waiting]));
-    expect(await readStates()).toEqual([
-      ['pending', 1, 0],
-      ['delivered', 2, 1],
-      ['delivered', 2, 1],
-    ]);
-    expect((await readRows(event))[0]).toEqual(before[0]);
+    const redelivered = { status: 'delivered', attempts: 2, run: 1 };
+    expect(await readRows(event)).toMatchObject([before[0], redelivered, redelivered]);
     expect(receiver.posts.filter((path) => path === waiting)).toHaveLength(1);
     expect((await handle.describe()).runId).toBe(handle.firstExecutionRunId);
     await redeliverEvent(deps, event._id, { endpoint_id: waiting });
@@ -243,23 +237,21 @@ test.each([
 test('a redelivery that comes as the workflow ends is made', async () => {
   const delivering = openQueue();
   const deps = buildDeps(delivering.taskQueue);
-  await runWhile(await openWorker(delivering, buildActivities(stores)), async () => {
-    for (let n = 0; n < 10; n += 1) {
-      const { names, event } = await openMerchant(1);
-      const handle = await startDelivery(delivering, event, { endpoint_ids: names });
-      await Promise.all([
-        handle.result().catch(() => undefined),
-        eventually('the first attempt', async () => receiver.posts.includes(names[0] ?? '')).then(
-          () => redeliverEvent(deps, event._id),
-        ),
-      ]);
-      await eventually('an attempt of the next run', async () =>
-        (await readAttempts(event)).some(({ run }) => run === 1),
-      );
-      await eventually('the end', async () => {
-        const current = real.env.client.workflow.getHandle(handle.workflowId);
-        return (await current.describe()).status.name === 'COMPLETED';
-      });
-    }
-  });
+  const race = async () => {
+    const { names, event } = await openMerchant(1);
+    const handle = await startDelivery(delivering, event, { endpoint_ids: names });
+    const posted = async () => receiver.posts.includes(names[0] ?? '');
+    await Promise.all([
+      handle.result().catch(() => undefined),
+      eventually('the first attempt', posted).then(() => redeliverEvent(deps, event._id)),
+    ]);
+    await eventually('an attempt of the next run', async () =>
+      (await readAttempts(event)).some(({ run }) => run === 1),
+    );
+    const current = real.env.client.workflow.getHandle(handle.workflowId);
+    await eventually('the end', async () => (await current.describe()).status.name === 'COMPLETED');
+  };
+  await runWhile(await openWorker(delivering, buildActivities(stores)), () =>
+    Promise.all(Array.from({ length: 10 }, race)),
+  );
 });

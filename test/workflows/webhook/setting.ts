@@ -143,14 +143,13 @@ export interface Delivering {
 export const openWorker = async (
   { env, taskQueue }: Delivering,
   activities: WebhookActivities,
-  slots = 200,
 ): Promise<Worker> =>
   await Worker.create({
     connection: env.nativeConnection,
     taskQueue,
     workflowBundle: (await workflowBundles()).webhooks,
     activities,
-    maxConcurrentActivityTaskExecutions: slots,
+    maxConcurrentActivityTaskExecutions: 200,
   });
 
 /** Builds the input of an activity. */
