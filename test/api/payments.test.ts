@@ -111,7 +111,7 @@ describe('a report of the bank', () => {
     ['payment', 'expired', ['awaiting_customer', 'expired'], []],
     ['payment', 'failed', ['awaiting_customer', 'failed'], []],
     ['refund', 'settled', ['settled'], ['settled', 'failed']],
-    // A failed refund that settles is debited again: test/workflows/common.test.ts
+    // A failed refund that settles is debited again: test/workflows/shared/movements.test.ts
     ['refund', 'failed', ['failed'], ['failed']],
     ['payout', 'completed', ['submitted', 'sent', 'completed'], ['sent', 'failed', 'completed']],
     ['payout', 'failed', ['submitted', 'sent', 'failed'], ['completed', 'returned', 'failed']],
