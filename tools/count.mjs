@@ -19,11 +19,11 @@ const tracked = execFileSync('git', ['ls-files', '*.ts', '*.tsx', '*.js', '*.mjs
 })
   .split('\n')
   .filter((path) => path !== '' && existsSync(path));
-const folderOf = (path) => path.split('/')[0];
+const getFolder = (path) => path.split('/')[0];
 const files = tracked.map((path) => read(path));
 const byModule = new Map(files.map((file) => [file.path.replace(/\.tsx?$/, ''), file]));
 for (const { path, imports } of files) {
-  if (!PRODUCT.includes(folderOf(path))) continue;
+  if (!PRODUCT.includes(getFolder(path))) continue;
   for (const from of imports) {
     const to = join(dirname(path), from);
     (byModule.get(to) ?? byModule.get(join(to, 'index')))?.importers.add(path);
@@ -40,7 +40,7 @@ console.table([...product, total, ...rows.slice(PRODUCT.length)]);
 if (values.list) list();
 
 function count(folder) {
-  const own = files.filter(({ path }) => folderOf(path) === folder);
+  const own = files.filter(({ path }) => getFolder(path) === folder);
   const sum = (get) => own.reduce((all, file) => all + get(file), 0);
   return {
     folder,
@@ -54,7 +54,7 @@ function count(folder) {
 
 function list() {
   for (const { path, importers, calledOnce } of files) {
-    if (!PRODUCT.includes(folderOf(path))) continue;
+    if (!PRODUCT.includes(getFolder(path))) continue;
     if (importers.size === 1) console.log(`${path} ← ${[...importers][0]}`);
     for (const name of calledOnce) console.log(`${path}: ${name}`);
   }
@@ -63,7 +63,7 @@ function list() {
 function read(path) {
   const text = readFileSync(path, 'utf8');
   const imports = [...text.matchAll(/(?:from |import\()'(\.[^']*)'/g)].map((match) => match[1]);
-  const counted = [...PRODUCT, ...OTHERS].includes(folderOf(path)) && /\.tsx?$/.test(path);
+  const counted = [...PRODUCT, ...OTHERS].includes(getFolder(path)) && /\.tsx?$/.test(path);
   const { functions, calledOnce } = counted
     ? readFunctions(path)
     : { functions: 0, calledOnce: [] };

@@ -33,6 +33,6 @@ const LENGTH_MAX = 300;
 /** Text of the service. */
 export const OWN_TEXT: Logged = { shows: (text) => text.length <= LENGTH_MAX, mayQuote: true };
 
-export function oneOf(words: readonly string[]): Logged {
+export function allowWords(words: readonly string[]): Logged {
   return { shows: (text) => words.includes(text) };
 }

@@ -111,7 +111,7 @@ const REFUNDS: Expected<RefundStatus, RefundCallbackName> = {
   failed: { settled: 'unapplied settled_after_failed' },
 };
 
-/** Whatever the status. */
+/** Decisions in every status. */
 const CORRECTIONS = {
   debit_reversed: 'unapplied debit_reversed',
   return_reversed: 'unapplied return_reversed',

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { RawJson } from '../../base/json';
-import { LOGGED, oneOf } from '../logged';
+import { allowWords, LOGGED } from '../logged';
 import { PAYMENT_METHOD_IDS } from '../payment/catalog';
 import { CANCELLATIONS, PAYMENT_STATUSES } from '../payment/payment';
 import { endpoint } from './endpoint';
@@ -54,7 +54,7 @@ export const CreatePayment = z
   .strictObject({
     method: text(METHOD_LENGTH_MAX)
       .meta({ description: 'A method id from the catalog.' })
-      .register(LOGGED, oneOf(PAYMENT_METHOD_IDS)),
+      .register(LOGGED, allowWords(PAYMENT_METHOD_IDS)),
     amount: Amount,
     currency: Currency,
     success_url: HttpsUrl,

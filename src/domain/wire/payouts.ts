@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { CODE, LOGGED, OWN_ID, oneOf } from '../logged';
+import { allowWords, CODE, LOGGED, OWN_ID } from '../logged';
 import { PAYOUT_STATUSES } from '../payout/payout';
 import { RAIL_IDS, railEntry } from '../payout/rails';
 import { endpoint } from './endpoint';
@@ -28,7 +28,7 @@ export const CreatePayout = z
     recipient_id: text(RECIPIENT_ID_LENGTH_MAX).register(LOGGED, OWN_ID),
     method: text(METHOD_LENGTH_MAX)
       .meta({ description: 'A rail id from the list of rails.' })
-      .register(LOGGED, oneOf(RAIL_IDS)),
+      .register(LOGGED, allowWords(RAIL_IDS)),
     amount: Amount,
     currency: Currency,
     reference: optional(OrderReference).meta({

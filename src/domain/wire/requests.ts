@@ -26,14 +26,14 @@ const ApiRequest = z
   .meta({ id: 'ApiRequest' });
 
 const REDACTED = '[redacted]';
-const SHOWN = { success_url: REDACTED, error_url: REDACTED, reference: REDACTED };
+const HIDDEN = { success_url: REDACTED, error_url: REDACTED };
 const SAMPLE_REQUEST = {
   request_id: '73a2f986-b513-4fbc-b8f4-4894d222b047',
   object: 'request',
   ...{ method: 'POST', path: '/v1/payments', status: 201, code: null },
   ...{ idempotency_key: 'order-1001', key_id: 'key_0a91b2c3-d4e5-4f60-8a7b-9c0d1e2f3a77' },
   ...{ duration_ms: 38, created_at: SAMPLE_CREATED },
-  request_body: { ...SAMPLE_PAYMENT, ...SHOWN },
+  request_body: { ...SAMPLE_PAYMENT, ...HIDDEN },
   response_body: { id: SAMPLE_IDS.payment, object: 'payment', status: 'awaiting_customer' },
 };
 

@@ -16,7 +16,7 @@ const QUARTER_MS = 15 * 60_000;
 const WRONG_MS_MIN = 500;
 
 interface Counter extends Limit {
-  /** What a right attempt removes. */
+  /** Attempts that a right one removes. */
   right: 'all' | 'itself';
   /** Names of the user's attempts that `unlockUser` removes. */
   unlock?: (user: UserDocument) => readonly string[];
