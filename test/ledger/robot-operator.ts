@@ -221,9 +221,10 @@ export function createOperator(place: OperatorPlace) {
       const attention = await listAttention();
       for (const row of attention) await remedy(row);
       if (waiting.length > 0) await importAll([]);
-      const suspense = (await print('movement', 'list', '--open', '--connector', connector)).data;
+      const suspense: Held[] = (await print('movement', 'list', '--open', '--connector', connector))
+        .data;
       const { ours_only, theirs_only, different, findings, closed } = await reconcile();
-      const reasons = attention.map(({ resource_id, reason }) => [resource_id, reason]);
+      const reasons = attention.map(({ resource_id, reason }) => ({ resource_id, reason }));
       const books = { ours_only, theirs_only, different, findings, closed };
       return { attention: reasons, suspense, waiting: [...waiting], ...books };
     },

@@ -172,7 +172,8 @@ async function putRight(story: Story, operator: Operator, day: string) {
   const { bank, random, created } = story;
   let left: object = {};
   let unapplied: string[] | undefined;
-  let attention: string[][] = [];
+  /** Ids of resources with something to do. */
+  let busy = new Set<string>();
   let isBooked = false;
   const giveUpAt = Date.now() + CLEAN_MS_MAX;
   let changed = { as: '', at: Date.now() };
@@ -180,9 +181,10 @@ async function putRight(story: Story, operator: Operator, day: string) {
     // Read first, since it adds to what is read after it.
     const wasApplied = unapplied?.length === 0;
     unapplied = await listUnapplied(created);
-    const inFlight = await finish(story, wasApplied ? attention : undefined);
-    const { attention: reasons, ...rows } = await operator.work();
-    attention = reasons;
+    const inFlight = await finish(story, wasApplied ? busy : undefined);
+    const { attention, ...rows } = await operator.work();
+    // A reason is written after its money.
+    busy = new Set([...attention, ...rows.suspense].map(({ resource_id }) => resource_id));
     left = { unapplied, inFlight, attention, ...rows };
     const as = unapplied.length > 0 ? String(Date.now()) : JSON.stringify(left);
     if (as !== changed.as) changed = { as, at: Date.now() };
@@ -221,10 +223,10 @@ const IN_FLIGHT = ['created', 'awaiting_customer', 'authorized', 'processing', '
 
 /**
  * Lets the bank report the end of what needs no operator.
- * @param attention that all its reports have led to; absent: some may still be in flight
+ * @param busy resources with something to do about reports of it; absent: some may be in flight
  * @returns what is still under way
  */
-async function finish(story: Story, attention?: readonly string[][]): Promise<About[]> {
+async function finish(story: Story, busy?: ReadonlySet<string>): Promise<About[]> {
   const { bank, created } = story;
   const waiting: About[] = [];
   for (const about of created) {
@@ -232,7 +234,7 @@ async function finish(story: Story, attention?: readonly string[][]): Promise<Ab
     if (!IN_FLIGHT.includes(status)) continue;
     waiting.push(about);
     const { resource, id } = about;
-    if (attention === undefined || attention.some((row) => row[0] === id)) continue;
+    if (busy === undefined || busy.has(id)) continue;
     if (resource !== 'payment' && bank.sum(id, 'out') > bank.sum(id, 'in')) {
       const end = resource === 'payout' ? 'completed' : 'settled';
       await bank.report(about, end, { amount, name: bank.nameOf(id) });
