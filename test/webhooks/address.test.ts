@@ -6,7 +6,6 @@ import { createDenyCheck, findAddressFault } from '../../src/webhooks/address';
 import { createResolver, type Resolve } from '../../src/webhooks/names';
 import { checkWebhookUrl } from '../../src/webhooks/url';
 import { type NameServer, serveNames } from './name-server';
-import { post } from './posting';
 
 describe('an address of a webhook', () => {
   test.each(['8.8.8.8', '93.184.216.34', '2606:4700:4700::1111', '::ffff:8.8.8.8', '172.32.0.1'])(
@@ -229,14 +228,5 @@ describe('the resolver of host names', () => {
     const bare = resolver({ hostsFile: join(folder, 'none') });
     expect(await bare('localhost')).toEqual(['127.0.0.1', '::1']);
     rmSync(folder, { recursive: true });
-  });
-
-  test('a post to a name whose server is silent fails with that reason', async () => {
-    const resolve = resolver({ timeoutMs: 100 });
-    expect(await post('https://slow.example.com/', { resolve })).toMatchObject({
-      outcome: 'error',
-      kind: 'dns',
-      message: 'The host name slow.example.com could not be resolved.',
-    });
   });
 });

@@ -291,6 +291,8 @@ describe('a post returns an error when the receiver', () => {
 
   test('has a name that cannot be resolved', async () => {
     const resolve = () => Promise.reject(new Error('ENOTFOUND'));
-    expect(await post('https://nowhere.example.com/', { resolve })).toMatchObject({ kind: 'dns' });
+    const message = 'The host name nowhere.example.com could not be resolved.';
+    const failed = { outcome: 'error', kind: 'dns', message };
+    expect(await post('https://nowhere.example.com/', { resolve })).toMatchObject(failed);
   });
 });
