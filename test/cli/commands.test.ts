@@ -1,12 +1,13 @@
-import type { Command } from 'commander';
+import type { Command, Option } from 'commander';
 import { checkConnector } from '../../connectors/conformance/check';
 import { createContext } from '../../src/cli/context';
 import { createProgram } from '../../src/cli/program';
 import { SCOPES } from '../../src/domain/account/api-key';
 import { PAYMENT_METHOD_IDS } from '../../src/domain/payment/catalog';
 import { RAIL_IDS } from '../../src/domain/payout/rails';
+import { useFixture } from '../support/fixture';
 import { openRebuilder } from '../support/rebuilder';
-import { CliError, commandsIn, run } from './cli';
+import { asOperator, CliError, commandsIn, run, useProvisioning } from './cli';
 
 /** Commands by their group; one without a name is a command by itself. */
 const GROUPED = {
@@ -99,13 +100,19 @@ function splitWords(line: string): string[] {
 }
 
 // Nothing listens there: a command that connected would be refused for that.
-const { refusal } = commandsIn({
-  DATA_DIR: 'none',
-  MONGODB_URI: 'mongodb://127.0.0.1:1/',
-  TEMPORAL_ADDRESS: '127.0.0.1:1',
-  KEYS_FILE: 'none.json',
-  KEYS_DIR: 'none',
-});
+const ENV = {
+  ...{ DATA_DIR: 'none', KEYS_FILE: 'none.json', KEYS_DIR: 'none' },
+  ...{ MONGODB_URI: 'mongodb://127.0.0.1:1/', TEMPORAL_ADDRESS: '127.0.0.1:1' },
+};
+const { refusal } = commandsIn(ENV);
+
+/** Expects that a command is refused, whose exit code and output another test has in words, too. */
+async function expectRefused(args: string[], words: string, code = 'invalid_usage') {
+  const { exit, stdout, stderr } = await run(ENV, ...args, '--json');
+  expect({ exit, stdout }).toEqual({ exit: 1, stdout: '' });
+  const message = expect.stringContaining(words);
+  expect(CliError.parse(JSON.parse(stderr)).error).toEqual({ code, message });
+}
 
 describe('before it connects to any server, the program refuses', () => {
   test.each([['account'], ['nonsense'], ['account', 'nonsense'], []])(
@@ -120,16 +127,36 @@ describe('before it connects to any server, the program refuses', () => {
     },
   );
 
+  /** Options of one meaning, with a value that no command takes, and words of the refusal. */
+  const WRONG: Record<string, [value: string, words: string]> = {
+    '--email': ['ana', 'It must be an e-mail address'],
+    '--operator': [' ', 'It must have 1 to 100 characters.'],
+    '--reason': ['x'.repeat(501), 'It must have 1 to 500 characters.'],
+    '--hours': ['721', 'It must be more than 0 and at most 720.'],
+  };
+  const findWrong = ({ long, argChoices, description }: Option) => {
+    if (argChoices !== undefined) return ['x', `Allowed choices are ${argChoices.join(', ')}.`];
+    const [, max] = /how many, 1 to (\d+)/.exec(description) ?? [];
+    if (max === undefined) return WRONG[long ?? ''];
+    return [`${Number(max) + 1}`, `It must be an integer from 1 to ${max}.`];
+  };
+
   test.each(COMMANDS.map(({ words, command }) => [words.join(' '), command] as const))(
-    'an unknown option of `%s`, and the lack of each option and argument that it needs',
+    'an unknown option or a wrong value of `%s`, and the lack of each option and argument that it needs',
     async (line, command) => {
       const { stdout } = await run({}, ...splitWords(line), '--help');
       const example = splitWords(EXAMPLE.exec(stdout)?.[1] ?? '');
+      const leaveOut = (long = '') => {
+        const at = example.indexOf(long);
+        return at === -1 ? example : example.toSpliced(at, 2);
+      };
       const wrong: [string[], string][] = [[[...example, '--what'], "unknown option '--what'"]];
-      for (const { flags, long } of command.options.filter(({ mandatory }) => mandatory)) {
-        const at = example.indexOf(long ?? '');
-        const message = `required option '${flags}' not specified`;
-        wrong.push([example.toSpliced(at, 2), message]);
+      for (const option of command.options) {
+        const { flags, long, mandatory } = option;
+        const rest = leaveOut(long);
+        if (mandatory) wrong.push([rest, `required option '${flags}' not specified`]);
+        const [value, words = ''] = findWrong(option) ?? [];
+        if (value !== undefined) wrong.push([[...rest, `${long}=${value}`], words]);
       }
       const [first] = command.registeredArguments;
       if (first?.required) {
@@ -139,12 +166,9 @@ describe('before it connects to any server, the program refuses', () => {
         const message = `missing required argument '${first.name()}'`;
         wrong.push([example.toSpliced(depth, count), message]);
       }
-      for (const [args, message] of wrong) {
-        expect(await refusal(...args)).toEqual({
-          code: 'invalid_usage',
-          message: expect.stringContaining(message),
-        });
-      }
+      const [[unknown], ...others] = wrong as [[string[], string], ...[string[], string][]];
+      expect((await refusal(...unknown)).message).toContain("unknown option '--what'");
+      for (const [args, message] of others) await expectRefused(args, message);
     },
   );
 
@@ -158,6 +182,7 @@ describe('before it connects to any server, the program refuses', () => {
   const QUERY = 'payout act mark_failed --query "a = 1"';
   const SNOOZE = 'payout act snooze --query "a = 1"';
   const RESOLVE = `movement resolve mv_1 ${BY}`;
+  const HOOK = 'webhook set acct_1 --env sandbox --url http://localhost:4000/hook --events';
   const REDELIVER =
     'event redeliver --account acct_1 --env live --since 2026-03-01T12:00:00Z --dry-run';
 
@@ -171,22 +196,17 @@ describe('before it connects to any server, the program refuses', () => {
   const METHODS = `Allowed: ${[...PAYMENT_METHOD_IDS, ...RAIL_IDS].join(', ')}.`;
   const SCOPE = `Allowed, separated by commas: ${SCOPES.join(', ')}.`;
   const KEY_RING = 'recipients.sandbox, recipients.live or recipients.live-CONNECTOR';
-  const WHOLE = 'It must be an integer from 1 to 100.';
-  const OUTCOME = 'Allowed choices are merchant, customer, bank, loss, never_happened.';
   const RENAMED = '`balance resolve` is now `movement resolve MOVEMENT_ID`';
   const TIMESTAMP = 'It must be an ISO 8601 timestamp with an offset';
   const DAY = 'It must be a day, or an ISO 8601 time with an offset';
   const PLACE = 'It must be a place that a run has named';
-  const HOURS = 'It must be more than 0 and at most 720.';
   const LIMITS = ['EUR', 'eur=5', 'EUR=5.5', 'EUR=-1', 'EUR=1=2', 'EUR=1,EUR=2'];
 
   /** Beginning of a line, the last values with which it is refused, and words of the refusal. */
   const VALUES: [line: string, values: string[], words: string][] = [
     ['account create --name', [' ', 'x'.repeat(101)], 'It must have 1 to 100 characters.'],
-    ['account create --name A --email', ['ana'], 'It must be an e-mail address'],
     ['account create --name A', ['B'], 'too many arguments'],
     ['account create', ['--name'], "option '--name <name>' argument missing"],
-    [`${UPDATE} --crypto`, ['maybe'], 'Allowed choices are on, off.'],
     [`${UPDATE} --crypto on --enable-method`, ['Visa'], METHODS],
     [`${UPDATE} --payer-data-months`, ['0', '121', '1.5', '-1', 'x', ''], 'from 1 to 120'],
     [`${UPDATE} --payout-fee`, ['sepa_instant', 'sepa_instant=', 'sepa_instant=-1', '=5'], FEE],
@@ -198,7 +218,6 @@ describe('before it connects to any server, the program refuses', () => {
     [`${UPDATE} --owed-limit`, LIMITS, LIMIT],
     [`${UPDATE} --refund-step-up`, LIMITS, LIMIT],
     [`${UPDATE} --owed-limit EUR=1 --owed-limit`, ['EUR=2'], LIMIT],
-    ['key create acct_1 --env', ['test'], 'Allowed choices are sandbox, live.'],
     ['key create acct_1 --env live --scopes', ['payments:read,payments', ''], SCOPE],
     ['key create acct_1 --env live --allow-cidr', ['203.0.113.0/33'], 'It must be a network'],
     ['key create acct_1 --env live --expires-at', ['2020-01-01T00:00:00Z'], 'in the future.'],
@@ -209,9 +228,6 @@ describe('before it connects to any server, the program refuses', () => {
     [`${FUND} --balance-account`, ['', 'a.b', '$a', '-a', '__proto__', 'a b', 'é'], NAME],
     [`${FUND} --balance-account`, ['x'.repeat(65)], NAME],
     [`${FUND} --operation-id`, ['', 'a b', 'a:b', 'funded:', 'x'.repeat(101)], ID],
-    [`${FUND} --operator`, ['', ' ', 'x'.repeat(101)], 'It must have 1 to 100 characters.'],
-    [`${FUND} --reason`, ['', 'x'.repeat(501)], 'It must have 1 to 500 characters.'],
-    [`${FUND} --env`, ['test'], 'Allowed choices are sandbox, live.'],
     [`${ADJUST} --amount`, ['0', '-0', '1.5', '-100000000000'], AMOUNT],
     [`${ADJUST} --asset ETH --network`, ['ethereum'], MONEY],
     [MAIN, ['--operator=mia'], MONEY],
@@ -219,6 +235,10 @@ describe('before it connects to any server, the program refuses', () => {
     [ASSET, ['--reason=x'], MONEY],
     [`${ASSET} --network ethereum --amount`, ['1.5', '0', '-0', '01'], UNITS],
     [`${ASSET} --network ethereum --against`, ['receivable'], 'No merchant owes a crypto asset.'],
+    [`${FUND} --operator`, ['', 'x'.repeat(101)], 'It must have 1 to 100 characters.'],
+    [`${FUND} --reason`, [''], 'It must have 1 to 500 characters.'],
+    ['movement list --limit', ['0', '1.5'], 'It must be an integer from 1 to 1000.'],
+    [`payout act x snooze ${BY} --hours`, ['0'], 'It must be more than 0'],
     [`${FUND} --bank-reference`, ['W-1'], 'A bank reference needs --connector.'],
     [`${ADJUST} --against`, ['clearing:a.b', 'clearing:', 'clearing'], 'or clearing:CONNECTOR.'],
     [`${ADJUST} --bank-reference`, ['ACCT-7'], 'needs --against clearing:CONNECTOR'],
@@ -229,24 +249,16 @@ describe('before it connects to any server, the program refuses', () => {
     ['bank-account add --connector a --env live --iban A --currency', ['ETH'], 'ISO 4217'],
     ['ledger trial-balance --at', ['yesterday'], TIMESTAMP],
     ['ledger trial-balance --at', ['2999-01-01T00:00:00Z'], 'That time is in the future.'],
-    ['wallet set acct_1 --env live --address 0x0 --network', ['dogecoin'], 'Allowed choices are'],
     ['sandbox statement --date', ['today'], 'A day is written YYYY-MM-DD.'],
-    ['operator create eve --role', ['admin'], 'Allowed choices are operator, approver.'],
     ['operator create --role operator', [' '], 'It must have 1 to 100 characters.'],
-    ['movement list --limit', ['0', '1001', '1.5'], 'It must be an integer from 1 to 1000.'],
-    ['movement list --env', ['test'], 'Allowed choices are sandbox, live.'],
-    [`${RESOLVE} --as`, ['nobody', 'returned', ''], OUTCOME],
     [`${RESOLVE} --as loss --amount`, ['0', '-1', '1.5', ''], AMOUNT],
     ['movement resolve mv_1 --as loss', ['--operator=mia'], "'--reason <text>' not specified"],
     ['movement resolve mv_1 --as loss', ['--reason=Why'], "'--operator <name>' not specified"],
     [RESOLVE, ['--amount=5'], "'--as <outcome>' not specified"],
     [`${RESOLVE} --as loss`, ['--env=live'], 'unknown option'],
-    [`payment act x resolve_movement ${BY} --as`, ['nobody'], OUTCOME],
-    [`refund act x resolve_movement ${BY} --as`, ['nobody'], OUTCOME],
     [`crypto-payment act x release ${BY}`, ['--movement=mv_1', '--as=loss'], 'unknown option'],
-    ['event list acct_1 --env sandbox --limit', ['0', '101', '1.5'], WHOLE],
+    [HOOK, ['payment.paid', '', 'payment.settled,', 'all,payment.settled'], 'separated by commas'],
     ['event list acct_1 --env sandbox --before', ['yesterday'], TIMESTAMP],
-    ['event list acct_1 --env', ['test'], 'Allowed choices are sandbox, live.'],
     ['event', ['redeliver'], 'Give an event id, or --account, --env and --since.'],
     ['event redeliver --account acct_1 --env', ['live'], 'Give an event id, or --account'],
     ['event redeliver evt_1', ['--dry-run'], 'Give an event id or options, not both.'],
@@ -258,7 +270,6 @@ describe('before it connects to any server, the program refuses', () => {
     [`refund act x ${BY}`, ['resubmit'], 'mark_failed, resolve_movement, snooze, acknowledge.'],
     [`payout act x ${BY}`, ['snooze'], 'A snooze, and nothing else, takes --hours.'],
     [`payout act x resubmit ${BY} --hours`, ['1'], 'A snooze, and nothing else, takes --hours.'],
-    [`payout act x snooze ${BY} --hours`, ['721', '0'], HOURS],
     [`payout act x snooze ${BY} --hours 1`, ['--bank-confirmed-not-executed'], 'Only mark_failed'],
     [`refund act x mark_failed ${BY}`, ['--bank-confirmed-not-executed'], 'unknown option'],
     ['payout act x resubmit', ['--operator=mia'], "'--reason <text>' not specified"],
@@ -282,22 +293,52 @@ describe('before it connects to any server, the program refuses', () => {
     VALUES.flatMap(([line, values, words]) =>
       values.map((value): [string, string, string] => [line, value, words]),
     ),
-  )('%s %j', async (line, value, words) => {
-    expect(await refusal(...splitWords(line), value)).toEqual({
-      code: 'invalid_usage',
-      message: expect.stringContaining(words),
-    });
-  });
+  )('%s %j', (line, value, words) => expectRefused([...splitWords(line), value], words));
 
   test.each([
-    [UPDATE, 'nothing_to_change', /^Say what to change: --crypto on\|off, /],
-    [`${UPDATE} --enable-method visa --disable-method visa`, 'contradiction', /^visa can't be/],
-    ['reconcile --from payout:3f --apply', 'invalid_request', /without --from/],
-    [`${ADJUST} --against clearing:acme`, 'connector_unknown', /no connector acme/],
-    [`${FUND} --connector sandbox`, 'connector_unknown', /nothing on live/],
-    [`${ADJUST} --against clearing:sandbox`, 'connector_unknown', /nothing on live/],
-  ])('%s as %s', async (line, code, message) => {
-    const refused = await refusal(...splitWords(line));
-    expect(refused).toEqual({ code, message: expect.stringMatching(message) });
+    [UPDATE, 'nothing_to_change', 'Say what to change: --crypto on|off, '],
+    [`${UPDATE} --enable-method visa --disable-method visa`, 'contradiction', "visa can't be"],
+    ['reconcile --from payout:3f --apply', 'invalid_request', 'without --from'],
+    [`${ADJUST} --against clearing:acme`, 'connector_unknown', 'no connector acme'],
+    [`${FUND} --connector sandbox`, 'connector_unknown', 'nothing on live'],
+    [`${ADJUST} --against clearing:sandbox`, 'connector_unknown', 'nothing on live'],
+  ])('%s as %s', (line, code, words) => expectRefused(splitWords(line), words, code));
+});
+
+describe('a command about what does not exist', () => {
+  /** Codes of refusals, by the first argument or else by the command. */
+  const CODES: Record<string, string> = {
+    ...{ account_id: 'account_not_found', key_id: 'key_not_found', email: 'user_not_found' },
+    ...{ event_id: 'event_not_found', id: 'statement_not_found', line_id: 'line_not_found' },
+    ...{ operation_id: 'operation_not_found', bank_account_id: 'bank_account_not_found' },
+    ...{ entry_id: 'entry_not_found', attention: 'attention_not_found' },
+    ...{ payment_id: 'payment_not_found', refund_id: 'refund_not_found' },
+    ...{ payout_id: 'payout_not_found', crypto_payment_id: 'crypto_payment_not_found' },
+    ...{ crypto_settlement_id: 'crypto_settlement_not_found', movement_id: 'movement_not_found' },
+    ...{ approval_id: 'approval_not_found', 'name or id': 'operator_not_found' },
+    ...{ recipient_id: 'recipient_not_found', callback: 'callback_not_found' },
+    ...{ file_id: 'sepa_file_not_found' },
+    ...{ 'event redeliver': 'account_not_found', 'orphan restart': 'not_an_orphan' },
+  };
+  /** Their examples name what exists or is created, or a connector, which variables name. */
+  const OTHERS = ['keys retire', 'callback deliver', 'name', 'method', 'file'];
+  const service = useProvisioning();
+  const approver = useFixture(() =>
+    asOperator(service, 'ada', 'approver', { LIVE_CONNECTORS: 'acme=visa' }),
+  );
+
+  test('is refused by its code, as its example shows', async () => {
+    const rows = COMMANDS.flatMap(({ words, command }) => {
+      const [line, name] = [words.join(' '), command.registeredArguments[0]?.name() ?? 'name'];
+      return OTHERS.includes(line) || OTHERS.includes(name) ? [] : [{ line, name }];
+    });
+    const readCode = async (line: string) => {
+      const { stdout } = await run({}, ...splitWords(line), '--help');
+      const example = splitWords(EXAMPLE.exec(stdout)?.[1] ?? '');
+      return [line, (await approver.refusal(...example)).code];
+    };
+    const codes = await Promise.all(rows.map(({ line }) => readCode(line)));
+    expect(codes).toEqual(rows.map(({ line, name }) => [line, CODES[line] ?? CODES[name]]));
+    expect(codes.length).toBeGreaterThan(55);
   });
 });
