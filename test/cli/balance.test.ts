@@ -165,8 +165,8 @@ describe('an adjustment', () => {
     await expect(correct('ACCT-8')).rejects.toMatchObject(USED);
   });
 
-  test('takes from suspense at most what an operator has put there', async () => {
-    const { adjust, fund } = await openMerchant();
+  test('moves no money at a bank against suspense, of which it takes at most what is there, or bank fees', async () => {
+    const { adjust, entries, fund } = await openMerchant();
     await fund();
     const against = 'suspense' as const;
     await adjust(-5, { against });
@@ -175,6 +175,11 @@ describe('an adjustment', () => {
       message: 'Less is in suspense. Nothing was posted.',
     });
     expect(await adjust(5, { against })).toMatchObject({ available: 100_000 });
+    await adjust(7, { against: 'bank_fees' });
+    const sides = [lines('suspense.held', -5), lines('suspense.held', 5)];
+    const all = [...sides, lines('expense.bank_fees', 7)];
+    expect(await entries()).toMatchObject(all.map((each) => ({ lines: each })));
+    for (const entry of await entries()) expect(entry).not.toHaveProperty('bank_amount');
   });
 });
 
