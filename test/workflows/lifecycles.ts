@@ -2,12 +2,12 @@ import { randomBytes } from 'node:crypto';
 import { Client, WithStartWorkflowOperation, type WorkflowHandle } from '@temporalio/client';
 import type { Workflow } from '@temporalio/common';
 import { createLogger } from '../../src/base/log';
-import type { CallbackName } from '../../src/domain/callback/callback';
+import type { CallbackName, CallbackResource } from '../../src/domain/callback/callback';
 import type { PaymentInput } from '../../src/domain/payment/workflow';
 import type { PayoutInput, PayoutState } from '../../src/domain/payout/workflow';
 import type { RefundInput } from '../../src/domain/refund/workflow';
 import { verifyLedger } from '../../src/ledger-check/verify';
-import type { Documents } from '../../src/lifecycles';
+import { type Documents, LIFECYCLES } from '../../src/lifecycles';
 import { operatorsAudit } from '../support/audit';
 import { readBalances } from '../support/book';
 import { eventually } from '../support/http';
@@ -197,14 +197,21 @@ export type TrackedRefund = ReturnType<typeof trackRefund> &
   Pick<Awaited<ReturnType<typeof openRefund>>, 'opened'>;
 export type TrackedPayout = ReturnType<typeof trackPayout> & ScriptedBank;
 
-type Kind = 'payment' | 'refund' | 'payout';
+type Kind = CallbackResource;
 
 /** Queries, signals and updates of every resource in a test. */
-export type Tracked = ReturnType<typeof track<Kind>> &
+export type Tracked = ReturnType<typeof track<'payment' | 'refund' | 'payout'>> &
   ScriptedBank & { money: () => Promise<object> };
 
+interface Change {
+  status?: string;
+  attention?: string | null;
+  bank_reference?: string;
+  amount_received?: string;
+}
+
 /** The resource's workflow and record, as a story asks and changes them. */
-function track<K extends Kind>(
+export function track<K extends Kind>(
   kind: K,
   { mongo, stores, env, queues }: WorkflowSetting,
   id: string,
@@ -212,8 +219,9 @@ function track<K extends Kind>(
   handle: WorkflowHandle,
   read: (id: string) => Promise<Documents[K] | null>,
 ) {
+  const { workflowId, workflowType } = LIFECYCLES[kind];
   const resumed = {
-    workflowId: `${kind}:${id}`,
+    workflowId: workflowId(id),
     taskQueue: queues.lifecycle,
     args: [{ [`${kind}_id`]: id, resume: true, request_id: 'late' }],
   };
@@ -229,7 +237,7 @@ function track<K extends Kind>(
   const actAfterEnd = async (update: string, args: object = ACT): Promise<unknown> =>
     await env.client.workflow.executeUpdateWithStart<Workflow, object, object[]>(update, {
       args: [args],
-      startWorkflowOperation: new WithStartWorkflowOperation(kind, {
+      startWorkflowOperation: new WithStartWorkflowOperation(workflowType, {
         ...resumed,
         workflowIdConflictPolicy: 'USE_EXISTING',
       }),
@@ -237,7 +245,7 @@ function track<K extends Kind>(
   /** Reports as the connector's kit does: the workflow is started again when it has ended. */
   const signalAfterEnd = async (name: CallbackName, facts: object = {}) => {
     const report = { signal: name, signalArgs: [callback(facts)] };
-    await env.client.workflow.signalWithStart(kind, { ...resumed, ...report });
+    await env.client.workflow.signalWithStart(workflowType, { ...resumed, ...report });
     return handle;
   };
   return {
@@ -247,7 +255,7 @@ function track<K extends Kind>(
     stored,
     attention: async () => (await stored()).attention,
     /** Waits until the record says so. */
-    becomes: (change: { status?: string; attention?: string | null; bank_reference?: string }) =>
+    becomes: (change: Change) =>
       eventually(
         `${kind} ${JSON.stringify(change)}`,
         async () => {
@@ -273,7 +281,7 @@ function track<K extends Kind>(
     actAfterEnd,
     refusalAfterEnd: (update: string, args?: object) => refusalOf(actAfterEnd(update, args)),
     /** Starts the workflow again, as `orphan restart` does. */
-    restart: () => env.client.workflow.start(kind, resumed),
+    restart: () => env.client.workflow.start(workflowType, resumed),
     shows: (words: string) => shows(handle, words),
     /** Oldest first. */
     eventTypes: async () => {

@@ -1,6 +1,5 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { WithStartWorkflowOperation } from '@temporalio/client';
-import type { Workflow } from '@temporalio/common';
 import { createCryptoPaymentActivities } from '../../../activities/crypto-payments';
 import { createCryptoSettlementActivities } from '../../../activities/crypto-settlements';
 import { createLogger } from '../../../src/base/log';
@@ -18,15 +17,14 @@ import { verifyLedger } from '../../../src/ledger-check/verify';
 import { type Documents, LIFECYCLES } from '../../../src/lifecycles';
 import { setWallet } from '../../../src/service/wallets';
 import type { Stores } from '../../../src/store';
-import { firstRun, nextRun } from '../../../src/temporal/start';
+import { firstRun } from '../../../src/temporal/start';
 import { operatorsAudit } from '../../support/audit';
-import { eventually } from '../../support/http';
 import { recordKey } from '../../support/records';
 import { type ScriptedChain, scriptedChain } from '../../support/scripted-chain';
-import { askTwice, FREED_MS_MAX } from '../../support/skipping-server';
+import { askTwice } from '../../support/skipping-server';
 import { callback, type WorkflowSetting, withBank } from '../../support/workflow-setting';
 import { postOnce } from '../../support/write-once';
-import { ACT } from '../lifecycles';
+import { ACT, track } from '../lifecycles';
 
 export const ETHER = 10n ** 18n;
 export const WALLET = '0x52908400098527886E0F7030069857D2E4169EE7';
@@ -149,12 +147,13 @@ export function activitiesBehind(setting: WorkflowSetting, stores: Stores = sett
 type Kind = 'crypto_payment' | 'crypto_settlement';
 
 async function open<K extends Kind>(
-  { env, mongo, queues, stores, connectorKey }: WorkflowSetting,
+  setting: WorkflowSetting,
   kind: K,
   id: string,
   input: CryptoPaymentInput | CryptoSettlementInput,
   get: (id: string) => Promise<Documents[K] | null>,
 ) {
+  const { env, mongo, queues, stores, connectorKey } = setting;
   const { workflowType, workflowId } = LIFECYCLES[kind];
   await askTwice(() =>
     env.client.workflow.executeUpdateWithStart('open', {
@@ -168,11 +167,7 @@ async function open<K extends Kind>(
   );
   const handle = env.client.workflow.getHandle(workflowId(id));
   const { account_id, livemode, connector } = input;
-  const stored = async (): Promise<Documents[K]> => {
-    const document = await get(id);
-    if (document === null) throw new Error('not stored');
-    return document;
-  };
+  const subject = track(kind, setting, id, account_id, handle, get);
   /** Reports as a connector does, on live with a signature. */
   const report = async (name: CallbackName, more: object = {}) => {
     const facts = callback({ occurred_at: new Date(0).toISOString(), ...more });
@@ -182,52 +177,18 @@ async function open<K extends Kind>(
     return await handle.signal(name, { ...facts, mac: signature });
   };
   return {
-    id,
-    account_id,
+    ...subject,
     livemode,
     connector,
-    handle,
-    stored,
     report,
     deposit: (transaction_id: string, amount: bigint, confirmations: number, more: object = {}) =>
       report('deposit', { transaction_id, amount: String(amount), confirmations, ...more }),
-    act: (name: string, more: object = {}) =>
-      handle.executeUpdate<object, [object]>(name, { args: [{ ...ACT, ...more }] }),
-    /** Waits until it is stored with these values. */
-    becomes: (values: { status?: string; attention?: string | null; amount_received?: string }) =>
-      eventually(
-        `${kind} ${JSON.stringify(values)}`,
-        async () => {
-          const document = await get(id);
-          const isStored = Object.entries(values).every(
-            ([name, value]) => document !== null && Reflect.get(document, name) === value,
-          );
-          return isStored && document;
-        },
-        FREED_MS_MAX,
-      ),
-    /** Starts the workflow again, as `orphan restart` does. */
-    restart: async () => {
-      const run = nextRun(kind, await stored(), queues.lifecycle, 'req-3');
-      return await env.client.workflow.start(workflowType, run);
-    },
-    /** As `act`, sent with a start: for a resource whose workflow has ended. */
-    actAfterEnd: async (name: string, more: object = {}) =>
-      await env.client.workflow.executeUpdateWithStart<Workflow, object, object[]>(name, {
-        args: [{ ...ACT, ...more }],
-        startWorkflowOperation: new WithStartWorkflowOperation(workflowType, {
-          ...nextRun(kind, await stored(), queues.lifecycle, 'req-4'),
-          workflowIdConflictPolicy: 'USE_EXISTING',
-        }),
-      }),
+    act: (name: string, more: object = {}) => subject.act(name, { ...ACT, ...more }),
+    actAfterEnd: (name: string, more: object = {}) =>
+      subject.actAfterEnd(name, { ...ACT, ...more }),
     /** Reports to a resource whose workflow has ended, until it has ended again. */
-    reportAfterEnd: async (name: CallbackName, more: object = {}): Promise<void> => {
-      const run = nextRun(kind, await stored(), queues.lifecycle, 'req-5');
-      const facts = callback({ occurred_at: new Date(0).toISOString(), ...more });
-      const signal = { ...run, signal: name, signalArgs: [facts] };
-      await env.client.workflow.signalWithStart(workflowType, signal);
-      await handle.result();
-    },
+    reportAfterEnd: (name: CallbackName, more: object = {}) =>
+      subject.report(name, { occurred_at: new Date(0).toISOString(), ...more }),
     /** Balance of its account in ether. */
     balance: async () => {
       const [row] = await stores.ledger.balances(account_id, livemode);
