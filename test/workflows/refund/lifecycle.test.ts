@@ -51,7 +51,6 @@ test('a refund reserves its money, is sent by the bank and settles once', () =>
       settled_at: expect.any(String),
       failure: null,
     });
-    expect(await refund.unapplied()).toEqual([]);
     expect(await refund.eventTypes()).toEqual(['refund.settled']);
     expect(await refund.entryKinds()).toEqual(['refund_accepted', 'refund_settled']);
     expect(await money()).toEqual(REFUNDED);
@@ -103,27 +102,16 @@ test('a refund without an amount is of all that remains, and operators find it b
   }));
 
 test.each([
-  [
-    {
-      code: 'refund_amount_exceeds_balance',
-      message: '€4.50 of the payment can still be refunded.',
-    },
-    'an earlier refund',
-    { refunded: 600, available: 450 },
-  ],
-  [
-    { code: 'insufficient_balance', message: expect.any(String) },
-    'a debit',
-    { refunded: 0, available: 599 },
-  ],
-])('a refund is refused with %j after %s, and stores nothing', (refusal, cause, money) => {
+  ['refund_amount_exceeds_balance', 'an earlier refund', { refunded: 600, available: 450 }],
+  ['insufficient_balance', 'a debit', { refunded: 0, available: 599 }],
+])('a refund is refused with %s after %s, and stores nothing', (code, cause, money) => {
   const bank = scriptedBank();
   return withBank(setting, bank, async (connector) => {
     const payment = await settledPayment(setting, connector);
     if (cause === 'a debit') await fund(setting, payment, -451);
     else await openRefund(setting, refundInput(payment, { amount: 600 }));
     const input = refundInput(payment, { amount: 600 });
-    expect(await refusalOf(openRefund(setting, input))).toEqual(refusal);
+    expect(await refusalOf(openRefund(setting, input))).toMatchObject({ code });
     const { refund_id } = input;
     const { env, stores } = setting;
     const handle = env.client.workflow.getHandle(`refund:${refund_id}`);
@@ -133,7 +121,7 @@ test.each([
     // Asked again after the end, the answer is the same.
     const client = createTemporalClient(buildDeps());
     const again = unlessUnavailable(() => client.openRefund(input));
-    await expect(again).rejects.toMatchObject({ code: refusal.code });
+    await expect(again).rejects.toMatchObject({ code });
     expect(await stores.refunds.get(refund_id)).toBeNull();
     expect(await stores.idempotency.forResource(refund_id)).toBeNull();
     expect(await stores.ledger.forResource(refund_id)).toEqual([]);
@@ -153,11 +141,13 @@ describe('a refund that ends before the bank has answered', () => {
         return { outcome: 'accepted', bank_reference: 'late' };
       },
     });
-    return withRefund(bank, async ({ id, handle, endBy, stored, told }) => {
+    return withRefund(bank, async ({ id, handle, signal, becomes, stored, told }) => {
       await eventually('the instruction', async () => told.includes(`sendRefund ${id}`));
       const facts = { bank_reference: 'from-callback' };
-      expect(await endBy('settled', facts)).toMatchObject({ status: 'settled' });
+      await signal('settled', facts);
+      await becomes({ status: 'settled' });
       release();
+      await handle.result();
       expect(await stored()).toMatchObject({ status: 'settled', ...facts });
       await saveHistory(handle, 'refund-callback-first');
     });
