@@ -1,6 +1,7 @@
 import { isAlive } from '../../src/base/process-table';
 import { useFixture } from '../support/fixture';
 import { eventually } from '../support/http';
+import { noteForFailure } from '../support/quiet';
 import { type Books, findEventFaults, openBooks } from './books';
 import { type Acknowledged, startLoad } from './load';
 import { KILLS, wreak } from './nemesis';
@@ -42,7 +43,7 @@ test('keeps each acknowledged payment, transition and event exactly once while p
   await Promise.all([everyAcknowledgementHolds(made), everyEventIsDelivered(books, events)]);
   await expectOneEventPerTransition(books, made);
   const { sent, retries } = client.counts;
-  console.info(
+  noteForFailure(
     `${PAYMENTS} payments, ${KILLS.length} kills, ${sent} requests, ${retries} retries.`,
   );
   await expectNothingInFlight(books);

@@ -2,6 +2,7 @@ import type { PartName } from '../../stack/state-file';
 import { useFixture } from '../support/fixture';
 import { openInbox } from '../support/hook';
 import { eventually, idealPayment } from '../support/http';
+import { noteForFailure } from '../support/quiet';
 import { findDifferences, RECIPIENT, useMerchant } from './race';
 import { reconcile } from './reconcile';
 import { RECOVERY_MS_MAX } from './running-stack';
@@ -105,7 +106,7 @@ test('continues an advance of the sandbox clock through kills and does nothing t
   expect({ left, checked: workflows >= VOUCHERS + PAYOUTS }).toEqual({ left: 0, checked: true });
   expect(await reconcile(stack)).toBe(PAYOUTS);
   const count = failing.received.length;
-  console.info(`${kills} kills; ${count} posts of ${PAYOUTS * ATTEMPTS} attempts.`);
+  noteForFailure(`${kills} kills; ${count} posts of ${PAYOUTS * ATTEMPTS} attempts.`);
 });
 
 /** Kills when the clock has gone on since the last time, until it stands still. @returns parts killed */

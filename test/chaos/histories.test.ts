@@ -11,6 +11,7 @@ import { connectTemporal } from '../../src/temporal/connect';
 import { useFixture } from '../support/fixture';
 import { eventually, idealPayment } from '../support/http';
 import { retryUntilDone } from '../support/insist';
+import { noteForFailure } from '../support/quiet';
 import { type HistoryWorld, runHistory } from './history';
 import {
   findDifferences,
@@ -54,7 +55,7 @@ test(
   async () => {
     const { stack } = merchant;
     const seeds = Array.from({ length: HISTORIES }, (_, index) => FIRST_SEED + index);
-    console.info(`${HISTORIES} histories from HISTORY_SEED=${FIRST_SEED} on`);
+    noteForFailure(`${HISTORIES} histories from HISTORY_SEED=${FIRST_SEED} on`);
     const histories = new Map<number, string[]>();
     const merchants: Promise<Merchant>[] = [];
     const getMerchant = (index: number) => {
@@ -81,7 +82,7 @@ test(
     );
     expect(movements).toBeGreaterThan(HISTORIES / 2);
     expect(await findDifferences(stack)).toEqual([]);
-    console.info(`${HISTORIES} histories, ${movements} movements, ${kills} kills: all agree`);
+    noteForFailure(`${HISTORIES} histories, ${movements} movements, ${kills} kills: all agree`);
   },
   120_000 + HISTORIES * HISTORY_MS,
 );
@@ -248,7 +249,7 @@ test('books each chargeback and each late fund once, through kills', async () =>
   expect(statuses).toEqual([...Array(LATE).fill('failed'), ...Array(CHARGEBACKS).fill('settled')]);
   expect(await findDifferences(stack)).toEqual([]);
   await reconcile(stack);
-  console.info(`${done} reports and bookings, ${kills} kills, ${client.counts.retries} retries.`);
+  noteForFailure(`${done} reports and bookings, ${kills} kills, ${client.counts.retries} retries.`);
 }, 400_000);
 
 const CHARGEBACK_ENTRIES = ['payment_clawed_back', 'payment_settled'];

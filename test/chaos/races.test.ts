@@ -1,6 +1,7 @@
 import { useFixture } from '../support/fixture';
 import { gate } from '../support/gate';
 import { type Answer, eventually, idealPayment } from '../support/http';
+import { noteForFailure } from '../support/quiet';
 import {
   findDifferences,
   listAll,
@@ -76,7 +77,7 @@ async function race({ path, fee, refusal, send, onKill }: Race): Promise<number>
   expect(new Map(rows.map(({ id, amount }) => [id, amount]))).toEqual(accepted);
   moved += accepted.size;
   const { sent, retries } = client.counts;
-  console.info(
+  noteForFailure(
     `${accepted.size} of ${REQUESTS} fitted, ${refused.length} were refused; ` +
       `${kills} kills, ${sent} requests, ${retries} retries.`,
   );

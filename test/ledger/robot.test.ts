@@ -7,6 +7,7 @@ import { openCommandLine, useCommands } from '../cli/cli';
 import { TEST_IBAN } from '../support/camt';
 import { buildAccount } from '../support/factories';
 import { useFixture } from '../support/fixture';
+import { noteForFailure } from '../support/quiet';
 import { createRandom } from '../support/random';
 import { temporalAddress } from '../support/servers';
 import { useService } from '../support/service';
@@ -62,7 +63,7 @@ const native = useFixture(
 test(
   'every remedy leads to its end: banks, merchants and the service agree, and every day closes',
   async () => {
-    console.info(`seeds from ROBOT_SEED=${FIRST} on`);
+    noteForFailure(`seeds from ROBOT_SEED=${FIRST} on`);
     const begun = Date.now();
     const queue = [...seeds];
     const faults: object[] = [];
@@ -84,7 +85,7 @@ test(
       writeFileSync(FINDINGS, JSON.stringify(faults));
       break;
     }
-    console.info(`${count} seeds in ${Math.round((Date.now() - begun) / 1_000)} s`);
+    noteForFailure(`${count} seeds in ${Math.round((Date.now() - begun) / 1_000)} s`);
     expect(JSON.stringify(faults, null, 2)).toBe('[]');
   },
   240_000 + SEEDS * (isLong ? 10_000 : 0),

@@ -1,15 +1,15 @@
 import { CancelledFailure } from '@temporalio/activity';
-import { MockActivityEnvironment } from '@temporalio/testing';
 import { reportProgress } from '../../../activities/shared/progress';
 import { whileHeartbeating } from '../../../activities/webhooks/deliver';
 import { gate } from '../../support/gate';
+import { mockActivityEnvironment } from '../../support/quiet';
 
 beforeEach(() => void jest.useFakeTimers());
 afterEach(() => void jest.useRealTimers());
 
 function openEnvironment(heartbeatDetails?: object) {
   const heartbeats: unknown[] = [];
-  const environment = new MockActivityEnvironment({ heartbeatDetails });
+  const environment = mockActivityEnvironment({ heartbeatDetails });
   environment.on('heartbeat', (details: unknown) => heartbeats.push(details));
   return { environment, heartbeats };
 }

@@ -3,7 +3,6 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { CancelledFailure } from '@temporalio/activity';
 import { Client, type ScheduleHandle } from '@temporalio/client';
-import { MockActivityEnvironment } from '@temporalio/testing';
 import { NativeConnection } from '@temporalio/worker';
 import type { CommandStartedEvent } from 'mongodb';
 import { createLedgerCheckActivities } from '../../../activities/schedules/ledger';
@@ -31,6 +30,7 @@ import { useFixture } from '../../support/fixture';
 import { saveHistory } from '../../support/histories';
 import { eventually, idealPayment } from '../../support/http';
 import { retryUntilDone } from '../../support/insist';
+import { mockActivityEnvironment } from '../../support/quiet';
 import { expiredPayment, openRecords } from '../../support/records';
 import { mongodbUri, temporalAddress } from '../../support/servers';
 import type { Account } from '../../support/service';
@@ -95,7 +95,7 @@ describe('a check of the ledger', () => {
   });
 
   test('ends when its worker stops, and counts as no run', async () => {
-    const environment = new MockActivityEnvironment();
+    const environment = mockActivityEnvironment();
     let runs = 0;
     const { verifyBooks } = createLedgerCheckActivities({
       openLongReader: () => connectLongReader(mongodbUri(), 'test'),

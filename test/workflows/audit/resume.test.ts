@@ -2,7 +2,6 @@ import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { CancelledFailure, cancellationSignal } from '@temporalio/activity';
 import type { Client } from '@temporalio/client';
-import { MockActivityEnvironment } from '@temporalio/testing';
 import { Worker } from '@temporalio/worker';
 import { createClockActivities } from '../../../activities/clock';
 import { createAuditActivities } from '../../../activities/schedules/audit';
@@ -14,6 +13,7 @@ import { storedPayout } from '../../api/payout-setting';
 import { workflowBundles } from '../../support/bundle';
 import { useDatabase } from '../../support/database';
 import { paymentAt } from '../../support/list-rows';
+import { mockActivityEnvironment } from '../../support/quiet';
 import { runWhile } from '../../support/run-while';
 import { useRealServer } from '../webhook/setting';
 
@@ -41,7 +41,7 @@ function buildActivities(stores: Stores = database.stores, more: { walkMs?: numb
 /** Runs an activity of the audit. */
 function openEnvironment() {
   const heartbeats: unknown[] = [];
-  const environment = new MockActivityEnvironment();
+  const environment = mockActivityEnvironment();
   environment.on('heartbeat', (details: unknown) => heartbeats.push(structuredClone(details)));
   return { environment, heartbeats };
 }
@@ -88,7 +88,7 @@ describe('an activity', () => {
   test('that advances a sandbox clock ends when its worker stops, though no workflow answers', async () => {
     const offset = { account_id: 'acct_clock', offset_ms: 60_000 };
     await payouts().insertOne(storedPayout(offset, { status: 'submitted' }));
-    const environment = new MockActivityEnvironment();
+    const environment = mockActivityEnvironment();
     const withDeadline = () => {
       environment.cancel();
       return new Promise(() => undefined);
@@ -168,7 +168,7 @@ describe('an audit of payouts in progress without a workflow', () => {
     const heartbeatDetails = first.heartbeats.at(-1);
     expect(heartbeatDetails).toMatchObject({ part: 'everything', place: { after: FIRST_PAGE } });
     const next = watchPages();
-    const second = new MockActivityEnvironment({ heartbeatDetails });
+    const second = mockActivityEnvironment({ heartbeatDetails });
     const { auditResources } = buildActivities(next.stores);
     const orphans: OrphanFindings = await second.run(auditResources);
     // It looks neither at what is overdue again, nor at the first page.

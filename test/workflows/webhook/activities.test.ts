@@ -1,4 +1,3 @@
-import { MockActivityEnvironment } from '@temporalio/testing';
 import { MongoNetworkError } from 'mongodb';
 import type { WebhookActivityDeps } from '../../../activities/webhooks/next-attempt';
 import { attemptOffsetMs } from '../../../src/domain/webhook/schedule';
@@ -9,6 +8,7 @@ import { createEndpointLimits } from '../../../src/webhooks/endpoint-limits';
 import type { WebhookPost } from '../../../src/webhooks/post';
 import type { PostResult } from '../../../src/webhooks/post-result';
 import { verifySignature } from '../../../src/webhooks/signature';
+import { mockActivityEnvironment } from '../../support/quiet';
 import {
   buildActivities,
   buildInput,
@@ -68,7 +68,7 @@ async function attemptAt(
   });
   const currentAttemptScheduledTimestampMs = isReset ? atMs : FIRST_AT;
   const times = { scheduledTimestampMs: FIRST_AT, currentAttemptScheduledTimestampMs };
-  const environment = new MockActivityEnvironment({ attempt, ...times, heartbeatDetails });
+  const environment = mockActivityEnvironment({ attempt, ...times, heartbeatDetails });
   environment.on('heartbeat', (details: unknown) => heartbeats.push(details));
   const outcome: unknown = await environment
     .run(deliverWebhook, buildInput(event, run))
@@ -216,7 +216,7 @@ describe('an attempt', () => {
     };
     const { firstAttempt } = buildActivities(stores, { limits, post });
     const attempt = (resume: { resume?: true }) =>
-      new MockActivityEnvironment().run(firstAttempt, { ...buildInput(event), ...resume });
+      mockActivityEnvironment().run(firstAttempt, { ...buildInput(event), ...resume });
     expect(await attempt({ resume: true })).toBe('delivered');
     expect(posts).toBe(0);
     expect(await attempt({})).toBe('delivered');

@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
 import type { WorkflowHandle } from '@temporalio/client';
-import { MockActivityEnvironment } from '@temporalio/testing';
 import { redeliverEvent } from '../../../src/service/events/redeliver';
 import { findLateDeliveries, restart } from '../../../src/service/orphans';
 import { listAttempts } from '../../../src/store/deliveries';
@@ -12,6 +11,7 @@ import { patientClient } from '../../cli/resource-setting';
 import { useFixture } from '../../support/fixture';
 import { saveHistory } from '../../support/histories';
 import { eventually } from '../../support/http';
+import { mockActivityEnvironment } from '../../support/quiet';
 import { runWhile } from '../../support/run-while';
 import { receiveHttp } from '../../webhooks/receiver';
 import {
@@ -142,9 +142,7 @@ test('a worker killed between two first attempts leaves the other to the next wo
   const activities = buildActivities(stores);
   const [endpoint_id = ''] = names;
   const input = { ...buildInput(event), endpoint_id };
-  expect(await new MockActivityEnvironment().run(activities.deliverWebhook, input)).toBe(
-    'delivered',
-  );
+  expect(await mockActivityEnvironment().run(activities.deliverWebhook, input)).toBe('delivered');
   await runWhile(await openWorker(delivering, activities), async () => {
     expect(Object.values(await handle.result())).toEqual(['delivered', 'delivered']);
   });
