@@ -1,7 +1,7 @@
 import { clockWorkflowId } from '../../src/domain/account/clock';
 import { verifyLedger } from '../../src/ledger-check/verify';
+import { reverseOperation } from '../../src/service/balances/act';
 import { adjustBalance } from '../../src/service/balances/adjust';
-import { reverseOperation } from '../../src/service/balances/reverse';
 import { countFailedEvents, createRedeliveries } from '../../src/service/events/redeliveries';
 import { actOn } from '../../src/service/operators/act';
 import type { KeyDocument } from '../../src/store/keys';
