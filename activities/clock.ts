@@ -10,7 +10,7 @@ import type { CallbackResource } from '../src/domain/callback/callback';
 import { KINDS, LIFECYCLES } from '../src/lifecycles';
 import { tryDeliveryNow } from '../src/service/events/deliveries';
 import type { Stores } from '../src/store';
-import { isTimeout } from '../src/temporal/within-limit';
+import { isTimeout } from '../src/temporal/deadline';
 import { reportProgress } from './shared/progress';
 
 export interface ClockDeps {

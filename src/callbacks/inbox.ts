@@ -2,7 +2,7 @@ import type { Client } from '@temporalio/client';
 import { createNamedGates } from '../base/gate';
 import type { CallbackSignature } from '../domain/callback/signature';
 import { Refusal, ServiceError, unavailable } from '../domain/errors';
-import { withinLimit } from '../temporal/within-limit';
+import { withinLimit } from '../temporal/deadline';
 import {
   CallbackConflict,
   type CallbackDeps,

@@ -20,10 +20,10 @@ import type { RequestHashes } from '../encryption/request-fingerprint';
 import { LIFECYCLES } from '../lifecycles';
 import type { PaymentDocument } from '../store/payments';
 import { startAdvance } from './clock';
+import { getFailureCode, withinLimit } from './deadline';
 import { type OpeningDeps, openOrRefuse, openPayout } from './open';
 import { assertNotBehind } from './reopening';
 import { nextRun } from './start';
-import { getFailureCode, withinLimit } from './within-limit';
 
 export type TemporalClient = ReturnType<typeof createTemporalClient>;
 

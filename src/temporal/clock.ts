@@ -1,8 +1,8 @@
 import type { Client } from '@temporalio/client';
 import { type ClockStart, type ClockTarget, clockWorkflowId } from '../domain/account/clock';
 import { environmentQueue } from '../domain/task-queues';
+import { withinLimit } from './deadline';
 import { updateWithStart } from './update-with-start';
-import { withinLimit } from './within-limit';
 
 export interface ClockCaller {
   client: Client;

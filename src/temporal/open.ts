@@ -14,9 +14,9 @@ import type { PayoutInput } from '../domain/payout/workflow';
 import type { RequestHashes } from '../encryption/request-fingerprint';
 import { LIFECYCLES, type ResourceStores } from '../lifecycles';
 import type { Stores } from '../store';
+import { isTimeout } from './deadline';
 import type { LabeledFacts } from './labels';
 import { firstRun } from './start';
-import { isTimeout } from './within-limit';
 
 export interface OpeningDeps {
   client: Client;

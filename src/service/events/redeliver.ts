@@ -7,7 +7,7 @@ import type { Stores } from '../../store';
 import { buildDelivery, type DeliveryRow } from '../../store/deliveries';
 import type { Endpoint } from '../../store/endpoints';
 import type { EventDocument } from '../../store/events';
-import { withTimeout } from '../../temporal/in-time';
+import { withTimeout } from '../../temporal/deadline';
 import { getWorkflowStatus } from '../../temporal/status';
 import { accountNow } from '../clock';
 import { redeliver } from './deliveries';

@@ -1,7 +1,7 @@
 import type { Logger } from '../../base/log';
 import { WEBHOOK_QUEUE } from '../../domain/task-queues';
 import type { ResendFilter } from '../../store/deliveries';
-import { withTimeout } from '../../temporal/in-time';
+import { withTimeout } from '../../temporal/deadline';
 import { auditRequest, withAuditLine, withOutcomeLine } from '../audit-log';
 import { accountNow } from '../clock';
 import type { ActDeps, Owner } from '../deps';

@@ -14,7 +14,7 @@ import type { Outcome } from '../../domain/movement/movement';
 import type { ActSender } from '../../domain/operator-act';
 import { LIFECYCLE_QUEUE } from '../../domain/task-queues';
 import { isInFlight, LIFECYCLES, type Resource, type ResourceStores } from '../../lifecycles';
-import { withTimeout } from '../../temporal/in-time';
+import { withTimeout } from '../../temporal/deadline';
 import { assertNotBehind } from '../../temporal/reopening';
 import { nextRun } from '../../temporal/start';
 import { findResource } from './resource';

@@ -1,11 +1,13 @@
 import {
   type Client,
   isGrpcServiceError,
+  WorkflowNotFoundError,
   WorkflowUpdateFailedError,
   WorkflowUpdateRPCTimeoutOrCancelledError,
 } from '@temporalio/client';
 import { ApplicationFailure } from '@temporalio/common';
-import { isErrorCode, Refusal, unavailable } from '../domain/errors';
+import { describeError } from '../base/errors';
+import { isErrorCode, Refusal, ServiceError, unavailable } from '../domain/errors';
 import { findConfigFault } from './fault';
 
 /** The caller then retries with the same key. */
@@ -55,4 +57,31 @@ export function isTimeout(error: unknown): boolean {
 /** `ApplicationFailure.type` of a refused update. */
 export function getFailureCode({ cause }: WorkflowUpdateFailedError): string | undefined {
   return cause instanceof ApplicationFailure ? (cause.type ?? undefined) : undefined;
+}
+
+/** The operator repeats the command. */
+const COMMAND_TIMEOUT_MS = 5_000;
+
+/** @throws ServiceError `temporal_unavailable`, `temporal_refused`; errors of the workflow */
+export async function withTimeout<T>(
+  temporal: Client,
+  call: () => Promise<T>,
+  timeoutMs = COMMAND_TIMEOUT_MS,
+): Promise<T> {
+  try {
+    return await temporal.withDeadline(Date.now() + timeoutMs, call);
+  } catch (error) {
+    if (error instanceof ServiceError) throw error;
+    if (error instanceof WorkflowNotFoundError || isAlreadyStarted(error)) throw error;
+    const fault = findConfigFault(error);
+    if (fault !== undefined) throw new ServiceError('temporal_refused', fault.message);
+    throw new ServiceError(
+      'temporal_unavailable',
+      `Temporal did not do it: ${describeError(error)}`,
+    );
+  }
+}
+
+function isAlreadyStarted(error: unknown): boolean {
+  return error instanceof Error && error.name === 'WorkflowExecutionAlreadyStartedError';
 }
