@@ -87,6 +87,7 @@ export function createModelBank({ url, connector, secret, random }: BankPlace) {
   const started = randomUUID().slice(0, 8).toUpperCase();
   /** Reports that follow an instruction. */
   const own: Promise<void>[] = [];
+  const reported: { id: string; callback_id: string }[] = [];
   let names = 0;
   let reports = 0;
   let plannedPayout: PayoutAnswer['outcome'] = 'sent';
@@ -144,6 +145,7 @@ export function createModelBank({ url, connector, secret, random }: BankPlace) {
   ): Promise<void> => {
     reports += 1;
     const callback_id = `${started}-${reports}`;
+    reported.push({ id, callback_id });
     const named = { callback_id, occurred_at: new Date().toISOString(), bank_reference };
     const facts = { amount, currency, dispute_id, fee };
     for (let time = 0; time < times; time += 1) {
@@ -309,6 +311,9 @@ export function createModelBank({ url, connector, secret, random }: BankPlace) {
     /** Writes notifications of it. @returns files */
     announce: statements.announce,
     hasMoved: statements.hasMore,
+    /** Lists callbacks about a resource. */
+    listReported: (id: string) =>
+      reported.filter((each) => each.id === id).map(({ callback_id }) => callback_id),
     nameOf: (id: string) => ofResource(id)[0]?.name ?? name(),
     sumMoved: (currency: string) =>
       sumAmounts(transfers.filter((each) => each.currency === currency)),

@@ -33,7 +33,7 @@ const BATCH = FINDINGS === undefined ? 40 : AT_ONCE;
 const BEGIN_MS_MAX = 45_000;
 /** For seeds that wait for each other on a busy machine. */
 const CLEAN_MS_MAX = 120_000;
-/** Where nothing changes any more, with all reports applied. */
+/** Time after which nothing changes any more, with all reports applied. */
 const STUCK_MS_MAX = 20_000;
 
 const seeds = [
@@ -94,9 +94,9 @@ test(
 interface Ended extends Owner {
   seed: number;
   bank: ModelBank;
-  /** What happened. */
+  /** Steps, in words. */
   done: string[];
-  /** What was left to do. */
+  /** Rows that nobody could put right. */
   left?: object;
 }
 
@@ -170,7 +170,7 @@ async function register(
 
 /** Lets the operator work until nothing is left. @returns what is left in the end */
 async function putRight(story: Story, operator: Operator, day: string) {
-  const { bank, random, created } = story;
+  const { bank, random } = story;
   let left: object = {};
   let unapplied: string[] | undefined;
   /** Ids of resources with something to do. */
@@ -181,7 +181,7 @@ async function putRight(story: Story, operator: Operator, day: string) {
   while (Date.now() < Math.min(giveUpAt, changed.at + STUCK_MS_MAX)) {
     // Read first, since it adds to what is read after it.
     const wasApplied = unapplied?.length === 0;
-    unapplied = await listUnapplied(created);
+    unapplied = await listUnapplied(story);
     const inFlight = await finish(story, wasApplied ? busy : undefined);
     const { attention, ...rows } = await operator.work();
     // A reason is written after its money.
@@ -208,16 +208,20 @@ function isClean({ closed, ...rows }: Record<string, unknown>): boolean {
 }
 
 /** Lists what the bank has reported, and workflows have neither applied nor noted. */
-async function listUnapplied(created: readonly About[]): Promise<string[]> {
-  const { callbacks, payments, refunds, payouts } = service.stores;
+async function listUnapplied({ bank, created }: Story): Promise<string[]> {
+  const { payments, refunds, payouts } = service.stores;
+  const callbacks = service.collection<CallbackDocument>('bank_callbacks');
   const stores = { payment: payments, refund: refunds, payout: payouts };
   const missed = await Promise.all(
     created.map(async ({ resource, id }) => {
       const stored = await stores[resource].get(id);
-      return await callbacks.listMissed(id, stored?.applied_callbacks ?? []);
+      const noted = await callbacks.find({ resource_id: id, unapplied: { $ne: null } }).toArray();
+      const applied = stored?.applied_callbacks ?? [];
+      const known = new Set([...applied, ...noted.map(({ body }) => body.callback_id)]);
+      return bank.listReported(id).filter((callback_id) => !known.has(callback_id));
     }),
   );
-  return missed.flat().map(({ _id }) => _id);
+  return missed.flat();
 }
 
 const IN_FLIGHT = ['created', 'awaiting_customer', 'authorized', 'processing', 'submitted', 'sent'];
@@ -236,6 +240,7 @@ async function finish(story: Story, busy?: ReadonlySet<string>): Promise<About[]
     waiting.push(about);
     const { resource, id } = about;
     if (busy === undefined || busy.has(id)) continue;
+    story.done.push(`the bank ends ${resource} ${id}, which is ${status}`);
     if (resource !== 'payment' && bank.sum(id, 'out') > bank.sum(id, 'in')) {
       const end = resource === 'payout' ? 'completed' : 'settled';
       await bank.report(about, end, { amount, name: bank.nameOf(id) });
