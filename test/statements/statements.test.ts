@@ -42,6 +42,8 @@ const buildDeps = () => {
   const now = () => new Date(`${TEST_DAY}T23:59:59.999Z`);
   return { mongo, stores, audit: operatorsAudit(stores), now };
 };
+const listFindings = async (now = buildDeps().now) =>
+  (await readTrialBalance(database.mongo, database.db.databaseName, { now })).findings;
 
 /** Opens a bank account, for which entries of ours and statements are written. */
 async function openAccount(currency = 'EUR', livemode = false) {
@@ -153,6 +155,94 @@ const CHARGED =
 const listIds = (rows: readonly { id: string }[]) => rows.map(({ id }) => id);
 const listEntryIds = (rows: readonly { entry_id: string }[]) =>
   rows.map(({ entry_id }) => entry_id);
+
+// First, while a trial balance of all books is short.
+describe("the service's own money", () => {
+  const readFindings = async (now = buildDeps().now) =>
+    (await listFindings(now)).filter(({ currency }) => currency === 'CHF');
+  const later = () => new Date('2026-11-26T12:00:00.000Z');
+
+  test.each([
+    ['fee_sweep', -300],
+    ['interest', 7],
+    ['interest', -7],
+  ] as const)('has its book, so that a day with a line of %s %i closes', async (kind, amount) => {
+    const bank = await openAccount('SEK');
+    await bank.import(bank.write({ entries: [{ amount, bank_reference: 'P-1' }] }));
+    expect(await bank.reconcile()).toMatchObject({ closed: false, theirs_only: [{ amount }] });
+    const { operation_id } = await bank.platform(kind, amount, 'P-1');
+    expect(await bank.reconcile()).toMatchObject({ closed: true, matched: 1 });
+    await expect(bank.platform(kind, amount, 'P-1')).rejects.toMatchObject({
+      code: 'bank_reference_used',
+    });
+    const [movement] = await bank.movements();
+    expect(movement).toMatchObject({ account_id: 'platform', entry: operation_id });
+    expect(movement?.sources.map((source) => source.kind)).toEqual(['act', 'statement']);
+  });
+
+  test('moves between own accounts one end at a time, and a missing end is a finding', async () => {
+    const [from, to] = [await openAccount('CHF'), await openAccount('CHF')];
+    const left = await from.platform('transfer', -500, 'T-1');
+    await from.import(from.write({ entries: [{ amount: -500, bank_reference: 'T-1' }] }));
+    expect(await readFindings()).toEqual([]);
+    expect(await readFindings(later)).toEqual([
+      {
+        ...{ code: 'transfer_open', amount: -500n, currency: 'CHF', ids: [left.operation_id] },
+        message: expect.stringContaining('sandbox CHF: the other end of 1 transfer'),
+      },
+    ]);
+    await to.platform('transfer', 500, 'T-2');
+    await to.import(to.write({ entries: [{ amount: 500, bank_reference: 'T-2' }] }));
+    expect(await readFindings(later)).toEqual([]);
+    for (const bank of [from, to]) expect(await bank.reconcile()).toMatchObject({ closed: true });
+  });
+
+  test('is not what a live merchant was credited without a bank, which is a finding', async () => {
+    const account_id = `acct_${randomUUID()}`;
+    const owner = { account_id, livemode: true, balance_account: 'main', currency: 'CHF' };
+    const { operation_id } = await fundBalance(buildDeps(), { ...owner, amount: 900 });
+    expect(await readFindings()).toMatchObject([
+      { code: 'funded_without_bank', amount: 900n, ids: [`${account_id}:live:CHF`] },
+    ]);
+    await reverseOperation(buildDeps(), operation_id, {});
+    expect(await readFindings()).toEqual([]);
+  });
+});
+
+describe('a balance is proved', () => {
+  const [before, next] = ['2026-11-19', '2026-11-21'];
+
+  test('until the last day before the first open one, whatever is posted for an earlier day', async () => {
+    const bank = await openAccount();
+    const paid = await bank.post(1000);
+    expect(await bank.proved()).toBeNull();
+    await bank.import(bank.write({ entries: [paid] }));
+    expect(await bank.proved()).toBe(TEST_DAY);
+    const late = await bank.post(70, { day: before });
+    const opening = 1000;
+    await bank.import(bank.write({ id: 'S-2', day: next, opening, entries: [] }));
+    expect(await bank.proved()).toBe(TEST_DAY);
+    const after = { id: 'S-3', day: '2026-11-22', opening };
+    await bank.import(bank.write({ ...after, entries: [late] }));
+    expect(await bank.proved()).toBe('2026-11-22');
+    const line = (await bank.lines()).find(({ amount }) => amount === 1000);
+    await unmatchByHand(buildDeps(), String(line?.['_id']), {});
+    expect(await bank.proved()).toBeNull();
+  });
+
+  test('by the bank accounts of all of its connectors in its currency', async () => {
+    const bank = await openAccount();
+    const paid = await bank.post(1000);
+    await bank.import(bank.write({ entries: [paid] }));
+    const second = { ...bank.account, _id: `ba_${randomUUID()}`, iban: makeIban() };
+    const { mongo, stores } = database;
+    await mongo.withSession((session) => stores.bankAccounts.insert(second, session));
+    expect(await bank.proved()).toBeNull();
+    const own = { id: `S-${second.iban}`, iban: second.iban, day: before, entries: [] };
+    await bank.import(bank.write(own));
+    expect(await bank.proved()).toBe(before);
+  });
+});
 
 test('an imported statement is matched, booked and reconciled, and its day closes', async () => {
   const bank = await openAccount();
@@ -412,10 +502,9 @@ describe('entries that cancel each other without a movement at the bank', () => 
     expect(await clear(ids)).toMatchObject(ids.map((entry_id) => ({ entry_id })));
     expect(await bank.uncleared()).toEqual([]);
     expect(await bank.reconcile()).toMatchObject({ closed: true, ours_only: [] });
-    const { mongo, db } = database;
-    const { findings } = await readTrialBalance(mongo, db.databaseName, buildDeps());
-    expect(findings.filter(({ message }) => message.startsWith(bank.connector))).toEqual([]);
-    const line = await db.collection('audit_log').findOne({ act: 'statement.cleared' });
+    const own = (await listFindings()).filter(({ message }) => message.startsWith(bank.connector));
+    expect(own).toEqual([]);
+    const line = await database.db.collection('audit_log').findOne({ act: 'statement.cleared' });
     expect(line).toMatchObject({
       after: { entries: ids, operator: 'mia', reason: 'It never left' },
     });
@@ -479,10 +568,8 @@ describe('the numbers of statements', () => {
     const finding = { ...missing, message, ids: [jumped?.id] };
     expect(await bank.reconcile()).toMatchObject({ closed: false, findings: [finding] });
     expect(await listReasons(bank)).toMatchObject([{ reason: 'statement_missing' }]);
-    const { mongo, db } = database;
-    const { findings } = await readTrialBalance(mongo, db.databaseName, buildDeps());
-    const ids = findings.filter(({ code }) => code === 'statement_missing').flatMap((f) => f.ids);
-    expect(ids).toContain(jumped?.id);
+    const found = (await listFindings()).filter(({ code }) => code === 'statement_missing');
+    expect(found.flatMap(({ ids }) => ids)).toContain(jumped?.id);
     const late = (sequence: number, opening: number, amount: number) => {
       const entries = [{ amount, code: 'PMNT.MDOP.CHRG' }];
       return bank.write({ id: `S-${sequence}`, sequence, day: '2026-11-17', opening, entries });
@@ -628,9 +715,8 @@ test('a notification changes no balance, and is reported if no statement repeats
     ...{ closed: true, matched: 1, theirs_only: [] },
     findings: [{ code: 'not_repeated', amount: 78, currency: 'EUR', ids: [expect.any(String)] }],
   });
-  const { mongo, db, stores } = database;
-  const { findings } = await readTrialBalance(mongo, db.databaseName, buildDeps());
-  const notRepeated = findings.filter(({ code }) => code === 'not_repeated');
+  const { db, stores } = database;
+  const notRepeated = (await listFindings()).filter(({ code }) => code === 'not_repeated');
   expect(notRepeated).toMatchObject([{ amount: 78n, currency: 'EUR', ids: [expect.any(String)] }]);
   const statuses = (await bank.lines()).map(({ status }) => status).sort();
   expect(statuses).toEqual(['announced', 'announced', 'matched', 'repeated']);
@@ -871,95 +957,5 @@ describe('money that an operator posts for a bank', () => {
     expect(refused).toHaveLength(4);
     for (const error of refused) expect(error).toMatchObject({ code: 'bank_reference_used' });
     expect(await bank.movements()).toHaveLength(1);
-  });
-});
-
-describe("the service's own money", () => {
-  const readFindings = async (now = buildDeps().now) => {
-    const { mongo, db } = database;
-    const { findings } = await readTrialBalance(mongo, db.databaseName, { now });
-    return findings.filter(({ currency }) => currency === 'CHF');
-  };
-  const later = () => new Date('2026-11-26T12:00:00.000Z');
-
-  test.each([
-    ['fee_sweep', -300],
-    ['interest', 7],
-    ['interest', -7],
-  ] as const)('has its book, so that a day with a line of %s %i closes', async (kind, amount) => {
-    const bank = await openAccount('SEK');
-    await bank.import(bank.write({ entries: [{ amount, bank_reference: 'P-1' }] }));
-    expect(await bank.reconcile()).toMatchObject({ closed: false, theirs_only: [{ amount }] });
-    const { operation_id } = await bank.platform(kind, amount, 'P-1');
-    expect(await bank.reconcile()).toMatchObject({ closed: true, matched: 1 });
-    await expect(bank.platform(kind, amount, 'P-1')).rejects.toMatchObject({
-      code: 'bank_reference_used',
-    });
-    const [movement] = await bank.movements();
-    expect(movement).toMatchObject({ account_id: 'platform', entry: operation_id });
-    expect(movement?.sources.map((source) => source.kind)).toEqual(['act', 'statement']);
-  });
-
-  test('moves between own accounts one end at a time, and a missing end is a finding', async () => {
-    const [from, to] = [await openAccount('CHF'), await openAccount('CHF')];
-    const left = await from.platform('transfer', -500, 'T-1');
-    await from.import(from.write({ entries: [{ amount: -500, bank_reference: 'T-1' }] }));
-    expect(await readFindings()).toEqual([]);
-    expect(await readFindings(later)).toEqual([
-      {
-        ...{ code: 'transfer_open', amount: -500n, currency: 'CHF', ids: [left.operation_id] },
-        message: expect.stringContaining('sandbox CHF: the other end of 1 transfer'),
-      },
-    ]);
-    await to.platform('transfer', 500, 'T-2');
-    await to.import(to.write({ entries: [{ amount: 500, bank_reference: 'T-2' }] }));
-    expect(await readFindings(later)).toEqual([]);
-    for (const bank of [from, to]) expect(await bank.reconcile()).toMatchObject({ closed: true });
-  });
-
-  test('is not what a live merchant was credited without a bank, which is a finding', async () => {
-    const account_id = `acct_${randomUUID()}`;
-    const owner = { account_id, livemode: true, balance_account: 'main', currency: 'CHF' };
-    const { operation_id } = await fundBalance(buildDeps(), { ...owner, amount: 900 });
-    expect(await readFindings()).toMatchObject([
-      { code: 'funded_without_bank', amount: 900n, ids: [`${account_id}:live:CHF`] },
-    ]);
-    await reverseOperation(buildDeps(), operation_id, {});
-    expect(await readFindings()).toEqual([]);
-  });
-});
-
-describe('a balance is proved', () => {
-  const [before, next] = ['2026-11-19', '2026-11-21'];
-
-  test('until the last day before the first open one, whatever is posted for an earlier day', async () => {
-    const bank = await openAccount();
-    const paid = await bank.post(1000);
-    expect(await bank.proved()).toBeNull();
-    await bank.import(bank.write({ entries: [paid] }));
-    expect(await bank.proved()).toBe(TEST_DAY);
-    const late = await bank.post(70, { day: before });
-    const opening = 1000;
-    await bank.import(bank.write({ id: 'S-2', day: next, opening, entries: [] }));
-    expect(await bank.proved()).toBe(TEST_DAY);
-    const after = { id: 'S-3', day: '2026-11-22', opening };
-    await bank.import(bank.write({ ...after, entries: [late] }));
-    expect(await bank.proved()).toBe('2026-11-22');
-    const line = (await bank.lines()).find(({ amount }) => amount === 1000);
-    await unmatchByHand(buildDeps(), String(line?.['_id']), {});
-    expect(await bank.proved()).toBeNull();
-  });
-
-  test('by the bank accounts of all of its connectors in its currency', async () => {
-    const bank = await openAccount();
-    const paid = await bank.post(1000);
-    await bank.import(bank.write({ entries: [paid] }));
-    const second = { ...bank.account, _id: `ba_${randomUUID()}`, iban: makeIban() };
-    const { mongo, stores } = database;
-    await mongo.withSession((session) => stores.bankAccounts.insert(second, session));
-    expect(await bank.proved()).toBeNull();
-    const own = { id: `S-${second.iban}`, iban: second.iban, day: before, entries: [] };
-    await bank.import(bank.write(own));
-    expect(await bank.proved()).toBe(before);
   });
 });
