@@ -23,7 +23,7 @@ interface Transfer extends About, Booking {
   isMisreported?: true;
   /** The bank takes it for itself. */
   isCharge?: true;
-  /** What the bank says about a correction. */
+  /** Word of the bank about a correction. */
   plan?: 'final' | 'again';
 }
 
@@ -39,7 +39,7 @@ export interface Answer {
   if: string;
   amount?: number;
   reference?: string;
-  /** Of the movements that a line stands for. */
+  /** References of the movements that a line stands for. */
   references?: string[];
   file?: string;
 }

@@ -6,7 +6,7 @@ import type { Direction } from '../../src/domain/movement/movement';
 import { type CamtEntry, camt, TEST_IBAN, txDtls } from '../support/camt';
 import type { Random } from '../support/random';
 
-/** What a bank books on an account. */
+/** Line that a bank books on an account. */
 export interface Booking {
   direction: Direction;
   /** Minor units, before what the bank keeps of it. */
@@ -14,7 +14,7 @@ export interface Booking {
   currency: string;
   /** The bank's reference, of a part with its place: `REF#1.2`. */
   name: string;
-  /** What our payouts and refunds are named by; payers do not know our ids. */
+  /** Name of our payouts and refunds; payers do not know our ids. */
   reference: string;
   /** `BkTxCd`. */
   code?: string;

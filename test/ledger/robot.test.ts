@@ -2,6 +2,7 @@ import { randomInt, randomUUID } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { NativeConnection, Worker } from '@temporalio/worker';
 import { connectorQueue } from '../../src/domain/task-queues';
+import type { CallbackDocument } from '../../src/store/callbacks';
 import { runWorker } from '../../src/temporal/native';
 import { openCommandLine, useCommands } from '../cli/cli';
 import { TEST_IBAN } from '../support/camt';
