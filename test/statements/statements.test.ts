@@ -861,6 +861,18 @@ describe('an operator', () => {
     }
   });
 
+  test('matches no entries that cancel each other, and charges no line to the bank by them', async () => {
+    const bank = await openAccount();
+    const entries = [await bank.post(1_000), await bank.post(-1_000)].map((each) => each.entry_id);
+    await bank.import(bank.write({ entries: [{ amount: -700, reference: 'X' }] }));
+    const [line] = await bank.lines();
+    for (const difference_to of DIFFERENCE_ACCOUNTS) {
+      const refused = matchByHand(buildDeps(), String(line?._id), { entries, difference_to });
+      await expect(refused).rejects.toMatchObject({ code: 'amounts_differ' });
+    }
+    expect((await bank.uncleared()).sort()).toEqual([...entries].sort());
+  });
+
   test('gives a name and a reason on live, which are audited', async () => {
     const { id, entries } = await setup(true);
     const fees = { entries, difference_to: 'expense.bank_fees' } as const;

@@ -137,6 +137,12 @@ async function matchEntries(
     throw new ServiceError('entry_not_found', message);
   }
   const sum = found.reduce((total, { amount }) => total + amount, 0);
+  if (entries.length > 0 && sum === 0) {
+    const message =
+      'The entries cancel each other, so they explain nothing of the line. Clear them by ' +
+      '`statement clear`, or match other entries.';
+    throw new ServiceError('amounts_differ', message);
+  }
   const parts = splitAmount(line, sum, difference_to);
   const status = entries.length === 0 ? 'booked' : 'matched';
   const match = { status, entries, parts } as Parameters<typeof storeMatch>[2];
