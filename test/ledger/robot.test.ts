@@ -1,4 +1,4 @@
-import { randomInt, randomUUID } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { NativeConnection, Worker } from '@temporalio/worker';
 import { connectorQueue } from '../../src/domain/task-queues';
@@ -23,7 +23,8 @@ import { read, runStories, type Story } from './robot-stories';
  * `ROBOT_SEED=7` begins with that seed, which repeats one, or continues what was interrupted.
  */
 const SEEDS = Number(process.env['ROBOT_SEEDS'] ?? (process.env['ROBOT_SEED'] ? 1 : 40));
-const FIRST = Number(process.env['ROBOT_SEED'] ?? randomInt(2 ** 30));
+// The same seeds in each run, so that what fails was changed; a long run is for others.
+const FIRST = Number(process.env['ROBOT_SEED'] ?? 30);
 const isLong = process.env['ROBOT_SEEDS'] !== undefined;
 const AT_ONCE = 8;
 /** File for what the first seeds with a fault have; no others follow. */
