@@ -6,6 +6,7 @@ import {
   hasName,
   type Identity,
   identify,
+  isGoingBack,
   isInSuspense,
   type Movement,
   type MovementReason,
@@ -247,7 +248,7 @@ async function bookReturn(context: Context, input: ReturnInput): Promise<Work<Re
       ? each.id === act.movement
       : matchesReturn(each, report) && (input.movement ?? each.id) === each.id,
   );
-  const [movement] = candidates;
+  const movement = candidates.find(isGoingBack) ?? candidates[0];
   const returned = findReturned(movements, identity, report);
   if (returned !== undefined) {
     return { answer: { outcome: 'returned', id: returned.id }, isNew: isChanged };
@@ -311,7 +312,7 @@ function isCertain(
   return Boolean(bank_reference) && !candidates.some((each) => hasName(each, bank_reference ?? ''));
 }
 
-/** Movements of one amount and currency are alike: the oldest is back first. */
+/** Movements of one amount and currency are alike: what the bank is to send back first, then the oldest. */
 function areAlike([first, ...others]: readonly Movement[]): boolean {
   return others.every(
     (each) =>

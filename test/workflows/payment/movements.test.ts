@@ -358,6 +358,22 @@ describe('a payment', () => {
       ]);
       await saveHistory(payment.handle, 'payment-resolved-as-customer');
     }));
+
+  test('takes out of suspense what the bank is to send back, and not an older movement of this amount', () =>
+    withEnded('settled', async (payment) => {
+      await payment.report('settled', by('second', 700));
+      await payment.report('settled', by('third', 700));
+      const { _id: movement } = await findReferred(payment, 'third');
+      await resolve(payment, 'customer', { movement });
+      await payment.shows('reversal at the bank: accepted');
+      await payment.report('reversed', by('back', 700));
+      expect(await readMovements(payment)).toMatchObject([
+        { bank_reference: 'first', state: 'applied' },
+        { bank_reference: 'second', state: 'suspense' },
+        { bank_reference: 'third', state: 'resolved', resolutions: [{ as: 'customer' }] },
+        { bank_reference: 'back', direction: 'out' },
+      ]);
+    }));
 });
 
 test('one reference of the bank settles each of two payments that came under it', () =>
