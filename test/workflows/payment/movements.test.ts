@@ -382,7 +382,7 @@ test('one reference of the bank settles each of two payments that came under it'
     const { handle } = await openPayment(setting, input);
     const other = trackPayment(setting, input, handle);
     const both = [payment, other];
-    // Whoever waits for a result skips time, in which the other one would expire.
+    // A wait for a result skips time, in which the other one would expire.
     for (const { signal } of both) await signal('settled', FIRST);
     for (const each of both) {
       expect(await each.handle.result()).toMatchObject({ status: 'settled' });
