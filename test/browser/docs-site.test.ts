@@ -35,8 +35,8 @@ const PAGES = readdirSync(SITE, { recursive: true, encoding: 'utf8' }).filter((n
   name.endsWith('.html'),
 );
 
-/** A page that notes what the browser refuses, and what leaves the site. */
-async function open(): Promise<{ page: Page; faults: string[] }> {
+/** A page of the site as its scripts leave it; notes what the browser refuses and what leaves the site. */
+async function open(path: string): Promise<{ page: Page; faults: string[] }> {
   const page = await (await browser.newContext()).newPage();
   const faults: string[] = [];
   page.on('pageerror', (error) => faults.push(String(error)));
@@ -47,7 +47,17 @@ async function open(): Promise<{ page: Page; faults: string[] }> {
     const address = request.url();
     if (!address.startsWith(site.url) && !address.startsWith('data:')) faults.push(address);
   });
+  await page.goto(`${site.url}${path}`);
+  await toRun(page);
   return { page, faults };
+}
+
+/** The switch of colors has its title from the page's scripts: until then, no page is complete. */
+async function toRun(page: Page): Promise<void> {
+  await page
+    .locator('.VPSwitchAppearance[title]:not([title=""])')
+    .first()
+    .waitFor({ state: 'attached' });
 }
 
 test.each([
@@ -61,8 +71,7 @@ test.each([
 ])(
   '%s is accessible at both widths and loads nothing from elsewhere, and no request fails',
   async (name, path) => {
-    const { page, faults } = await open();
-    await page.goto(`${site.url}${path}`);
+    const { page, faults } = await open(path);
     await page.getByRole('heading', { level: 1 }).waitFor();
     await look(page, name, { isFrame: name === 'docs-home' });
     expect(faults).toEqual([]);
@@ -76,8 +85,7 @@ test('no element has a style of its own, and code has its colors', async () => {
   const names = PAGES.flatMap((page) => read(page).match(/(?<=<span class=")code-\w+/g) ?? []);
   const rules = read('code.css');
   expect([...new Set(names)].filter((name) => !rules.includes(`.${name} {`))).toEqual([]);
-  const { page, faults } = await open();
-  await page.goto(`${site.url}/docs/webhooks`);
+  const { page, faults } = await open('/docs/webhooks');
   const words = '[...document.querySelectorAll(".vp-doc pre .line > span")]';
   const colors = await page.evaluate(`${words}.map((word) => getComputedStyle(word).color)`);
   expect(new Set(z.array(z.string()).parse(colors)).size).toBeGreaterThan(3);
@@ -86,8 +94,7 @@ test('no element has a style of its own, and code has its colors', async () => {
 });
 
 test('the search works without a network', async () => {
-  const { page, faults } = await open();
-  await page.goto(`${site.url}/docs/`);
+  const { page, faults } = await open('/docs/');
   await page.getByRole('button', { name: 'Search' }).first().click();
   await page.getByRole('searchbox').fill('chargeback');
   await page
@@ -99,13 +106,16 @@ test('the search works without a network', async () => {
   await page.context().close();
 });
 
-/** Languages that the groups of tabs show, from the top to the bottom of the page. */
-async function readLanguages(page: Page): Promise<string[]> {
+/**
+ * Languages that the groups of tabs show, from the top to the bottom of the page, unless a tab and
+ * its text differ.
+ */
+async function readLanguages(page: Page): Promise<string[] | undefined> {
   const checked = page.locator('.vp-code-group input:checked + label');
   const visible = page.locator('.vp-code-group .blocks > .active');
-  expect(await visible.count()).toBe(await checked.count());
-  for (const block of await visible.all()) expect(await block.isVisible()).toBe(true);
-  return await checked.allTextContents();
+  const shown = await Promise.all((await visible.all()).map((block) => block.isVisible()));
+  const languages = await checked.allTextContents();
+  return shown.length === languages.length && shown.every(Boolean) ? languages : undefined;
 }
 
 async function toShow(page: Page, languages: string[]): Promise<void> {
@@ -115,8 +125,7 @@ async function toShow(page: Page, languages: string[]): Promise<void> {
 }
 
 test('all tabs show the chosen language, on other pages and after a reload', async () => {
-  const { page, faults } = await open();
-  await page.goto(`${site.url}/docs/guides/first-payment`);
+  const { page, faults } = await open('/docs/guides/first-payment');
   await toShow(page, ['curl', 'curl', 'curl']);
   const last = page.locator('.vp-code-group').last();
   await last.scrollIntoViewIfNeeded();
@@ -128,6 +137,7 @@ test('all tabs show the chosen language, on other pages and after a reload', asy
   // The tabs above have become higher, and the reader sees the same place.
   expect(Math.abs((await readTop()) - top)).toBeLessThanOrEqual(1);
   await page.reload();
+  await toRun(page);
   await toShow(page, ['PHP', 'PHP', 'PHP']);
   await page.getByRole('link', { name: 'receive the webhook' }).click();
   await page.waitForURL(/guides\/webhooks/);
@@ -139,8 +149,7 @@ test('all tabs show the chosen language, on other pages and after a reload', asy
 });
 
 test('tabs are chosen with the keyboard, and named for screen readers', async () => {
-  const { page, faults } = await open();
-  await page.goto(`${site.url}/docs/guides/refund`);
+  const { page, faults } = await open('/docs/guides/refund');
   const tabs = page.getByRole('radiogroup', { name: 'Language' });
   await tabs.getByRole('radio', { name: 'curl' }).focus();
   await page.keyboard.press('ArrowRight');
