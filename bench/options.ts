@@ -23,6 +23,7 @@ export const ATTACKS = {
   'sign-in-flood': 'sign-ins with wrong passwords, from many networks',
   'dashboard-exports': 'exports and overviews of the dashboard',
   'simulation-flood': 'simulations of one payment',
+  writes: 'changes of endpoints, tests, redeliveries and deletions',
   'callback-flood': 'callbacks for unknown payments',
   'hanging-endpoint': 'webhooks to an endpoint that does not answer',
 } as const;

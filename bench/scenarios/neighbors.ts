@@ -9,7 +9,7 @@ import { type Receiver, startReceiver } from '../measure/receiver';
 import { percentiles } from '../measure/statistics';
 import type { AttackName, Options } from '../options';
 import { createApi, openAccount } from '../product/api';
-import { PAYMENT } from '../product/requests';
+import { PAYMENT, RECIPIENT } from '../product/requests';
 import { buildRow, type Report, type Row } from '../report';
 import type { Setting } from '../servers/config';
 import { type Stack, withStack } from '../servers/stack';
@@ -37,7 +37,7 @@ interface Result {
 
 /**
  * Measures what a hostile merchant costs another one, under the limits that the product has: creates
- * and their webhooks alone, then next to six kinds of abuse.
+ * and their webhooks alone, then next to seven kinds of abuse.
  */
 export async function runNeighbors(
   { payments, attacks }: Pick<Options, 'payments' | 'attacks'>,
@@ -184,8 +184,12 @@ async function buildAttacks(
   const { secret } = await runCli(newKey, NewKey, env, setting);
   const api = createApi(url, account.sandbox_key);
 
-  const send = async (path: string, headers: Record<string, string>, body?: string) => {
-    const method = body === undefined ? 'GET' : 'POST';
+  const send = async (
+    path: string,
+    headers: Record<string, string>,
+    body?: string,
+    method: 'GET' | 'POST' | 'PATCH' | 'DELETE' = body === undefined ? 'GET' : 'POST',
+  ) => {
     const response = await pool.request({ path, method, headers, body: body ?? null });
     // An export is read to its end.
     await response.body.dump({ limit: Number.MAX_SAFE_INTEGER });
@@ -230,11 +234,38 @@ async function buildAttacks(
   };
   const readStatus = async (call: ReturnType<typeof send>) => (await call).statusCode;
   const setEndpoint = ['webhook', 'set', account.account_id, '--env', 'sandbox'] as const;
+  const writes: (() => Promise<number>)[] = [];
+  let written = 0;
+  const prepareWrites = async () => {
+    const Id = z.object({ id: z.string() });
+    const make = async (path: string, body: object) => Id.parse(await api.create(path, body)).id;
+    const settings = { url: hangingUrl, enabled_events: ['payment.settled'] };
+    const endpoint = `/v1/webhook-endpoints/${await make('/v1/webhook-endpoints', settings)}`;
+    const recipient = `/v1/payout-recipients/${await make('/v1/payout-recipients', RECIPIENT)}`;
+    const authorization = `Bearer ${account.sandbox_key}`;
+    const headers = { authorization, 'content-type': 'application/json' };
+    const events = await pool.request({ path: '/v1/events?limit=1', method: 'GET', headers });
+    const [event] = z.object({ data: z.array(Id) }).parse(await events.body.json()).data;
+    const write = (method: 'POST' | 'PATCH' | 'DELETE', path: string, body?: object) =>
+      readStatus(send(path, headers, body && JSON.stringify(body), method));
+    writes.push(
+      () => write('PATCH', endpoint, { description: randomUUID() }),
+      () => write('POST', `${endpoint}/roll-secret`, {}),
+      () => write('POST', `${endpoint}/test`, {}),
+      () => write('POST', `/v1/events/${event?.id}/redeliver`, {}),
+      () => write('DELETE', recipient),
+    );
+  };
+  const write = async () => {
+    written += 1;
+    return (await writes[written % writes.length]?.()) ?? 0;
+  };
   return {
     'slow-creates': { call: () => post('/v1/payments', { ...PAYMENT, amount: SLOW_AMOUNT }) },
     'sign-in-flood': { call: () => readStatus(guess()) },
     'dashboard-exports': { call: () => readStatus(visit()) },
     'simulation-flood': { call: simulate },
+    writes: { prepare: prepareWrites, call: write },
     'callback-flood': { call: () => readStatus(report()) },
     'hanging-endpoint': {
       prepare: async () => {

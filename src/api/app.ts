@@ -11,12 +11,12 @@ import { Refusal, unavailable } from '../domain/errors';
 import { createDocsSite } from '../pages/docs-site';
 import { createPayPages } from '../pages/pay';
 import { HSTS, NOTHING_ALLOWED } from '../pages/security';
-import { createSlots } from '../service/create-slots';
 import type { EpochGuard } from '../service/epoch';
 import type { Redeliveries } from '../service/events/redeliveries';
 import { createPayers } from '../service/payers';
 import { createPaymentPages } from '../service/payment-pages';
 import type { RequestRecorder } from '../service/requests/recorder';
+import { createShares } from '../service/shares';
 import { createDenyCheck } from '../webhooks/address';
 import { createEndpointLimits } from '../webhooks/endpoint-limits';
 import { postOutside } from '../webhooks/post';
@@ -32,7 +32,7 @@ import { recordRequests } from './requests';
 import { mountRoutes } from './routes';
 import { delayRefusals } from './slow-refusals';
 
-export interface AppDeps extends Omit<ApiDeps, 'payers' | 'takeSlot' | 'webhookUrls'> {
+export interface AppDeps extends Omit<ApiDeps, 'payers' | 'runInShare' | 'webhookUrls'> {
   redeliveries: Redeliveries;
   tracing?: Tracing;
   stopping?: AbortSignal;
@@ -58,8 +58,8 @@ export function createApp(params: AppDeps): Koa {
     allowPrivate: config.WEBHOOK_ALLOW_PRIVATE === 'sandbox',
     isDenied: createDenyCheck(config.WEBHOOK_DENY_CIDRS ?? ''),
   };
-  const takeSlot = createSlots(config.CREATES_AT_ONCE);
-  const deps = { ...params, payers, takeSlot, webhookUrls };
+  const runInShare = createShares(config.CREATES_AT_ONCE);
+  const deps = { ...params, payers, runInShare, webhookUrls };
   const app = new Koa();
   const router = createRouter(deps);
   const { TRUSTED_PROXIES = '', PUBLIC_URL: publicUrl } = config;

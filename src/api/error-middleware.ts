@@ -1,6 +1,7 @@
 import type { Context, Middleware } from 'koa';
 import { MongoError, MongoServerError } from 'mongodb';
 import type { Logger } from '../base/log';
+import { Contention } from '../base/mongo';
 import { omitUndefined } from '../domain/defined';
 import { ERROR_CODES, type ErrorCode, Refusal, unavailable } from '../domain/errors';
 import { getRequestId } from './context';
@@ -58,6 +59,10 @@ function toRefusal(error: unknown, ctx: Context, log: Logger): Refusal {
     const { cause: err } = error;
     if (err !== undefined) log.warn({ request_id, code: error.code, err }, 'refused by an outage');
     return error;
+  }
+  if (error instanceof Contention) {
+    ctx.set('Retry-After', String(Math.ceil(error.retryMs / 1_000)));
+    return unavailable('Other changes are in progress: try again.', error);
   }
   if (isMongoUnavailable(error)) {
     log.warn({ request_id, err: error }, 'the database is away');

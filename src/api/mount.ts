@@ -1,7 +1,6 @@
 import type Router from '@koa/router';
 import type { Context } from 'koa';
 import type { z } from 'zod';
-import { createNamedGates } from '../base/gate';
 import { isJsonObject } from '../base/json';
 import { stringifyJson } from '../base/json-write';
 import { Refusal } from '../domain/errors';
@@ -18,7 +17,7 @@ import {
 } from '../service/access';
 import { refuseLiveClock } from '../service/clock';
 import type { CreateAnswer, CreateRequest } from '../service/create-once';
-import { findSlowPart } from '../service/create-slots';
+import { createInShare, type WorkKind } from '../service/shares';
 import { checkAddress, checkScope, readBearer, readIdempotencyKey } from './admission';
 import { readBody } from './body';
 import { type ApiDeps, getAddress, getRequestId } from './context';
@@ -35,24 +34,14 @@ export interface Call<E extends Endpoint> {
   body: Parsed<E['body']>;
 }
 
-/** Limit per account and environment: less than a third of the connections to MongoDB. */
-const READS_AT_ONCE = 15;
-
 export type Mount = ReturnType<typeof createMount>;
 
 /** The order of the middleware is the order of the checks. */
 export function createMount(router: Router, deps: ApiDeps, limits: RateLimits) {
   const limitFailures = createFailureLimit();
-  const { takeSlot } = deps;
-  const reads = createNamedGates({ atOnce: READS_AT_ONCE });
-  /** Keeps one account from taking the whole process. */
-  const inShare = <T>({ simulates, method }: Endpoint, key: ApiKey, work: () => Promise<T>) => {
-    if (simulates === true) return takeSlot({ ...key, connector: undefined, simulates }, work);
-    return method === 'get' ? reads.run(`${key.account_id}:${key.livemode}`, work) : work();
-  };
   /** Requests without the scope count towards the limit too. */
   const admit = async (ctx: Context, endpoint: Endpoint): Promise<ApiKey> => {
-    const { method, scope, sandboxOnly, creates, simulates, crypto } = endpoint;
+    const { method, scope, sandboxOnly, creates, work, crypto } = endpoint;
     const secret = readBearer(ctx);
     const key = await limitFailures(ctx, hashKey(secret), async () => {
       const found = await findKey(deps, secret);
@@ -69,7 +58,7 @@ export function createMount(router: Router, deps: ApiDeps, limits: RateLimits) {
     recordKeyUse(deps, key);
     if (sandboxOnly === true) refuseLiveClock(key);
     if (crypto === true) await assertCryptoEnabled(deps, key);
-    if (creates === true || simulates === true) await limits.create(ctx, key);
+    if (creates === true || work === 'workflow') await limits.create(ctx, key);
     return key;
   };
 
@@ -89,7 +78,8 @@ export function createMount(router: Router, deps: ApiDeps, limits: RateLimits) {
           query,
           body: parse<E['body']>(endpoint.body, body?.value),
         };
-        const answer = await inShare(endpoint, key, () => handler(call));
+        const caller = { ...key, kind: findKind(endpoint) };
+        const answer = await deps.runInShare(caller, () => handler(call));
         send(ctx, endpoint.success.status, stringifyJson(answer));
       });
     },
@@ -108,8 +98,7 @@ export function createMount(router: Router, deps: ApiDeps, limits: RateLimits) {
         const parseBody = () => parse<E['body']>(endpoint.body, value);
         const requestId = getRequestId(ctx);
         const request = { caller, idempotencyKey, canonical, requestId, parseBody };
-        const connector = await findSlowPart(deps, value, caller);
-        const answer = await takeSlot({ ...caller, connector }, () =>
+        const answer = await createInShare(deps, request, () =>
           act(request, { key: caller, address: getAddress(ctx) }),
         );
         if (answer.isReplayed) ctx.set('Idempotent-Replayed', 'true');
@@ -117,6 +106,10 @@ export function createMount(router: Router, deps: ApiDeps, limits: RateLimits) {
       });
     },
   };
+}
+
+function findKind({ method, work }: Endpoint): WorkKind {
+  return work ?? (method === 'get' ? 'read' : 'change');
 }
 
 function send(ctx: Context, status: number, json: string): void {

@@ -92,20 +92,19 @@ export class Contention extends Error {
 
 /**
  * Runs a transaction. `work` may run several times, so its only effects are its writes.
- * @throws Contention after 5 seconds of waiting or write conflicts; nothing is written
+ * @throws Contention after 5 seconds of write conflicts; nothing is written
  */
 export async function inTransaction<T>(
   mongo: MongoClient,
   work: (session: ClientSession) => Promise<T>,
 ): Promise<T> {
-  const giveUpAt = Date.now() + TRANSACTION_TIMEOUT_MS;
-  const workInTime = async (session: ClientSession): Promise<T> => {
-    if (Date.now() > giveUpAt) {
+  return await getGate(mongo)(() => {
+    const giveUpAt = Date.now() + TRANSACTION_TIMEOUT_MS;
+    return transact(mongo, async (session) => {
+      if (Date.now() <= giveUpAt) return await work(session);
       throw new Contention('The transaction had write conflicts for 5 seconds.', RETRY_MS);
-    }
-    return await work(session);
-  };
-  return await getGate(mongo)(() => transact(mongo, workInTime));
+    });
+  });
 }
 
 async function transact<T>(

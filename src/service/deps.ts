@@ -9,8 +9,8 @@ import type { Connectors } from '../routing';
 import type { Stores } from '../store';
 import type { Audit } from '../store/audit';
 import type { TemporalClient } from '../temporal/client';
-import type { CreateSlots } from './create-slots';
 import type { Payers } from './payers';
+import type { RunInShare } from './shares';
 
 export interface ServiceDeps {
   mongo: MongoClient;
@@ -31,7 +31,7 @@ export interface MerchantDeps extends ServiceDeps {
   recipientEncrypters: RecipientEncrypters;
   payers: Payers;
   /** Shared by the API and the dashboard. */
-  takeSlot: CreateSlots;
+  runInShare: RunInShare;
   log: Logger;
 }
 

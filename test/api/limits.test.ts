@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { Contention } from '../../src/base/mongo';
 import { createConnectorKey } from '../../src/callbacks/keys';
 import { createEncrypter } from '../../src/encryption/encrypter';
 import { makeKey } from '../../src/store/keys';
@@ -149,6 +150,36 @@ test(
   }),
 );
 
+test('an account changes two settings at once, and other accounts do not wait for it', async () => {
+  const [shop, other] = [await openShop(), await openShop()];
+  const slow = gate();
+  const { get: find } = service.stores.recipients;
+  const read = jest.spyOn(service.stores.recipients, 'get').mockImplementation(async (id) => {
+    if (id === 'slow') await slow.opened;
+    return await find(id);
+  });
+  // Without the limits of this file.
+  await service.withApp({}, async (url) => {
+    const erase = ({ key }: Account, id: string) =>
+      createClient(url, key).delete(`/v1/payout-recipients/${id}`);
+    const answers = countStatuses(times(5, () => erase(shop, 'slow')));
+    await eventually('two deletions', async () => read.mock.calls.length === 2);
+    expect((await erase(other, 'fast')).status).toBe(404);
+    expect(read).toHaveBeenCalledTimes(3);
+    slow.release();
+    expect(await answers).toEqual({ 404: 5 });
+  });
+});
+
+test('a change that has met the locks of others for too long is to be repeated', async () => {
+  const shop = await openShop();
+  const conflict = new Contention('The transaction had write conflicts.', 1_000);
+  jest.spyOn(service.stores.recipients, 'get').mockRejectedValueOnce(conflict);
+  const refused = await shop.delete('/v1/payout-recipients/any');
+  expectRefusal(refused, 'temporarily_unavailable');
+  expect(readNumber(refused, 'Retry-After')).toBe(1);
+});
+
 test('an account with slow creates leaves other accounts some of the creates at once', async () => {
   const [neighbor, shop] = [await openShop(), await openShop()];
   const slow = gate();
@@ -166,11 +197,12 @@ test('an account with slow creates leaves other accounts some of the creates at 
         idempotencyKey: randomUUID(),
       });
     const refused: Answer[] = [];
-    const answers = times(12, async () => {
+    // Eight run, fifty wait.
+    const answers = times(8 + 50 + 4, async () => {
       const answer = await createAt(neighbor);
       if (answer.status !== 201) refused.push(answer);
     });
-    await eventually('four creates without a slot', async () => refused.length === 4);
+    await eventually('four creates too many', async () => refused.length === 4);
     for (const _ of [1, 2]) expect((await createAt(shop)).status).toBe(201);
     slow.release();
     await Promise.all(answers);

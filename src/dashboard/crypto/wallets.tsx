@@ -10,12 +10,12 @@ import { ServiceError } from '../../domain/errors';
 import { CreateCryptoSettlement } from '../../domain/wire/crypto';
 import { createCryptoSettlement } from '../../service/crypto';
 import { type BalanceRow, readBalances } from '../../service/read';
+import { createInShare } from '../../service/shares';
 import { listWallets, type ShownWallet, setWallet } from '../../service/wallets';
 import { Field } from '../frame/fields';
 import {
   actOnMoney,
   buildCreateRequest,
-  createInSlot,
   FORM_KEY,
   field,
   newFormKey,
@@ -199,7 +199,7 @@ async function settle(call: Call, deps: PageDeps): Promise<Answer> {
     act: 'settlement.created',
     target: null,
     facts: { ...fields, idempotency_key: key },
-    run: () => createInSlot(deps, request, fields, () => createCryptoSettlement(deps, request)),
+    run: () => createInShare(deps, request, () => createCryptoSettlement(deps, request)),
     success: ({ id }) => [
       `/crypto/settlements/${id}`,
       'The settlement has started. Its status shows when it has completed.',

@@ -8,7 +8,6 @@ import { validate } from '../../domain/wire/validate';
 import { isForeignPost } from '../../pages/security';
 import { withAuditLine } from '../../service/audit-log';
 import type { CreateRequest } from '../../service/create-once';
-import { findSlowPart } from '../../service/create-slots';
 import type { Flash } from '../../service/team/sessions';
 import { isCsrfToken } from './context';
 import type { Answer, Call, PageDeps, Upload } from './route';
@@ -133,17 +132,6 @@ export function buildCreateRequest<S extends z.ZodType>(
     requestId,
     parseBody: () => validate(schema, fields),
   };
-}
-
-/** @throws Refusal 503 `temporarily_unavailable` */
-export async function createInSlot<Result>(
-  deps: Pick<PageDeps, 'takeSlot'> & Parameters<typeof findSlowPart>[0],
-  { caller }: CreateRequest<unknown>,
-  fields: object,
-  create: () => Promise<Result>,
-): Promise<Result> {
-  const connector = await findSlowPart(deps, fields, caller);
-  return await deps.takeSlot({ ...caller, connector }, create);
 }
 
 /**

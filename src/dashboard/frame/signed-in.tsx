@@ -42,6 +42,7 @@ interface Visit extends Pick<SessionVisit, 'session' | 'user'> {
   call: Call;
 }
 
+/** Checks session → limits → role → form token, before the visit takes its share. */
 async function serve(ctx: RouterContext, dashboard: Dashboard, route: Route, env: Env) {
   const secret = dashboard.cookie.read(ctx);
   const sessionWait = secret === null ? 0 : await dashboard.visits.findWait(hashSecret(secret));
@@ -52,7 +53,20 @@ async function serve(ctx: RouterContext, dashboard: Dashboard, route: Route, env
   if (mustReplacePassword(visit.user)) return redirectWithNext(ctx, NEW_PASSWORD_PATH);
   const accountWait = await dashboard.visits.count(visit.call.viewer, route);
   if (accountWait > 0) return refuseVisit(ctx, dashboard, accountWait);
-  await dashboard.visits.handle(visit.user.account_id, () => handleVisit(visit, secret));
+  const { call } = visit;
+  if (route.crypto && !call.viewer.account.crypto) return notice(visit, 'not_found');
+  if (!call.may(route.act)) return notice(visit, 'forbidden');
+  // A body that comes slowly takes nothing of the account's share.
+  const sent = route.method === 'get' ? null : await readSent(visit, secret);
+  if (typeof sent === 'string') return notice(visit, sent);
+  const kind = sent !== null && route.whileFrozen === true ? 'rescue' : 'visit';
+  await dashboard.runInShare({ ...call.scope, kind }, () =>
+    sent === null ? handle(visit) : act({ ...visit, call: { ...call, ...sent } }),
+  );
+}
+
+function readSent({ ctx, dashboard, route }: Visit, secret: string) {
+  return readOwnUpload(ctx, dashboard.publicUrl, secret, route.upload);
 }
 
 function refuseVisit(ctx: RouterContext, dashboard: Dashboard, waitSeconds: number): void {
@@ -60,23 +74,17 @@ function refuseVisit(ctx: RouterContext, dashboard: Dashboard, waitSeconds: numb
   sendNotice(ctx, dashboard, 'too_many');
 }
 
-/** Checks role → form token → freeze → second factor → confirmation. */
-async function handleVisit(visit: Visit, secret: string): Promise<void> {
+/** Checks freeze → second factor → confirmation. */
+async function act(visit: Visit): Promise<void> {
   const { ctx, dashboard, route } = visit;
-  if (route.crypto && !visit.call.viewer.account.crypto) return notice(visit, 'not_found');
-  if (!visit.call.may(route.act)) return notice(visit, 'forbidden');
-  if (route.method === 'get') return await answer(visit, await handle(visit));
-  const sent = await readOwnUpload(ctx, dashboard.publicUrl, secret, route.upload);
-  if (typeof sent === 'string') return notice(visit, sent);
   const isFrozen = visit.call.viewer.account.frozen;
   if (isFrozen && route.whileFrozen !== true) return notice(visit, 'frozen');
   if (lacksSecondFactor(visit)) {
     await setFlash(dashboard, visit.session, { tone: 'bad', text: FACTOR_REQUIRED });
     return seeOther(ctx, visit.call.href('/profile'));
   }
-  const postVisit = { ...visit, call: { ...visit.call, ...sent } };
-  if (await requireConfirmation(postVisit)) return;
-  await answer(postVisit, await handle(postVisit));
+  if (await requireConfirmation(visit)) return;
+  await handle(visit);
 }
 
 const FACTOR_REQUIRED = 'Nothing was done: it needs a second factor. Set one up here first.';
@@ -87,8 +95,9 @@ function lacksSecondFactor({ dashboard, route, call }: Visit): boolean {
   return route.act === 'team.change' || (livemode && route.act !== 'self.change');
 }
 
-function handle({ route, call, dashboard }: Visit): Promise<Answer> {
-  return route.handle(call, { ...dashboard, audit: call.audit });
+async function handle(visit: Visit): Promise<void> {
+  const { route, call, dashboard } = visit;
+  await answer(visit, await route.handle(call, { ...dashboard, audit: call.audit }));
 }
 
 async function loadVisit(

@@ -1,13 +1,10 @@
 import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible';
-import { createNamedGates } from '../../base/gate';
 import type { Route, Viewer } from './route';
 
 const WINDOW_SECONDS = 10;
 /** Costs in one window: of a session 500 plain pages, 100 overviews, or twenty exports. */
 export const VISIT_COSTS_MAX = { session: 1_000, account: 2_000 } as const;
 const COSTS = { get: 2, post: 5 } as const;
-/** Takes half of the dashboard's connections. */
-const ACCOUNT_AT_ONCE = 5;
 
 export type VisitLimits = ReturnType<typeof createVisitLimits>;
 
@@ -17,7 +14,6 @@ export function createVisitLimits(costsMax: Record<keyof typeof VISIT_COSTS_MAX,
     new RateLimiterMemory({ points, duration: WINDOW_SECONDS });
   const sessions = createLimit(costsMax.session);
   const accounts = createLimit(costsMax.account);
-  const gates = createNamedGates({ atOnce: ACCOUNT_AT_ONCE });
   return {
     /** @returns seconds to wait before the session is loaded; 0 when admitted */
     findWait: async (session: string): Promise<number> => {
@@ -38,7 +34,6 @@ export function createVisitLimits(costsMax: Record<keyof typeof VISIT_COSTS_MAX,
         return toSeconds(error);
       }
     },
-    handle: gates.run,
   };
 }
 

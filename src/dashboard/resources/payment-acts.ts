@@ -3,14 +3,8 @@ import { parseMoney } from '../../domain/money';
 import { CreateRefund } from '../../domain/wire/refunds';
 import { cancelPayment, findPayment } from '../../service/payments';
 import { createRefund } from '../../service/refunds';
-import {
-  actOnMoney,
-  buildCreateRequest,
-  createInSlot,
-  FORM_KEY,
-  field,
-  redirect,
-} from '../frame/form';
+import { createInShare } from '../../service/shares';
+import { actOnMoney, buildCreateRequest, FORM_KEY, field, redirect } from '../frame/form';
 import type { Answer, Call, DashboardDeps, PageDeps, Route } from '../frame/route';
 
 export const PAYMENT_ACT_ROUTES: readonly Route[] = [
@@ -70,7 +64,7 @@ async function refund(call: Call, deps: PageDeps): Promise<Answer> {
     act: 'refund.created',
     target: payment_id,
     facts: { amount, currency, idempotency_key: key },
-    run: () => createInSlot(deps, request, fields, () => createRefund(deps, request)),
+    run: () => createInShare(deps, request, () => createRefund(deps, request)),
     success: ({ id }) => [
       `/refunds/${id}`,
       'The refund has started. Its status shows when it has settled.',

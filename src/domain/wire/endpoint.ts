@@ -17,8 +17,11 @@ export interface Endpoint {
   sandboxOnly?: boolean;
   /** Needs an Idempotency-Key. */
   creates?: boolean;
-  /** Costs as much as a create. */
-  simulates?: boolean;
+  /**
+   * Takes of the account's share what a create does, or a workflow's work, which counts towards the
+   * limit of creates too. Absent: a read, or a change of settings.
+   */
+  work?: 'create' | 'workflow';
   /** Stored byte for byte. */
   raw?: readonly string[];
   params?: z.ZodObject;

@@ -147,6 +147,7 @@ export const cancelPayment = endpoint({
   method: 'post',
   path: '/v1/payments/{id}/cancel',
   operation: 'cancelPayment',
+  work: 'create',
   summary: 'Cancel a payment the customer has not paid',
   description: 'Safe to repeat: a cancelled payment is returned unchanged.',
   scope: 'payments:write',

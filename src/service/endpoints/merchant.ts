@@ -1,4 +1,3 @@
-import { Contention } from '../../base/mongo';
 import { buildRefusal, notFound, Refusal, ServiceError, unavailable } from '../../domain/errors';
 import type { EventType } from '../../domain/webhook/event';
 import * as wire from '../../domain/wire/webhook-endpoints';
@@ -97,7 +96,6 @@ async function insertOrRelease(
       idempotency.markWritten(endpoint_id, session),
     );
   } catch (error) {
-    if (error instanceof Contention) throw unavailable('Other changes are in progress.', error);
     if (error instanceof ServiceError && error.code === 'endpoint_exists') return;
     if (error instanceof Refusal) await idempotency.release(endpoint_id);
     throw error;

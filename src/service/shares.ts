@@ -1,0 +1,225 @@
+import { Refusal } from '../domain/errors';
+import type { Connectors } from '../routing';
+import { type RoutingDeps, readAssigned } from './routing/read';
+
+/** An account that called counts as a neighbor for this time. */
+const NEIGHBOR_MS = 10_000;
+/** Calls of one kind that wait for an account. */
+const WAITING_MAX = 50;
+/** Callers have gone by then. */
+const WAIT_MS_MAX = 20_000;
+/** Share of the creates that stays free for holders of less than a fair share. */
+const RESERVED_SHARE = 0.2;
+/** Share of the creates of an account that has neighbors. */
+const NEIGHBORLY_SHARE = 1 / 16;
+
+interface AtOnce {
+  alone: number;
+  nextToOthers: number;
+}
+
+const always = (atOnce: number): AtOnce => ({ alone: atOnce, nextToOthers: atOnce });
+
+/** Calls of an account that run at once, beside its creates. */
+const LIMITS = {
+  /** A callback, or a start, and the steps of a workflow. */
+  workflow: { alone: 8, nextToOthers: 1 },
+  /** All of them write one audit log: more would meet each other's locks. */
+  change: always(2),
+  /** Less than a third of the connections to MongoDB. */
+  read: always(15),
+  /** In both environments, about half of the dashboard's connections. */
+  visit: always(3),
+  /** Acts that make an account safer wait for none of its other visits. */
+  rescue: always(1),
+} as const;
+
+export type WorkKind = 'create' | keyof typeof LIMITS;
+
+interface Caller {
+  account_id: string;
+  livemode: boolean;
+  kind: WorkKind;
+  /** Undefined when no bank, or only one, serves the environment. */
+  connector?: string | undefined;
+}
+
+/** @throws Refusal 503 `temporarily_unavailable`; nothing was done */
+export type RunInShare = <T>(caller: Caller, work: () => Promise<T>) => Promise<T>;
+
+/** Calls of one kind of an account, of creates for one connector. */
+interface Line extends Pick<Caller, 'account_id' | 'kind' | 'connector'> {
+  active: number;
+  /** Each begins a call, in order. */
+  waiting: (() => void)[];
+}
+
+/**
+ * Keeps an account to its share of an API process: it waits for its own calls, 20 seconds and
+ * behind 50 of them at most. Waiting accounts begin one after the other.
+ * @param creates at once in each environment
+ * @see docs/operations.md#overload
+ */
+export function createShares(creates: number, now = () => performance.now()): RunInShare {
+  const pools = { live: createPool(creates, now), sandbox: createPool(creates, now) };
+  return async ({ livemode, ...caller }, work) => {
+    const leave = await (livemode ? pools.live : pools.sandbox)(caller);
+    if (leave === null) {
+      throw new Refusal(
+        'temporarily_unavailable',
+        'Too many calls of this account are under way. Nothing was done: try again, a create with the same Idempotency-Key.',
+      );
+    }
+    try {
+      return await work();
+    } finally {
+      leave();
+    }
+  };
+}
+
+function createPool(atOnce: number, now: () => number) {
+  /** Those that have begun a call longest ago come first. */
+  const lines = new Map<string, Line>();
+  /** Times of the last call, the earliest first. */
+  const calledAt = new Map<string, number>();
+  const accounts = createCount();
+  const connectors = createCount();
+  const limits: Record<WorkKind, AtOnce> = {
+    ...LIMITS,
+    create: {
+      alone: atOnce,
+      nextToOthers: Math.max(1, Math.floor(atOnce * NEIGHBORLY_SHARE)),
+    },
+  };
+
+  const dropQuiet = (): void => {
+    for (const [account_id, at] of calledAt) {
+      if (now() - at < NEIGHBOR_MS) break;
+      calledAt.delete(account_id);
+    }
+  };
+  const dropIdle = (name: string, { active, waiting }: Line): void => {
+    if (active === 0 && waiting.length === 0) lines.delete(name);
+  };
+  const mayBegin = ({ account_id, kind, connector, active }: Line): boolean => {
+    const hasNeighbors = calledAt.size > (calledAt.has(account_id) ? 1 : 0);
+    const max = limits[kind][hasNeighbors ? 'nextToOthers' : 'alone'];
+    if (kind !== 'create') return active < max;
+    const taken = accounts.total();
+    if (taken >= atOnce || accounts.count(account_id) >= max) return false;
+    return (
+      taken < atOnce * (1 - RESERVED_SHARE) ||
+      (accounts.isBelowShare(account_id, atOnce) &&
+        (connector === undefined || connectors.isBelowShare(connector, atOnce)))
+    );
+  };
+  const change = (line: Line, by: 1 | -1): void => {
+    line.active += by;
+    if (line.kind !== 'create') return;
+    accounts.add(line.account_id, by);
+    if (line.connector !== undefined) connectors.add(line.connector, by);
+  };
+  const beginWhatMay = (): void => {
+    dropQuiet();
+    for (const [name, line] of lines) {
+      if (line.waiting.length === 0 || !mayBegin(line)) continue;
+      // The loop comes back to it after all others.
+      lines.delete(name);
+      lines.set(name, line);
+      change(line, 1);
+      line.waiting.shift()?.();
+    }
+  };
+
+  /** @returns null after too long, or where too many wait */
+  return (caller: Omit<Caller, 'livemode'>): Promise<(() => void) | null> => {
+    const { account_id, kind, connector } = caller;
+    calledAt.delete(account_id);
+    calledAt.set(account_id, now());
+    const name = [kind, account_id, connector].join(' ');
+    const line = lines.get(name) ?? { account_id, kind, connector, active: 0, waiting: [] };
+    if (line.waiting.length >= WAITING_MAX) return Promise.resolve(null);
+    lines.set(name, line);
+    const leave = () => {
+      change(line, -1);
+      dropIdle(name, line);
+      beginWhatMay();
+    };
+    return new Promise((resolve) => {
+      const begin = () => {
+        clearTimeout(timer);
+        resolve(leave);
+      };
+      const timer = setTimeout(() => {
+        line.waiting.splice(line.waiting.indexOf(begin), 1);
+        dropIdle(name, line);
+        resolve(null);
+      }, WAIT_MS_MAX);
+      line.waiting.push(begin);
+      beginWhatMay();
+    });
+  };
+}
+
+function createCount() {
+  const held = new Map<string, number>();
+  let total = 0;
+  return {
+    total: () => total,
+    count: (name: string): number => held.get(name) ?? 0,
+    add: (name: string, by: 1 | -1): void => {
+      total += by;
+      const count = (held.get(name) ?? 0) + by;
+      if (count > 0) held.set(name, count);
+      else held.delete(name);
+    },
+    /** Whether a name holds less than its part, if another one came as well. */
+    isBelowShare: (name: string, atOnce: number): boolean => {
+      const names = held.size + (held.has(name) ? 0 : 1);
+      return (held.get(name) ?? 0) < Math.max(1, Math.floor(atOnce / (names + 1)));
+    },
+  };
+}
+
+type CreateDeps = RoutingDeps & { connectors: Pick<Connectors, 'names'>; runInShare: RunInShare };
+
+interface Request {
+  caller: Pick<Caller, 'account_id' | 'livemode'>;
+  parseBody: () => unknown;
+}
+
+/** Creates in the share of the account, and of the connector that its fields name. */
+export async function createInShare<T>(
+  deps: CreateDeps,
+  request: Request,
+  create: () => Promise<T>,
+): Promise<T> {
+  const { account_id, livemode } = request.caller;
+  const connector = await findSlowPart(deps, request);
+  return await deps.runInShare({ account_id, livemode, kind: 'create', connector }, create);
+}
+
+/** Finds the bank that a create waits for, where several serve the environment. */
+async function findSlowPart(
+  deps: CreateDeps,
+  { caller, parseBody }: Request,
+): Promise<string | undefined> {
+  if (!caller.livemode || deps.connectors.names.length <= 2) return undefined;
+  const { method, asset, network, currency } = readFields(parseBody);
+  // A refund waits for no bank.
+  if (method === undefined && asset === undefined) return undefined;
+  const name = method ?? `${asset}_${network}`.toLowerCase();
+  const findConnector = await readAssigned(deps, caller);
+  return findConnector(String(name), String(currency));
+}
+
+/** A body that is refused waits for no bank either: the create refuses it. */
+function readFields(parseBody: () => unknown): Record<string, unknown> {
+  try {
+    return Object(parseBody());
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error;
+    return {};
+  }
+}
