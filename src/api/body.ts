@@ -50,7 +50,7 @@ function checkType(ctx: Context): void {
   }
 }
 
-/** @throws Refusal 413 `body_too_large` */
+/** @throws Refusal 413 `body_too_large`; 400 where the caller has hung up before */
 export async function readBytes(ctx: Context): Promise<Buffer> {
   try {
     return await getRawBody(ctx.req, { limit: BODY_BYTES_MAX, length: ctx.request.length });
@@ -58,6 +58,7 @@ export async function readBytes(ctx: Context): Promise<Buffer> {
     if (error instanceof Error && 'type' in error && error.type === 'entity.too.large') {
       throw new Refusal('body_too_large', `The body is larger than ${BODY_BYTES_MAX} bytes.`);
     }
+    if (ctx.req.destroyed) throw new Refusal('invalid_request', 'The connection was closed.');
     throw error;
   }
 }
