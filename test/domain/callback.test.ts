@@ -56,7 +56,6 @@ test('the workflow and the connector kit accept and refuse the same payloads', (
 
 const callback = { ...good, amount: 1_000 };
 
-/** Fields that the API refuses in a callback with this currency. */
 function findRefusedFields(currency: string): string[] {
   const resource_id = '0b7d6d52-4a3f-4a5d-9b53-0f0f6d1a3c11';
   const body = { ...callback, resource: 'payout', resource_id, event: 'completed', currency };

@@ -44,7 +44,6 @@ const EMPTY: DepositSet = {
 };
 const EXPIRED: DepositSet = { ...EMPTY, status: 'expired' };
 
-/** Deposits of which a change posts this entry. */
 function listPosted(before: DepositSet, after: DepositSet, wanted: DepositStep): string[] {
   return listDepositEntries(before.deposits, after.deposits)
     .filter(({ step }) => step === wanted)
@@ -74,7 +73,6 @@ const reorg = (set: DepositSet, id: string, isOpen = true) =>
   apply(set, applyReorg(set, id), isOpen);
 const act = (set: DepositSet, name: Act, params?: Params, isOpen = true) =>
   apply(set, actOnDeposits(set, name, params), isOpen);
-/** Adds a deposit that has its confirmations and has passed screening. */
 const pay = (set: DepositSet, id: string, amount: bigint) =>
   screen(see(set, id, amount, 2), id, 'passed');
 
@@ -100,6 +98,8 @@ describe('a deposit', () => {
     expect(getDepositAttention(short, true)).toBeNull();
     expect(getDepositAttention(short, false)).toBe('underpaid');
     expect(pay(short, 'b', 1n).status).toBe('received');
+    const more = pay(short, 'b', 5n);
+    expect([more.status, amountReceived(more.deposits)]).toEqual(['received', DUE + 4n]);
     const accepted = act(short, 'accept');
     expect([accepted.status, amountReceived(accepted.deposits)]).toEqual(['received', DUE - 1n]);
   });
@@ -143,11 +143,6 @@ describe('a deposit', () => {
     expect(listStatuses(late)).toEqual(['expired', 'held']);
     expect(getDepositAttention(late, false)).toBe('late_deposit');
     expect(act(late, 'credit_late', undefined, false).status).toBe('received');
-  });
-
-  test('beyond the amount due counts too', () => {
-    const more = pay(pay(EMPTY, 'a', DUE), 'b', 5n);
-    expect([more.status, amountReceived(more.deposits)]).toEqual(['received', DUE + 5n]);
   });
 
   test('seen in time keeps the window open, until the chain drops it', () => {
@@ -207,6 +202,9 @@ describe('a deposit', () => {
     expect(set.status).toBe('awaiting_deposit');
     expect(getDepositAttention(set, true)).toBe('wrong_asset');
     expect(applyWrongAsset(set, wrong, TERMS).kind).toBe('unapplied');
+    const gone = apply(set, applyReorg(set, 'a', 'USDC'));
+    const again = apply(gone, applyWrongAsset(gone, wrong, TERMS));
+    expect(listPosted(gone, again, 'held')).toEqual(['a:USDC#2']);
     expect(listStatuses(pay(set, 'a', DUE))).toEqual(['received', 'rejected', 'confirmed']);
     const unknown = applyWrongAsset(EMPTY, { ...wrong, asset: undefined }, TERMS);
     expect(unknown).toMatchObject({ kind: 'unapplied', attention: 'wrong_asset' });
@@ -229,19 +227,10 @@ describe('a deposit', () => {
   });
 
   const tardy = apply(EXPIRED, applyDeposit(EXPIRED, report('a', DUE, 2, LATE), TERMS), false);
+  const CREDIT = ['late_deposit', 'credit_late'] as const;
   test.each<[string, DepositSet, string, 'credit_late' | 'write_off']>([
-    [
-      'held as late',
-      reorg(screen(tardy, 'a', 'passed'), 'a', false),
-      'late_deposit',
-      'credit_late',
-    ],
-    [
-      'debited',
-      act(reorg(pay(EMPTY, 'a', DUE), 'a'), 'debit_reorged'),
-      'late_deposit',
-      'credit_late',
-    ],
+    ['held as late', reorg(screen(tardy, 'a', 'passed'), 'a', false), ...CREDIT],
+    ['debited', act(reorg(pay(EMPTY, 'a', DUE), 'a'), 'debit_reorged'), ...CREDIT],
     [
       'our loss',
       act(reorg(pay(EMPTY, 'a', DUE), 'a'), 'write_off'),
@@ -263,15 +252,6 @@ describe('a deposit', () => {
     expect(listPosted(again, twice, 'held')).toEqual(['a#3']);
   });
 
-  test('of another asset that was gone, and comes again, is a new step', () => {
-    const wrong = { ...report('a', DUE, 2), asset: 'USDC' };
-    const set = apply(EMPTY, applyWrongAsset(EMPTY, wrong, TERMS));
-    const gone = apply(set, applyReorg(set, 'a', 'USDC'));
-    const again = apply(gone, applyWrongAsset(gone, wrong, TERMS));
-    expect(listPosted(gone, again, 'held')).toEqual(['a:USDC#2']);
-    expect(getDepositAttention(again, true)).toBe('wrong_asset');
-  });
-
   test('that stays pending is confirmed by an operator, who names it, and then screened', () => {
     const seen = see(EMPTY, 'a', DUE, 1);
     expect(depositActFault(seen, 'confirm', true, { transaction_id: 'b' })).toMatch(/No deposit/);
@@ -283,40 +263,32 @@ describe('a deposit', () => {
 });
 
 describe('the attention reasons of deposits', () => {
-  const COUNTED: Deposit = {
-    transaction_id: 'tx',
-    amount: '1',
-    confirmations: 3,
-    required_confirmations: 3,
-    seen_at: IN_TIME,
-    screening: 'passed',
-    status: 'confirmed',
-    late: false,
-    reorged: false,
-  };
-  const REORGED: Deposit = { ...COUNTED, reorged: true };
-  const HELD: Deposit = { ...COUNTED, status: 'held', screening: 'failed' };
-  const TARDY: Deposit = { ...COUNTED, status: 'held', late: true };
-  const ALL = [REORGED, HELD, TARDY];
+  const COUNTED = pay(EMPTY, 'tx', DUE).deposits;
+  const change = (more: Partial<Deposit>) => COUNTED.map((deposit) => ({ ...deposit, ...more }));
+  const REORGED = change({ reorged: true });
+  const TARDY = change({ status: 'held', late: true });
+  const ALL = [...REORGED, ...change({ status: 'held', screening: 'failed' }), ...TARDY];
 
-  test.each<[Deposit[], CryptoPaymentAttention[], CryptoPaymentAttention | null]>([
+  test.each<[readonly Deposit[], CryptoPaymentAttention[], CryptoPaymentAttention | null]>([
     [ALL, [], 'deposit_undone'],
     [ALL, ['deposit_undone'], 'deposit_held'],
     [ALL, ['deposit_undone', 'deposit_held'], 'late_deposit'],
     [ALL, ['deposit_undone', 'deposit_held', 'late_deposit'], 'underpaid'],
-    [[TARDY], ['late_deposit', 'underpaid'], null],
-    [[COUNTED], [], 'underpaid'],
+    [TARDY, ['late_deposit', 'underpaid'], null],
+    [COUNTED, [], 'underpaid'],
   ])('%#: the first one that is not acknowledged is shown', (deposits, acknowledged, shown) => {
     const payment = { status: 'underpaid', deposits } as const;
     expect(getDepositAttention(payment, false, new Set(acknowledged))).toBe(shown);
   });
 
   test('are new when they apply to one more deposit', () => {
-    expect(findNewReasons([TARDY], [{ ...TARDY, confirmations: 4 }])).toEqual([]);
-    expect(findNewReasons([TARDY], [TARDY, { ...TARDY, transaction_id: 'second' }])).toEqual([
-      'late_deposit',
+    expect(findNewReasons(TARDY, change({ status: 'held', late: true, confirmations: 4 }))).toEqual(
+      [],
+    );
+    expect(findNewReasons(TARDY, [...TARDY, ...TARDY])).toEqual(['late_deposit']);
+    expect(findNewReasons([...COUNTED, ...TARDY], [...REORGED, ...TARDY])).toEqual([
+      'deposit_undone',
     ]);
-    expect(findNewReasons([COUNTED, TARDY], [REORGED, TARDY])).toEqual(['deposit_undone']);
   });
 });
 

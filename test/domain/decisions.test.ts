@@ -111,7 +111,6 @@ const REFUNDS: Expected<RefundStatus, RefundCallbackName> = {
   failed: { settled: 'unapplied settled_after_failed' },
 };
 
-/** Decisions in every status. */
 const CORRECTIONS = {
   debit_reversed: 'unapplied debit_reversed',
   return_reversed: 'unapplied return_reversed',
@@ -170,7 +169,6 @@ const SENT_AT = '2026-03-01T12:00:00.000Z';
 const COMPLETED_AT = '2026-03-02T12:00:00.000Z';
 const SOON = Date.parse('2026-03-03T12:00:00.000Z');
 
-/** Facts of a payout in this state. */
 function buildReturnable(status: PayoutStatus, can_be_returned = true): Returnable {
   const wasSent = status === 'sent' || status === 'completed' || status === 'returned';
   const completed_at = status === 'completed' ? COMPLETED_AT : null;
@@ -282,15 +280,11 @@ test('a resource is final in some statuses, and each of the others has its atten
 });
 
 test('each status has the event of its name, unless it is the first', () => {
-  for (const status of PAYMENT_STATUSES) {
-    expect(PAYMENT_EVENTS[status]).toBe(status === 'created' ? undefined : `payment.${status}`);
-  }
-  for (const status of REFUND_STATUSES) {
-    expect(REFUND_EVENTS[status]).toBe(status === 'processing' ? undefined : `refund.${status}`);
-  }
-  for (const status of PAYOUT_STATUSES) {
-    expect(PAYOUT_EVENTS[status]).toBe(status === 'created' ? undefined : `payout.${status}`);
-  }
+  const name = (resource: string, [, ...later]: readonly string[]) =>
+    Object.fromEntries(later.map((status) => [status, `${resource}.${status}`]));
+  expect({ ...PAYMENT_EVENTS }).toEqual(name('payment', PAYMENT_STATUSES));
+  expect({ ...REFUND_EVENTS }).toEqual(name('refund', REFUND_STATUSES));
+  expect({ ...PAYOUT_EVENTS }).toEqual(name('payout', PAYOUT_STATUSES));
   const ids = [refundWorkflowId('some-id'), payoutWorkflowId('some-id')];
   expect(ids).toEqual(['refund:some-id', 'payout:some-id']);
 });

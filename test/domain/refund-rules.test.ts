@@ -18,7 +18,6 @@ function buildSettled(changes: Partial<RefundablePayment> = {}): RefundablePayme
   };
 }
 
-/** Code of the refusal, or `allowed`. */
 function judge(payment: RefundablePayment, amount: number | null, at: Date | string): string {
   return refundFault(payment, amount, new Date(at))?.code ?? 'allowed';
 }
@@ -86,14 +85,9 @@ test.each(['giropay', 'constructor'])(
 test.each([
   [0, 1_050, 'allowed'],
   [0, 1_051, 'refund_amount_exceeds_balance'],
-  [0, 1, 'allowed'],
-  [0, null, 'allowed'],
   [1, 1_050, 'refund_amount_exceeds_balance'],
-  [1, 1_049, 'allowed'],
   [1_049, 1, 'allowed'],
-  [1_049, 2, 'refund_amount_exceeds_balance'],
   [1_049, null, 'allowed'],
-  [1_050, 1, 'refund_amount_exceeds_balance'],
   [1_050, null, 'refund_amount_exceeds_balance'],
 ])('of 1050, of which %s are refunded, a refund of %s is %s', (refunded, amount, code) => {
   expect(judge(buildSettled({ refunded }), amount, soon)).toBe(code);

@@ -12,7 +12,6 @@ const OTHER = 'other reference';
 /** Decisions about one resource, in order, by name or by name and fields. */
 type Step = BankDecision['name'] | [BankDecision['name'], Partial<BankDecision>];
 
-/** Amounts that each decision moves. */
 function moved(resource: BankDecision['resource'], steps: readonly Step[]): number[][] {
   const book: Movement[] = [];
   return steps.map((step) => {

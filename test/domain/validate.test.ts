@@ -4,7 +4,6 @@ import { CreatePayment } from '../../src/domain/wire/payments';
 import { validate } from '../../src/domain/wire/validate';
 import { leastCpuMs } from '../support/cpu-time';
 
-/** Refusal of a body by the schema of a payment. */
 function readRefusal(body: object): Refusal {
   try {
     validate(CreatePayment, parseJson(JSON.stringify(body)).value);

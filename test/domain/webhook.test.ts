@@ -50,7 +50,6 @@ const failures = fc.array(
   { minLength: ATTEMPTS_MAX - 1, maxLength: ATTEMPTS_MAX - 1 },
 );
 
-/** Times at which the attempts start. */
 function play(story: { tookMs: number; jitter: number; retryAfterMs: number | undefined }[]) {
   const starts = [0];
   for (const [index, { tookMs, jitter, retryAfterMs }] of story.entries()) {

@@ -210,15 +210,10 @@ describe('payouts', () => {
   type PayoutStep =
     | { kind: 'fund'; funding: number; balance: number }
     | { kind: 'open'; payout: number }
-    /** Choice among the paths that there are then. */
     | { kind: 'transition'; payout: number; path: number };
 
   const step: fc.Arbitrary<PayoutStep> = fc.oneof(
-    fc.record({
-      kind: kind('fund'),
-      funding: index(FUNDINGS),
-      balance: index(BALANCES.length),
-    }),
+    fc.record({ kind: kind('fund'), funding: index(FUNDINGS), balance: index(BALANCES.length) }),
     { weight: 2, arbitrary: fc.record({ kind: kind('open'), payout: index(PAYOUTS) }) },
     {
       weight: 4,
@@ -391,7 +386,6 @@ describe('one book', () => {
     dies: fc.option(fc.nat({ max: WRITES }), { freq: 3, nil: undefined }),
   });
   type BookStep = typeof step extends fc.Arbitrary<infer T> ? T : never;
-  /** Builds the entry lines of each act on a resource of an amount. */
   const LINES: Record<(typeof KINDS)[number], (amount: number) => EntryLine[]> = {
     payment_settled: (amount) => ENTRY_LINES.payment_settled('bank', amount),
     refund_accepted: (amount) => ENTRY_LINES.refund_accepted(amount - 30),

@@ -7,7 +7,6 @@ import type { Records } from '../support/records';
 export interface WholeBook {
   /** Sum of all entry lines of an account; minor units. */
   sum(account: string): number;
-  /** Kinds of its entries. */
   kinds: string[];
 }
 

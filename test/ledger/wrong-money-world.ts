@@ -17,7 +17,6 @@ import { expectWholeBook } from './whole-books';
 export const PAYMENTS = 2;
 export const LATE = 2;
 export const REFUNDS = 5;
-/** Number of fundings, and of adjustments. */
 export const OPERATIONS = 3;
 const AMOUNT = 1_000;
 const FUNDED = 500;
@@ -29,11 +28,9 @@ export type Step =
   | { kind: 'settle' | 'dispute'; payment: number }
   | { kind: 'claw_back'; payment: number; operator: number }
   | { kind: DisputeCallbackName; payment: number; amount: number }
-  /** null: all that remains. */
   | { kind: 'refund'; refund: number; payment: number; amount: number | null }
   | { kind: 'report'; refund: number; to: 'settled' | 'failed' }
   | { kind: 'late'; late: number; amount: number }
-  /** null: all that came. */
   | { kind: 'late_reversed'; late: number; amount: number | null }
   | { kind: 'fund'; operation: number }
   | { kind: 'adjust'; operation: number; against: 'adjustments' | 'receivable' }
@@ -59,7 +56,6 @@ export async function createWorld(first: WorkerProcess, operator: Records) {
   const disputed = new Set<string>();
   /** Payments whose dispute an operator may have ended. */
   const answered = new Set<string>();
-  /** Rare states that have come about. */
   const met = new Set<string>();
   const audit = operatorsAudit(operator.stores);
   const deps = { ...operator, now: () => new Date(), audit };

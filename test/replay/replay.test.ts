@@ -16,7 +16,6 @@ const read = (name: string) => JSON.parse(readFileSync(join(FOLDER, name), 'utf8
 /** As it was: a workflow holds the id of its input against its own. */
 function readWorkflowId(history: Saved) {
   const started = history.events[0]?.workflowExecutionStartedEventAttributes;
-  // Schedules have no input.
   const data = started?.input?.payloads?.[0]?.data ?? '';
   const input = JSON.parse(Buffer.from(data, 'base64').toString() || '{}');
   const type = started?.workflowType.name;

@@ -8,26 +8,10 @@ const LOOK_MS_MAX = 2_000;
 /** A busy machine may silence both at once, or the servers that they ask. */
 const READY_MS_MAX = 90_000;
 
-/** Balancer before several APIs: it takes turns among those that say that they are ready. */
-export interface Balancer {
-  /** Number of APIs that are ready. */
-  ready(): number;
-  /**
-   * Asks once, on a kept connection; nothing is tried again.
-   * @param idempotencyKey made when not given
-   * @throws Error when none is ready
-   */
-  ask(
-    method: 'GET' | 'POST',
-    path: string,
-    key: string,
-    body?: object,
-    idempotencyKey?: string,
-  ): Promise<{ status: number; text: string }>;
-  close(): Promise<void>;
-}
+export type Balancer = ReturnType<typeof startBalancer>;
 
-export function startBalancer(urls: readonly string[]): Balancer {
+/** Balancer before several APIs: it takes turns among those that say that they are ready. */
+export function startBalancer(urls: readonly string[]) {
   const agent = new Agent({ connections: 16 });
   const ready = new Set<string>();
   const over = new AbortController();
@@ -43,7 +27,14 @@ export function startBalancer(urls: readonly string[]): Balancer {
   const looking = Promise.all(urls.map(look));
   return {
     ready: () => ready.size,
-    ask: async (method, path, key, body, idempotencyKey = randomUUID()) => {
+    /** Asks once, on a kept connection; nothing is tried again. */
+    ask: async (
+      method: 'GET' | 'POST',
+      path: string,
+      key: string,
+      body?: object,
+      idempotencyKey: string = randomUUID(),
+    ) => {
       const some = async () => ready.size > 0;
       await eventually(`${method} ${path}: an API that is ready`, some, READY_MS_MAX);
       const url = [...ready].sort()[requests % ready.size];

@@ -35,7 +35,6 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(shop, { recursive: true }));
 
-/** Packs what `npm test` has built. */
 function pack(): string[] {
   const args = ['pack', '--json', '--ignore-scripts', '--pack-destination', shop];
   const { stdout } = spawnSync('npm', args, { encoding: 'utf8' });
@@ -61,7 +60,6 @@ function install(): void {
   expect(status).toBe(0);
 }
 
-/** The program that `npx durable-payments` runs. */
 const program = () => join(shop, 'node_modules/durable-payments', COMMAND);
 
 function run(...args: string[]) {

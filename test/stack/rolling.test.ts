@@ -30,7 +30,6 @@ import { type Receiver, receiveHttp } from '../webhooks/receiver';
 import { type Balancer, startBalancer } from './balancer';
 
 const LANES = 2;
-/** Payments that are driven to their end between two restarts. */
 const BETWEEN = 4;
 /** Long enough for a busy machine's balancer to look at `/readyz`. */
 const DRAIN_MS = 3_000;
@@ -219,7 +218,6 @@ test('a rolling restart fails no request and uses up no webhook attempt', async 
   }
 }, 900_000);
 
-/** Measures for how long at most this machine ran nothing. */
 function measureStalls() {
   let longestMs = 0;
   let last = performance.now();

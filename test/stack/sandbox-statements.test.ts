@@ -22,11 +22,7 @@ test('registers the sandbox accounts, and with autoplay imports the statements o
   const earlier = () => new Date(Date.now() - 2 * DAY_MS);
   const own = mongo.db(sandboxBankDatabase(db.databaseName));
   const movements = createMovementStore(own, earlier);
-  const payment = {
-    resource: 'payment',
-    name: 'settled',
-    decision: 'd',
-  } as const;
+  const payment = { resource: 'payment', name: 'settled', decision: 'd' } as const;
   await movements.ensureIndexes();
   for (const currency of ['AUD', 'CHF']) {
     const own = { resource_id: currency, bank_reference: `B-${currency}` };

@@ -4,12 +4,12 @@ import { join } from 'node:path';
 import { Connection } from '@temporalio/client';
 import { msToTs } from '@temporalio/common/lib/time';
 import { freePort, LOOPBACK } from '../../stack/ports';
-import { cacheDirectory, provision } from '../../stack/provision/provision';
 import { temporalCli } from '../../stack/provision/temporal';
 import { prepareRemoteTemporal } from '../../stack/remote-servers';
 import { startTemporal, type TemporalServer } from '../../stack/temporal-server';
 import { silentProgress } from '../../stack/terminal';
 import { eventually } from '../support/http';
+import { provisionQuietly } from '../support/programs';
 
 /** Search attributes that operators are promised, and their wire numbers of types. */
 const ATTRIBUTES = {
@@ -34,12 +34,9 @@ let uiPort: number;
 
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'stack-temporal-'));
-  const context = { cacheDir: cacheDirectory(process.env), env: process.env };
-  const { signal } = new AbortController();
-  const found = await provision(temporalCli, { ...context, progress: silentProgress, signal });
   uiPort = await freePort();
   server = await startTemporal({
-    executable: found.path,
+    executable: await provisionQuietly(temporalCli),
     dbFile: join(folder, 'temporal.db'),
     port: await freePort(),
     uiPort,
@@ -58,14 +55,14 @@ async function listAttributes(namespace: string) {
   return customAttributes ?? {};
 }
 
-async function readRetention(namespace: string): Promise<number> {
+async function readRetentionDays(namespace: string): Promise<number> {
   const { config } = await connection.workflowService.describeNamespace({ namespace });
-  return Number(config?.workflowExecutionRetentionTtl?.seconds);
+  return Number(config?.workflowExecutionRetentionTtl?.seconds) / DAY_SECONDS;
 }
 
 test('the server that we start has search attributes and a web UI, keeps closed workflows for 30 days, and shows its files to their owner only', async () => {
   expect(await listAttributes('default')).toMatchObject(ATTRIBUTES);
-  expect(await readRetention('default')).toBe(30 * DAY_SECONDS);
+  expect(await readRetentionDays('default')).toBe(30);
   expect(statSync(join(folder, 'temporal.db')).mode & 0o777).toBe(0o600);
   const { status } = await eventually('an answer', () =>
     fetch(`http://${LOOPBACK}:${uiPort}`).catch(() => undefined),
@@ -82,7 +79,7 @@ test('adds search attributes to a server given by address and leaves its retenti
   const progress = { ...silentProgress, line: (text: string) => told.push(text) };
   await prepareRemoteTemporal({ address: server.address, namespace: 'given' }, progress);
   expect(await listAttributes('given')).toMatchObject(ATTRIBUTES);
-  expect(await readRetention('given')).toBe(3 * DAY_SECONDS);
+  expect(await readRetentionDays('given')).toBe(3);
   expect(told).toEqual([expect.stringContaining('ServiceAttention')]);
   await prepareRemoteTemporal({ address: server.address, namespace: 'given' }, progress);
   expect(told).toHaveLength(1);

@@ -47,7 +47,6 @@ let said: string[];
 let stop: AbortController;
 let watching: Promise<void>;
 
-/** The checkout as it was built. */
 let built: string;
 beforeAll(async () => {
   built = makeRoot();
@@ -91,7 +90,6 @@ function write(folder: string, name: string, text: string): void {
   writeFileSync(join(folder, name), `${text}\n`);
 }
 
-/** The next line that the watch says. */
 async function afterChange(name: string, text: string): Promise<string> {
   const lines = said.length;
   write(root, name, text);

@@ -1,7 +1,6 @@
 import { spawn } from 'node:child_process';
 
 export interface Watchdog {
-  /** To be called once the servers have been ended in the ordinary way. */
   dismiss(): void;
 }
 

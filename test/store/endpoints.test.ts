@@ -14,7 +14,6 @@ const secret = (name: string) => Encrypted.parse(`${name}.a.a.a.a`);
 const database = useDatabase();
 const endpoints = () => database.stores.endpoints;
 
-/** An endpoint with its first secret, `first`. */
 async function register() {
   const owner = { account_id: randomUUID(), livemode: false, endpoint_id: 'we_1' };
   const url = 'https://example.com/';

@@ -73,7 +73,6 @@ const UNSENT = ['exhausted', 'pending'] as const;
 
 type Query = [name: string, read: (stores: Stores) => Promise<unknown>];
 
-/** Lists a kind of resource by each of several filters. */
 const listBy = (kind: (typeof KINDS)[number], ...filters: object[]): Query[] =>
   filters.map((filter) => [
     `${kind} by ${JSON.stringify(filter)}`,
@@ -238,7 +237,6 @@ async function postEntries(count: number): Promise<void> {
         const at = new Date(UNTIL).toISOString();
         const entry = { ...MERCHANT, kind, lines, currency, at, resource_id: `${second}` } as const;
         await ledger.post(entry, session);
-        // No list has these.
         const held = { ...entry, kind: 'payment_held' } as const;
         await ledger.post({ ...held, lines: ENTRY_LINES[held.kind]('bank', 'in', 5) }, session);
       }

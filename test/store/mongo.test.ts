@@ -20,7 +20,6 @@ const narrow = new MongoClient(mongodbUri(), {
   waitQueueTimeoutMS: 100,
   runtimeAdapters: { os },
 });
-/** As the product connects. */
 const wide = useFixture(
   async () => ({ mongo: await connectMongo(mongodbUri(), 'transaction-test') }),
   ({ mongo }) => mongo.close(),
@@ -73,7 +72,6 @@ describe('a transaction', () => {
     });
     expect(await ended.catch((error: unknown) => error)).toEqual(result);
     expect(runs).toBe(1);
-    // The transaction holds nothing any more.
     const stored = wide.mongo.db(name).collection<Row>('rows');
     const update = { $set: { changed: true } };
     const { upsertedCount } = await stored.updateOne({ _id }, update, {

@@ -6,7 +6,6 @@ import { useDatabase } from '../support/database';
 
 const database = useDatabase();
 
-/** Rows with the fields that indexes hold. */
 function buildRows(count: number, statuses: readonly string[]) {
   return Array.from({ length: count }, (_, n) => {
     const _id = randomUUID();

@@ -25,7 +25,6 @@ const PACKAGES: Partial<Record<string, { name: string; sha256: string; executabl
   },
 };
 
-/** Anvil, an Ethereum node for tests. */
 export const anvil: Server = {
   name: 'Anvil',
   installed: anvilOnPath,

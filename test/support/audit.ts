@@ -1,7 +1,6 @@
 import type { Stores } from '../../src/store';
 import { type Audit, auditBy } from '../../src/store/audit';
 
-/** Audit log as an operator's command line writes it. */
 export function operatorsAudit(stores: Pick<Stores, 'auditLog'>): Audit {
   const actor = { via: 'command_line', system_user: 'mia', host: 'ops-1' } as const;
   return auditBy({ stores, now: () => new Date() }, actor);

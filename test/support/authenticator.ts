@@ -32,7 +32,6 @@ export function createAuthenticator({ rpId, origin }: Site, user_id: string) {
   };
 
   return {
-    /** Message of the page after it created the passkey. */
     create: (challenge: string, faults: Faults = {}) => {
       const { x = '', y = '' } = publicKey.export({ format: 'jwk' });
       const coordinates = [x, y].map((each) => Buffer.from(each, 'base64url'));
@@ -50,7 +49,6 @@ export function createAuthenticator({ rpId, origin }: Site, user_id: string) {
         ]),
       });
     },
-    /** Message of the page after it used the passkey. */
     use: (challenge: string, faults: Faults = {}) => {
       uses += 1;
       const clientDataJSON = clientData('webauthn.get', challenge, faults);

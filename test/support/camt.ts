@@ -26,7 +26,6 @@ export interface CamtStatement {
   day?: string;
   from?: string;
   opening?: number;
-  /** Sum of the entries by default. */
   closing?: number;
   entries?: readonly CamtEntry[];
 }

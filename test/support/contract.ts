@@ -2,7 +2,6 @@ import Ajv2020 from 'ajv/dist/2020';
 import addFormats from 'ajv-formats';
 import { z } from 'zod';
 
-/** Parts of an answer that the check needs. */
 interface ApiResponse {
   status: number;
   headers: Headers;

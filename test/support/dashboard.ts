@@ -38,7 +38,6 @@ export async function openUser(
   return user;
 }
 
-/** Turns a user's second factor on, as of now. */
 export async function addSecondFactor(
   service: Pick<Service, 'keys' | 'collection'>,
   { _id }: Pick<UserDocument, '_id'>,
@@ -51,7 +50,6 @@ export async function addSecondFactor(
   return { code: () => new TOTP({ secret: Secret.fromBase32(secret) }).generate() };
 }
 
-/** Answer of the dashboard as a browser sees it. */
 export interface PageResponse {
   status: number;
   location: string | null;
@@ -61,7 +59,6 @@ export interface PageResponse {
   html: string;
 }
 
-/** Asks for a page, redirects not followed. */
 export async function fetchPage(
   url: string,
   method: 'GET' | 'POST',
@@ -93,14 +90,12 @@ export const readText = (html: string) =>
 
 export type Visitor = ReturnType<typeof visitor>;
 
-/** Browser that holds a session. */
 export function visitor(url: string, secret: string) {
   const headers = { Cookie: `dashboard=${secret}` };
   return {
     secret,
     csrf: csrfToken(secret),
     get: (path: string) => fetchPage(url, 'GET', path, { headers }),
-    /** Sends a form with the session's token. */
     post: (path: string, form: Record<string, string> = {}) =>
       fetchPage(url, 'POST', path, { headers, form: { csrf: csrfToken(secret), ...form } }),
     /** Sends it again with what a page that asks once more wants. */

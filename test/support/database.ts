@@ -8,13 +8,10 @@ import { retryUntilDone } from './insist';
 import { mongodbUri } from './servers';
 
 interface DatabaseOptions {
-  /** By default as the product connects. */
   connect?: () => Promise<MongoClient>;
-  /** Whether the stores have their indexes. */
   indexed?: boolean;
 }
 
-/** A database for one file's tests, and the stores in it. */
 export function useDatabase({
   connect = () => connectMongo(mongodbUri(), 'test'),
   indexed = true,

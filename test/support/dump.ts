@@ -2,7 +2,6 @@ import type { Db, Document } from 'mongodb';
 
 export type Dump = Awaited<ReturnType<typeof dumpDatabase>>;
 
-/** Reads all documents of a database, as `mongodump` does. */
 export async function dumpDatabase(db: Db) {
   const names = (await db.listCollections().toArray()).map(({ name }) => name);
   const rows = await Promise.all(

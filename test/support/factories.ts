@@ -34,14 +34,12 @@ export async function buildAccount(
 }
 
 interface Funding {
-  /** Minor units. */
   amount: number;
   currency?: string;
   balance_account?: string;
   livemode?: boolean;
 }
 
-/** Credits a balance from outside, as `balance fund` does. */
 export async function fundAccount(
   { mongo, stores }: Pick<Service, 'mongo' | 'stores'>,
   { account_id }: Pick<Account, 'account_id'>,

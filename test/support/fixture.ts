@@ -1,4 +1,3 @@
-/** Closes what is open, the last opened first. */
 const closings: (() => unknown)[] = [];
 
 /**
@@ -29,7 +28,6 @@ export function useFreshFixture<T extends object>(open: () => Promise<T>): T {
   return readThrough(slot);
 }
 
-/** Stands for an object that a slot will hold. */
 function readThrough<T extends object>(slot: { opened?: T }): T {
   const opened = (): T => {
     if (slot.opened === undefined) throw new Error('A fixture is open only while tests run.');

@@ -83,7 +83,6 @@ export default async function globalSetup(): Promise<void> {
   }
 }
 
-/** Writes a program that runs another with its output in a log. */
 function writeQuietProgram(folder: string, program: string): string {
   const path = join(folder, basename(program));
   const script = `#!/bin/sh\nexec "${program}" "$@" >>"${path}.log" 2>&1\n`;
@@ -127,7 +126,6 @@ function chooseFolder(): string {
     const { bavail, bsize } = statfsSync(MEMORY);
     return bavail * bsize >= MEMORY_BYTES_MIN ? MEMORY : tmpdir();
   } catch {
-    // This system has no such folder.
     return tmpdir();
   }
 }

@@ -1,7 +1,6 @@
 import { rmSync } from 'node:fs';
 import type {} from './global-setup';
 
-/** Ends the shared servers and removes their data, also when tests failed. */
 export default async function globalTeardown(): Promise<void> {
   const stack = globalThis.testStack;
   if (stack === undefined) return;

@@ -12,7 +12,6 @@ import type { Service } from './service';
 
 const Event = z.looseObject({ id: z.string(), type: z.string() });
 
-/** Webhook as it came. */
 interface Delivery {
   headers: IncomingHttpHeaders;
   body: string;
@@ -46,7 +45,6 @@ export function useInbox(): Awaited<ReturnType<typeof openInbox>> {
 
 export type Hook = Awaited<ReturnType<typeof openHook>>;
 
-/** A receiver that may be the endpoint of merchants. */
 async function openHook({ stores, keys }: Pick<Service, 'stores' | 'keys'>) {
   const inbox = await openInbox();
   const { url, received } = inbox;
@@ -54,19 +52,16 @@ async function openHook({ stores, keys }: Pick<Service, 'stores' | 'keys'>) {
   return {
     ...inbox,
     secret,
-    /** Deliveries about a resource. */
     about: (id: string) => received.filter(({ body }) => body.includes(id)),
     /** Deliveries without repeats, in the order in which they came; about a resource, if one is named. */
     distinct: (id = '') => {
       const about = received.filter(({ body }) => body.includes(id));
       return [...new Map(about.map((delivery) => [delivery.body, delivery])).values()];
     },
-    /** Events about a resource, as they were delivered. */
     events: (id: string) =>
       received
         .filter(({ body }) => body.includes(id))
         .map(({ body }) => Event.parse(JSON.parse(body))),
-    /** Makes it the sandbox endpoint of a merchant. */
     register: async (
       { account_id }: { account_id: string },
       enabled_events?: EventType[],

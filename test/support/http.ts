@@ -30,7 +30,6 @@ export interface Call {
   once?: boolean;
 }
 
-/** Time in which a busy machine answers at last. */
 const PATIENCE_MS = 30_000;
 const BUSY_MS = 1_000;
 
@@ -64,14 +63,12 @@ export async function call(
 
 export type Client = ReturnType<typeof createClient>;
 
-/** Calls to the API with one key. */
 export function createClient(url: string, key: string) {
   return {
     get: (path: string) => call(url, 'GET', path, { key }),
     post: (path: string, body?: unknown, more: Call = {}) =>
       call(url, 'POST', path, { key, body, ...more }),
     send: (method: string, path: string, body?: unknown) => call(url, method, path, { key, body }),
-    /** Sends a body as it is written. */
     postRaw: (path: string, raw: Call['raw'], more: Call = {}) =>
       call(url, 'POST', path, { key, ...omitUndefined({ raw }), ...more }),
     delete: (path: string) => call(url, 'DELETE', path, { key }),
@@ -147,7 +144,6 @@ export function idealPayment(changes: Record<string, unknown> = {}) {
   };
 }
 
-/** Waits until a payment has left `created`, and reads it. */
 export async function waitForBank(
   { url }: { url: string },
   key: string,
@@ -159,7 +155,6 @@ export async function waitForBank(
   });
 }
 
-/** A payment whose money has moved, as the API shows it. */
 async function settledPayment(
   { url }: { url: string },
   key: string,

@@ -8,7 +8,6 @@ export function buildPngChunk(type: string, data: Uint8Array): Buffer {
   return Buffer.concat([length, body, crc]);
 }
 
-/** Builds a PNG of one gray. */
 export function buildPng(
   width: number,
   height: number,

@@ -2,7 +2,6 @@ import { randomBytes } from 'node:crypto';
 import { createStaticKeyRing } from '../../src/encryption/key-ring';
 import type { ServiceKeys } from '../../src/encryption/service-keys';
 
-/** Keys of a process, all of them random. */
 export function newServiceKeys(): ServiceKeys {
   return {
     seal: createStaticKeyRing({ current: 'k1', keys: { k1: randomBytes(32) } }),

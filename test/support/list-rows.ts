@@ -13,7 +13,6 @@ import type { RefundDocument } from '../../src/store/refunds';
 /** Merchants: the first has half of everything, the others share the rest. */
 const MERCHANTS = 100;
 const BATCH = 2_000;
-/** Span over which the payments are spread. */
 const SPAN_MS = 365 * 24 * 60 * 60_000;
 /** Payments to one refund, and to one payout. */
 const REFUND_EVERY = 10;
@@ -42,7 +41,6 @@ export function buildId(kind: string, n: number): string {
   return `${a}-${b}-4${c}-8${d}-${hex.slice(20, 32)}`;
 }
 
-/** Time of the payment with this number among `total`. */
 export function calculateTime(n: number, total: number, until: number): string {
   return new Date(until - SPAN_MS + Math.floor((n * SPAN_MS) / total)).toISOString();
 }
@@ -97,7 +95,6 @@ export function paymentAt(n: number, at: string): PaymentDocument {
   });
 }
 
-/** Facts that a payment hands to what belongs to it. */
 function shared(payment: PaymentDocument) {
   const { account_id, livemode, amount, currency, method, connector, position } = payment;
   const { created_at, updated_at, request_id, bank_reference } = payment;

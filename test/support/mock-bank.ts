@@ -9,10 +9,8 @@ import { describeWith, installPythonTools } from './python-tools';
 
 const REQUIREMENTS = resolve('test/connectors/sepa/requirements.txt');
 
-/** A Monday, before the bank's cut-off. */
 export const BANK_MORNING = '2026-10-05T09:30';
 
-/** Money that a payer transfers. */
 interface Transfer {
   amount: number;
   note?: string;
@@ -73,12 +71,10 @@ export async function startMockBank(clock = BANK_MORNING) {
   await start(clock);
   return {
     ...{ drop, pickup },
-    /** Reads the files that were dropped. */
     scan: () => call('POST', '/_mock/drop/scan'),
     advance: (days: number) => call('POST', `/_mock/advance?days=${days}`),
     /** Lets a payer's transfer come; in minor units. */
     credit: (transfer: Transfer) => call('POST', '/_mock/credits', { ...PAYER, ...transfer }),
-    /** Changes how an account behaves. */
     patch: (account: string, changes: object) =>
       call('PATCH', `/_mock/accounts/${account}`, changes),
     account: async (id: string) => await call('GET', `/_mock/accounts/${id}`),

@@ -48,7 +48,6 @@ function readRules() {
   return groups.flatMap(({ rules }) => rules);
 }
 
-/** Runbooks of the alerts, as the page of the docs and its anchor. */
 export function runbooks(): { alert: string; page: string; anchor: string }[] {
   return readRules().map(({ alert, annotations: { runbook_url } }) => {
     const [, page = '', anchor = ''] = /\}\/(.+)#(.+)$/.exec(runbook_url) ?? [];

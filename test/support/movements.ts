@@ -15,7 +15,6 @@ export function makeMovement(more: Partial<Movement> = {}): Movement {
   };
 }
 
-/** Describes a movement as words: direction, reference of the bank, amount and state. */
 export function describeMovement(row: MovementDocument): string {
   const { direction, bank_reference, amount, state } = row;
   return [direction, bank_reference ?? '-', amount, state].join(' ');

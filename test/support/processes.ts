@@ -41,7 +41,6 @@ async function openProcess(uri: string | undefined, database: string): Promise<W
   return { ...loaded, records: await loaded.openRecords(uri, database) };
 }
 
-/** Two processes for one file's tests. */
 export function useProcesses(): Processes {
   return useFixture(openProcesses, (processes) => processes.close());
 }

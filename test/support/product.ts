@@ -99,7 +99,6 @@ export async function openParts(place: ProductPlace, options: ProductOptions = {
   const queues = buildQueues(name, options.live?.prefix);
   const { lifecycle: lifecycleQueue, webhooks: webhookQueue } = queues;
   const connector = `sandbox-${name}`;
-  /** Connector of the crypto assets, where there is a chain. */
   const chainConnector = `chain-${name}`;
   const connectors = options.chain
     ? routeCrypto(chainConnector, connector)
@@ -115,11 +114,7 @@ export async function openParts(place: ProductPlace, options: ProductOptions = {
     encrypter: createEncrypter(keys.seal),
     now,
     log,
-    config: {
-      PUBLIC_URL: url,
-      WEBHOOK_ALLOW_PRIVATE: 'sandbox' as const,
-      ...NO_LIMITS,
-    },
+    config: { PUBLIC_URL: url, WEBHOOK_ALLOW_PRIVATE: 'sandbox' as const, ...NO_LIMITS },
     temporal: createTemporalClient({ client: temporal, lifecycleQueue, stores, now }),
     callbacks: createCallbackInbox({ client: temporal, lifecycleQueue, stores, now, log }),
     redeliveries: createRedeliveries({ temporal, webhookQueue, stores, now }),
@@ -138,9 +133,7 @@ export async function openParts(place: ProductPlace, options: ProductOptions = {
     keys,
     keysFile,
     keysDir,
-    /** Encrypts recipients as the API does. */
     recipientEncrypters,
-    /** Decrypts recipients of the sandbox as its bank does. */
     recipientDecrypter: createDetailsDecrypter(keysDir, 'sandbox'),
     queues,
     connector,
@@ -256,7 +249,6 @@ function buildQueues(name: string, prefix: string | undefined) {
   return { lifecycle: lifecycleQueue, webhooks: webhookQueue };
 }
 
-/** Polls a connector's queue with the activities of a scripted chain. */
 async function startChain(
   connection: NativeConnection,
   connector: string,
@@ -273,7 +265,6 @@ async function startChain(
   };
 }
 
-/** Routes the assets of the sandbox to another connector than all else. */
 function routeCrypto(chainConnector: string, sandbox: string): Connectors {
   const { listConnectors: serving, names, liveNames } = createConnectors(sandbox);
   const listConnectors = (method: string, livemode: boolean) =>
@@ -287,7 +278,6 @@ function routeCrypto(chainConnector: string, sandbox: string): Connectors {
   };
 }
 
-/** @throws Error for a server that does not listen */
 export function getPort(address: AddressInfo | string | null): number {
   if (address === null || typeof address === 'string') throw new Error('The server has no port.');
   return address.port;

@@ -1,7 +1,15 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
+import { cacheDirectory, provision, type Server } from '../../stack/provision/provision';
+import { silentProgress } from '../../stack/terminal';
 
-/** Runs a program while this process serves the API. @throws Error with all that it printed */
+/** Finds the executable of a server, or fetches it. @returns its path */
+export async function provisionQuietly(server: Server): Promise<string> {
+  const context = { cacheDir: cacheDirectory(process.env), env: process.env };
+  const { signal } = new AbortController();
+  return (await provision(server, { ...context, progress: silentProgress, signal })).path;
+}
+
 export async function runProgram(
   command: string,
   args: string[],

@@ -5,10 +5,8 @@ import { findOnPath } from '../../stack/provision/command';
 import { cacheDirectory } from '../../stack/provision/provision';
 import { runProgram } from './programs';
 
-/** Programs that CI must have. */
 const NEEDED_IN_CI = ['python3'];
 
-/** Says why tests of a program are skipped; undefined if they run. */
 export function explainSkip(name: string, env: NodeJS.ProcessEnv = process.env) {
   const isNeeded = env['CI'] === 'true' && NEEDED_IN_CI.includes(name);
   const runs = isNeeded || findOnPath(name, env['PATH']) !== undefined;

@@ -9,7 +9,6 @@ export function createRandom(seed: number) {
     mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
     return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
   };
-  /** From `min` to `max`, both included. */
   const integer = (min: number, max: number) => min + Math.floor(next() * (max - min + 1));
   return {
     integer,

@@ -42,7 +42,6 @@ export async function openRecords(
 
 export type Records = Awaited<ReturnType<typeof openRecords>>;
 
-/** The activities for one file's tests. */
 export function useRecords(): Records {
   return useFixture(openRecords, (records) => records.close());
 }
@@ -115,7 +114,6 @@ async function paymentAt(
   return facts;
 }
 
-/** Settles what `authorizedPayment` made. */
 export async function settle({ payments }: Records, facts: PaymentFacts): Promise<void> {
   const from = { status: 'authorized', version: 3, transition: 3 } as const;
   const transition = moved(facts.payment_id, facts);
@@ -124,7 +122,6 @@ export async function settle({ payments }: Records, facts: PaymentFacts): Promis
 
 type Owner = Pick<PaymentFacts, 'account_id' | 'livemode' | 'request_id'>;
 
-/** Fields of each transition of a resource. */
 function moved(resource_id: string, { account_id, livemode, request_id }: Owner) {
   const at = new Date().toISOString();
   return { resource_id, account_id, livemode, request_id, at, attention: null };
@@ -159,7 +156,6 @@ export async function openRefund(
   return { refund_id, opening: await retryUntilDone(() => refunds.openRefund(input)) };
 }
 
-/** Moves a refund that is processing, as its workflow does. */
 export async function transitionRefund(
   { refunds }: Records,
   facts: PaymentFacts,
@@ -178,7 +174,6 @@ export interface PayoutFacts {
   payout_id: string;
   account_id: string;
   livemode: boolean;
-  /** Minor units. */
   amount: number;
   fee: number;
   currency: string;
@@ -220,7 +215,6 @@ export async function openPayout(records: Records, facts: PayoutFacts, key?: str
   return { payout_id: input.payout_id, opening };
 }
 
-/** Stores the idempotency record of a payout that is to be opened at once. */
 export async function recordPayoutKey(
   { stores }: Records,
   facts: PayoutFacts,
@@ -236,7 +230,6 @@ export async function recordPayoutKey(
   return { ...facts, payout_id, created_at, accept_by_ms };
 }
 
-/** Moves a payout on, as its workflow does. */
 export async function transitionPayout(
   { payouts }: Records,
   facts: PayoutFacts,
@@ -256,7 +249,6 @@ export async function transitionPayout(
   });
 }
 
-/** Credits a balance, once per id. */
 export async function fund(
   { mongo, stores }: Records,
   { account_id, livemode, currency, balance_account }: PayoutFacts,

@@ -5,10 +5,9 @@ import { type Document, MongoClient, MongoServerError } from 'mongodb';
 import { type Child, startChild, waitUntilUp } from '../../stack/child-process';
 import { freePort, LOOPBACK } from '../../stack/ports';
 import { mongod } from '../../stack/provision/mongod';
-import { cacheDirectory, provision } from '../../stack/provision/provision';
-import { silentProgress } from '../../stack/terminal';
 import { startWatchdog, type Watchdog } from '../stack/watchdog';
 import { eventually } from './http';
+import { provisionQuietly } from './programs';
 
 const NODES = 3;
 const UP_MS_MAX = 90_000;
@@ -17,7 +16,6 @@ const CALL_MS_MAX = 30_000;
 const NAME = 'elections';
 /** Seconds for which a primary that stepped down is no candidate. */
 const STEP_DOWN_SECONDS = 3;
-/** Code of `NotWritablePrimary`. */
 const NOT_PRIMARY = 10_107;
 
 interface Node {
@@ -29,9 +27,7 @@ export type ReplicaSet = Awaited<ReturnType<typeof startReplicaSet>>;
 
 /** Starts three nodes that elect a primary among them, small, and able to fail on demand. */
 export async function startReplicaSet() {
-  const { signal } = new AbortController();
-  const context = { cacheDir: cacheDirectory(process.env), env: process.env };
-  const { path } = await provision(mongod, { ...context, progress: silentProgress, signal });
+  const path = await provisionQuietly(mongod);
   const folder = mkdtempSync(join(tmpdir(), 'replica-set-'));
   const nodes: Node[] = [];
   const stop = async () => {
@@ -50,7 +46,6 @@ export async function startReplicaSet() {
   let failureCount = 0;
   return {
     uri: `mongodb://${nodes.map(getHost).join()}/?replicaSet=${NAME}`,
-    /** Number of elections that have been held. */
     elections: async () => {
       const { term } = await runAdmin(await waitForPrimary(nodes), { replSetGetStatus: 1 });
       return Number(term);
@@ -91,7 +86,6 @@ export async function startReplicaSet() {
     },
     /** Ends the failures; says how many commands have met them. */
     failNoMore: async () => (await setFailPoint(nodes, { mode: 'off' })) - failureCount,
-    /** Ends all nodes and removes their data. */
     stop,
   };
 }
@@ -129,7 +123,6 @@ async function initiate(nodes: readonly Node[]): Promise<void> {
   await waitForPrimary(nodes);
 }
 
-/** The node that takes writes, as soon as there is one. */
 async function waitForPrimary(nodes: readonly Node[]): Promise<Node> {
   return await eventually('a primary', () => currentPrimary(nodes), ELECTED_MS_MAX);
 }
@@ -153,7 +146,6 @@ function runOnAll(nodes: readonly Node[], command: Document): Promise<Document[]
   return Promise.all(nodes.map((node) => runAdmin(node, command)));
 }
 
-/** Runs a command on one node, primary or not. */
 async function runAdmin(node: Node, command: Document): Promise<Document> {
   const client = new MongoClient(`mongodb://${getHost(node)}/?directConnection=true`, {
     serverSelectionTimeoutMS: CALL_MS_MAX,

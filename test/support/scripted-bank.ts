@@ -23,10 +23,7 @@ export function scriptedBank(changes: Partial<ConnectorActivities> = {}) {
       bank_reference: `ref-${refund_id}`,
     }),
     lookUpRefund: async () => ({ outcome: 'not_found' }),
-    sendPayout: async ({ payout_id }) => ({
-      outcome: 'sent',
-      bank_reference: `ref-${payout_id}`,
-    }),
+    sendPayout: async ({ payout_id }) => ({ outcome: 'sent', bank_reference: `ref-${payout_id}` }),
     lookUpPayout: async () => ({ outcome: 'not_found' }),
     ...changes,
   };
@@ -47,7 +44,6 @@ export function scriptedBank(changes: Partial<ConnectorActivities> = {}) {
 
 export type ScriptedBank = ReturnType<typeof scriptedBank>;
 
-/** Id of an instruction, where its name does not identify it. */
 function getInstructionId(input: object): string {
   if ('instruction_id' in input) return ` ${input.instruction_id}`;
   if ('refund_id' in input) return ` ${input.refund_id}`;

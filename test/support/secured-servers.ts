@@ -9,9 +9,9 @@ import { MongoClient } from 'mongodb';
 import { startChild, waitUntilUp } from '../../stack/child-process';
 import { freePort, LOOPBACK } from '../../stack/ports';
 import { mongod } from '../../stack/provision/mongod';
-import { cacheDirectory, provision } from '../../stack/provision/provision';
 import { startWatchdog } from '../stack/watchdog';
 import type { Authority } from './certificates';
+import { provisionQuietly } from './programs';
 
 /**
  * Proxy of a Temporal server for callers with a certificate of the authority, by HTTP/2 over TLS;
@@ -68,12 +68,7 @@ const DATABASES = ['payments', 'payments_sandbox_bank'];
 
 /** Starts a mongod that takes TLS only, from clients with a certificate, and users only. */
 export async function startSecuredMongo(authority: Authority, folder: string) {
-  const { path: command } = await provision(mongod, {
-    cacheDir: cacheDirectory(process.env),
-    env: process.env,
-    progress: { line: () => {}, during: (_, work) => work({ say: () => {} }) },
-    signal: new AbortController().signal,
-  });
+  const command = await provisionQuietly(mongod);
   const port = await freePort();
   const dbPath = join(folder, 'mongodb');
   const keyFile = join(folder, 'set.key');

@@ -4,9 +4,7 @@ import { z } from 'zod';
 export const ProductPlace = z.object({
   /** Part of the names of its database, task queues and connector. */
   name: z.string(),
-  /** Address of its API. */
   url: z.string(),
-  /** Folder of its keys. */
   folder: z.string(),
 });
 export type ProductPlace = z.infer<typeof ProductPlace>;
@@ -36,17 +34,13 @@ export const mongodbUri = (): string => fromEnvironment('mongodbUri');
 /** Path for `createTimeSkipping({ server: { executable: { type: 'existing-path', path } } })`. */
 export const timeSkippingServer = (): string => fromEnvironment('timeSkippingServer');
 
-/** Path of a Chromium or Chrome executable. */
 export const chromium = (): string => fromEnvironment('chromium');
 
-/** Folder of the servers' logs. */
 export const logFolder = (): string => fromEnvironment('logs');
 
-/** The product that runs for all files. */
 export const sharedProduct = (): ProductPlace =>
   ProductPlace.parse(JSON.parse(fromEnvironment('product')));
 
-/** Hands the addresses to the test files. */
 export function publishServers(servers: Partial<TestServers>): void {
   for (const [key, name] of Object.entries(NAMES)) {
     const value = servers[key as keyof typeof NAMES];

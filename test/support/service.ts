@@ -21,7 +21,6 @@ import {
 import { sharedProduct } from './servers';
 import { createPost } from './simulate';
 
-/** A running product as a test sees it. */
 export type Service = ReturnType<typeof present> & {
   /** Starts more workers, of a version if need be; `stop` ends them too. */
   startWorkers: (version?: WorkerVersion) => Promise<{ stop: () => Promise<void> }>;
@@ -34,7 +33,6 @@ export interface ServiceOptions extends ProductOptions {
   alone?: boolean;
 }
 
-/** Stores of resources. */
 type Kind = 'payments' | 'refunds' | 'payouts' | 'crypto_payments' | 'crypto_settlements';
 
 export interface AccountOptions {
@@ -73,7 +71,6 @@ export function useService(options?: ServiceOptions | (() => ServiceOptions)): S
 
 export type Account = Awaited<ReturnType<Service['account']>>;
 
-/** A merchant for one file's tests. */
 export function useAccount(service: Service, options: AccountOptions = {}): Account {
   return useFixture(() => service.account(options));
 }
@@ -87,7 +84,6 @@ function present({ deps, close: _, ...parts }: ProductParts) {
       key,
       ...client,
       post: createPost(client, stores),
-      /** Documents of its own. */
       count: (collection: string) => db.collection(collection).countDocuments({ account_id }),
       /** Types of the events of a resource, the oldest first. */
       events: async (resource_id: string) => {
@@ -123,7 +119,6 @@ function present({ deps, close: _, ...parts }: ProductParts) {
       await run(`http://localhost:${getPort(own.address())}`).finally(() => closeServer(own, 100));
       return lines.join('');
     },
-    /** A merchant whom the test knows, with another key. */
     withKey: async (
       { account_id }: { account_id: string },
       livemode: boolean,
@@ -132,7 +127,6 @@ function present({ deps, close: _, ...parts }: ProductParts) {
       const key = await openKey(stores, account_id, livemode, scopes);
       return callable({ account_id, key }, livemode);
     },
-    /** A merchant with a key; each has its own lists and endpoints. */
     account: async (more: AccountOptions = {}) =>
       callable(await openAccount(stores, more), more.livemode),
   };

@@ -55,7 +55,6 @@ const TYPES = {
   Int: INDEXED.INDEXED_VALUE_TYPE_INT,
 };
 
-/** This server knows none of its own. */
 async function registerSearchAttributes(env: TestWorkflowEnvironment): Promise<void> {
   const searchAttributes = Object.fromEntries(
     Object.entries(SEARCH_ATTRIBUTES).map(([name, type]) => [name, TYPES[type]]),
@@ -128,7 +127,6 @@ export async function terminateIdle(handle: WorkflowHandle): Promise<void> {
   await handle.terminate('in a test');
 }
 
-/** Time that the server has skipped since it began. */
 async function aheadMs(env: TestWorkflowEnvironment): Promise<number> {
   return (await env.currentTimeMs()) - Date.now();
 }

@@ -6,7 +6,6 @@ import type { Certificate } from './certificates';
 
 const LOGIN = { user: 'post@example.com', pass: 'p@ss word/1' };
 
-/** Mail as the server took it. */
 interface TakenMail {
   to: string[];
   /** Headers and text, without soft line breaks. */
@@ -16,7 +15,6 @@ interface TakenMail {
 
 interface Options {
   certificate?: Certificate;
-  /** TLS from the first byte. */
   secure?: boolean;
   /** Status with which an address is refused; undefined if it is not. */
   refuse?: (address: string) => number | undefined;

@@ -55,7 +55,6 @@ const POM = `<project xmlns="http://maven.apache.org/POM/4.0.0">
 </project>
 `;
 
-/** Script that passes the port and all else on to the server's main class. */
 const WRAPPER = `#!/bin/sh
 exec java -cp "$(dirname "$0")/lib/*" io.temporal.testserver.TestServer "$@"
 `;

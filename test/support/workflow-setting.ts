@@ -85,13 +85,7 @@ export async function openWorkflowSetting(
   /** A key of a connector, which may be revoked by its id. */
   const connectorKey = (connector: string) =>
     createConnectorKey(
-      {
-        mongo,
-        stores,
-        audit: operatorsAudit(stores),
-        encrypter: createEncrypter(keys.seal),
-        now,
-      },
+      { mongo, stores, audit: operatorsAudit(stores), encrypter: createEncrypter(keys.seal), now },
       connector,
     );
   /** `startWorkers` serves one more queue, on other stores if need be, until its answer is called. */
@@ -105,7 +99,6 @@ function realServer(): Promise<TestWorkflowEnvironment> {
 
 export type WorkflowSetting = Awaited<ReturnType<typeof openWorkflowSetting>>;
 
-/** The workflows for one file's tests. */
 export function useWorkflowSetting(
   ...args: Parameters<typeof openWorkflowSetting>
 ): WorkflowSetting {
@@ -174,7 +167,6 @@ export async function recordPaymentKey(
   await recordKey(setting.stores, 'createPayment', payment_id, input, { stored, routing });
 }
 
-/** A payment that can be refunded. */
 export async function settledPayment(
   setting: WorkflowSetting,
   connector: string,
@@ -187,7 +179,6 @@ export async function settledPayment(
   return input;
 }
 
-/** A refund of the whole payment, or of what `changes` say. */
 export function refundInput(
   { payment_id, account_id, livemode, amount, currency, method, connector }: PaymentInput,
   changes: Partial<RefundInput> = {},
@@ -238,7 +229,6 @@ export function payoutInput(connector: string, changes: Partial<PayoutInput> = {
   };
 }
 
-/** Credits an account; minor units. */
 export async function fund(
   setting: WorkflowSetting,
   { account_id, livemode, currency }: Pick<PayoutInput, 'account_id' | 'livemode' | 'currency'>,
@@ -266,7 +256,6 @@ export async function recordPayoutKey(setting: WorkflowSetting, input: PayoutInp
   await recordKey(setting.stores, 'createPayout', payout_id, input, { payout, routing });
 }
 
-/** Update-with-start. Fails when it is refused. */
 export async function open<State>(
   { env, queues }: WorkflowSetting,
   type: CallbackResource,
@@ -294,7 +283,6 @@ export async function open<State>(
 
 let callbacks = 0;
 
-/** A callback with an id of its own. */
 export function callback(more: object = {}) {
   callbacks += 1;
   return { callback_id: `cb-${callbacks}`, occurred_at: '2026-03-01T12:00:00.000Z', ...more };

@@ -23,7 +23,6 @@ export async function writeOnce(
   });
 }
 
-/** Posts an entry once, as `writeOnce` does. */
 export async function postOnce(
   { mongo, stores: { ledger } }: { mongo: MongoClient; stores: Pick<Stores, 'ledger'> },
   entry: NewEntry,

@@ -15,7 +15,6 @@ export function useTempFolder() {
     read: (...names: string[]) => readFileSync(at(...names), 'utf8'),
     /** Gives the permissions of a file as an octal number, such as 0o600. */
     mode: (...names: string[]) => statSync(at(...names)).mode & 0o777,
-    /** Writes a file, and the folders in which it is. @returns its path */
     write: (name: string, text: string, mode = 0o644) => {
       mkdirSync(dirname(at(name)), { recursive: true });
       writeFileSync(at(name), text, { mode });

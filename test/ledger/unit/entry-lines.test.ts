@@ -23,7 +23,6 @@ const amount = fc.integer({ min: 1, max: 99_999_999_999 });
 const fee = fc.integer({ min: 0, max: 99_999_999_999 });
 const name = fc.stringMatching(/^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/);
 
-/** Smallest units of an asset. */
 const units = fc.bigInt({ min: 1n, max: 10n ** 27n });
 
 const money = fc.tuple(name, amount);
@@ -44,7 +43,6 @@ type Lines = fc.Arbitrary<EntryLine[]>;
 const build = <A extends unknown[]>(of: fc.Arbitrary<A>, kind: (...of: A) => EntryLine[]): Lines =>
   of.map((args) => kind(...args));
 
-/** Each kind of journal entry with arguments that it takes. */
 const EVERY_KIND = {
   funded: build(money, LINES.funded),
   adjusted: build(
@@ -110,7 +108,6 @@ const bear = (as: Bearer['as'], owed = 0): Bearer => ({
   ...{ as, connector: 'sandbox', balance: 'ads', owed },
 });
 
-/** Lines by where money comes from and where it goes. */
 const MEANINGS: Record<string, EntryLine[][]> = {
   'external.funding -5, balances.ads.available 5': [LINES.funded('ads', 5)],
   'clearing.sandbox 5, platform.fees -5': [LINES.platform_posted('sandbox', 'fee_sweep', -5)],

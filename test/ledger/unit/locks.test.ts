@@ -12,7 +12,6 @@ const catchError = (work: Promise<unknown>) =>
     (error: unknown) => error,
   );
 
-/** Creates locks whose work goes on until the test ends it. */
 function openLocks(bounds: Partial<typeof BOUNDS> = {}) {
   let now = 1_000_000;
   const lock = createLocks({ ...BOUNDS, ...bounds }, () => now);

@@ -21,7 +21,6 @@ afterEach(async () => {
   supervisor?.hurry();
   await supervisor?.stop();
 });
-/** A folder that is removed after the supervisor has stopped. */
 const folder = useTempFolder();
 
 function createPart(name: string, script: string, ...args: string[]): Part {
