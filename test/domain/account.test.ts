@@ -47,11 +47,8 @@ test.each([
 test('a retention period that is not named has its default', () => {
   expect(RETENTION).toEqual({ recipients: 13, events: 13, dismissed_callbacks: 13 });
   expect(parseRetention('')).toEqual(RETENTION);
-  expect(parseRetention('events=24, recipients=1')).toEqual({
-    ...RETENTION,
-    events: 24,
-    recipients: 1,
-  });
+  const named = { ...RETENTION, events: 24, recipients: 1 };
+  expect(parseRetention('events=24, recipients=1')).toEqual(named);
 });
 
 test.each(['events', 'events=0', 'events=121', 'events=1.5', 'payments=13', 'events=1=2'])(

@@ -7,10 +7,8 @@ import { BankCallback, HttpCallback } from '../../src/domain/wire/callback';
 const good = { callback_id: 'cb-1', occurred_at: '2026-03-01T12:00:00.000Z' };
 
 test('a callback is read without unknown fields', () => {
-  expect(readCallback({ ...good, code: 'declined', extra: 1 })).toEqual({
-    ...good,
-    code: 'declined',
-  });
+  const read = readCallback({ ...good, code: 'declined', extra: 1 });
+  expect(read).toEqual({ ...good, code: 'declined' });
 });
 
 test('the workflow and the connector kit accept and refuse the same payloads', () => {

@@ -57,17 +57,13 @@ describe('the catalog of payment methods', () => {
     expect([...currencies]).toEqual([...new Set(currencies)].sort());
     expect([...countries]).toEqual([...new Set(countries)].sort());
     expect(Math.min(currencies.length, countries.length)).toBeGreaterThan(0);
+    if (['visa', 'mastercard', 'amex'].includes(id)) {
+      expect([currencies, countries]).toEqual([CURRENCIES, COUNTRIES]);
+    }
     // A cash-machine reference is valid for three days, all else for half an hour.
     const seconds = id === 'multibanco' ? 259_200 : 1_800;
     expect(methodRules(id).expires_in_seconds).toBe(seconds);
   });
-
-  test.each(['visa', 'mastercard', 'amex'] as const)(
-    'has %s in every currency and country',
-    (id) => {
-      expect(catalogEntry(id)).toMatchObject({ currencies: CURRENCIES, countries: COUNTRIES });
-    },
-  );
 });
 
 describe('the requirements of a method', () => {

@@ -72,8 +72,8 @@ describe('assets', () => {
   test.each([
     [ETH, 'ethereum:ADDR@1?value=1500000'],
     [
-      { asset: 'USDC', token_contract: '0xA0b8' },
-      'ethereum:0xA0b8@1/transfer?address=ADDR&uint256=1500000',
+      { asset: 'USDC', token_contract: '0xA' },
+      'ethereum:0xA@1/transfer?address=ADDR&uint256=1500000',
     ],
     [{ asset: 'BTC', network: 'bitcoin', chain_id: null }, 'bitcoin:ADDR?amount=0.015'],
     [{ asset: 'USDT', network: 'tron' }, 'tron:ADDR?amount=1.5&token=USDT'],
@@ -112,14 +112,9 @@ describe('a report of a crypto connector', () => {
 describe('a simulated deposit', () => {
   const fresh = { transaction_id: '0xfresh', now: '2026-01-01T00:00:10.000Z' };
   const seen = { transaction_id: '0xseen', amount: '40', seen_at: '2026-01-01T00:00:05.000Z' };
-  const payment = {
-    amount_due: '101',
-    amount_received: '0',
-    required_confirmations: 3,
-    deposits: [seen],
-  };
+  const due = { amount_due: '101', amount_received: '0', required_confirmations: 3 };
   const simulate = (request: SimulatedDeposit, change = {}) =>
-    simulateReport({ ...payment, ...change }, request, fresh);
+    simulateReport({ ...due, deposits: [seen], ...change }, request, fresh);
 
   test.each([
     ['an amount', { amount: '7' }, '7', 'passed'],

@@ -120,36 +120,6 @@ function check(seen: unknown, expected: unknown): void {
   if (!isDeepStrictEqual(seen, expected)) expect(seen).toEqual(expected);
 }
 
-test('reports with all facts make as many movements in any order: one for each reference', () => {
-  const whole = fc.record({ direction, bank_reference: reference, amount, currency });
-  const reports = fc.uniqueArray(
-    fc.tuple(whole, reported).map(([facts, from]): MovementReport => ({ ...facts, source: from })),
-    { selector: ({ source: { id } }) => id, maxLength: 8 },
-  );
-  const order = (each: MovementReport[]) => fc.shuffledSubarray(each, { minLength: each.length });
-  const repeats = fc.array(fc.nat(7), { maxLength: 4 });
-  fc.assert(
-    fc.property(reports.chain(order), repeats, (once, again) => {
-      const sent = [...once, ...again.flatMap((index) => once[index] ?? [])];
-      const movements = sent.reduce<Movement[]>(applyReport, []);
-      const references = new Map<string, Set<string>>();
-      for (const { direction: to, amount: minor, currency: of, bank_reference } of once) {
-        const money = `${to} ${minor} ${of}`;
-        const seen = references.get(money) ?? new Set();
-        if (bank_reference !== undefined) seen.add(bank_reference);
-        references.set(money, seen);
-      }
-      const counts = [...references.values()].map(({ size }) => Math.max(1, size));
-      check(
-        movements.length,
-        counts.reduce((sum, count) => sum + count, 0),
-      );
-      check(new Set(movements.map(({ id }) => id)).size, movements.length);
-    }),
-    RUNS,
-  );
-});
-
 /** Row of the model: what the rules say of one movement, in plain numbers. */
 interface Row {
   direction: Direction;
@@ -264,10 +234,7 @@ test('any reports, acts and partial resolutions agree with a model of plain numb
       const sum = taken.reduce((total, part) => total + Number(part.amount), 0);
       check(sum, takeFromRows(own, next.most));
       check(sum, Math.min(held, next.most));
-      check(
-        taken.every((part) => Number(part.amount) > 0),
-        true,
-      );
+      expect(taken.every((part) => Number(part.amount) > 0)).toBe(true);
       return applyTaken(movements, taken);
     }
     const row = rows[next.of];
@@ -287,19 +254,16 @@ test('any reports, acts and partial resolutions agree with a model of plain numb
       const rows: Row[] = [];
       for (const next of steps) {
         movements = advance(movements, rows, next);
-        check(
-          movements.map(computeRest),
-          rows.map((row) => BigInt(left(row))),
-        );
+        const rests = rows.map(left);
+        check(movements.map(computeRest).map(Number), rests);
         const expected = rows.map((row) => {
           if (left(row) > 0) return 'suspense';
           return row.resolved > 0 ? 'resolved' : 'applied';
         });
         check(movements.map(getState), expected);
-        check(
-          movements.map(isInSuspense),
-          rows.map((row) => left(row) > 0),
-        );
+        check(new Set(movements.map(({ id }) => id)).size, movements.length);
+        const held = rests.map((rest) => rest > 0);
+        check(movements.map(isInSuspense), held);
         for (const state of expected) states.add(state);
       }
       check(
@@ -310,19 +274,13 @@ test('any reports, acts and partial resolutions agree with a model of plain numb
         movements.map(({ sources }) => sources.map(({ id }) => id)),
         rows.map(({ reports }) => reports),
       );
-      check(
-        holdsMoney({ movements }),
-        rows.some((row) => left(row) > 0),
-      );
+      expect(holdsMoney({ movements })).toBe(rows.some((row) => left(row) > 0));
       const posted = movements.map(
         ({ applied, resolutions }) =>
           Number(applied) + resolutions.reduce((sum, each) => sum + Number(each.amount), 0),
       );
-      const sums = movements.map((each, index) => (posted[index] ?? 0) + Number(computeRest(each)));
-      check(
-        sums,
-        movements.map((each) => each.amount),
-      );
+      const rests = movements.map((each, index) => Number(each.amount) - (posted[index] ?? 0));
+      check(movements.map(computeRest).map(Number), rests);
     }),
     RUNS,
   );

@@ -34,11 +34,8 @@ describe('the rails', () => {
 
   test('have the currencies and required fields of docs/api.md#rails and docs/api.md#recipients', () => {
     const address = ['address_line1', 'city', 'postal_code'];
-    const rules = RAIL_IDS.map((id) => [
-      id,
-      railRules(id).currencies,
-      railRules(id).required_fields,
-    ]);
+    const entries = RAIL_IDS.map((id) => [id, railRules(id)] as const);
+    const rules = entries.map(([id, rail]) => [id, rail.currencies, rail.required_fields]);
     expect(rules).toEqual([
       ['card_payout', CURRENCIES, ['card_number', 'date_of_birth', ...address]],
       ['sepa_credit_transfer', ['EUR'], ['iban', ...address]],

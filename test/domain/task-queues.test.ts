@@ -23,11 +23,6 @@ test('installations, and environments of one installation, never share a queue',
     return [...own, ...live, connectorQueue('sandbox', prefix)];
   });
   expect(new Set(names).size).toBe(names.length);
-  expect(names.slice(0, 5)).toEqual([
-    'lifecycle',
-    'webhooks',
-    'lifecycle-live',
-    'webhooks-live',
-    'connector-sandbox',
-  ]);
+  const first = ['lifecycle', 'webhooks', 'lifecycle-live', 'webhooks-live', 'connector-sandbox'];
+  expect(names.slice(0, 5)).toEqual(first);
 });

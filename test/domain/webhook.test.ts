@@ -60,7 +60,7 @@ function play(story: { tookMs: number; jitter: number; retryAfterMs: number | un
   return starts;
 }
 
-test('all twelve attempts start within 24 h, none before its offset, and Retry-After is obeyed where time is left', () => {
+test('all twelve attempts start within 24 h, none before its offset, and each is late by Retry-After, where time is left, or by some jitter', () => {
   fc.assert(
     fc.property(failures, (story) => {
       const starts = play(story);
@@ -75,24 +75,14 @@ test('all twelve attempts start within 24 h, none before its offset, and Retry-A
         const waited = (starts[index + 1] ?? 0) - failedAt;
         expect(waited).toBeGreaterThanOrEqual(Math.floor(Math.min(retryAfterMs, share)));
       }
-    }),
-    { numRuns: 500 },
-  );
-});
-
-test('an attempt without Retry-After is at its offset, plus at most the documented jitter', () => {
-  fc.assert(
-    fc.property(failures, (story) => {
-      const plain = story.map((failure) => ({
-        ...failure,
-        tookMs: Math.floor(failure.tookMs / 3),
-        retryAfterMs: undefined,
-      }));
+      const plain = story.map(({ tookMs, ...failure }) => {
+        return { ...failure, tookMs: Math.floor(tookMs / 3), retryAfterMs: undefined };
+      });
       for (const [index, start] of play(plain).entries()) {
-        const offset = STARTS[index] ?? Number.NaN;
+        const late = start - (STARTS[index] ?? Number.NaN);
         const wait = FIRST_WAIT_MS * 2 ** (index - 1);
-        expect(start - offset).toBeGreaterThanOrEqual(0);
-        expect(start - offset).toBeLessThanOrEqual(Math.min(wait / 20, JITTER_MAX_MS) + 1);
+        expect(late).toBeGreaterThanOrEqual(0);
+        expect(late).toBeLessThanOrEqual(Math.min(wait / 20, JITTER_MAX_MS) + 1);
       }
     }),
     { numRuns: 500 },

@@ -1,61 +1,24 @@
 import { randomUUID } from 'node:crypto';
-import { bookId } from '../../src/ledger/entries';
-import { withLock } from '../../src/ledger/locks';
 import { verifyLedger } from '../../src/ledger-check/verify';
 import { retryUntilDone } from '../support/insist';
 import { useProcesses, type WorkerProcess } from '../support/processes';
-import { fund, payoutFacts, recordPayoutKey, useRecords } from '../support/records';
+import { payoutFacts, recordPayoutKey, useRecords } from '../support/records';
 import { expectWholeBook } from './whole-books';
 
 const records = useRecords();
 
-describe('payouts that wait for the lock of one book', () => {
-  test('are reserved as far as the balance holds them, but for one that is late', async () => {
-    const [count, fitting, amount, fee] = [6, 4, 50, 10];
-    const common = { account_id: `acct_${randomUUID()}`, amount, fee };
-    const funded = fitting * (amount + fee) + 1;
-    await fund(records, payoutFacts(common), funded);
-    const inputs = await Promise.all(
-      Array.from({ length: count }, () => recordPayoutKey(records, payoutFacts(common))),
-    );
-    // Holds the lock until all requests wait for it.
-    const lock = withLock(
-      { book: bookId(payoutFacts(common)), by: 0 },
-      () => new Promise((resolve) => setImmediate(resolve)),
-    );
-    const opening = inputs.map((input, n) =>
-      retryUntilDone(() =>
-        records.payouts.openPayout(n === 0 ? { ...input, accept_by_ms: 1 } : input),
-      ),
-    );
-    await lock;
-    const results = (await Promise.all(opening)).map((opened) =>
-      opened.outcome === 'refused' ? opened.code : opened.outcome,
-    );
-    expect(results[0]).toBe('temporarily_unavailable');
-    const accepted = Array(fitting).fill('accepted');
-    expect(results.slice(1).sort()).toEqual([...accepted, 'insufficient_balance']);
-    const held = fitting * (amount + fee);
-    expect(await records.stores.ledger.balances(common.account_id, false)).toEqual([
-      { balance_account: 'main', currency: 'EUR', available: funded - held, reserved: held },
-    ]);
-    const { differences_total } = await verifyLedger(records.mongo, records.db.databaseName);
-    expect(differences_total).toBe(0);
-  });
-
-  test('are refused when they are late by the clock of the worker, and the refusal says so', async () => {
-    const input = await recordPayoutKey(records, payoutFacts());
-    const late = { ...input, accept_by_ms: Date.now() - 3_000 };
-    const readAge = () => Math.ceil((Date.now() - late.accept_by_ms + 5_000) / 1_000);
-    const least = readAge();
-    const opened = await retryUntilDone(() => records.payouts.openPayout(late));
-    expect(opened.outcome).toBe('refused');
-    const message = opened.outcome === 'refused' ? opened.message : '';
-    const clock = / By the clock of this worker it was (\d+) s old, and it has 5 s\.$/;
-    const seconds = Number(clock.exec(message)?.[1]);
-    expect(seconds).toBeGreaterThanOrEqual(least);
-    expect(seconds).toBeLessThanOrEqual(readAge());
-  });
+test('a payout is refused when it is late by the clock of the worker, and the refusal says so', async () => {
+  const input = await recordPayoutKey(records, payoutFacts());
+  const late = { ...input, accept_by_ms: Date.now() - 3_000 };
+  const readAge = () => Math.ceil((Date.now() - late.accept_by_ms + 5_000) / 1_000);
+  const least = readAge();
+  const opened = await retryUntilDone(() => records.payouts.openPayout(late));
+  expect(opened.outcome).toBe('refused');
+  const message = opened.outcome === 'refused' ? opened.message : '';
+  const clock = / By the clock of this worker it was (\d+) s old, and it has 5 s\.$/;
+  const seconds = Number(clock.exec(message)?.[1]);
+  expect(seconds).toBeGreaterThanOrEqual(least);
+  expect(seconds).toBeLessThanOrEqual(readAge());
 });
 
 const processes = useProcesses();

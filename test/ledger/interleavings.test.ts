@@ -39,6 +39,7 @@ jest.setTimeout(600_000);
 
 const index = (length: number) => fc.nat({ max: length - 1 });
 const kind = <K extends string>(name: K) => fc.constant(name);
+const often = <T>(weight: number, arbitrary: fc.Arbitrary<T>) => ({ weight, arbitrary });
 const buildProgram = <T>(step: fc.Arbitrary<T>, least: number, most: number) =>
   fc.array(fc.array(step, { minLength: 1, maxLength: 4 }), { minLength: least, maxLength: most });
 
@@ -67,38 +68,28 @@ async function holdAlways<T>(
 describe('money of payments', () => {
   const amount = fc.integer({ min: 1, max: 1_100 });
   const settling = fc.record({ kind: kind('settle'), payment: index(PAYMENTS) });
-  const refunding = fc.record({
-    kind: kind('refund'),
-    refund: index(REFUNDS),
-    payment: index(PAYMENTS),
-    amount: fc.option(amount, { freq: 4 }),
-  });
+  const of = { payment: index(PAYMENTS) };
+  const take = { refund: index(REFUNDS), amount: fc.option(amount, { freq: 4 }) };
+  const refunding = fc.record({ kind: kind('refund'), ...of, ...take });
   const reporting = fc.record({
     kind: kind('report'),
     refund: index(REFUNDS),
     to: fc.constantFrom('settled' as const, 'failed' as const),
   });
   const step: fc.Arbitrary<Step> = fc.oneof(
-    { weight: 3, arbitrary: settling },
-    { weight: 3, arbitrary: refunding },
+    often(3, settling),
+    often(3, refunding),
     reporting,
-    fc.record({ kind: kind('dispute'), payment: index(PAYMENTS) }),
-    {
-      weight: 2,
-      arbitrary: fc.record({
-        kind: kind('claw_back'),
-        payment: index(PAYMENTS),
-        operator: index(2),
-      }),
-    },
-    {
-      weight: 2,
-      arbitrary: fc.record({
+    fc.record({ kind: kind('dispute'), ...of }),
+    often(2, fc.record({ kind: kind('claw_back'), ...of, operator: index(2) })),
+    often(
+      2,
+      fc.record({
         kind: fc.constantFrom('dispute_opened', 'dispute_won', 'dispute_lost'),
-        payment: index(PAYMENTS),
         amount: fc.integer({ min: 1, max: 600 }),
+        ...of,
       }),
-    },
+    ),
     fc.record({ kind: kind('late'), late: index(LATE), amount }),
     fc.record({ kind: kind('late_reversed'), late: index(LATE), amount: fc.option(amount) }),
     fc.record({ kind: kind('fund'), operation: index(OPERATIONS) }),
@@ -107,20 +98,14 @@ describe('money of payments', () => {
       operation: index(OPERATIONS),
       against: fc.constantFrom('adjustments' as const, 'receivable' as const),
     }),
-    {
-      weight: 2,
-      arbitrary: fc.record({ kind: kind('reverse'), posting: index(2 * OPERATIONS + PAYMENTS) }),
-    },
+    often(2, fc.record({ kind: kind('reverse'), posting: index(2 * OPERATIONS + PAYMENTS) })),
   );
   const settle = (payment: number): Step => ({ kind: 'settle', payment });
   const clawBack = (payment: number): Step => ({ kind: 'claw_back', payment, operator: 0 });
   const dispute = (payment: number): Step => ({ kind: 'dispute', payment });
-  const refund = (of: number, payment: number, amount: number): Step => ({
-    kind: 'refund',
-    refund: of,
-    payment,
-    amount,
-  });
+  const refund = (refund: number, payment: number, amount: number): Step => {
+    return { kind: 'refund', refund, payment, amount };
+  };
   const twice = (taken: Step): [Step, boolean] => [taken, true];
   /** A chargeback that is owed, collected and reversed: chance seldom comes by all of it. */
   const OWED: [Step, boolean][][] = [
@@ -228,11 +213,9 @@ describe('payouts', () => {
   type Wanted = typeof payout extends fc.Arbitrary<infer T> ? T : never;
 
   const open = (of: number): PayoutStep => ({ kind: 'open', payout: of });
-  const advance = (of: number, path: number): PayoutStep => ({
-    kind: 'transition',
-    payout: of,
-    path,
-  });
+  const advance = (payout: number, path: number): PayoutStep => {
+    return { kind: 'transition', payout, path };
+  };
   /** Comes by every state, failed before it was sent and after: what chance makes proves no less. */
   const EVERY_STATE: PayoutStep[][] = [
     [0, 1, 2, 3, 4, 5, 6].map(open),
@@ -368,18 +351,14 @@ describe('one book', () => {
     return createLedgerStore(fused(mongo.db(database), fuse));
   }
 
-  const KINDS = [
-    'payment_settled',
-    'refund_accepted',
-    'payout_reserved',
-    'payout_captured',
-  ] as const;
+  const [SETTLED, REFUNDED] = ['payment_settled', 'refund_accepted'] as const;
+  const KINDS = [SETTLED, REFUNDED, 'payout_reserved', 'payout_captured'] as const;
   type Act = (typeof KINDS)[number] | 'apply';
   const RESOURCES = 4;
   const WRITES = 6;
 
   const step = fc.record({
-    act: fc.constantFrom<Act>('payment_settled', ...KINDS, 'apply'),
+    act: fc.constantFrom<Act>(SETTLED, ...KINDS, 'apply'),
     resource: index(RESOURCES),
     process: fc.nat({ max: 1 }),
     /** Writes before it is killed. */

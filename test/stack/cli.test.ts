@@ -1,34 +1,27 @@
 import { spawnSync } from 'node:child_process';
-import { cpSync, mkdirSync, mkdtempSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { cpSync, utimesSync } from 'node:fs';
+import { join } from 'node:path';
+import { useTempFolder } from '../unit/temp-folder';
 
 const MAIN = 'dist/src/cli/main.js';
 
-let root: string;
+const root = useTempFolder();
 beforeEach(() => {
-  root = mkdtempSync(join(tmpdir(), 'stack-cli-'));
   for (const file of ['cli.js', 'sources.js']) {
-    cpSync(join('dist/stack', file), join(root, 'dist/stack', file));
+    cpSync(join('dist/stack', file), root.at('dist/stack', file));
   }
-  write('src/cli/main.ts', '');
-  write(MAIN, "console.log('old code');");
+  root.write('src/cli/main.ts', '');
+  root.write(MAIN, "console.log('old code');");
 });
-afterEach(() => rmSync(root, { recursive: true }));
-
-function write(name: string, text: string): void {
-  mkdirSync(dirname(join(root, name)), { recursive: true });
-  writeFileSync(join(root, name), text);
-}
 
 function run(build: string) {
-  write('package.json', JSON.stringify({ scripts: { build } }));
-  return spawnSync(process.execPath, [join(root, 'dist/stack/cli.js')], { encoding: 'utf8' });
+  root.write('package.json', JSON.stringify({ scripts: { build } }));
+  return spawnSync(process.execPath, [root.at('dist/stack/cli.js')], { encoding: 'utf8' });
 }
 
 function changeSource(): void {
   const later = new Date(Date.now() + 1_000);
-  utimesSync(join(root, 'src/cli/main.ts'), later, later);
+  utimesSync(root.at('src/cli/main.ts'), later, later);
 }
 
 const BUILD = `node -e "fs.writeFileSync('${MAIN}', 'console.log(\\'new code\\')')"`;

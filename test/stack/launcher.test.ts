@@ -23,10 +23,7 @@ interface Launcher {
   exited: Promise<number | null>;
 }
 
-interface Place {
-  dataDir: string;
-  ports: NodeJS.ProcessEnv;
-}
+type Place = Awaited<ReturnType<typeof findPlace>>;
 
 const folder = mkdtempSync(join(tmpdir(), 'stack-launcher-'));
 let started: Launcher[] = [];
@@ -38,10 +35,11 @@ afterEach(async () => {
 });
 afterAll(() => rmSync(folder, { recursive: true }));
 
-async function findPlace(): Promise<Place> {
+async function findPlace() {
   const names = ['PORT', 'SANDBOX_BANK_PORT', 'TEMPORAL_UI_PORT'];
   const ports = await Promise.all(names.map(async (name) => [name, String(await freePort())]));
-  return { dataDir: mkdtempSync(join(folder, 'data-')), ports: Object.fromEntries(ports) };
+  const dataDir = mkdtempSync(join(folder, 'data-'));
+  return { dataDir, ports: Object.fromEntries(ports) };
 }
 
 function start(
@@ -85,26 +83,6 @@ async function ready(launcher: Launcher, { dataDir, ports }: Place): Promise<Sta
   await until(() => /^ready /m.test(launcher.said()) || launcher.process.exitCode !== null);
   expect(launcher.said()).toMatch(`ready http://localhost:${ports['PORT']}\n`);
   return await until(() => readState(dataDir));
-}
-
-/** Names of the clients that use a collection of MongoDB meanwhile. */
-async function findReaders(
-  { mongodb }: StackState,
-  collection: string,
-  run: () => Promise<void>,
-): Promise<string[]> {
-  const mongo = await connectMongo(mongodb.uri, 'test');
-  const db = mongo.db('payments');
-  try {
-    await db.command({ profile: 2 });
-    await run();
-    await db.command({ profile: 0 });
-    return await db
-      .collection('system.profile')
-      .distinct('appName', { ns: `payments.${collection}` });
-  } finally {
-    await mongo.close();
-  }
 }
 
 async function logged({ dataDir }: Place, part: string): Promise<string> {
@@ -221,14 +199,20 @@ test('the stack starts, survives a killed launcher and stops completely', async 
   expect(first.said()).toMatch(/curl .*sk_sandbox_/);
   const [, email = ''] = /e-mail +(\S+)/.exec(first.said()) ?? [];
   const [, password = ''] = /password +(\S+)/.exec(first.said()) ?? [];
-  const readers = await findReaders(state, 'dashboard_sessions', async () => {
-    const form = { email, password };
-    const entered = await fetchPage(state.api.url, 'POST', '/dashboard/sign-in', { form });
-    const browser = visitor(state.api.url, entered.cookie ?? '');
-    expect((await browser.get('/dashboard/sandbox/overview')).status).toBe(200);
-  });
+  const mongo = await connectMongo(state.mongodb.uri, 'test');
+  const db = mongo.db('payments');
+  await db.command({ profile: 2 });
+  const form = { email, password };
+  const entered = await fetchPage(state.api.url, 'POST', '/dashboard/sign-in', { form });
+  const browser = visitor(state.api.url, entered.cookie ?? '');
+  expect((await browser.get('/dashboard/sandbox/overview')).status).toBe(200);
+  await db.command({ profile: 0 });
   // Connections of its own: visitors take none from the API.
-  expect(readers).toEqual(['dashboard']);
+  const sessions = { ns: 'payments.dashboard_sessions' };
+  expect(await db.collection('system.profile').distinct('appName', sessions)).toEqual([
+    'dashboard',
+  ]);
+  await mongo.close();
 
   first.process.kill('SIGKILL');
   await first.exited;

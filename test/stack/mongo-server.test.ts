@@ -131,11 +131,8 @@ describe('a server with users', () => {
       ['sandbox_bank', 'sessions', 'updated', 'payments_sandbox_bank'],
       ['api', 'sessions', 'Unauthorized', 'payments_sandbox_bank'],
     ];
-    for (const [user, collection, outcome, db] of rights) {
-      expect([user, collection, await insert(user, collection, db)]).toEqual([
-        ...[user, collection, outcome],
-      ]);
-    }
+    const outcomes = rights.map(([user, collection, , db]) => insert(user, collection, db));
+    expect(await Promise.all(outcomes)).toEqual(rights.map(([, , outcome]) => outcome));
     const users = administer(mongoUri(port, login, 'sandbox_bank'), ({ client }) =>
       client.db('payments').collection('users').findOne(),
     );
@@ -162,9 +159,8 @@ describe('a server with users', () => {
     expect(await addRow(server, 5)).toContain(4);
     await administer(server.uri, async (db) => {
       const { users } = await db.command({ usersInfo: { forAllDBs: true } });
-      expect(users.map(({ user }: { user: string }) => user).toSorted()).toEqual([
-        ...['api', 'operator', 'sandbox_bank', 'sepa', 'worker'],
-      ]);
+      const names = ['api', 'operator', 'sandbox_bank', 'sepa', 'worker'];
+      expect(users.map(({ user }: { user: string }) => user).toSorted()).toEqual(names);
       expect((await db.command({ rolesInfo: 1 })).roles).toEqual([]);
     });
   });

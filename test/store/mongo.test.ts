@@ -46,18 +46,13 @@ const occupy = (rows: Collection<Row>) =>
 const FREE_MS = 30_000;
 
 describe('a transaction', () => {
+  const FAULT = new Error('the work fails');
+  const OF_DRIVER = new MongoError('of the driver');
+
   test.each<[string, unknown, (session: ClientSession) => Promise<unknown>]>([
     ['succeeds is committed', 'done', async () => 'done'],
-    [
-      'fails is aborted',
-      new Error('the work fails'),
-      () => Promise.reject(new Error('the work fails')),
-    ],
-    [
-      'fails in the driver is aborted',
-      new MongoError('of the driver'),
-      () => Promise.reject(new MongoError('of the driver')),
-    ],
+    ['fails is aborted', FAULT, () => Promise.reject(FAULT)],
+    ['fails in the driver is aborted', OF_DRIVER, () => Promise.reject(OF_DRIVER)],
     ['is abandoned is aborted', null, abandon],
   ])('that %s once, also when it waits for a free connection', async (_how, result, end) => {
     const rows = await openRows();

@@ -1,4 +1,4 @@
-import { OperationalError } from '../../src/base/errors';
+import { describeError, OperationalError } from '../../src/base/errors';
 import { findOnPath, runCommand } from '../../stack/provision/command';
 import type { ProvisionContext } from '../../stack/provision/provision';
 import { withCacheLock } from '../../stack/provision/provision';
@@ -34,4 +34,12 @@ export async function installWithApt(
       });
     }),
   );
+}
+
+/** Installs PHP where this process may; elsewhere the tests of PHP are skipped. */
+export async function provisionPhp(context: ProvisionContext): Promise<void> {
+  if (findOnPath('php', context.env['PATH']) !== undefined) return;
+  await installWithApt(context, 'PHP', ['php-cli', 'php-curl']).catch((error) => {
+    context.progress.line(`PHP: its tests are skipped, since ${describeError(error)}`);
+  });
 }

@@ -23,16 +23,11 @@ export async function openUser(
 ): Promise<UserDocument> {
   passwordHash ??= hashPassword(PASSWORD);
   const user: UserDocument = {
-    _id: `user_${randomUUID()}`,
-    account_id,
+    ...{ _id: `user_${randomUUID()}`, account_id, role },
     email: `${role}-${randomUUID().slice(0, 8)}@example.com`,
-    role,
     password_hash: await passwordHash,
-    totp: null,
-    totp_offered: null,
-    recovery_hashes: [],
-    created_at: new Date().toISOString(),
-    signed_in_at: null,
+    ...{ totp: null, totp_offered: null, recovery_hashes: [] },
+    ...{ created_at: new Date().toISOString(), signed_in_at: null },
   };
   await stores.users.insert(user);
   return user;
@@ -99,20 +94,16 @@ export function visitor(url: string, secret: string) {
     post: (path: string, form: Record<string, string> = {}) =>
       fetchPage(url, 'POST', path, { headers, form: { csrf: csrfToken(secret), ...form } }),
     /** Sends it again with what a page that asks once more wants. */
-    confirm: (path: string, form: Record<string, string> = {}) =>
-      fetchPage(url, 'POST', path, {
-        headers,
-        form: { csrf: csrfToken(secret), confirmed: 'yes', password: PASSWORD, ...form },
-      }),
+    confirm: (path: string, more: Record<string, string> = {}) => {
+      const form = { csrf: csrfToken(secret), confirmed: 'yes', password: PASSWORD, ...more };
+      return fetchPage(url, 'POST', path, { headers, form });
+    },
   };
 }
 
 /** Sends a form again until it leads to a page about what it made; its key lets it act once. */
-export async function sendUntilMade(
-  send: () => Promise<PageResponse>,
-  page: RegExp,
-): Promise<string> {
-  return await eventually(`a page like ${page}`, async () => {
+export function sendUntilMade(send: () => Promise<PageResponse>, page: RegExp): Promise<string> {
+  return eventually(`a page like ${page}`, async () => {
     const { location } = await send();
     return location !== null && page.test(location) && location;
   });

@@ -33,8 +33,22 @@ export function useDatabase({
 
 /** Connects with the driver's own settings, and with an event for each command. */
 export function connectMonitored(): Promise<MongoClient> {
-  return new MongoClient(mongodbUri(), {
-    monitorCommands: true,
+  const options = { monitorCommands: true, runtimeAdapters: { os } };
+  return new MongoClient(mongodbUri(), options).connect();
+}
+
+const CALL_MS_MAX = 30_000;
+
+/** Works on a server with a connection of its own, which is closed after that. */
+export async function withClient<T>(
+  uri: string,
+  work: (client: MongoClient) => Promise<T>,
+): Promise<T> {
+  const client = new MongoClient(uri, {
+    ...{ serverSelectionTimeoutMS: CALL_MS_MAX, connectTimeoutMS: CALL_MS_MAX },
+    socketTimeoutMS: CALL_MS_MAX * 5,
+    // The driver's own dynamic import of `os` fails under jest's CommonJS.
     runtimeAdapters: { os },
-  }).connect();
+  });
+  return await work(client).finally(() => client.close());
 }

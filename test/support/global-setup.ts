@@ -11,8 +11,8 @@ import { startTemporal } from '../../stack/temporal-server';
 import { showProgress } from '../../stack/terminal';
 import { writeBundles } from '../../worker/bundle';
 import { startWatchdog, type Watchdog } from '../stack/watchdog';
+import { provisionPhp } from './apt';
 import { provisionChromium } from './chromium';
-import { provisionPhp } from './php';
 import { LONG_HISTORY, publishServers } from './servers';
 import { testServer } from './test-server';
 

@@ -12,14 +12,9 @@ import type { Service } from './service';
 
 const Event = z.looseObject({ id: z.string(), type: z.string() });
 
-interface Delivery {
-  headers: IncomingHttpHeaders;
-  body: string;
-}
-
 /** A receiver that keeps what it is sent, and answers as a test says. */
 export async function openInbox() {
-  const received: Delivery[] = [];
+  const received: { headers: IncomingHttpHeaders; body: string }[] = [];
   const answer = { status: 200, text: 'thanks', hold: Promise.resolve() };
   const receiver = await receiveHttp(async (request, response) => {
     received.push({ headers: request.headers, body: await text(request) });
@@ -45,33 +40,24 @@ export function useInbox(): Awaited<ReturnType<typeof openInbox>> {
 
 export type Hook = Awaited<ReturnType<typeof openHook>>;
 
-async function openHook({ stores, keys }: Pick<Service, 'stores' | 'keys'>) {
+/** A receiver that may be the endpoint of merchants. */
+export async function openHook({ stores, keys }: Pick<Service, 'stores' | 'keys'>) {
   const inbox = await openInbox();
   const { url, received } = inbox;
   const secret = makeSigningSecret();
+  const about = (id: string) => received.filter(({ body }) => body.includes(id));
   return {
     ...inbox,
     secret,
-    about: (id: string) => received.filter(({ body }) => body.includes(id)),
+    about,
     /** Deliveries without repeats, in the order in which they came; about a resource, if one is named. */
-    distinct: (id = '') => {
-      const about = received.filter(({ body }) => body.includes(id));
-      return [...new Map(about.map((delivery) => [delivery.body, delivery])).values()];
-    },
-    events: (id: string) =>
-      received
-        .filter(({ body }) => body.includes(id))
-        .map(({ body }) => Event.parse(JSON.parse(body))),
-    register: async (
-      { account_id }: { account_id: string },
-      enabled_events?: EventType[],
-    ): Promise<void> => {
+    distinct: (id = '') => [...new Map(about(id).map((each) => [each.body, each])).values()],
+    events: (id: string) => about(id).map(({ body }) => Event.parse(JSON.parse(body))),
+    register: async ({ account_id }: { account_id: string }, enabled_events?: EventType[]) => {
       const key = { account_id, livemode: false, endpoint_id: `we_${randomUUID()}` };
       const oldest = await stores.endpoints.get(account_id, false);
-      const ciphertext = await createEncrypter(keys.seal).encrypt(
-        secret,
-        secretOwner(oldest ?? key),
-      );
+      const owner = secretOwner(oldest ?? key);
+      const ciphertext = await createEncrypter(keys.seal).encrypt(secret, owner);
       await stores.endpoints.set({ ...key, url, ciphertext, enabled_events, now: new Date() });
     },
   };

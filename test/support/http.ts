@@ -107,17 +107,10 @@ async function callOnce(
     allHeaders.set('Content-Type', 'application/json');
   if (idempotencyKey !== null) allHeaders.set('Idempotency-Key', idempotencyKey);
   const init: RequestInit = { method, redirect: 'manual', headers: allHeaders };
-  const response = await fetch(
-    `${url}${path}`,
-    payload === undefined ? init : { ...init, body: payload },
-  );
+  const response = await fetch(`${url}${path}`, { ...init, ...omitUndefined({ body: payload }) });
   const text = await response.text();
-  const answer = {
-    status: response.status,
-    headers: response.headers,
-    text,
-    body: parseJson(text),
-  };
+  const { status } = response;
+  const answer = { status, headers: response.headers, text, body: parseJson(text) };
   await assertContract(url, method, path, answer);
   return answer;
 }
@@ -162,12 +155,12 @@ async function settledPayment(
 ): Promise<Answer['body']> {
   const created = await call(url, 'POST', '/v1/payments', { key, body: idealPayment(changes) });
   if (created.status !== 201) throw new Error(created.text);
-  const path = `/v1/payments/${created.body.id}`;
-  const simulate = `/v1/sandbox${path.slice(3)}/simulate`;
-  await call(url, 'POST', simulate, { key, body: { event: 'settled' } });
+  const { id } = created.body;
+  const body = { event: 'settled' };
+  await call(url, 'POST', `/v1/sandbox/payments/${id}/simulate`, { key, body });
   return await eventually('a payment that is settled', async () => {
-    const { body } = await call(url, 'GET', path, { key });
-    return body.status === 'settled' && body;
+    const read = await call(url, 'GET', `/v1/payments/${id}`, { key });
+    return read.body.status === 'settled' && read.body;
   });
 }
 

@@ -12,15 +12,11 @@ import type { RefundDocument } from '../../src/store/refunds';
 
 /** Merchants: the first has half of everything, the others share the rest. */
 const MERCHANTS = 100;
-const BATCH = 2_000;
 const SPAN_MS = 365 * 24 * 60 * 60_000;
-/** Payments to one refund, and to one payout. */
-const REFUND_EVERY = 10;
-const PAYOUT_EVERY = 10;
+/** Payments to one refund and one payout. */
+const SENT_EVERY = 10;
 /** Payments to one event that waits, one that was given up and one callback that waits. */
 const TROUBLE_EVERY = 500;
-/** Payments of which callbacks wait: they stay few in a store of any size. */
-const PARKING_MAX = 10_000;
 const METHODS = ['ideal', 'visa', 'multibanco'] as const;
 
 /** Payments to one that is under way, and to one of each rarer end; all others are settled. */
@@ -45,36 +41,24 @@ export function calculateTime(n: number, total: number, until: number): string {
   return new Date(until - SPAN_MS + Math.floor((n * SPAN_MS) / total)).toISOString();
 }
 
-/**
- * Fills the store with payments and what belongs to them, in bulk: a refund and a payout for one in
- * ten, and one event each.
- */
+/** Fills the store with payments and what belongs to them. */
 export async function fillLists(
   db: Db,
   { total, until }: { total: number; until: number },
-  say: (detail: string) => void,
-  signal: AbortSignal,
 ): Promise<void> {
-  const insert = async (collection: string, documents: Document[]): Promise<void> => {
-    if (documents.length === 0) return;
-    const options = { ordered: false, writeConcern: { w: 1 } };
-    await db.collection(collection).insertMany(documents, options);
+  const numbers = Array.from({ length: total }, (_, n) => n);
+  const payments = numbers.map((n) => paymentAt(n, calculateTime(n, total, until)));
+  const some = (every: number) => payments.filter((_, n) => n % every === 0);
+  const rows: Record<string, Document[]> = {
+    payments,
+    events: payments.map(buildEventRow),
+    deliveries: payments.map(buildDeliveryRow),
+    refunds: some(SENT_EVERY).map(buildRefundRow),
+    payouts: some(SENT_EVERY).map(buildPayoutRow),
+    bank_callbacks: some(TROUBLE_EVERY).map(buildCallbackRow),
   };
-  for (let from = 0; from < total; from += BATCH) {
-    signal.throwIfAborted();
-    const to = Math.min(total, from + BATCH);
-    const numbers = Array.from({ length: to - from }, (_, n) => from + n);
-    const payments = numbers.map((n) => paymentAt(n, calculateTime(n, total, until)));
-    const some = (every: number) => payments.filter((_, n) => (from + n) % every === 0);
-    await Promise.all([
-      insert('payments', payments),
-      insert('events', payments.map(buildEventRow)),
-      insert('deliveries', payments.map(buildDeliveryRow)),
-      insert('refunds', some(REFUND_EVERY).map(buildRefundRow)),
-      insert('payouts', some(PAYOUT_EVERY).map(buildPayoutRow)),
-      insert('bank_callbacks', from < PARKING_MAX ? some(TROUBLE_EVERY).map(buildCallbackRow) : []),
-    ]);
-    say(`${to} payments`);
+  for (const [name, documents] of Object.entries(rows)) {
+    await db.collection(name).insertMany(documents);
   }
 }
 
@@ -105,7 +89,7 @@ function shared(payment: PaymentDocument) {
   };
 }
 
-function buildRefundRow(payment: PaymentDocument, n: number): RefundDocument {
+export function buildRefundRow(payment: PaymentDocument, n: number): RefundDocument {
   return {
     ...shared(payment),
     _id: `${payment._id.slice(0, 14)}5${payment._id.slice(15)}`,
@@ -115,7 +99,7 @@ function buildRefundRow(payment: PaymentDocument, n: number): RefundDocument {
   };
 }
 
-function buildPayoutRow(payment: PaymentDocument, n: number): PayoutDocument {
+export function buildPayoutRow(payment: PaymentDocument, n: number): PayoutDocument {
   const { _id, reference, created_at: at } = payment;
   return {
     ...shared(payment),
@@ -135,15 +119,11 @@ function buildEventRow(payment: PaymentDocument): EventDocument {
 function buildDeliveryRow(payment: PaymentDocument, n: number): DeliveryRow {
   const endpoint_id = toEndpointId(payment.account_id);
   const pending = buildDelivery(buildEventRow(payment), endpoint_id, 'pending');
-  const delivered = {
-    ...pending,
-    status: 'delivered',
-    attempts: 1,
-    next_attempt_at: null,
-  } as const;
-  const given_up = { ...delivered, status: 'exhausted', attempts: 12 } as const;
   if (n % TROUBLE_EVERY === 0) return pending;
-  return n % TROUBLE_EVERY === 2 ? given_up : delivered;
+  const ended = { ...pending, next_attempt_at: null };
+  return n % TROUBLE_EVERY === 2
+    ? { ...ended, status: 'exhausted', attempts: 12 }
+    : { ...ended, status: 'delivered', attempts: 1 };
 }
 
 function buildCallbackRow(payment: PaymentDocument, n: number): CallbackDocument {

@@ -6,42 +6,22 @@ import { z } from 'zod';
 
 const FOLDER = join(__dirname, '../../monitoring');
 
-const Rules = z.strictObject({
-  groups: z.array(
-    z.strictObject({
-      name: z.string(),
-      rules: z
-        .array(
-          z.strictObject({
-            alert: z.string().regex(/^[A-Z]\w+$/),
-            expr: z.string(),
-            for: z
-              .string()
-              .regex(/^\d+[smh]$/)
-              .optional(),
-            labels: z.strictObject({ severity: z.enum(['page', 'ticket']) }),
-            annotations: z.strictObject({
-              summary: z.string().min(1),
-              runbook_url: z.string().regex(/^\{\{ \$externalLabels\.docs \}\}\/[\w-]+#[\w-]+$/),
-            }),
-          }),
-        )
-        .min(1),
-    }),
-  ),
+const Rule = z.strictObject({
+  alert: z.string().regex(/^[A-Z]\w+$/),
+  expr: z.string(),
+  for: z.optional(z.string().regex(/^\d+[smh]$/)),
+  labels: z.strictObject({ severity: z.enum(['page', 'ticket']) }),
+  annotations: z.strictObject({
+    summary: z.string().min(1),
+    runbook_url: z.string().regex(/^\{\{ \$externalLabels\.docs \}\}\/[\w-]+#[\w-]+$/),
+  }),
 });
+const Group = z.strictObject({ name: z.string(), rules: z.array(Rule).min(1) });
+const Rules = z.strictObject({ groups: z.array(Group) });
 
-const Dashboard = z.looseObject({
-  title: z.string(),
-  panels: z
-    .array(
-      z.looseObject({
-        title: z.string(),
-        targets: z.array(z.looseObject({ expr: z.string() })).min(1),
-      }),
-    )
-    .min(1),
-});
+const Target = z.looseObject({ expr: z.string() });
+const Panel = z.looseObject({ title: z.string(), targets: z.array(Target).min(1) });
+const Dashboard = z.looseObject({ title: z.string(), panels: z.array(Panel).min(1) });
 
 function readRules() {
   const { groups } = Rules.parse(parse(readFileSync(join(FOLDER, 'alerts.yml'), 'utf8')));

@@ -123,22 +123,9 @@ export async function openParts(place: ProductPlace, options: ProductOptions = {
     visitCostsMax: { session: 1_000_000, account: 1_000_000 },
   };
   return {
-    ...place,
-    address,
-    mongo,
-    db,
-    database,
-    stores,
-    temporal,
-    keys,
-    keysFile,
-    keysDir,
-    recipientEncrypters,
+    ...{ ...place, address, mongo, db, database, stores, temporal, keys, keysFile, keysDir },
+    ...{ recipientEncrypters, queues, connector, chainConnector, deps },
     recipientDecrypter: createDetailsDecrypter(keysDir, 'sandbox'),
-    queues,
-    connector,
-    chainConnector,
-    deps,
     close: async () => {
       await Promise.all([recorder.close(), deps.callbacks.close()]);
       await temporal.connection.close();

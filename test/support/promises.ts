@@ -15,32 +15,18 @@ export const REFUNDS: Record<PaymentMethodId, { kind: string; withinDays: number
 
 /** Rails as `GET /v1/payout-methods` promises them, in its order. */
 export const RAIL_ENTRIES = [
-  {
-    method: 'card_payout',
-    display_name: 'Card payout',
-    recipient_type: 'card',
-    typical_speed: 'instant',
-    can_be_returned: false,
-  },
-  {
-    method: 'sepa_credit_transfer',
-    display_name: 'SEPA Credit Transfer',
-    recipient_type: 'bank_account',
-    typical_speed: 'next business day',
-    can_be_returned: true,
-  },
-  {
-    method: 'sepa_instant',
-    display_name: 'SEPA Instant',
-    recipient_type: 'bank_account',
-    typical_speed: 'seconds',
-    can_be_returned: true,
-  },
-  {
-    method: 'faster_payments',
-    display_name: 'Faster Payments',
-    recipient_type: 'bank_account',
-    typical_speed: 'seconds to two hours',
-    can_be_returned: true,
-  },
+  promiseRail('card_payout', 'Card payout', 'card', 'instant', false),
+  promiseRail('sepa_credit_transfer', 'SEPA Credit Transfer', 'bank_account', 'next business day'),
+  promiseRail('sepa_instant', 'SEPA Instant', 'bank_account', 'seconds'),
+  promiseRail('faster_payments', 'Faster Payments', 'bank_account', 'seconds to two hours'),
 ];
+
+function promiseRail(
+  method: string,
+  display_name: string,
+  recipient_type: string,
+  typical_speed: string,
+  can_be_returned = true,
+) {
+  return { method, display_name, recipient_type, typical_speed, can_be_returned };
+}

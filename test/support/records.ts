@@ -6,6 +6,8 @@ import { createRefundActivities } from '../../activities/refunds';
 import { createLogger } from '../../src/base/log';
 import { connectMongo, inTransaction } from '../../src/base/mongo';
 import type { AcceptedRequest } from '../../src/domain/creation';
+import type { PaymentInput } from '../../src/domain/payment/workflow';
+import type { PayoutInput } from '../../src/domain/payout/workflow';
 import { ENTRY_LINES } from '../../src/ledger/entry-lines';
 import { createStores, ensureIndexes, type Stores } from '../../src/store';
 import { connectTemporal } from '../../src/temporal/connect';
@@ -17,10 +19,7 @@ import { mongodbUri, temporalAddress } from './servers';
  * The real activities, with no workflow before them.
  * @param database name of one that another has made; by default one of their own
  */
-export async function openRecords(
-  uri = mongodbUri(),
-  database = `test_${randomUUID().slice(0, 8)}`,
-) {
+export async function openRecords(uri = mongodbUri(), database = `test_${randomUUID()}`) {
   const mongo = await connectMongo(uri, 'records');
   const db = mongo.db(database);
   const stores = createStores(db);
@@ -46,32 +45,25 @@ export function useRecords(): Records {
   return useFixture(openRecords, (records) => records.close());
 }
 
-export interface PaymentFacts {
-  payment_id: string;
-  account_id: string;
-  livemode: boolean;
-  amount: number;
-  currency: string;
-  method: string;
-  connector: string;
-  request_id: string;
-}
+export type PaymentFacts = Pick<
+  PaymentInput,
+  | 'payment_id'
+  | 'account_id'
+  | 'livemode'
+  | 'amount'
+  | 'currency'
+  | 'method'
+  | 'connector'
+  | 'request_id'
+>;
 
 /** A payment that is authorised, at version 3. */
-export async function authorizedPayment(
-  records: Records,
-  changes: Partial<PaymentFacts> = {},
-): Promise<PaymentFacts> {
-  return await paymentAt(records, 'authorized', changes);
-}
+export const authorizedPayment = (records: Records, changes: Partial<PaymentFacts> = {}) =>
+  paymentAt(records, 'authorized', changes);
 
 /** A payment that nobody has paid in time, at version 3. */
-export async function expiredPayment(
-  records: Records,
-  changes: Partial<PaymentFacts> = {},
-): Promise<PaymentFacts> {
-  return await paymentAt(records, 'expired', changes);
-}
+export const expiredPayment = (records: Records, changes: Partial<PaymentFacts> = {}) =>
+  paymentAt(records, 'expired', changes);
 
 async function paymentAt(
   { stores, payments }: Records,
@@ -80,14 +72,8 @@ async function paymentAt(
 ): Promise<PaymentFacts> {
   const payment_id = changes.payment_id ?? randomUUID();
   const facts = {
-    payment_id,
-    account_id: `acct_${payment_id}`,
-    livemode: false,
-    amount: 1_000,
-    currency: 'EUR',
-    method: 'ideal',
-    connector: 'bank',
-    request_id: 'req-1',
+    ...{ payment_id, account_id: `acct_${payment_id}`, livemode: false, amount: 1_000 },
+    ...{ currency: 'EUR', method: 'ideal', connector: 'bank', request_id: 'req-1' },
     ...changes,
   };
   const customer = { reference: null, ciphertext: null };
@@ -137,17 +123,8 @@ export async function openRefund(
 ) {
   const at = new Date().toISOString();
   const { payment_id, account_id, livemode, currency, method, connector, request_id } = facts;
-  const routing = {
-    payment_id,
-    account_id,
-    livemode,
-    amount,
-    currency,
-    method,
-    connector,
-    accepted_at: at,
-    due_seconds: 60,
-  };
+  const payment = { payment_id, account_id, livemode, amount, currency, method, connector };
+  const routing = { ...payment, accepted_at: at, due_seconds: 60 };
   const request = { refund: { reason: null }, routing };
   const refund_id = await retryUntilDone(() =>
     recordKey(stores, 'createRefund', fresh_id, facts, request, key),
@@ -170,39 +147,22 @@ export async function transitionRefund(
   });
 }
 
-export interface PayoutFacts {
-  payout_id: string;
-  account_id: string;
-  livemode: boolean;
-  amount: number;
-  fee: number;
-  currency: string;
-  method: string;
-  recipient_id: string;
-  balance_account: string;
-  connector: string;
-  can_be_returned: boolean;
-  request_id: string;
+export type PayoutFacts = PayoutInput & { can_be_returned: boolean };
+
+/** A payout of 1,000 with a fee of 25. */
+export function payoutInput(connector: string, changes: Partial<PayoutInput> = {}): PayoutInput {
+  const payout_id = randomUUID();
+  return {
+    ...{ payout_id, account_id: `acct_${payout_id}`, livemode: false, amount: 1_000, fee: 25 },
+    ...{ currency: 'EUR', method: 'sepa_instant', recipient_id: randomUUID() },
+    ...{ balance_account: 'main', connector, request_id: 'req-3' },
+    ...changes,
+  };
 }
 
 /** A payout of 10.00 euros, without a fee, from `main`. */
 export function payoutFacts(changes: Partial<PayoutFacts> = {}): PayoutFacts {
-  const payout_id = randomUUID();
-  return {
-    payout_id,
-    account_id: `acct_${payout_id}`,
-    livemode: false,
-    amount: 1_000,
-    fee: 0,
-    currency: 'EUR',
-    method: 'sepa_instant',
-    recipient_id: 'recipient-1',
-    balance_account: 'main',
-    connector: 'bank',
-    can_be_returned: true,
-    request_id: 'req-3',
-    ...changes,
-  };
+  return { ...payoutInput('bank', { fee: 0 }), can_be_returned: true, ...changes };
 }
 
 /** Longer than the tests that open hundreds of payouts at once. */

@@ -1,18 +1,18 @@
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
-import os, { tmpdir } from 'node:os';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type Document, MongoClient, MongoServerError } from 'mongodb';
+import { type Document, MongoServerError } from 'mongodb';
 import { type Child, startChild, waitUntilUp } from '../../stack/child-process';
 import { freePort, LOOPBACK } from '../../stack/ports';
 import { mongod } from '../../stack/provision/mongod';
 import { startWatchdog, type Watchdog } from '../stack/watchdog';
+import { withClient } from './database';
 import { eventually } from './http';
 import { provisionQuietly } from './programs';
 
 const NODES = 3;
 const UP_MS_MAX = 90_000;
 const ELECTED_MS_MAX = 90_000;
-const CALL_MS_MAX = 30_000;
 const NAME = 'elections';
 /** Seconds for which a primary that stepped down is no candidate. */
 const STEP_DOWN_SECONDS = 3;
@@ -146,17 +146,7 @@ function runOnAll(nodes: readonly Node[], command: Document): Promise<Document[]
   return Promise.all(nodes.map((node) => runAdmin(node, command)));
 }
 
-async function runAdmin(node: Node, command: Document): Promise<Document> {
-  const client = new MongoClient(`mongodb://${getHost(node)}/?directConnection=true`, {
-    serverSelectionTimeoutMS: CALL_MS_MAX,
-    connectTimeoutMS: CALL_MS_MAX,
-    socketTimeoutMS: CALL_MS_MAX * 5,
-    // The driver's own dynamic import of `os` fails under jest's CommonJS.
-    runtimeAdapters: { os },
-  });
-  try {
-    return await client.db('admin').command(command);
-  } finally {
-    await client.close();
-  }
+function runAdmin(node: Node, command: Document): Promise<Document> {
+  const uri = `mongodb://${getHost(node)}/?directConnection=true`;
+  return withClient(uri, (client) => client.db('admin').command(command));
 }

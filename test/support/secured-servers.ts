@@ -1,16 +1,16 @@
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { connect, type Socket } from 'node:net';
-import os from 'node:os';
+import { connect } from 'node:net';
 import { join } from 'node:path';
-import { createServer } from 'node:tls';
-import { MongoClient } from 'mongodb';
+import { pipeline } from 'node:stream';
+import { createServer, type TLSSocket } from 'node:tls';
 import { startChild, waitUntilUp } from '../../stack/child-process';
 import { freePort, LOOPBACK } from '../../stack/ports';
 import { mongod } from '../../stack/provision/mongod';
 import { startWatchdog } from '../stack/watchdog';
 import type { Authority } from './certificates';
+import { withClient } from './database';
 import { provisionQuietly } from './programs';
 
 /**
@@ -20,30 +20,16 @@ import { provisionQuietly } from './programs';
 export async function startTlsProxy(authority: Authority, address: string) {
   const { cert, key } = authority.sign('temporal');
   const [host, port] = address.split(':');
-  const sockets = new Set<Socket>();
+  const sockets = new Set<TLSSocket>();
   const server = createServer(
     {
-      cert: readFileSync(cert),
-      key: readFileSync(key),
-      ca: readFileSync(authority.ca),
-      requestCert: true,
-      rejectUnauthorized: true,
-      ALPNProtocols: ['h2'],
+      ...{ cert: readFileSync(cert), key: readFileSync(key), ca: readFileSync(authority.ca) },
+      ...{ requestCert: true, rejectUnauthorized: true, ALPNProtocols: ['h2'] },
     },
     (inside) => {
       const outside = connect(Number(port), host);
-      for (const [one, other] of [
-        [inside, outside],
-        [outside, inside],
-      ] as const) {
-        sockets.add(one);
-        one.on('error', () => other.destroy());
-        one.on('close', () => {
-          sockets.delete(one);
-          other.destroy();
-        });
-        one.pipe(other);
-      }
+      sockets.add(inside);
+      pipeline(inside, outside, inside, () => sockets.delete(inside));
     },
   );
   // The handshake refuses a caller without a certificate.
@@ -61,7 +47,6 @@ export async function startTlsProxy(authority: Authority, address: string) {
 }
 
 const UP_MS_MAX = 120_000;
-const CALL_MS_MAX = 30_000;
 const SET = 'secured';
 const PASSWORD = 'no-secret';
 const DATABASES = ['payments', 'payments_sandbox_bank'];
@@ -101,44 +86,26 @@ export async function startSecuredMongo(authority: Authority, folder: string) {
     roles,
   });
   await waitUntilUp(child, logFile, UP_MS_MAX, () =>
-    administer(uri('', 'directConnection=true'), async (client) => {
+    withClient(uri('', 'directConnection=true'), async (client) => {
       const members = [{ _id: 0, host: `${LOOPBACK}:${port}` }];
       await client.db('admin').command({ replSetInitiate: { _id: SET, members } });
     }),
   );
   await waitUntilUp(child, logFile, UP_MS_MAX, () =>
     // The first user may be made without one, from this machine.
-    administer(uri('', 'directConnection=true'), (client) =>
+    withClient(uri('', 'directConnection=true'), (client) =>
       client.db('admin').command(user('owner', { role: 'root', db: 'admin' })),
     ),
   );
-  await administer(uri('owner', `replicaSet=${SET}`), (client) => {
+  await withClient(uri('owner', `replicaSet=${SET}`), (client) => {
     const roles = DATABASES.map((db) => ({ role: 'readWrite', db }));
     return client.db('admin').command(user('service', ...roles));
   });
   return {
     uri: uri('service', `replicaSet=${SET}`),
-    /** Address of the server for a client that shows neither user nor certificate. */
-    bare: `mongodb://${LOOPBACK}:${port}/?replicaSet=${SET}`,
     stop: async () => {
       watchdog.dismiss();
       await child.stop();
     },
   };
-}
-
-async function administer(
-  uri: string,
-  work: (client: MongoClient) => Promise<unknown>,
-): Promise<void> {
-  const client = new MongoClient(uri, {
-    serverSelectionTimeoutMS: CALL_MS_MAX,
-    // The driver's own dynamic import of `os` fails under jest's CommonJS.
-    runtimeAdapters: { os },
-  });
-  try {
-    await work(client);
-  } finally {
-    await client.close();
-  }
 }

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
+import { isDeepStrictEqual } from 'node:util';
 import type { Document } from 'mongodb';
 import pino from 'pino';
 import { createApp } from '../../src/api/app';
@@ -10,7 +11,7 @@ import type { Stores } from '../../src/store';
 import { hashKey, makeKey } from '../../src/store/keys';
 import type { WorkerVersion } from '../../worker/versioning';
 import { useFixture } from './fixture';
-import { createClient, eventually } from './http';
+import { type Client, createClient, eventually } from './http';
 import {
   getPort,
   openParts,
@@ -19,7 +20,6 @@ import {
   startProduct,
 } from './product';
 import { sharedProduct } from './servers';
-import { createPost } from './simulate';
 
 export type Service = ReturnType<typeof present> & {
   /** Starts more workers, of a version if need be; `stop` ends them too. */
@@ -139,12 +139,8 @@ export async function openAccount(
   const account_id = `acct_${randomUUID()}`;
   const created_at = new Date().toISOString();
   await stores.accounts.insert({
-    _id: account_id,
-    name: 'Test Shop',
-    crypto: false,
-    enabled_methods: methods,
+    ...{ _id: account_id, name: 'Test Shop', crypto: false, enabled_methods: methods, created_at },
     dashboard: { email: `${account_id}@example.com` },
-    created_at,
   });
   return { account_id, key: await openKey(stores, account_id, livemode, scopes) };
 }
@@ -157,15 +153,46 @@ export async function openKey(
 ): Promise<string> {
   const key = makeKey(livemode);
   await stores.keys.insert({
-    _id: `key_${randomUUID()}`,
-    account_id,
-    livemode,
-    scopes,
-    hash: hashKey(key),
-    last4: key.slice(-4),
-    created_at: new Date().toISOString(),
-    revoked_at: null,
-    last_used_at: null,
+    ...{ _id: `key_${randomUUID()}`, account_id, livemode, scopes },
+    ...{ hash: hashKey(key), last4: key.slice(-4), created_at: new Date().toISOString() },
+    ...{ revoked_at: null, last_used_at: null },
   });
   return key;
+}
+
+/** The API answers a simulation after this time also where its report is not applied yet. */
+const ANSWERED_AFTER_MS = 5_000;
+const PATIENCE_MS = 30_000;
+const SIMULATION = /^\/v1\/sandbox\/((?:crypto\/)?\w+)\/([^/]+)\/simulate$/;
+
+/**
+ * Posts as a client does. The answer to a simulation shows what the report has changed, also where a
+ * busy machine applies it after the answer.
+ */
+function createPost({ post, get }: Client, stores: Stores): Client['post'] {
+  const resources = {
+    payments: stores.payments,
+    refunds: stores.refunds,
+    payouts: stores.payouts,
+    'crypto/payments': stores.crypto_payments,
+    'crypto/settlements': stores.crypto_settlements,
+  };
+  return async (path, body, more) => {
+    const [, kind = '', id = ''] = SIMULATION.exec(path) ?? [];
+    const store = Object.entries(resources).find(([name]) => name === kind)?.[1];
+    const before = await store?.get(id);
+    const begun = Date.now();
+    const answer = await post(path, body, more);
+    const isLate = Date.now() - begun >= ANSWERED_AFTER_MS;
+    if (store === undefined || !before || answer.status !== 200 || !isLate) return answer;
+    const isApplied = async () => {
+      const report = (await stores.callbacks.forResource(id)).at(-1);
+      if (report?.unapplied != null || report?.parked != null) return true;
+      return !isDeepStrictEqual(await store.get(id), before);
+    };
+    // A report may also change nothing, and nothing says so.
+    await eventually(`the report of ${kind} ${id}`, isApplied, PATIENCE_MS).catch(() => undefined);
+    const read = await get(`/v1/${kind}/${id}`);
+    return read.status === 200 ? { ...answer, body: read.body, text: read.text } : answer;
+  };
 }

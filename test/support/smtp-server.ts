@@ -25,11 +25,9 @@ export async function startSmtpServer({ certificate, secure = false, refuse }: O
   const mails: TakenMail[] = [];
   const server = new SMTPServer({
     secure,
-    ...(certificate && {
-      key: readFileSync(certificate.key),
-      cert: readFileSync(certificate.cert),
-    }),
-    ...(certificate === undefined && { hideSTARTTLS: true, allowInsecureAuth: true }),
+    ...(certificate
+      ? { key: readFileSync(certificate.key), cert: readFileSync(certificate.cert) }
+      : { hideSTARTTLS: true, allowInsecureAuth: true }),
     onAuth({ username, password }, _, done) {
       const isRight = username === LOGIN.user && password === LOGIN.pass;
       if (isRight) done(null, { user: username });

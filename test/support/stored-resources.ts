@@ -6,9 +6,8 @@ import type { CryptoSettlementDocument } from '../../src/store/crypto-settlement
 import type { PaymentDocument } from '../../src/store/payments';
 import type { PayoutDocument } from '../../src/store/payouts';
 import type { RefundDocument } from '../../src/store/refunds';
-import { storedPayout } from '../api/payout-setting';
 import { recordEvents } from '../cli/event-log';
-import { paymentAt } from './list-rows';
+import { buildPayoutRow, buildRefundRow, paymentAt } from './list-rows';
 import type { Service } from './service';
 
 interface Owner {
@@ -23,14 +22,8 @@ export async function storeResources({ db }: Pick<Service, 'db'>, owner: Owner) 
     ...paymentAt(randomInt(900_000), new Date().toISOString()),
     ...{ ...owner, _id: randomUUID(), token_hash: randomUUID() },
   };
-  const payout = storedPayout(owner, { livemode: owner.livemode });
-  const { fee, recipient_id, balance_account, returned, sent_at, completed_at, ...rest } = payout;
-  const { acknowledged, ...shared } = rest;
-  const refund: RefundDocument = {
-    ...shared,
-    ...{ _id: randomUUID(), status: 'processing', method: 'ideal', payment_id: payment._id },
-    ...{ reason: null, settled_at: null, payment_bank_reference: null, attention: null },
-  };
+  const refund = buildRefundRow(payment, 0);
+  const payout = buildPayoutRow(payment, 1);
   await db.collection<PaymentDocument>('payments').insertOne(payment);
   await db.collection<PayoutDocument>('payouts').insertOne(payout);
   await db.collection<RefundDocument>('refunds').insertOne(refund);
@@ -54,7 +47,7 @@ export async function storeResources({ db }: Pick<Service, 'db'>, owner: Owner) 
 }
 
 /** A payment in ether that is paid by one deposit, and a settlement in progress. */
-function documentsOfCrypto(owner: { account_id: string; livemode: boolean }): {
+function documentsOfCrypto(owner: Owner): {
   payment: CryptoPaymentDocument;
   settlement: CryptoSettlementDocument;
 } {
@@ -78,11 +71,8 @@ function documentsOfCrypto(owner: { account_id: string; livemode: boolean }): {
       ...shared,
       ...{ _id: randomUUID(), position: buildPosition(at.getTime(), 0), status: 'received' },
       ...{ amount: 10_000, currency: 'EUR', rate: '100.00', accepted: false, reported: [] },
-      ...{
-        amount_due: deposit.amount,
-        amount_received: deposit.amount,
-        address: `0x${randomUUID()}`,
-      },
+      ...{ amount_due: deposit.amount, amount_received: deposit.amount },
+      address: `0x${randomUUID()}`,
       ...{ payment_uri: 'ethereum:0xcafe', required_confirmations: 3, deposits: [deposit] },
       ...{ reference: 'coins-1', metadata: '{}', expires_at: now, received_at: now },
       ...{ token_hash: randomUUID(), play_url: null },

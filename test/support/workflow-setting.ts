@@ -25,7 +25,7 @@ import { useFixture } from './fixture';
 import { retryUntilDone } from './insist';
 import { newServiceKeys } from './key-rings';
 import { createTestLogger, quietTemporal } from './quiet';
-import { recordKey } from './records';
+import { payoutInput, recordKey } from './records';
 import { runWhile } from './run-while';
 import { mongodbUri, temporalAddress } from './servers';
 import { askTwice, skippingServer } from './skipping-server';
@@ -34,6 +34,7 @@ import { postOnce } from './write-once';
 const now = () => new Date();
 
 export { type ScriptedBank, scriptedBank } from './scripted-bank';
+export { payoutInput };
 
 /**
  * The lifecycle workflows with their real activities and stores, on the time-skipping server or, for
@@ -45,7 +46,9 @@ export async function openWorkflowSetting(
 ) {
   const uri = mongodbUri();
   quietTemporal();
-  const env = await (server === 'real' ? realServer() : skippingServer());
+  const env = await (server === 'real'
+    ? TestWorkflowEnvironment.createFromExistingServer({ address: temporalAddress() })
+    : skippingServer());
   const name = randomUUID().slice(0, 8);
   const mongo = await connectMongo(uri, name);
   const db = mongo.db(`workflows_${name}`);
@@ -93,10 +96,6 @@ export async function openWorkflowSetting(
   return { env, mongo, stores, database, queues, startWorkers, connectorKey, close };
 }
 
-function realServer(): Promise<TestWorkflowEnvironment> {
-  return TestWorkflowEnvironment.createFromExistingServer({ address: temporalAddress() });
-}
-
 export type WorkflowSetting = Awaited<ReturnType<typeof openWorkflowSetting>>;
 
 export function useWorkflowSetting(
@@ -127,18 +126,10 @@ export async function withBank<T>(
 export function paymentInput(connector: string, changes: Partial<PaymentInput> = {}): PaymentInput {
   const payment_id = randomUUID();
   return {
-    payment_id,
-    account_id: `acct_${payment_id}`,
-    livemode: false,
-    amount: 1_050,
-    currency: 'EUR',
-    method: 'ideal',
-    country: 'NL',
-    connector,
+    ...{ payment_id, account_id: `acct_${payment_id}`, livemode: false, amount: 1_050 },
+    ...{ currency: 'EUR', method: 'ideal', country: 'NL', connector, request_id: 'req-1' },
     return_url: 'https://pay.example/return',
-    expires_in_seconds: 1_800,
-    settlement_due_seconds: 86_400,
-    request_id: 'req-1',
+    ...{ expires_in_seconds: 1_800, settlement_due_seconds: 86_400 },
     ...changes,
   };
 }
@@ -152,10 +143,7 @@ export async function openPayment(
   return await open(setting, 'payment', input.payment_id, input, paymentMessages.open);
 }
 
-export async function recordPaymentKey(
-  setting: WorkflowSetting,
-  input: PaymentInput,
-): Promise<void> {
+export async function recordPaymentKey(setting: WorkflowSetting, input: PaymentInput) {
   const { payment_id, return_url, request_id, ...routing } = input;
   const stored = {
     reference: 'order-1',
@@ -184,16 +172,8 @@ export function refundInput(
   changes: Partial<RefundInput> = {},
 ): RefundInput {
   return {
-    refund_id: randomUUID(),
-    payment_id,
-    account_id,
-    livemode,
-    amount,
-    currency,
-    method,
-    connector,
-    accepted_at: new Date().toISOString(),
-    due_seconds: 259_200,
+    ...{ refund_id: randomUUID(), payment_id, account_id, livemode, amount, currency, method },
+    ...{ connector, accepted_at: new Date().toISOString(), due_seconds: 259_200 },
     request_id: 'req-2',
     ...changes,
   };
@@ -208,25 +188,6 @@ export async function openRefund(
   const refund = { reason: 'returned goods' };
   await recordKey(setting.stores, 'createRefund', refund_id, input, { refund, routing });
   return await open(setting, 'refund', refund_id, input, refundMessages.open);
-}
-
-/** A payout of 1,000 with a fee of 25. */
-export function payoutInput(connector: string, changes: Partial<PayoutInput> = {}): PayoutInput {
-  const payout_id = randomUUID();
-  return {
-    payout_id,
-    account_id: `acct_${payout_id}`,
-    livemode: false,
-    amount: 1_000,
-    fee: 25,
-    currency: 'EUR',
-    method: 'sepa_instant',
-    recipient_id: randomUUID(),
-    balance_account: 'main',
-    connector,
-    request_id: 'req-3',
-    ...changes,
-  };
 }
 
 export async function fund(

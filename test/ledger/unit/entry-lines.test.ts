@@ -312,10 +312,8 @@ describe('the lines of a journal entry', () => {
 test.each(['balances.main.available', 'suspense.late', 'receivable.merchant'])(
   'an entry that takes from %s is not pending, whatever its kind',
   (account) => {
-    const lines = [
-      { account, amount: -1 },
-      { account: 'clearing.bank', amount: 1 },
-    ];
+    const taken = { account, amount: -1 };
+    const lines = [taken, { account: 'clearing.bank', amount: 1 }];
     for (const kind of PENDING_KINDS) expect(isPending({ kind, lines })).toBe(false);
   },
 );
@@ -401,10 +399,7 @@ describe('a journal entry', () => {
 
 test('accounts with money of merchants or in transit never fall below 0, and others may', () => {
   const never = [
-    'balances.main.available',
-    'balances.a.reserved',
-    'transit.refunds',
-    'suspense.late',
+    ...['balances.main.available', 'balances.a.reserved', 'transit.refunds', 'suspense.late'],
   ];
   expect(never.filter(mustNotBeNegative)).toEqual(never);
   const may = [
@@ -416,16 +411,9 @@ test('accounts with money of merchants or in transit never fall below 0, and oth
 
 test('lines of one account become one with the exact sum, also of an asset', () => {
   const wei = 10n ** 21n;
-  const lines = [
-    { account: 'main', amount: wei + 1n },
-    { account: 'owed', amount: -wei },
-    { account: 'main', amount: -wei },
-  ];
-  const merged = [
-    { account: 'main', amount: 1n },
-    { account: 'owed', amount: -wei },
-  ];
-  expect(mergeLines(lines)).toEqual(merged);
+  const main = (amount: bigint) => ({ account: 'main', amount });
+  const owed = { account: 'owed', amount: -wei };
+  expect(mergeLines([main(wei + 1n), owed, main(-wei)])).toEqual([main(1n), owed]);
   const numbers = [5, 7].map((amount) => ({ account: 'main', amount }));
   expect(mergeLines(numbers)).toEqual([{ account: 'main', amount: 12 }]);
 });

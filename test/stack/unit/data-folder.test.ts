@@ -23,11 +23,7 @@ const STATE: StackState = {
   sandbox_bank: { pid: null },
   temporal: { pid: 3, address: '127.0.0.1:2', ui_url: null, namespace: 'default' },
   mongodb: { pid: 4, uri: 'mongodb://127.0.0.1:3' },
-  metrics: {
-    api: 'http://127.0.0.1:4/metrics',
-    worker: 'http://127.0.0.1:5/metrics',
-    sandbox_bank: 'http://127.0.0.1:6/metrics',
-  },
+  metrics: { api: 'http://a', worker: 'http://w', sandbox_bank: 'http://s' },
   settings: {
     ...{
       MONGODB_DB: 'payments',

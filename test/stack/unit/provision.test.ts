@@ -49,10 +49,10 @@ const fail = (name: string, error: Error): Route =>
     throw error;
   });
 
-const provideFrom = (routes: Route[], more: Partial<Server> = {}) => {
+const provideFrom = (routes: Route[], more: Partial<Server> = {}, signal = context().signal) => {
   const help = ['set SERVER_ADDRESS', 'install Thing'];
   const server = { name: 'Server', installed: async () => undefined, routes, help };
-  return provision({ ...server, ...more }, context());
+  return provision({ ...server, ...more }, { ...context(), signal });
 };
 const provide = () => provideFrom([succeed('official')]);
 
@@ -181,9 +181,7 @@ test('a stop request ends the fetching, and no other route is tried', async () =
     stop.abort(new Error('stopped'));
     throw new Error('killed');
   });
-  const routes = [slow, succeed('other')];
-  const server = { name: 'Server', installed: async () => undefined, routes, help: [] };
-  const provided = provision(server, { ...context(), signal: stop.signal });
+  const provided = provideFrom([slow, succeed('other')], {}, stop.signal);
   await expect(provided).rejects.toThrow('stopped');
   expect(fetches).toBe(0);
 });

@@ -130,22 +130,23 @@ test('when a first start fails, the parts that are up are stopped', async () => 
 test('a stop ends a start in progress, and a server that never comes up', async () => {
   const pids: number[] = [];
   const start = async (signal: AbortSignal) => {
-    const logFile = folder.at('silent.log');
-    const options = { command: process.execPath, args: ['-e', RUNS], logFile, graceMs: 60_000 };
-    const child = await startChild({ name: 'silent', ...options });
+    const child = await createPart('silent', RUNS).start(signal);
     pids.push(child.pid);
-    try {
-      await waitUntilUp(child, logFile, 60_000, () => new Promise(() => {}), signal);
-    } catch (error) {
+    const up = waitUntilUp(
+      child,
+      folder.at('silent.log'),
+      60_000,
+      () => new Promise(() => {}),
+      signal,
+    );
+    await up.catch(async (error) => {
       await child.stop();
       throw error;
-    }
+    });
     return child;
   };
-  const started = watch(
-    [createPart('a', RUNS), { name: 'silent', start }],
-    [createPart('b', RUNS)],
-  ).start();
+  const both = [createPart('a', RUNS), { name: 'silent', start }];
+  const started = watch(both, [createPart('b', RUNS)]).start();
   const refused = expect(started).rejects.toThrow('aborted');
   await until(() => pids.length === 1 && listPids('a').length === 1);
   await supervisor?.stop();
