@@ -66,12 +66,8 @@ describe('a funding', () => {
     const once = () => retryUntilDone(() => fund(ads, id));
     const row = { ...EUROS, ...ads, available: 100_000 };
     const first = { ...row, operation_id: `funded:${id}` };
-    expect(await Promise.all([once(), once(), once(), once()])).toEqual([
-      first,
-      first,
-      first,
-      first,
-    ]);
+    const answers = await Promise.all(Array.from({ length: 4 }, once));
+    expect(answers).toEqual(answers.map(() => first));
     const { operation_id } = await fund({ ...ads, amount: 99_999_999_999 });
     expect(await once()).toEqual({ ...first, available: 100_000_099_999 });
     const balances = [{ ...row, available: 100_000_099_999 }];
@@ -83,17 +79,15 @@ describe('a funding', () => {
       lines: lines('external.funding', 99_999_999_999, 'Ads_2-b'),
     });
     expect(entry).not.toHaveProperty('note');
-    const others = [{ amount: 99_999 }, { currency: 'USD' }, { livemode: true }];
-    for (const change of [...others, { balance_account: 'main' }]) {
-      await expect(fund({ ...ads, ...change }, id)).rejects.toMatchObject({
-        code: 'operation_id_used',
-        message: expect.stringMatching(
-          /^funded:\S+ is the id of another funding, of .+: external\.funding -100000, .+credited\.$/,
-        ),
-      });
+    const others = [{ amount: 99_999 }, { currency: 'USD' }, { balance_account: 'main' }];
+    for (const change of [...others, { livemode: true }]) {
+      const message = expect.stringMatching(
+        /^funded:\S+ is the id of another funding, of .+ -100000,/,
+      );
+      const refused = { code: 'operation_id_used', message };
+      await expect(fund({ ...ads, ...change }, id)).rejects.toMatchObject(refused);
     }
     expect(await read()).toEqual({ balances, receivables: [] });
-    expect((await read(true)).balances).toEqual([]);
   });
 });
 
@@ -106,31 +100,26 @@ describe('an adjustment', () => {
       expect(await adjust(5_000, {}, id)).toMatchObject({ ...EUROS, available: 5_000 });
     }
     await expect(adjust(5_001, {}, id)).rejects.toMatchObject(USED);
+    const other = { against: 'clearing:sandbox', bank_reference: id } as const;
+    await expect(adjust(5_000, other, id)).rejects.toMatchObject(USED);
     expect(await adjust(-3_000)).toMatchObject({ ...EUROS, available: 2_000 });
     await expect(adjust(-2_001)).rejects.toMatchObject(SHORT);
     expect(await entries()).toMatchObject([{ kind: 'adjusted', note: NOTE }, { kind: 'adjusted' }]);
   });
 
   test.each([
-    [
-      'a part',
-      300,
-      'external.adjustments 700, balances.main.available -300, receivable.merchant -400',
-    ],
-    ['nothing', 0, 'external.adjustments 700, receivable.merchant -700'],
-    ['all', 900, 'external.adjustments 700, balances.main.available -700'],
-  ])('that is owed debits what the balance holds, here %s, once', async (_what, funds, posted) => {
+    [0, 0, 700],
+    [300, 0, 400],
+    [900, 200, 0],
+  ])('that is owed debits what a balance of %i holds, once', async (funds, available, owed) => {
     const { adjust, entries, fund, read } = await openMerchant();
     if (funds > 0) await fund({ amount: funds });
     const id = randomUUID();
-    for (const _repeat of [1, 2]) await adjust(-700, { owed: true }, id);
-    const [entry, ...more] = await entries();
-    expect(more).toEqual([]);
-    expect(entry?.lines.map(({ account, amount }) => `${account} ${amount}`).join(', ')).toBe(
-      posted,
-    );
+    for (const _repeat of [1, 2]) {
+      expect(await adjust(-700, { owed: true }, id)).toMatchObject({ available });
+    }
+    expect(await entries()).toHaveLength(1);
     await expect(adjust(-701, { owed: true }, id)).rejects.toMatchObject(USED);
-    const owed = Math.max(0, 700 - funds);
     const { receivables } = await read();
     expect(receivables).toEqual(owed === 0 ? [] : [{ currency: 'EUR', owed }]);
   });
@@ -152,17 +141,6 @@ describe('an adjustment', () => {
     expect(await collect(-700)).toMatchObject({ available: 99_300 });
     const row = { ...EUROS, available: 99_300 };
     expect(await read()).toEqual({ balances: [row], receivables: [] });
-  });
-
-  test('is another one under another bank reference', async () => {
-    const { account_id, adjust, fund } = await openMerchant();
-    await fund();
-    const id = randomUUID();
-    const against = `clearing:bank-${account_id.slice(-12)}` as const;
-    const correct = (bank_reference: string) => adjust(-700, { against, bank_reference }, id);
-    expect(await correct('ACCT-7')).toMatchObject({ available: 99_300 });
-    expect(await correct('ACCT-7')).toMatchObject({ available: 99_300 });
-    await expect(correct('ACCT-8')).rejects.toMatchObject(USED);
   });
 
   test('moves no money at a bank against suspense, of which it takes at most what is there, or bank fees', async () => {
@@ -196,20 +174,6 @@ describe('a reversal', () => {
     const spent = await fund();
     await adjust(-1);
     await expect(reverse(spent.operation_id)).rejects.toMatchObject(SHORT);
-  });
-
-  test('of a mistake needs no statement line, and of a matched entry needs one', async () => {
-    const { account_id, adjust, reverse } = await openMerchant();
-    const connector = `bank-${account_id.slice(-12)}`;
-    const against = `clearing:${connector}` as const;
-    const { ledger } = service.stores;
-    const scope = { connector, livemode: false, currency: 'EUR', limit: 10 };
-    await reverse((await adjust(700, { against })).operation_id);
-    expect(await ledger.listUncleared(scope)).toEqual([]);
-    const { operation_id } = await adjust(800, { against });
-    await service.mongo.withSession((session) => ledger.clear([operation_id], session));
-    await reverse(operation_id);
-    expect(await ledger.listUncleared(scope)).toMatchObject([{ kind: 'reversed', amount: -800 }]);
   });
 });
 
@@ -288,19 +252,17 @@ describe('the command', () => {
     const id = `wire-${account_id}`;
     const funded = { ...EUROS, balance_account: 'ads', available: 500 };
     const first = { ...funded, operation_id: `funded:${id}` };
-    expect(await json(...fund, '--operation-id', id)).toEqual(first);
-    expect(await json(...fund, '--operation-id', `funded:${id}`)).toEqual(first);
+    for (const operation of [id, `funded:${id}`]) {
+      expect(await json(...fund, '--operation-id', operation)).toEqual(first);
+    }
     expect(await service.stores.ledger.findEntry(`funded:${id}`)).toMatchObject({
       ...{ book: `${account_id}:live:EUR`, note: { operator: 'mia', reason: 'Wire' } },
       lines: lines('clearing.acme', 500, 'ads'),
     });
-    const refusals = [
-      [wire, 'invalid_usage'],
-      [[...wire, '--connector', 'acme'], 'invalid_usage'],
-      [[...wire, '--connector', 'other', '--bank-reference', 'W-1'], 'connector_unknown'],
-      [fund, 'bank_reference_used'],
-    ] as const;
-    for (const [args, code] of refusals) expect((await refusal(...args)).code).toBe(code);
+    for (const usage of [wire, [...wire, '--connector', 'acme']]) {
+      expect((await refusal(...usage)).code).toBe('invalid_usage');
+    }
+    expect((await refusal(...fund)).code).toBe('bank_reference_used');
     const listed = await json('movement', 'list', '--connector', 'acme', '--limit', '1000');
     const own = ({ identity }: { identity: string }) => identity === account_id;
     const [{ id: movement }] = Object(listed).data.filter(own);
@@ -320,31 +282,26 @@ describe('the command', () => {
     const { account_id, entries, fund } = await openMerchant();
     const { operation_id } = await fund();
     const main = ['balance', 'adjust', account_id, '--env', 'sandbox', '--balance-account', 'main'];
-    const of = (amount: string, ...more: string[]) => [
-      ...[...main, ...WHO, '--currency', 'EUR', '--amount', amount, ...more],
-    ];
-    const against = ['--against', 'clearing:sandbox', '--bank-reference', account_id];
-    const once = of('-700', ...against, '--operation-id', account_id);
+    const euros = [...main, ...WHO, '--currency', 'EUR', '--amount'];
+    const bank = ['--against', 'clearing:sandbox', '--bank-reference', account_id];
+    const once = [...euros, '-700', ...bank, '--operation-id', account_id];
     const row = { ...EUROS, available: 99_300, operation_id: `adjusted:${account_id}` };
-    expect(await commands.json(...once)).toEqual(row);
-    expect(await commands.json(...once)).toEqual(row);
-    const inWords = await commands.cli(...of('-700'));
-    expect(inWords.stdout).toMatch(/Adjusted: +-€7\.00\nAvail.*€986\.00\n/);
-    expect(await entries()).toMatchObject([
-      { bank_amount: -700, bank_reference: account_id, note: NOTE },
-      { note: NOTE },
-    ]);
-    await commands.json(...of('1400'));
+    for (const _repeat of [1, 2]) expect(await commands.json(...once)).toEqual(row);
+    expect((await commands.cli(...euros, '700')).stdout).toMatch(
+      /Adjusted: +€7\.00\nAvail.*€1,000\.00\n/,
+    );
+    const moved = { bank_amount: -700, bank_reference: account_id, note: NOTE };
+    expect(await entries()).toMatchObject([moved, { note: NOTE }]);
     const reversed = await commands.cli('balance', 'reverse', operation_id, ...WHO);
     expect(reversed.stdout).toMatch(/Reversed: +-€1,000\.00\nAvailable: +€0\.00\n/);
-    expect(await commands.json(...of('-2000', '--owed'))).toMatchObject({ available: 0 });
-    expect((await commands.refusal(...of('5', '--owed'))).code).toBe('invalid_usage');
+    expect(await commands.json(...euros, '-2000', '--owed')).toMatchObject({ available: 0 });
+    expect((await commands.refusal(...euros, '5', '--owed')).code).toBe('invalid_usage');
     const ether = [...main, ...WHO, '--asset', 'ETH', '--network', 'ethereum', '--amount'];
-    await commands.json(...ether, '5000000000000000001');
-    expect((await commands.cli(...ether, '-5000000000000000000')).stdout).toMatch(
-      /Adjusted: +-5 ETH\nAvailable: +0\.0{17}1 ETH/,
+    expect((await commands.cli(...ether, '5000000000000000001')).stdout).toMatch(
+      /Adjusted: +5\.0{17}1 ETH\n/,
     );
-    expect(await commands.json(...ether, '-1')).toMatchObject({ asset: 'ETH', available: '0' });
+    const rest = { asset: 'ETH', available: '1' };
+    expect(await commands.json(...ether, '-5000000000000000000')).toMatchObject(rest);
     await commands.json(...main, '--currency', 'EUR', '--amount', '5');
     expect((await entries()).at(-1)).not.toHaveProperty('note');
   });
@@ -366,8 +323,8 @@ describe('the command', () => {
     };
     for (const _repeat of [1, 2]) expect(await mia.json(...once)).toEqual(posted);
     expect((await mia.refusal(...post('-1250'))).code).toBe('bank_reference_used');
-    const silent = await commandsIn({ ...commands.env, ...BANK }).refusal(...post('-1250'));
-    expect(silent.code).toBe('operator_key_required');
+    const bare = commandsIn({ ...commands.env, ...BANK });
+    expect((await bare.refusal(...post('-1250'))).code).toBe('operator_key_required');
     const note = { operator: 'mia', reason: 'Fees' };
     const entry = await service.stores.ledger.findEntry(posted.operation_id);
     expect(entry).toMatchObject({ book: 'platform:live:EUR', note });

@@ -9,47 +9,6 @@ import { useFixture } from '../support/fixture';
 import { openRebuilder } from '../support/rebuilder';
 import { asOperator, CliError, commandsIn, run, useProvisioning } from './cli';
 
-/** Commands by their group; one without a name is a command by itself. */
-const GROUPED = {
-  account: 'create freeze unfreeze update show list',
-  audit: 'list verify',
-  migrate: '',
-  roles: '',
-  key: 'create list revoke',
-  keys: 'rotate reseal show split retire',
-  dashboard: 'invite people reset-password unlock',
-  webhook: 'set roll show list add update remove',
-  event: 'list show redeliver',
-  balance: 'show fund adjust reverse',
-  'bank-account': 'add list update',
-  ledger: 'trial-balance verify',
-  sandbox: 'statement',
-  sepa: 'cut import',
-  'sepa file': 'list show resend',
-  statement: 'import list show abandon match unmatch clear assign',
-  reconciliation: 'show',
-  wallet: 'set show',
-  payment: 'show act',
-  refund: 'show act',
-  payout: 'show act',
-  'crypto-payment': 'show act',
-  'crypto-settlement': 'show act',
-  orphan: 'list restart',
-  callback: 'list show deliver dismiss',
-  clock: 'show advance',
-  attention: 'list acknowledge',
-  movement: 'list show resolve',
-  platform: 'post',
-  operator: 'create list revoke',
-  approval: 'list approve reject',
-  connector: 'new check health pause resume release',
-  'connector key': 'create list revoke',
-  routing: 'show set remove',
-  recipient: 'forget',
-  payer: 'export erase',
-  reconcile: '',
-};
-
 interface Listed {
   words: string[];
   command: Command;
@@ -68,14 +27,6 @@ const io = { env: {}, stdout: () => undefined, stderr: () => undefined };
 const { context } = createContext(io, false, { openRebuilder, checkConnector });
 const ALL = listBelow(createProgram(context, io, false));
 const COMMANDS = ALL.filter(({ command }) => command.commands.length === 0);
-
-test('the program has exactly these commands', () => {
-  const expected = Object.entries(GROUPED).flatMap(([group, names]) =>
-    names.split(' ').map((name) => `${group} ${name}`.trim()),
-  );
-  const found = COMMANDS.map(({ words }) => words.join(' '));
-  expect(found.toSorted()).toEqual(expected.toSorted());
-});
 
 const EXAMPLE = /\nExamples?:\n {2}npm run -s cli -- (.*?)(?=\n {2}npm|\n\n)/s;
 
@@ -181,7 +132,6 @@ describe('before it connects to any server, the program refuses', () => {
   const BY = '--operator mia --reason Why';
   const QUERY = 'payout act mark_failed --query "a = 1"';
   const SNOOZE = 'payout act snooze --query "a = 1"';
-  const RESOLVE = `movement resolve mv_1 ${BY}`;
   const HOOK = 'webhook set acct_1 --env sandbox --url http://localhost:4000/hook --events';
   const REDELIVER =
     'event redeliver --account acct_1 --env live --since 2026-03-01T12:00:00Z --dry-run';
@@ -205,8 +155,6 @@ describe('before it connects to any server, the program refuses', () => {
   /** Beginning of a line, the last values with which it is refused, and words of the refusal. */
   const VALUES: [line: string, values: string[], words: string][] = [
     ['account create --name', [' ', 'x'.repeat(101)], 'It must have 1 to 100 characters.'],
-    ['account create --name A', ['B'], 'too many arguments'],
-    ['account create', ['--name'], "option '--name <name>' argument missing"],
     [`${UPDATE} --crypto on --enable-method`, ['Visa'], METHODS],
     [`${UPDATE} --payer-data-months`, ['0', '121', '1.5', '-1', 'x', ''], 'from 1 to 120'],
     [`${UPDATE} --payout-fee`, ['sepa_instant', 'sepa_instant=', 'sepa_instant=-1', '=5'], FEE],
@@ -215,18 +163,14 @@ describe('before it connects to any server, the program refuses', () => {
     [`${UPDATE} --payout-fee`, ['toString=1', 'sepa_instant:JPY=1', 'card_payout:=1'], FEE],
     [`${UPDATE} --payout-fee card_payout=1 --payout-fee`, ['card_payout=2', 'x=offf'], FEE],
     [`${UPDATE} --payout-limit`, LIMITS, LIMIT],
-    [`${UPDATE} --owed-limit`, LIMITS, LIMIT],
-    [`${UPDATE} --refund-step-up`, LIMITS, LIMIT],
     [`${UPDATE} --owed-limit EUR=1 --owed-limit`, ['EUR=2'], LIMIT],
     ['key create acct_1 --env live --scopes', ['payments:read,payments', ''], SCOPE],
     ['key create acct_1 --env live --allow-cidr', ['203.0.113.0/33'], 'It must be a network'],
     ['key create acct_1 --env live --expires-at', ['2020-01-01T00:00:00Z'], 'in the future.'],
     ['keys rotate --ring', ['pay_token', 'fingerprint'], KEY_RING],
-    [`${FUND} --amount`, ['0', '-1', '+1', '10.5', '10.0', '1e3', '0x10', '1_000'], AMOUNT],
-    [`${FUND} --amount`, ['1,000', 'ten', '', ' 5', '100000000000', '9'.repeat(40)], AMOUNT],
+    [`${FUND} --amount`, ['0', '-1', '10.5', '1e3', '0x10', 'ten', '', '100000000000'], AMOUNT],
     [`${FUND} --currency`, ['eur', 'EU', 'XXX', 'XAU', ''], 'an ISO 4217 code in capitals'],
-    [`${FUND} --balance-account`, ['', 'a.b', '$a', '-a', '__proto__', 'a b', 'é'], NAME],
-    [`${FUND} --balance-account`, ['x'.repeat(65)], NAME],
+    [`${FUND} --balance-account`, ['', 'a.b', '__proto__', 'é', 'x'.repeat(65)], NAME],
     [`${FUND} --operation-id`, ['', 'a b', 'a:b', 'funded:', 'x'.repeat(101)], ID],
     [`${ADJUST} --amount`, ['0', '-0', '1.5', '-100000000000'], AMOUNT],
     [`${ADJUST} --asset ETH --network`, ['ethereum'], MONEY],
@@ -235,7 +179,6 @@ describe('before it connects to any server, the program refuses', () => {
     [ASSET, ['--reason=x'], MONEY],
     [`${ASSET} --network ethereum --amount`, ['1.5', '0', '-0', '01'], UNITS],
     [`${ASSET} --network ethereum --against`, ['receivable'], 'No merchant owes a crypto asset.'],
-    [`${FUND} --operator`, ['', 'x'.repeat(101)], 'It must have 1 to 100 characters.'],
     [`${FUND} --reason`, [''], 'It must have 1 to 500 characters.'],
     ['movement list --limit', ['0', '1.5'], 'It must be an integer from 1 to 1000.'],
     [`payout act x snooze ${BY} --hours`, ['0'], 'It must be more than 0'],
@@ -245,18 +188,10 @@ describe('before it connects to any server, the program refuses', () => {
     [`${ADJUST} --against suspense --bank-reference`, ['A'], 'needs --against clearing:CONNECTOR'],
     ['balance reverse funded:a --reason', ['Typo'], "'--operator <name>' not specified"],
     ['balance resolve payment_held:a:b --as loss --operator mia --reason', ['Loss'], RENAMED],
-    ['balance resolve', ['', '--help', '--as'], RENAMED],
     ['bank-account add --connector a --env live --iban A --currency', ['ETH'], 'ISO 4217'],
-    ['ledger trial-balance --at', ['yesterday'], TIMESTAMP],
     ['ledger trial-balance --at', ['2999-01-01T00:00:00Z'], 'That time is in the future.'],
     ['sandbox statement --date', ['today'], 'A day is written YYYY-MM-DD.'],
-    ['operator create --role operator', [' '], 'It must have 1 to 100 characters.'],
-    [`${RESOLVE} --as loss --amount`, ['0', '-1', '1.5', ''], AMOUNT],
-    ['movement resolve mv_1 --as loss', ['--operator=mia'], "'--reason <text>' not specified"],
     ['movement resolve mv_1 --as loss', ['--reason=Why'], "'--operator <name>' not specified"],
-    [RESOLVE, ['--amount=5'], "'--as <outcome>' not specified"],
-    [`${RESOLVE} --as loss`, ['--env=live'], 'unknown option'],
-    [`crypto-payment act x release ${BY}`, ['--movement=mv_1', '--as=loss'], 'unknown option'],
     [HOOK, ['payment.paid', '', 'payment.settled,', 'all,payment.settled'], 'separated by commas'],
     ['event list acct_1 --env sandbox --before', ['yesterday'], TIMESTAMP],
     ['event', ['redeliver'], 'Give an event id, or --account, --env and --since.'],
@@ -281,7 +216,6 @@ describe('before it connects to any server, the program refuses', () => {
     [`${SNOOZE} ${BY}`, ['--apply'], 'A snooze, and nothing else, takes --hours.'],
     [`${SNOOZE} --apply --hours`, ['1'], "'--reason <text>' not specified"],
     ['payout act resubmit --query a --apply', ['--reason=A'], "'--operator <name>' not specified"],
-    ['payout act mark_settled --plan --query', ['a'], 'Allowed choices are resubmit, mark_failed'],
     [`${QUERY} --plan --amount`, ['1'], '--amount goes with an id'],
     [`${QUERY} --apply ${BY}`, ['--bank-confirmed-not-executed'], 'not-executed goes with an id'],
     ['payout act x resubmit --plan --query', ['a = 1'], 'give an act and no id'],

@@ -90,25 +90,22 @@ const connectBank = () =>
     ...{ database: shop.db.databaseName, prefix: '', keysDir: '', settings: {}, namespace },
   });
 
-describe.each([
+test.each([
   [`format ${OTHER}`, { format: OTHER }],
   ['data without a format number', {}],
-])('a database with %s', (found, epoch) => {
-  const epochs = () => shop.db.collection<{ _id: string }>('service_epoch');
-  const state = () => `The database ${shop.db.databaseName} has ${found}`;
-  beforeAll(() => epochs().replaceOne({ _id: 'epoch' }, epoch, { upsert: true }));
-  afterAll(() => epochs().replaceOne({ _id: 'epoch' }, { format: FORMAT }));
-
-  test('is refused by every command, and by API, worker and connectors at their start', async () => {
-    for (const args of [['migrate'], ['migrate', '--dry-run'], ['account', 'list']]) {
-      const { code, message } = await shop.refusal(...args);
-      expect(code).toBe('other_format');
-      expect(message).toContain(state());
-      expect(message).toMatch(NEEDS);
-    }
-    await expect(checkDatabase(shop.stores, log)).rejects.toThrow(state());
-    await expect(connectBank()).rejects.toThrow(state());
-  });
+])('every command and process refuses a database with %s', async (found, epoch) => {
+  const epochs = shop.db.collection<{ _id: string }>('service_epoch');
+  await epochs.replaceOne({ _id: 'epoch' }, epoch, { upsert: true });
+  const state = `The database ${shop.db.databaseName} has ${found}`;
+  for (const args of [['migrate'], ['migrate', '--dry-run'], ['account', 'list']]) {
+    const { code, message } = await shop.refusal(...args);
+    expect(code).toBe('other_format');
+    expect(message).toContain(state);
+    expect(message).toMatch(NEEDS);
+  }
+  await expect(checkDatabase(shop.stores, log)).rejects.toThrow(state);
+  await expect(connectBank()).rejects.toThrow(state);
+  await epochs.replaceOne({ _id: 'epoch' }, { format: FORMAT });
 });
 
 test.each(['payments', 'payouts'])('a database with %s and no epoch is refused', async (kind) => {

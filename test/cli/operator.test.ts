@@ -7,8 +7,7 @@ import { asOperator, commandsIn, everythingStored, useProvisioning } from './cli
 
 const service = useProvisioning();
 
-const REASON = ['--reason', 'Ticket 42'];
-const TYPED = ['--operator', 'mia', ...REASON];
+const TYPED = ['--operator', 'mia', '--reason', 'Ticket 42'];
 const MAIN = ['--balance-account', 'main', '--currency', 'EUR'];
 const fund = (account_id: string, env: string, ...more: string[]) => [
   ...['balance', 'fund', account_id, '--env', env, ...MAIN, '--amount', '100'],
@@ -61,14 +60,10 @@ describe('a command that moves money', () => {
     const { account_id } = await service.account();
     const where = { account_id, livemode: true, balance_account: 'main', currency: 'EUR' };
     const { operation_id } = await fundBalance(service.deps, { ...where, amount: 100 });
-    const adjust = ['balance', 'adjust', account_id, '--env', 'live', ...MAIN, ...TYPED];
-    for (const command of [
-      fund(account_id, 'live', ...TYPED),
-      [...adjust, '--amount', '1'],
-      [...adjust, '--amount', '-1'],
-      ['balance', 'reverse', operation_id, ...TYPED],
-    ]) {
-      expect((await withKey(key).refusal(...command)).code).toBe(code);
+    const adjust = ['balance', 'adjust', account_id, '--env', 'live', ...MAIN, '--amount', '-1'];
+    const reverse = ['balance', 'reverse', operation_id];
+    for (const command of [fund(account_id, 'live'), adjust, reverse]) {
+      expect((await withKey(key).refusal(...command, ...TYPED)).code).toBe(code);
     }
     expect((await withKey(key).cli(...fund(account_id, 'sandbox'))).exit).toBe(0);
   });
@@ -93,14 +88,16 @@ describe('a command that moves money', () => {
     const path = join(service.folder, 'live.xml');
     writeFileSync(path, camt([{ entries: [{ amount: 1_050, reference: 'ORDER-7' }] }]));
     const { id } = Object(await live.json('statement', 'import', path, ...source));
-    const line = `${id}:1`;
-    const match = ['statement', 'match', line, '--difference-to', 'expense.bank_fees'];
-    const unmatch = ['statement', 'unmatch', line];
+    const match = ['statement', 'match', `${id}:1`, '--difference-to', 'expense.bank_fees'];
+    const unmatch = ['statement', 'unmatch', `${id}:1`];
     const flo = await asOperator(live, 'flo');
-    expect((await live.refusal(...match, ...TYPED)).code).toBe('operator_key_required');
-    expect(await flo.json(...match, ...REASON)).toMatchObject({ status: 'booked' });
-    expect((await live.refusal(...unmatch, ...TYPED)).code).toBe('operator_key_required');
-    expect(await flo.json(...unmatch, ...TYPED)).toMatchObject({ status: 'open' });
+    for (const [command, status] of [
+      [match, 'booked'],
+      [unmatch, 'open'],
+    ] as const) {
+      expect((await live.refusal(...command, ...TYPED)).code).toBe('operator_key_required');
+      expect(await flo.json(...command, ...TYPED)).toMatchObject({ status });
+    }
     const [audited] = await service.stores.auditLog.list({ limit: 1, act: 'statement.unmatched' });
     expect(audited).toMatchObject({ after: { operator: 'flo', reason: 'Ticket 42' } });
   });
