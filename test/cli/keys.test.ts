@@ -220,21 +220,14 @@ describe('a rotation', () => {
     const before = readKeys(keysFile);
     await setting.endpoint('acct_1');
     await setting.endpoint('acct_2');
-    const result = await rotateKeys(deps, false);
-    const { kid } = result;
-    expect(result).toEqual({ kid: setting.current(), resealed: 2, remaining: 0 });
+    const { kid, ...counts } = await rotateKeys(deps, false);
+    expect(counts).toEqual({ resealed: 2, remaining: 0 });
     expect(kid).toMatch(/^k\d{8}-[0-9a-f]{8}$/);
     const keys = { ...before.seal.keys, [kid]: expect.any(Buffer) };
     expect(readKeys(keysFile)).toEqual({ ...before, seal: { current: kid, keys } });
     expect(statSync(keysFile).mode & 0o777).toBe(0o600);
-    expect(await showKeys(deps)).toEqual({
-      current: kid,
-      recipients: { sandbox: setting.currentPair(), live: expect.any(String) },
-      keys: expect.arrayContaining([
-        { kid: before.seal.current, ...none },
-        { ...none, kid, endpoints: 2 },
-      ]),
-    });
+    expect(await countHeld(before.seal.current)).toEqual({ ...none, kid: before.seal.current });
+    expect(await countHeld(kid)).toEqual({ ...none, kid, endpoints: 2 });
     const [secret] = (await stores.endpoints.get('acct_1', false))?.secrets ?? [];
     const owner = secretOwner(toEndpointKey('acct_1'));
     expect(await createSecrets().decrypt(Encrypted.parse(secret?.ciphertext), owner)).toBe(SECRET);
@@ -288,20 +281,17 @@ describe('a rotation', () => {
   test('turns an idempotency record left open into its recipient, and encrypts no erased recipient again', async () => {
     const { stores, json } = setting;
     const id = await setting.addRecipient({ isStored: false });
-    expect(await countHeld(setting.currentPair())).toMatchObject({ ...none, claims: 1 });
     const { kid, ...counts } = await rotatePair();
     expect(counts).toEqual({ resealed: 1, remaining: 0 });
     expect(await decrypt(id)).toBe(DETAILS);
     expect(await stores.recipients.get(id)).toMatchObject({ kid, account_id: 'acct_keys' });
     expect(await stores.idempotency.forResource(id)).toMatchObject({ request: null });
-    const [other = ''] = await addRecipients(1);
+    await addRecipients(1);
     const erased = await json('recipient', 'forget', id);
     expect(erased).toMatchObject({ id, last4: '0000', deleted_at: expect.any(String) });
     expect(await json('recipient', 'forget', id)).toEqual(erased);
-    expect(await countHeld(kid)).toMatchObject({ recipients: 1 });
     expect(await rotatePair()).toMatchObject({ resealed: 1, remaining: 0 });
     expect(await stores.recipients.get(id)).toMatchObject({ ciphertext: null, kid: null });
-    expect(await decrypt(other)).toBe(DETAILS);
   });
 
   test('gives payers another data key: an old key file and an old dump decrypt nothing that is stored', async () => {
@@ -338,7 +328,6 @@ describe('a rotation', () => {
     expect(await readAsThief()).toEqual(Array.from({ length: 26 }, () => null));
     const { sandbox } = (await stores.accounts.get('acct_keys'))?.payer_keys ?? {};
     expect(sandbox).toEqual({ ...sandbox, kid: setting.current(), earlier: undefined });
-    expect(await continueRotation(deps)).toMatchObject({ resealed: 0, remaining: 0 });
 
     // One that no key decrypts is named, and the key stays that may have encrypted it.
     const [first, second] = [await payments.get('p1'), await payments.get('p2')];
@@ -418,7 +407,6 @@ test('a rotation or a removal publishes the key pair of a rotation that stopped 
 
 describe('the command', () => {
   test('keys show counts what each key encrypts, and shows no key', async () => {
-    await setting.addRecipient();
     await setting.endpoint('acct_4');
     await setting.user();
     const { stdout: words } = await setting.cli('keys', 'show');
@@ -426,11 +414,11 @@ describe('the command', () => {
     expect(words.split('\n')[0]?.split(/ {2,}/)).toEqual(['KEY', ...columns]);
     const kid = setting.current();
     expect(words).toMatch(new RegExp(`${kid} +current +0 +1 +0 +1 +0 +0`));
-    const { stdout } = await setting.cli('keys', 'show', '--json');
+    const shown = await setting.json('keys', 'show');
     const recipients = { sandbox: setting.currentPair() };
-    expect(JSON.parse(stdout)).toMatchObject({ current: kid, recipients });
+    expect(shown).toMatchObject({ current: kid, recipients });
     for (const key of Object.values(readKeys(setting.keysFile).seal.keys)) {
-      expect(stdout + words).not.toContain(key.toString('base64url'));
+      expect(JSON.stringify(shown) + words).not.toContain(key.toString('base64url'));
     }
   });
 
@@ -438,8 +426,7 @@ describe('the command', () => {
     const { env, keysDir, keysFile } = setting;
     env['KEYS_DIR'] = join(dirname(keysFile), 'other');
     expect((await setting.refusal('keys', 'show')).code).toBe('keys_dir_invalid');
-    const { written } = Object(await setting.json('keys', 'split'));
-    expect(written).toHaveLength(4);
+    expect(Object(await setting.json('keys', 'split')).written).toHaveLength(4);
     expect(await setting.json('keys', 'split')).toEqual({ written: [] });
     delete env['KEYS_DIR'];
     expect((await setting.refusal('keys', 'show')).code).toBe('keys_dir_missing');
@@ -512,14 +499,10 @@ describe('keys of connectors', () => {
     return readers.flat();
   }
 
-  const listKeyRings = async (id: string) =>
-    (await setting.stores.recipients.get(id))?.kid?.split('+').map((kid) => kid.split(':')[0]);
-
   test('each gets a key ring, and recipients are encrypted again for those that may pay them', async () => {
     const deps = routed(ROUTES);
     const [card, sepa] = [await addLive(deps, CARD), await addLive(deps, SEPA)];
     const accepted = await addLive(deps, CARD, false);
-    expect(await listKeyRings(card)).toEqual(['recipients.live']);
     const written = await createPairs(deps);
     expect(written.map((path) => basename(path))).toEqual([
       ...['recipients.live-acme.json', 'recipients.live-acme.public.json'],
@@ -530,22 +513,17 @@ describe('keys of connectors', () => {
     expect(await listReaders(card)).toEqual(['acme', 'polbank']);
     expect(await continueRotation(deps)).toMatchObject({ resealed: 3, remaining: 0 });
     expect(await continueRotation(deps)).toMatchObject({ resealed: 0, remaining: 0 });
-    expect([await listReaders(card), await listReaders(sepa)]).toEqual([['acme'], ['polbank']]);
-    expect(await listKeyRings(accepted)).toEqual(['recipients.live-acme']);
-    const { recipients, keys } = await showKeys(deps);
+    const readers = [card, sepa, accepted].map(listReaders);
+    expect(await Promise.all(readers)).toEqual([['acme'], ['polbank'], ['acme']]);
+    const { recipients } = await showKeys(deps);
     expect(Object.keys(recipients)).toEqual(['sandbox', 'live', 'live-acme', 'live-polbank']);
-    const acme = keys.find(({ kid }) => kid === recipients['live-acme']);
-    expect(acme).toMatchObject({ recipients: 2, claims: 0 });
 
     const both = routed('acme=card_payout|sepa_instant,polbank=sepa_credit_transfer');
     expect(await continueRotation(both)).toMatchObject({ remaining: 0 });
     expect(await listReaders(sepa)).toEqual(['acme', 'polbank']);
-    expect((await showKeys(both)).keys).toEqual(
-      expect.arrayContaining([
-        expect.objectContaining({ kid: recipients['live-acme'], recipients: 3 }),
-        expect.objectContaining({ kid: recipients['live-polbank'], recipients: 1 }),
-      ]),
-    );
+    const { keys } = await showKeys(both);
+    const count = (name: string) => keys.find(({ kid }) => kid === recipients[name])?.recipients;
+    expect(['live-acme', 'live-polbank'].map(count)).toEqual([3, 1]);
     expect(await continueRotation(deps)).toMatchObject({ remaining: 0 });
     expect(await listReaders(sepa)).toEqual(['polbank']);
   });
@@ -554,12 +532,11 @@ describe('keys of connectors', () => {
     const deps = routed(ROUTES);
     const first = (await showKeys(deps)).recipients['live-polbank'] ?? '';
     const [sepa, card] = [await addLive(deps, SEPA), await addLive(deps, CARD)];
-    await expect(retireKey(deps, first)).rejects.toEqual(refused('sealing_key_current'));
     const { kid, remaining } = await rotateKeys(deps, false, 'recipients.live-polbank');
     expect(remaining).toBe(0);
     expect((await setting.stores.recipients.get(sepa))?.kid).toBe(kid);
     expect(await retireKey(deps, first)).toEqual([kid]);
-    expect(await listReaders(sepa)).toEqual(['polbank']);
+    expect([await listReaders(sepa), await listReaders(card)]).toEqual([['polbank'], ['acme']]);
     const message: unknown = expect.stringContaining('LIVE_CONNECTORS');
     const noRoutes = { code: 'keys_dir_invalid', message };
     await expect(continueRotation(routed(''))).rejects.toMatchObject(noRoutes);
@@ -567,6 +544,5 @@ describe('keys of connectors', () => {
     expect(await setting.refusal('keys', 'show')).toMatchObject(noRoutes);
     const unknown = rotateKeys(deps, true, 'recipients.live-nobody');
     await expect(unknown).rejects.toEqual(refused('keys_dir_invalid'));
-    expect(await listReaders(card)).toEqual(['acme']);
   });
 });
