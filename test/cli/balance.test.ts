@@ -294,6 +294,13 @@ describe('the command', () => {
     expect(await entries()).toMatchObject([moved, { note: NOTE }]);
     const reversed = await commands.cli('balance', 'reverse', operation_id, ...WHO);
     expect(reversed.stdout).toMatch(/Reversed: +-€1,000\.00\nAvailable: +€0\.00\n/);
+    const lines = await service.stores.auditLog.list({ account_id, livemode: false, limit: 4 });
+    const acts = ['balance.reversed', 'balance.adjusted', 'balance.adjusted', 'balance.funded'];
+    expect(lines.map(({ act }) => act)).toEqual(acts);
+    expect(lines.at(-1)).toMatchObject({
+      target: operation_id,
+      after: { balance_account: 'main', currency: 'EUR', amount: 100_000 },
+    });
     expect(await commands.json(...euros, '-2000', '--owed')).toMatchObject({ available: 0 });
     expect((await commands.refusal(...euros, '5', '--owed')).code).toBe('invalid_usage');
     const ether = [...main, ...WHO, '--asset', 'ETH', '--network', 'ethereum', '--amount'];

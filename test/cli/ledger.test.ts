@@ -19,14 +19,10 @@ import { useFixture } from '../support/fixture';
 import { retryUntilDone } from '../support/insist';
 import {
   authorizedPayment,
-  fund,
-  openPayout,
   openRecords,
   openRefund,
-  payoutFacts,
   type Records,
   settle,
-  transitionPayout,
   transitionRefund,
 } from '../support/records';
 import { mongodbUri } from '../support/servers';
@@ -37,7 +33,6 @@ const PAST_VALIDATORS = { bypassDocumentValidation: true } as const;
 
 const account_id = 'acct_ledger';
 const book = `${account_id}:sandbox:EUR`;
-const francs = `${account_id}:sandbox:CHF`;
 const MOST = 99_999_999_999;
 /** Time at which entries of a trial balance are posted unless it says otherwise. */
 const POSTED_AT = '2026-03-04T05:06:07.089Z';
@@ -66,25 +61,6 @@ async function payIn(records: Records) {
   };
 }
 
-/** Makes 15 journal entries: a payout of 1,000 with a fee of 50 for each state and history. */
-async function payOut(records: Records): Promise<void> {
-  const owner = { account_id, currency: 'CHF', balance_account: 'ads' };
-  await fund(records, payoutFacts(owner), 10_000);
-  type Statuses = Parameters<typeof transitionPayout>[3];
-  const sent: Statuses = ['submitted', 'sent'];
-  const ends = (['completed', 'failed', 'returned'] as const).map((end) => [...sent, end]);
-  for (const statuses of [[], ['submitted'], sent, ['failed'], ...ends] as Statuses[]) {
-    const facts = payoutFacts({ ...owner, amount: 1_000, fee: 50 });
-    expect((await openPayout(records, facts)).opening.outcome).toBe('accepted');
-    let from: Parameters<typeof transitionPayout>[2] = {
-      status: 'created',
-      version: 1,
-      transition: 1,
-    };
-    for (const status of statuses) from = await transitionPayout(records, facts, from, [status]);
-  }
-}
-
 type Ledger = Awaited<ReturnType<typeof openLedger>>;
 
 /** A small healthy database, to falsify past the service and to restore. */
@@ -95,10 +71,7 @@ async function openLedger() {
   const deps = { mongo, stores, now: () => new Date(), audit: operatorsAudit(stores) };
   await retryUntilDone(() => fundSandbox(deps, account_id));
   const ids = await payIn(records);
-  await payOut(records);
-  for (const each of [book, francs]) {
-    await inTransaction(mongo, (session) => stores.ledger.applyPending(each, session));
-  }
+  await inTransaction(mongo, (session) => stores.ledger.applyPending(book, session));
   const account = { connector: 'sandbox', livemode: false, currency: 'EUR' };
   const routes = { liveConnectors: '', sandboxConnectors: '' };
   const { _id: bank } = await addBankAccount(
@@ -463,7 +436,7 @@ describe('a verification of the ledger', () => {
     const books = findReads('ledger_books').filter(
       ({ concern }) => concern['level'] === 'snapshot',
     );
-    expect(books).toHaveLength(4);
+    expect(books).toHaveLength(3);
     for (const { concern } of books) {
       const { atClusterTime } = concern;
       expect(atClusterTime).toBeDefined();
@@ -479,11 +452,11 @@ describe('a verification of the ledger', () => {
 
 describe('ledger verify', () => {
   test('prints that nothing differs, of all books or one, and refuses one that does not exist', async () => {
-    const stdout = '28 postings in 4 books: nothing differs.\n';
+    const stdout = '13 postings in 3 books: nothing differs.\n';
     expect(await ledger.cli('ledger', 'verify')).toEqual({ exit: 0, stdout, stderr: '' });
-    expect(await ledger.json('ledger', 'verify', '--full', '--book', francs)).toEqual({
+    expect(await ledger.json('ledger', 'verify', '--full', '--book', book)).toEqual({
       data: {
-        ...{ books: 1, postings: 15, differences: [], differences_total: 0 },
+        ...{ books: 1, postings: 9, differences: [], differences_total: 0 },
         ...{ checkpoints_sealed: 0, heads: [] },
       },
     });
@@ -503,7 +476,7 @@ describe('ledger verify', () => {
     await ledger.documents('journal_entries').insertMany(faulty, PAST_VALIDATORS);
     const { exit, stdout, stderr } = await ledger.cli('ledger', 'verify');
     expect({ exit, stderr }).toEqual({ exit: 1, stderr: 'The ledger has 151 differences.\n' });
-    expect(stdout).toMatch(/^178 postings in 4 books: 151 differences\.\n\nCHECK +SUBJECT +PART/);
+    expect(stdout).toMatch(/^163 postings in 3 books: 151 differences\.\n\nCHECK +SUBJECT +PART/);
     expect(stdout.match(/^posting_unbalanced +funded:\d+ +- +0 +1$/gm)).toHaveLength(100);
     expect(stdout).toMatch(/\n\nThere are 51 more\.\n$/);
     const inJson = await ledger.cli('ledger', 'verify', '--json');
