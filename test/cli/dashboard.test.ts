@@ -12,6 +12,8 @@ import { listAuditLines } from '../../src/service/audit-log';
 import { verifyRows } from '../../src/service/audit-rows';
 import { createKey, revokeKey } from '../../src/service/keys';
 import { createOperator, revokeOperator } from '../../src/service/operators/keys';
+import { setRule } from '../../src/service/routing/change';
+import { pauseConnector } from '../../src/service/routing/pause';
 import { acceptInvitation, changeMember, invite } from '../../src/service/team/members';
 import { getOffer, offerSecret, switchOn } from '../../src/service/team/second-factor';
 import { resetPassword } from '../../src/service/team/sessions';
@@ -91,40 +93,22 @@ test('a user who is locked out can sign in again after an unlock, and after a ne
   expect((await listLines(account_id)).map(({ act }) => act)).toContain('user.unlocked');
 });
 
-test('the audit log has each change of the command line: actor, before and after, no secret', async () => {
+test('the audit log has a change of the command line with its actor, before and after, and no secret', async () => {
   const { account_id, ...secrets } = await service.account();
   const change = ['--crypto', 'on', '--payout-fee', 'card_payout=5'];
   await service.json('account', 'update', account_id, ...change);
-  const balance = ['--env', 'sandbox', '--balance-account', 'main', '--currency', 'EUR'];
-  const money = [account_id, ...balance, '--amount', '500'];
-  const why = ['--operator', 'mia', '--reason', 'Ticket 42'];
-  for (const _repeat of [1, 2]) {
-    await service.json('balance', 'fund', ...money, '--operation-id', account_id);
-  }
-  await service.json('balance', 'adjust', ...money, ...why);
-  await service.json('balance', 'reverse', `funded:${account_id}`, ...why);
   const all = await listLines(account_id);
-  const ofBothEnvironments = ['account.updated', 'api_key.created', 'account.created'];
-  expect(all.map(({ act }) => act)).toEqual([
-    ...['balance.reversed', 'balance.adjusted', 'balance.funded', ...ofBothEnvironments],
-  ]);
+  const acts = ['account.updated', 'api_key.created', 'account.created'];
+  expect(all.map(({ act }) => act)).toEqual(acts);
+  expect((await listLines(account_id, true)).map(({ act }) => act)).toEqual(acts);
   const actor = { via: 'command_line', system_user: userInfo().username, host: hostname() };
-  for (const line of all) expect(line).toMatchObject({ account_id, actor });
-  expect(all.slice(2, 4)).toMatchObject([
-    {
-      ...{ livemode: false, target: `funded:${account_id}` },
-      after: { balance_account: 'main', currency: 'EUR', amount: 500 },
-    },
-    {
-      ...{ livemode: null, before: { crypto: false, payout_fees: [] } },
-      after: { crypto: true, payout_fees: ['card_payout=5'] },
-    },
-  ]);
+  expect(all[0]).toMatchObject({
+    ...{ account_id, actor, livemode: null, before: { crypto: false, payout_fees: [] } },
+    after: { crypto: true, payout_fees: ['card_payout=5'] },
+  });
   for (const name of ['sandbox_key', 'live_key', 'dashboard_password'] as const) {
     expect(JSON.stringify(all)).not.toContain(secrets[name]);
   }
-  const live = await listLines(account_id, true);
-  expect(live.map(({ act }) => act)).toEqual(ofBothEnvironments);
 });
 
 describe('the chains of the audit log', () => {
@@ -140,13 +124,11 @@ describe('the chains of the audit log', () => {
     await Promise.all([one, other, one, other, one, one].map(create));
     const list = async (...args: string[]) => Object(await service.json('audit', 'list', ...args));
     const own = ['--account', one.account_id];
-    const { data } = await list(...own);
-    const places: number[] = data.map(({ seq }: { seq: number }) => seq);
+    const places: number[] = (await list(...own)).data.map(({ seq }: { seq: number }) => seq);
     expect(places.toSorted((a, b) => b - a)).toEqual([7, 6, 5, 4, 3, 2, 1]);
-    expect(await list(...own, '--env', 'live', '--limit', '1')).toMatchObject({
-      data: [{ act: 'api_key.created', actor: { door: 'command_line' } }],
-      has_more: true,
-    });
+    const data = [{ act: 'api_key.created', actor: { door: 'command_line' } }];
+    const page = await list(...own, '--env', 'live', '--limit', '1');
+    expect(page).toMatchObject({ data, has_more: true });
     const later = new Date(Date.now() + 60_000).toISOString();
     expect(await list('--since', later)).toEqual({ data: [], has_more: false });
     expect((await verify()).broken).toEqual([]);
@@ -177,12 +159,12 @@ describe('the chains of the audit log', () => {
       await json('webhook', 'set', ...hook, '--url', `http://127.0.0.1:9/${path}`);
     }
     await json('webhook', 'roll', ...hook);
-    const wallets = [
-      '0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed',
-      '0xfB6916095ca1df60bB79Ce92cE3Ea74c37c5d359',
-    ];
-    for (const address of wallets)
-      await setWallet(deps, { ...owner, network: 'ethereum', address });
+    const address = '0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed';
+    await setWallet(deps, { ...owner, network: 'ethereum', address });
+    const routes = { liveConnectors: '', sandboxConnectors: '' };
+    const scope = { livemode: false, method: 'visa', currency: null, account_id };
+    await setRule({ ...deps, ...routes }, scope, { connector: 'sandbox', unseen: true }, {});
+    await pauseConnector({ ...deps, ...routes }, 'sandbox', {});
     const invitation = { account_id, role: 'developer', invited_by: null } as const;
     const join = async (email: string) => {
       const { token } = await invite(deps, { ...invitation, email });
@@ -226,6 +208,8 @@ describe('the chains of the audit log', () => {
       ['dashboard_invitations', 'invitation', { email: 'z@x.example' }, { role: 'finance' }],
       ['webhook_endpoints', 'webhook_endpoint', sandbox, url],
       ['wallets', 'wallet', { account_id }, { address: '0x0' }],
+      ['routing_rules', 'routing_rule', { account_id }, { connector: 'thief' }],
+      ['connector_pauses', 'connector_pause', { connector: 'sandbox' }, { livemode: true }],
     ] as const;
     for (const [name, noun, where, change] of rows) {
       const filter: Filter<Document> = Object(where);
@@ -262,37 +246,34 @@ describe('the chains of the audit log', () => {
     await log.deleteOne({ _id: forged._id });
   });
 
+  // Which faults a chain may have is in test/service/unit/audit.test.ts.
   test('are verified by audit verify, with --against also where one was replaced as a whole', async () => {
-    const { cli, db, folder, json } = service;
+    const { cli, db, folder, json, refusal } = service;
     const { account_id } = await service.account();
     const before = Object(await json('audit', 'verify'));
     expect(before).toMatchObject({ broken: [], unexplained: 0, findings: [] });
     const heads = join(folder, 'heads.json');
     writeFileSync(heads, JSON.stringify(before));
+    const against = ['audit', 'verify', '--against', heads];
     const { key_id } = await createKey(service.deps, { account_id, livemode: true, scopes: [] });
     await revokeKey(service.deps, key_id);
-    expect(await json('audit', 'verify', '--against', heads)).toMatchObject({ broken: [] });
+    expect(await json(...against)).toMatchObject({ broken: [] });
     const keys = db.collection<{ _id: string }>('api_keys');
     await keys.updateOne({ _id: key_id }, { $set: { revoked_at: null } });
     const changed = await cli('audit', 'verify');
     expect(changed.stdout).toMatch(/api_key_changed .* revoked_at\n/);
     const stderr = 'The audit log does not explain 1 row.\n';
     expect(changed).toMatchObject({ exit: 1, stderr });
-    const lines = db.collection('audit_log');
-    await lines.updateOne({ account_id, seq: 2 }, { $set: { 'actor.host': 'elsewhere' } });
-    const fault = { chain: account_id, seq: 2, fault: 'changed' };
-    const broken = await cli('audit', 'verify', '--json');
-    expect(JSON.parse(broken.stdout).broken).toEqual([expect.objectContaining(fault)]);
-    expect(JSON.parse(broken.stderr).error.code).toBe('audit_log_broken');
-    await lines.deleteMany({ account_id });
+    await db.collection('audit_log').deleteMany({ account_id });
     await db.collection<{ _id: string }>('audit_heads').deleteOne({ _id: account_id });
     // The account, three keys and the owner.
     expect(await verify()).toMatchObject({ broken: [], unexplained: 5 });
-    const replaced = await cli('audit', 'verify', '--against', heads);
+    const replaced = await cli(...against);
     expect(replaced.stdout).toContain('the line is missing');
     expect(replaced).toMatchObject({ exit: 1, stderr: 'The audit log has 1 broken chain.\n' });
+    const inJson = await cli(...against, '--json');
+    expect(JSON.parse(inJson.stderr).error.code).toBe('audit_log_broken');
     writeFileSync(heads, '{}');
-    const refused = await service.refusal('audit', 'verify', '--against', heads);
-    expect(refused.code).toBe('file_invalid');
+    expect((await refusal(...against)).code).toBe('file_invalid');
   });
 });
