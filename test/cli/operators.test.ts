@@ -7,7 +7,6 @@ import { LIFECYCLES } from '../../src/lifecycles';
 import { actOn } from '../../src/service/operators/act';
 import { actOnMany, findMany } from '../../src/service/operators/act-many';
 import { acknowledgeAttention, type ShownAttention } from '../../src/service/operators/attention';
-import type { CallbackDocument } from '../../src/store/callbacks';
 import { createMetricStore } from '../../src/store/metrics';
 import { operatorsAudit } from '../support/audit';
 import { buildPayment } from '../support/factories';
@@ -260,42 +259,45 @@ describe('attention', () => {
     ['payout', 'completed', () => setting.payout(SILENT)],
     ['crypto_payment', 'deposit', () => setting.cryptoPayment()],
     ['crypto_settlement', 'completed', openSettlement],
-  ])(
-    'of a %s is listed, acknowledged, and listed again when it comes again',
-    async (kind, name, open) => {
-      const id = await open();
-      await sendMalformed(kind, id, name);
-      const row = await awaitRow(id, MALFORMED);
-      const { account_id = '', amount, currency } = (await readStored(kind, id)) ?? {};
-      const about = { resource: kind, resource_id: id, reason: MALFORMED };
-      expect(row).toEqual({
-        ...{ ...about, id: expect.stringContaining(`${kind}:${id}:`), acknowledged: false },
-        ...{ since: expect.stringMatching(/^\d{4}-\d\d-\d\dT/), amount, currency },
-        remedy: expect.stringContaining('could not be read'),
-      });
-      const before = await countMalformed(kind);
-      const byCommand = () => setting.json('attention', 'acknowledge', row.id, ...WHY);
+  ])('of a %s is listed until it is acknowledged', async (kind, name, open) => {
+    const id = await open();
+    await sendMalformed(kind, id, name);
+    const row = await awaitRow(id, MALFORMED);
+    const { account_id = '', amount, currency } = (await readStored(kind, id)) ?? {};
+    const about = { resource: kind, resource_id: id, reason: MALFORMED };
+    expect(row).toEqual({
+      ...{ ...about, id: expect.stringContaining(`${kind}:${id}:`), acknowledged: false },
+      ...{ since: expect.stringMatching(/^\d{4}-\d\d-\d\dT/), amount, currency },
+      remedy: expect.stringContaining('could not be read'),
+    });
+    const before = await countMalformed(kind);
+    const byCommand = () => setting.json('attention', 'acknowledge', row.id, ...WHY);
+    for (const _repeat of [1, 2]) {
       expect(await byCommand()).toEqual({ id: row.id, ...about, acknowledged: true });
-      expect(await listAbout(id)).toEqual([]);
-      expect(await listAbout(id, '--all')).toEqual([{ ...row, acknowledged: true }]);
-      expect(await countMalformed(kind)).toBe(before - 1);
-      await byCommand();
-      const audit = [{ who: 'mia', what: 'acknowledge', why: 'Ticket 42', before: MALFORMED }];
-      expect(await readStored(kind, id)).toMatchObject({ attention: null, audit });
-      const lines = await setting.service.stores.auditLog.list({ account_id, limit: 100 });
-      expect(lines.filter(({ target }) => target === id)).toMatchObject([
-        { act: `${kind}.act`, after: { what: 'acknowledge', why: 'Ticket 42' } },
-      ]);
+    }
+    expect(await listAbout(id)).toEqual([]);
+    expect(await listAbout(id, '--all')).toEqual([{ ...row, acknowledged: true }]);
+    expect(await countMalformed(kind)).toBe(before - 1);
+    const audit = [{ who: 'mia', what: 'acknowledge', why: 'Ticket 42', before: MALFORMED }];
+    expect(await readStored(kind, id)).toMatchObject({ attention: null, audit });
+    const lines = await setting.service.stores.auditLog.list({ account_id, limit: 100 });
+    expect(lines.filter(({ target }) => target === id)).toMatchObject([
+      { act: `${kind}.act`, after: { what: 'acknowledge', why: 'Ticket 42' } },
+    ]);
+  });
 
-      await sendMalformed(kind, id, name);
-      const again = await awaitRow(id, MALFORMED);
-      expect(again.id).not.toBe(row.id);
-      expect(await listAbout(id, '--all')).toEqual([{ ...row, acknowledged: true }, again]);
-      const act = await setting.json(kind.replace('_', '-'), 'act', id, 'acknowledge', ...WHY);
-      expect(act).toMatchObject({ attention: null });
-      expect(await listAbout(id)).toEqual([]);
-    },
-  );
+  test('is listed again when it comes again', async () => {
+    const id = await setting.payment();
+    await sendMalformed('payment', id, 'settled');
+    const row = await awaitRow(id, MALFORMED);
+    await acknowledge(row.id);
+    await sendMalformed('payment', id, 'settled');
+    const again = await awaitRow(id, MALFORMED);
+    expect(await listAbout(id, '--all')).toEqual([{ ...row, acknowledged: true }, again]);
+    const act = await setting.json('payment', 'act', id, 'acknowledge', ...WHY);
+    expect(act).toMatchObject({ attention: null });
+    expect(await listAbout(id)).toEqual([]);
+  });
 
   test('of an ended payment is acknowledged, and leaves the search attributes of Temporal', async () => {
     const id = await openCancelled();
@@ -311,20 +313,6 @@ describe('attention', () => {
     expect(await readStored('payment', id)).toMatchObject(stored);
     const message = 'The attention reason is none.';
     await expect(acknowledgeStale(id, 'amount_differs')).rejects.toMatchObject({ message });
-  });
-
-  test('whose money is in suspense is acknowledged only after the money has left', async () => {
-    const id = await openCancelled();
-    await setting.simulate('payment', id, { event: 'settled' });
-    const row = await awaitRow(id, 'late_settlement_reversed');
-    await expect(acknowledge(row.id)).rejects.toMatchObject({ code: 'money_in_suspense' });
-    expect(await listAbout(id)).toEqual([row]);
-    const stored = { attention: row.reason, audit: [] };
-    expect(await readStored('payment', id)).toMatchObject(stored);
-    await setting.simulate('payment', id, { event: 'reversed' });
-    await setting.handle('payment', id).result();
-    await acknowledge(row.id);
-    expect(await listAbout(id)).toEqual([]);
   });
 
   test('other than the one that the operator saw is not acknowledged', async () => {
@@ -394,15 +382,14 @@ describe('callback', () => {
 
   /** Delivers a callback about a resource that does not exist. */
   async function park() {
-    const warned: unknown[][] = [];
-    const log = { warn: (...line: unknown[]) => void warned.push(line) };
+    const warn = jest.fn();
     const callback = { callback_id: `cb_${randomUUID()}`, occurred_at: OCCURRED_AT };
     const about = { resource: 'refund', resource_id: randomUUID(), name: 'settled' } as const;
     const report = { connector: BANK, ...about, callback };
-    expect(await deliverCallback({ ...setting.deps, log }, report)).toBe('parked');
+    expect(await deliverCallback({ ...setting.deps, log: { warn } }, report)).toBe('parked');
     const facts = { callback_id: callback.callback_id, connector: BANK, code: 'settled' };
-    const line = [{ ...facts, refund_id: about.resource_id }, 'callback parked'];
-    expect(warned).toEqual([line]);
+    const line = { ...facts, refund_id: about.resource_id };
+    expect(warn).toHaveBeenCalledWith(line, 'callback parked');
     return { id: `${BANK}:${callback.callback_id}`, callback };
   }
 
@@ -438,24 +425,26 @@ describe('callback', () => {
   });
 
   test('that waits longest begins the list, which is filtered', async () => {
-    const buildRow = ({ _id: id, connector, resource, resource_id, name }: CallbackDocument) =>
-      expect.objectContaining({ id, connector, resource, resource_id, name, signalled_at: null });
-    const other = await store(randomUUID(), { connector: OTHER, day: 3 });
-    const second = await store(randomUUID(), { day: 2 });
-    const own = [buildRow(await store()), buildRow(second)];
-    const parked = expect.objectContaining({ id: (await park()).id });
-    const listed: [string[], unknown[], boolean][] = [
+    const other = (await store(randomUUID(), { connector: OTHER, day: 3 }))._id;
+    const { _id: second, resource_id } = await store(randomUUID(), { day: 2 });
+    const own = [(await store())._id, second];
+    const { id: parked } = await park();
+    const listed: [string[], string[], boolean][] = [
       [OF_BANK, [...own, parked], false],
       [['--unsignalled', ...OF_BANK], own, false],
       [['--parked', ...OF_BANK], [parked], false],
-      [['--connector', OTHER], [buildRow(other)], false],
-      [['--resource-id', second.resource_id], [buildRow(second)], false],
+      [['--connector', OTHER], [other], false],
+      [['--resource-id', resource_id], [second], false],
       [['--limit', '1', ...OF_BANK], own.slice(0, 1), true],
       // Without a filter all connectors are listed.
-      [['--limit', '1000'], expect.arrayContaining([...own, parked, buildRow(other)]), false],
+      [['--limit', '1000'], expect.arrayContaining([...own, parked, other]), false],
     ];
-    for (const [options, data, has_more] of listed) {
-      expect(await list(...options)).toEqual({ data, has_more });
+    for (const [options, ids, has_more] of listed) {
+      const page = Object(await list(...options));
+      expect([page.data.map(({ id }: { id: string }) => id), page.has_more]).toEqual([
+        ids,
+        has_more,
+      ]);
     }
     const stdout = await print('list', '--limit', '1', ...OF_BANK);
     expect(stdout).toMatch(/^CALLBACK +RECEIVED +RESOURCE +ID +SAYS +WAITS\n/);
@@ -506,11 +495,9 @@ describe('callback', () => {
     await callbacks().park(signalled, PARKED);
     await callbacks().markSignalled({ _id: signalled }, OCCURRED_AT);
     const refusals: [string[], string][] = [
-      [['show', 'sandbox:none'], 'callback_not_found'],
       [['deliver', 'sandbox:none'], 'callback_not_found'],
       [['deliver', unreadable], 'callback_unreadable'],
       [['deliver', '--again'], 'invalid_request'],
-      [['dismiss', 'sandbox:none', ...REASON], 'callback_not_found'],
       [['dismiss', unsignalled, ...REASON], 'callback_not_parked'],
       [['dismiss', signalled, ...REASON], 'callback_signalled'],
       [['dismiss', '--parked', ...REASON], 'invalid_request'],
