@@ -14,6 +14,7 @@ import { temporalCli } from '../../../stack/provision/temporal';
 import { startTemporal } from '../../../stack/temporal-server';
 import { silentProgress } from '../../../stack/terminal';
 import { expectRefusal } from '../../api/refusal';
+import { fundAccount } from '../../support/factories';
 import { useFixture } from '../../support/fixture';
 import { eventually } from '../../support/http';
 import { retryUntilDone } from '../../support/insist';
@@ -410,8 +411,8 @@ describe('when MongoDB is older than Temporal, reconcile', () => {
     expect(await setting.verified()).toEqual([]);
 
     // Once the balance is funded, the same command succeeds.
-    const fund = ['--env', 'sandbox', '--balance-account', 'marketing', '--currency', 'EUR'];
-    await setting.json('balance', 'fund', shop.account_id, ...fund, '--amount', String(available));
+    const funding = { amount: Number(available), balance_account: 'marketing' };
+    await fundAccount(setting.service, shop, funding);
     await setting.look(true);
     expect(await setting.left(0)).toEqual([]);
     expect(await stores.payouts.get(id)).not.toBeNull();

@@ -3,6 +3,7 @@ import type { Document } from 'mongodb';
 import { deliverCallback } from '../../../src/callbacks/deliver';
 import type { CallbackName, CallbackResource } from '../../../src/domain/callback/callback';
 import { ServiceError } from '../../../src/domain/errors';
+import { verifyLedger } from '../../../src/ledger-check/verify';
 import { isInFlight, KINDS, type Resource } from '../../../src/lifecycles';
 import { type Act, actOn } from '../../../src/service/operators/act';
 import { type Finding, isUnresolved } from '../../../src/service/reconcile/rebuild';
@@ -68,11 +69,8 @@ async function openRestoreSetting(options: ServiceOptions = {}) {
         ...{ connector: service.connector, resource, resource_id, name },
         callback: { callback_id: randomUUID(), occurred_at: new Date().toISOString(), ...facts },
       }),
-    /** Lists the differences that `ledger verify` finds. */
-    verified: async () => {
-      const { stdout } = await setting.cli('ledger', 'verify', '--json');
-      return JSON.parse(stdout).data.differences;
-    },
+    /** Lists the differences that a verification of the ledger finds. */
+    verified: async () => (await verifyLedger(mongo, service.database, {})).differences,
     backUp: async (): Promise<Backup> => {
       await untilQuiet(setting);
       const names = (await db.listCollections().toArray()).map(({ name }) => name);
