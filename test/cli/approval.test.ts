@@ -112,6 +112,9 @@ describe('a live act above the limit', () => {
     expect(line).toMatchObject({ after: { approved_by: 'bo', approval_id: id } });
     expect(JSON.stringify(await listed())).not.toContain(id);
     expect((await service.cli('ledger', 'verify', '--full')).exit).toBe(0);
+    const much = wire.map((word) => (word === 'live' ? 'sandbox' : word));
+    const inSandbox = [...much, '--operation-id', randomUUID()];
+    expect(await mia.json(...inSandbox)).toMatchObject({ available: 10_000_000 + MUCH });
   });
 
   // The comparison itself is in test/domain/approval.test.ts.

@@ -168,30 +168,44 @@ describe('statement', () => {
     expect(await showReconciliation('--date', TEST_DAY)).toMatchObject(open);
   });
 
-  // What an acknowledgment and the next right statement change is in test/statements.
   test('that does not add up needs an operator until it is acknowledged', async () => {
     const wrong = write('s-2.xml', camt([{ id: 'S-2', opening: 1_045, closing: 2_000 }]));
-    expect(await service.refusal('statement', 'import', wrong, ...SOURCE)).toEqual({
+    const refuse = () => service.refusal('statement', 'import', wrong, ...SOURCE);
+    expect(await refuse()).toEqual({
       ...{ code: 'sum_mismatch', message: expect.stringContaining('€9.55 is missing') },
     });
     const list = async (...options: string[]) =>
       Object(await service.json('attention', 'list', ...options)).data;
     const [row] = await list();
-    const about = { resource: 'bank_account', reason: 'sum_mismatch' };
     expect(row).toMatchObject({
-      ...{ id: expect.stringMatching(/^bank_account:ba_.*:\d+$/), ...about },
-      ...{ amount: 955, currency: 'EUR', acknowledged: false },
+      ...{ id: expect.stringMatching(/^bank_account:ba_.*:\d+$/), resource: 'bank_account' },
+      ...{ reason: 'sum_mismatch', amount: 955, currency: 'EUR', acknowledged: false },
     });
-    const { stuck, statement_lines } = await createMetricStore(service.db).read(new Date());
-    expect(stuck).toEqual([{ ...about, livemode: 'false', count: 1 }]);
-    const open = { connector: 'sandbox', livemode: 'false', count: 1, day: TEST_DAY };
-    expect(statement_lines).toEqual([open]);
+    const { id } = row;
     const why = ['--operator', 'mia', '--reason', 'Ticket 42'];
-    const acknowledge = () => service.json('attention', 'acknowledge', row.id, ...why);
-    const done = { id: row.id, ...about, acknowledged: true };
+    const acknowledge = () => service.json('attention', 'acknowledge', id, ...why);
+    const done = { id, resource: 'bank_account', reason: 'sum_mismatch', acknowledged: true };
     expect([await acknowledge(), await acknowledge()]).toMatchObject([done, done]);
     expect(await list()).toEqual([]);
-    expect(await list('--all')).toMatchObject([{ id: row.id, acknowledged: true }]);
+    expect(await list('--all')).toMatchObject([{ id, acknowledged: true }]);
+    await refuse();
+    expect(await list()).toMatchObject([{ reason: 'sum_mismatch' }]);
+    const { stuck, statement_lines } = await createMetricStore(service.db).read(new Date());
+    const about = { resource: 'bank_account', livemode: 'false', reason: 'sum_mismatch' };
+    expect(stuck).toEqual([{ ...about, count: 1 }]);
+    const open = { connector: 'sandbox', livemode: 'false', count: 1, day: TEST_DAY };
+    expect(statement_lines).toEqual([open]);
+    const right = camt([{ id: 'S-2', opening: 1_045, entries: [{ amount: 955 }] }]);
+    await statement('import', write('s-2b.xml', right), ...SOURCE);
+    expect(await list()).toEqual([]);
+    const two = ['21', '22'].map((day) => ({
+      id: `S-${day}`,
+      opening: 2_000,
+      day: `2026-11-${day}`,
+    }));
+    const both = { data: [{ statement_id: 'S-21' }, { statement_id: 'S-22' }] };
+    const path = write('two.xml', camt(two));
+    expect(await statement('import', path, ...SOURCE)).toMatchObject(both);
   });
 
   test('in a file that is missing or too large is refused', async () => {
@@ -203,6 +217,12 @@ describe('statement', () => {
     ] as const) {
       expect((await service.refusal('statement', 'import', path, ...SOURCE)).code).toBe(code);
     }
+  });
+
+  test('of an unregistered bank account is refused', async () => {
+    const other = ['--account', 'GB82WEST12345698765432'];
+    const { code } = await service.refusal('reconciliation', 'show', ...SOURCE, ...other);
+    expect(code).toBe('bank_account_unknown');
   });
 
   test('has its reversals read with the opposite sign, with a notice, where only so it adds up', async () => {
