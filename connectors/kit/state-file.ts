@@ -1,15 +1,19 @@
 import { randomBytes } from 'node:crypto';
 import { mkdir, open, rename, rm, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
 import { syncDirectory, writeSynced } from '../../src/base/durable-file';
-import { isMissingFile } from '../../src/base/errors';
+import { getErrorCode, isMissingFile } from '../../src/base/errors';
 
 const MODE = 0o600;
 /** Lines after which the file is written again. */
 const LINES_MAX = 500;
 /** A restore loses the newest first, so older ones prove nothing more. */
 const SENT_MAX = 1_000;
+/** Time after which a lock is that of a killed process; its holder gives up after half of it. */
+const LOCK_MS = 20_000;
+const LOCK_POLL_MS = 20;
 
 const Seen = z.object({
   /** Null for a database that no process has given a name. */
@@ -76,6 +80,8 @@ interface Copy {
   /** Bytes of complete lines. */
   bytes: number;
   ino: number;
+  /** Another file may get the number of one that was replaced. */
+  birthtimeMs: number;
   size: number;
 }
 
@@ -83,7 +89,7 @@ interface Copy {
  * Lines of JSON that survive a kill and a loss of power, also where several processes write them.
  * What is cut off at the end was never reported as written, and is ignored.
  */
-export function openStateFile(path: string) {
+export function openStateFile(path: string, { lockMs = LOCK_MS } = {}) {
   let copy: Copy | undefined;
   let queue: Promise<unknown> = Promise.resolve();
   const inOrder = <T>(work: () => Promise<T>): Promise<T> => {
@@ -93,19 +99,27 @@ export function openStateFile(path: string) {
   };
   const refresh = async (): Promise<Copy | undefined> => {
     const there = await ignoreMissing(stat(path));
-    if (there === undefined || there.ino !== copy?.ino || there.size !== copy.size) {
+    if (there === undefined || !isSameFile(there, copy) || there.size !== copy?.size) {
       copy = await readCopy(path, copy);
     }
     return copy;
   };
-  const write = async (notes: readonly StateNote[]): Promise<void> => {
+  /** Replaces the file by one line, where that is needed also once no other process does it. */
+  const rewriteIf = async (isNeeded: (current: Copy) => boolean): Promise<void> => {
     const before = await refresh();
+    if (before === undefined || !isNeeded(before)) return;
+    await withLock(path, lockMs, async (assertInTime) => {
+      const current = await refresh();
+      if (current !== undefined && isNeeded(current)) await rewrite(path, current, assertInTime);
+    });
+  };
+  const write = async (notes: readonly StateNote[]): Promise<void> => {
     // A line after one that is cut off could not be read.
-    if (before !== undefined && before.bytes < before.size) await rewrite(path, before);
-    await append(path, notes);
-    if (before === undefined) await syncDirectory(dirname(path));
-    const after = await refresh();
-    if (after !== undefined && after.lines > LINES_MAX) await rewrite(path, after);
+    await rewriteIf(({ bytes, size }) => bytes < size);
+    const isNew = copy === undefined;
+    await append(path, notes, lockMs);
+    if (isNew) await syncDirectory(dirname(path));
+    await rewriteIf(({ lines }) => lines > LINES_MAX);
   };
   return {
     path,
@@ -118,11 +132,7 @@ export function openStateFile(path: string) {
     /** Resolves once the notes survive a loss of power. */
     write: (...notes: StateNote[]): Promise<void> => inOrder(() => write(notes)),
     /** Writes all that counts again, without lines that are damaged. */
-    compact: (): Promise<void> =>
-      inOrder(async () => {
-        const current = await refresh();
-        if (current !== undefined) await rewrite(path, current);
-      }),
+    compact: (): Promise<void> => inOrder(() => rewriteIf(() => true)),
     makeDirectory: async (): Promise<void> => {
       await mkdir(dirname(path), { recursive: true, mode: 0o700 });
     },
@@ -134,8 +144,9 @@ async function readCopy(path: string, before: Copy | undefined): Promise<Copy | 
   const file = await ignoreMissing(open(path, 'r'));
   if (file === undefined) return undefined;
   try {
-    const { ino, size } = await file.stat();
-    const isSame = before?.ino === ino && before.size <= size;
+    const there = await file.stat();
+    const { ino, birthtimeMs, size } = there;
+    const isSame = isSameFile(there, before) && before.size <= size;
     const { state, lines, bytes } = isSame ? before : { state: EMPTY, lines: 0, bytes: 0 };
     const content = Buffer.alloc(size - bytes);
     const { bytesRead } = await file.read(content, 0, content.length, bytes);
@@ -145,11 +156,18 @@ async function readCopy(path: string, before: Copy | undefined): Promise<Copy | 
       state: added.reduce((sum, line, index) => applyLine(sum, line, lines + index), state),
       lines: lines + added.length,
       bytes: bytes + complete,
-      ...{ ino, size: bytes + bytesRead },
+      ...{ ino, birthtimeMs, size: bytes + bytesRead },
     };
   } finally {
     await file.close();
   }
+}
+
+function isSameFile(
+  { ino, birthtimeMs }: Pick<Copy, 'ino' | 'birthtimeMs'>,
+  copy: Copy | undefined,
+): copy is Copy {
+  return copy?.ino === ino && copy.birthtimeMs === birthtimeMs;
 }
 
 function applyLine(state: ConnectorState, line: string, index: number): ConnectorState {
@@ -216,15 +234,16 @@ function toLines(notes: readonly StateNote[]): Buffer {
 }
 
 /** Appends in one write, which other processes cannot divide. */
-async function append(path: string, notes: readonly StateNote[]): Promise<void> {
+async function append(path: string, notes: readonly StateNote[], lockMs: number): Promise<void> {
   const bytes = toLines(notes);
   for (;;) {
     const file = await open(path, 'a', MODE);
     try {
       await file.write(bytes);
       await file.sync();
+      // Who replaces the file may have read it before; who begins later reads what is written here.
+      await untilUnlocked(path, lockMs);
       const { ino } = await file.stat();
-      // Another process may have replaced the file meanwhile.
       if ((await ignoreMissing(stat(path)))?.ino === ino) return;
     } finally {
       await file.close();
@@ -232,8 +251,8 @@ async function append(path: string, notes: readonly StateNote[]): Promise<void> 
   }
 }
 
-/** Replaces the file by one line, and what another process has appended meanwhile. */
-async function rewrite(path: string, { state, bytes }: Copy): Promise<void> {
+/** Replaces the file by one line. Call it with the lock, for which those wait who append. */
+async function rewrite(path: string, { state }: Copy, assertInTime: () => void): Promise<void> {
   const { seen, sent, acknowledged, stop } = state;
   const all: StateNote = {
     ...{ note: 'all', seen, stop },
@@ -241,18 +260,65 @@ async function rewrite(path: string, { state, bytes }: Copy): Promise<void> {
     acknowledged: acknowledged.slice(-SENT_MAX),
   };
   const part = `${path}.${randomBytes(8).toString('hex')}.part`;
-  const old = await open(path, 'r');
   try {
     await writeSynced(part, toLines([all]), MODE);
+    assertInTime();
     await rename(part, path);
     await syncDirectory(dirname(path));
-    const appended = (await old.readFile()).subarray(bytes).toString('utf8').split('\n');
-    const late = appended.map(parseNote).filter((note) => note !== undefined);
-    if (late.length > 0) await append(path, late);
   } finally {
-    await old.close();
     await rm(part, { force: true });
   }
+}
+
+/**
+ * Works while no other process replaces the file.
+ * @param work fails by `assertInTime` where others may soon take its lock for that of a killed process
+ */
+async function withLock(
+  path: string,
+  lockMs: number,
+  work: (assertInTime: () => void) => Promise<void>,
+): Promise<void> {
+  while (!(await createLock(path))) await untilUnlocked(path, lockMs);
+  const began = performance.now();
+  const measure = () => performance.now() - began;
+  try {
+    await work(() => {
+      if (measure() > lockMs / 2) throw new Error('It took too long to replace the state file.');
+    });
+  } finally {
+    // Later it may be that of another process.
+    if (measure() < lockMs) await rm(getLockPath(path), { force: true });
+  }
+}
+
+async function createLock(path: string): Promise<boolean> {
+  try {
+    await (await open(getLockPath(path), 'wx', MODE)).close();
+    return true;
+  } catch (error) {
+    if (getErrorCode(error) === 'EEXIST') return false;
+    throw error;
+  }
+}
+
+/** Waits until no process replaces the file, and removes the lock of one that was killed. */
+async function untilUnlocked(path: string, lockMs: number): Promise<void> {
+  let since = performance.now();
+  let seen: number | undefined;
+  for (;;) {
+    const there = await ignoreMissing(stat(getLockPath(path)));
+    if (there === undefined) return;
+    // By its own clock, since that of a network file system may differ.
+    if (there.mtimeMs !== seen) since = performance.now();
+    seen = there.mtimeMs;
+    if (performance.now() - since >= lockMs) await rm(getLockPath(path), { force: true });
+    else await sleep(LOCK_POLL_MS);
+  }
+}
+
+function getLockPath(path: string): string {
+  return `${path}.lock`;
 }
 
 async function ignoreMissing<T>(work: Promise<T>): Promise<T | undefined> {

@@ -1,4 +1,14 @@
-import { appendFileSync, readFileSync, statSync, truncateSync } from 'node:fs';
+import {
+  appendFileSync,
+  existsSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
+import files from 'node:fs/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Db } from 'mongodb';
 import { Registry } from 'prom-client';
 import { openRestoreGuard, type SentBook } from '../../../connectors/kit/restore-guard';
@@ -6,6 +16,7 @@ import { openStateFile } from '../../../connectors/kit/state-file';
 import { inBatches } from '../../../src/base/batches';
 import { createLogger } from '../../../src/base/log';
 import type { Stores } from '../../../src/store';
+import { gate } from '../../support/gate';
 import { useTempFolder } from '../../unit/temp-folder';
 
 const folder = useTempFolder();
@@ -67,16 +78,86 @@ describe('the state file', () => {
     expect(readFileSync(getPath(), 'utf8').split('\n').length).toBeLessThan(502);
   });
 
-  test('loses nothing while two processes write it and replace it', async () => {
-    const files = [openStateFile(getPath()), openStateFile(getPath())];
-    const writeAll = async (file: (typeof files)[number], from: number) => {
-      for (let index = 0; index < 200; index += 1) {
-        await file.write({ note: 'left', id: `${from}-${index}` });
-        if (index % 20 === from) await file.compact();
-      }
-    };
-    await Promise.all(files.map(writeAll));
-    expect((await openStateFile(getPath()).read())?.sent.size).toBe(400);
+  /** Stops a call of a function of `fs` before it begins, by default the next one. */
+  function hold(name: 'open' | 'rename', { calls = 0 } = {}) {
+    const [reached, held] = [gate(), gate()];
+    const call: (...args: never[]) => Promise<unknown> = files[name];
+    const spy = jest.spyOn(files, name);
+    for (let passed = 0; passed < calls; passed += 1) spy.mockImplementationOnce(call as never);
+    spy.mockImplementationOnce((async (...args: never[]) => {
+      reached.release();
+      await held.opened;
+      return await call(...args);
+    }) as never);
+    return { reached: reached.opened, release: held.release };
+  }
+  afterEach(() => jest.restoreAllMocks());
+
+  test.each(['open', 'rename'] as const)(
+    'loses nothing that others write and replace while a process comes to `%s`',
+    async (step) => {
+      const [first, second] = [openStateFile(getPath()), openStateFile(getPath())];
+      await first.write({ note: 'left', id: 'a' });
+      await first.read();
+      const { reached, release } = hold(step);
+      const compacted = first.compact();
+      await reached;
+      const others = (async () => {
+        await second.write({ note: 'left', id: 'b' });
+        await second.compact();
+        await second.write({ note: 'left', id: 'c' });
+      })();
+      // A process that waits for the first has written nothing yet.
+      await Promise.race([others, sleep(200)]);
+      release();
+      await Promise.all([compacted, others]);
+      const { sent = new Map() } = (await openStateFile(getPath()).read()) ?? {};
+      expect([...sent.keys()]).toEqual(['a', 'b', 'c']);
+    },
+  );
+
+  test('is written on after a process was killed while it replaced it', async () => {
+    writeFileSync(`${getPath()}.lock`, '');
+    const file = openStateFile(getPath(), { lockMs: 50 });
+    await file.write(seen(1));
+    await file.compact();
+    expect(await file.read()).toMatchObject({ seen: { count: 1 } });
+    expect(existsSync(`${getPath()}.lock`)).toBe(false);
+  });
+
+  test('is not replaced by a process that took longer than others wait for it', async () => {
+    const file = openStateFile(getPath(), { lockMs: 50 });
+    await file.write(seen(1));
+    const { ino } = statSync(getPath());
+    // The first call creates the lock.
+    const { reached, release } = hold('open', { calls: 1 });
+    const compacted = file.compact();
+    await reached;
+    await sleep(60);
+    release();
+    await expect(compacted).rejects.toThrow('took too long');
+    expect(statSync(getPath()).ino).toBe(ino);
+  });
+
+  test('is read again where another file has the same number', async () => {
+    const file = openStateFile(getPath());
+    await file.write(seen(1));
+    const { ino } = statSync(getPath());
+    const other = [{ note: 'left', id: 'a' }, seen(3)]
+      .map((note) => `${JSON.stringify(note)}\n`)
+      .join('');
+    // The file system may give the number of a deleted file to the next one.
+    for (
+      let tries = 0;
+      tries < 20 && (tries === 0 || statSync(getPath()).ino !== ino);
+      tries += 1
+    ) {
+      rmSync(getPath());
+      writeFileSync(getPath(), other);
+    }
+    expect(await file.read()).toMatchObject({
+      ...{ seen: { count: 3 }, sent: new Map([['a', true]]), damaged: null },
+    });
   });
 });
 
