@@ -1,25 +1,57 @@
+import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { request as httpRequest, type IncomingMessage } from 'node:http';
 import { text } from 'node:stream/consumers';
-import { postWebhook } from '../../../connectors/example/fake-bank';
+import { example } from '../../../connectors/example/example';
+import { postWebhook, startFakeBank } from '../../../connectors/example/fake-bank';
+import { startConnector } from '../../../connectors/kit/connector';
 import { REPORT_MS } from '../../../src/domain/capabilities';
-import type { PayoutDocument } from '../../../src/store/payouts';
-import { insertRecipient, storedPayout, useShop } from '../../api/payout-setting';
+import { useShop } from '../../api/payout-setting';
 import { collectNoise, look, useBrowser } from '../../browser/dashboard-visit';
-import { commandsIn, useCommands } from '../../cli/cli';
+import { useFixture } from '../../support/fixture';
 import { eventually } from '../../support/http';
+import { retryUntilDone } from '../../support/insist';
 import { useService } from '../../support/service';
 import { beginPayout } from '../begin-payout';
-import { makePrefix, SECRET, useExample } from './world';
+import { connectConnector } from '../process';
 
-const prefix = makePrefix();
+const SECRET = 'secret-of-the-example-bank';
+const prefix = `example-${randomUUID().slice(0, 8)}`;
 const ROUTES = 'example=sepa_credit_transfer|sepa_instant';
 // A product of its own: its payouts in EUR go to the example.
 const service = useService({ live: { connectors: '', prefix }, tests: ROUTES });
-const commands = useCommands(service);
 const shop = useShop(service);
-const world = useExample(service, prefix);
-const live = useExample(service, `${prefix}-live`, 'live');
+
+/** Starts the example connector between the product and a small bank. */
+async function startExample(environment: 'sandbox' | 'live') {
+  const { database, keysDir } = service;
+  const bank = await startFakeBank(SECRET);
+  // Each has a name, and so a database, of its own.
+  const name = environment === 'live' ? 'example-live' : 'example';
+  const { config, own } = await connectConnector(name, {
+    ...{ database, prefix, keysDir, environment },
+    settings: { EXAMPLE_API_URL: bank.url, EXAMPLE_KEY_FILE: SECRET },
+  });
+  const { poll } = example;
+  const definition = { ...example, ...(poll && { poll: { ...poll, seconds: 0.1 } }) };
+  const connector = await startConnector(definition, config, own);
+  connector.finished.catch(() => undefined);
+  const db = own.mongo.db(`${database}_${name}`);
+  return {
+    ...{ bank, connector, own, db, startedAt: Date.now(), url: String(connector.url) },
+    stop: async () => {
+      await connector.stop();
+      await retryUntilDone(() => db.dropDatabase());
+      await own.close();
+      await bank.stop();
+    },
+  };
+}
+
+type Example = Awaited<ReturnType<typeof startExample>>;
+const stop = (opened: Example) => opened.stop();
+const world = useFixture(() => startExample('sandbox'), stop);
+const live = useFixture(() => startExample('live'), stop);
 
 /** Waits until a payout has one of these statuses. */
 const becomes = (id: string, ...statuses: string[]) =>
@@ -28,7 +60,6 @@ const becomes = (id: string, ...statuses: string[]) =>
     return payout !== null && statuses.includes(payout.status) && payout;
   });
 const atBank = (id: string) => eventually('a transfer', async () => world.bank.transfers.get(id));
-const postedFor = (id: string) => world.bank.posted.filter(({ reference }) => reference === id);
 /** Pays, and waits for the transfer at the bank. */
 const payAtBank = async (changes: object = {}): Promise<string> => {
   const id = await beginPayout(service, shop, changes);
@@ -129,35 +160,10 @@ describe('the page of a connector', () => {
 });
 
 describe('the example connector', () => {
-  const instruct = (id: string, changes: object = {}) => ({
-    ...{ payout_id: id, version: 1, amount: 1_000, currency: 'EUR', livemode: false },
-    ...{ method: 'sepa_instant', ...changes },
-  });
-  const activities = () => {
-    const { sendPayout, lookUpPayout, cancelPayout } = world.connector.activities;
-    if (!sendPayout || !lookUpPayout || !cancelPayout) throw new Error('An activity is missing.');
-    return { sendPayout, lookUpPayout, cancelPayout };
-  };
-
-  /** A payout whose document says that it was created, with no workflow behind it. */
-  async function storePayout(): Promise<string> {
-    const recipient_id = await insertRecipient(service, shop, 'sepa_instant');
-    const facts = {
-      version: 1,
-      transition: 1,
-      status: 'created',
-      connector: 'example',
-      recipient_id,
-    } as const;
-    const payout = storedPayout(shop, facts);
-    await service.collection<PayoutDocument>('payouts').insertOne(payout);
-    return payout._id;
-  }
-
   test('queues a payout at the bank, which ends as its webhooks report', async () => {
     const id = await payAtBank({ reference: 'Salary 11/2026' });
     await becomes(id, 'submitted');
-    expect(postedFor(id)).toEqual([
+    expect(world.bank.posted.filter(({ reference }) => reference === id)).toEqual([
       {
         reference: id,
         ...{ amount: 1_000, currency: 'EUR', instant: true, text: 'Salary 11/2026' },
@@ -172,49 +178,13 @@ describe('the example connector', () => {
     expect([connector, bank_reference]).toEqual(['example', expect.stringMatching(/^T-/)]);
   });
 
-  test('returns a payout with the reason of the bank', async () => {
-    const id = await payAtBank();
-    world.bank.change(id, 'sent');
-    world.bank.change(id, 'arrived');
-    world.bank.change(id, 'returned', { reason: 'account_unknown' });
-    const { returned } = await becomes(id, 'returned');
-    expect(returned).toMatchObject({
-      code: 'account_unknown',
-      reason: 'The recipient’s bank does not know the account.',
-    });
-  });
-
-  test('fails a payout that the bank refuses, in words', async () => {
-    const id = await beginPayout(service, shop, { amount: 66_600 });
-    expect((await becomes(id, 'failed')).failure).toMatchObject({
-      ...{ code: 'amount_too_high', message: 'The bank sends no transfer of this amount.' },
-    });
-  });
-
-  test('sends a payout that never arrived again once no attempt can reach the bank', async () => {
-    const id = await storePayout();
-    const { sendPayout, lookUpPayout, cancelPayout } = activities();
-    await expect(sendPayout(instruct(id, { livemode: true }))).rejects.toThrow('the sandbox only');
-    world.bank.failNext('cut_before');
-    await expect(sendPayout(instruct(id))).rejects.toThrow('The bank does not answer');
-    await expect(lookUpPayout({ payout_id: id })).rejects.toThrow('may still reach');
-    await expect(sendPayout(instruct(id))).rejects.toThrow('may still reach');
-    expect(await cancelPayout({ payout_id: id })).toEqual({ outcome: 'unknown' });
-    await world.endAttempt(id);
-    expect(await lookUpPayout({ payout_id: id })).toEqual({ outcome: 'not_found' });
-    const sent = await sendPayout(instruct(id));
-    expect(sent).toEqual({ outcome: 'submitted', bank_reference: expect.any(String) });
-    expect(await sendPayout(instruct(id))).toEqual(sent);
-    expect(postedFor(id)).toHaveLength(1);
-    expect(await cancelPayout({ payout_id: id })).toEqual({ outcome: 'too_late' });
-  });
-
   test('does not believe a bank that loses what it has answered', async () => {
-    const id = await storePayout();
-    await activities().sendPayout(instruct(id));
+    const id = await payAtBank();
+    await becomes(id, 'submitted');
     world.bank.transfers.delete(id);
-    await world.endAttempt(id);
-    const lookUp = activities().lookUpPayout({ payout_id: id });
+    const instructions = world.db.collection<{ _id: string }>('instructions');
+    await instructions.updateOne({ _id: `payout:${id}` }, { $set: { deadline: new Date(0) } });
+    const lookUp = world.connector.activities.lookUpPayout?.({ payout_id: id });
     await expect(lookUp).rejects.toThrow('does not find');
   });
 
@@ -257,30 +227,6 @@ describe('the example connector', () => {
       ...{ _id: 'example', serves: ['sepa_credit_transfer', 'sepa_instant'], contract: 1 },
       ...{ functions: ['lookUpPayout', 'sendPayout'], reference_per_step: false, stopped: null },
     });
-  });
-
-  test('sends nothing where its database is older than its state file', async () => {
-    const payout_id = await storePayout();
-    const counts = world.db.collection('send_counts');
-    const before = await counts.find().toArray();
-    await activities().sendPayout(instruct(payout_id));
-    // The count is raised at most once a second.
-    await eventually('a raised count', async () => {
-      await activities().sendPayout(instruct(payout_id));
-      return (await counts.findOne())?.['count'] > (before[0]?.['count'] ?? 0);
-    });
-    await counts.updateOne({}, { $set: { count: 0 } });
-    await expect(activities().lookUpPayout({ payout_id })).rejects.toThrow('not instructed');
-    const { stopped } = await eventually('the report of the stop', async () => {
-      const report = await service.stores.capabilities.get('example');
-      return report?.stopped != null && report;
-    });
-    expect(stopped?.reason).toContain('older than its state file');
-    const release = ['connector', 'release', 'example', '--env', 'sandbox', '--after-restore'];
-    const routes = { SANDBOX_CONNECTORS: ROUTES, TASK_QUEUE_PREFIX: prefix };
-    const cli = commandsIn({ ...commands.env, ...routes });
-    await cli.json(...release, '--reason', 'Ticket 1');
-    expect(await activities().lookUpPayout({ payout_id })).toMatchObject({ outcome: 'submitted' });
   });
 
   test('stores what was instructed for a time, and nothing of a recipient', async () => {
