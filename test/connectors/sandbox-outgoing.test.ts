@@ -82,23 +82,6 @@ describe('a cancellation', () => {
     expect(await activities().sendSettlement(input)).toEqual(REFUSED);
   });
 
-  it('reaches a payout whose instruction was lost', async () => {
-    const { input, id } = await world.knowPayout({ amount: 66_626 });
-    await expect(activities().sendPayout(input)).rejects.toThrow('lost');
-    expect(await cancelPayout(id)).toEqual(CANCELLED);
-    expect(await activities().sendPayout(input)).toEqual(REFUSED);
-  });
-
-  it.each([
-    ['queued', 66_624, TOO_LATE],
-    ['rejected', 66_621, CANCELLED],
-  ])('leaves a payout that the bank has %s as it is', async (_case, amount, answer) => {
-    const { input, id } = await world.knowPayout({ amount });
-    const sent = await activities().sendPayout(input);
-    expect(await cancelPayout(id)).toEqual(answer);
-    expect(await lookUpPayout(id)).toEqual(sent);
-  });
-
   it('that races with the instruction gives one of the two results', async () => {
     const { input, id } = await world.knowPayout();
     const [answer, cancelled] = await Promise.all([
@@ -120,25 +103,6 @@ describe('the recipient of a payout', () => {
     world.server.setReads({ readReference: async (payout) => texts.get(payout) ?? null });
     await activities().sendPayout(input);
     expect(await outgoing.payout.readEntry(id)).toMatchObject({ statement: 'Salary 11/2026' });
-  });
-
-  it('is decrypted by the payout’s id, and appears in no answer and no document', async () => {
-    const decryptRecipient = jest.fn(async () => RECIPIENT);
-    world.server.setReads({ decryptRecipient });
-    const answers: unknown[] = [];
-    for (const amount of [3_400, ...Object.keys(PAYOUT_MAGIC_AMOUNTS).map(Number)]) {
-      const { input, id } = await world.knowPayout({ amount });
-      answers.push(await activities().sendPayout(input).catch(String), await lookUpPayout(id));
-      expect(decryptRecipient).toHaveBeenLastCalledWith(id);
-    }
-    const collections = await world.own.collections();
-    const documents = await Promise.all(collections.map((each) => each.find().toArray()));
-    const text = JSON.stringify([answers, documents]);
-    expect(text).toContain('scheme_rejected');
-    const { type: _, country: _also, ...personal } = RECIPIENT;
-    for (const value of Object.values(personal)) {
-      if (value !== null) expect(text).not.toContain(value);
-    }
   });
 
   it('that cannot be decrypted causes an error without its cause, and the payout can be repeated', async () => {
@@ -340,13 +304,6 @@ describe('a row of the outbox', () => {
 describe('a row of the outbox about a payout', () => {
   const row = outgoing.payout;
   const { done, plant, readStatus, readSentSignals, signals, takeSilent } = row;
-
-  it('is dropped when the book has none', async () => {
-    const { id } = await row.know();
-    await plant(id);
-    expect((await world.readDoneRow(id))?.state).toBe('dropped');
-    expect(await world.callbacks(id)).toEqual([]);
-  });
 
   it('is parked when the product does not know it', async () => {
     const id = await takeSilent();

@@ -1,7 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import { rmSync } from 'node:fs';
-import { buildCreditorReference } from '../../../src/domain/payment/creditor-reference';
-import { shortenId } from '../../../src/service/sepa/book';
 import { DAY_MS } from '../../api/clock-setting';
 import { commandsIn, useCommands } from '../../cli/cli';
 import { type CamtStatement, camt } from '../../support/camt';
@@ -57,13 +54,6 @@ describeWithBank('with the connector of SEPA files', () => {
         name,
         body.bank_reference,
       ]);
-    const needsAttention = (id: string, attention: string) =>
-      service.becomes('payments', id, { attention });
-    /** Lists what is in suspense, or was. */
-    const held = async (id: string) =>
-      (await service.stores.movements.forResource(id)).flatMap(({ amount, reason, state }) =>
-        reason === null ? [] : [[amount, reason, state]],
-      );
     const available = async () => (await payer.balance())[0];
 
     test('settles with the whole amount, and a webhook says so', async () => {
@@ -103,42 +93,6 @@ describeWithBank('with the connector of SEPA files', () => {
       expect(codes).toEqual(['statement_gap', 'statement_gap', 'sum_mismatch', 'wrong_currency']);
       expect(await callbacks(id)).toEqual([]);
       expect((await world.book.payments.findOne({ _id: id }))?.credits).toEqual([]);
-    });
-
-    test('that is settled is charged back where the bank reverses its transfer, but first one in suspense', async () => {
-      const { id, reference } = await openSettled();
-      await world.bank.credit({ amount: AMOUNT, reference });
-      await needsAttention(id, 'second_settlement');
-      const reverse = (name: string) => {
-        const entry = { amount: -AMOUNT, reference, bank_reference: name, reversal: true };
-        const notification = { id: name, iban: IBAN, day: DAY, entries: [entry] };
-        const text = camt([notification], { message: 'camt.054.001.08' }).toString();
-        world.deliver(`${name}.xml`, text.replace('<MsgId>M-1', `<MsgId>${name}`));
-      };
-      reverse('RV-1');
-      await eventually('no reason', async () => (await stored(id)).attention === null);
-      expect((await stored(id)).status).toBe('settled');
-      expect(await held(id)).toEqual([[AMOUNT, 'second_settlement', 'resolved']]);
-      reverse('RV-2');
-      await needsAttention(id, 'clawed_back');
-      expect((await service.stores.callbacks.forResource(id)).at(-1)).toMatchObject({
-        ...{ name: 'clawed_back', body: { amount: AMOUNT, bank_reference: 'RV-2' } },
-      });
-    });
-
-    test('does not get a transfer of an unknown reference, which is an open line of the statement', async () => {
-      const { id } = await open();
-      const note = buildCreditorReference('1234567890123456');
-      const { id: number } = await world.bank.credit({ amount: 1_111, note });
-      await world.advance(1);
-      expect(await world.importRefusals()).toEqual([]);
-      // Those of payments are matched.
-      const lines = await service.collection('statement_lines').find({ status: 'open' }).toArray();
-      expect(lines).toEqual([
-        expect.objectContaining({ bank_reference: `MB-RCV-${number}`, amount: 1_111 }),
-      ]);
-      expect(await callbacks(id)).toEqual([]);
-      expect(JSON.stringify(lines)).not.toContain('Zephyrine');
     });
 
     test('is paid where the customer has transferred before the merchant cancels', async () => {
@@ -184,30 +138,6 @@ describeWithBank('with the connector of SEPA files', () => {
       expect(await afterRound()).toMatchObject({ bytes: null, state: 'booked', sha256 });
       expect(await world.line(payout)).toMatchObject({ state: 'booked', amount: 1_000 });
       world.clock.now = new Date(ended);
-    });
-
-    test('stays completed where the bank reverses its debit and books it again, line by line', async () => {
-      const payout = await payer.complete();
-      const [account] = await service.stores.bankAccounts.list({ connector: 'sepa', iban: IBAN });
-      const { amount: opening = 0, day = '' } = account?.closing ?? {};
-      const book = (amount: number, bank_reference: string, reversal = false) => ({
-        ...{ amount, bank_reference, reversal, reference: shortenId(payout) },
-      });
-      const entries = [book(-1_000, 'A1'), book(1_000, 'A2', true), book(-1_000, 'A3')];
-      const statement = { id: 'C-11', iban: IBAN, day, opening, entries };
-      world.deliver('corrected.xml', camt([statement]).toString());
-      const states = async () =>
-        (await service.stores.movements.forResource(payout)).map(({ state }) => state);
-      const after = ['applied', 'resolved', 'applied'];
-      await eventually('both to cancel out', async () => `${await states()}` === `${after}`);
-      await world.drained();
-      const imported = (await world.importAll()).flatMap(({ statements }) => statements);
-      expect(imported.find(({ statement_id }) => statement_id === 'C-11')).toMatchObject({
-        ...{ lines: 3, matched: 3, open: 0 },
-      });
-      expect(await payer.read(payout)).toMatchObject({ status: 'completed', returned: null });
-      const types = (await payer.get(`/v1/events?resource_id=${payout}`)).body.data;
-      expect(types.map(({ type }: { type: string }) => type)).not.toContain('payout.returned');
     });
   });
 
@@ -301,20 +231,6 @@ describeWithBank('with the connector of SEPA files', () => {
       await release('Ticket 2: the bank has the file');
       await eventually('the state', async () => (await world.fileState(id)) === 'sent');
       expect(countFiles(payout)).toBe(0);
-    });
-
-    test('is stopped where its state file is missing, and starts with an empty book', async () => {
-      await world.stop();
-      rmSync(world.statePath);
-      await world.start();
-      expect((await untilStopped()).reason).toContain('its state file is missing');
-      await world.stop();
-      rmSync(world.statePath);
-      await world.ownDb.dropDatabase();
-      await world.start();
-      const payout = await payer.submit();
-      await world.cut();
-      expect(countFiles(payout)).toBe(1);
     });
   });
 });

@@ -100,67 +100,6 @@ describeWithBank('the connector of SEPA files', () => {
       expect(await payer.balance()).toEqual([available + 700, 0]);
       expect(await world.fileState(id)).toBe('booked');
     });
-
-    test('fails no payout of a refused file, and sends it in a new file when an operator resends', async () => {
-      await world.bank.patch('ACME', { behaviour: 'reject-file' });
-      const payout = await payer.submit({ amount: 900 });
-      const refused = await world.send();
-      await world.drained();
-      expect(await world.fileState(refused)).toBe('refused');
-      expect((await payer.read(payout)).status).toBe('submitted');
-      expect(await lookUp(payout)).toMatchObject(SUBMITTED);
-      expect(await world.cut()).toEqual([]);
-      await world.bank.patch('ACME', { behaviour: 'accept' });
-      expect(await world.resend(refused)).toBe(1);
-      expect(await world.resend(refused)).toBe(0);
-      const next = await world.send();
-      expect(next).not.toBe(refused);
-      await payer.becomes(payout, 'completed');
-      expect(await world.line(payout)).toMatchObject({ file_id: next, former_files: [refused] });
-      expect(await countPaid(payout)).toBe(1);
-      await expect(world.resend(next)).rejects.toThrow('only the payouts of a refused file');
-    });
-
-    test('completes a payout by the notification alone where the bank answers no file', async () => {
-      await world.bank.patch('ACME', { behaviour: 'silent' });
-      const payout = await payer.submit();
-      const id = await world.send();
-      await payer.becomes(payout, 'completed');
-      await world.bank.patch('ACME', { behaviour: 'accept' });
-      expect((await world.show(id)).file).toMatchObject({ state: 'booked', bank_status: null });
-    });
-
-    test('counts a return that three messages report once, with the code of the bank', async () => {
-      const payout = await payer.submit({ amount: 1_500 });
-      const parameters = { days: 2, reason: 'MD07', end_to_end_id: shortenId(payout) };
-      await world.bank.patch('ACME', { behaviour: 'return-later', parameters });
-      await world.send();
-      await payer.becomes(payout, 'completed');
-      const [available] = await payer.balance();
-      await world.advance(3);
-      expect(await payer.becomes(payout, 'returned')).toMatchObject({
-        returned: { code: 'MD07', reason: 'The recipient’s bank sent the transfer back.' },
-      });
-      await world.bank.patch('ACME', { behaviour: 'accept', parameters: {} });
-      expect(await payer.balance()).toEqual([available + 1_500, 0]);
-      expect(await world.line(payout)).toMatchObject({ state: 'returned', others: [] });
-      expect(world.listIn('processed').some((name) => name.startsWith('pacs.004'))).toBe(true);
-    });
-
-    test('cancels a payout while it waits, and not once a file carries it', async () => {
-      const [waiting, left] = await Promise.all([payer.submit(), payer.submit()]);
-      expect(await cancel(waiting)).toEqual({ outcome: 'cancelled' });
-      const id = await world.send();
-      expect(await cancel(left)).toEqual({ outcome: 'too_late' });
-      expect((await world.show(id)).rows.map(({ payout_id }) => payout_id)).toEqual([left]);
-      const refused = { outcome: 'refused', code: 'cancelled' };
-      expect(await lookUp(waiting)).toMatchObject(refused);
-      const instruction = {
-        ...{ payout_id: waiting, version: 1, amount: 1_000, currency: 'EUR', livemode: false },
-        method: 'sepa_credit_transfer',
-      };
-      expect(await world.activities().sendPayout(instruction)).toMatchObject(refused);
-    });
   });
 
   describe('when it is interrupted', () => {
@@ -339,6 +278,7 @@ describeWithBank('the connector of SEPA files', () => {
       await payer.becomes(payout, 'completed');
       expect(await world.line(payout)).toMatchObject({ file_id: next, duplicate: null });
       expect(await countPaid(payout)).toBe(1);
+      await expect(world.resend(next)).rejects.toThrow('only the payouts of a refused file');
     });
   });
 
