@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { rmSync } from 'node:fs';
 import { DAY_MS } from '../../api/clock-setting';
 import { commandsIn, useCommands } from '../../cli/cli';
 import { type CamtStatement, camt } from '../../support/camt';
@@ -231,6 +232,20 @@ describeWithBank('with the connector of SEPA files', () => {
       await release('Ticket 2: the bank has the file');
       await eventually('the state', async () => (await world.fileState(id)) === 'sent');
       expect(countFiles(payout)).toBe(0);
+    });
+
+    test('is stopped where its state file is missing, and starts with an empty book', async () => {
+      await world.stop();
+      rmSync(world.statePath);
+      await world.start();
+      expect((await untilStopped()).reason).toContain('its state file is missing');
+      await world.stop();
+      rmSync(world.statePath);
+      await world.ownDb.dropDatabase();
+      await world.start();
+      const payout = await payer.submit();
+      await world.cut();
+      expect(countFiles(payout)).toBe(1);
     });
   });
 });
