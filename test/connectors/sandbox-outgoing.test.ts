@@ -305,6 +305,13 @@ describe('a row of the outbox about a payout', () => {
   const row = outgoing.payout;
   const { done, plant, readStatus, readSentSignals, signals, takeSilent } = row;
 
+  it('is dropped when the book has none', async () => {
+    const { id } = await row.know();
+    await plant(id);
+    expect((await world.readDoneRow(id))?.state).toBe('dropped');
+    expect(await world.callbacks(id)).toEqual([]);
+  });
+
   it('is parked when the product does not know it', async () => {
     const id = await takeSilent();
     await row.productLoses(id);

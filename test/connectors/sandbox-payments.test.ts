@@ -39,6 +39,23 @@ describe('the session of a payment', () => {
   });
 });
 
+test('a reversal is sent once for each instruction, and never more than came', async () => {
+  const { id } = await pay();
+  await world.untilSettled(id);
+  await world.holdLate(id, 'first', 'again');
+  const ids = { payment_id: id, instruction_id: `reversal:${id}` };
+  const input = { ...ids, amount: 4_950, currency: 'EUR' };
+  const first = await activities().reversePayment(input);
+  expect(first).toMatchObject({ outcome: 'accepted' });
+  expect(await activities().reversePayment(input)).toEqual(first);
+  const other = await activities().reversePayment({ ...input, amount: 1 });
+  expect(other).toMatchObject({ outcome: 'refused' });
+  expect((await world.readSession(id))?.status).toBe('reversed');
+  await activities().reversePayment({ ...input, instruction_id: `reversal:${id}:again` });
+  await world.readSentSignals(id);
+  expect(await listMovements(id)).toEqual(['settled 4950 EUR', 'reversed -4950 EUR']);
+});
+
 describe('the customer’s decision', () => {
   it('to approve authorizes at once and settles three seconds later', async () => {
     const { id, url, input } = await world.openFor();
@@ -79,6 +96,17 @@ describe('the customer’s decision', () => {
       expect(await world.rows(id)).toEqual([]);
     }
     expect((await world.approve(inTime.url)).status).toBe(303);
+  });
+
+  it('is refused from another site, and in a form larger than any page sends', async () => {
+    const { id, url } = await world.openFor();
+    const post = async (init: RequestInit) =>
+      (await fetch(`${url}/decision`, { method: 'POST', ...init })).status;
+    expect(await post({ headers: { 'sec-fetch-site': 'cross-site' } })).toBe(403);
+    const body = new URLSearchParams({ decision: 'approve', reason: 'x'.repeat(5_000) });
+    expect(await post({ body })).toBe(413);
+    expect((await world.readSession(id))?.status).toBe('open');
+    expect(await world.rows(id)).toEqual([]);
   });
 });
 
