@@ -47,16 +47,6 @@ const OPENED = {
 const CLOSED = { outcome: 'declined', code: 'session_closed', message: expect.any(String) };
 
 describe('a session', () => {
-  test('that is closed before it is opened does not reach the bank', async () => {
-    const closeSession = jest.fn(async () => ({ outcome: 'closed' }) as const);
-    const bank = connect({ closeSession });
-    const input = instruct();
-    const { payment_id } = input;
-    expect(await bank.closeSession({ payment_id })).toEqual({ outcome: 'closed' });
-    expect(closeSession.mock.calls[0]).toMatchObject([{ payment_id, bank_reference: null }, {}]);
-    expect(await bank.openSession(input)).toEqual(CLOSED);
-  });
-
   test.each([
     ['closed', CLOSED],
     ['already_authorized', OPENED],

@@ -5,7 +5,6 @@ import { join } from 'node:path';
 import { decodeProtectedHeader } from 'jose';
 import type { RailFacts } from '../../src/domain/payout/rules';
 import { createEncrypter, DecryptionError, Encrypted } from '../../src/encryption/encrypter';
-import { warnOfReaders } from '../../src/encryption/file-mode';
 import {
   addPair,
   createRecipientKeyRings,
@@ -130,16 +129,6 @@ test('connectors without a key ring of their own share one until they get it', a
   );
 });
 
-test('recipients of the sandbox are encrypted for its bank, not for live connectors', async () => {
-  createOwnKeyRings(...CONNECTORS);
-  const { sandbox } = buildEncrypters();
-  const value = await sandbox.encrypt(PLAIN, OWNER);
-  expect(sandbox.getKid(value)).toMatch(/^recipients\.sandbox:/);
-  const decrypter = createDetailsDecrypter(dir, 'sandbox', 'sandbox');
-  expect(await decrypter.decrypt(value, OWNER)).toBe(PLAIN);
-  expect(await findReaders(value)).toEqual([]);
-});
-
 const buildDecrypter = (environment: 'sandbox' | 'live') =>
   createDetailsDecrypter(dir, environment);
 const expectRefused = (text: Promise<string>) => expect(text).rejects.toThrow(DecryptionError);
@@ -225,18 +214,4 @@ test('a key ring that is foreign, broken, weak, readable or missing is refused b
   expect(() => buildDecrypter('sandbox')).not.toThrow();
   rmSync(keyRingPath(dir, 'live', 'public'));
   expect(() => createRecipientEncrypters(dir)).toThrow('live.public.json is missing (KEYS_DIR)');
-});
-
-test('a key file that others may read is logged as a warning', () => {
-  const path = join(dir, 'keys.json');
-  writeFileSync(path, '{}');
-  const warnings: object[] = [];
-  for (const mode of [0o600, 0o640, 0o644]) {
-    chmodSync(path, mode);
-    warnOfReaders(path, { warn: (facts) => warnings.push(facts) });
-  }
-  expect(warnings).toEqual([
-    { path, readers: 'its group' },
-    { path, readers: 'everybody' },
-  ]);
 });

@@ -30,15 +30,6 @@ describe('an address', () => {
     });
   });
 
-  it('is given once when the process dies while it is derived', async () => {
-    const id = randomUUID();
-    world.killAt('address derived');
-    await expect(world.giveAddress('ETH', { id })).rejects.toThrow(Killed);
-    await world.restart();
-    const { address } = await world.giveAddress('ETH', { id });
-    expect(await world.db.collection('addresses').countDocuments({ address })).toBe(1);
-  });
-
   it('is declined for an asset that is not served, and for the sandbox', async () => {
     const question = { ...FACTS, crypto_payment_id: randomUUID(), expires_at: '' };
     const { giveAddress } = world.evm.activities;
@@ -213,17 +204,6 @@ describe('the number of confirmations', () => {
     const { id, answer } = await world.deposit('ETH');
     expect(answer.required_confirmations).toBe(1);
     expect([world.product.confirmations(id), await isOpen(id)]).toEqual([[1], false]);
-  });
-
-  it('of a payment is one for two processes with different settings', async () => {
-    const other = world.build({ confirmations: CONFIRMATIONS + 4 });
-    const expires_at = new Date().toISOString();
-    const question = { ...FACTS, crypto_payment_id: randomUUID(), asset: 'ETH', expires_at };
-    const [first, second] = await Promise.all(
-      [world.evm, other].map(({ activities }) => activities.giveAddress(question)),
-    );
-    expect(first).toMatchObject({ outcome: 'given' });
-    expect(second).toEqual(first);
   });
 });
 

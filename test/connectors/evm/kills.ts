@@ -7,7 +7,6 @@ export class Killed extends Error {
 
 /** Steps at which a process may die: before or after a call of the MongoDB driver with this text. */
 const STEPS = {
-  'address derived': ['before insertOne addresses', ''],
   'block read': ['before updateOne cursor', ''],
   'block stored': ['after withTransaction', ''],
   'branch left': ['after withTransaction', ''],
@@ -17,8 +16,6 @@ const STEPS = {
   'settlement stored': ['after withTransaction', ''],
   'settlement broadcast': ['before updateOne settlements', '"$set":{"broadcast"'],
   'fee raised': ['after updateOne settlements', '"$push":{"attempts"'],
-  'settlement to be reported': ['after updateOne settlements', '"pending_report":{'],
-  'settlement reported': ['before updateOne settlements', '"$inc":{"reports"'],
 } as const;
 
 export type Step = keyof typeof STEPS;

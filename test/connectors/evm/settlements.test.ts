@@ -331,19 +331,6 @@ describe('a killed connector', () => {
       expect(world.product.names(id).at(-1)).toBe('completed');
     },
   );
-
-  it.each(['settlement to be reported', 'settlement reported'] satisfies Step[])(
-    'at “%s” reports the end once',
-    async (step) => {
-      const { id } = await sendOne('ETH', 1n);
-      await world.makeBlocks(CONFIRMATIONS - 1);
-      await world.chain.mine();
-      world.killAt(step);
-      await expect(world.run()).rejects.toThrow(Killed);
-      await restartAndRun();
-      expect(world.product.names(id)).toEqual(['completed']);
-    },
-  );
 });
 
 // The last test: the connector refuses to pay after it.

@@ -162,9 +162,14 @@ test('a key is read from the file that `connector key create` prints, and an err
     writeFileSync(path, `${JSON.stringify(KEY)}\n`, { mode: 0o600 });
     expect(read()).toEqual(KEY);
     expect(warned).toEqual([]);
-    chmodSync(path, 0o644);
-    expect(read()).toEqual(KEY);
-    expect(warned).toEqual([{ path, readers: 'everybody' }]);
+    for (const mode of [0o640, 0o644]) {
+      chmodSync(path, mode);
+      expect(read()).toEqual(KEY);
+    }
+    expect(warned).toEqual([
+      { path, readers: 'its group' },
+      { path, readers: 'everybody' },
+    ]);
     for (const text of [`${JSON.stringify(KEY)}}`, KEY.secret, '{"key_id": "cnkey_1"}']) {
       writeFileSync(path, text);
       const fault = `CONNECTOR_KEY_FILE: ${path} holds no key as \`connector key create\` prints it.`;

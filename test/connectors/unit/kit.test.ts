@@ -1,7 +1,5 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import fc from 'fast-check';
 import { z } from 'zod';
-import { beginAttempt } from '../../../connectors/contract/attempt';
 import {
   BankFailure,
   countSlots,
@@ -15,7 +13,6 @@ import { startLoop } from '../../../connectors/kit/loop';
 import { HIDDEN, hide, hidePath } from '../../../connectors/kit/page/hide';
 import { createStepLog } from '../../../connectors/kit/page/steps';
 import { assertSigned } from '../../../connectors/kit/webhook-request';
-import { createGate } from '../../../src/base/gate';
 import { answer, useScriptedServer } from '../../clients/unit/scripted-server';
 import { gate } from '../../support/gate';
 
@@ -186,33 +183,6 @@ test.each([
 ])('a process with the limits %j takes %d activities at a time', (limits, slots) => {
   expect(countSlots(limits)).toBe(slots);
 });
-
-test.each([
-  ['rate', { perSecond: 10, atOnce: 50 }, 300],
-  ['latency', { perSecond: 20, atOnce: 10 }, 1_000],
-])(
-  'a mass payout at a bank limited by its %s is sent once, and asks the bank about each once',
-  async (_, limits, latencyMs) => {
-    const FASTER = 40;
-    const PAYOUTS = 300;
-    const began = Date.now();
-    const now = () => new Date(began + (Date.now() - began) * FASTER);
-    const limit = createLimiter({ ...limits, perSecond: limits.perSecond * FASTER });
-    const inTemporal = createGate(countSlots(limits));
-    let calls = 0;
-    const ask = async () => {
-      calls += 1;
-      await sleep(latencyMs / FASTER);
-    };
-    const send = async () => {
-      const { assertInTime } = beginAttempt(now);
-      await limit(ask, assertInTime);
-      await limit(ask, assertInTime);
-    };
-    await Promise.all(Array.from({ length: PAYOUTS }, () => inTemporal(send)));
-    expect(calls).toBe(2 * PAYOUTS);
-  },
-);
 
 test.each([undefined, '', 'ab', ['ab'], 'zz'.repeat(32), '00'.repeat(32), '00'.repeat(33)])(
   'a webhook with the signature %j is refused',
