@@ -125,27 +125,17 @@ describe('a file of the bank', () => {
     });
   });
 
-  const returnInfo = '<RtrInf><Rsn><Cd>AC04</Cd></Rsn></RtrInf>';
+  const details = '<RtrInf><Rsn><Cd>AC04</Cd></Rsn></RtrInf>';
   test.each<[string, number, Partial<CamtEntry>, string]>([
     ['a debit that it reverses', 1_000, { reversal: true }, 'debit_reversed'],
-    [
-      'a return that it calls a reversal',
-      1_000,
-      { reversal: true, details: returnInfo },
-      'returned',
-    ],
+    ['a return that it calls a reversal', 1_000, { reversal: true, details }, 'returned'],
     ['a return by its code', 1_000, { reversal: true, code: 'PMNT.ICDT.RRTN' }, 'returned'],
-    [
-      'a return that it reverses',
-      -1_000,
-      { reversal: true, details: returnInfo },
-      'return_reversed',
-    ],
+    ['a return that it reverses', -1_000, { reversal: true, details }, 'return_reversed'],
     ['a debit', -1_000, {}, 'booked'],
   ])('has what the bank corrects: %s', async (_what, amount, more, kind) => {
     const refs = `<Refs><EndToEndId>${shortenId(PAYOUT)}</EndToEndId></Refs>`;
-    const details = `<TxDtls>${refs}${more.details ?? ''}</TxDtls>`;
-    const entries = [{ amount, ...more, bank_reference: 'B-1', details }];
+    const booking = `<TxDtls>${refs}${more.details ?? ''}</TxDtls>`;
+    const entries = [{ amount, ...more, bank_reference: 'B-1', details: booking }];
     const movements = [{ payout_id: PAYOUT, kind, amount: 1_000, currency: 'EUR' }];
     expect(await read(camt([{ entries }]))).toMatchObject({ movements });
   });
@@ -354,12 +344,8 @@ describe('a movement', () => {
   });
 
   test.each<[string, Messages, string[]]>([
-    [
-      'before its charges, then after',
-      [[bank('R')], [note('A', 995)], [stmt('A', 995)]],
-      ['R 1000'],
-    ],
-    ['after its charges, then before', [[note('A', 995)], [bank('R')]], ['A 995']],
+    ['before charges, then after', [[bank('R')], [note('A', 995)], [stmt('A', 995)]], ['R 1000']],
+    ['after charges, then before', [[note('A', 995)], [bank('R')]], ['A 995']],
     [
       'twice after its charges',
       [[bank('R')], [stmt('A', 995)], [stmt('B', 995)]],
