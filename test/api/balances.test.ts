@@ -262,20 +262,6 @@ describe('a debt', () => {
     };
   }
 
-  test('is shown in the balance, and is no balance transaction', async () => {
-    const debtor = await openDebtor();
-    const rows = await expectSums(debtor);
-    // Of 10.15 EUR, 0.15 EUR were available.
-    expect(rows[0]).toMatchObject({ type: 'chargeback', net: -15, source: { id: debtor.payment } });
-    expect((await listBalances(debtor))[0]).toEqual({
-      ...{ object: 'balance', balance_account: 'main', currency: 'EUR' },
-      ...{ available: 0, reserved: 0, pending: 0, owed: 1_000, proved_until: null },
-    });
-    await debtor.reverseDispute();
-    expect(await debtor.read()).toEqual([15, 0]);
-    await debtor.expectConsistent();
-  });
-
   test('is collected once, and credited in full when its dispute is reversed', async () => {
     const debtor = await openDebtor();
     const { read, earn, collectUntil } = debtor;

@@ -84,7 +84,6 @@ function expectDelivery(answer: Posted): void {
   const isDuplicate = answer.repeats > 0 && answer.body.status === 'duplicate';
   expect(summarize(answer)).toEqual(isDuplicate ? DUPLICATE : [202, 'delivered']);
 }
-const deliver = async (body: object, how?: Sending) => expectDelivery(await send(body, how));
 const listStored = (id: string) => setting.service.stores.callbacks.forResource(id);
 
 describe('a signed callback', () => {
@@ -103,29 +102,6 @@ describe('a signed callback', () => {
       signed_by: bankKey.key_id,
       callback: { callback_id, bank_reference: 'B-1', occurred_at },
     });
-  });
-
-  test('reports refunds, another amount, a deposit, and payouts whose workflow has ended', async () => {
-    const { service } = setting;
-    const [refund, other] = [await setting.refund(), await setting.refund()];
-    const [payout, crypto] = [await setting.payout(), await setting.cryptoPayment()];
-    await deliver(report('refund', refund.id, 'settled'));
-    await service.becomes('refunds', refund.id, { status: 'settled' });
-    await deliver(report('refund', other.id, 'settled', { amount: 299, value_date: '2026-03-02' }));
-    await service.becomes('refunds', other.id, { attention: 'amount_differs' });
-    expect((await setting.cli('refund', 'show', other.id)).stdout).toContain('amount_differs');
-    await deliver(report('payout', payout, 'completed'));
-    await service.becomes('payouts', payout, { status: 'completed' });
-    await deliver(report('payout', payout, 'returned', { code: 'closed', reason: 'Closed.' }));
-    await service.becomes('payouts', payout, { status: 'returned' });
-    const facts = { transaction_id: '0x7', amount: String(10n ** 18n), confirmations: 3 };
-    const occurred_at = new Date().toISOString();
-    const deposit = report('crypto_payment', crypto, 'deposit', { ...facts, occurred_at });
-    await deliver(deposit);
-    await service.becomes('crypto_payments', crypto, { status: 'received' });
-    expect(await sendForSummary(deposit)).toEqual(DUPLICATE);
-    const more = { ...deposit, amount: String(10n ** 18n + 1n) };
-    expect(await sendForSummary(more)).toEqual(CONFLICT);
   });
 
   // How a parked report is delivered later: test/callbacks/deliver.test.ts

@@ -1,13 +1,9 @@
-import { randomUUID } from 'node:crypto';
 import { WebhookEvent } from '../../src/domain/webhook/event';
 import { ENDPOINTS } from '../../src/domain/wire';
-import { ensureSchedule, getScheduleId } from '../../src/temporal/schedules';
-import { patientClient } from '../cli/resource-setting';
 import { assertWebhook } from '../support/contract';
 import { saveHistory } from '../support/histories';
 import { useHook } from '../support/hook';
 import { type Client, eventually } from '../support/http';
-import { retryUntilDone } from '../support/insist';
 import { useService } from '../support/service';
 import { advance, between, repeatIfBehind } from './clock-setting';
 import { ASSET, ETHER, IN_ETHER, openCryptoShop, useCryptoShop, WALLET } from './crypto-setting';
@@ -229,25 +225,6 @@ describe('a crypto payment', () => {
   });
 });
 
-test('a simulation shows a deposit before it is confirmed, reorgs it, and confirms the next', async () => {
-  const { id } = await shop.pay();
-  const path = `/v1/sandbox/crypto/payments/${id}/simulate`;
-  const simulate = async (body: object) => (await shop.post(path, body)).body;
-  const amount = '7';
-  const seen = await simulate({ amount, confirmations: 0 });
-  expect(seen).toMatchObject({ status: 'awaiting_deposit', amount_received: '0' });
-  const pending = { amount, confirmations: 0, required_confirmations: 3, status: 'pending' };
-  expect(seen.deposits).toMatchObject([pending]);
-  expect((await simulate({ event: 'deposit_undone' })).deposits).toEqual([]);
-  const [{ transaction_id }] = (await simulate({ amount, confirmations: 1 })).deposits;
-  // The source of a known deposit is screened again, which ends a moment later.
-  expect((await simulate({ transaction_id })).deposits).toMatchObject([{ confirmations: 3 }]);
-  await shop.untilStatus(id, 'underpaid');
-  for (const body of [{}, { amount: '1.5' }, { amount: 1 }, { amount: '-1' }, { event: 'paid' }]) {
-    expect([body, (await shop.post(path, body)).status]).toEqual([body, 400]);
-  }
-});
-
 describe('a settlement', () => {
   const settle = (body: object = ASSET, as: Client = shop) => as.post(SETTLEMENTS, body);
 
@@ -356,18 +333,6 @@ describe('a settlement', () => {
       'expense.network -42000',
       `clearing.${service.connector} 42000`,
     ]);
-  });
-
-  test('is scheduled daily at two in the morning', async () => {
-    const taskQueue = `settlements-${randomUUID()}`;
-    const temporal = patientClient(service.temporal);
-    await retryUntilDone(() => ensureSchedule(temporal, 'settlements', taskQueue));
-    const schedule = temporal.schedule.getHandle(getScheduleId('settlements', taskQueue));
-    const { spec, action } = await schedule.describe();
-    await schedule.delete();
-    expect(spec.intervals).toMatchObject([{ every: 86_400_000, offset: 7_200_000 }]);
-    const workflow = { workflowType: 'cryptoSettlements', taskQueue: `${taskQueue}-live` };
-    expect(action).toMatchObject(workflow);
   });
 });
 

@@ -1,20 +1,11 @@
 import { RAIL_IDS } from '../../src/domain/payout/rails';
 import { eventually } from '../support/http';
 import { useService } from '../support/service';
-import { FUNDS, insertRecipient, openShop, useFreshShop, useShop } from './payout-setting';
+import { FUNDS, insertRecipient, openShop, useShop } from './payout-setting';
 import { expectRefusal } from './refusal';
 import { inOneDay } from './window';
 
 const service = useService();
-
-const FEE = 25;
-const { main: MAIN, marketing: MARKETING } = FUNDS;
-/** The balance account `marketing`, and the metadata of a payout from it. */
-const marketing = { balance_account: 'marketing' };
-const fromMarketing = { metadata: marketing };
-
-const setFee = ({ account_id }: { account_id: string }) =>
-  service.stores.accounts.setPayoutFee(account_id, 'sepa_instant', FEE);
 
 describe('a payout', () => {
   const shop = useShop(service);
@@ -42,10 +33,8 @@ describe('a payout', () => {
   const RAIL = 'rail_requirements_not_met';
   const drawFrom = (balance_account: unknown) => ({ metadata: { balance_account } });
   test.each([
-    ['an unknown field', { status: 'completed' }, 'invalid_request', 'unknown_field:status'],
     ['a balance account 1', drawFrom(1), 'invalid_request', 'invalid:metadata.balance_account'],
     ['an unknown rail', { method: 'toString' }, RAIL, 'method_not_found:method'],
-    ['another currency', { currency: 'GBP' }, RAIL, 'currency_not_supported:currency'],
     ['a card rail to an account', { method: 'card_payout' }, 'recipient_type_mismatch', ''],
     ['an unknown balance account', drawFrom('sales'), 'balance_account_not_found', ''],
   ] as const)('with %s is refused, and leaves nothing behind', async (_, changes, code, faults) => {
@@ -69,54 +58,11 @@ describe('a payout', () => {
     }
     // A balance account of the sandbox does not exist live.
     const live = await service.withKey(shop, true);
-    const drawn = await live.post('/v1/payouts', shop.ask({ recipient_id: own, ...fromMarketing }));
+    const drawn = await live.post(
+      '/v1/payouts',
+      shop.ask({ recipient_id: own, ...drawFrom('marketing') }),
+    );
     expectRefusal(drawn, 'balance_account_not_found');
-  });
-});
-
-describe('the balance of a payout', () => {
-  const shop = useFreshShop(service);
-  // Its journal entries by each end: test/workflows/payout, test/api/balances.test.ts
-  test('gets the amount back after its completion, which a read shows with the fee', async () => {
-    await setFee(shop);
-    const created = (await shop.paid()).body;
-    for (const event of ['completed', 'returned']) {
-      const reason = event === 'returned' && { code: 'AC04', reason: 'Account closed' };
-      await shop.simulate(created.id, { event, ...reason });
-    }
-    const returned = { code: 'AC04', reason: 'Account closed' };
-    const { body } = await shop.get(`/v1/payouts/${created.id}`);
-    const changes = { returned, amount_returned: 1_000, completed_at: expect.any(String) };
-    expect(body).toEqual({ ...created, fee: FEE, status: 'returned', ...changes });
-    expect(await shop.balance()).toEqual([MAIN - FEE, 0]);
-  });
-
-  test('is that of the account in its metadata, which must hold amount and fee to the last unit', async () => {
-    await setFee(shop);
-    const all = MARKETING - FEE;
-    const over = await shop.pay({ ...fromMarketing, amount: all + 1 });
-    expectRefusal(over, 'insufficient_balance');
-    expect(over.body.error.message).toContain('€500.00');
-    const { body } = await shop.paid({ ...fromMarketing, amount: all });
-    expect(await shop.balance(marketing)).toEqual([0, 0]);
-    await shop.simulate(body.id, { event: 'returned' });
-    expect(await shop.balance(marketing)).toEqual([all, 0]);
-    expect(await shop.balance()).toEqual([MAIN, 0]);
-  });
-
-  test('is that of its currency, whose fee may be its own', async () => {
-    const { accounts } = service.stores;
-    const pay = { method: 'card_payout', recipient_id: shop.recipients.card_payout, amount: 500 };
-    const yen = { ...pay, ...fromMarketing, currency: 'JPY' };
-    const row = { ...marketing, currency: 'JPY' };
-    await accounts.setPayoutFee(shop.account_id, 'card_payout', 7);
-    await shop.paid(yen);
-    expect(await shop.balance(row)).toEqual([MARKETING - 507, 0]);
-    await accounts.setPayoutFee(shop.account_id, 'card_payout:JPY', 11);
-    await shop.paid(yen);
-    expect(await shop.balance(row)).toEqual([MARKETING - 507 - 511, 0]);
-    // The main balance account exists also in a currency in which it was never funded.
-    expectRefusal(await shop.pay({ ...pay, currency: 'USD' }), 'insufficient_balance');
   });
 });
 
@@ -182,5 +128,5 @@ test('sends, fails or refuses each of seven payouts whose recipient is deleted m
   }
   const paid = ended.filter(({ status }) => status === 'sent');
   const total = paid.reduce((sum, { amount }) => sum + amount, 0);
-  expect(await merchant.balance()).toEqual([MAIN - total, 0]);
+  expect(await merchant.balance()).toEqual([FUNDS.main - total, 0]);
 });

@@ -3,7 +3,6 @@ import { Registry } from 'prom-client';
 import { createPayment } from '../../src/domain/wire/payments';
 import { createRequestRecorder } from '../../src/service/requests/recorder';
 import type { RequestDocument } from '../../src/store/requests';
-import { openUser, openVisitor } from '../support/dashboard';
 import { call, eventually, idealPayment } from '../support/http';
 import { type Account, useService } from '../support/service';
 import { walkPages } from './pages';
@@ -109,29 +108,6 @@ test('the list has the last seven days of one account and environment, page by p
   expect(await requests.indexes()).toContainEqual(
     expect.objectContaining({ expireAfterSeconds: 0 }),
   );
-});
-
-test('the dashboard filters requests, and shows one to its own account and environment alone', async () => {
-  const shop = await service.account();
-  const user = await openUser(service.stores, shop.account_id, 'read_only');
-  const visitor = await openVisitor(service, user);
-  await shop.get('/v1/payments/none-1');
-  await shop.post('/v1/payments', { ...idealPayment(), first_name: 'Quenntinella' });
-  const [row] = await readRows(shop, 2);
-  const count = async (query: string) => {
-    const { html } = await visitor.get(`/dashboard/sandbox/requests${query}`);
-    return html.match(/href="\/dashboard\/sandbox\/requests\/[0-9a-f-]{36}"/g)?.length ?? 0;
-  };
-  const filters = ['', '?status=refused', '?status=failed', `?search=${row?.request_id}`];
-  expect(await Promise.all(filters.map(count))).toEqual([2, 2, 0, 1]);
-  const path = (env: string) => `/dashboard/${env}/requests/${row?.request_id}`;
-  const { html } = await visitor.get(path('sandbox'));
-  expect(html).toContain('invalid_request');
-  expect(html).not.toContain('Quenntinella');
-  const { account_id } = await service.account();
-  const stranger = await openVisitor(service, await openUser(service.stores, account_id));
-  expect((await visitor.get(path('live'))).status).toBe(404);
-  expect((await stranger.get(path('sandbox'))).status).toBe(404);
 });
 
 describe('the recorder of requests', () => {

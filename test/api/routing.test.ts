@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto';
 import { NativeConnection, Worker } from '@temporalio/worker';
-import { PAYMENT_METHOD_IDS } from '../../src/domain/payment/catalog';
 import type { RuleScope } from '../../src/domain/routing-rule';
 import { connectorQueue } from '../../src/domain/task-queues';
 import { createConnectors } from '../../src/routing';
@@ -12,7 +11,6 @@ import { runWorker } from '../../src/temporal/native';
 import { operatorsAudit } from '../support/audit';
 import { useFixture } from '../support/fixture';
 import { type Client, call, eventually, idealPayment } from '../support/http';
-import { RAIL_ENTRIES } from '../support/promises';
 import { quietTemporal } from '../support/quiet';
 import { scriptedBank } from '../support/scripted-bank';
 import { temporalAddress } from '../support/servers';
@@ -192,9 +190,7 @@ test('follows a rule of one currency, and sends nothing new to a paused bank, wh
   });
 });
 
-const METHODS = '/v1/payment-methods';
 const AVAILABLE = '/v1/payment-methods/available';
-const RAILS = '/v1/payout-methods';
 
 const shop = useAccount(service);
 
@@ -203,13 +199,6 @@ const listMethods = async (path: string, as: Client) => {
   const { data }: { data: { method: string }[] } = (await as.get(path)).body;
   return data.map(({ method }) => method);
 };
-
-test('the catalogue has every method, for every account and environment', async () => {
-  const few = await service.account({ methods: ['ideal'], livemode: true });
-  const all = await shop.get(METHODS);
-  expect((await listMethods(METHODS, shop)).toSorted()).toEqual(PAYMENT_METHOD_IDS.toSorted());
-  expect((await few.get(METHODS)).text).toBe(all.text);
-});
 
 test('available methods are those that the account has enabled, at once', async () => {
   const few = await service.account({ methods: ['visa', 'no-such-method'] });
@@ -229,37 +218,9 @@ test('available methods are those that the account has enabled, at once', async 
   expectRefusal(await create(idealPayment(), few), 'method_requirements_not_met');
 });
 
-test('rails are the four of docs/api.md#rails, as far as the account has enabled them', async () => {
-  const own = await service.account();
-  expect((await own.get(RAILS)).body).toEqual({ object: 'list', data: RAIL_ENTRIES });
-  await service.stores.accounts.disableRail(own.account_id, 'card_payout');
-  const all = ['sepa_credit_transfer', 'sepa_instant', 'faster_payments'];
-  expect(await listMethods(RAILS, own)).toEqual(all);
-});
-
-test('no method and no rail is available live without a live connector', async () => {
-  const live = await service.withKey(shop, true);
-  for (const path of [AVAILABLE, RAILS]) expect(await listMethods(path, live)).toEqual([]);
-  const refused = await create(idealPayment(), live);
-  expectRefusal(refused, 'method_requirements_not_met', ['method']);
-  expect(refused.body.error.details).toMatchObject([{ code: 'method_not_enabled' }]);
-});
-
-test('every method creates a payment from the fields that its entry requires', async () => {
-  const { data } = (await shop.get(METHODS)).body;
-  const { country: _, reference, ...fields } = idealPayment();
-  for (const { method, currencies, countries, required_fields } of data) {
-    const required = {
-      ...(required_fields.includes('country') ? { country: countries[0] } : {}),
-      ...(required_fields.includes('customer.email') ? { customer: { email: 'a@b.nl' } } : {}),
-    };
-    const currency = currencies.at(-1);
-    const { status, body } = await create({ ...fields, method, currency, ...required });
-    expect([method, status]).toEqual([method, 201]);
-    expect(body).toMatchObject({ method, currency, country: required.country ?? null });
-  }
-});
-
-test.each([METHODS, AVAILABLE, RAILS, '/v1/balances'])('%s has no parameters', async (path) => {
-  expectRefusal(await shop.get(`${path}?country=NL`), 'invalid_request', ['country']);
-});
+test.each([AVAILABLE, '/v1/payment-methods', '/v1/payout-methods', '/v1/balances'])(
+  '%s has no parameters',
+  async (path) => {
+    expectRefusal(await shop.get(`${path}?country=NL`), 'invalid_request', ['country']);
+  },
+);
