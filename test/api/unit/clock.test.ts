@@ -12,7 +12,6 @@ test.each<[string, number | undefined]>([
   ['P1D', 24 * HOUR_MS],
   ['P2DT3H', 51 * HOUR_MS],
   ['PT90M', 1.5 * HOUR_MS],
-  ['PT1H0M5S', HOUR_MS + 5_000],
   ...['P1M', 'P1Y', 'P', 'PT', 'P1DT', '1D', 'P-1D', 'P1.5D', 'P1D ', 'PT1S1M', ''].map(
     (text): [string, undefined] => [text, undefined],
   ),
@@ -20,7 +19,6 @@ test.each<[string, number | undefined]>([
 
 test.each<[ClockRequest, number, { field: string } | number]>([
   [{ by_ms: HOUR_MS }, 0, HOUR_MS],
-  [{ by_ms: HOUR_MS }, 2 * HOUR_MS, 3 * HOUR_MS],
   [{ to: '2026-03-01T13:00:00Z' }, 0, HOUR_MS],
   [{ to: '2026-03-01T15:00:00+01:00' }, HOUR_MS, 2 * HOUR_MS],
   [{ to: '2026-03-01T13:00:00Z' }, HOUR_MS, { field: 'to' }],
