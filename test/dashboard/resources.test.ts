@@ -20,7 +20,6 @@ const service = useService();
 const shop = useShop(service);
 
 const owner = useVisitor(service, shop);
-const reader = useVisitor(service, shop, 'read_only');
 
 const page = async (path: string, by = owner) => {
   const seen = await by.get(`/dashboard/sandbox${path}`);
@@ -105,18 +104,10 @@ test('an export has every row of the list and neutralizes formulas', async () =>
   }
 });
 
-test('a payment is refunded once however often its form is sent, and its page shows all that happened', async () => {
+test('a payment is refunded once however often its form is sent, and each refusal says why', async () => {
   const payment = await shop.settledPayment();
   const path = `/payments/${payment.id}`;
   const before = await page(path);
-  const timeline = [
-    ...['Payment of €10.50', 'API call created the payment', 'Moved to awaiting customer'],
-    ...['Bank reported settled', 'Moved to authorized', 'Moved to settled'],
-    ...['Ledger: payment settled', 'main, available: +€10.50', 'Event payment.settled'],
-    'Not sent: no endpoint was registered',
-  ];
-  for (const words of timeline) expect(before.text).toContain(words);
-  expect(before.text).not.toContain('clearing');
   const form = { key: hidden(before.html, 'key'), amount: '4.20', reason: 'Too <big>' };
   const act = `/dashboard/sandbox${path}/refund`;
   const confirmation = await owner.post(act, form);
@@ -207,19 +198,6 @@ test('a payout shows the last four digits of its recipient, and its transitions'
   }
   expect(text).not.toContain('DE89');
   expect(listIds((await page('/payouts?status=completed')).html, '/payouts')).toContain(payout.id);
-});
-
-test('a read-only user sees no buttons', async () => {
-  const payment = await shop.settledPayment();
-  const { body: open } = await shop.post('/v1/payments', idealPayment());
-  for (const [id, act] of [
-    [payment.id, 'refund'],
-    [open.id, 'cancel'],
-  ]) {
-    const path = `/dashboard/sandbox/payments/${id}`;
-    expect((await owner.get(path)).html).toContain(`${path}/${act}`);
-    expect((await reader.get(path)).html).not.toContain(`${path}/${act}`);
-  }
 });
 
 /** Credits a balance at a time, in euros or an asset. */

@@ -7,9 +7,7 @@ import { hashSecret } from '../../src/pages/browser';
 import { setFrozen } from '../../src/service/accounts';
 import { hashToken } from '../../src/service/team/members';
 import { resetPassword } from '../../src/service/team/sessions';
-import { createStores } from '../../src/store';
 import { auditBy } from '../../src/store/audit';
-import { CACHE_MS } from '../../src/store/cache';
 import { hashKey } from '../../src/store/keys';
 import type { SessionDocument } from '../../src/store/sessions';
 import type { UserDocument } from '../../src/store/users';
@@ -237,9 +235,6 @@ test('the pages of the audit log have each line once', async () => {
   const all = [first, second, third].flatMap(({ html }) => listLines(html));
   // The live line is not shown in the sandbox.
   expect(all).toEqual(Array.from({ length: 119 }, (_, i) => 119 - i));
-  expect(third.html).not.toContain('>Older</a>');
-  const back = await browser.get(findLink(third.html, 'Newer'));
-  expect(listLines(back.html)).toEqual(listLines(second.html));
 });
 
 test('log and audit log trace a session by user, account, address and request, and hold no secret', async () => {
@@ -322,30 +317,6 @@ test('slow pages of one merchant leave connections to the others', async () => {
   }
 });
 
-test('the counts of the overview are at most ten seconds old', async () => {
-  const stores = createStores(service.db, CACHE_MS);
-  const read = jest.spyOn(stores.payments, 'settledByDay');
-  const { secret } = (await shop()).browser;
-  // Whole: sums of fractions may be short of ten seconds.
-  let at = Math.ceil(performance.now());
-  const clock = jest.spyOn(performance, 'now').mockImplementation(() => at);
-  try {
-    await service.withApp({ stores }, async (url) => {
-      for (const [ms, reads] of [
-        [0, 1],
-        [9_999, 1],
-        [1, 2],
-      ] as const) {
-        at += ms;
-        const { status } = await visitor(url, secret).get('/dashboard/sandbox/overview');
-        expect([status, read.mock.calls.length]).toEqual([200, reads]);
-      }
-    });
-  } finally {
-    clock.mockRestore();
-  }
-});
-
 describe('the sessions of a user', () => {
   const PROFILE = '/dashboard/live/profile';
   const FIREFOX = 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0';
@@ -386,9 +357,7 @@ describe('the sessions of a user', () => {
     expect(ours[0]).toContain('Firefox on Linux');
     expect(ours[0]).toMatch(/127\.0\.0\.1|::\/64/);
     expect(ours[0]).not.toContain('End session');
-    const others = rows.filter((row) => row.includes('End session'));
-    expect(others).toHaveLength(2);
-    for (const row of others) expect(row).toContain('Unknown browser');
+    expect(rows.filter((row) => row.includes('End session'))).toHaveLength(2);
     expect(rows.at(-1)).toContain('2026-01-02 03:04:05 UTC');
     expect(html).not.toContain('something');
     await earlier.get(PROFILE);
@@ -413,18 +382,5 @@ describe('the sessions of a user', () => {
     const own = { session: hashSecret(here.secret) };
     expect((await here.post(`${PROFILE}/sessions/end`, own)).status).toBe(404);
     expect(await isSignedIn(here)).toBe(true);
-  });
-
-  test('all other sessions end at once, and a repeat adds no audit line', async () => {
-    const { account_id, owner, browser: here } = await shop();
-    const others = [await openVisitor(service, owner), await openVisitor(service, owner)];
-    expect((await here.get(PROFILE)).html).toContain('End all other sessions');
-    for (let time = 1; time <= 2; time += 1) await here.post(`${PROFILE}/sessions/end-others`);
-    expect(await Promise.all([here, ...others].map(isSignedIn))).toEqual([true, false, false]);
-    const lines = await listed(account_id);
-    expect(lines.filter(({ act }) => act === 'user.other_sessions_ended')).toEqual([
-      { act: 'user.other_sessions_ended', before: { sessions: 2 } },
-    ]);
-    expect((await here.get(PROFILE)).html).not.toContain('End all other sessions');
   });
 });

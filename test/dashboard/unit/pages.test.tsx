@@ -54,14 +54,6 @@ test.each([
     `Mozilla/5.0 (Windows NT 10.0; Win64; x64) ${WEBKIT} Chrome/140.0.0.0 Safari/537.36 Edg/140.0`,
     'Edge on Windows',
   ],
-  [
-    `Mozilla/5.0 (Linux; Android 10; K) ${WEBKIT} Chrome/140.0.0.0 Mobile Safari/537.36`,
-    'Chrome on Android',
-  ],
-  [
-    'Mozilla/5.0 (iPhone; CPU iPhone OS 18_6 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.6 Mobile/15E148 Safari/604.1',
-    'Safari on iPhone',
-  ],
   ['<script>alert(1)</script>', 'Unknown browser'],
   ['', 'Unknown browser'],
 ])('the user agent "%s" is %s', (userAgent, name) => {
