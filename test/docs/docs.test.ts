@@ -153,15 +153,6 @@ describe('what is generated', () => {
       expect(names.filter((name) => !prefixes.some((each) => name.startsWith(each)))).toEqual([]);
     });
 
-    test('have the default of the schema, unless npm start has another', () => {
-      expect(variables).toContainEqual(
-        expect.objectContaining({ name: 'MONGODB_URI', usual: 'none', alone: 'required' }),
-      );
-      expect(variables).toContainEqual(
-        expect.objectContaining({ name: 'RATE_LIMIT_PER_SECOND', usual: '500', alone: '500' }),
-      );
-    });
-
     test('are listed by --help where the launcher applies them, and no others are', () => {
       const listed = [...USAGE.matchAll(/^ {2}([A-Z_*]+) +\S/gm)].map(([, name]) => name);
       const applied = variables.filter(({ isLauncher }) => !isLauncher);

@@ -159,7 +159,6 @@ describe('a workflow task waits', () => {
     ['for no endpoint that was never tried', [], 0],
     ['for no endpoint that took a second', [OK, { ...OK, durationMs: 1_000 }], 0],
     ['for no endpoint whose last attempt failed', [OK, FAULTY], 0],
-    ['for an endpoint that failed before', [FAULTY, OK], 20],
   ])('%s', (_which, results, slots) => {
     attempt('shop', ...results);
     expect(fillPrompt('shop')).toHaveLength(slots);

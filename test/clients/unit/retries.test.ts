@@ -22,7 +22,6 @@ afterEach(() => jest.restoreAllMocks());
 test.each([
   ['a broken connection', breakOff],
   ['503', refuse(503, 'temporarily_unavailable')],
-  ['500 of a proxy', answer(500, 'Bad luck')],
   ['429', refuse(429, 'rate_limited')],
   ['a first call that still runs', refuse(409, 'idempotency_request_in_progress')],
 ])('a create is repeated after %s, with the same key and bytes', async (_, first) => {
@@ -49,7 +48,6 @@ test('each call has a key of its own, unless the caller names one', async () => 
 
 test.each([
   [400, 'invalid_request'],
-  [409, 'clock_advancing'],
   [422, 'idempotency_key_reused'],
 ])('a refusal is not repeated: %d %s', async (status, code) => {
   server.script.push(refuse(status, code));
