@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
+import { isDeepStrictEqual } from 'node:util';
 import Router from '@koa/router';
 import { Client, Connection } from '@temporalio/client';
 import Koa from 'koa';
@@ -72,13 +73,10 @@ async function expectMissing(
   const isReady = missing.length === 0;
   const status = isReady ? 'ready' : 'not_ready';
   const expected = [isReady ? 200 : 503, isReady ? null : '1', { status, missing }];
-  let answer: unknown;
-  await eventually('the answer of /readyz', async () => {
+  await eventually(JSON.stringify(expected), async () => {
     await begin();
-    answer = await read();
-    return JSON.stringify(answer) === JSON.stringify(expected);
-  }).catch(() => undefined);
-  expect(answer).toEqual(expected);
+    return isDeepStrictEqual(await read(), expected);
+  });
 }
 
 const beat = (secondsAgo = 0, environments?: Env[]) => {

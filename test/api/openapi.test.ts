@@ -234,19 +234,6 @@ test('every answer has its own id, the version and safe headers', async () => {
   }
 });
 
-const CODES: Record<string, ErrorCode> = {
-  payments: 'payment_not_found',
-  refunds: 'refund_not_found',
-  payouts: 'payout_not_found',
-  'payout-recipients': 'recipient_not_found',
-  events: 'event_not_found',
-  'webhook-endpoints': 'webhook_endpoint_not_found',
-  'crypto/payments': 'crypto_payment_not_found',
-  'crypto/settlements': 'crypto_settlement_not_found',
-};
-
-const WITH_ID = ROUTES.filter(([, path]) => path.includes('{id}'));
-
 /** Bodies that every rule accepts, by the end of the path. */
 const BODIES: [end: RegExp, body: object][] = [
   [/crypto\/payments\/[^/]+\/simulate$/, { event: 'received' }],
@@ -298,16 +285,17 @@ test.each(['stranger', 'live'] as const)(
       ];
       expect(compare(foreign)).toEqual(compare(none));
     };
-    for (const [method, path] of WITH_ID) {
+    for (const { method, path, codes } of ENDPOINTS.filter((each) => each.path.includes('{id}'))) {
       const [, resource = ''] = /^\/v1\/(?:sandbox\/)?(.+)\/\{id\}/.exec(path) ?? [];
       const isSandboxOnly = asker === 'live' && path.startsWith('/v1/sandbox/');
-      const code = isSandboxOnly ? 'api_key_scope_insufficient' : CODES[resource];
+      const notFound = codes.find((each) => each.endsWith('_not_found'));
+      const code = isSandboxOnly ? 'api_key_scope_insufficient' : notFound;
       const id = ids[resource] ?? '';
-      const body = method === 'GET' ? undefined : BODIES.find(([end]) => end.test(path))?.[1];
+      const body = method === 'get' ? undefined : BODIES.find(([end]) => end.test(path))?.[1];
       await expectUnknown(code ?? 'internal_error', id, (each) =>
-        others[asker].send(method, path.replace('{id}', each), body),
+        others[asker].send(method.toUpperCase(), path.replace('{id}', each), body),
       );
-      if (method !== 'GET') continue;
+      if (method !== 'get') continue;
       expect([path, (await owner.get(path.replace('{id}', id))).status]).toEqual([path, 200]);
     }
     await expectUnknown('payment_not_found', ids['payments'] ?? '', (payment_id) =>

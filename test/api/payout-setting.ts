@@ -12,7 +12,7 @@ import {
 import type { PayoutDocument } from '../../src/store/payouts';
 import { buildRecipient, recipientOwner } from '../../src/store/recipients';
 import { fundAccount } from '../support/factories';
-import { useFixture, useFreshFixture } from '../support/fixture';
+import { useFixture } from '../support/fixture';
 import { eventually } from '../support/http';
 import type { Service } from '../support/service';
 
@@ -119,11 +119,6 @@ export async function openShop(service: Service) {
 /** A merchant with money for one file's tests. */
 export function useShop(service: Service): Shop {
   return useFixture(() => openShop(service));
-}
-
-/** As `useShop`, a new one for each test. */
-export function useFreshShop(service: Service): Shop {
-  return useFreshFixture(() => openShop(service));
 }
 
 let storedCount = 0;

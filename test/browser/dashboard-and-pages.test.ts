@@ -129,15 +129,6 @@ test('a payment is found by its reference, refunded, and shows what happened', a
   await look(page, 'refund');
 });
 
-test('an unpaid payment is cancelled after a confirmation', async () => {
-  const body = idealPayment({ reference: 'open' });
-  const { body: payment } = await shop.post('/v1/payments', body);
-  await page.goto(`${service.url}/dashboard/sandbox/payments/${payment.id}`);
-  await button('Cancel payment').click();
-  await button('Cancel payment').click();
-  await page.getByText('The payment is cancelled.').waitFor();
-});
-
 test('payouts, balances, deliveries and the overview show what was done', async () => {
   const { body: payout } = await shop.pay();
   await service.becomes('payouts', payout.id, { status: 'completed' });

@@ -1,40 +1,80 @@
 import { randomBytes } from 'node:crypto';
-import type { Page } from 'playwright-core';
+import type { BrowserContextOptions, Page } from 'playwright-core';
 import type { CryptoPagePayment } from '../../src/pages/crypto-stage';
 import { LANGUAGE_CODES } from '../../src/pages/texts';
-import { collectNoise } from '../browser/dashboard-visit';
+import type { PaymentDocument } from '../../src/store/payments';
+import { collectNoise, useBrowser } from '../browser/dashboard-visit';
+import { instruction, startBankServer } from '../connectors/bank-server';
 import { findFaults } from '../support/axe';
+import { useFixture } from '../support/fixture';
 import { eventually } from '../support/http';
-import { button, PHONE, useBrowserWorld, waitForHeading } from './browser-world';
 import { cryptoPayment, deposit, HALF } from './crypto-payment';
+import { usePayServer } from './pay-server';
 
-const world = useBrowserWorld();
+const browser = useBrowser();
+const pay = usePayServer();
+const bank = useFixture(
+  () => startBankServer(pay.mongo, pay.database),
+  ({ stop }) => stop(),
+);
 
+const DESKTOP = { width: 1280, height: 860 };
+const PHONE = { width: 390, height: 844 };
 const SCROLL_WIDTH = 'document.documentElement.scrollWidth - window.innerWidth';
 const NARROW = { width: 360, height: 740 };
 const CLIPBOARD = { permissions: ['clipboard-read', 'clipboard-write'] };
 const readClipboard = (page: Page) => page.evaluate('navigator.clipboard.readText()');
 
+/** Opens a new browser session, in which the shop answers. */
+async function visit(options: BrowserContextOptions, work: (page: Page) => Promise<void>) {
+  const context = await browser.newContext({ viewport: DESKTOP, ...options });
+  await context.route('https://shop.example/**', (route) => {
+    const path = new URL(route.request().url()).pathname;
+    return route.fulfill({ contentType: 'text/html', body: `<h1>Shop ${path}</h1>` });
+  });
+  await work(await context.newPage()).finally(() => context.close());
+}
+
+/** Stores a payment with a session at the bank. */
+async function newPayment(change: Partial<PaymentDocument> = {}) {
+  const made = await pay.insert(change);
+  const { _id, amount, currency, method, country, livemode, expires_at } = made.payment;
+  const input = instruction({
+    ...{ payment_id: _id, amount, currency, method, country, livemode, expires_at },
+    return_url: `${pay.url}/pay/return/${_id}`,
+  });
+  const answer = await bank.bank.activities.openSession(input);
+  if (answer.outcome !== 'opened') throw new Error(answer.message);
+  const session = answer.session_url ?? '';
+  await pay.set(_id, { session_url: session });
+  return { id: _id, link: `${pay.url}/pay/${made.token}`, session };
+}
+
+/** Waits for a heading, which names the page. */
+const waitForHeading = (page: Page, name: string | RegExp) =>
+  page.getByRole('heading', { name }).waitFor();
+const button = (page: Page, name: string) => page.getByRole('button', { name });
+
 describe('a payment at a bank', () => {
   it('works without JavaScript from end to end, also by a slow bank', async () => {
-    const { link, id, session } = await world.newPayment({ method: 'mbway' });
-    await world.pay.set(id, { status: 'created', session_url: null });
-    await world.visit({ javaScriptEnabled: false, viewport: PHONE }, async (page) => {
+    const { link, id, session } = await newPayment({ method: 'mbway' });
+    await pay.set(id, { status: 'created', session_url: null });
+    await visit({ javaScriptEnabled: false, viewport: PHONE }, async (page) => {
       await page.goto(link);
       await button(page, 'Continue to MB WAY').click();
       await waitForHeading(page, 'Opening MB WAY');
-      await world.pay.set(id, { status: 'awaiting_customer', session_url: session });
+      await pay.set(id, { status: 'awaiting_customer', session_url: session });
       await button(page, 'Send to my phone').click();
       await button(page, 'Approve on the phone').click();
       await waitForHeading(page, /Waiting for the bank/);
-      await world.pay.set(id, { status: 'authorized' });
+      await pay.set(id, { status: 'authorized' });
       await waitForHeading(page, 'Shop /thanks');
     });
   });
 
   it('works with the keyboard alone', async () => {
-    const { link } = await world.newPayment();
-    await world.visit({}, async (page) => {
+    const { link } = await newPayment();
+    await visit({}, async (page) => {
       await page.goto(link);
       const focused = () => page.evaluate(() => document.activeElement?.textContent?.trim());
       const outline = 'getComputedStyle(document.activeElement).outlineStyle';
@@ -58,9 +98,9 @@ describe('a payment at a bank', () => {
 
   it('fits into a phone of 360 px by each method, and says at the sandbox bank that no money moves', async () => {
     const reference = `order-${'1042'.repeat(30)}`;
-    await world.visit({ viewport: NARROW }, async (page) => {
+    await visit({ viewport: NARROW }, async (page) => {
       for (const method of ['ideal', 'mbway', 'visa', 'multibanco', 'paysafecard']) {
-        await page.goto((await world.newPayment({ method, reference })).link);
+        await page.goto((await newPayment({ method, reference })).link);
         expect([method, await page.evaluate(SCROLL_WIDTH)]).toEqual([method, 0]);
         await button(page, 'Continue to').click();
         await page.getByText('Sandbox bank: no money moves').waitFor();
@@ -71,8 +111,8 @@ describe('a payment at a bank', () => {
   });
 
   it('says at the sandbox bank that a code is wrong, and accepts the right one', async () => {
-    const { session } = await world.newPayment({ method: 'visa' });
-    await world.visit({ colorScheme: 'dark', viewport: PHONE }, async (page) => {
+    const { session } = await newPayment({ method: 'visa' });
+    await visit({ colorScheme: 'dark', viewport: PHONE }, async (page) => {
       await page.goto(session);
       await page.getByLabel('One-time code').fill('000000');
       await button(page, 'Confirm payment').click();
@@ -89,9 +129,9 @@ describe('a payment at a bank', () => {
 function openCrypto(change: Partial<CryptoPagePayment> = {}) {
   const token = randomBytes(32).toString('base64url');
   const set = (to: Partial<CryptoPagePayment>) =>
-    world.pay.crypto.set(token, cryptoPayment({ ...change, ...to }));
+    pay.crypto.set(token, cryptoPayment({ ...change, ...to }));
   set({});
-  return { path: `/pay/crypto/${token}`, link: `${world.pay.url}/pay/crypto/${token}`, set };
+  return { path: `/pay/crypto/${token}`, link: `${pay.url}/pay/crypto/${token}`, set };
 }
 
 /** Moves the time of a page, which asks for the state of its payment again. */
@@ -117,7 +157,7 @@ describe('a crypto payment', () => {
 
   it('is followed to its end by its page, which copies amount and address', async () => {
     const { link, set } = openCrypto();
-    await world.visit(CLIPBOARD, async (page) => {
+    await visit(CLIPBOARD, async (page) => {
       const noise = collectNoise(page);
       await page.clock.install();
       await page.goto(link);
@@ -158,7 +198,7 @@ describe('a crypto payment', () => {
   it('has amount and address that one press selects without JavaScript, on the narrowest phone', async () => {
     const { link } = openCrypto({ amount_due: '100000000000000000021' });
     const viewport = { width: 320, height: 600 };
-    await world.visit({ javaScriptEnabled: false, viewport }, async (page) => {
+    await visit({ javaScriptEnabled: false, viewport }, async (page) => {
       await page.goto(link);
       for (const text of ['100.000000000000000021', cryptoPayment().address]) {
         await page.getByText(text, { exact: true }).click();
@@ -174,7 +214,7 @@ describe('a crypto payment', () => {
 
   it('has a state that changes with its deposits, a time left by the clock of the account, and an unknown one has neither page nor state', async () => {
     const { path, set } = openCrypto();
-    const get = (address: string) => world.pay.ask('GET', address);
+    const get = (address: string) => pay.ask('GET', address);
     const state = async () => JSON.parse((await get(`${path}/status`)).text);
     const first = await state();
     expect(first).toEqual({
@@ -182,9 +222,9 @@ describe('a crypto payment', () => {
       state: expect.stringMatching(/^[\w-]{16}$/),
       seconds_left: expect.any(Number),
     });
-    world.pay.clock.aheadMs = 600_000;
+    pay.clock.aheadMs = 600_000;
     const aged = await state();
-    world.pay.clock.aheadMs = 0;
+    pay.clock.aheadMs = 0;
     expect(aged).toMatchObject({ status: first.status, state: first.state });
     expect(first.seconds_left - aged.seconds_left).toBeGreaterThanOrEqual(600);
     set({ deposits: [half] });
@@ -206,51 +246,51 @@ describe('a payment by transfer', () => {
 
   const openTransfer = async (change: object = { instructions: INSTRUCTIONS }) => {
     const byTransfer = { method: 'multibanco', session_url: null };
-    const { token, payment } = await world.pay.insert({ ...byTransfer, ...change });
-    return { token, id: payment._id, path: `/pay/${token}`, link: `${world.pay.url}/pay/${token}` };
+    const { token, payment } = await pay.insert({ ...byTransfer, ...change });
+    return { token, id: payment._id, path: `/pay/${token}`, link: `${pay.url}/pay/${token}` };
   };
 
   it('shows the bank details after the button, to the browser that pressed it', async () => {
     const { path, token } = await openTransfer();
-    const first = await world.pay.ask('GET', path);
+    const first = await pay.ask('GET', path);
     expect(first.text).toContain('Show the bank details');
     expect(first.text).not.toContain('NL41');
     for (const suffix of ['/transfer', '/wait']) {
-      const early = await world.pay.ask('GET', `${path}${suffix}`);
+      const early = await pay.ask('GET', `${path}${suffix}`);
       expect([early.status, early.location]).toEqual([303, path]);
     }
-    const { cookie, status, location } = await world.pay.ask('POST', path);
+    const { cookie, status, location } = await pay.ask('POST', path);
     expect([status, location]).toEqual([303, `${path}/transfer`]);
-    const { text } = await world.pay.ask('GET', `${path}/transfer`, { cookie });
+    const { text } = await pay.ask('GET', `${path}/transfer`, { cookie });
     for (const shown of ['NL41 MOCK 0000 0000 01', 'MOCKNL2A', 'Tulip &amp; Sons Flowers']) {
       expect(text).toContain(shown);
     }
     expect(text).toContain('RF83 5390 0754 7034 5678');
     expect(text).toContain('is confirmed when the transfer arrives');
-    expect((await world.pay.ask('GET', `${path}/transfer`)).status).toBe(410);
-    const other = await world.pay.open(token);
-    expect((await world.pay.ask('GET', `${path}/transfer`, other)).status).toBe(410);
+    expect((await pay.ask('GET', `${path}/transfer`)).status).toBe(410);
+    const other = await pay.open(token);
+    expect((await pay.ask('GET', `${path}/transfer`, other)).status).toBe(410);
   });
 
   it('names no BIC where there is none, and formats amounts as the region does', async () => {
     const { path } = await openTransfer({ instructions: { ...INSTRUCTIONS, bic: null } });
-    const { cookie } = await world.pay.ask('POST', path);
-    const { text } = await world.pay.ask('GET', `${path}/transfer?lang=pt`, { cookie });
+    const { cookie } = await pay.ask('POST', path);
+    const { text } = await pay.ask('GET', `${path}/transfer?lang=pt`, { cookie });
     expect(text).not.toContain('BIC');
     expect(text).toContain('data-value="49,50"');
     expect(text).toContain('Transfira exatamente este montante');
   });
 
   it('alone has a page of bank details: a payment at a bank leads back', async () => {
-    const { token } = await world.pay.insert();
-    const { cookie } = await world.pay.ask('POST', `/pay/${token}`);
-    const { status, location } = await world.pay.ask('GET', `/pay/${token}/transfer`, { cookie });
+    const { token } = await pay.insert();
+    const { cookie } = await pay.ask('POST', `/pay/${token}`);
+    const { status, location } = await pay.ask('GET', `/pay/${token}/transfer`, { cookie });
     expect([status, location]).toEqual([303, `/pay/${token}`]);
   });
 
   it('has a page that copies each value, and that ends by itself when the transfer arrives', async () => {
     const { link, id } = await openTransfer();
-    await world.visit(CLIPBOARD, async (page) => {
+    await visit(CLIPBOARD, async (page) => {
       const noise = collectNoise(page);
       await page.clock.install();
       await page.goto(link);
@@ -271,7 +311,7 @@ describe('a payment by transfer', () => {
       await eventually('the words of the buttons', async () => {
         return (await page.getByText('Copied', { exact: true }).count()) === 0;
       });
-      await world.pay.set(id, { status: 'settled' });
+      await pay.set(id, { status: 'settled' });
       await later(page, 15_000);
       await waitForHeading(page, 'You have paid');
       expect(noise).toEqual([]);
@@ -280,7 +320,7 @@ describe('a payment by transfer', () => {
 
   it('is accessible, and fits into a phone of 360 px in each language', async () => {
     const { link } = await openTransfer();
-    await world.visit({ viewport: NARROW }, async (page) => {
+    await visit({ viewport: NARROW }, async (page) => {
       await page.goto(link);
       await button(page, 'Show the bank details').click();
       await page.locator('dl.fields').waitFor();
@@ -294,10 +334,9 @@ describe('a payment by transfer', () => {
   });
 
   it('shows details that come later by itself, also without JavaScript', async () => {
-    const { pay } = world;
     const show = async (javaScriptEnabled: boolean) => {
       const { link, id } = await openTransfer({ status: 'created' });
-      await world.visit({ javaScriptEnabled, viewport: PHONE }, async (page) => {
+      await visit({ javaScriptEnabled, viewport: PHONE }, async (page) => {
         await page.goto(link);
         await button(page, 'Continue to Multibanco').click();
         await waitForHeading(page, 'Opening Multibanco');
@@ -312,10 +351,10 @@ describe('a payment by transfer', () => {
 });
 
 test('pages of payments and of the sandbox bank are accessible', async () => {
-  const { link, session } = await world.newPayment();
+  const { link, session } = await newPayment();
   const { link: crypto } = openCrypto();
-  await world.visit({}, async (page) => {
-    for (const address of [link, session, crypto, `${world.pay.url}/pay/unknown`]) {
+  await visit({}, async (page) => {
+    for (const address of [link, session, crypto, `${pay.url}/pay/unknown`]) {
       await page.goto(address);
       await page.getByRole('heading', { level: 1 }).waitFor();
       expect(await findFaults(page)).toEqual([]);

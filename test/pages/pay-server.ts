@@ -17,8 +17,6 @@ import { mongodbUri } from '../support/servers';
 
 const MERCHANT = 'Tulip & Sons <Flowers>';
 
-export type PayServer = Awaited<ReturnType<typeof startPayServer>>;
-
 /** The hosted pages alone, on a real MongoDB; cancels are written straight to the document. */
 export async function startPayServer(publicUrl?: string) {
   const database = `test_pages_${randomBytes(6).toString('hex')}`;
@@ -80,7 +78,16 @@ export async function startPayServer(publicUrl?: string) {
     },
     insert: async (change: Partial<PaymentDocument> = {}) => {
       const token = randomBytes(32).toString('base64url');
-      const payment = { ...newPayment(hashSecret(token)), ...change };
+      const payment = buildPayment({
+        ...{ account_id: 'acct_test', token_hash: hashSecret(token), status: 'awaiting_customer' },
+        ...{ amount: 4_950, authorized_at: null, settled_at: null, reference: 'order-1042' },
+        created_at: new Date().toISOString(),
+        expires_at: new Date(Date.now() + 1_800_000).toISOString(),
+        success_url: 'https://shop.example/thanks?order=1042',
+        error_url: 'https://shop.example/sorry?order=1042',
+        session_url: 'http://localhost:9/session/not-a-real-bank',
+        ...change,
+      });
       await documents.insertOne(payment);
       return { token, payment };
     },
@@ -94,7 +101,7 @@ export async function startPayServer(publicUrl?: string) {
 }
 
 /** The pages for one file's tests, each of which begins at the present time. */
-export function usePayServer(): PayServer {
+export function usePayServer(): Awaited<ReturnType<typeof startPayServer>> {
   const server = useFixture(startPayServer, (started) => started.stop());
   beforeEach(() => {
     server.clock.aheadMs = 0;
@@ -128,16 +135,4 @@ async function ask(
     headers: response.headers,
     text: await response.text(),
   };
-}
-
-function newPayment(token_hash: string): PaymentDocument {
-  return buildPayment({
-    ...{ account_id: 'acct_test', token_hash, status: 'awaiting_customer', amount: 4_950 },
-    ...{ authorized_at: null, settled_at: null, reference: 'order-1042' },
-    created_at: new Date().toISOString(),
-    expires_at: new Date(Date.now() + 1_800_000).toISOString(),
-    success_url: 'https://shop.example/thanks?order=1042',
-    error_url: 'https://shop.example/sorry?order=1042',
-    session_url: 'http://localhost:9/session/not-a-real-bank',
-  });
 }

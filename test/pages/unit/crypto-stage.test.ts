@@ -10,6 +10,9 @@ const now = new Date();
 const over = new Date(now.getTime() - 1_000).toISOString();
 const half = deposit({ amount: HALF });
 const coming = deposit({ status: 'pending', confirmations: 1 });
+const underpaid = { status: 'underpaid', amount_received: HALF, deposits: [half] } as const;
+const completing = { ...underpaid, deposits: [half, { ...coming, amount: HALF }] };
+const late = { deposits: [{ ...coming, late: true }], expires_at: over };
 
 const page = (
   payment: ReturnType<typeof cryptoPayment>,
@@ -37,30 +40,14 @@ describe('the stage of a payment', () => {
     ['a rejected deposit', 'pay', { deposits: [deposit({ status: 'rejected' })] }],
     ['the whole amount, unconfirmed', 'confirming', { deposits: [coming] }],
     ['half of the amount, unconfirmed', 'top_up', { deposits: [{ ...coming, amount: HALF }] }],
-    [
-      'half of the amount, and the rest unconfirmed',
-      'confirming',
-      { status: 'underpaid', amount_received: HALF, deposits: [half, { ...coming, amount: HALF }] },
-    ],
-    [
-      'half of the amount when the time is over',
-      'short',
-      { status: 'underpaid', amount_received: HALF, deposits: [half], expires_at: over },
-    ],
+    ['half of the amount, and the rest unconfirmed', 'confirming', completing],
+    ['half of the amount when the time is over', 'short', { ...underpaid, expires_at: over }],
     ['the whole amount at the last moment', 'confirming', { deposits: [coming], expires_at: over }],
-    [
-      'the whole amount too late',
-      'expired',
-      { deposits: [{ ...coming, late: true }], expires_at: over },
-    ],
+    ['the whole amount too late', 'expired', late],
     ['no deposit in time', 'expired', { expires_at: over }],
     ['no deposit, which is recorded', 'expired', { status: 'expired' }],
     ['a held deposit', 'held', { status: 'held', deposits: [deposit({ status: 'held' })] }],
-    [
-      'half of the amount, which was accepted',
-      'received',
-      { status: 'received', amount_received: HALF, deposits: [half] },
-    ],
+    ['half of the amount, which was accepted', 'received', { ...underpaid, status: 'received' }],
   ] as const)('with %s is: %s', (_, name, change) => {
     const payment = cryptoPayment(change);
     expect(getStage(payment, now).name).toBe(name);
@@ -77,7 +64,7 @@ describe('the stage of a payment', () => {
 
 describe('the page', () => {
   it('has a QR code with the URI of the missing amount', () => {
-    const payment = cryptoPayment({ status: 'underpaid', amount_received: HALF, deposits: [half] });
+    const payment = cryptoPayment({ ...underpaid });
     const uri = paymentUri({ ...payment, amount_due: HALF, chain_id: 31_337 });
     expect(scan(page(payment))).toBe(uri);
     expect(page(payment)).toContain(`href="${uri}"`);
