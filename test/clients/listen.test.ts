@@ -1,5 +1,4 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -47,30 +46,41 @@ interface Received {
 }
 
 /** A server that can be killed and started again on its port. */
+function createShop() {
+  const received: Received[] = [];
+  let server: Server | undefined;
+  let secret = '';
+  let port = 0;
+  const shop = {
+    received,
+    status: 200,
+    url: () => `localhost:${port}/hooks`,
+    setSecret: (value: string) => {
+      secret = value;
+    },
+    start: async () => {
+      server = createServer(async (request, response) => {
+        const body = await text(request);
+        const signature = String(request.headers['service-signature']);
+        const { id, type } = verifyWebhook({ body, signature, secret });
+        received.push({ id, type, repeat: request.headers['service-repeat']?.toString() });
+        response.writeHead(shop.status).end();
+      });
+      const listening = server;
+      await new Promise<void>((resolve) => listening.listen(port, '127.0.0.1', resolve));
+      port = (server.address() as AddressInfo).port;
+    },
+    kill: () => {
+      server?.close();
+      server?.closeAllConnections();
+    },
+  };
+  return shop;
+}
+
 const shop = useFixture(
   async () => {
-    const received: Received[] = [];
-    let server: Server | undefined;
-    let port = 0;
-    const created = {
-      ...{ received, status: 200, secret: '' },
-      url: () => `localhost:${port}/hooks`,
-      start: async () => {
-        server = createServer(async (request, response) => {
-          const body = await text(request);
-          const signature = String(request.headers['service-signature']);
-          const { id, type } = verifyWebhook({ body, signature, secret: created.secret });
-          received.push({ id, type, repeat: request.headers['service-repeat']?.toString() });
-          response.writeHead(created.status).end();
-        }).listen(port, '127.0.0.1');
-        await once(server, 'listening');
-        port = (server.address() as AddressInfo).port;
-      },
-      kill: () => {
-        server?.close();
-        server?.closeAllConnections();
-      },
-    };
+    const created = createShop();
     await created.start();
     return created;
   },
@@ -97,7 +107,7 @@ async function startListen(...more: string[]) {
   const secret = await eventually('the secret', async () => {
     return /Signing secret: (\S+)[\s\S]*Waiting/.exec(output)?.[1];
   });
-  shop.secret = secret;
+  shop.setSecret(secret);
   return {
     secret,
     output: () => output,
