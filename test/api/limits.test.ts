@@ -7,7 +7,7 @@ import { signPayload } from '../../src/webhooks/signature';
 import { operatorsAudit } from '../support/audit';
 import { useFixture } from '../support/fixture';
 import { gate } from '../support/gate';
-import { type Answer, type Client, createClient, eventually } from '../support/http';
+import { type Answer, type Client, call, createClient, eventually } from '../support/http';
 import { type Account, type AccountOptions, useService } from '../support/service';
 import { bankRecipient } from './recipient-bodies';
 import { expectRefusal } from './refusal';
