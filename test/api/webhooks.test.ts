@@ -258,7 +258,11 @@ test('events that no endpoint gets are recorded without a workflow', async () =>
     const handle = service.temporal.workflow.getHandle(webhookWorkflowId(rows[0]?._id ?? ''));
     await expect(handle.describe()).rejects.toMatchObject({ name: 'WorkflowNotFoundError' });
   }
-  expect(inbox.received).toEqual([]);
+  // Endpoints of other tests may still get theirs.
+  const about = inbox.received.filter(
+    ({ body }) => body.includes(without) || body.includes(filtered),
+  );
+  expect(about).toEqual([]);
 });
 
 test('a redelivery sends an event to one endpoint, or to all that are enabled for it', async () => {
