@@ -1,6 +1,4 @@
 import { createMovements } from '../../../activities/movements';
-import { inTransaction } from '../../../src/base/mongo';
-import { applyMovements } from '../../../src/movements/register';
 import { gate } from '../../support/gate';
 import { saveHistory } from '../../support/histories';
 import { eventually } from '../../support/http';
@@ -95,20 +93,6 @@ const SENT_BACK = 'late_settlement_reversed';
 describe('a payment', () => {
   test.each<Row>([
     {
-      title: 'with a different amount in suspense fails, and that stays next to late funds',
-      from: 'awaiting_customer',
-      steps: [
-        odd(999),
-        ['mark_failed', {}, 'failed', buildHeld(999)],
-        ['settled', by('late', 1_050), '', buildHeld(2_049)],
-        ['mark_reversed', {}, 'refused: wrong_state: Several movements are in suspense; name one'],
-        // The bank has still to confirm that the late funds are back.
-        ['mark_reversed', { movement: 'odd' }, SENT_BACK, buildHeld(1_050)],
-        ['mark_reversed', { movement: 'odd' }, 'refused: wrong_state: No movement mv_'],
-        ['mark_reversed', {}, 'clear', {}],
-      ],
-    },
-    {
       title: 'keeps the attention reason of a different amount over the true settlement',
       from: 'awaiting_customer',
       steps: [
@@ -139,143 +123,47 @@ describe('a payment', () => {
       ],
       movements: ['in first 1050 applied', 'in second 700 resolved', 'out - 700 applied'],
     },
-    {
-      title: 'that an operator settles gets the name of the bank, and is posted once',
-      from: 'awaiting_customer',
-      steps: [
-        ['mark_settled', {}, 'settled', SETTLED],
-        ['settled', FIRST, ''],
-        ['settled', FIRST, '', SETTLED],
-        ['settled', by('second'), 'second_settlement'],
-      ],
-      movements: ['in first 1050 applied', 'in second 1050 suspense'],
-    },
-    {
-      title: 'that is settled and sent back posts nothing, and looks clawed back',
-      from: 'settled',
-      steps: [
-        ['reversed', by('back'), 'clawed_back', SETTLED],
-        ['claw_back', {}, 'clear'],
-      ],
-      stored: { disputed_at: expect.any(String) },
-    },
-    {
-      title: 'settles with the movement that an operator names, and leaves the others',
-      from: 'awaiting_customer',
-      steps: [
-        odd(999),
-        ['settled', by('more', 600), ''],
-        [
-          ...(['mark_settled', { movement: 'more' }, 'settled'] as const),
-          { [MAIN]: 600, 'suspense.late': 999, clearing: -1_599 },
-        ],
-        ['mark_reversed', {}, 'clear'],
-      ],
-      movements: ['in odd 999 resolved', 'in more 600 applied', 'out - 999 applied'],
-    },
-    {
-      title: 'that the customer has back, as an operator says, is what the bank names later',
-      from: 'settled',
-      steps: [SECOND, ['mark_reversed', {}, 'clear'], ['reversed', by('back', 700), '', SETTLED]],
-      movements: ['in first 1050 applied', 'in second 700 resolved', 'out back 700 applied'],
-      kinds: ['payment_settled', 'payment_held', 'payment_resolved'],
-    },
-    {
-      title: 'in flight takes a different amount only by its settlement',
-      from: 'awaiting_customer',
-      steps: [
-        odd(999),
-        [
-          ...(['resolve_movement', { as: 'merchant' }] as const),
-          'refused: wrong_state: The payment takes it: send `mark_settled` with the movement mv_',
-        ],
-        ['resolve_movement', { as: 'never_happened' }, 'clear', {}],
-        ['failed', {}, 'failed', {}],
-      ],
-    },
-    {
-      title: 'in another currency is credited in that currency',
-      from: 'awaiting_customer',
-      steps: [
-        odd(1_050, { currency: 'USD' }),
-        [
-          ...(['resolve_movement', { as: 'merchant' }, 'clear'] as const),
-          { [`${MAIN} USD`]: 1_050, 'clearing USD': -1_050 },
-        ],
-        ['settled', FIRST, 'settled'],
-      ],
-    },
   ])('$title', play);
 
-  test.each([
-    ['merchant', MAIN],
-    ['bank', 'clearing'],
-    ['loss', 'external.adjustments'],
-    ['never_happened', 'clearing'],
-  ])('has money in suspense resolved as %s part by part', (as, bearer) => {
-    const build = (taken: number) => {
-      const rows: Record<string, number> = { [MAIN]: 1_050, clearing: -1_750 };
-      const borne = {
-        ...rows,
-        [bearer]: (rows[bearer] ?? 0) + taken,
-        'suspense.late': 700 - taken,
-      };
-      return Object.fromEntries(Object.entries(borne).filter(([, amount]) => amount !== 0));
-    };
-    const what = 'resolve_movement';
-    return play({
-      ...{ title: as, from: 'settled' },
-      steps: [
-        SECOND,
-        [what, { as, amount: 300, movement: 'second' }, '', build(300)],
-        [what, { as, amount: 401 }, 'refused: wrong_state: Of the movement mv_'],
-        [what, { as }, 'clear', build(700)],
-        ['save', `payment-resolved-as-${as}`],
-      ],
-      movements: [
-        ...['in first 1050 applied', 'in second 700 resolved'],
-        ...(as === 'bank' ? ['out - 300 applied', 'out - 400 applied'] : []),
-      ],
-      kinds: ['payment_settled', 'payment_held', 'payment_resolved', 'payment_resolved'],
-      stored: { audit: [{ what }, { what }] },
-    });
-  });
+  // Which account each books to is in test/cli/movement.test.ts.
+  test.each(['merchant', 'bank', 'loss', 'never_happened'])(
+    'has money in suspense resolved as %s part by part',
+    (as) =>
+      play({
+        ...{ title: as, from: 'settled' },
+        steps: [
+          SECOND,
+          ['resolve_movement', { as, amount: 300, movement: 'second' }, ''],
+          ['resolve_movement', { as, amount: 401 }, 'refused: wrong_state: Of the movement mv_'],
+          ['resolve_movement', { as }, 'clear'],
+          ['save', `payment-resolved-as-${as}`],
+        ],
+        movements: [
+          ...['in first 1050 applied', 'in second 700 resolved'],
+          ...(as === 'bank' ? ['out - 300 applied', 'out - 400 applied'] : []),
+        ],
+      }),
+  );
 
   test('with a different amount in suspense stays open until that is returned', () =>
     withOpen(async (payment) => {
-      const { id, account_id, handle } = payment;
-      const { connector } = payment.input;
-      const [amount, currency, value_date] = [1_049, 'EUR', '2026-03-01'];
-      await reportOdd(payment, { amount, currency, value_date });
-      const { _id } = await findReferred(payment, 'odd');
-      const callback_id = expect.stringMatching(/^cb-/);
-      const held = {
-        ...{ _id, connector, livemode: false, account_id, resource: 'payment', resource_id: id },
-        ...{ order: 3, names: ['odd', callback_id], bank_reference: 'odd' },
-        ...{ direction: 'in', amount, currency, value_date, reported_at: expect.any(String) },
-        sources: [{ kind: 'callback', id: callback_id, at: expect.any(String) }],
-        ...{ reason: 'amount_differs', applied: 0, resolutions: [], state: 'suspense' },
-        entry: `payment_held:${id}:${_id}`,
-      };
-      expect(await readMovements(payment)).toEqual([held]);
-      const book = `${account_id}:sandbox:${currency}`;
-      expect(await setting.stores.ledger.forResource(id)).toMatchObject([
-        { _id: held.entry, book, value_date },
-      ]);
+      const [amount, value_date] = [1_049, '2026-03-01'];
+      await reportOdd(payment, { amount, value_date });
+      const held = { amount, value_date, reason: 'amount_differs', state: 'suspense' };
+      expect(await readMovements(payment)).toMatchObject([held]);
+      const entries = await setting.stores.ledger.forResource(payment.id);
+      expect(entries).toMatchObject([{ value_date }]);
       expect(await payment.refusal('cancel', MERCHANT)).toMatchObject({ code: 'cannot_cancel' });
       await setting.env.sleep('31 minutes');
       await expectState(payment, { status: 'awaiting_customer' });
       await payment.signal('reversed', { amount });
-      expect(await handle.result()).toMatchObject({ status: 'expired' });
+      expect(await payment.handle.result()).toMatchObject({ status: 'expired' });
       await expectState(payment, { attention: null, rows: {} });
       expect(await readMovements(payment)).toMatchObject([
-        { ...held, state: 'resolved', resolutions: [{ as: 'customer', amount, operator: null }] },
-        {
-          ...{ direction: 'out', amount, currency, reason: null, state: 'applied' },
-          ...{ sources: [{ kind: 'callback' }], entry: `payment_resolved:${id}:${_id}` },
-        },
+        { state: 'resolved', resolutions: [{ as: 'customer', amount, operator: null }] },
+        { direction: 'out', amount, reason: null, state: 'applied' },
       ]);
-      await saveHistory(handle, 'payment-receipt-reversed-expired');
+      await saveHistory(payment.handle, 'payment-receipt-reversed-expired');
     }));
 
   test('keeps the attention reason of a different amount over a malformed callback', () =>
@@ -328,22 +216,10 @@ describe('a payment', () => {
       }),
   );
 
-  test('has no statement line for what never came, so that both entries are cleared', () =>
-    withEnded('settled', async (payment) => {
-      await payment.report('settled', by('second', 700));
-      await resolve(payment, 'never_happened');
-      const { states } = setting.stores.ledger.collections;
-      const cleared = { resource_id: payment.id, cleared_at: { $exists: true } };
-      const kinds = (await states.find(cleared).toArray()).map(({ kind }) => kind);
-      expect(kinds.toSorted()).toEqual(['payment_held', 'payment_resolved']);
-    }));
-
   test('sends money in suspense back by the bank, which reports it', () =>
     withEnded('settled', async (payment) => {
       await payment.report('settled', by('second', 700));
       const { _id: movement } = await findReferred(payment, 'second');
-      const refusal = await refuseResolve(payment, 'customer', { amount: 1 });
-      expect(refusal).toMatchObject({ code: 'wrong_state' });
       await resolve(payment, 'customer');
       await payment.shows('reversal at the bank: accepted');
       const instruction = `reversal:${payment.id}:${movement}`;
@@ -432,26 +308,9 @@ describe('late funds', () => {
       reversals: ['reversal', expect.stringMatching(/^reversal:mv_/)],
     },
     {
-      title: 'of a different amount are returned in the amount that came',
-      steps: [
-        ['settled', by('one', 700), SENT_BACK, buildHeld(700)],
-        ['reversed', { amount: 650 }, 'amount_differs', buildHeld(700)],
-        ['reversed', { amount: 700 }, SENT_BACK, {}],
-      ],
-      movements: ['in one 700 resolved', 'out - 700 applied'],
-    },
-    {
       title: 'in another currency wait for an operator',
       steps: [['settled', { ...ONE, currency: 'USD' }, 'amount_differs', buildHeld(1_050, 'USD')]],
       ...{ movements: ['in one 1050 suspense'], reversals: [] },
-    },
-    {
-      title: 'are in suspense when the bank reports their return in another currency',
-      steps: [
-        ['settled', ONE, SENT_BACK],
-        ['reversed', { amount: 1_050, currency: 'USD' }, 'amount_differs', buildHeld(1_050)],
-      ],
-      movements: ['in one 1050 suspense'],
     },
     {
       title: 'that the bank returns before it reports that they came are posted once',
@@ -506,34 +365,20 @@ describe('late funds', () => {
     const report = { source, direction: 'out' } as const;
     await createMovements(buildDeps()).recordReturn({ ...about, report, version, transition });
   };
-  const creditMovements = async (id: string) => {
-    const movements = await readMovements({ id });
-    const taken = movements.map(({ _id, amount }) => ({ id: _id, amount }));
-    await inTransaction(setting.mongo, (session) =>
-      applyMovements(setting.stores, id, taken, session),
-    );
-  };
-
-  test.each([
-    ['resolved', recordReturn, SENT_BACK],
-    ['applied', creditMovements, null],
-  ] as const)(
-    'that only the record has as %s, as after a reset, are not called refused or reversed',
-    (state, changeRecord, attention) => {
-      const bank = scriptedBank({
-        reversePayment: async ({ payment_id }) => {
-          await changeRecord(payment_id);
-          return { outcome: 'outdated' };
-        },
-      });
-      const story: Story = async (payment) => {
-        await payment.report('settled', ONE);
-        expect(await payment.attention()).toBe(attention);
-        expect((await readMovements(payment))[0]).toMatchObject({ state });
-      };
-      return withEnded('cancelled', story, bank);
-    },
-  );
+  test('that only the record has as sent back, as after a reset, are not called refused', () => {
+    const bank = scriptedBank({
+      reversePayment: async ({ payment_id }) => {
+        await recordReturn(payment_id);
+        return { outcome: 'outdated' };
+      },
+    });
+    const story: Story = async (payment) => {
+      await payment.report('settled', ONE);
+      expect(await payment.attention()).toBe(SENT_BACK);
+      expect((await readMovements(payment))[0]).toMatchObject({ state: 'resolved' });
+    };
+    return withEnded('cancelled', story, bank);
+  });
 });
 
 describe('a return that the bank has not answered', () => {
@@ -572,31 +417,25 @@ describe('a return that the bank has not answered', () => {
     return withEnded('cancelled', story, bank);
   });
 
-  test.each(['mark_reversed', 'merchant'])(
-    'is given up by an operator, for what can then be decided: %s',
-    (decision) => {
-      const bank = scriptedBank({ reversePayment: () => Promise.reject(new Error('retired')) });
-      const story: Story = async (payment) => {
-        expect(await payment.refusalAfterEnd('give_up_closing')).toMatchObject(
-          wrongState('No session, void or reversal of the payment is open at the bank.'),
-        );
-        await payment.signalAfterEnd('settled', ONE);
-        await payment.becomes({ attention: 'late_money_pending' });
-        await payment.actAfterEnd('give_up_closing');
-        await payment.becomes({ attention: NOT_SENT_BACK });
-        await payment.handle.result();
-        await saveHistory(payment.handle, 'payment-reversal-given-up');
-        await expectState(payment, { rows: buildHeld(1_050) });
-        if (decision === 'mark_reversed') await payment.actAfterEnd(decision);
-        else await resolve(payment, decision);
-        await payment.handle.result();
-        expect((await readMovements(payment)).map(describeMovement)[0]).toBe(
-          'in one 1050 resolved',
-        );
-      };
-      return withEnded('cancelled', story, bank);
-    },
-  );
+  test('is given up by an operator, who may then say that the money is back', () => {
+    const bank = scriptedBank({ reversePayment: () => Promise.reject(new Error('retired')) });
+    const story: Story = async (payment) => {
+      expect(await payment.refusalAfterEnd('give_up_closing')).toMatchObject(
+        wrongState('No session, void or reversal of the payment is open at the bank.'),
+      );
+      await payment.signalAfterEnd('settled', ONE);
+      await payment.becomes({ attention: 'late_money_pending' });
+      await payment.actAfterEnd('give_up_closing');
+      await payment.becomes({ attention: NOT_SENT_BACK });
+      await payment.handle.result();
+      await saveHistory(payment.handle, 'payment-reversal-given-up');
+      await expectState(payment, { rows: buildHeld(1_050) });
+      await payment.actAfterEnd('mark_reversed');
+      await payment.handle.result();
+      expect((await readMovements(payment))[0]).toMatchObject({ state: 'resolved' });
+    };
+    return withEnded('cancelled', story, bank);
+  });
 
   test('that is given up while the bank executes it counts as the bank answers', () => {
     const { bank, release } = silentBank();
