@@ -8,7 +8,6 @@ import type {
 import type { PaymentCallbackName } from '../../../src/domain/callback/callback';
 import type { PaymentStatus } from '../../../src/domain/payment/payment';
 import type { Stores } from '../../../src/store';
-import { createTemporalClient } from '../../../src/temporal/client';
 import { messages } from '../../../workflows/payment/messages';
 import { saveHistory } from '../../support/histories';
 import { eventually } from '../../support/http';
@@ -131,13 +130,13 @@ describe('a payment whose bank opens no session within 4 s', () => {
 });
 
 /** Fails whenever it is asked to close a session, and reports once of each payment meanwhile. */
-function reportInstead(name: PaymentCallbackName, facts: object = {}) {
+function reportInstead(name: PaymentCallbackName) {
   const reported = new Set<string>();
   const closeSession: ConnectorActivities['closeSession'] = async ({ payment_id: id }) => {
     const { workflow } = setting.env.client;
     const isNew = !reported.has(id);
     reported.add(id);
-    if (isNew) await workflow.getHandle(`payment:${id}`).signal(name, callback(facts));
+    if (isNew) await workflow.getHandle(`payment:${id}`).signal(name, callback());
     throw new Error('the bank is away');
   };
   return closeSession;
@@ -147,7 +146,6 @@ const answerAuthorized = async () => ({ outcome: 'already_authorized' }) as cons
 
 test.each([
   ['cancelled', 'authorized', 'by the answer of', answerAuthorized, 'cancel-refused'],
-  ['expired', 'authorized', 'by the answer of', answerAuthorized, 'cancel-refused'],
   ['cancelled', 'settled', 'in spite of', reportInstead('settled'), 'paid-before-cancelled'],
   ['expired', 'authorized', 'in spite of', reportInstead('authorized'), 'paid-before-expired'],
 ] as const)('a payment is not %s but %s %s a bank that does not close its session', (...row) => {
@@ -235,29 +233,6 @@ test('an authorization after the end is voided at the bank, under one instructio
     expect(await attention()).toBe('late_authorization_voided');
   }));
 
-test('an authorized payment is flagged as overdue once, and keeps an attention reason that says more', () =>
-  withPayment(scriptedBank(), async ({ handle, signal, endBy, attention }) => {
-    await signal('authorized');
-    await setting.env.sleep('25h');
-    expect(await attention()).toBe('settlement_overdue');
-    await handle.signal('settled', { occurred_at: 'yesterday' });
-    await setting.env.sleep('1h');
-    const { historyLength } = await handle.describe();
-    await setting.env.sleep('24h');
-    expect(await attention()).toBe('malformed_callback');
-    expect((await handle.describe()).historyLength).toBe(historyLength);
-    expect(await endBy('settled')).toMatchObject({ status: 'settled' });
-  }));
-
-test('a snooze of a payment that is not authorized is refused and changes nothing', () =>
-  withStatus.awaiting_customer(async ({ refusal, stored }) => {
-    expect(await refusal('snooze', { ...ACT, hours: 1 })).toEqual({
-      code: 'wrong_state',
-      message: 'Only an authorised payment can be snoozed; it is awaiting_customer.',
-    });
-    expect(await stored()).toMatchObject({ version: 2, audit: [] });
-  }));
-
 test('a callback counts once, and one out of order is stored as unapplied', () =>
   withPayment(scriptedBank(), async ({ handle, eventTypes, unapplied }) => {
     const [settled, late] = [callback(), callback()];
@@ -268,25 +243,6 @@ test('a callback counts once, and one out of order is stored as unapplied', () =
     expect(await eventTypes()).toHaveLength(3);
     expect(await unapplied()).toEqual([expect.stringMatching(/^authorized: .*settled already/)]);
     await saveHistory(handle, 'payment-out-of-order');
-  }));
-
-test('no malformed callback, update or cancel request keeps the customer from cancelling', () =>
-  withStatus.awaiting_customer(async ({ id, handle, act, refusal, stored }) => {
-    await handle.signal('settled', { callback_id: 7 });
-    await handle.signal('settled');
-    for (const args of [{ by: 'ops' }, null]) {
-      expect(await refusal('cancel', args)).toMatchObject({ code: 'invalid_request' });
-    }
-    // As from the Temporal UI.
-    await handle.cancel();
-    // The malformed callbacks are noted in one write.
-    const state = { payment_id: id, status: 'cancelled', version: 4 };
-    expect(await act('cancel', { by: 'customer' })).toEqual(state);
-    expect(await stored()).toMatchObject({
-      transition: 3,
-      attention: 'malformed_callback',
-      failure: { code: 'cancelled_by_customer' },
-    });
   }));
 
 test('a payment fails at once, with its event, when the bank declines to open a session', () => {
@@ -314,14 +270,6 @@ describe('a workflow whose state is stale, as after a restore of Temporal', () =
       request_id: 'before the restore',
     });
 
-  test('makes the transitions that the database lacks, each with one event', () =>
-    withPayment(scriptedBank(), async ({ id, endBy, eventTypes }) => {
-      await changeRecord(id, 'authorized');
-      expect(await endBy('settled')).toEqual({ payment_id: id, status: 'settled', version: 4 });
-      // In any order: the transition from outside has the time of another clock.
-      expect((await eventTypes()).toSorted()).toEqual(ALL_EVENTS.toSorted());
-    }));
-
   test('decides about a callback by the state in the database', () =>
     withPayment(scriptedBank(), async ({ id, handle, endBy, told, attention }) => {
       await changeRecord(id, 'expired');
@@ -347,60 +295,41 @@ describe('a workflow whose state is stale, as after a restore of Temporal', () =
   });
 });
 
-describe('a payment that another writer changes before each write of its workflow', () => {
-  type Payments = Stores['payments'];
-  type Story = (payment: ReturnType<typeof trackPayment>) => Promise<void>;
-
+test('a callback is given up and an update refused where another writer changes the payment before each write', async () => {
+  const { payments } = setting.stores;
+  let isCalm = false;
   const raiseVersion = (id: string) =>
     openPayments().updateOne({ _id: id }, { $inc: { version: 1 } });
-
-  /** Runs the story of a payment whose workers have a store that is changed. */
-  async function withPayments(changes: Partial<Payments>, story: Story): Promise<void> {
-    const { stores, queues, startWorkers } = setting;
-    const queue = `${queues.lifecycle}-${Object.keys(changes)}`;
-    const payments = { ...stores.payments, ...changes };
-    const stop = await startWorkers(queue, { ...stores, payments });
-    const run = withBank(setting, scriptedBank(), async (connector) => {
-      const input = paymentInput(connector);
-      await recordPaymentKey(setting, input);
-      const { payment_id: id } = input;
-      const { handle } = await open(setting, 'payment', id, input, messages.open, queue);
-      await story(trackPayment(setting, input, handle));
-    });
-    await run.finally(stop);
-  }
-
-  test('gives a callback up, names it, and needs attention', () => {
-    let isCalm = false;
-    const update: Payments['update'] = async (id, version, ...rest) => {
-      if (!isCalm && version > 2) await raiseVersion(id);
-      return await setting.stores.payments.update(id, version, ...rest);
-    };
-    return withPayments({ update }, async ({ handle, signal, becomes, shows, endBy }) => {
-      await signal('authorized');
-      await becomes({ status: 'authorized' });
-      await handle.signal('settled', callback({ callback_id: 'lost-one' }));
-      await becomes({ attention: 'message_given_up' });
-      await shows('changed each time: callback `settled` (lost-one)');
-      isCalm = true;
-      expect(await handle.query('state')).toMatchObject({ status: 'authorized' });
-      expect(await endBy('settled')).toMatchObject({ status: 'settled' });
-    });
+  const update: Stores['payments']['update'] = async (id, version, ...rest) => {
+    if (!isCalm && version > 2) await raiseVersion(id);
+    return await payments.update(id, version, ...rest);
+  };
+  const setAttention: Stores['payments']['setAttention'] = async (id, change, session) => {
+    if (change.audit !== null) await raiseVersion(id);
+    return await payments.setAttention(id, change, session);
+  };
+  const queue = `${setting.queues.lifecycle}-raced`;
+  const stores = { ...setting.stores, payments: { ...payments, update, setAttention } };
+  const stop = await setting.startWorkers(queue, stores);
+  const story = withBank(setting, scriptedBank(), async (connector) => {
+    const input = paymentInput(connector);
+    await recordPaymentKey(setting, input);
+    const { payment_id: id } = input;
+    const { handle } = await open(setting, 'payment', id, input, messages.open, queue);
+    const payment = trackPayment(setting, input, handle);
+    await payment.signal('authorized');
+    await payment.becomes({ status: 'authorized' });
+    await handle.signal('settled', callback({ callback_id: 'lost-one' }));
+    await payment.becomes({ attention: 'message_given_up' });
+    await payment.shows('changed each time: callback `settled` (lost-one)');
+    const refusal = await payment.refusal('acknowledge');
+    expect(refusal).toMatchObject({ code: 'temporarily_unavailable' });
+    isCalm = true;
+    const unchanged = { status: 'authorized', attention: 'message_given_up', audit: [] };
+    expect(await payment.stored()).toMatchObject(unchanged);
+    expect(await payment.endBy('settled')).toMatchObject({ status: 'settled' });
   });
-
-  test('refuses an update, and the payment continues', () => {
-    const setAttention: Payments['setAttention'] = async (id, update, session) => {
-      if (update.audit !== null) await raiseVersion(id);
-      return await setting.stores.payments.setAttention(id, update, session);
-    };
-    return withPayments({ setAttention }, async ({ handle, refusal, stored, act }) => {
-      await handle.signal('settled', { unreadable: true });
-      expect(await refusal('acknowledge')).toMatchObject({ code: 'temporarily_unavailable' });
-      expect(await stored()).toMatchObject({ attention: 'malformed_callback', audit: [] });
-      await act('mark_failed');
-      expect(await handle.result()).toMatchObject({ status: 'failed' });
-    });
-  });
+  await story.finally(stop);
 });
 
 /** Last: an activity that its workflow has left may keep this server from skipping time. */
@@ -430,20 +359,4 @@ describe('a payment whose workflow was ended from outside and is started again',
       expect(await payment.endBy('settled')).toMatchObject({ status: 'settled' });
       expect(await payment.attention()).toBeNull();
     }));
-});
-
-test('a payment with a different amount in suspense is cancelled only once it is returned', () => {
-  const bank = scriptedBank({ closeSession: reportInstead('settled', { amount: 7 }) });
-  return withPayment(bank, async ({ handle, act, becomes, stored }) => {
-    const temporal = createTemporalClient(buildDeps());
-    const cancel = async () => await temporal.cancelPayment(await stored(), 'merchant');
-    await cancel();
-    await becomes({ attention: 'amount_differs' });
-    await cancel();
-    expect(await stored()).toMatchObject({ status: 'awaiting_customer' });
-    await act('mark_reversed');
-    await cancel();
-    expect(await stored()).toMatchObject({ status: 'cancelled' });
-    await terminateIdle(handle);
-  });
 });

@@ -5,7 +5,6 @@ import { deliverCallback } from '../../../src/callbacks/deliver';
 import type { CallbackName, CallbackResource } from '../../../src/domain/callback/callback';
 import type { SignedCallback } from '../../../src/domain/callback/signature';
 import type { PaymentInput } from '../../../src/domain/payment/workflow';
-import { taskQueues } from '../../../src/domain/task-queues';
 import { Encrypted } from '../../../src/encryption/encrypter';
 import type { Resource } from '../../../src/lifecycles';
 import { decide } from '../../../src/service/approvals/decide';
@@ -262,7 +261,7 @@ const WHY = ['--reason', 'Ticket 42'];
 const CONFIRMED = { bank_confirmed_not_executed: true };
 
 type Commands = Awaited<ReturnType<typeof asOperator>>;
-let [mia, bo, leo]: Commands[] = [];
+let [mia, bo]: Commands[] = [];
 beforeAll(async () => {
   const commands = commandsIn({
     DATA_DIR: 'none',
@@ -272,7 +271,6 @@ beforeAll(async () => {
   });
   mia = await asOperator(commands, 'mia', 'approver');
   bo = await asOperator(commands, 'bo', 'approver');
-  leo = await asOperator(commands, 'leo');
 });
 
 const APPROVER = { operator_id: 'op_1', name: 'mia', role: 'approver' } as const;
@@ -324,11 +322,8 @@ test.each([
       const money = await readAvailable(subject);
       const id = await request(subject, what, { ...more, approved_by: 'bo' });
       expect(await request(subject, what, more)).toBe(id);
-      expect(await stored()).toEqual(before);
-      expect(await approve(mia, id)).toMatchObject({
-        ...{ state: 'requested', status: 'approval_required' },
-        ...{ requested_by: 'mia', requester_verified: true },
-      });
+      const requested = { state: 'requested', requested_by: 'mia', requester_verified: true };
+      expect(await approve(mia, id)).toMatchObject(requested);
       expect((await refuseApproval(mia, id))?.code).toBe('same_operator');
       expect(await stored()).toEqual(before);
       expect(await approve(bo, id)).toMatchObject({ state: 'done' });
@@ -337,9 +332,6 @@ test.each([
       expect(after.audit.at(-1)).toMatchObject({
         ...{ who: 'mia', what, why: ACT.reason, approved_by: 'bo', approval_id: id },
       });
-      const { account_id } = after;
-      const [line] = await setting.stores.auditLog.list({ account_id, limit: 1 });
-      expect(line).toMatchObject({ after: { what, approved_by: 'bo', approval_id: id } });
       expect(await approve(bo, id)).toMatchObject({ state: 'done' });
       if (end !== 'settled') {
         await eventually('the credit', async () => (await readAvailable(subject)) > money);
@@ -348,19 +340,6 @@ test.each([
       await saveHistory(handle, `${kind}-${what.replace('_', '-')}-approved`);
     }),
 );
-
-test('an update of the sandbox, of no more than the limit or of no credit needs nobody', async () => {
-  for (const changes of [{ livemode: true }, { currency: 'KWD' }]) {
-    await withPayout(
-      scriptedBank(),
-      async ({ act }) => expect(await act('mark_returned')).toMatchObject({ status: 'returned' }),
-      changes,
-    );
-  }
-  await withLargePayout(async (payout) => {
-    expect(await update(payout, 'mark_completed')).toMatchObject({ status: 'completed' });
-  });
-});
 
 test('of two updates at once that pass alone and not together, one needs a second operator', async () => {
   const answer = gate();
@@ -372,11 +351,10 @@ test('of two updates at once that pass alone and not together, one needs a secon
       return { outcome: 'not_found' };
     },
   });
-  const { mongo, stores } = setting;
   const now = new Date();
   const before = { amount: 98_500, at: now, now };
-  await inTransaction(mongo, (session) =>
-    stores.approvals.addToSum('operator:tom GBP', before, session),
+  await inTransaction(setting.mongo, (session) =>
+    setting.stores.approvals.addToSum('operator:tom GBP', before, session),
   );
   const act = { ...ACT, operator: 'Tom', credited: { amount: 0, currency: 'GBP' } };
   const pounds = { livemode: true, currency: 'GBP' };
@@ -388,45 +366,10 @@ test('of two updates at once that pass alone and not together, one needs a secon
     expect(statuses.toSorted()).toEqual(['approval_required', 'failed']);
     const left = statuses[0] === 'failed' ? other : one;
     expect(await left.stored()).toMatchObject({ status: 'sent', audit: [] });
-    expect(await left.act('mark_completed', ACT)).toMatchObject({ status: 'completed' });
+    await update(left, 'mark_completed');
   };
-  const withOther = (one: Acted) => withPayout(bank, (other) => story(one, other), pounds);
-  await withPayout(bank, withOther, pounds);
+  await withPayout(bank, (one) => withPayout(bank, (other) => story(one, other), pounds), pounds);
 });
-
-test('a live act on the command line needs a key, and is done once by two who approve it at once', () =>
-  withLargePayout(async (payout) => {
-    const { id, stored } = payout;
-    const bare = commandsIn({ ...mia?.env, OPERATOR_KEY: '' });
-    const act = ['payout', 'act', id, ...WHY, '--operator', 'mia'];
-    expect((await bare.refusal(...act, 'mark_completed')).code).toBe('operator_key_required');
-    expect((await bare.cli(...act, 'snooze', '--hours', '1')).exit).toBe(0);
-    const approval_id = readRequest(await leo?.json('payout', 'act', id, 'mark_returned', ...WHY));
-    expect(await setting.stores.approvals.get(approval_id)).toMatchObject({
-      ...{ act: 'payout.mark_returned', target: id, amount: '1000', currency: 'KWD' },
-      ...{ requested_by: 'leo', requester_id: expect.stringMatching(/^op_/) },
-    });
-    expect((await refuseApproval(leo, approval_id))?.code).toBe('same_operator');
-    // The command that approved it was killed before the act.
-    await decide(buildDeps(), approval_id, { to: 'approved', operator: APPROVER, reason: 'Why' });
-    expect((await stored()).status).toBe('sent');
-    const twice = await Promise.all([approve(bo, approval_id), approve(mia, approval_id)]);
-    expect(twice).toMatchObject([{ state: 'done' }, { state: 'done' }]);
-    const audit = [{ what: 'snooze' }, { who: 'leo', approved_by: 'mia', approval_id }];
-    expect(await stored()).toMatchObject({ status: 'returned', audit });
-  }));
-
-test('a live act is refused for good when the state no longer allows it', () =>
-  withLargePayment(async (payment) => {
-    const act = ['payment', 'act', payment.id, 'mark_settled', ...WHY];
-    const approval_id = readRequest(await leo?.json(...act));
-    await update(payment, 'mark_failed');
-    const refusal = await refuseApproval(bo, approval_id);
-    expect(refusal).toMatchObject({ code: 'wrong_state' });
-    const refused = { state: 'refused', refusal };
-    expect(await setting.stores.approvals.get(approval_id)).toMatchObject(refused);
-    expect((await payment.stored()).status).toBe('failed');
-  }));
 
 describe('acts on many', () => {
   const operator = { operator_id: 'op_leo', name: 'leo', role: 'operator' } as const;
@@ -529,11 +472,11 @@ const readQueue = async (workflowId: string) =>
   (await setting.env.client.workflow.getHandle(workflowId).describe()).taskQueue;
 
 /** Opens a payment as the API does, and waits for the session. */
-async function openByApi(input: PaymentInput, lifecycleQueue = setting.queues.lifecycle) {
+async function openByApi(input: PaymentInput) {
   await recordPaymentKey(setting, input);
-  const { stores, env } = setting;
-  const now = () => new Date();
-  const api = createTemporalClient({ stores, now, lifecycleQueue, client: env.client });
+  const { stores, env, queues } = setting;
+  const deps = { stores, now: () => new Date(), lifecycleQueue: queues.lifecycle };
+  const api = createTemporalClient({ ...deps, client: env.client });
   await retryUntilDone(() => api.openPayment(input));
   const handle = env.client.workflow.getHandle(`payment:${input.payment_id}`);
   const payment = trackPayment(setting, input, handle);
@@ -541,55 +484,32 @@ async function openByApi(input: PaymentInput, lifecycleQueue = setting.queues.li
   return payment;
 }
 
-test.each([
-  [false, ''],
-  [true, '-live'],
-])(
-  'with livemode %s a payment, its deliveries and its late callbacks run on the queues%s',
-  (livemode, end) =>
-    withBank(setting, scriptedBank(), async (connector) => {
-      const { stores, queues } = setting;
-      const input = paymentInput(connector, { livemode });
-      const { account_id } = input;
-      const ciphertext = Encrypted.parse('a.a.a.a.a');
-      const url = 'https://shop.example/';
-      const key = { account_id, livemode, endpoint_id: `we_${account_id}` };
-      await stores.endpoints.set({ ...key, url, ciphertext, now: new Date(0) });
-      const payment = trackCallbacks(await openByApi(input), connector, 'payment');
-      const { workflowId } = payment.handle;
-      expect(await readQueue(workflowId)).toBe(`${queues.lifecycle}${end}`);
-      const deliveryQueue = await eventually('the delivery', async () => {
-        const [event] = await stores.events.list({ account_id, livemode, limit: 1 });
-        // A delivery starts after its event is stored.
-        return event && (await readQueue(`webhook:${event._id}`).catch(nullIfMissing));
-      });
-      expect(deliveryQueue).toBe(`${queues.webhooks}${end}`);
-      for (const _ of ['settlement', 'repeat after the end']) {
-        const key = livemode ? await setting.connectorKey(connector) : undefined;
-        await payment.deliver(payment.build('settled'), key);
-        await payment.handle.result();
-      }
-      expect(await readQueue(workflowId)).toBe(`${queues.lifecycle}${end}`);
-      expect((await payment.stored()).status).toBe('settled');
-    }),
-);
+test('a live payment, its deliveries and its late callbacks run on the queues of live', () =>
+  withBank(setting, scriptedBank(), async (connector) => {
+    const { stores, queues } = setting;
+    const input = paymentInput(connector, LIVE);
+    const { account_id, livemode } = input;
+    const key = { account_id, livemode, endpoint_id: `we_${account_id}` };
+    const ciphertext = Encrypted.parse('a.a.a.a.a');
+    const url = 'https://shop.example/';
+    await stores.endpoints.set({ ...key, url, ciphertext, now: new Date(0) });
+    const payment = trackCallbacks(await openByApi(input), connector, 'payment');
+    const { workflowId } = payment.handle;
+    expect(await readQueue(workflowId)).toBe(`${queues.lifecycle}-live`);
+    const deliveryQueue = await eventually('the delivery', async () => {
+      const [event] = await stores.events.list({ account_id, livemode, limit: 1 });
+      // A delivery starts after its event is stored.
+      return event && (await readQueue(`webhook:${event._id}`).catch(nullIfMissing));
+    });
+    expect(deliveryQueue).toBe(`${queues.webhooks}-live`);
+    for (const _ of ['settlement', 'repeat after the end']) {
+      await payment.deliver(payment.build('settled'), await setting.connectorKey(connector));
+      await payment.handle.result();
+    }
+    expect(await readQueue(workflowId)).toBe(`${queues.lifecycle}-live`);
+  }));
 
 function nullIfMissing(error: unknown): null {
   if (error instanceof WorkflowNotFoundError) return null;
   throw error;
 }
-
-test('with a prefix the bank is instructed on the queue of its own installation', async () => {
-  const prefix = setting.queues.lifecycle.replace('lifecycle-', 'shop-');
-  const { lifecycleQueue } = taskQueues(prefix);
-  const stop = await setting.startWorkers(lifecycleQueue);
-  const bank = scriptedBank();
-  const story = async (connector: string) => {
-    const { handle } = await openByApi(paymentInput(connector), lifecycleQueue);
-    // A busy machine has the bank instructed twice.
-    expect(new Set(bank.told)).toEqual(new Set(['openSession']));
-    await handle.terminate('end of test');
-  };
-  await withBank(setting, bank, story, `own-${prefix}`, prefix);
-  await stop();
-});
