@@ -13,12 +13,7 @@ const rename = (step: string) => [`\\b${step}\\(`, `${step}Again(`] as const;
 /** Edits of the workflows' code under which running workflows would not continue. */
 const EDITS: [edit: string, type: string, from: string, to: string][] = [
   ['opens a payment by another step', 'payment', ...rename('activities.openPayment')],
-  ['records a payment by another step', 'payment', ...rename('activities.recordPaymentMove')],
-  ['opens a session by another step', 'payment', 'openSession', 'openSessionAgain'],
-  ['opens a refund by another step', 'refund', ...rename('activities.openRefund')],
   ['records a refund by another step', 'refund', ...rename('activities.recordRefundMove')],
-  ['sends a refund by another step', 'refund', ...rename('once.sendRefund')],
-  ['records a payout by another step', 'payout', ...rename('activities.recordPayoutMove')],
   ['sends a payout by another step', 'payout', ...rename('once.sendPayout')],
   ['sets no timer for what is due', 'payment', 'alarm\\.set\\(', 'void ('],
   ['shows no status', 'payment', 'pairs\\.length > 0', 'pairs.length > 9'],

@@ -1,14 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { CancelledFailure } from '@temporalio/activity';
 import { Client, type ScheduleHandle } from '@temporalio/client';
 import { NativeConnection } from '@temporalio/worker';
 import type { CommandStartedEvent } from 'mongodb';
-import { createLedgerCheckActivities } from '../../../activities/schedules/ledger';
 import { countHistories } from '../../../bench/measure/histories';
 import { createBank } from '../../../bench/product/bank';
-import { connectLongReader } from '../../../src/base/mongo-reads';
 import type { ResourceCallback } from '../../../src/callbacks/deliver';
 import { createConnectorKey } from '../../../src/callbacks/keys';
 import type { AuditResult } from '../../../src/domain/audit';
@@ -30,9 +27,8 @@ import { useFixture } from '../../support/fixture';
 import { saveHistory } from '../../support/histories';
 import { eventually, idealPayment } from '../../support/http';
 import { retryUntilDone } from '../../support/insist';
-import { mockActivityEnvironment } from '../../support/quiet';
 import { expiredPayment, openRecords } from '../../support/records';
-import { mongodbUri, temporalAddress } from '../../support/servers';
+import { temporalAddress } from '../../support/servers';
 import type { Account } from '../../support/service';
 
 /**
@@ -92,25 +88,6 @@ describe('a check of the ledger', () => {
     const { ledger: after } = await readMetrics();
     expect(after).toMatchObject({ differences: 2, full_at: ledger?.full_at });
     await credit(-1);
-  });
-
-  test('ends when its worker stops, and counts as no run', async () => {
-    const environment = mockActivityEnvironment();
-    let runs = 0;
-    const { verifyBooks } = createLedgerCheckActivities({
-      openLongReader: () => connectLongReader(mongodbUri(), 'test'),
-      database: setting.service.database,
-      log: { error: () => undefined },
-      now: () => {
-        environment.cancel();
-        return new Date();
-      },
-      noteRun: async () => {
-        runs += 1;
-      },
-    });
-    await expect(environment.run(verifyBooks)).rejects.toBeInstanceOf(CancelledFailure);
-    expect(runs).toBe(0);
   });
 });
 
@@ -253,27 +230,20 @@ describe('an audit', () => {
   });
 });
 
-describe('a worker that starts', () => {
-  let connection: NativeConnection;
-  let temporal: Client;
-  const ensure = (name: 'audit' | 'retention', queue: string) =>
-    retryUntilDone(() => ensureSchedule(temporal, name, queue));
-  beforeAll(async () => {
-    connection = await NativeConnection.connect({ address: temporalAddress() });
-    temporal = patientClient(new Client({ connection }));
-  });
-  afterAll(() => connection?.close());
-
-  test('corrects a schedule that differs, and leaves its pause', async () => {
-    const { lifecycleQueue } = setting.deps;
-    expect(await ensure('audit', lifecycleQueue)).toBe('kept');
+test('a worker that starts corrects a schedule that differs, and leaves its pause', async () => {
+  const { lifecycleQueue } = setting.deps;
+  const connection = await NativeConnection.connect({ address: temporalAddress() });
+  const temporal = patientClient(new Client({ connection }));
+  const ensure = () => retryUntilDone(() => ensureSchedule(temporal, 'audit', lifecycleQueue));
+  try {
+    expect(await ensure()).toBe('kept');
     await schedule.update(({ action, ...previous }) => ({
       ...previous,
       spec: { intervals: [{ every: '1 day' }] },
       // The queue of no environment.
       action: { ...action, taskQueue: lifecycleQueue },
     }));
-    expect(await ensure('audit', lifecycleQueue)).toBe('changed');
+    expect(await ensure()).toBe('changed');
     const { action, spec, state, policies } = await schedule.describe();
     expect(action).toMatchObject({
       taskQueue: `${lifecycleQueue}-live`,
@@ -283,25 +253,21 @@ describe('a worker that starts', () => {
     expect([state.paused, state.note, policies.overlap]).toEqual([true, 'in a test', 'SKIP']);
     const nowhere = new Client({ connection, namespace: 'nowhere' });
     await expect(ensureSchedule(nowhere, 'audit', lifecycleQueue)).rejects.toThrow();
-  });
+  } finally {
+    await connection.close();
+  }
+});
 
-  test('creates a schedule once, which runs each day, and late on the same day', async () => {
-    const queue = `lifecycle-${randomUUID()}`;
-    const both = [1, 2].map(() => ensureSchedule(temporal, 'retention', queue));
-    expect((await Promise.all(both)).sort()).toEqual(['kept', 'made']);
-    const handle = temporal.schedule.getHandle(getScheduleId('retention', queue));
-    const { spec, policies } = await handle.describe();
-    const day = 24 * 60 * MINUTE_MS;
-    expect(spec.intervals).toMatchObject([{ every: day }]);
-    expect(policies.catchupWindow).toBe((20 / 24) * day);
-    // As an earlier release made it.
-    await handle.update(({ action, ...rest }) => ({
-      ...rest,
-      action: { ...action, workflowExecutionTimeout: day },
-    }));
-    expect(await ensure('retention', queue)).toBe('changed');
-    await handle.delete();
-  });
+test('a schedule of each day is created once, and runs late on the same day', async () => {
+  const { temporal } = setting.deps;
+  const queue = `lifecycle-${randomUUID()}`;
+  const both = [1, 2].map(() => ensureSchedule(temporal, 'retention', queue));
+  expect((await Promise.all(both)).sort()).toEqual(['kept', 'made']);
+  const handle = temporal.schedule.getHandle(getScheduleId('retention', queue));
+  const { spec, policies } = await handle.describe();
+  expect(spec.intervals).toMatchObject([{ every: 24 * 60 * MINUTE_MS }]);
+  expect(policies.catchupWindow).toBe(20 * 60 * MINUTE_MS);
+  await handle.delete();
 });
 
 describe('the cost of', () => {
@@ -403,12 +369,7 @@ describe('the cost of', () => {
   const prepare: Record<Kind, () => Promise<() => Promise<string>>> = {
     payment: async () => () => post('/v1/payments', idealPayment()),
     refund: async () => {
-      const { id: payment_id } = await buildPayment(account);
-      for (const status of ['authorized', 'settled'] as const) {
-        await bank.report('payment', payment_id, status);
-        const read = () => account.get(`/v1/payments/${payment_id}`);
-        await eventually(status, async () => (await read()).body.status === status);
-      }
+      const { id: payment_id } = await buildPayment(account, { status: 'settled' });
       return () => post('/v1/refunds', { payment_id, reason: 'requested' });
     },
     payout: async () => {

@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { once } from 'node:events';
-import { CancelledFailure, cancellationSignal } from '@temporalio/activity';
+import { CancelledFailure } from '@temporalio/activity';
 import type { Client } from '@temporalio/client';
 import { Worker } from '@temporalio/worker';
 import { createClockActivities } from '../../../activities/clock';
@@ -113,31 +112,23 @@ describe('an audit of payouts in progress without a workflow', () => {
     await payouts().insertMany(rows);
   });
 
-  const openWorker = async (
-    taskQueue: string,
-    { stores, ...more }: { stores?: Stores; walkMs?: number } = {},
-  ) =>
+  const openWorker = async (taskQueue: string, more: { walkMs?: number } = {}) =>
     await Worker.create({
       connection: server.env.nativeConnection,
       taskQueue,
       workflowBundle: (await workflowBundles()).lifecycle,
-      activities: buildActivities(stores, more),
-      shutdownGraceTime: 100,
-      shutdownForceTime: 20_000,
+      activities: buildActivities(database.stores, more),
     });
 
   const openQueue = () => `audit-${randomUUID()}`;
-  const startAudit = (taskQueue: string) =>
-    server.env.client.workflow.start<() => Promise<AuditResult>>('audit', {
-      ...{ taskQueue, workflowId: openQueue() },
-    });
-  const readOrphans = async (taskQueue: string) =>
-    (await (await startAudit(taskQueue)).result()).orphans;
+  const readOrphans = async (taskQueue: string) => {
+    const options = { taskQueue, workflowId: openQueue() };
+    const { workflow } = server.env.client;
+    return (await workflow.execute<() => Promise<AuditResult>>('audit', options)).orphans;
+  };
 
-  const forever = () => new Promise<never>(() => undefined);
-
-  /** Builds stores that note each page of payouts, and wait at the one after `last`. */
-  function watchPages(last = '~', wait: () => Promise<unknown> = forever) {
+  /** Builds stores that note each page of payouts, and hang at the one after `last`. */
+  function watchPages(last = '~') {
     const pages: string[] = [];
     let isStuck: () => void = () => undefined;
     const stuck = new Promise<void>((resolve) => {
@@ -149,11 +140,7 @@ describe('an audit of payouts in progress without a workflow', () => {
       const isOverduePart = pages.filter((page) => page === '').length < 2;
       if (isOverduePart || after < last) return cursor;
       isStuck();
-      const read = cursor.toArray.bind(cursor);
-      cursor.toArray = async () => {
-        await wait();
-        return await read();
-      };
+      cursor.toArray = () => new Promise<never>(() => undefined);
       return cursor;
     };
     const watched = { ...database.stores.payouts, inFlight };
@@ -177,24 +164,6 @@ describe('an audit of payouts in progress without a workflow', () => {
     expect(orphans.named[0]).toBe(`payout:${OVERDUE}`);
     // A killed worker's later progress is repeated.
     expect(WORKER_OPTIONS.maxHeartbeatThrottleInterval).toBe('10s');
-  });
-
-  test('ends as its worker stops, and continues after its last page at the next worker', async () => {
-    const taskQueue = openQueue();
-    const stopped = watchPages(FIRST_PAGE, () => once(cancellationSignal(), 'abort'));
-    const first = await openWorker(taskQueue, { stores: stopped.stores });
-    const handle = await startAudit(taskQueue);
-    await runWhile(first, () => stopped.stuck);
-    const [pending] = (await handle.describe()).raw.pendingActivities ?? [];
-    expect(pending?.lastFailure?.applicationFailureInfo?.type).toBe('WorkerShutdown');
-    // That of a killed worker is tried again after a minute.
-    expect(Number(pending?.activityOptions?.heartbeatTimeout?.seconds)).toBe(60);
-    expect(stopped.pages.at(-1)).toBe(FIRST_PAGE);
-    const next = watchPages();
-    const second = await openWorker(taskQueue, { stores: next.stores });
-    const { orphans } = await runWhile(second, () => handle.result());
-    expect(next.pages).toEqual(['payout-0219', 'payout-0419']);
-    expect(orphans).toMatchObject({ checked: PAYOUTS, found: PAYOUTS });
   });
 
   test('checks in each run what is overdue and a part of the rest, and names what others found', async () => {

@@ -1,7 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { ServiceError } from '../../../src/domain/errors';
 import { readAct } from '../../../src/domain/operator-act';
-import { actOn } from '../../../src/service/operators/act';
 import { createMetricStore } from '../../../src/store/metrics';
 import { saveHistory } from '../../support/histories';
 import { eventually } from '../../support/http';
@@ -91,19 +89,6 @@ describe('the window of a crypto payment', () => {
       await terminateIdle(handle);
     }));
 
-  test('accepts the rest of an underpaid payment in its last minute', () =>
-    withPayment(setting, async (payment) => {
-      const { id, handle, deposit, becomes } = payment;
-      await deposit('tx', QUARTER, 3);
-      await becomes({ status: 'underpaid' });
-      const lastMinute = Date.parse(await timeBeforeEnd(payment, 59_000));
-      await setting.env.sleep(lastMinute - (await setting.env.currentTimeMs()));
-      expect(await handle.query('state')).toMatchObject({ status: 'underpaid' });
-      await deposit('rest', 3n * QUARTER, 3);
-      expect(await handle.result()).toMatchObject({ status: 'received' });
-      expect(await eventTypes(setting, id)).toEqual([UNDERPAID_EVENT, 'crypto.payment.received']);
-    }));
-
   const withUnderpaid = (story: Story) =>
     withPayment(setting, async (payment) => {
       await payment.deposit('tx', ETHER - 1n, 3);
@@ -142,33 +127,6 @@ describe('the window of a crypto payment', () => {
       expect(await handle.result()).toMatchObject({ status: 'received' });
       expect(await balance()).toMatchObject({ available: `${ETHER}` });
       await saveHistory(handle, 'crypto-payment-underpaid');
-    }));
-
-  test('is over for a deposit that is still pending, which an operator confirms and credits', () =>
-    withPayment(setting, async (payment) => {
-      const { id, handle, deposit, becomes } = payment;
-      await deposit('late', ETHER, 1, { occurred_at: await timeBeforeEnd(payment, -1) });
-      await setting.env.sleep('20 hours');
-      await becomes({ status: 'expired' });
-      await setting.env.sleep('6 hours');
-      await becomes({ attention: 'deposit_unconfirmed' });
-      expect(await handle.result()).toMatchObject({ status: 'expired' });
-      const { stores, env, queues } = setting;
-      const deps = { stores, temporal: env.client, lifecycleQueue: queues.lifecycle };
-      await actOn(deps, 'crypto_payment', id, { ...ACT, what: 'confirm', transaction_id: 'late' });
-      await becomes({ attention: 'late_deposit' });
-      await eventually('the credit', async () => {
-        if ((await payment.stored()).status === 'received') return true;
-        // Where this server fails an answer, the client repeats the update, and the next run refuses it.
-        const act = actOn(deps, 'crypto_payment', id, { ...ACT, what: 'credit_late' });
-        return await act.catch((error: ServiceError) => {
-          if (error.code !== 'wrong_state') throw error;
-          return false;
-        });
-      });
-      await becomes({ status: 'received' });
-      expect(await payment.balance()).toMatchObject({ available: `${ETHER}` });
-      expect(await payment.differences()).toEqual([]);
     }));
 
   /** Builds a chain that is read up to a time, or whose connector is away where that is undefined. */
@@ -360,18 +318,6 @@ describe('a deposit that is not credited', () => {
       expect(await payment.differences()).toEqual([]);
       expect(await handle.result()).toMatchObject({ status: 'expired' });
       await saveHistory(handle, 'crypto-payment-sent-back');
-    }));
-
-  test('is in the book of its own asset', () =>
-    withPayment(setting, async (payment) => {
-      const wrong = { transaction_id: 'usdc', amount: '5000000', asset: 'USDC' };
-      await payment.report('wrong_asset', wrong);
-      await payment.becomes({ attention: 'wrong_asset' });
-      expect(await payment.sum('suspense.deposits', 'USDC')).toBe(5_000_000n);
-      await payment.act('mark_sent_back', { transaction_id: 'out' });
-      await payment.becomes({ attention: null });
-      expect(await payment.sum('suspense.deposits', 'USDC')).toBe(0n);
-      expect(await payment.differences()).toEqual([]);
     }));
 
   test('is sent back on live only by a transaction that one operator names and another approves', () => {

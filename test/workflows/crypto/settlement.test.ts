@@ -180,30 +180,24 @@ describe('a settlement', () => {
       await saveHistory(handle, 'crypto-settlement-overdue-marked-completed');
     }));
 
-  test.each([
-    ['mark_completed', {}, 'completed', SPENT],
-    ['mark_failed', { bank_confirmed_not_executed: true }, 'failed', WHOLE],
-  ] as const)(
-    'that ended by %s has the network’s fee of the later report once',
-    (what, more, status, left) =>
-      withSettlement(
-        async ({ id, handle, act, reportAfterEnd, becomes, balance, stored, differences }) => {
-          await becomes({ status: 'sent' });
-          await act(what, more);
-          expect(await handle.result()).toMatchObject({ status });
-          for (const network_fee of ['21000', '42000']) {
-            await reportAfterEnd(status, { transaction_id: `out-${id}`, network_fee });
-          }
-          expect(await stored()).toMatchObject({ status, network_fee: '21000' });
-          await saveHistory(handle, 'crypto-settlement-late-fee');
-          expect(await balance()).toEqual(left);
-          const entries = await setting.stores.ledger.forResource(id);
-          const fees = entries.filter(({ kind }) => kind === 'crypto_settlement_fee');
-          expect(fees).toHaveLength(1);
-          expect(await differences()).toEqual([]);
-        },
-      ),
-  );
+  test('that ended by an operator has the network’s fee of the later report once', () =>
+    withSettlement(
+      async ({ id, handle, act, reportAfterEnd, becomes, balance, stored, differences }) => {
+        await becomes({ status: 'sent' });
+        await act('mark_failed', { bank_confirmed_not_executed: true });
+        expect(await handle.result()).toMatchObject({ status: 'failed' });
+        for (const network_fee of ['21000', '42000']) {
+          await reportAfterEnd('failed', { transaction_id: `out-${id}`, network_fee });
+        }
+        expect(await stored()).toMatchObject({ status: 'failed', network_fee: '21000' });
+        await saveHistory(handle, 'crypto-settlement-late-fee');
+        expect(await balance()).toEqual(WHOLE);
+        const entries = await setting.stores.ledger.forResource(id);
+        const fees = entries.filter(({ kind }) => kind === 'crypto_settlement_fee');
+        expect(fees).toHaveLength(1);
+        expect(await differences()).toEqual([]);
+      },
+    ));
 
   test('of which the chain shows another amount is in suspense until an operator decides', () =>
     withSettlement(async ({ handle, act, actAfterEnd, report, becomes, sum, differences }) => {

@@ -229,11 +229,11 @@ test('one payer is exported, and erased where the payments have ended', async ()
   expect(await payer('erase', ...byEmail, '--dry-run')).toMatchObject(dryRun);
   expect(await readCustomer(account, ended)).toEqual(ana);
 
-  const both = await Promise.allSettled([payer('erase', ...byEmail), payer('erase', ...byEmail)]);
-  expect(both).toContainEqual(
+  const erase = () => payer('erase', ...byEmail);
+  expect(await Promise.allSettled([erase(), erase()])).toContainEqual(
     expect.objectContaining({ value: expect.objectContaining({ erased: [ended], left }) }),
   );
-  expect(await payer('erase', ...byEmail)).toMatchObject({ erased: [], left });
+  expect(await erase()).toMatchObject({ erased: [], left });
   const customers = await Promise.all([ended, open, other].map((id) => readCustomer(account, id)));
   expect(customers).toEqual([PAYER, ana, bob]);
   expect(await pay(ana, 'k1')).toBe(ended);
@@ -251,15 +251,9 @@ test('one payer is exported, and erased where the payments have ended', async ()
     { _id: other },
     { $set: { 'customer.ciphertext': 'e30..e30.e30.e30' } },
   );
-  expect(await payer('erase', ...byEmail)).toMatchObject({ erased: [], unreadable: [other] });
-  const erase = ['payer', 'erase', account_id, '--env', 'sandbox'];
-  for (const [code, ...wrong] of [
-    ['invalid_usage', ...erase],
-    ['invalid_usage', ...erase, ...byEmail, ...byReference],
-    ['account_not_found', 'payer', 'export', 'acct_none', '--env', 'live', ...byEmail],
-  ]) {
-    expect(await commands.refusal(...wrong)).toMatchObject({ code });
-  }
+  expect(await erase()).toMatchObject({ erased: [], unreadable: [other] });
+  const both = ['payer', 'erase', account_id, '--env', 'sandbox', ...byEmail, ...byReference];
+  expect(await commands.refusal(...both)).toMatchObject({ code: 'invalid_usage' });
 });
 
 test('an unfinished idempotency record is valid for 30 days, after which a repeat is new', async () => {

@@ -264,24 +264,6 @@ describe('a failed attempt', () => {
     });
     expect(outcome).toMatchObject({ nextRetryDelay: 600_000 });
   });
-
-  test('is followed by none after the twelfth', async () => {
-    const event = await recordEvent(stores, URL_1);
-    let outcome: unknown;
-    for (let attempt = 1; attempt <= 12; attempt += 1) {
-      ({ outcome } = await attemptAt(event, { ...FAILED, attempt }));
-    }
-    const exhausted = {
-      type: 'WebhookExhausted',
-      message: 'HTTP 500 from one.example.com (attempt 12 of 12)',
-    };
-    expect(outcome).toMatchObject({ ...exhausted, nonRetryable: true, nextRetryDelay: undefined });
-    const again = await attemptAt(event, { attempt: 13, atMs: FIRST_AT + 172_800_000 });
-    expect(again).toMatchObject({ outcome: exhausted, posts: [] });
-    expect(await readDelivery(event)).toMatchObject({
-      ...{ status: 'exhausted', attempts: 12, next_attempt_at: null },
-    });
-  });
 });
 
 describe('an outage of the database', () => {
