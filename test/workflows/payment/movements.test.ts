@@ -365,20 +365,34 @@ describe('late funds', () => {
     const report = { source, direction: 'out' } as const;
     await createMovements(buildDeps()).recordReturn({ ...about, report, version, transition });
   };
-  test('that only the record has as sent back, as after a reset, are not called refused', () => {
-    const bank = scriptedBank({
-      reversePayment: async ({ payment_id }) => {
-        await recordReturn(payment_id);
-        return { outcome: 'outdated' };
-      },
-    });
-    const story: Story = async (payment) => {
-      await payment.report('settled', ONE);
-      expect(await payment.attention()).toBe(SENT_BACK);
-      expect((await readMovements(payment))[0]).toMatchObject({ state: 'resolved' });
-    };
-    return withEnded('cancelled', story, bank);
-  });
+  const creditMovements = async (id: string) => {
+    const movements = await readMovements({ id });
+    const taken = movements.map(({ _id, amount }) => ({ id: _id, amount }));
+    await inTransaction(setting.mongo, (session) =>
+      applyMovements(setting.stores, id, taken, session),
+    );
+  };
+
+  test.each([
+    ['resolved', recordReturn, SENT_BACK],
+    ['applied', creditMovements, null],
+  ] as const)(
+    'that only the record has as %s, as after a reset, are not called refused or reversed',
+    (state, changeRecord, attention) => {
+      const bank = scriptedBank({
+        reversePayment: async ({ payment_id }) => {
+          await changeRecord(payment_id);
+          return { outcome: 'outdated' };
+        },
+      });
+      const story: Story = async (payment) => {
+        await payment.report('settled', ONE);
+        expect(await payment.attention()).toBe(attention);
+        expect((await readMovements(payment))[0]).toMatchObject({ state });
+      };
+      return withEnded('cancelled', story, bank);
+    },
+  );
 });
 
 describe('a return that the bank has not answered', () => {
