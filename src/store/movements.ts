@@ -129,10 +129,10 @@ export function createMovementStore(db: Db) {
     findByNames: (
       { connector, livemode }: Pick<MovementDocument, 'connector' | 'livemode'>,
       names: readonly string[],
-      session: ClientSession,
+      session?: ClientSession,
     ): Promise<MovementDocument[]> =>
       movements.find({ connector, livemode, names: { $in: [...names] } }, { session }).toArray(),
-    findByEntries: (ids: readonly string[], session: ClientSession): Promise<MovementDocument[]> =>
+    findByEntries: (ids: readonly string[], session?: ClientSession): Promise<MovementDocument[]> =>
       movements.find({ entry: { $in: [...ids] } }, { session }).toArray(),
     addSource: (
       _id: string,

@@ -23,6 +23,7 @@ import {
 } from '../../src/service/statements/lines';
 import { reconcileAccounts } from '../../src/service/statements/reconciliation';
 import { createMetricStore } from '../../src/store/metrics';
+import type { MovementDocument } from '../../src/store/movements';
 import { operatorsAudit } from '../support/audit';
 import { readBalances } from '../support/book';
 import { type CamtStatement, camt, TEST_DAY, TEST_IBAN } from '../support/camt';
@@ -90,6 +91,17 @@ async function openAccount(currency = 'EUR', livemode = false) {
     },
     reverse: (id: string) => reverseOperation(buildDeps(), id, note),
     movements: () => stores.movements.list({ connector }, 10),
+    /** Names the movement of an entry, as a report does that comes after it. */
+    name: ({ entry_id, amount }: { entry_id: string; amount: number }, bank_reference: string) => {
+      const row: MovementDocument = {
+        ...{ _id: `mv_${randomUUID()}`, ...own, account_id: `acct_${connector}`, order: 1 },
+        ...{ resource: 'payment', resource_id: null, names: [bank_reference], bank_reference },
+        ...{ direction: 'in', amount, currency, value_date: null, reason: null, sources: [] },
+        ...{ applied: amount, resolutions: [], state: 'applied', entry: entry_id },
+        reported_at: `${TEST_DAY}T11:00:00.000Z`,
+      };
+      return mongo.withSession((session) => stores.movements.insert(row, session));
+    },
     proved: async () => {
       const { balances } = await readProvedBalances(database, merchant);
       const { rows } = await readTrialBalance(mongo, database.db.databaseName, buildDeps());
@@ -323,6 +335,31 @@ describe('a refused file leaves only its refusal', () => {
     expect(await bank.stored()).toEqual(before);
     expect(await bank.import(bank.write({ opening: 50, entries }))).toMatchObject([{ open: 1 }]);
   });
+});
+
+test('a line finds an entry by the name that its movement got later, and takes none of another name', async () => {
+  const bank = await openAccount();
+  const before = { day: '2026-03-01' };
+  const named = await bank.post(1000, before);
+  await bank.name(named, 'N-1');
+  const answered = await bank.post(500, { ...before, bank_reference: 'answer' });
+  await bank.name(answered, 'N-2');
+  const other = await bank.post(250);
+  await bank.name(other, 'N-3');
+  await bank.import(
+    bank.write({
+      entries: [
+        { amount: 1000, bank_reference: 'N-1' },
+        { amount: 500, bank_reference: 'answer' },
+        { amount: 250, bank_reference: 'N-4' },
+      ],
+    }),
+  );
+  expect(await bank.lines()).toMatchObject([
+    { status: 'matched', entries: [named.entry_id] },
+    { status: 'matched', entries: [answered.entry_id] },
+    { status: 'open', entries: [] },
+  ]);
 });
 
 test('concurrent imports of one file agree, and one of two statements for a day is refused', async () => {

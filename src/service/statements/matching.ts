@@ -31,9 +31,11 @@ export function pickScope({ connector, livemode, currency }: ClearingScope): Cle
   return { connector, livemode, currency };
 }
 
+type JoinedStores = Pick<Stores, 'ledger' | 'movements'>;
+
 /** Decides in order: no entry matches two lines. */
 export async function matchLines(
-  ledger: Stores['ledger'],
+  stores: JoinedStores,
   scope: ClearingScope,
   lines: readonly LineToMatch[],
   session?: ClientSession,
@@ -42,11 +44,11 @@ export async function matchLines(
   const names = lines.flatMap((line) =>
     [nameMovement(line) ?? [], line.bank_reference ?? []].flat(),
   );
-  const ofResources = await ledger.findAllUncleared(scope, { resource_id: ids }, session);
-  const ofNames = await ledger.findAllUncleared(scope, { bank_reference: names }, session);
-  const byResource = groupBy(ofResources, ({ resource_id }) => resource_id);
-  const byName = groupBy(ofNames, ({ bank_reference }) => bank_reference);
-  const findByAmount = await findAmounts(ledger, scope, lines.filter(isAnonymous), session);
+  const ofResources = await stores.ledger.findAllUncleared(scope, { resource_id: ids }, session);
+  const joined = await joinNames(stores, ofResources, session);
+  const byResource = groupBy(joined, ({ resource_id }) => resource_id);
+  const byName = await findNamed(stores, scope, names, session);
+  const findByAmount = await findAmounts(stores, scope, lines.filter(isAnonymous), session);
   const taken = new Set<string>();
   const free = (found: readonly Candidate[] = []) =>
     found.filter(({ entry_id }) => !taken.has(entry_id));
@@ -68,25 +70,56 @@ export async function matchLines(
   return matches;
 }
 
+/** Finds entries by the names of their movements, and by what banks have answered before. */
+async function findNamed(
+  stores: JoinedStores,
+  scope: ClearingScope,
+  names: readonly string[],
+  session: ClientSession | undefined,
+): Promise<Map<string | null, Candidate[]>> {
+  const rows = await stores.movements.findByNames(scope, names, session);
+  const ids = rows.map(({ entry }) => entry);
+  const moved = await stores.ledger.findAllUncleared(scope, { _id: ids }, session);
+  const joined = await joinNames(stores, moved, session);
+  const answered = await stores.ledger.findAllUncleared(scope, { bank_reference: names }, session);
+  const known = new Set(joined.map((each) => `${each.bank_reference}${each.entry_id}`));
+  const others = answered.filter((each) => !known.has(`${each.bank_reference}${each.entry_id}`));
+  return groupBy([...joined, ...others], ({ bank_reference }) => bank_reference);
+}
+
+/** Names entries as the register does: a report may name a movement after its entry. */
+async function joinNames<Entry extends Candidate>(
+  { movements }: JoinedStores,
+  entries: readonly Entry[],
+  session: ClientSession | undefined,
+): Promise<Entry[]> {
+  if (entries.length === 0) return [];
+  const ids = entries.map(({ entry_id }) => entry_id);
+  const rows = await movements.findByEntries(ids, session);
+  const names = new Map(rows.map(({ entry, bank_reference }) => [entry, bank_reference]));
+  return entries.map((each) => ({
+    ...each,
+    bank_reference: names.get(each.entry_id) ?? each.bank_reference,
+  }));
+}
+
 /** Finds entries by amount and day in one query, unless these are common ones. */
 async function findAmounts(
-  ledger: Stores['ledger'],
+  stores: JoinedStores,
   scope: ClearingScope,
   lines: readonly LineToMatch[],
   session: ClientSession | undefined,
 ): Promise<(line: LineToMatch) => Promise<Candidate[]>> {
   const amounts = lines.map(({ amount }) => amount);
-  const found = await ledger.findUnclearedOfAmounts(
-    scope,
-    amounts,
-    lines.flatMap(listDays),
-    session,
-  );
-  const byKey = found && groupBy(found, ({ amount, day }) => `${amount} ${day}`);
-  const findOne = async (amount: number, day: string) =>
-    byKey === undefined
-      ? await ledger.findUncleared({ ...scope, amount, day }, session)
-      : (byKey.get(`${amount} ${day}`) ?? []);
+  const days = lines.flatMap(listDays);
+  const found = await stores.ledger.findUnclearedOfAmounts(scope, amounts, days, session);
+  const joined = found && (await joinNames(stores, found, session));
+  const byKey = joined && groupBy(joined, ({ amount, day }) => `${amount} ${day}`);
+  const findOne = async (amount: number, day: string) => {
+    if (byKey !== undefined) return byKey.get(`${amount} ${day}`) ?? [];
+    const common = await stores.ledger.findUncleared({ ...scope, amount, day }, session);
+    return await joinNames(stores, common, session);
+  };
   return async (line) => {
     const each: Candidate[] = [];
     for (const day of listDays(line)) each.push(...(await findOne(line.amount, day)));
@@ -200,7 +233,7 @@ export async function rematch(deps: MatchDeps, account: BankAccountDocument): Pr
     const place = { after, limit: TRIED_LINES };
     const page = await stores.statements.listWaiting(account._id, 'open', place);
     const free = page.filter(({ held, repeats }) => !held && repeats === null);
-    const matches = await matchLines(stores.ledger, scope, free);
+    const matches = await matchLines(stores, scope, free);
     const ids = free.filter((line, index) => isChanged(line, matches[index])).map(({ _id }) => _id);
     for (let at = 0; at < ids.length; at += CHANGED_LINES) {
       const some = ids.slice(at, at + CHANGED_LINES);
@@ -221,9 +254,9 @@ async function rematchPage(
   ids: readonly string[],
   session: ClientSession,
 ): Promise<number> {
-  const { ledger, statements } = deps.stores;
+  const { statements } = deps.stores;
   const lines = (await statements.getLines(ids, session)).filter(({ status }) => status === 'open');
-  const found = await matchLines(ledger, pickScope(account), lines, session);
+  const found = await matchLines(deps.stores, pickScope(account), lines, session);
   const matches = await limitCharges(deps, account, found, session);
   let matched = 0;
   for (const [index, line] of lines.entries()) {

@@ -68,7 +68,7 @@ async function storeBatch(
     row.repeats = findRepeated(row, byName.get(row.bank_reference));
     return row.repeats === null;
   });
-  const found = await matchLines(ledger, pickScope(account), unique, session);
+  const found = await matchLines(deps.stores, pickScope(account), unique, session);
   const matches = await limitCharges(deps, account, found, session);
   for (const [index, row] of unique.entries()) {
     const match = matches[index];
