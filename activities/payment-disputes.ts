@@ -47,8 +47,8 @@ export function createPaymentDisputes(deps: RecordDeps) {
         },
       ),
     recordDisputeReport: (input: DisputeReportInput): Promise<DisputeResult> =>
-      inBook(deps, input, async (payment, session) => {
-        const work = await bookReport(deps, payment, input, session);
+      inBook(deps, input, async (payment, session, clashes) => {
+        const work = await bookReport(deps, payment, { ...input, clashes }, session);
         if (work.isNew) await payments.noteApplied(payment._id, input.callback_id, session);
         return work;
       }),
@@ -61,7 +61,7 @@ export function createPaymentDisputes(deps: RecordDeps) {
 async function bookReport(
   deps: RecordDeps,
   payment: PaymentDocument,
-  input: DisputeReportInput,
+  input: DisputeReportInput & { clashes: number },
   session: ClientSession,
 ): Promise<Work<DisputeAnswer>> {
   const { callback_id, at, rebuilding } = input;
@@ -124,7 +124,7 @@ type ChargebackResult = WriteAnswer<PaymentDocument, ChargebackAnswer>;
 function postChargeback(deps: RecordDeps, input: Chargeback): Promise<ChargebackResult> {
   const { id: act_id, at, attention, operation_id } = input;
   const id = operation_id ?? act_id;
-  return inBook(deps, input, async (payment, session): Promise<Work<ChargebackAnswer>> => {
+  return inBook(deps, input, async (payment, session, clashes): Promise<Work<ChargebackAnswer>> => {
     const { disputes = [] } = payment;
     const known = disputes.find((dispute) => dispute.id === id);
     const settled = settledAmount(payment);
@@ -153,14 +153,15 @@ function postChargeback(deps: RecordDeps, input: Chargeback): Promise<Chargeback
     const entry = await auditDispute(deps, payment, input, 'clawed back', session);
     const act = { entry, attention };
     const all = { ...opening, ...closing };
-    const { held, owed } = await openDispute(deps, payment, all, input, session, act);
+    const reported = { ...input, clashes };
+    const { held, owed } = await openDispute(deps, payment, all, reported, session, act);
     return { answer: { outcome: 'posted', held, owed }, isNew: true };
   });
 }
 
 function liftDispute(deps: RecordDeps, input: DisputeLift): Promise<DisputeResult> {
   const { id: act_id, at, attention, fee } = input;
-  return inBook(deps, input, async (payment, session): Promise<Work<DisputeAnswer>> => {
+  return inBook(deps, input, async (payment, session, clashes): Promise<Work<DisputeAnswer>> => {
     if (payment.audit.some(({ id }) => id === act_id)) return keep({ outcome: 'posted' });
     const found = findLiftable(payment, input);
     if (typeof found === 'string') return keep({ outcome: 'refused', why: found });
@@ -173,7 +174,8 @@ function liftDispute(deps: RecordDeps, input: DisputeLift): Promise<DisputeResul
     }
     const closing = { state: 'won', won: found.amount, fee_returned: fee } as const;
     const change = { ...closing, closed_at: at, closed_by: act_id };
-    await closeDispute(deps, payment, { dispute: found, change, act }, input, session);
+    const reported = { ...input, clashes };
+    await closeDispute(deps, payment, { dispute: found, change, act }, reported, session);
     return answer;
   });
 }

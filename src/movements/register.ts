@@ -16,6 +16,7 @@ import {
   toUnits,
   type Units,
 } from '../domain/movement/movement';
+import { type NewEntry, operationId } from '../ledger/entries';
 import { buildMovementResolved, type MovingKind } from '../ledger/movement-entries';
 import type { Stores } from '../store';
 import { MOVEMENT_NAMES, type MovementDocument, toMovement } from '../store/movements';
@@ -82,13 +83,14 @@ function nameSource({ kind, id }: Omit<MovementSource, 'at'>): string {
   return kind === 'act' ? `act:${id}` : id;
 }
 
-/** Oldest first. */
+/** Oldest first, without those of disputes: no other report of a payment is about one. */
 export async function listMovements(
   { movements }: Register,
   resource_id: string,
   session?: ClientSession,
 ): Promise<Movement[]> {
-  return (await movements.forResource(resource_id, session)).map(toMovement);
+  const rows = await movements.forResource(resource_id, session);
+  return rows.filter(({ dispute }) => dispute === undefined).map(toMovement);
 }
 
 /** Leaves out what later versions of the resource have added. */
@@ -98,7 +100,9 @@ export async function listMovementsUntil(
   version: number,
 ): Promise<Movement[]> {
   const rows = await movements.forResource(resource_id);
-  return rows.filter(({ order }) => order < version + 1).map(toMovement);
+  return rows
+    .filter(({ dispute, order }) => dispute === undefined && order < version + 1)
+    .map(toMovement);
 }
 
 /** Bounds what repeats add. */
@@ -222,6 +226,31 @@ export async function recordApplied(
   const row = buildMovement(resource, report, reported);
   await movements.insert({ ...row, entry }, session);
   return [toMovement({ ...row, entry })];
+}
+
+interface Disputed {
+  dispute: string;
+  source: Omit<MovementSource, 'at'>;
+  direction: Direction;
+  /** Minor units. */
+  amount: number;
+  /** Takes all of it. */
+  entry: NewEntry;
+  clashes?: number;
+}
+
+/** Inserts the movement with which a dispute takes money, or gives it back. */
+export async function recordDisputed(
+  { movements }: Register,
+  payment: MovementOwner & { version: number },
+  { dispute, entry: posted, clashes = 0, ...moved }: Disputed,
+  session: ClientSession,
+): Promise<void> {
+  const { at, value_date, currency, bank_reference } = posted;
+  const report = { ...moved, currency, value_date, bank_reference: bank_reference || undefined };
+  const reported = { at, order: payment.version + 1, reason: null, clashes };
+  const row = buildMovement(payment, report, { resource: 'payment', ...reported });
+  await movements.insert({ ...row, dispute, entry: operationId(posted) }, session);
 }
 
 /** A bank without a reference of its own answers with the id that it was given. */

@@ -20,6 +20,8 @@ export interface MovementDocument extends Omit<Movement, 'id' | 'sources'> {
   /** Null where an operator's act posts it, which `sources` name. */
   resource: CallbackResource | null;
   resource_id: string | null;
+  /** Dispute of the payment that moved it. */
+  dispute?: string;
   /** Version of the resource with it: orders the movements of one. */
   order: number;
   sources: MovementSource[];

@@ -4,10 +4,10 @@ import { assertNever } from '../../src/domain/assert';
 import { ServiceError } from '../../src/domain/errors';
 import { sumRests } from '../../src/domain/movement/movement';
 import { type DisputeCallbackName, sumDisputed } from '../../src/domain/payment/dispute';
+import { listMovements } from '../../src/movements/register';
 import { reverseOperation } from '../../src/service/balances/act';
 import { adjustBalance } from '../../src/service/balances/adjust';
 import { fundBalance } from '../../src/service/balances/fund';
-import { toMovement } from '../../src/store/movements';
 import { operatorsAudit } from '../support/audit';
 import { retryUntilDone } from '../support/insist';
 import type { WorkerProcess } from '../support/processes';
@@ -215,21 +215,27 @@ export async function createWorld(first: WorkerProcess, operator: Records) {
     return payment;
   }
 
-  const listMovements = async (payment_id: string) =>
-    (await operator.stores.movements.forResource(payment_id)).map(toMovement);
-
   /** Holds the book, and what payments say, against its entries; gives their kinds, and rare states. */
   async function expectWhole(): Promise<string[]> {
     const expectPayment = async ({ payment_id }: PaymentFacts) => {
       const filter = { account_id, livemode: false, payment_id, limit: 100 };
-      const [payment, came, all] = await Promise.all([
+      const [payment, came, moved, all] = await Promise.all([
         stored(payment_id),
-        listMovements(payment_id),
+        listMovements(operator.stores, payment_id),
+        operator.stores.movements.forResource(payment_id),
         operator.stores.refunds.list(filter),
       ]);
       const { refunded, audit, status, disputes = [] } = payment;
       const settled = [{ amount: AMOUNT, applied: AMOUNT }];
       expect(came).toMatchObject(status === 'settled' ? settled : []);
+      const taken = moved
+        .filter(({ dispute }) => dispute !== undefined)
+        .reduce(
+          (sum, { direction, amount }) => sum + Number(amount) * (direction === 'in' ? -1 : 1),
+          0,
+        );
+      const fees = disputes.reduce((sum, { fee, fee_returned = 0 }) => sum + fee - fee_returned, 0);
+      expect(taken).toBe(sumDisputed(disputes) + fees);
       const parts = disputes.filter(({ kind }) => kind === 'clawed_back');
       const live = all.filter((refund) => refund.status !== 'failed');
       expect(refunded).toBe(live.reduce((sum, { amount }) => sum + amount, 0));
@@ -241,7 +247,7 @@ export async function createWorld(first: WorkerProcess, operator: Records) {
     };
     const [book, movements] = await Promise.all([
       expectWholeBook(operator, account_id),
-      Promise.all(late.map(({ payment_id }) => listMovements(payment_id))),
+      Promise.all(late.map(({ payment_id }) => listMovements(operator.stores, payment_id))),
       ...payments.map(expectPayment),
     ]);
     expect(BigInt(book.sum('suspense.late'))).toBe(sumRests(movements.flat()));

@@ -11,9 +11,10 @@ import {
 import { parseBookCurrency } from '../../domain/crypto/assets';
 import { ServiceError } from '../../domain/errors';
 import type { EntryDocument } from '../../ledger/documents';
-import { type EntryLine, operationId, PLATFORM } from '../../ledger/entries';
+import { type EntryLine, type NewEntry, operationId, PLATFORM } from '../../ledger/entries';
 import { ENTRY_LINES } from '../../ledger/entry-lines';
 import { releaseActed } from '../../movements/acts';
+import { recordDisputed } from '../../movements/register';
 import { requestApproval } from '../approvals/request';
 import { countCredit, isAboveLimit, LimitReached, readLimits } from '../approvals/sums';
 import type { WriteDeps } from '../deps';
@@ -241,7 +242,7 @@ export async function reverseOperation(deps: WriteDeps, id: string, note: Note) 
   };
   const writeMore = async (session: ClientSession): Promise<void> => {
     await releaseActed(deps.stores, { entry: id, reversal: entry }, session);
-    await markDisputeWon(deps, original, entry.at, session);
+    await markDisputeWon(deps, original, entry, session);
     await count?.(session);
   };
   const balance = await postCorrection(deps, entry, { balance_account, approval_id, writeMore });
@@ -250,22 +251,28 @@ export async function reverseOperation(deps: WriteDeps, id: string, note: Note) 
 
 /** Closes the dispute whose money an entry took, so that it comes back once. */
 async function markDisputeWon(
-  { stores: { payments } }: WriteDeps,
+  { stores }: WriteDeps,
   { _id, kind, resource_id }: EntryDocument,
-  at: string,
+  entry: NewEntry,
   session: ClientSession,
 ): Promise<void> {
   if (!kind.startsWith('payment_')) return;
-  const { disputes = [] } = (await payments.get(resource_id, session)) ?? {};
-  const dispute = disputes.find(
+  const payment = await stores.payments.get(resource_id, session);
+  const dispute = payment?.disputes?.find(
     (each) => operationId({ ...each, kind: `payment_${each.kind}`, resource_id }) === _id,
   );
-  if (dispute !== undefined) {
-    const { id, amount, fee } = dispute;
-    const closing = { state: 'won', won: amount, fee_returned: fee, is_reversed: true } as const;
-    const change = { ...closing, closed_at: at, closed_by: `reversed:${_id}` };
+  if (payment !== null && dispute !== undefined) {
+    const { id, amount: won, fee: fee_returned } = dispute;
+    const closing = { state: 'won', won, fee_returned, is_reversed: true } as const;
+    const source = { kind: 'act', id: operationId(entry) } as const;
+    const change = { ...closing, closed_at: entry.at, closed_by: source.id };
     const from = { id, states: ['opened', 'lost'] as const };
-    if (await payments.closeDispute(resource_id, from, { at, change, act: {} }, session)) return;
+    const write = { at: entry.at, change, act: {} };
+    if (await stores.payments.closeDispute(resource_id, from, write, session)) {
+      const moved = { direction: 'in', amount: won + fee_returned, dispute: id } as const;
+      await recordDisputed(stores, payment, { ...moved, source, entry }, session);
+      return;
+    }
   }
   throw new ServiceError('not_reversible', `The dispute of ${_id} is won already.`);
 }

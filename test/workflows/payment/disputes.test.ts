@@ -1,17 +1,19 @@
 import { randomUUID } from 'node:crypto';
 import type { PaymentCallbackName } from '../../../src/domain/callback/callback';
 import type { PaymentAct } from '../../../src/domain/payment/payment';
+import { reverseOperation } from '../../../src/service/balances/act';
 import { breakBook } from '../../support/book';
 import { saveHistory } from '../../support/histories';
+import { describeMovement } from '../../support/movements';
 import { fund, openRefund, refundInput, scriptedBank } from '../../support/workflow-setting';
 import { ACT, type TrackedPayment, useLifecycles } from '../lifecycles';
 
-const { setting, withPayment } = useLifecycles();
+const { setting, buildDeps, withPayment } = useLifecycles();
 
 /** A report of the bank, or an act of an operator or the merchant. */
 type Step = [
-  what: PaymentCallbackName | `act ${PaymentAct}` | 'refund' | 'spend',
-  facts: { amount?: number | null; [fact: string]: unknown },
+  what: PaymentCallbackName | `act ${PaymentAct}` | 'refund' | 'spend' | 'reverse',
+  facts: { amount?: number | null; operation_id?: string; [fact: string]: unknown },
   /** Part of the refusal, or of the balances and the payment then. */
   expected?: string | Partial<Awaited<ReturnType<typeof readState>>>,
 ];
@@ -22,8 +24,8 @@ async function readState({ money, stored }: TrackedPayment) {
 }
 
 async function play(payment: TrackedPayment, [what, facts]: Step): Promise<unknown> {
-  const { input } = payment;
-  const { amount = null } = facts;
+  const { id, input } = payment;
+  const { amount = null, operation_id } = facts;
   const [, act] = what.split('act ');
   if (act !== undefined) return await payment.actAfterEnd(act, { ...ACT, ...facts });
   switch (what) {
@@ -31,6 +33,11 @@ async function play(payment: TrackedPayment, [what, facts]: Step): Promise<unkno
       return await openRefund(setting, refundInput(input, { amount }));
     case 'spend':
       return await fund(setting, input, -(amount ?? 0));
+    case 'reverse': {
+      const operation = ['payment_clawed_back', id, operation_id].filter(Boolean).join(':');
+      const reversed = await reverseOperation(buildDeps(), operation, ACT);
+      return expect(reversed).toMatchObject(amount === null ? {} : { amount });
+    }
     default:
       return await payment.report(what as PaymentCallbackName, facts);
   }
@@ -74,7 +81,8 @@ test('a dispute whose entry MongoDB refuses is shown to operators, and not tried
     expect(await payment.differences()).toEqual([]);
   }));
 
-const FIRST = { dispute_id: 'D1', amount: 400, currency: 'EUR', fee: 15 };
+const NAMED = { bank_reference: 'W-1' };
+const FIRST = { dispute_id: 'D1', amount: 400, currency: 'EUR', fee: 15, ...NAMED };
 const WON = { dispute_id: 'D2', amount: 300, currency: 'EUR' };
 const [DISPUTED, TOO_MUCH] = ['payment_disputed', 'refund_amount_exceeds_balance'];
 
@@ -109,11 +117,15 @@ test.each([
   ),
 );
 
+const POSTED = 'posted already';
+
 interface Row {
   title: string;
   steps: Step[];
   stored: object;
   entries?: string[];
+  /** In words, after that of the payment. */
+  movements?: unknown[];
   unapplied?: string[];
 }
 
@@ -146,9 +158,26 @@ test.each<Row>([
       'payment_dispute_opened:ID:D2',
       'payment_dispute_won:ID:D2',
     ],
+    movements: ['out W-1 415 applied', 'out - 300 applied', 'in - 300 applied'],
     unapplied: ['dispute_opened', 'dispute_won'].map(
       (name) => `${name}: the dispute is posted already`,
     ),
+  },
+  {
+    title: 'a chargeback debits the balance once, and the merchant owes what the balance lacks',
+    steps: [
+      ['refund', { amount: 300 }],
+      ['act claw_back', { amount: 1_051 }, 'has brought 1050'],
+      ['act claw_back', {}, { available: 0, receivable: -300 }],
+      ['act claw_back', {}, POSTED],
+      ['refund', { amount: 1 }, DISPUTED],
+    ],
+    stored: {
+      ...{ status: 'settled', transition: 4, attention: null, disputed_at: expect.any(String) },
+      disputes: [{ kind: 'clawed_back', amount: 1_050, held: 750, owed: 300, state: 'lost' }],
+      audit: [{ who: 'ada', what: 'claw_back', why: ACT.reason }],
+    },
+    entries: ['payment_settled:ID', 'payment_clawed_back:ID'],
   },
   {
     title: 'a chargeback comes in parts, each posted once, up to the amount of the payment',
@@ -157,14 +186,25 @@ test.each<Row>([
       ['act claw_back', { amount: 400, operation_id: 'part-1' }],
       ['act claw_back', { amount: 400, operation_id: 'part-1' }],
       ['act claw_back', { amount: 500, operation_id: 'part-1' }, 'wrong_state'],
-      ['act claw_back', { amount: 300 }, { available: 350, clearing: -350 }],
+      [
+        'act claw_back',
+        { amount: 300, operation_id: 'part-2' },
+        { available: 350, clearing: -350 },
+      ],
       ['act claw_back', { amount: 351 }, '1050, and 700 is taken back'],
       ['refund', { amount: 351 }, TOO_MUCH],
+      ['refund', { amount: 50 }],
       ['act claw_back', {}],
-      ['act claw_back', {}, 'posted already'],
+      ['act claw_back', {}, POSTED],
       ['refund', { amount: 1 }, DISPUTED],
     ],
     stored: { attention: null },
+    entries: [
+      'payment_settled:ID',
+      'payment_clawed_back:ID',
+      'payment_clawed_back:ID:part-2',
+      expect.stringMatching(/^payment_clawed_back:ID:/),
+    ],
   },
   {
     title: 'an operator lifts a dispute, of several one by its id, and refunds are possible again',
@@ -186,13 +226,46 @@ test.each<Row>([
     ],
     stored: { attention: null, disputed_at: null, refunded: 1_050 },
   },
-])('$title', ({ steps, stored, entries, unapplied }) =>
+  {
+    title:
+      'a chargeback after a dispute names its amount, since the bank may report the same money',
+    steps: [
+      OPENED,
+      ['clawed_back', {}, { attention: 'clawed_back' }],
+      ['act claw_back', {}, 'Disputes have taken 400 already'],
+      ['act claw_back', { amount: 650 }, { attention: null }],
+    ],
+    stored: { disputes: [{ kind: 'dispute_opened' }, { kind: 'clawed_back', amount: 650 }] },
+  },
+  {
+    title: 'a chargeback is reversed once, which pays what the merchant still owes',
+    steps: [
+      ['spend', { amount: 1_000 }],
+      ['act claw_back', {}, { available: 0, receivable: -1_000 }],
+      ['reverse', { amount: 1_050 }, { available: 50, receivable: 0, clearing: -1_050 }],
+      ['reverse', { amount: 1_050 }, { available: 50, receivable: 0, clearing: -1_050 }],
+      ['act dispute_won', {}, 'wrong_state: The payment is not disputed.'],
+      ['refund', { amount: 1 }],
+      ['act claw_back', { amount: 100, operation_id: 'again' }],
+      ['act dispute_won', {}],
+    ],
+    stored: {
+      disputes: [
+        { state: 'won', is_reversed: true },
+        { amount: 100, state: 'won' },
+      ],
+    },
+    movements: [1_050, 100].flatMap((sum) => [`out - ${sum} applied`, `in - ${sum} applied`]),
+  },
+])('$title', ({ steps, stored, entries, movements, unapplied }) =>
   withSteps(steps, async (payment) => {
     const { id, handle } = payment;
     expect(await payment.stored()).toMatchObject(stored);
     const written = await setting.stores.ledger.forResource(id);
     const ids = written.map(({ _id }) => _id.replace(id, 'ID'));
     expect(ids).toEqual(entries ?? ids);
+    const [, ...moved] = (await setting.stores.movements.forResource(id)).map(describeMovement);
+    expect(moved).toEqual(movements ?? moved);
     if (unapplied === undefined) return;
     expect(await payment.unapplied()).toEqual(unapplied);
     await saveHistory(handle, 'payment-disputes');
