@@ -49,6 +49,16 @@ describe('a payout', () => {
       movements: ['out B 1000 applied'],
     },
     {
+      title: 'keeps the name of a report over that of the answer to its instruction',
+      from: 'submitted',
+      steps: [
+        ['sent', by('A'), 'sent'],
+        ['completed', {}, 'completed'],
+        ['completed', by('A'), '', PAID],
+      ],
+      ...{ movements: [SENT_A], stored: { bank_reference: 'A' } },
+    },
+    {
       title: 'that is completed again under another reference is in suspense',
       from: 'sent',
       steps: [
