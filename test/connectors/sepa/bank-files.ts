@@ -34,6 +34,28 @@ export function writeNotification({ id, amount = 1_000, message = 'N-1', ...more
   return text.replace('<MsgId>M-1', `<MsgId>${message}`);
 }
 
+/** Writes a `pacs.004` of a return of which the bank keeps charges. */
+export function writeReturn({
+  id,
+  amount,
+  charges,
+}: {
+  id: string;
+  amount: number;
+  charges: number;
+}) {
+  const euros = (cents: number) => `<Amt Ccy="EUR">${(cents / 100).toFixed(2)}</Amt>`;
+  return (
+    '<Document xmlns="urn:iso:std:iso:20022:tech:xsd:pacs.004.001.09"><PmtRtr><GrpHdr>' +
+    `<MsgId>R-20</MsgId><CreDtTm>${DAY}T10:00:00</CreDtTm><NbOfTxs>1</NbOfTxs><SttlmInf>` +
+    '<SttlmMtd>CLRG</SttlmMtd></SttlmInf></GrpHdr><TxInf><RtrId>RTR-20</RtrId>' +
+    `<OrgnlEndToEndId>${shortenId(id)}</OrgnlEndToEndId>` +
+    `${euros(amount).replaceAll('Amt', 'RtrdIntrBkSttlmAmt')}<IntrBkSttlmDt>${DAY}</IntrBkSttlmDt>` +
+    `<ChrgsInf>${euros(charges)}<Agt><FinInstnId><BICFI>MOCKNL2A</BICFI></FinInstnId></Agt>` +
+    '</ChrgsInf><RtrRsnInf><Rsn><Cd>AC04</Cd></Rsn></RtrRsnInf></TxInf></PmtRtr></Document>'
+  );
+}
+
 /** Writes a `pain.002`. @param batch elements about payouts of the file */
 export function writeStatus(
   file: string,

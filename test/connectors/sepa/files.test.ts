@@ -4,7 +4,7 @@ import { writeWhole } from '../../../connectors/sepa/files';
 import { shortenId } from '../../../src/service/sepa/book';
 import { eventually } from '../../support/http';
 import { describeWithBank } from '../../support/mock-bank';
-import { DAY, IBAN, writeNotification, writeRefusal, writeStatus } from './bank-files';
+import { DAY, IBAN, writeNotification, writeRefusal, writeReturn, writeStatus } from './bank-files';
 import { useSepa } from './world';
 
 const SUBMITTED = { outcome: 'submitted' };
@@ -99,6 +99,19 @@ describeWithBank('the connector of SEPA files', () => {
       await world.drained();
       expect(await payer.balance()).toEqual([available + 700, 0]);
       expect(await world.fileState(id)).toBe('booked');
+    });
+
+    test('counts a return once that is reported after its charges, and then before', async () => {
+      const payout = await payer.complete();
+      const back = { returned: 'AC04', reference: 'RT-1', message: 'N-20' };
+      world.deliver('after.xml', writeNotification({ id: payout, amount: 995, ...back }));
+      await payer.needsAttention(payout, 'amount_differs');
+      world.deliver('before.xml', writeReturn({ id: payout, amount: 995, charges: 5 }));
+      await world.drained();
+      const returned = { amount: 995, bank_reference: 'RT-1' };
+      expect(await world.line(payout)).toMatchObject({ state: 'returned', returned, others: [] });
+      const [, ...came] = await listMovements(payout);
+      expect(came).toMatchObject([{ direction: 'in', amount: 995, state: 'suspense' }]);
     });
   });
 
