@@ -51,7 +51,7 @@ const QUESTIONS = {
   },
   correction: {
     ask: 'Ask the bank.',
-    answers: { final: 'it leaves it at that', again: 'it will book it again' },
+    answers: { final: 'it leaves it at that', again: 'it will book it again, or has' },
   },
   statement: {
     ask: 'Ask the bank.',

@@ -282,6 +282,11 @@ export function createModelBank({ url, connector, secret, random }: BankPlace) {
       transfer(about, direction, {
         ...{ amount, isReversal: true, plan: random.pick(['final', 'again'] as const) },
       }),
+    /** Books at once what it has corrected, and says so whenever it is asked. */
+    bookAgain: (corrected: Transfer): Transfer => {
+      corrected.plan = 'again';
+      return undo(corrected);
+    },
     /** Takes money for itself. */
     charge: (amount: number, isNamed: boolean): void => {
       transfer({ resource: 'payment', id: connector }, 'out', {

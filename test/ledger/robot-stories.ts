@@ -282,7 +282,7 @@ async function correct(
   const taken = bank.correct(about, direction, amount);
   if (random.chance(0.5)) return await bank.report(about, event, taken);
   const again = direction === 'in' ? 'completed' : 'returned';
-  const booked = bank.transfer(about, direction === 'in' ? 'out' : 'in', { amount });
+  const booked = bank.bookAgain(taken);
   const reports = [() => bank.report(about, event, taken), () => bank.report(about, again, booked)];
   if (random.chance(0.3)) reports.reverse();
   for (const report of reports) await report();

@@ -256,7 +256,9 @@ async function findFaults(ended: readonly Ended[]): Promise<object[]> {
   const balance = await commands.json('ledger', 'trial-balance', '--env', 'sandbox');
   const faults: object[] = [];
   for (const each of ended) {
-    const { seed, done, left } = each;
+    const { seed, left } = each;
+    // What nobody can answer is asked until the time is over.
+    const done = each.done.filter((line, at) => line !== each.done[at - 1]);
     const found = left === undefined ? await compareBooks(each, balance as TrialBalance) : [left];
     if (found.length > 0) faults.push({ seed, found, done });
   }
