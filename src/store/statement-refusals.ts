@@ -65,15 +65,19 @@ export function createStatementRefusals(db: Db) {
     /** Lists gaps that no statement has filled, also those that an operator has acknowledged. */
     listMissing: (bank_account_id: string, session?: ClientSession) =>
       refusals.find({ bank_account_id, missing: { $type: 'object' } }, { session }).toArray(),
-    /** @param missing what is left; null: nothing */
-    fillMissing: (_id: string, missing: MissingStatements | null, session: ClientSession) =>
-      refusals.updateOne(
-        { _id },
-        missing === null
-          ? { $set: { attention: false }, $unset: { missing: '' } }
-          : { $set: { missing } },
-        { session },
-      ),
+    /** @param left what is left of it: nothing, itself, or two */
+    fillMissing: async (
+      _id: string,
+      left: readonly RefusalDocument[],
+      session: ClientSession,
+    ): Promise<void> => {
+      for (const row of left) {
+        await refusals.replaceOne({ _id: row._id }, row, { upsert: true, session });
+      }
+      if (left.length > 0) return;
+      const filled = { $set: { attention: false }, $unset: { missing: '' } } as const;
+      await refusals.updateOne({ _id }, filled, { session });
+    },
     resolveRefusals: (bank_account_id: string, statement_id: string, session: ClientSession) =>
       refusals.updateMany(
         { bank_account_id, statement_id, attention: true, missing: { $exists: false } },

@@ -197,7 +197,7 @@ async function complete(
       const closing = gap === null ? { amount, day, statement_id } : undefined;
       await stores.bankAccounts.endImport(bank_account_id, _id, closing, session);
       if (gap === null) await checkNumber(stores, document, previous, { now, session });
-      else await stores.statements.fillMissing(gap._id, fillGap(gap, document), session);
+      else await stores.statements.fillMissing(gap._id, fillGap(gap, document, now), session);
     }
     await stores.statements.resolveRefusals(bank_account_id, statement_id, session);
     const after = { connector, account: iban, statement_id, day, lines };

@@ -101,7 +101,10 @@ function describeJump(before: StatementDocument, next: StatementDocument): strin
   );
 }
 
-/** Finds the gap that a late statement fills; null where it is none. @throws StatementRefused */
+/**
+ * Finds the gap that a late statement fills, or a part of it; null where it is none.
+ * @throws StatementRefused where it does not lead from or to the statements around the gap
+ */
 export async function findGap(
   { statements }: Pick<Stores, 'statements'>,
   document: StatementDocument,
@@ -113,32 +116,44 @@ export async function findGap(
     const { missing } = row;
     if (missing === undefined || number < missing.first || number > missing.last) continue;
     if (to_day < missing.from_day || to_day > missing.to_day) continue;
-    const isLast = number === missing.last;
-    if (
-      number === missing.first &&
-      opening === missing.opening &&
-      (!isLast || closing === missing.closing)
-    ) {
-      return row;
-    }
+    const fits =
+      (number > missing.first || opening === missing.opening) &&
+      (number < missing.last || closing === missing.closing);
+    if (fits) return row;
     const [from, to] = [missing.opening, missing.closing].map((each) =>
       formatMoney(each, currency),
     );
     throw new StatementRefused(
       'statement_gap',
-      `Statement ${statement_id} has the number ${number}. Number ${missing.first} is missing ` +
-        `first, and opens at ${from}; number ${missing.last} closes at ${to}.`,
+      `Statement ${statement_id} has the number ${number}. Number ${missing.first} is missing, and ` +
+        `opens at ${from}; number ${missing.last} closes at ${to}.`,
       { bank_account_id, statement_id, currency },
     );
   }
   return null;
 }
 
-/** @returns what is missing once a statement has filled a part; null: nothing */
+/**
+ * Lists what is missing once a statement has filled a part: what is before it, and what is after. Where
+ * that has money, the bank has statements of it, whatever was acknowledged.
+ */
 export function fillGap(
-  { missing }: RefusalDocument,
-  { closing }: StatementDocument,
-): MissingStatements | null {
-  if (missing === undefined || missing.first === missing.last) return null;
-  return { ...missing, first: missing.first + 1, opening: closing ?? missing.opening };
+  { _id, missing, ...row }: RefusalDocument,
+  document: StatementDocument,
+  now: () => Date,
+): RefusalDocument[] {
+  const number = readNumber(document);
+  const { opening, closing } = document;
+  if (missing === undefined || number === undefined) return [];
+  const parts = [
+    { ...missing, last: number - 1, closing: opening ?? missing.closing },
+    { ...missing, first: number + 1, opening: closing ?? missing.opening },
+  ].filter(({ first, last }) => first <= last);
+  return parts.map((part, at) => ({
+    ...row,
+    ...(part.opening === part.closing ? {} : { attention: true, acknowledged: null }),
+    // Attention names its row by account and time.
+    ...(at === 0 ? { _id } : { _id: `${_id}:${part.first}`, since: now().getTime() }),
+    missing: part,
+  }));
 }
