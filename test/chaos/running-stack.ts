@@ -24,13 +24,23 @@ const SETTINGS = /^(TEMPORAL_|MONGODB_|SANDBOX_|KEYS_FILE$|PUBLIC_URL$|LOG_LEVEL
 export interface StackOptions {
   autoplay?: 'on' | 'off';
   env?: NodeJS.ProcessEnv;
+  /** Folder of a stack that was stopped; a new one by default. */
+  dataDir?: string;
+  /** Does what the start waits for. */
+  whileStarting?: (cli: CommandLine) => Promise<unknown>;
 }
+
+type CommandLine = (...args: string[]) => Promise<Answer['body']>;
 
 export type RunningStack = Awaited<ReturnType<typeof startStack>>;
 
 /** Starts what `npm start` does, on free ports and in a folder of its own, until it is ready. */
-export async function startStack({ autoplay = 'off', env: more = {} }: StackOptions = {}) {
-  const dataDir = mkdtempSync(join(tmpdir(), 'chaos-'));
+export async function startStack({
+  autoplay = 'off',
+  env: more = {},
+  dataDir = mkdtempSync(join(tmpdir(), 'chaos-')),
+  whileStarting = async () => {},
+}: StackOptions = {}) {
   const [port, bankPort, uiPort] = [await freePort(), await freePort(), await freePort()];
   const env = {
     ...Object.fromEntries(Object.entries(process.env).filter(([name]) => !SETTINGS.test(name))),
@@ -50,6 +60,20 @@ export async function startStack({ autoplay = 'off', env: more = {} }: StackOpti
   }
   const exited = new Promise<number | null>((done) => launcher.once('close', done));
   const state = () => readState(dataDir);
+  const cli: CommandLine = (...args) =>
+    eventually(
+      args.join(' '),
+      async () => {
+        const options = { env, timeoutMs: CLI_MS_MAX };
+        try {
+          return JSON.parse(await runCommand(process.execPath, [CLI, ...args, '--json'], options));
+        } catch (error) {
+          if (NOT_DONE.test(String(error))) return undefined;
+          throw error;
+        }
+      },
+      RECOVERY_MS_MAX,
+    );
   let killedAt = Number.NEGATIVE_INFINITY;
   const destroy = async (): Promise<void> => {
     await endAll(launcher, exited, dataDir);
@@ -60,7 +84,8 @@ export async function startStack({ autoplay = 'off', env: more = {} }: StackOpti
     return /^ready /m.test(output);
   };
   try {
-    await eventually('the launcher to say ready', isReady, READY_MS_MAX);
+    const isUp = eventually('the launcher to say ready', isReady, READY_MS_MAX);
+    await Promise.all([isUp, whileStarting(cli)]);
   } catch (error) {
     await destroy();
     throw new Error(`The stack did not come up:\n${output}`, { cause: error });
@@ -73,22 +98,7 @@ export async function startStack({ autoplay = 'off', env: more = {} }: StackOpti
     /** `stack.json` as it stands; undefined once the stack has stopped. */
     state,
     /** Output of the real command line, with `--json`. */
-    cli: (...args: string[]): Promise<Answer['body']> =>
-      eventually(
-        args.join(' '),
-        async () => {
-          const options = { env, timeoutMs: CLI_MS_MAX };
-          try {
-            return JSON.parse(
-              await runCommand(process.execPath, [CLI, ...args, '--json'], options),
-            );
-          } catch (error) {
-            if (NOT_DONE.test(String(error))) return undefined;
-            throw error;
-          }
-        },
-        RECOVERY_MS_MAX,
-      ),
+    cli,
     /** Process ids that `stack.json` names now, and the launcher's. */
     pids: () => [...listPids(state()), launcher.pid ?? 0].filter((pid) => pid > 0),
     /** When a part was last killed, Unix time in ms. */
