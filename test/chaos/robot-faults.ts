@@ -10,6 +10,8 @@ interface Patch {
 export interface Fault {
   id: string;
   what: string;
+  /** Seed whose story shows it; the search begins there. */
+  seed: number;
   patches: readonly [Patch, ...Patch[]];
 }
 
@@ -29,6 +31,7 @@ export const FAULTS: readonly Fault[] = [
   {
     id: 'M3',
     what: 'two movements that a bank books as one entry count as one',
+    seed: 1,
     patches: [
       {
         file: MOVEMENT,
@@ -42,6 +45,7 @@ export const FAULTS: readonly Fault[] = [
   {
     id: 'M4',
     what: "a bank's corrections book nothing",
+    seed: 1,
     patches: [
       {
         file: PAYOUT,
@@ -58,6 +62,7 @@ export const FAULTS: readonly Fault[] = [
   {
     id: 'M6',
     what: 'the report of what an operator has marked counts as a second payment',
+    seed: 1,
     patches: [
       {
         file: MOVEMENT,
@@ -69,6 +74,7 @@ export const FAULTS: readonly Fault[] = [
   {
     id: 'M7',
     what: 'a rest that never moved clears the entry of the whole',
+    seed: 85,
     patches: [
       {
         file: 'src/ledger/movement-entries.ts',
@@ -80,6 +86,7 @@ export const FAULTS: readonly Fault[] = [
   {
     id: 'M10',
     what: 'a failed refund that settles debits whatever amount the report names',
+    seed: 35,
     patches: [
       {
         file: 'activities/movements.ts',
@@ -91,6 +98,7 @@ export const FAULTS: readonly Fault[] = [
   {
     id: 'M11',
     what: 'what comes back of a settled refund is in no book',
+    seed: 62,
     patches: [
       {
         file: REFUND,
@@ -102,6 +110,7 @@ export const FAULTS: readonly Fault[] = [
   {
     id: 'M12',
     what: 'suspense of a refund or payout in flight can be resolved',
+    seed: 65,
     patches: [
       {
         file: SHARED,
@@ -113,6 +122,7 @@ export const FAULTS: readonly Fault[] = [
   {
     id: 'M14',
     what: 'the reason ends with one movement, while another is in suspense',
+    seed: 20,
     patches: [
       {
         file: SHARED,
@@ -124,6 +134,7 @@ export const FAULTS: readonly Fault[] = [
   {
     id: 'M15',
     what: 'entries that cancel each other stay in transit',
+    seed: 102,
     patches: [
       {
         file: 'src/ledger/movement-entries.ts',
@@ -135,6 +146,7 @@ export const FAULTS: readonly Fault[] = [
   {
     id: 'M16',
     what: 'a chargeback that a dispute has taken already is taken again',
+    seed: 1,
     patches: [
       {
         file: 'activities/payment-disputes.ts',
@@ -157,6 +169,7 @@ export const FAULTS: readonly Fault[] = [
   {
     id: 'M18',
     what: '`reversed` of a settled payment is dropped',
+    seed: 186,
     patches: [
       {
         file: 'src/domain/payment/payment.ts',
@@ -168,6 +181,7 @@ export const FAULTS: readonly Fault[] = [
   {
     id: 'M19',
     what: 'a second execution that only `sent` reports is not seen',
+    seed: 52,
     patches: [
       {
         file: PAYOUT,
@@ -179,6 +193,7 @@ export const FAULTS: readonly Fault[] = [
   {
     id: 'M21',
     what: 'an act on money in suspense takes another movement than it names',
+    seed: 3,
     patches: [
       {
         file: SHARED,

@@ -50,9 +50,13 @@ async function reaches(story: Story, about: About, ...statuses: string[]): Promi
   );
 }
 
-/** Runs what happens to one to three resources, each from its own end. */
-export async function runStories(story: Story): Promise<void> {
+/**
+ * Runs what happens to one to three resources, each from its own end.
+ * @param isRefunded begins with a payment that is refunded, since few others are
+ */
+export async function runStories(story: Story, isRefunded = false): Promise<void> {
   const { random } = story;
+  if (isRefunded) await runPayment(story, 'settled');
   const count = random.integer(1, 3);
   for (let n = 0; n < count; n += 1) {
     if (random.chance(0.4)) await runPayout(story);
@@ -64,18 +68,22 @@ export async function runStories(story: Story): Promise<void> {
 type Ends<Facts> = Record<string, (story: Story, facts: Facts) => Promise<unknown>>;
 type Facts = About & { amount: number };
 
-async function run(story: Story, ends: Ends<Facts>, facts: Facts): Promise<void> {
-  const end = story.random.pick(Object.keys(ends));
+async function run(
+  story: Story,
+  ends: Ends<Facts>,
+  facts: Facts,
+  end = story.random.pick(Object.keys(ends)),
+): Promise<void> {
   story.done.push(`${facts.resource} ${facts.id} ${end}`);
   await ends[end]?.(story, facts);
 }
 
-async function runPayment(story: Story): Promise<void> {
+async function runPayment(story: Story, end?: string): Promise<void> {
   const amount = story.random.integer(1_000, 50_000);
   const about = await create(story, 'payment', idealPayment({ amount }));
   if (about === undefined) throw new Error('The payment was refused.');
   if (story.random.chance(0.3)) await story.bank.report(about, 'authorized', { amount });
-  await run(story, PAYMENT_ENDS, { ...about, amount });
+  await run(story, PAYMENT_ENDS, { ...about, amount }, end);
 }
 
 /** Lets money come for a payment, and reports it. */
