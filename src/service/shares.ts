@@ -20,7 +20,7 @@ interface AtOnce {
 
 const always = (atOnce: number): AtOnce => ({ alone: atOnce, nextToOthers: atOnce });
 
-/** Calls of an account that run at once, beside its creates. */
+/** Calls of an account that run at once, next to its creates. */
 const LIMITS = {
   /** A callback, or a start, and the steps of a workflow. */
   workflow: { alone: 8, nextToOthers: 1 },

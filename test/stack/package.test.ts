@@ -68,7 +68,7 @@ function run(...args: string[]) {
 }
 
 /** Runs the command. @returns its exit code and all that it prints */
-function tell(...args: string[]): string {
+function print(...args: string[]): string {
   const { status, stdout, stderr } = run(...args);
   return `${status}: ${stderr}${stdout}`;
 }
@@ -108,15 +108,15 @@ test('the tarball contains what runs and nothing else', () => {
 test('the packaged command is named in package.json and has a help', () => {
   const manifest = readFileSync(join(shop, 'node_modules/durable-payments/package.json'), 'utf8');
   expect(JSON.parse(manifest)).toMatchObject({ bin: { 'durable-payments': COMMAND } });
-  expect(tell('--version')).toBe('0: 2.0.0\n');
-  expect(tell('--help')).toMatch(/^0: .*durable-payments start/s);
-  expect(tell('strat')).toMatch(/^1: There is no command strat\.\n\ndurable-payments: /);
-  expect(tell('start', '--watch')).toMatch(/^1: .*only a checkout/s);
-  expect(tell('cli', 'account', '--help')).toContain('npx durable-payments cli account create');
+  expect(print('--version')).toBe('0: 2.0.0\n');
+  expect(print('--help')).toMatch(/^0: .*durable-payments start/s);
+  expect(print('strat')).toMatch(/^1: There is no command strat\.\n\ndurable-payments: /);
+  expect(print('start', '--watch')).toMatch(/^1: .*only a checkout/s);
+  expect(print('cli', 'account', '--help')).toContain('npx durable-payments cli account create');
 });
 
 test('a new connector on the packaged kit type-checks and passes its own test', () => {
-  const made = tell('cli', 'connector', 'new', 'acme');
+  const made = print('cli', 'connector', 'new', 'acme');
   expect(made).toMatch(/^0: .*acme has acme\.ts, main\.ts, fake-bank\.ts, test\.ts\./s);
   const compilerOptions = {
     ...{ module: 'node20', target: 'es2022', lib: ['es2024'], types: ['node'], strict: true },

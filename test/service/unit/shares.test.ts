@@ -82,7 +82,7 @@ test('a call that ends lets the one begin that has waited longest', async () => 
   expect(await end(1)).toEqual(['a']);
 });
 
-test('accounts that wait begin one after the other, whoever has more calls', async () => {
+test('accounts that wait begin one after the other, however many calls each has', async () => {
   const { call, end } = setUp(1);
   expect(await call('a', 4)).toEqual(['a']);
   expect(await call('b', 2)).toEqual([]);
