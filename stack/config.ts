@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
 import { OperationalError } from '../src/base/errors';
 import { isLive, LIVE_DEMO_ALLOWED } from '../src/base/live';
-import { SEPA_CONNECTOR } from '../src/service/sepa/book';
+import { SEPA_CONNECTOR } from '../src/service/banks/sepa/book';
 import { LIBRARY_VARIABLES, VARIABLES } from '../src/variables';
 import { mongoLogin } from './mongo-login';
 import { freePort, isPortFree, reservePorts } from './ports';

@@ -2,11 +2,17 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { describeError } from '../src/base/errors';
 import { connectMongo } from '../src/base/mongo';
 import { SANDBOX_CONNECTOR } from '../src/routing';
-import { listBankAccounts } from '../src/service/bank-accounts';
+import { listBankAccounts } from '../src/service/banks/bank-accounts';
+import {
+  registerSandboxAccounts,
+  SANDBOX_CURRENCIES,
+} from '../src/service/banks/sandbox-bank/accounts';
+import {
+  type StatementFile,
+  writeDueStatements,
+} from '../src/service/banks/sandbox-bank/statements';
+import { importStatementPath } from '../src/service/banks/statements/import';
 import { createOperatorDeps, createReadDeps } from '../src/service/operators/deps';
-import { registerSandboxAccounts, SANDBOX_CURRENCIES } from '../src/service/sandbox-bank/accounts';
-import { type StatementFile, writeDueStatements } from '../src/service/sandbox-bank/statements';
-import { importStatementPath } from '../src/service/statements/import';
 import type { StackConfig } from './config';
 import { mongoAddress } from './parts';
 import type { Progress } from './terminal';

@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describeError } from '../src/base/errors';
 import { connectMongo } from '../src/base/mongo';
-import { isLiveConnector } from '../src/service/connectors';
+import { isLiveConnector } from '../src/service/banks/connectors';
+import { SEPA_CONNECTOR } from '../src/service/banks/sepa/book';
+import { importTaken } from '../src/service/banks/sepa/import';
 import { createOperatorDeps, createReadDeps } from '../src/service/operators/deps';
-import { SEPA_CONNECTOR } from '../src/service/sepa/book';
-import { importTaken } from '../src/service/sepa/import';
 import type { StackConfig } from './config';
 import { mongoAddress } from './parts';
 import type { Progress } from './terminal';

@@ -4,7 +4,7 @@ import { Contention, inTransaction } from '../src/base/mongo';
 import { MAIN_BALANCE } from '../src/domain/account/balance-account';
 import { bookOwner } from '../src/ledger/entries';
 import { withLock } from '../src/ledger/locks';
-import { accountNow } from '../src/service/clock';
+import { accountNow } from '../src/service/merchants/clock';
 import type { Stores } from '../src/store';
 import { startRounds } from './rounds';
 

@@ -20,7 +20,7 @@ import {
   type OrphanDeps,
   type ResourceOrphan,
   restart,
-} from '../../src/service/orphans';
+} from '../../src/service/operators/reconcile/orphans';
 import type { Stores } from '../../src/store';
 import type { DeliveryRow } from '../../src/store/deliveries';
 import { AUDIT_WALK } from '../../src/store/schedule-runs';

@@ -2,7 +2,7 @@ import { cancellationSignal, heartbeat } from '@temporalio/activity';
 import type { MongoClient } from 'mongodb';
 import type { Logger } from '../../src/base/log';
 import type { LedgerCheckResult } from '../../src/domain/ledger-check';
-import { checkLedger } from '../../src/service/ledger';
+import { checkLedger } from '../../src/service/operators/ledger';
 import { createLedgerCheckStore } from '../../src/store/metrics';
 import { reportProgress } from '../shared/progress';
 

@@ -4,7 +4,7 @@ import {
   deleteRecords,
   type RetentionDeps,
   redactPayers,
-} from '../../src/service/retention';
+} from '../../src/service/operators/retention';
 import type { Stores } from '../../src/store';
 import { reportProgress } from '../shared/progress';
 

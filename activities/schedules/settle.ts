@@ -13,7 +13,7 @@ import type { SettleResult } from '../../src/domain/crypto/settle';
 import type { CryptoSettlementInput } from '../../src/domain/crypto/workflow';
 import { LIFECYCLES } from '../../src/lifecycles';
 import type { Connectors } from '../../src/routing';
-import { readRouting } from '../../src/service/routing/read';
+import { readRouting } from '../../src/service/banks/routing/read';
 import type { Stores } from '../../src/store';
 import { addressAt, type WalletDocument } from '../../src/store/wallets';
 import { firstRun } from '../../src/temporal/start';

@@ -3,7 +3,7 @@ import {
   type ActDecision,
   authorizeAct,
   type ResourceActRequest,
-} from '../../src/service/approvals/request';
+} from '../../src/service/operators/approvals/request';
 import { auditBy } from '../../src/store/audit';
 import type { RecordDeps } from './record-table';
 

@@ -4,7 +4,7 @@ import { leaveOutSecret } from '../../src/domain/account/audit-log';
 import { LIMIT_REACHED, readApprovalLimits } from '../../src/domain/approval';
 import type { CallbackResource } from '../../src/domain/callback/callback';
 import { omitUndefined } from '../../src/domain/defined';
-import { countCredit, LimitReached } from '../../src/service/approvals/sums';
+import { countCredit, LimitReached } from '../../src/service/operators/approvals/sums';
 import type { AuditEntry } from '../../src/store/attention';
 import { auditOnce } from '../../src/store/audit';
 import type { Actor } from '../../src/store/audit-log';

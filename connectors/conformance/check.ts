@@ -4,17 +4,17 @@ import { ServiceError } from '../../src/domain/errors';
 import { connectorQueue, taskQueues } from '../../src/domain/task-queues';
 import { LIFECYCLES } from '../../src/lifecycles';
 import { SANDBOX_CONNECTOR } from '../../src/routing';
-import { createAccount, setFrozen } from '../../src/service/accounts';
 import type {
   CheckConnector,
   CheckDeps,
   CheckInput,
   CheckReport,
   PromiseResult,
-} from '../../src/service/connector-check';
-import { sandboxBankDatabase } from '../../src/service/sandbox-bank/movements';
-import { openSepaBook, sepaDatabase } from '../../src/service/sepa/book';
-import { requestCut, resendFile } from '../../src/service/sepa/files';
+} from '../../src/service/banks/connector-check';
+import { sandboxBankDatabase } from '../../src/service/banks/sandbox-bank/movements';
+import { openSepaBook, sepaDatabase } from '../../src/service/banks/sepa/book';
+import { requestCut, resendFile } from '../../src/service/banks/sepa/files';
+import { createAccount, setFrozen } from '../../src/service/merchants/accounts';
 import { ensureIndexes } from '../../src/store';
 import { connectNative } from '../../src/temporal/native';
 import { readTaskQueue } from '../../src/temporal/task-queue';

@@ -6,7 +6,7 @@ import { RAILS, type RailId } from '../../src/domain/payout/rails';
 import type { RecipientDetails } from '../../src/domain/payout/recipient';
 import { createRecipientEncrypters } from '../../src/encryption/recipient-keys';
 import { buildMovement } from '../../src/movements/register';
-import type { CheckDeps, CheckInput } from '../../src/service/connector-check';
+import type { CheckDeps, CheckInput } from '../../src/service/banks/connector-check';
 import type { PaymentDocument } from '../../src/store/payments';
 import type { PayoutDocument } from '../../src/store/payouts';
 import { recipientOwner } from '../../src/store/recipients';

@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createGate } from '../../src/base/gate';
 import { ServiceError } from '../../src/domain/errors';
-import type { CheckFolders } from '../../src/service/connector-check';
-import { shortenId } from '../../src/service/sepa/book';
+import type { CheckFolders } from '../../src/service/banks/connector-check';
+import { shortenId } from '../../src/service/banks/sepa/book';
 import { parseMessage } from '../../src/statements/xml';
 import type { Desk } from './desk';
 import {

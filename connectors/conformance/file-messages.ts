@@ -1,5 +1,5 @@
 import { decimalMoney, parseDecimalMoney } from '../../src/domain/money';
-import { shortenId } from '../../src/service/sepa/book';
+import { shortenId } from '../../src/service/banks/sepa/book';
 import {
   childElements,
   find,

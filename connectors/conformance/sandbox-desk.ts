@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Db } from 'mongodb';
 import type { BankDecision } from '../../src/domain/sandbox/movement';
-import { bankReference } from '../../src/service/sandbox-bank/movements';
+import { bankReference } from '../../src/service/banks/sandbox-bank/movements';
 import type { SandboxReportStore } from '../../src/store/sandbox-reports';
 import type { Desk, Effect } from './desk';
 

@@ -6,7 +6,7 @@ import { createLogger } from '../../src/base/log';
 import { connectMongo } from '../../src/base/mongo';
 import { exitAfter } from '../../src/base/process';
 import { cryptoMethod } from '../../src/domain/crypto/assets';
-import { checkDatabaseFormat } from '../../src/service/epoch';
+import { checkDatabaseFormat } from '../../src/service/installation/epoch';
 import { checkTemporal } from '../../src/temporal/attributes';
 import { runWorkerUntil } from '../../src/temporal/native';
 import { reportCapabilities } from '../kit/capabilities';

@@ -8,7 +8,7 @@ import { connectMongo } from '../../src/base/mongo';
 import { listenForStop } from '../../src/base/process';
 import { createCallbackMeter } from '../../src/callbacks/metrics';
 import { connectorQueue, taskQueues } from '../../src/domain/task-queues';
-import { checkFormats } from '../../src/service/epoch';
+import { checkFormats } from '../../src/service/installation/epoch';
 import { createStores, type Stores } from '../../src/store';
 import type { TemporalAccess } from '../../src/temporal/access';
 import { connectTemporal } from '../../src/temporal/connect';

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { inTransaction } from '../../src/base/mongo';
 import { omitUndefined } from '../../src/domain/defined';
-import { bankReference } from '../../src/service/sandbox-bank/movements';
+import { bankReference } from '../../src/service/banks/sandbox-bank/movements';
 import type {
   CloseAnswer,
   ConnectorActivities,

@@ -7,7 +7,7 @@ import { closeServer, createHttpServer } from '../../src/api/server';
 import type { Logger } from '../../src/base/log';
 import type { RecipientDetails } from '../../src/domain/payout/recipient';
 import { SANDBOX_CONNECTOR } from '../../src/routing';
-import { createMovementStore } from '../../src/service/sandbox-bank/movements';
+import { createMovementStore } from '../../src/service/banks/sandbox-bank/movements';
 import type { Stores } from '../../src/store';
 import { runWorker } from '../../src/temporal/native';
 import type { ConnectorActivities } from '../contract/activities';

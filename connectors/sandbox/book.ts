@@ -1,7 +1,7 @@
 import type { ClientSession, Collection, Db, MongoClient } from 'mongodb';
 import { inTransaction, isDuplicateKey } from '../../src/base/mongo';
-import type { MovementStore } from '../../src/service/sandbox-bank/movements';
-import { bankReference } from '../../src/service/sandbox-bank/movements';
+import type { MovementStore } from '../../src/service/banks/sandbox-bank/movements';
+import { bankReference } from '../../src/service/banks/sandbox-bank/movements';
 import type { PayoutInstruction, RefundInstruction } from '../contract/activities';
 import type { Attempt } from '../contract/guard';
 import type { SentBook } from '../kit/restore-guard';

@@ -1,7 +1,7 @@
 import { exitAfter } from '../../src/base/process';
 import { createDetailsDecrypter } from '../../src/encryption/recipient-keys';
 import { METHODS, SANDBOX_CONNECTOR } from '../../src/routing';
-import { sandboxBankDatabase } from '../../src/service/sandbox-bank/movements';
+import { sandboxBankDatabase } from '../../src/service/banks/sandbox-bank/movements';
 import { createRecipientDecrypter, createReferenceReader } from '../contract/recipients';
 import { reportCapabilities } from '../kit/capabilities';
 import { beginProcess } from '../kit/process';

@@ -1,6 +1,6 @@
 import type { MongoClient } from 'mongodb';
 import type { RecipientDetails } from '../../src/domain/payout/recipient';
-import type { MovementStore } from '../../src/service/sandbox-bank/movements';
+import type { MovementStore } from '../../src/service/banks/sandbox-bank/movements';
 import type {
   CancelAnswer,
   Outdated,

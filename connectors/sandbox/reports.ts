@@ -1,7 +1,7 @@
 import type { MongoClient } from 'mongodb';
 import type { Logger } from '../../src/base/log';
 import { inTransaction } from '../../src/base/mongo';
-import type { MovementStore } from '../../src/service/sandbox-bank/movements';
+import type { MovementStore } from '../../src/service/banks/sandbox-bank/movements';
 import type { SandboxReport, SandboxReportStore } from '../../src/store/sandbox-reports';
 import { startLoop } from './loop';
 import type { Outbox } from './outbox';

@@ -4,7 +4,7 @@ import { inTransaction } from '../../src/base/mongo';
 import type { BankResource, CallbackResource } from '../../src/domain/callback/callback';
 import type { BankDecision } from '../../src/domain/sandbox/movement';
 import { isInFlight, LIFECYCLES } from '../../src/lifecycles';
-import type { MovementStore } from '../../src/service/sandbox-bank/movements';
+import type { MovementStore } from '../../src/service/banks/sandbox-bank/movements';
 import { callbackKey } from '../../src/store/callbacks';
 import type { CallbackReceipt, InboxStores, ResourceCallback } from '../contract/callbacks';
 import type { Book, BookEntry, EntryStatus } from './book';

@@ -1,5 +1,5 @@
 import type { Logger } from '../../src/base/log';
-import type { SepaBook, SepaFile } from '../../src/service/sepa/book';
+import type { SepaBook, SepaFile } from '../../src/service/banks/sepa/book';
 import { hasArrivedBefore, type StatusReport } from './messages';
 
 export interface ApplyDeps {

@@ -3,7 +3,7 @@ import { latestCutOff } from '../../src/domain/payout/target2';
 import { createEncrypter } from '../../src/encryption/encrypter';
 import { createDetailsDecrypter } from '../../src/encryption/recipient-keys';
 import { findHolder, followPairs } from '../../src/encryption/recipient-pairs';
-import { openSepaBook, type SepaBook, sepaDatabase } from '../../src/service/sepa/book';
+import { openSepaBook, type SepaBook, sepaDatabase } from '../../src/service/banks/sepa/book';
 import { checkMessage } from '../../src/statements/xml';
 import { createRecipientDecrypter, createReferenceReader } from '../contract/recipients';
 import { type RunConfig, startConnector } from '../kit/connector';
@@ -101,7 +101,7 @@ async function cutWhenDue(deps: CutDeps): Promise<void> {
   if (await isCutDue(deps, cutOff)) await cutFiles(deps);
 }
 
-/** @see src/service/sepa/files.ts */
+/** @see src/service/banks/sepa/files.ts */
 async function cutOnRequest(deps: CutDeps): Promise<void> {
   const { requests } = deps.book;
   const waiting = await requests.find({ files: null }).toArray();

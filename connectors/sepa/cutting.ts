@@ -12,7 +12,7 @@ import {
   type SepaFile,
   type SepaLine,
   shortenId,
-} from '../../src/service/sepa/book';
+} from '../../src/service/banks/sepa/book';
 import type { PayoutInstruction } from '../contract/activities';
 import { RecipientDeleted } from '../contract/recipients';
 import type { RestoreGuard } from '../kit/restore-guard';

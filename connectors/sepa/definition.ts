@@ -5,7 +5,7 @@ import {
   buildCreditorReference,
   REFERENCE_DIGITS,
 } from '../../src/domain/payment/creditor-reference';
-import { SEPA_CONNECTOR, type SepaBook, type SepaPayment } from '../../src/service/sepa/book';
+import { SEPA_CONNECTOR, type SepaBook, type SepaPayment } from '../../src/service/banks/sepa/book';
 import { VARIABLES } from '../../src/variables';
 import type { CloseAnswer, SessionInstruction, VoidAnswer } from '../contract/activities';
 import { defineConnector, type Report } from '../kit';

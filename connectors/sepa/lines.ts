@@ -1,5 +1,5 @@
 import { isDuplicateKey } from '../../src/base/mongo';
-import { type SepaBook, type SepaLine, shortenId } from '../../src/service/sepa/book';
+import { type SepaBook, type SepaLine, shortenId } from '../../src/service/banks/sepa/book';
 import type { CancelAnswer, PayoutInstruction, PayoutLookup } from '../contract/activities';
 
 const CANCELLED = {

@@ -7,7 +7,7 @@ import {
   type Statement,
   type StatementLine,
 } from '../../src/domain/statement';
-import type { MovementReference } from '../../src/service/sepa/book';
+import type { MovementReference } from '../../src/service/banks/sepa/book';
 import { readCamt } from '../../src/statements/camt';
 import {
   type Element,

@@ -1,4 +1,4 @@
-import type { LineMovement, MovementReference, SepaLine } from '../../src/service/sepa/book';
+import type { LineMovement, MovementReference, SepaLine } from '../../src/service/banks/sepa/book';
 import { type ApplyDeps, endFiles } from './apply';
 import type { Movement } from './messages';
 

@@ -1,5 +1,5 @@
 import { decimalMoney } from '../../src/domain/money';
-import { shortenId } from '../../src/service/sepa/book';
+import { shortenId } from '../../src/service/banks/sepa/book';
 import type { Address, Debtor } from './debtor';
 
 /** Transfer whose texts are Latin already. */

@@ -1,7 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import type { PayoutCallbackName } from '../../src/domain/callback/callback';
 import { omitUndefined } from '../../src/domain/defined';
-import type { LineMovement, SepaBook, SepaLine, SepaPayment } from '../../src/service/sepa/book';
+import type {
+  LineMovement,
+  SepaBook,
+  SepaLine,
+  SepaPayment,
+} from '../../src/service/banks/sepa/book';
 import type { Report } from '../kit';
 
 const BATCH_MAX = 200;

@@ -4,8 +4,8 @@ import { readVisitor } from '../dashboard/frame/visitor';
 import type { ErrorCode } from '../domain/errors';
 import type { ApiKey } from '../service/access';
 import type { MerchantDeps } from '../service/deps';
-import type { MerchantEndpointDeps } from '../service/endpoints/merchant';
-import type { SentBody } from '../service/requests/redact';
+import type { MerchantEndpointDeps } from '../service/events/endpoints/merchant';
+import type { SentBody } from '../service/events/requests/redact';
 
 export type LimitConfig = Pick<
   Config,

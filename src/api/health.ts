@@ -1,5 +1,5 @@
 import type Router from '@koa/router';
-import { checkDependencies, type HealthDeps } from '../service/health';
+import { checkDependencies, type HealthDeps } from '../service/installation/health';
 
 /**
  * `/healthz`: the process runs. `/readyz`: Temporal and MongoDB answer, a worker polls, and the

@@ -15,8 +15,8 @@ import {
   hashKey,
   recordKeyUse,
 } from '../service/access';
-import { refuseLiveClock } from '../service/clock';
 import type { CreateAnswer, CreateRequest } from '../service/create-once';
+import { refuseLiveClock } from '../service/merchants/clock';
 import { createInShare, type WorkKind } from '../service/shares';
 import { checkAddress, checkScope, readBearer, readIdempotencyKey } from './admission';
 import { readBody } from './body';

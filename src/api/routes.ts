@@ -12,9 +12,18 @@ import * as refunds from '../domain/wire/refunds';
 import * as requests from '../domain/wire/requests';
 import * as sandbox from '../domain/wire/sandbox';
 import * as clock from '../domain/wire/sandbox-clock';
-import { listBalanceTransactions } from '../service/balances/list';
-import { presentBalances, presentBalanceTransaction } from '../service/balances/present';
-import { advanceClock, getClock } from '../service/clock';
+import {
+  simulateCryptoPayment,
+  simulateCryptoSettlement,
+  simulatePayment,
+  simulatePayout,
+  simulateRefund,
+} from '../service/banks/sandbox';
+import { getMerchantEvent, listMerchantEvents } from '../service/events/merchant';
+import { listRequests, presentRequest } from '../service/events/requests/list';
+import { advanceClock, getClock } from '../service/merchants/clock';
+import { listBalanceTransactions } from '../service/money/balances/list';
+import { presentBalances, presentBalanceTransaction } from '../service/money/balances/present';
 import {
   createCryptoPayment,
   createCryptoSettlement,
@@ -22,16 +31,15 @@ import {
   getCryptoSettlement,
   listCryptoPayments,
   listCryptoSettlements,
-} from '../service/crypto';
-import { getMerchantEvent, listMerchantEvents } from '../service/events/merchant';
+} from '../service/money/crypto';
 import {
   cancelPayment,
   createPayment,
   getPayment,
   listAvailableMethods,
   listPayments,
-} from '../service/payments';
-import { createPayout, getPayout, getPayoutSettings, listPayouts } from '../service/payouts';
+} from '../service/money/payments';
+import { createPayout, getPayout, getPayoutSettings, listPayouts } from '../service/money/payouts';
 import {
   presentCryptoPayment,
   presentCryptoSettlement,
@@ -41,18 +49,10 @@ import {
   presentPayout,
   presentRecipient,
   presentRefund,
-} from '../service/present';
-import { readProvedBalances } from '../service/read';
-import { createRecipient, deleteRecipient } from '../service/recipients';
-import { createRefund, getRefund, listPaymentRefunds, listRefunds } from '../service/refunds';
-import { listRequests, presentRequest } from '../service/requests/list';
-import {
-  simulateCryptoPayment,
-  simulateCryptoSettlement,
-  simulatePayment,
-  simulatePayout,
-  simulateRefund,
-} from '../service/sandbox';
+} from '../service/money/present';
+import { readProvedBalances } from '../service/money/read';
+import { createRecipient, deleteRecipient } from '../service/money/recipients';
+import { createRefund, getRefund, listPaymentRefunds, listRefunds } from '../service/money/refunds';
 import type { ApiDeps } from './context';
 import type { Mount } from './mount';
 import { mountWebhooks } from './webhooks';

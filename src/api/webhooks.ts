@@ -1,6 +1,6 @@
 import * as webhooks from '../domain/wire/webhook-endpoints';
 import type { ApiKey } from '../service/access';
-import { findEndpoint } from '../service/endpoints/manage';
+import { findEndpoint } from '../service/events/endpoints/manage';
 import {
   type Caller,
   createMerchantEndpoint,
@@ -10,9 +10,9 @@ import {
   rollMerchantSecret,
   testMerchantEndpoint,
   updateMerchantEndpoint,
-} from '../service/endpoints/merchant';
-import { presentEndpoint } from '../service/endpoints/present';
-import { presentPage } from '../service/present';
+} from '../service/events/endpoints/merchant';
+import { presentEndpoint } from '../service/events/endpoints/present';
+import { presentPage } from '../service/money/present';
 import type { ApiDeps } from './context';
 import type { Mount } from './mount';
 

@@ -3,11 +3,11 @@ import type { MongoClient } from 'mongodb';
 import { type TaskQueues, taskQueues } from '../domain/task-queues';
 import type { Encrypter } from '../encryption/encrypter';
 import { warnOfReaders } from '../encryption/file-mode';
-import type { CheckConnector } from '../service/connector-check';
+import type { CheckConnector } from '../service/banks/connector-check';
 import type { WriteDeps } from '../service/deps';
-import { checkDatabaseFormat } from '../service/epoch';
+import { checkDatabaseFormat } from '../service/installation/epoch';
 import { createOperatorDeps, createReadDeps, type ReadDeps } from '../service/operators/deps';
-import type { OpenRebuilder } from '../service/reconcile/rebuild';
+import type { OpenRebuilder } from '../service/operators/reconcile/rebuild';
 import { createTemporalEpoch } from '../temporal/epoch';
 import { VARIABLES } from '../variables';
 import {

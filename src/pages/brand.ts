@@ -1,6 +1,6 @@
 import type Router from '@koa/router';
 import type { Context } from 'koa';
-import type { PaymentPages } from '../service/payment-pages';
+import type { PaymentPages } from '../service/money/payment-pages';
 import { accentCss } from './accent';
 
 const FOREVER = 'public, max-age=31536000, immutable';

@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import { renderToString } from 'preact-render-to-string';
-import type { ShownBrand } from '../service/payment-pages';
+import type { ShownBrand } from '../service/money/payment-pages';
 import { accentPath, logoPath } from './brand';
 import { Icon, type IconName } from './icons';
 

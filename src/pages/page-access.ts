@@ -1,5 +1,5 @@
 import type { PaymentStatus } from '../domain/payment/payment';
-import type { PaymentDocument } from '../service/payment-pages';
+import type { PaymentDocument } from '../service/money/payment-pages';
 
 type Facts = Pick<
   PaymentDocument,

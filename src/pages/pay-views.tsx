@@ -1,6 +1,6 @@
 import { isPaymentMethodId, methodRules } from '../domain/payment/catalog';
 import type { PaymentStatus } from '../domain/payment/payment';
-import type { PaymentDocument, ShownBrand } from '../service/payment-pages';
+import type { PaymentDocument, ShownBrand } from '../service/money/payment-pages';
 import { Icon, type IconName } from './icons';
 import { formatMoneyIn, formatTimeIn, type PageLanguage } from './language';
 import { LanguageSwitch } from './language-switch';

@@ -1,7 +1,7 @@
 import Router, { type RouterContext, type RouterMiddleware } from '@koa/router';
 import type { Context } from 'koa';
 import type { TransferInstructions } from '../domain/payment/transfer-instructions';
-import type { PaymentDocument } from '../service/payment-pages';
+import type { PaymentDocument } from '../service/money/payment-pages';
 import { type PayPageDeps, type PayPages, shareAnswers } from './answers';
 import { addAsset } from './assets';
 import { addBrandRoutes } from './brand';

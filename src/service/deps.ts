@@ -9,7 +9,7 @@ import type { Connectors } from '../routing';
 import type { Stores } from '../store';
 import type { Audit } from '../store/audit';
 import type { TemporalClient } from '../temporal/client';
-import type { Payers } from './payers';
+import type { Payers } from './money/payers';
 import type { RunInShare } from './shares';
 
 export interface ServiceDeps {

@@ -1,6 +1,6 @@
 import { Refusal } from '../domain/errors';
 import type { Connectors } from '../routing';
-import { type RoutingDeps, readAssigned } from './routing/read';
+import { type RoutingDeps, readAssigned } from './banks/routing/read';
 
 /** An account that called counts as a neighbor for this time. */
 const NEIGHBOR_MS = 10_000;

@@ -1,9 +1,9 @@
 import { isDeepStrictEqual } from 'node:util';
 import { createLogger } from '../../src/base/log';
 import { verifyLedger } from '../../src/ledger-check/verify';
-import { reverseOperation } from '../../src/service/balances/act';
-import { adjustBalance } from '../../src/service/balances/adjust';
-import { fundBalance } from '../../src/service/balances/fund';
+import { reverseOperation } from '../../src/service/money/balances/act';
+import { adjustBalance } from '../../src/service/money/balances/adjust';
+import { fundBalance } from '../../src/service/money/balances/fund';
 import { actOn } from '../../src/service/operators/act';
 import { collectDebts, startCollecting } from '../../worker/collect-debts';
 import { operatorsAudit } from '../support/audit';

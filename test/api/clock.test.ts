@@ -1,8 +1,8 @@
 import { clockWorkflowId } from '../../src/domain/account/clock';
 import { verifyLedger } from '../../src/ledger-check/verify';
-import { reverseOperation } from '../../src/service/balances/act';
-import { adjustBalance } from '../../src/service/balances/adjust';
 import { countFailedEvents, createRedeliveries } from '../../src/service/events/redeliveries';
+import { reverseOperation } from '../../src/service/money/balances/act';
+import { adjustBalance } from '../../src/service/money/balances/adjust';
 import { actOn } from '../../src/service/operators/act';
 import type { KeyDocument } from '../../src/store/keys';
 import { operatorsAudit } from '../support/audit';

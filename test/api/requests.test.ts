@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { Registry } from 'prom-client';
 import { createPayment } from '../../src/domain/wire/payments';
-import { createRequestRecorder } from '../../src/service/requests/recorder';
+import { createRequestRecorder } from '../../src/service/events/requests/recorder';
 import type { RequestDocument } from '../../src/store/requests';
 import { call, eventually, idealPayment } from '../support/http';
 import { type Account, useService } from '../support/service';

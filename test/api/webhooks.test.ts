@@ -1,7 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import { EVENT_TYPES, webhookWorkflowId } from '../../src/domain/webhook/event';
-import { type DeliveryOrphan, findDeliveries, restart } from '../../src/service/orphans';
+import {
+  type DeliveryOrphan,
+  findDeliveries,
+  restart,
+} from '../../src/service/operators/reconcile/orphans';
 import { patientClient } from '../cli/resource-setting';
 import { buildEndpoint, buildPayment } from '../support/factories';
 import { useInbox } from '../support/hook';

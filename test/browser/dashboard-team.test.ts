@@ -1,6 +1,6 @@
 import { Secret, TOTP } from 'otpauth';
 import type { Page } from 'playwright-core';
-import { resetPassword } from '../../src/service/team/sessions';
+import { resetPassword } from '../../src/service/merchants/team/sessions';
 import { openUser, openVisitor, PASSWORD } from '../support/dashboard';
 import { useFixture } from '../support/fixture';
 import { call } from '../support/http';

@@ -2,7 +2,7 @@ import { assertNever } from '../../src/domain/assert';
 import type { BankResource } from '../../src/domain/callback/callback';
 import type { Outcome } from '../../src/domain/movement/movement';
 import type { BankDecision } from '../../src/domain/sandbox/movement';
-import { bankReference } from '../../src/service/sandbox-bank/movements';
+import { bankReference } from '../../src/service/banks/sandbox-bank/movements';
 import { idealPayment } from '../support/http';
 import { createRandom, type Random } from '../support/random';
 

@@ -3,7 +3,7 @@ import { explain } from '../../src/cli/failure';
 import { type EventType, webhookWorkflowId } from '../../src/domain/webhook/event';
 import { redeliverEvent } from '../../src/service/events/redeliver';
 import { redeliverAll } from '../../src/service/events/redeliver-many';
-import { findDeliveries, restart } from '../../src/service/orphans';
+import { findDeliveries, restart } from '../../src/service/operators/reconcile/orphans';
 import { type DeliveryRow, listAttempts } from '../../src/store/deliveries';
 import type { EventDocument } from '../../src/store/events';
 import { useFixture } from '../support/fixture';

@@ -14,6 +14,7 @@ import {
 import { keyRingPath, listHolders } from '../../src/encryption/recipient-pairs';
 import { followKeyFile, readKeys } from '../../src/encryption/service-keys';
 import { createConnectors, SANDBOX_CONNECTOR } from '../../src/routing';
+import { createPayers, readPayers } from '../../src/service/money/payers';
 import {
   continueRotation,
   createPairs,
@@ -21,8 +22,7 @@ import {
   retireKey,
   rotateKeys,
   showKeys,
-} from '../../src/service/key-rotation/rotate';
-import { createPayers, readPayers } from '../../src/service/payers';
+} from '../../src/service/operators/key-rotation/rotate';
 import { ensureIndexes } from '../../src/store';
 import type { AccountDocument } from '../../src/store/accounts';
 import { connectorKeyOwner } from '../../src/store/connector-keys';

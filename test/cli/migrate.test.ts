@@ -5,7 +5,7 @@ import { createLogger } from '../../src/base/log';
 import { FORMAT } from '../../src/domain/format';
 import { SEARCH_ATTRIBUTES } from '../../src/domain/search-attributes';
 import { taskQueues } from '../../src/domain/task-queues';
-import { watchEpochs } from '../../src/service/epoch';
+import { watchEpochs } from '../../src/service/installation/epoch';
 import { checkDatabase } from '../../src/store';
 import { checkTemporal } from '../../src/temporal/attributes';
 import { createTemporalClient } from '../../src/temporal/client';

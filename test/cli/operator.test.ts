@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { fundBalance } from '../../src/service/balances/fund';
+import { fundBalance } from '../../src/service/money/balances/fund';
 import { createOperator, revokeOperator, verifyOperator } from '../../src/service/operators/keys';
 import { camt, TEST_IBAN } from '../support/camt';
 import { asOperator, commandsIn, everythingStored, useProvisioning } from './cli';

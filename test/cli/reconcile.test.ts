@@ -12,9 +12,9 @@ import {
   type EpochGuard,
   readEpochs,
   watchEpochs,
-} from '../../src/service/epoch';
-import { formatPlace, type Place, readPlace } from '../../src/service/reconcile/places';
-import { walk } from '../../src/service/reconcile/walk';
+} from '../../src/service/installation/epoch';
+import { formatPlace, type Place, readPlace } from '../../src/service/operators/reconcile/places';
+import { walk } from '../../src/service/operators/reconcile/walk';
 import { buildDelivery } from '../../src/store/deliveries';
 import { storedPayout } from '../api/payout-setting';
 import { buildPayout } from '../support/factories';

@@ -12,15 +12,18 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { inTransaction } from '../../src/base/mongo';
 import { sandboxIban } from '../../src/domain/sandbox/movement';
-import { addBankAccount, type NewBankAccount } from '../../src/service/bank-accounts';
-import { createMovementStore, sandboxBankDatabase } from '../../src/service/sandbox-bank/movements';
+import { addBankAccount, type NewBankAccount } from '../../src/service/banks/bank-accounts';
+import {
+  createMovementStore,
+  sandboxBankDatabase,
+} from '../../src/service/banks/sandbox-bank/movements';
 import {
   openSepaBook,
   SEPA_CONNECTOR,
   type SepaFile,
   type SepaLine,
   sepaDatabase,
-} from '../../src/service/sepa/book';
+} from '../../src/service/banks/sepa/book';
 import { FILE_BYTES_MAX } from '../../src/statements/read';
 import { createMetricStore } from '../../src/store/metrics';
 import { inOneDay } from '../api/window';

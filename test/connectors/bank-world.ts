@@ -7,7 +7,7 @@ import { connectMongo } from '../../src/base/mongo';
 import type { BankResource } from '../../src/domain/callback/callback';
 import { omitUndefined } from '../../src/domain/defined';
 import { LIFECYCLES } from '../../src/lifecycles';
-import type { MovementDocument as BankMovement } from '../../src/service/sandbox-bank/movements';
+import type { MovementDocument as BankMovement } from '../../src/service/banks/sandbox-bank/movements';
 import type { CallbackDocument } from '../../src/store/callbacks';
 import type { MovementDocument } from '../../src/store/movements';
 import { createSandboxReportStore } from '../../src/store/sandbox-reports';

@@ -4,8 +4,15 @@ import { type IncomingMessage, request } from 'node:http';
 import { Secret, TOTP } from 'otpauth';
 import { inTransaction } from '../../src/base/mongo';
 import { hashSecret } from '../../src/pages/browser';
-import { hashRecoveryCode, makeRecoveryCodes } from '../../src/service/team/second-factor';
-import { changePassword, resetPassword, startSession } from '../../src/service/team/sessions';
+import {
+  hashRecoveryCode,
+  makeRecoveryCodes,
+} from '../../src/service/merchants/team/second-factor';
+import {
+  changePassword,
+  resetPassword,
+  startSession,
+} from '../../src/service/merchants/team/sessions';
 import { hashKey } from '../../src/store/keys';
 import type { SessionDocument } from '../../src/store/sessions';
 import type { UserDocument } from '../../src/store/users';

@@ -3,16 +3,28 @@ import { createLogger } from '../../src/base/log';
 import { inTransaction } from '../../src/base/mongo';
 import { SCOPES } from '../../src/domain/account/api-key';
 import { createEncrypter } from '../../src/encryption/encrypter';
-import { setFrozen, updateAccount } from '../../src/service/accounts';
-import { createKey } from '../../src/service/keys';
-import { sendNextMail } from '../../src/service/mail/send';
-import { createMailer, readSmtpServer, type SendMail } from '../../src/service/mail/transport';
-import { createPayers } from '../../src/service/payers';
-import { acceptInvitation, invite, withdrawInvitation } from '../../src/service/team/members';
-import { hashRecoveryCode, switchOff } from '../../src/service/team/second-factor';
-import { changePassword, insertSession, startSession } from '../../src/service/team/sessions';
-import { checkCode } from '../../src/service/team/sign-in';
-import { setWallet } from '../../src/service/wallets';
+import { setFrozen, updateAccount } from '../../src/service/merchants/accounts';
+import { createKey } from '../../src/service/merchants/keys';
+import { sendNextMail } from '../../src/service/merchants/mail/send';
+import {
+  createMailer,
+  readSmtpServer,
+  type SendMail,
+} from '../../src/service/merchants/mail/transport';
+import {
+  acceptInvitation,
+  invite,
+  withdrawInvitation,
+} from '../../src/service/merchants/team/members';
+import { hashRecoveryCode, switchOff } from '../../src/service/merchants/team/second-factor';
+import {
+  changePassword,
+  insertSession,
+  startSession,
+} from '../../src/service/merchants/team/sessions';
+import { checkCode } from '../../src/service/merchants/team/sign-in';
+import { createPayers } from '../../src/service/money/payers';
+import { setWallet } from '../../src/service/money/wallets';
 import { auditBy } from '../../src/store/audit';
 import type { MailDocument } from '../../src/store/mails';
 import type { UserDocument } from '../../src/store/users';

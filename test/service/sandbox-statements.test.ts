@@ -5,12 +5,15 @@ import { join } from 'node:path';
 import { inTransaction } from '../../src/base/mongo';
 import type { BankDecision } from '../../src/domain/sandbox/movement';
 import { sandboxIban } from '../../src/domain/sandbox/movement';
-import { createMovementStore, sandboxBankDatabase } from '../../src/service/sandbox-bank/movements';
+import {
+  createMovementStore,
+  sandboxBankDatabase,
+} from '../../src/service/banks/sandbox-bank/movements';
 import {
   type StatementFile,
   writeDayStatements,
   writeDueStatements,
-} from '../../src/service/sandbox-bank/statements';
+} from '../../src/service/banks/sandbox-bank/statements';
 import { readStatementFile } from '../../src/statements/read';
 import { useDatabase } from '../support/database';
 import { useFreshFixture } from '../support/fixture';

@@ -3,7 +3,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { inTransaction } from '../../src/base/mongo';
 import { sandboxIban } from '../../src/domain/sandbox/movement';
-import { createMovementStore, sandboxBankDatabase } from '../../src/service/sandbox-bank/movements';
+import {
+  createMovementStore,
+  sandboxBankDatabase,
+} from '../../src/service/banks/sandbox-bank/movements';
 import { keepStatements } from '../../stack/sandbox-statements';
 import { useDatabase } from '../support/database';
 import { eventually } from '../support/http';

@@ -5,23 +5,23 @@ import { ENTRY_LINES } from '../../src/ledger/entry-lines';
 import type { PlatformKind } from '../../src/ledger/ledger-accounts';
 import { readTrialBalance } from '../../src/ledger-check/trial-balance';
 import { verifyLedger } from '../../src/ledger-check/verify';
-import { approve } from '../../src/service/approvals/carry-out';
-import { reverseOperation } from '../../src/service/balances/act';
-import { adjustBalance } from '../../src/service/balances/adjust';
-import { fundBalance } from '../../src/service/balances/fund';
-import { postPlatform } from '../../src/service/balances/platform';
-import { updateBankAccount } from '../../src/service/bank-accounts';
-import { acknowledgeOfBankAccount, listAttention } from '../../src/service/operators/attention';
-import { readProvedBalances } from '../../src/service/read';
-import { abandonStatement } from '../../src/service/statements/abandon';
-import { clearEntries } from '../../src/service/statements/clear';
-import { importStatements } from '../../src/service/statements/import';
+import { updateBankAccount } from '../../src/service/banks/bank-accounts';
+import { abandonStatement } from '../../src/service/banks/statements/abandon';
+import { clearEntries } from '../../src/service/banks/statements/clear';
+import { importStatements } from '../../src/service/banks/statements/import';
 import {
   DIFFERENCE_ACCOUNTS,
   matchByHand,
   unmatchByHand,
-} from '../../src/service/statements/lines';
-import { reconcileAccounts } from '../../src/service/statements/reconciliation';
+} from '../../src/service/banks/statements/lines';
+import { reconcileAccounts } from '../../src/service/banks/statements/reconciliation';
+import { reverseOperation } from '../../src/service/money/balances/act';
+import { adjustBalance } from '../../src/service/money/balances/adjust';
+import { fundBalance } from '../../src/service/money/balances/fund';
+import { postPlatform } from '../../src/service/money/balances/platform';
+import { readProvedBalances } from '../../src/service/money/read';
+import { approve } from '../../src/service/operators/approvals/carry-out';
+import { acknowledgeOfBankAccount, listAttention } from '../../src/service/operators/attention';
 import { createMetricStore } from '../../src/store/metrics';
 import type { MovementDocument } from '../../src/store/movements';
 import { operatorsAudit } from '../support/audit';

@@ -4,7 +4,7 @@ import { csrfToken } from '../../src/dashboard/frame/context';
 import type { Role } from '../../src/domain/account/dashboard-role';
 import { createEncrypter } from '../../src/encryption/encrypter';
 import { hashPassword } from '../../src/encryption/password';
-import { insertSession } from '../../src/service/team/sessions';
+import { insertSession } from '../../src/service/merchants/team/sessions';
 import type { Stores } from '../../src/store';
 import { totpOwner, type UserDocument } from '../../src/store/users';
 import { useFixture } from './fixture';

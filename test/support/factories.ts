@@ -3,7 +3,7 @@ import type { PaymentStatus } from '../../src/domain/payment/payment';
 import type { PayoutStatus } from '../../src/domain/payout/payout';
 import type { RefundStatus } from '../../src/domain/refund/refund';
 import type { EventType } from '../../src/domain/webhook/event';
-import { fundBalance } from '../../src/service/balances/fund';
+import { fundBalance } from '../../src/service/money/balances/fund';
 import { operatorsAudit } from './audit';
 import { type Answer, eventually, idealPayment } from './http';
 import { retryUntilDone } from './insist';

@@ -31,9 +31,9 @@ import {
 } from '../../src/encryption/recipient-keys';
 import { followKeyFile } from '../../src/encryption/service-keys';
 import { type Connectors, createConnectors } from '../../src/routing';
+import { sandboxBankDatabase } from '../../src/service/banks/sandbox-bank/movements';
 import { createRedeliveries } from '../../src/service/events/redeliveries';
-import { createRequestRecorder } from '../../src/service/requests/recorder';
-import { sandboxBankDatabase } from '../../src/service/sandbox-bank/movements';
+import { createRequestRecorder } from '../../src/service/events/requests/recorder';
 import { createStores, ensureIndexes } from '../../src/store';
 import { createTemporalClient } from '../../src/temporal/client';
 import { connectTemporal } from '../../src/temporal/connect';

@@ -9,10 +9,10 @@ import {
   createMovementStore,
   type MovementDocument,
   sandboxBankDatabase,
-} from '../../src/service/sandbox-bank/movements';
-import { writeDayStatements } from '../../src/service/sandbox-bank/statements';
-import { importStatementPath } from '../../src/service/statements/import';
-import { reconcileAccounts } from '../../src/service/statements/reconciliation';
+} from '../../src/service/banks/sandbox-bank/movements';
+import { writeDayStatements } from '../../src/service/banks/sandbox-bank/statements';
+import { importStatementPath } from '../../src/service/banks/statements/import';
+import { reconcileAccounts } from '../../src/service/banks/statements/reconciliation';
 import type { Stores } from '../../src/store';
 import { operatorsAudit } from './audit';
 import { retryUntilDone } from './insist';

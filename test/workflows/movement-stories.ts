@@ -5,7 +5,7 @@ import { PAYMENT_STATUSES } from '../../src/domain/payment/payment';
 import { PAYOUT_STATUSES } from '../../src/domain/payout/payout';
 import type { PayoutInput } from '../../src/domain/payout/workflow';
 import { REFUND_STATUSES } from '../../src/domain/refund/refund';
-import { adjustBalance } from '../../src/service/balances/adjust';
+import { adjustBalance } from '../../src/service/money/balances/adjust';
 import { saveHistory } from '../support/histories';
 import { eventually } from '../support/http';
 import { describeMovement } from '../support/movements';

@@ -14,7 +14,7 @@ import type {
   Rebuilder,
   RebuilderDeps,
   RebuildResult,
-} from '../../src/service/reconcile/rebuild';
+} from '../../src/service/operators/reconcile/rebuild';
 import type { Stores } from '../../src/store';
 import { KEY_LIFETIME_MS, REBUILT, rebuiltRecordKey } from '../../src/store/idempotency';
 import { NotRebuilt, type RunHistory, readHistory } from './history';

@@ -3,7 +3,7 @@ import { omitUndefined } from '../../domain/defined';
 import { PAYMENT_METHOD_IDS } from '../../domain/payment/catalog';
 import type { PayoutFees } from '../../domain/payout/fees';
 import { RAIL_IDS } from '../../domain/payout/rails';
-import type { AccountDocument } from '../../service/accounts';
+import type { AccountDocument } from '../../service/merchants/accounts';
 import type { CliContext } from '../context';
 import { formatTime, printFields } from '../output';
 

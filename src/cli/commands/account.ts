@@ -11,7 +11,7 @@ import {
   listAccounts,
   setFrozen,
   updateAccount,
-} from '../../service/accounts';
+} from '../../service/merchants/accounts';
 import { defineCommand, defineGroup } from '../command';
 import { AccountId, Email, limit, Operator, Reason, readBy, wholeNumber } from '../options';
 import { formatTime, printFields, printList } from '../output';

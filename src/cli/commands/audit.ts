@@ -5,15 +5,15 @@ import { AUDIT_LABELS } from '../../domain/account/audit-log';
 import { isLive } from '../../domain/environment';
 import { ServiceError } from '../../domain/errors';
 import { formatCount } from '../../domain/format-count';
-import { findAccount } from '../../service/accounts';
+import { findAccount } from '../../service/merchants/accounts';
 import {
   CHAIN_FAULTS,
   type ChainsCheck,
   StoredHeads,
   verifyChains,
-} from '../../service/audit-chains';
-import { type Actor, listAllAuditLines } from '../../service/audit-log';
-import { type RowsCheck, verifyRows } from '../../service/audit-rows';
+} from '../../service/operators/audit/chains';
+import { type Actor, listAllAuditLines } from '../../service/operators/audit/log';
+import { type RowsCheck, verifyRows } from '../../service/operators/audit/rows';
 import { defineCommand, defineGroup } from '../command';
 import { Env, limit, Time, textOption } from '../options';
 import { formatTime, printList, table } from '../output';

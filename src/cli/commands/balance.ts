@@ -7,10 +7,10 @@ import { omitUndefined } from '../../domain/defined';
 import { isLive } from '../../domain/environment';
 import { ServiceError } from '../../domain/errors';
 import { formatMoney } from '../../domain/money';
-import { findAccount } from '../../service/accounts';
-import { assertOpposite, parseAgainst } from '../../service/balances/adjust';
-import { assertBank } from '../../service/balances/fund';
-import { readProvedBalances } from '../../service/read';
+import { findAccount } from '../../service/merchants/accounts';
+import { assertOpposite, parseAgainst } from '../../service/money/balances/adjust';
+import { assertBank } from '../../service/money/balances/fund';
+import { readProvedBalances } from '../../service/money/read';
 import { assertNamed } from '../acting-operator';
 import { defineCommand, defineGroup, defineRenamed, parseInput } from '../command';
 import {

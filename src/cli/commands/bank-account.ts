@@ -3,7 +3,11 @@ import { omitUndefined } from '../../domain/defined';
 import { isLive } from '../../domain/environment';
 import { formatMoney } from '../../domain/money';
 import { NUMBERINGS } from '../../domain/statement';
-import { addBankAccount, listBankAccounts, updateBankAccount } from '../../service/bank-accounts';
+import {
+  addBankAccount,
+  listBankAccounts,
+  updateBankAccount,
+} from '../../service/banks/bank-accounts';
 import { defineCommand, defineGroup } from '../command';
 import type { CliContext } from '../context';
 import { Currency, Env, textOption } from '../options';

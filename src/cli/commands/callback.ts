@@ -10,7 +10,7 @@ import {
   listWaitingCallbacks,
   redeliverCallback,
   redeliverSignalled,
-} from '../../service/callbacks';
+} from '../../service/banks/callbacks';
 import { defineCommand, defineGroup } from '../command';
 import type { CliContext } from '../context';
 import { limit, Reason, Since, textOption } from '../options';

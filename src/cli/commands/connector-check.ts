@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { ServiceError } from '../../domain/errors';
-import type { CheckFolders, PromiseResult } from '../../service/connector-check';
-import { listRoutedInSandbox } from '../../service/connectors';
+import type { CheckFolders, PromiseResult } from '../../service/banks/connector-check';
+import { listRoutedInSandbox } from '../../service/banks/connectors';
 import { defineCommand } from '../command';
 import { findKeysDir } from '../connections';
 import { textOption, wholeNumber } from '../options';

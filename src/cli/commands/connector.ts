@@ -3,16 +3,16 @@ import { createConnectorKey, listConnectorKeys, revokeConnectorKey } from '../..
 import { isLive, toEnv } from '../../domain/environment';
 import { ServiceError } from '../../domain/errors';
 import { KINDS } from '../../lifecycles';
-import { readConnectorHealth } from '../../service/connector-health';
-import { releaseConnector } from '../../service/connector-release';
-import { createConnector } from '../../service/connector-template';
-import { assertConnectorName, isRouted } from '../../service/connectors';
+import { readConnectorHealth } from '../../service/banks/connector-health';
+import { releaseConnector } from '../../service/banks/connector-release';
+import { createConnector } from '../../service/banks/connector-template';
+import { assertConnectorName, isRouted } from '../../service/banks/connectors';
 import {
   findPauseEnvironment,
   type PauseChange,
   pauseConnector,
   resumeConnector,
-} from '../../service/routing/pause';
+} from '../../service/banks/routing/pause';
 import { openNoted } from '../acting-operator';
 import { defineCommand, defineGroup } from '../command';
 import type { CliContext } from '../context';

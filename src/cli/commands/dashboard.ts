@@ -1,10 +1,10 @@
 import { z } from 'zod';
 import { ROLES } from '../../domain/account/dashboard-role';
 import { ServiceError } from '../../domain/errors';
-import { findAccount } from '../../service/accounts';
-import { invite as inviteUser, listTeam } from '../../service/team/members';
-import { resetPassword } from '../../service/team/sessions';
-import { unlockUser } from '../../service/team/sign-in';
+import { findAccount } from '../../service/merchants/accounts';
+import { invite as inviteUser, listTeam } from '../../service/merchants/team/members';
+import { resetPassword } from '../../service/merchants/team/sessions';
+import { unlockUser } from '../../service/merchants/team/sign-in';
 import { defineCommand, defineGroup } from '../command';
 import { AccountId, Email, textOption } from '../options';
 import { formatTime, printFields, printList } from '../output';

@@ -2,9 +2,6 @@ import { z } from 'zod';
 import { isLive } from '../../domain/environment';
 import { ServiceError } from '../../domain/errors';
 import { DELIVERY_STATUSES, type DeliveryStatus, EVENT_TYPES } from '../../domain/webhook/event';
-import { findAccount } from '../../service/accounts';
-import { withAuditLine } from '../../service/audit-log';
-import { accountNow } from '../../service/clock';
 import { listAttempts, listEventsBefore, readEventHistory } from '../../service/events/list';
 import { type ListedEvent, presentDelivery, presentOldest } from '../../service/events/present';
 import { findEvent, redeliverEvent } from '../../service/events/redeliver';
@@ -13,6 +10,9 @@ import {
   redeliverAll,
   type SelectionCount,
 } from '../../service/events/redeliver-many';
+import { findAccount } from '../../service/merchants/accounts';
+import { accountNow } from '../../service/merchants/clock';
+import { withAuditLine } from '../../service/operators/audit/log';
 import { defineCommand, defineGroup } from '../command';
 import type { CliContext } from '../context';
 import { AccountId, Env, limit, names, Time, textOption } from '../options';

@@ -2,7 +2,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { z } from 'zod';
 import { ServiceError } from '../../domain/errors';
 import { createConnectors, SANDBOX_CONNECTOR } from '../../routing';
-import { isKeyRingName, KEY_RING_NAMES } from '../../service/key-rotation/encrypters';
+import { isKeyRingName, KEY_RING_NAMES } from '../../service/operators/key-rotation/encrypters';
 import {
   continueRotation,
   createPairs,
@@ -11,7 +11,7 @@ import {
   retireKey,
   rotateKeys,
   showKeys,
-} from '../../service/key-rotation/rotate';
+} from '../../service/operators/key-rotation/rotate';
 import { defineCommand, defineGroup } from '../command';
 import { findKeysDir, getKeysDir } from '../connections';
 import type { CliContext } from '../context';

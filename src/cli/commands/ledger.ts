@@ -17,7 +17,7 @@ import {
   StoredCheckpoints,
   type TrialBalance,
   type Verification,
-} from '../../service/ledger';
+} from '../../service/operators/ledger';
 import { defineCommand, defineGroup } from '../command';
 import { Env, Time, textOption } from '../options';
 import { fields, table } from '../output';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { type Migration, migrate } from '../../service/migrate';
+import { type Migration, migrate } from '../../service/installation/migrate';
 import { defineCommand } from '../command';
 import { fields } from '../output';
 

@@ -1,6 +1,6 @@
 import { formatAmount } from '../../domain/amount';
 import { bookCurrency } from '../../domain/crypto/assets';
-import type { ShownMovement } from '../../service/movements';
+import type { ShownMovement } from '../../service/banks/movements';
 import { formatTime } from '../output';
 
 export const MOVEMENT_COLUMNS = [

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { isLive } from '../../domain/environment';
 import { ServiceError } from '../../domain/errors';
-import { erasePayer, exportPayer, type PayerName } from '../../service/payer-data';
+import { erasePayer, exportPayer, type PayerName } from '../../service/money/payer-data';
 import { defineCommand, defineGroup } from '../command';
 import { AccountId, Email, Env, textOption } from '../options';
 import { formatTime, printFields, table } from '../output';

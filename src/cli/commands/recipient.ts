@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { ServiceError } from '../../domain/errors';
-import { eraseRecipient } from '../../service/recipients';
+import { eraseRecipient } from '../../service/money/recipients';
 import { defineCommand, defineGroup } from '../command';
 import { formatTime, printFields } from '../output';
 

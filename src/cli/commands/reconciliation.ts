@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { isLive } from '../../domain/environment';
 import { formatMoney } from '../../domain/money';
 import { isDay } from '../../domain/shape';
-import { combine, reconcileAccounts } from '../../service/statements/reconciliation';
+import { combine, reconcileAccounts } from '../../service/banks/statements/reconciliation';
 import { defineCommand, defineGroup } from '../command';
 import { Env } from '../options';
 import { fields, table } from '../output';

@@ -1,6 +1,10 @@
 import { z } from 'zod';
-import { assertConnectorName } from '../../service/connectors';
-import { connectorRole, type MongoRole, serviceRoles } from '../../service/mongo-roles';
+import { assertConnectorName } from '../../service/banks/connectors';
+import {
+  connectorRole,
+  type MongoRole,
+  serviceRoles,
+} from '../../service/installation/mongo-roles';
 import { defineCommand } from '../command';
 import { textOption } from '../options';
 

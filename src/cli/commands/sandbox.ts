@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { formatCount } from '../../domain/format-count';
 import { formatMoney } from '../../domain/money';
-import { registerSandboxAccounts } from '../../service/sandbox-bank/accounts';
-import { writeDayStatements } from '../../service/sandbox-bank/statements';
+import { registerSandboxAccounts } from '../../service/banks/sandbox-bank/accounts';
+import { writeDayStatements } from '../../service/banks/sandbox-bank/statements';
 import { defineCommand, defineGroup } from '../command';
 import { printList } from '../output';
 

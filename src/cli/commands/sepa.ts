@@ -2,8 +2,8 @@ import { z } from 'zod';
 import { ServiceError } from '../../domain/errors';
 import { formatCount } from '../../domain/format-count';
 import { formatMoney } from '../../domain/money';
-import { isLiveConnector } from '../../service/connectors';
-import { SEPA_CONNECTOR } from '../../service/sepa/book';
+import { isLiveConnector } from '../../service/banks/connectors';
+import { SEPA_CONNECTOR } from '../../service/banks/sepa/book';
 import {
   isLiveFile,
   listFiles,
@@ -12,8 +12,8 @@ import {
   type SepaDeps,
   type ShownFile,
   showFile,
-} from '../../service/sepa/files';
-import { importTaken } from '../../service/sepa/import';
+} from '../../service/banks/sepa/files';
+import { importTaken } from '../../service/banks/sepa/import';
 import { identifyOperator, printApprovalRequired } from '../acting-operator';
 import { defineCommand, defineGroup } from '../command';
 import type { CliContext } from '../context';

@@ -1,6 +1,6 @@
 import { formatMoney } from '../../domain/money';
-import type { ImportedStatement } from '../../service/statements/import';
-import type { ShownEntry, ShownLine } from '../../service/statements/present';
+import type { ImportedStatement } from '../../service/banks/statements/import';
+import type { ShownEntry, ShownLine } from '../../service/banks/statements/present';
 import { textOption } from '../options';
 import { fields, table } from '../output';
 

@@ -3,10 +3,9 @@ import type { VerifiedOperator } from '../../domain/account/operator';
 import { isApprovalRequired } from '../../domain/approval';
 import { isLive } from '../../domain/environment';
 import { formatMoney } from '../../domain/money';
-import { auditAs } from '../../service/operators/deps';
-import { abandonStatement } from '../../service/statements/abandon';
-import { clearEntries, isLiveClearing } from '../../service/statements/clear';
-import { importStatementPath } from '../../service/statements/import';
+import { abandonStatement } from '../../service/banks/statements/abandon';
+import { clearEntries, isLiveClearing } from '../../service/banks/statements/clear';
+import { importStatementPath } from '../../service/banks/statements/import';
 import {
   assignLine,
   DIFFERENCE_ACCOUNTS,
@@ -16,13 +15,14 @@ import {
   matchByHand,
   showStatement,
   unmatchByHand,
-} from '../../service/statements/lines';
+} from '../../service/banks/statements/lines';
 import {
   presentEntry,
   presentLine,
   presentStatement,
   type ShownLine,
-} from '../../service/statements/present';
+} from '../../service/banks/statements/present';
+import { auditAs } from '../../service/operators/deps';
 import { identifyOperator, printApprovalRequired } from '../acting-operator';
 import { defineCommand, defineGroup } from '../command';
 import type { CliContext } from '../context';

@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { NETWORKS } from '../../domain/crypto/assets';
 import { isLive } from '../../domain/environment';
-import { findAccount } from '../../service/accounts';
-import { listWallets, setWallet } from '../../service/wallets';
+import { findAccount } from '../../service/merchants/accounts';
+import { listWallets, setWallet } from '../../service/money/wallets';
 import { defineCommand, defineGroup } from '../command';
 import { AccountId, Env } from '../options';
 import { formatTime, printFields, printList } from '../output';

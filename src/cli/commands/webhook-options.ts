@@ -1,10 +1,10 @@
 import type { z } from 'zod';
 import { ServiceError } from '../../domain/errors';
 import { EVENT_TYPES } from '../../domain/webhook/event';
-import { findAccount } from '../../service/accounts';
 import type { Owner } from '../../service/deps';
-import type { EndpointDeps } from '../../service/endpoints/secret';
-import { checkEndpointUrl } from '../../service/endpoints/url';
+import type { EndpointDeps } from '../../service/events/endpoints/secret';
+import { checkEndpointUrl } from '../../service/events/endpoints/url';
+import { findAccount } from '../../service/merchants/accounts';
 import { createDenyCheck } from '../../webhooks/address';
 import type { CliContext } from '../context';
 import { names, readBy, textOption } from '../options';

@@ -2,16 +2,16 @@ import { z } from 'zod';
 import { type Env as EnvName, isLive } from '../../domain/environment';
 import { ServiceError } from '../../domain/errors';
 import { ENDPOINT_STATUSES } from '../../domain/webhook/endpoint';
-import { findAccount } from '../../service/accounts';
 import {
   addEndpoint,
   changeEndpoint,
   deleteEndpoint,
   listEndpoints,
-} from '../../service/endpoints/manage';
-import { rollSecret, setEndpoint, showEndpoint } from '../../service/endpoints/oldest';
-import { type Endpoint, presentEndpoint } from '../../service/endpoints/present';
-import { ROLL_DELAYS_MS } from '../../service/endpoints/secret';
+} from '../../service/events/endpoints/manage';
+import { rollSecret, setEndpoint, showEndpoint } from '../../service/events/endpoints/oldest';
+import { type Endpoint, presentEndpoint } from '../../service/events/endpoints/present';
+import { ROLL_DELAYS_MS } from '../../service/events/endpoints/secret';
+import { findAccount } from '../../service/merchants/accounts';
 import { defineCommand, defineGroup } from '../command';
 import type { CliContext } from '../context';
 import { AccountId, Env, words } from '../options';

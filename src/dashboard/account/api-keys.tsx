@@ -2,7 +2,13 @@ import { randomUUID } from 'node:crypto';
 import { isDuplicateKey } from '../../base/mongo';
 import { areCidrs, splitCidrs } from '../../base/networks';
 import { isScope, SCOPES } from '../../domain/account/api-key';
-import { createKey, type ListedKey, listKeys, type NewKey, revokeKey } from '../../service/keys';
+import {
+  createKey,
+  type ListedKey,
+  listKeys,
+  type NewKey,
+  revokeKey,
+} from '../../service/merchants/keys';
 import { Checks, Field } from '../frame/fields';
 import { field, redirect } from '../frame/form';
 import {

@@ -4,7 +4,7 @@ import {
   type AuditFacts,
   isAccountAct,
 } from '../../domain/account/audit-log';
-import { listAuditLines, type MerchantLine } from '../../service/audit-log';
+import { listAuditLines, type MerchantLine } from '../../service/operators/audit/log';
 import { getOrigin } from '../../webhooks/url';
 import { Filters, Select } from '../frame/fields';
 import { PageHead, Pager, Panel, type Row, Table, When } from '../frame/parts';

@@ -13,8 +13,8 @@ import {
   type ShownBrand,
   setBrand,
   setLogo,
-} from '../../service/brand/brand';
-import { parseLogo } from '../../service/brand/logo';
+} from '../../service/merchants/brand/brand';
+import { parseLogo } from '../../service/merchants/brand/logo';
 import { Field } from '../frame/fields';
 import { field, redirect } from '../frame/form';
 import { Facts, PageHead, Panel, PostForm } from '../frame/parts';

@@ -1,5 +1,5 @@
 import { Refusal } from '../../domain/errors';
-import { advanceClock } from '../../service/clock';
+import { advanceClock } from '../../service/merchants/clock';
 import { field, redirect } from '../frame/form';
 import type { Answer, Call, PageDeps, Route } from '../frame/route';
 

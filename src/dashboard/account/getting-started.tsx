@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import { SAMPLE_PAYMENT } from '../../domain/wire/samples';
-import { readSetupProgress } from '../../service/overview';
+import { readSetupProgress } from '../../service/money/overview';
 import { Badge, Copyable, PageHead, Panel } from '../frame/parts';
 import { type Answer, type Call, type PageDeps, viewRoute } from '../frame/route';
 

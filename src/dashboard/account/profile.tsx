@@ -1,7 +1,7 @@
 import { ROLE_NAMES } from '../../domain/account/dashboard-role';
 import { hashPassword } from '../../encryption/password';
-import { getMember } from '../../service/team/members';
-import { changePassword } from '../../service/team/sessions';
+import { getMember } from '../../service/merchants/team/members';
+import { changePassword } from '../../service/merchants/team/sessions';
 import { NewPasswordField, PasswordField } from '../frame/fields';
 import { redirect } from '../frame/form';
 import { Facts, PageHead, Panel, PostForm, When } from '../frame/parts';

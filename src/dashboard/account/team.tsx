@@ -8,7 +8,7 @@ import {
   type TeamChange,
   type TeamMember,
   withdrawInvitation,
-} from '../../service/team/members';
+} from '../../service/merchants/team/members';
 import { Field, ProofFields, Select } from '../frame/fields';
 import { field, redirect } from '../frame/form';
 import {

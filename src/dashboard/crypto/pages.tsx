@@ -10,7 +10,7 @@ import { CRYPTO_PAYMENT_STATUSES } from '../../domain/crypto/payment';
 import { CRYPTO_SETTLEMENT_STATUSES } from '../../domain/crypto/settlement';
 import { decimalMoney, formatMoney } from '../../domain/money';
 import { buildCryptoPageUrl } from '../../encryption/pay-token';
-import { type Documents, readResource } from '../../service/resources/read';
+import { type Documents, readResource } from '../../service/money/resources/read';
 import { Panel, Status, Table, When } from '../frame/parts';
 import { type Answer, type Call, type PageDeps, type Route, viewRoute } from '../frame/route';
 import { fieldColumns } from '../resources/csv';

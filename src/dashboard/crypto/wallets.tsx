@@ -8,10 +8,10 @@ import {
 } from '../../domain/crypto/assets';
 import { ServiceError } from '../../domain/errors';
 import { CreateCryptoSettlement } from '../../domain/wire/crypto';
-import { createCryptoSettlement } from '../../service/crypto';
-import { type BalanceRow, readBalances } from '../../service/read';
+import { createCryptoSettlement } from '../../service/money/crypto';
+import { type BalanceRow, readBalances } from '../../service/money/read';
+import { listWallets, type ShownWallet, setWallet } from '../../service/money/wallets';
 import { createInShare } from '../../service/shares';
-import { listWallets, type ShownWallet, setWallet } from '../../service/wallets';
 import { Field } from '../frame/fields';
 import {
   actOnMoney,

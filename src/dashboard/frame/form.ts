@@ -6,9 +6,9 @@ import type { AuditFacts } from '../../domain/account/audit-log';
 import { Refusal } from '../../domain/errors';
 import { validate } from '../../domain/wire/validate';
 import { isForeignPost } from '../../pages/security';
-import { withAuditLine } from '../../service/audit-log';
 import type { CreateRequest } from '../../service/create-once';
-import type { Flash } from '../../service/team/sessions';
+import type { Flash } from '../../service/merchants/team/sessions';
+import { withAuditLine } from '../../service/operators/audit/log';
 import { isCsrfToken } from './context';
 import type { Answer, Call, PageDeps, Upload } from './route';
 

@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import { mayAct, ROLE_NAMES } from '../../domain/account/dashboard-role';
 import { renderDocument } from '../../pages/layout';
-import type { Flash } from '../../service/team/sessions';
+import type { Flash } from '../../service/merchants/team/sessions';
 import type { Dashboard } from './context';
 import { Note, When } from './parts';
 import type { Env, Viewer } from './route';

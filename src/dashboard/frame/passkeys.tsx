@@ -1,7 +1,7 @@
 import type { RouterContext } from '@koa/router';
-import { findSite } from '../../service/team/passkey-messages';
-import { checkPasskey } from '../../service/team/passkeys';
-import type { UserDocument } from '../../service/team/sessions';
+import { findSite } from '../../service/merchants/team/passkey-messages';
+import { checkPasskey } from '../../service/merchants/team/passkeys';
+import type { UserDocument } from '../../service/merchants/team/sessions';
 import type { Dashboard } from './context';
 import { field } from './form';
 import { noteVisitor } from './visitor';

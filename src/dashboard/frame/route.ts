@@ -3,11 +3,11 @@ import type { VNode } from 'preact';
 import type { ClientAddress } from '../../base/client-address';
 import type { StoredClock } from '../../domain/account/clock';
 import type { Act, Role } from '../../domain/account/dashboard-role';
-import type { Audit } from '../../service/audit-log';
 import type { MerchantDeps, Owner } from '../../service/deps';
-import type { UrlRules } from '../../service/endpoints/url';
+import type { UrlRules } from '../../service/events/endpoints/url';
 import type { Redeliveries } from '../../service/events/redeliveries';
-import type { Flash } from '../../service/team/sessions';
+import type { Flash } from '../../service/merchants/team/sessions';
+import type { Audit } from '../../service/operators/audit/log';
 import type { EndpointLimits } from '../../webhooks/endpoint-limits';
 import type { PostWebhook } from '../../webhooks/post';
 

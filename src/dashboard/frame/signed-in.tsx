@@ -4,16 +4,16 @@ import type { ComponentChildren } from 'preact';
 import { mayAct } from '../../domain/account/dashboard-role';
 import { hashSecret } from '../../pages/browser';
 import { seeOther } from '../../pages/security';
-import { auditAsUser } from '../../service/audit-log';
-import { accountNow } from '../../service/clock';
-import { mustReplacePassword } from '../../service/team/initial-password';
+import { accountNow } from '../../service/merchants/clock';
+import { mustReplacePassword } from '../../service/merchants/team/initial-password';
 import {
   hasSecondFactor,
   readSession,
   type Visit as SessionVisit,
   setFlash,
-} from '../../service/team/sessions';
-import { type CheckResult, checkCode, checkPassword } from '../../service/team/sign-in';
+} from '../../service/merchants/team/sessions';
+import { type CheckResult, checkCode, checkPassword } from '../../service/merchants/team/sign-in';
+import { auditAsUser } from '../../service/operators/audit/log';
 import { csrfToken, type Dashboard, NEW_PASSWORD_PATH, sendHtml } from './context';
 import { ProofFields } from './fields';
 import { field, readOwnUpload } from './form';

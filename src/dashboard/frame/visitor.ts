@@ -1,7 +1,7 @@
 import type { Context } from 'koa';
-import type { Origin } from '../../service/audit-log';
-import { SESSION_PREFIX } from '../../service/team/session-list';
-import type { UserDocument } from '../../service/team/sessions';
+import { SESSION_PREFIX } from '../../service/merchants/team/session-list';
+import type { UserDocument } from '../../service/merchants/team/sessions';
+import type { Origin } from '../../service/operators/audit/log';
 import type { DashboardDeps } from './route';
 
 export interface Visitor {

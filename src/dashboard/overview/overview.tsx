@@ -9,8 +9,8 @@ import {
   type Overview,
   readOverview,
   successRate,
-} from '../../service/overview';
-import { type ProvedBalance, readProvedBalances } from '../../service/read';
+} from '../../service/money/overview';
+import { type ProvedBalance, readProvedBalances } from '../../service/money/read';
 import { Note, PageHead, Panel, Table } from '../frame/parts';
 import { type Answer, type Call, type PageDeps, type Route, viewRoute } from '../frame/route';
 import { ResourceLink } from '../resources/kinds';

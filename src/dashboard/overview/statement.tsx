@@ -5,7 +5,7 @@ import {
   readStatement,
   type StatementBalance,
   type StatementLine,
-} from '../../service/balances/statement';
+} from '../../service/money/balances/statement';
 import { Filters, Select } from '../frame/fields';
 import { redirect } from '../frame/form';
 import { Facts, Note, PageHead, Panel, Table, When } from '../frame/parts';

@@ -4,7 +4,7 @@ import {
   REQUEST_DAYS,
   type RequestDocument,
   searchRequests,
-} from '../../service/requests/list';
+} from '../../service/events/requests/list';
 import { Filters } from '../frame/fields';
 import { Badge, Facts, PageHead, Panel, Table, When } from '../frame/parts';
 import { type Answer, type Call, type PageDeps, type Route, viewRoute } from '../frame/route';

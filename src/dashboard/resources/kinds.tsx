@@ -6,7 +6,7 @@ import { PAYMENT_STATUSES } from '../../domain/payment/payment';
 import { PAYOUT_STATUSES } from '../../domain/payout/payout';
 import { isRailId, RAIL_IDS, railRules } from '../../domain/payout/rails';
 import { REFUND_STATUSES } from '../../domain/refund/refund';
-import type { Documents, Kind, ResourceDocument } from '../../service/resources/read';
+import type { Documents, Kind, ResourceDocument } from '../../service/money/resources/read';
 import { Status, When } from '../frame/parts';
 import type { Call } from '../frame/route';
 import { type CsvColumn, fieldColumns } from './csv';

@@ -1,5 +1,5 @@
 import type { ComponentType } from 'preact';
-import { exportResources, type Kind, listResources } from '../../service/resources/read';
+import { exportResources, type Kind, listResources } from '../../service/money/resources/read';
 import { redirect } from '../frame/form';
 import { PageHead, Panel, Table } from '../frame/parts';
 import type { Answer, Call, PageDeps, Route } from '../frame/route';

@@ -9,7 +9,7 @@ import {
   readPayment,
   readPayout,
   readResource,
-} from '../../service/resources/read';
+} from '../../service/money/resources/read';
 import { Field } from '../frame/fields';
 import { FORM_KEY, newFormKey } from '../frame/form';
 import { Panel, PostForm, Status, Table, When } from '../frame/parts';

@@ -1,8 +1,8 @@
 import { omitUndefined } from '../../domain/defined';
 import { parseMoney } from '../../domain/money';
 import { CreateRefund } from '../../domain/wire/refunds';
-import { cancelPayment, findPayment } from '../../service/payments';
-import { createRefund } from '../../service/refunds';
+import { cancelPayment, findPayment } from '../../service/money/payments';
+import { createRefund } from '../../service/money/refunds';
 import { createInShare } from '../../service/shares';
 import { actOnMoney, buildCreateRequest, FORM_KEY, field, redirect } from '../frame/form';
 import type { Answer, Call, DashboardDeps, PageDeps, Route } from '../frame/route';

@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact';
-import type { ReadResource } from '../../service/resources/read';
-import type { TimelineEntry, TimelineEntryKind } from '../../service/resources/timeline';
+import type { ReadResource } from '../../service/money/resources/read';
+import type { TimelineEntry, TimelineEntryKind } from '../../service/money/resources/timeline';
 import {
   Badge,
   type FactRow,

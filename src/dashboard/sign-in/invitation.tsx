@@ -3,7 +3,7 @@ import type { RouterContext } from '@koa/router';
 import { hashPassword } from '../../encryption/password';
 import { SECRET } from '../../pages/browser';
 import { seeOther } from '../../pages/security';
-import { acceptInvitation, findInvitation } from '../../service/team/members';
+import { acceptInvitation, findInvitation } from '../../service/merchants/team/members';
 import { type Dashboard, HOME_PATH } from '../frame/context';
 import { NewPasswordField } from '../frame/fields';
 import { readOwnForm } from '../frame/form';

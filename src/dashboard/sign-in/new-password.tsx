@@ -2,10 +2,15 @@ import type Router from '@koa/router';
 import type { RouterContext } from '@koa/router';
 import { hashPassword } from '../../encryption/password';
 import { seeOther } from '../../pages/security';
-import { auditAsUser } from '../../service/audit-log';
-import { mustReplacePassword } from '../../service/team/initial-password';
-import { changePassword, readSession, setFlash, type Visit } from '../../service/team/sessions';
-import { checkPassword } from '../../service/team/sign-in';
+import { mustReplacePassword } from '../../service/merchants/team/initial-password';
+import {
+  changePassword,
+  readSession,
+  setFlash,
+  type Visit,
+} from '../../service/merchants/team/sessions';
+import { checkPassword } from '../../service/merchants/team/sign-in';
+import { auditAsUser } from '../../service/operators/audit/log';
 import { csrfToken, type Dashboard, HOME_PATH, NEW_PASSWORD_PATH } from '../frame/context';
 import { NewPasswordField } from '../frame/fields';
 import { readOwnForm } from '../frame/form';

@@ -1,7 +1,11 @@
 import type { RouterContext } from '@koa/router';
 import { hashSecret } from '../../pages/browser';
 import { seeOther } from '../../pages/security';
-import { type SignInProof, startSession, type UserDocument } from '../../service/team/sessions';
+import {
+  type SignInProof,
+  startSession,
+  type UserDocument,
+} from '../../service/merchants/team/sessions';
 import { nameBrowser } from '../frame/browser-name';
 import type { Dashboard } from '../frame/context';
 import { describeUser, getOrigin, noteVisitor } from '../frame/visitor';

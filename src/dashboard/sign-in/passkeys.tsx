@@ -1,15 +1,15 @@
 import type Router from '@koa/router';
 import type { RouterContext } from '@koa/router';
 import { isForeignPost } from '../../pages/security';
-import type { TeamMember } from '../../service/team/members';
-import { findSite } from '../../service/team/passkey-messages';
+import type { TeamMember } from '../../service/merchants/team/members';
+import { findSite } from '../../service/merchants/team/passkey-messages';
 import {
   addPasskey,
   askForPasskey,
   offerPasskey,
   PASSKEYS_MAX,
   removePasskey,
-} from '../../service/team/passkeys';
+} from '../../service/merchants/team/passkeys';
 import { type Dashboard, HOME_PATH } from '../frame/context';
 import { Field } from '../frame/fields';
 import { field, readOwnForm, redirect } from '../frame/form';

@@ -1,6 +1,11 @@
 import { QrCode } from '../../pages/qr';
-import type { TeamMember } from '../../service/team/members';
-import { getOffer, offerSecret, switchOff, switchOn } from '../../service/team/second-factor';
+import type { TeamMember } from '../../service/merchants/team/members';
+import {
+  getOffer,
+  offerSecret,
+  switchOff,
+  switchOn,
+} from '../../service/merchants/team/second-factor';
 import { Field } from '../frame/fields';
 import { field, redirect } from '../frame/form';
 import { Badge, Copyable, Note, PageHead, Panel, PostForm } from '../frame/parts';

@@ -1,8 +1,12 @@
 import type Router from '@koa/router';
 import type { RouterContext } from '@koa/router';
 import { seeOther } from '../../pages/security';
-import { readSession, type SignInProof, type UserDocument } from '../../service/team/sessions';
-import { checkCode } from '../../service/team/sign-in';
+import {
+  readSession,
+  type SignInProof,
+  type UserDocument,
+} from '../../service/merchants/team/sessions';
+import { checkCode } from '../../service/merchants/team/sign-in';
 import { csrfToken, type Dashboard, HOME_PATH } from '../frame/context';
 import { CodeField } from '../frame/fields';
 import { field, readOwnForm } from '../frame/form';

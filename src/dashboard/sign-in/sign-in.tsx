@@ -2,8 +2,12 @@ import type Router from '@koa/router';
 import type { RouterContext } from '@koa/router';
 import { hashSecret } from '../../pages/browser';
 import { seeOther } from '../../pages/security';
-import { endSession, hasSecondFactor, type UserDocument } from '../../service/team/sessions';
-import { checkLogin, listMerchants } from '../../service/team/sign-in';
+import {
+  endSession,
+  hasSecondFactor,
+  type UserDocument,
+} from '../../service/merchants/team/sessions';
+import { checkLogin, listMerchants } from '../../service/merchants/team/sign-in';
 import { type Dashboard, HOME_PATH } from '../frame/context';
 import { Field, PasswordField, Select } from '../frame/fields';
 import { field, readOwnForm } from '../frame/form';

@@ -7,8 +7,8 @@ import type { Stores } from '../../store';
 import type { EventCounter } from '../../store/event-order';
 import type { EventDocument } from '../../store/events';
 import type { Owner, ServiceDeps } from '../deps';
+import type { Page } from '../money/read';
 import { toFirstRows } from '../paging';
-import type { Page } from '../read';
 import { findOwnEvent } from './list';
 
 /** MongoDB ends every transaction after a minute; clocks may differ. */

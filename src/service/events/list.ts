@@ -2,6 +2,7 @@ import { DELIVERY_STATUSES, type DeliveryStatus, EVENT_TYPES } from '../../domai
 import type { DeliveryRow } from '../../store/deliveries';
 import type { EventDocument, EventFilter } from '../../store/events';
 import type { Owner, ServiceDeps } from '../deps';
+import { listPage, type Page, type PageQuery } from '../money/read';
 import {
   type ListPage,
   type ListQuery,
@@ -10,7 +11,6 @@ import {
   singleRow,
   toBounds,
 } from '../paging';
-import { listPage, type Page, type PageQuery } from '../read';
 import type { ListedEvent } from './present';
 import { findEvent } from './redeliver';
 

@@ -3,7 +3,7 @@ import type { EventsQuery } from '../../domain/wire/events';
 import { listAttempts } from '../../store/deliveries';
 import type { EventDocument } from '../../store/events';
 import type { Owner, ServiceDeps } from '../deps';
-import { listPage, type Page } from '../read';
+import { listPage, type Page } from '../money/read';
 import { listEventsAfter } from './catch-up';
 import { readEvent, withDeliveries } from './list';
 import { presentDelivery, presentEvent, presentLog } from './present';

@@ -9,7 +9,7 @@ import type { Endpoint } from '../../store/endpoints';
 import type { EventDocument } from '../../store/events';
 import { withTimeout } from '../../temporal/deadline';
 import { getWorkflowStatus } from '../../temporal/status';
-import { accountNow } from '../clock';
+import { accountNow } from '../merchants/clock';
 import { redeliver } from './deliveries';
 
 /** Longer than Temporal waits for a lost worker before another one answers. */

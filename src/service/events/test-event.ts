@@ -12,7 +12,7 @@ import { postEvent, toRow } from '../../webhooks/attempt';
 import type { EndpointLimits } from '../../webhooks/endpoint-limits';
 import type { PostWebhook } from '../../webhooks/post';
 import type { PostResult } from '../../webhooks/post-result';
-import { accountNow } from '../clock';
+import { accountNow } from '../merchants/clock';
 import type { ListedEvent } from './present';
 
 export interface TestEventDeps {

@@ -12,11 +12,11 @@ import { ServiceError } from '../../domain/errors';
 import { buildWorkflowQuery, listLifecycleQueues } from '../../domain/task-queues';
 import { LIFECYCLES, type Resource, type ResourceStores } from '../../lifecycles';
 import type { PlannedAct } from '../../store/approvals';
-import { actAsOperator } from '../approvals/act';
-import { measureAct, namePlan, requestApproval } from '../approvals/request';
-import { isAboveLimit, readLimits } from '../approvals/sums';
 import type { WriteDeps } from '../deps';
 import { type Act, type ActDeps, type ActResult, actOn, findRefusal } from './act';
+import { actAsOperator } from './approvals/act';
+import { measureAct, namePlan, requestApproval } from './approvals/request';
+import { isAboveLimit, readLimits } from './approvals/sums';
 import { findResource } from './resource';
 
 /** Bounds what one wrong query changes. */

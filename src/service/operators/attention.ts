@@ -4,10 +4,10 @@ import { describeRemedy, findRemedy } from '../../domain/remedies';
 import { KINDS, LIFECYCLES, type ResourceStores } from '../../lifecycles';
 import type { Stores } from '../../store';
 import type { AttentionPlace, AttentionRow } from '../../store/resource';
+import { acknowledgeNotRepeated, listNotRepeated } from '../banks/statements/not-repeated';
+import { acknowledgeRefusal, listRefusedStatements } from '../banks/statements/refusals';
 import type { WriteDeps } from '../deps';
 import { toFirstRows } from '../paging';
-import { acknowledgeNotRepeated, listNotRepeated } from '../statements/not-repeated';
-import { acknowledgeRefusal, listRefusedStatements } from '../statements/refusals';
 import { type Act, type ActDeps, actOn } from './act';
 
 export interface ShownAttention extends Omit<AttentionRow, 'since'> {

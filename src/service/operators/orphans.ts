@@ -2,8 +2,8 @@ import { readPositionTime } from '../../domain/cursor';
 import { toEnv } from '../../domain/environment';
 import { ServiceError } from '../../domain/errors';
 import type { Audit } from '../../store/audit';
-import { withAuditLine } from '../audit-log';
-import { findOrphans, type Orphan, type OrphanDeps, restart } from '../orphans';
+import { withAuditLine } from './audit/log';
+import { findOrphans, type Orphan, type OrphanDeps, restart } from './reconcile/orphans';
 
 const PROGRESS_EVERY = 1_000;
 /** Completed, but the document is not final: the database may be a restored backup. */

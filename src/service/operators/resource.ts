@@ -15,9 +15,9 @@ import type { PaymentDocument } from '../../store/payments';
 import type { PayoutDocument } from '../../store/payouts';
 import type { RecipientDocument } from '../../store/recipients';
 import type { RefundDocument } from '../../store/refunds';
+import { presentMovement } from '../banks/movements';
 import { withDeliveries } from '../events/list';
 import { type ListedEvent, presentOldest } from '../events/present';
-import { presentMovement } from '../movements';
 
 const ROWS_MAX = 100;
 

@@ -8,7 +8,7 @@ import { openRestoreGuard } from '../../../connectors/kit/restore-guard';
 import { createSandboxBank } from '../../../connectors/sandbox/bank';
 import { createSentBook } from '../../../connectors/sandbox/book';
 import { createDetailsDecrypter } from '../../../src/encryption/recipient-keys';
-import { sandboxBankDatabase } from '../../../src/service/sandbox-bank/movements';
+import { sandboxBankDatabase } from '../../../src/service/banks/sandbox-bank/movements';
 import { useFixture } from '../../support/fixture';
 import { connectConnector } from '../process';
 import { fullExample, quickExample } from './full-example';

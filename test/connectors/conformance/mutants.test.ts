@@ -4,7 +4,7 @@ import type { example } from '../../../connectors/example/example';
 import { BankFailure, type Report } from '../../../connectors/kit';
 import type { ConnectorDefinition } from '../../../connectors/kit/definition';
 import { createGate } from '../../../src/base/gate';
-import type { CheckReport } from '../../../src/service/connector-check';
+import type { CheckReport } from '../../../src/service/banks/connector-check';
 import { fullExample, quickExample, readReport, sendWithAnyCode } from './full-example';
 import { type Activities, checkOnKit, listBroken, SECRET } from './setting';
 

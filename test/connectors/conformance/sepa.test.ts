@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { PromiseResult } from '../../../src/service/connector-check';
+import type { PromiseResult } from '../../../src/service/banks/connector-check';
 import { useFixture } from '../../support/fixture';
 import { listBroken, openSepaBench } from './setting';
 

@@ -15,7 +15,11 @@ import type { RestoreGuard } from '../../../connectors/kit/restore-guard';
 import { startSepa } from '../../../connectors/sepa/connector';
 import { connectMongo } from '../../../src/base/mongo';
 import { ensureKeys } from '../../../src/encryption/ensure-keys';
-import type { CheckAddresses, CheckInput, CheckReport } from '../../../src/service/connector-check';
+import type {
+  CheckAddresses,
+  CheckInput,
+  CheckReport,
+} from '../../../src/service/banks/connector-check';
 import { createOperatorDeps, createReadDeps } from '../../../src/service/operators/deps';
 import { connectTemporal } from '../../../src/temporal/connect';
 import { freePort } from '../../../stack/ports';

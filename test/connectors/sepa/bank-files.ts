@@ -1,4 +1,4 @@
-import { shortenId } from '../../../src/service/sepa/book';
+import { shortenId } from '../../../src/service/banks/sepa/book';
 import { camt } from '../../support/camt';
 
 export const IBAN = 'NL41MOCK0000000001';

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { writeWhole } from '../../../connectors/sepa/files';
-import { shortenId } from '../../../src/service/sepa/book';
+import { shortenId } from '../../../src/service/banks/sepa/book';
 import { eventually } from '../../support/http';
 import { describeWithBank } from '../../support/mock-bank';
 import { DAY, IBAN, writeNotification, writeRefusal, writeReturn, writeStatus } from './bank-files';

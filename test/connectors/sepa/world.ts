@@ -5,9 +5,14 @@ import { join } from 'node:path';
 import type { connectProcess } from '../../../connectors/kit/process';
 import { startSepa } from '../../../connectors/sepa/connector';
 import { createLogger } from '../../../src/base/log';
-import { openSepaBook, type SepaLine, shortenId } from '../../../src/service/sepa/book';
-import { type ResendAct, requestCut, resendFile, showFile } from '../../../src/service/sepa/files';
-import { importTaken } from '../../../src/service/sepa/import';
+import { openSepaBook, type SepaLine, shortenId } from '../../../src/service/banks/sepa/book';
+import {
+  type ResendAct,
+  requestCut,
+  resendFile,
+  showFile,
+} from '../../../src/service/banks/sepa/files';
+import { importTaken } from '../../../src/service/banks/sepa/import';
 import { openShop } from '../../api/payout-setting';
 import { operatorsAudit } from '../../support/audit';
 import { useFixture } from '../../support/fixture';

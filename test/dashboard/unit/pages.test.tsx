@@ -3,7 +3,7 @@ import { nameBrowser } from '../../../src/dashboard/frame/browser-name';
 import { DASHBOARD_CSS } from '../../../src/dashboard/frame/styles';
 import { buildBars, VolumeChart } from '../../../src/dashboard/overview/overview';
 import { PAY_CSS } from '../../../src/pages/styles';
-import { buildDays, DAYS, listCurrencies, successRate } from '../../../src/service/overview';
+import { buildDays, DAYS, listCurrencies, successRate } from '../../../src/service/money/overview';
 
 const NOW = new Date('2026-03-01T12:00:00.000Z');
 const settled = [

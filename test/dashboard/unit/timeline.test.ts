@@ -1,6 +1,6 @@
 import { Decimal128 } from 'mongodb';
 import { buildEvents } from '../../../activities/shared/events';
-import { assembleTimeline, type Facts } from '../../../src/service/resources/timeline';
+import { assembleTimeline, type Facts } from '../../../src/service/money/resources/timeline';
 import type { CallbackDocument } from '../../../src/store/callbacks';
 import type { DeliveryRow } from '../../../src/store/deliveries';
 

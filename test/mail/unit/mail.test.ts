@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { isSmtpUrl, parseSmtpUrl } from '../../../src/base/smtp-url';
 import { readConfig } from '../../../src/config';
 import { type MailSubject, writeMail } from '../../../src/domain/account/mail';
-import { createMailer, readSmtpServer } from '../../../src/service/mail/transport';
+import { createMailer, readSmtpServer } from '../../../src/service/merchants/mail/transport';
 import { createAuthority } from '../../support/certificates';
 import { startSmtpServer } from '../../support/smtp-server';
 import { useTempFolder } from '../../unit/temp-folder';

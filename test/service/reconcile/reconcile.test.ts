@@ -6,7 +6,7 @@ import { WorkflowNotFoundError } from '@temporalio/client';
 import { type Document, MongoError } from 'mongodb';
 import type { CallbackResource } from '../../../src/domain/callback/callback';
 import { SEARCH_KEYS } from '../../../src/domain/search-attributes';
-import { isUnresolved } from '../../../src/service/reconcile/rebuild';
+import { isUnresolved } from '../../../src/service/operators/reconcile/rebuild';
 import { createTemporalClient } from '../../../src/temporal/client';
 import { freePort } from '../../../stack/ports';
 import { cacheDirectory, provision } from '../../../stack/provision/provision';

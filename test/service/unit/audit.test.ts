@@ -1,6 +1,6 @@
 import { Refusal } from '../../../src/domain/errors';
-import { type ChainsCheck, verifyChains } from '../../../src/service/audit-chains';
-import { withAuditLine } from '../../../src/service/audit-log';
+import { type ChainsCheck, verifyChains } from '../../../src/service/operators/audit/chains';
+import { withAuditLine } from '../../../src/service/operators/audit/log';
 import {
   type AuditLine,
   type ChainedLine,

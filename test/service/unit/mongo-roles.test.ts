@@ -4,13 +4,13 @@ import { runInNewContext } from 'node:vm';
 import { MongoClient } from 'mongodb';
 import { runCli } from '../../../src/cli/program';
 import { LIFECYCLES } from '../../../src/lifecycles';
-import { GROWTH } from '../../../src/service/growth';
+import { GROWTH } from '../../../src/service/installation/growth';
 import {
   connectorRole,
   type MongoRole,
   serviceRoles,
   WRITES,
-} from '../../../src/service/mongo-roles';
+} from '../../../src/service/installation/mongo-roles';
 import { createStores } from '../../../src/store';
 import { filesEndingIn } from '../../docs/pages';
 

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { createEncrypter, DecryptionError, findKid } from '../../../src/encryption/encrypter';
-import { createPayers, newPayerKey, type PayerDeps } from '../../../src/service/payers';
+import { createPayers, newPayerKey, type PayerDeps } from '../../../src/service/money/payers';
 import type { AccountDocument } from '../../../src/store/accounts';
 
 const JAN = { email: 'jan@example.com', first_name: 'Jan', last_name: null, reference: 'c-1' };

@@ -15,7 +15,7 @@ import { webhookWorkflowId } from '../../../src/domain/webhook/event';
 import { createEncrypter } from '../../../src/encryption/encrypter';
 import { followKeyFile } from '../../../src/encryption/service-keys';
 import { LIFECYCLES } from '../../../src/lifecycles';
-import { findResources, restart } from '../../../src/service/orphans';
+import { findResources, restart } from '../../../src/service/operators/reconcile/orphans';
 import type { DeliveryRow } from '../../../src/store/deliveries';
 import { createMetricStore } from '../../../src/store/metrics';
 import { ensureSchedule, getScheduleId } from '../../../src/temporal/schedules';

@@ -15,7 +15,7 @@ import { ENTRY_LINES } from '../../../src/ledger/entry-lines';
 import { toBigInt } from '../../../src/ledger/integers';
 import { verifyLedger } from '../../../src/ledger-check/verify';
 import { type Documents, LIFECYCLES } from '../../../src/lifecycles';
-import { setWallet } from '../../../src/service/wallets';
+import { setWallet } from '../../../src/service/money/wallets';
 import type { Stores } from '../../../src/store';
 import { firstRun } from '../../../src/temporal/start';
 import { operatorsAudit } from '../../support/audit';

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { PaymentCallbackName } from '../../../src/domain/callback/callback';
 import type { PaymentAct } from '../../../src/domain/payment/payment';
-import { reverseOperation } from '../../../src/service/balances/act';
+import { reverseOperation } from '../../../src/service/money/balances/act';
 import { breakBook } from '../../support/book';
 import { saveHistory } from '../../support/histories';
 import { describeMovement } from '../../support/movements';

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { WorkflowHandle } from '@temporalio/client';
 import { redeliverEvent } from '../../../src/service/events/redeliver';
-import { findLateDeliveries, restart } from '../../../src/service/orphans';
+import { findLateDeliveries, restart } from '../../../src/service/operators/reconcile/orphans';
 import { listAttempts } from '../../../src/store/deliveries';
 import { secretOwner } from '../../../src/store/endpoints';
 import type { EventDocument } from '../../../src/store/events';

@@ -4,7 +4,11 @@ import { readBankMessage } from '../../../../connectors/sepa/messages';
 import { changeLine } from '../../../../connectors/sepa/movements';
 import { buildPaymentReports, buildReports } from '../../../../connectors/sepa/reporting';
 import { isCreditorReference } from '../../../../src/domain/payment/creditor-reference';
-import { type LineMovement, type SepaLine, shortenId } from '../../../../src/service/sepa/book';
+import {
+  type LineMovement,
+  type SepaLine,
+  shortenId,
+} from '../../../../src/service/banks/sepa/book';
 import { type CamtEntry, camt, TEST_DAY, TEST_IBAN, txDtls } from '../../../support/camt';
 import { writeStatus as writeStatusOf } from '../bank-files';
 

@@ -7,9 +7,9 @@ import {
   isUnresolved,
   type RebuildResult,
   rebuildAll,
-} from '../../../../src/service/reconcile/rebuild';
-import { compare, hasEnded, REFUSED } from '../../../../src/service/reconcile/state';
-import type { Difference } from '../../../../src/service/reconcile/walk';
+} from '../../../../src/service/operators/reconcile/rebuild';
+import { compare, hasEnded, REFUSED } from '../../../../src/service/operators/reconcile/state';
+import type { Difference } from '../../../../src/service/operators/reconcile/walk';
 
 const FOLDER = join(__dirname, '../../../replay/histories');
 const readHistory = (name: string) =>

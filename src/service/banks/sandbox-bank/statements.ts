@@ -1,0 +1,245 @@
+import { randomUUID } from 'node:crypto';
+import { createWriteStream, existsSync, mkdirSync, renameSync } from 'node:fs';
+import { join } from 'node:path';
+import { pipeline } from 'node:stream/promises';
+import { setTimeout as wait } from 'node:timers/promises';
+import type { Condition, MongoClient } from 'mongodb';
+import { inTransaction, isDuplicateKey } from '../../../base/mongo';
+import { ServiceError } from '../../../domain/errors';
+import { sandboxIban } from '../../../domain/sandbox/movement';
+import type { Stores } from '../../../store';
+import { closingBalance, type StatementFacts, writeCamt053 } from './camt053';
+import { createMovementStore, sandboxBankDatabase } from './movements';
+
+interface StatementDocument extends StatementFacts {
+  /** `open`: movements are being added. */
+  state: 'open' | 'closed';
+}
+
+export interface StatementFile {
+  file: string;
+  statement_id: string;
+  account: string;
+  currency: string;
+  day: string;
+  /** Minor units. */
+  opening: number;
+  closing: number;
+  lines: number;
+}
+
+export interface StatementDeps {
+  mongo: MongoClient;
+  /** Service database. */
+  database: string;
+  /** Holds `statements`. */
+  dataDir: string;
+  stores: Pick<Stores, 'sandboxReports'>;
+  now: () => Date;
+}
+
+const STATEMENTS = 'statements';
+const BATCH = 1_000;
+const TAKING_ROUNDS = 50;
+const TAKING_ROUND_MS = 100;
+const DAY_MS = 86_400_000;
+/** Longer than a transaction that books a movement. */
+const DAY_ENDS_AFTER_MS = 120_000;
+
+/**
+ * Writes statements of all days that are over, missed ones included.
+ * @returns their files, also existing ones
+ */
+export async function writeDueStatements(deps: StatementDeps): Promise<StatementFile[]> {
+  const now = deps.now().getTime();
+  const until = startOfDay(new Date(now - DAY_ENDS_AFTER_MS));
+  return await writeStatements(deps, until, { $lt: toDay(until) });
+}
+
+/**
+ * Writes statements up to now, or to the end of a past day.
+ * @returns the files of that day
+ * @throws ServiceError for a day that has not begun
+ */
+export async function writeDayStatements(
+  deps: StatementDeps,
+  day: string,
+): Promise<StatementFile[]> {
+  const now = deps.now();
+  const start = new Date(`${day}T00:00:00Z`);
+  if (start > now) throw new ServiceError('invalid_usage', `The day ${day} has not begun.`);
+  const end = endOfDay(start);
+  await untilTaken(deps);
+  return await writeStatements(deps, end < now ? end : now, day);
+}
+
+async function writeStatements(
+  deps: StatementDeps,
+  until: Date,
+  wantedDays: Condition<string>,
+): Promise<StatementFile[]> {
+  const store = openStatements(deps);
+  for (const currency of await store.listCurrencies()) await makeStatements(store, currency, until);
+  const files: StatementFile[] = [];
+  const folder = join(deps.dataDir, 'statements');
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  for await (const statement of store.listDays(wantedDays)) {
+    files.push(await writeFile(store, statement, folder));
+  }
+  return files;
+}
+
+/** Waits until the bank has booked what was simulated; without a running bank, for some seconds. */
+async function untilTaken({ stores }: StatementDeps): Promise<void> {
+  for (let round = 0; round < TAKING_ROUNDS && (await stores.sandboxReports.hasDue()); round += 1) {
+    await wait(TAKING_ROUND_MS);
+  }
+}
+
+type StatementStore = ReturnType<typeof openStatements>;
+
+function openStatements({ mongo, database, now }: StatementDeps) {
+  const own = mongo.db(sandboxBankDatabase(database));
+  const movements = createMovementStore(own, now).collection;
+  const statements = own.collection<StatementDocument>(STATEMENTS);
+  return {
+    mongo,
+    now,
+    movements,
+    statements,
+    listCurrencies: async (): Promise<string[]> => (await movements.distinct('currency')).sort(),
+    listDays: (day: Condition<string>) =>
+      statements.find({ day, state: 'closed' }).sort({ day: 1, _id: 1 }),
+    findLast: (currency: string) => statements.findOne({ currency }, { sort: { sequence: -1 } }),
+  };
+}
+
+/** Each statement begins where the one before it ends. */
+async function makeStatements(store: StatementStore, currency: string, until: Date): Promise<void> {
+  for (;;) {
+    const last = await store.findLast(currency);
+    if (last?.state === 'open') {
+      await fill(store, last._id);
+      continue;
+    }
+    const from = last?.to ?? (await findStart(store, currency));
+    if (from === undefined || from >= until) return;
+    const end = endOfDay(from);
+    const to = end < until ? end : until;
+    const day = toDay(from);
+    if (to < end && last?.day === day && !(await hasNew(store, currency, day))) return;
+    await begin(store, { currency, from, to, day, last });
+  }
+}
+
+async function findStart({ movements }: StatementStore, currency: string) {
+  const first = await movements.findOne({ currency, statement: null }, { sort: { booked_at: 1 } });
+  return first === null ? undefined : startOfDay(first.booked_at);
+}
+
+async function hasNew({ movements }: StatementStore, currency: string, day: string) {
+  return (await movements.findOne({ currency, statement: null, day: { $lte: day } })) !== null;
+}
+
+interface NewStatement {
+  currency: string;
+  from: Date;
+  to: Date;
+  day: string;
+  last: StatementDocument | null;
+}
+
+async function begin(
+  { statements, now }: StatementStore,
+  { last, currency, ...period }: NewStatement,
+): Promise<void> {
+  const sequence = (last?.sequence ?? 0) + 1;
+  try {
+    await statements.insertOne({
+      _id: `SBX-${currency}-${String(sequence).padStart(6, '0')}`,
+      iban: sandboxIban(currency),
+      ...{ currency, sequence, ...period },
+      created_at: now(),
+      opening: last === null ? 0 : closingBalance(last),
+      credits: { count: 0, sum: 0 },
+      debits: { count: 0, sum: 0 },
+      state: 'open',
+    });
+  } catch (error) {
+    // Another process has begun it.
+    if (!isDuplicateKey(error)) throw error;
+  }
+}
+
+async function fill(store: StatementStore, _id: string): Promise<void> {
+  while (await fillSome(store, _id));
+}
+
+function fillSome({ mongo, movements, statements }: StatementStore, _id: string): Promise<boolean> {
+  return inTransaction(mongo, async (session) => {
+    const statement = await statements.findOne({ _id, state: 'open' }, { session });
+    if (statement === null) return false;
+    const { currency, day } = statement;
+    const rows = await movements
+      .find({ currency, statement: null, day: { $lte: day } }, { session })
+      .sort({ booked_at: 1 })
+      .limit(BATCH)
+      .toArray();
+    if (rows.length === 0) {
+      await statements.updateOne({ _id }, { $set: { state: 'closed' } }, { session });
+      return false;
+    }
+    const ids = rows.map((row) => row._id);
+    await movements.updateMany({ _id: { $in: ids } }, { $set: { statement: _id } }, { session });
+    const [incoming, outgoing] = [true, false].map((isCredit) =>
+      rows.map(({ amount }) => amount).filter((amount) => amount > 0 === isCredit),
+    );
+    const sum = (amounts: readonly number[] = []) =>
+      amounts.reduce((total, amount) => total + Math.abs(amount), 0);
+    const added = {
+      'credits.count': incoming?.length ?? 0,
+      'credits.sum': sum(incoming),
+      'debits.count': outgoing?.length ?? 0,
+      'debits.sum': sum(outgoing),
+    };
+    await statements.updateOne({ _id }, { $inc: added }, { session });
+    return true;
+  });
+}
+
+/** Writes in one step, unless the file exists; the same statement has the same bytes. */
+async function writeFile(
+  { movements }: StatementStore,
+  statement: StatementDocument,
+  folder: string,
+): Promise<StatementFile> {
+  const { _id, iban, currency, day, opening, credits, debits } = statement;
+  const file = join(folder, `${day}-${_id}.xml`);
+  if (!existsSync(file)) {
+    const entries = movements.find({ currency, statement: _id }).sort({ booked_at: 1, _id: 1 });
+    const next = `${file}.${randomUUID()}.next`;
+    const stream = createWriteStream(next, { mode: 0o600, flush: true });
+    await pipeline(writeCamt053(statement, entries), stream);
+    renameSync(next, file);
+  }
+  return {
+    file,
+    statement_id: _id,
+    account: iban,
+    ...{ currency, day, opening },
+    closing: closingBalance(statement),
+    lines: credits.count + debits.count,
+  };
+}
+
+function toDay(time: Date): string {
+  return time.toISOString().slice(0, 10);
+}
+
+function startOfDay(time: Date): Date {
+  return new Date(Math.floor(time.getTime() / DAY_MS) * DAY_MS);
+}
+
+function endOfDay(time: Date): Date {
+  return new Date(startOfDay(time).getTime() + DAY_MS);
+}

@@ -1,0 +1,243 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import { setTimeout as wait } from 'node:timers/promises';
+import type {
+  BankCallback,
+  BankResource,
+  CallbackName,
+  CallbackResource,
+} from '../../domain/callback/callback';
+import type { CryptoCallback } from '../../domain/crypto/callback';
+import { type SimulatedDeposit, simulateReport } from '../../domain/crypto/simulation';
+import { Refusal } from '../../domain/errors';
+import type { Dispute } from '../../domain/payment/dispute';
+import { isFinal, PAYMENT_STATUSES } from '../../domain/payment/payment';
+import type { BankDecision } from '../../domain/sandbox/movement';
+import { callbackKey } from '../../store/callbacks';
+import type { MerchantDeps, Owner } from '../deps';
+import { accountNow } from '../merchants/clock';
+import { getCryptoPayment, getCryptoSettlement } from '../money/crypto';
+import { getPayment } from '../money/payments';
+import { getPayout } from '../money/payouts';
+import { getRefund } from '../money/refunds';
+import { bankReference } from './sandbox-bank/movements';
+
+/** The workflow has to handle the event in this time. */
+const SETTLE_MS = 5_000;
+const POLL_MS = { first: 20, factor: 1.5, most: 250 };
+
+interface SimulatedEvent<Name extends CallbackName> {
+  event: Name;
+  code?: string | null;
+  reason?: string | null;
+  /** Minor units; absent: the amount of the resource. */
+  amount?: number | null;
+  currency?: string;
+  /** Fee in minor units. */
+  dispute_id?: string | null;
+  fee?: number | null;
+}
+
+interface Report {
+  name: CallbackName;
+  callback: Omit<BankCallback, 'callback_id'> | Omit<CryptoCallback, 'callback_id'>;
+  /** The sandbox bank has a book of the money that it moves. */
+  decision?: BankDecision & { body: BankCallback };
+}
+
+interface SimulatedResource {
+  _id: string;
+  connector: string;
+  applied_callbacks?: readonly string[];
+}
+
+interface BankDocument extends SimulatedResource {
+  status: string;
+  amount: number;
+  currency: string;
+  bank_reference: string | null;
+  disputes?: readonly Dispute[];
+}
+
+type Find<D extends SimulatedResource> = (
+  deps: MerchantDeps,
+  caller: Owner,
+  id: string,
+) => Promise<D>;
+
+/**
+ * Reports an event as every bank callback.
+ * @returns the changed resource
+ * @throws Refusal 403 for a live caller; 404
+ * @see docs/decisions.md#sandbox
+ */
+export const simulatePayment = createBankSimulation('payment', getPayment);
+export const simulateRefund = createBankSimulation('refund', getRefund);
+export const simulatePayout = createBankSimulation('payout', getPayout);
+
+export async function simulateCryptoSettlement(
+  deps: MerchantDeps,
+  caller: Owner,
+  id: string,
+  { event: name, ...facts }: SimulatedEvent<CallbackName>,
+) {
+  return await simulate(deps, caller, {
+    id,
+    resource: 'crypto_settlement',
+    find: getCryptoSettlement,
+    buildReport: (_settlement, { at }) => ({ name, callback: buildCallback(at, facts) }),
+  });
+}
+
+export async function simulateCryptoPayment(
+  deps: MerchantDeps,
+  caller: Owner,
+  id: string,
+  deposit: SimulatedDeposit,
+) {
+  return await simulate(deps, caller, {
+    id,
+    resource: 'crypto_payment',
+    find: getCryptoPayment,
+    buildReport: (payment, { at }) =>
+      simulateReport(payment, deposit, {
+        transaction_id: makeTransactionId(payment.network),
+        now: at.toISOString(),
+      }),
+  });
+}
+
+function makeTransactionId(network: string): string {
+  return `${network === 'ethereum' ? '0x' : ''}${randomBytes(32).toString('hex')}`;
+}
+
+function createBankSimulation<D extends BankDocument>(resource: BankResource, find: Find<D>) {
+  return (
+    deps: MerchantDeps,
+    caller: Owner,
+    id: string,
+    { event: name, ...facts }: SimulatedEvent<BankDecision['name']>,
+  ): Promise<D> => {
+    const buildReport = (document: D, { callback_id, at }: ReportFacts): Report => {
+      const { _id: resource_id, amount, currency } = document;
+      // A repeated report of a dispute takes no money again.
+      const own = facts.dispute_id && `${resource_id}:${facts.dispute_id}`;
+      const decisionId = (name === 'dispute_opened' && own) || callback_id;
+      const bank_reference = getReference(resource, document, name, decisionId);
+      const callback = {
+        ...buildCallback(at, facts),
+        ...(resource === 'payment' && RECEIPTS.has(name) ? { bank_reference } : {}),
+      };
+      const moved = getDisputeAmount(document, name, facts) ?? facts.amount ?? amount;
+      const money = { amount: moved, currency: facts.currency ?? currency };
+      const body = { callback_id, ...callback };
+      const decision = { resource, resource_id, name, bank_reference, ...money, body };
+      return { name, callback, decision };
+    };
+    return simulate(deps, caller, { id, resource, find, buildReport });
+  };
+}
+
+/** Callbacks that name money of a payment by the bank's reference. */
+const RECEIPTS: ReadonlySet<string> = new Set([
+  'settled',
+  'reversed',
+  'clawed_back',
+  'dispute_opened',
+  'dispute_won',
+]);
+
+/** The session's own reference is for its first settlement alone. */
+function getReference(
+  resource: BankResource,
+  { _id, status, bank_reference }: BankDocument,
+  name: BankDecision['name'],
+  decisionId: string,
+): string {
+  const isOther = resource === 'payment' && (name !== 'settled' || isEndedPayment(status));
+  return isOther ? bankReference(decisionId) : (bank_reference ?? bankReference(_id));
+}
+
+/** Minor units with the fee, as the statement has them. */
+function getDisputeAmount(
+  { amount, disputes = [] }: BankDocument,
+  name: BankDecision['name'],
+  { dispute_id, amount: stated, fee }: Omit<SimulatedEvent<CallbackName>, 'event'>,
+): number | undefined {
+  if (name === 'dispute_opened') return (stated ?? amount) + (fee ?? 0);
+  if (name !== 'dispute_won') return undefined;
+  const dispute = disputes.find(({ id, state }) => state === 'opened' && id === (dispute_id ?? id));
+  return dispute && (stated ?? dispute.amount) + (fee ?? 0);
+}
+
+function isEndedPayment(status: string): boolean {
+  return PAYMENT_STATUSES.some((each) => each === status && isFinal(each));
+}
+
+function buildCallback(
+  at: Date,
+  facts: Omit<SimulatedEvent<CallbackName>, 'event'>,
+): Omit<BankCallback, 'callback_id'> {
+  const stated = Object.entries(facts).filter(([, value]) => value != null);
+  return { occurred_at: at.toISOString(), ...Object.fromEntries(stated) };
+}
+
+interface ReportFacts {
+  callback_id: string;
+  at: Date;
+}
+
+interface Simulation<D extends SimulatedResource> {
+  id: string;
+  resource: CallbackResource;
+  find: Find<D>;
+  buildReport: (document: D, facts: ReportFacts) => Report;
+}
+
+async function simulate<D extends SimulatedResource>(
+  deps: MerchantDeps,
+  caller: Owner,
+  { id, resource, find, buildReport }: Simulation<D>,
+): Promise<D> {
+  if (caller.livemode) {
+    const message = 'Only sandbox keys can simulate what a bank reports.';
+    throw new Refusal('api_key_scope_insufficient', message);
+  }
+  const before = await find(deps, caller, id);
+  const { _id: resource_id, connector } = before;
+  const callback_id = `simulated_${randomUUID()}`;
+  const { name, callback, decision } = buildReport(before, {
+    callback_id,
+    at: await accountNow(deps, caller),
+  });
+  // The bank repeats the callback from here if this process ends before it is delivered. A bank's
+  // test system has its own books, which no simulation changes.
+  if (decision !== undefined && connector === deps.connectors.sandbox) {
+    const report = { _id: callback_id, connector, ...decision, at: deps.now() };
+    await deps.stores.sandboxReports.add(report);
+  }
+  await deps.callbacks.deliver({
+    connector,
+    resource,
+    resource_id,
+    name,
+    callback: { callback_id, ...callback },
+  });
+  return await waitForCallback(deps, () => find(deps, caller, id), { connector, callback_id });
+}
+
+/** Returns once the callback is applied, or cannot be; the resource may change for others meanwhile. */
+async function waitForCallback<D extends SimulatedResource>(
+  { stores }: MerchantDeps,
+  reload: () => Promise<D>,
+  { connector, callback_id }: { connector: string; callback_id: string },
+): Promise<D> {
+  const deadline = Date.now() + SETTLE_MS;
+  for (let pause = POLL_MS.first; Date.now() < deadline; pause *= POLL_MS.factor) {
+    const current = await reload();
+    if (current.applied_callbacks?.includes(callback_id)) return current;
+    const storedCallback = await stores.callbacks.get(callbackKey(connector, callback_id));
+    if (storedCallback?.unapplied != null || storedCallback?.parked != null) break;
+    await wait(Math.min(pause, POLL_MS.most));
+  }
+  return await reload();
+}

@@ -1,0 +1,234 @@
+import type { Db } from 'mongodb';
+import type { Encrypted } from '../../../encryption/encrypter';
+
+/** Payout in the connector's batch book, without personal data. @see docs/sepa.md */
+export interface SepaLine {
+  /** Payout ID: a payout has one line, in one file at most. */
+  _id: string;
+  state: LineState;
+  /** Null while the payout waits for a file. */
+  file_id: string | null;
+  /** Refused files that had it. */
+  former_files: string[];
+  version: number;
+  /** Minor units. */
+  amount: number;
+  currency: string;
+  method: string;
+  livemode: boolean;
+  added_at: Date;
+  /** No cut-off takes it before, or continues with its file; null: any. */
+  wait_until: Date | null;
+  failure: LineFailure | null;
+  /** The bank says that the payout, or its file, had arrived before. */
+  duplicate: { code: string; at: string } | null;
+  booked: LineMovement | null;
+  returned: LineMovement | null;
+  /** Further movements: once more, in another amount, or corrections of the bank. */
+  others: LineOther[];
+  /** A fact waits for its report. */
+  unreported: boolean;
+  /** Reports that are being delivered. */
+  report_batch: string | null;
+}
+
+export type LineState =
+  /** In the open batch. */
+  | 'open'
+  /** In a file that is being written. */
+  | 'assigned'
+  /** In a file that may have left. */
+  | 'in_file'
+  /** Freed by the refusal of its file; an operator decides. */
+  | 'waiting'
+  /** Cancelled before it left. */
+  | 'cancelled'
+  /** Left out of its file: nothing was to be sent for it anymore. */
+  | 'dropped'
+  /** Refused by the bank, or when its file was cut. */
+  | 'failed'
+  | 'booked'
+  | 'returned';
+
+interface LineFailure {
+  /** ISO code, if any. */
+  code: string | null;
+  message: string;
+  at: string;
+}
+
+/** Payment by transfer, without personal data. */
+export interface SepaPayment {
+  /** Payment ID. */
+  _id: string;
+  /** Creditor reference that the transfer has to name. */
+  reference: string;
+  /** Minor units. */
+  amount: number;
+  currency: string;
+  opened_at: Date;
+  /** Order: that of the messages. */
+  credits: LineMovement[];
+  /** A credit waits for its report. */
+  unreported: boolean;
+  /** Reports that are being delivered. */
+  report_batch: string | null;
+}
+
+export interface LineMovement {
+  amount: number;
+  currency: string;
+  value_date: string | null;
+  /** Reference in the message that came first. */
+  bank_reference: string | null;
+  /** References in all messages. */
+  references: MovementReference[];
+  /** ISO code of a return, if any. */
+  code: string | null;
+  at: string;
+  /** The bank took a credit back. */
+  isReversal?: true;
+}
+
+/** Each kind of message may have its own. */
+export interface MovementReference {
+  source: 'notification' | 'statement' | 'interbank';
+  id: string;
+}
+
+interface LineOther extends LineMovement {
+  kind: 'booked' | 'returned' | 'debit_reversed' | 'return_reversed';
+}
+
+type FileState = 'open' | 'cut' | 'sent' | 'acknowledged' | 'booked' | 'refused';
+
+export interface SepaFile {
+  /** `MsgId`, 32 hex digits, made before the bytes. */
+  _id: string;
+  state: FileState;
+  name: string;
+  iban: string;
+  /** `YYYY-MM-DD`, requested. */
+  execution_day: string;
+  created_at: Date;
+  payouts: number;
+  /** Minor units. */
+  amount: number;
+  /** Null before the bytes are written. */
+  sha256: string | null;
+  /** Compressed and encrypted for `sepa_file/{id}`; null before and after. */
+  bytes: Encrypted | null;
+  sent_at: Date | null;
+  /** Reported by the bank. */
+  bank_status: string | null;
+  /** The bank has accepted it, or called a payout of it a duplicate, also where it refused it, too. */
+  may_be_executed: boolean;
+  refusal: { code: string | null; at: Date } | null;
+  /** Booked or refused. */
+  ended_at: Date | null;
+}
+
+export interface SepaInbound {
+  /** SHA-256 of the bytes. */
+  _id: string;
+  /** Such as `camt.053.001.08`; null: not a message. */
+  message: string | null;
+  /** `taken`: its facts are stored; `done`: it has left the folder, too. */
+  state: 'taken' | 'done';
+  folder: 'processed' | 'refused' | 'other';
+  /** Name in that folder. */
+  name: string;
+  taken_at: Date;
+  refusal: { code: string; message: string } | null;
+  /** Name in `refused/`, while an import puts the file there. */
+  refused_as?: string;
+  /** Statements that wait for their import, or were imported. */
+  statement: InboundStatement | null;
+}
+
+interface InboundStatement {
+  /** First day. */
+  from_day: string;
+  imported_at: Date | null;
+  /** Those that were believed. */
+  names?: string[];
+  /** Why nothing of it was believed: the import refuses it. */
+  fault?: { code: string; message: string };
+  /** Statement before it in the books when a gap refused it. */
+  waits_after?: string | null;
+}
+
+/** An operator requests to cut a file now. */
+export interface CutRequest {
+  _id: string;
+  at: Date;
+  /** Null until files were cut. */
+  files: string[] | null;
+}
+
+export const SEPA_CONNECTOR = 'sepa';
+
+const COLLECTIONS = {
+  lines: 'lines',
+  files: 'files',
+  inbound: 'inbound',
+  payments: 'payments',
+  requests: 'cut_requests',
+} as const;
+
+export type SepaBook = ReturnType<typeof openSepaBook>;
+
+export function sepaDatabase(database: string, connector: string): string {
+  return `${database}_${connector}`;
+}
+
+export function openSepaBook(db: Db) {
+  const lines = db.collection<SepaLine>(COLLECTIONS.lines);
+  const files = db.collection<SepaFile>(COLLECTIONS.files);
+  const inbound = db.collection<SepaInbound>(COLLECTIONS.inbound);
+  const payments = db.collection<SepaPayment>(COLLECTIONS.payments);
+  const requests = db.collection<CutRequest>(COLLECTIONS.requests);
+  return {
+    ...{ lines, files, inbound, payments, requests },
+    ensureIndexes: async (): Promise<void> => {
+      await Promise.all([
+        lines.createIndexes([
+          { key: { state: 1, added_at: 1 }, name: 'state' },
+          { key: { file_id: 1, state: 1 }, name: 'file' },
+          {
+            key: { unreported: 1 },
+            name: 'unreported',
+            partialFilterExpression: { unreported: true },
+          },
+        ]),
+        payments.createIndexes([
+          { key: { reference: 1 }, name: 'reference', unique: true },
+          {
+            key: { unreported: 1 },
+            name: 'unreported',
+            partialFilterExpression: { unreported: true },
+          },
+        ]),
+        files.createIndexes([
+          { key: { created_at: -1 }, name: 'newest' },
+          { key: { state: 1 }, name: 'state' },
+          {
+            key: { iban: 1 },
+            name: 'one_open',
+            unique: true,
+            partialFilterExpression: { state: 'open' },
+          },
+        ]),
+        inbound.createIndexes([
+          { key: { 'statement.imported_at': 1 }, name: 'imported' },
+          { key: { 'statement.names': 1 }, name: 'names' },
+        ]),
+      ]);
+    },
+  };
+}
+
+/** A bank's field has 35 characters. */
+export function shortenId(id: string): string {
+  return id.replaceAll('-', '');
+}

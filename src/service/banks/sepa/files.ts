@@ -1,0 +1,284 @@
+import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Filter } from 'mongodb';
+import { inTransaction } from '../../../base/mongo';
+import type { VerifiedOperator } from '../../../domain/account/operator';
+import {
+  type ApprovalLimits,
+  type ApprovalRequired,
+  computeCredit,
+  requireApproval,
+} from '../../../domain/approval';
+import { omitUndefined } from '../../../domain/defined';
+import { ServiceError } from '../../../domain/errors';
+import type { ServiceDeps, WriteDeps } from '../../deps';
+import { requestApproval } from '../../operators/approvals/request';
+import { isAboveLimit, readLimits } from '../../operators/approvals/sums';
+import { type LineState, openSepaBook, type SepaFile, type SepaLine, sepaDatabase } from './book';
+
+const ANSWER_MS_MAX = 30_000;
+const LOOK_AGAIN_MS = 200;
+
+/** Act of an approval. */
+export const RESEND_ACT = 'sepa_file.resend';
+
+export interface SepaDeps extends Pick<ServiceDeps, 'mongo' | 'now'> {
+  /** Service database. */
+  database: string;
+  connector: string;
+}
+
+/** Shown on the command line, without the bytes. */
+export interface ShownFile {
+  id: string;
+  state: SepaFile['state'];
+  name: string;
+  account: string;
+  execution_day: string | null;
+  payouts: number;
+  /** Minor units of EUR. */
+  amount: number;
+  created_at: string;
+  sent_at: string | null;
+  ended_at: string | null;
+  bank_status: string | null;
+  /** The bank has accepted it, or called a payout of it a duplicate. */
+  may_be_executed: boolean;
+  /** ISO code. */
+  refusal_code: string | null;
+}
+
+interface ShownLine {
+  payout_id: string;
+  state: LineState;
+  amount: number;
+  code: string | null;
+  value_date: string | null;
+  bank_reference: string | null;
+  contradictions: number;
+}
+
+function openBook({ mongo, database, connector }: SepaDeps) {
+  return openSepaBook(mongo.db(sepaDatabase(database, connector)));
+}
+
+/** Newest first; the open batch shows the payouts that wait. */
+export async function listFiles(deps: SepaDeps, limit: number) {
+  const { files, lines } = openBook(deps);
+  const projection = { bytes: 0 } as const;
+  const found = await files
+    .find({ state: { $ne: 'open' } }, { projection })
+    .sort({ created_at: -1 })
+    .limit(limit + 1)
+    .toArray();
+  const [waiting] = await lines
+    .aggregate<{ payouts: number; amount: number }>([
+      { $match: { state: { $in: ['open', 'assigned'] } } },
+      { $group: { _id: null, payouts: { $sum: 1 }, amount: { $sum: '$amount' } } },
+    ])
+    .toArray();
+  return {
+    rows: found.slice(0, limit).map(presentFile),
+    has_more: found.length > limit,
+    open: { payouts: waiting?.payouts ?? 0, amount: waiting?.amount ?? 0 },
+  };
+}
+
+/** @throws ServiceError `sepa_file_not_found` */
+export async function showFile(deps: SepaDeps, id: string, limit: number) {
+  const { lines } = openBook(deps);
+  const file = await findFile(deps, id);
+  const found = await lines
+    .find({ $or: [{ file_id: file._id }, { former_files: file._id }] })
+    .sort({ added_at: 1, _id: 1 })
+    .limit(limit + 1)
+    .toArray();
+  const rows = found.slice(0, limit).map(presentLine);
+  return { file: presentFile(file), rows, has_more: found.length > limit };
+}
+
+/** @throws ServiceError `sepa_file_not_found` */
+export async function isLiveFile(deps: SepaDeps, id: string): Promise<boolean> {
+  const { _id } = await findFile(deps, id);
+  const carried = { $or: [{ file_id: _id }, { former_files: _id }] };
+  return (await openBook(deps).lines.findOne({ ...carried, livemode: true })) !== null;
+}
+
+export interface ResendAct {
+  /** With the reason required on live. */
+  operator?: string | undefined;
+  reason?: string | undefined;
+  /** Required of a file that the bank may execute. */
+  bank_confirmed_not_executed?: boolean | undefined;
+  approved_by?: string | undefined;
+  approval_id?: string | undefined;
+}
+
+type ResendDeps = SepaDeps & Pick<WriteDeps, 'audit' | 'stores'>;
+
+/**
+ * Frees the payouts of a refused file, or those that the bank calls duplicates, for the next file,
+ * which has a new id.
+ * @returns number of freed payouts; 0 in a repeat
+ * @throws ServiceError `sepa_file_not_found`, `sepa_file_not_refused`, `held_by_bank`,
+ *   `operator_required`, `approval_decided`
+ * @see docs/sepa.md#a-refused-file
+ */
+export async function resendFile(
+  deps: ResendDeps,
+  id: string,
+  { operator, reason, approval_id, ...proof }: ResendAct = {},
+): Promise<number> {
+  const { lines, files } = openBook(deps);
+  const { livemode, file, filter } = await prepareResend(deps, id, proof);
+  const { _id, payouts: count } = file;
+  if (livemode && (operator === undefined || reason === undefined)) {
+    const message = 'On live, OPERATOR_KEY and --reason say who sends it again and why.';
+    throw new ServiceError('operator_required', message);
+  }
+  return await inTransaction(deps.mongo, async (session) => {
+    const freed = await lines.updateMany(
+      filter,
+      {
+        $set: { state: 'open', file_id: null, wait_until: null, duplicate: null },
+        $push: { former_files: _id },
+      },
+      { session },
+    );
+    const payouts = freed.modifiedCount;
+    if (approval_id !== undefined && !(await deps.stores.approvals.finish(approval_id, session))) {
+      const message = `The approval ${approval_id} has ended meanwhile; nothing was sent again.`;
+      throw new ServiceError('approval_decided', message);
+    }
+    if (payouts === 0) return payouts;
+    const remaining = await lines.findOne({ file_id: _id }, { session });
+    // One that has none left has ended, as if it had been refused.
+    if (remaining === null) {
+      const ended = { state: 'refused', ended_at: deps.now() } as const;
+      await files.updateOne({ _id, state: { $ne: 'refused' } }, { $set: ended }, { session });
+    }
+    const about = { account_id: null, livemode, target: _id };
+    const note = omitUndefined({ operator, reason, ...proof, approval_id });
+    const after = { connector: deps.connector, payouts, of: count, ...note };
+    await deps.audit({ act: 'sepa_file.resent', ...about, after }, session);
+    return payouts;
+  });
+}
+
+/**
+ * Frees them as `resendFile`, or requests the approval of a second operator where the bank may have
+ * executed more on live than the limit.
+ * @see docs/operators.md#approvals
+ * @throws ServiceError those of `resendFile`; `operation_id_used`
+ */
+export async function resendOrRequest(
+  deps: ResendDeps,
+  id: string,
+  act: ResendAct,
+  { verified, limits }: { verified: VerifiedOperator | undefined; limits: ApprovalLimits },
+): Promise<number | ApprovalRequired> {
+  const { livemode, file, filter } = await prepareResend(deps, id, act);
+  const { operator, reason } = act;
+  if (!livemode || !file.may_be_executed || operator === undefined || reason === undefined) {
+    return await resendFile(deps, id, act);
+  }
+  const [sum] = await openBook(deps)
+    .lines.aggregate<{ amount: number }>([
+      { $match: filter },
+      { $group: { _id: null, amount: { $sum: '$amount' } } },
+    ])
+    .toArray();
+  const { connector } = deps;
+  const facts = { amount: sum?.amount ?? 0, currency: 'EUR', account_id: `connector:${connector}` };
+  const sent = computeCredit('sepa_file', 'resend', facts);
+  const both = [limits, await readLimits(deps)];
+  if (!(await isAboveLimit(deps, both, operator, [sent]))) return await resendFile(deps, id, act);
+  const input = { connector, bank_confirmed_not_executed: true };
+  const subject = { act: RESEND_ACT, resource: null, target: file._id, input };
+  const request = { ...subject, ...sent, account_id: null, operator, verified, reason };
+  return requireApproval(await requestApproval(deps, deps.audit, request));
+}
+
+async function prepareResend(
+  deps: SepaDeps,
+  id: string,
+  { bank_confirmed_not_executed }: Pick<ResendAct, 'bank_confirmed_not_executed'>,
+) {
+  const file = await findFile(deps, id);
+  const { _id, state, may_be_executed } = file;
+  const { lines } = openBook(deps);
+  const isRefused = state === 'refused';
+  const called = { file_id: _id, duplicate: { $ne: null } };
+  // A repeat finds what it has freed.
+  const known = { $or: [called, { former_files: _id }] };
+  if (!isRefused && (await lines.findOne(known)) === null) {
+    throw new ServiceError(
+      'sepa_file_not_refused',
+      `The file ${_id} is ${state}: only the payouts of a refused file, or those that the bank ` +
+        'calls duplicates, may be sent again.',
+    );
+  }
+  if (may_be_executed && bank_confirmed_not_executed !== true) {
+    const message =
+      `The bank has accepted the file ${_id}, or calls it a duplicate, and may execute it. Once it ` +
+      'has confirmed that it executes nothing of it, add --bank-confirmed-not-executed.';
+    throw new ServiceError('held_by_bank', message);
+  }
+  const filter: Filter<SepaLine> = {
+    ...(isRefused ? { file_id: _id } : called),
+    // An interrupted refusal may have left some of them in the file.
+    ...{ state: { $in: ['waiting', 'in_file'] }, booked: null },
+  };
+  return { livemode: await isLiveFile(deps, _id), file, filter };
+}
+
+/**
+ * @returns ids of the files; none if nothing waits
+ * @throws ServiceError `connector_silent`
+ */
+export async function requestCut(deps: SepaDeps, waitMs = ANSWER_MS_MAX): Promise<string[]> {
+  const { requests } = openBook(deps);
+  const _id = randomUUID();
+  await requests.insertOne({ _id, at: deps.now(), files: null });
+  const giveUpAt = Date.now() + waitMs;
+  while (Date.now() < giveUpAt) {
+    const answered = await requests.findOne({ _id, files: { $ne: null } });
+    if (answered?.files) return answered.files;
+    await sleep(LOOK_AGAIN_MS);
+  }
+  const withdrawn = await requests.findOneAndDelete({ _id });
+  if (withdrawn?.files) return withdrawn.files;
+  throw new ServiceError(
+    'connector_silent',
+    `The connector ${deps.connector} does not answer: is it running? The request is withdrawn.`,
+  );
+}
+
+async function findFile(deps: SepaDeps, id: string): Promise<SepaFile> {
+  const file = await openBook(deps).files.findOne({ _id: id.toLowerCase() });
+  if (file !== null) return file;
+  throw new ServiceError('sepa_file_not_found', `${deps.connector} has no file ${id}.`);
+}
+
+function presentFile(file: SepaFile): ShownFile {
+  const { _id: id, state, name, iban, payouts, amount } = file;
+  const { bank_status, may_be_executed, refusal } = file;
+  return {
+    ...{ id, state, name, account: iban, execution_day: file.execution_day || null },
+    ...{ payouts, amount, created_at: file.created_at.toISOString() },
+    sent_at: file.sent_at?.toISOString() ?? null,
+    ended_at: file.ended_at?.toISOString() ?? null,
+    ...{ bank_status, may_be_executed, refusal_code: refusal?.code ?? null },
+  };
+}
+
+function presentLine(line: SepaLine): ShownLine {
+  const { _id: payout_id, state, amount, failure, duplicate, booked, returned, others } = line;
+  const { code = null } = returned ?? failure ?? duplicate ?? {};
+  return {
+    ...{ payout_id, state, amount, code },
+    value_date: (returned ?? booked)?.value_date ?? null,
+    bank_reference: booked?.bank_reference ?? null,
+    contradictions: others.length,
+  };
+}

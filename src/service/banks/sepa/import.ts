@@ -1,0 +1,156 @@
+import { rename, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { isMissingFile } from '../../../base/errors';
+import { ServiceError } from '../../../domain/errors';
+import type { Routes } from '../../../routing';
+import type { WriteDeps } from '../../deps';
+import { addBankAccount } from '../bank-accounts';
+import { type ImportedStatement, importStatementPath } from '../statements/import';
+import { openSepaBook, type SepaBook, type SepaInbound, sepaDatabase } from './book';
+import { chooseName, exists } from './file-names';
+
+export interface SepaImportDeps extends WriteDeps, Routes {
+  /** Service database. */
+  database: string;
+  connector: string;
+  livemode: boolean;
+  /** Files of the bank. */
+  dir: string;
+  iban: string;
+}
+
+export interface SepaImport {
+  file: string;
+  statements: ImportedStatement[];
+  /** The file has gone to `refused/`, or is not there. */
+  refusal: Refusal | null;
+}
+
+type Refusal = NonNullable<SepaInbound['refusal']>;
+
+const GAP = 'statement_gap';
+
+/**
+ * Imports what the connector took, oldest first: it may not write to the ledger itself. A refused
+ * file goes to `refused/`, next to a text that says why; from there, one behind a gap is imported
+ * after the one that was missing. A lost file is reported each time, and holds back no other.
+ * @throws ServiceError as `addBankAccount`; `statement_incomplete`: repeat it
+ */
+export async function importTaken(deps: SepaImportDeps): Promise<SepaImport[]> {
+  const { mongo, database, connector, livemode, iban, dir } = deps;
+  const { inbound } = openSepaBook(mongo.db(sepaDatabase(database, connector)));
+  const imports: SepaImport[] = [];
+  const putRefused = async (file: SepaInbound): Promise<void> => {
+    const { _id, refusal, refused_as: name } = file;
+    if (refusal === null || name === undefined) return;
+    imports.push(await explainRefusal(dir, file, { refusal, name }));
+    await inbound.updateOne(
+      { _id, refused_as: name },
+      { $set: { folder: 'refused', name }, $unset: { refused_as: true } },
+    );
+  };
+  // The process ended before these had left their folder.
+  const interrupted = { refused_as: { $exists: true } };
+  for (const file of await inbound.find(interrupted).toArray()) await putRefused(file);
+  const waiting = await inbound
+    .find({
+      ...{ state: 'done', 'statement.imported_at': { $type: 'null' } },
+      $or: [{ refusal: null }, { 'refusal.code': GAP }],
+    })
+    .sort({ 'statement.from_day': 1, taken_at: 1 })
+    .toArray();
+  if (waiting.length === 0) return imports;
+  const { _id: account } = await addBankAccount(deps, {
+    ...{ connector, livemode, iban, currency: 'EUR' },
+  });
+  const findLast = async () =>
+    (await deps.stores.bankAccounts.get(account))?.closing?.statement_id ?? null;
+  let incomplete: ServiceError | undefined;
+  for (const file of waiting) {
+    const { _id } = file;
+    const waits_after = await findLast();
+    // Nothing has come that could close its gap.
+    if (file.refusal !== null && file.statement?.waits_after === waits_after) continue;
+    const result = await importOne(deps, file);
+    if (result instanceof ServiceError && result.code === 'file_not_found') {
+      const { code, message } = result;
+      const lost = { file: file.name, statements: [], refusal: { code, message } };
+      if (file.refusal === null) imports.push(lost);
+    } else if (result instanceof ServiceError) {
+      // It waits for a statement that another process had begun, which may follow here.
+      incomplete ??= result;
+    } else if ('refusal' in result) {
+      const gap = result.refusal.code === GAP ? { 'statement.waits_after': waits_after } : {};
+      if (file.refusal !== null) {
+        await inbound.updateOne({ _id }, { $set: { refusal: result.refusal, ...gap } });
+        continue;
+      }
+      const refused_as = await chooseName(join(dir, 'refused'), file.name, _id);
+      // Before the file is put away: an import finds it no more.
+      const refused = await inbound.updateOne(
+        { _id, refusal: null },
+        { $set: { ...result, ...gap, refused_as } },
+      );
+      // Another import may have refused it at the same time.
+      if (refused.modifiedCount > 0) await putRefused({ ...file, ...result, refused_as });
+    } else {
+      const imported = { 'statement.imported_at': deps.now(), refusal: null };
+      if (file.refusal === null) await inbound.updateOne({ _id }, { $set: imported });
+      else result.file = await putProcessed(deps, file, { inbound, imported });
+      imports.push({ ...result, refusal: null });
+    }
+  }
+  if (incomplete !== undefined && imports.length === 0) throw incomplete;
+  return imports;
+}
+
+async function importOne(
+  deps: SepaImportDeps,
+  { name, folder, statement }: SepaInbound,
+): Promise<Omit<SepaImport, 'refusal'> | { refusal: Refusal } | ServiceError> {
+  const { dir, connector, livemode } = deps;
+  const path = join(dir, folder, name);
+  try {
+    const source = { connector, livemode, fault: statement?.fault };
+    return { file: path, statements: await importStatementPath(deps, path, source) };
+  } catch (error) {
+    if (!(error instanceof ServiceError)) throw error;
+    if (error.code === 'statement_incomplete' || error.code === 'file_not_found') return error;
+    const { code, message } = error;
+    return { refusal: { code, message } };
+  }
+}
+
+/** Puts a file that a gap had refused back, without its reason. @returns its path */
+async function putProcessed(
+  { dir }: Pick<SepaImportDeps, 'dir'>,
+  { _id, folder, name: before }: SepaInbound,
+  { inbound, imported }: { inbound: SepaBook['inbound']; imported: object },
+): Promise<string> {
+  const name = await chooseName(join(dir, 'processed'), before, _id);
+  // Before the file: a process that ends here leaves it where it was.
+  await inbound.updateOne({ _id }, { $set: { ...imported, folder: 'processed', name } });
+  const path = join(dir, 'processed', name);
+  await rename(join(dir, folder, before), path).catch((error) => {
+    if (!isMissingFile(error)) throw error;
+  });
+  await rm(join(dir, folder, `${before}.txt`), { force: true });
+  return path;
+}
+
+/** Puts a file into `refused/`, unless it is there: another may have its former name by now. */
+async function explainRefusal(
+  dir: string,
+  { folder, name: before }: Pick<SepaInbound, 'folder' | 'name'>,
+  { refusal, name }: { refusal: Refusal; name: string },
+): Promise<SepaImport> {
+  const target = join(dir, 'refused', name);
+  await writeFile(`${target}.txt`, `${refusal.code}: ${refusal.message}\n`);
+  if (!(await exists(target))) {
+    await rename(join(dir, folder, before), target).catch((error) => {
+      // Another import puts it away at the same time.
+      if (!isMissingFile(error)) throw error;
+    });
+  }
+  return { file: target, statements: [], refusal };
+}

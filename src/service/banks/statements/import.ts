@@ -1,0 +1,207 @@
+import { createHash } from 'node:crypto';
+import { readFile, stat } from 'node:fs/promises';
+import { inTransaction } from '../../../base/mongo';
+import { omitUndefined } from '../../../domain/defined';
+import { ServiceError } from '../../../domain/errors';
+import { InvalidStatement } from '../../../domain/statement';
+import type { NewEntry } from '../../../ledger/entries';
+import { ENTRY_LINES } from '../../../ledger/entry-lines';
+import { assertSize, readStatementFile } from '../../../statements/read';
+import type { BankAccountDocument } from '../../../store/bank-accounts';
+import type { StatementDocument } from '../../../store/statements';
+import type { WriteDeps } from '../../deps';
+import { rematch } from './matching';
+import { checkNumber, fillGap } from './numbering';
+import { assertFree, assertNext, type FileFacts, type PlannedStatement, planFile } from './plan';
+import { closeDays } from './reconciliation';
+import { StatementRefused, storeRefusal } from './refusals';
+import { storeLines } from './store-lines';
+
+export interface ImportedStatement {
+  id: string;
+  /** The bank's own id. */
+  statement_id: string;
+  kind: StatementDocument['kind'];
+  /** IBAN. */
+  account: string;
+  day: string;
+  lines: number;
+  matched: number;
+  /** Charges. */
+  booked: number;
+  open: number;
+  already_imported: boolean;
+  /** How it was read otherwise than it says. */
+  notice?: string;
+}
+
+export interface ImportSource {
+  connector: string;
+  livemode: boolean;
+  /** Why its connector believed nothing of the file, which is refused. */
+  fault?: { code: string; message: string } | undefined;
+}
+
+/** Reads at most 64 MiB. @throws ServiceError `file_not_found`, `file_too_large` */
+export async function importStatementPath(
+  deps: WriteDeps,
+  path: string,
+  source: ImportSource,
+): Promise<ImportedStatement[]> {
+  const { connector, livemode } = source;
+  const file = { connector, livemode, sha256: null };
+  await refuseIn(deps, file, async () => assertSize(await readSize(path)));
+  return await importStatements(deps, await readFile(path), source);
+}
+
+async function readSize(path: string): Promise<number> {
+  const found = await stat(path).catch(() => undefined);
+  if (found?.isFile()) return found.size;
+  throw new ServiceError('file_not_found', `There is no file ${path}.`);
+}
+
+/**
+ * Checks all statements of a file, then stores them line by line. A repeat continues where it was
+ * interrupted, and adds nothing to what is complete.
+ * @see docs/statements.md
+ * @throws ServiceError with the codes of docs/statements.md#refusals
+ */
+export async function importStatements(
+  deps: WriteDeps,
+  bytes: Uint8Array,
+  { fault, ...source }: ImportSource,
+): Promise<ImportedStatement[]> {
+  const { auditLog, bankAccounts, ledger, statements } = deps.stores;
+  // This may be the first write of the installation.
+  await Promise.all([auditLog, bankAccounts, ledger, statements].map((s) => s.ensureIndexes()));
+  const sha256 = createHash('sha256').update(bytes).digest('hex');
+  const file = { ...source, sha256 };
+  return await refuseIn(deps, file, async () => {
+    const { statements: found } = await readStatementFile(bytes);
+    const planned = await planFile(deps, found, file);
+    if (fault !== undefined) throw new StatementRefused(fault.code, fault.message);
+    const imported: ImportedStatement[] = [];
+    for (const each of planned) imported.push(await importOne(deps, each, file));
+    return imported;
+  });
+}
+
+/** Stores the refusal of a step. */
+async function refuseIn<T>(
+  deps: WriteDeps,
+  file: Omit<ImportSource, 'fault'> & { sha256: string | null },
+  work: () => Promise<T>,
+): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    const refusal =
+      error instanceof InvalidStatement ? new StatementRefused(error.code, error.message) : error;
+    if (refusal instanceof StatementRefused) await storeRefusal(deps, refusal, file);
+    throw refusal;
+  }
+}
+
+async function importOne(
+  deps: WriteDeps,
+  planned: PlannedStatement,
+  file: FileFacts,
+): Promise<ImportedStatement> {
+  const { account, document } = planned;
+  const already_imported = document.completed_at !== null;
+  if (!already_imported) {
+    await begin(deps, planned, file);
+    await storeLines(deps, planned);
+    await complete(deps, planned);
+  }
+  if (document.kind === 'statement') {
+    await rematch(deps, account);
+    await closeDays(deps, account);
+  }
+  const counts = await deps.stores.statements.countLines([document._id]);
+  const { _id: id, statement_id, kind, iban, to_day: day, lines } = document;
+  const { matched = 0, booked = 0, open = 0, announced = 0 } = counts;
+  return {
+    ...{ id, statement_id, kind, account: iban, day, lines, matched, booked },
+    ...{ open: open + announced, already_imported },
+    ...omitUndefined({ notice: planned.statement.notice }),
+  };
+}
+
+/** Stores the statement, and that its account has it in progress, once. */
+async function begin(
+  { mongo, stores, now }: WriteDeps,
+  { account, document, previous }: PlannedStatement,
+  { sha256 }: FileFacts,
+): Promise<void> {
+  const { bankAccounts, ledger, statements } = stores;
+  await inTransaction(mongo, async (session) => {
+    const stored = await statements.get(document._id, session);
+    if (stored?.sha256 === sha256) return;
+    const { _id, statement_id } = document;
+    const isFree =
+      document.kind === 'notification' ||
+      (await bankAccounts.beginImport(account._id, previous, { _id, statement_id }, session));
+    // Another statement came since the check.
+    if (stored !== null || !isFree) throw await explainRace({ stores }, account, document);
+    await statements.insert(document, session);
+    if (previous === null && document.opening) {
+      await ledger.post(buildOpening(account, document.opening, document, now), session);
+    }
+  });
+}
+
+async function explainRace(
+  { stores }: Pick<WriteDeps, 'stores'>,
+  { _id }: BankAccountDocument,
+  document: StatementDocument,
+): Promise<Error> {
+  const account = await stores.bankAccounts.get(_id);
+  try {
+    if (account !== null) {
+      assertFree(account, document);
+      assertNext(document, account.closing);
+    }
+  } catch (error) {
+    if (error instanceof Error) return error;
+  }
+  const message = `Statement ${document.statement_id} came twice at once: import it again.`;
+  return new StatementRefused('statement_conflict', message);
+}
+
+/** The id names the statement: one that is given up is not the last that opens the account. */
+export function buildOpening(
+  { _id, livemode, currency }: BankAccountDocument,
+  amount: number,
+  { _id: step, from_day }: Pick<StatementDocument, '_id' | 'from_day'>,
+  now: () => Date,
+): NewEntry {
+  return {
+    ...{ kind: 'bank_opening', resource_id: _id, step, account_id: _id, livemode, currency },
+    ...{ at: now().toISOString(), value_date: from_day },
+    lines: ENTRY_LINES.bank_opening(amount),
+  };
+}
+
+/** Makes the statement count, once. */
+async function complete(
+  { mongo, stores, now, audit }: WriteDeps,
+  { document, previous, gap }: PlannedStatement,
+): Promise<void> {
+  const { _id, kind, bank_account_id, statement_id, livemode, connector } = document;
+  const { closing: amount, to_day: day, lines, iban } = document;
+  await inTransaction(mongo, async (session) => {
+    const times = { completed_at: now().toISOString(), closed_at: null };
+    if (!(await stores.statements.complete(_id, times, session))) return;
+    if (kind === 'statement' && amount !== null) {
+      const closing = gap === null ? { amount, day, statement_id } : undefined;
+      await stores.bankAccounts.endImport(bank_account_id, _id, closing, session);
+      if (gap === null) await checkNumber(stores, document, previous, { now, session });
+      else await stores.statements.fillMissing(gap._id, fillGap(gap, document, now), session);
+    }
+    await stores.statements.resolveRefusals(bank_account_id, statement_id, session);
+    const after = { connector, account: iban, statement_id, day, lines };
+    const change = { act: 'statement.imported', account_id: null, livemode } as const;
+    await audit({ ...change, target: _id, after }, session);
+  });
+}

@@ -1,0 +1,289 @@
+import type { ClientSession } from 'mongodb';
+import { z } from 'zod';
+import { inTransaction } from '../../../base/mongo';
+import type { VerifiedOperator } from '../../../domain/account/operator';
+import {
+  type ApprovalLimits,
+  type ApprovalRequired,
+  type Credited,
+  readApprovalLimits,
+  requireApproval,
+} from '../../../domain/approval';
+import { omitUndefined } from '../../../domain/defined';
+import { ServiceError } from '../../../domain/errors';
+import { formatMoney } from '../../../domain/money';
+import { ENTRY_LINES } from '../../../ledger/entry-lines';
+import { EntriesCleared } from '../../../ledger/uncleared';
+import type { Parts } from '../../../statements/match';
+import type { LineDocument, LineStatus } from '../../../store/statement-lines';
+import type { StatementDocument } from '../../../store/statements';
+import type { ServiceDeps, WriteDeps } from '../../deps';
+import { requestApproval } from '../../operators/approvals/request';
+import { countCredit, LimitReached, readLimits } from '../../operators/approvals/sums';
+import { type FirstRows, toFirstRows } from '../../paging';
+import { buildLineEntry, measureCharge, pickScope, storeMatch } from './matching';
+
+type ReadDeps = Pick<ServiceDeps, 'stores'>;
+
+/** Take the difference between a line and its entries. */
+export const DIFFERENCE_ACCOUNTS = ['expense.bank_fees', 'suspense.unmatched'] as const;
+
+interface StatementFilter {
+  connector?: string | undefined;
+  livemode?: boolean | undefined;
+  iban?: string | undefined;
+}
+
+export async function listStatements(
+  { stores }: ReadDeps,
+  filter: StatementFilter,
+  limit: number,
+): Promise<FirstRows<StatementDocument>> {
+  return toFirstRows(await stores.statements.list(filter, limit + 1), limit);
+}
+
+/**
+ * Finds by our id, or by the bank's where only one account has it.
+ * @throws ServiceError `statement_not_found`, `statement_ambiguous`
+ */
+export async function showStatement(
+  { stores: { statements } }: ReadDeps,
+  id: string,
+  { status, limit }: { status?: LineStatus | undefined; limit: number },
+): Promise<{ statement: StatementDocument; lines: FirstRows<LineDocument> }> {
+  const own = await statements.get(id);
+  const [statement, another] = own === null ? await statements.findByBankId(id) : [own];
+  if (statement === undefined) {
+    throw new ServiceError('statement_not_found', `There is no statement ${id}.`);
+  }
+  if (another !== undefined) {
+    const message = `Several accounts have a statement ${id}: name one by its \`id\` of the list.`;
+    throw new ServiceError('statement_ambiguous', message);
+  }
+  const ofStatement = { statement: { $in: [statement._id] } };
+  const filter = status === undefined ? ofStatement : { ...ofStatement, status };
+  const lines = await statements.listLines(filter, limit + 1);
+  return { statement, lines: toFirstRows(lines, limit) };
+}
+
+export interface LineAct {
+  operator?: string | undefined;
+  reason?: string | undefined;
+  /** Second operator. */
+  approved_by?: string | undefined;
+  approval_id?: string | undefined;
+}
+
+/** Stored in an approval. */
+export const ManualMatch = z.object({
+  entries: z.array(z.string()),
+  difference_to: z.enum(DIFFERENCE_ACCOUNTS).optional(),
+});
+type ManualMatch = z.infer<typeof ManualMatch>;
+
+interface Requester {
+  verified?: VerifiedOperator | undefined;
+  limits: ApprovalLimits;
+}
+
+/**
+ * Matches an open line with entries of its amount, or books the difference. On live a charge above
+ * a limit requests the approval of a second operator. A repeat is refused.
+ * @see docs/operators.md#approvals
+ * @throws ServiceError `line_not_found`, `line_not_open`, `entry_not_found`, `amounts_differ`,
+ * `operator_required`, `approval_decided`
+ */
+export async function matchByHand(
+  deps: WriteDeps,
+  id: string,
+  { entries, difference_to, ...act }: ManualMatch & LineAct,
+  { verified, limits }: Requester = { limits: readApprovalLimits() },
+): Promise<LineDocument | ApprovalRequired> {
+  const { operator = '', reason = '', approval_id } = act;
+  const distinct = [...new Set(entries)];
+  const both = [limits, await readLimits(deps)];
+  try {
+    return await changeLine(deps, id, act, async (line, session) => {
+      const charge = await matchEntries(deps, line, { entries: distinct, difference_to }, session);
+      if (approval_id !== undefined) await finishApproval(deps, approval_id, session);
+      else if (line.livemode) await countCredit(deps, both, { operator }, charge, session);
+      return 'statement.matched';
+    });
+  } catch (error) {
+    if (!(error instanceof LimitReached)) throw error;
+    const input = omitUndefined({ entries: distinct, difference_to });
+    const subject = { act: 'statement.match', resource: null, target: id, input };
+    const request = { ...subject, ...error.credited, operator, verified, reason };
+    return requireApproval(await requestApproval(deps, deps.audit, request));
+  }
+}
+
+/** @returns charge that it books */
+async function matchEntries(
+  deps: WriteDeps,
+  line: LineDocument,
+  { entries, difference_to }: ManualMatch,
+  session: ClientSession,
+): Promise<Credited> {
+  const { _id: id, bank_account_id: account_id, currency } = line;
+  if (line.status !== 'open') {
+    throw new ServiceError('line_not_open', `The line ${id} is ${line.status}.`);
+  }
+  const { ledger } = deps.stores;
+  const found = await ledger.findAllUncleared(pickScope(line), { _id: entries }, session);
+  const missing = entries.find((each) => !found.some(({ entry_id }) => entry_id === each));
+  if (missing !== undefined) {
+    const message = `${missing} is no entry of this account that waits for a statement line.`;
+    throw new ServiceError('entry_not_found', message);
+  }
+  const sum = found.reduce((total, { amount }) => total + amount, 0);
+  if (entries.length > 0 && sum === 0) {
+    const message =
+      'The entries cancel each other, so they explain nothing of the line. Clear them by ' +
+      '`statement clear`, or match other entries.';
+    throw new ServiceError('amounts_differ', message);
+  }
+  const parts = splitAmount(line, sum, difference_to);
+  const status = entries.length === 0 ? 'booked' : 'matched';
+  const match = { status, entries, parts } as Parameters<typeof storeMatch>[2];
+  if (!(await storeMatch(deps, line, match, session))) throw createChangedError(id);
+  return measureCharge(match, { account_id, currency });
+}
+
+async function finishApproval(
+  { stores }: WriteDeps,
+  id: string,
+  session: ClientSession,
+): Promise<void> {
+  if (await stores.approvals.finish(id, session)) return;
+  const message = `The approval ${id} has ended meanwhile; nothing was matched.`;
+  throw new ServiceError('approval_decided', message);
+}
+
+function splitAmount(
+  { amount, fee, currency }: LineDocument,
+  sum: number,
+  difference_to: ManualMatch['difference_to'],
+): Parts {
+  if (sum === amount) return { clearing: sum, bank_fees: 0 };
+  if (fee !== 0 && sum === amount + fee) return { clearing: sum, bank_fees: -fee };
+  if (sum * amount < 0) {
+    const [line, entries] = [amount, sum].map((each) => formatMoney(each, currency));
+    const message = `The line has ${line}, and the entries ${entries}: one is paid in and the other out. Match other entries.`;
+    throw new ServiceError('amounts_differ', message);
+  }
+  if (difference_to === 'expense.bank_fees') return { clearing: sum, bank_fees: amount - sum };
+  if (difference_to === 'suspense.unmatched' && sum !== 0) return { clearing: sum, bank_fees: 0 };
+  const [line, entries, difference] = [amount, sum, amount - sum].map((each) =>
+    formatMoney(each, currency),
+  );
+  throw new ServiceError(
+    'amounts_differ',
+    `The line has ${line}, and the entries ${entries}: ${difference} differ. Book that with ` +
+      '--difference-to, or match other entries.',
+  );
+}
+
+/**
+ * Puts the amount in suspense again, until an operator matches the line.
+ * @throws ServiceError `line_not_found`, `line_not_matched`, `operator_required`
+ */
+export async function unmatchByHand(
+  deps: WriteDeps,
+  id: string,
+  act: LineAct,
+): Promise<LineDocument> {
+  const { ledger, statements } = deps.stores;
+  return await changeLine(deps, id, act, async (line, session) => {
+    if (line.status !== 'matched' && line.status !== 'booked') {
+      throw new ServiceError('line_not_matched', `The line ${id} is ${line.status}.`);
+    }
+    const version = line.version + 1;
+    const nothing = { entries: [], parts: { clearing: 0, bank_fees: 0 }, different: null };
+    const change = { status: 'open', ...nothing, held: true, version } as const;
+    if (!(await statements.changeLine(line, change, session))) throw createChangedError(id);
+    const lines = ENTRY_LINES.bank_line_unmatched(line.parts);
+    const details = { now: deps.now, step: version };
+    await ledger.post(buildLineEntry('bank_line_unmatched', line, lines, details), session);
+    if (line.entries.length > 0) await ledger.unclear(line.entries, session);
+    await statements.reopen(line.statement, session);
+    return 'statement.unmatched';
+  });
+}
+
+/** Names who looks after a line. @throws ServiceError `line_not_found`, `operator_required` */
+export async function assignLine(
+  deps: WriteDeps,
+  id: string,
+  owner: string,
+  act: LineAct,
+): Promise<LineDocument> {
+  return await changeLine(deps, id, act, async (line, session) => {
+    await deps.stores.statements.changeLine(line, { owner }, session);
+    return 'statement.assigned';
+  });
+}
+
+/** @throws ServiceError `line_not_found` */
+export async function isLiveLine({ stores }: ReadDeps, id: string): Promise<boolean> {
+  return (await requireLine(stores, id)).livemode;
+}
+
+async function requireLine(
+  { statements }: WriteDeps['stores'],
+  id: string,
+  session?: ClientSession,
+): Promise<LineDocument> {
+  const line = await statements.getLine(id, session);
+  if (line !== null) return line;
+  throw new ServiceError('line_not_found', `There is no statement line ${id}.`);
+}
+
+async function changeLine(
+  deps: WriteDeps,
+  id: string,
+  { operator, reason, approved_by, approval_id }: LineAct,
+  change: (
+    line: LineDocument,
+    session: ClientSession,
+  ) => Promise<'statement.matched' | 'statement.unmatched' | 'statement.assigned'>,
+): Promise<LineDocument> {
+  const { mongo, stores, audit } = deps;
+  await stores.ledger.ensureIndexes();
+  try {
+    return await inTransaction(mongo, async (session) => {
+      const line = await requireLine(stores, id, session);
+      assertOperator(line, { operator, reason });
+      const act = await change(line, session);
+      const after = await stores.statements.getLine(id, session);
+      if (after === null) throw createChangedError(id);
+      const facts = (of: LineDocument) => ({
+        status: of.status,
+        entries: of.entries,
+        owner: of.owner,
+      });
+      const about = { account_id: null, livemode: line.livemode, target: id };
+      const note = { operator, reason, ...omitUndefined({ approved_by, approval_id }) };
+      await audit(
+        { act, ...about, before: facts(line), after: { ...facts(after), ...note } },
+        session,
+      );
+      return after;
+    });
+  } catch (error) {
+    throw error instanceof EntriesCleared ? createChangedError(id) : error;
+  }
+}
+
+function assertOperator({ livemode }: LineDocument, { operator, reason }: LineAct): void {
+  if (!livemode || (operator !== undefined && reason !== undefined)) return;
+  const message = 'On live, --operator and --reason say who does it and why. Nothing was changed.';
+  throw new ServiceError('operator_required', message);
+}
+
+function createChangedError(id: string): ServiceError {
+  return new ServiceError(
+    'line_changed',
+    `The line ${id} was changed meanwhile: look at it again.`,
+  );
+}

@@ -1,0 +1,272 @@
+import type { ClientSession } from 'mongodb';
+import { inTransaction } from '../../../base/mongo';
+import { type Credited, computeCredit, listScopes } from '../../../domain/approval';
+import { nameMovement } from '../../../domain/movement/name';
+import { parseResourceId } from '../../../domain/statement';
+import type { NewEntry } from '../../../ledger/entries';
+import { ENTRY_LINES } from '../../../ledger/entry-lines';
+import type { ClearingScope } from '../../../ledger/uncleared';
+import { nameActed } from '../../../movements/acts';
+import {
+  type Candidate,
+  isAnonymous,
+  type LineFacts,
+  type Match,
+  matchLine,
+} from '../../../statements/match';
+import type { Stores } from '../../../store';
+import type { BankAccountDocument } from '../../../store/bank-accounts';
+import type { LineDocument } from '../../../store/statement-lines';
+import type { ServiceDeps } from '../../deps';
+import { countCredit, readLimits } from '../../operators/approvals/sums';
+
+type MatchDeps = Pick<ServiceDeps, 'mongo' | 'stores' | 'now'>;
+type LineToMatch = LineFacts & Pick<LineDocument, 'day' | 'value_date'>;
+
+/** Lines of one query, and of one transaction. */
+const TRIED_LINES = 1_000;
+const CHANGED_LINES = 200;
+
+export function pickScope({ connector, livemode, currency }: ClearingScope): ClearingScope {
+  return { connector, livemode, currency };
+}
+
+type JoinedStores = Pick<Stores, 'ledger' | 'movements'>;
+
+/** Decides in order: no entry matches two lines. */
+export async function matchLines(
+  stores: JoinedStores,
+  scope: ClearingScope,
+  lines: readonly LineToMatch[],
+  session?: ClientSession,
+): Promise<Match[]> {
+  const ids = lines.flatMap(({ reference }) => parseResourceId(reference) ?? []);
+  const names = lines.flatMap((line) =>
+    [nameMovement(line) ?? [], line.bank_reference ?? []].flat(),
+  );
+  const ofResources = await stores.ledger.findAllUncleared(scope, { resource_id: ids }, session);
+  const joined = await joinNames(stores, ofResources, session);
+  const byResource = groupBy(joined, ({ resource_id }) => resource_id);
+  const byName = await findNamed(stores, scope, names, session);
+  const findByAmount = await findAmounts(stores, scope, lines.filter(isAnonymous), session);
+  const taken = new Set<string>();
+  const free = (found: readonly Candidate[] = []) =>
+    found.filter(({ entry_id }) => !taken.has(entry_id));
+  const matches: Match[] = [];
+  for (const line of lines) {
+    const by_reference = free(byResource.get(parseResourceId(line.reference)));
+    const name = nameMovement(line);
+    const by_bank_reference = free(byName.get(name) ?? byName.get(line.bank_reference));
+    const needsAmount =
+      isAnonymous(line) && by_reference.length === 0 && by_bank_reference.length === 0;
+    const by_amount = needsAmount ? free(await findByAmount(line)) : [];
+    const match = matchLine(
+      { ...line, bank_reference: name },
+      { by_reference, by_bank_reference, by_amount },
+    );
+    if (match.status === 'matched') for (const id of match.entries) taken.add(id);
+    matches.push(match);
+  }
+  return matches;
+}
+
+/** Finds entries by the names of their movements, and by what banks have answered before. */
+async function findNamed(
+  stores: JoinedStores,
+  scope: ClearingScope,
+  names: readonly string[],
+  session: ClientSession | undefined,
+): Promise<Map<string | null, Candidate[]>> {
+  const rows = await stores.movements.findByNames(scope, names, session);
+  const ids = rows.map(({ entry }) => entry);
+  const moved = await stores.ledger.findAllUncleared(scope, { _id: ids }, session);
+  const joined = await joinNames(stores, moved, session);
+  const answered = await stores.ledger.findAllUncleared(scope, { bank_reference: names }, session);
+  const known = new Set(joined.map((each) => `${each.bank_reference}${each.entry_id}`));
+  const others = answered.filter((each) => !known.has(`${each.bank_reference}${each.entry_id}`));
+  return groupBy([...joined, ...others], ({ bank_reference }) => bank_reference);
+}
+
+/** Names entries as the register does: a report may name a movement after its entry. */
+async function joinNames<Entry extends Candidate>(
+  { movements }: JoinedStores,
+  entries: readonly Entry[],
+  session: ClientSession | undefined,
+): Promise<Entry[]> {
+  if (entries.length === 0) return [];
+  const ids = entries.map(({ entry_id }) => entry_id);
+  const rows = await movements.findByEntries(ids, session);
+  const names = new Map(rows.map(({ entry, bank_reference }) => [entry, bank_reference]));
+  return entries.map((each) => ({
+    ...each,
+    bank_reference: names.get(each.entry_id) ?? each.bank_reference,
+  }));
+}
+
+/** Finds entries by amount and day in one query, unless these are common ones. */
+async function findAmounts(
+  stores: JoinedStores,
+  scope: ClearingScope,
+  lines: readonly LineToMatch[],
+  session: ClientSession | undefined,
+): Promise<(line: LineToMatch) => Promise<Candidate[]>> {
+  const amounts = lines.map(({ amount }) => amount);
+  const days = lines.flatMap(listDays);
+  const found = await stores.ledger.findUnclearedOfAmounts(scope, amounts, days, session);
+  const joined = found && (await joinNames(stores, found, session));
+  const byKey = joined && groupBy(joined, ({ amount, day }) => `${amount} ${day}`);
+  const findOne = async (amount: number, day: string) => {
+    if (byKey !== undefined) return byKey.get(`${amount} ${day}`) ?? [];
+    const common = await stores.ledger.findUncleared({ ...scope, amount, day }, session);
+    return await joinNames(stores, common, session);
+  };
+  return async (line) => {
+    const each: Candidate[] = [];
+    for (const day of listDays(line)) each.push(...(await findOne(line.amount, day)));
+    return each;
+  };
+}
+
+function listDays({ day, value_date }: LineToMatch): string[] {
+  return value_date === null || value_date === day ? [day] : [day, value_date];
+}
+
+export function groupBy<Row, Key>(
+  rows: readonly Row[],
+  getKey: (row: Row) => Key,
+): Map<Key | null, Row[]> {
+  const groups = new Map<Key | null, Row[]>();
+  for (const row of rows) {
+    const key = getKey(row);
+    const group = groups.get(key);
+    if (group === undefined) groups.set(key, [row]);
+    else group.push(row);
+  }
+  return groups;
+}
+
+/**
+ * Leaves open what would book more charges without an operator than the limits allow, and counts
+ * the rest.
+ * @see docs/statements.md#matching
+ */
+export async function limitCharges(
+  deps: Pick<ServiceDeps, 'stores' | 'now'>,
+  { _id: account_id, livemode, currency }: BankAccountDocument,
+  matches: readonly Match[],
+  session: ClientSession,
+): Promise<Match[]> {
+  const charges = matches.map((match) => measureCharge(match, { account_id, currency }).amount);
+  if (!livemode || charges.every((amount) => amount === 0n)) return [...matches];
+  const limits = [await readLimits(deps, session)];
+  const scopes = listScopes({ account_id }, currency, limits);
+  let allowance = BigInt(await deps.stores.approvals.readAllowance(scopes, deps.now(), session));
+  let amount = 0n;
+  const limited = matches.map((match, index): Match => {
+    const charge = charges[index] ?? 0n;
+    if (match.status === 'open' || charge === 0n) return match;
+    if (charge > allowance) return { status: 'open', different: match.entries[0] ?? null };
+    allowance -= charge;
+    amount += charge;
+    return match;
+  });
+  const booked = { account_id, amount, currency };
+  await countCredit(deps, limits, { account_id }, booked, session);
+  return limited;
+}
+
+export function measureCharge(
+  match: Match,
+  book: { account_id: string; currency: string },
+): Credited {
+  const amount = match.status === 'open' ? 0 : match.parts.bank_fees;
+  return computeCredit('statement', 'match', { ...book, amount });
+}
+
+type LineOfEntry = Pick<
+  LineDocument,
+  '_id' | 'bank_account_id' | 'livemode' | 'currency' | 'day' | 'value_date'
+>;
+
+/** Posted in the book of the bank account. */
+export function buildLineEntry(
+  kind: 'bank_line' | 'bank_line_matched' | 'bank_line_unmatched' | 'bank_line_abandoned',
+  line: LineOfEntry,
+  lines: NewEntry['lines'],
+  { now, step }: { now: () => Date; step?: number },
+): NewEntry {
+  const { _id: resource_id, bank_account_id: account_id, livemode, currency } = line;
+  return {
+    ...{ kind, resource_id, account_id, livemode, currency, lines },
+    ...{ at: now().toISOString(), value_date: line.value_date ?? line.day },
+    ...(step === undefined ? {} : { step: String(step) }),
+  };
+}
+
+/** Takes what a match explains out of suspense, and notes it on the line and its entries. */
+export async function storeMatch(
+  { stores: { ledger, movements, statements }, now }: Pick<ServiceDeps, 'stores' | 'now'>,
+  line: LineDocument,
+  { status, entries, parts }: Exclude<Match, { status: 'open' }>,
+  session: ClientSession,
+): Promise<boolean> {
+  const version = line.version + 1;
+  const change = { status, entries: [...entries], parts, different: null, version };
+  if (!(await statements.changeLine(line, change, session))) return false;
+  const lines = ENTRY_LINES.bank_line_matched(parts);
+  const entry = buildLineEntry('bank_line_matched', line, lines, { now, step: version });
+  await ledger.post(entry, session);
+  if (entries.length > 0) await ledger.clear(entries, session);
+  await nameActed({ movements }, { ...line, ...change }, entry.at, session);
+  return true;
+}
+
+/** Matches open lines with entries that came after them. A repeat changes nothing. */
+export async function rematch(deps: MatchDeps, account: BankAccountDocument): Promise<number> {
+  const { mongo, stores } = deps;
+  const scope = pickScope(account);
+  const [waiting] = await stores.ledger.listUncleared({ ...scope, limit: 1 });
+  if (waiting === undefined) return 0;
+  let matched = 0;
+  let after: LineDocument | undefined;
+  for (;;) {
+    const place = { after, limit: TRIED_LINES };
+    const page = await stores.statements.listWaiting(account._id, 'open', place);
+    const free = page.filter(({ held, repeats }) => !held && repeats === null);
+    const matches = await matchLines(stores, scope, free);
+    const ids = free.filter((line, index) => isChanged(line, matches[index])).map(({ _id }) => _id);
+    for (let at = 0; at < ids.length; at += CHANGED_LINES) {
+      const some = ids.slice(at, at + CHANGED_LINES);
+      matched += await inTransaction(mongo, (session) => rematchPage(deps, account, some, session));
+    }
+    after = page.at(-1);
+    if (page.length < TRIED_LINES) return matched;
+  }
+}
+
+function isChanged(line: LineDocument, match: Match | undefined): boolean {
+  return match?.status !== 'open' || match.different !== line.different;
+}
+
+async function rematchPage(
+  deps: MatchDeps,
+  account: BankAccountDocument,
+  ids: readonly string[],
+  session: ClientSession,
+): Promise<number> {
+  const { statements } = deps.stores;
+  const lines = (await statements.getLines(ids, session)).filter(({ status }) => status === 'open');
+  const found = await matchLines(deps.stores, pickScope(account), lines, session);
+  const matches = await limitCharges(deps, account, found, session);
+  let matched = 0;
+  for (const [index, line] of lines.entries()) {
+    const match = matches[index];
+    if (match === undefined) continue;
+    if (match.status !== 'open') {
+      if (await storeMatch(deps, line, match, session)) matched += 1;
+    } else if (match.different !== line.different) {
+      await statements.changeLine(line, { different: match.different }, session);
+    }
+  }
+  return matched;
+}

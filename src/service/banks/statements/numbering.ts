@@ -1,0 +1,159 @@
+import type { ClientSession } from 'mongodb';
+import { formatMoney } from '../../../domain/money';
+import type { Numbering } from '../../../domain/statement';
+import type { Stores } from '../../../store';
+import type { BankAccountDocument } from '../../../store/bank-accounts';
+import type { MissingStatements, RefusalDocument } from '../../../store/statement-refusals';
+import type { StatementDocument } from '../../../store/statements';
+import { StatementRefused } from './refusals';
+
+/** Statements from which the numbering of a bank is learned. */
+const LEARNED_FROM = 5;
+
+const STATEMENT_MISSING = 'statement_missing';
+
+type Numbered = Pick<StatementDocument, 'sequence' | 'to_day'>;
+
+/** @returns undefined where a bank gives no number, or one of another form */
+function readNumber({ sequence }: Pick<Numbered, 'sequence'>): number | undefined {
+  return sequence !== null && /^\d{1,15}$/.test(sequence) ? Number(sequence) : undefined;
+}
+
+const getYear = ({ to_day }: Numbered) => to_day.slice(0, 4);
+
+/** @returns number that should follow; undefined where nothing can be said */
+function expectNumber(numbering: Numbering, before: Numbered, next: Numbered) {
+  const number = readNumber(before);
+  if (numbering === 'none' || number === undefined) return undefined;
+  return numbering === 'yearly' && getYear(before) !== getYear(next) ? 1 : number + 1;
+}
+
+function learn(
+  { statements: count, fitting }: NonNullable<BankAccountDocument['learning']>,
+  before: Numbered | null,
+  next: Numbered,
+): Pick<BankAccountDocument, 'numbering' | 'learning'> {
+  const number = readNumber(next);
+  const follows = (as: Numbering) => before === null || expectNumber(as, before, next) === number;
+  const learning = { statements: count + 1, fitting: fitting.filter(follows) };
+  if (learning.statements < LEARNED_FROM) return { learning };
+  return { learning, numbering: { as: learning.fitting[0] ?? 'none', learned: true } };
+}
+
+const NOTHING_LEARNED = { statements: 0, fitting: ['continuous', 'yearly'] as Numbering[] };
+
+/**
+ * Notes in the transaction that completes a statement which numbers it jumps over, and learns how
+ * the bank counts.
+ * @see docs/statements.md#missing-statements
+ */
+export async function checkNumber(
+  { bankAccounts, statements }: Pick<Stores, 'bankAccounts' | 'statements'>,
+  document: StatementDocument,
+  previous: BankAccountDocument['closing'],
+  { now, session }: { now: () => Date; session: ClientSession },
+): Promise<void> {
+  const { bank_account_id, connector, livemode, currency, statement_id, opening } = document;
+  const account = await bankAccounts.get(bank_account_id, session);
+  if (account === null) return;
+  const before = previous && (await statements.findEnd(bank_account_id, previous, session));
+  if (account.numbering === undefined) {
+    if (readNumber(document) === undefined) return;
+    const { learning = NOTHING_LEARNED } = account;
+    // One whose predecessor is not known begins it.
+    const learned = learn(previous === null ? NOTHING_LEARNED : learning, before, document);
+    return await bankAccounts.setNumbering(bank_account_id, learned, session);
+  }
+  const { as, learned } = account.numbering;
+  const expected = before && expectNumber(as, before, document);
+  const number = readNumber(document);
+  if (before === null || expected == null || number === undefined || number === expected) return;
+  if (learned && number === 1 && getYear(before) !== getYear(document)) {
+    const numbering = { as: 'yearly', learned } as const;
+    return await bankAccounts.setNumbering(bank_account_id, { numbering }, session);
+  }
+  const balance = opening ?? 0;
+  const missing: MissingStatements = {
+    ...{
+      first: expected,
+      last: Math.max(expected, number - 1),
+      opening: balance,
+      closing: balance,
+    },
+    ...{ from_day: before.to_day, to_day: document.to_day, statement: document._id },
+  };
+  await statements.noteMissing(
+    {
+      ...{ _id: `${STATEMENT_MISSING}:${document._id}`, connector, livemode, sha256: null },
+      ...{ code: STATEMENT_MISSING, message: describeJump(before, document) },
+      ...{ bank_account_id, statement_id, amount: 0, currency, since: now().getTime() },
+      ...{ attention: true, acknowledged: null, missing },
+    },
+    session,
+  );
+}
+
+function describeJump(before: StatementDocument, next: StatementDocument): string {
+  return (
+    `Statement number ${next.sequence} (${next.statement_id} of ${next.to_day}) follows number ` +
+    `${before.sequence} (${before.statement_id} of ${before.to_day}), and the balances follow on: ` +
+    'ask the bank for those between them.'
+  );
+}
+
+/**
+ * Finds the gap that a late statement fills, or a part of it; null where it is none.
+ * @throws StatementRefused where it does not lead from or to the statements around the gap
+ */
+export async function findGap(
+  { statements }: Pick<Stores, 'statements'>,
+  document: StatementDocument,
+): Promise<RefusalDocument | null> {
+  const { bank_account_id, statement_id, currency, opening, closing, to_day } = document;
+  const number = readNumber(document);
+  if (document.kind !== 'statement' || number === undefined) return null;
+  for (const row of await statements.listMissing(bank_account_id)) {
+    const { missing } = row;
+    if (missing === undefined || number < missing.first || number > missing.last) continue;
+    if (to_day < missing.from_day || to_day > missing.to_day) continue;
+    const fits =
+      (number > missing.first || opening === missing.opening) &&
+      (number < missing.last || closing === missing.closing);
+    if (fits) return row;
+    const [from, to] = [missing.opening, missing.closing].map((each) =>
+      formatMoney(each, currency),
+    );
+    throw new StatementRefused(
+      'statement_gap',
+      `Statement ${statement_id} has the number ${number}. Number ${missing.first} is missing, and ` +
+        `opens at ${from}; number ${missing.last} closes at ${to}.`,
+      { bank_account_id, statement_id, currency },
+    );
+  }
+  return null;
+}
+
+/**
+ * Lists what is missing once a statement has filled a part: what is before it, and what is after. Where
+ * that has money, the bank has statements of it, whatever was acknowledged.
+ */
+export function fillGap(
+  { _id, missing, ...row }: RefusalDocument,
+  document: StatementDocument,
+  now: () => Date,
+): RefusalDocument[] {
+  const number = readNumber(document);
+  const { opening, closing } = document;
+  if (missing === undefined || number === undefined) return [];
+  const parts = [
+    { ...missing, last: number - 1, closing: opening ?? missing.closing },
+    { ...missing, first: number + 1, opening: closing ?? missing.opening },
+  ].filter(({ first, last }) => first <= last);
+  return parts.map((part, at) => ({
+    ...row,
+    ...(part.opening === part.closing ? {} : { attention: true, acknowledged: null }),
+    // Attention names its row by account and time.
+    ...(at === 0 ? { _id } : { _id: `${_id}:${part.first}`, since: now().getTime() }),
+    missing: part,
+  }));
+}

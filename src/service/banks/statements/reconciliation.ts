@@ -1,0 +1,221 @@
+import { ServiceError } from '../../../domain/errors';
+import { normalizeIban } from '../../../domain/iban';
+import { formatMoney } from '../../../domain/money';
+import { addDays, announcedBefore } from '../../../domain/statement';
+import type { BankAccountDocument } from '../../../store/bank-accounts';
+import type { StatementDocument } from '../../../store/statements';
+import type { ServiceDeps } from '../../deps';
+import { pickScope, rematch } from './matching';
+import { presentEntry, presentLine, type ShownEntry, type ShownLine } from './present';
+
+type ReconciliationDeps = Pick<ServiceDeps, 'mongo' | 'stores' | 'now'>;
+
+/** A longer list is cut, and says so. */
+const ROWS_MAX = 1_000;
+
+interface Finding {
+  code: 'not_repeated' | 'statement_missing';
+  message: string;
+  amount: number;
+  currency: string;
+  ids: string[];
+}
+
+/** Day of a bank account. */
+export interface Reconciliation {
+  /** IBAN. */
+  account: string;
+  currency: string;
+  /** Null without a statement. */
+  day: string | null;
+  closed: boolean;
+  opening: number | null;
+  closing: number | null;
+  /** Number of lines. */
+  matched: number;
+  ours_only: ShownEntry[];
+  theirs_only: ShownLine[];
+  different: { line: ShownLine; entry: ShownEntry }[];
+  findings: Finding[];
+  /** A list has more rows than it shows. */
+  has_more: boolean;
+}
+
+export interface ReconciliationQuery {
+  connector: string;
+  livemode: boolean;
+  iban?: string | undefined;
+  /** Absent: the latest with a statement. */
+  day?: string | undefined;
+}
+
+/**
+ * Matches open lines again, closes days that have nothing open, and shows a day of each account.
+ * @throws ServiceError `bank_account_unknown`
+ */
+export async function reconcileAccounts(
+  deps: ReconciliationDeps,
+  { connector, livemode, iban, day }: ReconciliationQuery,
+): Promise<Reconciliation[]> {
+  const { bankAccounts } = deps.stores;
+  const own = iban === undefined ? {} : { iban: normalizeIban(iban) };
+  const accounts = await bankAccounts.list({ connector, livemode, ...own });
+  if (accounts.length === 0) {
+    const named = iban === undefined ? 'a bank account' : `the bank account ${iban}`;
+    throw new ServiceError('bank_account_unknown', `${connector} does not have ${named}.`);
+  }
+  const shown: Reconciliation[] = [];
+  for (const account of accounts) {
+    await rematch(deps, account);
+    await closeDays(deps, account);
+    shown.push(await showDay(deps, account, day));
+  }
+  return shown;
+}
+
+/** A repeat changes nothing. */
+export async function closeDays(
+  { stores: { ledger, statements }, now }: ReconciliationDeps,
+  account: BankAccountDocument,
+): Promise<void> {
+  const open = await statements.ofAccount(account._id, { closed_at: null });
+  const missing = await listMissing({ statements }, account);
+  const isBehind = (id: string) => missing.some((row) => row.missing?.statement === id);
+  let previous: string | undefined;
+  for (const day of new Set(open.map(({ to_day }) => to_day))) {
+    const ids = open.filter(({ to_day }) => to_day === day).map(({ _id }) => _id);
+    const query = buildDaysQuery(account, previous, day, 1);
+    const isOpen =
+      ids.some(isBehind) ||
+      (await statements.hasOpen(ids)) ||
+      (await ledger.listUncleared(query)).length > 0;
+    if (isOpen) previous = day;
+    else await statements.setClosed(ids, now().toISOString());
+  }
+}
+
+/** Lists what neither a statement has filled nor an operator explained. */
+async function listMissing(
+  { statements }: Pick<ReconciliationDeps['stores'], 'statements'>,
+  { _id }: BankAccountDocument,
+) {
+  return (await statements.listMissing(_id)).filter(({ attention }) => attention);
+}
+
+/** Selects entries whose day is after one open day, and not after another. */
+function buildDaysQuery(
+  account: BankAccountDocument,
+  previous: string | undefined,
+  day: string,
+  limit: number,
+) {
+  const after = previous === undefined ? {} : { after: previous };
+  return { ...pickScope(account), ...after, before: addDays(day, 1), limit };
+}
+
+async function showDay(
+  deps: ReconciliationDeps,
+  account: BankAccountDocument,
+  date: string | undefined,
+): Promise<Reconciliation> {
+  const { ledger, statements } = deps.stores;
+  const now = deps.now();
+  const day = date ?? (await statements.last(account._id))?.to_day;
+  const ofDay = day === undefined ? [] : await statements.ofAccount(account._id, { to_day: day });
+  const ids = ofDay.map(({ _id }) => _id);
+  const { matched = 0 } = await statements.countLines(ids);
+  const open = await statements.listLines({ statement: { $in: ids }, status: 'open' }, ROWS_MAX);
+  const closed = ofDay.length > 0 && ofDay.every(({ closed_at }) => closed_at !== null);
+  const until = day ?? now.toISOString().slice(0, 10);
+  const previous = await findOpenBefore(deps, account, until);
+  const entries = closed
+    ? []
+    : await ledger.listUncleared(buildDaysQuery(account, previous, until, ROWS_MAX));
+  const named = open.flatMap(({ different }) => different ?? []);
+  const scope = pickScope(account);
+  const others = await ledger.findAllUncleared(scope, { _id: named });
+  const byId = new Map(others.map((entry) => [entry.entry_id, entry]));
+  const pairs = open.flatMap((line) => {
+    const entry = byId.get(line.different ?? '');
+    return entry === undefined ? [] : [{ line, entry }];
+  });
+  const paired = new Set(pairs.flatMap(({ line, entry }) => [line._id, entry.entry_id]));
+  const [opening, closing] = readBalances(ofDay);
+  return {
+    ...{ account: account.iban, currency: account.currency, day: day ?? null, closed },
+    ...{ opening, closing, matched },
+    ours_only: entries
+      .filter(({ entry_id }) => !paired.has(entry_id))
+      .map((entry) => presentEntry(entry, now)),
+    theirs_only: open.filter(({ _id }) => !paired.has(_id)).map((line) => presentLine(line, now)),
+    different: pairs.map(({ line, entry }) => ({
+      line: presentLine(line, now),
+      entry: presentEntry(entry, now),
+    })),
+    findings: [...(await findMissing(deps, account)), ...(await findNotRepeated(deps, account))],
+    has_more: open.length === ROWS_MAX || entries.length === ROWS_MAX,
+  };
+}
+
+/** Entries up to this day belong to it. */
+async function findOpenBefore(
+  { stores: { statements } }: ReconciliationDeps,
+  { _id }: BankAccountDocument,
+  day: string,
+): Promise<string | undefined> {
+  const open = await statements.ofAccount(_id, { closed_at: null });
+  return open.findLast(({ to_day }) => to_day < day)?.to_day;
+}
+
+/** A late statement of the day has come after those that follow on it. */
+function readBalances(statements: readonly StatementDocument[]) {
+  const isNumbered = statements.every(({ sequence }) => /^\d+$/.test(sequence ?? ''));
+  const sorted = statements.toSorted((a, b) =>
+    isNumbered
+      ? Number(a.sequence) - Number(b.sequence)
+      : Number(a.imported_at > b.imported_at) - Number(a.imported_at < b.imported_at),
+  );
+  return [sorted[0]?.opening ?? null, sorted.at(-1)?.closing ?? null] as const;
+}
+
+async function findMissing(
+  { stores }: ReconciliationDeps,
+  account: BankAccountDocument,
+): Promise<Finding[]> {
+  return (await listMissing(stores, account)).map(({ message, missing }) => ({
+    ...{ code: 'statement_missing' as const, message, amount: 0, currency: account.currency },
+    ids: missing === undefined ? [] : [missing.statement],
+  }));
+}
+
+/** Finds announced movements that no statement has after five days. */
+async function findNotRepeated(
+  { stores: { statements }, now }: ReconciliationDeps,
+  { _id }: BankAccountDocument,
+): Promise<Finding[]> {
+  const before = announcedBefore(now());
+  const lines = await statements.listWaiting(_id, 'announced', { before, limit: ROWS_MAX });
+  return lines.map(({ _id: id, amount, currency, day }) => ({
+    ...{ code: 'not_repeated' as const, amount, currency, ids: [id] },
+    message: `A notification announced ${formatMoney(amount, currency)} of ${day}; no statement has it.`,
+  }));
+}
+
+export function combine(each: readonly Reconciliation[]) {
+  const [only, ...more] = each;
+  if (only === undefined || more.length === 0) return only;
+  const withStatement = each.filter(({ day }) => day !== null);
+  const days = [...new Set(withStatement.map(({ day }) => day))];
+  return {
+    ...{ account: null, currency: null, day: days.length === 1 ? (days[0] ?? null) : null },
+    closed: withStatement.length > 0 && withStatement.every(({ closed }) => closed),
+    ...{ opening: null, closing: null },
+    matched: each.reduce((sum, { matched }) => sum + matched, 0),
+    ours_only: each.flatMap(({ ours_only }) => ours_only),
+    theirs_only: each.flatMap(({ theirs_only }) => theirs_only),
+    different: each.flatMap(({ different }) => different),
+    findings: each.flatMap(({ findings }) => findings),
+    has_more: each.some(({ has_more }) => has_more),
+    accounts: each,
+  };
+}

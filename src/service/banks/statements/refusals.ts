@@ -1,0 +1,96 @@
+import { deriveUuid } from '../../../base/ids';
+import { inTransaction } from '../../../base/mongo';
+import { omitUndefined } from '../../../domain/defined';
+import { ServiceError } from '../../../domain/errors';
+import type { Stores } from '../../../store';
+import type { AttentionPlace, AttentionRow } from '../../../store/resource';
+import type { RefusalDocument } from '../../../store/statement-refusals';
+import type { ServiceDeps, WriteDeps } from '../../deps';
+
+/** Nothing else of a refused file is stored. */
+export class StatementRefused extends ServiceError {
+  readonly facts: RefusalFacts;
+
+  constructor(code: string, message: string, facts: RefusalFacts = {}) {
+    super(code, message);
+    this.facts = facts;
+  }
+}
+
+export type RefusalFacts = Partial<
+  Pick<RefusalDocument, 'bank_account_id' | 'statement_id' | 'amount' | 'currency'>
+>;
+
+/** The bank's own amounts are wrong. */
+const NEEDS_OPERATOR: readonly string[] = ['sum_mismatch'];
+
+/** Stores once for each file and code. */
+export async function storeRefusal(
+  { stores, now }: Pick<ServiceDeps, 'stores' | 'now'>,
+  { code, message, facts }: StatementRefused,
+  file: Pick<RefusalDocument, 'connector' | 'livemode' | 'sha256'>,
+): Promise<void> {
+  const since = now().getTime();
+  const identity = JSON.stringify([file, code, file.sha256 === null ? since : facts]);
+  const nothing = { bank_account_id: null, statement_id: null, amount: null, currency: null };
+  await stores.statements.refuse({
+    _id: `sr_${deriveUuid(identity)}`,
+    ...file,
+    ...{ code, message, ...nothing, ...omitUndefined(facts) },
+    ...{ since, attention: NEEDS_OPERATOR.includes(code), acknowledged: null },
+  });
+}
+
+/** Lists refusals and missing statements as attention reasons of their bank accounts. */
+export async function listRefusedStatements(
+  { statements }: Pick<Stores, 'statements'>,
+  { all, after, limit }: { all: boolean; after: AttentionPlace | undefined; limit: number },
+): Promise<AttentionRow[]> {
+  const since = after?.since ?? 0;
+  // A few share the time of the place, and may be before it.
+  const most = limit + SAME_TIME_MAX;
+  const [open, acknowledged] = await Promise.all([
+    statements.listRefusals(false, since, most),
+    all ? statements.listRefusals(true, since, most) : [],
+  ]);
+  return [...open, ...acknowledged]
+    .map((row) => ({
+      resource_id: row.bank_account_id ?? '',
+      reason: row.code,
+      ...{ since: row.since, amount: row.amount ?? 0, currency: row.currency ?? '' },
+      acknowledged: row.acknowledged !== null,
+    }))
+    .filter((row) => row.since > since || row.resource_id > (after?.resource_id ?? ''));
+}
+
+const SAME_TIME_MAX = 10;
+
+/**
+ * Acknowledges a refusal, or that missing statements do not exist.
+ * @returns the code; undefined where there is no refusal
+ * @throws ServiceError `statement_missing`
+ */
+export async function acknowledgeRefusal(
+  { mongo, stores, audit, now }: WriteDeps,
+  { bank_account_id, since }: { bank_account_id: string; since: number },
+  { operator, reason }: { operator: string; reason: string },
+): Promise<string | undefined> {
+  const refusal = await stores.statements.findRefusal(bank_account_id, since);
+  if (refusal === null) return undefined;
+  const { _id: target, code, livemode, statement_id, missing } = refusal;
+  if (refusal.acknowledged !== null) return code;
+  if (missing !== undefined && missing.opening !== missing.closing) {
+    const message = `The balances do not follow on: the bank has a statement number ${missing.first}.`;
+    throw new ServiceError('statement_missing', message);
+  }
+  return await inTransaction(mongo, async (session) => {
+    const acknowledged = { operator, reason, at: now().toISOString() };
+    const isDone = await stores.statements.acknowledgeRefusal(refusal, acknowledged, session);
+    // Another operator was faster.
+    if (!isDone) return code;
+    const after = { code, statement_id, bank_account_id, operator, reason };
+    const about = { account_id: null, livemode, target };
+    await audit({ act: 'statement.refusal_acknowledged', ...about, after }, session);
+    return code;
+  });
+}

@@ -1,0 +1,155 @@
+import type { ClientSession } from 'mongodb';
+import { inTransaction } from '../../../base/mongo';
+import type { StatementLine } from '../../../domain/statement';
+import type { NewEntry } from '../../../ledger/entries';
+import { ENTRY_LINES } from '../../../ledger/entry-lines';
+import { nameActed } from '../../../movements/acts';
+import type { LineDocument } from '../../../store/statement-lines';
+import type { StatementDocument } from '../../../store/statements';
+import type { WriteDeps } from '../../deps';
+import { buildLineEntry, groupBy, limitCharges, matchLines, pickScope } from './matching';
+import type { PlannedStatement } from './plan';
+import { StatementRefused } from './refusals';
+
+/** Lines of one transaction, which must end in time on a slow server, too. */
+const BATCH_MIN = 200;
+const BATCH_MAX = 1_000;
+const FAST_MS = 250;
+const SLOW_MS = 1_000;
+
+/** A transaction stores a batch. */
+export async function storeLines(deps: WriteDeps, planned: PlannedStatement): Promise<void> {
+  const { lines } = planned.statement;
+  let size = BATCH_MIN;
+  for (let at = 0; at < lines.length; ) {
+    const batch = { first: at, lines: lines.slice(at, at + size) };
+    const began = performance.now();
+    await inTransaction(deps.mongo, (session) => storeBatch(deps, planned, batch, session));
+    at += size;
+    const took = performance.now() - began;
+    if (took < FAST_MS) size = Math.min(BATCH_MAX, size * 2);
+    else if (took > SLOW_MS) size = BATCH_MIN;
+  }
+}
+
+/** Skips stored lines. */
+async function storeBatch(
+  deps: WriteDeps,
+  { account, document }: PlannedStatement,
+  { first, lines }: { first: number; lines: readonly StatementLine[] },
+  session: ClientSession,
+): Promise<void> {
+  const { ledger, statements } = deps.stores;
+  const { _id, statement_id } = document;
+  if (!(await statements.addBatch(_id, session))) {
+    const message = `Statement ${statement_id} was abandoned during its import: import it again.`;
+    throw new StatementRefused('statement_abandoned', message);
+  }
+  const rows = lines.map((line, index) => buildRow(document, line, first + index + 1));
+  const ids = rows.map(({ _id }) => _id);
+  const stored = await statements.findStored(ids, session);
+  const fresh = rows.filter(({ _id }) => !stored.has(_id));
+  if (fresh.length === 0) return;
+  const names = fresh.flatMap(({ bank_reference }) => bank_reference ?? []);
+  const known = await statements.findByBankReference(account._id, names, session);
+  if (document.kind === 'notification') {
+    const own = known.filter(({ statement }) => statement === document._id);
+    const taken = new Set(own.map(({ repeats }) => repeats));
+    const booked = known.filter((line) => isBooked(line) && !taken.has(line._id));
+    for (const row of fresh) row.status = 'announced';
+    for (const [row, { _id: repeats }] of pairRepeated(fresh, booked)) {
+      Object.assign(row, { status: 'repeated', repeats });
+    }
+    await statements.insertLines(fresh, session);
+    return;
+  }
+  const byName = groupBy([...known, ...fresh], getName);
+  const unique = fresh.filter((row) => {
+    row.repeats = findRepeated(row, byName.get(row.bank_reference));
+    return row.repeats === null;
+  });
+  const found = await matchLines(deps.stores, pickScope(account), unique, session);
+  const matches = await limitCharges(deps, account, found, session);
+  for (const [index, row] of unique.entries()) {
+    const match = matches[index];
+    if (match?.status === 'open') row.different = match.different;
+    else if (match !== undefined) {
+      Object.assign(row, { status: match.status, entries: [...match.entries], parts: match.parts });
+    }
+  }
+  await statements.insertLines(fresh, session);
+  await ledger.postAll(
+    fresh.map((row) => buildBooking(row, deps.now)),
+    session,
+  );
+  const cleared = fresh.flatMap(({ entries }) => entries);
+  if (cleared.length > 0) await ledger.clear(cleared, session);
+  const at = deps.now().toISOString();
+  for (const row of fresh) await nameActed(deps.stores, row, at, session);
+  const announced = known.filter(({ status }) => status === 'announced');
+  for (const [line, { _id: repeats }] of pairRepeated(announced, fresh)) {
+    await statements.changeLine(line, { status: 'repeated', repeats }, session);
+  }
+}
+
+const getName = ({ bank_reference }: LineDocument) => bank_reference;
+
+function buildRow(document: StatementDocument, line: StatementLine, number: number): LineDocument {
+  const { _id: statement, bank_account_id, connector, livemode, iban } = document;
+  return {
+    _id: `${statement}:${number}`,
+    statement,
+    ...{ bank_account_id, connector, livemode, iban, ...line },
+    ...{ status: 'open', entries: [], parts: { clearing: 0, bank_fees: 0 } },
+    ...{ different: null, repeats: null, held: false, owner: null, version: 0 },
+  };
+}
+
+/** Books what a line does not match in suspense. */
+function buildBooking(row: LineDocument, now: () => Date): NewEntry {
+  const { amount, parts } = row;
+  const unmatched = amount - parts.clearing - parts.bank_fees;
+  return buildLineEntry('bank_line', row, ENTRY_LINES.bank_line({ ...parts, unmatched }), { now });
+}
+
+const isBooked = ({ status }: LineDocument) =>
+  status === 'matched' || status === 'booked' || status === 'open';
+
+/** The bank's name, the reference and the amount of a repeat agree. */
+function findRepeated(row: LineDocument, namesakes: readonly LineDocument[] = []): string | null {
+  if (row.bank_reference === null) return null;
+  const before = namesakes.find(
+    (other) =>
+      isBooked(other) &&
+      other.reference === row.reference &&
+      other.amount === row.amount &&
+      // Parts of a batch share the bank's name for it.
+      (other.statement !== row.statement || other.entry < row.entry),
+  );
+  return before?._id ?? null;
+}
+
+/**
+ * Pairs announced lines with booked ones of the same name and amount, or of the sum of all that a
+ * notification has under the name. Two notifications may announce the same movement.
+ */
+function* pairRepeated(
+  announced: readonly LineDocument[],
+  booked: readonly LineDocument[],
+): Generator<[LineDocument, LineDocument]> {
+  const byName = groupBy(announced, (line) => JSON.stringify([line.statement, getName(line)]));
+  for (const [first, ...others] of byName.values()) {
+    if (first === undefined || first.bank_reference === null) continue;
+    const waiting = [first, ...others];
+    const named = booked.filter((line) => getName(line) === getName(first));
+    const sum = waiting.reduce((total, { amount }) => total + amount, 0);
+    const whole = named.find(({ amount }) => amount === sum);
+    if (whole !== undefined) for (const each of waiting) yield [each, whole];
+    if (whole !== undefined) continue;
+    for (const each of waiting) {
+      const at = named.findIndex(({ amount }) => amount === each.amount);
+      const [line] = at < 0 ? [] : named.splice(at, 1);
+      if (line !== undefined) yield [each, line];
+    }
+  }
+}

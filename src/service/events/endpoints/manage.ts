@@ -1,0 +1,220 @@
+import { randomInt, randomUUID } from 'node:crypto';
+import type { ClientSession } from 'mongodb';
+import { inTransaction, isDuplicateKey } from '../../../base/mongo';
+import { buildPosition, TIES } from '../../../domain/cursor';
+import { buildRefusal, notFound, Refusal, ServiceError } from '../../../domain/errors';
+import type { EventType } from '../../../domain/webhook/event';
+import type { Encrypted } from '../../../encryption/encrypter';
+import {
+  type Endpoint,
+  type EndpointChange,
+  type EndpointDocument,
+  endpointSlots,
+  SLOT_INDEX,
+  secretOwner,
+} from '../../../store/endpoints';
+import type { Owner } from '../../deps';
+import { waitForCaches } from '../../installation/caches';
+import { accountNow } from '../../merchants/clock';
+import { type EndpointDeps, makeSigningSecret, toAuditFacts } from './secret';
+
+/** Concurrent calls may choose the same slot. */
+const RACES_MAX = 20;
+
+type EndpointState = 'enabled' | 'disabled';
+
+/** An absent setting stays as it is. */
+export interface EndpointSettings {
+  /** Accepted by `admitEndpointUrl`. */
+  url?: string | undefined;
+  description?: string | null | undefined;
+  events?: readonly EventType[] | 'all' | undefined;
+  status?: EndpointState | undefined;
+}
+
+export interface NewEndpoint {
+  endpoint_id: string;
+  url: string;
+  description: string | null;
+  events: readonly EventType[] | 'all';
+  /** First secret. */
+  ciphertext: Encrypted;
+}
+
+interface EndpointRequest extends Omit<NewEndpoint, 'endpoint_id' | 'ciphertext'> {
+  endpoint_id?: string;
+}
+
+export function makeEndpointId(): string {
+  return `we_${randomUUID()}`;
+}
+
+/**
+ * Returns the endpoint with its secret.
+ * @throws Refusal 422 `endpoint_limit_reached`; ServiceError `endpoint_exists`
+ */
+export async function addEndpoint(
+  deps: EndpointDeps,
+  owner: Owner,
+  { endpoint_id = makeEndpointId(), ...settings }: EndpointRequest,
+): Promise<{ endpoint: Endpoint; signing_secret: string }> {
+  const signing_secret = makeSigningSecret();
+  const { account_id, livemode } = owner;
+  const place = secretOwner({ account_id, livemode, endpoint_id });
+  const ciphertext = await deps.encrypter.encrypt(signing_secret, place);
+  await deps.stores.endpoints.ensureIndexes();
+  const endpoint = await insertEndpoint(deps, owner, { ...settings, endpoint_id, ciphertext });
+  return { endpoint, signing_secret };
+}
+
+/**
+ * Returns when every process sends events to the endpoint.
+ * @param also further writes of the transaction
+ * @throws Refusal 422 `endpoint_limit_reached`
+ */
+export async function insertEndpoint(
+  deps: Pick<EndpointDeps, 'mongo' | 'stores' | 'audit' | 'now'>,
+  { account_id, livemode }: Owner,
+  { endpoint_id, url, description, events, ciphertext }: NewEndpoint,
+  also: (session: ClientSession) => Promise<unknown> = async () => undefined,
+): Promise<Endpoint> {
+  const { stores, now } = deps;
+  const at = await accountNow(deps, { account_id, livemode });
+  const document: Omit<EndpointDocument, 'slot'> = {
+    ...{ account_id, livemode, endpoint_id },
+    position: buildPosition(at.getTime(), randomInt(TIES)),
+    ...{ url, description },
+    secrets: [{ ciphertext, active_from: now().toISOString() }],
+    ...(events === 'all' ? {} : { enabled_events: [...events] }),
+    ...{ created_at: at.toISOString(), updated_at: at.toISOString() },
+  };
+  const insert = async (session: ClientSession) => {
+    const others = await stores.endpoints.list(account_id, livemode, session);
+    if (others.some((other) => other.endpoint_id === endpoint_id)) {
+      throw new ServiceError('endpoint_exists', 'This endpoint was added already.');
+    }
+    const slot = findFreeSlot(others);
+    const endpoint = await stores.endpoints.insert({ ...document, slot }, session);
+    const line = { act: 'webhook.created', account_id, livemode, target: endpoint_id } as const;
+    await deps.audit({ ...line, after: toAuditFacts(endpoint) }, session);
+    await also(session);
+    return { endpoint, isFirst: others.length === 0 };
+  };
+  const { endpoint, isFirst } = await retryRaces(() => inTransaction(deps.mongo, insert));
+  // An absence is not cached.
+  if (!isFirst) await waitForCaches();
+  return endpoint;
+}
+
+/** @throws Refusal 422 `endpoint_limit_reached` */
+export function assertFreeSlot(endpoints: readonly Endpoint[]): void {
+  findFreeSlot(endpoints);
+}
+
+function findFreeSlot(endpoints: readonly Endpoint[]): number {
+  const taken = endpoints.map(({ slot }) => slot);
+  const free = endpointSlots().filter((slot) => !taken.includes(slot));
+  // Random, so that concurrent calls seldom choose the same.
+  const slot = free[randomInt(Math.max(1, free.length))];
+  if (slot !== undefined) return slot;
+  const message = `An environment has at most ${endpointSlots().length} webhook endpoints: delete one first.`;
+  throw new Refusal('endpoint_limit_reached', message);
+}
+
+async function retryRaces<T>(insert: () => Promise<T>): Promise<T> {
+  for (let race = 1; ; race += 1) {
+    try {
+      return await insert();
+    } catch (error) {
+      if (race === RACES_MAX || !isDuplicateKey(error, SLOT_INDEX)) throw error;
+    }
+  }
+}
+
+/** Returns when every process applies the change. @throws Refusal 404 */
+export async function changeEndpoint(
+  deps: Pick<EndpointDeps, 'mongo' | 'stores' | 'audit' | 'now'>,
+  { account_id, livemode }: Owner,
+  endpoint_id: string,
+  settings: EndpointSettings,
+): Promise<Endpoint> {
+  const { endpoints } = deps.stores;
+  const owner = { account_id, livemode };
+  if (Object.values(settings).every((value) => value === undefined)) {
+    return await findEndpoint(deps, owner, endpoint_id);
+  }
+  const at = (await accountNow(deps, owner)).toISOString();
+  const changed = await inTransaction(deps.mongo, async (session) => {
+    const before = await findEndpoint(deps, owner, endpoint_id, session);
+    const after = await endpoints.update(before, toChange(before, settings), at, session);
+    if (after === null) throw buildRefusal(notFound('webhook_endpoint'));
+    const line = { act: 'webhook.updated', ...owner, target: endpoint_id } as const;
+    // Null, unlike an absent fact, says that it is enabled again.
+    const { disabled_reason = null } = after;
+    const facts = {
+      before: toAuditFacts(before),
+      after: { ...toAuditFacts(after), disabled_reason },
+    };
+    await deps.audit({ ...line, ...facts }, session);
+    return after;
+  });
+  await waitForCaches();
+  return changed;
+}
+
+/** A new URL, or enabling, resets the failures. */
+function toChange(before: Endpoint, settings: EndpointSettings): EndpointChange {
+  const { url, description, events, status } = settings;
+  const isEnabled = status === 'enabled';
+  const isNew = isEnabled || (url !== undefined && url !== before.url);
+  return {
+    ...(url === undefined ? {} : { url }),
+    ...(description === undefined ? {} : { description }),
+    ...(events === undefined ? {} : { enabled_events: events }),
+    ...(isEnabled ? { disabled_reason: null } : {}),
+    ...(status === 'disabled' ? { disabled_reason: before.disabled_reason ?? 'merchant' } : {}),
+    ...(isNew ? { failing_since: null } : {}),
+  };
+}
+
+/**
+ * Returns when no process sends events to the endpoint; its deliveries stay in the log.
+ * @throws Refusal 404
+ */
+export async function deleteEndpoint(
+  deps: Pick<EndpointDeps, 'mongo' | 'stores' | 'audit'>,
+  { account_id, livemode }: Owner,
+  endpoint_id: string,
+): Promise<Endpoint> {
+  const owner = { account_id, livemode };
+  const deleted = await inTransaction(deps.mongo, async (session) => {
+    const before = await findEndpoint(deps, owner, endpoint_id, session);
+    await deps.stores.endpoints.remove(before, session);
+    const line = { act: 'webhook.deleted', ...owner, target: endpoint_id } as const;
+    await deps.audit({ ...line, before: toAuditFacts(before) }, session);
+    return before;
+  });
+  await waitForCaches();
+  return deleted;
+}
+
+/** Oldest first. */
+export function listEndpoints(
+  { stores }: Pick<EndpointDeps, 'stores'>,
+  { account_id, livemode }: Owner,
+): Promise<Endpoint[]> {
+  return stores.endpoints.list(account_id, livemode);
+}
+
+/** @throws Refusal 404, also for an id of another account or environment */
+export async function findEndpoint(
+  { stores }: Pick<EndpointDeps, 'stores'>,
+  { account_id, livemode }: Owner,
+  endpoint_id: string,
+  session?: ClientSession,
+): Promise<Endpoint> {
+  const key = { account_id, livemode, endpoint_id };
+  const endpoint = await stores.endpoints.find(key, session);
+  if (endpoint === null) throw buildRefusal(notFound('webhook_endpoint'));
+  return endpoint;
+}

@@ -1,0 +1,216 @@
+import { buildRefusal, notFound, Refusal, ServiceError, unavailable } from '../../../domain/errors';
+import type { EventType } from '../../../domain/webhook/event';
+import * as wire from '../../../domain/wire/webhook-endpoints';
+import { auditBy } from '../../../store/audit';
+import type { Actor } from '../../../store/audit-log';
+import { type Endpoint, secretOwner } from '../../../store/endpoints';
+import { type CreateRequest, createOnce } from '../../create-once';
+import type { MerchantDeps, Owner } from '../../deps';
+import type { Page, PageQuery } from '../../money/read';
+import { withAuditLine } from '../../operators/audit/log';
+import { toFirstRows } from '../../paging';
+import { findOwnEvent } from '../list';
+import { getMerchantEvent } from '../merchant';
+import { presentEvent } from '../present';
+import { isRunning } from '../redeliver';
+import type { Redeliveries } from '../redeliveries';
+import { recordTestEvent } from '../test-event';
+import {
+  assertFreeSlot,
+  changeEndpoint,
+  deleteEndpoint,
+  findEndpoint,
+  insertEndpoint,
+  listEndpoints,
+  makeEndpointId,
+} from './manage';
+import { presentEndpoint } from './present';
+import { decryptCurrent, makeSigningSecret, ROLL_DELAYS_MS, rollEndpoint } from './secret';
+import { admitEndpointUrl, type UrlRules } from './url';
+
+export interface MerchantEndpointDeps extends MerchantDeps {
+  webhookUrls: UrlRules;
+  redeliveries: Pick<Redeliveries, 'start' | 'toSubscribers'>;
+}
+
+export interface Caller {
+  owner: Owner;
+  actor: Actor;
+  request_id: string;
+}
+
+/**
+ * @throws Refusal 400 with a detail for `url`; 422 `endpoint_limit_reached`
+ * @see docs/api.md#webhook-endpoints
+ */
+export function createMerchantEndpoint(
+  deps: MerchantEndpointDeps,
+  request: CreateRequest<wire.CreateWebhookEndpoint>,
+  actor: Actor,
+) {
+  const { account_id, livemode } = request.caller;
+  const owner = { account_id, livemode };
+  const acting = { ...deps, audit: auditBy(deps, actor) };
+  return createOnce(deps, request, {
+    operation: wire.createWebhookEndpoint.operation,
+    makeId: makeEndpointId,
+    accept: async ({ url, description = null, enabled_events }) => {
+      const admitted = await admitEndpointUrl(deps.webhookUrls, owner, url);
+      assertFreeSlot(await listEndpoints(deps, owner));
+      const events = enabled_events === undefined ? 'all' : listOnce(enabled_events);
+      return { webhook_endpoint: { url: admitted, description, events } };
+    },
+    open: async ({ record: { resource_id: endpoint_id, request: accepted } }) => {
+      if (accepted !== null && 'webhook_endpoint' in accepted) {
+        const { url, description, events } = accepted.webhook_endpoint;
+        // Made here: a rotation of keys does not reach what an idempotency record holds.
+        const place = secretOwner({ ...owner, endpoint_id });
+        const ciphertext = await deps.encrypter.encrypt(makeSigningSecret(), place);
+        const fresh = { url, description, events, endpoint_id, ciphertext };
+        await insertOrRelease(acting, owner, fresh);
+      }
+      const endpoint = await findEndpoint(deps, owner, endpoint_id);
+      const signing_secret = await decryptCurrent(deps, endpoint);
+      return { answer: { ...presentEndpoint(endpoint), signing_secret }, isPersonal: true };
+    },
+  });
+}
+
+function listOnce(types: readonly EventType[]): EventType[] {
+  return [...new Set(types)];
+}
+
+type Acting = MerchantEndpointDeps & { audit: ReturnType<typeof auditBy> };
+
+/** A refusal leaves the key unused; another call with the key may have inserted the endpoint. */
+async function insertOrRelease(
+  deps: Acting,
+  owner: Owner,
+  fresh: Parameters<typeof insertEndpoint>[2],
+): Promise<void> {
+  const { idempotency, endpoints } = deps.stores;
+  const { endpoint_id } = fresh;
+  if ((await endpoints.find({ ...owner, endpoint_id })) !== null) return;
+  try {
+    await insertEndpoint(deps, owner, fresh, (session) =>
+      idempotency.markWritten(endpoint_id, session),
+    );
+  } catch (error) {
+    if (error instanceof ServiceError && error.code === 'endpoint_exists') return;
+    if (error instanceof Refusal) await idempotency.release(endpoint_id);
+    throw error;
+  }
+}
+
+/** Newest first. */
+export async function listMerchantEndpoints(
+  deps: Pick<MerchantDeps, 'stores'>,
+  owner: Owner,
+  { limit, created_before }: PageQuery,
+): Promise<Page<Endpoint>> {
+  const all = (await listEndpoints(deps, owner)).reverse();
+  const isBefore = ({ position }: Endpoint) =>
+    created_before === undefined || position < created_before;
+  const { rows, has_more } = toFirstRows(all.filter(isBefore), limit);
+  return { rows, has_more, next_cursor: has_more ? (rows.at(-1)?.position ?? null) : null };
+}
+
+/** @throws Refusal 400 with a detail for `url`; 404 */
+export async function updateMerchantEndpoint(
+  deps: MerchantEndpointDeps,
+  { owner, actor }: Caller,
+  id: string,
+  { url, enabled_events, ...settings }: wire.UpdateWebhookEndpoint,
+): Promise<Endpoint> {
+  // An unknown endpoint is a 404, whatever its new URL.
+  await findEndpoint(deps, owner, id);
+  const admitted =
+    url === undefined ? undefined : await admitEndpointUrl(deps.webhookUrls, owner, url);
+  const acting = { ...deps, audit: auditBy(deps, actor) };
+  const events = enabled_events && listOnce(enabled_events);
+  return await changeEndpoint(acting, owner, id, { ...settings, url: admitted, events });
+}
+
+/** @throws Refusal 404 */
+export async function deleteMerchantEndpoint(
+  deps: MerchantEndpointDeps,
+  { owner, actor }: Caller,
+  id: string,
+) {
+  const acting = { ...deps, audit: auditBy(deps, actor) };
+  return { ...presentEndpoint(await deleteEndpoint(acting, owner, id)), deleted: true };
+}
+
+/** @throws Refusal 404 */
+export async function rollMerchantSecret(
+  deps: MerchantEndpointDeps,
+  { owner, actor }: Caller,
+  endpoint_id: string,
+  after: keyof typeof ROLL_DELAYS_MS,
+) {
+  const acting = { ...deps, audit: auditBy(deps, actor) };
+  const key = { account_id: owner.account_id, livemode: owner.livemode, endpoint_id };
+  const rolled = await rollEndpoint(acting, key, ROLL_DELAYS_MS[after]);
+  if (rolled === null) throw buildRefusal(notFound('webhook_endpoint'));
+  return { ...presentEndpoint(rolled.endpoint), signing_secret: rolled.signing_secret };
+}
+
+/** @throws Refusal 404; 422 `endpoint_disabled`; 503 */
+export async function testMerchantEndpoint(
+  deps: MerchantEndpointDeps,
+  { owner, actor, request_id }: Caller,
+  endpoint_id: string,
+  type: EventType,
+) {
+  const { account_id, livemode } = owner;
+  const acting = { ...deps, audit: auditBy(deps, actor) };
+  const request = { account_id, livemode, endpoint_id, type, request_id };
+  return await toRefusals(async () => {
+    const listed = await recordTestEvent(acting, request);
+    await deps.redeliveries.start({ events: [listed.event], deliveries: listed.deliveries });
+    return presentEvent(listed);
+  });
+}
+
+/** @throws Refusal 404; 422 `endpoint_disabled`; 503 */
+export async function redeliverMerchantEvent(
+  deps: MerchantEndpointDeps,
+  { owner, actor }: Caller,
+  id: string,
+  endpoint_id: string | undefined,
+) {
+  const event = await findOwnEvent(deps, owner, id);
+  if (event === null) throw buildRefusal(notFound('event'));
+  const { account_id, livemode } = owner;
+  const audit = auditBy(deps, actor);
+  const after = { type: event.type, endpoint: endpoint_id };
+  const line = { act: 'event.sent', account_id, livemode, target: id, after } as const;
+  await toRefusals(() =>
+    withAuditLine(audit, line, () => deps.redeliveries.toSubscribers(id, endpoint_id)),
+  ).catch((error: unknown) => {
+    if (!isDone(error, endpoint_id)) throw error;
+  });
+  const { deliveries, ...fields } = await getMerchantEvent(deps, owner, id);
+  return { ...fields, deliveries: deliveries.map(({ log: _log, ...delivery }) => delivery) };
+}
+
+async function toRefusals<T>(act: () => Promise<T>): Promise<T> {
+  try {
+    return await act();
+  } catch (error) {
+    if (!(error instanceof ServiceError)) throw error;
+    const { code, message } = error;
+    if (code === 'endpoint_disabled') throw new Refusal(code, message);
+    if (code === 'webhook_not_set' || code === 'webhook_endpoint_not_found') {
+      throw buildRefusal(notFound('webhook_endpoint'));
+    }
+    if (code === 'temporal_unavailable') throw unavailable('The outcome is unknown.', error);
+    throw error;
+  }
+}
+
+/** It is being sent already, or has no receiver. */
+function isDone(error: unknown, endpoint_id: string | undefined): boolean {
+  const isNobody = error instanceof Refusal && error.code === 'webhook_endpoint_not_found';
+  return isRunning(error) || (isNobody && endpoint_id === undefined);
+}

@@ -1,0 +1,155 @@
+import type { ClientSession } from 'mongodb';
+import { inTransaction, isDuplicateKey } from '../../../base/mongo';
+import { omitUndefined } from '../../../domain/defined';
+import type { EventType } from '../../../domain/webhook/event';
+import {
+  type Endpoint,
+  type EndpointSetting,
+  SLOT_INDEX,
+  secretOwner,
+} from '../../../store/endpoints';
+import type { Owner } from '../../deps';
+import { waitForCaches } from '../../installation/caches';
+import { accountNow } from '../../merchants/clock';
+import { makeEndpointId } from './manage';
+import {
+  decryptCurrent,
+  type EndpointDeps,
+  type EndpointOwner,
+  makeSigningSecret,
+  rollEndpoint,
+  toAuditFacts,
+} from './secret';
+
+const RACES_MAX = 3;
+
+export interface ShownEndpoint {
+  url: string;
+  signing_secret: string;
+  /** Absent: all. */
+  enabled_events?: EventType[];
+}
+
+export interface EndpointRequest {
+  /** Accepted by `admitEndpointUrl`. */
+  url: string;
+  /** Undefined: unchanged. */
+  events?: readonly EventType[] | 'all' | undefined;
+  /** Shows the secret of an existing endpoint, too. */
+  showsSecret: boolean;
+}
+
+export type EndpointSummary = NonNullable<Awaited<ReturnType<typeof getEndpoint>>>;
+
+/** `next_active_from` appears during a roll. */
+export async function getEndpoint(
+  { stores, now }: Pick<EndpointDeps, 'stores' | 'now'>,
+  { account_id, livemode, endpoint_id }: EndpointOwner,
+) {
+  const endpoint = await stores.endpoints.find({ account_id, livemode, endpoint_id });
+  if (endpoint === null) return null;
+  const { url, description, enabled_events, disabled_reason, secrets } = endpoint;
+  const next = secrets.slice(1).find(({ active_from }) => active_from > now().toISOString());
+  return {
+    endpoint_id: endpoint.endpoint_id,
+    ...{ url, description, enabled_events, disabled_reason },
+    next_active_from: next?.active_from,
+  };
+}
+
+/**
+ * Registers the first endpoint, or changes the URL of the oldest; its secret stays. Returns when
+ * every process applies it.
+ * @throws DecryptionError when no key decrypts the current secret; then nothing changes
+ */
+export async function setEndpoint(
+  deps: EndpointDeps,
+  owner: Owner,
+  { url, events, showsSecret }: EndpointRequest,
+): Promise<ShownEndpoint & { isNew: boolean }> {
+  const { account_id, livemode } = owner;
+  const before = await deps.stores.endpoints.get(account_id, livemode);
+  if (before !== null) await decryptCurrent(deps, before);
+  // Before the first start, no index bounds the endpoints.
+  await deps.stores.endpoints.ensureIndexes();
+  const endpoint_id = makeEndpointId();
+  const place = secretOwner({ account_id, livemode, endpoint_id });
+  const endpoint = await setWithRetry(deps, {
+    ...{ account_id, livemode, url, endpoint_id },
+    enabled_events: events,
+    ciphertext: await deps.encrypter.encrypt(makeSigningSecret(), place),
+    now: deps.now(),
+    at: (await accountNow(deps, owner)).toISOString(),
+  });
+  if (before !== null) await waitForCaches();
+  // The `webhook.set` line covers a new secret.
+  if (before !== null && showsSecret) {
+    const line = { act: 'webhook.secret_shown', account_id, livemode } as const;
+    await deps.audit({ ...line, target: endpoint.endpoint_id });
+  }
+  return { ...(await presentShown(deps, endpoint)), isNew: before === null };
+}
+
+/** @see rollEndpoint */
+export async function rollSecret(
+  deps: EndpointDeps,
+  owner: EndpointOwner,
+  afterMs: number,
+): Promise<(ShownEndpoint & { active_from: string }) | null> {
+  const rolled = await rollEndpoint(deps, owner, afterMs);
+  if (rolled === null) return null;
+  const { endpoint, signing_secret, active_from } = rolled;
+  return { url: endpoint.url, signing_secret, active_from };
+}
+
+/** Shows the current secret and, during a roll, the next; the audit log records it. */
+export async function showEndpoint(
+  deps: EndpointDeps,
+  { account_id, livemode, endpoint_id }: EndpointOwner,
+): Promise<(ShownEndpoint & { next_secret?: string; next_active_from?: string }) | null> {
+  const endpoint = await deps.stores.endpoints.find({ account_id, livemode, endpoint_id });
+  if (endpoint === null) return null;
+  const line = { act: 'webhook.secret_shown', account_id, livemode } as const;
+  await deps.audit({ ...line, target: endpoint.endpoint_id });
+  const view = await presentShown(deps, endpoint);
+  const next = endpoint.secrets.at(-1);
+  if (next === undefined || next.active_from <= deps.now().toISOString()) return view;
+  const next_secret = await deps.encrypter.decrypt(next.ciphertext, secretOwner(endpoint));
+  return { ...view, next_secret, next_active_from: next.active_from };
+}
+
+async function presentShown(deps: EndpointDeps, endpoint: Endpoint): Promise<ShownEndpoint> {
+  const { url, enabled_events } = endpoint;
+  return omitUndefined({
+    url,
+    signing_secret: await decryptCurrent(deps, endpoint),
+    enabled_events,
+  });
+}
+
+/** A concurrent call may register the endpoint first. */
+async function setWithRetry(deps: EndpointDeps, setting: EndpointSetting) {
+  for (let race = 1; ; race += 1) {
+    try {
+      return await inTransaction(deps.mongo, (session) => setAudited(deps, setting, session));
+    } catch (error) {
+      if (race === RACES_MAX || !isDuplicateKey(error, SLOT_INDEX)) throw error;
+    }
+  }
+}
+
+async function setAudited(
+  { stores, audit }: EndpointDeps,
+  setting: EndpointSetting,
+  session: ClientSession,
+): Promise<Endpoint> {
+  const { account_id, livemode } = setting;
+  const before = await stores.endpoints.get(account_id, livemode, session);
+  const after = await stores.endpoints.set(setting, session);
+  const line = { act: 'webhook.set', account_id, livemode, target: after.endpoint_id } as const;
+  await audit(
+    { ...line, before: before && toAuditFacts(before), after: toAuditFacts(after) },
+    session,
+  );
+  return after;
+}

@@ -1,0 +1,155 @@
+import { KINDS, RESOURCES } from '../../domain/resources';
+import { sandboxBankDatabase } from '../banks/sandbox-bank/movements';
+import { SEPA_CONNECTOR, sepaDatabase } from '../banks/sepa/book';
+
+/** Connectors have roles of their own; the user of `migrate` has all rights. */
+type Service = 'api' | 'worker';
+
+type Action = 'find' | 'listIndexes' | 'listCollections' | 'createIndex' | Write;
+type Write = 'insert' | 'update' | 'remove';
+
+const ADD: readonly Write[] = ['insert'];
+const CHANGE: readonly Write[] = ['update'];
+const KEEP: readonly Write[] = ['insert', 'update'];
+const ALL: readonly Write[] = ['insert', 'update', 'remove'];
+
+const COLLECTIONS = KINDS.map((kind) => RESOURCES[kind].collection);
+
+/** An empty entry: only the command line writes. */
+export const WRITES: Readonly<Record<string, Partial<Record<Service, readonly Write[]>>>> = {
+  ...Object.fromEntries(COLLECTIONS.map((collection) => [collection, { worker: KEEP }])),
+  accounts: { api: CHANGE, worker: CHANGE },
+  api_keys: { api: KEEP },
+  approval_limits: { worker: KEEP },
+  approval_sums: { worker: KEEP },
+  approvals: { worker: KEEP },
+  audit_heads: { api: KEEP, worker: KEEP },
+  audit_log: { api: ADD, worker: ADD },
+  bank_accounts: {},
+  bank_callbacks: { api: KEEP, worker: ALL },
+  bank_movements: { worker: KEEP },
+  brand_logos: { api: KEEP },
+  connector_capabilities: {},
+  connector_keys: {},
+  connector_pauses: {},
+  connector_releases: {},
+  dashboard_challenges: { api: ['insert', 'remove'] },
+  dashboard_invitations: { api: ['insert', 'remove'], worker: CHANGE },
+  dashboard_sessions: { api: ALL },
+  dashboard_throttles: { api: ALL },
+  deliveries: { api: KEEP, worker: ALL },
+  entry_states: { worker: ALL },
+  event_orders: { api: KEEP },
+  events: { api: KEEP, worker: ALL },
+  idempotency_records: { api: ALL, worker: ['update', 'remove'] },
+  journal_entries: { worker: ADD },
+  ledger_books: { worker: KEEP },
+  ledger_checkpoints: { worker: ADD },
+  ledger_checks: { worker: KEEP },
+  ledger_verified: { worker: KEEP },
+  mail_settings: { worker: KEEP },
+  mails: { api: ADD, worker: ALL },
+  operators: {},
+  // The customer's page notes that it was opened.
+  payments: { api: CHANGE, worker: KEEP },
+  payout_days: { worker: KEEP },
+  recipients: { api: KEEP, worker: CHANGE },
+  requests: { api: ADD },
+  routing_rules: {},
+  sandbox_reports: { api: ADD },
+  statement_lines: {},
+  statement_refusals: {},
+  statements: {},
+  schedule_runs: { worker: KEEP },
+  service_epoch: { worker: KEEP },
+  users: { api: ALL },
+  wallets: { api: KEEP },
+  webhook_endpoints: { api: ALL, worker: CHANGE },
+  worker_heartbeats: { worker: ALL },
+};
+
+/** Tie an instruction or a callback to its merchant, and say which format and time they have. */
+const READ_BY_CONNECTORS = [
+  'accounts',
+  'bank_movements',
+  'connector_releases',
+  'recipients',
+  'service_epoch',
+  ...COLLECTIONS,
+];
+
+/** Takes what simulations report. */
+const SANDBOX_BANK = 'sandbox_bank';
+
+/** Not even the command line changes what is written once. */
+const WRITTEN_ONCE = ['audit_log', 'journal_entries', 'ledger_checkpoints'];
+
+const EVERY = '';
+
+interface Privilege {
+  resource: { db: string; collection: string } | { cluster: true };
+  actions: readonly (Action | 'getParameter')[];
+}
+
+/** Argument of `createRole`. */
+export interface MongoRole {
+  role: string;
+  privileges: readonly Privilege[];
+}
+
+/** Builds the fewest rights that API, worker and command line need. */
+export function serviceRoles(database: string): Record<Service | 'command_line', MongoRole> {
+  const buildRole = (service: Service, ...more: Privilege[]): MongoRole => ({
+    role: `${database}_${service}`,
+    privileges: [
+      buildPrivilege(database, EVERY, 'find', 'listIndexes', 'listCollections'),
+      ...Object.entries(WRITES).flatMap(([collection, { [service]: writes = [] }]) =>
+        writes.length === 0 ? [] : [buildPrivilege(database, collection, ...writes)],
+      ),
+      ...more,
+    ],
+  });
+  return {
+    // It creates the unique index before it stores an endpoint.
+    api: buildRole('api', buildPrivilege(database, 'webhook_endpoints', 'createIndex')),
+    worker: buildRole(
+      'worker',
+      { resource: { cluster: true }, actions: ['getParameter'] },
+      // The scheduled check of the ledger creates its index.
+      buildPrivilege(database, 'ledger_checkpoints', 'createIndex'),
+    ),
+    command_line: {
+      role: `${database}_command_line`,
+      privileges: [
+        buildPrivilege(database, EVERY, 'find', 'listIndexes', 'listCollections', 'createIndex'),
+        ...Object.keys(WRITES).map((collection) =>
+          buildPrivilege(database, collection, ...(WRITTEN_ONCE.includes(collection) ? ADD : ALL)),
+        ),
+        ...[sandboxBankDatabase(database), sepaDatabase(database, SEPA_CONNECTOR)].map((own) =>
+          buildPrivilege(own, EVERY, 'find', 'listIndexes', 'createIndex', ...ALL),
+        ),
+      ],
+    },
+  };
+}
+
+/** Grants reads of the service, its callbacks, its report of itself, and its own database. */
+export function connectorRole(database: string, connector: string): MongoRole {
+  const own = `${database}_${connector}`;
+  return {
+    role: `${database}_connector_${connector}`,
+    privileges: [
+      ...READ_BY_CONNECTORS.map((collection) => buildPrivilege(database, collection, 'find')),
+      buildPrivilege(database, 'bank_callbacks', 'find', ...KEEP),
+      buildPrivilege(database, 'connector_capabilities', 'find', ...KEEP),
+      ...(connector === SANDBOX_BANK
+        ? [buildPrivilege(database, 'sandbox_reports', 'find', 'remove')]
+        : []),
+      buildPrivilege(own, EVERY, 'find', 'listIndexes', 'createIndex', ...ALL),
+    ],
+  };
+}
+
+function buildPrivilege(db: string, collection: string, ...actions: Action[]): Privilege {
+  return { resource: { db, collection }, actions };
+}

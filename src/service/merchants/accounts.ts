@@ -1,0 +1,235 @@
+import { randomUUID } from 'node:crypto';
+import type { ClientSession } from 'mongodb';
+import { describeError } from '../../base/errors';
+import { inTransaction, isDuplicateKey } from '../../base/mongo';
+import { SCOPES } from '../../domain/account/api-key';
+import { PAYER_MONTHS } from '../../domain/account/retention';
+import { ServiceError } from '../../domain/errors';
+import { PAYMENT_METHOD_IDS, type PaymentMethodId } from '../../domain/payment/catalog';
+import type { FeeName } from '../../domain/payout/fees';
+import { isRailId, type RailId } from '../../domain/payout/rails';
+import type { Stores } from '../../store';
+import type { AccountDocument } from '../../store/accounts';
+import type { UserDocument } from '../../store/users';
+import type { WriteDeps } from '../deps';
+import { waitForCaches } from '../installation/caches';
+import { fundSandbox } from '../money/balances/fund';
+import { toFirstRows } from '../paging';
+import { createKey } from './keys';
+import { notifyOwners } from './mail/outbox';
+import { createInitialPassword } from './team/initial-password';
+import { buildOwner } from './team/members';
+
+export type { AccountDocument } from '../../store/accounts';
+
+export interface NewAccount {
+  name: string;
+  /** Generated when absent. */
+  email?: string | undefined;
+  /** The password is the caller's own, who goes on with it. */
+  keep_password?: boolean | undefined;
+}
+
+/**
+ * Creates a merchant. Keys and password are shown once: only hashes are stored.
+ * @throws ServiceError `email_taken`; `funding_failed`, before any key is created
+ */
+export async function createAccount(
+  deps: WriteDeps,
+  { name, email, keep_password = false }: NewAccount,
+) {
+  const uuid = randomUUID();
+  const created_at = deps.now().toISOString();
+  const { password, password_hash, ...expiry } = await createInitialPassword(deps.now());
+  const account: AccountDocument = {
+    _id: `acct_${uuid}`,
+    name,
+    crypto: false,
+    enabled_methods: [...PAYMENT_METHOD_IDS],
+    dashboard: {
+      email: email?.toLowerCase() ?? `merchant-${uuid.slice(-12)}@dashboard.localhost`,
+    },
+    created_at,
+  };
+  const login = { password_hash, ...(keep_password ? {} : expiry) };
+  await insertAccount(deps, account, login);
+  await giveTestFunds(deps, account._id);
+  const forAll = { account_id: account._id, scopes: [...SCOPES] };
+  const sandbox = await createKey(deps, { ...forAll, livemode: false });
+  const live = await createKey(deps, { ...forAll, livemode: true });
+  return {
+    account_id: account._id,
+    sandbox_key: sandbox.key,
+    live_key: live.key,
+    dashboard_email: account.dashboard.email,
+    dashboard_password: password,
+  };
+}
+
+export interface AccountChange {
+  crypto?: 'on' | 'off' | undefined;
+  enable_method?: (PaymentMethodId | RailId)[] | undefined;
+  disable_method?: (PaymentMethodId | RailId)[] | undefined;
+  /** Minor units; null removes a fee, and 0 that of a whole rail. */
+  payout_fee?: { name: FeeName; fee: number | null }[] | undefined;
+  payer_data_months?: number | undefined;
+  /** Minor units per day, by currency; null removes a limit. */
+  payout_limit?: Record<string, number | null> | undefined;
+  /** Debt in minor units with which it still pays out; null removes a limit. */
+  owed_limit?: Record<string, number | null> | undefined;
+  /** Minor units above which a live refund in the dashboard has a step-up; null removes a limit. */
+  refund_step_up?: Record<string, number | null> | undefined;
+}
+
+/** Applies all changes, or none. @throws ServiceError `account_not_found` */
+export async function updateAccount(
+  { mongo, stores, audit, now }: WriteDeps,
+  id: string,
+  change: AccountChange,
+): Promise<AccountDocument> {
+  const updated = await inTransaction(mongo, async (session) => {
+    const before = requireAccount(await stores.accounts.get(id, session), id);
+    const after = await applyChanges(stores.accounts, id, change, session);
+    const line = { act: 'account.updated', account_id: id, livemode: null, target: id } as const;
+    const [earlier, current] = [presentSettings(before), presentSettings(after)];
+    await audit({ ...line, before: earlier, after: current }, session);
+    const [from, to] = [earlier.payout_limits.join(', '), current.payout_limits.join(', ')];
+    if (from === to) return after;
+    const subject = { kind: 'payout_limit_changed', before: from, after: to } as const;
+    await notifyOwners({ stores, now }, id, subject, session);
+    return after;
+  });
+  // Reads of crypto go by a cached account.
+  if (change.crypto === 'off') await waitForCaches();
+  return updated;
+}
+
+async function applyChanges(
+  accounts: Stores['accounts'],
+  id: string,
+  { crypto, payer_data_months, ...change }: AccountChange,
+  session: ClientSession,
+): Promise<AccountDocument> {
+  if (crypto !== undefined) await accounts.setCrypto(id, crypto === 'on', session);
+  for (const method of change.enable_method ?? []) {
+    if (isRailId(method)) await accounts.enableRail(id, method, session);
+    else await accounts.enableMethod(id, method, session);
+  }
+  for (const method of change.disable_method ?? []) {
+    if (isRailId(method)) await accounts.disableRail(id, method, session);
+    else await accounts.disableMethod(id, method, session);
+  }
+  for (const { name, fee } of change.payout_fee ?? []) {
+    await accounts.setPayoutFee(id, name, fee, session);
+  }
+  if (payer_data_months !== undefined) {
+    await accounts.setPayerDataMonths(id, payer_data_months, session);
+  }
+  for (const [currency, limit] of Object.entries(change.payout_limit ?? {})) {
+    await accounts.setPayoutLimit(id, currency, limit, session);
+  }
+  for (const [currency, limit] of Object.entries(change.owed_limit ?? {})) {
+    await accounts.setOwedLimit(id, currency, limit, session);
+  }
+  for (const [currency, limit] of Object.entries(change.refund_step_up ?? {})) {
+    await accounts.setRefundStepUp(id, currency, limit, session);
+  }
+  return requireAccount(await accounts.get(id, session), id);
+}
+
+/** Presents every setting, so that a line of the audit log states what it removed. */
+export function presentSettings({ crypto, enabled_methods, ...account }: AccountDocument) {
+  const { payer_data_months = PAYER_MONTHS } = account;
+  const { disabled_rails = [], payout_fees, payout_limits, owed_limits, refund_step_up } = account;
+  const pairs = (values: object = {}) =>
+    Object.entries(values).map(([name, minor]) => `${name}=${minor}`);
+  return {
+    ...{ crypto, enabled_methods, payer_data_months, disabled_rails },
+    payout_fees: pairs(payout_fees),
+    payout_limits: pairs(payout_limits),
+    owed_limits: pairs(owed_limits),
+    refund_step_up: pairs(refund_step_up),
+  };
+}
+
+/**
+ * Payments in progress continue; payouts that the bank has not received do not.
+ * @throws ServiceError `account_not_found`
+ * @see docs/operators.md#freeze-an-account
+ */
+export async function setFrozen(
+  { mongo, stores: { accounts }, audit, now }: WriteDeps,
+  id: string,
+  { freeze, reason, operator }: { freeze: boolean; reason: string; operator?: string | undefined },
+): Promise<AccountDocument> {
+  return await inTransaction(mongo, async (session) => {
+    requireAccount(await accounts.get(id, session), id);
+    const at = now().toISOString();
+    const { modifiedCount } = freeze
+      ? await accounts.freeze(id, { at, reason }, session)
+      : await accounts.unfreeze(id, session);
+    const act = freeze ? 'account.frozen' : 'account.unfrozen';
+    const line = { act, account_id: id, livemode: null, target: id } as const;
+    if (modifiedCount > 0) await audit({ ...line, after: { reason, operator } }, session);
+    return requireAccount(await accounts.get(id, session), id);
+  });
+}
+
+export async function listAccounts({ accounts }: Pick<Stores, 'accounts'>, limit: number) {
+  return toFirstRows(await accounts.list(limit + 1), limit);
+}
+
+export async function findAccount({ accounts }: Pick<Stores, 'accounts'>, id: string) {
+  return requireAccount(await accounts.get(id), id);
+}
+
+function requireAccount(account: AccountDocument | null, id: string): AccountDocument {
+  if (account !== null) return account;
+  throw new ServiceError('account_not_found', `There is no account ${id}.`);
+}
+
+async function insertAccount(
+  { mongo, stores, audit }: WriteDeps,
+  account: AccountDocument,
+  login: Pick<UserDocument, 'password_hash' | 'password_expires_at'>,
+): Promise<void> {
+  // Before the first start, no index makes the e-mail address unique.
+  await stores.accounts.ensureIndexes();
+  await stores.users.ensureIndexes();
+  const { _id, name, dashboard } = account;
+  const { email } = dashboard;
+  const emailTaken = () =>
+    new ServiceError('email_taken', `Another account has the dashboard login ${email}.`);
+  // A user of several merchants is invited to each.
+  if ((await stores.users.byEmail(email)).length > 0) throw emailTaken();
+  try {
+    await inTransaction(mongo, async (session) => {
+      await stores.accounts.insert(account, session);
+      const owner = buildOwner(account, login);
+      await stores.users.insert(owner, session);
+      const line = {
+        act: 'account.created',
+        account_id: _id,
+        livemode: null,
+        target: _id,
+      } as const;
+      const after = { name, email, owner: owner._id, ...presentSettings(account) };
+      await audit({ ...line, after }, session);
+    });
+  } catch (error) {
+    if (!isDuplicateKey(error)) throw error;
+    throw emailTaken();
+  }
+}
+
+async function giveTestFunds(deps: WriteDeps, id: string): Promise<void> {
+  try {
+    await fundSandbox(deps, id);
+  } catch (error) {
+    throw new ServiceError(
+      'funding_failed',
+      `The account ${id} is not usable: its test funds could not be posted, so it got no keys. ` +
+        `Create another account. ${describeError(error)}`,
+    );
+  }
+}

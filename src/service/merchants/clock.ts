@@ -1,0 +1,65 @@
+import {
+  type ClockStart,
+  type ClockTarget,
+  readAccountTime,
+  type StoredClock,
+  toAccountTime,
+} from '../../domain/account/clock';
+import { type ClockRequest, planAdvance } from '../../domain/account/clock-request';
+import { Refusal } from '../../domain/errors';
+import type { Connectors } from '../../routing';
+import type { AccountDocument } from '../../store/accounts';
+import type { Owner, ServiceDeps } from '../deps';
+
+type ClockDeps = Pick<ServiceDeps, 'stores' | 'now'>;
+
+interface AdvanceDeps extends ClockDeps {
+  temporal: { startAdvance: (clock: ClockStart, target: ClockTarget) => Promise<void> };
+  connectors: Pick<Connectors, 'sandbox'>;
+}
+
+export async function accountNow(
+  { stores, now }: { stores: Pick<ClockDeps['stores'], 'accounts'>; now: () => Date },
+  { account_id, livemode }: Owner,
+): Promise<Date> {
+  const at = now();
+  if (livemode) return at;
+  const account = await stores.accounts.getCached(account_id);
+  return toAccountTime(readAccountTime(livemode, account?.clock), at);
+}
+
+/** @throws Refusal 403 `sandbox_only` */
+export function refuseLiveClock({ livemode }: Owner): void {
+  if (livemode) throw new Refusal('sandbox_only', 'Only the sandbox has a clock that moves.');
+}
+
+/** @see docs/api.md#sandbox-clock */
+export async function getClock({ stores, now }: ClockDeps, account_id: string) {
+  return presentClock((await stores.accounts.get(account_id))?.clock, now());
+}
+
+/** @throws Refusal 400; 409 `clock_advancing`; 503 `temporarily_unavailable`: outcome unknown */
+export async function advanceClock(deps: AdvanceDeps, account_id: string, request: ClockRequest) {
+  const stored: Pick<AccountDocument, 'clock'> | null = await deps.stores.accounts.get(account_id);
+  const target = planAdvance(request, stored?.clock, deps.now());
+  if ('fault' in target) {
+    const { field, fault: message } = target;
+    const details = [{ code: 'invalid', field, message }];
+    throw new Refusal('invalid_request', `${field}: ${message}.`, { details });
+  }
+  const connector = deps.connectors.sandbox;
+  await deps.temporal.startAdvance({ account_id, connector }, target);
+  return await getClock(deps, account_id);
+}
+
+function presentClock(stored: StoredClock | undefined, now: Date) {
+  const { offset_ms = 0, target, behind = [] } = stored ?? {};
+  return {
+    object: 'clock',
+    now: new Date(now.getTime() + offset_ms).toISOString(),
+    offset_seconds: Math.round(offset_ms / 1_000),
+    state: target === undefined ? 'standing' : 'advancing',
+    target: target?.at ?? null,
+    behind,
+  };
+}

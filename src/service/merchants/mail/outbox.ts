@@ -1,0 +1,66 @@
+import { randomUUID } from 'node:crypto';
+import type { ClientSession } from 'mongodb';
+import type { MailSubject } from '../../../domain/account/mail';
+import type { MailDocument } from '../../../store/mails';
+import type { UserDocument } from '../../../store/users';
+import type { ServiceDeps } from '../../deps';
+
+const DAY_MS = 86_400_000;
+
+/** @see docs/dashboard.md#mail */
+const NOTICE_MS = DAY_MS;
+/** An unsent mail is counted for so long. */
+const COUNTED_MS = 7 * DAY_MS;
+/** No mail reaches the logins that `account create` generates. */
+const MADE_UP = '.localhost';
+
+type OutboxDeps = Pick<ServiceDeps, 'stores' | 'now'>;
+
+interface NewMail {
+  account_id: string;
+  to: readonly string[];
+  subject: MailSubject;
+  ends_at: Date;
+}
+
+/**
+ * Adds mail in the transaction of the act that it reports, so that none is lost or made up.
+ * @returns false without a mail server
+ */
+export async function addMail(
+  { stores, now }: OutboxDeps,
+  { to, ...mail }: NewMail,
+  session: ClientSession,
+): Promise<boolean> {
+  const addresses = to.filter((address) => !address.endsWith(MADE_UP));
+  if (addresses.length === 0 || !(await stores.mails.isOn(session))) return false;
+  const at = now();
+  const expires_at = new Date(mail.ends_at.getTime() + COUNTED_MS);
+  const times = { created_at: at, due_at: at, expires_at };
+  const documents = addresses.map((address): MailDocument => {
+    return { _id: `mail_${randomUUID()}`, to: address, ...mail, ...times, attempts: 0 };
+  });
+  await stores.mails.add(documents, session);
+  return true;
+}
+
+export async function notifyUser(
+  deps: OutboxDeps,
+  { account_id, email }: Pick<UserDocument, 'account_id' | 'email'>,
+  subject: MailSubject,
+  session: ClientSession,
+): Promise<void> {
+  const ends_at = new Date(deps.now().getTime() + NOTICE_MS);
+  await addMail(deps, { account_id, to: [email], subject, ends_at }, session);
+}
+
+export async function notifyOwners(
+  deps: OutboxDeps,
+  account_id: string,
+  subject: MailSubject,
+  session: ClientSession,
+): Promise<void> {
+  const to = await deps.stores.users.ownerAddresses(account_id, session);
+  const ends_at = new Date(deps.now().getTime() + NOTICE_MS);
+  await addMail(deps, { account_id, to, subject, ends_at }, session);
+}

@@ -1,0 +1,232 @@
+import { createHash, randomBytes, randomUUID } from 'node:crypto';
+import type { ClientSession } from 'mongodb';
+import { inTransaction, isDuplicateKey } from '../../../base/mongo';
+import { leaveOutSecret } from '../../../domain/account/audit-log';
+import type { Role } from '../../../domain/account/dashboard-role';
+import type { AccountDocument } from '../../../store/accounts';
+import type { InvitationDocument } from '../../../store/invitations';
+import { hasSecondFactor, type Passkey, type UserDocument } from '../../../store/users';
+import type { ServiceDeps, WriteDeps } from '../../deps';
+import { auditAsUser, type Origin } from '../../operators/audit/log';
+import { addMail, notifyUser } from '../mail/outbox';
+
+/** @see docs/dashboard.md#invitations */
+const INVITATION_MS = 3 * 86_400_000;
+
+export type UserRef = Pick<UserDocument, '_id' | 'account_id' | 'email'>;
+
+export function hashToken(token: string): string {
+  return createHash('sha256').update(token).digest('hex');
+}
+
+export function buildOwner(
+  { _id: account_id, dashboard, created_at }: AccountDocument,
+  { password_hash, ...login }: Pick<UserDocument, 'password_hash' | 'password_expires_at'>,
+): UserDocument {
+  const fields = { account_id, email: dashboard.email, role: 'owner' } as const;
+  return { ...buildUser(fields, password_hash, created_at), ...login };
+}
+
+export type Invitation = Pick<InvitationDocument, 'email' | 'role' | 'expires_at'>;
+
+type TeamReadDeps = Pick<ServiceDeps, 'stores' | 'now'>;
+
+/** Members are oldest first. */
+export async function listTeam({ stores, now }: TeamReadDeps, account_id: string) {
+  const [users, invitations] = await Promise.all([
+    stores.users.forAccount(account_id),
+    stores.invitations.forAccount(account_id, now()),
+  ]);
+  return { members: users.map(presentMember), invitations };
+}
+
+export async function getMember({ stores }: Pick<TeamReadDeps, 'stores'>, id: string) {
+  const user = await stores.users.get(id);
+  return user && presentMember(user);
+}
+
+export type TeamMember = ReturnType<typeof presentMember>;
+
+function presentMember(user: UserDocument) {
+  const { _id: id, email, role, totp, recovery_hashes, created_at, signed_in_at } = user;
+  const { passkeys = [] } = user;
+  return {
+    ...{ id, email, role, created_at, signed_in_at },
+    has_second_factor: hasSecondFactor(user),
+    has_app: totp !== null,
+    recovery_codes: recovery_hashes.length,
+    passkeys: passkeys.map(presentPasskey),
+  };
+}
+
+function presentPasskey({ id, name, created_at, last_used_at }: Passkey) {
+  return { id, name, created_at, last_used_at };
+}
+
+/** @returns false when there is no such passkey */
+export async function dropPasskey(
+  { stores, audit, now }: Pick<WriteDeps, 'stores' | 'audit' | 'now'>,
+  { _id, account_id, email }: UserRef,
+  id: string,
+  session: ClientSession,
+): Promise<boolean> {
+  const user = await stores.users.removePasskey(_id, id, session);
+  const passkey = user?.passkeys?.find((each) => each.id === id);
+  if (passkey === undefined) return false;
+  const before = { passkey: id, name: leaveOutSecret(passkey.name) };
+  const change = { account_id, livemode: null, target: _id, before };
+  await audit({ act: 'passkey.removed', ...change }, session);
+  const subject = { kind: 'passkey_removed', name: passkey.name } as const;
+  await notifyUser({ stores, now }, { account_id, email }, subject, session);
+  return true;
+}
+
+/** @returns null when the link has expired */
+export async function findInvitation({ stores, now }: TeamReadDeps, token: string) {
+  const invitation = await stores.invitations.find(hashToken(token), now());
+  if (invitation === null) return null;
+  const account = await stores.accounts.get(invitation.account_id);
+  return { email: invitation.email, merchant: account?.name };
+}
+
+function buildUser(
+  fields: Pick<UserDocument, 'account_id' | 'email' | 'role'>,
+  password_hash: string,
+  created_at: string,
+): UserDocument {
+  return {
+    _id: `user_${randomUUID()}`,
+    ...fields,
+    password_hash,
+    totp: null,
+    totp_offered: null,
+    recovery_hashes: [],
+    created_at,
+    signed_in_at: null,
+  };
+}
+
+export type NewInvitation = Pick<
+  InvitationDocument,
+  'account_id' | 'email' | 'role' | 'invited_by'
+>;
+
+/**
+ * Replaces an earlier invitation of the address.
+ * @returns token of the link, which is not stored and not shown again; `is_mailed` when another
+ * link goes to the address by mail
+ */
+export async function invite(
+  { mongo, stores, audit, now }: WriteDeps,
+  { account_id, email, role, invited_by }: NewInvitation,
+): Promise<{ token: string; expires_at: Date; is_mailed: boolean }> {
+  const token = randomBytes(32).toString('base64url');
+  const at = now();
+  const invitation: InvitationDocument = {
+    _id: hashToken(token),
+    account_id,
+    email: email.toLowerCase(),
+    role,
+    invited_by,
+    created_at: at.toISOString(),
+    expires_at: new Date(at.getTime() + INVITATION_MS),
+  };
+  const is_mailed = await inTransaction(mongo, async (session) => {
+    await stores.invitations.put(invitation, session);
+    const change = { account_id, livemode: null, target: invitation.email, after: { role } };
+    await audit({ act: 'user.invited', ...change }, session);
+    const { _id, email: to, expires_at: ends_at } = invitation;
+    const subject = { kind: 'invitation', invitation: _id, role } as const;
+    return await addMail({ stores, now }, { account_id, to: [to], subject, ends_at }, session);
+  });
+  return { token, expires_at: invitation.expires_at, is_mailed };
+}
+
+export async function withdrawInvitation(
+  { mongo, stores, audit }: WriteDeps,
+  account_id: string,
+  email: string,
+): Promise<void> {
+  await inTransaction(mongo, (session) =>
+    withdraw({ stores, audit }, { account_id, email }, session),
+  );
+}
+
+async function withdraw(
+  { stores, audit }: Pick<WriteDeps, 'stores' | 'audit'>,
+  { account_id, email }: Pick<InvitationDocument, 'account_id' | 'email'>,
+  session: ClientSession,
+): Promise<void> {
+  const invitation = await stores.invitations.withdraw(account_id, email, session);
+  if (invitation === null) return;
+  const change = { account_id, livemode: null, target: email, before: { role: invitation.role } };
+  await audit({ act: 'user.invitation_withdrawn', ...change }, session);
+}
+
+/** The user may still have the links. */
+export async function withdrawSentInvitations(
+  deps: Pick<WriteDeps, 'stores' | 'audit'>,
+  { _id, account_id }: Pick<UserDocument, '_id' | 'account_id'>,
+  session: ClientSession,
+): Promise<void> {
+  for (const invitation of await deps.stores.invitations.by(account_id, _id, session)) {
+    await withdraw(deps, invitation, session);
+  }
+}
+
+/**
+ * @returns null when the link is used, withdrawn or too old; `is_member` when the account has a
+ * user of this address
+ */
+export async function acceptInvitation(
+  { mongo, stores, now }: Omit<WriteDeps, 'audit'>,
+  token: string,
+  password_hash: string,
+  origin?: Origin,
+): Promise<UserDocument | 'is_member' | null> {
+  try {
+    return await inTransaction(mongo, async (session) => {
+      const invitation = await stores.invitations.consume(hashToken(token), now(), session);
+      if (invitation === null) return null;
+      const { account_id, email, role } = invitation;
+      const user = buildUser({ account_id, email, role }, password_hash, now().toISOString());
+      await stores.users.insert(user, session);
+      const audit = auditAsUser({ stores, now }, user, origin);
+      const change = { account_id, livemode: null, target: user._id, after: { email, role } };
+      await audit({ act: 'user.joined', ...change }, session);
+      return user;
+    });
+  } catch (error) {
+    if (isDuplicateKey(error, 'email_account')) return 'is_member';
+    throw error;
+  }
+}
+
+/** An account always has an owner. */
+export type TeamChange = 'done' | 'not_found' | 'last_owner';
+
+/** Takes effect at the user's next request. @param role null removes the user */
+export async function changeMember(
+  { mongo, stores, audit, now }: WriteDeps,
+  { id, account_id }: { id: string; account_id: string },
+  role: Role | null,
+): Promise<TeamChange> {
+  return await inTransaction(mongo, async (session) => {
+    const membership = await stores.users.findLocked(id, account_id, now().toISOString(), session);
+    if (membership === null) return 'not_found';
+    const { user, owners } = membership;
+    if (user.role === 'owner' && role !== 'owner' && owners < 2) return 'last_owner';
+    const { email } = user;
+    const change = { account_id, livemode: null, target: id, before: { email, role: user.role } };
+    await withdrawSentInvitations({ stores, audit }, user, session);
+    if (role === null) {
+      await stores.users.remove(id, session);
+      await stores.sessions.endAll(id, session);
+      await audit({ act: 'user.removed', ...change }, session);
+    } else {
+      await stores.users.setRole(id, role, session);
+      await audit({ act: 'user.role_changed', ...change, after: { email, role } }, session);
+    }
+    return 'done';
+  });
+}

@@ -1,0 +1,252 @@
+import { createHash } from 'node:crypto';
+import { setTimeout as wait } from 'node:timers/promises';
+import { inTransaction } from '../../../base/mongo';
+import { toCustomerNetwork } from '../../../base/networks';
+import { isPassword } from '../../../encryption/password';
+import type { Limit, ThrottleStore } from '../../../store/throttles';
+import type { UserDocument } from '../../../store/users';
+import type { ServiceDeps, WriteDeps } from '../../deps';
+import { auditAsUser, type Origin } from '../../operators/audit/log';
+import { isPasswordExpired } from './initial-password';
+import { verifySecondFactor } from './second-factor';
+import type { SignInLanes } from './sign-in-lanes';
+
+const QUARTER_MS = 15 * 60_000;
+/** Longer than the comparison for an address of several merchants. */
+const WRONG_MS_MIN = 500;
+
+interface Counter extends Limit {
+  /** Attempts that a right one removes. */
+  right: 'all' | 'itself';
+  /** Names of the user's attempts that `unlockUser` removes. */
+  unlock?: (user: UserDocument) => readonly string[];
+}
+
+const TEN = { max: 10, windowMs: QUARTER_MS, right: 'all' } as const;
+const SHARED = { max: 100, windowMs: QUARTER_MS, right: 'itself' } as const;
+const byEmail = ({ email }: UserDocument) => [email];
+const byUser = ({ _id }: UserDocument) => [_id];
+
+/** @see docs/dashboard.md#sign-in */
+const COUNTERS = {
+  /** E-mail address from one network, even without such a user. */
+  pair: { ...TEN, unlock: byEmail },
+  /** E-mail address from all networks. */
+  email: { ...SHARED, unlock: byEmail },
+  network: SHARED,
+  total: { ...SHARED, max: 3_000 },
+  /** Browser that the user has signed in with; then no other of these counts. */
+  device: { ...TEN, unlock: ({ device_hashes = [] }: UserDocument) => device_hashes },
+  /** E-mail address that an operator has unlocked; then no other of these counts. */
+  unlocked: TEN,
+  /** Codes of one user. */
+  code: { ...TEN, unlock: byUser },
+  codeOfDay: { ...TEN, max: 30, windowMs: 24 * 60 * 60_000, unlock: byUser },
+  /** Signed-in user who repeats the password. */
+  again: { ...TEN, unlock: byUser },
+  /** Challenges of a network, or of a browser that a user has signed in with. */
+  passkey: SHARED,
+} as const satisfies Record<string, Counter>;
+
+/** Whose attempt it is, for each counter that counts it. */
+type AttemptSubject = Partial<Record<keyof typeof COUNTERS, string | readonly string[]>>;
+
+/** `too_many`: nothing was checked. */
+export type CheckResult<User = UserDocument> =
+  | { outcome: 'right'; user: User }
+  | { outcome: 'wrong' }
+  | { outcome: 'too_many'; minutes: number };
+
+/** `expired`: the initial password was not replaced in time. `user_ids` are for the log alone. */
+type LoginCheck = (
+  | CheckResult
+  | { outcome: 'several'; users: readonly UserDocument[] }
+  | { outcome: 'expired' }
+) & { user_ids: readonly string[] };
+
+interface Login {
+  email: string;
+  password: string;
+  /** Network address. */
+  address: string;
+  /** Hash of the device cookie. */
+  device: string | null;
+  /** Present if the service signed the cookie: a user has signed in with it. */
+  signedDevice: string | null;
+  /** Account, where the password fits several. */
+  merchant: string | undefined;
+}
+
+/**
+ * Neither result nor duration reveals whether there is such a user. Strangers never keep out a
+ * browser that the user has signed in with.
+ */
+export async function checkLogin(
+  { limitSignIns, ...deps }: Pick<ServiceDeps, 'stores' | 'now'> & { limitSignIns: SignInLanes },
+  login: Login,
+): Promise<LoginCheck> {
+  const startedAt = performance.now();
+  const check = await limitSignIns(login.signedDevice, () => checkAttempt(deps, login));
+  if (check?.outcome === 'wrong') await wait(startedAt + WRONG_MS_MIN - performance.now());
+  return check ?? { outcome: 'too_many', minutes: 1, user_ids: [] };
+}
+
+async function checkAttempt(
+  { stores, now }: Pick<ServiceDeps, 'stores' | 'now'>,
+  { email, password, address, device, merchant }: Login,
+): Promise<LoginCheck> {
+  const users = await stores.users.byEmail(email);
+  const network = toCustomerNetwork(address);
+  const isKnown = device !== null && users.some((each) => each.device_hashes?.includes(device));
+  const unlocked = nameCounter('unlocked', email);
+  const isUnlocked =
+    !isKnown && (await stores.throttles.isOpen(unlocked, COUNTERS.unlocked, now()));
+  const subject = isKnown
+    ? { device }
+    : isUnlocked
+      ? { unlocked: email }
+      : { pair: [email, network], email, network, total: 'all' };
+  const result = await check(stores.throttles, subject, now(), async () => {
+    const matching = await findMatching(users, password);
+    return matching.length === 0 ? null : matching;
+  });
+  const user_ids = users.map(({ _id }) => _id);
+  if (result.outcome !== 'right') return { ...result, user_ids };
+  const valid = result.user.filter((each) => !isPasswordExpired(each, now()));
+  if (valid.length === 0) return { outcome: 'expired', user_ids };
+  const chosen = valid.filter((each) => [each.account_id, undefined].includes(merchant));
+  const [user] = chosen;
+  if (user !== undefined && chosen.length === 1) return { outcome: 'right', user, user_ids };
+  return { outcome: 'several', users: valid, user_ids };
+}
+
+/** Compares at least once, so that the duration does not reveal whether there is a user. */
+async function findMatching(users: readonly UserDocument[], password: string) {
+  if (users.length === 0) await isPassword(password, undefined);
+  const matching: UserDocument[] = [];
+  for (const user of users) {
+    if (await isPassword(password, user.password_hash)) matching.push(user);
+  }
+  return matching;
+}
+
+export async function listMerchants(
+  { stores }: Pick<ServiceDeps, 'stores'>,
+  users: readonly UserDocument[],
+): Promise<[string, string][]> {
+  const accounts = await Promise.all(users.map((user) => stores.accounts.get(user.account_id)));
+  return accounts.flatMap((account) => (account === null ? [] : [[account._id, account.name]]));
+}
+
+/** Clears the attempts that keep a user out. @returns whether there is such a user */
+export async function unlockUser(
+  { stores, audit, mongo, now }: WriteDeps,
+  email: string,
+): Promise<boolean> {
+  const users = await stores.users.byEmail(email.toLowerCase());
+  for (const user of users) {
+    await clearUser(stores.throttles, user, now());
+    await inTransaction(mongo, async (session) => {
+      const { _id: target, account_id } = user;
+      await audit({ act: 'user.unlocked', account_id, livemode: null, target }, session);
+    });
+  }
+  return users.length > 0;
+}
+
+/** Counts the next attempts apart, too, since others may have used up what all share. */
+export async function clearUser(
+  throttles: Pick<ThrottleStore, 'clearAll' | 'open'>,
+  user: UserDocument,
+  now: Date,
+): Promise<void> {
+  const names = COUNTER_NAMES.flatMap((counter) => {
+    const { unlock }: Counter = COUNTERS[counter];
+    return (unlock?.(user) ?? []).map((whose) => nameCounter(counter, whose));
+  });
+  await Promise.all(names.map((name) => throttles.clearAll(name)));
+  await throttles.open(nameCounter('unlocked', user.email), COUNTERS.unlocked, now);
+}
+
+export async function checkCode(
+  deps: ServiceDeps,
+  user: UserDocument,
+  code: string,
+  origin?: Origin,
+) {
+  const subject = { code: user._id, codeOfDay: user._id };
+  return await check(deps.stores.throttles, subject, deps.now(), async () => {
+    const audit = auditAsUser(deps, user, origin);
+    return (await verifySecondFactor({ ...deps, audit }, user, code)) ? user : null;
+  });
+}
+
+export async function checkPassword(
+  { stores, now }: Pick<ServiceDeps, 'stores' | 'now'>,
+  user: UserDocument,
+  password: string,
+): Promise<CheckResult> {
+  return await check(stores.throttles, { again: user._id }, now(), async () =>
+    (await isPassword(password, user.password_hash)) ? user : null,
+  );
+}
+
+async function check<User>(
+  throttles: Pick<ThrottleStore, 'wait' | 'count' | 'clear' | 'decrement'>,
+  subject: AttemptSubject,
+  now: Date,
+  verify: () => Promise<User | null>,
+): Promise<CheckResult<User>> {
+  const minutes = await countAttempt(throttles, subject, now);
+  if (minutes > 0) return { outcome: 'too_many', minutes };
+  const user = await verify();
+  if (user === null) return { outcome: 'wrong' };
+  await clearAttempts(throttles, subject);
+  return { outcome: 'right', user };
+}
+
+/**
+ * Counts before the attempt is made; a refused one writes nothing, but for races.
+ * @returns minutes to wait; 0 when the attempt is allowed
+ */
+export async function countAttempt(
+  throttles: Pick<ThrottleStore, 'wait' | 'count'>,
+  subject: AttemptSubject,
+  now: Date,
+): Promise<number> {
+  const counters = listCounters(subject).map(({ name, limit }) => [name, limit] as const);
+  const count = async () => {
+    const waits = counters.map(([name, limit]) => throttles.count(name, limit, now));
+    return Math.max(0, ...(await Promise.all(waits)));
+  };
+  return Math.ceil(((await throttles.wait(counters, now)) || (await count())) / 60_000);
+}
+
+/** Removes only the last attempt from a shared counter. */
+export async function clearAttempts(
+  throttles: Pick<ThrottleStore, 'clear' | 'decrement'>,
+  subject: AttemptSubject,
+): Promise<void> {
+  await Promise.all(
+    listCounters(subject).map(({ name, limit }) =>
+      limit.right === 'itself' ? throttles.decrement(name) : throttles.clear(name),
+    ),
+  );
+}
+
+const COUNTER_NAMES = Object.keys(COUNTERS) as (keyof typeof COUNTERS)[];
+
+function listCounters(subject: AttemptSubject): { name: string; limit: Counter }[] {
+  return COUNTER_NAMES.flatMap((counter) => {
+    const whose = subject[counter];
+    return whose === undefined
+      ? []
+      : [{ name: nameCounter(counter, whose), limit: COUNTERS[counter] }];
+  });
+}
+
+/** Hashed, since users may type anything as an e-mail address. */
+function nameCounter(counter: keyof typeof COUNTERS, whose: string | readonly string[]): string {
+  const hashes = [whose].flat().map((part) => createHash('sha256').update(part).digest('hex'));
+  return [counter, ...hashes].join(':');
+}

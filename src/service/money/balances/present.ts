@@ -1,0 +1,58 @@
+import { deriveUuid } from '../../../base/ids';
+import { NumberLiteral } from '../../../base/json';
+import { MAIN_BALANCE } from '../../../domain/account/balance-account';
+import { parseBookCurrency } from '../../../domain/crypto/assets';
+import { readPositionTime } from '../../../domain/cursor';
+import { findSource, readChange } from '../../../ledger/balance-changes';
+import type { BalanceRow, Receivable } from '../../../ledger/balance-rows';
+import type { BalanceTransactionDocument } from '../../../store/balance-transactions';
+import type { ProvedBalance } from '../read';
+
+/** Assets come last. @see docs/api.md#balances */
+export function presentBalances({
+  balances,
+  receivables,
+}: {
+  balances: readonly ProvedBalance[];
+  receivables: readonly Receivable[];
+}) {
+  const isAsset = ({ currency }: BalanceRow) => parseBookCurrency(currency) !== undefined;
+  const rows = [...balances.filter((row) => !isAsset(row)), ...balances.filter(isAsset)];
+  const data = rows.map(({ balance_account, currency, available, reserved, proved_until }) => {
+    const debt = receivables.find((row) => row.currency === currency)?.owed ?? 0;
+    // Chargebacks are debited from `main`.
+    const owed = balance_account === MAIN_BALANCE ? debt : 0;
+    return {
+      object: 'balance',
+      balance_account,
+      ...presentMoney(currency, { available, reserved, pending: 0, owed }),
+      proved_until,
+    };
+  });
+  return { object: 'list', data };
+}
+
+/** @see docs/api.md#balances */
+export function presentBalanceTransaction(row: BalanceTransactionDocument) {
+  const { _id, type, balance_account, currency, position } = row;
+  const created_at = readPositionTime(position);
+  return {
+    id: `txn_${deriveUuid(_id)}`,
+    object: 'balance_transaction',
+    type,
+    balance_account,
+    ...presentMoney(currency, readChange(row)),
+    available_on: created_at,
+    source: findSource(row),
+    created_at,
+  };
+}
+
+/** Writes integers of a currency, texts of an asset. */
+function presentMoney(currency: string, amounts: Record<string, number | bigint>) {
+  const pair = parseBookCurrency(currency);
+  const texts = Object.entries(amounts).map(([name, amount]) => [name, String(amount)] as const);
+  if (pair !== undefined) return { ...pair, ...Object.fromEntries(texts) };
+  const numbers = texts.map(([name, text]) => [name, new NumberLiteral(text)] as const);
+  return { currency, ...Object.fromEntries(numbers) };
+}

@@ -1,0 +1,167 @@
+import { MAIN_BALANCE } from '../../domain/account/balance-account';
+import { balanceFault } from '../../domain/account/insufficient-balance';
+import type { AcceptedCryptoPayment, AcceptedCryptoSettlement } from '../../domain/creation';
+import {
+  type AssetPair,
+  assetRules,
+  bookCurrency,
+  cryptoMethod,
+  DEFAULT_WINDOW_SECONDS,
+  formatUnits,
+  parseUnits,
+  readWindows,
+} from '../../domain/crypto/assets';
+import { leastSettlement } from '../../domain/crypto/settlement';
+import { buildRefusal, Refusal } from '../../domain/errors';
+import * as wire from '../../domain/wire/crypto';
+import { addressAt, describeNoWallet } from '../../store/wallets';
+import { readRouting } from '../banks/routing/read';
+import { type CreateRequest, createOnce, readMetadataText } from '../create-once';
+import type { MerchantDeps, Owner } from '../deps';
+import { accountNow } from '../merchants/clock';
+import { presentCryptoPayment, presentCryptoSettlement } from './present';
+import { createGet, createList, findCreated } from './read';
+
+/** @throws Refusal 422; 503 `temporarily_unavailable`: outcome unknown @see docs/api.md#crypto */
+export function createCryptoPayment(
+  deps: MerchantDeps,
+  request: CreateRequest<wire.CreateCryptoPayment>,
+) {
+  const { caller, requestId: request_id } = request;
+  return createOnce(deps, request, {
+    operation: wire.createCryptoPayment.operation,
+    accept: (body) => acceptPayment(deps, caller, body),
+    open: async ({ record: { resource_id: crypto_payment_id, request: accepted }, hashes }) => {
+      if (accepted !== null && 'crypto_payment' in accepted) {
+        const input = { ...accepted.routing, crypto_payment_id, request_id };
+        await deps.temporal.openCryptoPayment(input, hashes);
+      }
+      const { crypto_payments } = deps.stores;
+      const payment = await findCreated(
+        crypto_payments,
+        'crypto_payment',
+        caller,
+        crypto_payment_id,
+      );
+      return { answer: presentCryptoPayment(deps, payment) };
+    },
+  });
+}
+
+/** @throws Refusal 404 */
+export const getCryptoPayment = createGet(
+  'crypto_payment',
+  ({ crypto_payments }) => crypto_payments,
+);
+export const listCryptoPayments = createList(({ crypto_payments }) => crypto_payments);
+
+/**
+ * @throws Refusal 422; 503 `temporarily_unavailable`: outcome unknown
+ * @see docs/api.md#settlements
+ */
+export function createCryptoSettlement(
+  deps: MerchantDeps,
+  request: CreateRequest<wire.CreateCryptoSettlement>,
+) {
+  const { caller, requestId: request_id } = request;
+  return createOnce(deps, request, {
+    operation: wire.createCryptoSettlement.operation,
+    accept: (body) => acceptSettlement(deps, caller, body),
+    open: async ({ record: { resource_id: crypto_settlement_id, request: accepted }, hashes }) => {
+      if (accepted !== null && 'settlement' in accepted) {
+        const input = { ...accepted.settlement, crypto_settlement_id, request_id };
+        await deps.temporal.openCryptoSettlement(input, hashes);
+      }
+      const store = deps.stores.crypto_settlements;
+      const noun = 'crypto_settlement';
+      const settlement = await findCreated(store, noun, caller, crypto_settlement_id);
+      return { answer: presentCryptoSettlement(settlement) };
+    },
+  });
+}
+
+/** @throws Refusal 404 */
+export const getCryptoSettlement = createGet(
+  'crypto_settlement',
+  ({ crypto_settlements }) => crypto_settlements,
+);
+export const listCryptoSettlements = createList(({ crypto_settlements }) => crypto_settlements);
+
+async function findAsset(
+  deps: MerchantDeps,
+  owner: Owner,
+  { asset, network }: { asset: string; network: string },
+) {
+  const rules = assetRules(asset, network);
+  if (rules === undefined) {
+    throw new Refusal('asset_not_supported', `There is no ${asset} on ${network} here.`);
+  }
+  const method = cryptoMethod(rules);
+  const findConnector = await readRouting(deps, owner);
+  const connector = findConnector(method);
+  if (connector === undefined) {
+    throw new Refusal('asset_not_available', `${rules.display_name} is not served here.`);
+  }
+  return { rules, method, connector };
+}
+
+async function acceptPayment(
+  deps: MerchantDeps,
+  caller: Owner,
+  body: wire.CreateCryptoPayment,
+): Promise<AcceptedCryptoPayment> {
+  const { account_id, livemode } = caller;
+  const { amount, currency, reference, metadata } = body;
+  const { rules, method, connector } = await findAsset(deps, caller, body);
+  const { asset, network } = rules;
+  const windows = readWindows(deps.config.CRYPTO_WINDOWS ?? '');
+  const expires_in_seconds = windows.get(asset) ?? DEFAULT_WINDOW_SECONDS;
+  return {
+    crypto_payment: { reference: reference ?? null, metadata: readMetadataText(metadata) },
+    routing: {
+      ...{ account_id, livemode, amount, currency, asset, network, method, connector },
+      expires_in_seconds,
+    },
+  };
+}
+
+/** Checks wallet and balance, like the reservation later. */
+async function acceptSettlement(
+  deps: MerchantDeps,
+  caller: Owner,
+  body: wire.CreateCryptoSettlement,
+): Promise<AcceptedCryptoSettlement> {
+  const { stores } = deps;
+  const { account_id, livemode } = caller;
+  const { rules, method, connector } = await findAsset(deps, caller, body);
+  const { asset, network } = rules;
+  const now = await accountNow(deps, caller);
+  const wallet = await stores.wallets.get(account_id, livemode, network);
+  if (addressAt(wallet, now.toISOString()) === null) {
+    throw new Refusal('wallet_not_registered', describeNoWallet(wallet, network));
+  }
+  const currency = bookCurrency(rules);
+  const amount = body.amount ?? null;
+  const units = amount === null ? null : parseUnits(amount);
+  const least = leastSettlement({ asset, network, livemode }, units);
+  if (units !== null && units < least) throw refuseSmall(least, rules);
+  const withheld = await stores.crypto_payments.sumReorged({
+    account_id,
+    livemode,
+    asset,
+    network,
+  });
+  const needed = units ?? least;
+  const debit = { balance_account: MAIN_BALANCE, currency, amount: needed, withheld };
+  const fault = balanceFault(await stores.ledger.balances(account_id, livemode), debit);
+  if (fault !== undefined) throw buildRefusal(fault);
+  return {
+    settlement: { account_id, livemode, amount, currency, asset, network, method, connector },
+  };
+}
+
+function refuseSmall(least: bigint, pair: AssetPair): Refusal {
+  const message = `A settlement must be at least ${formatUnits(least, pair)} (${least}).`;
+  const details = [{ code: 'invalid_amount', field: 'amount', message }];
+  return new Refusal('method_requirements_not_met', message, { details });
+}

@@ -1,0 +1,188 @@
+import type { AcceptedPayment } from '../../domain/creation';
+import { Refusal, unavailable } from '../../domain/errors';
+import {
+  isPaymentMethodId,
+  methodRules,
+  type PaymentMethodId,
+  settlesSoon,
+} from '../../domain/payment/catalog';
+import { isCancellable } from '../../domain/payment/payment';
+import { checkMethodRequirements } from '../../domain/payment/rules';
+import * as wire from '../../domain/wire/payments';
+import { availableMethods } from '../../routing';
+import type { PaymentDocument } from '../../store/payments';
+import { refuseFrozen } from '../access';
+import { listHeld } from '../banks/movements';
+import { readRouting } from '../banks/routing/read';
+import {
+  type CreatedResource,
+  type CreateRequest,
+  createOnce,
+  type Reservation,
+  readMetadataText,
+} from '../create-once';
+import type { MerchantDeps, Owner } from '../deps';
+import { presentPayment, withOpening } from './present';
+import { createGet, createList, findCreated } from './read';
+
+/**
+ * @throws Refusal 422; 503 `temporarily_unavailable`: outcome unknown
+ * @see docs/api.md#create-a-payment
+ */
+export function createPayment(deps: MerchantDeps, request: CreateRequest<wire.CreatePayment>) {
+  return createOnce(deps, request, {
+    operation: wire.createPayment.operation,
+    accept: (body, id) => acceptPayment(deps, request.caller, body, id),
+    open: (reservation) => openPayment(deps, request, reservation),
+  });
+}
+
+/** @throws Refusal 404 */
+export const getPayment = createGet('payment', ({ payments }) => payments);
+
+export function findPayment(
+  { stores }: Pick<MerchantDeps, 'stores'>,
+  { account_id, livemode }: Owner,
+  id: string,
+): Promise<PaymentDocument | null> {
+  return stores.payments.find(id, account_id, livemode);
+}
+export const listPayments = createList(({ payments }) => payments);
+
+export async function listAvailableMethods(
+  deps: Pick<MerchantDeps, 'stores' | 'connectors'>,
+  { account_id, livemode }: Owner,
+): Promise<PaymentMethodId[]> {
+  const account = await deps.stores.accounts.get(account_id);
+  const findConnector = await readRouting(deps, { account_id, livemode });
+  return availableMethods(findConnector, account?.enabled_methods ?? []);
+}
+
+/**
+ * A repeat changes nothing.
+ * @throws Refusal 403 `account_frozen`; 404; 422 `cannot_cancel`; 503 `temporarily_unavailable`:
+ * outcome unknown
+ */
+export async function cancelPayment(
+  deps: Pick<MerchantDeps, 'stores' | 'temporal'>,
+  caller: Owner,
+  id: string,
+): Promise<PaymentDocument> {
+  refuseFrozen(await deps.stores.accounts.getCached(caller.account_id));
+  const payment = await getPayment(deps, caller, id);
+  if (payment.status === 'cancelled') return payment;
+  await deps.temporal.cancelPayment(payment, 'merchant');
+  const current = await getPayment(deps, caller, id);
+  if (current.status === 'cancelled') return current;
+  const isHeld = (await listHeld(deps, id)).length > 0;
+  if (isCancellable(current.status) && !isHeld) {
+    const cause = new Error('No workflow runs for a payment that is in flight.');
+    throw unavailable('The payment could not be reached.', cause);
+  }
+  throw new Refusal('cannot_cancel', explainRefusal(current, isHeld));
+}
+
+function explainRefusal({ status }: PaymentDocument, isHeld: boolean): string {
+  if (isCancellable(status) && isHeld) {
+    return 'Money has come for the payment, and is being looked into; it cannot be cancelled now.';
+  }
+  const isPaid = status === 'authorized' || status === 'settled';
+  return `The payment is ${status}; it can no longer be cancelled.${isPaid ? ' Refund it instead.' : ''}`;
+}
+
+async function acceptPayment(
+  deps: MerchantDeps,
+  { account_id, livemode }: Owner,
+  body: wire.CreatePayment,
+  id: string,
+): Promise<AcceptedPayment> {
+  const account = await deps.stores.accounts.getCached(account_id);
+  const findConnector = await readRouting(deps, { account_id, livemode });
+  const { method, amount, currency, country, customer } = body;
+  const enabled = new Set<string>(availableMethods(findConnector, account?.enabled_methods ?? []));
+  const connector = findConnector(method, currency);
+  if (connector === undefined) enabled.delete(method);
+  const details = checkMethodRequirements(
+    { method, currency, country, email: customer?.email },
+    enabled,
+  );
+  if (details.length > 0 || connector === undefined || !isPaymentMethodId(method)) {
+    const message = 'The request does not meet the requirements of the payment method.';
+    throw new Refusal('method_requirements_not_met', message, { details });
+  }
+  const { expires_in_seconds, settlement_due_seconds } = methodRules(method);
+  const storedFields = toStoredFields(body);
+  const payer = await deps.payers.encrypt({ account_id, livemode }, id, storedFields.customer);
+  return {
+    stored: { ...storedFields, customer: payer },
+    routing: {
+      account_id,
+      livemode,
+      amount,
+      currency,
+      method,
+      connector,
+      country: country ?? null,
+      expires_in_seconds,
+      settlement_due_seconds,
+      ...(settlesSoon(method) ? { settles_soon: true } : {}),
+    },
+  };
+}
+
+function toStoredFields({
+  reference,
+  customer,
+  metadata,
+  success_url,
+  error_url,
+}: wire.CreatePayment) {
+  return {
+    reference: reference ?? null,
+    customer: {
+      email: customer?.email ?? null,
+      first_name: customer?.first_name ?? null,
+      last_name: customer?.last_name ?? null,
+      reference: customer?.reference ?? null,
+    },
+    metadata: readMetadataText(metadata),
+    success_url,
+    error_url,
+  };
+}
+
+async function openPayment(
+  deps: MerchantDeps,
+  { caller, requestId: request_id }: CreateRequest<unknown>,
+  { record, hashes }: Reservation,
+): Promise<CreatedResource> {
+  const { resource_id: payment_id, request } = record;
+  if (request === null || !('stored' in request)) {
+    return await readCreated(deps, caller, record);
+  }
+  const return_url = `${deps.config.PUBLIC_URL}/pay/return/${payment_id}`;
+  const { routing, stored } = request;
+  const openResult = await deps.temporal.openPayment(
+    { ...routing, payment_id, return_url, request_id },
+    hashes,
+  );
+  if (openResult?.opening === undefined) {
+    const written = await deps.stores.idempotency.forResource(payment_id);
+    return await readCreated(deps, caller, { ...record, opening: written?.opening });
+  }
+  const payment = { _id: payment_id, ...routing, ...stored };
+  const answer = await presentPayment(deps, withOpening(payment, openResult.opening));
+  return { answer, isStored: true };
+}
+
+async function readCreated(
+  deps: MerchantDeps,
+  caller: Owner,
+  { resource_id, opening }: Pick<Reservation['record'], 'resource_id' | 'opening'>,
+): Promise<CreatedResource> {
+  const payment = await findCreated(deps.stores.payments, 'payment', caller, resource_id);
+  if (opening === undefined) {
+    return { answer: await presentPayment(deps, payment), isPersonal: true };
+  }
+  return { answer: await presentPayment(deps, withOpening(payment, opening)), isStored: true };
+}

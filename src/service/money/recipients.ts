@@ -1,0 +1,120 @@
+import { inTransaction } from '../../base/mongo';
+import type { AcceptedRecipient } from '../../domain/creation';
+import { toEnv } from '../../domain/environment';
+import { buildRefusal, notFound, Refusal, unavailable } from '../../domain/errors';
+import type { RecipientDetails } from '../../domain/payout/recipient';
+import {
+  faultsAt,
+  getLast4,
+  recipientDetails,
+  recipientFacts,
+} from '../../domain/payout/recipient-check';
+import * as wire from '../../domain/wire/recipients';
+import { auditBy } from '../../store/audit';
+import type { Actor } from '../../store/audit-log';
+import { buildRecipient, type RecipientDocument, recipientOwner } from '../../store/recipients';
+import { refuseFrozen } from '../access';
+import { type CreateRequest, createOnce } from '../create-once';
+import type { MerchantDeps, Owner, WriteDeps } from '../deps';
+import { accountNow } from '../merchants/clock';
+import { presentRecipient } from './present';
+import { findResource } from './read';
+
+/**
+ * @throws Refusal 400; 503 when its details cannot be encrypted
+ * @see docs/api.md#recipients
+ */
+export function createRecipient(deps: MerchantDeps, request: CreateRequest<wire.CreateRecipient>) {
+  const { caller, requestId: request_id } = request;
+  const { stores } = deps;
+  return createOnce(deps, request, {
+    operation: wire.createRecipient.operation,
+    accept: async (body, id) => {
+      const details = recipientDetails(body);
+      refuseOutdated(details, await accountNow(deps, caller));
+      return await encryptDetails(deps, caller, id, details);
+    },
+    open: async ({ record: { resource_id: id, request: accepted } }) => {
+      if (accepted !== null && 'recipient' in accepted) {
+        const { account_id, livemode } = caller;
+        const owner = { id, account_id, livemode, request_id };
+        const at = await accountNow(deps, caller);
+        await stores.recipients.insert(buildRecipient(owner, accepted, at));
+        await stores.idempotency.markWritten(id);
+      }
+      const recipient = await findResource(stores.recipients, 'recipient', caller, id);
+      return { answer: presentRecipient(recipient) };
+    },
+  });
+}
+
+/** @throws Refusal 403 `account_frozen`; 404 */
+export async function deleteRecipient(
+  deps: MerchantDeps,
+  { account_id, livemode }: Owner,
+  id: string,
+  actor: Actor,
+): Promise<RecipientDocument> {
+  const owner = { account_id, livemode };
+  refuseFrozen(await deps.stores.accounts.getCached(account_id));
+  const recipient = await eraseRecipient({ ...deps, audit: auditBy(deps, actor) }, id, owner);
+  if (recipient === null) throw buildRefusal(notFound('recipient'));
+  return recipient;
+}
+
+/**
+ * Deletes details from a recipient and from its idempotency record. A repeat changes nothing; past
+ * payouts have its id and last four.
+ * @param owner account and environment that it must belong to, if known
+ * @returns the changed recipient; null when there is none
+ * @see docs/api.md#delete-a-recipient
+ */
+export async function eraseRecipient(
+  { mongo, stores, audit, now }: WriteDeps,
+  id: string,
+  owner: Partial<Owner> = {},
+): Promise<RecipientDocument | null> {
+  const existing = await stores.recipients.get(id);
+  if (existing === null) return null;
+  const at = (await accountNow({ stores, now }, existing)).toISOString();
+  return await inTransaction(mongo, async (session) => {
+    const before = await stores.recipients.eraseDetails(id, at, owner, session);
+    if (before === null || before.deleted_at) return before;
+    await stores.idempotency.markWritten(id, session);
+    const { account_id, livemode, type, last4 } = before;
+    const change = { act: 'recipient.deleted', account_id, livemode, target: id } as const;
+    await audit(
+      { ...change, before: { type, last4, deleted_at: null }, after: { deleted_at: at } },
+      session,
+    );
+    return { ...before, ciphertext: null, kid: null, deleted_at: at };
+  });
+}
+
+/** @throws Refusal 400, in the form of a schema error */
+function refuseOutdated(details: RecipientDetails, now: Date): void {
+  const faults = faultsAt(details, now);
+  if (faults.length === 0) return;
+  const sentences = faults.map(({ field, message }) => `${field}: ${message}.`);
+  throw new Refusal('invalid_request', [...new Set(sentences)].join(' '), {
+    details: faults.map(({ field, message }) => ({ code: 'invalid', field, message })),
+  });
+}
+
+async function encryptDetails(
+  { recipientEncrypters }: MerchantDeps,
+  { livemode }: Owner,
+  id: string,
+  details: RecipientDetails,
+): Promise<AcceptedRecipient> {
+  const encrypter = recipientEncrypters[toEnv(livemode)];
+  try {
+    const facts = recipientFacts(details);
+    const text = JSON.stringify(details);
+    const ciphertext = await encrypter.encrypt(text, recipientOwner(id), facts);
+    const kid = encrypter.getKid(ciphertext);
+    return { recipient: { ...facts, last4: getLast4(details), ciphertext, kid } };
+  } catch (error) {
+    throw unavailable('The details can not be encrypted now.', error);
+  }
+}

@@ -1,0 +1,164 @@
+import type { CallbackResource } from '../../../domain/callback/callback';
+import type { Documents, Resource } from '../../../lifecycles';
+import type { CallbackDocument } from '../../../store/callbacks';
+import type { ListFilter } from '../../../store/list';
+import { listHeld } from '../../banks/movements';
+import type { Owner, ServiceDeps } from '../../deps';
+import { withLogs } from '../../events/list';
+import { type ListPage, type ListQuery, readPage, singleRow, toBounds } from '../../paging';
+import { assembleTimeline, type TimelineEntry } from './timeline';
+
+export type { Documents } from '../../../lifecycles';
+export type { ResourceDocument } from '../../../store/resource';
+
+export type Kind = keyof Documents;
+
+/** Searched in addition to the id. */
+const SEARCH_FIELDS = {
+  payment: 'reference',
+  refund: 'payment_id',
+  payout: 'reference',
+  crypto_payment: 'reference',
+  crypto_settlement: 'transaction_id',
+} as const satisfies Record<Kind, string>;
+
+interface Filter extends Omit<ListFilter, 'limit'> {
+  status?: string | undefined;
+  method?: string | undefined;
+}
+
+interface Rows<D> {
+  find(id: string, account_id: string, livemode: boolean): Promise<D | null>;
+  list(filter: Filter & { limit: number }): Promise<D[]>;
+  export(filter: Filter): AsyncIterable<D>;
+  listNeedingAttention(account_id: string, livemode: boolean, limit: number): Promise<D[]>;
+}
+
+type ReadDeps = Pick<ServiceDeps, 'stores'>;
+
+export function getRows<K extends Kind>({ stores }: ReadDeps, kind: K): Rows<Documents[K]> {
+  const rows: { [Each in Kind]: Rows<Documents[Each]> } = {
+    payment: stores.payments,
+    refund: stores.refunds,
+    payout: stores.payouts,
+    crypto_payment: stores.crypto_payments,
+    crypto_settlement: stores.crypto_settlements,
+  };
+  return rows[kind];
+}
+
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
+
+/** A search for an id finds that resource, or else those that refer to it. */
+export async function listResources<K extends Kind>(
+  deps: ReadDeps,
+  kind: K,
+  owner: Owner,
+  query: ListQuery,
+): Promise<ListPage<Documents[K]>> {
+  const rows = getRows(deps, kind);
+  if (UUID.test(query.search)) {
+    const { account_id, livemode } = owner;
+    const match = await rows.find(query.search.toLowerCase(), account_id, livemode);
+    if (match !== null) return singleRow(match);
+  }
+  const filter = buildFilter(kind, owner, query);
+  return await readPage<Documents[K]>(query, (page) => rows.list({ ...filter, ...page }));
+}
+
+/** Newest first. */
+export function exportResources<K extends Kind>(
+  deps: ReadDeps,
+  kind: K,
+  owner: Owner,
+  query: ListQuery,
+): AsyncIterable<Documents[K]> {
+  return getRows(deps, kind).export(buildFilter(kind, owner, query));
+}
+
+function buildFilter(kind: Kind, owner: Owner, query: ListQuery): Filter {
+  const { search, status, method } = query;
+  const text = UUID.test(search) ? search.toLowerCase() : search;
+  const searchFilter = search === '' ? {} : { [SEARCH_FIELDS[kind]]: text };
+  return { ...owner, status, method, ...toBounds(query), ...searchFilter };
+}
+
+/** A resource makes only a few transitions. */
+const EVENTS_MAX = 100;
+const REFUNDS_MAX = 100;
+
+export interface ReadResource<D> {
+  resource: D;
+  timeline: TimelineEntry[];
+}
+
+export async function readResource<K extends Kind>(
+  deps: ReadDeps,
+  kind: K,
+  { account_id, livemode }: Owner,
+  id: string,
+): Promise<ReadResource<Documents[K]> | null> {
+  const resource = await getRows(deps, kind).find(id, account_id, livemode);
+  return resource && { resource, timeline: await readTimeline(deps, kind, resource) };
+}
+
+export type ReadPayment = NonNullable<Awaited<ReturnType<typeof readPayment>>>;
+
+export async function readPayment(
+  deps: Pick<ServiceDeps, 'stores' | 'payers'>,
+  owner: Owner,
+  id: string,
+) {
+  const payment = await readResource(deps, 'payment', owner, id);
+  if (payment === null) return null;
+  const [customer, refunds, held] = await Promise.all([
+    deps.payers.decrypt(payment.resource),
+    deps.stores.refunds.list({ ...owner, payment_id: id, limit: REFUNDS_MAX }),
+    listHeld(deps, id),
+  ]);
+  return { ...payment, customer, refunds, held };
+}
+
+export type ReadPayout = NonNullable<Awaited<ReturnType<typeof readPayout>>>;
+
+export async function readPayout(deps: ReadDeps, owner: Owner, id: string) {
+  const payout = await readResource(deps, 'payout', owner, id);
+  if (payout === null) return null;
+  const { recipient_id } = payout.resource;
+  const { account_id, livemode } = owner;
+  const recipient = await deps.stores.recipients.find(recipient_id, account_id, livemode);
+  return { ...payout, recipient };
+}
+
+export async function readTimeline(
+  {
+    stores,
+  }: {
+    stores: Pick<
+      ServiceDeps['stores'],
+      'callbacks' | 'deliveries' | 'events' | 'idempotency' | 'ledger'
+    >;
+  },
+  kind: CallbackResource,
+  resource: Resource,
+): Promise<TimelineEntry[]> {
+  const { _id, account_id, livemode, connector } = resource;
+  const [idempotencyRecord, callbacks, journalEntries, newestEvents] = await Promise.all([
+    stores.idempotency.forResource(_id),
+    stores.callbacks.forResource(_id),
+    stores.ledger.forResource(_id),
+    stores.events.list({ account_id, livemode, resource_id: _id, limit: EVENTS_MAX }),
+  ]);
+  const events = await withLogs({ stores }, newestEvents.reverse());
+  // A callback may name another connector's resource, and a refused one was not verified.
+  const isOwn = (row: CallbackDocument) => row.connector === connector && row.resource === kind;
+  const ownCallbacks = callbacks.filter((row) => isOwn(row) && row.refused !== true);
+  return assembleTimeline({
+    kind,
+    resource,
+    idempotencyRecord,
+    callbacks: ownCallbacks,
+    events,
+    journalEntries,
+  });
+}

@@ -1,0 +1,111 @@
+import { inTransaction } from '../../../base/mongo';
+import { isSameOperator, type VerifiedOperator } from '../../../domain/account/operator';
+import { ServiceError } from '../../../domain/errors';
+import type { ApprovalDocument } from '../../../store/approvals';
+import type { WriteDeps } from '../../deps';
+
+/** Lists the oldest first. */
+export async function listApprovals(
+  { stores, now }: Pick<WriteDeps, 'stores' | 'now'>,
+  all: boolean,
+): Promise<ApprovalDocument[]> {
+  await stores.approvals.expire(now());
+  return await stores.approvals.list(all);
+}
+
+/** @throws ServiceError `approval_not_found` */
+export async function findApproval(
+  { stores, now }: Pick<WriteDeps, 'stores' | 'now'>,
+  id: string,
+): Promise<ApprovalDocument> {
+  await stores.approvals.expire(now());
+  const approval = await stores.approvals.get(id);
+  if (approval !== null) return approval;
+  const message = `There is no approval ${id}: \`approval list --all\` shows those there are.`;
+  throw new ServiceError('approval_not_found', message);
+}
+
+interface Decision {
+  to: 'approved' | 'rejected';
+  operator: VerifiedOperator;
+  reason: string;
+}
+
+/**
+ * Decides on another operator's request once. Approving an unverified request confirms it: then
+ * another operator approves.
+ * @returns the request: `approved` before its act is done
+ * @throws ServiceError `approval_not_found`, `same_operator`, `role_not_allowed`,
+ * `approval_expired`, `approval_decided`; the refusal of its act, if that is how it ended
+ */
+export async function decide(
+  deps: WriteDeps,
+  id: string,
+  decision: Decision,
+): Promise<ApprovalDocument> {
+  const { mongo, stores, audit, now } = deps;
+  const { to, operator, reason } = decision;
+  const approval = await findApproval(deps, id);
+  const { act, account_id, state, requester_id, refusal } = approval;
+  const isConfirming = to === 'approved' && state === 'requested' && requester_id === null;
+  if (!isConfirming) assertMayDecide(approval, operator);
+  // A repeat of an approval finishes it.
+  if (to === 'approved' && (state === 'approved' || state === 'done')) return approval;
+  if (to === 'rejected' && state === 'rejected') return approval;
+  if (to === 'approved' && refusal !== null) {
+    throw new ServiceError(refusal.code, refusal.message);
+  }
+  assertRequested(approval);
+  const isWritten = await inTransaction(mongo, async (session) => {
+    const by = { state: to, by: operator.name, reason, now: now() };
+    const isFirst = isConfirming
+      ? await stores.approvals.confirm(id, operator, now(), session)
+      : await stores.approvals.decide(id, by, session);
+    if (!isFirst) return false;
+    const word = isConfirming ? 'confirmed' : to;
+    const change = { act: `approval.${word}`, account_id: null, livemode: true } as const;
+    await audit({ ...change, target: id, after: { act, account_id } }, session);
+    return true;
+  });
+  // Another operator was faster, or it has just expired.
+  if (!isWritten) return await decide(deps, id, decision);
+  return await findApproval(deps, id);
+}
+
+function assertMayDecide(
+  { requested_by, requester_id }: ApprovalDocument,
+  { name, role }: VerifiedOperator,
+): void {
+  if (requester_id !== null && isSameOperator(requested_by, name)) {
+    const message = `${name} requested or confirmed it: another operator decides.`;
+    throw new ServiceError('same_operator', message);
+  }
+  if (role !== 'approver') {
+    const message = `${name} is an operator: only an approver decides on requests.`;
+    throw new ServiceError('role_not_allowed', message);
+  }
+}
+
+function assertRequested({ _id, state, expires_at, decided_by, refusal }: ApprovalDocument): void {
+  if (state === 'requested') return;
+  if (state === 'expired') {
+    const message = `The request ${_id} expired at ${expires_at}: repeat the command.`;
+    throw new ServiceError('approval_expired', message);
+  }
+  const why = refusal === null ? '' : `: ${refusal.message}`;
+  const message = `The request ${_id} is ${state}, decided by ${decided_by}${why}`;
+  throw new ServiceError('approval_decided', message);
+}
+
+/** Confirms the operator's own request: its workflow cannot know whose key was verified. */
+export async function confirmOwn(
+  { mongo, stores, audit, now }: WriteDeps,
+  id: string,
+  operator: VerifiedOperator,
+): Promise<void> {
+  await inTransaction(mongo, async (session) => {
+    if (!(await stores.approvals.confirm(id, operator, now(), session))) return;
+    const change = { act: 'approval.confirmed', account_id: null, livemode: true } as const;
+    await audit({ ...change, target: id }, session);
+  });
+}

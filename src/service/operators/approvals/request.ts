@@ -1,0 +1,227 @@
+import { createHash, randomUUID } from 'node:crypto';
+import type { MongoClient } from 'mongodb';
+import { inTransaction, isDuplicateKey } from '../../../base/mongo';
+import type { VerifiedOperator } from '../../../domain/account/operator';
+import {
+  APPROVAL_MS,
+  type ApprovalLimits,
+  type Credited,
+  computeCredit,
+  type NamedFacts,
+} from '../../../domain/approval';
+import type { CallbackResource } from '../../../domain/callback/callback';
+import { omitUndefined } from '../../../domain/defined';
+import { ServiceError } from '../../../domain/errors';
+import type { CountedAct } from '../../../domain/operator-act';
+import { LIFECYCLES, type Resource } from '../../../lifecycles';
+import type { Stores } from '../../../store';
+import type { ApprovalDocument, PlannedAct } from '../../../store/approvals';
+import type { Audit } from '../../../store/audit';
+import { toMovement } from '../../../store/movements';
+import { isAboveLimit } from './sums';
+
+export interface ApprovalDeps {
+  mongo: MongoClient;
+  stores: Stores;
+  now: () => Date;
+}
+
+export interface ApprovalRequest extends Omit<Credited, 'account_id'> {
+  act: string;
+  /** Null where a plan has several. */
+  account_id: string | null;
+  resource: CallbackResource | null;
+  target: string;
+  input: ApprovalDocument['input'];
+  plan?: readonly PlannedAct[];
+  /** Proves nothing without a verified operator. */
+  operator: string;
+  verified?: VerifiedOperator | undefined;
+  reason: string;
+}
+
+/**
+ * Requests an approval once: a repeat with the same input finds the open one.
+ * @throws ServiceError `operation_id_used` when another act waits under this id
+ */
+export async function requestApproval(
+  { mongo, stores, now }: ApprovalDeps,
+  audit: Audit,
+  request: ApprovalRequest,
+): Promise<string> {
+  await stores.approvals.expire(now());
+  const document = buildApproval(request, now());
+  const { _id, act, account_id, target, amount, currency, open } = document;
+  try {
+    await inTransaction(mongo, async (session) => {
+      await stores.approvals.insert(document, session);
+      const change = { act: 'approval.requested', account_id: null, livemode: true } as const;
+      const about = { act, account_id, target, amount, currency };
+      await audit({ ...change, target: _id, after: about }, session);
+    });
+    return _id;
+  } catch (error) {
+    if (!isDuplicateKey(error, 'open')) throw error;
+    const waiting = await stores.approvals.findOpen(open);
+    // It was decided meanwhile.
+    if (waiting === null) return await requestApproval({ mongo, stores, now }, audit, request);
+    if (isSameInput(waiting.input, document.input)) return waiting._id;
+    const message = `Another ${act} waits under this id: see the approval ${waiting._id}.`;
+    throw new ServiceError('operation_id_used', message);
+  }
+}
+
+function buildApproval(
+  { operator, verified, amount, ...request }: ApprovalRequest,
+  now: Date,
+): ApprovalDocument & { open: string } {
+  return {
+    _id: `appr_${randomUUID()}`,
+    ...request,
+    amount: String(amount),
+    requested_by: verified?.name ?? operator,
+    requester_id: verified?.operator_id ?? null,
+    created_at: now.toISOString(),
+    expires_at: new Date(now.getTime() + APPROVAL_MS).toISOString(),
+    state: 'requested',
+    open: nameSubject(request),
+    decided_by: null,
+    decided_at: null,
+    decision_reason: null,
+    refusal: null,
+  };
+}
+
+/** Acts on one resource differ by their input; an act on a balance or a line has an id. */
+function nameSubject({
+  act,
+  resource,
+  target,
+  input,
+}: Pick<ApprovalRequest, 'act' | 'resource' | 'target' | 'input'>): string {
+  return resource === null ? `${act}:${target}` : `${act}:${target}:${hashInput(input)}`;
+}
+
+function hashInput(input: ApprovalDocument['input']): string {
+  return hash(sortEntries(input));
+}
+
+function hash(value: unknown): string {
+  return createHash('sha256').update(JSON.stringify(value)).digest('hex');
+}
+
+/** Names a plan by its ids and amounts. */
+export function namePlan(plan: readonly PlannedAct[]): string {
+  return `plan:${hash(plan.map(({ id, amount }) => [id, amount]))}`;
+}
+
+function sortEntries(input: ApprovalDocument['input']) {
+  return Object.entries(omitUndefined(input)).sort(([a], [b]) => (a < b ? -1 : 1));
+}
+
+function isSameInput(a: ApprovalDocument['input'], b: ApprovalDocument['input']): boolean {
+  return hashInput(a) === hashInput(b);
+}
+
+/** Received by the workflow. */
+export interface ResourceActRequest {
+  resource: CallbackResource;
+  resource_id: string;
+  what: string;
+  operator: string;
+  reason: string;
+  named: NamedFacts;
+  bank_confirmed_not_executed?: boolean;
+  approval_id?: string;
+}
+
+export type ActDecision =
+  /** `credited` in minor units, counted with the act. */
+  | { outcome: 'allowed'; credited?: CountedAct; operator?: string; approved_by?: string }
+  | { outcome: 'approval_required'; approval_id: string }
+  | { outcome: 'refused'; code: string; message: string };
+
+/** Measures an act by what is stored. @throws Error when nothing is */
+export async function measureAct(
+  stores: Stores,
+  { resource, resource_id, what }: Pick<ResourceActRequest, 'resource' | 'resource_id' | 'what'>,
+  named: NamedFacts = {},
+): Promise<{ document: Resource; credited: Credited }> {
+  const document = await LIFECYCLES[resource].get(stores, resource_id);
+  if (document === null) throw new Error(`The record of ${resource_id} is not there.`);
+  const movements = (await stores.movements.forResource(resource_id)).map(toMovement);
+  const credited = computeCredit(resource, what, { ...document, movements }, named);
+  return { document, credited };
+}
+
+/**
+ * Requests the approval of a second operator where a live act needs one; a sum that another act
+ * reaches meanwhile undoes the transaction of this one, which then asks again. The requester is not
+ * verified, since the sender of an update may have typed any name.
+ * @see docs/operators.md#approvals
+ */
+export async function authorizeAct(
+  deps: ApprovalDeps,
+  limits: ApprovalLimits,
+  audit: Audit,
+  request: ResourceActRequest,
+): Promise<ActDecision> {
+  const { resource, resource_id, what, named, operator, reason, approval_id } = request;
+  const { document, credited } = await measureAct(deps.stores, request, named);
+  const subject = {
+    act: `${resource}.${what}`,
+    resource,
+    target: resource_id,
+    input: {
+      ...omitUndefined(named),
+      ...(request.bank_confirmed_not_executed ? { bank_confirmed_not_executed: true } : {}),
+    },
+  };
+  if (approval_id !== undefined) {
+    const approval = await deps.stores.approvals.get(approval_id);
+    return checkApproval(approval, { subject, credited, now: deps.now() });
+  }
+  const { amount, currency } = credited;
+  if (!document.livemode || amount === 0n) return { outcome: 'allowed' };
+  if (!(await isAboveLimit(deps, [limits], operator, [credited]))) {
+    return { outcome: 'allowed', credited: { amount: Number(amount), currency } };
+  }
+  const full = { ...subject, ...credited, operator, reason };
+  return { outcome: 'approval_required', approval_id: await requestApproval(deps, audit, full) };
+}
+
+interface Use {
+  subject: Pick<ApprovalRequest, 'act' | 'resource' | 'target' | 'input'>;
+  credited: Credited;
+  now: Date;
+}
+
+function checkApproval(
+  approval: ApprovalDocument | null,
+  { subject, credited, now }: Use,
+): ActDecision {
+  const refuse = (code: string, message: string) =>
+    ({ outcome: 'refused', code, message }) as const;
+  if (approval === null) return refuse('approval_not_found', 'There is no such approval.');
+  const { _id, state, expires_at, open, requested_by: operator, decided_by } = approval;
+  if (state === 'expired' || expires_at <= now.toISOString()) {
+    return refuse('approval_expired', `The approval ${_id} expired at ${expires_at}.`);
+  }
+  if (state !== 'approved') {
+    return refuse('approval_decided', `The approval ${_id} is ${state}; nothing was done.`);
+  }
+  const part = approval.plan?.find(({ id }) => id === subject.target);
+  const target = part === undefined ? subject.target : approval.target;
+  if (open !== nameSubject({ ...subject, target })) {
+    return refuse('approval_differs', `The approval ${_id} is for another act.`);
+  }
+  if (part?.is_done) {
+    return refuse('approval_decided', `This act of the approval ${_id} is done already.`);
+  }
+  const { amount } = part ?? approval;
+  if (amount !== String(credited.amount) || approval.currency !== credited.currency) {
+    const amounts = `${amount}, and it is ${credited.amount} now`;
+    return refuse('approval_differs', `The approval ${_id} is for ${amounts}; request it again.`);
+  }
+  return { outcome: 'allowed', operator, ...(decided_by && { approved_by: decided_by }) };
+}

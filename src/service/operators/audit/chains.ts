@@ -1,0 +1,118 @@
+import { z } from 'zod';
+import {
+  type AuditLogStore,
+  type ChainedLine,
+  type ChainHead,
+  getChainName,
+  hashLine,
+} from '../../../store/audit-log';
+
+/** Reported by an earlier verification. */
+export const StoredHeads = z.array(
+  z.object({ chain: z.string(), seq: z.int().positive(), hash: z.string() }),
+);
+type StoredHead = z.infer<typeof StoredHeads>[number];
+
+export const CHAIN_FAULTS = {
+  changed: 'the line was changed after it was written',
+  not_linked: 'the line does not follow the line before it',
+  missing: 'the line is missing',
+  no_head: 'the end of the chain is missing',
+  not_as_kept: 'the line differs from the stored end of the chain',
+  unchained: 'the line has no place in the chain',
+} as const;
+
+interface BrokenLine {
+  chain: string;
+  seq: number;
+  line_id: string | null;
+  fault: keyof typeof CHAIN_FAULTS;
+}
+
+export interface ChainsCheck {
+  lines: number;
+  chains: number;
+  /** Lines without a number, which the service did not write. */
+  unchained: number;
+  broken: BrokenLine[];
+  heads: StoredHead[];
+}
+
+interface ChainProgress {
+  chain: string;
+  seq: number;
+  hash: string | null;
+  broken?: BrokenLine;
+  unchained?: string;
+}
+
+/**
+ * Verifies while lines are added.
+ * @param storedHeads ends of an earlier verification: their lines must still be there
+ */
+export async function verifyChains(
+  log: Pick<AuditLogStore, 'heads' | 'head' | 'listChained'>,
+  storedHeads: readonly StoredHead[] = [],
+): Promise<ChainsCheck> {
+  // First, so that the lines that follow must include each of them.
+  const heads = new Map((await log.heads()).map((head) => [head._id, head]));
+  const storedByChain = new Map(storedHeads.map((head) => [head.chain, head]));
+  const check: ChainsCheck = { lines: 0, chains: 0, unchained: 0, broken: [], heads: [] };
+  const unseen = new Set([...heads.keys(), ...storedByChain.keys()]);
+
+  const finishChain = async (progress: ChainProgress): Promise<void> => {
+    const { chain, seq, hash, broken, unchained: line_id } = progress;
+    unseen.delete(chain);
+    if (line_id !== undefined) check.broken.push({ chain, seq: 0, line_id, fault: 'unchained' });
+    const head = heads.get(chain);
+    const expectedSeq = Math.max(head?.seq ?? 0, storedByChain.get(chain)?.seq ?? 0);
+    if (seq > 0) check.chains += 1;
+    if (broken !== undefined) check.broken.push(broken);
+    else if (seq < expectedSeq) {
+      check.broken.push({ chain, seq: seq + 1, line_id: null, fault: 'missing' });
+    } else if (seq > 0 && head === undefined && (await log.head(chain)) === null) {
+      check.broken.push({ chain, seq, line_id: null, fault: 'no_head' });
+    } else if (hash !== null) check.heads.push({ chain, seq, hash });
+  };
+
+  let progress: ChainProgress | undefined;
+  for await (const line of log.listChained()) {
+    const chain = getChainName(line);
+    if (progress !== undefined && progress.chain !== chain) await finishChain(progress);
+    if (progress?.chain !== chain) progress = { chain, seq: 0, hash: null };
+    check.lines += 1;
+    if (typeof line.seq !== 'number') {
+      check.unchained += 1;
+      progress.unchained ??= line._id;
+      continue;
+    }
+    checkLine(progress, line, [
+      [heads.get(chain), 'not_linked'],
+      [storedByChain.get(chain), 'not_as_kept'],
+    ]);
+  }
+  if (progress !== undefined) await finishChain(progress);
+  for (const chain of [...unseen]) await finishChain({ chain, seq: 0, hash: null });
+  return check;
+}
+
+function checkLine(
+  progress: ChainProgress,
+  { hash, ...line }: ChainedLine,
+  expected: readonly (readonly [
+    Pick<ChainHead, 'seq' | 'hash'> | undefined,
+    BrokenLine['fault'],
+  ])[],
+): void {
+  if (progress.broken !== undefined) return;
+  const { chain } = progress;
+  const seq = progress.seq + 1;
+  const position = { chain, seq, line_id: line._id };
+  const mismatch = expected.find(([head]) => head?.seq === seq && head.hash !== hash);
+  if (line.seq !== seq) progress.broken = { chain, seq, line_id: null, fault: 'missing' };
+  else if (hashLine(line) !== hash) progress.broken = { ...position, fault: 'changed' };
+  else if (line.prev !== progress.hash) progress.broken = { ...position, fault: 'not_linked' };
+  else if (mismatch !== undefined) progress.broken = { ...position, fault: mismatch[1] };
+  progress.seq = seq;
+  progress.hash = hash;
+}

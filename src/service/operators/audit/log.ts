@@ -1,0 +1,153 @@
+import { describeError } from '../../../base/errors';
+import { Contention } from '../../../base/mongo';
+import type { AuditedAct, AuditFacts } from '../../../domain/account/audit-log';
+import { Refusal, ServiceError } from '../../../domain/errors';
+import { type Audit, auditBy, type Change } from '../../../store/audit';
+import type { AuditLine, ChainedLine, Origin } from '../../../store/audit-log';
+import type { UserDocument } from '../../../store/users';
+import type { Owner, ServiceDeps } from '../../deps';
+import {
+  type FirstRows,
+  type ListPage,
+  type ListQuery,
+  type PageRequest,
+  readPageBy,
+  toFirstRows,
+} from '../../paging';
+
+export type { Audit } from '../../../store/audit';
+export type { Actor, Origin } from '../../../store/audit-log';
+
+export function auditAsUser(
+  deps: Pick<ServiceDeps, 'stores' | 'now'>,
+  { _id: user_id, email }: Pick<UserDocument, '_id' | 'email'>,
+  origin: Partial<Origin> & { session?: string } = {},
+): Audit {
+  return auditBy(deps, { via: 'dashboard', user_id, email, ...origin });
+}
+
+const PAGE_LINES = 50;
+
+/** Leaves out an operator's name, host and reason. */
+export interface MerchantLine extends Pick<AuditLine, '_id' | 'at' | 'act' | 'target'> {
+  who: string;
+  before: AuditFacts | null;
+  after: AuditFacts | null;
+}
+
+const OPERATORS_OWN: readonly string[] = [
+  'operator',
+  'reason',
+  'why',
+  'approved_by',
+  'approval_id',
+];
+
+function toMerchantLine({ _id, at, act, target, actor, before, after }: AuditLine): MerchantLine {
+  const line = { _id, at, act, target };
+  if (actor.via === 'dashboard') return { ...line, who: actor.email, before, after };
+  if (actor.via === 'service') return { ...line, who: 'the service', before, after };
+  if (actor.via === 'api') return { ...line, who: `${actor.key_id} (API)`, before, after };
+  return { ...line, who: 'our operators', before: omitOwn(before), after: omitOwn(after) };
+}
+
+function omitOwn(facts: AuditFacts | null): AuditFacts | null {
+  if (facts === null) return null;
+  return Object.fromEntries(
+    Object.entries(facts).filter(([name]) => !OPERATORS_OWN.includes(name)),
+  );
+}
+
+/** Newest first. */
+export async function listAuditLines(
+  { stores }: Pick<ServiceDeps, 'stores'>,
+  owner: Owner,
+  query: Pick<ListQuery, 'before' | 'after'> & { act: AuditedAct | undefined },
+): Promise<ListPage<MerchantLine>> {
+  const list = async (page: PageRequest) => {
+    const lines = await stores.auditLog.list({
+      ...owner,
+      act: query.act,
+      onlyChained: true,
+      ...page,
+    });
+    return (page.after === undefined ? lines : lines.toReversed()).map(toMerchantLine);
+  };
+  return await readPageBy(({ _id }) => _id, query, list, PAGE_LINES);
+}
+
+interface OperatorQuery {
+  /** Undefined: any. */
+  account_id: string | undefined;
+  livemode: boolean | undefined;
+  /** ISO 8601. */
+  since: string | undefined;
+  limit: number;
+}
+
+/** Newest first. */
+export async function listAllAuditLines(
+  { stores }: Pick<ServiceDeps, 'stores'>,
+  { limit, ...query }: OperatorQuery,
+): Promise<FirstRows<ChainedLine>> {
+  return toFirstRows(await stores.auditLog.list({ ...query, limit: limit + 1 }), limit);
+}
+
+/** An attempt fails after 5 s of write conflicts. */
+const ATTEMPTS_MAX = 6;
+
+/**
+ * Performs an act outside MongoDB between two audit lines: `requested`, then `done`, the code of
+ * the refusal, or `unknown`. If the process dies between the two, the log has only the first.
+ * @param describe facts of the result for the second line; they may replace the outcome
+ * @throws errors of the act; ServiceError `audit_line_missing` when it succeeded without that line
+ */
+export async function withAuditLine<Result>(
+  audit: Audit,
+  change: Change,
+  act: () => Promise<Result>,
+  describe: (result: Result) => AuditFacts = () => ({}),
+): Promise<Result> {
+  await auditRequest(audit, change);
+  return await withOutcomeLine(audit, change, act, describe);
+}
+
+export async function auditRequest(audit: Audit, change: Change): Promise<void> {
+  await audit({ ...change, after: { ...change.after, outcome: 'requested' } });
+}
+
+/** Performs an act that `auditRequest` has logged. @see withAuditLine */
+export async function withOutcomeLine<Result>(
+  audit: Audit,
+  change: Change,
+  act: () => Promise<Result>,
+  describe: (result: Result) => AuditFacts = () => ({}),
+): Promise<Result> {
+  const write = (facts: AuditFacts) => audit({ ...change, after: { ...change.after, ...facts } });
+  let result: Result;
+  try {
+    result = await act();
+  } catch (error) {
+    const isRefused = error instanceof ServiceError || error instanceof Refusal;
+    // The caller must get the act's error, even when the line cannot be written.
+    await write({ outcome: isRefused ? error.code : 'unknown' }).catch(() => undefined);
+    throw error;
+  }
+  try {
+    await writeWithRetry(() => write({ outcome: 'done', ...describe(result) }));
+  } catch (error) {
+    const message = `The act is complete, but the audit log says only that it was requested: ${describeError(error)}`;
+    throw new ServiceError('audit_line_missing', message);
+  }
+  return result;
+}
+
+async function writeWithRetry(write: () => Promise<void>): Promise<void> {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return await write();
+    } catch (error) {
+      if (!(error instanceof Contention) || attempt === ATTEMPTS_MAX) throw error;
+    }
+  }
+}

@@ -1,0 +1,199 @@
+import { existsSync } from 'node:fs';
+import { ENVIRONMENTS } from '../../../domain/environment';
+import { ServiceError } from '../../../domain/errors';
+import { addKey, removeKey } from '../../../encryption/key-file';
+import {
+  addPair,
+  createRecipientKeyRing,
+  publishPairs,
+  removePair,
+} from '../../../encryption/recipient-key-files';
+import { getHolder, getKeyRingName, keyRingPath } from '../../../encryption/recipient-pairs';
+import { listPayoutConnectors } from '../../../routing';
+import { withAuditLine } from '../audit/log';
+import {
+  changeKeyFile,
+  INSTALLATION,
+  type KeyFileDeps,
+  waitUntilSettled,
+  withKeyFileLock,
+} from './changes';
+import {
+  countByKey,
+  countOutdated,
+  createEncrypters,
+  type Encrypters,
+  findHolder,
+  findKeyRingName,
+  type KeyRingName,
+  ZERO_COUNTS,
+} from './encrypters';
+import { countReplacedKeys, reencryptPayers } from './payers';
+import { reencryptAll } from './reencrypt';
+import type { EncryptedStores } from './values';
+
+export interface KeyDeps extends KeyFileDeps {
+  stores: EncryptedStores;
+}
+
+export interface ReencryptionResult {
+  kid: string;
+  resealed: number;
+  /** 0 when the rotation is complete. */
+  remaining: number;
+}
+
+function addCurrentKey({ keysFile, keysDir, now }: KeyDeps, name: KeyRingName): string {
+  const holder = findHolder(name);
+  return holder === undefined ? addKey(keysFile, now()) : addPair(keysDir, holder, now());
+}
+
+function removeOldKey({ keysFile, keysDir }: KeyDeps, kid: string): void {
+  const holder = findHolder(findKeyRingName(kid));
+  if (holder === undefined) removeKey(keysFile, kid);
+  else removePair(keysDir, holder, kid);
+}
+
+/**
+ * Creates only what is missing.
+ * @returns paths of written files
+ * @throws ServiceError `keys_file_busy`, `keys_file_not_written`
+ */
+export async function createPairs({
+  audit,
+  keysFile,
+  keysDir,
+  connectors,
+  now,
+}: Omit<KeyFileDeps, 'wait' | 'progress'>): Promise<string[]> {
+  return await withKeyFileLock({ keysFile }, async () => {
+    const written: string[] = [];
+    for (const holder of [...ENVIRONMENTS, ...listPayoutConnectors(connectors).map(getHolder)]) {
+      const create = async () =>
+        changeKeyFile(() => createRecipientKeyRing(keysDir, holder, now()));
+      const isMissing = !existsSync(keyRingPath(keysDir, holder, 'private'));
+      const target = getKeyRingName(holder);
+      const change = { act: 'keys.rotated', ...INSTALLATION, target } as const;
+      written.push(...(await (isMissing ? withAuditLine(audit, change, create) : create())));
+    }
+    return written;
+  });
+}
+
+export async function showKeys(deps: KeyDeps) {
+  const encrypters = createEncrypters(deps);
+  const countsByKey = await countByKey(deps.stores, encrypters);
+  const keyRings = [...encrypters.keys];
+  const ownKids = keyRings.flatMap(([, { kids }]) => kids);
+  const current = keyRings.flatMap(([name, { current }]) => {
+    const holder = findHolder(name);
+    return holder === undefined ? [] : [[holder, current] as const];
+  });
+  const kids = new Set([...ownKids, ...countsByKey.keys()]);
+  return {
+    current: encrypters.seal.kid,
+    recipients: Object.fromEntries(current),
+    keys: [...kids].map((kid) => ({ kid, ...(countsByKey.get(kid) ?? ZERO_COUNTS) })),
+  };
+}
+
+/**
+ * @param force start even if an earlier rotation is unfinished
+ * @throws ServiceError `rotation_unfinished`, `keys_file_busy`, `keys_file_not_written`
+ */
+export async function rotateKeys(deps: KeyDeps, force: boolean, name: KeyRingName = 'seal') {
+  return await withKeyFileLock(deps, async () => {
+    const encrypters = createEncrypters(deps);
+    const remaining = await countAllRemaining(deps.stores, encrypters);
+    if (remaining > 0 && !force) {
+      throw new ServiceError(
+        'rotation_unfinished',
+        `The last rotation is not complete: other keys than the current ones still hold ${remaining} ` +
+          'values. `keys reseal` continues it.',
+      );
+    }
+    const target = name === 'seal' ? null : name;
+    const before = { current: findKeyRing(encrypters, name).current };
+    const change = { act: 'keys.rotated', ...INSTALLATION, target, before } as const;
+    const add = async () => changeKeyFile(() => addCurrentKey(deps, name));
+    const kid = await withAuditLine(deps.audit, change, add, (current) => ({ current }));
+    deps.progress(`${kid} is the current key`);
+    return { ...(await reencrypt(deps)), kid };
+  });
+}
+
+/** @throws ServiceError `keys_file_busy` */
+export async function continueRotation(deps: KeyDeps): Promise<ReencryptionResult> {
+  return await withKeyFileLock(deps, () => reencrypt(deps));
+}
+
+/**
+ * Removes a key that no value needs.
+ * @returns the others of its key ring
+ * @throws ServiceError `sealing_key_not_found`, `sealing_key_current`, `sealing_key_in_use`,
+ * `keys_file_busy`, `keys_file_not_written`
+ */
+export async function retireKey(deps: KeyDeps, kid: string): Promise<string[]> {
+  return await withKeyFileLock(deps, async () => {
+    const name = findKeyRingName(kid);
+    const { current, kids } = findKeyRing(createEncrypters(deps), name);
+    if (!kids.includes(kid)) {
+      throw new ServiceError('sealing_key_not_found', `There is no key ${kid} in the key files.`);
+    }
+    if (kid === current) {
+      const message = `${kid} is the current key: \`keys rotate --ring ${name}\` creates another one.`;
+      throw new ServiceError('sealing_key_current', message);
+    }
+    finishPairs(deps);
+    await refuseInUse(deps, kid);
+    await waitUntilSettled(deps);
+    await refuseInUse(deps, kid);
+    const change = { act: 'keys.retired', ...INSTALLATION, target: kid } as const;
+    await withAuditLine(deps.audit, change, async () =>
+      changeKeyFile(() => removeOldKey(deps, kid)),
+    );
+    return kids.filter((other) => other !== kid);
+  });
+}
+
+function findKeyRing({ keys }: Encrypters, name: KeyRingName) {
+  const keyRing = keys.get(name);
+  if (keyRing !== undefined) return keyRing;
+  const message = `KEYS_DIR has no ${name}: \`keys split\` creates those that LIVE_CONNECTORS needs.`;
+  throw new ServiceError('keys_dir_invalid', message);
+}
+
+async function refuseInUse(deps: KeyDeps, kid: string): Promise<void> {
+  const counts = (await countByKey(deps.stores, createEncrypters(deps))).get(kid);
+  if (counts === undefined) return;
+  throw new ServiceError(
+    'sealing_key_in_use',
+    `${kid} still holds ${counts.recipients} recipients, ${counts.endpoints} webhook endpoints, ` +
+      `${counts.claims} recipients not written yet, ${counts.users} second factors, ` +
+      `${counts.connector_keys} connector keys and ${counts.payer_keys} keys of payers. ` +
+      '`keys reseal` moves them to the current key.',
+  );
+}
+
+/** A rotation may have stopped between its two files. */
+function finishPairs({ keysDir }: KeyDeps): void {
+  changeKeyFile(() => publishPairs(keysDir));
+}
+
+async function countAllRemaining(stores: EncryptedStores, encrypters: Encrypters): Promise<number> {
+  return (await countOutdated(stores, encrypters)) + (await countReplacedKeys(stores));
+}
+
+async function reencrypt(deps: KeyDeps): Promise<ReencryptionResult> {
+  finishPairs(deps);
+  await waitUntilSettled(deps);
+  const { stores, now, progress } = deps;
+  const encrypters = createEncrypters(deps);
+  const values = await reencryptAll({ stores, encrypters, now, progress });
+  const resealed = values + (await reencryptPayers(deps, encrypters.seal.encrypter));
+  return {
+    kid: encrypters.seal.kid,
+    resealed,
+    remaining: await countAllRemaining(stores, encrypters),
+  };
+}

@@ -1,0 +1,208 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { readPositionTime } from '../../../domain/cursor';
+import { KINDS } from '../../../lifecycles';
+import type { Stores } from '../../../store';
+import { listRunning } from '../../../temporal/status';
+import {
+  type DeliveryOrphan,
+  findDeliveries,
+  findPending,
+  findResources,
+  type OrphanDeps,
+  type ResourceOrphan,
+  restart,
+} from './orphans';
+import { formatPlace } from './places';
+import { buildFinding, type Finding, isUnresolved, type Rebuilder, rebuildAll } from './rebuild';
+import { compareWorkflows, type Difference, type WalkOptions, walk } from './walk';
+
+export interface ReconcileDeps extends OrphanDeps {
+  stores: Stores;
+  rebuilder: () => Promise<Rebuilder>;
+  progress: (line: string) => void;
+  settleMs?: number;
+}
+
+interface Options extends WalkOptions {
+  apply: boolean;
+}
+
+const CALLBACKS_MAX = 1_000;
+/** The service may be running: a step may be written, and not reported yet. */
+const SETTLE_MS = 3_000;
+const LOOK_AGAIN_MS = 250;
+
+/**
+ * Compares Temporal and MongoDB, and with `apply` repairs documents first, then workflows, then
+ * deliveries. Safe to interrupt and repeat, and while the service runs.
+ */
+export async function reconcile(deps: ReconcileDeps, { apply, ...options }: Options) {
+  const { differences, ...counts } = await compareAll(deps, options);
+  const rebuildFindings = await rebuildLost(deps, differences, apply);
+  const list = (ids: readonly string[]) => listRunning(deps.temporal, ids);
+  const orphanDeps = options.full ? deps : { ...deps, listRunning: list };
+  const unresolved = new Set(rebuildFindings.filter(isUnresolved).map(({ id }) => id));
+  const { checked: documents, orphans } = await restartOrphans(orphanDeps, unresolved, apply);
+  const deliveryFindings = await deliverPending(deps, apply);
+  const findings = [
+    ...rebuildFindings,
+    ...orphans,
+    ...deliveryFindings,
+    ...(await findWaitingCallbacks(deps)),
+  ];
+  return { ...counts, documents, findings };
+}
+
+async function compareAll(deps: ReconcileDeps, options: WalkOptions) {
+  const found: Difference[] = [];
+  let workflows = 0;
+  let histories = 0;
+  for await (const { place, checked, read, differences } of walk(deps, options)) {
+    workflows += checked;
+    histories += read;
+    found.push(...differences);
+    const counts = `${workflows} workflows looked at, ${histories} read one by one, ${found.length} differ`;
+    deps.progress(`${counts} (at ${formatPlace(place)})`);
+  }
+  return { workflows, histories, differences: await omitMoving(deps, found) };
+}
+
+/** Leaves out what has caught up, or whose document has changed meanwhile. */
+async function omitMoving(deps: ReconcileDeps, differences: readonly Difference[]) {
+  const ahead = differences.filter(({ kind }) => kind === 'ahead');
+  const versions = new Map(ahead.map(({ id, document }) => [id, document?.version]));
+  const isMoving = ({ kind, id, document }: Difference) =>
+    kind === 'ahead' && document?.version !== versions.get(id);
+  const again = await settle(deps, ahead, async (left) => {
+    const found: Difference[] = [];
+    for (const kind of KINDS) {
+      const ids = left.filter(({ resource }) => resource === kind).map(({ id }) => id);
+      found.push(...(await compareWorkflows(deps, kind, ids)));
+    }
+    return found.filter((each) => !isMoving(each));
+  });
+  return [...differences.filter(({ kind }) => kind !== 'ahead'), ...again];
+}
+
+/** Looks again at what may be in progress, until nothing is left or the time for it is over. */
+async function settle<T>(
+  { settleMs = SETTLE_MS }: ReconcileDeps,
+  found: readonly T[],
+  look: (left: readonly T[]) => Promise<T[]>,
+): Promise<readonly T[]> {
+  const endAt = Date.now() + settleMs;
+  let left = found;
+  while (left.length > 0) {
+    const rest = endAt - Date.now();
+    if (rest <= 0) break;
+    await sleep(Math.min(rest, LOOK_AGAIN_MS));
+    left = await look(left);
+  }
+  return left;
+}
+
+async function rebuildLost(
+  { rebuilder, progress }: ReconcileDeps,
+  differences: readonly Difference[],
+  apply: boolean,
+): Promise<Finding[]> {
+  const isLost = ({ kind }: Difference) => kind === 'missing' || kind === 'behind';
+  const lost = differences.filter(isLost);
+  const others = differences.filter((each) => !isLost(each)).map(buildFinding);
+  if (!apply || lost.length === 0) return [...lost.map(buildFinding), ...others];
+  return [...(await rebuildAll(await rebuilder(), lost, progress)), ...others];
+}
+
+/** Skips documents that still differ from their workflow: a restart would continue from an old state. */
+async function restartOrphans(
+  deps: ReconcileDeps,
+  unresolved: ReadonlySet<string>,
+  apply: boolean,
+) {
+  const orphans: Finding[] = [];
+  let checked = 0;
+  for await (const step of findResources(deps)) {
+    checked += step.checked;
+    for (const orphan of step.orphans.filter(({ resource }) => !unresolved.has(resource._id))) {
+      const finding = buildOrphanFinding(orphan);
+      const done = apply && finding.act === 'restart';
+      if (done) await restart(deps, orphan);
+      orphans.push({ ...finding, done });
+    }
+  }
+  return { checked, orphans };
+}
+
+function buildOrphanFinding({ kind: resource, resource: row, workflow }: ResourceOrphan): Finding {
+  const { _id: id, account_id, livemode, status, updated_at } = row;
+  // Its workflow has completed, but the document does not show it.
+  const isBehind = workflow === 'COMPLETED';
+  return {
+    kind: 'orphan',
+    ...{ resource, id, account_id, livemode },
+    document: status,
+    workflow: workflow.toLowerCase().replace('_', ' '),
+    since: updated_at,
+    act: isBehind ? 'person' : 'restart',
+    done: false,
+    ...(isBehind ? { reason: 'Its workflow has ended, before --since or beyond repair.' } : {}),
+  };
+}
+
+async function deliverPending(deps: ReconcileDeps, apply: boolean): Promise<Finding[]> {
+  const pending: DeliveryOrphan[] = [];
+  for await (const { orphans } of findPending(deps)) pending.push(...orphans);
+  // An event is stored before its delivery starts.
+  const lost = await settle(deps, pending, async (left) => {
+    const ids = new Set(left.map(({ delivery }) => delivery._id));
+    const events = new Set(left.map(({ delivery }) => delivery.event_id));
+    const found: DeliveryOrphan[] = [];
+    for await (const { orphans } of findDeliveries(deps, [...events])) {
+      found.push(...orphans.filter(({ delivery }) => ids.has(delivery._id)));
+    }
+    return found;
+  });
+  const findings: Finding[] = [];
+  for (const orphan of lost) {
+    if (apply) await restart(deps, orphan);
+    findings.push({ ...buildEventFinding(orphan), done: apply });
+  }
+  return findings;
+}
+
+function buildEventFinding({ delivery, workflow }: DeliveryOrphan): Finding {
+  const { event_id: id, account_id, livemode, position, type } = delivery;
+  return {
+    kind: 'undelivered',
+    resource: 'event',
+    ...{ id, account_id, livemode },
+    document: `${type}, pending`,
+    workflow: workflow.toLowerCase().replace('_', ' '),
+    since: readPositionTime(position),
+    act: 'deliver',
+    done: false,
+  };
+}
+
+/** They cause no difference; an operator looks at them. */
+async function findWaitingCallbacks(deps: ReconcileDeps): Promise<Finding[]> {
+  const { callbacks } = deps.stores;
+  const list = () => callbacks.waiting({ waits: 'any' }).limit(CALLBACKS_MAX).toArray();
+  // A callback is stored before it is signalled.
+  const rows = await settle(deps, await list(), async (left) => {
+    const ids = new Set(left.map(({ _id }) => _id));
+    return (await list()).filter(({ _id }) => ids.has(_id));
+  });
+  return rows.map(({ resource, resource_id, name, parked, received_at, _id }) => ({
+    kind: 'callback',
+    resource,
+    id: resource_id,
+    account_id: null,
+    livemode: null,
+    document: `${name} (${_id}), ${parked === null ? 'not signalled' : 'parked'}`,
+    workflow: null,
+    since: received_at,
+    act: 'none',
+    done: false,
+  }));
+}

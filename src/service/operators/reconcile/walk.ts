@@ -1,0 +1,191 @@
+import type { Client, WorkflowExecutionInfo } from '@temporalio/client';
+import { inBatches } from '../../../base/batches';
+import type { CallbackResource } from '../../../domain/callback/callback';
+import { listStateSteps } from '../../../domain/resources';
+import { SEARCH_KEYS } from '../../../domain/search-attributes';
+import { LIFECYCLES, type Resource, type ResourceStores } from '../../../lifecycles';
+import { buildQueries, listPlaces, type Place, type PlaceDeps } from './places';
+import {
+  compare,
+  type Disagreement,
+  hasEnded,
+  REFUSED,
+  type ResourceState,
+  type StateDocument,
+} from './state';
+
+export interface WalkDeps extends PlaceDeps {
+  stores: ResourceStores;
+}
+
+export interface WalkOptions {
+  /** Workflows that ended earlier are not compared. */
+  since: Date;
+  /** End of an earlier walk; absent: the beginning. */
+  from?: Place | undefined;
+  /** Reads each workflow, not only those that Temporal's list shows as different. */
+  full?: boolean;
+}
+
+export interface Difference {
+  kind: Disagreement;
+  resource: CallbackResource;
+  id: string;
+  workflow: ResourceState | null;
+  document: StateDocument | null;
+  running: boolean;
+  /** Newest run, ISO 8601. */
+  started_at: string;
+}
+
+interface Run {
+  id: string;
+  runId: string;
+  running: boolean;
+  startedAt: Date;
+  status: string | undefined;
+  version: number | undefined;
+}
+
+interface Step {
+  place: Place;
+  checked: number;
+  read: number;
+  differences: Difference[];
+}
+
+const PAGE = 200;
+const READ_AT_ONCE = 20;
+
+/**
+ * Compares status and version of workflows that run, or have ended since, with their documents:
+ * those in Temporal's list, which lags by seconds, then those of the differing workflows themselves.
+ */
+export async function* walk(deps: WalkDeps, options: WalkOptions): AsyncGenerator<Step> {
+  const { since, from, full = false } = options;
+  for await (const place of listPlaces(deps, since, from)) {
+    const { kind } = place;
+    /** A resource may have several runs. */
+    const differing = new Set<string>();
+    for (const query of buildQueries(deps, place, since)) {
+      for await (const page of inBatches(listRuns(deps.temporal, kind, query), PAGE)) {
+        const unequal = full ? page : await findUnequal(deps, kind, page);
+        const ids = [...new Set(unequal.map(({ id }) => id))].filter((id) => !differing.has(id));
+        const differences = await compareWorkflows(deps, kind, ids);
+        for (const { id } of differences) differing.add(id);
+        yield { place, checked: page.length, read: ids.length, differences };
+      }
+    }
+  }
+}
+
+async function* listRuns({ workflow }: Client, kind: CallbackResource, query: string) {
+  for await (const info of workflow.list({ query, pageSize: PAGE })) yield readRun(kind, info);
+}
+
+type RunInfo = Pick<
+  WorkflowExecutionInfo,
+  'workflowId' | 'runId' | 'startTime' | 'typedSearchAttributes' | 'status'
+>;
+
+function readRun(kind: CallbackResource, info: RunInfo): Run {
+  const { workflowId, runId, startTime: startedAt, typedSearchAttributes: shown } = info;
+  return {
+    id: workflowId.slice(LIFECYCLES[kind].workflowId('').length),
+    ...{ runId, startedAt, running: info.status.name === 'RUNNING' },
+    status: shown.get(SEARCH_KEYS.status),
+    version: shown.get(SEARCH_KEYS.version),
+  };
+}
+
+async function findUnequal(
+  { stores }: WalkDeps,
+  kind: CallbackResource,
+  runs: readonly Run[],
+): Promise<Run[]> {
+  const ids = [...new Set(runs.map(({ id }) => id))];
+  const states = await LIFECYCLES[kind].listStates(stores, ids);
+  const byId = new Map(states.map((state) => [state._id, state]));
+  return runs.filter(({ id, status, version }) => {
+    const stored = byId.get(id);
+    if (stored === undefined) return status !== REFUSED.status;
+    return stored.status !== status || stored.version !== version;
+  });
+}
+
+export async function compareWorkflows(
+  deps: WalkDeps,
+  kind: CallbackResource,
+  ids: readonly string[],
+): Promise<Difference[]> {
+  const differences: Difference[] = [];
+  for await (const batch of inBatches(ids, READ_AT_ONCE)) {
+    const compared = await Promise.all(batch.map((id) => compareOne(deps, kind, id)));
+    differences.push(...compared.filter((each) => each !== null));
+  }
+  return differences;
+}
+
+/**
+ * Reads the document last: while the service runs, it can only have a later version.
+ * @returns null when both agree
+ */
+async function compareOne(
+  { temporal, stores }: WalkDeps,
+  resource: CallbackResource,
+  id: string,
+): Promise<Difference | null> {
+  const { get, workflowId } = LIFECYCLES[resource];
+  const runs: Run[] = [];
+  const query = `WorkflowId = '${workflowId(id)}'`;
+  for await (const run of listRuns(temporal, resource, query)) runs.push(run);
+  runs.sort((a, b) => a.startedAt.getTime() - b.startedAt.getTime());
+  const newest = runs.at(-1);
+  if (newest === undefined) return null;
+  const workflow = await readState(temporal, resource, newest);
+  let document = await get(stores, id);
+  if (document === null && workflow !== REFUSED) {
+    if (!(await wasOpened(temporal, resource, runs))) return null;
+    document = await get(stores, id);
+  }
+  const kind = compare(workflow, document);
+  if (kind === null) return null;
+  const { running, startedAt } = newest;
+  const differing = { workflow, document: document && pickState(document) };
+  return { kind, resource, id, ...differing, running, started_at: startedAt.toISOString() };
+}
+
+/** Reads the run itself, which is never late. @returns null before it has a state */
+async function readState(
+  { workflow }: Client,
+  kind: CallbackResource,
+  { id, runId }: Run,
+): Promise<ResourceState | null> {
+  const info = await workflow.getHandle(LIFECYCLES[kind].workflowId(id), runId).describe();
+  const { status, version } = readRun(kind, info);
+  if (status === REFUSED.status) return REFUSED;
+  return status === undefined || version === undefined ? null : { status, version };
+}
+
+/** A first run has the state of an opened resource from its start. */
+async function wasOpened(
+  { workflow }: Client,
+  kind: CallbackResource,
+  runs: readonly Run[],
+): Promise<boolean> {
+  const { workflowId } = LIFECYCLES[kind];
+  const handles = runs.map(({ id, runId }) => workflow.getHandle(workflowId(id), runId));
+  const histories = await Promise.all(handles.map((handle) => handle.fetchHistory()));
+  return hasEnded(listStateSteps(kind), histories);
+}
+
+function pickState({ status, version, account_id, livemode, updated_at }: Resource): StateDocument {
+  return { status, version, account_id, livemode, updated_at };
+}
+
+export async function getRetentionStart({ workflowService, options }: Client, now: Date) {
+  const { namespace } = options;
+  const { config } = await workflowService.describeNamespace({ namespace });
+  const seconds = Number(config?.workflowExecutionRetentionTtl?.seconds ?? 0);
+  return new Date(now.getTime() - seconds * 1_000);
+}
