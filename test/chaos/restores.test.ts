@@ -6,7 +6,7 @@ import type { RunningStack, StackOptions } from './running-stack';
 
 /**
  * Puts MongoDB and Temporal back, together and each alone, as docs/operations.md says, under payouts
- * and kills. The banks are not put back: none may execute an instruction twice.
+ * and kills. The banks are not put back: none may execute an instruction twice. `RESTORES=all` runs it.
  */
 const AT_ONCE = 3;
 /** Instructions that were not sent are repeated after up to two minutes. */
