@@ -58,7 +58,8 @@ export function createMount(router: Router, deps: ApiDeps, limits: RateLimits) {
     recordKeyUse(deps, key);
     if (sandboxOnly === true) refuseLiveClock(key);
     if (crypto === true) await assertCryptoEnabled(deps, key);
-    if (creates === true || work === 'workflow') await limits.create(ctx, key);
+    if (creates === true || work === 'simulation') await limits.create(ctx, key);
+    if (work === 'delivery') await limits.delivery(ctx, key);
     return key;
   };
 

@@ -8,6 +8,8 @@ import { getAddress, type LimitConfig } from './context';
 /** Allows bursts. */
 const WINDOW_SECONDS = 10;
 const ROWS_PER_REQUEST = 10;
+/** Each is a workflow that posts, after the response. */
+const DELIVERIES_PER_SECOND = 10;
 
 type Caller = Pick<ApiKey, '_id' | 'account_id' | 'livemode'>;
 
@@ -16,6 +18,8 @@ export interface RateLimits {
   /** Counts rows: a long list costs as much as several requests. */
   rows(ctx: Context, caller: Caller, rows: number): Promise<void>;
   create(ctx: Context, caller: Caller): Promise<void>;
+  /** Webhooks that a merchant asks for: test events and redeliveries. */
+  delivery(ctx: Context, caller: Caller): Promise<void>;
   callback(ctx: Context, connector: string): Promise<void>;
 }
 
@@ -36,6 +40,8 @@ export function createRateLimits(config: LimitConfig): RateLimits {
   const label = 'resources created by one account';
   const liveLimit = createLimit(config.CREATE_LIMIT_PER_SECOND, label);
   const sandboxLimit = createLimit(config.SANDBOX_CREATE_LIMIT_PER_SECOND, label);
+  const deliveries = 'test events and redeliveries of one account';
+  const deliveryLimit = createLimit(DELIVERIES_PER_SECOND, deliveries);
   return {
     request: (ctx, caller) => count(ctx, caller, 1),
     rows: async (ctx, caller, rows) => {
@@ -44,6 +50,9 @@ export function createRateLimits(config: LimitConfig): RateLimits {
     },
     create: async (ctx, { account_id, livemode }) => {
       await (livemode ? liveLimit : sandboxLimit)(ctx, account_id);
+    },
+    delivery: async (ctx, { account_id, livemode }) => {
+      await deliveryLimit(ctx, `${account_id}:${livemode}`);
     },
     callback: async (ctx, connector) => setHeaders(ctx, await connectorLimit(ctx, connector)),
   };

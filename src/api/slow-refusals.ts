@@ -5,10 +5,8 @@ import { readVisitor } from '../dashboard/frame/visitor';
 import { getKey, getRoute } from './context';
 
 /** Limit per account, or without one per route. */
-const AT_ONCE_PER_SECOND = 50;
-const ACCOUNT_DELAY_MS = 1_000;
-/** Longer, since callers without an account have no other work. */
-const NOBODY_DELAY_MS = 3_000;
+const AT_ONCE_PER_SECOND = 5;
+const DELAY_MS = 3_000;
 /** Limit above which refusals are answered at once, so that a flood takes no memory. */
 const WAITING_MAX = 2_000;
 
@@ -25,11 +23,10 @@ export function delayRefusals(stopping?: AbortSignal, wait = waitUntil): Middlew
   return async (ctx, next) => {
     await next();
     if (!REFUSED.has(ctx.status)) return;
-    const account_id = findAccount(ctx);
-    if (await isPrompt(prompt, account_id ?? `${ctx.method} ${getRoute(ctx)}`)) return;
+    if (await isPrompt(prompt, findAccount(ctx) ?? `${ctx.method} ${getRoute(ctx)}`)) return;
     if (waiting >= WAITING_MAX) return;
     waiting += 1;
-    await wait(account_id === undefined ? NOBODY_DELAY_MS : ACCOUNT_DELAY_MS, stopping);
+    await wait(DELAY_MS, stopping);
     waiting -= 1;
   };
 }

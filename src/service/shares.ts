@@ -13,17 +13,27 @@ const RESERVED_SHARE = 0.2;
 /** Share of the creates of an account that has neighbors. */
 const NEIGHBORLY_SHARE = 1 / 16;
 
-interface AtOnce {
+/** Calls that begin together after a pause, next to others. */
+const BURST = 3;
+
+interface Share {
+  /** Calls at once. */
   alone: number;
   nextToOthers: number;
+  /** Next to others, calls begin evenly over so many times the time that they take. */
+  spread?: number;
+  /** Estimate of that time until calls have ended: as of a slow bank, so that a burst begins slowly. */
+  expectedMs?: number;
 }
 
-const always = (atOnce: number): AtOnce => ({ alone: atOnce, nextToOthers: atOnce });
+const always = (atOnce: number): Share => ({ alone: atOnce, nextToOthers: atOnce });
 
 /** Calls of an account that run at once, next to its creates. */
 const LIMITS = {
-  /** A callback, or a start, and the steps of a workflow. */
-  workflow: { alone: 8, nextToOthers: 1 },
+  /** A callback, and the steps of a workflow. */
+  simulation: { alone: 8, nextToOthers: 1, spread: 2, expectedMs: 200 },
+  /** A webhook that the merchant asks for. */
+  delivery: { alone: 8, nextToOthers: 1, spread: 2, expectedMs: 50 },
   /** All of them write one audit log: more would meet each other's locks. */
   change: always(2),
   /** Less than a third of the connections to MongoDB. */
@@ -52,6 +62,9 @@ interface Line extends Pick<Caller, 'account_id' | 'kind' | 'connector'> {
   active: number;
   /** Each begins a call, in order. */
   waiting: (() => void)[];
+  averageMs: number;
+  nextAt: number;
+  timer: NodeJS.Timeout | undefined;
 }
 
 /**
@@ -79,32 +92,39 @@ export function createShares(creates: number, now = () => performance.now()): Ru
 }
 
 function createPool(atOnce: number, now: () => number) {
-  /** Those that have begun a call longest ago come first. */
+  /** By kind, account and connector, until the account has been quiet. */
   const lines = new Map<string, Line>();
+  /** Those of them that wait; that which has begun a call longest ago comes first. */
+  const order = new Set<Line>();
   /** Times of the last call, the earliest first. */
   const calledAt = new Map<string, number>();
   const accounts = createCount();
   const connectors = createCount();
-  const limits: Record<WorkKind, AtOnce> = {
+  const limits: Record<WorkKind, Share> = {
     ...LIMITS,
     create: {
       alone: atOnce,
       nextToOthers: Math.max(1, Math.floor(atOnce * NEIGHBORLY_SHARE)),
+      spread: 1,
+      expectedMs: 2_000,
     },
   };
 
   const dropQuiet = (): void => {
+    const before = calledAt.size;
     for (const [account_id, at] of calledAt) {
       if (now() - at < NEIGHBOR_MS) break;
       calledAt.delete(account_id);
     }
+    if (calledAt.size === before) return;
+    for (const [name, { account_id, active, waiting }] of lines) {
+      if (active + waiting.length === 0 && !calledAt.has(account_id)) lines.delete(name);
+    }
   };
-  const dropIdle = (name: string, { active, waiting }: Line): void => {
-    if (active === 0 && waiting.length === 0) lines.delete(name);
-  };
-  const mayBegin = ({ account_id, kind, connector, active }: Line): boolean => {
-    const hasNeighbors = calledAt.size > (calledAt.has(account_id) ? 1 : 0);
-    const max = limits[kind][hasNeighbors ? 'nextToOthers' : 'alone'];
+  const hasNeighbors = ({ account_id }: Line) => calledAt.size > (calledAt.has(account_id) ? 1 : 0);
+  const mayBegin = (line: Line): boolean => {
+    const { account_id, kind, connector, active } = line;
+    const max = limits[kind][hasNeighbors(line) ? 'nextToOthers' : 'alone'];
     if (kind !== 'create') return active < max;
     const taken = accounts.total();
     if (taken >= atOnce || accounts.count(account_id) >= max) return false;
@@ -120,15 +140,31 @@ function createPool(atOnce: number, now: () => number) {
     accounts.add(line.account_id, by);
     if (line.connector !== undefined) connectors.add(line.connector, by);
   };
+  /** Whether calls are spread and the next one is early; it begins later then. */
+  const isEarly = (line: Line): boolean => {
+    const { spread, nextToOthers } = limits[line.kind];
+    if (spread === undefined || !hasNeighbors(line)) return false;
+    const eachMs = (spread * line.averageMs) / nextToOthers;
+    const at = Math.max(line.nextAt, now() - eachMs * (BURST - 1));
+    if (at <= now()) {
+      line.nextAt = at + eachMs;
+      return false;
+    }
+    line.timer ??= setTimeout(() => {
+      line.timer = undefined;
+      beginWhatMay();
+    }, at - now());
+    return true;
+  };
   const beginWhatMay = (): void => {
     dropQuiet();
-    for (const [name, line] of lines) {
-      if (line.waiting.length === 0 || !mayBegin(line)) continue;
-      // The loop comes back to it after all others.
-      lines.delete(name);
-      lines.set(name, line);
+    for (const line of order) {
+      if (!mayBegin(line) || isEarly(line)) continue;
       change(line, 1);
       line.waiting.shift()?.();
+      // The loop comes back to it after all others.
+      order.delete(line);
+      if (line.waiting.length > 0) order.add(line);
     }
   };
 
@@ -138,28 +174,35 @@ function createPool(atOnce: number, now: () => number) {
     calledAt.delete(account_id);
     calledAt.set(account_id, now());
     const name = [kind, account_id, connector].join(' ');
-    const line = lines.get(name) ?? { account_id, kind, connector, active: 0, waiting: [] };
-    if (line.waiting.length >= WAITING_MAX) return Promise.resolve(null);
+    const line = lines.get(name) ?? openLine(caller, limits[kind]);
     lines.set(name, line);
-    const leave = () => {
-      change(line, -1);
-      dropIdle(name, line);
-      beginWhatMay();
-    };
+    if (line.waiting.length >= WAITING_MAX) return Promise.resolve(null);
     return new Promise((resolve) => {
       const begin = () => {
         clearTimeout(timer);
-        resolve(leave);
+        const began = now();
+        resolve(() => {
+          change(line, -1);
+          line.averageMs = (3 * line.averageMs + now() - began) / 4;
+          beginWhatMay();
+        });
       };
       const timer = setTimeout(() => {
         line.waiting.splice(line.waiting.indexOf(begin), 1);
-        dropIdle(name, line);
+        if (line.waiting.length === 0) order.delete(line);
         resolve(null);
       }, WAIT_MS_MAX);
       line.waiting.push(begin);
+      order.add(line);
       beginWhatMay();
     });
   };
+}
+
+function openLine(caller: Omit<Caller, 'livemode'>, { expectedMs = 0 }: Share): Line {
+  const { account_id, kind, connector } = caller;
+  const rest = { active: 0, waiting: [], averageMs: expectedMs, nextAt: 0, timer: undefined };
+  return { account_id, kind, connector, ...rest };
 }
 
 function createCount() {

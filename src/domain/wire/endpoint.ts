@@ -17,11 +17,8 @@ export interface Endpoint {
   sandboxOnly?: boolean;
   /** Needs an Idempotency-Key. */
   creates?: boolean;
-  /**
-   * Takes of the account's share what a create does, or a workflow's work, which counts towards the
-   * limit of creates too. Absent: a read, or a change of settings.
-   */
-  work?: 'create' | 'workflow';
+  /** Kind of work of which an account has a share. Absent: a read, or a change of settings. */
+  work?: 'create' | 'simulation' | 'delivery';
   /** Stored byte for byte. */
   raw?: readonly string[];
   params?: z.ZodObject;

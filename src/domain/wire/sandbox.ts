@@ -60,7 +60,7 @@ function simulateBank<Noun extends BankResource>(
     summary: `Let the sandbox bank report something about a ${noun}`,
     description: describeSimulation(noun),
     scope: `${noun}s:write`,
-    work: 'workflow',
+    work: 'simulation',
     params: ById,
     body:
       noun === 'payment'
@@ -97,7 +97,7 @@ export const simulateCryptoPayment = endpoint({
   description: describeSimulation('crypto payment'),
   scope: 'crypto:write',
   crypto: true,
-  work: 'workflow',
+  work: 'simulation',
   params: ById,
   body: z
     .strictObject({
@@ -139,7 +139,7 @@ export const simulateCryptoSettlement = endpoint({
   description: describeSimulation('settlement'),
   scope: 'crypto:write',
   crypto: true,
-  work: 'workflow',
+  work: 'simulation',
   params: ById,
   body: buildReportSchema(CALLBACKS.crypto_settlement, 'completed'),
   success: {

@@ -200,7 +200,7 @@ export const testWebhookEndpoint = endpoint({
   method: 'post',
   path: '/v1/webhook-endpoints/{id}/test',
   operation: 'testWebhookEndpoint',
-  work: 'workflow',
+  work: 'delivery',
   summary: 'Send a test event',
   description:
     'Sends an event with `test: true` and a made-up id in its data, once. Read the event to see ' +
@@ -231,7 +231,7 @@ export const redeliverEvent = endpoint({
   method: 'post',
   path: '/v1/events/{id}/redeliver',
   operation: 'redeliverEvent',
-  work: 'workflow',
+  work: 'delivery',
   summary: 'Send an event again',
   description:
     'Sends the event to the endpoint that `endpoint_id` names, or to all enabled ones that want ' +

@@ -53,7 +53,8 @@ function setUp(creates = 100) {
 
 test.each([
   { kind: 'create', alone: 80, nextToOthers: 6 },
-  { kind: 'workflow', alone: 8, nextToOthers: 1 },
+  { kind: 'simulation', alone: 8, nextToOthers: 1 },
+  { kind: 'delivery', alone: 8, nextToOthers: 1 },
   { kind: 'change', alone: 2, nextToOthers: 2 },
   { kind: 'read', alone: 15, nextToOthers: 15 },
   { kind: 'visit', alone: 3, nextToOthers: 3 },
@@ -62,17 +63,29 @@ test.each([
   'an account has $alone calls of kind $kind at once, next to others $nextToOthers',
   async ({ kind, alone, nextToOthers }) => {
     expect(await setUp().call('a', alone + 5, { kind })).toHaveLength(alone);
-    const { call } = setUp();
+    const { call, pass } = setUp();
     await call('other', 1, { kind });
-    expect(await call('a', alone + 5, { kind })).toHaveLength(nextToOthers);
+    const begun = await call('a', alone + 5, { kind });
+    expect([...begun, ...(await pass(2_000))]).toHaveLength(nextToOthers);
   },
 );
 
+test('next to others, three calls begin at once, and more over the time that calls take', async () => {
+  const { call, pass, end } = setUp(64);
+  await call('other');
+  expect(await call('a', 6)).toHaveLength(3);
+  // Four at once, of two seconds each at first.
+  expect([await pass(499), await pass(1)]).toEqual([[], ['a']]);
+  // Then they take one second on average.
+  expect(await end(3, 'a')).toEqual([]);
+  expect([await pass(499), await pass(1)]).toEqual([[], ['a']]);
+});
+
 test('calls of one kind take nothing from those of another, and live nothing from the sandbox', async () => {
   const { call } = setUp();
-  await call('a', 20, { kind: 'workflow' });
+  await call('a', 20, { kind: 'simulation' });
   expect(await call('a', 1, { kind: 'change' })).toEqual(['a']);
-  expect(await call('a', 20, { kind: 'workflow', livemode: true })).toHaveLength(8);
+  expect(await call('a', 20, { kind: 'simulation', livemode: true })).toHaveLength(8);
 });
 
 test('a call that ends lets the one begin that has waited longest', async () => {
@@ -108,10 +121,11 @@ test('an account waits behind fifty of its own calls and for twenty seconds, at 
 test('an account is no neighbor after ten quiet seconds', async () => {
   const { call, pass } = setUp();
   await call('other', 1, { kind: 'read' });
-  await pass(9_999);
-  expect(await call('a', 7)).toHaveLength(6);
-  await pass(10_000);
-  expect(await call('a', 1)).toHaveLength(2);
+  await pass(7_000);
+  expect(await call('a', 8)).toHaveLength(3);
+  expect(await pass(2_999)).toHaveLength(3);
+  await pass(1);
+  expect(await call('a', 1)).toHaveLength(3);
 });
 
 test('a call that fails frees its place', async () => {
@@ -123,10 +137,12 @@ test('a call that fails frees its place', async () => {
 });
 
 test('the last fifth of the creates is for accounts below a fair share', async () => {
-  const { call } = setUp();
+  const { call, pass } = setUp();
   expect(await call('greedy', 130)).toHaveLength(80);
-  expect(await call('second', 20)).toHaveLength(6);
-  expect(await call('third', 20)).toHaveLength(6);
+  for (const account of ['second', 'third']) {
+    const begun = await call(account, 20);
+    expect([...begun, ...(await pass(2_000))]).toHaveLength(6);
+  }
 });
 
 test('a slow bank leaves places for other banks, also when many accounts wait for it', async () => {
