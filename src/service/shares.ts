@@ -140,8 +140,8 @@ function createPool(atOnce: number, now: () => number) {
     accounts.add(line.account_id, by);
     if (line.connector !== undefined) connectors.add(line.connector, by);
   };
-  /** Whether calls are spread and the next one is early; it begins later then. */
-  const isEarly = (line: Line): boolean => {
+  /** Holds a line back while its next call would be early. @returns whether it does */
+  const holdBack = (line: Line): boolean => {
     const { spread, nextToOthers } = limits[line.kind];
     if (spread === undefined || !hasNeighbors(line)) return false;
     const eachMs = (spread * line.averageMs) / nextToOthers;
@@ -159,7 +159,7 @@ function createPool(atOnce: number, now: () => number) {
   const beginWhatMay = (): void => {
     dropQuiet();
     for (const line of order) {
-      if (!mayBegin(line) || isEarly(line)) continue;
+      if (!mayBegin(line) || holdBack(line)) continue;
       change(line, 1);
       line.waiting.shift()?.();
       // The loop comes back to it after all others.
