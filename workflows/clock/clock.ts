@@ -66,6 +66,7 @@ async function run({ advance: resumed, ...start }: ClockResume): Promise<void> {
     resumed === undefined ? undefined : { ...resumed, behind: new Set(resumed.behind) };
   const begin = async (target: ClockTarget) => {
     isTaken = true;
+    if (current !== undefined) await condition(() => current === undefined);
     const { offset_ms } = await beginAdvance({ account_id, target });
     current = { target, offset_ms, behind: new Set() };
   };
@@ -81,10 +82,11 @@ async function run({ advance: resumed, ...start }: ClockResume): Promise<void> {
       if (current === undefined) continue;
       const { target, behind } = current;
       reached_ms = await reach(start, current);
+      // Readers see it stand before the workflow learns that this is stored.
+      isTaken = false;
       await endAdvance({ account_id, behind: [...behind].slice(0, BEHIND_MAX) });
       setCurrentDetails(`**Stands** since ${target.at}.`);
       current = undefined;
-      isTaken = false;
     } else if (reached_ms !== undefined) {
       // What was created with an earlier time meanwhile follows.
       await advanceResources({ account_id, offset_ms: reached_ms });
