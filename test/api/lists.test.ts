@@ -1,13 +1,26 @@
 import { randomUUID } from 'node:crypto';
+import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
+import { createLogger } from '../../src/base/log';
 import { buildPosition, TIES } from '../../src/domain/cursor';
 import { ENDPOINTS } from '../../src/domain/wire';
-import { buildAccount, buildPayment, buildRefund } from '../support/factories';
-import { type Client, idealPayment } from '../support/http';
+import { verifyLedger } from '../../src/ledger-check/verify';
+import { reverseOperation } from '../../src/service/money/balances/act';
+import { adjustBalance } from '../../src/service/money/balances/adjust';
+import { fundBalance } from '../../src/service/money/balances/fund';
+import { actOn } from '../../src/service/operators/act';
+import { collectDebts, startCollecting } from '../../worker/collect-debts';
+import { operatorsAudit } from '../support/audit';
+import { buildAccount, buildPayment, buildRefund, fundAccount } from '../support/factories';
+import { type Answer, type Client, call, eventually, idealPayment } from '../support/http';
 import { useService } from '../support/service';
 import { storeResources } from '../support/stored-resources';
+import { ACT_MS_MAX, ASSET, openCryptoShop } from './crypto-setting';
 import { ids, walkPages } from './pages';
+import { openShop } from './payout-setting';
 import { expectRefusal } from './refusal';
+
+const service = useService();
 
 /** Lists with pages, each with the schemas of its parameters. */
 const LISTS = ENDPOINTS.flatMap(({ path, query }) => {
@@ -23,8 +36,6 @@ const OLD = '2026-01-02T03:04:05.678Z';
 /** Rows of one millisecond are inserted in another order than that of their positions. */
 const STEP = 618_033;
 let tie = 0;
-
-const service = useService();
 
 test('the lists are those of docs/api.md', () => {
   expect(LISTS.map(({ path }) => path.replace('/v1/', '')).toSorted()).toEqual([
@@ -159,4 +170,347 @@ test('the list of payments filters by status, method and reference, alone and to
     expect([query, ids((await get(query)).body.data)]).toEqual([query, found]);
   }
   expectRefusal(await get({ reference: 'x'.repeat(256) }), 'invalid_request', ['reference']);
+});
+
+const FEE = 25;
+/** Amount that the sandbox bank takes without saying that it is sent. */
+const NOT_SENT = 66_624;
+const CORRECTION = { operator: 'mia', reason: 'Ticket 42' };
+
+type Row = Answer['body'];
+
+const list = (client: Client, query: Record<string, string> = {}) =>
+  client.get(`/v1/balance_transactions?${new URLSearchParams(query)}`);
+const listRows = async (client: Client, query: Record<string, string> = {}): Promise<Row[]> =>
+  (await list(client, query)).body.data;
+const listBalances = async (client: Client): Promise<Row[]> =>
+  (await client.get('/v1/balances')).body.data;
+
+/** Expects the rows of each balance to sum up to what it has available; lists the rows. */
+async function expectSums(client: Client): Promise<Row[]> {
+  const rows: Row[] = [];
+  const readPage = async (query: Record<string, string>) => {
+    const page = await list(client, query);
+    rows.push(...page.body.data);
+    return page;
+  };
+  await walkPages(readPage, { limit: '7' });
+  const sums: Record<string, bigint> = {};
+  const buildName = (row: Row) => `${row.balance_account} ${row.currency ?? row.asset}`;
+  for (const row of rows) {
+    const net = BigInt(row.net);
+    expect([net, BigInt(row.fee) >= 0n]).toEqual([BigInt(row.amount) - BigInt(row.fee), true]);
+    sums[buildName(row)] = (sums[buildName(row)] ?? 0n) + net;
+  }
+  const balances = await listBalances(client);
+  const stored = balances.map((row) => [buildName(row), BigInt(row.available)] as const);
+  expect(Object.fromEntries(stored)).toEqual(sums);
+  return rows;
+}
+
+/** Lists the changes of one source: type, amount and fee, oldest first. */
+function listChanges(rows: readonly Row[], id: string) {
+  return rows
+    .filter(({ source }) => source.id === id)
+    .map(({ type, amount, fee, source }) => [type, Number(amount), Number(fee), source.object])
+    .reverse();
+}
+
+const simulate = ({ post }: Client, path: string, body: object) =>
+  post(`/v1/sandbox/${path}/simulate`, body);
+
+/** Dependencies of operators' acts on balances. */
+const buildDeps = () => {
+  const { mongo, stores } = service;
+  const audit = operatorsAudit(stores);
+  return { mongo, stores, now: () => new Date(), audit, approvalLimit: 0 };
+};
+const buildOwner = ({ account_id }: { account_id: string }, balance_account = 'main') => ({
+  ...{ account_id, livemode: false, currency: 'EUR' },
+  balance_account,
+});
+/** Takes funds from the main balance. */
+const adjust = (account: { account_id: string }, amount: number, id?: string) => {
+  const adjustment = { ...buildOwner(account), amount, against: 'adjustments' } as const;
+  return adjustBalance(buildDeps(), adjustment, CORRECTION, id);
+};
+
+describe('balance transactions', () => {
+  test('are each change of the available balance, and sum up to it', async () => {
+    const shop = await openShop(service);
+    await service.stores.accounts.setPayoutFee(shop.account_id, 'sepa_instant', FEE);
+    await shop.pay({ amount: NOT_SENT });
+    const reserved = NOT_SENT + FEE;
+    expect((await listBalances(shop))[0]).toEqual({
+      ...{ object: 'balance', balance_account: 'main', currency: 'EUR' },
+      ...{ available: 1_000_000 - reserved, reserved, pending: 0, owed: 0 },
+      proved_until: null,
+    });
+    const { id: payment } = await shop.settledPayment();
+    const refund = async (amount: number, status: 'settled' | 'failed') =>
+      (await buildRefund(shop, { payment_id: payment, amount, status })).id;
+    const payout = async (event: string, changes: object = {}) => {
+      const { id } = (await shop.paid(changes)).body;
+      await shop.simulate(id, { event });
+      return id;
+    };
+    const [settled, failed, completed, refused, returned, unsent, { id: disputed }] =
+      await Promise.all([
+        ...([refund(100, 'settled'), refund(200, 'failed'), payout('completed')] as const),
+        payout('failed', { metadata: { balance_account: 'marketing' } }),
+        payout('returned', { amount: 3_000 }),
+        shop.paid({ amount: 66_621 }, 'failed').then(({ body }) => body.id),
+        shop.settledPayment({ amount: 4_000 }),
+      ]);
+    await simulate(shop, `payments/${disputed}`, { event: 'clawed_back' });
+    const { stores, temporal, queues } = service;
+    const acting = { stores, temporal, lifecycleQueue: queues.lifecycle, timeoutMs: ACT_MS_MAX };
+    await actOn(acting, 'payment', disputed, { what: 'claw_back', ...CORRECTION });
+    await adjust(shop, -700, 'adjust_a');
+    const rows = await expectSums(shop);
+
+    const changes: [id: string, ...changes: [type: string, amount: number, fee: number][]][] = [
+      [payment, ['payment', 1_050, 0]],
+      [settled, ['refund', -100, 0]],
+      [failed, ['refund', -200, 0], ['refund_failure', 200, 0]],
+      [completed, ['payout', -1_000, FEE]],
+      [unsent, ['payout', -66_621, FEE], ['payout_failure', 66_621 + FEE, 0]],
+      [refused, ['payout', -1_000, FEE], ['payout_failure', 1_000 + FEE, 0]],
+      [returned, ['payout', -3_000, FEE], ['payout_return', 3_000, 0]],
+      [disputed, ['payment', 4_000, 0], ['chargeback', -4_000, 0]],
+      ['adjust_a', ['adjustment', -700, 0]],
+    ];
+    for (const [id, ...expected] of changes) {
+      const kind = expected[0]?.[0];
+      expect(listChanges(rows, id)).toEqual(expected.map((change) => [...change, kind]));
+    }
+    await reverseOperation(buildDeps(), `payment_clawed_back:${disputed}`, CORRECTION);
+    await reverseOperation(buildDeps(), 'adjusted:adjust_a', CORRECTION);
+    const after = await expectSums(shop);
+    const reversal = ['chargeback_reversal', 4_000, 0, 'payment'];
+    expect(listChanges(after, disputed).at(-1)).toEqual(reversal);
+    expect(listChanges(after, 'adjust_a').at(-1)).toEqual(['adjustment', 700, 0, 'adjustment']);
+    expect(after.filter(({ type }) => type === 'funding')).toHaveLength(6);
+    expect(new Set(after.map(({ id }) => id)).size).toBe(after.length);
+  });
+
+  test('of an asset have amounts that are texts, as has its balance', async () => {
+    const account = await openCryptoShop(service);
+    await account.registerWallet();
+    const { id: payment, amount_due } = await account.pay();
+    await simulate(account, `crypto/payments/${payment}`, { event: 'received' });
+    const least = 10n ** 15n;
+    const settle = async (amount: bigint, event: 'completed' | 'failed') => {
+      const body = { ...ASSET, amount: String(amount) };
+      const { id } = (await account.post('/v1/crypto/settlements', body)).body;
+      await service.becomes('crypto_settlements', id, { status: 'sent' });
+      await simulate(account, `crypto/settlements/${id}`, { event });
+      return id;
+    };
+    const completed = await settle(least, 'completed');
+    const failed = await settle(2n * least, 'failed');
+    const rows = await expectSums(account);
+    const settlement = 'crypto_settlement';
+    expect(listChanges(rows, completed)).toEqual([[settlement, -Number(least), 0, settlement]]);
+    expect(listChanges(rows, failed)).toEqual([
+      [settlement, -2 * Number(least), 0, settlement],
+      ['crypto_settlement_failure', 2 * Number(least), 0, settlement],
+    ]);
+    const available = String(BigInt(amount_due) - least);
+    const others = { reserved: '0', pending: '0', owed: '0', proved_until: null };
+    expect(await listBalances(account)).toEqual([
+      { object: 'balance', balance_account: 'main', ...ASSET, available, ...others },
+    ]);
+    const [received] = await listRows(account, { asset: 'ETH', type: 'crypto_payment' });
+    expect(received).toEqual({
+      id: expect.stringMatching(/^txn_[0-9a-f-]{36}$/),
+      ...{ object: 'balance_transaction', type: 'crypto_payment', balance_account: 'main' },
+      ...{ ...ASSET, amount: amount_due, fee: '0', net: amount_due },
+      source: { object: 'crypto_payment', id: payment },
+      available_on: received.created_at,
+      created_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:]{8}\.\d{3}Z$/),
+    });
+    expect(await listRows(account, { asset: 'BTC' })).toEqual([]);
+    expect(await listRows(account, { asset: 'ETH', currency: 'EUR' })).toEqual([]);
+  });
+
+  test('are filtered by account, currency and type', async () => {
+    const shop = await openShop(service);
+    await shop.settledPayment();
+    for (const [query, expected] of [
+      [{ balance_account: 'marketing', currency: 'GBP' }, ['funding marketing GBP']],
+      [{ type: 'payment' }, ['payment main EUR']],
+      [{ currency: 'USD' }, []],
+    ] as const) {
+      const rows = await listRows(shop, query);
+      const seen = rows.map((row) => `${row.type} ${row.balance_account} ${row.currency}`);
+      expect([query, seen]).toEqual([query, expected]);
+    }
+  });
+
+  test('and balances of another account or environment are never shown', async () => {
+    const [account, other] = [await service.account(), await service.account()];
+    await fundAccount(service, account, { amount: 100 });
+    await fundAccount(service, account, { amount: 200, livemode: true });
+    for (const [client, expected] of [
+      [account, [100]],
+      [await service.withKey(account, true), [200]],
+      [other, []],
+    ] as const) {
+      expect((await listRows(client)).map(({ amount }) => amount)).toEqual(expected);
+      const balances = await listBalances(client);
+      expect(balances.map(({ available }) => available)).toEqual(expected);
+    }
+    await fundAccount(service, account, { amount: 1, balance_account: 'marketing' });
+    const foreign = await list(other, { balance_account: 'marketing' });
+    expectRefusal(foreign, 'invalid_request', ['balance_account']);
+  });
+});
+
+describe('a debt', () => {
+  const log = createLogger('test', 'silent');
+  const collect = (livemode = false) => collectDebts({ ...buildDeps(), log, livemode }, '');
+  const fromMarketing = { metadata: { balance_account: 'marketing' } };
+
+  /** Opens a shop that owes 10.00 EUR of a disputed payment, and has money on `marketing`. */
+  async function openDebtor() {
+    const shop = await openShop(service);
+    /** Reads available and owed of a balance account in EUR. */
+    const read = async (name = 'main') => {
+      const rows = await listBalances(shop);
+      const row = rows.find((each) => each.balance_account === name && each.currency === 'EUR');
+      return [row?.available, row?.owed];
+    };
+    const { id: payment } = await shop.settledPayment({ amount: 1_015 });
+    const report = async (body: object) => {
+      const { status } = await simulate(shop, `payments/${payment}`, { ...body, dispute_id: 'D1' });
+      expect(status).toBe(200);
+    };
+    await adjust(shop, -1_001_000);
+    await report({ event: 'dispute_opened', amount: 1_000, fee: 15 });
+    expect(await read()).toEqual([0, 1_000]);
+    return {
+      ...shop,
+      payment,
+      read,
+      earn: (amount: number) => shop.settledPayment({ amount }),
+      winDispute: () => report({ event: 'dispute_won' }),
+      reverseDispute: (approval: object = {}) => {
+        const entry = `payment_dispute_opened:${payment}:D1`;
+        return reverseOperation(buildDeps(), entry, { ...CORRECTION, ...approval });
+      },
+      /** Collects twice at once until this is the balance: a contended debt waits for the next round. */
+      collectUntil: (expected: [available: number, owed: number]) =>
+        eventually(`${expected} after the debt was collected`, async () => {
+          await Promise.all([collect(), collect()]);
+          return isDeepStrictEqual(await read(), expected);
+        }),
+      expectConsistent: async () => {
+        const book = `${shop.account_id}:sandbox:EUR`;
+        const { differences } = await verifyLedger(service.mongo, service.database, { book });
+        expect(differences).toEqual([]);
+        await expectSums(shop);
+      },
+    };
+  }
+
+  test('is collected once, and credited in full when its dispute is reversed', async () => {
+    const debtor = await openDebtor();
+    const { read, earn, collectUntil } = debtor;
+    await earn(700);
+    // The collector of live leaves the sandbox alone.
+    await collect(true);
+    expect(await read()).toEqual([700, 1_000]);
+    await collectUntil([0, 300]);
+    await earn(800);
+    await collectUntil([500, 0]);
+    await collect();
+    const source = { object: 'adjustment' };
+    expect(await listRows(debtor, { type: 'adjustment', limit: '2' })).toMatchObject([
+      { amount: -300, fee: 0, net: -300, balance_account: 'main', source },
+      { amount: -700, net: -700 },
+    ]);
+    await debtor.reverseDispute({ approved_by: 'ben' });
+    expect(await listRows(debtor, { limit: '1' })).toMatchObject([
+      { type: 'chargeback_reversal', amount: 1_015, source: { id: debtor.payment } },
+    ]);
+    await debtor.winDispute();
+    expect(await read()).toEqual([1_515, 0]);
+    await debtor.expectConsistent();
+  });
+
+  test('is paid at once by a funding, on the balance account that this credits', async () => {
+    const debtor = await openDebtor();
+    const fund = (balance_account: string, amount: number, id: string) => {
+      const funding = { ...buildOwner(debtor, balance_account), amount };
+      return fundBalance(buildDeps(), funding, { id: `${debtor.account_id}:${id}` });
+    };
+    for (const _ of ['first', 'again']) {
+      expect(await fund('main', 600, 'first')).toMatchObject({ available: 0 });
+      expect(await debtor.read()).toEqual([0, 400]);
+    }
+    expect(await fund('marketing', 500, 'second')).toMatchObject({ available: 50_100 });
+    expect(await debtor.read()).toEqual([0, 0]);
+    await debtor.expectConsistent();
+  });
+
+  test('over the limit stops payouts in its currency from any balance account', async () => {
+    const debtor = await openDebtor();
+    const { account_id, pay, recipients } = debtor;
+    const payMarketing = () => pay({ ...fromMarketing, amount: 100 });
+    const setLimit = (to: number | null) =>
+      service.stores.accounts.setOwedLimit(account_id, 'EUR', to);
+    await debtor.earn(900);
+    for (const refused of [await pay({ amount: 100 }), await payMarketing()]) {
+      expectRefusal(refused, 'insufficient_balance');
+      expect(refused.body.error.message).toContain('You owe €10.00');
+    }
+    const pounds = { method: 'faster_payments', recipient_id: recipients.faster_payments };
+    expect((await pay({ ...pounds, currency: 'GBP', amount: 100 })).status).toBe(201);
+    await setLimit(999);
+    expectRefusal(await payMarketing(), 'insufficient_balance');
+    await setLimit(1_000);
+    expect((await payMarketing()).status).toBe(201);
+    await setLimit(null);
+    await debtor.collectUntil([0, 100]);
+    expectRefusal(await payMarketing(), 'insufficient_balance');
+    await debtor.earn(100);
+    await debtor.collectUntil([0, 0]);
+    expect((await payMarketing()).status).toBe(201);
+    await debtor.expectConsistent();
+  });
+
+  test('that comes after the check of a payout refuses it at the reservation', async () => {
+    const { account_id, key, ask, read } = await openDebtor();
+    const { stores } = service;
+    // The API has read the balances before the dispute was posted.
+    const ledger = { ...stores.ledger, receivables: async () => [] };
+    await service.withApp({ stores: { ...stores, ledger } }, async (url) => {
+      const body = ask({ ...fromMarketing, amount: 100 });
+      expectRefusal(await call(url, 'POST', '/v1/payouts', { key, body }), 'insufficient_balance');
+    });
+    expect(await read('marketing')).toEqual([50_000, 0]);
+    const { receivables } = await stores.ledger.balancesAndReceivables(account_id, false);
+    expect(receivables).toMatchObject([{ owed: 1_000 }]);
+  });
+
+  test('is left to the next worker when a worker stops within its round', async () => {
+    const { mongo, stores } = buildDeps();
+    const books = ['first', 'second', 'third'].map((account) => `${account}:sandbox:EUR`);
+    const collected = new Set<string>();
+    let stopped: Promise<void> | undefined;
+    const ledger = {
+      ...stores.ledger,
+      listCollectable: async () => ({ books, last: undefined }),
+      collectDebt: async ({ account_id }: { account_id: string }) => {
+        collected.add(account_id);
+        stopped ??= stop();
+        return 0;
+      },
+    };
+    const stop = startCollecting({ mongo, stores: { ...stores, ledger }, livemode: false, log });
+    await eventually('a debt that is collected', async () => collected.size > 0);
+    await stopped;
+    expect([...collected]).toEqual(['first']);
+  });
 });

@@ -1,13 +1,513 @@
 import { randomUUID } from 'node:crypto';
 import { Registry } from 'prom-client';
+import { Contention } from '../../src/base/mongo';
+import { createConnectorKey } from '../../src/callbacks/keys';
 import { createPayment } from '../../src/domain/wire/payments';
+import { createEncrypter } from '../../src/encryption/encrypter';
 import { createRequestRecorder } from '../../src/service/events/requests/recorder';
+import { makeKey } from '../../src/store/keys';
 import type { RequestDocument } from '../../src/store/requests';
-import { call, eventually, idealPayment } from '../support/http';
-import { type Account, useService } from '../support/service';
+import { signPayload } from '../../src/webhooks/signature';
+import { operatorsAudit } from '../support/audit';
+import { buildPayment } from '../support/factories';
+import { useFixture } from '../support/fixture';
+import { gate } from '../support/gate';
+import { readPayloads } from '../support/histories';
+import {
+  type Answer,
+  type Client,
+  call,
+  createClient,
+  eventually,
+  idealPayment,
+} from '../support/http';
+import { type Account, type AccountOptions, useAccount, useService } from '../support/service';
+import { CREATES, type Creator } from './create-setting';
+import { type Exchange, exchange } from './exchange';
 import { walkPages } from './pages';
 import { bankRecipient } from './recipient-bodies';
 import { expectRefusal } from './refusal';
+import { inOneWindow } from './window';
+
+const service = useService();
+
+const KIB_64 = 64 * 1_024;
+const shop = useAccount(service);
+
+const good = JSON.stringify(idealPayment());
+const latin1 = (text: string) => Buffer.from(text, 'latin1');
+const countStored = () => Promise.all([shop.count('payments'), shop.count('idempotency_records')]);
+
+/** Posts bytes as they are, under a key of their own, by default as JSON, and repeats them after a 503. */
+function post(body: Exchange['body'], more: { type?: string | null } & Partial<Exchange> = {}) {
+  const { type = 'application/json', headers = [], ...rest } = more;
+  const request: Exchange = {
+    headers: [
+      ['Authorization', `Bearer ${shop.key}`],
+      ['Idempotency-Key', randomUUID()],
+      ...(type === null ? [] : [['Content-Type', type] as const]),
+      ...headers,
+    ],
+    ...(body === undefined ? {} : { body }),
+    ...rest,
+  };
+  return eventually('an answer in time', async () => {
+    const answer = await exchange(service.url, request);
+    return ![409, 503].includes(answer.status) && answer;
+  });
+}
+
+describe('the text of a body', () => {
+  const JSON_TYPE = 'application/json';
+  test.each([
+    ['cut off', '{', JSON_TYPE, 'invalid_json'],
+    ['missing', undefined, JSON_TYPE, 'invalid_json'],
+    ['missing, like its type', undefined, null, 'invalid_json'],
+    ['empty', '', JSON_TYPE, 'invalid_json'],
+    ['one key with two values', good.replace('{', '{"amount":1,'), JSON_TYPE, 'invalid_json'],
+    ['thousands of values', `{"x":[${'1,'.repeat(5_000)}1]}`, JSON_TYPE, 'invalid_json'],
+    ['not UTF-8', latin1('{"reference":"caf\xe9"}'), JSON_TYPE, 'invalid_json'],
+    ['a surrogate', latin1('{"reference":"\xed\xa0\x80"}'), JSON_TYPE, 'invalid_json'],
+    ['a list', `[${good}]`, JSON_TYPE, 'invalid_request'],
+    ['null', 'null', JSON_TYPE, 'invalid_request'],
+    ...[null, 'text/plain', 'application/vnd.api+json', 'application/json, text/plain'].map(
+      (type) => [`of the type ${type}`, good, type, 'unsupported_media_type'] as const,
+    ),
+    ['of another charset', good, `${JSON_TYPE}; charset=latin1`, 'unsupported_media_type'],
+    ['compressed', good, JSON_TYPE, 'unsupported_media_type'],
+  ] as const)('is refused when it is %s', async (what, body, type, code) => {
+    const before = await countStored();
+    const headers = what === 'compressed' ? [['Content-Encoding', 'gzip'] as const] : [];
+    const answer = await post(body, { type, headers });
+    expectRefusal(answer, code);
+    if (!body) expect(answer.body.error.message).toContain('empty');
+    expect(await countStored()).toEqual(before);
+  });
+
+  test.each([
+    ['a byte order mark', `\ufeff${good}`, JSON_TYPE],
+    ['one value twice', good.replace('{', '{"amount":1050,'), JSON_TYPE],
+    ['a charset', good, 'application/json; charset=utf-8'],
+    ['a type in capitals', good, 'Application/JSON;charset="UTF-8"'],
+  ])('may have %s', async (_, body, type) => {
+    const answer = await post(body, { type });
+    expect([answer.status, answer.body.amount]).toEqual([201, 1_050]);
+  });
+
+  test.each([false, true])('may have 64 KiB, in bytes; in chunks: %s', async (chunked) => {
+    const pad = (bytes: number) => `${good.slice(0, -1)}${' '.repeat(bytes - good.length)}}`;
+    expect((await post(pad(KIB_64), { chunked })).status).toBe(201);
+    const before = await countStored();
+    const long = JSON.stringify(idealPayment({ metadata: 'é'.repeat(KIB_64 / 2) }));
+    expect(long.length).toBeLessThan(KIB_64);
+    for (const body of [pad(KIB_64 + 1), pad(3_000_000), long]) {
+      expectRefusal(await post(body, { chunked }), 'body_too_large');
+    }
+    expect(await countStored()).toEqual(before);
+  });
+
+  test('of a cancellation is missing, empty or {}, and nothing else', async () => {
+    const { id } = await buildPayment(shop);
+    const path = `/v1/payments/${id}/cancel`;
+    expectRefusal(await post('{"reason":"x"}', { path }), 'invalid_request', ['reason']);
+    expectRefusal(await post('{', { path }), 'invalid_json');
+    expectRefusal(await post('{}', { path, type: 'text/plain' }), 'unsupported_media_type');
+    expect((await service.stores.payments.get(id))?.status).toBe('awaiting_customer');
+    expect((await post(undefined, { path, type: null })).body.status).toBe('cancelled');
+    expect((await post('', { path, type: null })).status).toBe(200);
+    expect((await post('{}', { path })).status).toBe(200);
+  });
+});
+
+describe.each(CREATES)('the amount of $name', ({ name, path, open }) => {
+  test('is refused when it is no integer or out of bounds, and never rounded', async () => {
+    const creator = await open(service);
+    for (const amount of [
+      ...['10.5', '10.0', '1e3', '1e400', '0.1e2', '-0', '0', '-1', '100000000000'],
+      ...['9007199254740993', '12345678901234567890', '"10"', '""', 'true', '[1050]', '{}'],
+      // A refund without an amount takes all that remains.
+      ...(name === 'refunds' ? [] : ['null']),
+    ]) {
+      const body = JSON.stringify({ ...creator.body, amount: '@@' }).replace('"@@"', amount);
+      expectRefusal(await creator.postRaw(path, body), 'invalid_amount', ['amount']);
+    }
+    expect(await creator.count(name)).toBe(0);
+  });
+});
+
+// A refund has no metadata.
+describe.each(CREATES.filter(({ name }) => name !== 'refunds'))('the metadata of $name', (row) => {
+  const { name, path, open } = row;
+  const bodyWith = ({ body }: Creator, metadata: string) =>
+    JSON.stringify(body).replace(/\}$/, `,"metadata":${metadata}}`);
+
+  // Texts of any form: test/base/unit/json.test.ts
+  test('comes back byte for byte, and does not reach Temporal', async () => {
+    const creator = await open(service);
+    const metadata =
+      '{ "n":12345678901234567890,"c":1e400,"b":"\\u00e9\\/\\ud800 é 😀","__proto__":{"x":1},' +
+      '"toJSON":1,"$where":"1","a.b":1, "secret" : [ "marker-7f3a" ,\r\n\t[[[null]]] ] }';
+    const wanted = `"metadata":${metadata},"`;
+    const create = () =>
+      creator.postRaw(path, bodyWith(creator, metadata), { idempotencyKey: 'words' });
+    const created = await create();
+    const { id, method } = created.body;
+    const again = [await creator.get(`${path}/${id}`), await creator.get(`${path}?limit=1`)];
+    for (const { text } of [created, ...again]) expect(text).toContain(wanted);
+    await creator.advance?.(id);
+    expect((await creator.get(`${path}/${id}`)).text).toContain(wanted);
+    expect((await create()).text).toBe(created.text);
+    const { text } = await readPayloads(service.temporal, `${name.slice(0, -1)}:${id}`);
+    expect(text).toContain(method);
+    expect(text).not.toMatch(/marker-7f3a|toJSON/);
+  });
+
+  test('is an empty object by default, and has at most 50 keys and 8 KiB', async () => {
+    const creator = await open(service);
+    const create = (body: string) => creator.postRaw(path, body);
+    const keys = (count: number) => `{${Array.from({ length: count }, (_, i) => `"k${i}":${i}`)}}`;
+    const text = (value: string, bytes: number) => `{"a":"${value.repeat(bytes - 8)}"}`;
+    for (const metadata of [keys(50), text('x', 8 * 1_024)]) {
+      expect((await create(bodyWith(creator, metadata))).status).toBe(201);
+    }
+    for (const body of [JSON.stringify(creator.body), bodyWith(creator, 'null')]) {
+      expect((await create(body)).text).toContain('"metadata":{},');
+    }
+    for (const wrong of ['[]', '"{}"', keys(51), text('x', 8 * 1_024 + 1), text('é', 4_104)]) {
+      expectRefusal(await create(bodyWith(creator, wrong)), 'invalid_request', ['metadata']);
+    }
+  });
+});
+
+describe('a field of a payment', () => {
+  const create = (changes: object) => shop.post('/v1/payments', { ...idealPayment(), ...changes });
+
+  let before: number[];
+  beforeAll(async () => {
+    before = await countStored();
+  });
+  afterAll(async () => expect(await countStored()).toEqual(before));
+
+  test.each([
+    ['currency', ['eur', 'ABC', 'XXX', '', ' EUR', '978']],
+    ['country', ['nl', 'UK', '', 'N\u0000', '528']],
+    // A lone surrogate could not be returned unchanged.
+    ['reference', ['a\u0000b', '\ud800', '\udc00\ud800', 'a\udfff']],
+    ['customer.email', ['bad', '', 'a b@c.nl', 'a@b', 'a@b.nl\n', `${'a'.repeat(250)}@b.nl`]],
+    ['customer.first_name', ['\u0000']],
+  ])('is refused by its name: %s %j', async (field, values) => {
+    const [name = '', nested] = field.split('.');
+    for (const value of values) {
+      const wrong = nested === undefined ? value : { [nested]: value };
+      expectRefusal(await create({ [name]: wrong }), 'invalid_request', [field]);
+    }
+  });
+
+  test.each([
+    ...['http://shop.example/', 'https://user:pass@shop.example/', 'https://@shop.example/'],
+    ...['/thanks', '//shop.example/', 'javascript:alert(1)', 'https://', 'https:/shop.example', ''],
+    ...['https://shop.example:99999/', 'https://shop.example/a b', ' https://shop.example/', null],
+    ...['https://shop.example/\nLocation: x', 'https://shop.example/\u007f'],
+    ...['https://shop.example\\@evil.example/', 'https://shop.example;sandbox/'],
+    `https://shop.example/${'x'.repeat(2_049 - 21)}`,
+  ])('is refused when it is the URL %j', async (url) => {
+    const answer = await create({ success_url: url, error_url: url });
+    expectRefusal(answer, 'invalid_request', ['success_url', 'error_url']);
+  });
+
+  test('is named with every other one that is wrong, missing or unknown', async () => {
+    const body =
+      '{"amount":1.5,"currency":1e3,"success_url":3,"country":4,"reference":5,"customer":1.5,' +
+      '"metadata":7.0,"__proto__":{"isAdmin":true}}';
+    const answer = await shop.postRaw('/v1/payments', body);
+    expectRefusal(answer, 'invalid_request');
+    expect(answer.body.error.message).toContain('10 fields');
+    const details: Record<string, string>[] = answer.body.error.details;
+    expect(Object.fromEntries(details.map(({ field, code }) => [field, code]))).toEqual({
+      ...{ method: 'required', error_url: 'required', amount: 'invalid_amount' },
+      ...{ currency: 'invalid', success_url: 'invalid', country: 'invalid', reference: 'invalid' },
+      ...{ customer: 'invalid', metadata: 'invalid', ['__proto__']: 'unknown_field' },
+    });
+    expect(Object.prototype).not.toHaveProperty('isAdmin');
+  });
+});
+
+test('a payment accepts null for an optional field, any text and long URLs', async () => {
+  const [reference, url] = ['\u0001\u202e 日本語 😀', 'https://shop.example:8443/€?a=b&c=%20#top'];
+  const [success_url, error_url] = [url.padEnd(2_048, 'x'), 'https://xn--bcher-kva.example'];
+  for (const customer of [null, { email: null }]) {
+    const optional = { country: null, metadata: null, reference, customer };
+    const body = { ...idealPayment(optional), success_url, error_url };
+    const answer = await shop.post('/v1/payments', body);
+    expect(answer.status).toBe(201);
+    const shown = { country: null, customer: { email: null }, metadata: {}, reference };
+    expect(answer.body).toMatchObject(shown);
+  }
+});
+
+/** Calls a second, counted over windows of ten seconds. */
+const LIMITS = {
+  RATE_LIMIT_PER_SECOND: 2,
+  ACCOUNT_LIMIT_PER_SECOND: 3,
+  SANDBOX_CREATE_LIMIT_PER_SECOND: 1,
+  CREATE_LIMIT_PER_SECOND: 1,
+};
+/** Calls of one key in a window. */
+const BURST = 20;
+/** The API with low limits, which other files would exceed. */
+const limited = useFixture(
+  async () => {
+    const { opened, release } = gate();
+    let serving = Promise.resolve('');
+    const url = await new Promise<string>((resolve) => {
+      serving = service.withApp({ config: LIMITS }, async (served) => {
+        resolve(served);
+        await opened;
+      });
+    });
+    const stop = async () => {
+      release();
+      await serving;
+    };
+    return { url, stop };
+  },
+  ({ stop }) => stop(),
+);
+
+afterEach(() => jest.restoreAllMocks());
+
+const limit = (account: Account) => ({ ...account, ...createClient(limited.url, account.key) });
+const openShop = async (options?: AccountOptions) => limit(await service.account(options));
+const addKey = async (shop: Account, livemode: boolean) =>
+  limit(await service.withKey(shop, livemode));
+
+const get = (shop: Client) => shop.get('/v1/payment-methods/available');
+const create = (shop: Client, idempotencyKey: string = randomUUID()) =>
+  shop.post('/v1/payout-recipients', bankRecipient(), { idempotencyKey });
+const readNumber = ({ headers }: { headers: Headers }, name: string) =>
+  Number(headers.get(name) ?? Number.NaN);
+const times = <T>(count: number, make: () => T) => Array.from({ length: count }, make);
+const countStatuses = async (calls: Promise<Answer>[]) => {
+  const counts: Record<number, number> = {};
+  for (const { status } of await Promise.all(calls)) counts[status] = (counts[status] ?? 0) + 1;
+  return counts;
+};
+
+test(
+  'each answer says what is left of the limit of its key, and a call over it is refused until the reset',
+  inOneWindow(async () => {
+    const shop = await openShop();
+    const first = await get(shop);
+    expect(readNumber(first, 'RateLimit-Limit')).toBe(BURST);
+    expect(readNumber(first, 'RateLimit-Remaining')).toBe(BURST - 1);
+    expect(readNumber(first, 'RateLimit-Reset')).toBeGreaterThanOrEqual(1);
+    expect(readNumber(first, 'RateLimit-Reset')).toBeLessThanOrEqual(10);
+    expect(readNumber(await get(shop), 'RateLimit-Remaining')).toBe(BURST - 2);
+    // Calls that fail count too.
+    const calls = times(BURST * 2, () => shop.get('/v1/payments/some-id'));
+    expect(await countStatuses(calls)).toEqual({ 404: BURST - 2, 429: BURST + 2 });
+    const refused = await create(shop, 'limited');
+    const began = Date.now();
+    expectRefusal(refused, 'rate_limited');
+    expect(refused.body.error.message).toContain('2 a second');
+    const after = readNumber(refused, 'Retry-After');
+    expect(after).toBeGreaterThanOrEqual(1);
+    expect(after).toBeLessThanOrEqual(10);
+    expect(readNumber(refused, 'RateLimit-Remaining')).toBe(0);
+    expect(readNumber(refused, 'RateLimit-Reset')).toBe(after);
+    expect(await shop.count('recipients')).toBe(0);
+    await eventually('the end of the window', async () => Date.now() - began >= after * 1_000);
+    const repeat = await create(shop, 'limited');
+    expect([repeat.status, repeat.headers.get('Idempotent-Replayed')]).toEqual([201, null]);
+  }),
+);
+
+test(
+  'all keys of an account in one environment share a second limit',
+  inOneWindow(async () => {
+    const shop = await openShop();
+    const second = await addKey(shop, false);
+    expect(await countStatuses(times(20, () => get(shop)))).toEqual({ 200: 20 });
+    expect(await countStatuses(times(15, () => get(second)))).toEqual({ 200: 10, 429: 5 });
+    const refused = await get(second);
+    expectRefusal(refused, 'rate_limited');
+    expect(refused.body.error.message).toContain('account: at most 3 a second');
+    expect(readNumber(refused, 'RateLimit-Limit')).toBe(30);
+    expect(readNumber(refused, 'RateLimit-Remaining')).toBe(0);
+    for (const other of [await addKey(shop, true), await openShop()]) {
+      expect((await get(other)).status).toBe(200);
+    }
+  }),
+);
+
+test(
+  'a list counts one more call for each ten rows of its limit',
+  inOneWindow(async () => {
+    const shop = await openShop();
+    const list = (query: string) => shop.get(`/v1/payments${query}`);
+    const readLeft = async (query: string) => readNumber(await list(query), 'RateLimit-Remaining');
+    const left = [await readLeft(''), await readLeft('?limit=9'), await readLeft('?limit=100')];
+    expect(left).toEqual([17, 16, 5]);
+    const refused = await list('?limit=100');
+    expectRefusal(refused, 'rate_limited');
+    expect(readNumber(refused, 'Retry-After')).toBeGreaterThanOrEqual(1);
+    const invalid = await (await openShop()).get('/v1/payments?limit=101');
+    expect([invalid.status, readNumber(invalid, 'RateLimit-Remaining')]).toEqual([400, 19]);
+  }),
+);
+
+test(
+  'an account with slow lists leaves the lists of other accounts their share',
+  inOneWindow(async () => {
+    const [shop, other] = [await openShop(), await openShop()];
+    const { list } = service.stores.payments;
+    const slow = gate();
+    const read = jest.spyOn(service.stores.payments, 'list').mockImplementation(async (filter) => {
+      if (filter.account_id === shop.account_id) await slow.opened;
+      return await list(filter);
+    });
+    try {
+      const calls = countStatuses(times(18, () => shop.get('/v1/payments?limit=1')));
+      await eventually('the reads to wait', async () => read.mock.calls.length === 15);
+      expect((await other.get('/v1/payments?limit=1')).status).toBe(200);
+      expect((await create(shop)).status).toBe(201);
+      expect(read).toHaveBeenCalledTimes(16);
+      slow.release();
+      expect(await calls).toEqual({ 200: 18 });
+    } finally {
+      slow.release();
+    }
+  }),
+);
+
+test('an account changes two settings at once, and other accounts do not wait for it', async () => {
+  const [shop, other] = [await openShop(), await openShop()];
+  const slow = gate();
+  const { get: find } = service.stores.recipients;
+  const read = jest.spyOn(service.stores.recipients, 'get').mockImplementation(async (id) => {
+    if (id === 'slow') await slow.opened;
+    return await find(id);
+  });
+  // Without the limits of this file.
+  await service.withApp({}, async (url) => {
+    const erase = ({ key }: Account, id: string) =>
+      createClient(url, key).delete(`/v1/payout-recipients/${id}`);
+    const answers = countStatuses(times(5, () => erase(shop, 'slow')));
+    await eventually('two deletions', async () => read.mock.calls.length === 2);
+    expect((await erase(other, 'fast')).status).toBe(404);
+    expect(read).toHaveBeenCalledTimes(3);
+    slow.release();
+    expect(await answers).toEqual({ 404: 5 });
+  });
+});
+
+test('a change that has met the locks of others for too long is to be repeated', async () => {
+  const shop = await openShop();
+  const conflict = new Contention('The transaction had write conflicts.', 1_000);
+  jest.spyOn(service.stores.recipients, 'get').mockRejectedValueOnce(conflict);
+  const refused = await shop.delete('/v1/payout-recipients/any');
+  expectRefusal(refused, 'temporarily_unavailable');
+  expect(readNumber(refused, 'Retry-After')).toBe(1);
+});
+
+test('an account with slow creates leaves other accounts some of the creates at once', async () => {
+  const [neighbor, shop] = [await openShop(), await openShop()];
+  const slow = gate();
+  const { insert } = service.stores.recipients;
+  const waiting = jest.spyOn(service.stores.recipients, 'insert');
+  waiting.mockImplementation(async (recipient) => {
+    if (recipient.account_id === neighbor.account_id) await slow.opened;
+    return await insert(recipient);
+  });
+  // Without the limits of this file.
+  await service.withApp({ config: { CREATES_AT_ONCE: 10 } }, async (url) => {
+    const createAt = ({ key }: Account) =>
+      call(url, 'POST', '/v1/payout-recipients', {
+        ...{ key, body: bankRecipient(), once: true },
+        idempotencyKey: randomUUID(),
+      });
+    const refused: Answer[] = [];
+    // Eight run, fifty wait.
+    const answers = times(8 + 50 + 4, async () => {
+      const answer = await createAt(neighbor);
+      if (answer.status !== 201) refused.push(answer);
+    });
+    await eventually('four creates too many', async () => refused.length === 4);
+    for (const _ of [1, 2]) expect((await createAt(shop)).status).toBe(201);
+    slow.release();
+    await Promise.all(answers);
+    expect(refused).toHaveLength(4);
+    for (const answer of refused) {
+      expectRefusal(answer, 'temporarily_unavailable');
+      expect(answer.body.error.message).toContain('Nothing was done');
+    }
+  });
+});
+
+test(
+  'creates have a lower limit, apart in sandbox and live, which simulations of any resource share',
+  inOneWindow(async () => {
+    const shop = await openShop();
+    const path = `/v1/sandbox/payments/${randomUUID()}/simulate`;
+    expect((await shop.post(path, { event: 'settled' })).status).toBe(404);
+    expect(await countStatuses(times(12, () => create(shop)))).toEqual({ 201: 9, 429: 3 });
+    const refused = await create(shop);
+    expectRefusal(refused, 'rate_limited');
+    expect(refused.body.error.message).toContain('created by one account: at most 1 a second');
+    expect(readNumber(refused, 'Retry-After')).toBeGreaterThanOrEqual(1);
+    expect(readNumber(refused, 'RateLimit-Limit')).toBe(10);
+    expectRefusal(await shop.post(path, { event: 'settled' }), 'rate_limited');
+    expect(await shop.count('idempotency_records')).toBe(9);
+    expect((await get(shop)).status).toBe(200);
+    for (const other of [await addKey(shop, true), await openShop()]) {
+      expect((await create(other)).status).toBe(201);
+    }
+  }),
+);
+
+test(
+  'a key without the scope has the limits of any key, and does not count as used',
+  inOneWindow(async () => {
+    const shop = await openShop({ scopes: ['payments:read'] });
+    expect(await countStatuses(times(25, () => create(shop)))).toEqual({ 403: 20, 429: 5 });
+    expect((await create(await addKey(shop, false))).status).toBe(201);
+    const [first] = await service.stores.keys.forAccount(shop.account_id);
+    expect(first?.last_used_at).toBeNull();
+  }),
+);
+
+test('paths without a key and wrong keys have no limit of a key', async () => {
+  const wrong = createClient(limited.url, makeKey(false));
+  for (let i = 0; i < BURST + 5; i += 1) {
+    expect((await fetch(`${limited.url}/healthz`)).status).toBe(200);
+    expectRefusal(await get(wrong), 'api_key_invalid');
+  }
+});
+
+test(
+  'callbacks of one connector have a limit, and each answer says what is left',
+  inOneWindow(async () => {
+    const { stores, mongo, keys } = service;
+    const connector = `limited-${randomUUID().slice(0, 8)}`;
+    const encrypter = createEncrypter(keys.seal);
+    const audit = operatorsAudit(stores);
+    const deps = { stores, mongo, now: () => new Date(), audit, encrypter };
+    const { secret } = await createConnectorKey(deps, connector);
+    const post = () => {
+      const signature = signPayload(secret, '{}', Math.floor(Date.now() / 1_000));
+      const headers = { 'Connector-Signature': signature };
+      const path = `${limited.url}/connectors/${connector}/callbacks`;
+      return fetch(path, { method: 'POST', headers, body: '{}' });
+    };
+    for (let left = BURST - 1; left >= 0; left -= 1) {
+      const answer = await post();
+      expect([answer.status, readNumber(answer, 'RateLimit-Remaining')]).toEqual([400, left]);
+    }
+    const refused = await post();
+    expect([refused.status, readNumber(refused, 'RateLimit-Remaining')]).toEqual([429, 0]);
+    expect(readNumber(refused, 'Retry-After')).toBeGreaterThanOrEqual(1);
+  }),
+);
 
 const DAY_MS = 86_400_000;
 
@@ -17,8 +517,6 @@ interface Row {
   code: string | null;
   request_body: unknown;
 }
-
-const service = useService();
 
 /** Reads the list once it has so many rows: requests are recorded in the background. */
 const readRows = (account: Account, count: number) =>

@@ -1,0 +1,612 @@
+import { randomUUID } from 'node:crypto';
+import { createRecipientDecrypter } from '../../connectors/contract/recipients';
+import { RAIL_IDS } from '../../src/domain/payout/rails';
+import type { Encrypter } from '../../src/encryption/encrypter';
+import { breakBook } from '../support/book';
+import { assertWebhook } from '../support/contract';
+import {
+  buildAccount,
+  buildPayment,
+  buildPayout,
+  buildRefund,
+  fundAccount,
+} from '../support/factories';
+import { useHook } from '../support/hook';
+import { type Answer, type Client, call, eventually, idealPayment } from '../support/http';
+import { type Account, useAccount, useService } from '../support/service';
+import { FUNDS, insertRecipient, openShop, storedPayout, useShop } from './payout-setting';
+import { bankRecipient, cardRecipient, ukRecipient } from './recipient-bodies';
+import { expectNotQuoted, expectRefusal } from './refusal';
+import { inOneDay } from './window';
+
+const service = useService();
+const shop = useAccount(service);
+
+const hook = useHook(service);
+
+const cancel = (id: string, body?: object) => shop.post(`/v1/payments/${id}/cancel`, body);
+
+const simulate = ({ post }: Account, path: string, body?: object) =>
+  post(`/v1/sandbox/${path}/simulate`, body);
+
+describe('a payment', () => {
+  test('is created awaiting its customer, and a read shows the same', async () => {
+    const { status, body } = await shop.post('/v1/payments', idealPayment({ metadata: { a: 1 } }));
+    expect(status).toBe(201);
+    const { success_url, error_url, ...request } = idealPayment();
+    expect(body).toEqual({
+      ...{ ...request, object: 'payment', status: 'awaiting_customer', livemode: false },
+      id: expect.stringMatching(/^[0-9a-f-]{36}$/),
+      redirect_url: expect.stringMatching(/^http:\/\/localhost:\d+\/pay\/[\w-]{43}$/),
+      customer: { email: null, first_name: null, last_name: null, reference: null },
+      ...{ metadata: { a: 1 }, failure: null, disputed: 0, amount_settled: null },
+      ...{ authorized_at: null, settled_at: null, cancelled_at: null },
+      ...{ created_at: expect.any(String), updated_at: expect.any(String) },
+    });
+    expect((await shop.get(`/v1/payments/${body.id}`)).body).toEqual(body);
+  });
+
+  test('has the time of its authorization, which is that of the settlement by default', async () => {
+    const { id, authorized_at } = await buildPayment(shop, { status: 'authorized' });
+    const { body } = await simulate(shop, `payments/${id}`, { event: 'settled' });
+    expect(body).toMatchObject({ status: 'settled', authorized_at });
+    expect(body.settled_at > authorized_at).toBe(true);
+    const direct = await buildPayment(shop, { status: 'settled' });
+    expect(direct.authorized_at).toBe(direct.settled_at);
+  });
+
+  test('is cancelled before the customer pays, also twice', async () => {
+    const { id } = await buildPayment(shop);
+    const cancelled = await cancel(id);
+    expect(cancelled.status).toBe(200);
+    expect(cancelled.body).toMatchObject({
+      status: 'cancelled',
+      failure: { code: 'cancelled_by_merchant', message: expect.any(String) },
+      cancelled_at: expect.any(String),
+    });
+    expect((await cancel(id, {})).body).toEqual(cancelled.body);
+  });
+
+  test('is cancelled by a new workflow when its own was terminated, unless it is authorized', async () => {
+    const { id } = await buildPayment(shop);
+    await service.temporal.workflow.getHandle(`payment:${id}`).terminate('in a test');
+    const cancelled = await cancel(id);
+    expect([cancelled.status, cancelled.body.status]).toEqual([200, 'cancelled']);
+    for (const status of ['authorized', 'settled'] as const) {
+      const paid = await buildPayment(shop, { status });
+      expectRefusal(await cancel(paid.id), 'cannot_cancel');
+    }
+  });
+
+  test('shows its customer to the merchant, and stores it encrypted', async () => {
+    const names = { first_name: 'Zebedee', last_name: 'Quillfeather' };
+    const customer = { ...names, email: 'quillfeather@example.com', reference: 'c-77' };
+    const create = () =>
+      shop.post('/v1/payments', idealPayment({ customer }), { idempotencyKey: 'zebedee' });
+    const { body, text } = await create();
+    expect(body.customer).toEqual(customer);
+    expect((await create()).text).toBe(text);
+    expect((await shop.get(`/v1/payments/${body.id}`)).body.customer).toEqual(customer);
+    expect((await shop.get('/v1/payments?limit=1')).body.data[0].customer).toEqual(customer);
+    expect((await service.stores.payments.get(body.id))?.customer).toEqual({
+      reference: 'c-77',
+      ciphertext: expect.stringMatching(/^ey/),
+    });
+    // A record without the facts of the first answer stores the whole answer.
+    const records = service.collection('idempotency_records');
+    await records.updateOne({ resource_id: body.id }, { $unset: { opening: '' } });
+    expect((await create()).text).toBe(text);
+    const stored = await records.findOne({ resource_id: body.id });
+    expect(stored).toMatchObject({ status: 201, body: expect.stringMatching(/^ey/) });
+    const again = await create();
+    expect([again.text, again.headers.get('Idempotent-Replayed')]).toEqual([text, 'true']);
+  });
+});
+
+/** Builds a resource that its bank has, of an account with funds. */
+const BUILDERS = { payment: buildPayment, refund: buildRefund, payout: buildPayout };
+type Kind = keyof typeof BUILDERS;
+
+describe('a report of the bank', () => {
+  let account: Account;
+  beforeAll(async () => {
+    account = await buildAccount(service, { funds: 1_000_000 });
+    await hook.register(account);
+  });
+  const report = (kind: Kind, id: string, body?: object) =>
+    simulate(account, `${kind}s/${id}`, body);
+
+  test.each<[kind: Kind, event: string, steps: string[], later: string[]]>([
+    [
+      'payment',
+      'settled',
+      ['awaiting_customer', 'authorized', 'settled'],
+      ['authorized', 'settled', 'expired', 'failed'],
+    ],
+    // A failed refund that settles is debited again: test/workflows/shared/movements.test.ts
+    ['refund', 'failed', ['failed'], ['failed']],
+    ['payout', 'returned', ['submitted', 'sent', 'returned'], ['completed', 'returned']],
+  ])(
+    'that a %s is %s gives a webhook for each step, and later ones are ignored',
+    async (...row) => {
+      const [kind, event, steps, later] = row;
+      const { id, payment_id } = await BUILDERS[kind](account);
+      const reported = await report(kind, id, { event });
+      expect([reported.status, reported.body.status]).toEqual([200, event]);
+      expect((await account.get(`/v1/${kind}s/${id}`)).text).toBe(reported.text);
+      const readBalances = () => service.stores.ledger.balances(account.account_id, false);
+      const before = await readBalances();
+      for (const each of later) {
+        const after = await report(kind, id, { event: each });
+        expect([each, after.status, after.text]).toEqual([each, 200, reported.text]);
+      }
+      expect(await readBalances()).toEqual(before);
+      const types = steps.map((step) => `${kind}.${step}`);
+      expect(await account.events(id)).toEqual(types);
+
+      const delivered: Answer['body'][] = await eventually('the webhooks', async () => {
+        const events = hook.distinct(id).map(({ body }) => JSON.parse(body));
+        return events.length >= types.length && events;
+      });
+      expect(delivered.map(({ type }) => type).sort()).toEqual(types.toSorted());
+      for (const each of delivered) {
+        await assertWebhook(service.url, each.type, each);
+        expect(each).toEqual({
+          id: expect.stringMatching(/^evt_[0-9a-f]{8}-[0-9a-f-]{27}$/),
+          type: expect.any(String),
+          created: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
+          livemode: false,
+          data: kind === 'refund' ? { refund_id: id, payment_id } : { [`${kind}_id`]: id },
+        });
+      }
+      const last = delivered.find(({ type }) => type === types.at(-1));
+      if (event === 'settled') expect(last.created).toBe(reported.body.settled_at);
+    },
+  );
+
+  test.each([
+    ['payment', 'declined', 'returned'],
+    ['refund', 'refund_refused', 'authorized'],
+    ['payout', 'payout_rejected', 'settled'],
+  ] as const)('that a %s failed has a code and a reason, by default %s', async (...row) => {
+    const [kind, code, foreign] = row;
+    const { id } = await BUILDERS[kind](account);
+    const before = await account.get(`/v1/${kind}s/${id}`);
+    const refused = { event: 'failed', code: 'x'.repeat(101), reason: [], status: 5 };
+    for (const [body, fields] of [
+      [undefined, ['event']],
+      [{ event: foreign }, ['event']],
+      [refused, ['code', 'reason', 'status']],
+    ] as const) {
+      expectRefusal(await report(kind, id, body), 'invalid_request', fields);
+    }
+    expect((await account.get(`/v1/${kind}s/${id}`)).text).toBe(before.text);
+    const fail = async (of: string, reason: object) =>
+      (await report(kind, of, { event: 'failed', ...reason })).body.failure;
+    const named = { code: 'x', message: 'Why.' };
+    expect(await fail(id, { code: 'x', reason: 'Why.' })).toEqual(named);
+    const other = (await BUILDERS[kind](account)).id;
+    expect(await fail(other, { code: null })).toEqual({ code, message: expect.any(String) });
+  });
+});
+
+const merchant = useAccount(service);
+
+const refund = (body: object, as: Client = merchant) => as.post('/v1/refunds', body);
+/** Reads the minor units that refunds have taken from a payment, and counts the refunds. */
+const readRefunded = async (payment_id: string) => [
+  (await service.stores.payments.get(payment_id))?.refunded,
+  await service.collection('refunds').countDocuments({ payment_id }),
+];
+const simulateRefund = async (id: string, body: object) =>
+  (await merchant.post(`/v1/sandbox/refunds/${id}/simulate`, body)).body;
+const readAvailable = async () => {
+  const rows = await service.stores.ledger.balances(merchant.account_id, false);
+  return Number(rows.find(({ balance_account }) => balance_account === 'main')?.available);
+};
+
+// What is refused: test/domain/refund.test.ts. Its journal entries: test/workflows/refund.
+describe('a refund', () => {
+  test('is created processing, and leaves its payment as it is', async () => {
+    const payment = await buildPayment(merchant, { status: 'settled' });
+    const request = { payment_id: payment.id, amount: 50, reason: 'Zoë’s 鞋 <b>"too big"</b>\n👟' };
+    const { status, body } = await refund(request);
+    expect(status).toBe(201);
+    expect(body).toEqual({
+      id: expect.stringMatching(/^[0-9a-f]{8}-[0-9a-f-]{27}$/),
+      ...{ object: 'refund', ...request, currency: 'EUR', status: 'processing' },
+      ...{ failure: null, settled_at: null, amount_settled: null },
+      created_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
+    });
+    expect((await merchant.get(`/v1/refunds/${body.id}`)).body).toEqual(body);
+    expect((await merchant.get(`/v1/payments/${payment.id}`)).body).toEqual(payment);
+  });
+
+  test('without an amount takes all that remains, and settles', async () => {
+    const { id: payment_id } = await buildPayment(merchant, { status: 'settled' });
+    const before = await readAvailable();
+    await buildRefund(merchant, { payment_id, amount: 50 });
+    const over = await refund({ payment_id, amount: 1_001 });
+    expectRefusal(over, 'refund_amount_exceeds_balance');
+    expect(over.body.error.message).toContain('€10.00');
+    const created = (await refund({ payment_id, amount: null, reason: null })).body;
+    expect(created).toMatchObject({ amount: 1_000, reason: null });
+    expect([await readAvailable(), ...(await readRefunded(payment_id))]).toEqual([
+      ...[before - 1_050, 1_050, 2],
+    ]);
+    const settled = await simulateRefund(created.id, { event: 'settled' });
+    const changes = { settled_at: expect.any(String), amount_settled: 1_000 };
+    expect(settled).toEqual({ ...created, status: 'settled', ...changes });
+    expect(settled.settled_at >= created.created_at).toBe(true);
+  });
+
+  test('whose entry the books refuse is a fault of the service, and can be made again', async () => {
+    const account = await buildAccount(service, { funds: 10_000 });
+    const { id: payment_id } = await buildPayment(account, { status: 'settled' });
+    const correct = await breakBook(service.stores, `${account.account_id}:sandbox:EUR`);
+    const body = { payment_id, amount: 50 };
+    const idempotencyKey = randomUUID();
+    const refused = await account.post('/v1/refunds', body, { idempotencyKey });
+    expectRefusal(refused, 'books_refused');
+    expect(refused.body.error.message).toContain('The books refuse refund_accepted: ');
+    await correct();
+    expect((await account.post('/v1/refunds', body, { idempotencyKey })).status).toBe(201);
+    expect(await readRefunded(payment_id)).toEqual([50, 1]);
+  });
+
+  test('of a live payment is paid from the live balance, and only by a live key', async () => {
+    const shop = await service.account();
+    const live = await service.withKey(shop, true);
+    const { id: payment_id } = await shop.settledPayment();
+    const payments = service.collection<{ _id: string }>('payments');
+    await payments.updateOne({ _id: payment_id }, { $set: { livemode: true } });
+    expectRefusal(await refund({ payment_id }, shop), 'payment_not_found');
+    expectRefusal(await refund({ payment_id }, live), 'insufficient_balance');
+    await fundAccount(service, shop, { amount: 1_050, livemode: true });
+    const { status, body } = await refund({ payment_id }, live);
+    expect(status).toBe(201);
+    expect((await service.stores.refunds.get(body.id))?.livemode).toBe(true);
+    expect((await shop.get('/v1/refunds')).body.data).toEqual([]);
+  });
+});
+
+describe('a payout', () => {
+  const shop = useShop(service);
+
+  test.each([
+    ...RAIL_IDS.map((method) => [method, method === 'faster_payments' ? 'GBP' : 'EUR'] as const),
+    ['card_payout', 'JPY'] as const,
+  ])('over %s in %s is sent, and a read shows it', async (method, currency) => {
+    const body = { method, recipient_id: shop.recipients[method], amount: 1, currency };
+    const created = await shop.pay(body);
+    const { id, created_at } = created.body;
+    const payout = {
+      ...{ ...body, id, object: 'payout', fee: 0, livemode: false, created_at },
+      ...{ reference: null, metadata: {}, failure: null, returned: null },
+      ...{ amount_returned: null, completed_at: null },
+    };
+    // A slow bank sends a payout after the answer.
+    const status = expect.stringMatching(/^(created|submitted|sent)$/);
+    expect([created.status, created.body]).toEqual([201, { ...payout, status }]);
+    await service.becomes('payouts', id, { status: 'sent' });
+    expect((await shop.get(`/v1/payouts/${id}`)).body).toEqual({ ...payout, status: 'sent' });
+  });
+
+  // What each rail refuses of a recipient: test/domain/payout-rules.test.ts
+  const RAIL = 'rail_requirements_not_met';
+  const drawFrom = (balance_account: unknown) => ({ metadata: { balance_account } });
+  test.each([
+    ['a balance account 1', drawFrom(1), 'invalid_request', 'invalid:metadata.balance_account'],
+    ['an unknown rail', { method: 'toString' }, RAIL, 'method_not_found:method'],
+    ['a card rail to an account', { method: 'card_payout' }, 'recipient_type_mismatch', ''],
+    ['an unknown balance account', drawFrom('sales'), 'balance_account_not_found', ''],
+  ] as const)('with %s is refused, and leaves nothing behind', async (_, changes, code, faults) => {
+    const before = await shop.count('payouts');
+    const refused = await shop.pay(changes);
+    expectRefusal(refused, code);
+    const details: { code: string; field: string }[] = refused.body.error.details ?? [];
+    expect(details.map(({ code, field }) => `${code}:${field}`).join()).toBe(faults);
+    expect(await shop.count('payouts')).toBe(before);
+  });
+
+  test('to a recipient of another account or environment, or on the balance of another, is refused', async () => {
+    const owner = { account_id: shop.account_id, livemode: true };
+    const own = await insertRecipient(service, owner, 'sepa_instant');
+    const foreign = await insertRecipient(service, await service.account(), 'sepa_instant');
+    const unknown = await shop.pay({ recipient_id: 'some-id' });
+    for (const recipient_id of ['', shop.account_id, own, foreign]) {
+      const answer = await shop.pay({ recipient_id, method: 'cash' });
+      expectRefusal(answer, 'recipient_not_found');
+      expect(answer.body.error.message).toBe(unknown.body.error.message);
+    }
+    // A balance account of the sandbox does not exist live.
+    const live = await service.withKey(shop, true);
+    const drawn = await live.post(
+      '/v1/payouts',
+      shop.ask({ recipient_id: own, ...drawFrom('marketing') }),
+    );
+    expectRefusal(drawn, 'balance_account_not_found');
+  });
+});
+
+test(
+  'the daily limit holds for simultaneous payouts, in each currency, without those that failed',
+  inOneDay(async () => {
+    const OVER = 'payout_limit_exceeded';
+    const { pay, simulate, account_id, recipients } = await openShop(service);
+    const setLimit = (currency: string, to: number | null) =>
+      service.stores.accounts.setPayoutLimit(account_id, currency, to);
+    const payAll = async (...amounts: number[]) => {
+      const answers = await Promise.all(amounts.map((amount) => pay({ amount })));
+      return answers.map(({ status, body }) => (status === 201 ? 'accepted' : body.error.code));
+    };
+    await setLimit('EUR', 2_500);
+    const all = await payAll(1_000, 1_000, 1_000, 1_000);
+    expect(all.toSorted()).toEqual(['accepted', 'accepted', OVER, OVER]);
+    const records = service.collection('idempotency_records');
+    expect(await records.countDocuments({ account_id, operation: 'createPayout' })).toBe(2);
+    const { id } = (await pay({ amount: 500 })).body;
+    const refused = await pay({ amount: 1 });
+    expectRefusal(refused, OVER);
+    expect(refused.body.error.message).toContain('€0.00 more today');
+    await simulate(id, { event: 'failed' });
+    await service.becomes('payouts', id, { status: 'failed' });
+    expect([...(await payAll(501)), ...(await payAll(500))]).toEqual([OVER, 'accepted']);
+
+    const { faster_payments: recipient_id } = recipients;
+    const payPounds = () => pay({ method: 'faster_payments', recipient_id, currency: 'GBP' });
+    expectRefusal(await payPounds(), OVER);
+    await setLimit('GBP', 5_000);
+    expect((await payPounds()).status).toBe(201);
+    await setLimit('GBP', null);
+    await setLimit('EUR', null);
+    expect(await payAll(1)).toEqual(['accepted']);
+  }),
+);
+
+test('sends, fails or refuses each of seven payouts whose recipient is deleted meanwhile', async () => {
+  const merchant = await openShop(service);
+  const { sepa_instant: recipient_id } = merchant.recipients;
+  const answers = await Promise.all(
+    Array.from({ length: 8 }, (_, index) =>
+      index === 3
+        ? merchant.delete(`/v1/payout-recipients/${recipient_id}`)
+        : merchant.pay({ amount: 1_000 + index }),
+    ),
+  );
+  const created = answers.filter(({ status }) => status === 201);
+  const refused = answers.filter(({ status }) => status === 422);
+  for (const answer of refused) expectRefusal(answer, 'recipient_deleted');
+  expect(created.length + refused.length).toBe(7);
+  const ended = await Promise.all(
+    created.map(({ body: { id } }) =>
+      eventually('a payout that is sent or has failed', async () => {
+        const { body } = await merchant.get(`/v1/payouts/${id}`);
+        return ['sent', 'failed'].includes(body.status) && body;
+      }),
+    ),
+  );
+  for (const { status, failure } of ended) {
+    expect(failure?.code).toBe(status === 'failed' ? 'recipient_deleted' : undefined);
+  }
+  const paid = ended.filter(({ status }) => status === 'sent');
+  const total = paid.reduce((sum, { amount }) => sum + amount, 0);
+  expect(await merchant.balance()).toEqual([FUNDS.main - total, 0]);
+});
+
+const RECIPIENTS = '/v1/payout-recipients';
+const TURKISH = 'TR330006100519786457841326';
+
+const createRecipient = (body: object, idempotencyKey: string = randomUUID()) =>
+  shop.post(RECIPIENTS, body, { idempotencyKey });
+const findRecord = (key: string) =>
+  service.collection('idempotency_records').findOne({ account_id: shop.account_id, key });
+const countStored = () =>
+  Promise.all([shop.count('recipients'), shop.count('idempotency_records')]);
+
+describe('a recipient', () => {
+  test.each([
+    ['a card', cardRecipient(), 'card', 'visa', '1111'],
+    ['an account in the SEPA area', bankRecipient(), 'bank_account', null, '4300'],
+    ['an account in the United Kingdom', ukRecipient(), 'bank_account', null, '6819'],
+  ])('that is %s is answered without its details', async (_, body, type, scheme, last4) => {
+    const { status, body: answer } = await createRecipient(body);
+    const id = expect.stringMatching(/^[0-9a-f-]{36}$/);
+    const created_at = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
+    const shown = { id, object: 'payout_recipient', type, scheme, last4, created_at };
+    expect([status, answer]).toEqual([201, shown]);
+  });
+
+  test.each([
+    ['with both kinds of account number', bankRecipient({ ...ukRecipient(), last4: '4300' })],
+    ['with a card but no address', cardRecipient({ address_line1: undefined, postal_code: null })],
+    ['with null for other fields', ukRecipient({ card_number: null, scheme: null, last4: null })],
+  ])('%s is accepted', async (_, body) => {
+    const answer = await createRecipient(body);
+    expect({ status: answer.status, text: answer.text }).toMatchObject({ status: 201 });
+  });
+
+  const NONE = {
+    ...{ first_name: undefined, last_name: undefined, card_number: undefined },
+    ...{ date_of_birth: undefined, expiry_month: undefined, expiry_year: undefined },
+  };
+  const NUMBERS = { card_number: '4111111111111111', expiry_month: '12', expiry_year: '2099' };
+  const [iban, bic] = ['NL91ABNA0417164300', 'ABNANL2A'];
+  const { sort_code, account_number } = ukRecipient();
+  type Changes = Record<string, unknown>;
+  type Case = [what: string, build: (by: Changes) => object, changes: Changes, fields?: string[]];
+
+  // Lengths, types and patterns are in the OpenAPI document: these are what it cannot say.
+  test.each<Case>([
+    ['a card without a field', cardRecipient, NONE],
+    ['an unknown type', cardRecipient, { type: 'iban' }],
+    [
+      'only white space',
+      cardRecipient,
+      { first_name: '', last_name: '\t', address_line1: ' ', city: '', postal_code: '' },
+    ],
+    [
+      'malformed values',
+      cardRecipient,
+      {
+        ...{ first_name: 'a\0b', card_number: '4111111111111112', expiry_month: '13' },
+        ...{ expiry_year: '99', date_of_birth: '2023-02-30', scheme: 'VISA', last4: '111' },
+        ...{ country: 'UK', email: 'ada', reference: 'x'.repeat(256), token: 'tok_1' },
+      },
+    ],
+    ['an expired card', cardRecipient, { expiry_year: '2001' }, ['expiry_month', 'expiry_year']],
+    ['the scheme of another card', cardRecipient, { scheme: 'mastercard' }],
+    ['the end of another number', cardRecipient, { last4: '1112' }],
+    ['an account of a card', cardRecipient, { iban, bic, sort_code, account_number }],
+    ['a card of an account', bankRecipient, { ...NUMBERS, scheme: 'visa' }],
+    ['a BIC of no country', bankRecipient, { bic: 'ABNAZZ2A' }],
+    ['the end of another account', ukRecipient, { last4: '6813' }],
+    ['half an account and an IBAN', bankRecipient, { account_number }, ['sort_code']],
+    ['no account', bankRecipient, { iban: null }, ['iban', 'sort_code', 'account_number']],
+    [
+      'many faults of an account',
+      bankRecipient,
+      { iban: TURKISH, last4: '0000', scheme: 'visa', sort_code: '1' },
+      ['bic', 'last4', 'scheme', 'sort_code', 'account_number'],
+    ],
+  ])('with %s is refused by its fields, whose values are not quoted', async (...each) => {
+    const [, build, changes, fields = Object.keys(changes)] = each;
+    const before = await countStored();
+    const answer = await createRecipient(build(changes));
+    expectRefusal(answer, 'invalid_request', fields);
+    for (const value of Object.values(changes).map(String)) {
+      // A short text can be in the words of a refusal by chance.
+      if (value.length > 4) expectNotQuoted(answer.text, value);
+    }
+    expect(await countStored()).toEqual(before);
+  });
+
+  test('that is deleted has no details any more, and a repeat says the same', async () => {
+    const owner = await service.account();
+    const post = () => owner.post(RECIPIENTS, cardRecipient(), { idempotencyKey: 'own' });
+    const remove = (id: string) => owner.delete(`${RECIPIENTS}/${id}`);
+    const created = (await post()).body;
+    const { id } = created;
+    const first = await remove(id);
+    const shown = { ...created, deleted: true };
+    expect([first.status, first.body]).toEqual([200, shown]);
+    const stored = await service.stores.recipients.get(id);
+    const redacted = { ciphertext: null, kid: null, has: [], card_expires: null };
+    const visible = { type: 'card', scheme: 'visa', last4: '1111' };
+    expect(stored).toMatchObject({ ...visible, ...redacted });
+    expect((await remove(id)).body).toEqual(shown);
+    expect(await service.stores.recipients.get(id)).toEqual(stored);
+    const { account_id } = owner;
+    const log = await service.stores.auditLog.list({ account_id, livemode: false, limit: 10 });
+    const actor = {
+      ...{ via: 'api', key_id: expect.stringMatching(/^key_/) },
+      ...{ address: expect.any(String), request_id: expect.any(String) },
+    };
+    const after = { deleted_at: stored?.deleted_at };
+    expect(log).toMatchObject([{ act: 'recipient.deleted', target: id, actor, after }]);
+    expect((await post()).body).toEqual(created);
+  });
+
+  test('that is deleted is not written again by a create that was interrupted', async () => {
+    const { id } = (await createRecipient(cardRecipient(), 'recorded')).body;
+    const records = service.collection('idempotency_records');
+    const { type, scheme, last4, ciphertext, kid } = Object(
+      await service.stores.recipients.get(id),
+    );
+    const recipient = { type, scheme, last4, ciphertext, kid, has: [], card_expires: null };
+    const open = { request: { recipient }, body: null, status: null };
+    await records.updateOne({ resource_id: id }, { $set: open });
+    expect((await shop.delete(`${RECIPIENTS}/${id}`)).status).toBe(200);
+    expect(await findRecord('recorded')).toMatchObject({ request: null });
+    const again = (await createRecipient(cardRecipient(), 'recorded')).body;
+    expect(again).toMatchObject({ id, deleted: true });
+    expect(await service.stores.recipients.get(id)).toMatchObject({ ciphertext: null });
+  });
+});
+
+// That none is stored or logged in plain text: test/leaks. Who decrypts them: test/encryption.
+describe('the details of a recipient', () => {
+  const last_name = 'Quillfeather';
+  const CARD = cardRecipient({ last_name, card_number: '5555555555554444' });
+  const SEPA = bankRecipient({ last_name, iban: 'DE89370400440532013000' });
+  const SECRET = /Quillfeather|5555555555554444|DE89370400440532013000/;
+
+  /** Opens a recipient as the connector of a payout to it would. */
+  const decrypt = (id: string, by: Pick<Encrypter, 'decrypt'> = service.recipientDecrypter) => {
+    const { recipients } = service.stores;
+    const facts = { recipient_id: id, connector: 'sandbox', status: 'created' } as const;
+    const payouts = { get: async () => storedPayout(shop, facts) };
+    const deps = { payouts, recipients, encrypter: by, log: { info: () => undefined } };
+    return createRecipientDecrypter({ ...deps, connector: 'sandbox' })(randomUUID());
+  };
+
+  /** Posts a body to an API of which some parts fail, and which logs everything. */
+  async function postWith(
+    faults: { encrypt?: Encrypter['encrypt']; insert?: true; reserveKey?: true },
+    body: object,
+    idempotencyKey: string = randomUUID(),
+  ): Promise<{ answer: Answer; log: string }> {
+    const { recipientEncrypters, stores } = service;
+    const { sandbox } = recipientEncrypters;
+    const { encrypt = sandbox.encrypt } = faults;
+    const fail = () => Promise.reject(new Error('unexpected'));
+    const recipients = { ...stores.recipients, ...(faults.insert && { insert: fail }) };
+    const idempotency = { ...stores.idempotency, ...(faults.reserveKey && { reserveKey: fail }) };
+    const parts = {
+      recipientEncrypters: { ...recipientEncrypters, sandbox: { ...sandbox, encrypt } },
+      stores: { ...stores, recipients, idempotency },
+    };
+    const answers: Answer[] = [];
+    const log = await service.withApp(parts, async (url) => {
+      const request = { key: shop.key, idempotencyKey, once: true, body };
+      answers.push(await call(url, 'POST', RECIPIENTS, request));
+    });
+    const [answer] = answers;
+    if (answer === undefined) throw new Error('There is no answer.');
+    expect(`${log}${answer.text}`).not.toMatch(SECRET);
+    return { answer, log };
+  }
+
+  test('are encrypted in the record of a create that was interrupted, and a repeat completes it', async () => {
+    const { answer, log } = await postWith({ insert: true }, CARD, 'interrupted');
+    expectRefusal(answer, 'internal_error');
+    expect(log).toContain('unexpected');
+    const record = await findRecord('interrupted');
+    expect(Object.keys(record?.['request'])).toEqual(['recipient']);
+    expect(Object.keys(record?.['request'].recipient).sort()).toEqual([
+      ...['card_expires', 'ciphertext', 'has', 'iban_in_sepa', 'kid', 'last4', 'scheme', 'type'],
+    ]);
+    expect(JSON.stringify(record)).not.toMatch(SECRET);
+    const again = await createRecipient(CARD, 'interrupted');
+    expect([again.status, again.body.id]).toEqual([201, record?.['resource_id']]);
+    expect(await findRecord('interrupted')).toMatchObject({ request: null });
+    expect(await decrypt(again.body.id)).toMatchObject({ last_name: 'Quillfeather' });
+  });
+
+  test.each([
+    [
+      'they cannot be encrypted',
+      { encrypt: () => Promise.reject(new Error('no key')) },
+      'temporarily_unavailable',
+      'no key',
+    ],
+    ['the record cannot be written', { reserveKey: true }, 'internal_error', 'unexpected'],
+  ] as const)('are not stored when %s', async (_, faults, code, reason) => {
+    const before = await countStored();
+    const { answer, log } = await postWith(faults, SEPA);
+    expectRefusal(answer, code);
+    expect(log).toContain(reason);
+    expect(await countStored()).toEqual(before);
+  });
+
+  test('are not quoted when they are not as expected', async () => {
+    const { id } = (await createRecipient(CARD)).body;
+    for (const text of ['not JSON: Quillfeather', '{"last_name": "Quillfeather"}']) {
+      const failing = decrypt(id, { decrypt: async () => text });
+      const error: unknown = await failing.catch((cause: unknown) => cause);
+      expect(error).toBeInstanceOf(Error);
+      expect(Object(error).message).not.toContain('Quill');
+      expect(error).not.toHaveProperty('cause');
+    }
+  });
+});
