@@ -4,6 +4,7 @@ import { buildPosition } from '../../src/domain/cursor';
 import { createLedgerStore } from '../../src/ledger/book';
 import type { EntryDocument } from '../../src/ledger/documents';
 import { ENTRY_LINES } from '../../src/ledger/entry-lines';
+import { ETHER, useCryptoShop, WALLET } from '../api/crypto-setting';
 import { useShop } from '../api/payout-setting';
 import {
   openUser,
@@ -14,9 +15,11 @@ import {
   visitor,
 } from '../support/dashboard';
 import { eventually, idealPayment } from '../support/http';
+import { buildPng } from '../support/images';
 import { useService } from '../support/service';
 
 const service = useService();
+
 const shop = useShop(service);
 
 const owner = useVisitor(service, shop);
@@ -291,4 +294,224 @@ test('a merchant without money has an empty statement, without lines of others',
   const { show, csv } = await openReader();
   expect(await show(`?month=${last}`)).toContain('Nothing was available, came or left');
   expect((await csv(`?month=${last}`)).rows).toHaveLength(1);
+});
+
+describe('crypto', () => {
+  const shop = useCryptoShop(service);
+
+  const owner = useVisitor(service, shop);
+
+  const page = async (path: string) => {
+    const { html } = await owner.get(`/dashboard/sandbox${path}`);
+    return { html, text: readText(html) };
+  };
+
+  /** A payment of one ether that has come. */
+  async function received(transaction_id: string, changes: object = {}): Promise<string> {
+    const { id } = await shop.pay(changes);
+    await shop.deposit(id, transaction_id, ETHER);
+    await shop.until(id, 'its receipt', ({ status }) => status === 'received');
+    return id;
+  }
+
+  test('a crypto payment is found, shows its deposits and their outcome, and is exported', async () => {
+    const id = await received('0xa1', { reference: 'ether <1>' });
+    const { address } = await shop.read(id);
+    const row = `href="/dashboard/sandbox/crypto/payments/${id}"`;
+    for (const query of ['', `?search=${id}`, '?search=ether+%3C1%3E', '?method=eth_ethereum']) {
+      expect((await page(`/crypto/payments${query}`)).html).toContain(row);
+    }
+    for (const query of ['?status=held', '?method=btc_bitcoin', '?search=ether']) {
+      expect((await page(`/crypto/payments${query}`)).html).not.toContain(row);
+    }
+    const { text } = await page(`/crypto/payments/${id}`);
+    const expected = [
+      ...['Crypto payment of €100.00', 'ether &lt;1>', '0xa1', '1 ETH', '3 of 3'],
+      ...['Chain reported deposit', 'Moved to received', 'main, available: +1 ETH'],
+      'Event crypto.payment.received',
+    ];
+    for (const words of expected) expect(text).toContain(words);
+    const csv = (await owner.get('/dashboard/sandbox/crypto/payments.csv?search=ether+%3C1%3E'))
+      .html;
+    expect(csv.split('\r\n')[1]).toMatch(
+      new RegExp(`^${id},.*,received,100.00,EUR,ETH,ethereum,0.04,1,2500,${address},ether <1>,`),
+    );
+    expect((await page('/overview')).text).toContain('ETH on ethereum');
+  });
+
+  test('a balance is settled once however often its form is sent', async () => {
+    await shop.registerWallet();
+    await received('0xb1');
+    const wallets = await page('/crypto/wallets');
+    const key = /name="key" value="(dashboard-[0-9a-f-]{36})"/.exec(wallets.html)?.[1] ?? '';
+    const form = { key, asset: 'ETH', network: 'ethereum' };
+    const settle = '/dashboard/sandbox/crypto/settle';
+    const confirmation = await owner.post(settle, form);
+    expect(confirmation.html).toContain(
+      'Pay the whole balance of ETH out to the wallet on ethereum?',
+    );
+    const made = /\/crypto\/settlements\/[0-9a-f-]{36}$/;
+    const send = () => sendUntilMade(() => owner.confirm(settle, form), made);
+    const [first, second] = await Promise.all([send(), send()]);
+    const again = await send();
+    expect([first, second]).toEqual([again, again]);
+    const id = again.split('/').at(-1) ?? '';
+    const { transaction_id } = await eventually('the instruction', async () => {
+      const stored = await service.stores.crypto_settlements.get(id);
+      return stored?.transaction_id != null && stored;
+    });
+    await shop.report('crypto_settlement', id, 'completed', { transaction_id });
+    await service.temporal.workflow.getHandle(`crypto-settlement:${id}`).result();
+    const { text } = await page(`/crypto/settlements/${id}`);
+    for (const words of ['Settlement of', 'ETH', WALLET]) expect(text).toContain(words);
+    expect(await shop.count('crypto_settlements')).toBe(1);
+    expect((await page(`/crypto/settlements?search=${transaction_id}`)).html).toContain(id);
+    const late = await owner.confirm(settle, {
+      ...form,
+      key: key.replace(/.$/, (end) => (end === '0' ? '1' : '0')),
+    });
+    expect(late.location).toBe('/dashboard/sandbox/crypto/wallets');
+    expect((await page('/crypto/wallets')).text).toContain('The balance has 0 ETH;');
+  });
+});
+
+const reader = useVisitor(service, shop, 'finance');
+
+const brandPath = (rest = '', env = 'sandbox') => `/dashboard/${env}/brand${rest}`;
+const draw = (gray: number) => buildPng(600, 150, { gray });
+
+/** Uploads a logo as a browser without a script does. */
+async function upload(file: Uint8Array, { csrf = owner.csrf, env = 'sandbox' } = {}) {
+  const body = new FormData();
+  body.set('csrf', csrf);
+  body.set('logo', new Blob([new Uint8Array(file)]), 'logo.png');
+  const headers = { Cookie: `dashboard=${owner.secret}` };
+  const to = `${service.url}${brandPath('/logo', env)}`;
+  const response = await fetch(to, { method: 'POST', headers, body, redirect: 'manual' });
+  return { status: response.status, html: await response.text() };
+}
+
+const stored = async (env: 'sandbox' | 'live' = 'sandbox') =>
+  (await service.stores.accounts.get(shop.account_id))?.brand?.[env];
+const lines = async () => {
+  const act = { account_id: shop.account_id, livemode: undefined, act: 'brand.changed' } as const;
+  return (await service.stores.auditLog.list({ ...act, limit: 50 })).toReversed();
+};
+const showLogo = async (hash: string) => {
+  const response = await fetch(`${service.url}/pay/logos/${hash}`);
+  const bytes = Buffer.from(await response.arrayBuffer());
+  return { status: response.status, type: response.headers.get('content-type'), bytes };
+};
+/** The payer's page of a new payment of the sandbox. */
+async function payPage(): Promise<string> {
+  const { body } = await shop.post('/v1/payments', idealPayment());
+  return await (await fetch(body.redirect_url)).text();
+}
+
+test('a merchant sets name and color, which payers see in this environment only', async () => {
+  const form = { display_name: ' Tulip <Flowers> ', accent: '0A7C5A' };
+  expect((await owner.post(brandPath(), form)).status).toBe(303);
+  expect(await stored()).toEqual({ display_name: 'Tulip <Flowers>', accent: '#0a7c5a' });
+  expect(await stored('live')).toBeUndefined();
+  const { html } = await owner.get(brandPath());
+  expect(html).toContain('The brand is saved.');
+  expect(html).toContain('value="Tulip &lt;Flowers>"');
+  const page = await payPage();
+  expect(page).toMatch(/<title>Pay €.* to Tulip &lt;Flowers><\/title>/);
+  expect(page).toContain('/pay/accents/0a7c5a.css');
+});
+
+test('a logo is served as it is, replaced and removed', async () => {
+  expect((await upload(draw(255))).status).toBe(303);
+  const first = await stored();
+  expect(first?.logo).toEqual({ hash: expect.any(String), width: 600, height: 150 });
+  const hash = first?.logo?.hash ?? '';
+  expect(await payPage()).toContain(`src="/pay/logos/${hash}"`);
+  expect(await showLogo(hash)).toEqual({ status: 200, type: 'image/png', bytes: draw(255) });
+
+  expect((await upload(draw(51))).status).toBe(303);
+  const second = (await stored())?.logo?.hash ?? '';
+  expect(second).not.toBe(hash);
+  // Pages that are open still name the first, which expires.
+  expect((await showLogo(hash)).status).toBe(200);
+  const logos = service.collection<{ _id: string; hash: string; replaced_at?: Date }>(
+    'brand_logos',
+  );
+  expect((await logos.findOne({ hash }))?.replaced_at).toBeInstanceOf(Date);
+  expect((await upload(draw(255))).status).toBe(303);
+  expect((await logos.findOne({ hash }))?.replaced_at).toBeUndefined();
+
+  expect((await owner.post(brandPath('/logo/remove'))).status).toBe(303);
+  expect(await stored()).toEqual({ display_name: 'Tulip <Flowers>', accent: '#0a7c5a' });
+  expect((await logos.findOne({ hash }))?.replaced_at).toBeInstanceOf(Date);
+  expect(await payPage()).not.toContain('<img');
+});
+
+test('each change has an audit line with before and after', async () => {
+  const facts = (await lines()).map(({ livemode, before, after }) => [livemode, before, after]);
+  const base = { display_name: 'Tulip <Flowers>', accent: '#0a7c5a' };
+  const logo = expect.stringMatching(/^[0-9a-f]{32}$/);
+  expect(facts).toEqual([
+    [false, { display_name: null, accent: null, logo: null }, { ...base, logo: null }],
+    [false, { ...base, logo: null }, { ...base, logo }],
+    [false, { ...base, logo }, { ...base, logo }],
+    [false, { ...base, logo }, { ...base, logo }],
+    [false, { ...base, logo }, { ...base, logo: null }],
+  ]);
+});
+
+test.each([
+  [{ display_name: 'x'.repeat(61), accent: '' }, 'Use at most 60 characters.'],
+  [{ display_name: '', accent: 'tomato' }, 'such as #0a7c5a'],
+])('refuses %j and leaves the form as it was filled in', async (form, fault) => {
+  const before = await stored();
+  const { status, html } = await owner.post(brandPath(), form);
+  expect([status, html.includes(fault)]).toEqual([400, true]);
+  expect(html).toContain(`value="${form.display_name || form.accent}"`);
+  expect(await stored()).toEqual(before);
+});
+
+test.each([
+  ['a file that is no image', Buffer.from('%PDF-1.7'), 'no PNG, JPEG or WebP image'],
+  ['no file', Buffer.alloc(0), 'Choose a file first.'],
+])('refuses %s with the reason', async (_, file, fault) => {
+  const before = await lines();
+  const { status, html } = await upload(file);
+  expect([status, html.includes(fault)]).toEqual([400, true]);
+  expect(await lines()).toEqual(before);
+});
+
+test('refuses a form of more than 8 MiB or with an incomplete part', async () => {
+  const large = await upload(Buffer.alloc(9 * 1_024 * 1_024));
+  expect([large.status, large.html.includes('could not be read')]).toEqual([400, true]);
+  const headers = {
+    Cookie: `dashboard=${owner.secret}`,
+    'Content-Type': 'multipart/form-data; boundary=x',
+  };
+  const body = '--x\r\nContent-Disposition: form-data; name="csrf"\r\n';
+  const to = `${service.url}${brandPath('/logo')}`;
+  const cut = await fetch(to, { method: 'POST', headers, body, redirect: 'manual' });
+  expect(cut.status).toBe(400);
+});
+
+test('refuses an upload without the form’s token, and shows no upload to who may not change the brand', async () => {
+  expect((await upload(draw(17), { csrf: 'x'.repeat(43) })).status).toBe(403);
+  expect((await stored())?.logo).toBeUndefined();
+  const { html } = await reader.get(brandPath());
+  expect(html).toContain('Display name');
+  expect(html).not.toContain('Upload logo');
+});
+
+test('uploads at once leave one logo, whose image is stored', async () => {
+  const answers = await Promise.all(
+    [16, 32, 48].map((gray) => upload(draw(gray), { env: 'live' })),
+  );
+  expect(answers.map(({ status }) => status)).toEqual([303, 303, 303]);
+  const logo = (await stored('live'))?.logo;
+  const documents = await service
+    .collection<{ _id: string; hash: string; env: string; replaced_at?: Date }>('brand_logos')
+    .find({ account_id: shop.account_id, env: 'live' })
+    .toArray();
+  const present = documents.filter(({ replaced_at }) => replaced_at === undefined);
+  expect([documents.length, present.map(({ hash }) => hash)]).toEqual([3, [logo?.hash]]);
 });
