@@ -1,10 +1,22 @@
+import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import { deliverCallback } from '../../src/callbacks/deliver';
+import { explain } from '../../src/cli/failure';
 import type { CallbackResource } from '../../src/domain/callback/callback';
+import { type EventType, webhookWorkflowId } from '../../src/domain/webhook/event';
+import { redeliverEvent } from '../../src/service/events/redeliver';
+import { redeliverAll } from '../../src/service/events/redeliver-many';
 import { actOn } from '../../src/service/operators/act';
+import { findDeliveries, restart } from '../../src/service/operators/reconcile/orphans';
+import { type DeliveryRow, listAttempts } from '../../src/store/deliveries';
+import type { EventDocument } from '../../src/store/events';
 import { buildPayment } from '../support/factories';
+import { useFixture } from '../support/fixture';
+import { readPayloads } from '../support/histories';
+import { useHook } from '../support/hook';
 import { eventually } from '../support/http';
-import { run } from './cli';
+import { commandsIn, run } from './cli';
+import { recordEvents } from './event-log';
 import { useResourceSetting } from './resource-setting';
 
 const setting = useResourceSetting();
@@ -240,4 +252,288 @@ test.each<[CallbackResource, string, () => Promise<string>]>([
   await setting.terminate(kind, terminated);
   expect(await actAgain(kind, terminated, what)).toMatchObject({ status });
   await setting.handle(kind, terminated).result();
+});
+
+const service = useFixture(async () => setting.service);
+const hook = useHook(service);
+
+type State = Pick<DeliveryRow, 'status' | 'attempts' | 'next_attempt_at'>;
+const EXHAUSTED: State = { status: 'exhausted', attempts: 12, next_attempt_at: null };
+const DUE_AT = '2026-03-01T12:05:00.000Z';
+const SINCE = '2026-03-01T12:00:00Z';
+const OF_SANDBOX = ['--env', 'sandbox'];
+
+/** Deliveries that a command starts have no worker: they run until the end of a test. */
+const recorded: EventDocument[] = [];
+const getDelivery = ({ _id }: EventDocument) =>
+  service.temporal.workflow.getHandle(webhookWorkflowId(_id));
+afterEach(async () => {
+  for (const event of recorded.splice(0)) {
+    const ended = getDelivery(event).terminate('end of test');
+    await ended.catch(() => undefined);
+  }
+});
+
+async function openMerchant(): Promise<string> {
+  const account = await service.account();
+  await hook.register(account);
+  return account.account_id;
+}
+
+/** Records an event of a payment, whose delivery is in a state. */
+async function buildEvent(
+  state: Partial<State>,
+  account_id?: string,
+  type: EventType = 'payment.settled',
+): Promise<EventDocument> {
+  const [event] = await recordEvents(service, account_id ?? (await openMerchant()), [type]);
+  if (event === undefined) throw new Error('No event was recorded.');
+  await service.collection('deliveries').updateOne({ event_id: event._id }, { $set: state });
+  recorded.push(event);
+  return event;
+}
+
+/** Reads the state of the delivery, which goes to the one endpoint. */
+async function readState({ _id }: Pick<EventDocument, '_id'>) {
+  const [row] = await service.stores.deliveries.forEvents([_id]);
+  if (row === undefined) return undefined;
+  const { status, attempts, next_attempt_at, run: number } = row;
+  return { status, attempts, next_attempt_at, run: number };
+}
+
+const readAttempts = async ({ _id }: EventDocument) =>
+  listAttempts(await service.stores.deliveries.readLogs([_id]));
+/** Dependencies without a worker. */
+const buildIdle = () => ({ ...setting.deps, webhookQueue: `idle-${randomUUID()}` });
+/** Dependencies that Temporal refuses: no server takes such a name. */
+const buildRefused = () => ({ ...setting.deps, webhookQueue: 'q'.repeat(5_000) });
+
+test('event list shows each event as it is sent, newest first, by account, environment, resource and time', async () => {
+  const { account_id } = await service.account();
+  const page = async (...options: string[]) =>
+    Object(await setting.json('event', 'list', account_id, ...OF_SANDBOX, ...options));
+  const events = await recordEvents(service, account_id, ['payment.authorized', 'payment.settled']);
+  const newestFirst = events.toSorted((a, b) => (a.position < b.position ? 1 : -1));
+  const rows = newestFirst.map(({ _id: id, type, created, data }) => {
+    const delivery = { status: 'pending', attempts: 0, next_attempt_at: created };
+    return { id, type, created, livemode: false, data, delivery };
+  });
+  const { next_cursor, ...first } = await page('--limit', '1');
+  expect(first).toEqual({ data: rows.slice(0, 1), has_more: true });
+  expect(await page('--before', next_cursor)).toEqual({
+    ...{ data: rows.slice(1), has_more: false, next_cursor: null },
+  });
+  const list = ['event', 'list', account_id, ...OF_SANDBOX, '--limit', '1'];
+  const { stdout } = await setting.cli(...list);
+  expect(stdout).toMatch(/^EVENT +CREATED +TYPE +RESOURCE +DELIVERY +ATTEMPTS +NEXT ATTEMPT\n/);
+  expect(stdout).toContain('2026-03-01 12:00:00 UTC');
+  expect(stdout).toContain(`There are more: --before ${next_cursor}`);
+  const [other] = await recordEvents(service, account_id, ['payment.failed']);
+  const { data } = await page('--resource', other?.resource_id ?? '');
+  expect(data).toMatchObject([{ id: other?._id }]);
+  expect((await page('--before', SINCE)).data).toEqual([]);
+  expect((await page('--before', '2026-03-01T13:00:01+01:00')).data).toHaveLength(3);
+  const live = await setting.json('event', 'list', account_id, '--env', 'live');
+  expect(live).toEqual({ data: [], has_more: false, next_cursor: null });
+});
+
+test('event show lists every attempt, the first one first', async () => {
+  const event = await buildEvent({ status: 'pending', attempts: 0, next_attempt_at: DUE_AT });
+  const { _id: id, account_id } = event;
+  const [{ endpoint_id } = { endpoint_id: '' }] = await service.stores.deliveries.forEvents([id]);
+  const first = {
+    ...{ endpoint_id, run: 0, attempt: 1, at: '2026-03-01T12:00:00.100Z', duration_ms: 12 },
+    ...{ url: 'https://shop.example/hook', status_code: 500, error: null },
+    ...{ response_excerpt: '\u001b[31mno', next_attempt_at: DUE_AT },
+    outcome: 'failed' as const,
+  };
+  const second = { ...first, attempt: 2, status_code: null, error: 'x\u0007' };
+  for (const attempt of [second, first]) {
+    await service.stores.deliveries.addAttempt({ event_id: id, ...attempt });
+  }
+  const shown = Object(await setting.json('event', 'show', id));
+  expect(shown).toMatchObject({ id, account_id, delivery: { status: 'pending' } });
+  expect(shown.attempts).toEqual([first, second]);
+  const { stdout } = await setting.cli('event', 'show', id);
+  expect(stdout).toMatch(/2026-03-01 12:00:00 UTC +first +1 +failed +HTTP 500 +12 ms +https:/);
+  expect(stdout).not.toContain('\u0007');
+});
+
+// Further redeliveries are in test/api/webhooks.test.ts and test/workflows/webhook/delivery.test.ts.
+describe('event redeliver', () => {
+  type ReserveRun = typeof setting.deps.stores.deliveries.reserveRun;
+  /** Redelivers while others reserve runs. */
+  function redeliver(event: EventDocument, reserveRun: ReserveRun, deps = buildIdle()) {
+    const { stores } = setting.deps;
+    const deliveries = { ...stores.deliveries, reserveRun };
+    return redeliverEvent({ ...deps, stores: { ...stores, deliveries } }, event._id);
+  }
+
+  test('of several at once makes each run that is reserved, or a later one, and no other', async () => {
+    const event = await buildEvent(EXHAUSTED);
+    hook.answer.status = 500;
+    const results = await Promise.allSettled(
+      Array.from({ length: 5 }, () => redeliverEvent(setting.deps, event._id)),
+    );
+    const refused = results.filter((result) => result.status === 'rejected');
+    expect(refused.length).toBeLessThan(5);
+    for (const { reason } of refused) expect(reason).toMatchObject({ code: 'delivery_running' });
+    const reserved = (await readState(event))?.run;
+    await eventually('an attempt of the last', async () =>
+      (await readAttempts(event)).some(({ run: number }) => number === reserved),
+    );
+    const { raw } = await getDelivery(event).describe();
+    expect(raw.pendingActivities).toHaveLength(1);
+  });
+
+  test('that comes after a later one leaves that', async () => {
+    const event = await buildEvent(EXHAUSTED);
+    hook.answer.status = 500;
+    const { reserveRun } = setting.deps.stores.deliveries;
+    const slow: ReserveRun = async (...args) => {
+      const reserved = await reserveRun(...args);
+      const [later] = await redeliverEvent(setting.deps, event._id);
+      expect(later?.run).toBe(2);
+      return reserved;
+    };
+    await redeliver(event, slow, setting.deps);
+    await eventually('an attempt', async () => (await readState(event))?.attempts === 13);
+    expect(await readAttempts(event)).toMatchObject([{ run: 2 }]);
+    expect(await readState(event)).toMatchObject({ status: 'pending', run: 2 });
+  });
+
+  test('is refused when another one has reserved the run', async () => {
+    const event = await buildEvent(EXHAUSTED);
+    const { reserveRun } = setting.deps.stores.deliveries;
+    const late: ReserveRun = async (...args) => {
+      await reserveRun(...args);
+      return await reserveRun(...args);
+    };
+    await expect(redeliver(event, late)).rejects.toMatchObject({ code: 'delivery_running' });
+    expect(await readState(event)).toMatchObject({ status: 'pending', run: 1 });
+  });
+
+  test('sends an event without an endpoint once there is one', async () => {
+    const account = await service.account();
+    const { account_id } = account;
+    const [event] = await recordEvents(service, account_id, ['payment.settled'], null);
+    const event_id = event?._id ?? '';
+    const command = ['event', 'redeliver', event_id];
+    const message = `Nothing to send it to: no sandbox webhook endpoint is registered for ${account_id}.`;
+    expect(await setting.refusal(...command)).toEqual({ code: 'webhook_not_set', message });
+    await hook.register(account);
+    expect(await setting.json(...command)).toEqual({ event_id, status: 'pending' });
+    if (event !== undefined) recorded.push(event);
+  });
+
+  test('leaves the event unchanged when Temporal refuses', async () => {
+    const event = await buildEvent(EXHAUSTED);
+    const before = await readState(event);
+    const command = ['event', 'redeliver', event._id];
+    const elsewhere = commandsIn({ ...setting.env, TEMPORAL_NAMESPACE: 'nowhere' });
+    expect((await elsewhere.refusal(...command)).code).toBe('temporal_refused');
+    expect(await readState(event)).toEqual(before);
+    // Refused only once the run is reserved.
+    await expect(redeliverEvent(buildRefused(), event._id)).rejects.toMatchObject({
+      code: 'temporal_unavailable',
+    });
+    expect(await readState(event)).toEqual({ ...before, run: 1 });
+  });
+});
+
+describe('event redeliver --account', () => {
+  const redeliver = (account: string, ...more: string[]) => [
+    ...['event', 'redeliver', '--account', account, ...OF_SANDBOX, '--since', SINCE, ...more],
+  ];
+
+  /** A merchant with an event in each state, and an exhausted one of another type. */
+  async function buildEvents() {
+    const account_id = await openMerchant();
+    const events = [
+      await buildEvent(EXHAUSTED, account_id),
+      await buildEvent(EXHAUSTED, account_id, 'payment.failed'),
+      await buildEvent({ attempts: 5, next_attempt_at: DUE_AT }, account_id),
+      await buildEvent({ attempts: 0, next_attempt_at: DUE_AT }, account_id),
+      await buildEvent({ status: 'delivered', attempts: 1, next_attempt_at: null }, account_id),
+    ] as const;
+    const readRuns = () => Promise.all(events.map(async (event) => (await readState(event))?.run));
+    return { account_id, events, readRuns };
+  }
+
+  test('sends all exhausted and waiting deliveries again, and with --dry-run only counts them', async () => {
+    const { account_id, events, readRuns } = await buildEvents();
+    const counted = { found: 3, by_status: { exhausted: 2, pending: 1 } };
+    const dry = redeliver(account_id, '--dry-run');
+    const none = { ...counted, dry_run: true, sent: 0, skipped: 0 };
+    expect(await setting.json(...dry)).toEqual(none);
+    const { stdout } = await setting.cli(...dry);
+    expect(stdout).toBe('To be sent again: 3 (exhausted 2, pending 1).\n');
+    expect(await readRuns()).toEqual([0, 0, 0, 0, 0]);
+    const all = { ...counted, dry_run: false, sent: 3, skipped: 0 };
+    expect(await setting.json(...redeliver(account_id))).toEqual(all);
+    expect(await readRuns()).toEqual([1, 1, 1, 0, 0]);
+    const { _id: event_id } = events[2];
+    const { input } = await readPayloads(service.temporal, webhookWorkflowId(event_id));
+    expect(input).toMatchObject({ event_id, endpoints: [{ run: 1 }] });
+    expect((await setting.refusal(...redeliver('acct_1'))).code).toBe('account_not_found');
+    const bare = (await service.account()).account_id;
+    expect((await setting.refusal(...redeliver(bare))).code).toBe('webhook_not_set');
+  });
+
+  test('selects by type, status and time, and prints its progress on stderr', async () => {
+    const { account_id, readRuns } = await buildEvents();
+    expect(await setting.cli(...redeliver(account_id, '--type', 'payment.failed'))).toEqual({
+      ...{ exit: 0, stdout: 'Sent again: 1.\n' },
+      stderr: 'To be sent again: 1 (exhausted 1, pending 0).\n',
+    });
+    const again = await setting.json(...redeliver(account_id, '--status', 'delivered'));
+    expect(again).toMatchObject({ found: 1, by_status: { delivered: 1 }, sent: 1 });
+    expect(await readRuns()).toEqual([0, 1, 0, 0, 1]);
+    const before = redeliver(account_id, '--until', SINCE, '--dry-run');
+    expect(await setting.json(...before)).toMatchObject({ found: 0 });
+  });
+
+  test('sends at a limited rate, across pages, and says where to go on after a failure', async () => {
+    const { account_id, events } = await buildEvents();
+    const filter = {
+      ...{ account_id, livemode: false, until: new Date().toISOString() },
+      ...{ since: '2026-03-01T12:00:00.000000000Z', statuses: ['exhausted', 'pending'] as const },
+    };
+    const startedAt = performance.now();
+    const steps: number[] = [];
+    const total = await redeliverAll(setting.deps, filter, ({ sent }) => steps.push(sent), 2);
+    expect(total).toEqual({ sent: 3, skipped: 0 });
+    expect(performance.now() - startedAt).toBeGreaterThan(140);
+    expect(steps).toEqual([1, 2, 3]);
+    const sent = events.slice(0, 3);
+    for (const event of sent) await getDelivery(event).result();
+    const bodies = hook.received.map(({ body }) => body);
+    expect(bodies.toSorted()).toEqual(sent.map(({ body }) => body).toSorted());
+    const delivered = { ...filter, statuses: ['delivered'] as const };
+    const stopped = await redeliverAll(buildRefused(), delivered, () => undefined).catch(explain);
+    const hint = /Sent again before that: 0\. Go on with --since 2026-03-01T12:/;
+    expect(stopped).toMatchObject({
+      ...{ code: 'temporal_unavailable', message: expect.stringMatching(hint) },
+    });
+  });
+});
+
+// How such deliveries are listed is in reconcile.test.ts.
+test('a delivery that Temporal has lost continues in its run after the attempts that it has made', async () => {
+  const event = await buildEvent({ status: 'pending', attempts: 0, next_attempt_at: DUE_AT });
+  const { _id: event_id, created: at } = event;
+  const { deliveries } = service.stores;
+  const [{ endpoint_id } = { endpoint_id: '' }] = await deliveries.forEvents([event_id]);
+  for (const attempt of [1, 2, 3]) {
+    await deliveries.addAttempt({
+      ...{ event_id, endpoint_id, run: 0, attempt, at, url: hook.url, next_attempt_at: DUE_AT },
+      ...{ status_code: 500, error: null, duration_ms: 1, response_excerpt: '', outcome: 'failed' },
+    });
+  }
+  for await (const { orphans } of findDeliveries(setting.deps, [event_id])) {
+    for (const orphan of orphans) await restart(setting.deps, orphan);
+  }
+  expect(Object.values(await getDelivery(event).result())).toEqual(['delivered']);
+  expect(hook.received.map(({ body }) => body)).toEqual([event.body]);
+  expect(await readState(event)).toMatchObject({ status: 'delivered', attempts: 4, run: 0 });
 });

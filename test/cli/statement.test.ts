@@ -75,7 +75,7 @@ describe('bank-account', () => {
   });
 });
 
-// Which files are written is in test/service/sandbox-statements.test.ts.
+// Which files are written is in test/stack/sandbox-statements.test.ts.
 test(
   'sandbox statement writes the files of a day, and registers their accounts',
   inOneDay(async () => {
