@@ -1,19 +1,34 @@
-import { type ChildProcess, spawn } from 'node:child_process';
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { tryLock } from '../../src/base/file-lock';
 import { connectMongo } from '../../src/base/mongo';
 import { isAlive, readCommandLine } from '../../src/base/process-table';
 import { FORMAT } from '../../src/domain/format';
 import { freePort, isPortFree, LOOPBACK } from '../../stack/ports';
+import { runCommand } from '../../stack/provision/command';
+import { staleSource } from '../../stack/sources';
 import { PART_NAMES, readState, type StackState, stateFile } from '../../stack/state-file';
+import type { Progress } from '../../stack/terminal';
 import { listVariables } from '../../stack/usage';
+import { watchSources } from '../../stack/watch';
 import { fetchPage, visitor } from '../support/dashboard';
 import { eventually } from '../support/http';
 import { mongodbUri, temporalAddress } from '../support/servers';
+import { useTempFolder } from '../unit/temp-folder';
 
 const MAIN = resolve('dist/stack/main.js');
 
@@ -245,4 +260,135 @@ test('a stop while the servers start begins no other part and leaves nothing run
     readFileSync(join(dataDir, 'ports.json'), 'utf8'),
   );
   expect(await Promise.all(Object.values(stored).map(isPortFree))).not.toContain(false);
+});
+
+describe('the command line', () => {
+  const CLI = 'dist/src/cli/main.js';
+
+  const root = useTempFolder();
+  beforeEach(() => {
+    for (const file of ['cli.js', 'sources.js']) {
+      cpSync(join('dist/stack', file), root.at('dist/stack', file));
+    }
+    root.write('src/cli/main.ts', '');
+    root.write(CLI, "console.log('old code');");
+  });
+
+  function run(build: string) {
+    root.write('package.json', JSON.stringify({ scripts: { build } }));
+    return spawnSync(process.execPath, [root.at('dist/stack/cli.js')], { encoding: 'utf8' });
+  }
+
+  function changeSource(): void {
+    const later = new Date(Date.now() + 1_000);
+    utimesSync(root.at('src/cli/main.ts'), later, later);
+  }
+
+  const BUILD = `node -e "fs.writeFileSync('${CLI}', 'console.log(\\'new code\\')')"`;
+
+  test('runs a current build without a build and without output', () => {
+    expect(run(BUILD)).toMatchObject({ status: 0, stdout: 'old code\n', stderr: '' });
+  });
+
+  test('builds first, and says so on stderr, when a source is newer than the build', () => {
+    changeSource();
+    expect(run(`echo compiled && ${BUILD}`)).toMatchObject({
+      status: 0,
+      stdout: 'new code\n',
+      stderr: 'src/cli/main.ts is newer than the build: building\ncompiled\n',
+    });
+  });
+
+  test('runs no old code when the build has errors', () => {
+    changeSource();
+    const { status, stdout, stderr } = run('exit 2');
+    expect([status, stdout]).toEqual([1, '']);
+    expect(stderr).toContain('The build failed.');
+  });
+});
+
+describe('the watch of sources', () => {
+  /** A checkout in small: each process, what two of them share, and the workflows of the worker. */
+  const SOURCES = {
+    'src/shared.ts': 'export const shared = 1;',
+    'src/main.ts': "import { shared } from './shared';\nexport const api = shared;",
+    'connectors/sandbox/main.ts': "import { shared } from '../../src/shared';\nvoid shared;",
+    'workflows/index.ts': 'export const lifecycle = 1;',
+    'worker/main.ts': "import './bundle';",
+    'worker/bundle.ts': `import { copyFileSync } from 'node:fs';
+    copyFileSync(require.resolve('../workflows'), 'dist/bundle');`,
+    'activities/index.ts': 'export {};',
+    'stack/main.ts': 'export {};',
+    'tsconfig.build.json': JSON.stringify({
+      compilerOptions: {
+        ...{ module: 'node20', target: 'es2022', rootDir: '.', outDir: 'dist', types: ['node'] },
+        skipLibCheck: true,
+      },
+      exclude: ['dist', 'node_modules'],
+    }),
+  };
+
+  const root = mkdtempSync(join(tmpdir(), 'stack-watch-'));
+  const said: string[] = [];
+  const stop = new AbortController();
+  let restarted: string[] = [];
+  let watching: Promise<void>;
+
+  beforeAll(async () => {
+    symlinkSync(resolve('node_modules'), join(root, 'node_modules'));
+    for (const [name, text] of Object.entries(SOURCES)) write(name, text);
+    const tsc = resolve('node_modules/typescript/bin/tsc');
+    const options = { cwd: root, timeoutMs: 180_000 };
+    await runCommand(process.execPath, [tsc, '-p', 'tsconfig.build.json'], options);
+    const progress: Progress = {
+      line: (text) => void said.push(text),
+      during: (_name, work) => work({ say: () => {} }),
+    };
+    const restart = async (part: string) => void restarted.push(part);
+    const parts = ['api', 'worker', 'sandbox_bank'] as const;
+    watching = watchSources({ root, parts, restart, progress, signal: stop.signal });
+  });
+  beforeEach(() => {
+    restarted = [];
+  });
+  afterAll(async () => {
+    stop.abort();
+    await watching;
+    rmSync(root, { recursive: true });
+  });
+
+  function write(name: string, text: string): void {
+    mkdirSync(dirname(join(root, name)), { recursive: true });
+    writeFileSync(join(root, name), `${text}\n`);
+  }
+
+  async function afterChange(name: string, text: string): Promise<string> {
+    const lines = said.length;
+    write(name, text);
+    while (said.length === lines) await sleep(20);
+    return said.slice(lines).join('\n');
+  }
+
+  test.each([
+    ['src/shared.ts', 'export const shared = 2;', ['api', 'sandbox_bank']],
+    ['src/main.ts', 'export const api = 2;', ['api']],
+    ['src/main.ts', 'export const api = 2;\nexport type Api = number;', []],
+    ['workflows/index.ts', 'export const lifecycle = 2;', ['worker']],
+  ])('a change of %s to %j restarts the parts that load it: %j', async (name, text, parts) => {
+    const listed = parts.length === 0 ? 'nothing to restart' : `restarting ${parts.join(', ')}`;
+    expect(await afterChange(name, text)).toBe(`Built: ${listed}`);
+    expect(restarted.toSorted()).toEqual(parts);
+    expect(staleSource(root)).toBeUndefined();
+    const bundle = join(root, 'dist/bundle');
+    const bundled = existsSync(bundle) ? readFileSync(bundle, 'utf8') : '';
+    expect(bundled.includes('exports.lifecycle = 2')).toBe(parts.includes('worker'));
+  });
+
+  test('a build with errors restarts nothing and names the errors; the next build restarts', async () => {
+    const faults = await afterChange('src/main.ts', "export const api: number = 'one';");
+    expect(faults).toMatch(/^Nothing was restarted: .*src\/main\.ts\(1,14\): error TS2322/s);
+    expect(restarted).toEqual([]);
+    await afterChange('src/main.ts', 'export const api = 3;');
+    expect(restarted).toEqual(['api']);
+  });
 });

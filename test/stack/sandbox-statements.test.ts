@@ -1,20 +1,187 @@
-import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { randomUUID } from 'node:crypto';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { inTransaction } from '../../src/base/mongo';
-import { sandboxIban } from '../../src/domain/sandbox/movement';
+import { type BankDecision, sandboxIban } from '../../src/domain/sandbox/movement';
 import {
   createMovementStore,
   sandboxBankDatabase,
 } from '../../src/service/banks/sandbox-bank/movements';
+import {
+  type StatementFile,
+  writeDayStatements,
+  writeDueStatements,
+} from '../../src/service/banks/sandbox-bank/statements';
+import { readStatementFile } from '../../src/statements/read';
 import { keepStatements } from '../../stack/sandbox-statements';
 import { useDatabase } from '../support/database';
+import { useFreshFixture } from '../support/fixture';
 import { eventually } from '../support/http';
+import { retryUntilDone } from '../support/insist';
 import { mongodbUri } from '../support/servers';
 
-const DAY_MS = 86_400_000;
-
 const database = useDatabase();
+
+describe('statements of the sandbox bank', () => {
+  const DAY = '2026-11-20';
+
+  /** A bank with movements of its own, and a clock that the test sets. */
+  const bank = useFreshFixture(async () => {
+    const { mongo, stores } = database;
+    const name = `${database.db.databaseName}_${randomUUID().slice(0, 8)}`;
+    const dataDir = mkdtempSync(join(tmpdir(), 'statements-'));
+    const clock = { time: `${DAY}T10:00:00Z` };
+    const now = () => new Date(clock.time);
+    const own = mongo.db(sandboxBankDatabase(name));
+    const movements = createMovementStore(own, now);
+    await movements.ensureIndexes();
+    const deps = { mongo, stores, database: name, dataDir, now };
+    let booked = 0;
+    return {
+      clock,
+      folder: join(dataDir, 'statements'),
+      collection: (of: string) => own.collection(of),
+      book: async (amount: number, change: Partial<BankDecision> = {}) => {
+        booked += 1;
+        const decision = {
+          ...(amount > 0
+            ? ({ resource: 'payment', name: 'settled' } as const)
+            : ({ resource: 'payout', name: 'sent' } as const)),
+          ...{ resource_id: `0b7d6d52-4a3f-4a5d-9b53-${String(booked).padStart(12, '0')}` },
+          ...{ bank_reference: `B-${booked}`, decision: `cb_${booked}`, currency: 'EUR' },
+          ...change,
+          amount: Math.abs(amount),
+        };
+        await retryUntilDone(() =>
+          inTransaction(mongo, (session) => movements.book(decision, session)),
+        );
+      },
+      writeDue: () => writeDueStatements(deps),
+      writeDay: (day = DAY) => writeDayStatements(deps, day),
+      close: async () => {
+        await own.dropDatabase();
+        rmSync(dataDir, { recursive: true, force: true });
+      },
+    };
+  });
+  afterEach(() => bank.close());
+
+  const formatBrief = ({ statement_id, day, opening, closing, lines }: StatementFile) =>
+    [statement_id, day, opening, closing, lines].join(' ');
+  const readText = (file: StatementFile | undefined) => readFileSync(file?.file ?? '', 'utf8');
+
+  test('writes a statement of each account after each day, also for days that were missed', async () => {
+    await bank.book(1_000);
+    await bank.book(-300);
+    await bank.book(77, { currency: 'JPY' });
+    bank.clock.time = '2026-11-21T00:01:00Z';
+    expect(await bank.writeDue()).toEqual([]);
+    bank.clock.time = '2026-11-21T00:03:00Z';
+    await bank.book(5_000);
+    const first = ['SBX-EUR-000001 2026-11-20 0 700 2', 'SBX-JPY-000001 2026-11-20 0 77 1'];
+    expect((await bank.writeDue()).map(formatBrief)).toEqual(first);
+    bank.clock.time = '2026-11-23T09:00:00Z';
+    const files = await bank.writeDue();
+    expect(files.map(formatBrief)).toEqual([
+      ...first,
+      'SBX-EUR-000002 2026-11-21 700 5700 1',
+      'SBX-JPY-000002 2026-11-21 77 77 0',
+      'SBX-EUR-000003 2026-11-22 5700 5700 0',
+      'SBX-JPY-000003 2026-11-22 77 77 0',
+    ]);
+    const names = files.map(({ day, statement_id }) => `${day}-${statement_id}.xml`);
+    expect(readdirSync(bank.folder).sort()).toEqual(names.sort());
+    expect(await bank.writeDue()).toEqual(files);
+  });
+
+  test('writes on demand what the last statement does not cover, and the same files again', async () => {
+    expect(await bank.writeDay()).toEqual([]);
+    await bank.book(1_000);
+    const first = await bank.writeDay();
+    const text = readText(first[0]);
+    bank.clock.time = `${DAY}T11:00:00Z`;
+    expect(await bank.writeDay()).toEqual(first);
+    await bank.book(250);
+    const both = await bank.writeDay();
+    const briefs = ['SBX-EUR-000001 2026-11-20 0 1000 1', 'SBX-EUR-000002 2026-11-20 1000 1250 1'];
+    expect(both.map(formatBrief)).toEqual(briefs);
+    rmSync(first[0]?.file ?? '');
+    expect(await bank.writeDay()).toEqual(both);
+    expect(readText(first[0])).toBe(text);
+    bank.clock.time = '2026-11-21T12:00:00Z';
+    await bank.book(-50);
+    expect((await bank.writeDay()).map(formatBrief)).toEqual([
+      ...[...briefs, 'SBX-EUR-000003 2026-11-20 1250 1250 0'],
+    ]);
+    expect((await bank.writeDay('2026-11-21')).map(formatBrief)).toEqual([
+      'SBX-EUR-000004 2026-11-21 1250 1200 1',
+    ]);
+    await expect(bank.writeDay('2026-11-22')).rejects.toThrow('has not begun');
+  });
+
+  test('puts each movement on one statement, however many processes write them while the bank books', async () => {
+    const COUNT = 60;
+    const booking = Array.from({ length: COUNT }, (_, n) => bank.book(n + 1));
+    const writing = Array.from({ length: 4 }, async () => {
+      for (let round = 0; round < 5; round += 1) await retryUntilDone(() => bank.writeDay());
+    });
+    await Promise.all([...booking, ...writing]);
+    const files = await bank.writeDay();
+    expect(files.reduce((sum, { lines }) => sum + lines, 0)).toBe(COUNT);
+    const closings = files.map(({ closing }) => closing);
+    expect(closings.at(-1)).toBe((COUNT * (COUNT + 1)) / 2);
+    expect(files.map(({ opening }) => opening)).toEqual([0, ...closings.slice(0, -1)]);
+  });
+
+  test('completes a statement that a killed process began', async () => {
+    await bank.book(1_000);
+    await bank.book(500);
+    const whole = await bank.writeDay();
+    const text = readText(whole[0]);
+    // As it stands after the first movement was added.
+    const movements = bank.collection('movements');
+    const [, second] = await movements.find().sort({ booked_at: 1, _id: 1 }).toArray();
+    await movements.updateOne({ _id: second?._id }, { $set: { statement: null } });
+    const credits = { count: 1, sum: 1_500 - Number(second?.['amount']) };
+    await bank.collection('statements').updateOne({}, { $set: { state: 'open', credits } });
+    rmSync(bank.folder, { recursive: true });
+    expect(await bank.writeDay()).toEqual(whole);
+    expect(readText(whole[0])).toBe(text);
+  });
+
+  test('writes a valid camt.053 file with both balances, the totals and an entry for each movement', async () => {
+    await bank.book(-1_234_567, { currency: 'KWD' });
+    await bank.book(20, { currency: 'KWD', bank_reference: 'A & <B>' });
+    const [file] = await bank.writeDay();
+    expect(readText(file)).toMatchInlineSnapshot(`
+"<?xml version="1.0" encoding="UTF-8"?>
+<Document xmlns="urn:iso:std:iso:20022:tech:xsd:camt.053.001.08"><BkToCstmrStmt>
+<GrpHdr><MsgId>SBX-KWD-000001</MsgId><CreDtTm>2026-11-20T10:00:00.000Z</CreDtTm></GrpHdr>
+<Stmt>
+<Id>SBX-KWD-000001</Id><ElctrncSeqNb>1</ElctrncSeqNb><CreDtTm>2026-11-20T10:00:00.000Z</CreDtTm><FrToDt><FrDtTm>2026-11-20T00:00:00.000Z</FrDtTm><ToDtTm>2026-11-20T10:00:00.000Z</ToDtTm></FrToDt><Acct><Id><IBAN>DE77999999990000203213</IBAN></Id><Ccy>KWD</Ccy></Acct>
+<Bal><Tp><CdOrPrtry><Cd>OPBD</Cd></CdOrPrtry></Tp><Amt Ccy="KWD">0.000</Amt><CdtDbtInd>CRDT</CdtDbtInd><Dt><Dt>2026-11-20</Dt></Dt></Bal>
+<Bal><Tp><CdOrPrtry><Cd>CLBD</Cd></CdOrPrtry></Tp><Amt Ccy="KWD">1234.547</Amt><CdtDbtInd>DBIT</CdtDbtInd><Dt><Dt>2026-11-20</Dt></Dt></Bal>
+<TxsSummry><TtlCdtNtries><NbOfNtries>1</NbOfNtries><Sum>0.020</Sum></TtlCdtNtries><TtlDbtNtries><NbOfNtries>1</NbOfNtries><Sum>1234.567</Sum></TtlDbtNtries></TxsSummry>
+<Ntry><Amt Ccy="KWD">1234.567</Amt><CdtDbtInd>DBIT</CdtDbtInd><Sts><Cd>BOOK</Cd></Sts><BookgDt><Dt>2026-11-20</Dt></BookgDt><ValDt><Dt>2026-11-20</Dt></ValDt><AcctSvcrRef>B-1</AcctSvcrRef><BkTxCd><Domn><Cd>PMNT</Cd><Fmly><Cd>ICDT</Cd><SubFmlyCd>ESCT</SubFmlyCd></Fmly></Domn></BkTxCd><NtryDtls><TxDtls><Refs><AcctSvcrRef>B-1</AcctSvcrRef><EndToEndId>0b7d6d524a3f4a5d9b53000000000001</EndToEndId></Refs><Amt Ccy="KWD">1234.567</Amt><CdtDbtInd>DBIT</CdtDbtInd></TxDtls></NtryDtls></Ntry>
+<Ntry><Amt Ccy="KWD">0.020</Amt><CdtDbtInd>CRDT</CdtDbtInd><Sts><Cd>BOOK</Cd></Sts><BookgDt><Dt>2026-11-20</Dt></BookgDt><ValDt><Dt>2026-11-20</Dt></ValDt><AcctSvcrRef>A &amp; &lt;B&gt;</AcctSvcrRef><BkTxCd><Domn><Cd>PMNT</Cd><Fmly><Cd>RCDT</Cd><SubFmlyCd>ESCT</SubFmlyCd></Fmly></Domn></BkTxCd><NtryDtls><TxDtls><Refs><AcctSvcrRef>A &amp; &lt;B&gt;</AcctSvcrRef><EndToEndId>0b7d6d524a3f4a5d9b53000000000002</EndToEndId></Refs><Amt Ccy="KWD">0.020</Amt><CdtDbtInd>CRDT</CdtDbtInd></TxDtls></NtryDtls></Ntry>
+</Stmt>
+</BkToCstmrStmt></Document>
+"
+`);
+    expect(file?.account).toBe(sandboxIban('KWD'));
+    await bank.book(700, { resource: 'payout', resource_id: 'back', name: 'returned' });
+    await bank.writeDay();
+    for (const name of readdirSync(bank.folder)) {
+      const { statements } = await readStatementFile(readFileSync(join(bank.folder, name)));
+      const [statement, ...more] = statements;
+      const sum = (statement?.lines ?? []).reduce((total, { amount }) => total + amount, 0);
+      expect([more, statement?.balances]).toEqual([[], { opening: 0, closing: sum }]);
+    }
+  });
+});
+
+const DAY_MS = 86_400_000;
 const dataDir = mkdtempSync(join(tmpdir(), 'stack-statements-'));
 afterAll(async () => {
   rmSync(dataDir, { recursive: true });
