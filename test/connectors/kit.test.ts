@@ -1,16 +1,22 @@
 import { randomUUID } from 'node:crypto';
+import type { SettlementInstruction } from '../../connectors/contract/crypto';
 import type { Report } from '../../connectors/kit';
 import { createKitActivities } from '../../connectors/kit/activities';
 import { defineConnector, type TakesPayments } from '../../connectors/kit/definition';
 import { createInstructionStore } from '../../connectors/kit/instructions';
 import { createReportDelivery } from '../../connectors/kit/reports';
+import { type Chain, createChainStores, startChain } from '../../connectors/sandbox/chain/chain';
+import type { ChainReport } from '../../connectors/sandbox/chain/follower';
+import type { ChainTransaction } from '../../connectors/sandbox/chain/transactions';
 import { ServiceError } from '../../src/domain/errors';
 import { useDatabase } from '../support/database';
 import { gate } from '../support/gate';
-
-type Bank = TakesPayments<Record<never, never>>;
+import { eventually } from '../support/http';
+import { createTestLogger } from '../support/quiet';
 
 const database = useDatabase({ indexed: false });
+
+type Bank = TakesPayments<Record<never, never>>;
 const never = () => Promise.reject(new Error('This must not be called.'));
 
 /** Builds the activities of a connector for payments from functions of its bank. */
@@ -192,5 +198,260 @@ describe('the delivery of reports', () => {
     });
     await expect(deliver(ids.map((id) => buildReport(id, 'sent')))).rejects.toThrow('away');
     expect(calls).toBeLessThanOrEqual(10);
+  });
+});
+
+describe('the chain of the sandbox', () => {
+  let chain: Chain;
+  /** Clock of the chain; `stopped_at` freezes it. */
+  let clock: { ahead_ms: number; stopped_at?: number };
+  /** Treatment of the chain by the product, and the reports that it received, by callback ID. */
+  let product: {
+    heard: Map<string, ChainReport>;
+    /** Reports that came, repeats included, and answers to those to come that get lost. */
+    deliveries: number;
+    lost_answers: number;
+    is_awaited: boolean;
+    is_current: boolean;
+    /** Time that its check of a settlement takes. */
+    check_ms: number;
+  };
+
+  async function open(autoplay = true): Promise<void> {
+    const now = () => new Date((clock.stopped_at ?? Date.now()) + clock.ahead_ms);
+    const readTime = async () => now();
+    const stores = createChainStores(database.db, now, readTime);
+    await stores.ensureIndexes();
+    chain = startChain({
+      ...{ mongo: database.mongo, stores, connector: 'sandbox', autoplay, now, readTime },
+      isAwaited: async () => product.is_awaited,
+      findOutdated: async () => {
+        clock.ahead_ms += product.check_ms;
+        return product.is_current ? undefined : { outcome: 'outdated' };
+      },
+      deliver: async (report) => {
+        const isKnown = product.heard.has(report.callback.callback_id);
+        product.heard.set(report.callback.callback_id, report);
+        product.deliveries += 1;
+        if (product.lost_answers > 0) {
+          product.lost_answers -= 1;
+          throw new Error('the answer got lost');
+        }
+        return isKnown ? 'duplicate' : 'delivered';
+      },
+      log: createTestLogger('test-chain'),
+    });
+  }
+
+  beforeEach(async () => {
+    product = {
+      ...{ heard: new Map(), deliveries: 0, lost_answers: 0, check_ms: 0 },
+      ...{ is_awaited: true, is_current: true },
+    };
+    clock = { ahead_ms: 0 };
+    await open();
+  });
+  afterEach(() => chain.stop());
+
+  const restart = async (autoplay?: boolean) => {
+    await chain.stop();
+    await open(autoplay);
+  };
+  const activities = () => chain.activitiesAt('http://localhost:9');
+
+  const ETHER = { asset: 'ETH', network: 'ethereum' } as const;
+
+  /** Starts a payment of this many minor units, with an address to pay to. */
+  async function pay(amount: number) {
+    const crypto_payment_id = randomUUID();
+    const facts = { crypto_payment_id, ...ETHER, livemode: false };
+    const quote = await activities().quoteRate({ ...facts, amount, currency: 'EUR' });
+    if (quote.outcome !== 'quoted') throw new Error(quote.message);
+    const { amount_due } = quote;
+    const expires_at = new Date(Date.now() + 1_800_000).toISOString();
+    const instruction = { ...facts, amount_due, expires_at };
+    const answer = await activities().giveAddress(instruction);
+    if (answer.outcome !== 'given') throw new Error(answer.message);
+    return { id: crypto_payment_id, due: BigInt(amount_due), answer, instruction };
+  }
+
+  const listCallbacks = (id: string) =>
+    [...product.heard.values()].filter(({ resource_id }) => resource_id === id);
+  /** Writes callbacks about a resource as short texts. */
+  const summarize = (id: string) =>
+    listCallbacks(id).map(({ name, callback }) => `${name} ${callback.confirmations ?? ''}`.trim());
+  const readFirst = (id: string) => listCallbacks(id)[0]?.callback;
+
+  /** Lets time pass until the chain has nothing more to report. */
+  const play = () =>
+    eventually('the end of all reports', async () => {
+      clock.ahead_ms += 500;
+      chain.routes.sent();
+      const transactions = database.db.collection<ChainTransaction>('chain_transactions');
+      return (await transactions.countDocuments({ due_at: { $type: 'date' } })) === 0;
+    });
+
+  describe('a payment', () => {
+    it('is declined in live and in an asset that the chain does not know', async () => {
+      const { instruction } = await pay(4_950);
+      const live = await activities().giveAddress({ ...instruction, livemode: true });
+      expect(live).toMatchObject({ outcome: 'declined', code: 'live_not_supported' });
+      const other = await activities().giveAddress({ ...instruction, asset: 'DOGE' });
+      expect(other).toMatchObject({ outcome: 'declined', code: 'asset_not_supported' });
+      await expect(pay(66_639)).rejects.toThrow('no rate');
+    });
+
+    it.each([
+      [66_631, ['deposit 0', 'deposit 3'], 2n, 1],
+      [66_632, ['deposit 0', 'deposit 3'], 1n, 1],
+      [66_634, ['deposit 0', 'deposit 3'], 4n, 1],
+      // Of a source that fails the screening.
+      [66_635, ['deposit 0', 'deposit 3'], 2n, 1],
+      // A reorganization takes it back, into another block.
+      [66_636, ['deposit 1', 'deposit_undone', 'deposit 1', 'deposit 3'], 2n, 2],
+      [66_637, ['deposit 0', 'deposit 3', 'deposit_undone'], 2n, 1],
+      [66_638, ['deposit 0'], 2n, 0],
+    ])(
+      'of %d is reported as %j, of %d halves of the amount',
+      async (amount, steps, halves, blocks) => {
+        const { id, due, instruction } = await pay(amount);
+        await activities().giveAddress(instruction);
+        await play();
+        expect(summarize(id)).toEqual(steps);
+        const callbacks = listCallbacks(id).map(({ callback }) => callback);
+        const { amount: units, transaction_id = '' } = readFirst(id) ?? {};
+        expect(units).toBe(String((due * halves) / 2n));
+        expect(new Set(callbacks.map(({ occurred_at }) => occurred_at)).size).toBe(1);
+        expect(new Set(callbacks.map((callback) => callback.transaction_id)).size).toBe(1);
+        expect(new Set(callbacks.flatMap(({ block_hash }) => block_hash ?? [])).size).toBe(blocks);
+        const question = { crypto_payment_id: id, transaction_id, ...ETHER, livemode: false };
+        const { outcome } = await activities().screenSource(question);
+        expect(outcome).toBe(amount === 66_635 ? 'failed' : 'passed');
+      },
+    );
+
+    it('of 66633 comes in two transactions, to the unit', async () => {
+      const { id, due } = await pay(66_633);
+      await play();
+      const amounts = new Map(
+        listCallbacks(id).map(({ callback }) => [callback.transaction_id, callback.amount]),
+      );
+      expect([...amounts.values()].reduce((sum, each) => sum + BigInt(each ?? 0), 0n)).toBe(due);
+      expect(amounts.size).toBe(2);
+    });
+  });
+
+  describe('a report', () => {
+    it('is repeated under the same id when its answer gets lost, also by the next process', async () => {
+      product.lost_answers = 3;
+      const { id } = await pay(66_631);
+      // The next process makes the reports of one that was stopped.
+      await restart(false);
+      await play();
+      expect(summarize(id)).toEqual(['deposit 0', 'deposit 3']);
+      // Three answers got lost, and two reports were delivered.
+      expect(product.deliveries).toBeGreaterThanOrEqual(5);
+    });
+
+    it('has one id from two processes that work at once', async () => {
+      const first = chain;
+      await open();
+      const paid = await Promise.all([pay(66_631), pay(66_636)]);
+      await play();
+      await first.stop();
+      expect(paid.map(({ id }) => summarize(id).length)).toEqual([2, 4]);
+      expect(product.heard.size).toBe(6);
+    });
+  });
+
+  describe('a settlement', () => {
+    /** Builds a settlement with what the chain does about it. */
+    const build = (changes: Partial<SettlementInstruction> = {}) => {
+      const id = randomUUID();
+      const instruction: SettlementInstruction = {
+        ...{ crypto_settlement_id: id, version: 1, ...ETHER, amount: '10000000000000000001' },
+        ...{ wallet_address: '0x52908400098527886E0F7030069857D2E4169EE7', livemode: false },
+        ...changes,
+      };
+      const transactions = database.db.collection('chain_transactions');
+      return {
+        id,
+        send: () => activities().sendSettlement(instruction),
+        lookUp: () => activities().lookUpSettlement(instruction),
+        countTransactions: () => transactions.countDocuments({ resource_id: id }),
+      };
+    };
+
+    it('is one transaction for twenty instructions at once, and completes', async () => {
+      const { id, send, lookUp, countTransactions } = build();
+      await Promise.allSettled(Array.from({ length: 20 }, send));
+      const answer = await send();
+      expect(answer).toMatchObject({ outcome: 'sent' });
+      expect(await lookUp()).toEqual(answer);
+      expect(await countTransactions()).toBe(1);
+      await play();
+      expect(summarize(id)).toEqual(['completed']);
+      expect(answer).toMatchObject({ transaction_id: readFirst(id)?.transaction_id });
+    });
+
+    it.each([
+      ['66641', 'refused', []],
+      ['66642', 'sent', ['failed']],
+      ['66643', 'sent', []],
+      ['66646', 'pending', ['sent', 'completed']],
+    ])('of %s units is %s, and then reported as %j', async (amount, outcome, steps) => {
+      const { id, send } = build({ amount });
+      expect((await send()).outcome).toBe(outcome);
+      await play();
+      expect(summarize(id)).toEqual(steps);
+    });
+
+    it.each([
+      ['66644', 'answer', 'sent'],
+      ['66645', 'instruction', 'not_found'],
+    ])('of %s units whose %s gets lost is looked up as %s', async (amount, lost, outcome) => {
+      const { send, lookUp, countTransactions } = build({ amount });
+      await expect(send()).rejects.toThrow(lost);
+      expect((await lookUp()).outcome).toBe(outcome);
+      expect((await send()).outcome).toBe('sent');
+      expect(await countTransactions()).toBe(1);
+    });
+
+    it('is not sent if its document has another state, or by an attempt that took too long', async () => {
+      product.is_current = false;
+      const { send, lookUp, countTransactions } = build();
+      expect(await send()).toEqual({ outcome: 'outdated' });
+      Object.assign(product, { is_current: true, check_ms: 25_000 });
+      clock.stopped_at = Date.now();
+      await expect(send()).rejects.toThrow('took too long');
+      expect([await lookUp(), await countTransactions()]).toEqual([{ outcome: 'not_found' }, 0]);
+      product.check_ms = 24_999;
+      expect(await send()).toMatchObject({ outcome: 'sent' });
+    });
+
+    it.each([
+      ['after a simulation', true],
+      ['with autoplay off', false],
+    ])('is not reported %s', async (_when, autoplay) => {
+      await restart(autoplay);
+      product.is_awaited = !autoplay;
+      const { id, send } = build();
+      expect(await send()).toMatchObject({ outcome: 'sent' });
+      await play();
+      expect(listCallbacks(id)).toEqual([]);
+    });
+  });
+
+  test('a wallet accepts a hundred transactions, each form key once, also at once', async () => {
+    const { id } = await pay(66_633);
+    const now = () => new Date();
+    const { wallets } = createChainStores(database.db, now, async () => now());
+    const nonces = Array.from({ length: 105 }, () => randomUUID());
+    const reserve = (nonce: string) => wallets.reserve(id, nonce);
+    const answers = await Promise.all([...nonces, ...nonces.slice(0, 3)].map(reserve));
+    const accepted = nonces.filter((_nonce, at) => answers[at]);
+    expect(accepted).toHaveLength(100);
+    expect(await Promise.all(accepted.slice(0, 3).map(reserve))).toEqual([true, true, true]);
+    expect(await reserve(randomUUID())).toBe(false);
   });
 });
