@@ -1,22 +1,40 @@
-import { cpSync, mkdtempSync, readdirSync, rmSync, symlinkSync } from 'node:fs';
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import {
+  cpSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createClient } from '../../clients/typescript/src';
+import { text } from 'node:stream/consumers';
+import { promisify } from 'node:util';
+import { createClient, verifyWebhook } from '../../clients/typescript/src';
+import { EVENT_TYPES } from '../../clients/typescript/src/cli/triggers';
+import { inBatches } from '../../src/base/batches';
+import { redeliverEvent } from '../../src/service/events/redeliver';
 import { signPayload } from '../../src/webhooks/signature';
 import { findOnPath } from '../../stack/provision/command';
 import { fundAccount } from '../support/factories';
 import { useFixture } from '../support/fixture';
-import { idealPayment } from '../support/http';
+import { useHook } from '../support/hook';
+import { eventually, idealPayment } from '../support/http';
 import { runProgram } from '../support/programs';
 import { describeWith, installPythonTools } from '../support/python-tools';
 import { useAccount, useService } from '../support/service';
 
 const ROOT = join(__dirname, '../..');
+
+const service = useService();
+
 const TYPESCRIPT = join(ROOT, 'clients/typescript');
 const PYTHON = join(ROOT, 'clients/python');
 const EXAMPLES = join(ROOT, 'docs/examples');
-
-const service = useService();
 const account = useAccount(service);
 const pythonAccount = useAccount(service);
 const settings = () => ({ apiKey: account.key, baseUrl: service.url });
@@ -177,4 +195,239 @@ describeWith('php', 'the example in PHP', () => {
     const args = ['-d', 'display_errors=1', '-r', code, BODY, signature, SECRET];
     expect(await runProgram('php', args, { cwd: EXAMPLES })).toBe('[true,false]');
   });
+});
+
+const CLIENT = join(ROOT, 'clients/typescript');
+/** Kills, of either side in turn, each during 20 events: 25 kills 500. */
+const KILLS = Number(process.env['LISTEN_KILLS'] ?? 4);
+const WALLET = '0x52908400098527886E0F7030069857D2E4169EE7';
+const listener = useAccount(service);
+const other = useAccount(service);
+const hook = useHook(service);
+
+/** The command line as its package has it. */
+const cli = useFixture(
+  async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'listen-'));
+    const tsc = join(ROOT, 'node_modules/.bin/tsc');
+    await promisify(execFile)(tsc, ['-p', CLIENT, '--outDir', join(folder, 'dist')]);
+    cpSync(join(CLIENT, 'package.json'), join(folder, 'package.json'));
+    return { folder, main: join(folder, 'dist/cli/main.js') };
+  },
+  ({ folder }) => rmSync(folder, { recursive: true }),
+);
+
+interface Received {
+  id: string;
+  type: string;
+  repeat: string | undefined;
+}
+
+/** A server that can be killed and started again on its port. */
+function createShop() {
+  const received: Received[] = [];
+  let server: Server | undefined;
+  let secret = '';
+  let port = 0;
+  const shop = {
+    received,
+    status: 200,
+    url: () => `localhost:${port}/hooks`,
+    setSecret: (value: string) => {
+      secret = value;
+    },
+    start: async () => {
+      server = createServer(async (request, response) => {
+        const body = await text(request);
+        const signature = String(request.headers['service-signature']);
+        const { id, type } = verifyWebhook({ body, signature, secret });
+        received.push({ id, type, repeat: request.headers['service-repeat']?.toString() });
+        response.writeHead(shop.status).end();
+      });
+      const listening = server;
+      await new Promise<void>((resolve) => listening.listen(port, '127.0.0.1', resolve));
+      port = (server.address() as AddressInfo).port;
+    },
+    kill: () => {
+      server?.close();
+      server?.closeAllConnections();
+    },
+  };
+  return shop;
+}
+
+const shop = useFixture(
+  async () => {
+    const created = createShop();
+    await created.start();
+    return created;
+  },
+  ({ kill }) => kill(),
+);
+
+/** Runs `listen` until it is killed; gives the secret that it prints once it is ready. */
+async function startListen(...more: string[]) {
+  const state = join(cli.folder, 'state.json');
+  const args = ['listen', '--forward-to', shop.url(), '--state', state, ...more];
+  const env = {
+    ...process.env,
+    DURABLE_PAYMENTS_KEY: listener.key,
+    DURABLE_PAYMENTS_URL: service.url,
+  };
+  const child: ChildProcess = spawn(process.execPath, [cli.main, ...args], { env });
+  let output = '';
+  for (const stream of [child.stdout, child.stderr]) {
+    stream?.on('data', (chunk: Buffer) => {
+      output += chunk;
+    });
+  }
+  const exit = new Promise<number | null>((resolve) => child.on('exit', resolve));
+  const secret = await eventually('the secret', async () => {
+    return /Signing secret: (\S+)[\s\S]*Waiting/.exec(output)?.[1];
+  });
+  shop.setSecret(secret);
+  return {
+    secret,
+    output: () => output,
+    stop: async (signal: NodeJS.Signals) => {
+      child.kill(signal);
+      return await exit;
+    },
+  };
+}
+
+function run(args: string[], key = listener.key) {
+  const env = { ...process.env, DURABLE_PAYMENTS_KEY: key, DURABLE_PAYMENTS_URL: service.url };
+  return promisify(execFile)(process.execPath, [cli.main, ...args], { env });
+}
+
+const listenerClient = useFixture(async () =>
+  createClient({ apiKey: listener.key, baseUrl: service.url }),
+);
+
+async function createPayments(count: number): Promise<void> {
+  for (let made = 0; made < count; made += 10) {
+    await Promise.all(
+      Array.from({ length: 10 }, () => listenerClient.payments.create(idealPayment())),
+    );
+  }
+}
+
+/** IDs of all events, once each payment has its event. */
+async function listEvents(count: number): Promise<string[]> {
+  return await eventually(`${count} events`, async () => {
+    const ids: string[] = [];
+    for await (const { id } of listenerClient.events.list({ limit: 100 })) ids.push(id);
+    return ids.length === count && ids;
+  });
+}
+
+const areAllReceived = (ids: string[]) => async () => {
+  const known = new Set(shop.received.map(({ id }) => id));
+  return ids.every((id) => known.has(id));
+};
+
+test(
+  'forwards every event, whichever side is killed, and marks repeats',
+  async () => {
+    await createPayments(10);
+    const old = new Set(await listEvents(10));
+    let listen = await startListen();
+    const { secret } = listen;
+    for (let round = 1; round <= KILLS; round += 1) {
+      const creating = createPayments(20);
+      if (round % 2 === 1) {
+        await listen.stop('SIGKILL');
+        listen = await startListen();
+        expect(listen.secret).toBe(secret);
+      } else {
+        shop.kill();
+        await creating;
+        await shop.start();
+      }
+      await creating;
+    }
+    const ids = await listEvents(10 + KILLS * 20);
+    const expected = ids.filter((id) => !old.has(id));
+    await eventually('all events', areAllReceived(expected));
+    const unmarked = shop.received.filter(({ repeat }) => repeat === undefined).map(({ id }) => id);
+    expect(new Set(unmarked).size).toBe(unmarked.length);
+    expect(shop.received.filter(({ id }) => old.has(id))).toEqual([]);
+    expect(await listen.stop('SIGTERM')).toBe(0);
+  },
+  Math.max(240_000, KILLS * 30_000),
+);
+
+test('shows and repeats a failed delivery, and forwards an event that is sent again to an endpoint', async () => {
+  await hook.register(listener);
+  const listen = await startListen('--events', 'payment.settled', '--from-now');
+  shop.received.length = 0;
+  shop.status = 500;
+  const { stdout } = await run(['trigger', 'payment.settled']);
+  const [type, id] = stdout.trim().split(/\s+/);
+  expect(type).toBe('payment.settled');
+  await eventually('the event', async () => shop.received.length > 0);
+  const file = join(cli.folder, 'state.json');
+  const readState = async () => JSON.parse(readFileSync(file, 'utf8'));
+  const { refused, ...rest } = await eventually('the refusal', async () => {
+    const state = await readState();
+    return state.refused.length > 0 && state.sending === undefined && state;
+  });
+  await listen.stop('SIGKILL');
+  // As if the ten seconds until the retry were over.
+  const due = refused.map((each: object) => ({ ...each, at: 0 }));
+  writeFileSync(file, JSON.stringify({ ...rest, refused: due }));
+  shop.status = 200;
+  const again = await startListen('--events', 'payment.settled');
+  await eventually('the retry', async () => {
+    return shop.received.some(({ repeat }) => repeat === 'retry');
+  });
+  await eventually('the delivery', async () => {
+    const { deliveries } = await readState();
+    return deliveries[id ?? '']?.[0]?.status === 'delivered';
+  });
+  const { stores, temporal, queues } = service;
+  const deps = { stores, temporal, webhookQueue: queues.webhooks, now: () => new Date() };
+  await redeliverEvent(deps, id ?? '');
+  await eventually('the redelivery', async () => again.output().includes('(redelivery)'));
+  expect(shop.received.at(-1)?.repeat).toBe('redelivery');
+  expect(new Set(shop.received.map((received) => received.id))).toEqual(new Set([id]));
+  expect(listen.output()).toMatch(/ 500 {2}\d+ ms {2}payment\.settled {2}evt_/);
+  await again.stop('SIGTERM');
+});
+
+test('triggers every type of event', async () => {
+  const { account_id } = other;
+  await fundAccount(service, other, { amount: 1_000_000 });
+  await service.stores.accounts.setCrypto(account_id, true);
+  const now = new Date().toISOString();
+  const wallet = { account_id, livemode: false, network: 'ethereum', address: WALLET } as const;
+  await service.stores.wallets.set(wallet, { now, counts_from: now });
+  const lines: { stdout: string }[] = [];
+  // Each is a process, of which more at once would wait for each other.
+  for await (const types of inBatches(EVENT_TYPES, 4)) {
+    lines.push(...(await Promise.all(types.map((type) => run(['trigger', type], other.key)))));
+  }
+  expect(lines.map(({ stdout }) => stdout.split('  ')[0])).toEqual(EVENT_TYPES);
+  for (const { stdout } of lines) expect(stdout).toMatch(/ {2}evt_[0-9a-f-]+ {2}[0-9a-f-]+\n$/);
+});
+
+test('names the mistake in its arguments, and how it is used', async () => {
+  const mistakes: [args: string[], words: string][] = [
+    [['listen'], 'Name your server'],
+    [['listen', '--forward-to', 'localhost:1', '--events', 'payment.paid'], 'payment.paid'],
+    [['trigger', 'payment.settled', '--key', 'sk_live_x'], 'sandbox key'],
+    [['trigger', '--colour'], "Unknown option '--colour'"],
+  ];
+  const errors = await Promise.all(mistakes.map(([args]) => run(args).catch((error) => error)));
+  for (const [n, [args, words]] of mistakes.entries()) {
+    const { stderr, code } = errors[n] ?? {};
+    expect([args, stderr]).toEqual([args, expect.stringContaining(words)]);
+    expect(stderr).not.toContain('    at ');
+    expect(code).toBeGreaterThan(0);
+  }
+  const help = [[], ['listen', '--help'], ['trigger', '--help']];
+  for (const { stdout } of await Promise.all(help.map((args) => run(args)))) {
+    expect(stdout).toMatch(/^Usage: durable-payments/);
+  }
 });
