@@ -8,6 +8,7 @@ import {
   type Hex,
   http,
   pad,
+  parseAbi,
   publicActions,
   walletActions,
 } from 'viem';
@@ -18,7 +19,6 @@ import { cacheDirectory, provision } from '../../../stack/provision/provision';
 import { silentProgress } from '../../../stack/terminal';
 import { startWatchdog, type Watchdog } from '../../stack/watchdog';
 import { anvil } from '../../support/anvil';
-import { FORWARDER, REVERTING_FORWARDER, TOKEN_ABI, TOKEN_BYTECODE } from './token';
 
 export const CHAIN_ID = chain.id;
 
@@ -153,3 +153,63 @@ async function startNode(
   await waitUntilUp(child, logFile, UP_MS_MAX, probe);
   return { child, watchdog };
 }
+
+const TOKEN_ABI = parseAbi([
+  'constructor(uint256 supply)',
+  'function transfer(address to, uint256 value) returns (bool)',
+  'function balanceOf(address owner) view returns (uint256)',
+  'function refuse(address who, bool on)',
+]);
+
+/**
+ * Token of six decimals that refuses transfers to some, as USDC does. Made by solc 0.8.28 (optimizer
+ * 1 run, paris, no metadata) of this source:
+ *
+ *     contract Token {
+ *         event Transfer(address indexed from, address indexed to, uint256 value);
+ *         mapping(address => uint256) public balanceOf;
+ *         mapping(address => bool) public refused;
+ *         constructor(uint256 supply) {
+ *             balanceOf[msg.sender] = supply;
+ *             emit Transfer(address(0), msg.sender, supply);
+ *         }
+ *         function decimals() external pure returns (uint8) { return 6; }
+ *         function transfer(address to, uint256 value) external returns (bool) {
+ *             require(!refused[to], "refused");
+ *             balanceOf[msg.sender] -= value;
+ *             balanceOf[to] += value;
+ *             emit Transfer(msg.sender, to, value);
+ *             return true;
+ *         }
+ *         function refuse(address who, bool on) external { refused[who] = on; }
+ *     }
+ */
+const TOKEN_BYTECODE = `0x${[
+  '6080604052348015600f57600080fd5b5060405161038b38038061038b833981016040819052602c916073565b',
+  '33600081815260208181526040808320859055518481527fddf252ad1be2c89b69c2b068fc378daa952ba7f163',
+  'c4a11628f55a4df523b3ef910160405180910390a350608b565b600060208284031215608457600080fd5b5051',
+  '919050565b6102f18061009a6000396000f3fe608060405234801561001057600080fd5b506004361061005757',
+  '60003560e01c8063313ce5671461005c57806366b5bb501461007057806370a08231146100ab578063a9059cbb',
+  '146100d9578063e01940f3146100fc575b600080fd5b604051600681526020015b60405180910390f35b6100a9',
+  '61007e36600461022d565b6001600160a01b03919091166000908152600160205260409020805460ff19169115',
+  '15919091179055565b005b6100cb6100b9366004610269565b60006020819052908152604090205481565b6040',
+  '51908152602001610067565b6100ec6100e736600461028b565b61011f565b6040519015158152602001610067',
+  '565b6100ec61010a366004610269565b60016020526000908152604090205460ff1681565b6001600160a01b03',
+  '821660009081526001602052604081205460ff16156101765760405162461bcd60e51b81526020600482015260',
+  '076024820152661c99599d5cd95960ca1b604482015260640160405180910390fd5b3360009081526020819052',
+  '6040812080548492906101959084906102cb565b90915550506001600160a01b03831660009081526020819052',
+  '6040812080548492906101c29084906102de565b90915550506040518281526001600160a01b0384169033907f',
+  'ddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef9060200160405180910390a350',
+  '60015b92915050565b80356001600160a01b038116811461022857600080fd5b919050565b6000806040838503',
+  '121561024057600080fd5b61024983610211565b91506020830135801515811461025e57600080fd5b80915050',
+  '9250929050565b60006020828403121561027b57600080fd5b61028482610211565b9392505050565b60008060',
+  '40838503121561029e57600080fd5b6102a783610211565b946020939093013593505050565b634e487b7160e0',
+  '1b600052601160045260246000fd5b8181038181111561020b5761020b6102b5565b8082018082111561020b57',
+  '61020b6102b556',
+].join('')}` as const;
+
+/** Contract that sends what it gets on to the address in its call data. */
+const FORWARDER = '0x695f5f5f5f345f355af1005f52600a6016f3';
+
+/** Contract that does so, and then reverts. */
+const REVERTING_FORWARDER = '0x6b5f5f5f5f345f355af15f5ffd5f52600c6014f3';
