@@ -1,13 +1,25 @@
+import { Client, Connection } from '@temporalio/client';
+import { eventId } from '../../src/base/ids';
+import { connectMongo } from '../../src/base/mongo';
 import { isAlive } from '../../src/base/process-table';
+import {
+  PAYMENT_EVENTS,
+  PAYMENT_TRANSITIONS,
+  type PaymentStatus,
+} from '../../src/domain/payment/payment';
+import type { WebhookEvent } from '../../src/domain/webhook/event';
+import type { CallbackDocument } from '../../src/store/callbacks';
+import type { DeliveryRow } from '../../src/store/deliveries';
+import type { EventDocument } from '../../src/store/events';
+import type { PaymentDocument } from '../../src/store/payments';
+import type { PartName } from '../../stack/state-file';
 import { useFixture } from '../support/fixture';
 import { eventually } from '../support/http';
 import { noteForFailure } from '../support/quiet';
-import { type Books, findEventFaults, openBooks } from './books';
-import { type Acknowledged, startLoad } from './load';
-import { KILLS, wreak } from './nemesis';
+import { type Acknowledged, type Load, STEPS_PER_PAYMENT, startLoad } from './load';
 import { listAll, useMerchant } from './race';
 import { reconcile } from './reconcile';
-import { serversOn } from './running-stack';
+import { RECOVERY_MS_MAX, type RunningStack, serversOn } from './running-stack';
 import { startWebhookReceiver } from './webhook-receiver';
 
 const PAYMENTS = 200;
@@ -151,4 +163,111 @@ async function untilNone(
     if (left.length === 0) throw error;
   });
   expect({ what, left }).toEqual({ what, left: [] });
+}
+
+type Books = Awaited<ReturnType<typeof openBooks>>;
+
+/** Reads the stack's own MongoDB and Temporal, past the service. */
+async function openBooks(stack: RunningStack) {
+  const state = stack.state();
+  if (state === undefined) throw new Error('stack.json is missing while the stack runs.');
+  const mongo = await connectMongo(state.mongodb.uri, 'chaos-test');
+  const db = mongo.db(state.settings.MONGODB_DB);
+  const payments = db.collection<PaymentDocument>('payments');
+  const events = db.collection<EventDocument>('events');
+  const { address, namespace } = state.temporal;
+  const connection = await Connection.connect({ address });
+  const { workflow } = new Client({ connection, namespace });
+  return {
+    payments: () => payments.find().toArray(),
+    events: () => events.find().toArray(),
+    /** Ids of events whose delivery is not recorded. */
+    undelivered: async (): Promise<string[]> => {
+      const stored = db.collection<DeliveryRow>('deliveries').find({ status: 'delivered' });
+      const delivered = new Set((await stored.toArray()).map(({ event_id }) => event_id));
+      const ids = (await events.find().toArray()).map(({ _id }) => _id);
+      return ids.filter((id) => !delivered.has(id));
+    },
+    /** Callbacks that nobody could place. */
+    parked: () =>
+      db.collection<CallbackDocument>('bank_callbacks').countDocuments({ parked: { $ne: null } }),
+    /** Ids of the workflows that fit a visibility query. */
+    workflows: async (query: string): Promise<string[]> => {
+      const ids: string[] = [];
+      for await (const { workflowId } of workflow.list({ query })) ids.push(workflowId);
+      return ids;
+    },
+    close: async () => {
+      await Promise.all([mongo.close(), connection.close()]);
+    },
+  };
+}
+
+/**
+ * Faults of the events of one payment: they must be its transitions, each once and in order,
+ * from `created` to the state it is in, one per transition.
+ */
+function findEventFaults(payment: PaymentDocument, all: readonly EventDocument[]): string[] {
+  const ids = Array.from({ length: payment.transition - 1 }, (_, index) =>
+    eventId('payment', payment._id, index + 2),
+  );
+  const own = all.filter((event) => event.resource_id === payment._id);
+  const faults = own.filter(({ _id }) => !ids.includes(_id)).map(({ _id }) => `${_id} is extra`);
+  let status: PaymentStatus = 'created';
+  for (const [index, id] of ids.entries()) {
+    const event = own.find(({ _id }) => _id === id);
+    const next: PaymentStatus | undefined = nextStatus(status, event?.type);
+    if (next === undefined) {
+      faults.push(`transition ${index + 2}: ${event?.type ?? 'no event'} after ${status}`);
+    } else status = next;
+  }
+  if (status !== payment.status) faults.push(`is ${payment.status}; its events end at ${status}`);
+  return faults.map((fault) => `payment ${payment._id}: ${fault}`);
+}
+
+function nextStatus(
+  status: PaymentStatus,
+  type: WebhookEvent['type'] | undefined,
+): PaymentStatus | undefined {
+  const lawful: readonly PaymentStatus[] = PAYMENT_TRANSITIONS[status];
+  return lawful.find((next) => type !== undefined && PAYMENT_EVENTS[next] === type);
+}
+
+/** Generous: two cores may be busy with other tests. */
+const STEPS_MS_MAX = 120_000;
+
+/**
+ * Each part twice and the bank once, in two orders; payments are under way at every kill. The worker
+ * is not the last: what it was delivering comes again while the others are killed.
+ */
+const KILLS: readonly PartName[] = [
+  ...(['api', 'worker', 'mongodb', 'temporal'] as const),
+  'sandbox_bank',
+  ...(['worker', 'temporal', 'mongodb', 'api'] as const),
+];
+
+/**
+ * Kills one part after the other with SIGKILL, each once the one before it has recovered. The work
+ * is spread over all kills: of each batch much is done when the next part is killed, every time
+ * somewhere else in it, and the next batch begins while that part is away.
+ * @returns payments at each kill that had begun and not ended
+ */
+async function wreak(stack: RunningStack, load: Load, batch: number): Promise<number[]> {
+  const inFlight: number[] = [];
+  load.release(batch);
+  for (const [index, part] of KILLS.entries()) {
+    const share = 0.25 + 0.1 * ((index * 3) % 5);
+    const steps = Math.floor((index + share) * batch * STEPS_PER_PAYMENT);
+    const hasWorked = async () => load.countSteps() >= steps;
+    await eventually(`some work before ${part} is killed`, hasWorked, STEPS_MS_MAX);
+    inFlight.push(load.countInFlight());
+    const isBack = stack.kill(part);
+    const killedAt = performance.now();
+    // These begin while the part is away.
+    load.release(batch);
+    await eventually(`a new ${part}`, isBack, 2 * RECOVERY_MS_MAX);
+    const isServed = async () => load.lastGoodRequestAt() > killedAt;
+    await eventually(`work done after ${part} was killed`, isServed, RECOVERY_MS_MAX);
+  }
+  return inFlight;
 }

@@ -1,8 +1,12 @@
 import { randomUUID } from 'node:crypto';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import fc from 'fast-check';
-import type { ClientSession, MongoClient } from 'mongodb';
+import type { ClientSession, Collection, Db, Document, MongoClient } from 'mongodb';
 import { Contention, connectMongo, inTransaction, isDuplicateKey } from '../../src/base/mongo';
 import type { PayoutStatus } from '../../src/domain/payout/payout';
+import { sandboxIban } from '../../src/domain/sandbox/movement';
 import { createLedgerStore } from '../../src/ledger/book';
 import {
   type EntryKind,
@@ -12,14 +16,24 @@ import {
 } from '../../src/ledger/entries';
 import { ENTRY_LINES } from '../../src/ledger/entry-lines';
 import { InsufficientBalance } from '../../src/ledger/insufficient-balance';
+import { toBigInt } from '../../src/ledger/integers';
+import { readTrialBalance } from '../../src/ledger-check/trial-balance';
 import { verifyLedger } from '../../src/ledger-check/verify';
+import {
+  createMovementStore,
+  type MovementDocument,
+  sandboxBankDatabase,
+} from '../../src/service/banks/sandbox-bank/movements';
+import { writeDayStatements } from '../../src/service/banks/sandbox-bank/statements';
+import { importStatementPath } from '../../src/service/banks/statements/import';
+import { reconcileAccounts } from '../../src/service/banks/statements/reconciliation';
+import type { Stores } from '../../src/store';
+import { operatorsAudit } from '../support/audit';
 import { useFixture } from '../support/fixture';
 import { retryUntilDone } from '../support/insist';
 import { useProcesses, type WorkerProcess } from '../support/processes';
-import { reconcile } from '../support/reconcile';
-import { openRecords, type PayoutFacts, payoutFacts } from '../support/records';
+import { openRecords, type PayoutFacts, payoutFacts, type Records } from '../support/records';
 import { mongodbUri } from '../support/servers';
-import { createFuse, type Fuse, fused, Killed } from './fuse';
 import { expectWholeBook } from './whole-books';
 import { createWorld, LATE, OPERATIONS, PAYMENTS, REFUNDS, type Step } from './wrong-money-world';
 
@@ -441,3 +455,123 @@ describe('one book', () => {
     await holdAlways(buildProgram(step, 4, 10), 60, async () => openWorld());
   });
 });
+
+/** End of a process before one of its writes. */
+class Killed extends Error {}
+
+interface Fuse {
+  /** Writes that are still made; undefined for all. */
+  left: number | undefined;
+  /** Ends the process here when no write is left. */
+  burn: () => void;
+}
+
+/** Counts writes down to the end of a process. */
+function createFuse(left: number | undefined): Fuse {
+  return {
+    left,
+    burn() {
+      if (this.left === undefined) return;
+      if (this.left === 0) throw new Killed('killed');
+      this.left -= 1;
+    },
+  };
+}
+
+const WRITES: readonly PropertyKey[] = ['insertOne', 'updateOne', 'updateMany', 'deleteMany'];
+
+/** A database whose writes burn a fuse, each before it is made. */
+function fused(db: Db, fuse: Fuse): Db {
+  const collection = (name: string) => fusedCollection(db.collection(name), fuse);
+  return new Proxy(db, {
+    get: (target, key) => (key === 'collection' ? collection : Reflect.get(target, key)),
+  });
+}
+
+function fusedCollection(collection: Collection<Document>, fuse: Fuse) {
+  return new Proxy(collection, {
+    get: (target, key) => {
+      const found: unknown = Reflect.get(target, key);
+      if (typeof found !== 'function') return found;
+      return (...args: unknown[]) => {
+        if (WRITES.includes(key)) fuse.burn();
+        return Reflect.apply(found, target, args);
+      };
+    },
+  });
+}
+
+const CLEARING = /^clearing\.(.+)$/;
+
+/**
+ * Lets a bank move what the lines of all journal entries say, and imports its statements: each
+ * movement has its entry, each entry its movement, and the trial balance has no finding but money in
+ * suspense, about which nobody has decided.
+ * @returns the number of movements
+ */
+async function reconcile({ mongo, db, stores }: Pick<Records, 'mongo' | 'db' | 'stores'>) {
+  const now = () => new Date();
+  const database = db.databaseName;
+  const own = mongo.db(sandboxBankDatabase(database));
+  const movements = createMovementStore(own, now);
+  await retryUntilDone(() => movements.ensureIndexes());
+  const dataDir = mkdtempSync(join(tmpdir(), 'reconcile-'));
+  try {
+    const rows = await listMovements(stores, now());
+    const connectors = new Set(rows.map(({ connector }) => connector));
+    expect(connectors.size).toBe(1);
+    const [connector = ''] = connectors;
+    await movements.collection.insertMany(rows.map(({ connector: _, ...row }) => row));
+    const deps = { mongo, stores, now, database, dataDir, audit: operatorsAudit(stores) };
+    const source = { connector, livemode: false };
+    for (const { file, currency } of await writeDayStatements(
+      deps,
+      now().toISOString().slice(0, 10),
+    )) {
+      const account = { ...source, iban: sandboxIban(currency), currency };
+      await inTransaction(mongo, (session) =>
+        stores.bankAccounts.insert(
+          { _id: `ba_${currency}`, ...account, created_at: now().toISOString(), closing: null },
+          session,
+        ),
+      );
+      await importStatementPath(deps, file, source);
+    }
+    const shown = await reconcileAccounts(deps, source);
+    const open = shown.flatMap(({ ours_only, theirs_only, different }) => [
+      ...[...ours_only, ...theirs_only, ...different],
+    ]);
+    // A correction by hand is matched by hand.
+    const corrections = await stores.ledger.collections.states
+      .find({ kind: 'reversed', uncleared: { $exists: true } })
+      .toArray();
+    const { findings } = await readTrialBalance(mongo, database, { now });
+    expect(open).toMatchObject(corrections.map(() => ({ kind: 'reversed' })));
+    const differences = findings.filter(({ code }) => code !== 'suspense');
+    expect(differences.flatMap(({ ids }) => ids).sort()).toEqual(
+      corrections.map(({ _id }) => _id).sort(),
+    );
+    return rows.length;
+  } finally {
+    rmSync(dataDir, { recursive: true, force: true });
+    await retryUntilDone(() => own.dropDatabase());
+  }
+}
+
+/** Lists a movement for each line of an entry on the account of a bank. */
+async function listMovements({ ledger }: Pick<Stores, 'ledger'>, booked_at: Date) {
+  const rows: (MovementDocument & { connector: string })[] = [];
+  for await (const { _id, kind, resource_id, book, lines } of ledger.collections.entries.find()) {
+    for (const { account, amount } of lines) {
+      const [, connector] = CLEARING.exec(account) ?? [];
+      if (connector === undefined || kind === 'reversed') continue;
+      rows.push({
+        ...{ _id, decision: _id, resource: 'payment', name: 'settled', resource_id, connector },
+        ...{ amount: -Number(toBigInt(amount)), currency: book.slice(book.lastIndexOf(':') + 1) },
+        ...{ bank_reference: `SBX${rows.length}`, booked_at, statement: null },
+        day: booked_at.toISOString().slice(0, 10),
+      });
+    }
+  }
+  return rows;
+}

@@ -1,8 +1,14 @@
+import { spawn } from 'node:child_process';
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { type Browser, chromium as engine } from 'playwright-core';
+import { cacheDirectory, provision } from '../../stack/provision/provision';
+import { temporalCli } from '../../stack/provision/temporal';
+import { showProgress } from '../../stack/terminal';
 import { findDifferences, listAll, RECIPIENT, useMerchant } from '../chaos/race';
 import { startWebhookReceiver } from '../chaos/webhook-receiver';
 import { useFixture } from '../support/fixture';
-import { type Camera, openCamera } from './screenshots';
-import { type OperatorAct, openTemporalCli, type TemporalCli } from './temporal-cli';
+import { chromium } from '../support/servers';
 
 /**
  * Evening on call, with nothing but the Temporal UI's query, the `temporal` command line and
@@ -254,4 +260,121 @@ async function terminate(id: string): Promise<void> {
 
 function findWorkflow(id: string): string {
   return `payout:${id}`;
+}
+
+const ARGS = ['--no-sandbox', '--disable-gpu', '--no-first-run', '--disable-background-networking'];
+const VIEW = { width: 1500, height: 1000 };
+
+type Camera = NonNullable<Awaited<ReturnType<typeof openCamera>>>;
+
+/**
+ * Takes pictures of what an operator sees in the Temporal UI. Undefined unless SCREENSHOTS names a
+ * folder. @param ui its base URL
+ */
+async function openCamera(ui: string) {
+  const folder = process.env['SCREENSHOTS'];
+  if (folder === undefined || folder === '') return undefined;
+  mkdirSync(folder, { recursive: true });
+  const browser: Browser = await engine.launch({ executablePath: chromium(), args: ARGS });
+  const page = await browser.newPage({ viewport: VIEW });
+  const shoot = async (name: string): Promise<void> => {
+    await page.screenshot({ path: join(folder, `${name}.png`) });
+  };
+  return {
+    /** @param rows how many the list is to show */
+    async list(name: string, query: string, rows: number): Promise<void> {
+      await page.goto(`${ui}/namespaces/default/workflows?query=${encodeURIComponent(query)}`);
+      await page.getByRole('heading', { name: new RegExp(`^${rows} Workflow`) }).waitFor();
+      await shoot(name);
+    },
+    /** A workflow's page with its current details, and the form of an update. */
+    async workflow(name: string, workflowId: string): Promise<void> {
+      await page.goto(`${ui}/namespaces/default/workflows/${encodeURIComponent(workflowId)}`);
+      await page.getByText('User Metadata').first().click();
+      const details = page.locator('iframe[src*="Waits"]');
+      await details.contentFrame().getByText('Waiting for').waitFor();
+      await shoot(`${name}-details`);
+      await page.getByRole('button', { name: 'More Actions' }).click();
+      await page.getByRole('menuitem', { name: 'Send an Update' }).click();
+      await page.getByRole('button', { name: 'Select an Update' }).click();
+      await page.getByRole('option').first().waitFor();
+      await shoot(`${name}-update`);
+    },
+    close: () => browser.close(),
+  };
+}
+
+const COMMAND_MS_MAX = 60_000;
+
+/** How one command ended, and what it wrote. */
+interface Ran {
+  code: number | null;
+  stdout: string;
+  stderr: string;
+}
+
+interface OperatorAct {
+  operator?: string;
+  reason?: string;
+  hours?: number;
+}
+
+type TemporalCli = Awaited<ReturnType<typeof openTemporalCli>>;
+
+/** Opens the real `temporal` command line. @param address host:port of the server */
+async function openTemporalCli(address: string) {
+  const { path } = await provision(temporalCli, {
+    ...{ cacheDir: cacheDirectory(process.env), env: process.env },
+    ...{ progress: showProgress(process.stderr), signal: new AbortController().signal },
+  });
+  const run = (...args: string[]) => runTool(path, [...args, '--address', address]);
+  const must = async (...args: string[]): Promise<string> => {
+    const { code, stdout, stderr } = await run(...args);
+    if (code !== 0) throw new Error(`temporal ${args.join(' ')}: ${stderr}`);
+    return stdout;
+  };
+  return {
+    run,
+    /** Workflow ids that a visibility query gives. */
+    find: async (query: string): Promise<string[]> => {
+      type Listed = { execution: { workflowId: string } };
+      const listed: Listed[] = JSON.parse(
+        await must('workflow', 'list', '--query', query, '-o', 'json'),
+      );
+      return listed.map(({ execution }) => execution.workflowId);
+    },
+    /** Runs `temporal workflow update execute`, however it ends. */
+    update: (workflowId: string, name: string, act: OperatorAct) =>
+      run(
+        ...['workflow', 'update', 'execute', '--workflow-id', workflowId, '--name', name],
+        ...['--input', JSON.stringify(act), '-o', 'json'],
+      ),
+    /** Current details, as `temporal workflow metadata` prints them. */
+    details: async (workflowId: string): Promise<string> => {
+      const metadata = await must('workflow', 'metadata', '--workflow-id', workflowId);
+      return metadata.slice(metadata.indexOf('Current Details:'));
+    },
+  };
+}
+
+/** Without the developer's own settings of the tool. */
+async function runTool(path: string, args: readonly string[]): Promise<Ran> {
+  const own = Object.entries(process.env).filter(([name]) => !name.startsWith('TEMPORAL_'));
+  const child = spawn(path, args, {
+    env: Object.fromEntries(own),
+    stdio: ['ignore', 'pipe', 'pipe'],
+    timeout: COMMAND_MS_MAX,
+  });
+  let stdout = '';
+  let stderr = '';
+  child.stdout.on('data', (chunk: Buffer) => {
+    stdout += chunk.toString();
+  });
+  child.stderr.on('data', (chunk: Buffer) => {
+    stderr += chunk.toString();
+  });
+  return await new Promise((resolve, reject) => {
+    child.once('error', reject);
+    child.once('close', (code) => resolve({ code, stdout, stderr }));
+  });
 }
