@@ -1,4 +1,4 @@
-import { sendNextMail } from '../src/service/merchants/mail/send';
+import { sendNextMail } from '../src/service/merchants/mail/transport';
 import { startRounds } from './rounds';
 
 const ROUND_MS = 1_000;

@@ -6,8 +6,8 @@ import type { CallbackResource } from '../../src/domain/callback/callback';
 import { omitUndefined } from '../../src/domain/defined';
 import { countCredit, LimitReached } from '../../src/service/operators/approvals/sums';
 import type { AuditEntry } from '../../src/store/attention';
-import { auditOnce } from '../../src/store/audit';
-import type { Actor } from '../../src/store/audit-log';
+import { type Actor, auditOnce } from '../../src/store/audit';
+
 import type { Act } from './record-inputs';
 import type { RecordDeps } from './record-table';
 

@@ -2,8 +2,8 @@ import type { Context, Middleware } from 'koa';
 import type { JsonValue } from '../base/json';
 import { ENDPOINTS } from '../domain/wire';
 import type { Endpoint } from '../domain/wire/endpoint';
-import type { RequestRecorder } from '../service/events/requests/recorder';
-import { redactPath } from '../service/events/requests/redact';
+import { type RequestRecorder, redactPath } from '../service/events/requests/recorder';
+
 import { isIdempotencyKey } from './admission';
 import { getKey, getLogFields, getRequestId, getRoute, getSentBody } from './context';
 import { koaPath } from './mount';

@@ -1,6 +1,6 @@
 import * as webhooks from '../domain/wire/webhook-endpoints';
 import type { ApiKey } from '../service/access';
-import { findEndpoint } from '../service/events/endpoints/manage';
+import { findEndpoint, presentEndpoint } from '../service/events/endpoints/manage';
 import {
   type Caller,
   createMerchantEndpoint,
@@ -11,7 +11,6 @@ import {
   testMerchantEndpoint,
   updateMerchantEndpoint,
 } from '../service/events/endpoints/merchant';
-import { presentEndpoint } from '../service/events/endpoints/present';
 import { presentPage } from '../service/money/present';
 import type { ApiDeps } from './context';
 import type { Mount } from './mount';

@@ -1,7 +1,7 @@
 import Router, { type RouterMiddleware } from '@koa/router';
 import { addAsset } from '../pages/assets';
 import { pageHeaders, seeOther } from '../pages/security';
-import { createSignInLanes } from '../service/merchants/team/sign-in-lanes';
+import { createSignInLanes } from '../service/merchants/team/sign-in';
 import { API_KEY_ROUTES } from './account/api-keys';
 import { AUDIT_LOG_ROUTE } from './account/audit-log';
 import { BRAND_ROUTES } from './account/brand';

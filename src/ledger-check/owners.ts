@@ -2,7 +2,7 @@ import { MaxKey, MinKey } from 'mongodb';
 import type { EntryStateDocument } from '../ledger/documents';
 import { bookId } from '../ledger/entries';
 import type { BankAccountDocument } from '../store/bank-accounts';
-import { UPDATED } from '../store/resource-indexes';
+import { UPDATED } from '../store/list';
 import { addEntry, type CheckpointStore, type Tally } from './checkpoints';
 import {
   BANK_KIND,

@@ -1,8 +1,8 @@
 import type { Db, MongoClient } from 'mongodb';
 import { createLedgerStore } from '../ledger/book';
 import { LIFECYCLES } from '../lifecycles';
+import { UPDATED } from '../store/list';
 import { PAYMENT } from '../store/refunds';
-import { UPDATED } from '../store/resource-indexes';
 import { verifyBook } from './books';
 import { createCheckpointStore } from './checkpoints';
 import type { Difference } from './compare';

@@ -1,8 +1,10 @@
 import { createHash, randomBytes } from 'node:crypto';
-import type { ClientSession } from 'mongodb';
+import type { ClientSession, Db } from 'mongodb';
+import { inTransaction } from '../base/mongo';
+import { type MissingIndexes, makeIndexes } from '../base/mongo-indexes';
 import { type AuditedAct, type AuditFacts, assertNoSecret } from '../domain/account/audit-log';
+
 import { omitUndefined } from '../domain/defined';
-import type { Actor, AuditLine, AuditLogStore } from './audit-log';
 
 export interface Change {
   act: AuditedAct;
@@ -53,4 +55,162 @@ function buildLine(
   assertNoSecret(after);
   const facts = { before: before && omitUndefined(before), after: after && omitUndefined(after) };
   return { ...place, ...change, actor, ...facts };
+}
+
+export interface Origin {
+  address: string;
+  request_id: string;
+}
+
+export type Actor =
+  | ({ via: 'dashboard'; user_id: string; email: string; session?: string } & Partial<Origin>)
+  | ({ via: 'api'; key_id: string } & Partial<Origin>)
+  | { via: 'command_line'; system_user: string; host: string; operator?: string }
+  /** Acts by a rule. */
+  | { via: 'service' }
+  /** An update to a workflow names a sender, unverified. */
+  | { via: 'workflow'; operator: string };
+
+/** Line of the append-only audit log. @see docs/dashboard.md#audit-log */
+export interface AuditLine {
+  /** Time and a random part, so that ids sort as the lines were written. */
+  _id: string;
+  at: string;
+  /** Null: concerns the service, and no merchant sees it. */
+  account_id: string | null;
+  /** Null: both environments. */
+  livemode: boolean | null;
+  actor: Actor;
+  act: AuditedAct;
+  target: string | null;
+  before: AuditFacts | null;
+  after: AuditFacts | null;
+}
+
+export interface ChainedLine extends AuditLine {
+  seq: number;
+  /** Null on the first line. */
+  prev: string | null;
+  /** SHA-256 of all other fields, hex. */
+  hash: string;
+}
+
+export interface ChainHead {
+  /** Account, or `INSTALLATION`. */
+  _id: string;
+  seq: number;
+  hash: string;
+}
+
+interface AuditFilter {
+  account_id?: string | undefined;
+  livemode?: boolean | undefined;
+  act?: AuditedAct | undefined;
+  /** Leaves out lines that the service did not write. */
+  onlyChained?: boolean;
+  limit: number;
+  /** Id: only older lines. */
+  before?: string | undefined;
+  /** Id: only newer lines, oldest first. */
+  after?: string | undefined;
+  /** ISO 8601; an id begins with its time. */
+  since?: string | undefined;
+}
+
+/** The server stops the query after it. */
+const LIST_MS_MAX = 4_000;
+
+/** Acts on live by which a thief would stay, or that respond to one. */
+const WATCHED_ACTS = ['api_key.created', 'wallet.set', 'account.frozen'] as const;
+
+const INSTALLATION = 'installation';
+
+/** Accounts have their own chain, so that none waits for another. */
+export function getChainName({ account_id }: Pick<AuditLine, 'account_id'>): string {
+  return account_id ?? INSTALLATION;
+}
+
+export function hashLine(line: Omit<ChainedLine, 'hash'>): string {
+  return createHash('sha256')
+    .update(JSON.stringify(sortFields(line)))
+    .digest('hex');
+}
+
+function sortFields(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(sortFields);
+  if (typeof value !== 'object' || value === null) return value;
+  const fields = Object.entries(value).filter(([, field]) => field !== undefined);
+  return fields
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([name, field]) => [name, sortFields(field)]);
+}
+
+function buildIdRange(bounds: Record<'$lt' | '$gt' | '$gte', string | undefined>) {
+  const range = omitUndefined(bounds);
+  return Object.keys(range).length === 0 ? undefined : range;
+}
+
+export type AuditLogStore = ReturnType<typeof createAuditLogStore>;
+
+export function createAuditLogStore(db: Db) {
+  const lines = db.collection<ChainedLine>('audit_log');
+  const heads = db.collection<ChainHead>('audit_heads');
+
+  /** Two writers at once have a write conflict on the head, so that one starts again. */
+  const addLine = async (line: AuditLine, session: ClientSession): Promise<void> => {
+    const _id = getChainName(line);
+    const head = await heads.findOne({ _id }, { session });
+    const place = { seq: (head?.seq ?? 0) + 1, prev: head?.hash ?? null };
+    const hash = hashLine({ ...line, ...place });
+    const next = { $set: { seq: place.seq, hash } };
+    await heads.updateOne({ _id }, next, { session, upsert: head === null });
+    await lines.insertOne({ ...line, ...place, hash }, { session });
+  };
+
+  return {
+    ensureIndexes: async (missing?: MissingIndexes) => {
+      await makeIndexes(
+        lines,
+        [
+          { key: { account_id: 1, _id: -1 }, name: 'account' },
+          { key: { account_id: 1, act: 1, _id: -1 }, name: 'account_act' },
+          { key: { account_id: 1, seq: 1 }, name: 'chain', unique: true },
+        ],
+        missing,
+      );
+      await makeIndexes(heads, [{ key: { seq: 1 }, name: 'length' }], missing);
+    },
+    add: async (line: AuditLine, session?: ClientSession): Promise<void> => {
+      if (session !== undefined) return await addLine(line, session);
+      await inTransaction(db.client, (own) => addLine(line, own));
+    },
+    has: async (_id: string, session: ClientSession): Promise<boolean> =>
+      (await lines.findOne({ _id }, { session })) !== null,
+    list: ({ account_id, livemode, act, limit, before, after, since, onlyChained }: AuditFilter) =>
+      lines
+        .find(
+          omitUndefined({
+            account_id,
+            livemode: livemode === undefined ? undefined : { $in: [livemode, null] },
+            act,
+            seq: onlyChained === true ? { $gte: 1 } : undefined,
+            _id: buildIdRange({ $lt: before, $gt: after, $gte: since }),
+          }),
+        )
+        .sort({ _id: after === undefined ? -1 : 1 })
+        .limit(limit)
+        .maxTimeMS(LIST_MS_MAX)
+        .toArray(),
+    /** An id begins with its time. */
+    countWatched: (since: string): Promise<{ act: string; count: number }[]> =>
+      Promise.all(
+        WATCHED_ACTS.map(async (act) => {
+          const filter = { _id: { $gte: since }, act, livemode: { $ne: false } };
+          return { act, count: await lines.countDocuments(filter, { maxTimeMS: LIST_MS_MAX }) };
+        }),
+      ),
+    heads: () => heads.find().sort({ _id: 1 }).toArray(),
+    head: (chain: string) => heads.findOne({ _id: chain }),
+    listChained: () => lines.find().sort({ account_id: 1, seq: 1 }),
+  };
 }

@@ -1,8 +1,7 @@
 import type { Db } from 'mongodb';
 import { indexBuilder } from '../base/mongo-indexes';
 import type { BalanceChange, EntryDocument } from '../ledger/documents';
-import { EXPORT_MS_MAX, type ListFilter, listNewest } from './list';
-import { listIndexes } from './resource-indexes';
+import { EXPORT_MS_MAX, type ListFilter, listIndexes, listNewest } from './list';
 
 export type BalanceTransactionDocument = EntryDocument & BalanceChange;
 

@@ -5,7 +5,7 @@ import { indexBuilder } from '../base/mongo-indexes';
 import type { AnyCallback, CallbackName, CallbackResource } from '../domain/callback/callback';
 import { callbackText } from '../domain/callback/signature';
 import { omitUndefined } from '../domain/defined';
-import { deleteSome } from './old-rows';
+import { deleteSome } from './list';
 
 export interface CallbackDocument {
   /** `{connector}:{callback_id}`: a repeat has the same. */

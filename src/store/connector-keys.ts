@@ -1,7 +1,7 @@
 import type { ClientSession, Db } from 'mongodb';
 import { indexBuilder } from '../base/mongo-indexes';
 import type { Encrypted } from '../encryption/encrypter';
-import { readPage } from './page';
+import { readPage } from './list';
 
 /**
  * The secret is encrypted and not hashed, since a verification needs it.

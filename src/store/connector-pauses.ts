@@ -1,4 +1,5 @@
 import type { ClientSession, Db } from 'mongodb';
+import type { Capabilities, ConnectorStop } from '../domain/capabilities';
 import { toEnv } from '../domain/environment';
 import { createCachedRead } from './cache';
 
@@ -17,7 +18,7 @@ export interface ConnectorPauseDocument extends PauseScope {
 }
 
 /** Keyed by `getPauseId`. */
-export type ConnectorPauses = ReadonlyMap<string, ConnectorPauseDocument>;
+type ConnectorPauses = ReadonlyMap<string, ConnectorPauseDocument>;
 
 /** The environment is part of it: a test system's pause never concerns a live bank of its name. */
 export function getPauseId({ connector, livemode }: PauseScope): string {
@@ -39,5 +40,51 @@ export function createConnectorPauseStore(db: Db, cacheMs: number) {
       pauses.insertOne(pause, { session }),
     /** @returns the removed pause; null without one */
     remove: (_id: string, session: ClientSession) => pauses.findOneAndDelete({ _id }, { session }),
+  };
+}
+
+/** An operator lets a connector that a restore has stopped send again. */
+interface ConnectorReleaseDocument {
+  /** ID of the stop, so that no release ends a later one. */
+  _id: string;
+  connector: string;
+  livemode: boolean;
+  /** ISO 8601, ms. */
+  released_at: string;
+  operator: string | null;
+  reason: string;
+}
+
+/** @see docs/connectors.md#after-a-restore */
+export function createConnectorReleaseStore(db: Db) {
+  const releases = db.collection<ConnectorReleaseDocument>('connector_releases');
+  return {
+    get: (_id: string, session?: ClientSession) => releases.findOne({ _id }, { session }),
+    insert: (release: ConnectorReleaseDocument, session: ClientSession) =>
+      releases.insertOne(release, { session }),
+  };
+}
+
+/** Last report of a connector's processes; of two versions at once, the last one counts. */
+interface CapabilitiesDocument extends Capabilities {
+  _id: string;
+  seen_at: Date;
+  /** Null: it sends; undefined: it does not say. */
+  stopped?: ConnectorStop | null;
+}
+
+export function createCapabilitiesStore(db: Db) {
+  const reports = db.collection<CapabilitiesDocument>('connector_capabilities');
+  return {
+    report: async (
+      _id: string,
+      { serves, functions, contract, reference_per_step = false }: Capabilities,
+      { seen_at, stopped }: { seen_at: Date; stopped: ConnectorStop | null },
+    ) => {
+      const report = { serves, functions, contract, reference_per_step, seen_at, stopped };
+      await reports.updateOne({ _id }, { $set: report }, { upsert: true });
+    },
+    get: (connector: string) => reports.findOne({ _id: connector }),
+    list: () => reports.find().sort({ _id: 1 }).toArray(),
   };
 }

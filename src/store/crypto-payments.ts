@@ -7,8 +7,8 @@ import {
   type CryptoPaymentAttention,
   type CryptoPaymentStatus,
 } from '../domain/crypto/payment';
+import { resourceIndexes } from './list';
 import { type ResourceDocument, resourceStore } from './resource';
-import { resourceIndexes } from './resource-indexes';
 
 /** @see docs/api.md#crypto */
 export interface CryptoPaymentDocument

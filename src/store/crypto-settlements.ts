@@ -5,8 +5,8 @@ import {
   type CryptoSettlementAttention,
   type CryptoSettlementStatus,
 } from '../domain/crypto/settlement';
+import { resourceIndexes } from './list';
 import { type ResourceDocument, resourceStore } from './resource';
-import { resourceIndexes } from './resource-indexes';
 
 /** @see docs/api.md#settlements */
 export interface CryptoSettlementDocument

@@ -4,9 +4,7 @@ import { getDeliveryId } from '../domain/webhook/delivery';
 import type { DeliveryStatus, EventType } from '../domain/webhook/event';
 import { ENDPOINTS_MAX } from './endpoints';
 import type { EventDocument } from './events';
-import { type ListFilter, listNewest } from './list';
-import { deleteSome } from './old-rows';
-import { OWNER } from './resource-indexes';
+import { deleteSome, type ListFilter, listNewest, OWNER } from './list';
 
 /** The delivery of one event to one endpoint. */
 export interface DeliveryRow {

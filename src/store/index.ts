@@ -1,44 +1,42 @@
 import type { Db } from 'mongodb';
 import { MissingIndexes } from '../base/mongo-indexes';
 import { createLedgerStore } from '../ledger/book';
-import { createAccountStore } from './accounts';
+import { createAccountStore, createLogoStore } from './accounts';
 import { createApprovalStore } from './approvals';
-import { createAuditLogStore } from './audit-log';
+import { createAuditLogStore } from './audit';
 import { createBalanceTransactionStore } from './balance-transactions';
 import { createBankAccountStore } from './bank-accounts';
 import { createCache } from './cache';
 import { createCallbackStore } from './callbacks';
-import { createCapabilitiesStore } from './capabilities';
-import { createChallengeStore } from './challenges';
 import { createConnectorKeyStore } from './connector-keys';
-import { createConnectorPauseStore } from './connector-pauses';
-import { createConnectorReleaseStore } from './connector-releases';
+import {
+  createCapabilitiesStore,
+  createConnectorPauseStore,
+  createConnectorReleaseStore,
+} from './connector-pauses';
 import { createCryptoPaymentStore } from './crypto-payments';
 import { createCryptoSettlementStore } from './crypto-settlements';
 import { createDeliveryStore } from './deliveries';
 import { createEndpointStore } from './endpoints';
 import { createEpochStore } from './epoch';
-import { createEventOrderStore } from './event-order';
-import { createEventStore } from './events';
+import { createEventOrderStore, createEventStore } from './events';
 import { createHeartbeatStore } from './heartbeats';
 import { createIdempotencyStore } from './idempotency';
 import { createInvitationStore } from './invitations';
 import { createKeyStore } from './keys';
-import { createLogoStore } from './logos';
 import { createMailStore } from './mails';
 import { createMovementStore } from './movements';
 import { createOperatorStore } from './operators';
 import { OVERVIEW_MS, type OverviewCounts } from './overview-counts';
 import { createPaymentStore } from './payments';
-import { createPayoutDayStore } from './payout-days';
-import { createPayoutStore } from './payouts';
+import { createPayoutDayStore, createPayoutStore } from './payouts';
 import { createRecipientStore } from './recipients';
 import { createRefundStore } from './refunds';
 import { createRequestStore } from './requests';
 import { createRoutingRuleStore } from './routing-rules';
 import { createSandboxReportStore } from './sandbox-reports';
 import { createScheduleRunStore } from './schedule-runs';
-import { createSessionStore } from './sessions';
+import { createChallengeStore, createSessionStore } from './sessions';
 import { createStatementStore } from './statements';
 import { createThrottleStore } from './throttles';
 import { createUserStore } from './users';

@@ -1,4 +1,5 @@
-import type { FindCursor } from 'mongodb';
+import type { DeleteResult, FindCursor } from 'mongodb';
+import type { NamedIndex } from '../base/mongo-indexes';
 import { omitUndefined } from '../domain/defined';
 
 export interface ListFilter {
@@ -49,3 +50,82 @@ export const LIST_MS_MAX = 4_000;
 
 /** Limit for all batches of an export. */
 export const EXPORT_MS_MAX = 60_000;
+
+/** Reads in the order of ids. @param after id; '' for the first page */
+export function readPage<D>(
+  rows: { find(filter: object): FindCursor<D> },
+  after: string,
+  limit: number,
+  filter: object = {},
+): Promise<D[]> {
+  return rows
+    .find({ ...filter, _id: { $gt: after } })
+    .sort({ _id: 1 })
+    .limit(limit)
+    .toArray();
+}
+
+interface Rows<D extends { _id: string }> extends Listable<D> {
+  deleteMany(filter: object): Promise<DeleteResult>;
+}
+
+/**
+ * Deletes by ids, so that no statement runs long; a row that no longer fits the filter stays.
+ * @returns how many were deleted
+ */
+export async function deleteSome<D extends { _id: string }>(
+  rows: Rows<D>,
+  filter: object,
+  limit: number,
+): Promise<number> {
+  const old = await rows.find(filter).limit(limit).project<{ _id: string }>({ _id: 1 }).toArray();
+  if (old.length === 0) return 0;
+  const ids = old.map(({ _id }) => _id);
+  return (await rows.deleteMany({ ...filter, _id: { $in: ids } })).deletedCount;
+}
+
+/** First fields of every list index: no merchant reads rows of another. */
+export const OWNER = { account_id: 1, livemode: 1 } as const;
+
+export const UPDATED = { key: { updated_at: 1, _id: 1 }, name: 'updated' } as const;
+
+export const STUCK = { attention: { $type: 'string' } } as const;
+
+export function listIndexes(...fields: string[]): NamedIndex[] {
+  return [
+    { key: { ...OWNER, position: -1 }, name: 'position', unique: true },
+    ...fields.map((field) => ({
+      key: { ...OWNER, [field]: 1, position: -1 } as const,
+      name: `${field}_position`,
+    })),
+  ];
+}
+
+/** Adds to the list's indexes small ones for what is in flight or stuck. */
+export function resourceIndexes(inFlight: readonly string[], ...fields: string[]): NamedIndex[] {
+  return [
+    ...listIndexes(...fields),
+    {
+      key: { status: 1, _id: 1 },
+      name: 'in_flight',
+      partialFilterExpression: { status: { $in: inFlight } },
+    },
+    {
+      key: { ...OWNER, position: -1 },
+      name: 'in_need_position',
+      partialFilterExpression: STUCK,
+    },
+    UPDATED,
+    { key: { attention: 1, livemode: 1 }, name: 'attention', partialFilterExpression: STUCK },
+    {
+      key: { attention_since: 1, _id: 1 },
+      name: 'attention_since',
+      partialFilterExpression: STUCK,
+    },
+    {
+      key: { 'acknowledged.since': 1 },
+      name: 'acknowledged',
+      partialFilterExpression: { 'acknowledged.since': { $exists: true } },
+    },
+  ];
+}

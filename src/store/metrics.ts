@@ -3,12 +3,12 @@ import type { CallbackResource } from '../domain/callback/callback';
 import { KINDS, RESOURCES } from '../domain/resources';
 import { announcedBefore, NOT_REPEATED } from '../domain/statement';
 import { createApprovalStore } from './approvals';
-import { createAuditLogStore } from './audit-log';
+import { createAuditLogStore } from './audit';
 import { createCallbackStore } from './callbacks';
 import { createDeliveryStore } from './deliveries';
+import { STUCK } from './list';
 import { createMailStore, type MailCounts } from './mails';
 import { createMovementStore, type Suspense } from './movements';
-import { STUCK } from './resource-indexes';
 import { createScheduleRunStore } from './schedule-runs';
 import type { OpenLines } from './statement-lines';
 import { createStatementStore } from './statements';
@@ -133,7 +133,7 @@ function getDelaySeconds(due: string | undefined, now: Date): number {
   return Math.max(0, (now.getTime() - Date.parse(due)) / 1_000);
 }
 
-export interface LedgerCheck {
+interface LedgerCheck {
   _id: 'last';
   checked_at: string;
   differences: number;

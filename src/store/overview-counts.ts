@@ -1,8 +1,7 @@
 import type { Collection } from 'mongodb';
 import type { NamedIndex } from '../base/mongo-indexes';
 import { PAYMENT_STATUSES, type PaymentStatus } from '../domain/payment/payment';
-import { LIST_MS_MAX } from './list';
-import { OWNER } from './resource-indexes';
+import { LIST_MS_MAX, OWNER } from './list';
 
 /** Covers the query of the volume per day. */
 export const SETTLED_DAY: NamedIndex = {

@@ -1,17 +1,19 @@
-import type { ClientSession, Collection, Db } from 'mongodb';
+import type { ClientSession, Collection, Db, Document, Filter } from 'mongodb';
 import { indexBuilder } from '../base/mongo-indexes';
+import type { EncryptedCustomer } from '../domain/creation';
 import { omitUndefined } from '../domain/defined';
 import type { Dispute } from '../domain/payment/dispute';
-import { PAYMENT_IN_FLIGHT, type PaymentAttention } from '../domain/payment/payment';
-import type { AuditEntry } from './attention';
-import { paymentMetrics, SETTLED_DAY } from './overview-counts';
-import type { PaymentDocument } from './payment-document';
-import { paymentRefunds, REMAINING } from './payment-refunds';
-import { updateOnce } from './payment-updates';
-import { resourceStore } from './resource';
-import { OWNER, resourceIndexes } from './resource-indexes';
+import {
+  PAYMENT_IN_FLIGHT,
+  type PaymentAttention,
+  type PaymentStatus,
+} from '../domain/payment/payment';
 
-export type { PaymentDocument } from './payment-document';
+import type { TransferInstructions } from '../domain/payment/transfer-instructions';
+import type { AuditEntry } from './attention';
+import { OWNER, resourceIndexes } from './list';
+import { paymentMetrics, SETTLED_DAY } from './overview-counts';
+import { type ResourceDocument, resourceStore } from './resource';
 
 export function createPaymentStore(db: Db) {
   const payments = db.collection<PaymentDocument>('payments');
@@ -206,4 +208,99 @@ function paymentPayers(payments: Collection<PaymentDocument>) {
         session,
       ),
   };
+}
+
+/** @see docs/api.md#create-a-payment */
+export interface PaymentDocument extends ResourceDocument<PaymentStatus, PaymentAttention> {
+  /** Minor units. */
+  amount: number;
+  country: string | null;
+  reference: string | null;
+  customer: EncryptedCustomer;
+  metadata: string;
+  /** Minor units of its processing and settled refunds. */
+  refunded: number;
+  /** Minor units beyond the amount, from failed refunds that the bank sent. */
+  refunded_over?: number;
+  authorized_at: string | null;
+  settled_at: string | null;
+  cancelled_at: string | null;
+  /** Minor units, where an operator booked a different amount. */
+  settled_amount?: number | null;
+  /** No refunds since then: the bank reported a chargeback, or it took all. */
+  disputed_at?: string | null;
+  /** Decision of an operator: an earlier report disputes it no more. */
+  dispute_ended_at?: string;
+  /** Oldest first. */
+  disputes?: Dispute[];
+  return_url?: string;
+  success_url: string;
+  error_url: string;
+  expires_at: string;
+  session_url: string | null;
+  /** Replaces a session. */
+  instructions?: TransferInstructions;
+  /** SHA-256 of the page's token, which is derived and never stored. */
+  token_hash: string;
+  browser_hash: string | null;
+  opened_at: string | null;
+}
+
+/** The amount, or less if less settled. */
+const REFUNDABLE = { $min: ['$amount', { $ifNull: ['$settled_amount', '$amount'] }] };
+const TAKEN = { $add: ['$refunded', { $ifNull: ['$refunded_over', 0] }] };
+const DISPUTED = { $subtract: [{ $sum: '$disputes.amount' }, { $sum: '$disputes.won' }] };
+const UNDISPUTED = { $subtract: [REFUNDABLE, DISPUTED] };
+/** Minor units. */
+const REMAINING = { $subtract: [UNDISPUTED, '$refunded'] };
+
+function paymentRefunds(payments: Collection<PaymentDocument>) {
+  /** Bounds `refunded` by what can be refunded; the rest waits in `refunded_over`. */
+  const changeTaken = (_id: string, change: number, session: ClientSession) => {
+    const taken = { $add: [TAKEN, change] };
+    const over = { $max: [0, { $subtract: [taken, REFUNDABLE] }] };
+    const fields = { refunded: { $min: [taken, REFUNDABLE] }, refunded_over: over };
+    return payments.updateOne({ _id }, [{ $set: fields }], { session });
+  };
+  return {
+    /**
+     * Reserves in one conditional write, so that refunds never exceed the payment. An open dispute
+     * leaves none.
+     * @see docs/api.md#refunds
+     * @param amount minor units; null: all that remains
+     * @returns the payment as it was before; null when too little remains
+     */
+    reserveRefund: (id: string, amount: number | null, session: ClientSession) =>
+      payments.findOneAndUpdate(
+        {
+          _id: id,
+          status: 'settled',
+          disputed_at: null,
+          'disputes.state': { $ne: 'opened' },
+          $expr: { $lte: [amount ?? 1, REMAINING] },
+        },
+        [{ $set: { refunded: amount === null ? UNDISPUTED : { $add: ['$refunded', amount] } } }],
+        { session, returnDocument: 'before' },
+      ),
+    /** Call it in the transaction of the refund's transition, so that it happens once. */
+    releaseRefund: (
+      { payment_id, amount }: { payment_id: string; amount: number },
+      session: ClientSession,
+    ) => changeTaken(payment_id, -amount, session),
+    /** Reserves the amount of a failed refund again, which the bank has sent. */
+    takeLateRefund: (
+      { payment_id, amount }: { payment_id: string; amount: number },
+      session: ClientSession,
+    ) => changeTaken(payment_id, amount, session),
+  };
+}
+
+/** @returns false when no payment is in the state that the filter expects */
+async function updateOnce(
+  payments: Collection<PaymentDocument>,
+  filter: Filter<PaymentDocument>,
+  update: Document | Document[],
+  session: ClientSession,
+): Promise<boolean> {
+  return (await payments.updateOne(filter, update, { session })).matchedCount === 1;
 }

@@ -5,7 +5,7 @@ import type { AcceptedRecipient } from '../domain/creation';
 import type { RecipientFacts } from '../domain/payout/recipient';
 import { Encrypted } from '../encryption/encrypter';
 import type { IdempotencyRecord } from './idempotency';
-import { readPage } from './page';
+import { readPage } from './list';
 
 /** Plain facts for rules, and encrypted details. @see docs/api.md#recipients */
 export interface RecipientDocument extends RecipientFacts {
@@ -24,7 +24,7 @@ export interface RecipientDocument extends RecipientFacts {
   request_id: string;
 }
 
-export interface EncryptedRecipient extends RecipientDocument {
+interface EncryptedRecipient extends RecipientDocument {
   ciphertext: Encrypted;
 }
 
@@ -35,7 +35,7 @@ export interface RecipientGroup extends Pick<RecipientFacts, 'type' | 'has' | 'i
 }
 
 /** Holds a recipient that is not written yet. */
-export interface RecipientRecord extends Omit<IdempotencyRecord, 'request'> {
+interface RecipientRecord extends Omit<IdempotencyRecord, 'request'> {
   request: AcceptedRecipient;
 }
 

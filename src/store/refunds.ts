@@ -1,8 +1,8 @@
 import type { ClientSession, Db } from 'mongodb';
 import { indexBuilder } from '../base/mongo-indexes';
 import { REFUND_IN_FLIGHT, type RefundAttention, type RefundStatus } from '../domain/refund/refund';
+import { OWNER, resourceIndexes } from './list';
 import { type ResourceDocument, resourceStore } from './resource';
-import { OWNER, resourceIndexes } from './resource-indexes';
 
 /** @see docs/api.md#refunds */
 export interface RefundDocument extends ResourceDocument<RefundStatus, RefundAttention> {

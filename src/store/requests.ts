@@ -1,8 +1,7 @@
 import { type Db, MongoBulkWriteError } from 'mongodb';
 import { indexBuilder } from '../base/mongo-indexes';
 import type { RequestOutcome } from '../domain/request/outcome';
-import { type ListFilter, listNewest } from './list';
-import { listIndexes } from './resource-indexes';
+import { type ListFilter, listIndexes, listNewest } from './list';
 
 /** A write, or an error; deleted after a week. @see docs/api.md#requests */
 export interface RequestDocument {

@@ -15,8 +15,8 @@ import {
   type ListFilter,
   listNewest,
   listQuery,
+  STUCK,
 } from './list';
-import { STUCK } from './resource-indexes';
 
 export interface ResourceDocument<
   Status extends string = string,

@@ -2,7 +2,7 @@ import type { ClientSession, Db } from 'mongodb';
 import { indexBuilder } from '../base/mongo-indexes';
 import type { Role } from '../domain/account/dashboard-role';
 import type { Encrypted } from '../encryption/encrypter';
-import { readPage } from './page';
+import { readPage } from './list';
 
 export interface UserDocument {
   _id: string;

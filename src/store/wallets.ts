@@ -1,7 +1,7 @@
 import type { ClientSession, Db } from 'mongodb';
 import { indexBuilder } from '../base/mongo-indexes';
 import type { Network } from '../domain/crypto/assets';
-import { readPage } from './page';
+import { readPage } from './list';
 
 export interface WalletDocument {
   /** `{account_id}:{live|sandbox}:{network}` */

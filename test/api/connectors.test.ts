@@ -7,8 +7,9 @@ import { NativeConnection, Worker } from '@temporalio/worker';
 import type { RuleScope } from '../../src/domain/routing-rule';
 import { connectorQueue } from '../../src/domain/task-queues';
 import { createConnectors } from '../../src/routing';
+import { pauseConnector, resumeConnector } from '../../src/service/banks/connectors';
 import { setRule } from '../../src/service/banks/routing/change';
-import { pauseConnector, resumeConnector } from '../../src/service/banks/routing/pause';
+
 import { createStores } from '../../src/store';
 import { CACHE_MS } from '../../src/store/cache';
 import { runWorker } from '../../src/temporal/native';

@@ -11,15 +11,15 @@ import { createEncrypter } from '../../src/encryption/encrypter';
 import { createKeyFile } from '../../src/encryption/key-file';
 import { isPassword } from '../../src/encryption/password';
 import { followKeyFile } from '../../src/encryption/service-keys';
+import { pauseConnector } from '../../src/service/banks/connectors';
 import { setRule } from '../../src/service/banks/routing/change';
-import { pauseConnector } from '../../src/service/banks/routing/pause';
 import { createAccount, setFrozen, updateAccount } from '../../src/service/merchants/accounts';
 import { createKey, revokeKey } from '../../src/service/merchants/keys';
 import { acceptInvitation, changeMember, invite } from '../../src/service/merchants/team/members';
 import { getOffer, offerSecret, switchOn } from '../../src/service/merchants/team/second-factor';
 import { resetPassword } from '../../src/service/merchants/team/sessions';
-import { checkLogin } from '../../src/service/merchants/team/sign-in';
-import { createSignInLanes } from '../../src/service/merchants/team/sign-in-lanes';
+import { checkLogin, createSignInLanes } from '../../src/service/merchants/team/sign-in';
+
 import { fundSandbox } from '../../src/service/money/balances/fund';
 import { readBalances } from '../../src/service/money/read';
 import { setWallet } from '../../src/service/money/wallets';

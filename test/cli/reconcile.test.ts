@@ -13,8 +13,12 @@ import {
   readEpochs,
   watchEpochs,
 } from '../../src/service/installation/epoch';
-import { formatPlace, type Place, readPlace } from '../../src/service/operators/reconcile/places';
-import { walk } from '../../src/service/operators/reconcile/walk';
+import {
+  formatPlace,
+  type Place,
+  readPlace,
+  walk,
+} from '../../src/service/operators/reconcile/walk';
 import { buildDelivery } from '../../src/store/deliveries';
 import { storedPayout } from '../api/payout-setting';
 import { buildPayout } from '../support/factories';

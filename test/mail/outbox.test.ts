@@ -5,11 +5,11 @@ import { SCOPES } from '../../src/domain/account/api-key';
 import { createEncrypter } from '../../src/encryption/encrypter';
 import { setFrozen, updateAccount } from '../../src/service/merchants/accounts';
 import { createKey } from '../../src/service/merchants/keys';
-import { sendNextMail } from '../../src/service/merchants/mail/send';
 import {
   createMailer,
   readSmtpServer,
   type SendMail,
+  sendNextMail,
 } from '../../src/service/merchants/mail/transport';
 import {
   acceptInvitation,

@@ -6,9 +6,8 @@ import type { PlatformKind } from '../../src/ledger/ledger-accounts';
 import { readTrialBalance } from '../../src/ledger-check/trial-balance';
 import { verifyLedger } from '../../src/ledger-check/verify';
 import { updateBankAccount } from '../../src/service/banks/bank-accounts';
-import { abandonStatement } from '../../src/service/banks/statements/abandon';
 import { clearEntries } from '../../src/service/banks/statements/clear';
-import { importStatements } from '../../src/service/banks/statements/import';
+import { abandonStatement, importStatements } from '../../src/service/banks/statements/import';
 import {
   DIFFERENCE_ACCOUNTS,
   matchByHand,

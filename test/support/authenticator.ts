@@ -1,5 +1,5 @@
 import { createHash, generateKeyPairSync, randomBytes, sign } from 'node:crypto';
-import type { Site } from '../../src/service/merchants/team/passkey-messages';
+import type { Site } from '../../src/service/merchants/team/passkeys';
 
 /** Faults of a device or a thief; each is undefined on a good day. */
 interface Faults {

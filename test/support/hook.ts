@@ -4,7 +4,7 @@ import { text } from 'node:stream/consumers';
 import { z } from 'zod';
 import type { EventType } from '../../src/domain/webhook/event';
 import { createEncrypter } from '../../src/encryption/encrypter';
-import { makeSigningSecret } from '../../src/service/events/endpoints/secret';
+import { makeSigningSecret } from '../../src/service/events/endpoints/manage';
 import { secretOwner } from '../../src/store/endpoints';
 import { receiveHttp } from '../webhooks/receiver';
 import { useFixture } from './fixture';

@@ -3,8 +3,12 @@ import { formatAmount } from '../../domain/amount';
 import { ServiceError } from '../../domain/errors';
 import type { Outcome } from '../../service/operators/act-many';
 import { approve as approveRequest } from '../../service/operators/approvals/carry-out';
-import { decide, listApprovals } from '../../service/operators/approvals/decide';
-import { presentApproval, type ShownApproval } from '../../service/operators/approvals/present';
+import {
+  decide,
+  listApprovals,
+  presentApproval,
+  type ShownApproval,
+} from '../../service/operators/approvals/decide';
 import { auditAs, getSystemUser } from '../../service/operators/deps';
 import { verifyOperator } from '../../service/operators/keys';
 import { defineCommand, defineGroup } from '../command';

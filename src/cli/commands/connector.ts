@@ -4,15 +4,16 @@ import { isLive, toEnv } from '../../domain/environment';
 import { ServiceError } from '../../domain/errors';
 import { KINDS } from '../../lifecycles';
 import { readConnectorHealth } from '../../service/banks/connector-health';
-import { releaseConnector } from '../../service/banks/connector-release';
 import { createConnector } from '../../service/banks/connector-template';
-import { assertConnectorName, isRouted } from '../../service/banks/connectors';
 import {
+  assertConnectorName,
   findPauseEnvironment,
+  isRouted,
   type PauseChange,
   pauseConnector,
+  releaseConnector,
   resumeConnector,
-} from '../../service/banks/routing/pause';
+} from '../../service/banks/connectors';
 import { openNoted } from '../acting-operator';
 import { defineCommand, defineGroup } from '../command';
 import type { CliContext } from '../context';

@@ -2,8 +2,14 @@ import { z } from 'zod';
 import { isLive } from '../../domain/environment';
 import { ServiceError } from '../../domain/errors';
 import { DELIVERY_STATUSES, type DeliveryStatus, EVENT_TYPES } from '../../domain/webhook/event';
-import { listAttempts, listEventsBefore, readEventHistory } from '../../service/events/list';
-import { type ListedEvent, presentDelivery, presentOldest } from '../../service/events/present';
+import {
+  type ListedEvent,
+  listAttempts,
+  listEventsBefore,
+  presentDelivery,
+  presentOldest,
+  readEventHistory,
+} from '../../service/events/list';
 import { findEvent, redeliverEvent } from '../../service/events/redeliver';
 import {
   countSelected,

@@ -5,7 +5,7 @@ import { isLive, toEnv } from '../../domain/environment';
 import { ServiceError } from '../../domain/errors';
 import { OUTCOMES } from '../../domain/movement/movement';
 import { findMovement, listMovements, presentMovement } from '../../service/banks/movements';
-import { actAsOperator } from '../../service/operators/approvals/act';
+import { actAsOperator } from '../../service/operators/act';
 import { assertNamed, openActing, printApprovalRequired } from '../acting-operator';
 import { defineCommand, defineGroup } from '../command';
 import { Amount, ApprovedBy, Env, limit, Operator, Reason, textOption } from '../options';

@@ -1,8 +1,13 @@
 import { z } from 'zod';
 import { type Env as Environment, isLive, toEnv } from '../../domain/environment';
 import type { RuleScope } from '../../domain/routing-rule';
-import { type RuleChange, removeRule, setRule } from '../../service/banks/routing/change';
-import { listRouting, type RoutingLine } from '../../service/banks/routing/show';
+import {
+  listRouting,
+  type RoutingLine,
+  type RuleChange,
+  removeRule,
+  setRule,
+} from '../../service/banks/routing/change';
 import { openNoted } from '../acting-operator';
 import { defineCommand, defineGroup } from '../command';
 import type { CliContext } from '../context';

@@ -1,6 +1,6 @@
 import { formatMoney } from '../../domain/money';
 import type { ImportedStatement } from '../../service/banks/statements/import';
-import type { ShownEntry, ShownLine } from '../../service/banks/statements/present';
+import type { ShownEntry, ShownLine } from '../../service/banks/statements/reconciliation';
 import { textOption } from '../options';
 import { fields, table } from '../output';
 

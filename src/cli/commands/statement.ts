@@ -3,9 +3,8 @@ import type { VerifiedOperator } from '../../domain/account/operator';
 import { isApprovalRequired } from '../../domain/approval';
 import { isLive } from '../../domain/environment';
 import { formatMoney } from '../../domain/money';
-import { abandonStatement } from '../../service/banks/statements/abandon';
 import { clearEntries, isLiveClearing } from '../../service/banks/statements/clear';
-import { importStatementPath } from '../../service/banks/statements/import';
+import { abandonStatement, importStatementPath } from '../../service/banks/statements/import';
 import {
   assignLine,
   DIFFERENCE_ACCOUNTS,
@@ -21,7 +20,7 @@ import {
   presentLine,
   presentStatement,
   type ShownLine,
-} from '../../service/banks/statements/present';
+} from '../../service/banks/statements/reconciliation';
 import { auditAs } from '../../service/operators/deps';
 import { identifyOperator, printApprovalRequired } from '../acting-operator';
 import { defineCommand, defineGroup } from '../command';

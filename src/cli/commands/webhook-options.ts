@@ -2,8 +2,8 @@ import type { z } from 'zod';
 import { ServiceError } from '../../domain/errors';
 import { EVENT_TYPES } from '../../domain/webhook/event';
 import type { Owner } from '../../service/deps';
-import type { EndpointDeps } from '../../service/events/endpoints/secret';
-import { checkEndpointUrl } from '../../service/events/endpoints/url';
+import { checkEndpointUrl, type EndpointDeps } from '../../service/events/endpoints/manage';
+
 import { findAccount } from '../../service/merchants/accounts';
 import { createDenyCheck } from '../../webhooks/address';
 import type { CliContext } from '../context';

@@ -6,11 +6,12 @@ import {
   addEndpoint,
   changeEndpoint,
   deleteEndpoint,
+  type Endpoint,
   listEndpoints,
+  presentEndpoint,
+  ROLL_DELAYS_MS,
 } from '../../service/events/endpoints/manage';
 import { rollSecret, setEndpoint, showEndpoint } from '../../service/events/endpoints/oldest';
-import { type Endpoint, presentEndpoint } from '../../service/events/endpoints/present';
-import { ROLL_DELAYS_MS } from '../../service/events/endpoints/secret';
 import { findAccount } from '../../service/merchants/accounts';
 import { defineCommand, defineGroup } from '../command';
 import type { CliContext } from '../context';

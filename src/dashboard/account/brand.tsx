@@ -9,12 +9,12 @@ import { derivePalette, type SchemeName } from '../../pages/accent';
 import { logoPath } from '../../pages/brand';
 import {
   getBrand,
+  parseLogo,
   presentBrand,
   type ShownBrand,
   setBrand,
   setLogo,
 } from '../../service/merchants/brand/brand';
-import { parseLogo } from '../../service/merchants/brand/logo';
 import { Field } from '../frame/fields';
 import { field, redirect } from '../frame/form';
 import { Facts, PageHead, Panel, PostForm } from '../frame/parts';

@@ -3,8 +3,8 @@ import {
   endOtherSessions,
   type ListedSession,
   listSessions,
-} from '../../service/merchants/team/session-list';
-import { signOutEverywhere } from '../../service/merchants/team/sessions';
+  signOutEverywhere,
+} from '../../service/merchants/team/sessions';
 import { field, redirect } from '../frame/form';
 import { Badge, Panel, PostForm, type Row, Table, When } from '../frame/parts';
 import { type Answer, type Call, getSelf, type PageDeps, type Route } from '../frame/route';

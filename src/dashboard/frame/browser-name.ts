@@ -1,4 +1,4 @@
-import { UNKNOWN_BROWSER } from '../../service/merchants/team/session-list';
+import { UNKNOWN_BROWSER } from '../../service/merchants/team/sessions';
 
 /** Most specific first: Edge also says Chrome and Safari. */
 const BROWSERS = [

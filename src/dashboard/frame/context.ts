@@ -2,7 +2,7 @@ import { createHash, timingSafeEqual } from 'node:crypto';
 import type { Context } from 'koa';
 import { createSignedSecret, isSignedSecret } from '../../encryption/signed-secret';
 import { hashSecret, secretCookie } from '../../pages/browser';
-import type { SignInLanes } from '../../service/merchants/team/sign-in-lanes';
+import type { SignInLanes } from '../../service/merchants/team/sign-in';
 import type { DashboardDeps } from './route';
 import type { VisitLimits } from './visit-limits';
 

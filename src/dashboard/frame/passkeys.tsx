@@ -1,6 +1,5 @@
 import type { RouterContext } from '@koa/router';
-import { findSite } from '../../service/merchants/team/passkey-messages';
-import { checkPasskey } from '../../service/merchants/team/passkeys';
+import { checkPasskey, findSite } from '../../service/merchants/team/passkeys';
 import type { UserDocument } from '../../service/merchants/team/sessions';
 import type { Dashboard } from './context';
 import { field } from './form';

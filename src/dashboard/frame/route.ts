@@ -4,7 +4,7 @@ import type { ClientAddress } from '../../base/client-address';
 import type { StoredClock } from '../../domain/account/clock';
 import type { Act, Role } from '../../domain/account/dashboard-role';
 import type { MerchantDeps, Owner } from '../../service/deps';
-import type { UrlRules } from '../../service/events/endpoints/url';
+import type { UrlRules } from '../../service/events/endpoints/manage';
 import type { Redeliveries } from '../../service/events/redeliveries';
 import type { Flash } from '../../service/merchants/team/sessions';
 import type { Audit } from '../../service/operators/audit/log';

@@ -5,7 +5,7 @@ import { mayAct } from '../../domain/account/dashboard-role';
 import { hashSecret } from '../../pages/browser';
 import { seeOther } from '../../pages/security';
 import { accountNow } from '../../service/merchants/clock';
-import { mustReplacePassword } from '../../service/merchants/team/initial-password';
+import { mustReplacePassword } from '../../service/merchants/team/members';
 import {
   hasSecondFactor,
   readSession,

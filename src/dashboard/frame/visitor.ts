@@ -1,6 +1,6 @@
 import type { Context } from 'koa';
-import { SESSION_PREFIX } from '../../service/merchants/team/session-list';
-import type { UserDocument } from '../../service/merchants/team/sessions';
+import { SESSION_PREFIX, type UserDocument } from '../../service/merchants/team/sessions';
+
 import type { Origin } from '../../service/operators/audit/log';
 import type { DashboardDeps } from './route';
 

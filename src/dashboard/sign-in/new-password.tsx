@@ -2,7 +2,7 @@ import type Router from '@koa/router';
 import type { RouterContext } from '@koa/router';
 import { hashPassword } from '../../encryption/password';
 import { seeOther } from '../../pages/security';
-import { mustReplacePassword } from '../../service/merchants/team/initial-password';
+import { mustReplacePassword } from '../../service/merchants/team/members';
 import {
   changePassword,
   readSession,

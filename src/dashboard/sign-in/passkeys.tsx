@@ -2,10 +2,10 @@ import type Router from '@koa/router';
 import type { RouterContext } from '@koa/router';
 import { isForeignPost } from '../../pages/security';
 import type { TeamMember } from '../../service/merchants/team/members';
-import { findSite } from '../../service/merchants/team/passkey-messages';
 import {
   addPasskey,
   askForPasskey,
+  findSite,
   offerPasskey,
   PASSKEYS_MAX,
   removePasskey,

@@ -1,7 +1,7 @@
 import { ServiceError } from '../../domain/errors';
 import { DELIVERY_STATUSES, EVENT_TYPES, findEventResource } from '../../domain/webhook/event';
-import { listEndpoints } from '../../service/events/endpoints/manage';
-import type { Endpoint } from '../../service/events/endpoints/present';
+import { type Endpoint, listEndpoints } from '../../service/events/endpoints/manage';
+
 import {
   type DeliveryAttempt,
   type DeliveryRow,
@@ -9,9 +9,9 @@ import {
   type ListedEvent,
   listAttempts,
   listEvents,
+  presentOldest,
   readEvent,
 } from '../../service/events/list';
-import { presentOldest } from '../../service/events/present';
 import { sendEventAgain } from '../../service/events/redeliveries';
 import { deliveryText } from '../../service/money/resources/timeline';
 import { redirect } from '../frame/form';

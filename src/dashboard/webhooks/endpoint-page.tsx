@@ -3,10 +3,11 @@ import { ENDPOINT_STATUSES } from '../../domain/webhook/endpoint';
 import {
   changeEndpoint,
   deleteEndpoint,
+  type Endpoint,
   listEndpoints,
+  presentEndpoint,
 } from '../../service/events/endpoints/manage';
 import { type EndpointSummary, getEndpoint } from '../../service/events/endpoints/oldest';
-import { type Endpoint, presentEndpoint } from '../../service/events/endpoints/present';
 import { field, redirect } from '../frame/form';
 import { Facts, Note, PageHead, Panel, PostForm } from '../frame/parts';
 import { type Answer, type Call, type PageDeps, type Route, viewRoute } from '../frame/route';

@@ -1,7 +1,7 @@
 import { listEnabledEvents } from '../../domain/webhook/endpoint';
 import { EVENT_TYPES, type EventType } from '../../domain/webhook/event';
-import type { Endpoint } from '../../service/events/endpoints/present';
-import { checkEndpointUrl } from '../../service/events/endpoints/url';
+import { checkEndpointUrl, type Endpoint } from '../../service/events/endpoints/manage';
+
 import { getOrigin } from '../../webhooks/url';
 import { Checks, Field } from '../frame/fields';
 import { field } from '../frame/form';

@@ -1,11 +1,11 @@
 import { listEnabledEvents } from '../../domain/webhook/endpoint';
-import { listEndpoints } from '../../service/events/endpoints/manage';
+import { type Endpoint, listEndpoints } from '../../service/events/endpoints/manage';
+
 import {
   type EndpointSummary,
   getEndpoint,
   setEndpoint,
 } from '../../service/events/endpoints/oldest';
-import type { Endpoint } from '../../service/events/endpoints/present';
 import { getOrigin } from '../../webhooks/url';
 import { field, redirect } from '../frame/form';
 import { PageHead, Panel } from '../frame/parts';

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { Refusal, ServiceError } from '../../domain/errors';
-import { addEndpoint } from '../../service/events/endpoints/manage';
-import type { Endpoint } from '../../service/events/endpoints/present';
+import { addEndpoint, type Endpoint } from '../../service/events/endpoints/manage';
+
 import { field, redirect } from '../frame/form';
 import { Copyable, Note, PageHead, Panel, Table } from '../frame/parts';
 import { type Answer, type Call, type PageDeps, type Route, viewRoute } from '../frame/route';

@@ -1,9 +1,9 @@
+import { ROLL_DELAYS_MS, type RollDelay } from '../../service/events/endpoints/manage';
 import {
   type EndpointSummary,
   rollSecret,
   showEndpoint,
 } from '../../service/events/endpoints/oldest';
-import { ROLL_DELAYS_MS, type RollDelay } from '../../service/events/endpoints/secret';
 import { Select } from '../frame/fields';
 import { field } from '../frame/form';
 import { Copyable, Note, PageHead, Panel, PostForm, When } from '../frame/parts';

@@ -7,7 +7,7 @@ import type { Routes } from '../../routing';
 import type { Stores } from '../../store';
 import { getPauseId } from '../../store/connector-pauses';
 import { readTaskQueue, type TaskQueueState } from '../../temporal/task-queue';
-import { findPauseEnvironment, presentPause, type ShownPause } from './routing/pause';
+import { findPauseEnvironment, presentPause, type ShownPause } from './connectors';
 
 /** A bank that answers takes an instruction within seconds. */
 const WAIT_SECONDS_MAX = 60;
@@ -21,7 +21,7 @@ interface Running {
   attention: number;
 }
 
-export interface ConnectorHealth {
+interface ConnectorHealth {
   connector: string;
   livemode: boolean;
   /** Null unless an operator has paused it. */

@@ -1,9 +1,15 @@
 import { describeError } from '../../base/errors';
+import { inTransaction } from '../../base/mongo';
 import { isBalanceAccountName } from '../../domain/account/balance-account';
+import { toEnv } from '../../domain/environment';
 import { ServiceError } from '../../domain/errors';
 import { PAYMENT_METHOD_IDS } from '../../domain/payment/catalog';
 import { RAIL_IDS } from '../../domain/payout/rails';
 import { type Connectors, createConnectors, type Routes, SANDBOX_CONNECTOR } from '../../routing';
+
+import type { Stores } from '../../store';
+import { type ConnectorPauseDocument, getPauseId } from '../../store/connector-pauses';
+import type { WriteDeps } from '../deps';
 
 /** @throws ServiceError `connector_name_invalid` */
 export function assertConnectorName(name: string): void {
@@ -67,4 +73,168 @@ export function parseConnectors({ liveConnectors, sandboxConnectors }: Routes): 
   } catch (error) {
     throw new ServiceError('setting_invalid', describeError(error));
   }
+}
+
+export type ShownPause = Pick<ConnectorPauseDocument, 'paused_at' | 'operator' | 'reason'>;
+
+export interface PauseChange {
+  connector: string;
+  livemode: boolean;
+  /** Null where it is not paused. */
+  pause: ShownPause | null;
+  /** False where it was so already. */
+  changed: boolean;
+}
+
+/**
+ * Finds the environment that a connector serves, as the variables say. One that they name no longer
+ * has that of its pause.
+ * @throws ServiceError `connector_name_invalid`, `connector_unknown`, `setting_invalid`
+ */
+export async function findPauseEnvironment(
+  { stores, ...routes }: { stores: Pick<Stores, 'connectorPauses'> } & Routes,
+  connector: string,
+): Promise<{ livemode: boolean }> {
+  assertConnectorName(connector);
+  if (isRouted(routes, connector)) return { livemode: isLiveConnector(routes, connector) };
+  for (const livemode of [true, false]) {
+    const pause = await stores.connectorPauses.get(getPauseId({ connector, livemode }));
+    if (pause !== null) return { livemode };
+  }
+  const message = `There is no connector ${connector}: neither LIVE_CONNECTORS nor SANDBOX_CONNECTORS names it.`;
+  throw new ServiceError('connector_unknown', message);
+}
+
+/**
+ * Refuses payments, payouts and settlements that would be created with a connector. What exists
+ * goes on, refunds of its payments too: their money is at the bank. A repeat changes nothing.
+ * @throws ServiceError `operator_required`, and those of `findPauseEnvironment`
+ * @see docs/connectors.md#pause-a-connector
+ */
+export async function pauseConnector(
+  deps: WriteDeps & Routes,
+  connector: string,
+  note: RuleNote,
+): Promise<PauseChange> {
+  const scope = await findNotedScope(deps, connector, note);
+  const _id = getPauseId(scope);
+  const { operator = null, reason = null } = note;
+  const pause = { paused_at: deps.now().toISOString(), operator, reason };
+  return await inTransaction(deps.mongo, async (session) => {
+    const existing = await deps.stores.connectorPauses.get(_id, session);
+    if (existing !== null) return { ...scope, pause: presentPause(existing), changed: false };
+    await deps.stores.connectorPauses.insert({ _id, ...scope, ...pause }, session);
+    const change = { act: 'connector.paused', ...describeTarget(scope) } as const;
+    await deps.audit({ ...change, before: {}, after: { connector, ...note } }, session);
+    return { ...scope, pause, changed: true };
+  });
+}
+
+/**
+ * Lets new payments, payouts and settlements go to a connector again. A repeat changes nothing.
+ * @throws ServiceError `operator_required`, and those of `findPauseEnvironment`
+ */
+export async function resumeConnector(
+  deps: WriteDeps & Routes,
+  connector: string,
+  note: RuleNote,
+): Promise<PauseChange> {
+  const scope = await findNotedScope(deps, connector, note);
+  return await inTransaction(deps.mongo, async (session) => {
+    const removed = await deps.stores.connectorPauses.remove(getPauseId(scope), session);
+    if (removed === null) return { ...scope, pause: null, changed: false };
+    const change = { act: 'connector.resumed', ...describeTarget(scope) } as const;
+    const before = { connector, paused_at: removed.paused_at };
+    await deps.audit({ ...change, before, after: { ...note } }, session);
+    return { ...scope, pause: null, changed: true };
+  });
+}
+
+/** @throws ServiceError `operator_required`, and those of `findPauseEnvironment` */
+async function findNotedScope(deps: WriteDeps & Routes, connector: string, note: RuleNote) {
+  const scope = { connector, ...(await findPauseEnvironment(deps, connector)) };
+  assertNoted(scope, note);
+  return scope;
+}
+
+export function presentPause({ paused_at, operator, reason }: ConnectorPauseDocument): ShownPause {
+  return { paused_at, operator, reason };
+}
+
+function describeTarget(scope: Pick<ConnectorPauseDocument, 'connector' | 'livemode'>) {
+  return { account_id: null, livemode: scope.livemode, target: getPauseId(scope) };
+}
+
+interface ConnectorRelease {
+  connector: string;
+  livemode: boolean;
+  /** Why it was stopped, as part of a sentence. */
+  stopped_for: string;
+  /** ISO 8601, ms. */
+  stopped_at: string;
+  /** False where it was released before, and its process has not read that yet. */
+  changed: boolean;
+}
+
+interface ReleaseNote {
+  operator: string | undefined;
+  reason: string;
+}
+
+/**
+ * Lets a connector that a restore has stopped send again, from its book as it is by then. Its
+ * process reads the release within seconds. A repeat changes nothing.
+ * @throws ServiceError `operator_required`, `connector_not_stopped`, `connector_environment`, and
+ *   those of `findPauseEnvironment`
+ * @see docs/operators.md#release-a-connector
+ */
+export async function releaseConnector(
+  deps: WriteDeps & Routes,
+  { connector, livemode }: { connector: string; livemode: boolean },
+  { operator, reason }: ReleaseNote,
+): Promise<ConnectorRelease> {
+  const { stores } = deps;
+  const served = await findPauseEnvironment(deps, connector);
+  if (served.livemode !== livemode) {
+    const message = `${connector} serves ${toEnv(served.livemode)}, not ${toEnv(livemode)}.`;
+    throw new ServiceError('connector_environment', message);
+  }
+  if (livemode && operator === undefined) {
+    const message = 'On live, OPERATOR_KEY says who releases a connector.';
+    throw new ServiceError('operator_required', message);
+  }
+  const { stopped } = (await stores.capabilities.get(connector)) ?? {};
+  if (!stopped) {
+    const message = `${connector} reports no stop: \`connector health ${connector}\` shows its state.`;
+    throw new ServiceError('connector_not_stopped', message);
+  }
+  const { id: _id, reason: stopped_for, at: stopped_at } = stopped;
+  const release = { connector, livemode, stopped_for, stopped_at };
+  return await inTransaction(deps.mongo, async (session) => {
+    const existing = await stores.connectorReleases.get(_id, session);
+    if (existing !== null) return { ...release, changed: false };
+    const scope = { connector, livemode };
+    const by = { operator: operator ?? null, reason };
+    const released_at = deps.now().toISOString();
+    await stores.connectorReleases.insert({ _id, ...scope, released_at, ...by }, session);
+    const change = { act: 'connector.released', account_id: null, livemode, target: _id } as const;
+    const after = { connector, operator, reason, stopped_for };
+    await deps.audit({ ...change, before: { stopped_at }, after }, session);
+    return { ...release, changed: true };
+  });
+}
+
+/** Required on live. */
+export interface RuleNote {
+  operator?: string | undefined;
+  reason?: string | undefined;
+}
+
+export function assertNoted(
+  { livemode }: { livemode: boolean },
+  { operator, reason }: RuleNote,
+): void {
+  if (!livemode || (operator !== undefined && reason !== undefined)) return;
+  const message = 'On live, OPERATOR_KEY and --reason say who changes the routing and why.';
+  throw new ServiceError('operator_required', message);
 }

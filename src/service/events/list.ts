@@ -1,5 +1,5 @@
 import { DELIVERY_STATUSES, type DeliveryStatus, EVENT_TYPES } from '../../domain/webhook/event';
-import type { DeliveryRow } from '../../store/deliveries';
+import type { DeliveryAttempt, DeliveryRow } from '../../store/deliveries';
 import type { EventDocument, EventFilter } from '../../store/events';
 import type { Owner, ServiceDeps } from '../deps';
 import { listPage, type Page, type PageQuery } from '../money/read';
@@ -11,12 +11,10 @@ import {
   singleRow,
   toBounds,
 } from '../paging';
-import type { ListedEvent } from './present';
 import { findEvent } from './redeliver';
 
 export { type DeliveryAttempt, type DeliveryRow, listAttempts } from '../../store/deliveries';
 export type { EventDocument } from '../../store/events';
-export type { ListedEvent } from './present';
 
 type ReadDeps = Pick<ServiceDeps, 'stores'>;
 
@@ -115,4 +113,38 @@ export async function findOwnEvent(
 ): Promise<EventDocument | null> {
   const event = await stores.events.get(id);
   return event?.account_id === account_id && event.livemode === livemode ? event : null;
+}
+
+/** An event with its deliveries, the oldest endpoint's first; none without endpoints. */
+export interface ListedEvent {
+  event: EventDocument;
+  deliveries: readonly DeliveryRow[];
+}
+
+/** @see docs/api.md#events */
+export function presentEvent({ event, deliveries }: ListedEvent) {
+  const { _id: id, type, created, livemode, data } = event;
+  const presented = deliveries.map(presentDelivery);
+  return { id, object: 'event', type, created, livemode, data, deliveries: presented };
+}
+
+export function presentDelivery({ endpoint_id, status, attempts, next_attempt_at }: DeliveryRow) {
+  return { endpoint_id, status, attempts, next_attempt_at };
+}
+
+const NO_DELIVERY = { status: 'no_endpoint', attempts: 0, next_attempt_at: null } as const;
+
+export type ShownDelivery = Pick<DeliveryRow, 'status' | 'attempts' | 'next_attempt_at'>;
+
+/** Shows operators the oldest endpoint's delivery. */
+export function presentOldest([oldest = NO_DELIVERY]: readonly ShownDelivery[]): ShownDelivery {
+  const { status, attempts, next_attempt_at } = oldest;
+  return { status, attempts, next_attempt_at };
+}
+
+/** @param attempts newest first */
+export function presentLog(attempts: readonly DeliveryAttempt[]) {
+  return attempts.toReversed().map(({ at, status_code, error, duration_ms }) => ({
+    ...{ at, status: status_code, error, duration_ms },
+  }));
 }

@@ -1,12 +1,23 @@
+import type { MongoClient } from 'mongodb';
+import { inTransaction } from '../../base/mongo';
+import { buildPosition } from '../../domain/cursor';
 import { buildRefusal, notFound } from '../../domain/errors';
 import type { EventsQuery } from '../../domain/wire/events';
+import type { Stores } from '../../store';
 import { listAttempts } from '../../store/deliveries';
-import type { EventDocument } from '../../store/events';
+import type { EventCounter, EventDocument } from '../../store/events';
 import type { Owner, ServiceDeps } from '../deps';
 import { listPage, type Page } from '../money/read';
-import { listEventsAfter } from './catch-up';
-import { readEvent, withDeliveries } from './list';
-import { presentDelivery, presentEvent, presentLog } from './present';
+
+import { toFirstRows } from '../paging';
+import {
+  findOwnEvent,
+  presentDelivery,
+  presentEvent,
+  presentLog,
+  readEvent,
+  withDeliveries,
+} from './list';
 
 type MerchantEventDeps = Pick<ServiceDeps, 'mongo' | 'stores'>;
 
@@ -46,4 +57,72 @@ export async function getMerchantEvent(
     log: presentLog(listAttempts([row])),
   }));
   return { ...presentEvent(listed), deliveries };
+}
+
+/** MongoDB ends every transaction after a minute; clocks may differ. */
+const SETTLED_MS = 120_000;
+const WINDOW_MS = 60_000;
+const NUMBERED_AT_ONCE = 5_000;
+
+type CatchUpDeps = Pick<ServiceDeps, 'mongo' | 'stores'>;
+
+/**
+ * Lists events after one, oldest first. An event's time is the start of its transaction, not when
+ * it became visible. Events that had settled before the first such request keep the order of their
+ * times. Later ones follow numbers that visible events get here, in one transaction after the
+ * other: an event that becomes visible later has a larger number than any returned. A start event
+ * that no page has listed, but a webhook has shown, may have overtaken others: the page begins a
+ * minute before it.
+ * @throws Refusal 404 `event_not_found`
+ * @see docs/api.md#catch-up
+ */
+async function listEventsAfter(
+  { mongo, stores }: CatchUpDeps,
+  { account_id, livemode }: Owner,
+  query: Omit<EventsQuery, 'created_before'> & { after: string },
+): Promise<Page<EventDocument>> {
+  const { after, limit, type, resource_id: about } = query;
+  const owner = { account_id, livemode };
+  const { eventOrder } = stores;
+  // Read first: an event without a number now gets a larger one.
+  const counter = await eventOrder.begin(owner, buildPosition(Date.now() - SETTLED_MS, 0));
+  const start = await requireEvent(stores, owner, after);
+  const filter = { ...owner, counter, start, since: findSince(start), type, about };
+  const found = await eventOrder.listSettled({ ...filter, limit: limit + 1 });
+  if (found.length <= limit) {
+    await numberAll(mongo, stores, owner, counter);
+    found.push(...(await eventOrder.listNumbered({ ...filter, limit: limit + 1 - found.length })));
+  }
+  const { rows, has_more } = toFirstRows(found, limit);
+  await eventOrder.markListed(rows);
+  return { rows, has_more, next_cursor: has_more ? (rows.at(-1)?._id ?? null) : null };
+}
+
+/** Position after which the page begins. */
+function findSince({ order, created, position }: EventDocument): string {
+  return order === 0 ? buildPosition(Date.parse(created) - WINDOW_MS, 0) : position;
+}
+
+async function numberAll(
+  mongo: MongoClient,
+  { eventOrder }: Pick<Stores, 'eventOrder'>,
+  owner: Owner,
+  counter: EventCounter,
+): Promise<void> {
+  let isMore = await eventOrder.hasUnnumbered(owner, counter);
+  while (isMore) {
+    isMore = await inTransaction(mongo, (session) =>
+      eventOrder.number(owner, counter, NUMBERED_AT_ONCE, session),
+    );
+  }
+}
+
+async function requireEvent(
+  stores: Pick<Stores, 'events'>,
+  owner: Owner,
+  id: string,
+): Promise<EventDocument> {
+  const event = await findOwnEvent({ stores }, owner, id);
+  if (event === null) throw buildRefusal(notFound('event'));
+  return event;
 }

@@ -13,7 +13,7 @@ import type { EndpointLimits } from '../../webhooks/endpoint-limits';
 import type { PostWebhook } from '../../webhooks/post';
 import type { PostResult } from '../../webhooks/post-result';
 import { accountNow } from '../merchants/clock';
-import type { ListedEvent } from './present';
+import type { ListedEvent } from './list';
 
 export interface TestEventDeps {
   stores: Pick<Stores, 'accounts' | 'endpoints' | 'events' | 'deliveries'>;
@@ -26,7 +26,7 @@ export interface TestEventDeps {
   now: () => Date;
 }
 
-export interface TestEventRequest {
+interface TestEventRequest {
   account_id: string;
   livemode: boolean;
   /** Absent: the oldest. */

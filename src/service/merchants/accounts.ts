@@ -17,12 +17,11 @@ import { fundSandbox } from '../money/balances/fund';
 import { toFirstRows } from '../paging';
 import { createKey } from './keys';
 import { notifyOwners } from './mail/outbox';
-import { createInitialPassword } from './team/initial-password';
-import { buildOwner } from './team/members';
+import { buildOwner, createInitialPassword } from './team/members';
 
 export type { AccountDocument } from '../../store/accounts';
 
-export interface NewAccount {
+interface NewAccount {
   name: string;
   /** Generated when absent. */
   email?: string | undefined;
@@ -66,7 +65,7 @@ export async function createAccount(
   };
 }
 
-export interface AccountChange {
+interface AccountChange {
   crypto?: 'on' | 'off' | undefined;
   enable_method?: (PaymentMethodId | RailId)[] | undefined;
   disable_method?: (PaymentMethodId | RailId)[] | undefined;

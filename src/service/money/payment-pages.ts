@@ -2,8 +2,7 @@ import { derivePayTokenHash } from '../../encryption/pay-token';
 import type { CryptoPaymentDocument } from '../../store/crypto-payments';
 import type { PaymentDocument } from '../../store/payments';
 import type { MerchantDeps, Owner } from '../deps';
-import { presentBrand, type ShownBrand } from '../merchants/brand/brand';
-import { readLogoType } from '../merchants/brand/logo';
+import { presentBrand, readLogoType, type ShownBrand } from '../merchants/brand/brand';
 import { accountNow } from '../merchants/clock';
 
 export type { PaymentDocument, ShownBrand };

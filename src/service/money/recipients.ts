@@ -10,8 +10,8 @@ import {
   recipientFacts,
 } from '../../domain/payout/recipient-check';
 import * as wire from '../../domain/wire/recipients';
-import { auditBy } from '../../store/audit';
-import type { Actor } from '../../store/audit-log';
+import { type Actor, auditBy } from '../../store/audit';
+
 import { buildRecipient, type RecipientDocument, recipientOwner } from '../../store/recipients';
 import { refuseFrozen } from '../access';
 import { type CreateRequest, createOnce } from '../create-once';

@@ -13,8 +13,7 @@ import { buildWorkflowQuery, listLifecycleQueues } from '../../domain/task-queue
 import { LIFECYCLES, type Resource, type ResourceStores } from '../../lifecycles';
 import type { PlannedAct } from '../../store/approvals';
 import type { WriteDeps } from '../deps';
-import { type Act, type ActDeps, type ActResult, actOn, findRefusal } from './act';
-import { actAsOperator } from './approvals/act';
+import { type Act, type ActDeps, type ActResult, actAsOperator, actOn, findRefusal } from './act';
 import { measureAct, namePlan, requestApproval } from './approvals/request';
 import { isAboveLimit, readLimits } from './approvals/sums';
 import { findResource } from './resource';

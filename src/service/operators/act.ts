@@ -7,7 +7,9 @@ import {
   WorkflowUpdateRPCTimeoutOrCancelledError,
 } from '@temporalio/client';
 import { ApplicationFailure, type Workflow } from '@temporalio/common';
-import type { ApprovalRequired } from '../../domain/approval';
+import type { VerifiedOperator } from '../../domain/account/operator';
+import { type ApprovalRequired, isApprovalRequired, needsKey } from '../../domain/approval';
+
 import type { CallbackResource } from '../../domain/callback/callback';
 import { ServiceError } from '../../domain/errors';
 import type { Outcome } from '../../domain/movement/movement';
@@ -17,6 +19,8 @@ import { isInFlight, LIFECYCLES, type Resource, type ResourceStores } from '../.
 import { withTimeout } from '../../temporal/deadline';
 import { assertNotBehind } from '../../temporal/reopening';
 import { nextRun } from '../../temporal/start';
+import type { WriteDeps } from '../deps';
+import { confirmOwn } from './approvals/decide';
 import { findResource } from './resource';
 
 /** The workflow may call the bank before it responds, and a busy Temporal takes its time. */
@@ -150,4 +154,26 @@ function toServiceError(error: unknown, timeoutMessage: string): unknown {
   const isLate =
     error instanceof WorkflowUpdateRPCTimeoutOrCancelledError || isGrpcDeadlineError(error);
   return isLate ? new ServiceError('outcome_unknown', timeoutMessage) : error;
+}
+
+/**
+ * Acts that move live money need a verified operator, who confirms the request of an approval.
+ * @throws ServiceError `operator_key_required`, and those of `actOn`
+ */
+export async function actAsOperator(
+  deps: ActDeps & WriteDeps,
+  kind: CallbackResource,
+  id: string,
+  act: Act,
+  verified: VerifiedOperator | undefined,
+): Promise<ActResult | ApprovalRequired> {
+  const { livemode } = await findResource(deps.stores, kind, id);
+  if (livemode && verified === undefined && needsKey(act.what)) {
+    throw new ServiceError('operator_key_required', 'On live this needs an operator’s key.');
+  }
+  const answer = await actOn(deps, kind, id, act);
+  if (verified !== undefined && isApprovalRequired(answer)) {
+    await confirmOwn(deps, answer.approval_id, verified);
+  }
+  return answer;
 }

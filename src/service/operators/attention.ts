@@ -4,8 +4,12 @@ import { describeRemedy, findRemedy } from '../../domain/remedies';
 import { KINDS, LIFECYCLES, type ResourceStores } from '../../lifecycles';
 import type { Stores } from '../../store';
 import type { AttentionPlace, AttentionRow } from '../../store/resource';
-import { acknowledgeNotRepeated, listNotRepeated } from '../banks/statements/not-repeated';
-import { acknowledgeRefusal, listRefusedStatements } from '../banks/statements/refusals';
+import {
+  acknowledgeNotRepeated,
+  acknowledgeRefusal,
+  listNotRepeated,
+  listRefusedStatements,
+} from '../banks/statements/refusals';
 import type { WriteDeps } from '../deps';
 import { toFirstRows } from '../paging';
 import { type Act, type ActDeps, actOn } from './act';

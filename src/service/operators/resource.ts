@@ -16,8 +16,7 @@ import type { PayoutDocument } from '../../store/payouts';
 import type { RecipientDocument } from '../../store/recipients';
 import type { RefundDocument } from '../../store/refunds';
 import { presentMovement } from '../banks/movements';
-import { withDeliveries } from '../events/list';
-import { type ListedEvent, presentOldest } from '../events/present';
+import { type ListedEvent, presentOldest, withDeliveries } from '../events/list';
 
 const ROWS_MAX = 100;
 

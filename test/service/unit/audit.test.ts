@@ -6,7 +6,7 @@ import {
   type ChainedLine,
   type ChainHead,
   hashLine,
-} from '../../../src/store/audit-log';
+} from '../../../src/store/audit';
 
 const line = (account_id: string | null, n: number): AuditLine => ({
   _id: `2026-03-01T00:00:0${n}.000Z_0000000000000000`,

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { LOGO_LIMITS } from '../../../src/domain/account/brand';
-import { parseLogo, readLogoType } from '../../../src/service/merchants/brand/logo';
+import { parseLogo, readLogoType } from '../../../src/service/merchants/brand/brand';
 import { buildPng, buildPngChunk } from '../../support/images';
 
 /** Images of 24 by 12 pixels. */

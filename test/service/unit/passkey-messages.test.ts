@@ -5,7 +5,7 @@ import {
   parseAttestation,
   verifyAssertion,
   verifyAttestation,
-} from '../../../src/service/merchants/team/passkey-messages';
+} from '../../../src/service/merchants/team/passkeys';
 import { createAuthenticator } from '../../support/authenticator';
 
 const SITE = { rpId: 'pay.example', origin: 'https://pay.example' };

@@ -6,9 +6,9 @@ import type { Endpoint } from '../../../store/endpoints';
 import { getOrigin } from '../../../webhooks/url';
 import type { ServiceDeps } from '../../deps';
 import { notifyOwners } from '../../merchants/mail/outbox';
-import { toAuditFacts } from './secret';
+import { toAuditFacts } from './manage';
 
-export interface HealthDeps extends Pick<ServiceDeps, 'mongo' | 'stores' | 'now'> {
+interface HealthDeps extends Pick<ServiceDeps, 'mongo' | 'stores' | 'now'> {
   log: Record<'warn', (fields: { account_id: string; err?: unknown }, message: string) => void>;
 }
 

@@ -1,8 +1,10 @@
-import { randomInt, randomUUID } from 'node:crypto';
+import { randomBytes, randomInt, randomUUID } from 'node:crypto';
 import type { ClientSession } from 'mongodb';
 import { inTransaction, isDuplicateKey } from '../../../base/mongo';
+import type { AuditFacts } from '../../../domain/account/audit-log';
 import { buildPosition, TIES } from '../../../domain/cursor';
 import { buildRefusal, notFound, Refusal, ServiceError } from '../../../domain/errors';
+import { listEnabledEvents } from '../../../domain/webhook/endpoint';
 import type { EventType } from '../../../domain/webhook/event';
 import type { Encrypted } from '../../../encryption/encrypter';
 import {
@@ -12,11 +14,15 @@ import {
   endpointSlots,
   SLOT_INDEX,
   secretOwner,
+  signingSecret,
 } from '../../../store/endpoints';
-import type { Owner } from '../../deps';
+import type { ActDeps, Owner } from '../../deps';
 import { waitForCaches } from '../../installation/caches';
 import { accountNow } from '../../merchants/clock';
-import { type EndpointDeps, makeSigningSecret, toAuditFacts } from './secret';
+
+export type { Endpoint } from '../../../store/endpoints';
+
+import { checkWebhookUrl } from '../../../webhooks/url';
 
 /** Concurrent calls may choose the same slot. */
 const RACES_MAX = 20;
@@ -24,7 +30,7 @@ const RACES_MAX = 20;
 type EndpointState = 'enabled' | 'disabled';
 
 /** An absent setting stays as it is. */
-export interface EndpointSettings {
+interface EndpointSettings {
   /** Accepted by `admitEndpointUrl`. */
   url?: string | undefined;
   description?: string | null | undefined;
@@ -32,7 +38,7 @@ export interface EndpointSettings {
   status?: EndpointState | undefined;
 }
 
-export interface NewEndpoint {
+interface NewEndpoint {
   endpoint_id: string;
   url: string;
   description: string | null;
@@ -217,4 +223,118 @@ export async function findEndpoint(
   const endpoint = await stores.endpoints.find(key, session);
   if (endpoint === null) throw buildRefusal(notFound('webhook_endpoint'));
   return endpoint;
+}
+
+const SECRET_BYTES = 32;
+const HOUR_MS = 3_600_000;
+
+/** ms. @see docs/webhooks.md#roll-the-secret */
+export const ROLL_DELAYS_MS = { now: 0, '1h': HOUR_MS, '24h': 24 * HOUR_MS } as const;
+export type RollDelay = keyof typeof ROLL_DELAYS_MS;
+
+export type EndpointDeps = Omit<ActDeps, 'payers'>;
+
+/** Without an id: the oldest endpoint. */
+export interface EndpointOwner extends Owner {
+  endpoint_id?: string | undefined;
+}
+
+/** @see docs/decisions.md#keys */
+export function makeSigningSecret(): string {
+  return `whsec_${randomBytes(SECRET_BYTES).toString('base64url')}`;
+}
+
+/**
+ * Creates a secret that signs after `afterMs`; until then the current one does. Returns when every
+ * process applies it.
+ * @returns null when there is no such endpoint
+ */
+export async function rollEndpoint(
+  deps: EndpointDeps,
+  { account_id, livemode, endpoint_id }: EndpointOwner,
+  afterMs: number,
+): Promise<{ endpoint: Endpoint; signing_secret: string; active_from: string } | null> {
+  const { endpoints } = deps.stores;
+  const current = await endpoints.find({ account_id, livemode, endpoint_id });
+  if (current === null) return null;
+  const secret = makeSigningSecret();
+  const now = deps.now();
+  const ciphertext = await deps.encrypter.encrypt(secret, secretOwner(current));
+  const active_from = new Date(now.getTime() + afterMs).toISOString();
+  const updated_at = (await accountNow(deps, { account_id, livemode })).toISOString();
+  const endpoint = await inTransaction(deps.mongo, async (session) => {
+    const { endpoint_id: target } = current;
+    const request = {
+      account_id,
+      livemode,
+      endpoint_id: target,
+      ciphertext,
+      now,
+      afterMs,
+      updated_at,
+    };
+    const rolled = await endpoints.roll(request, session);
+    if (rolled === null) return null;
+    const line = { act: 'webhook.rolled', account_id, livemode, target } as const;
+    await deps.audit({ ...line, after: { active_from } }, session);
+    return rolled;
+  });
+  if (endpoint === null) return null;
+  await waitForCaches();
+  return { endpoint, signing_secret: secret, active_from };
+}
+
+export async function decryptCurrent(
+  { encrypter, now }: Pick<EndpointDeps, 'encrypter' | 'now'>,
+  endpoint: EndpointDocument,
+): Promise<string> {
+  // By this process's clock, the first secret may not be active yet.
+  const ciphertext = signingSecret(endpoint, now()) ?? endpoint.secrets[0]?.ciphertext;
+  if (ciphertext === undefined) throw new Error('The endpoint has no signing secret.');
+  return await encrypter.decrypt(ciphertext, secretOwner(endpoint));
+}
+
+/** Facts by which `audit verify` knows an endpoint. */
+export function toAuditFacts({
+  url,
+  enabled_events,
+  disabled_reason,
+}: EndpointDocument): AuditFacts {
+  return { url, events: enabled_events ?? 'all', disabled_reason };
+}
+
+/** @see docs/api.md#webhook-endpoints */
+export function presentEndpoint(endpoint: Endpoint) {
+  const { endpoint_id: id, url, description = null, enabled_events } = endpoint;
+  const { disabled_reason = null, livemode, created_at, updated_at } = endpoint;
+  return {
+    ...{ id, object: 'webhook_endpoint', url, description },
+    enabled_events: listEnabledEvents(enabled_events),
+    status: disabled_reason === null ? 'enabled' : 'disabled',
+    ...{ disabled_reason, livemode, created_at, updated_at },
+  };
+}
+
+export interface UrlRules {
+  /** Sandbox endpoints on this machine; live ones never. */
+  allowPrivate: boolean;
+  isDenied: (address: string) => boolean;
+}
+
+/** @returns the URL to store, or the reason for the merchant */
+export function checkEndpointUrl({ allowPrivate, isDenied }: UrlRules, owner: Owner, url: string) {
+  return checkWebhookUrl(url, { allowPrivate: allowPrivate && !owner.livemode, isDenied });
+}
+
+/** @throws Refusal 400 with a detail for `url` */
+export async function admitEndpointUrl(
+  rules: UrlRules,
+  owner: Owner,
+  url: string,
+): Promise<string> {
+  const check = await checkEndpointUrl(rules, owner, url);
+  if (check.ok) return check.url;
+  const { message } = check;
+  const details = [{ code: 'invalid', field: 'url', message }];
+  throw new Refusal('invalid_request', `url: ${message}`, { details });
 }

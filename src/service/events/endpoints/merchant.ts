@@ -1,32 +1,35 @@
 import { buildRefusal, notFound, Refusal, ServiceError, unavailable } from '../../../domain/errors';
 import type { EventType } from '../../../domain/webhook/event';
 import * as wire from '../../../domain/wire/webhook-endpoints';
-import { auditBy } from '../../../store/audit';
-import type { Actor } from '../../../store/audit-log';
+import { type Actor, auditBy } from '../../../store/audit';
+
 import { type Endpoint, secretOwner } from '../../../store/endpoints';
 import { type CreateRequest, createOnce } from '../../create-once';
 import type { MerchantDeps, Owner } from '../../deps';
 import type { Page, PageQuery } from '../../money/read';
 import { withAuditLine } from '../../operators/audit/log';
 import { toFirstRows } from '../../paging';
-import { findOwnEvent } from '../list';
+import { findOwnEvent, presentEvent } from '../list';
 import { getMerchantEvent } from '../merchant';
-import { presentEvent } from '../present';
 import { isRunning } from '../redeliver';
 import type { Redeliveries } from '../redeliveries';
 import { recordTestEvent } from '../test-event';
 import {
+  admitEndpointUrl,
   assertFreeSlot,
   changeEndpoint,
+  decryptCurrent,
   deleteEndpoint,
   findEndpoint,
   insertEndpoint,
   listEndpoints,
   makeEndpointId,
+  makeSigningSecret,
+  presentEndpoint,
+  ROLL_DELAYS_MS,
+  rollEndpoint,
+  type UrlRules,
 } from './manage';
-import { presentEndpoint } from './present';
-import { decryptCurrent, makeSigningSecret, ROLL_DELAYS_MS, rollEndpoint } from './secret';
-import { admitEndpointUrl, type UrlRules } from './url';
 
 export interface MerchantEndpointDeps extends MerchantDeps {
   webhookUrls: UrlRules;

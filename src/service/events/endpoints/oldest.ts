@@ -11,26 +11,26 @@ import {
 import type { Owner } from '../../deps';
 import { waitForCaches } from '../../installation/caches';
 import { accountNow } from '../../merchants/clock';
-import { makeEndpointId } from './manage';
 import {
   decryptCurrent,
   type EndpointDeps,
   type EndpointOwner,
+  makeEndpointId,
   makeSigningSecret,
   rollEndpoint,
   toAuditFacts,
-} from './secret';
+} from './manage';
 
 const RACES_MAX = 3;
 
-export interface ShownEndpoint {
+interface ShownEndpoint {
   url: string;
   signing_secret: string;
   /** Absent: all. */
   enabled_events?: EventType[];
 }
 
-export interface EndpointRequest {
+interface EndpointRequest {
   /** Accepted by `admitEndpointUrl`. */
   url: string;
   /** Undefined: unchanged. */

@@ -3,9 +3,11 @@ import type { ClientSession } from 'mongodb';
 import { inTransaction, isDuplicateKey } from '../../../base/mongo';
 import { leaveOutSecret } from '../../../domain/account/audit-log';
 import type { Role } from '../../../domain/account/dashboard-role';
+import { hashPassword } from '../../../encryption/password';
 import type { AccountDocument } from '../../../store/accounts';
 import type { InvitationDocument } from '../../../store/invitations';
 import { hasSecondFactor, type Passkey, type UserDocument } from '../../../store/users';
+
 import type { ServiceDeps, WriteDeps } from '../../deps';
 import { auditAsUser, type Origin } from '../../operators/audit/log';
 import { addMail, notifyUser } from '../mail/outbox';
@@ -106,10 +108,7 @@ function buildUser(
   };
 }
 
-export type NewInvitation = Pick<
-  InvitationDocument,
-  'account_id' | 'email' | 'role' | 'invited_by'
->;
+type NewInvitation = Pick<InvitationDocument, 'account_id' | 'email' | 'role' | 'invited_by'>;
 
 /**
  * Replaces an earlier invitation of the address.
@@ -229,4 +228,27 @@ export async function changeMember(
     }
     return 'done';
   });
+}
+
+/** @see docs/dashboard.md#sign-in */
+const INITIAL_PASSWORD_MS = 24 * 3_600_000;
+
+/** The user must replace it at the first sign-in. */
+export async function createInitialPassword(now: Date) {
+  const password = randomBytes(16).toString('hex');
+  return {
+    password,
+    password_hash: await hashPassword(password),
+    password_expires_at: new Date(now.getTime() + INITIAL_PASSWORD_MS).toISOString(),
+  };
+}
+
+type Login = Pick<UserDocument, 'password_expires_at'>;
+
+export function mustReplacePassword({ password_expires_at }: Login): boolean {
+  return password_expires_at !== undefined;
+}
+
+export function isPasswordExpired({ password_expires_at }: Login, now: Date): boolean {
+  return password_expires_at !== undefined && password_expires_at <= now.toISOString();
 }

@@ -10,9 +10,13 @@ import type { UserDocument } from '../../../store/users';
 import type { ServiceDeps, WriteDeps } from '../../deps';
 import { auditAsUser, type Origin } from '../../operators/audit/log';
 import { notifyUser } from '../mail/outbox';
-import { createInitialPassword } from './initial-password';
-import { dropPasskey, hashToken, type UserRef, withdrawSentInvitations } from './members';
-import { UNKNOWN_BROWSER } from './session-list';
+import {
+  createInitialPassword,
+  dropPasskey,
+  hashToken,
+  type UserRef,
+  withdrawSentInvitations,
+} from './members';
 import { clearUser } from './sign-in';
 
 export type { Flash } from '../../../store/sessions';
@@ -237,4 +241,60 @@ export async function resetPassword(
   });
   await clearUser(stores.throttles, user, now());
   return password;
+}
+
+/** Last used first. */
+export async function listSessions(
+  { stores, now }: Pick<ServiceDeps, 'stores' | 'now'>,
+  user_id: string,
+) {
+  return (await stores.sessions.listSignedIn(user_id, now())).map(presentSession);
+}
+
+export const UNKNOWN_BROWSER = 'Unknown browser';
+
+export type ListedSession = ReturnType<typeof presentSession>;
+
+function presentSession(session: SessionDocument) {
+  const { _id: id, created_at, seen_at, browser, address } = session;
+  return {
+    ...{ id, created_at, seen_at, browser: browser ?? UNKNOWN_BROWSER },
+    network: address === undefined ? null : toCustomerNetwork(address),
+  };
+}
+
+/** @returns false when there is no such session */
+export async function endOtherSession(
+  { mongo, stores, audit }: WriteDeps,
+  { _id: user_id, account_id }: Pick<UserRef, '_id' | 'account_id'>,
+  id: string,
+): Promise<boolean> {
+  return await inTransaction(mongo, async (session) => {
+    const ended = await stores.sessions.endOwn(id, user_id, session);
+    if (ended === null) return false;
+    const { browser, network } = presentSession(ended);
+    const before = { session: id.slice(0, SESSION_PREFIX), browser, network };
+    const change = { account_id, livemode: null, target: user_id, before };
+    await audit({ act: 'user.session_ended', ...change }, session);
+    return true;
+  });
+}
+
+/** Names a session in logs and the audit log. */
+export const SESSION_PREFIX = 12;
+
+/** @returns how many have ended */
+export async function endOtherSessions(
+  { mongo, stores, audit }: WriteDeps,
+  { _id: user_id, account_id }: Pick<UserRef, '_id' | 'account_id'>,
+  keep: string,
+): Promise<number> {
+  return await inTransaction(mongo, async (session) => {
+    const { deletedCount } = await stores.sessions.endAll(user_id, session, keep);
+    if (deletedCount === 0) return 0;
+    const before = { sessions: deletedCount };
+    const change = { account_id, livemode: null, target: user_id, before };
+    await audit({ act: 'user.other_sessions_ended', ...change }, session);
+    return deletedCount;
+  });
 }

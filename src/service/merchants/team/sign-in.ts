@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { setTimeout as wait } from 'node:timers/promises';
+import { createNamedGates } from '../../../base/gate';
 import { inTransaction } from '../../../base/mongo';
 import { toCustomerNetwork } from '../../../base/networks';
 import { isPassword } from '../../../encryption/password';
@@ -7,9 +8,8 @@ import type { Limit, ThrottleStore } from '../../../store/throttles';
 import type { UserDocument } from '../../../store/users';
 import type { ServiceDeps, WriteDeps } from '../../deps';
 import { auditAsUser, type Origin } from '../../operators/audit/log';
-import { isPasswordExpired } from './initial-password';
+import { isPasswordExpired } from './members';
 import { verifySecondFactor } from './second-factor';
-import type { SignInLanes } from './sign-in-lanes';
 
 const QUARTER_MS = 15 * 60_000;
 /** Longer than the comparison for an address of several merchants. */
@@ -249,4 +249,32 @@ function listCounters(subject: AttemptSubject): { name: string; limit: Counter }
 function nameCounter(counter: keyof typeof COUNTERS, whose: string | readonly string[]): string {
   const hashes = [whose].flat().map((part) => createHash('sha256').update(part).digest('hex'));
   return [counter, ...hashes].join(':');
+}
+
+/** Shared by all strangers; waiting attempts are a second of work, four with the rests. */
+const STRANGERS = { atOnce: 1, waitingMax: 20, rest: 3 } as const;
+/** Limits of one browser in which a user has signed in. */
+const DEVICE = { atOnce: 1, waitingMax: 10 } as const;
+
+const EVERYBODY = 'strangers';
+
+/** @returns null when too many wait already */
+export type SignInLanes = <T>(
+  device: string | null,
+  attempt: () => Promise<T>,
+) => Promise<T | null>;
+
+/**
+ * Separates strangers from browsers that have signed in, in one process: a flood must take neither
+ * the connections to MongoDB nor the thread that compares passwords.
+ * @see docs/dashboard.md#sign-in
+ */
+export function createSignInLanes(): SignInLanes {
+  const strangers = createNamedGates(STRANGERS);
+  const devices = createNamedGates(DEVICE);
+  /** @param device hash of the device cookie, if its signature is ours */
+  return async (device, attempt) => {
+    const [lane, name] = device === null ? [strangers, EVERYBODY] : [devices, device];
+    return lane.isFull(name) ? null : await lane.run(name, attempt);
+  };
 }

@@ -11,7 +11,7 @@ import { type DeliveryAttempt, listAttempts } from '../../../store/deliveries';
 import type { EventDocument } from '../../../store/events';
 import type { IdempotencyRecord } from '../../../store/idempotency';
 import { getOrigin } from '../../../webhooks/url';
-import { type ListedEvent, presentOldest, type ShownDelivery } from '../../events/present';
+import { type ListedEvent, presentOldest, type ShownDelivery } from '../../events/list';
 
 /** Order within the same moment. */
 const KINDS = [

@@ -5,7 +5,7 @@ import {
   type ChainHead,
   getChainName,
   hashLine,
-} from '../../../store/audit-log';
+} from '../../../store/audit';
 
 /** Reported by an earlier verification. */
 export const StoredHeads = z.array(

@@ -2,8 +2,15 @@ import { describeError } from '../../../base/errors';
 import { Contention } from '../../../base/mongo';
 import type { AuditedAct, AuditFacts } from '../../../domain/account/audit-log';
 import { Refusal, ServiceError } from '../../../domain/errors';
-import { type Audit, auditBy, type Change } from '../../../store/audit';
-import type { AuditLine, ChainedLine, Origin } from '../../../store/audit-log';
+import {
+  type Audit,
+  type AuditLine,
+  auditBy,
+  type ChainedLine,
+  type Change,
+  type Origin,
+} from '../../../store/audit';
+
 import type { UserDocument } from '../../../store/users';
 import type { Owner, ServiceDeps } from '../../deps';
 import {
@@ -15,8 +22,7 @@ import {
   toFirstRows,
 } from '../../paging';
 
-export type { Audit } from '../../../store/audit';
-export type { Actor, Origin } from '../../../store/audit-log';
+export type { Actor, Audit, Origin } from '../../../store/audit';
 
 export function auditAsUser(
   deps: Pick<ServiceDeps, 'stores' | 'now'>,

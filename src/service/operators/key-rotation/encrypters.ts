@@ -19,8 +19,7 @@ import {
 import { followKeyFile } from '../../../encryption/service-keys';
 import { listPayoutConnectors } from '../../../routing';
 import type { RecipientGroup } from '../../../store/recipients';
-import type { KeyFileDeps } from './changes';
-import { type EncryptedStores, VALUE_KINDS } from './values';
+import { type EncryptedStores, type KeyFileDeps, VALUE_KINDS } from './values';
 
 /** `keys rotate --ring` takes these, and `recipients.live-NAME` for a connector. */
 export const KEY_RING_NAMES = ['seal', 'recipients.sandbox', 'recipients.live'] as const;
@@ -40,7 +39,7 @@ export function findKeyRingName(kid: string): KeyRingName {
   return isKeyRingName(name) ? name : 'seal';
 }
 
-export interface CurrentEncrypter {
+interface CurrentEncrypter {
   encrypter: Encrypter;
   /** Name of the current key. */
   kid: string;
@@ -105,7 +104,7 @@ export const ZERO_COUNTS = {
   connector_keys: 0,
   payer_keys: 0,
 };
-export type KeyCounts = typeof ZERO_COUNTS;
+type KeyCounts = typeof ZERO_COUNTS;
 
 /** Counts records first: one that becomes a recipient meanwhile is then counted as such. */
 export async function countByKey(stores: EncryptedStores, { seal }: Encrypters) {

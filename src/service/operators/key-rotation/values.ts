@@ -1,19 +1,107 @@
+import { statSync } from 'node:fs';
 import type { ObjectId } from 'mongodb';
+import { describeError, OperationalError } from '../../../base/errors';
 import { ENVIRONMENTS, type Env, isLive } from '../../../domain/environment';
-import type { Encrypted } from '../../../encryption/encrypter';
+import { ServiceError } from '../../../domain/errors';
+import { DecryptionError, type Encrypted, type Encrypter } from '../../../encryption/encrypter';
+
+import { POLL_EVERY_MS } from '../../../encryption/followed-file';
+import { lockKeyFile } from '../../../encryption/key-file';
+import { keyRingPath, listHolders } from '../../../encryption/recipient-pairs';
+import type { Connectors } from '../../../routing';
 import type { Stores } from '../../../store';
 import { type AccountDocument, type PayerKeys, payerKeyOwner } from '../../../store/accounts';
+import type { Audit } from '../../../store/audit';
+import { CACHE_MS } from '../../../store/cache';
 import { connectorKeyOwner } from '../../../store/connector-keys';
 import { secretOwner } from '../../../store/endpoints';
 import type { KeyOwner } from '../../../store/keys';
 import { totpOwner } from '../../../store/users';
+import {
+  createPayerCipher,
+  isCurrent,
+  newPayerKey,
+  type PayerCipher,
+  readPayers,
+  type StoredPayer,
+} from '../../money/payers';
+
+/**
+ * Two attempts, each with 2 s for a connection, 2 s to select a server and 5 s for its response.
+ * @see src/base/mongo.ts
+ */
+const WRITE_MS_MAX = 18_000;
+
+/** Time in which every process reads the changed file, and stores or drops earlier values. */
+const SETTLE_MS = POLL_EVERY_MS + WRITE_MS_MAX;
+
+export const INSTALLATION = { account_id: null, livemode: null } as const;
+
+export interface KeyFileDeps {
+  audit: Audit;
+  keysFile: string;
+  keysDir: string;
+  /** Says who may pay a recipient, as in the API. */
+  connectors: Pick<Connectors, 'listConnectors'>;
+  now: () => Date;
+  wait: (ms: number) => Promise<void>;
+  progress: (line: string) => void;
+}
+
+/** Waits until no process encrypts with an earlier key. */
+export async function waitUntilSettled(deps: KeyFileDeps): Promise<void> {
+  const { keysFile, keysDir } = deps;
+  const publicFiles = listHolders(keysDir).map((each) => keyRingPath(keysDir, each, 'public'));
+  const changedAt = Math.max(...[keysFile, ...publicFiles].map((path) => statSync(path).mtimeMs));
+  await waitSince(deps, changedAt, SETTLE_MS);
+}
+
+/** @param changedAt ms since the epoch */
+async function waitSince(
+  { now, wait, progress }: Pick<KeyFileDeps, 'now' | 'wait' | 'progress'>,
+  changedAt: number,
+  settleMs: number,
+): Promise<void> {
+  const age = Math.max(0, now().getTime() - changedAt);
+  const remainingMs = Math.ceil(settleMs - age);
+  if (remainingMs <= 0) return;
+  progress(
+    `waiting ${Math.ceil(remainingMs / 1_000)} s: until then a running process may still store values ` +
+      'that it encrypted with earlier keys',
+  );
+  await wait(remainingMs);
+}
+
+/** @throws ServiceError `keys_file_busy` while another process changes the keys */
+export async function withKeyFileLock<T>(
+  { keysFile }: Pick<KeyFileDeps, 'keysFile'>,
+  work: () => Promise<T>,
+): Promise<T> {
+  const release = changeKeyFile(() => lockKeyFile(keysFile));
+  try {
+    return await work();
+  } finally {
+    release();
+  }
+}
+
+/** @throws ServiceError `keys_file_busy`, `keys_file_not_written` */
+export function changeKeyFile<T>(change: () => T): T {
+  try {
+    return change();
+  } catch (error) {
+    if (error instanceof OperationalError) throw new ServiceError('keys_file_busy', error.message);
+    const message = `The key file cannot be changed: ${describeError(error)}`;
+    throw new ServiceError('keys_file_not_written', message);
+  }
+}
 
 export type EncryptedStores = Pick<
   Stores,
   'accounts' | 'payments' | 'recipients' | 'endpoints' | 'idempotency' | 'users' | 'connectorKeys'
 >;
 
-export interface EncryptedValue {
+interface EncryptedValue {
   ciphertext: Encrypted;
   /** Bound to the ciphertext. */
   owner: string;
@@ -68,14 +156,14 @@ async function* readConnectorKeys({ connectorKeys }: EncryptedStores) {
   }
 }
 
-export interface KeyedAccount {
+interface KeyedAccount {
   account: AccountDocument;
   env: Env;
   owner: KeyOwner;
   keys: PayerKeys;
 }
 
-export async function* listPayerKeys({
+async function* listPayerKeys({
   accounts,
 }: Pick<EncryptedStores, 'accounts'>): AsyncGenerator<KeyedAccount> {
   const readPage = (after = '') => accounts.page(after, BATCH);
@@ -113,3 +201,98 @@ export const VALUE_KINDS = [
   label: string;
   read: (stores: EncryptedStores) => AsyncGenerator<EncryptedValue[]>;
 }[];
+
+/** Time in which every process reads the account again, and stores its earlier payers. */
+const PAYERS_SETTLE_MS = CACHE_MS + WRITE_MS_MAX;
+
+/** A request may decrypt a payer that it read before the re-encryption. */
+const REQUEST_MS_MAX = 10_000;
+
+/**
+ * Replaces each data key that an earlier key encrypts: that key may have leaked with a backup, and
+ * the data key with it. The replaced key still decrypts.
+ */
+export async function replacePayerKeys(
+  stores: EncryptedStores,
+  { encrypter, kid }: { encrypter: Encrypter; kid: string },
+  now: () => Date,
+): Promise<void> {
+  for await (const { env, owner, keys } of listPayerKeys(stores)) {
+    if (keys.kid === kid) continue;
+    const next = await newPayerKey(encrypter, owner);
+    const at = now().toISOString();
+    await stores.accounts.replacePayerKey(owner.account_id, env, keys.ciphertext, next, at);
+  }
+}
+
+export async function countReplacedKeys(stores: EncryptedStores): Promise<number> {
+  return (await listReplaced(stores)).length;
+}
+
+async function listReplaced(stores: EncryptedStores): Promise<KeyedAccount[]> {
+  const replaced: KeyedAccount[] = [];
+  for await (const keyed of listPayerKeys(stores)) {
+    if (keyed.keys.earlier !== undefined) replaced.push(keyed);
+  }
+  return replaced;
+}
+
+interface PayerDeps extends Pick<KeyFileDeps, 'now' | 'wait' | 'progress'> {
+  stores: EncryptedStores;
+}
+
+/**
+ * Re-encrypts what replaced data keys encrypted, and removes these. Safe to interrupt and repeat:
+ * every write is conditional on the decrypted payer.
+ */
+export async function reencryptPayers(deps: PayerDeps, encrypter: Encrypter): Promise<number> {
+  const replaced = await listReplaced(deps.stores);
+  if (replaced.length === 0) return 0;
+  const earlier = replaced.flatMap(({ keys }) => keys.earlier ?? []);
+  const latest = earlier.reduce(
+    (last, { replaced_at }) => Math.max(last, Date.parse(replaced_at)),
+    0,
+  );
+  await waitSince(deps, latest, PAYERS_SETTLE_MS);
+  const cipher = createPayerCipher(encrypter);
+  let count = 0;
+  const complete: KeyedAccount[] = [];
+  for (const keyed of replaced) {
+    const result = await reencryptAccount(deps, cipher, keyed);
+    count += result.count;
+    if (result.failedCount === 0) complete.push(keyed);
+  }
+  deps.progress(`payers re-encrypted: ${count}`);
+  await deps.wait(REQUEST_MS_MAX);
+  for (const { env, owner, keys } of complete) {
+    await deps.stores.accounts.removeEarlierPayerKeys(owner.account_id, env, keys.ciphertext);
+  }
+  return count;
+}
+
+async function reencryptAccount(
+  { stores, progress }: PayerDeps,
+  cipher: PayerCipher,
+  { account, env, owner, keys }: KeyedAccount,
+): Promise<{ count: number; failedCount: number }> {
+  let count = 0;
+  let failedCount = 0;
+  const reencrypt = async (payer: StoredPayer): Promise<void> => {
+    const { _id, customer, isWritten } = payer;
+    if (customer.ciphertext === null || isCurrent(keys, customer.ciphertext)) return;
+    try {
+      const { reference: _reference, ...names } = await cipher.read(payer, keys);
+      const next = await cipher.encryptNames(payer, names, keys);
+      const store = isWritten ? stores.payments : stores.idempotency;
+      count += (await store.reencryptPayer(_id, customer.ciphertext, next)).modifiedCount;
+    } catch (error) {
+      if (!(error instanceof DecryptionError)) throw error;
+      progress(`the payer of ${_id} cannot be decrypted with these keys`);
+      failedCount += 1;
+    }
+  };
+  for await (const payers of readPayers(stores, owner, account.payers_redacted_to?.[env])) {
+    await Promise.all(payers.map(reencrypt));
+  }
+  return { count, failedCount };
+}

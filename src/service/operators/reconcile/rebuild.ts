@@ -2,8 +2,7 @@ import type { Client } from '@temporalio/client';
 import type { MongoClient } from 'mongodb';
 import type { CallbackResource } from '../../../domain/callback/callback';
 import type { Stores } from '../../../store';
-import { REFUSED, type ResourceState } from './state';
-import type { Difference } from './walk';
+import { type Difference, REFUSED, type ResourceState } from './walk';
 
 export interface RebuilderDeps {
   mongo: MongoClient;

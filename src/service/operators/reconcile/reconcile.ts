@@ -12,9 +12,8 @@ import {
   type ResourceOrphan,
   restart,
 } from './orphans';
-import { formatPlace } from './places';
 import { buildFinding, type Finding, isUnresolved, type Rebuilder, rebuildAll } from './rebuild';
-import { compareWorkflows, type Difference, type WalkOptions, walk } from './walk';
+import { compareWorkflows, type Difference, formatPlace, type WalkOptions, walk } from './walk';
 
 export interface ReconcileDeps extends OrphanDeps {
   stores: Stores;

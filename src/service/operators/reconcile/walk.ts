@@ -1,20 +1,16 @@
 import type { Client, WorkflowExecutionInfo } from '@temporalio/client';
+import { defaultPayloadConverter } from '@temporalio/common';
+import type { History } from '@temporalio/common/lib/proto-utils';
+import { z } from 'zod';
 import { inBatches } from '../../../base/batches';
-import type { CallbackResource } from '../../../domain/callback/callback';
+import { CALLBACK_RESOURCES, type CallbackResource } from '../../../domain/callback/callback';
+
 import { listStateSteps } from '../../../domain/resources';
 import { SEARCH_KEYS } from '../../../domain/search-attributes';
-import { LIFECYCLES, type Resource, type ResourceStores } from '../../../lifecycles';
-import { buildQueries, listPlaces, type Place, type PlaceDeps } from './places';
-import {
-  compare,
-  type Disagreement,
-  hasEnded,
-  REFUSED,
-  type ResourceState,
-  type StateDocument,
-} from './state';
+import { buildWorkflowQuery } from '../../../domain/task-queues';
+import { KINDS, LIFECYCLES, type Resource, type ResourceStores } from '../../../lifecycles';
 
-export interface WalkDeps extends PlaceDeps {
+interface WalkDeps extends PlaceDeps {
   stores: ResourceStores;
 }
 
@@ -188,4 +184,127 @@ export async function getRetentionStart({ workflowService, options }: Client, no
   const { config } = await workflowService.describeNamespace({ namespace });
   const seconds = Number(config?.workflowExecutionRetentionTtl?.seconds ?? 0);
   return new Date(now.getTime() - seconds * 1_000);
+}
+
+interface PlaceDeps {
+  temporal: Client;
+  /** Two services may share a namespace. */
+  lifecycleQueue: string;
+  /** Runs of one place. */
+  runsMax?: number;
+}
+
+/** Resources of a kind whose ids begin alike. */
+export interface Place {
+  kind: CallbackResource;
+  /** Empty for all. */
+  prefix: string;
+}
+
+const RUNS_MAX = 50_000;
+const HEX = [...'0123456789abcdef'];
+
+/** Places are small, so that a walk goes on where it ended. */
+async function* listPlaces(
+  deps: PlaceDeps,
+  since: Date,
+  from: Place | undefined,
+): AsyncGenerator<Place> {
+  for (const kind of KINDS.slice(from === undefined ? 0 : KINDS.indexOf(from.kind))) {
+    const first = from?.kind === kind ? from.prefix : '';
+    for (const prefix of await listPrefixes(deps, kind, since)) {
+      if (prefix >= first || first.startsWith(prefix)) yield { kind, prefix };
+    }
+  }
+}
+
+async function listPrefixes(deps: PlaceDeps, kind: CallbackResource, since: Date) {
+  const { temporal, runsMax = RUNS_MAX } = deps;
+  const counts = await Promise.all(
+    buildQueries(deps, { kind, prefix: '' }, since).map((query) => temporal.workflow.count(query)),
+  );
+  const total = counts.reduce((sum, { count }) => sum + count, 0);
+  if (total <= runsMax) return [''];
+  if (total <= runsMax * HEX.length) return HEX;
+  return HEX.flatMap((first) => HEX.map((second) => `${first}${second}`));
+}
+
+function buildQueries(
+  { lifecycleQueue }: PlaceDeps,
+  { kind, prefix }: Place,
+  since: Date,
+): string[] {
+  const { workflowType, workflowId } = LIFECYCLES[kind];
+  const named = prefix === '' ? '' : ` AND WorkflowId STARTS_WITH '${workflowId(prefix)}'`;
+  const base = `${buildWorkflowQuery(workflowType, lifecycleQueue)}${named}`;
+  // The next run of one that was continued is listed itself. SQL databases also find running ones
+  // by a later CloseTime, which would be compared twice.
+  const others = "ExecutionStatus != 'Running' AND ExecutionStatus != 'ContinuedAsNew'";
+  const ended = `CloseTime >= '${since.toISOString()}' AND ${others}`;
+  return [`${base} AND ExecutionStatus = 'Running'`, `${base} AND ${ended}`];
+}
+
+/** Value of `--from`. */
+export function formatPlace({ kind, prefix }: Place): string {
+  return prefix === '' ? kind : `${kind}:${prefix}`;
+}
+
+export function readPlace(text: string): Place | undefined {
+  const [, name, prefix = ''] = /^([a-z_]+)(?::([0-9a-f]{1,2}))?$/.exec(text) ?? [];
+  const kind = CALLBACK_RESOURCES.find((each) => each === name);
+  return kind === undefined ? undefined : { kind, prefix };
+}
+
+export interface ResourceState {
+  status: string;
+  /** Number of the workflow's writes. */
+  version: number;
+}
+
+type StateDocument = ResourceState & Pick<Resource, 'account_id' | 'livemode' | 'updated_at'>;
+
+/** The workflow refused the resource. */
+export const REFUSED: ResourceState = { status: 'refused', version: 0 };
+
+/**
+ * - `missing`: the workflow has opened it, but it is not in MongoDB
+ * - `behind`: MongoDB has an earlier version
+ * - `ahead`: MongoDB has a later version; the workflow syncs from it on its next write
+ * - `contradicts`: the same version with another status, or the workflow has refused the resource
+ */
+type Disagreement = 'missing' | 'behind' | 'ahead' | 'contradicts';
+
+/** @returns null when both agree, or the resource is not opened yet */
+export function compare(
+  workflow: ResourceState | null,
+  document: ResourceState | null,
+): Disagreement | null {
+  if (workflow === null) return null;
+  if (workflow === REFUSED) return document === null ? null : 'contradicts';
+  if (document === null) return 'missing';
+  if (document.version < workflow.version) return 'behind';
+  if (document.version > workflow.version) return 'ahead';
+  return document.status === workflow.status ? null : 'contradicts';
+}
+
+const LocalStep = z.looseObject({ activity_type: z.string() });
+
+/** Whether one of some activities has ended, also as a local one. @param histories of all runs */
+export function hasEnded(
+  steps: readonly string[],
+  histories: readonly Pick<History, 'events'>[],
+): boolean {
+  return histories.some(({ events }) => {
+    const scheduled = new Map<string, string>();
+    return (events ?? []).some((event) => {
+      const { activityTaskScheduledEventAttributes: start } = event;
+      if (start) scheduled.set(String(event.eventId), start.activityType?.name ?? '');
+      const ended = event.activityTaskCompletedEventAttributes?.scheduledEventId;
+      if (ended != null) return steps.includes(scheduled.get(String(ended)) ?? '');
+      const marker = event.markerRecordedEventAttributes?.details?.['data']?.payloads?.[0];
+      if (marker == null) return false;
+      const local = LocalStep.safeParse(defaultPayloadConverter.fromPayload(marker));
+      return local.success && steps.includes(local.data.activity_type);
+    });
+  });
 }

@@ -8,8 +8,12 @@ import {
   type RebuildResult,
   rebuildAll,
 } from '../../../../src/service/operators/reconcile/rebuild';
-import { compare, hasEnded, REFUSED } from '../../../../src/service/operators/reconcile/state';
-import type { Difference } from '../../../../src/service/operators/reconcile/walk';
+import {
+  compare,
+  type Difference,
+  hasEnded,
+  REFUSED,
+} from '../../../../src/service/operators/reconcile/walk';
 
 const FOLDER = join(__dirname, '../../../replay/histories');
 const readHistory = (name: string) =>
