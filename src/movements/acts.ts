@@ -96,7 +96,12 @@ async function pickNames(
     ({ status, amount, fee }) => status === 'open' && (sum === amount || sum === amount + fee),
   );
   if (explained !== undefined) return [explained._id, own];
-  throw createUsedError(moved, posted?.entry ?? matched?.entries[0] ?? 'a charge');
+  const entry = posted?.entry ?? matched?.entries[0] ?? 'a charge';
+  const message =
+    `${bank_reference} of ${connector} is posted already, by ${entry}: ` +
+    `${formatAmount(moved.amount, currency)} would be posted again. Nothing was posted. Where the ` +
+    'bank moved another amount, import its statement, then post only the difference.';
+  throw new ServiceError('bank_reference_used', message);
 }
 
 /** Lists lines of the reference in the direction of the movement. */
@@ -115,19 +120,6 @@ async function listLines(
   }
   const isOut = direction === 'out';
   return lines.filter((line) => nameMovement(line) === name && line.amount < 0 === isOut);
-}
-
-function createUsedError(
-  { connector, amount, currency, bank_reference }: Moved,
-  entry: string,
-): ServiceError {
-  const money = formatAmount(amount, currency);
-  return new ServiceError(
-    'bank_reference_used',
-    `${bank_reference} of ${connector} is posted already, by ${entry}: ${money} would be posted ` +
-      'again. Nothing was posted. Where the bank moved another amount, import its statement, then ' +
-      'post only the difference.',
-  );
 }
 
 /**

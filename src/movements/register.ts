@@ -53,9 +53,11 @@ export function buildMovement(
 ): Omit<MovementDocument, 'entry'> {
   const { _id: resource_id, connector, livemode, account_id } = owner;
   const { amount = owner.amount, currency = owner.currency } = money;
-  const name = nameSource(source);
+  // Callbacks and instructions have ids of their own; acts are numbered for each resource.
+  const name = source.kind === 'act' ? `act:${source.id}` : source.id;
   const own = `${resource_id}:${direction}:${name}`;
-  const names = pickNames(clashes, { bank_reference, name, own });
+  const free = bank_reference && clashes === 0 ? [bank_reference, name] : [name];
+  const names = clashes > 1 ? [own] : [...new Set(free)];
   return {
     _id: `mv_${deriveUuid(`movement:${own}`)}`,
     ...{ connector, livemode, account_id, resource, resource_id, order, names },
@@ -66,21 +68,6 @@ export function buildMovement(
     applied: reason === null ? amount : toUnits({ amount }, 0n),
     state: reason === null ? 'applied' : 'suspense',
   };
-}
-
-/** Leaves out a name that another movement has. */
-function pickNames(
-  clashes: number,
-  { bank_reference, name, own }: { bank_reference?: string | undefined; name: string; own: string },
-): string[] {
-  if (clashes > 1) return [own];
-  const names = bank_reference && clashes === 0 ? [bank_reference, name] : [name];
-  return [...new Set(names)];
-}
-
-/** Callbacks and instructions have ids of their own; acts are numbered for each resource. */
-function nameSource({ kind, id }: Omit<MovementSource, 'at'>): string {
-  return kind === 'act' ? `act:${id}` : id;
 }
 
 /** Oldest first, without those of disputes: no other report of a payment is about one. */
@@ -100,9 +87,9 @@ export async function listMovementsUntil(
   version: number,
 ): Promise<Movement[]> {
   const rows = await movements.forResource(resource_id);
-  return rows
-    .filter(({ dispute, order }) => dispute === undefined && order < version + 1)
-    .map(toMovement);
+  const isKnown = ({ dispute, order }: MovementDocument) =>
+    dispute === undefined && order < version + 1;
+  return rows.filter(isKnown).map(toMovement);
 }
 
 /** Bounds what repeats add. */
@@ -187,7 +174,7 @@ export async function withFreeNames<T>(work: (clashes: number) => Promise<T>): P
 export interface Moving {
   at: string;
   callback_id?: string;
-  audit?: object;
+  audit?: { who?: string; why?: string };
   value_date?: string;
   /** The bank's, of the movement. */
   reference?: string;
@@ -273,7 +260,7 @@ export async function releaseSent(
   const held = listReleased(await listMovements(stores, resource._id, session));
   const changed: Movement[] = [];
   for (const [index, movement] of held.entries()) {
-    const { who: operator = null, why: reason = null } = (audit ?? {}) as Partial<Act>;
+    const { who: operator = null, why: reason = null } = audit ?? {};
     const amount = toUnits(movement, computeRest(movement));
     const decided = { amount, operator, reason, at };
     const id = `${callback_id ?? resource._id}#${index + 2}`;
@@ -296,9 +283,4 @@ export async function releaseSent(
     changed.push(toMovement(stored));
   }
   return changed;
-}
-
-interface Act {
-  who: string;
-  why: string;
 }

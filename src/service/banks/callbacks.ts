@@ -42,12 +42,22 @@ export async function redeliverCallback(deps: CallbackActDeps, id: string) {
   return await redeliver(deps, callback);
 }
 
-async function redeliver(deps: CallbackActDeps, callback: CallbackDocument) {
-  const change = {
-    act: 'callback.delivered',
-    ...(await describeCallback(deps.stores, callback)),
-  } as const;
-  return await withAuditLine(deps.audit, change, () => deliver(deps, callback));
+async function redeliver({ temporal, ...deps }: CallbackActDeps, callback: CallbackDocument) {
+  const { _id: id } = callback;
+  const about = await describeCallback(deps.stores, callback);
+  const deadline = Date.now() + CALL_TIMEOUT_MS;
+  const deliver = async () => {
+    const receipt = await temporal
+      .withDeadline(deadline, () => deliverStored({ ...deps, temporal }, callback))
+      .catch((error: unknown) => {
+        if (!(error instanceof ZodError) && !(error instanceof RangeError)) throw error;
+        const message = `${id} is not a valid report of a connector: ${error.message}`;
+        throw new ServiceError('callback_unreadable', message);
+      });
+    if (receipt === 'duplicate') throw createSignalledError(id);
+    return receipt;
+  };
+  return await withAuditLine(deps.audit, { act: 'callback.delivered', ...about }, deliver);
 }
 
 /**
@@ -60,31 +70,22 @@ export async function redeliverSignalled(
   { since, connector }: { since: Date; connector?: string | undefined },
   progress: (line: string) => void = () => {},
 ) {
-  const result: { delivered: string[]; failed: { id: string; reason: string }[] } = {
-    delivered: [],
-    failed: [],
-  };
+  const delivered: string[] = [];
+  const failed: { id: string; reason: string }[] = [];
   const { callbacks } = deps.stores;
   for await (const callback of callbacks.missedSince(since.toISOString(), connector)) {
-    if (await isApplied(deps.stores, callback)) continue;
-    const { _id: id } = callback;
+    const { _id: id, resource, resource_id, body } = callback;
+    const document = await LIFECYCLES[resource].get(deps.stores, resource_id);
+    if (document?.applied_callbacks?.includes(body.callback_id)) continue;
     try {
       await redeliver(deps, callback);
-      result.delivered.push(id);
+      delivered.push(id);
     } catch (error) {
-      result.failed.push({ id, reason: describeError(error) });
+      failed.push({ id, reason: describeError(error) });
     }
-    progress(`${result.delivered.length} delivered, ${result.failed.length} not delivered`);
+    progress(`${delivered.length} delivered, ${failed.length} not delivered`);
   }
-  return result;
-}
-
-async function isApplied(
-  stores: Stores,
-  { resource, resource_id, body }: CallbackDocument,
-): Promise<boolean> {
-  const document = await LIFECYCLES[resource].get(stores, resource_id);
-  return document?.applied_callbacks?.includes(body.callback_id) === true;
+  return { delivered, failed };
 }
 
 /**
@@ -107,10 +108,8 @@ export async function dismissCallback(
   const callback = await findCallback(stores, id);
   if (callback.signalled_at !== null) throw createSignalledError(id);
   if (callback.parked !== null) return;
-  throw new ServiceError(
-    'callback_not_parked',
-    `${id} is not parked: \`callback deliver ${id}\` sends it to its workflow.`,
-  );
+  const message = `${id} is not parked: \`callback deliver ${id}\` sends it to its workflow.`;
+  throw new ServiceError('callback_not_parked', message);
 }
 
 /**
@@ -140,23 +139,6 @@ async function describeCallback(
   return { account_id, livemode, target, after: { resource, resource_id, name } };
 }
 
-async function deliver({ temporal, ...deps }: CallbackActDeps, callback: CallbackDocument) {
-  try {
-    const deadline = Date.now() + CALL_TIMEOUT_MS;
-    const receipt = await temporal.withDeadline(deadline, () =>
-      deliverStored({ ...deps, temporal }, callback),
-    );
-    if (receipt !== 'duplicate') return receipt;
-  } catch (error) {
-    if (!(error instanceof ZodError) && !(error instanceof RangeError)) throw error;
-    throw new ServiceError(
-      'callback_unreadable',
-      `${callback._id} is not a valid report of a connector: ${error.message}`,
-    );
-  }
-  throw createSignalledError(callback._id);
-}
-
 /** @throws ServiceError `callback_not_found` */
 export async function findCallback({ callbacks }: Pick<Stores, 'callbacks'>, id: string) {
   const callback = await callbacks.get(id);
@@ -165,8 +147,6 @@ export async function findCallback({ callbacks }: Pick<Stores, 'callbacks'>, id:
 }
 
 function createSignalledError(id: string): ServiceError {
-  return new ServiceError(
-    'callback_signalled',
-    `${id} was signalled to its workflow: \`callback show ${id}\` shows when.`,
-  );
+  const message = `${id} was signalled to its workflow: \`callback show ${id}\` shows when.`;
+  return new ServiceError('callback_signalled', message);
 }

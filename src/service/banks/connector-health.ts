@@ -14,13 +14,6 @@ const WAIT_SECONDS_MAX = 60;
 /** Counts of a busy Temporal take seconds. */
 const TEMPORAL_MS_MAX = 30_000;
 
-interface Running {
-  /** Workflows that run. */
-  running: number;
-  /** Those that need an operator. */
-  attention: number;
-}
-
 interface ConnectorHealth {
   connector: string;
   livemode: boolean;
@@ -29,7 +22,8 @@ interface ConnectorHealth {
   instructions: TaskQueueState;
   /** Last report of its processes; null without one. */
   report: { serves: readonly string[]; contract: number; seen_at: string } | null;
-  resources: Record<CallbackResource, Running>;
+  /** Workflows that run, and those of them that need an operator. */
+  resources: Record<CallbackResource, { running: number; attention: number }>;
   /** Callbacks that no workflow has received. */
   callbacks_waiting: number;
   /** Why it sends nothing after a restore; null: it sends. */
@@ -69,7 +63,17 @@ export async function readConnectorHealth(
     ),
     stores.capabilities.get(connector),
     temporal.withDeadline(deadline, () =>
-      Promise.all(KINDS.map((kind) => countRunning(deps, connector, kind))),
+      Promise.all(
+        KINDS.map(async (kind) => {
+          const own = buildWorkflowQuery(LIFECYCLES[kind].workflowType, deps.lifecycleQueue);
+          const query = `${own} AND ServiceConnector = '${connector}' AND ExecutionStatus = 'Running'`;
+          const [{ count }, attention] = await Promise.all([
+            temporal.workflow.count(query),
+            temporal.workflow.count(`${query} AND ServiceAttention IS NOT NULL`),
+          ]);
+          return [kind, { running: count, attention: attention.count }] as const;
+        }),
+      ),
     ),
     stores.callbacks.countWaiting({ waits: 'any', connector }),
     stores.connectorKeys.current(connector),
@@ -87,33 +91,9 @@ export async function readConnectorHealth(
   return { ...health, faults: listFaults(health, deps.now()) };
 }
 
-async function countRunning(
-  { temporal: { workflow }, lifecycleQueue }: Pick<HealthDeps, 'temporal' | 'lifecycleQueue'>,
-  connector: string,
-  kind: CallbackResource,
-): Promise<[CallbackResource, Running]> {
-  const own = buildWorkflowQuery(LIFECYCLES[kind].workflowType, lifecycleQueue);
-  const query = `${own} AND ServiceConnector = '${connector}' AND ExecutionStatus = 'Running'`;
-  const [running, attention] = await Promise.all([
-    workflow.count(query),
-    workflow.count(`${query} AND ServiceAttention IS NOT NULL`),
-  ]);
-  return [kind, { running: running.count, attention: attention.count }];
-}
-
-function listFaults(
-  {
-    livemode,
-    instructions,
-    stopped,
-    report,
-    callbacks_waiting,
-    keys,
-    resources,
-  }: Omit<ConnectorHealth, 'faults'>,
-  now: Date,
-): string[] {
-  const { pollers, waiting, oldest_seconds } = instructions;
+function listFaults(health: Omit<ConnectorHealth, 'faults'>, now: Date): string[] {
+  const { livemode, stopped, report, callbacks_waiting, keys, resources } = health;
+  const { pollers, waiting, oldest_seconds } = health.instructions;
   const attention = KINDS.reduce((sum, kind) => sum + resources[kind].attention, 0);
   const contract = report?.contract ?? CONTRACT_VERSION;
   const isLate = waiting > 0 && oldest_seconds > WAIT_SECONDS_MAX;

@@ -16,10 +16,7 @@ const RESERVED = [
   ...['true', 'try', 'typeof', 'var', 'void', 'while', 'with', 'yield'],
 ];
 
-function findExample(): string {
-  const own = IS_CHECKOUT ? 'connectors/example' : 'dist/connectors/example/source';
-  return join(PACKAGE_ROOT, own);
-}
+const EXAMPLE = IS_CHECKOUT ? 'connectors/example' : 'dist/connectors/example/source';
 
 /**
  * Copies the example connector.
@@ -27,7 +24,12 @@ function findExample(): string {
  * @throws ServiceError `connector_name_invalid`, `directory_exists`
  */
 export function createConnector(name: string, dir?: string): { dir: string; files: string[] } {
-  assertUsable(name);
+  const isTaken = [...TAKEN, ...RESERVED].includes(name);
+  if (isTaken || !/^[a-z][a-z0-9]{1,30}$/.test(name)) {
+    const why = isTaken ? 'has a meaning already' : 'must be 2 to 31 lowercase letters and digits';
+    const message = `"${name}" cannot be the name of a new connector: it ${why}.`;
+    throw new ServiceError('connector_name_invalid', message);
+  }
   const target = resolve(dir ?? (IS_CHECKOUT ? join(PACKAGE_ROOT, 'connectors', name) : name));
   if (existsSync(target)) {
     const message = `${target} exists: nothing was written. Give another name, or --dir.`;
@@ -37,7 +39,7 @@ export function createConnector(name: string, dir?: string): { dir: string; file
   const kit = isNext ? '../kit' : PACKAGED_KIT;
   mkdirSync(target, { recursive: true });
   const files = FILES.map((file) => {
-    const text = readFileSync(join(findExample(), file), 'utf8');
+    const text = readFileSync(join(PACKAGE_ROOT, EXAMPLE, file), 'utf8');
     const path = join(target, rename(file, name));
     writeFileSync(path, rename(text, name).replaceAll("from '../kit'", `from '${kit}'`));
     return relative(target, path);
@@ -51,12 +53,4 @@ function rename(text: string, name: string): string {
     .replaceAll('EXAMPLE', name.toUpperCase())
     .replaceAll('Example', title)
     .replaceAll('example', name);
-}
-
-function assertUsable(name: string): void {
-  const isTaken = [...TAKEN, ...RESERVED].includes(name);
-  if (/^[a-z][a-z0-9]{1,30}$/.test(name) && !isTaken) return;
-  const why = isTaken ? 'has a meaning already' : 'must be 2 to 31 lowercase letters and digits';
-  const message = `"${name}" cannot be the name of a new connector: it ${why}.`;
-  throw new ServiceError('connector_name_invalid', message);
 }

@@ -37,8 +37,13 @@ export function assertServes(
 ): void {
   assertConnectorName(connector);
   const { names, liveNames, sandbox } = parseConnectors(routes);
-  if (names.includes(connector) && !(livemode && !liveNames.includes(connector))) return;
-  throw new ServiceError('connector_unknown', explainUnknown({ connector, names, sandbox }));
+  const isNamed = names.includes(connector);
+  if (isNamed && !(livemode && !liveNames.includes(connector))) return;
+  const unknown = isNamed
+    ? `${connector} is a test system, which holds nothing on live.`
+    : `There is no connector ${connector}: neither LIVE_CONNECTORS nor SANDBOX_CONNECTORS names it.`;
+  const message = connector === sandbox ? 'The sandbox bank holds nothing on live.' : unknown;
+  throw new ServiceError('connector_unknown', message);
 }
 
 /** @throws ServiceError `connector_name_invalid`, `connector_unknown`, `setting_invalid` */
@@ -53,17 +58,6 @@ export function listRoutedInSandbox(routes: Routes, connector: string) {
     ? `${connector} is a live connector: check it under another name, named in SANDBOX_CONNECTORS.`
     : `No method or rail of the sandbox is routed to ${connector}: SANDBOX_CONNECTORS does not name it.`;
   throw new ServiceError('connector_unknown', message);
-}
-
-function explainUnknown({
-  connector,
-  names,
-  sandbox,
-}: Pick<Connectors, 'names' | 'sandbox'> & { connector: string }): string {
-  if (connector === sandbox) return 'The sandbox bank holds nothing on live.';
-  return names.includes(connector)
-    ? `${connector} is a test system, which holds nothing on live.`
-    : `There is no connector ${connector}: neither LIVE_CONNECTORS nor SANDBOX_CONNECTORS names it.`;
 }
 
 /** @throws ServiceError `setting_invalid` */
@@ -153,7 +147,7 @@ export async function resumeConnector(
 /** @throws ServiceError `operator_required`, and those of `findPauseEnvironment` */
 async function findNotedScope(deps: WriteDeps & Routes, connector: string, note: RuleNote) {
   const scope = { connector, ...(await findPauseEnvironment(deps, connector)) };
-  assertNoted(scope, note);
+  assertNoted(scope, note, 'changes the routing');
   return scope;
 }
 
@@ -230,11 +224,13 @@ export interface RuleNote {
   reason?: string | undefined;
 }
 
+/** @param does what is done, as part of a sentence @throws ServiceError `operator_required` */
 export function assertNoted(
   { livemode }: { livemode: boolean },
   { operator, reason }: RuleNote,
+  does: string,
 ): void {
   if (!livemode || (operator !== undefined && reason !== undefined)) return;
-  const message = 'On live, OPERATOR_KEY and --reason say who changes the routing and why.';
+  const message = `On live, OPERATOR_KEY and --reason say who ${does} and why.`;
   throw new ServiceError('operator_required', message);
 }

@@ -51,13 +51,16 @@ export async function setRule(
   note: RuleNote,
 ): Promise<RuleChange> {
   const { mongo, stores, now } = deps;
-  assertNoted(scope, note);
+  assertNoted(scope, note, 'changes the routing');
   assertScope(scope);
   if (scope.account_id !== null) await findAccount(stores, scope.account_id);
   assertNamed(deps, scope, connector);
   const report = await stores.capabilities.get(connector);
   if (report !== null) assertCapable(scope, connector, report);
-  else if (!unseen) throw refuseUnseen(connector);
+  else if (!unseen) {
+    const message = `No process of ${connector} has reported what it serves: start it first, or add --unseen.`;
+    throw new ServiceError('connector_never_seen', message);
+  }
   const seen = {
     seen_at: report?.seen_at.toISOString() ?? null,
     silent: report === null || isSilent(report.seen_at, now()),
@@ -89,7 +92,7 @@ export async function removeRule(
   scope: RuleScope,
   note: RuleNote,
 ): Promise<RuleChange> {
-  assertNoted(scope, note);
+  assertNoted(scope, note, 'changes the routing');
   return await inTransaction(mongo, async (session) => {
     const removed: RoutingRuleDocument | null = await stores.routingRules.remove(scope, session);
     if (removed === null) {
@@ -119,19 +122,15 @@ function assertScope({ method, currency }: RuleScope): void {
     throw new ServiceError('method_unknown', message);
   }
   if (currency === null) return;
-  const currencies = listCurrencies(method);
+  // Assets have none: settlements are paid from what payments in any currency received.
+  const ofRail = isRailId(method) ? railRules(method).currencies : [];
+  const currencies = isPaymentMethodId(method) ? methodRules(method).currencies : ofRail;
   if (currencies.includes(currency)) return;
   const message =
     currencies.length === 0
       ? `${method} is an asset, whose rules have no currency.`
       : `${method} has no ${currency}, only ${currencies.join(', ')}.`;
   throw new ServiceError('currency_not_supported', message);
-}
-
-/** Assets have none: settlements are paid from what payments in any currency received. */
-function listCurrencies(method: string): readonly string[] {
-  if (isPaymentMethodId(method)) return methodRules(method).currencies;
-  return isRailId(method) ? railRules(method).currencies : [];
 }
 
 function assertNamed(routes: Routes, { livemode, method }: RuleScope, connector: string): void {
@@ -163,11 +162,6 @@ function assertCapable({ method }: RuleScope, connector: string, report: Capabil
   throw new ServiceError('method_not_served', message);
 }
 
-function refuseUnseen(connector: string): ServiceError {
-  const message = `No process of ${connector} has reported what it serves: start it first, or add --unseen.`;
-  return new ServiceError('connector_never_seen', message);
-}
-
 /** The sandbox bank serves what no rule or variable routes. */
 type Source = 'rule' | 'LIVE_CONNECTORS' | 'SANDBOX_CONNECTORS' | 'sandbox_bank';
 
@@ -192,9 +186,9 @@ export interface RoutingLine extends RoutingRule {
   contract_known: boolean;
 }
 
-type Route = Omit<
+type Route = Pick<
   RoutingLine,
-  'paused_at' | 'seen_at' | 'silent' | 'missing' | 'contract' | 'contract_known'
+  keyof RoutingRule | 'source' | 'served' | 'set_at' | 'operator' | 'reason'
 >;
 
 interface RoutingQuery {
@@ -220,36 +214,25 @@ export async function listRouting(
   const routes = environments.map(isLive).flatMap((livemode) =>
     METHODS.flatMap((method) => {
       const own = rules.filter((rule) => rule.livemode === livemode && rule.method === method);
-      const lines = own.map((rule) => presentRule(connectors, rule));
+      const lines = own.map(({ _id, ...rule }) => {
+        return { ...rule, source: 'rule' as const, served: isServedBy(connectors, rule) };
+      });
       return selectLines([...presentBase(connectors, method, livemode), ...lines], account_id);
     }),
   );
-  return routes.map((line) => ({
-    ...addReport(line, reports.get(line.connector), at),
-    paused_at: pauses.get(getPauseId(line))?.paused_at ?? null,
-  }));
-}
-
-function addReport(
-  route: Route,
-  report: (Capabilities & { seen_at: Date }) | undefined,
-  at: Date,
-): Omit<RoutingLine, 'paused_at'> {
-  if (report === undefined) {
-    const unknown = { contract: null, contract_known: true };
-    return { ...route, seen_at: null, silent: true, missing: [], ...unknown };
-  }
-  const { seen_at } = report;
-  const { contract } = report;
-  return {
-    ...{ ...route, seen_at: seen_at.toISOString(), silent: isSilent(seen_at, at) },
-    ...{ missing: listMissing(route.method, report), contract },
-    contract_known: contract === CONTRACT_VERSION,
-  };
-}
-
-function presentRule(connectors: Connectors, { _id, ...rule }: RoutingRuleDocument): Route {
-  return { ...rule, source: 'rule', served: isServedBy(connectors, rule) };
+  return routes.map((line) => {
+    const report = reports.get(line.connector);
+    const contract = report?.contract ?? null;
+    return {
+      ...line,
+      paused_at: pauses.get(getPauseId(line))?.paused_at ?? null,
+      seen_at: report?.seen_at.toISOString() ?? null,
+      silent: report === undefined || isSilent(report.seen_at, at),
+      missing: report === undefined ? [] : listMissing(line.method, report),
+      contract,
+      contract_known: contract === null || contract === CONTRACT_VERSION,
+    };
+  });
 }
 
 function presentBase(
@@ -269,7 +252,10 @@ function presentBase(
 
 /** Drops lines that decide nothing, since a rule or an account's own rule overrides them. */
 function selectLines(lines: readonly Route[], account_id: string | undefined): Route[] {
-  const hasRule = lines.some((line) => line.source === 'rule' && isForAll(line));
+  const hasRule = lines.some(
+    ({ source, ...scope }) =>
+      source === 'rule' && scope.currency === null && scope.account_id === null,
+  );
   const general = lines.filter((line) => line.source === 'rule' || !hasRule);
   if (account_id === undefined) return general.toSorted(compareLines);
   const own = general.filter((line) => line.account_id === account_id);
@@ -277,10 +263,6 @@ function selectLines(lines: readonly Route[], account_id: string | undefined): R
     !own.some((line) => line.currency === null || line.currency === currency);
   const others = general.filter((line) => line.account_id === null && decides(line));
   return [...others, ...own].toSorted(compareLines);
-}
-
-function isForAll({ currency, account_id }: Route): boolean {
-  return currency === null && account_id === null;
 }
 
 /** The more general line first. */

@@ -12,9 +12,11 @@ import {
 import { omitUndefined } from '../../../domain/defined';
 import { ServiceError } from '../../../domain/errors';
 import type { ServiceDeps, WriteDeps } from '../../deps';
-import { requestApproval } from '../../operators/approvals/request';
+import { finishApproval, requestApproval } from '../../operators/approvals/request';
 import { isAboveLimit, readLimits } from '../../operators/approvals/sums';
-import { type LineState, openSepaBook, type SepaFile, type SepaLine, sepaDatabase } from './book';
+import { toFirstRows } from '../../paging';
+import { assertNoted } from '../connectors';
+import { openSepaBook, type SepaFile, type SepaLine, sepaDatabase } from './book';
 
 const ANSWER_MS_MAX = 30_000;
 const LOOK_AGAIN_MS = 200;
@@ -29,34 +31,7 @@ export interface SepaDeps extends Pick<ServiceDeps, 'mongo' | 'now'> {
 }
 
 /** Shown on the command line, without the bytes. */
-export interface ShownFile {
-  id: string;
-  state: SepaFile['state'];
-  name: string;
-  account: string;
-  execution_day: string | null;
-  payouts: number;
-  /** Minor units of EUR. */
-  amount: number;
-  created_at: string;
-  sent_at: string | null;
-  ended_at: string | null;
-  bank_status: string | null;
-  /** The bank has accepted it, or called a payout of it a duplicate. */
-  may_be_executed: boolean;
-  /** ISO code. */
-  refusal_code: string | null;
-}
-
-interface ShownLine {
-  payout_id: string;
-  state: LineState;
-  amount: number;
-  code: string | null;
-  value_date: string | null;
-  bank_reference: string | null;
-  contradictions: number;
-}
+export type ShownFile = ReturnType<typeof presentFile>;
 
 function openBook({ mongo, database, connector }: SepaDeps) {
   return openSepaBook(mongo.db(sepaDatabase(database, connector)));
@@ -77,9 +52,9 @@ export async function listFiles(deps: SepaDeps, limit: number) {
       { $group: { _id: null, payouts: { $sum: 1 }, amount: { $sum: '$amount' } } },
     ])
     .toArray();
+  const { rows, has_more } = toFirstRows(found, limit);
   return {
-    rows: found.slice(0, limit).map(presentFile),
-    has_more: found.length > limit,
+    ...{ rows: rows.map(presentFile), has_more },
     open: { payouts: waiting?.payouts ?? 0, amount: waiting?.amount ?? 0 },
   };
 }
@@ -89,19 +64,23 @@ export async function showFile(deps: SepaDeps, id: string, limit: number) {
   const { lines } = openBook(deps);
   const file = await findFile(deps, id);
   const found = await lines
-    .find({ $or: [{ file_id: file._id }, { former_files: file._id }] })
+    .find(buildCarried(file))
     .sort({ added_at: 1, _id: 1 })
     .limit(limit + 1)
     .toArray();
-  const rows = found.slice(0, limit).map(presentLine);
-  return { file: presentFile(file), rows, has_more: found.length > limit };
+  const { rows, has_more } = toFirstRows(found, limit);
+  return { file: presentFile(file), rows: rows.map(presentLine), has_more };
 }
 
 /** @throws ServiceError `sepa_file_not_found` */
 export async function isLiveFile(deps: SepaDeps, id: string): Promise<boolean> {
-  const { _id } = await findFile(deps, id);
-  const carried = { $or: [{ file_id: _id }, { former_files: _id }] };
+  const carried = buildCarried(await findFile(deps, id));
   return (await openBook(deps).lines.findOne({ ...carried, livemode: true })) !== null;
+}
+
+/** Selects what is, or was, in a file. */
+function buildCarried({ _id }: SepaFile) {
+  return { $or: [{ file_id: _id }, { former_files: _id }] };
 }
 
 export interface ResendAct {
@@ -132,10 +111,7 @@ export async function resendFile(
   const { lines, files } = openBook(deps);
   const { livemode, file, filter } = await prepareResend(deps, id, proof);
   const { _id, payouts: count } = file;
-  if (livemode && (operator === undefined || reason === undefined)) {
-    const message = 'On live, OPERATOR_KEY and --reason say who sends it again and why.';
-    throw new ServiceError('operator_required', message);
-  }
+  assertNoted({ livemode }, { operator, reason }, 'sends it again');
   return await inTransaction(deps.mongo, async (session) => {
     const freed = await lines.updateMany(
       filter,
@@ -146,10 +122,7 @@ export async function resendFile(
       { session },
     );
     const payouts = freed.modifiedCount;
-    if (approval_id !== undefined && !(await deps.stores.approvals.finish(approval_id, session))) {
-      const message = `The approval ${approval_id} has ended meanwhile; nothing was sent again.`;
-      throw new ServiceError('approval_decided', message);
-    }
+    await finishApproval(deps.stores, approval_id, 'sent again', session);
     if (payouts === 0) return payouts;
     const remaining = await lines.findOne({ file_id: _id }, { session });
     // One that has none left has ended, as if it had been refused.
@@ -260,7 +233,7 @@ async function findFile(deps: SepaDeps, id: string): Promise<SepaFile> {
   throw new ServiceError('sepa_file_not_found', `${deps.connector} has no file ${id}.`);
 }
 
-function presentFile(file: SepaFile): ShownFile {
+function presentFile(file: SepaFile) {
   const { _id: id, state, name, iban, payouts, amount } = file;
   const { bank_status, may_be_executed, refusal } = file;
   return {
@@ -272,7 +245,7 @@ function presentFile(file: SepaFile): ShownFile {
   };
 }
 
-function presentLine(line: SepaLine): ShownLine {
+function presentLine(line: SepaLine) {
   const { _id: payout_id, state, amount, failure, duplicate, booked, returned, others } = line;
   const { code = null } = returned ?? failure ?? duplicate ?? {};
   return {

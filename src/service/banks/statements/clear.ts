@@ -1,4 +1,3 @@
-import type { ClientSession } from 'mongodb';
 import { z } from 'zod';
 import { inTransaction } from '../../../base/mongo';
 import type { VerifiedOperator } from '../../../domain/account/operator';
@@ -6,7 +5,6 @@ import {
   type ApprovalLimits,
   type ApprovalRequired,
   computeCredit,
-  requireApproval,
 } from '../../../domain/approval';
 import { toEnv } from '../../../domain/environment';
 import { ServiceError } from '../../../domain/errors';
@@ -15,13 +13,7 @@ import { bookOwner } from '../../../ledger/entries';
 import { EntriesCleared, type UnclearedEntry } from '../../../ledger/uncleared';
 import type { WriteDeps } from '../../deps';
 import type { Note } from '../../money/balances/fund';
-import { requestApproval } from '../../operators/approvals/request';
-import {
-  countCredit,
-  isAboveLimit,
-  LimitReached,
-  readLimits,
-} from '../../operators/approvals/sums';
+import { finishApproval, postOrRequest } from '../../operators/approvals/request';
 import { pickScope } from './matching';
 import { closeDays } from './reconciliation';
 
@@ -61,20 +53,11 @@ export async function clearEntries(
   const { account_id } = bookOwner(book);
   const amount = entries.reduce((came, each) => came + Math.max(each.amount, 0), 0);
   const credited = computeCredit('statement', 'clear', { amount, currency, account_id });
-  const both = [limits, await readLimits(deps)];
-  const owners = { operator: verified.name, account_id };
-  const count = (session: ClientSession) => countCredit(deps, both, owners, credited, session);
-  try {
-    if (!(await isAboveLimit(deps, both, verified.name, [credited]))) {
-      return await clear(deps, entries, { operator: verified.name, reason, count });
-    }
-  } catch (error) {
-    if (!(error instanceof LimitReached)) throw error;
-  }
   const target = entries.map(({ entry_id }) => entry_id).join(' ');
-  const subject = { act: CLEAR_ACT, resource: null, target, input: { entries: target } };
-  const request = { ...subject, ...credited, operator: verified.name, verified, reason };
-  return requireApproval(await requestApproval(deps, deps.audit, request));
+  return await postOrRequest(deps, {
+    ...{ act: CLEAR_ACT, target, input: { entries: target }, credited, verified, limits, reason },
+    post: (count) => clear(deps, entries, { operator: verified.name, reason, count }),
+  });
 }
 
 export async function isLiveClearing(
@@ -139,10 +122,7 @@ async function clear(
   try {
     await inTransaction(mongo, async (session) => {
       await stores.ledger.clear(ids, session);
-      if (approval_id !== undefined && !(await stores.approvals.finish(approval_id, session))) {
-        const message = `The approval ${approval_id} has ended meanwhile; nothing was cleared.`;
-        throw new ServiceError('approval_decided', message);
-      }
+      await finishApproval(stores, approval_id, 'cleared', session);
       const about = { account_id: null, livemode: first.livemode, target: first.entry_id };
       const after = { entries: ids, connector: first.connector, ...note, approval_id };
       await audit({ act: 'statement.cleared', ...about, after }, session);

@@ -10,6 +10,7 @@ import { assertSize, readStatementFile } from '../../../statements/read';
 import type { BankAccountDocument } from '../../../store/bank-accounts';
 import type { StatementDocument } from '../../../store/statements';
 import type { WriteDeps } from '../../deps';
+import { assertNoted } from '../connectors';
 import { type LineAct, showStatement } from './lines';
 import { buildLineEntry, rematch } from './matching';
 import { checkNumber, fillGap } from './numbering';
@@ -51,14 +52,12 @@ export async function importStatementPath(
 ): Promise<ImportedStatement[]> {
   const { connector, livemode } = source;
   const file = { connector, livemode, sha256: null };
-  await refuseIn(deps, file, async () => assertSize(await readSize(path)));
+  await refuseIn(deps, file, async () => {
+    const found = await stat(path).catch(() => undefined);
+    if (!found?.isFile()) throw new ServiceError('file_not_found', `There is no file ${path}.`);
+    assertSize(found.size);
+  });
   return await importStatements(deps, await readFile(path), source);
-}
-
-async function readSize(path: string): Promise<number> {
-  const found = await stat(path).catch(() => undefined);
-  if (found?.isFile()) return found.size;
-  throw new ServiceError('file_not_found', `There is no file ${path}.`);
 }
 
 /**
@@ -224,10 +223,7 @@ export async function abandonStatement(
 ): Promise<StatementDocument> {
   const { stores, now } = deps;
   const { statement } = await showStatement(deps, id, { limit: 1 });
-  if (statement.livemode && (operator === undefined || reason === undefined)) {
-    const message = 'On live, OPERATOR_KEY and --reason say who gives it up and why.';
-    throw new ServiceError('operator_required', message);
-  }
+  assertNoted(statement, { operator, reason }, 'gives it up');
   // From now on, no import adds lines.
   if (!(await stores.statements.abandon(statement._id, now().toISOString()))) {
     const message = `Statement ${statement.statement_id} is imported to its end.`;
@@ -236,8 +232,24 @@ export async function abandonStatement(
   while (await abandonBatch(deps, statement)) {
     // Each batch is a transaction.
   }
-  await end(deps, statement, { operator, reason });
-  return (await stores.statements.get(statement._id)) ?? statement;
+  const { _id, bank_account_id, statement_id, kind, livemode, opening } = statement;
+  await inTransaction(deps.mongo, async (session) => {
+    const account = await stores.bankAccounts.get(bank_account_id, session);
+    const isNotification = kind === 'notification';
+    const isDone = isNotification
+      ? statement.abandoned_at !== undefined
+      : account?.importing?._id !== _id;
+    if (account === null || isDone) return;
+    if (account.closing === null && !isNotification && opening) {
+      const entry = buildOpening(account, -opening, statement, now);
+      await stores.ledger.post({ ...entry, step: `${_id}:abandoned` }, session);
+    }
+    await stores.bankAccounts.endImport(bank_account_id, _id, undefined, session);
+    const after = { statement_id, lines: statement.lines, operator, reason };
+    const about = { account_id: null, livemode, target: _id };
+    await deps.audit({ act: 'statement.abandoned', ...about, after }, session);
+  });
+  return (await stores.statements.get(_id)) ?? statement;
 }
 
 /** @returns false when no line is left */
@@ -260,30 +272,5 @@ async function abandonBatch(
     }
     await statements.abandonLines(rows, session);
     return true;
-  });
-}
-
-async function end(
-  { mongo, stores, now, audit }: WriteDeps,
-  { _id, bank_account_id, statement_id, livemode, opening, ...document }: StatementDocument,
-  act: LineAct,
-): Promise<void> {
-  const { bankAccounts, ledger } = stores;
-  await inTransaction(mongo, async (session) => {
-    const account = await bankAccounts.get(bank_account_id, session);
-    const isNotification = document.kind === 'notification';
-    const isDone = isNotification
-      ? document.abandoned_at !== undefined
-      : account?.importing?._id !== _id;
-    if (account === null || isDone) return;
-    if (account.closing === null && !isNotification && opening) {
-      const posted = { ...document, _id, from_day: document.from_day };
-      const entry = buildOpening(account, -opening, posted, now);
-      await ledger.post({ ...entry, step: `${_id}:abandoned` }, session);
-    }
-    await bankAccounts.endImport(bank_account_id, _id, undefined, session);
-    const after = { statement_id, lines: document.lines, ...act };
-    const about = { account_id: null, livemode, target: _id };
-    await audit({ act: 'statement.abandoned', ...about, after }, session);
   });
 }

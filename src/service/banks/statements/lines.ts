@@ -18,9 +18,11 @@ import type { Parts } from '../../../statements/match';
 import type { LineDocument, LineStatus } from '../../../store/statement-lines';
 import type { StatementDocument } from '../../../store/statements';
 import type { ServiceDeps, WriteDeps } from '../../deps';
-import { requestApproval } from '../../operators/approvals/request';
+import { finishApproval, requestApproval } from '../../operators/approvals/request';
 import { countCredit, LimitReached, readLimits } from '../../operators/approvals/sums';
 import { type FirstRows, toFirstRows } from '../../paging';
+import type { BankAccountFilter } from '../bank-accounts';
+import { assertNoted } from '../connectors';
 import { buildLineEntry, measureCharge, pickScope, storeMatch } from './matching';
 
 type ReadDeps = Pick<ServiceDeps, 'stores'>;
@@ -28,15 +30,9 @@ type ReadDeps = Pick<ServiceDeps, 'stores'>;
 /** Take the difference between a line and its entries. */
 export const DIFFERENCE_ACCOUNTS = ['expense.bank_fees', 'suspense.unmatched'] as const;
 
-interface StatementFilter {
-  connector?: string | undefined;
-  livemode?: boolean | undefined;
-  iban?: string | undefined;
-}
-
 export async function listStatements(
   { stores }: ReadDeps,
-  filter: StatementFilter,
+  filter: BankAccountFilter,
   limit: number,
 ): Promise<FirstRows<StatementDocument>> {
   return toFirstRows(await stores.statements.list(filter, limit + 1), limit);
@@ -105,7 +101,8 @@ export async function matchByHand(
   try {
     return await changeLine(deps, id, act, async (line, session) => {
       const charge = await matchEntries(deps, line, { entries: distinct, difference_to }, session);
-      if (approval_id !== undefined) await finishApproval(deps, approval_id, session);
+      const isApproved = approval_id !== undefined;
+      if (isApproved) await finishApproval(deps.stores, approval_id, 'matched', session);
       else if (line.livemode) await countCredit(deps, both, { operator }, charge, session);
       return 'statement.matched';
     });
@@ -148,16 +145,6 @@ async function matchEntries(
   const match = { status, entries, parts } as Parameters<typeof storeMatch>[2];
   if (!(await storeMatch(deps, line, match, session))) throw createChangedError(id);
   return measureCharge(match, { account_id, currency });
-}
-
-async function finishApproval(
-  { stores }: WriteDeps,
-  id: string,
-  session: ClientSession,
-): Promise<void> {
-  if (await stores.approvals.finish(id, session)) return;
-  const message = `The approval ${id} has ended meanwhile; nothing was matched.`;
-  throw new ServiceError('approval_decided', message);
 }
 
 function splitAmount(
@@ -253,7 +240,7 @@ async function changeLine(
   try {
     return await inTransaction(mongo, async (session) => {
       const line = await requireLine(stores, id, session);
-      assertOperator(line, { operator, reason });
+      assertNoted(line, { operator, reason }, 'does it');
       const act = await change(line, session);
       const after = await stores.statements.getLine(id, session);
       if (after === null) throw createChangedError(id);
@@ -275,15 +262,7 @@ async function changeLine(
   }
 }
 
-function assertOperator({ livemode }: LineDocument, { operator, reason }: LineAct): void {
-  if (!livemode || (operator !== undefined && reason !== undefined)) return;
-  const message = 'On live, --operator and --reason say who does it and why. Nothing was changed.';
-  throw new ServiceError('operator_required', message);
-}
-
 function createChangedError(id: string): ServiceError {
-  return new ServiceError(
-    'line_changed',
-    `The line ${id} was changed meanwhile: look at it again.`,
-  );
+  const message = `The line ${id} was changed meanwhile: look at it again.`;
+  return new ServiceError('line_changed', message);
 }

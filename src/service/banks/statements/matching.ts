@@ -234,7 +234,11 @@ export async function rematch(deps: MatchDeps, account: BankAccountDocument): Pr
     const page = await stores.statements.listWaiting(account._id, 'open', place);
     const free = page.filter(({ held, repeats }) => !held && repeats === null);
     const matches = await matchLines(stores, scope, free);
-    const ids = free.filter((line, index) => isChanged(line, matches[index])).map(({ _id }) => _id);
+    const changed = free.filter(({ different }, index) => {
+      const match = matches[index];
+      return match?.status !== 'open' || match.different !== different;
+    });
+    const ids = changed.map(({ _id }) => _id);
     for (let at = 0; at < ids.length; at += CHANGED_LINES) {
       const some = ids.slice(at, at + CHANGED_LINES);
       matched += await inTransaction(mongo, (session) => rematchPage(deps, account, some, session));
@@ -242,10 +246,6 @@ export async function rematch(deps: MatchDeps, account: BankAccountDocument): Pr
     after = page.at(-1);
     if (page.length < TRIED_LINES) return matched;
   }
-}
-
-function isChanged(line: LineDocument, match: Match | undefined): boolean {
-  return match?.status !== 'open' || match.different !== line.different;
 }
 
 async function rematchPage(

@@ -74,30 +74,23 @@ export async function checkNumber(
   }
   const balance = opening ?? 0;
   const missing: MissingStatements = {
-    ...{
-      first: expected,
-      last: Math.max(expected, number - 1),
-      opening: balance,
-      closing: balance,
-    },
+    first: expected,
+    last: Math.max(expected, number - 1),
+    ...{ opening: balance, closing: balance },
     ...{ from_day: before.to_day, to_day: document.to_day, statement: document._id },
   };
+  const message =
+    `Statement number ${document.sequence} (${statement_id} of ${document.to_day}) follows number ` +
+    `${before.sequence} (${before.statement_id} of ${before.to_day}), and the balances follow on: ` +
+    'ask the bank for those between them.';
   await statements.noteMissing(
     {
       ...{ _id: `${STATEMENT_MISSING}:${document._id}`, connector, livemode, sha256: null },
-      ...{ code: STATEMENT_MISSING, message: describeJump(before, document) },
+      ...{ code: STATEMENT_MISSING, message },
       ...{ bank_account_id, statement_id, amount: 0, currency, since: now().getTime() },
       ...{ attention: true, acknowledged: null, missing },
     },
     session,
-  );
-}
-
-function describeJump(before: StatementDocument, next: StatementDocument): string {
-  return (
-    `Statement number ${next.sequence} (${next.statement_id} of ${next.to_day}) follows number ` +
-    `${before.sequence} (${before.statement_id} of ${before.to_day}), and the balances follow on: ` +
-    'ask the bank for those between them.'
   );
 }
 

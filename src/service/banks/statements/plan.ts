@@ -47,7 +47,11 @@ export async function planFile(
       const message = `The file has statement ${statement.statement_id} twice.`;
       throw new StatementRefused('file_invalid', message, describe(document));
     }
-    const stored = await findStored(deps, document);
+    const stored = await deps.stores.statements.get(document._id);
+    if (stored !== null && stored.sha256 !== document.sha256) {
+      const message = `Statement ${document.statement_id} was imported from another file on ${stored.imported_at}.`;
+      throw new StatementRefused('statement_conflict', message, describe(document));
+    }
     const previous = ends.get(account._id) ?? account.closing;
     const isComplete = stored !== null && stored.completed_at !== null;
     const gap = isComplete ? null : await findGap(deps.stores, document);
@@ -110,16 +114,6 @@ async function buildDocument(
   };
 }
 
-async function findStored({ stores }: PlanDeps, document: StatementDocument) {
-  const stored = await stores.statements.get(document._id);
-  if (stored === null || stored.sha256 === document.sha256) return stored;
-  throw new StatementRefused(
-    'statement_conflict',
-    `Statement ${document.statement_id} was imported from another file on ${stored.imported_at}.`,
-    describe(document),
-  );
-}
-
 function assertSound(statement: Statement, document: StatementDocument): void {
   const flaw = findFlaw(statement);
   if (flaw === undefined) return;
@@ -153,7 +147,12 @@ export function assertNext(
   const amount = BigInt(opening) - BigInt(previous.amount);
   if (amount === 0n && to_day >= previous.day) return;
   const last = `statement ${previous.statement_id} of ${previous.day}`;
-  const missing = describeDays(addDays(previous.day, 1), addDays(from_day, -1));
+  const [missingFrom, missingTo] = [addDays(previous.day, 1), addDays(from_day, -1)];
+  const days = missingFrom === missingTo ? missingFrom : `${missingFrom} to ${missingTo}`;
+  const missing =
+    missingFrom > missingTo
+      ? 'No day is missing between them.'
+      : `Days without a statement: ${days}.`;
   throw new StatementRefused(
     'statement_gap',
     amount === 0n
@@ -168,9 +167,4 @@ export function assertNext(
 function toFact(difference: bigint): { amount?: number } {
   const amount = Number(difference);
   return Number.isSafeInteger(amount) ? { amount } : {};
-}
-
-function describeDays(first: string, last: string): string {
-  if (first > last) return 'No day is missing between them.';
-  return `Days without a statement: ${first === last ? first : `${first} to ${last}`}.`;
 }

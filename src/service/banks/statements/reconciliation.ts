@@ -129,7 +129,9 @@ async function showDay(
   const open = await statements.listLines({ statement: { $in: ids }, status: 'open' }, ROWS_MAX);
   const closed = ofDay.length > 0 && ofDay.every(({ closed_at }) => closed_at !== null);
   const until = day ?? now.toISOString().slice(0, 10);
-  const previous = await findOpenBefore(deps, account, until);
+  const allOpen = await statements.ofAccount(account._id, { closed_at: null });
+  // Entries up to this day belong to it.
+  const previous = allOpen.findLast(({ to_day }) => to_day < until)?.to_day;
   const entries = closed
     ? []
     : await ledger.listUncleared(buildDaysQuery(account, previous, until, ROWS_MAX));
@@ -154,19 +156,9 @@ async function showDay(
       line: presentLine(line, now),
       entry: presentEntry(entry, now),
     })),
-    findings: [...(await findMissing(deps, account)), ...(await findNotRepeated(deps, account))],
+    findings: await listFindings(deps, account),
     has_more: open.length === ROWS_MAX || entries.length === ROWS_MAX,
   };
-}
-
-/** Entries up to this day belong to it. */
-async function findOpenBefore(
-  { stores: { statements } }: ReconciliationDeps,
-  { _id }: BankAccountDocument,
-  day: string,
-): Promise<string | undefined> {
-  const open = await statements.ofAccount(_id, { closed_at: null });
-  return open.findLast(({ to_day }) => to_day < day)?.to_day;
 }
 
 /** A late statement of the day has come after those that follow on it. */
@@ -180,27 +172,23 @@ function readBalances(statements: readonly StatementDocument[]) {
   return [sorted[0]?.opening ?? null, sorted.at(-1)?.closing ?? null] as const;
 }
 
-async function findMissing(
-  { stores }: ReconciliationDeps,
+/** Lists missing statements, and announced movements that no statement has after five days. */
+async function listFindings(
+  { stores: { statements }, now }: ReconciliationDeps,
   account: BankAccountDocument,
 ): Promise<Finding[]> {
-  return (await listMissing(stores, account)).map(({ message, missing }) => ({
-    ...{ code: 'statement_missing' as const, message, amount: 0, currency: account.currency },
-    ids: missing === undefined ? [] : [missing.statement],
+  const missing = (await listMissing({ statements }, account)).map((row) => ({
+    ...{ code: 'statement_missing' as const, message: row.message, amount: 0 },
+    currency: account.currency,
+    ids: row.missing === undefined ? [] : [row.missing.statement],
   }));
-}
-
-/** Finds announced movements that no statement has after five days. */
-async function findNotRepeated(
-  { stores: { statements }, now }: ReconciliationDeps,
-  { _id }: BankAccountDocument,
-): Promise<Finding[]> {
-  const before = announcedBefore(now());
-  const lines = await statements.listWaiting(_id, 'announced', { before, limit: ROWS_MAX });
-  return lines.map(({ _id: id, amount, currency, day }) => ({
+  const place = { before: announcedBefore(now()), limit: ROWS_MAX };
+  const lines = await statements.listWaiting(account._id, 'announced', place);
+  const notRepeated = lines.map(({ _id: id, amount, currency, day }) => ({
     ...{ code: 'not_repeated' as const, amount, currency, ids: [id] },
     message: `A notification announced ${formatMoney(amount, currency)} of ${day}; no statement has it.`,
   }));
+  return [...missing, ...notRepeated];
 }
 
 export function combine(each: readonly Reconciliation[]) {

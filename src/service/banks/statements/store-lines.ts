@@ -1,7 +1,7 @@
 import type { ClientSession } from 'mongodb';
 import { inTransaction } from '../../../base/mongo';
 import type { StatementLine } from '../../../domain/statement';
-import type { NewEntry } from '../../../ledger/entries';
+
 import { ENTRY_LINES } from '../../../ledger/entry-lines';
 import { nameActed } from '../../../movements/acts';
 import type { LineDocument } from '../../../store/statement-lines';
@@ -78,10 +78,13 @@ async function storeBatch(
     }
   }
   await statements.insertLines(fresh, session);
-  await ledger.postAll(
-    fresh.map((row) => buildBooking(row, deps.now)),
-    session,
-  );
+  // What a line does not match is in suspense.
+  const entries = fresh.map((row) => {
+    const unmatched = row.amount - row.parts.clearing - row.parts.bank_fees;
+    const lines = ENTRY_LINES.bank_line({ ...row.parts, unmatched });
+    return buildLineEntry('bank_line', row, lines, deps);
+  });
+  await ledger.postAll(entries, session);
   const cleared = fresh.flatMap(({ entries }) => entries);
   if (cleared.length > 0) await ledger.clear(cleared, session);
   const at = deps.now().toISOString();
@@ -103,13 +106,6 @@ function buildRow(document: StatementDocument, line: StatementLine, number: numb
     ...{ status: 'open', entries: [], parts: { clearing: 0, bank_fees: 0 } },
     ...{ different: null, repeats: null, held: false, owner: null, version: 0 },
   };
-}
-
-/** Books what a line does not match in suspense. */
-function buildBooking(row: LineDocument, now: () => Date): NewEntry {
-  const { amount, parts } = row;
-  const unmatched = amount - parts.clearing - parts.bank_fees;
-  return buildLineEntry('bank_line', row, ENTRY_LINES.bank_line({ ...parts, unmatched }), { now });
 }
 
 const isBooked = ({ status }: LineDocument) =>
@@ -144,8 +140,10 @@ function* pairRepeated(
     const named = booked.filter((line) => getName(line) === getName(first));
     const sum = waiting.reduce((total, { amount }) => total + amount, 0);
     const whole = named.find(({ amount }) => amount === sum);
-    if (whole !== undefined) for (const each of waiting) yield [each, whole];
-    if (whole !== undefined) continue;
+    if (whole !== undefined) {
+      for (const each of waiting) yield [each, whole];
+      continue;
+    }
     for (const each of waiting) {
       const at = named.findIndex(({ amount }) => amount === each.amount);
       const [line] = at < 0 ? [] : named.splice(at, 1);

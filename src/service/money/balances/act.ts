@@ -6,23 +6,16 @@ import {
   type ApprovalRequired,
   type Credited,
   computeCredit,
-  requireApproval,
 } from '../../../domain/approval';
 import { parseBookCurrency } from '../../../domain/crypto/assets';
 import { ServiceError } from '../../../domain/errors';
 import type { EntryDocument } from '../../../ledger/documents';
-import { type EntryLine, type NewEntry, operationId, PLATFORM } from '../../../ledger/entries';
+import { type NewEntry, operationId, PLATFORM } from '../../../ledger/entries';
 import { ENTRY_LINES } from '../../../ledger/entry-lines';
 import { releaseActed } from '../../../movements/acts';
 import { recordDisputed } from '../../../movements/register';
 import type { WriteDeps } from '../../deps';
-import { requestApproval } from '../../operators/approvals/request';
-import {
-  countCredit,
-  isAboveLimit,
-  LimitReached,
-  readLimits,
-} from '../../operators/approvals/sums';
+import { postOrRequest } from '../../operators/approvals/request';
 import { type Adjustment, adjustBalance, parseAgainst } from './adjust';
 import { buildEntryDetails, findCredit, postCorrection } from './correction';
 import { fundBalance, type Note, type PostedBalance, type PostOptions } from './fund';
@@ -90,7 +83,8 @@ export async function postBalanceAct(
   }
   if (call.act === 'adjust') {
     const { act, id, ...adjustment } = call;
-    const amount = readAmount(call);
+    const isAsset = parseBookCurrency(call.currency) !== undefined;
+    const amount = isAsset ? BigInt(call.amount) : Number(call.amount);
     const balance = await adjustBalance(deps, { ...adjustment, amount }, counted, id);
     return { ...balance, posted: amount };
   }
@@ -135,23 +129,13 @@ export async function actOnBalance(
       'its name for the movement.';
     throw new ServiceError('invalid_usage', message);
   }
-  const both = [limits, await readLimits(deps)];
-  const owners = { operator: verified.name, account_id: credited.account_id };
-  const count = (session: ClientSession) => countCredit(deps, both, owners, credited, session);
-  const isPosted = (await deps.stores.ledger.findEntry(operation_id)) !== null;
-  try {
-    // A repeat posts, and counts, nothing.
-    if (isPosted || !(await isAboveLimit(deps, both, verified.name, [credited]))) {
-      return await postBalanceAct(deps, call, note, count);
-    }
-  } catch (error) {
-    if (!(error instanceof LimitReached)) throw error;
-  }
   const { act, ...input } = call;
   const name = act === 'platform.post' ? act : `balance.${act}`;
-  const subject = { act: name, resource: null, target: operation_id, input };
-  const request = { ...subject, ...credited, operator: verified.name, verified, reason };
-  return requireApproval(await requestApproval(deps, deps.audit, request));
+  return await postOrRequest(deps, {
+    ...{ act: name, target: operation_id, input, credited, verified, limits, reason },
+    isRepeat: (await deps.stores.ledger.findEntry(operation_id)) !== null,
+    post: (count) => postBalanceAct(deps, call, note, count),
+  });
 }
 
 /** @throws ServiceError `operation_not_found`, `not_reversible` */
@@ -165,10 +149,6 @@ export async function isLiveCall(
 
 export function readBalanceCall(act: string, input: object): BalanceCall {
   return BalanceCall.parse({ ...input, act: act.replace(/^balance\./, '') });
-}
-
-function readAmount({ amount, currency }: { amount: string; currency: string }): number | bigint {
-  return parseBookCurrency(currency) === undefined ? Number(amount) : BigInt(amount);
 }
 
 interface Measured extends Credited {
@@ -224,7 +204,10 @@ async function prepareReversal({ stores: { ledger } }: Pick<WriteDeps, 'stores'>
     );
   }
   const { account_id, livemode, currency } = book;
-  const lines = parseLines(original, currency);
+  const isAsset = parseBookCurrency(currency) !== undefined;
+  const lines = original.lines.map(({ account, amount }) =>
+    isAsset ? { account, amount: BigInt(String(amount)) } : { account, amount: Number(amount) },
+  );
   return { original, account_id, livemode, currency, lines };
 }
 
@@ -280,11 +263,4 @@ async function markDisputeWon(
     }
   }
   throw new ServiceError('not_reversible', `The dispute of ${_id} is won already.`);
-}
-
-function parseLines({ lines }: EntryDocument, currency: string): EntryLine[] {
-  const isAsset = parseBookCurrency(currency) !== undefined;
-  return lines.map(({ account, amount }) =>
-    isAsset ? { account, amount: BigInt(String(amount)) } : { account, amount: Number(amount) },
-  );
 }

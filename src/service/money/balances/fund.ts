@@ -23,6 +23,7 @@ import { assertServes } from '../../banks/connectors';
 import { SANDBOX_CURRENCIES } from '../../banks/sandbox-bank/accounts';
 import type { WriteDeps } from '../../deps';
 import { accountNow } from '../../merchants/clock';
+import { finishApproval } from '../../operators/approvals/request';
 
 /** Minor units, in each of `SANDBOX_CURRENCIES`. @see docs/decisions.md#sandbox */
 const SANDBOX_FUNDS = { [MAIN_BALANCE]: 10_000_000, marketing: 1_000_000 };
@@ -162,7 +163,7 @@ export async function postOnce(
 ): Promise<PostedBalance> {
   const { mongo, stores, audit } = deps;
   const { balance_account, approval_id, writeMore } = options;
-  const { ledger, approvals, movements } = stores;
+  const { ledger, movements } = stores;
   await Promise.all([ledger, movements].map((store) => store.ensureIndexes()));
   const { account_id, livemode, currency } = entry;
   const owner = { account_id, livemode, currency };
@@ -177,10 +178,7 @@ export async function postOnce(
       if (entry.kind !== 'reversed') await recordActed(stores, { ...entry, lines }, session);
       await writeMore?.(session);
       if (isCredit) await ledger.collectDebt(owner, balance_account, entry.at, session);
-      if (approval_id !== undefined && !(await approvals.finish(approval_id, session))) {
-        const message = `The approval ${approval_id} has ended meanwhile; nothing was posted.`;
-        throw new ServiceError('approval_decided', message);
-      }
+      await finishApproval(stores, approval_id, 'posted', session);
       const audited = account_id === PLATFORM ? null : account_id;
       await audit({ ...change, account_id: audited, livemode, target: operation_id }, session);
       return await ledger.balance(entry, balance_account, session);
@@ -193,7 +191,13 @@ export async function postOnce(
     }
     const storedEntry = isDuplicateKey(error) ? await ledger.findEntry(operation_id) : null;
     if (storedEntry === null) throw error;
-    if (!isSameEntry(storedEntry, entry)) throw createIdUsedFailure(storedEntry);
+    if (!isSameEntry(storedEntry, entry)) {
+      const { _id, kind, book, at } = storedEntry;
+      const [noun, done] = kind === 'funded' ? ['funding', 'credited'] : ['operation', 'posted'];
+      const text = formatLines(storedEntry.lines).join(', ');
+      const message = `${_id} is the id of another ${noun}, of ${at}: ${text} in ${book}. Nothing was ${done}.`;
+      throw new ServiceError('operation_id_used', message);
+    }
     const rows = await ledger.balances(account_id, livemode);
     const isOwn = (row: BalanceRow) =>
       row.balance_account === balance_account && row.currency === currency;
@@ -212,15 +216,6 @@ function isSameEntry(storedEntry: EntryDocument, entry: NewEntry): boolean {
   );
   const isSameMovement = storedEntry.bank_reference === (entry.bank_reference ?? undefined);
   return storedEntry.book === bookId(entry) && stored === wanted && isSameMovement;
-}
-
-function createIdUsedFailure({ _id, kind, book, lines, at }: EntryDocument): ServiceError {
-  const linesText = formatLines(lines).join(', ');
-  const noun = kind === 'funded' ? 'funding' : 'operation';
-  return new ServiceError(
-    'operation_id_used',
-    `${_id} is the id of another ${noun}, of ${at}: ${linesText} in ${book}. Nothing was ${kind === 'funded' ? 'credited' : 'posted'}.`,
-  );
 }
 
 function formatLines(lines: EntryDocument['lines'] | NewEntry['lines']): string[] {

@@ -1,13 +1,15 @@
 import { createHash, randomUUID } from 'node:crypto';
-import type { MongoClient } from 'mongodb';
+import type { ClientSession, MongoClient } from 'mongodb';
 import { inTransaction, isDuplicateKey } from '../../../base/mongo';
 import type { VerifiedOperator } from '../../../domain/account/operator';
 import {
   APPROVAL_MS,
   type ApprovalLimits,
+  type ApprovalRequired,
   type Credited,
   computeCredit,
   type NamedFacts,
+  requireApproval,
 } from '../../../domain/approval';
 import type { CallbackResource } from '../../../domain/callback/callback';
 import { omitUndefined } from '../../../domain/defined';
@@ -18,7 +20,8 @@ import type { Stores } from '../../../store';
 import type { ApprovalDocument, PlannedAct } from '../../../store/approvals';
 import type { Audit } from '../../../store/audit';
 import { toMovement } from '../../../store/movements';
-import { isAboveLimit } from './sums';
+import type { WriteDeps } from '../../deps';
+import { countCredit, isAboveLimit, LimitReached, readLimits } from './sums';
 
 export interface ApprovalDeps {
   mongo: MongoClient;
@@ -65,7 +68,7 @@ export async function requestApproval(
     const waiting = await stores.approvals.findOpen(open);
     // It was decided meanwhile.
     if (waiting === null) return await requestApproval({ mongo, stores, now }, audit, request);
-    if (isSameInput(waiting.input, document.input)) return waiting._id;
+    if (hashInput(waiting.input) === hashInput(document.input)) return waiting._id;
     const message = `Another ${act} waits under this id: see the approval ${waiting._id}.`;
     throw new ServiceError('operation_id_used', message);
   }
@@ -103,7 +106,7 @@ function nameSubject({
 }
 
 function hashInput(input: ApprovalDocument['input']): string {
-  return hash(sortEntries(input));
+  return hash(Object.entries(omitUndefined(input)).sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
 function hash(value: unknown): string {
@@ -115,12 +118,49 @@ export function namePlan(plan: readonly PlannedAct[]): string {
   return `plan:${hash(plan.map(({ id, amount }) => [id, amount]))}`;
 }
 
-function sortEntries(input: ApprovalDocument['input']) {
-  return Object.entries(omitUndefined(input)).sort(([a], [b]) => (a < b ? -1 : 1));
+interface LimitedAct<Result> extends Pick<ApprovalRequest, 'act' | 'target' | 'input' | 'reason'> {
+  credited: Credited;
+  verified: VerifiedOperator;
+  limits: ApprovalLimits;
+  /** A repeat credits nothing. */
+  isRepeat?: boolean;
+  /** @param count counts what it credits, in the same transaction */
+  post: (count: (session: ClientSession) => Promise<void>) => Promise<Result>;
 }
 
-function isSameInput(a: ApprovalDocument['input'], b: ApprovalDocument['input']): boolean {
-  return hashInput(a) === hashInput(b);
+/** Posts an act within the limits, or else requests the approval of a second operator. */
+export async function postOrRequest<Result>(
+  deps: WriteDeps,
+  { credited, verified, limits, isRepeat = false, post, ...subject }: LimitedAct<Result>,
+): Promise<Result | ApprovalRequired> {
+  const both = [limits, await readLimits(deps)];
+  const operator = verified.name;
+  const owners = { operator, account_id: credited.account_id };
+  try {
+    if (isRepeat || !(await isAboveLimit(deps, both, operator, [credited]))) {
+      return await post((session) => countCredit(deps, both, owners, credited, session));
+    }
+  } catch (error) {
+    if (!(error instanceof LimitReached)) throw error;
+  }
+  const request = { ...subject, ...credited, resource: null, operator, verified };
+  return requireApproval(await requestApproval(deps, deps.audit, request));
+}
+
+/**
+ * Ends an approval in the transaction of its act.
+ * @param done what would have been, as part of a sentence
+ * @throws ServiceError `approval_decided`
+ */
+export async function finishApproval(
+  { approvals }: Pick<Stores, 'approvals'>,
+  id: string | undefined,
+  done: string,
+  session: ClientSession,
+): Promise<void> {
+  if (id === undefined || (await approvals.finish(id, session))) return;
+  const message = `The approval ${id} has ended meanwhile; nothing was ${done}.`;
+  throw new ServiceError('approval_decided', message);
 }
 
 /** Received by the workflow. */
