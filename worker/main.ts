@@ -21,9 +21,9 @@ import { taskQueues } from '../src/domain/task-queues';
 import { warnOfReaders } from '../src/encryption/file-mode';
 import { followKeyFile } from '../src/encryption/service-keys';
 import { type Connectors, createConnectors, SANDBOX_CONNECTOR } from '../src/routing';
-import { measureRouting } from '../src/service/banks/routing/metrics';
 import { FIRST_CHECK_MS, watchEpochs } from '../src/service/installation/epoch';
-import { measureStores } from '../src/service/installation/metrics';
+import { measureRouting, measureStores } from '../src/service/installation/metrics';
+
 import { createMailer, readSmtpServer } from '../src/service/merchants/mail/transport';
 import { checkDatabase, createStores, type Stores } from '../src/store';
 import { CACHE_MS } from '../src/store/cache';

@@ -1,8 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import { formatMoney } from '../../src/domain/money';
 import { isPaymentMethodId, methodRules } from '../../src/domain/payment/catalog';
-import { Icon } from '../../src/pages/icons';
-import { Detail } from '../../src/pages/layout';
+import { Detail, Icon } from '../../src/pages/layout';
 import type { SessionInstruction } from '../contract/activities';
 import { DECLINE_REASONS, getPageKind, type PageKind } from './declines';
 import { Approve, Fault, Field } from './fields';

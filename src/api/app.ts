@@ -32,7 +32,7 @@ import { recordRequests } from './requests';
 import { mountRoutes } from './routes';
 import { delayRefusals } from './slow-refusals';
 
-export interface AppDeps extends Omit<ApiDeps, 'payers' | 'runInShare' | 'webhookUrls'> {
+interface AppDeps extends Omit<ApiDeps, 'payers' | 'runInShare' | 'webhookUrls'> {
   redeliveries: Redeliveries;
   tracing?: Tracing;
   stopping?: AbortSignal;
@@ -66,14 +66,31 @@ export function createApp(params: AppDeps): Koa {
   const clientAddress = createClientAddress(TRUSTED_PROXIES, publicUrl);
   app.use(delayRefusals(deps.stopping));
   app.use(nameRequest(clientAddress));
-  app.use(closeWhenStopping(deps.stopping));
+  app.use(async (ctx, next) => {
+    await next();
+    if (deps.stopping?.aborted === true) ctx.set('Connection', 'close');
+  });
   if (deps.tracing !== undefined) app.use(traceRequests(deps.tracing));
-  if (publicUrl.startsWith('https:')) app.use(sendHsts);
+  if (publicUrl.startsWith('https:')) {
+    app.use(async (ctx, next) => {
+      ctx.set(HSTS);
+      await next();
+    });
+  }
   app.use(accessLog(deps));
   if (deps.recorder !== undefined) app.use(recordRequests(deps.recorder, now));
   app.use(refusePagesAfterRestore(deps));
   app.use(createPayPages({ ...createPaymentPages(deps), publicUrl, log }).routes());
-  app.use(createDashboardPages(deps, clientAddress).routes());
+  const dashboard = createDashboard({
+    ...deps,
+    ...deps.dashboard,
+    limits: createEndpointLimits({ slots: TEST_EVENTS_AT_ONCE }),
+    post: postOutside(webhookUrls.isDenied),
+    clientAddress,
+    publicUrl,
+    isSecondFactorRequired: config.SECOND_FACTOR === 'required',
+  });
+  app.use(dashboard.routes());
   app.use(createDocsSite({ publicUrl }).routes());
   app.use(answerErrors(log));
   app.use(refuseAfterRestore(deps));
@@ -98,19 +115,6 @@ function createRouter(deps: AppRouteDeps): Router {
   return router;
 }
 
-function createDashboardPages(deps: AppRouteDeps, clientAddress: ClientAddress): Router {
-  const { config, webhookUrls } = deps;
-  return createDashboard({
-    ...deps,
-    ...deps.dashboard,
-    limits: createEndpointLimits({ slots: TEST_EVENTS_AT_ONCE }),
-    post: postOutside(webhookUrls.isDenied),
-    clientAddress,
-    publicUrl: config.PUBLIC_URL,
-    isSecondFactorRequired: config.SECOND_FACTOR === 'required',
-  });
-}
-
 function nameRequest(clientAddress: ClientAddress): Middleware {
   return async (ctx, next) => {
     ctx.state['requestId'] = randomUUID();
@@ -121,13 +125,6 @@ function nameRequest(clientAddress: ClientAddress): Middleware {
     ctx.set('Cache-Control', 'no-store');
     ctx.set(NOTHING_ALLOWED);
     await next();
-  };
-}
-
-function closeWhenStopping(stopping?: AbortSignal): Middleware {
-  return async (ctx, next) => {
-    await next();
-    if (stopping?.aborted === true) ctx.set('Connection', 'close');
   };
 }
 
@@ -151,11 +148,6 @@ function refusePagesAfterRestore({ epochs }: Pick<AppDeps, 'epochs'>): Middlewar
     ctx.body = 'The service is being restored. Try again later.';
   };
 }
-
-const sendHsts: Middleware = async (ctx, next) => {
-  ctx.set(HSTS);
-  await next();
-};
 
 /** Logs the route, since the path of a hosted page contains a secret. */
 function accessLog({ log, meter }: Pick<AppDeps, 'log' | 'meter'>): Middleware {

@@ -17,7 +17,13 @@ export function answerErrors(log: Logger): Middleware {
     try {
       await next();
     } catch (error) {
-      answer(ctx, toRefusal(error, ctx, log));
+      const refusal = toRefusal(error, ctx, log);
+      ctx.state['code'] = refusal.code;
+      ctx.status = ERROR_CODES[refusal.code].status;
+      for (const [name, value] of Object.entries(HEADERS[refusal.code] ?? {})) {
+        if (!ctx.res.hasHeader(name)) ctx.set(name, value);
+      }
+      ctx.body = errorBody(refusal, getRequestId(ctx));
     }
   };
 }
@@ -43,15 +49,6 @@ const HEADERS: Partial<Record<ErrorCode, Record<string, string>>> = {
   temporarily_unavailable: RETRY_SOON,
   rate_limited: { 'Retry-After': '10' },
 };
-
-function answer(ctx: Context, refusal: Refusal): void {
-  ctx.state['code'] = refusal.code;
-  ctx.status = ERROR_CODES[refusal.code].status;
-  for (const [name, value] of Object.entries(HEADERS[refusal.code] ?? {})) {
-    if (!ctx.res.hasHeader(name)) ctx.set(name, value);
-  }
-  ctx.body = errorBody(refusal, getRequestId(ctx));
-}
 
 function toRefusal(error: unknown, ctx: Context, log: Logger): Refusal {
   const request_id = getRequestId(ctx);

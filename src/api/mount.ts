@@ -17,7 +17,7 @@ import {
 } from '../service/access';
 import type { CreateAnswer, CreateRequest } from '../service/create-once';
 import { refuseLiveClock } from '../service/merchants/clock';
-import { createInShare, type WorkKind } from '../service/shares';
+import { createInShare } from '../service/shares';
 import { checkAddress, checkScope, readBearer, readIdempotencyKey } from './admission';
 import { readBody } from './body';
 import { type ApiDeps, getAddress, getRequestId } from './context';
@@ -25,7 +25,7 @@ import { createFailureLimit, type RateLimits } from './rate-limit';
 
 type Parsed<T> = T extends z.ZodType ? z.output<T> : undefined;
 
-export interface Call<E extends Endpoint> {
+interface Call<E extends Endpoint> {
   key: ApiKey;
   requestId: string;
   address: string;
@@ -68,9 +68,11 @@ export function createMount(router: Router, deps: ApiDeps, limits: RateLimits) {
       router[endpoint.method](koaPath(endpoint.path), async (ctx: Context) => {
         const key = await admit(ctx, endpoint);
         const body = endpoint.body ? await readObjectBody(ctx, endpoint) : undefined;
-        const params = parse<E['params']>(endpoint.params, getParams(ctx));
+        const sent = 'params' in ctx ? { ...Object(ctx.params) } : {};
+        const params = parse<E['params']>(endpoint.params, sent);
         const query = parse<E['query']>(endpoint.query, ctx.query);
-        await limits.rows(ctx, key, countRows(query));
+        const { limit } = Object(query);
+        await limits.rows(ctx, key, typeof limit === 'number' ? limit : 0);
         const call = {
           key,
           requestId: getRequestId(ctx),
@@ -79,8 +81,8 @@ export function createMount(router: Router, deps: ApiDeps, limits: RateLimits) {
           query,
           body: parse<E['body']>(endpoint.body, body?.value),
         };
-        const caller = { ...key, kind: findKind(endpoint) };
-        const answer = await deps.runInShare(caller, () => handler(call));
+        const kind = endpoint.work ?? (endpoint.method === 'get' ? 'read' : 'change');
+        const answer = await deps.runInShare({ ...key, kind }, () => handler(call));
         send(ctx, endpoint.success.status, stringifyJson(answer));
       });
     },
@@ -109,27 +111,14 @@ export function createMount(router: Router, deps: ApiDeps, limits: RateLimits) {
   };
 }
 
-function findKind({ method, work }: Endpoint): WorkKind {
-  return work ?? (method === 'get' ? 'read' : 'change');
-}
-
 function send(ctx: Context, status: number, json: string): void {
   ctx.status = status;
   ctx.type = 'application/json; charset=utf-8';
   ctx.body = json;
 }
 
-function countRows(query: unknown): number {
-  const { limit } = Object(query);
-  return typeof limit === 'number' ? limit : 0;
-}
-
 export function koaPath(path: string): string {
   return path.replace(/\{(\w+)\}/g, ':$1');
-}
-
-function getParams(ctx: Context): unknown {
-  return 'params' in ctx ? { ...Object(ctx.params) } : {};
 }
 
 async function readObjectBody(ctx: Context, endpoint: Endpoint) {

@@ -114,8 +114,9 @@ export function buildParameters(endpoint: Endpoint, schema: ToSchema): Json[] {
   const toParameters = (place: string, type: z.ZodObject | undefined) =>
     Object.entries(type?.shape ?? {}).map(([name, field]) => {
       const fieldSchema = schema(field, 'output');
-      const { description, example = name === 'id' ? id : [fieldSchema['enum']].flat()[0] } =
-        getWords(name);
+      const words = PARAMETERS[name];
+      if (words === undefined) throw new RangeError(`No words for the parameter ${name}`);
+      const { description, example = name === 'id' ? id : [fieldSchema['enum']].flat()[0] } = words;
       const required = place === 'path';
       return { name, in: place, required, description, example, schema: fieldSchema };
     });
@@ -124,10 +125,4 @@ export function buildParameters(endpoint: Endpoint, schema: ToSchema): Json[] {
     ...toParameters('query', endpoint.query),
     ...(endpoint.creates ? [IDEMPOTENCY_KEY] : []),
   ];
-}
-
-function getWords(name: string): Words {
-  const words = PARAMETERS[name];
-  if (words === undefined) throw new RangeError(`No words for the parameter ${name}`);
-  return words;
 }

@@ -68,17 +68,21 @@ function createLimit(perSecond: number, what: string) {
   const points = perSecond * WINDOW_SECONDS;
   const limiter = new RateLimiterMemory({ points, duration: WINDOW_SECONDS });
   return async (ctx: Context, name: string, cost = 1): Promise<LimitState> => {
-    const { refused, remainingPoints, msBeforeNext } = await consumeTokens(limiter, name, cost);
-    const resetSeconds = secondsUntil({ msBeforeNext });
-    const state = { points, left: Math.max(0, remainingPoints), resetSeconds };
-    if (!refused) return state;
+    const result = await limiter.consume(name, cost).catch((error: unknown) => {
+      if (error instanceof RateLimiterRes) return error;
+      throw error;
+    });
+    const left = Math.max(0, result.remainingPoints);
+    const resetSeconds = secondsUntil(result);
+    const state = { points, left, resetSeconds };
+    if (result.consumedPoints <= points) return state;
     setHeaders(ctx, state);
     ctx.set('Retry-After', String(resetSeconds));
     throw new Refusal('rate_limited', `Too many ${what}: at most ${perSecond} a second.`);
   };
 }
 
-function secondsUntil({ msBeforeNext }: { msBeforeNext: number }): number {
+function secondsUntil({ msBeforeNext }: RateLimiterRes): number {
   return Math.max(1, Math.ceil(msBeforeNext / 1_000));
 }
 
@@ -132,15 +136,4 @@ export function createFailureLimit(credential = 'API key') {
       throw failures.consumedPoints <= FAILURES_MAX ? error : refuse(failures);
     }
   };
-}
-
-async function consumeTokens(limiter: RateLimiterMemory, name: string, cost: number) {
-  try {
-    const { msBeforeNext, remainingPoints } = await limiter.consume(name, cost);
-    return { msBeforeNext, remainingPoints, refused: false };
-  } catch (error) {
-    if (!(error instanceof RateLimiterRes)) throw error;
-    const { msBeforeNext, remainingPoints } = error;
-    return { msBeforeNext, remainingPoints, refused: true };
-  }
 }

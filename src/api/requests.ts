@@ -27,6 +27,7 @@ export function recordRequests(
     const endpoint = BY_ROUTE.get(`${isRead ? 'get' : ctx.method.toLowerCase()} ${route}`);
     if (key === undefined || route === undefined || endpoint === undefined) return;
     if (isRead && ctx.status < 400) return;
+    const sentKey = ctx.get('Idempotency-Key');
     recorder.record({
       request_id: getRequestId(ctx),
       account_id: key.account_id,
@@ -41,11 +42,13 @@ export function recordRequests(
       readExchange: () => ({
         endpoint,
         params: getSegments(ctx),
-        query: getQuery(ctx),
+        query: Object.fromEntries(
+          Object.entries(ctx.query).map(([name, value = '']) => [name, value]),
+        ),
         request: getSentBody(ctx),
         status: ctx.status,
         response: parseResponse(ctx.body),
-        idempotencyKey: getIdempotencyKey(ctx),
+        idempotencyKey: isIdempotencyKey(sentKey) ? sentKey : undefined,
       }),
     });
   };
@@ -57,19 +60,8 @@ function getSegments(ctx: Context): Record<string, string> {
   return Object.fromEntries(entries);
 }
 
-function getQuery(ctx: Context): Record<string, string | string[]> {
-  return Object.fromEntries(
-    Object.entries(ctx.query).map(([name, value = '']) => [name, value] as const),
-  );
-}
-
 function parseResponse(body: unknown): JsonValue | undefined {
   if (body === undefined || body === null) return undefined;
   const value: JsonValue = JSON.parse(typeof body === 'string' ? body : JSON.stringify(body));
   return value;
-}
-
-function getIdempotencyKey(ctx: Context): string | undefined {
-  const text = ctx.get('Idempotency-Key');
-  return isIdempotencyKey(text) ? text : undefined;
 }

@@ -12,6 +12,8 @@ import * as refunds from '../domain/wire/refunds';
 import * as requests from '../domain/wire/requests';
 import * as sandbox from '../domain/wire/sandbox';
 import * as clock from '../domain/wire/sandbox-clock';
+import * as webhooks from '../domain/wire/webhook-endpoints';
+import type { ApiKey } from '../service/access';
 import {
   simulateCryptoPayment,
   simulateCryptoSettlement,
@@ -19,11 +21,27 @@ import {
   simulatePayout,
   simulateRefund,
 } from '../service/banks/sandbox';
+import { findEndpoint, presentEndpoint } from '../service/events/endpoints/manage';
+import {
+  type Caller,
+  createMerchantEndpoint,
+  deleteMerchantEndpoint,
+  listMerchantEndpoints,
+  redeliverMerchantEvent,
+  rollMerchantSecret,
+  testMerchantEndpoint,
+  updateMerchantEndpoint,
+} from '../service/events/endpoints/merchant';
+
 import { getMerchantEvent, listMerchantEvents } from '../service/events/merchant';
 import { listRequests, presentRequest } from '../service/events/requests/list';
 import { advanceClock, getClock } from '../service/merchants/clock';
-import { listBalanceTransactions } from '../service/money/balances/list';
-import { presentBalances, presentBalanceTransaction } from '../service/money/balances/present';
+import {
+  listBalanceTransactions,
+  presentBalances,
+  presentBalanceTransaction,
+} from '../service/money/balances/list';
+
 import {
   createCryptoPayment,
   createCryptoSettlement,
@@ -55,23 +73,10 @@ import { createRecipient, deleteRecipient } from '../service/money/recipients';
 import { createRefund, getRefund, listPaymentRefunds, listRefunds } from '../service/money/refunds';
 import type { ApiDeps } from './context';
 import type { Mount } from './mount';
-import { mountWebhooks } from './webhooks';
 
+/** A row for each endpoint of `src/domain/wire/`, which has its schemas, scope and errors. */
 export function mountRoutes(mount: Mount, deps: ApiDeps): void {
-  mountPayments(mount, deps);
-  mountRefunds(mount, deps);
-  mountPayouts(mount, deps);
-  mountBalances(mount, deps);
-  mountEvents(mount, deps);
-  mountWebhooks(mount, deps);
-  mountRequests(mount, deps);
-  mountCatalog(mount, deps);
-  mountCrypto(mount, deps);
-  mountSandbox(mount, deps);
-}
-
-/** @see docs/api.md#create-a-payment */
-function mountPayments(mount: Mount, deps: ApiDeps): void {
+  // @see docs/api.md#create-a-payment
   mount.create(payments.createPayment, (request) => createPayment(deps, request));
   mount.endpoint(payments.getPayment, async ({ key, params }) =>
     presentPayment(deps, await getPayment(deps, key, params.id)),
@@ -82,10 +87,8 @@ function mountPayments(mount: Mount, deps: ApiDeps): void {
   mount.endpoint(payments.cancelPayment, async ({ key, params }) =>
     presentPaymentTo(deps, await cancelPayment(deps, key, params.id), key),
   );
-}
 
-/** @see docs/api.md#refunds */
-function mountRefunds(mount: Mount, deps: ApiDeps): void {
+  // @see docs/api.md#refunds
   mount.create(refunds.createRefund, (request) => createRefund(deps, request));
   mount.endpoint(refunds.getRefund, async ({ key, params }) =>
     presentRefund(await getRefund(deps, key, params.id)),
@@ -96,18 +99,13 @@ function mountRefunds(mount: Mount, deps: ApiDeps): void {
   mount.endpoint(refunds.listPaymentRefunds, async ({ key, params, query }) =>
     presentPage(await listPaymentRefunds(deps, key, params.id, query), presentRefund),
   );
-}
 
-/** @see docs/api.md#payouts */
-function mountPayouts(mount: Mount, deps: ApiDeps): void {
+  // @see docs/api.md#payouts
   mount.create(recipients.createRecipient, (request) => createRecipient(deps, request));
-  mount.endpoint(
-    recipients.deleteRecipient,
-    async ({ key, params, address, requestId: request_id }) => {
-      const actor = { via: 'api', key_id: key._id, address, request_id } as const;
-      return presentRecipient(await deleteRecipient(deps, key, params.id, actor));
-    },
-  );
+  mount.endpoint(recipients.deleteRecipient, async ({ params, ...call }) => {
+    const { owner, actor } = toCaller(call);
+    return presentRecipient(await deleteRecipient(deps, owner, params.id, actor));
+  });
   mount.create(payouts.createPayout, (request) => createPayout(deps, request));
   mount.endpoint(payouts.getPayout, async ({ key, params }) =>
     presentPayout(await getPayout(deps, key, params.id)),
@@ -119,45 +117,61 @@ function mountPayouts(mount: Mount, deps: ApiDeps): void {
     object: 'list',
     data: (await getPayoutSettings(deps, key)).rails.map(railEntry),
   }));
-}
 
-/** @see docs/api.md#balances */
-function mountBalances(mount: Mount, deps: ApiDeps): void {
+  // @see docs/api.md#balances
   mount.endpoint(balances.listBalances, async ({ key }) =>
     presentBalances(await readProvedBalances(deps, key)),
   );
   mount.endpoint(balances.listBalanceTransactions, async ({ key, query }) =>
     presentPage(await listBalanceTransactions(deps, key, query), presentBalanceTransaction),
   );
-}
 
-/** @see docs/api.md#events */
-function mountEvents(mount: Mount, deps: ApiDeps): void {
+  // @see docs/api.md#events
   mount.endpoint(events.listEvents, async ({ key, query }) =>
     presentPage(await listMerchantEvents(deps, key, query), (event) => event),
   );
   mount.endpoint(events.getEvent, ({ key, params }) => getMerchantEvent(deps, key, params.id));
-}
 
-/** @see docs/api.md#requests */
-function mountRequests(mount: Mount, deps: ApiDeps): void {
+  // @see docs/api.md#webhook-endpoints
+  mount.create(webhooks.createWebhookEndpoint, (request, call) =>
+    createMerchantEndpoint(deps, request, toCaller({ ...call, ...request }).actor),
+  );
+  mount.endpoint(webhooks.getWebhookEndpoint, async ({ key, params }) =>
+    presentEndpoint(await findEndpoint(deps, key, params.id)),
+  );
+  mount.endpoint(webhooks.listWebhookEndpoints, async ({ key, query }) =>
+    presentPage(await listMerchantEndpoints(deps, key, query), presentEndpoint),
+  );
+  mount.endpoint(webhooks.updateWebhookEndpoint, async ({ params, body, ...call }) =>
+    presentEndpoint(await updateMerchantEndpoint(deps, toCaller(call), params.id, body)),
+  );
+  mount.endpoint(webhooks.deleteWebhookEndpoint, ({ params, ...call }) =>
+    deleteMerchantEndpoint(deps, toCaller(call), params.id),
+  );
+  mount.endpoint(webhooks.rollWebhookSecret, ({ params, body, ...call }) =>
+    rollMerchantSecret(deps, toCaller(call), params.id, body.after),
+  );
+  mount.endpoint(webhooks.testWebhookEndpoint, ({ params, body, ...call }) =>
+    testMerchantEndpoint(deps, toCaller(call), params.id, body.type),
+  );
+  mount.endpoint(webhooks.redeliverEvent, ({ params, body, ...call }) =>
+    redeliverMerchantEvent(deps, toCaller(call), params.id, body.endpoint_id ?? undefined),
+  );
+
+  // @see docs/api.md#requests
   mount.endpoint(requests.listRequests, async ({ key, query }) =>
     presentPage(await listRequests(deps, key, query), presentRequest),
   );
-}
 
-/** @see docs/api.md#methods */
-function mountCatalog(mount: Mount, deps: ApiDeps): void {
+  // @see docs/api.md#methods
   const catalog = { object: 'list', data: PAYMENT_METHOD_IDS.map(catalogEntry) };
   mount.endpoint(catalogue.listPaymentMethods, async () => catalog);
   mount.endpoint(catalogue.listAvailablePaymentMethods, async ({ key }) => ({
     object: 'list',
     data: (await listAvailableMethods(deps, key)).map(availableEntry),
   }));
-}
 
-/** @see docs/api.md#crypto */
-function mountCrypto(mount: Mount, deps: ApiDeps): void {
+  // @see docs/api.md#crypto
   mount.create(crypto.createCryptoPayment, (request) => createCryptoPayment(deps, request));
   mount.endpoint(crypto.getCryptoPayment, async ({ key, params }) =>
     presentCryptoPayment(deps, await getCryptoPayment(deps, key, params.id)),
@@ -174,10 +188,8 @@ function mountCrypto(mount: Mount, deps: ApiDeps): void {
   mount.endpoint(crypto.listCryptoSettlements, async ({ key, query }) =>
     presentPage(await listCryptoSettlements(deps, key, query), presentCryptoSettlement),
   );
-}
 
-/** @see docs/decisions.md#sandbox */
-function mountSandbox(mount: Mount, deps: ApiDeps): void {
+  // @see docs/decisions.md#sandbox
   mount.endpoint(clock.getClock, ({ key }) => getClock(deps, key.account_id));
   mount.endpoint(clock.advanceClock, async ({ key, body: { advance = '', to } }) => {
     const request = to === undefined ? { by_ms: parseDuration(advance) ?? 0 } : { to };
@@ -198,4 +210,16 @@ function mountSandbox(mount: Mount, deps: ApiDeps): void {
   mount.endpoint(sandbox.simulateCryptoSettlement, async ({ key, params, body }) =>
     presentCryptoSettlement(await simulateCryptoSettlement(deps, key, params.id, body)),
   );
+}
+
+interface ApiCall {
+  key: ApiKey;
+  address: string;
+  requestId: string;
+}
+
+function toCaller({ key, address, requestId: request_id }: ApiCall): Caller {
+  const { _id: key_id, account_id, livemode } = key;
+  const actor = { via: 'api', key_id, address, request_id } as const;
+  return { owner: { account_id, livemode }, actor, request_id };
 }

@@ -41,7 +41,9 @@ export function createHttpServer(
   server.maxHeadersCount = HEADERS_MAX;
   server.on('clientError', (error, socket: Socket) => {
     answerUnreadable(error, socket);
-    closeSoon(socket, lingerTimeout);
+    // A client that leaves its side open: `end` only closes ours.
+    const timer = setTimeout(() => socket.destroy(), lingerTimeout);
+    socket.once('close', () => clearTimeout(timer));
   });
   return server;
 }
@@ -67,12 +69,6 @@ function answerUnreadable(error: NodeJS.ErrnoException, socket: Socket): void {
     `Content-Length: ${Buffer.byteLength(body)}`,
   ];
   socket.end(`${head.join('\r\n')}\r\n\r\n${body}`);
-}
-
-/** Destroys the socket of a client that leaves its side open: `end` only closes ours. */
-function closeSoon(socket: Socket, lingerMs: number): void {
-  const timer = setTimeout(() => socket.destroy(), lingerMs);
-  socket.once('close', () => clearTimeout(timer));
 }
 
 export async function closeServer(server: Server, graceMs: number): Promise<void> {

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Context, Middleware } from 'koa';
+import type { Middleware } from 'koa';
 import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible';
 import { readVisitor } from '../dashboard/frame/visitor';
 import { getKey, getRoute } from './context';
@@ -17,34 +17,28 @@ const REFUSED = new Set([429, 503]);
  * @param stopping aborts the waits
  * @see docs/operations.md#overload
  */
-export function delayRefusals(stopping?: AbortSignal, wait = waitUntil): Middleware {
+export function delayRefusals(stopping?: AbortSignal, wait = sleepUntil): Middleware {
   const prompt = new RateLimiterMemory({ points: AT_ONCE_PER_SECOND, duration: 1 });
   let waiting = 0;
   return async (ctx, next) => {
     await next();
     if (!REFUSED.has(ctx.status)) return;
-    if (await isPrompt(prompt, findAccount(ctx) ?? `${ctx.method} ${getRoute(ctx)}`)) return;
-    if (waiting >= WAITING_MAX) return;
+    const account_id = getKey(ctx)?.account_id ?? readVisitor(ctx).account_id;
+    const name = account_id ?? `${ctx.method} ${getRoute(ctx)}`;
+    const isPrompt = await prompt.consume(name).then(
+      () => true,
+      (error: unknown) => {
+        if (error instanceof RateLimiterRes) return false;
+        throw error;
+      },
+    );
+    if (isPrompt || waiting >= WAITING_MAX) return;
     waiting += 1;
     await wait(DELAY_MS, stopping);
     waiting -= 1;
   };
 }
 
-async function waitUntil(delayMs: number, signal?: AbortSignal): Promise<void> {
+async function sleepUntil(delayMs: number, signal?: AbortSignal): Promise<void> {
   await sleep(delayMs, undefined, { signal }).catch(() => undefined);
-}
-
-function findAccount(ctx: Context): string | undefined {
-  return getKey(ctx)?.account_id ?? readVisitor(ctx).account_id;
-}
-
-async function isPrompt(limiter: RateLimiterMemory, name: string): Promise<boolean> {
-  try {
-    await limiter.consume(name);
-    return true;
-  } catch (error) {
-    if (!(error instanceof RateLimiterRes)) throw error;
-    return false;
-  }
 }

@@ -46,7 +46,8 @@ export async function openActing(
 }
 
 /**
- * Opens what a change of routing needs, and says who makes it and why.
+ * Opens what a change needs that is noted with who makes it and why, and with what an approval is
+ * requested where it is above the limits.
  * @throws ServiceError as `identifyOperator`
  */
 export async function openNoted(
@@ -55,7 +56,9 @@ export async function openNoted(
   { operator: typed, reason }: { operator?: string | undefined; reason?: string | undefined },
 ) {
   const { operator, verified } = await identifyOperator(context, { livemode, operator: typed });
-  return { deps: await openAudited(context, verified), note: { operator, reason } };
+  const { limits } = context.settings();
+  const deps = await openAudited(context, verified);
+  return { deps, note: { operator, reason }, approval: { verified, limits } };
 }
 
 /** Audit lines name the operator whose key was verified. */

@@ -16,6 +16,8 @@ import type { Settings } from './settings';
 
 const CONNECT_TIMEOUT_MS = 2_500;
 const APP_NAME = 'cli';
+/** Scheme and login of an address, also of one that is not usable. */
+const LOGIN = /^(?:mongodb(?:\+srv)?:\/\/)?(?:.*@)?/;
 const ADDRESS_FAULTS = ['MongoParseError', 'MongoInvalidArgumentError'];
 
 /**
@@ -50,7 +52,8 @@ async function openClient(
       const message = `The MongoDB address from ${source} is not usable: ${reason}`;
       throw new ServiceError('mongodb_uri_invalid', message);
     }
-    const where = `${removeLogin(mongodb.uri)} (address from ${source})`;
+    const host = mongodb.uri.replace(LOGIN, '').replace(/[/?].*$/, '');
+    const where = `${host} (address from ${source})`;
     throw error instanceof MongoServerError
       ? new ServiceError('mongodb_refused', `MongoDB at ${where} refused: ${reason}`)
       : new ServiceError(
@@ -138,11 +141,4 @@ export function getKeysDir({ keysDir, source }: Settings): string {
   if (keysDir !== undefined) return keysDir;
   const message = `KEYS_DIR is not set (nor in ${source}): it holds the key pairs of recipients.`;
   throw new ServiceError('keys_dir_missing', message);
-}
-
-function removeLogin(uri: string): string {
-  return uri
-    .replace(/^mongodb(\+srv)?:\/\//, '')
-    .replace(/^.*@/, '')
-    .replace(/[/?].*$/, '');
 }

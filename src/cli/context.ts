@@ -1,11 +1,13 @@
 import type { Client } from '@temporalio/client';
 import type { MongoClient } from 'mongodb';
+import { type Env, isLive } from '../domain/environment';
 import { type TaskQueues, taskQueues } from '../domain/task-queues';
 import type { Encrypter } from '../encryption/encrypter';
 import { warnOfReaders } from '../encryption/file-mode';
 import type { CheckConnector } from '../service/banks/connector-check';
-import type { WriteDeps } from '../service/deps';
+import type { Owner, WriteDeps } from '../service/deps';
 import { checkDatabaseFormat } from '../service/installation/epoch';
+import { findAccount } from '../service/merchants/accounts';
 import { createOperatorDeps, createReadDeps, type ReadDeps } from '../service/operators/deps';
 import type { OpenRebuilder } from '../service/operators/reconcile/rebuild';
 import { createTemporalEpoch } from '../temporal/epoch';
@@ -108,6 +110,19 @@ export function createContext(
     await Promise.allSettled([...clients.map((one) => one.close()), temporal?.connection.close()]);
   };
   return { context, close };
+}
+
+/**
+ * Owner that a command names, whose account exists.
+ * @throws ServiceError `account_not_found`
+ */
+export async function findOwner(
+  context: Pick<CliContext, 'readDeps'>,
+  { account_id, env }: { account_id: string; env: Env },
+): Promise<Owner> {
+  const { stores } = await context.readDeps();
+  await findAccount(stores, account_id);
+  return { account_id, livemode: isLive(env) };
 }
 
 function memoize<T>(make: () => T): () => T {

@@ -4,7 +4,7 @@ import { describeError } from '../base/errors';
 import { Contention } from '../base/mongo';
 import { Refusal, ServiceError } from '../domain/errors';
 import { DecryptionError } from '../encryption/encrypter';
-import { RedeliveryStopped } from '../service/events/redeliver-many';
+import { RedeliveryStopped } from '../service/events/redeliveries';
 import { findConfigFault } from '../temporal/fault';
 
 const MISMATCH =

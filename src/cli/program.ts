@@ -1,36 +1,25 @@
 import { Command, CommanderError } from 'commander';
 import { PROGRAM } from '../base/program';
 import type { CliCommand } from './command';
-import { accountCommands } from './commands/account';
-import { approvalCommands } from './commands/approval';
-import { attentionCommands } from './commands/attention';
-import { auditCommands } from './commands/audit';
-import { balanceCommands } from './commands/balance';
-import { bankAccountCommands } from './commands/bank-account';
+import { dashboardCommands, keyCommands } from './commands/access';
+import { accountCommands, walletCommands } from './commands/account';
+import { balanceCommands, platformCommands } from './commands/balance';
+import { bankAccountCommands, reconciliationCommands } from './commands/bank-account';
 import { callbackCommands } from './commands/callback';
-import { clockCommands } from './commands/clock';
 import { connectorCommands } from './commands/connector';
-import { dashboardCommands } from './commands/dashboard';
 import { eventCommands } from './commands/event';
-import { keyCommands } from './commands/key';
+import { migrateCommand, rolesCommand } from './commands/installation';
 import { encryptionKeyCommands } from './commands/keys';
-import { ledgerCommands } from './commands/ledger';
-import { migrateCommand } from './commands/migrate';
 import { movementCommands } from './commands/movement';
-import { operatorCommands } from './commands/operator';
-import { orphanCommands } from './commands/orphan';
-import { payerCommands } from './commands/payer';
-import { platformCommands } from './commands/platform';
-import { recipientCommands } from './commands/recipient';
-import { reconcileCommand } from './commands/reconcile';
-import { reconciliationCommands } from './commands/reconciliation';
+import { approvalCommands, attentionCommands, operatorCommands } from './commands/operator';
+import { payerCommands, recipientCommands } from './commands/personal-data';
+import { orphanCommands, reconcileCommand } from './commands/reconcile';
 import { resourceCommands } from './commands/resource';
-import { rolesCommand } from './commands/roles';
 import { routingCommands } from './commands/routing';
-import { sandboxCommands } from './commands/sandbox';
+import { clockCommands, sandboxCommands } from './commands/sandbox';
 import { sepaCommands } from './commands/sepa';
 import { statementCommands } from './commands/statement';
-import { walletCommands } from './commands/wallet';
+import { auditCommands, ledgerCommands } from './commands/verify';
 import { webhookCommands } from './commands/webhook';
 import { type CliContext, type CliIo, createContext, type Loads } from './context';
 import { explain } from './failure';
@@ -92,7 +81,10 @@ const COMMANDS: readonly CliCommand[] = [
  * @returns exit code: 0 done, 1 refused or failed
  */
 export async function runCli(args: readonly string[], io: CliIo, loads: Loads): Promise<number> {
-  const { context, close } = createContext(io, wantsJson(args), loads);
+  // Detected before parsing, so that the parser's errors become JSON too.
+  const end = args.indexOf('--');
+  const isJson = args.slice(0, end === -1 ? args.length : end).includes('--json');
+  const { context, close } = createContext(io, isJson, loads);
   return await runIn(context, args, io).finally(close);
 }
 
@@ -137,12 +129,6 @@ export function createProgram(context: CliContext, io: CliIo, isJson: boolean): 
     .addHelpText('afterAll', EXIT_CODES);
   for (const command of COMMANDS) command.addTo(program, context);
   return program;
-}
-
-/** Detects `--json` before parsing, so that the parser's errors become JSON too. */
-function wantsJson(args: readonly string[]): boolean {
-  const end = args.indexOf('--');
-  return args.slice(0, end === -1 ? args.length : end).includes('--json');
 }
 
 function reportUsage(error: CommanderError, io: CliIo, isJson: boolean): number {

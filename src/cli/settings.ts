@@ -68,6 +68,7 @@ export function readSettings(env: NodeJS.ProcessEnv) {
   }
   const merged = { ...stack?.settings, ...values };
   const variables = readVariables(merged);
+  const { SEPA_IN_DIR: dir, SEPA_IBAN: iban } = variables;
   return {
     mongodb: { uri, db: variables.MONGODB_DB },
     temporal: readTemporal(values, stack?.temporal),
@@ -88,39 +89,24 @@ export function readSettings(env: NodeJS.ProcessEnv) {
     liveConnectors: variables.LIVE_CONNECTORS,
     sandboxConnectors: variables.SANDBOX_CONNECTORS,
     /** Undefined without the SEPA connector. */
-    sepa: readSepa(variables),
+    sepa: dir === '' || iban === '' ? undefined : { dir: resolve(dir), iban },
     source: values['MONGODB_URI'] === undefined ? path : 'the environment',
   };
 }
 
-function readSepa({ SEPA_IN_DIR: dir, SEPA_IBAN: iban }: z.output<typeof Variables>) {
-  return dir === '' || iban === '' ? undefined : { dir: resolve(dir), iban };
-}
-
 function readStackFile(path: string): z.infer<typeof StackFile> | undefined {
+  const refuse = (why: string) => new ServiceError('stack_file_invalid', `${path} ${why}`);
   let text: string;
   try {
     text = readFileSync(path, 'utf8');
   } catch (error) {
     if (isMissingFile(error)) return undefined;
-    throw new ServiceError(
-      'stack_file_invalid',
-      `${path} can not be read: ${describeError(error)}`,
-    );
+    throw refuse(`can not be read: ${describeError(error)}`);
   }
-  const parsed = StackFile.safeParse(parseJson(text));
-  if (parsed.success) return parsed.data;
-  throw new ServiceError(
-    'stack_file_invalid',
-    `${path} is not the file that \`${PROGRAM.start}\` writes.`,
-  );
-}
-
-function parseJson(text: string): unknown {
   try {
-    return JSON.parse(text);
+    return StackFile.parse(JSON.parse(text));
   } catch {
-    return undefined;
+    throw refuse(`is not the file that \`${PROGRAM.start}\` writes.`);
   }
 }
 

@@ -1,62 +1,39 @@
-import Router, { type RouterMiddleware } from '@koa/router';
+import Router from '@koa/router';
 import { addAsset } from '../pages/assets';
 import { pageHeaders, seeOther } from '../pages/security';
 import { createSignInLanes } from '../service/merchants/team/sign-in';
 import { API_KEY_ROUTES } from './account/api-keys';
-import { AUDIT_LOG_ROUTE } from './account/audit-log';
 import { BRAND_ROUTES } from './account/brand';
-import { CLOCK_ROUTE } from './account/clock';
 import { GETTING_STARTED_ROUTE } from './account/getting-started';
+import { LOG_ROUTES } from './account/logs';
 import { PROFILE_ROUTES } from './account/profile';
-import { SESSION_ROUTES } from './account/sessions';
 import { TEAM_ROUTES } from './account/team';
-import {
-  CRYPTO_PAGE_ROUTES,
-  CRYPTO_PAYMENTS,
-  CRYPTO_SETTLEMENTS,
-  CryptoTabs,
-} from './crypto/pages';
+import { CRYPTO_ROUTES } from './crypto/pages';
 import { WALLET_ROUTES } from './crypto/wallets';
-import { type Dashboard, deviceCookie, HOME_PATH, sessionCookie } from './frame/context';
-import { sendNotice } from './frame/notices';
-import { PASSKEY_JS } from './frame/passkey-script';
+import { DASHBOARD_CSS, DASHBOARD_JS } from './frame/assets';
+import {
+  createVisitLimits,
+  type Dashboard,
+  deviceCookie,
+  HOME_PATH,
+  sessionCookie,
+  VISIT_COSTS_MAX,
+} from './frame/context';
+import { sendNotice } from './frame/layout';
 import type { DashboardDeps, Route } from './frame/route';
-import { DASHBOARD_JS } from './frame/script';
 import { addSignedIn } from './frame/signed-in';
-import { DASHBOARD_CSS } from './frame/styles';
-import { createVisitLimits, VISIT_COSTS_MAX } from './frame/visit-limits';
 import { OVERVIEW_ROUTES } from './overview/overview';
-import { REQUEST_ROUTES } from './requests/pages';
 import { PAYMENTS, PAYOUTS, REFUNDS } from './resources/kinds';
 import { listRoutes } from './resources/list';
 import { RESOURCE_ROUTES } from './resources/pages';
-import { addInvitation } from './sign-in/invitation';
 import { addNewPassword } from './sign-in/new-password';
-import { addPasskeySignIn, PASSKEY_ROUTES } from './sign-in/passkeys';
 import { SECOND_FACTOR_ROUTES } from './sign-in/second-factor';
 import { addSignIn } from './sign-in/sign-in';
-import { addSignInCode } from './sign-in/sign-in-code';
 import { DELIVERY_ROUTES } from './webhooks/deliveries';
-import { ENDPOINT_ROUTES } from './webhooks/endpoint';
 import { ENDPOINT_PAGE_ROUTES } from './webhooks/endpoint-page';
-import { ENDPOINTS_ROUTES } from './webhooks/endpoints';
-import { SECRET_ROUTES } from './webhooks/secret';
-import { SEND_FAILED_ROUTES } from './webhooks/send-failed';
-import { TEST_ROUTES } from './webhooks/test-panel';
-
-const CRYPTO_ROUTES: readonly Route[] = [
-  {
-    method: 'get',
-    path: '/crypto',
-    act: 'view',
-    title: 'Crypto',
-    handle: async ({ href }) => ({ go: href(CRYPTO_PAYMENTS.path) }),
-  },
-  ...listRoutes(CRYPTO_PAYMENTS, CryptoTabs),
-  ...listRoutes(CRYPTO_SETTLEMENTS, CryptoTabs),
-  ...CRYPTO_PAGE_ROUTES,
-  ...WALLET_ROUTES,
-];
+import { SECRET_ROUTES } from './webhooks/endpoint-parts';
+import { SEND_ROUTES } from './webhooks/send';
+import { WEBHOOK_ROUTES } from './webhooks/webhooks';
 
 export const ROUTES: readonly Route[] = [
   ...OVERVIEW_ROUTES,
@@ -64,25 +41,19 @@ export const ROUTES: readonly Route[] = [
   ...listRoutes(REFUNDS),
   ...listRoutes(PAYOUTS),
   ...RESOURCE_ROUTES,
-  ...CRYPTO_ROUTES.map((route) => ({ ...route, crypto: true as const })),
-  ...ENDPOINT_ROUTES,
-  ...ENDPOINTS_ROUTES,
+  ...[...CRYPTO_ROUTES, ...WALLET_ROUTES].map((route) => ({ ...route, crypto: true as const })),
+  ...WEBHOOK_ROUTES,
   ...ENDPOINT_PAGE_ROUTES,
   ...SECRET_ROUTES,
-  ...TEST_ROUTES,
   ...DELIVERY_ROUTES,
-  ...SEND_FAILED_ROUTES,
-  ...REQUEST_ROUTES,
+  ...SEND_ROUTES,
+  ...LOG_ROUTES,
   ...API_KEY_ROUTES,
   ...BRAND_ROUTES,
   ...TEAM_ROUTES,
-  AUDIT_LOG_ROUTE,
   GETTING_STARTED_ROUTE,
-  CLOCK_ROUTE,
   ...PROFILE_ROUTES,
-  ...SESSION_ROUTES,
   ...SECOND_FACTOR_ROUTES,
-  ...PASSKEY_ROUTES,
 ];
 
 /**
@@ -94,12 +65,7 @@ export function createDashboard(deps: DashboardDeps): Router {
   const router = new Router({ sensitive: true });
   router.use(pageHeaders(deps.publicUrl, ["'self'"]));
   const css = addAsset(router, '/dashboard/assets/dashboard.css', 'text/css', DASHBOARD_CSS);
-  const js = addAsset(
-    router,
-    '/dashboard/assets/dashboard.js',
-    'text/javascript',
-    DASHBOARD_JS + PASSKEY_JS,
-  );
+  const js = addAsset(router, '/dashboard/assets/dashboard.js', 'text/javascript', DASHBOARD_JS);
   const dashboard: Dashboard = {
     ...deps,
     assets: { css, js },
@@ -108,20 +74,7 @@ export function createDashboard(deps: DashboardDeps): Router {
     visits: createVisitLimits(deps.visitCostsMax ?? VISIT_COSTS_MAX),
     limitSignIns: createSignInLanes(),
   };
-  router.use(showErrorPage(dashboard));
-  router.get('/dashboard', (ctx) => seeOther(ctx, HOME_PATH));
-  addSignIn(router, dashboard);
-  addSignInCode(router, dashboard);
-  addNewPassword(router, dashboard);
-  addPasskeySignIn(router, dashboard);
-  addInvitation(router, dashboard);
-  addSignedIn(router, dashboard, ROUTES);
-  router.all('/dashboard/*rest', (ctx) => sendNotice(ctx, dashboard, 'not_found'));
-  return router;
-}
-
-function showErrorPage(dashboard: Dashboard): RouterMiddleware {
-  return async (ctx, next) => {
+  router.use(async (ctx, next) => {
     try {
       await next();
     } catch (err) {
@@ -129,5 +82,11 @@ function showErrorPage(dashboard: Dashboard): RouterMiddleware {
       ctx.set('Retry-After', '5');
       sendNotice(ctx, dashboard, 'trouble');
     }
-  };
+  });
+  router.get('/dashboard', (ctx) => seeOther(ctx, HOME_PATH));
+  addSignIn(router, dashboard);
+  addNewPassword(router, dashboard);
+  addSignedIn(router, dashboard, ROUTES);
+  router.all('/dashboard/*rest', (ctx) => sendNotice(ctx, dashboard, 'not_found'));
+  return router;
 }

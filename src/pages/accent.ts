@@ -17,7 +17,7 @@ const EDGE_CONTRAST_MIN = 3;
 
 type Color = readonly [red: number, green: number, blue: number];
 
-export interface Palette {
+interface Palette {
   fill: string;
   fillHover: string;
   onFill: string;

@@ -3,12 +3,9 @@ import type { Logger } from '../base/log';
 import type { PaymentDocument, PaymentPages } from '../service/money/payment-pages';
 import { type BrowserCookie, browserCookie } from './browser';
 import type { CryptoPagePayment } from './crypto-stage';
-import type { IconName } from './icons';
-import { type LanguageChooser, languageChooser, type PageLanguage } from './language';
-import { LanguageSwitch } from './language-switch';
-import { renderPage, Sign } from './layout';
-import { bankUrl } from './page-access';
-import type { PayAssets, PayPageProps } from './pay-views';
+import { type LanguageChooser, languageChooser } from './language';
+import { type IconName, LanguageSwitch, renderPage, Sign } from './layout';
+import { bankUrl, type PayAssets, type PayPageProps } from './pay-views';
 import { allowForms, seeOther } from './security';
 import type { Texts } from './texts/texts';
 
@@ -18,15 +15,14 @@ export interface PayPageDeps extends Omit<PaymentPages, 'cryptoPayments'> {
   log: Logger;
 }
 
-interface NoticePayment {
-  country: string | null;
-  onward: string | null;
-}
-
 export interface PayPages extends PayPageDeps {
   browser: BrowserCookie;
   chooseLanguage: LanguageChooser;
-  notice: (ctx: Context, name: NoticeName, payment?: NoticePayment) => void;
+  notice: (
+    ctx: Context,
+    name: NoticeName,
+    payment?: Record<'country' | 'onward', string | null>,
+  ) => void;
   show: (
     ctx: Context,
     payment: PaymentDocument,
@@ -44,7 +40,26 @@ export function shareAnswers(deps: PayPageDeps, assets: PayAssets): PayPages {
     notice: (ctx, name, { country, onward } = { country: null, onward: null }) => {
       ctx.status = NOTICES[name].status;
       ctx.type = 'text/html; charset=utf-8';
-      ctx.body = noticePage(name, { assets, onward, language: chooseLanguage(ctx, country) });
+      const language = chooseLanguage(ctx, country);
+      const { notice, frame } = language.texts;
+      const { title, text } = notice[name];
+      ctx.body = renderPage({
+        lang: language.locale,
+        title,
+        stylesheet: assets.css,
+        footer: frame.secure,
+        languages: <LanguageSwitch {...language} />,
+        children: (
+          <>
+            <Sign icon={NOTICES[name].icon} title={title} text={text} />
+            {onward !== null && (
+              <a class="button" href={onward}>
+                {frame.backToShop}
+              </a>
+            )}
+          </>
+        ),
+      });
     },
     show: async (ctx, payment, page) => {
       const { success_url, error_url, livemode, country } = payment;
@@ -72,31 +87,3 @@ const NOTICES: Record<NoticeName, { status: number; icon: IconName }> = {
   done: { status: 200, icon: 'check' },
   trouble: { status: 503, icon: 'clock' },
 };
-
-interface NoticeProps {
-  assets: PayAssets;
-  language: PageLanguage;
-  onward: string | null;
-}
-
-function noticePage(name: NoticeName, { assets, language, onward }: NoticeProps): string {
-  const { notice, frame } = language.texts;
-  const { title, text } = notice[name];
-  return renderPage({
-    lang: language.locale,
-    title,
-    stylesheet: assets.css,
-    footer: frame.secure,
-    languages: <LanguageSwitch {...language} />,
-    children: (
-      <>
-        <Sign icon={NOTICES[name].icon} title={title} text={text} />
-        {onward !== null && (
-          <a class="button" href={onward}>
-            {frame.backToShop}
-          </a>
-        )}
-      </>
-    ),
-  });
-}

@@ -1,5 +1,8 @@
 import { createHash } from 'node:crypto';
 import type Router from '@koa/router';
+import type { Context } from 'koa';
+import type { PaymentPages } from '../service/money/payment-pages';
+import { accentCss } from './accent';
 
 /** @returns address that changes with the content */
 export function addAsset(
@@ -19,4 +22,39 @@ export function addAsset(
     else ctx.body = body;
   });
   return `${path}?v=${hash}`;
+}
+
+const FOREVER = 'public, max-age=31536000, immutable';
+
+/**
+ * Serves a brand under addresses that name its content, so that browsers keep it, and not its
+ * merchant.
+ * @see docs/dashboard.md#brand
+ */
+export function addBrandRoutes(router: Router, { readLogo }: Pick<PaymentPages, 'readLogo'>): void {
+  router.get('/pay/accents/:color', (ctx) => {
+    const [, digits] = /^([0-9a-f]{6})[.]css$/.exec(ctx.params['color'] ?? '') ?? [];
+    if (digits === undefined) return;
+    sendForever(ctx, 'text/css; charset=utf-8', accentCss(`#${digits}`));
+  });
+
+  router.get('/pay/logos/:hash', async (ctx) => {
+    const [, hash] = /^([0-9a-f]{32})$/.exec(ctx.params['hash'] ?? '') ?? [];
+    const logo = hash === undefined ? null : await readLogo(hash);
+    if (logo !== null) sendForever(ctx, logo.type, logo.image);
+  });
+}
+
+function sendForever(ctx: Context, type: string, body: string | Buffer): void {
+  ctx.set('Cache-Control', FOREVER);
+  ctx.type = type;
+  ctx.body = body;
+}
+
+export function accentPath(accent: string): string {
+  return `/pay/accents/${accent.slice(1)}.css`;
+}
+
+export function logoPath(hash: string): string {
+  return `/pay/logos/${hash}`;
 }

@@ -14,12 +14,18 @@ import {
   type ShownDeposit,
   type Stage,
 } from './crypto-stage';
-import { Icon } from './icons';
 import { formatMinutesIn, formatMoneyIn, type PageLanguage } from './language';
-import { LanguageSwitch } from './language-switch';
-import { Detail, renderPage, Shop, Sign, type SignProps } from './layout';
+import {
+  Detail,
+  Icon,
+  LanguageSwitch,
+  QrCode,
+  renderPage,
+  Shop,
+  Sign,
+  type SignProps,
+} from './layout';
 import type { PayAssets } from './pay-views';
-import { QrCode } from './qr';
 import { CRYPTO_JS } from './script';
 import { CRYPTO_CSS } from './styles';
 import { fillText, type Texts } from './texts/texts';
@@ -50,17 +56,15 @@ export function addCryptoRoutes(router: Router, pages: PayPages): void {
 
   router.get('/pay/crypto/:token/status', async (ctx) => {
     const payment = await findPayment(ctx, pages);
-    ctx.status = payment === null ? 404 : 200;
-    ctx.body = payment === null ? NONE : describeState(payment, await pages.getNow(payment));
+    if (payment === null) {
+      ctx.status = 404;
+      ctx.body = { status: null, state: null };
+      return;
+    }
+    const now = await pages.getNow(payment);
+    const seconds_left = Math.floor(getStage(payment, now).secondsLeft);
+    ctx.body = { status: payment.status, state: hashState(payment, now), seconds_left };
   });
-}
-
-const NONE = { status: null, state: null };
-
-function describeState(payment: CryptoPagePayment, now: Date) {
-  const { secondsLeft } = getStage(payment, now);
-  const seconds_left = Math.floor(secondsLeft);
-  return { status: payment.status, state: hashState(payment, now), seconds_left };
 }
 
 async function findPayment({ params }: RouterContext, { cryptoPayments }: PayPages) {
@@ -100,9 +104,14 @@ export function cryptoPage(props: CryptoPageProps): string {
   const stage = getStage(payment, now);
   const canPay = stage.name === 'pay' || stage.name === 'top_up';
   const shown = { payment, stage, language };
+  const price = { amount: formatUnits(stage.missing, payment), merchant: brand.name };
+  const title =
+    stage.name === 'pay'
+      ? fillText(language.texts.pay.title, price)
+      : language.texts.stage[stage.name].title;
   return renderPage({
     lang: language.locale,
-    title: getTitle(shown, brand.name),
+    title,
     stylesheet: assets.css,
     accent: brand.accent,
     script: assets.js,
@@ -119,7 +128,11 @@ export function cryptoPage(props: CryptoPageProps): string {
         {canPay && <PayPrompt {...shown} />}
         <Notes {...shown} />
         <Deposits payment={payment} texts={crypto} />
-        {canPay && <Play url={payment.livemode ? null : payment.play_url} texts={crypto} />}
+        {canPay && !payment.livemode && payment.play_url !== null && (
+          <a class="button plain" href={payment.play_url} target="_blank" rel="noopener">
+            {crypto.playPayer}
+          </a>
+        )}
       </div>
     ),
   });
@@ -132,11 +145,6 @@ interface Shown {
   language: PageLanguage;
 }
 
-function getTitle({ payment, stage, language: { texts } }: Shown, merchant: string): string {
-  if (stage.name !== 'pay') return texts.stage[stage.name].title;
-  return fillText(texts.pay.title, { amount: formatUnits(stage.missing, payment), merchant });
-}
-
 const LINE_LENGTH = 11;
 
 function PayPrompt({ payment, stage, language }: Shown) {
@@ -146,7 +154,7 @@ function PayPrompt({ payment, stage, language }: Shown) {
   const decimals = assetRules(asset, network)?.decimals ?? 0;
   const amount = formatDecimalUnits(stage.missing, decimals);
   const Heading = stage.name === 'pay' ? 'h1' : 'h2';
-  const chain = { network: networkName(network) };
+  const chain = { network: network.charAt(0).toUpperCase() + network.slice(1) };
   return (
     <>
       <Heading class="lines">
@@ -235,18 +243,6 @@ function Notes({ payment, stage, language }: Shown) {
       )}
     </>
   );
-}
-
-function Play({ url, texts }: { url: string | null; texts: CryptoTexts }) {
-  return url === null ? null : (
-    <a class="button plain" href={url} target="_blank" rel="noopener">
-      {texts.playPayer}
-    </a>
-  );
-}
-
-function networkName(network: string): string {
-  return network.charAt(0).toUpperCase() + network.slice(1);
 }
 
 function Deposits({ payment, texts }: { payment: ShownCryptoPayment; texts: CryptoTexts }) {

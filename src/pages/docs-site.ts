@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { type Dirent, readdirSync } from 'node:fs';
+import { existsSync, readdirSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { extname, join, relative, sep } from 'node:path';
 import Router from '@koa/router';
@@ -23,7 +23,13 @@ interface SiteFile {
 }
 
 /** Serves only files that were there at the start, so no path leads out of the site. */
-export function createDocsSite({ publicUrl, folder = BUILT }: SiteOptions): Router {
+export function createDocsSite({
+  publicUrl,
+  folder = BUILT,
+}: {
+  publicUrl: string;
+  folder?: string;
+}): Router {
   const paths = listPaths(folder);
   const cache = new Map<string, Promise<SiteFile>>();
   const load = (path: string): Promise<SiteFile> => {
@@ -35,24 +41,18 @@ export function createDocsSite({ publicUrl, folder = BUILT }: SiteOptions): Rout
   const serve = async (ctx: Context): Promise<void> => {
     if (publicUrl.startsWith('https:')) ctx.set(HSTS);
     const [path, notFound] = [paths.get(ctx.path), paths.get(`${BASE}/404`)];
-    if (notFound === undefined) return answerNotBuilt(ctx);
+    if (notFound === undefined) {
+      ctx.status = 404;
+      ctx.type = 'text/plain';
+      ctx.body = NOT_BUILT;
+      return;
+    }
     send(ctx, await load(path ?? notFound), path === undefined ? 404 : 200);
   };
   const router = new Router({ strict: true, sensitive: true });
   router.get(BASE, (ctx) => ctx.redirect(`${BASE}/`));
   router.get(`${BASE}/{*path}`, serve);
   return router;
-}
-
-interface SiteOptions {
-  publicUrl: string;
-  folder?: string;
-}
-
-function answerNotBuilt(ctx: Context): void {
-  ctx.status = 404;
-  ctx.type = 'text/plain';
-  ctx.body = NOT_BUILT;
 }
 
 function send(ctx: Context, { body, type, etag, policy }: SiteFile, status: number): void {
@@ -71,7 +71,9 @@ function send(ctx: Context, { body, type, etag, policy }: SiteFile, status: numb
 
 function listPaths(folder: string): Map<string, string> {
   const paths = new Map<string, string>();
-  for (const entry of listEntries(folder)) {
+  // Without a built site, each answer says so.
+  if (!existsSync(folder)) return paths;
+  for (const entry of readdirSync(folder, { recursive: true, withFileTypes: true })) {
     if (!entry.isFile()) continue;
     const file = join(entry.parentPath, entry.name);
     const url = `${BASE}/${relative(folder, file).split(sep).join('/')}`;
@@ -79,15 +81,6 @@ function listPaths(folder: string): Map<string, string> {
     paths.set(url.replace(/(?:^|(?<=[/]))index[.]html$|[.]html$/, ''), file);
   }
   return paths;
-}
-
-function listEntries(folder: string): Dirent[] {
-  try {
-    return readdirSync(folder, { recursive: true, withFileTypes: true });
-  } catch {
-    // Without a built site, each answer says so.
-    return [];
-  }
 }
 
 async function readSiteFile(path: string): Promise<SiteFile> {

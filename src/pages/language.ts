@@ -49,12 +49,9 @@ function negotiate(ctx: Context, country: string | null): LanguageCode {
   const codes = names.map((name) => name.toLowerCase().split('-')[0] ?? '');
   const accepted = codes.find(isLanguageCode);
   if (accepted !== undefined) return accepted;
-  return (names.length > 0 && country !== null && findLocalLanguage(country)) || 'en';
-}
-
-function findLocalLanguage(country: string): LanguageCode | undefined {
+  if (names.length === 0 || country === null) return 'en';
   const { language } = new Intl.Locale(`und-${country}`).maximize();
-  return isLanguageCode(language) ? language : undefined;
+  return isLanguageCode(language) ? language : 'en';
 }
 
 function findRegional(

@@ -3,17 +3,19 @@ import type { Context } from 'koa';
 import type { TransferInstructions } from '../domain/payment/transfer-instructions';
 import type { PaymentDocument } from '../service/money/payment-pages';
 import { type PayPageDeps, type PayPages, shareAnswers } from './answers';
-import { addAsset } from './assets';
-import { addBrandRoutes } from './brand';
+import { addAsset, addBrandRoutes } from './assets';
 import { hashSecret, SECRET } from './browser';
 import { addCryptoRoutes } from './crypto';
 import { formatDecimalIn, formatMoneyIn } from './language';
 import { renderPage, Shop } from './layout';
-import { bankUrl, getPageAccess, onwardUrl, type PageAccess } from './page-access';
 import {
+  bankUrl,
   Cancel,
+  getPageAccess,
+  onwardUrl,
   openingPage,
   outcomePage,
+  type PageAccess,
   PayBy,
   type PayPageProps,
   payPage,

@@ -76,8 +76,25 @@ export async function createOnce<Body>(
   request: CreateRequest<Body>,
   creation: Creation<Body>,
 ): Promise<CreateAnswer> {
+  const { stores, encrypter } = deps;
   const reservation = await reserveKey(deps, request, creation);
-  return reservation.firstAnswer ?? (await answerOnce(deps, reservation, creation.open));
+  if (reservation.firstAnswer !== undefined) return reservation.firstAnswer;
+  const { record, joined: isReplayed, firstMayRun } = reservation;
+  const { resource_id: id } = record;
+  try {
+    const { answer, isStored, isPersonal } = await creation.open(reservation);
+    const body = stringifyJson(answer);
+    if (isStored === true) return { id, body, isReplayed };
+    const storedBody =
+      isPersonal === true ? await encrypter.encrypt(body, getAnswerOwner(id)) : body;
+    const first = await stores.idempotency.complete(record, CREATED, storedBody);
+    return { id, body: (await decryptAnswer(encrypter, id, first.body)) ?? body, isReplayed };
+  } catch (error) {
+    const isUnknown = error instanceof Refusal && error.code === 'temporarily_unavailable';
+    if (!firstMayRun || !isUnknown) throw error;
+    const message = 'The first call with this Idempotency-Key is still running.';
+    throw new Refusal('idempotency_request_in_progress', message);
+  }
 }
 
 /**
@@ -130,32 +147,6 @@ async function joinRecord(
   const text = isAnswered ? await decryptAnswer(encrypter, id, body) : undefined;
   if (text === undefined) return reservation;
   return { ...reservation, firstAnswer: { id, body: text, isReplayed: true } };
-}
-
-async function answerOnce(
-  { stores, encrypter }: OnceDeps,
-  reservation: Reservation,
-  open: Creation<unknown>['open'],
-): Promise<CreateAnswer> {
-  const { record, joined: isReplayed, firstMayRun } = reservation;
-  const { resource_id: id } = record;
-  try {
-    const { answer, isStored, isPersonal } = await open(reservation);
-    const body = stringifyJson(answer);
-    if (isStored === true) return { id, body, isReplayed };
-    const storedBody =
-      isPersonal === true ? await encrypter.encrypt(body, getAnswerOwner(id)) : body;
-    const first = await stores.idempotency.complete(record, CREATED, storedBody);
-    return { id, body: (await decryptAnswer(encrypter, id, first.body)) ?? body, isReplayed };
-  } catch (error) {
-    throw firstMayRun ? toInProgressError(error) : error;
-  }
-}
-
-function toInProgressError(error: unknown): unknown {
-  if (!(error instanceof Refusal) || error.code !== 'temporarily_unavailable') return error;
-  const message = 'The first call with this Idempotency-Key is still running.';
-  return new Refusal('idempotency_request_in_progress', message);
 }
 
 /** @returns undefined when the key was removed */

@@ -75,6 +75,24 @@ export async function readPageBy<D>(
   };
 }
 
+/** Page of the API, or of a command. */
+export interface Page<Row> {
+  rows: Row[];
+  has_more: boolean;
+  next_cursor: string | null;
+}
+
+/** @param found one row more than the limit, if there are as many */
+export function toPage<Row>(
+  found: readonly Row[],
+  limit: number,
+  getCursor: (row: Row) => string,
+): Page<Row> {
+  const { rows, has_more } = toFirstRows(found, limit);
+  const last = has_more ? rows.at(-1) : undefined;
+  return { rows, has_more, next_cursor: last === undefined ? null : getCursor(last) };
+}
+
 export interface FirstRows<Row> {
   rows: Row[];
   has_more: boolean;

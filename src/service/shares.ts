@@ -174,7 +174,9 @@ function createPool(atOnce: number, now: () => number) {
     calledAt.delete(account_id);
     calledAt.set(account_id, now());
     const name = [kind, account_id, connector].join(' ');
-    const line = lines.get(name) ?? openLine(caller, limits[kind]);
+    const fresh = { active: 0, waiting: [], nextAt: 0, timer: undefined };
+    const { expectedMs: averageMs = 0 } = limits[kind];
+    const line: Line = lines.get(name) ?? { account_id, kind, connector, averageMs, ...fresh };
     lines.set(name, line);
     if (line.waiting.length >= WAITING_MAX) return Promise.resolve(null);
     return new Promise((resolve) => {
@@ -197,12 +199,6 @@ function createPool(atOnce: number, now: () => number) {
       beginWhatMay();
     });
   };
-}
-
-function openLine(caller: Omit<Caller, 'livemode'>, { expectedMs = 0 }: Share): Line {
-  const { account_id, kind, connector } = caller;
-  const rest = { active: 0, waiting: [], averageMs: expectedMs, nextAt: 0, timer: undefined };
-  return { account_id, kind, connector, ...rest };
 }
 
 function createCount() {
@@ -249,20 +245,18 @@ async function findSlowPart(
   { caller, parseBody }: Request,
 ): Promise<string | undefined> {
   if (!caller.livemode || deps.connectors.names.length <= 2) return undefined;
-  const { method, asset, network, currency } = readFields(parseBody);
+  let fields: Record<string, unknown>;
+  try {
+    fields = Object(parseBody());
+  } catch (error) {
+    // A body that is refused waits for no bank either: the create refuses it.
+    if (error instanceof Refusal) return undefined;
+    throw error;
+  }
+  const { method, asset, network, currency } = fields;
   // A refund waits for no bank.
   if (method === undefined && asset === undefined) return undefined;
   const name = method ?? `${asset}_${network}`.toLowerCase();
   const findConnector = await readAssigned(deps, caller);
   return findConnector(String(name), String(currency));
-}
-
-/** A body that is refused waits for no bank either: the create refuses it. */
-function readFields(parseBody: () => unknown): Record<string, unknown> {
-  try {
-    return Object(parseBody());
-  } catch (error) {
-    if (!(error instanceof Refusal)) throw error;
-    return {};
-  }
 }

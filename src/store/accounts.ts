@@ -133,27 +133,19 @@ export function createAccountStore(db: Db, cacheMs = 0) {
       accounts.updateOne({ _id: id }, { $max: { [`payers_redacted_to.${env}`]: position } }),
     setCrypto: (id: string, crypto: boolean, session?: ClientSession) =>
       change(id, { $set: { crypto } }, session),
-    enableMethod: (id: string, method: string, session?: ClientSession) =>
-      change(id, { $addToSet: { enabled_methods: method } }, session),
-    disableMethod: (id: string, method: string, session?: ClientSession) =>
-      change(id, { $pull: { enabled_methods: method } }, session),
-    enableRail: (id: string, rail: RailId, session?: ClientSession) =>
-      change(id, { $pull: { disabled_rails: rail } }, session),
-    disableRail: (id: string, rail: RailId, session?: ClientSession) =>
-      change(id, { $addToSet: { disabled_rails: rail } }, session),
+    /** Methods are off until they are listed, rails on. */
+    enable: (id: string, method: string, isOn: boolean, session?: ClientSession) => {
+      const list = isRailId(method) ? { disabled_rails: method } : { enabled_methods: method };
+      const isListed = isRailId(method) !== isOn;
+      return change(id, isListed ? { $addToSet: list } : { $pull: list }, session);
+    },
     /** @param limit minor units; null removes it */
-    setPayoutLimit: (id: string, currency: string, limit: number | null, session?: ClientSession) =>
-      setOrRemove(id, `payout_limits.${currency}`, limit, session),
-    /** @param limit minor units; null removes it */
-    setOwedLimit: (id: string, currency: string, limit: number | null, session?: ClientSession) =>
-      setOrRemove(id, `owed_limits.${currency}`, limit, session),
-    /** @param limit minor units; null removes it */
-    setRefundStepUp: (
+    setLimit: (
       id: string,
-      currency: string,
+      name: `${'payout_limits' | 'owed_limits' | 'refund_step_up'}.${string}`,
       limit: number | null,
       session?: ClientSession,
-    ) => setOrRemove(id, `refund_step_up.${currency}`, limit, session),
+    ) => setOrRemove(id, name, limit, session),
     /** A repeat changes nothing. */
     beginAdvance: async (
       id: string,

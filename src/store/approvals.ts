@@ -71,6 +71,7 @@ const LIST_MAX = 1_000;
 const GRACE_MS = 10 * 60_000;
 
 const CLOSED = { $unset: { open: '' } } as const;
+const DONE = { $set: { state: 'done' }, ...CLOSED } as const;
 
 /** A part counts until its last act is older than the window. */
 function getOldest(now: Date): number {
@@ -143,16 +144,14 @@ export function createApprovalStore(db: Db) {
     },
     /** Ends a request in the transaction that posts its act. */
     finish: async (id: string, session?: ClientSession): Promise<boolean> => {
-      const filter = { _id: id, state: 'approved' } as const;
-      const change = { $set: { state: 'done' }, ...CLOSED } as const;
-      return (await approvals.updateOne(filter, change, { session })).matchedCount === 1;
+      const approved = { _id: id, state: 'approved' } as const;
+      return (await approvals.updateOne(approved, DONE, { session })).matchedCount === 1;
     },
     /** Ends the request of an act on a resource, or the act's part of a plan. */
     finishAct: async (id: string, target: string, session: ClientSession): Promise<boolean> => {
       const approved = { _id: id, state: 'approved' } as const;
       const single = { ...approved, plan: { $exists: false } };
-      const done = { $set: { state: 'done' }, ...CLOSED } as const;
-      if ((await approvals.updateOne(single, done, { session })).matchedCount === 1) return true;
+      if ((await approvals.updateOne(single, DONE, { session })).matchedCount === 1) return true;
       const planned = { ...approved, plan: { $elemMatch: { id: target, is_done: false } } };
       const change = { $set: { 'plan.$.is_done': true } } as const;
       return (await approvals.updateOne(planned, change, { session })).matchedCount === 1;

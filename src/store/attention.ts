@@ -63,7 +63,11 @@ export function buildAttentionUpdate(update: AttentionUpdate) {
           attention,
           audit,
           attention_at: latest,
-          attention_since: attention === null ? undefined : buildSince(attention, attention_at),
+          // A reason that stays keeps its time.
+          attention_since:
+            attention === null
+              ? undefined
+              : { $cond: [{ $eq: ['$attention', attention] }, STORED_SINCE, attention_at] },
           snoozed,
           bank_reference: bank_reference && { $ifNull: ['$bank_reference', bank_reference] },
           acknowledged: act?.what === 'acknowledge' ? ACKNOWLEDGED : undefined,
@@ -75,21 +79,9 @@ export function buildAttentionUpdate(update: AttentionUpdate) {
 
 const STORED_SINCE = { $ifNull: ['$attention_since', '$attention_at'] };
 
-/** A reason that stays keeps its time. */
-function buildSince(attention: string, attention_at: number) {
-  return { $cond: [{ $eq: ['$attention', attention] }, STORED_SINCE, attention_at] };
-}
-
+const PRESENT = { reason: '$attention', since: STORED_SINCE };
 const ACKNOWLEDGED = {
-  $slice: [
-    {
-      $concatArrays: [
-        { $ifNull: ['$acknowledged', []] },
-        [{ reason: '$attention', since: STORED_SINCE }],
-      ],
-    },
-    -ACKNOWLEDGED_MAX,
-  ],
+  $slice: [{ $concatArrays: [{ $ifNull: ['$acknowledged', []] }, [PRESENT]] }, -ACKNOWLEDGED_MAX],
 };
 
 function buildAuditEntry({ at, ...act }: AttentionAct, attention: string | null) {

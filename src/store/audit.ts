@@ -5,6 +5,7 @@ import { type MissingIndexes, makeIndexes } from '../base/mongo-indexes';
 import { type AuditedAct, type AuditFacts, assertNoSecret } from '../domain/account/audit-log';
 
 import { omitUndefined } from '../domain/defined';
+import { LIST_MS_MAX, toRange } from './list';
 
 export interface Change {
   act: AuditedAct;
@@ -117,9 +118,6 @@ interface AuditFilter {
   since?: string | undefined;
 }
 
-/** The server stops the query after it. */
-const LIST_MS_MAX = 4_000;
-
 /** Acts on live by which a thief would stay, or that respond to one. */
 const WATCHED_ACTS = ['api_key.created', 'wallet.set', 'account.frozen'] as const;
 
@@ -143,11 +141,6 @@ function sortFields(value: unknown): unknown {
   return fields
     .sort(([a], [b]) => (a < b ? -1 : 1))
     .map(([name, field]) => [name, sortFields(field)]);
-}
-
-function buildIdRange(bounds: Record<'$lt' | '$gt' | '$gte', string | undefined>) {
-  const range = omitUndefined(bounds);
-  return Object.keys(range).length === 0 ? undefined : range;
 }
 
 export type AuditLogStore = ReturnType<typeof createAuditLogStore>;
@@ -194,7 +187,7 @@ export function createAuditLogStore(db: Db) {
             livemode: livemode === undefined ? undefined : { $in: [livemode, null] },
             act,
             seq: onlyChained === true ? { $gte: 1 } : undefined,
-            _id: buildIdRange({ $lt: before, $gt: after, $gte: since }),
+            _id: toRange({ $lt: before, $gt: after, $gte: since }),
           }),
         )
         .sort({ _id: after === undefined ? -1 : 1 })

@@ -5,7 +5,7 @@ import { indexBuilder } from '../base/mongo-indexes';
 import type { AnyCallback, CallbackName, CallbackResource } from '../domain/callback/callback';
 import { callbackText } from '../domain/callback/signature';
 import { omitUndefined } from '../domain/defined';
-import { deleteSome } from './list';
+import { deleteSome, toRange } from './list';
 
 export interface CallbackDocument {
   /** `{connector}:{callback_id}`: a repeat has the same. */
@@ -48,17 +48,11 @@ export type SignalledCallback = SentCallback & Pick<CallbackDocument, 'signalled
 const PARKED = { signalled_at: null, parked: { $type: 'string' as const } };
 const NOT_DISMISSED = { dismissed_at: { $exists: false } };
 const WAITING = {
-  parked: { ...PARKED, ...NOT_DISMISSED },
+  parked: PARKED,
   unsignalled: { signalled_at: null, parked: null },
   // Contains the first field of the index, which is not used otherwise.
-  any: { signalled_at: null, parked: { $exists: true }, ...NOT_DISMISSED },
-};
-const WITH_DISMISSED = {
-  ...WAITING,
-  parked: PARKED,
   any: { signalled_at: null, parked: { $exists: true } },
 };
-
 /** Applied, in progress, or lost by Temporal. */
 const SIGNALLED = {
   ...{ signalled_at: { $ne: null }, unapplied: null, parked: null },
@@ -80,16 +74,15 @@ export function callbackKey(connector: string, callbackId: string): string {
 }
 
 /** Never equals the id of a verified callback: no connector has a slash in its name. */
-function refusedKey({ connector, signature = '', body, ...about }: CallbackFacts): string {
-  const text = callbackText({ connector, ...about, callback: body });
-  const digest = createHash('sha256').update(`${text}\n${signature}`).digest('hex').slice(0, 16);
+function refusedKey(callback: CallbackFacts): string {
+  const { connector, signature = '', body } = callback;
+  const text = `${getText(callback)}\n${signature}`;
+  const digest = createHash('sha256').update(text).digest('hex').slice(0, 16);
   return `refused/${connector}/${digest}/${body.callback_id}`;
 }
 
-function isSameCallback(stored: CallbackDocument, refused: NewCallback): boolean {
-  const getText = ({ body: callback, ...about }: CallbackFacts) =>
-    callbackText({ ...about, callback });
-  return stored.signature === refused.signature && getText(stored) === getText(refused);
+function getText({ body: callback, ...about }: CallbackFacts): string {
+  return callbackText({ ...about, callback });
 }
 
 export function createCallbackStore(db: Db) {
@@ -150,22 +143,14 @@ export function createCallbackStore(db: Db) {
     park: (_id: string, parked: string) =>
       callbacks.updateOne({ _id, signalled_at: null }, { $set: { parked } }),
     /** @returns false when the callback is not parked any more, or dismissed already */
-    dismiss: async (
-      _id: string,
-      dismissed_at: string,
-      session: ClientSession,
-    ): Promise<boolean> => {
-      const filter = { _id, ...WAITING.parked };
+    dismiss: async (_id: string, dismissed_at: string, session: ClientSession) => {
+      const filter = { _id, ...PARKED, ...NOT_DISMISSED };
       const update = { $set: { dismissed_at } };
       return (await callbacks.updateOne(filter, update, { session })).matchedCount === 1;
     },
     /** @returns how many parked ones it has dismissed */
-    dismissAll: async (
-      connector: string,
-      dismissed_at: string,
-      session: ClientSession,
-    ): Promise<number> => {
-      const filter = { connector, ...WAITING.parked };
+    dismissAll: async (connector: string, dismissed_at: string, session: ClientSession) => {
+      const filter = { connector, ...PARKED, ...NOT_DISMISSED };
       const update = { $set: { dismissed_at } };
       return (await callbacks.updateMany(filter, update, { session })).modifiedCount;
     },
@@ -173,7 +158,7 @@ export function createCallbackStore(db: Db) {
     deleteDismissed: (before: string, limit: number): Promise<number> =>
       deleteSome(callbacks, { ...PARKED, dismissed_at: { $lt: before } }, limit),
     /** Stores the reason, also for a signal that no callback preceded. */
-    markUnapplied: (_id: string, unapplied: string, callback: Omit<NewCallback, 'received_at'>) =>
+    markUnapplied: (_id: string, unapplied: string, callback: CallbackFacts) =>
       callbacks.updateOne(
         { _id },
         {
@@ -193,7 +178,8 @@ export function createCallbackStore(db: Db) {
       const own = callbackKey(connector, body.callback_id);
       const stored = await callbacks.findOne({ _id: own });
       const refusal = { unapplied, refused: true as const };
-      if (stored !== null && isSameCallback(stored, refused)) {
+      const isSame = stored?.signature === signature;
+      if (stored !== null && isSame && getText(stored) === getText(refused)) {
         // With a new signature it is a different callback.
         const same = buildSentFilter(omitUndefined({ _id: own, signature }));
         if ((await callbacks.updateOne(same, { $set: refusal })).matchedCount === 1) return;
@@ -253,8 +239,8 @@ function buildSentFilter({ _id, signature }: SentCallback) {
 
 function waitingQuery(filter: WaitingFilter) {
   const { waits, with_dismissed, connector, resource_id, received_before, received_from } = filter;
-  const times = omitUndefined({ $lt: received_before, $gte: received_from });
-  const received_at = Object.keys(times).length === 0 ? undefined : times;
-  const conditions = with_dismissed ? WITH_DISMISSED : WAITING;
-  return { ...conditions[waits], ...omitUndefined({ connector, resource_id, received_at }) };
+  const received_at = toRange({ $lt: received_before, $gte: received_from });
+  const dismissed = with_dismissed ? {} : NOT_DISMISSED;
+  const own = omitUndefined({ connector, resource_id, received_at });
+  return { ...WAITING[waits], ...dismissed, ...own };
 }

@@ -1,4 +1,4 @@
-import type { DeleteResult, FindCursor } from 'mongodb';
+import type { Collection, DeleteResult, FindCursor } from 'mongodb';
 import type { NamedIndex } from '../base/mongo-indexes';
 import { omitUndefined } from '../domain/defined';
 
@@ -38,11 +38,40 @@ export async function listNewest<D>(
 export function listQuery({ before, after, since, until, ...equal }: Omit<ListFilter, 'limit'>) {
   const ends = [before, until].filter((end) => end !== undefined);
   const $lt = ends.length === 0 ? undefined : ends.reduce((a, b) => (a < b ? a : b));
-  const bounds = omitUndefined({ $lt, $gt: after, $gte: since });
-  return omitUndefined({
-    ...equal,
-    position: Object.keys(bounds).length === 0 ? undefined : bounds,
-  });
+  return omitUndefined({ ...equal, position: toRange({ $lt, $gt: after, $gte: since }) });
+}
+
+/** @returns undefined, which filters nothing, without a bound */
+export function toRange(bounds: Partial<Record<'$lt' | '$gt' | '$gte', string | undefined>>) {
+  const range = omitUndefined(bounds);
+  return Object.keys(range).length === 0 ? undefined : range;
+}
+
+/** Selects what follows a row in the order of a field and of ids; all without a row. */
+export function afterRow(field: string, row: { _id: string; value: unknown } | undefined): object {
+  if (row === undefined) return {};
+  const { _id, value } = row;
+  return { $or: [{ [field]: { $gt: value } }, { [field]: value, _id: { $gt: _id } }] };
+}
+
+/** Counts rows of each connector and environment. @param oldest name and field of their least */
+export function countByBank<Row extends object>(
+  rows: Pick<Collection, 'aggregate'>,
+  filter: object,
+  [name, field]: [name: string, field: string],
+): Promise<Row[]> {
+  const _id = { connector: '$connector', livemode: '$livemode' };
+  const bank = { connector: '$_id.connector', livemode: { $toString: '$_id.livemode' } };
+  return rows
+    .aggregate<Row>(
+      [
+        { $match: filter },
+        { $group: { _id, count: { $sum: 1 }, [name]: { $min: field } } },
+        { $project: { _id: 0, count: 1, [name]: 1, ...bank } },
+      ],
+      { maxTimeMS: LIST_MS_MAX },
+    )
+    .toArray();
 }
 
 /** The server stops a list after it, and the API responds that it is unavailable. */

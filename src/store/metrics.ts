@@ -2,16 +2,13 @@ import type { Db } from 'mongodb';
 import type { CallbackResource } from '../domain/callback/callback';
 import { KINDS, RESOURCES } from '../domain/resources';
 import { announcedBefore, NOT_REPEATED } from '../domain/statement';
-import { createApprovalStore } from './approvals';
-import { createAuditLogStore } from './audit';
-import { createCallbackStore } from './callbacks';
-import { createDeliveryStore } from './deliveries';
-import { STUCK } from './list';
-import { createMailStore, type MailCounts } from './mails';
-import { createMovementStore, type Suspense } from './movements';
-import { createScheduleRunStore } from './schedule-runs';
+import { createStores } from '.';
+
+import { LIST_MS_MAX, STUCK } from './list';
+import type { MailCounts } from './mails';
+import type { Suspense } from './movements';
+
 import type { OpenLines } from './statement-lines';
-import { createStatementStore } from './statements';
 
 export interface ServiceMetrics {
   backlog: number;
@@ -31,20 +28,12 @@ export interface ServiceMetrics {
 }
 
 const COUNTED_MAX = 10_000;
-const READ_MS_MAX = 4_000;
 
 export type MetricStore = ReturnType<typeof createMetricStore>;
 
 export function createMetricStore(db: Db) {
-  const deliveries = createDeliveryStore(db);
-  const callbacks = createCallbackStore(db);
-  const checks = createLedgerCheckStore(db);
-  const statements = createStatementStore(db);
-  const movements = createMovementStore(db);
-  const scheduleRuns = createScheduleRunStore(db);
-  const approvals = createApprovalStore(db);
-  const auditLog = createAuditLogStore(db);
-  const mailStore = createMailStore(db);
+  const stores = createStores(db);
+  const { deliveries, callbacks, statements } = stores;
   const countStuck = (kind: CallbackResource) =>
     db
       .collection(RESOURCES[kind].collection)
@@ -62,7 +51,7 @@ export function createMetricStore(db: Db) {
             },
           },
         ],
-        { maxTimeMS: READ_MS_MAX },
+        { maxTimeMS: LIST_MS_MAX },
       )
       .toArray();
   const countNotRepeated = async (now: Date): Promise<ServiceMetrics['stuck']> => {
@@ -95,20 +84,21 @@ export function createMetricStore(db: Db) {
         deliveries.firstDue(now.toISOString()),
         callbacks.countByConnector({ waits: 'parked' }),
         callbacks.countByConnector({ waits: 'unsignalled', received_before }),
-        checks.last(),
+        createLedgerCheckStore(db).last(),
         statements.countOpen(),
-        movements.countSuspense(),
-        scheduleRuns.list(),
-        approvals.countWaiting(now),
-        auditLog.countWatched(new Date(now.getTime() - WATCHED_MS).toISOString()),
-        mailStore.count(),
+        stores.movements.countSuspense(),
+        stores.scheduleRuns.list(),
+        stores.approvals.countWaiting(now),
+        stores.auditLog.countWatched(new Date(now.getTime() - WATCHED_MS).toISOString()),
+        stores.mails.count(),
         statements.countRefusals(),
         countNotRepeated(now),
         ...KINDS.map(countStuck),
       ]);
       return {
         backlog,
-        backlog_age_seconds: getDelaySeconds(first, now),
+        backlog_age_seconds:
+          first === undefined ? 0 : Math.max(0, (now.getTime() - Date.parse(first)) / 1_000),
         stuck: stuck.flat(),
         callbacks: [...parked, ...unsignalled],
         ledger,
@@ -127,11 +117,6 @@ export function createMetricStore(db: Db) {
 const SIGNAL_DELAY_MS = 60_000;
 
 const WATCHED_MS = 3_600_000;
-
-function getDelaySeconds(due: string | undefined, now: Date): number {
-  if (due === undefined) return 0;
-  return Math.max(0, (now.getTime() - Date.parse(due)) / 1_000);
-}
 
 interface LedgerCheck {
   _id: 'last';

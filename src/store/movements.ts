@@ -9,7 +9,7 @@ import {
   type MovementState,
   type Resolution,
 } from '../domain/movement/movement';
-import { LIST_MS_MAX } from './list';
+import { afterRow, countByBank, LIST_MS_MAX } from './list';
 
 /** @see docs/ledger.md#bank-movements */
 export interface MovementDocument extends Omit<Movement, 'id' | 'sources'> {
@@ -62,13 +62,9 @@ export function createMovementStore(db: Db) {
       { key: { entry: 1 }, name: 'entry', unique: true },
       { key: { resource_id: 1, order: 1 }, name: 'resource' },
       { key: { reported_at: 1, _id: 1 }, name: 'reported' },
-      {
-        key: { reported_at: 1, _id: 1 },
-        name: 'suspense',
-        partialFilterExpression: SUSPENSE,
-      },
+      { key: { reported_at: 1, _id: 1 }, name: 'suspense', partialFilterExpression: SUSPENSE },
     ]),
-    get: (_id: string, session?: ClientSession) => movements.findOne({ _id }, { session }),
+    get: (_id: string) => movements.findOne({ _id }),
     /** Oldest first. */
     forResource: (resource_id: string, session?: ClientSession): Promise<MovementDocument[]> =>
       movements.find({ resource_id }, { session }).sort({ order: 1 }).toArray(),
@@ -78,15 +74,8 @@ export function createMovementStore(db: Db) {
       limit: number,
     ): Promise<MovementDocument[]> => {
       const own = omitUndefined({ connector, livemode, resource_id });
-      const place =
-        after === undefined
-          ? {}
-          : {
-              $or: [
-                { reported_at: { $gt: after.reported_at } },
-                { reported_at: after.reported_at, _id: { $gt: after._id } },
-              ],
-            };
+      const last = after && { _id: after._id, value: after.reported_at };
+      const place = afterRow('reported_at', last);
       return movements
         .find({ ...own, ...(open ? SUSPENSE : {}), ...place })
         .sort({ reported_at: 1, _id: 1 })
@@ -96,27 +85,7 @@ export function createMovementStore(db: Db) {
     },
     /** Counts what is in suspense, and its oldest report. */
     countSuspense: (): Promise<Suspense[]> =>
-      movements
-        .aggregate<Suspense>(
-          [
-            { $match: SUSPENSE },
-            {
-              $group: {
-                _id: { connector: '$connector', livemode: '$livemode' },
-                count: { $sum: 1 },
-                since: { $min: '$reported_at' },
-              },
-            },
-            {
-              $project: {
-                ...{ _id: 0, count: 1, since: 1, connector: '$_id.connector' },
-                livemode: { $toString: '$_id.livemode' },
-              },
-            },
-          ],
-          { maxTimeMS: LIST_MS_MAX },
-        )
-        .toArray(),
+      countByBank(movements, SUSPENSE, ['since', '$reported_at']),
     /** Keeps resources with money in suspense that the bank is to send back. */
     keepLate: async (ids: readonly string[]): Promise<string[]> => {
       const late = await movements.distinct('resource_id', {
@@ -165,12 +134,14 @@ export function createMovementStore(db: Db) {
 export function toMovement({ _id: id, ...row }: MovementDocument): Movement {
   const { names, bank_reference, direction, amount, currency, value_date } = row;
   const { reported_at, sources, reason, applied, resolutions, is_returning } = row;
-  const money = { direction, amount, currency, value_date };
   return {
     id,
     names,
     bank_reference,
-    ...money,
+    direction,
+    amount,
+    currency,
+    value_date,
     reported_at,
     sources,
     reason,

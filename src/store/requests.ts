@@ -46,16 +46,13 @@ export function createRequestStore(db: Db) {
       try {
         await requests.insertMany([...documents], { ordered: false });
       } catch (error) {
-        if (!isOnlyDuplicates(error)) throw error;
+        if (!(error instanceof MongoBulkWriteError)) throw error;
+        const codes = [error.writeErrors].flat().map(({ code }) => code);
+        if (codes.some((code) => code !== DUPLICATE_KEY)) throw error;
       }
     },
     find: (id: string, account_id: string, livemode: boolean) =>
       requests.findOne({ _id: id, account_id, livemode }),
     list: (filter: RequestFilter) => listNewest<RequestDocument>(requests, filter),
   };
-}
-
-function isOnlyDuplicates(error: unknown): boolean {
-  if (!(error instanceof MongoBulkWriteError)) return false;
-  return [error.writeErrors].flat().every(({ code }) => code === DUPLICATE_KEY);
 }

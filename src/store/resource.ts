@@ -9,6 +9,7 @@ import {
   type Snooze,
 } from './attention';
 import {
+  afterRow,
   EXPORT_MS_MAX,
   LIST_MS_MAX,
   type Listable,
@@ -156,13 +157,14 @@ export function resourceStore<D extends ResourceDocument, Field extends string>(
         .limit(limit)
         .maxTimeMS(LIST_MS_MAX)
         .toArray();
-      return documents.map(
-        ({ _id: resource_id, attention, attention_since: since = 0, ...row }) => ({
-          resource_id,
-          reason: attention ?? '',
-          ...{ since, amount: row.amount, currency: row.currency, acknowledged: false },
-        }),
-      );
+      return documents.map(({ _id: resource_id, attention_since: since = 0, ...row }) => ({
+        resource_id,
+        reason: row.attention ?? '',
+        since,
+        amount: row.amount,
+        currency: row.currency,
+        acknowledged: false,
+      }));
     },
     /** Oldest first. */
     listAcknowledged: (after: AttentionPlace | undefined, limit: number): Promise<AttentionRow[]> =>
@@ -206,13 +208,10 @@ export function resourceStore<D extends ResourceDocument, Field extends string>(
       id: string,
       version: number,
       change: Partial<D>,
-      {
-        audit,
-        callback_id,
-        id: last_transition,
-      }: { audit: AuditEntry[]; callback_id?: string | undefined; id?: string | undefined },
+      by: { audit: AuditEntry[]; callback_id?: string | undefined; id?: string | undefined },
       session: ClientSession,
     ) => {
+      const { audit, callback_id, id: last_transition } = by;
       const $set = { ...change, ...omitUndefined({ last_transition }) };
       const applied_callbacks = { $each: [callback_id], $slice: -APPLIED_MAX };
       const pushed = {
@@ -229,17 +228,11 @@ export function resourceStore<D extends ResourceDocument, Field extends string>(
      * Writes a reason of the workflow.
      * @returns false at another version, after a later update, or for a repeat
      */
-    setAttention: (
-      id: string,
-      update: AttentionUpdate,
-      session?: ClientSession,
-    ): Promise<boolean> => writeAttention(id, update, [COUNTED], session),
+    setAttention: (id: string, update: AttentionUpdate, session?: ClientSession) =>
+      writeAttention(id, update, [COUNTED], session),
     /** Writes a reason of the service, which leaves the version. @returns as `setAttention` */
-    markAttention: (
-      id: string,
-      update: AttentionUpdate,
-      session?: ClientSession,
-    ): Promise<boolean> => writeAttention(id, update, [], session),
+    markAttention: (id: string, update: AttentionUpdate, session?: ClientSession) =>
+      writeAttention(id, update, [], session),
     /** Counts a booking. @returns false at another version */
     countWrite: async (_id: string, version: number, session: ClientSession): Promise<boolean> =>
       (await rows.updateOne({ _id, version }, [COUNTED], { session })).matchedCount === 1,
@@ -249,7 +242,5 @@ export function resourceStore<D extends ResourceDocument, Field extends string>(
 const COUNTED = { $set: { version: { $add: ['$version', 1] } } };
 
 function buildPlaceFilter(field: string, after: AttentionPlace | undefined): object {
-  if (after === undefined) return {};
-  const { since, resource_id } = after;
-  return { $or: [{ [field]: { $gt: since } }, { [field]: since, _id: { $gt: resource_id } }] };
+  return afterRow(field, after && { _id: after.resource_id, value: after.since });
 }

@@ -1,6 +1,7 @@
 import type { ClientSession, Db } from 'mongodb';
 import { indexBuilder } from '../base/mongo-indexes';
 import type { StatementLine } from '../domain/statement';
+import { afterRow, countByBank, LIST_MS_MAX } from './list';
 
 export interface OfAccount {
   bank_account_id: string;
@@ -70,7 +71,6 @@ export interface OpenLines {
   day: string;
 }
 
-const READ_MS_MAX = 4_000;
 const LISTED_MAX = 1_000;
 
 export function createStatementLines(db: Db) {
@@ -125,20 +125,13 @@ export function createStatementLines(db: Db) {
     listWaiting: (
       bank_account_id: string,
       status: 'open' | 'announced',
-      {
-        after,
-        before,
-        limit,
-      }: { after?: LineDocument | undefined; before?: string; limit: number },
-      session?: ClientSession,
+      place: { after?: LineDocument | undefined; before?: string; limit: number },
     ) => {
+      const { after, before, limit } = place;
       const days = before === undefined ? {} : { day: { $lt: before } };
-      const next =
-        after === undefined
-          ? {}
-          : { $or: [{ day: { $gt: after.day } }, { day: after.day, _id: { $gt: after._id } }] };
+      const next = afterRow('day', after && { _id: after._id, value: after.day });
       return lines
-        .find({ bank_account_id, status, ...days, ...next }, { session })
+        .find({ bank_account_id, status, ...days, ...next })
         .sort({ day: 1, _id: 1 })
         .limit(limit)
         .toArray();
@@ -170,7 +163,7 @@ export function createStatementLines(db: Db) {
             { $replaceWith: { $mergeObjects: ['$$ROOT', '$_id'] } },
             { $project: { _id: 0 } },
           ],
-          { maxTimeMS: READ_MS_MAX },
+          { maxTimeMS: LIST_MS_MAX },
         )
         .toArray(),
     /** @returns number of lines */
@@ -192,10 +185,8 @@ export function createStatementLines(db: Db) {
     abandonLines: async (rows: readonly LineDocument[], session: ClientSession): Promise<void> => {
       const ids = rows.map(({ _id }) => _id);
       const nothing = { entries: [], parts: { clearing: 0, bank_fees: 0 }, different: null };
-      const abandoned = {
-        $set: { status: 'abandoned' as const, ...nothing },
-        $inc: { version: 1 },
-      };
+      const set = { status: 'abandoned' as const, ...nothing };
+      const abandoned = { $set: set, $inc: { version: 1 } };
       await lines.updateMany({ _id: { $in: ids } }, abandoned, { session });
       const [first] = rows;
       const names = rows.flatMap(({ bank_reference }) => bank_reference ?? []);
@@ -219,27 +210,6 @@ export function createStatementLines(db: Db) {
         .toArray();
       return Object.fromEntries(counts.map(({ _id, count }) => [_id, count]));
     },
-    countOpen: (): Promise<OpenLines[]> =>
-      lines
-        .aggregate<OpenLines>(
-          [
-            { $match: { status: 'open' } },
-            {
-              $group: {
-                _id: { connector: '$connector', livemode: '$livemode' },
-                count: { $sum: 1 },
-                day: { $min: '$day' },
-              },
-            },
-            {
-              $project: {
-                ...{ _id: 0, count: 1, day: 1, connector: '$_id.connector' },
-                livemode: { $toString: '$_id.livemode' },
-              },
-            },
-          ],
-          { maxTimeMS: READ_MS_MAX },
-        )
-        .toArray(),
+    countOpen: (): Promise<OpenLines[]> => countByBank(lines, { status: 'open' }, ['day', '$day']),
   };
 }

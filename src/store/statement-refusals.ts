@@ -1,5 +1,6 @@
 import type { ClientSession, Db } from 'mongodb';
 import { indexBuilder } from '../base/mongo-indexes';
+import { LIST_MS_MAX } from './list';
 
 /** Numbers over which a statement jumps although its balance follows on. */
 export interface MissingStatements {
@@ -37,8 +38,6 @@ export interface RefusalDocument {
   missing?: MissingStatements;
 }
 
-const READ_MS_MAX = 4_000;
-
 export function createStatementRefusals(db: Db) {
   const refusals = db.collection<RefusalDocument>('statement_refusals');
   return {
@@ -63,8 +62,8 @@ export function createStatementRefusals(db: Db) {
       await refusals.insertOne(row, { session });
     },
     /** Lists gaps that no statement has filled, also those that an operator has acknowledged. */
-    listMissing: (bank_account_id: string, session?: ClientSession) =>
-      refusals.find({ bank_account_id, missing: { $type: 'object' } }, { session }).toArray(),
+    listMissing: (bank_account_id: string) =>
+      refusals.find({ bank_account_id, missing: { $type: 'object' } }).toArray(),
     /** @param left what is left of it: nothing, itself, or two */
     fillMissing: async (
       _id: string,
@@ -97,7 +96,7 @@ export function createStatementRefusals(db: Db) {
               },
             },
           ],
-          { maxTimeMS: READ_MS_MAX },
+          { maxTimeMS: LIST_MS_MAX },
         )
         .toArray(),
     findRefusal: (bank_account_id: string, since: number) =>

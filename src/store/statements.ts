@@ -42,11 +42,7 @@ export function createStatementStore(db: Db) {
   const indexStatements = indexBuilder(statements, [
     { key: { bank_account_id: 1, kind: 1, to_day: 1, _id: 1 }, name: 'day' },
     { key: { statement_id: 1 }, name: 'statement_id' },
-    {
-      key: { bank_account_id: 1, to_day: 1 },
-      name: 'open',
-      partialFilterExpression: OPEN,
-    },
+    { key: { bank_account_id: 1, to_day: 1 }, name: 'open', partialFilterExpression: OPEN },
   ]);
   const { ensureLineIndexes, ...lines } = createStatementLines(db);
   const { ensureRefusalIndexes, ...refusals } = createStatementRefusals(db);
@@ -74,11 +70,9 @@ export function createStatementStore(db: Db) {
      * @returns false when the import was given up
      */
     addBatch: async (_id: string, session: ClientSession): Promise<boolean> => {
+      const filter = { _id, ...NOT_ABANDONED };
       const counted = { $inc: { batches: 1 } };
-      return (
-        (await statements.updateOne({ _id, ...NOT_ABANDONED }, counted, { session })).matchedCount >
-        0
-      );
+      return (await statements.updateOne(filter, counted, { session })).matchedCount > 0;
     },
     /** @returns false when it is complete */
     abandon: async (_id: string, abandoned_at: string): Promise<boolean> => {
@@ -142,8 +136,8 @@ export function createStatementStore(db: Db) {
       const filter = { _id, completed_at: null, ...NOT_ABANDONED };
       return (await statements.updateOne(filter, { $set: change }, { session })).matchedCount > 0;
     },
-    setClosed: (ids: readonly string[], closed_at: string | null, session?: ClientSession) =>
-      statements.updateMany({ _id: { $in: [...ids] } }, { $set: { closed_at } }, { session }),
+    setClosed: (ids: readonly string[], closed_at: string | null) =>
+      statements.updateMany({ _id: { $in: [...ids] } }, { $set: { closed_at } }),
     reopen: async (_id: string, session: ClientSession): Promise<void> => {
       const found = await statements.findOne({ _id }, { session });
       if (found === null) return;

@@ -129,7 +129,7 @@ test(
       const keys = service.collection<KeyDocument>('api_keys');
       await keys.updateMany({ account_id }, { $set: { expires_at } });
       const visitor = await openVisitor(service, await openUser(stores, account_id));
-      await stores.accounts.setPayoutLimit(account_id, 'EUR', 1_500);
+      await stores.accounts.setLimit(account_id, 'payout_limits.EUR', 1_500);
       await shop.paid();
       expectRefusal(await shop.pay(), 'payout_limit_exceeded');
       await advance(shop, { advance: 'P40D' });

@@ -429,14 +429,14 @@ test('available methods are those that the account has enabled, at once', async 
   expect((await create(idealPayment(), few)).body.error.details).toEqual([
     { code: 'method_not_enabled', field: 'method', message: expect.stringContaining('iDEAL') },
   ]);
-  await accounts.enableMethod(few.account_id, 'ideal');
+  await accounts.enable(few.account_id, 'ideal', true);
   const { status, body } = await few.get(AVAILABLE);
   const ideal = { method: 'ideal', display_name: 'iDEAL', currencies: ['EUR'] };
   const currencies = expect.arrayContaining(['EUR', 'JPY']);
   const data = [ideal, { method: 'visa', display_name: 'Visa', currencies }];
   expect([status, body]).toEqual([200, { object: 'list', data }]);
   expect((await create(idealPayment(), few)).status).toBe(201);
-  await accounts.disableMethod(few.account_id, 'ideal');
+  await accounts.enable(few.account_id, 'ideal', false);
   expect(await listMethods(AVAILABLE, few)).toEqual(['visa']);
   expectRefusal(await create(idealPayment(), few), 'method_requirements_not_met');
 });

@@ -459,7 +459,7 @@ describe('a debt', () => {
     const { account_id, pay, recipients } = debtor;
     const payMarketing = () => pay({ ...fromMarketing, amount: 100 });
     const setLimit = (to: number | null) =>
-      service.stores.accounts.setOwedLimit(account_id, 'EUR', to);
+      service.stores.accounts.setLimit(account_id, 'owed_limits.EUR', to);
     await debtor.earn(900);
     for (const refused of [await pay({ amount: 100 }), await payMarketing()]) {
       expectRefusal(refused, 'insufficient_balance');

@@ -335,7 +335,7 @@ test(
     const OVER = 'payout_limit_exceeded';
     const { pay, simulate, account_id, recipients } = await openShop(service);
     const setLimit = (currency: string, to: number | null) =>
-      service.stores.accounts.setPayoutLimit(account_id, currency, to);
+      service.stores.accounts.setLimit(account_id, `payout_limits.${currency}`, to);
     const payAll = async (...amounts: number[]) => {
       const answers = await Promise.all(amounts.map((amount) => pay({ amount })));
       return answers.map(({ status, body }) => (status === 201 ? 'accepted' : body.error.code));

@@ -5,7 +5,8 @@ import { explain } from '../../src/cli/failure';
 import type { CallbackResource } from '../../src/domain/callback/callback';
 import { type EventType, webhookWorkflowId } from '../../src/domain/webhook/event';
 import { redeliverEvent } from '../../src/service/events/redeliver';
-import { redeliverAll } from '../../src/service/events/redeliver-many';
+import { redeliverAll } from '../../src/service/events/redeliveries';
+
 import { actOn } from '../../src/service/operators/act';
 import { findDeliveries, restart } from '../../src/service/operators/reconcile/orphans';
 import { type DeliveryRow, listAttempts } from '../../src/store/deliveries';

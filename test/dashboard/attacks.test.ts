@@ -50,7 +50,7 @@ async function openTeam(): Promise<Team> {
   const browsers = await forEachRole((role) => openVisitor(service, users[role]));
   const [key] = await stores.keys.forAccount(account_id);
   const stored = await storeResources(service, { account_id, livemode: true });
-  await stores.accounts.setRefundStepUp(account_id, stored.currency, 0);
+  await stores.accounts.setLimit(account_id, `refund_step_up.${stored.currency}`, 0);
   const ids = {
     'api-keys': key?._id ?? '',
     team: users.read_only._id,
@@ -293,7 +293,7 @@ test.each([
   'above a limit of EUR 10.00, a refund on %s of %s requires a step-up: %s',
   async (env, amount, isDue) => {
     const { account_id } = await service.account();
-    await service.stores.accounts.setRefundStepUp(account_id, 'EUR', 1_000);
+    await service.stores.accounts.setLimit(account_id, 'refund_step_up.EUR', 1_000);
     const owner = await openUser(service.stores, account_id);
     await addSecondFactor(service, owner);
     const at = new Date().toISOString();

@@ -15,9 +15,9 @@ import {
 } from '../../src/service/banks/statements/lines';
 import { reconcileAccounts } from '../../src/service/banks/statements/reconciliation';
 import { reverseOperation } from '../../src/service/money/balances/act';
-import { adjustBalance } from '../../src/service/money/balances/adjust';
+import { adjustBalance, postPlatform } from '../../src/service/money/balances/adjust';
 import { fundBalance } from '../../src/service/money/balances/fund';
-import { postPlatform } from '../../src/service/money/balances/platform';
+
 import { readProvedBalances } from '../../src/service/money/read';
 import { approve } from '../../src/service/operators/approvals/carry-out';
 import { acknowledgeOfBankAccount, listAttention } from '../../src/service/operators/attention';

@@ -1,21 +1,73 @@
 import { z } from 'zod';
 import { MONTHS_MAX, PAYER_MONTHS } from '../../domain/account/retention';
+import { NETWORKS } from '../../domain/crypto/assets';
 import { isCurrency } from '../../domain/currencies';
+import { omitUndefined } from '../../domain/defined';
 import { ServiceError } from '../../domain/errors';
 import { PAYMENT_METHOD_IDS } from '../../domain/payment/catalog';
-import { parseFeeName } from '../../domain/payout/fees';
+import { type PayoutFees, parseFeeName } from '../../domain/payout/fees';
 import { RAIL_IDS } from '../../domain/payout/rails';
 import {
+  type AccountDocument,
   createAccount,
   findAccount,
   listAccounts,
   setFrozen,
   updateAccount,
 } from '../../service/merchants/accounts';
+import { listWallets, setWallet } from '../../service/money/wallets';
 import { defineCommand, defineGroup } from '../command';
-import { AccountId, Email, limit, Operator, Reason, readBy, wholeNumber } from '../options';
+import { type CliContext, findOwner } from '../context';
+import { AccountId, Email, Env, limit, Operator, Reason, readBy, wholeNumber } from '../options';
 import { formatTime, printFields, printList } from '../output';
-import { presentAccount, printAccount } from './account-output';
+
+function presentAccount(account: AccountDocument) {
+  const { frozen } = account;
+  const payout_limits = dropEmpty(account.payout_limits);
+  const owed_limits = dropEmpty(account.owed_limits);
+  const refund_step_up = dropEmpty(account.refund_step_up);
+  return {
+    account_id: account._id,
+    name: account.name,
+    crypto: account.crypto,
+    enabled_methods: PAYMENT_METHOD_IDS.filter((id) => account.enabled_methods.includes(id)),
+    enabled_rails: RAIL_IDS.filter((id) => !account.disabled_rails?.includes(id)),
+    payout_fees: account.payout_fees ?? {},
+    payer_data_months: account.payer_data_months ?? PAYER_MONTHS,
+    ...omitUndefined({ payout_limits, owed_limits, refund_step_up, frozen }),
+    dashboard_email: account.dashboard.email,
+    created_at: account.created_at,
+  };
+}
+
+function dropEmpty(limits: Record<string, number> = {}) {
+  return Object.keys(limits).length === 0 ? undefined : limits;
+}
+
+function printAccount(context: CliContext, account: AccountDocument): void {
+  const json = presentAccount(account);
+  const { frozen } = json;
+  printFields(context, { json }, [
+    ['Account', json.account_id],
+    ['Name', json.name],
+    ['Crypto', json.crypto ? 'on' : 'off'],
+    ['Methods', json.enabled_methods.join(', ') || 'none'],
+    ['Rails', json.enabled_rails.join(', ') || 'none'],
+    ['Payout fees', formatPairs(json.payout_fees)],
+    ['Payers stored', `${json.payer_data_months} months`],
+    ['Payout limits', formatPairs(json.payout_limits ?? {})],
+    ['Owed limits', json.owed_limits && formatPairs(json.owed_limits)],
+    ['Refunds with step-up above', json.refund_step_up && formatPairs(json.refund_step_up)],
+    ['Frozen', frozen && `since ${formatTime(frozen.at)}: ${frozen.reason}`],
+    ['Dashboard login', json.dashboard_email],
+    ['Created', formatTime(json.created_at)],
+  ]);
+}
+
+function formatPairs(pairs: PayoutFees): string {
+  const texts = Object.entries(pairs).map(([name, minor]) => `${name}=${minor}`);
+  return texts.join(', ') || 'none';
+}
 
 const METHODS_AND_RAILS = [...PAYMENT_METHOD_IDS, ...RAIL_IDS];
 
@@ -217,4 +269,58 @@ export const accountCommands = defineGroup({
   name: 'account',
   description: 'merchants: create one, see it, change what it may use',
   commands: [create, update, freeze, unfreeze, show, list],
+});
+
+const setAddress = defineCommand({
+  name: 'set',
+  description: 'register the wallet of an account on a network',
+  options: z.object({
+    account_id: AccountId,
+    env: Env,
+    network: z.enum(NETWORKS).describe('network of its assets'),
+    address: z.string().describe('address, with its checksum'),
+  }),
+  notes: `
+Settlements of every asset on the network go to it. On live it takes effect after 24 hours, in which nothing
+is settled: a wallet that is replaced gets nothing more.`,
+  example:
+    'wallet set acct_… --env sandbox --network ethereum --address 0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed',
+  run: async (context, { account_id, env, ...wallet }) => {
+    const owner = await findOwner(context, { account_id, env });
+    const json = await setWallet(await context.actingDeps(), { ...owner, ...wallet });
+    printFields(context, { json }, [
+      ['Network', json.network],
+      ['Address', json.address],
+      ['Takes effect', formatTime(json.counts_from)],
+      ['Until then', json.paused_until === null ? '-' : 'nothing is settled'],
+    ]);
+  },
+});
+
+const showWallets = defineCommand({
+  name: 'show',
+  description: 'show the wallets of an account in one environment',
+  options: z.object({ account_id: AccountId, env: Env }),
+  example: 'wallet show acct_… --env sandbox',
+  run: async (context, options) => {
+    const { account_id, livemode } = await findOwner(context, options);
+    printList(context, {
+      rows: await listWallets(await context.readDeps(), account_id, livemode),
+      present: (wallet) => wallet,
+      columns: ['NETWORK', 'ADDRESS', 'TAKES EFFECT', 'SETTLEMENTS GO TO'],
+      cells: ({ network, address, counts_from, counting, paused_until }) => [
+        network,
+        address,
+        formatTime(counts_from),
+        counting ?? `nothing until ${formatTime(paused_until)}`,
+      ],
+      none: 'No wallet is registered.',
+    });
+  },
+});
+
+export const walletCommands = defineGroup({
+  name: 'wallet',
+  description: 'wallets to which the balances of crypto assets are paid out',
+  commands: [setAddress, showWallets],
 });

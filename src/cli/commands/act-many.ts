@@ -35,7 +35,7 @@ export const MANY_OPTIONS = {
     .meta({ placeholder: 'n' }),
 };
 
-export type ManyOptions = z.output<z.ZodObject<typeof MANY_OPTIONS>>;
+type ManyOptions = z.output<z.ZodObject<typeof MANY_OPTIONS>>;
 
 interface ManyActs {
   what: string;
@@ -92,22 +92,19 @@ export async function actByQuery(
 }
 
 /** @throws ServiceError `invalid_usage` */
-export function assertOneMode(many: ManyOptions, ofOne: readonly string[]): void {
-  const fault = findModeFault(many, ofOne);
-  if (fault !== undefined) throw new ServiceError('invalid_usage', fault);
-}
-
-function findModeFault(
+export function assertOneMode(
   { query, plan = false, apply = false, expect }: ManyOptions,
   [ofOne]: readonly string[],
-): string | undefined {
+): void {
+  const refuse = (fault: string) => new ServiceError('invalid_usage', fault);
   if (query === undefined) {
-    const isMany = plan || apply || expect !== undefined;
-    return isMany ? 'Only --query takes --plan, --apply and --expect.' : undefined;
+    if (!plan && !apply && expect === undefined) return;
+    throw refuse('Only --query takes --plan, --apply and --expect.');
   }
-  if (plan === apply) return 'With --query, give either --plan or --apply.';
-  if (plan && expect !== undefined) return 'Only --apply takes --expect.';
-  return ofOne && `--${ofOne.replaceAll('_', '-')} goes with an id, not with --query.`;
+  if (plan === apply) throw refuse('With --query, give either --plan or --apply.');
+  if (plan && expect !== undefined) throw refuse('Only --apply takes --expect.');
+  if (ofOne === undefined) return;
+  throw refuse(`--${ofOne.replaceAll('_', '-')} goes with an id, not with --query.`);
 }
 
 /** @throws ServiceError `plan_changed`, `environments_mixed` */
@@ -157,8 +154,13 @@ export function describeOutcome(outcome: Outcome): string {
 }
 
 const RESULTS = [
-  ...(['done', 'approval_required', 'refused', 'unknown', 'failed', 'not_begun'] as const),
-];
+  'done',
+  'approval_required',
+  'refused',
+  'unknown',
+  'failed',
+  'not_begun',
+] as const satisfies readonly string[];
 
 function presentFound({ id, resource, refusal }: QueryResult) {
   const { account_id = null, status = null, amount = null, currency = null } = resource ?? {};

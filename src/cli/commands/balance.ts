@@ -2,17 +2,21 @@ import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
 import { MAIN_BALANCE } from '../../domain/account/balance-account';
 import { formatAmount } from '../../domain/amount';
-import { assetRules, bookCurrency } from '../../domain/crypto/assets';
+import { isApprovalRequired } from '../../domain/approval';
+import { assetRules, bookCurrency, parseBookCurrency } from '../../domain/crypto/assets';
 import { omitUndefined } from '../../domain/defined';
-import { isLive } from '../../domain/environment';
+import { isLive, toEnv } from '../../domain/environment';
 import { ServiceError } from '../../domain/errors';
-import { formatMoney } from '../../domain/money';
-import { findAccount } from '../../service/merchants/accounts';
-import { assertOpposite, parseAgainst } from '../../service/money/balances/adjust';
-import { assertBank } from '../../service/money/balances/fund';
-import { readProvedBalances } from '../../service/money/read';
-import { assertNamed } from '../acting-operator';
+import { amountInJson, formatMoney } from '../../domain/money';
+import { assertServes, isLiveConnector } from '../../service/banks/connectors';
+import { actOnBalance, type BalanceCall, isLiveCall } from '../../service/money/balances/act';
+import { assertOpposite, PLATFORM_KINDS, parseAgainst } from '../../service/money/balances/adjust';
+import { assertBank, type Note } from '../../service/money/balances/fund';
+
+import { type BalanceRow, readProvedBalances } from '../../service/money/read';
+import { assertNamed, openNoted, printApprovalRequired } from '../acting-operator';
 import { defineCommand, defineGroup, defineRenamed, parseInput } from '../command';
+import { type CliContext, findOwner } from '../context';
 import {
   AccountId,
   Amount,
@@ -29,9 +33,12 @@ import {
   SignedUnits,
   textOption,
 } from '../options';
-import { table } from '../output';
-import { changeBalance, ON_LIVE, presentBalance } from './balance-change';
-import { Connector } from './statement-output';
+import { printFields, table } from '../output';
+import { readRoutes } from './routing';
+import { Connector } from './statement';
+
+const ON_LIVE = `On live it needs OPERATOR_KEY and --reason, and, where the sum over 24 hours is above APPROVAL_LIMIT,
+always for an asset, the approval of a second operator.`;
 
 const AdjustOptions = z.object({
   account_id: AccountId,
@@ -74,29 +81,17 @@ bank_fees is the service's cost. An asset counts in its smallest unit. ${ON_LIVE
     --operator mia --reason "Ticket 42: wire booked twice"`,
   run: async (context, { account_id, env, balance_account, operation_id, ...options }) => {
     const { against, bank_reference, operator, reason, approved_by } = options;
-    const money = readMoney(options);
+    const { currency, amount } = readMoney(options);
     const livemode = isLive(env);
-    const { currency, amount } = money;
     const owed = options.owed || undefined;
-    assertOpposite(context.settings(), {
-      livemode,
-      against,
-      bank_reference,
-      owed,
-      amount,
-      currency,
-    });
-    const { stores } = await context.readDeps();
-    await findAccount(stores, account_id);
+    const opposite = { livemode, against, bank_reference, owed, amount, currency };
+    assertOpposite(context.settings(), opposite);
+    await findOwner(context, { account_id, env });
     const id = operation_id ?? `adjust_${randomUUID()}`;
     const about = { account_id, livemode, balance_account, against, bank_reference, owed };
-    const call = omitUndefined({ ...about, currency, id, amount: `${amount}` });
-    await changeBalance(
-      context,
-      { ...call, act: 'adjust' },
-      { operator, reason, approved_by },
-      'Adjusted',
-    );
+    const money = omitUndefined({ ...about, currency, amount: `${amount}` });
+    const call = { ...money, id, act: 'adjust' } as const;
+    await changeBalance(context, call, { operator, reason, approved_by }, 'Adjusted');
   },
 });
 
@@ -131,12 +126,8 @@ Receivables are what the merchant owes after a bank took back more than the bala
 last day until which all days of its connectors' bank accounts are closed.`,
   example: 'balance show acct_… --env sandbox',
   run: async (context, { account_id, env }) => {
-    const { stores } = await context.readDeps();
-    await findAccount(stores, account_id);
-    const { balances, receivables } = await readProvedBalances(
-      { stores },
-      { account_id, livemode: isLive(env) },
-    );
+    const owner = await findOwner(context, { account_id, env });
+    const { balances, receivables } = await readProvedBalances(await context.readDeps(), owner);
     const rows = balances.map(({ balance_account, currency, available, reserved }) => [
       balance_account,
       currency,
@@ -182,12 +173,10 @@ outcome is unknown, repeat it with the same --operation-id. In the sandbox it ne
   run: async (context, { account_id, env, operation_id, ...options }) => {
     const { balance_account, currency, amount, operator, reason, approved_by } = options;
     const bank = { connector: options.connector, bank_reference: options.bank_reference };
-    const livemode = isLive(env);
-    assertBank(context.settings(), { livemode, ...bank });
-    const { stores } = await context.readDeps();
-    await findAccount(stores, account_id);
+    assertBank(context.settings(), { livemode: isLive(env), ...bank });
+    const owner = await findOwner(context, { account_id, env });
     const id = operation_id ?? `fund_${randomUUID()}`;
-    const money = { account_id, livemode, balance_account, currency, amount: `${amount}`, ...bank };
+    const money = { ...owner, balance_account, currency, amount: `${amount}`, ...bank };
     const call = { ...omitUndefined(money), id, act: 'fund' } as const;
     await changeBalance(context, call, { operator, reason, approved_by }, 'Credited');
   },
@@ -220,4 +209,93 @@ export const balanceCommands = defineGroup({
   name: 'balance',
   description: 'what an account holds, crediting it and correcting it',
   commands: [show, fund, adjust, reverse, resolve],
+});
+
+/**
+ * Acts on a balance, and prints it as it is then, or the approval that the act needs.
+ * @throws ServiceError `operator_key_required`, and those of the act
+ */
+async function changeBalance(
+  context: CliContext,
+  call: BalanceCall,
+  { approved_by, ...typed }: Note,
+  done: string,
+): Promise<void> {
+  const livemode = await isLiveCall(await context.actingDeps(), call);
+  const { deps, note: who, approval } = await openNoted(context, { livemode }, typed);
+  if (livemode && typed.reason === undefined) {
+    throw new ServiceError('invalid_usage', "required option '--reason <text>' not specified");
+  }
+  const note = omitUndefined({ ...who, approved_by: livemode ? undefined : approved_by });
+  const result = await actOnBalance(deps, call, note, approval);
+  if (isApprovalRequired(result)) return printApprovalRequired(context, result);
+  const { posted, ...row } = result;
+  printFields(context, { json: presentBalance(row) }, [
+    ['Balance account', row.balance_account],
+    [done, formatAmount(posted, row.currency)],
+    ['Available', formatAmount(row.available, row.currency)],
+    ['Reserved', formatAmount(row.reserved, row.currency)],
+    ['Operation', row.operation_id],
+  ]);
+}
+
+/** An asset counts in its smallest unit, as a text. */
+function presentBalance<Row extends BalanceRow>(row: Row) {
+  const { currency, available, reserved, ...rest } = row;
+  const asset = parseBookCurrency(currency);
+  if (asset !== undefined) {
+    return { ...rest, ...asset, available: String(available), reserved: String(reserved) };
+  }
+  return { ...row, available: amountInJson(available), reserved: amountInJson(reserved) };
+}
+
+const post = defineCommand({
+  name: 'post',
+  description: "post what a bank moved of the service's own money",
+  options: z.object({
+    connector: Connector,
+    env: Env.optional().describe('environment of the connector, which it has only one of'),
+    kind: z.enum(PLATFORM_KINDS).describe('why it moved').meta({ placeholder: 'kind' }),
+    amount: SignedAmount.describe('as the statement has it; below 0 leaves the account').meta({
+      placeholder: 'minor',
+    }),
+    currency: Currency,
+    bank_reference: BankReference,
+    operation_id: OperationId.optional().describe('makes a repeat post nothing'),
+    operator: Operator.optional(),
+    reason: Reason,
+  }),
+  notes: `
+Kinds: fee_sweep (fees that leave for an account that is not registered), interest (of the bank, or to it), transfer (one end
+of a transfer between registered accounts), acquirer_payout (one end of what an acquirer pays out to a registered account). The
+two ends of the last two have the same amount, with opposite signs. Each bank reference is posted once. ${ON_LIVE}`,
+  example: `platform post --connector acme --kind fee_sweep --amount -125000 --currency EUR \\
+    --bank-reference 2026-11-30/4 --reason "Fees of November"`,
+  run: async (context, { operation_id, operator, reason, env, ...options }) => {
+    const routes = readRoutes(context);
+    const { connector, currency, kind, bank_reference, amount } = options;
+    const livemode = env === undefined ? isLiveConnector(routes, connector) : isLive(env);
+    assertServes(routes, { connector, livemode });
+    const opened = await openNoted(context, { livemode }, { operator, reason });
+    const { deps, note, approval } = opened;
+    const id = operation_id ?? `post_${randomUUID()}`;
+    const money = { livemode, connector, kind, currency, bank_reference };
+    const call = { ...money, act: 'platform.post', id, amount: `${amount}` } as const;
+    const result = await actOnBalance(deps, call, note, approval);
+    if (isApprovalRequired(result)) return printApprovalRequired(context, result);
+    const { operation_id: posted } = result;
+    const json = { operation_id: posted, connector, env: toEnv(livemode), kind, amount, currency };
+    printFields(context, { json: { ...json, bank_reference } }, [
+      ['Posted', `${formatMoney(amount, currency)}, ${kind}`],
+      ['Connector', `${connector}, ${json.env}`],
+      ['Bank reference', bank_reference],
+      ['Operation', posted],
+    ]);
+  },
+});
+
+export const platformCommands = defineGroup({
+  name: 'platform',
+  description: "the service's own money at its banks",
+  commands: [post],
 });

@@ -12,7 +12,6 @@ import {
   redeliverSignalled,
 } from '../../service/banks/callbacks';
 import { defineCommand, defineGroup } from '../command';
-import type { CliContext } from '../context';
 import { limit, Reason, Since, textOption } from '../options';
 import { formatTime, printFields, printList } from '../output';
 
@@ -99,8 +98,18 @@ const deliver = defineCommand({
   run: async (context, { id, again, since, connector }) => {
     const deps = await context.actingDeps();
     if (id === undefined) {
-      if (!again || since === undefined) throw new ServiceError('invalid_request', NEEDS_ID);
-      return await deliverAgain(context, { since, connector });
+      if (!again || since === undefined) {
+        const message = 'Name a callback, or use --again with --since.';
+        throw new ServiceError('invalid_request', message);
+      }
+      const acting = { ...(await context.withTemporal(deps)), again };
+      const filter = { since, connector };
+      const { delivered, failed } = await redeliverSignalled(acting, filter, context.progress);
+      const faults = failed.map((each) => `${each.id}: ${each.reason}`);
+      const counts = `${delivered.length} delivered again, ${failed.length} not.`;
+      context.print({ json: { delivered, failed }, text: [counts, ...faults].join('\n') });
+      if (failed.length === 0) return;
+      throw new ServiceError('callbacks_left', `Not delivered: ${failed.length}.`);
     }
     // Refuses an unknown callback even while Temporal is unavailable.
     await findCallback(deps.stores, id);
@@ -113,25 +122,6 @@ const deliver = defineCommand({
     context.print({ json: { id, status }, text: text[status] });
   },
 });
-
-const NEEDS_ID = 'Name a callback, or use --again with --since.';
-
-async function deliverAgain(
-  context: CliContext,
-  filter: { since: Date; connector?: string | undefined },
-): Promise<void> {
-  const deps = await context.withTemporal(await context.actingDeps());
-  const { delivered, failed } = await redeliverSignalled(
-    { ...deps, again: true },
-    filter,
-    context.progress,
-  );
-  const faults = failed.map(({ id, reason }) => `${id}: ${reason}`);
-  const text = [`${delivered.length} delivered again, ${failed.length} not.`, ...faults].join('\n');
-  context.print({ json: { delivered, failed }, text });
-  if (failed.length > 0)
-    throw new ServiceError('callbacks_left', `Not delivered: ${failed.length}.`);
-}
 
 const dismiss = defineCommand({
   name: 'dismiss',

@@ -27,26 +27,29 @@ const WORDS: Record<PromiseResult['result'], string> = {
   not_applicable: 'n/a',
 };
 
+const OPTIONS = z.object({
+  name: textOption('the connector', 'name').meta({ argument: true }),
+  desk: address('desk of its fake bank, which says what it has executed and reports on demand'),
+  bank: address('its fake bank, in front of which the check has faults'),
+  bank_port: port('port under which the connector knows the bank'),
+  webhooks: address('its own port, in front of which the check loses and repeats webhooks'),
+  webhook_port: port('port to which the bank posts its webhooks'),
+  files_out: folder('folder of files to a bank that answers by files: the check is that bank'),
+  files_in: folder('folder of files from it'),
+  only: textOption('names of promises, separated by commas; by default all', 'names')
+    .transform((text) => text.split(',').map((name) => name.trim()))
+    .optional(),
+  wait: wholeNumber(1, 3_600)
+    .default(WAIT_SECONDS)
+    .describe('seconds in which a report must arrive, also if it has to be polled')
+    .meta({ placeholder: 'seconds' }),
+});
+type Options = Partial<z.output<typeof OPTIONS>>;
+
 export const connectorCheck = defineCommand({
   name: 'check',
   description: 'check a connector that runs against every promise of its contract, in the sandbox',
-  options: z.object({
-    name: textOption('the connector', 'name').meta({ argument: true }),
-    desk: address('desk of its fake bank, which says what it has executed and reports on demand'),
-    bank: address('its fake bank, in front of which the check has faults'),
-    bank_port: port('port under which the connector knows the bank'),
-    webhooks: address('its own port, in front of which the check loses and repeats webhooks'),
-    webhook_port: port('port to which the bank posts its webhooks'),
-    files_out: folder('folder of files to a bank that answers by files: the check is that bank'),
-    files_in: folder('folder of files from it'),
-    only: textOption('names of promises, separated by commas; by default all', 'names')
-      .transform((text) => text.split(',').map((name) => name.trim()))
-      .optional(),
-    wait: wholeNumber(1, 3_600)
-      .default(WAIT_SECONDS)
-      .describe('seconds in which a report must arrive, also if it has to be polled')
-      .meta({ placeholder: 'seconds' }),
-  }),
+  options: OPTIONS,
   notes: `
 Check and connector need a MONGODB_DB and a TASK_QUEUE_PREFIX of their own, for it creates payouts without money.
 Without an address, the promises that need it are n/a. Exit code 1 if a promise is broken.`,
@@ -58,13 +61,22 @@ Without an address, the promises that need it are n/a. Exit code 1 if a promise 
     const routed = listRoutedInSandbox(settings, name);
     const deps = {
       ...(await context.withTemporal(await context.actingDeps())),
-      ...{ access: settings.temporal, database: settings.mongodb.db, progress: context.progress },
-      ...{ taskQueuePrefix: settings.taskQueuePrefix, keysDir: findKeysDir(settings) },
+      access: settings.temporal,
+      database: settings.mongodb.db,
+      progress: context.progress,
+      taskQueuePrefix: settings.taskQueuePrefix,
+      keysDir: findKeysDir(settings),
     };
     const report = await context.checkConnector(deps, {
-      ...{ connector: name, ...routed, waitMs: wait * 1_000, only },
-      ...{ deskUrl: urls.desk, bankUrl: urls.bank, bankPort: urls.bank_port },
-      ...{ webhookUrl: urls.webhooks, webhookPort: urls.webhook_port },
+      connector: name,
+      ...routed,
+      waitMs: wait * 1_000,
+      only,
+      deskUrl: urls.desk,
+      bankUrl: urls.bank,
+      bankPort: urls.bank_port,
+      webhookUrl: urls.webhooks,
+      webhookPort: urls.webhook_port,
       folders: findFolders(urls),
     });
     const { promises, passed, failed, not_applicable } = report;
@@ -83,18 +95,8 @@ Without an address, the promises that need it are n/a. Exit code 1 if a promise 
   },
 });
 
-interface Locations {
-  desk?: string | undefined;
-  bank?: string | undefined;
-  bank_port?: number | undefined;
-  webhooks?: string | undefined;
-  webhook_port?: number | undefined;
-  files_out?: string | undefined;
-  files_in?: string | undefined;
-}
-
 /** @throws ServiceError `invalid_usage` */
-function findFolders({ files_out, files_in, ...urls }: Locations): CheckFolders | undefined {
+function findFolders({ files_out, files_in, ...urls }: Options): CheckFolders | undefined {
   if (files_out === undefined && files_in === undefined) return undefined;
   const hasAddress = [urls.desk, urls.bank, urls.webhooks].some((url) => url !== undefined);
   if (files_out !== undefined && files_in !== undefined && !hasAddress) {
@@ -105,7 +107,7 @@ function findFolders({ files_out, files_in, ...urls }: Locations): CheckFolders 
 }
 
 /** @throws ServiceError `invalid_usage` */
-function assertPaired(urls: Locations): void {
+function assertPaired(urls: Options): void {
   const isPaired = (address: string | undefined, port: number | undefined) =>
     (address === undefined) === (port === undefined);
   if (isPaired(urls.bank, urls.bank_port) && isPaired(urls.webhooks, urls.webhook_port)) return;

@@ -9,7 +9,6 @@ import {
   assertConnectorName,
   findPauseEnvironment,
   isRouted,
-  type PauseChange,
   pauseConnector,
   releaseConnector,
   resumeConnector,
@@ -24,13 +23,6 @@ import { readRoutes } from './routing';
 
 const ConnectorName = z.string().describe('the connector').meta({ argument: true });
 
-function describeTemplate({ dir, files }: { dir: string; files: string[] }): string {
-  return `${dir} has ${files.join(', ')}.
-Next: docs/connectors.md, Write a connector.
-Before \`connector check\` can run, compile the connector and its fake bank (next to the example: npm run -s build),
-and start both: docs/connectors.md, Check a connector.`;
-}
-
 const connectorNew = defineCommand({
   name: 'new',
   description: 'copy the example connector under a new name, to begin with',
@@ -41,7 +33,11 @@ const connectorNew = defineCommand({
   example: 'connector new acme',
   run: ({ print }, { name, dir }) => {
     const made = createConnector(name, dir);
-    print({ json: { name, ...made }, text: describeTemplate(made) });
+    const text = `${made.dir} has ${made.files.join(', ')}.
+Next: docs/connectors.md, Write a connector.
+Before \`connector check\` can run, compile the connector and its fake bank (next to the example: npm run -s build),
+and start both: docs/connectors.md, Check a connector.`;
+    print({ json: { name, ...made }, text });
   },
 });
 
@@ -178,15 +174,12 @@ async function changePause(
   const scope = await findPauseEnvironment({ stores, ...routes }, name);
   const { deps, note } = await openNoted(context, scope, typed);
   const done = await apply({ ...deps, ...routes }, name, note);
-  printChange(context, done);
-}
-
-function printChange(context: CliContext, { livemode, pause, changed, ...of }: PauseChange): void {
+  const { livemode, pause, changed, ...of } = done;
   const env = toEnv(livemode);
   const { paused_at = null, operator = null, reason = null } = pause ?? {};
   const json = { ...of, env, paused: pause !== null, changed, paused_at, operator, reason };
-  const note = changed ? 'It takes effect within seconds.' : 'It was so already.';
-  printFields(context, { json, note }, [
+  const hint = changed ? 'It takes effect within seconds.' : 'It was so already.';
+  printFields(context, { json, note: hint }, [
     ['Connector', of.connector],
     ['Environment', env],
     ['Paused', pause === null ? 'no' : `since ${formatTime(paused_at)}`],
@@ -270,7 +263,12 @@ export const connectorCommands = defineGroup({
 A connector signs its callbacks with a key of its own, which may exist before LIVE_CONNECTORS names the
 connector. On live a callback that is not signed changes nothing.`,
   commands: [
-    ...[connectorNew, connectorCheck, connectorHealth, connectorPause, connectorResume],
-    ...[connectorRelease, keys],
+    connectorNew,
+    connectorCheck,
+    connectorHealth,
+    connectorPause,
+    connectorResume,
+    connectorRelease,
+    keys,
   ],
 });

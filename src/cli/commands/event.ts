@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import { isLive } from '../../domain/environment';
 import { ServiceError } from '../../domain/errors';
 import { DELIVERY_STATUSES, type DeliveryStatus, EVENT_TYPES } from '../../domain/webhook/event';
 import {
+  findEvent,
   type ListedEvent,
   listAttempts,
   listEventsBefore,
@@ -10,17 +10,13 @@ import {
   presentOldest,
   readEventHistory,
 } from '../../service/events/list';
-import { findEvent, redeliverEvent } from '../../service/events/redeliver';
-import {
-  countSelected,
-  redeliverAll,
-  type SelectionCount,
-} from '../../service/events/redeliver-many';
-import { findAccount } from '../../service/merchants/accounts';
+import { redeliverEvent } from '../../service/events/redeliver';
+import { countSelected, redeliverAll } from '../../service/events/redeliveries';
+
 import { accountNow } from '../../service/merchants/clock';
 import { withAuditLine } from '../../service/operators/audit/log';
 import { defineCommand, defineGroup } from '../command';
-import type { CliContext } from '../context';
+import { type CliContext, findOwner } from '../context';
 import { AccountId, Env, limit, names, Time, textOption } from '../options';
 import { fields, formatTime, printList, table } from '../output';
 
@@ -49,27 +45,24 @@ const redeliver = defineCommand({
 Each is sent to the endpoint as it is now, with twelve new attempts, which replace those that are left.
 Many are sent at 20 a second; events that wait for their first attempt are left alone.`,
   example: 'event redeliver --account acct_… --env live --since 2026-11-21T06:00:00Z --dry-run',
-  run: (context, { event_id, ...selection }) =>
-    event_id === undefined
-      ? redeliverMany(context, selection)
-      : redeliverOne(context, event_id, selection),
+  run: async (context, { event_id: id, ...selection }) => {
+    if (id === undefined) return await redeliverMany(context, selection);
+    if (Object.values(selection).some((value) => value !== undefined)) {
+      throw new ServiceError('invalid_usage', 'Give an event id or options, not both.');
+    }
+    const acting = await context.actingDeps();
+    // Refuses an unknown event even while Temporal is unavailable.
+    const { account_id, livemode, type } = await findEvent(acting.stores, id);
+    const deps = await context.withTemporal(acting);
+    const owner = { account_id, livemode };
+    const change = { act: 'event.sent', ...owner, target: id, after: { type } } as const;
+    await withAuditLine(deps.audit, change, () => redeliverEvent(deps, id));
+    context.print({
+      json: { event_id: id, status: 'pending' },
+      text: `${id} is being sent again; \`event show ${id}\` shows its attempts.`,
+    });
+  },
 });
-
-async function redeliverOne(context: CliContext, id: string, selection: Selection) {
-  if (Object.values(selection).some((value) => value !== undefined)) {
-    throw new ServiceError('invalid_usage', 'Give an event id or options, not both.');
-  }
-  const acting = await context.actingDeps();
-  // Refuses an unknown event even while Temporal is unavailable.
-  const { account_id, livemode, type } = await findEvent(acting.stores, id);
-  const deps = await context.withTemporal(acting);
-  const change = { act: 'event.sent', account_id, livemode, target: id, after: { type } } as const;
-  await withAuditLine(deps.audit, change, () => redeliverEvent(deps, id));
-  context.print({
-    json: { event_id: id, status: 'pending' },
-    text: `${id} is being sent again; \`event show ${id}\` shows its attempts.`,
-  });
-}
 
 async function redeliverMany(
   context: CliContext,
@@ -80,13 +73,13 @@ async function redeliverMany(
     throw new ServiceError('invalid_usage', message);
   }
   const acting = await context.actingDeps();
-  await findAccount(acting.stores, account);
-  const owner = { account_id: account, livemode: isLive(env) };
+  const owner = await findOwner(context, { account_id: account, env });
   const now = await accountNow({ ...acting, now: context.now }, owner);
   const times = { since, until: until ?? now.toISOString() };
   const filter = { ...owner, ...times, statuses: status, types: type };
   const counts = await countSelected(acting, filter);
-  const summary = `To be sent again: ${formatCounts(counts)}.`;
+  const each = Object.entries(counts.by_status).map(([name, count]) => `${name} ${count}`);
+  const summary = `To be sent again: ${counts.found} (${each.join(', ')}).`;
   if (dry_run) {
     context.print({ json: { ...counts, dry_run, sent: 0, skipped: 0 }, text: summary });
     return;
@@ -106,11 +99,6 @@ async function redeliverMany(
   context.print({ json: { ...counts, dry_run, sent, skipped }, text });
 }
 
-function formatCounts({ found, by_status }: SelectionCount): string {
-  const each = Object.entries(by_status).map(([status, count]) => `${status} ${count}`);
-  return `${found} (${each.join(', ')})`;
-}
-
 const list = defineCommand({
   name: 'list',
   description: 'list events, newest first',
@@ -125,16 +113,10 @@ const list = defineCommand({
   }),
   example: 'event list acct_… --env sandbox --limit 10',
   run: async (context, { account_id, env, resource: resource_id, before, ...page }) => {
-    const { stores } = await context.readDeps();
-    await findAccount(stores, account_id);
-    const query = { account_id, livemode: isLive(env), resource_id };
-    const { rows, ...more } = await listEventsBefore({ stores }, query, {
-      ...page,
-      created_before: before,
-    });
+    const query = { ...(await findOwner(context, { account_id, env })), resource_id };
+    const range = { ...page, created_before: before };
     printList(context, {
-      rows,
-      ...more,
+      ...(await listEventsBefore(await context.readDeps(), query, range)),
       present: presentEvent,
       columns: ['EVENT', 'CREATED', 'TYPE', 'RESOURCE', 'DELIVERY', 'ATTEMPTS', 'NEXT ATTEMPT'],
       cells: ({ id, type, created, delivery }, { event }) => [
@@ -162,19 +144,7 @@ const show = defineCommand({
     const { event, deliveries } = listed;
     const { account_id, resource_id } = event;
     const rows = listAttempts(deliveries).reverse();
-    const attempts = rows.map((row) => ({
-      endpoint_id: row.endpoint_id,
-      run: row.run,
-      attempt: row.attempt,
-      at: row.at,
-      url: row.url,
-      outcome: row.outcome,
-      status_code: row.status_code,
-      error: row.error,
-      duration_ms: row.duration_ms,
-      response_excerpt: row.response_excerpt,
-      next_attempt_at: row.next_attempt_at,
-    }));
+    const attempts = rows.map(({ event_id: _, first_at: _first, ...attempt }) => attempt);
     const head = fields([
       ['Event', event_id],
       ['Type', event.type],

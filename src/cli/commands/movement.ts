@@ -1,17 +1,43 @@
 import { z } from 'zod';
+import { formatAmount } from '../../domain/amount';
 import { isApprovalRequired } from '../../domain/approval';
+import { bookCurrency } from '../../domain/crypto/assets';
 import { omitUndefined } from '../../domain/defined';
 import { isLive, toEnv } from '../../domain/environment';
 import { ServiceError } from '../../domain/errors';
 import { OUTCOMES } from '../../domain/movement/movement';
-import { findMovement, listMovements, presentMovement } from '../../service/banks/movements';
+import {
+  findMovement,
+  listMovements,
+  presentMovement,
+  type ShownMovement,
+} from '../../service/banks/movements';
 import { actAsOperator } from '../../service/operators/act';
+
 import { assertNamed, openActing, printApprovalRequired } from '../acting-operator';
 import { defineCommand, defineGroup } from '../command';
 import { Amount, ApprovedBy, Env, limit, Operator, Reason, textOption } from '../options';
 import { formatTime, printFields, printList } from '../output';
-import { formatMovementAmount, MOVEMENT_COLUMNS, movementCells } from './movement-output';
-import { Connector } from './statement-output';
+import { Connector } from './statement';
+
+export const MOVEMENT_COLUMNS = [
+  ...['MOVEMENT', 'REPORTED', 'DIRECTION', 'AMOUNT', 'IDENTITY', 'STATE', 'REASON'],
+];
+
+export function movementCells(movement: ShownMovement): string[] {
+  const { id, reported_at, direction, identity, state, reason, resolution } = movement;
+  return [
+    ...[id, formatTime(reported_at), direction, formatMovementAmount(movement), identity],
+    resolution === null ? state : `${state}: ${resolution.as}`,
+    reason ?? '-',
+  ];
+}
+
+/** @param amount minor units; by default all of it */
+function formatMovementAmount(movement: ShownMovement, amount = movement.amount): string {
+  const currency = 'currency' in movement ? movement.currency : bookCurrency(movement);
+  return formatAmount(amount, currency);
+}
 
 const MovementId = z
   .string()

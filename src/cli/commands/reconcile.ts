@@ -3,13 +3,14 @@ import { toEnv } from '../../domain/environment';
 import { ServiceError } from '../../domain/errors';
 import { followKeyFile } from '../../encryption/service-keys';
 import { endRestore, isBehind, readEpochs } from '../../service/installation/epoch';
+import { listOrphans, restartOrphans, type ShownOrphan } from '../../service/operators/orphans';
 import { type Finding, isUnresolved } from '../../service/operators/reconcile/rebuild';
 import { type ReconcileDeps, reconcile } from '../../service/operators/reconcile/reconcile';
 import { getRetentionStart, readPlace } from '../../service/operators/reconcile/walk';
-import { defineCommand } from '../command';
+import { defineCommand, defineGroup } from '../command';
 import type { CliContext } from '../context';
-import { Reason, readBy, Since } from '../options';
-import { fields, formatAge, table } from '../output';
+import { limit, Reason, readBy, Since } from '../options';
+import { fields, formatAge, formatTime, table } from '../output';
 
 const KINDS: Record<Finding['kind'], string> = {
   missing: 'its workflow has created it, and MongoDB does not hold it: rebuilt from the history',
@@ -25,6 +26,7 @@ const KINDS: Record<Finding['kind'], string> = {
 
 const FROM_WITH_APPLY =
   '--apply begins again, without --from: what agrees by now costs no history.';
+const DONE = 'Done: the API takes writes again, and the workers start.';
 const PLACE_FAULT = 'It must be a place that a run has named, such as payment or payment:3f.';
 
 export const reconcileCommand = defineCommand({
@@ -59,8 +61,19 @@ enough; --done ends it in any case, and requires a --reason.`,
   example: 'reconcile --since 2026-03-01T00:00:00Z --apply',
   run: async (context, { since: earliest, from, full, apply, done, reason }) => {
     if (apply && from !== undefined) throw new ServiceError('invalid_request', FROM_WITH_APPLY);
-    const deps = await createDeps(context);
-    if (done) return await declareDone(context, deps, reason);
+    const read = await context.withTemporal(await context.readDeps());
+    const rebuilder = () => {
+      const { pay_token: payTokenKey } = followKeyFile(context.keysFile());
+      return context.openRebuilder({ ...read, payTokenKey });
+    };
+    const deps = { ...read, progress: context.progress, rebuilder };
+    if (done) {
+      if (reason === undefined) {
+        throw new ServiceError('invalid_request', '--done requires a --reason.');
+      }
+      const epochs = await endRestore(await createEpochDeps(context, deps), { reason });
+      return context.print({ json: { done: true, ...epochs }, text: DONE });
+    }
     const since = earliest ?? (await getRetentionStart(deps.temporal, context.now()));
     const { findings, ...counts } = await reconcile(deps, { since, from, full, apply });
     const left = findings.filter(isUnresolved).length;
@@ -80,20 +93,6 @@ enough; --done ends it in any case, and requires a --reason.`,
     throw new ServiceError('stores_differ', `Differences left: ${left}.${hint}`);
   },
 });
-
-async function declareDone(
-  context: CliContext,
-  deps: ReconcileDeps,
-  reason: string | undefined,
-): Promise<void> {
-  if (reason === undefined)
-    throw new ServiceError('invalid_request', '--done requires a --reason.');
-  const epochs = await endRestore(await createEpochDeps(context, deps), { reason });
-  context.print({
-    json: { done: true, ...epochs },
-    text: 'Done: the API takes writes again, and the workers start.',
-  });
-}
 
 const KEYS_LOST =
   'Idempotency keys are lost, so that a repeated request would pay again. Notify the merchants, then run ' +
@@ -120,21 +119,12 @@ async function endWhereComplete(
     return;
   }
   await endRestore(epochDeps, { reason: 'reconcile --apply left no difference' });
-  context.progress('Done: the API takes writes again, and the workers start.');
+  context.progress(DONE);
 }
 
 async function createEpochDeps(context: CliContext, { temporal, lifecycleQueue }: ReconcileDeps) {
   const { audit, stores, now } = await context.actingDeps();
   return { audit, temporal, lifecycleQueue, epoch: stores.epoch, now };
-}
-
-async function createDeps(context: CliContext): Promise<ReconcileDeps> {
-  const deps = await context.withTemporal(await context.readDeps());
-  const rebuilder = () => {
-    const { pay_token: payTokenKey } = followKeyFile(context.keysFile());
-    return context.openRebuilder({ ...deps, payTokenKey });
-  };
-  return { ...deps, progress: context.progress, rebuilder };
 }
 
 function presentFinding({ livemode, since, ...finding }: Finding, now: Date) {
@@ -157,15 +147,89 @@ function formatRows(rows: readonly Row[]): string {
     row.done ? `${row.act}: done` : row.act,
   ]);
   const heading = ['KIND', 'RESOURCE', 'ID', 'ENV', 'MONGODB', 'TEMPORAL', 'AGE', 'ACT'];
-  return [table(heading, cells, ''), ...rows.flatMap(formatNotes)].join('\n\n');
+  const notes = rows.flatMap(({ resource, id, reason, key_lost }) => {
+    const name = `${resource} ${id}`;
+    const lost = `${name} is rebuilt without its idempotency key: a repeated request creates another.`;
+    return [
+      ...(reason === undefined ? [] : [`${name} is left: ${reason}`]),
+      ...(key_lost ? [lost] : []),
+    ];
+  });
+  return [table(heading, cells, ''), ...notes].join('\n\n');
 }
 
-function formatNotes({ resource, id, reason, key_lost }: Row): string[] {
-  const name = `${resource} ${id}`;
-  return [
-    ...(reason === undefined ? [] : [`${name} is left: ${reason}`]),
-    ...(key_lost
-      ? [`${name} is rebuilt without its idempotency key: a repeated request creates another.`]
-      : []),
-  ];
+const Limit = limit(10_000, 1_000);
+
+const list = defineCommand({
+  name: 'list',
+  description: 'list resources and deliveries in flight without a workflow',
+  options: z.object({ limit: Limit }),
+  example: 'orphan list',
+  run: async (context, { limit: count }) => {
+    const json = await listOrphans(await openOrphans(context), count);
+    const none = `All ${json.checked} in flight have a workflow that runs.`;
+    context.print({ json, text: orphanTable(json.data, none) + formatMore(json) });
+  },
+});
+
+const restart = defineCommand({
+  name: 'restart',
+  description: 'restart their workflows: of those named, or of all',
+  options: z.object({
+    ids: z
+      .array(z.string())
+      .default([])
+      .describe('resources or events')
+      .meta({ argument: true, placeholder: 'id' }),
+    limit: Limit,
+  }),
+  notes: `
+The workflow loads its state and continues. A resource with a completed workflow is left alone: its document
+is behind, as after a restore, and \`reconcile\` updates it.`,
+  example: 'orphan restart 0d1f… 7c2e…',
+  run: async (context, options) => {
+    const { audit } = await context.actingDeps();
+    const json = await restartOrphans({ ...(await openOrphans(context)), audit }, options);
+    const { data, left_alone } = json;
+    const parts = [
+      `Started again: ${data.length}.`,
+      ...(data.length === 0 ? [] : [orphanTable(data, '')]),
+      ...(left_alone.length === 0
+        ? []
+        : [`Left alone, since their workflow has completed:\n${orphanTable(left_alone, '')}`]),
+    ];
+    context.print({ json, text: parts.join('\n\n') + formatMore(json) });
+  },
+});
+
+async function openOrphans(context: CliContext) {
+  return { ...(await context.withTemporal(await context.readDeps())), progress: context.progress };
 }
+
+function orphanTable(rows: readonly ShownOrphan[], none: string): string {
+  const cells = rows.map((row) => [
+    row.resource,
+    row.id,
+    row.env,
+    row.status,
+    formatTime(row.updated_at),
+    formatAge(row.age_seconds),
+    row.workflow.toLowerCase().replace('_', ' '),
+    row.account_id,
+  ]);
+  const heading = ['RESOURCE', 'ID', 'ENV', 'STATUS', 'SINCE', 'AGE', 'WORKFLOW', 'ACCOUNT'];
+  return table(heading, cells, none);
+}
+
+function formatMore({ checked, has_more }: { checked: number; has_more: boolean }): string {
+  return has_more ? `\n\nThere are more: it stopped after ${checked} were checked.` : '';
+}
+
+export const orphanCommands = defineGroup({
+  name: 'orphan',
+  description: 'what is in flight without a workflow, and restarting it',
+  notes: `
+An orphan is a payment, refund or payout that is in flight in MongoDB while none of its workflows runs, or
+an event whose next attempt is a minute late without a delivery: the workflow was terminated, or lost.`,
+  commands: [list, restart],
+});

@@ -6,7 +6,7 @@ import type { Dispute } from '../../domain/payment/dispute';
 import type { ResourcePage } from '../../service/operators/resource';
 import { fields, formatTime, table } from '../output';
 import { formatOutcome } from './callback';
-import { MOVEMENT_COLUMNS, movementCells } from './movement-output';
+import { MOVEMENT_COLUMNS, movementCells } from './movement';
 
 const MONEY = [
   'amount',
@@ -22,34 +22,26 @@ const UNITS = ['amount_due', 'amount_received'];
 export function pageText(page: ResourcePage): string {
   const currency = String(page.resource['currency']);
   const { disputes, ...rest } = page.resource;
-  const rows = Object.entries(rest).map(
-    ([name, value]) => [formatTitle(name), formatValue(name, value, currency)] as const,
-  );
-  const parts = [
+  const rows = Object.entries(rest).map(([name, value]) => {
+    const words = name.replaceAll('_', ' ');
+    const title = `${words.charAt(0).toUpperCase()}${words.slice(1)}`;
+    return [title, formatValue(name, value, currency)] as const;
+  });
+  return [
     fields([...rows, ...formatRecipient(page)]),
-    ...formatRefunds(page, currency),
-    ...formatDeposits(page),
-    ...formatMovements(page),
-    ...formatDisputes(disputes),
-    section('MOVES', eventTable(page)),
-    section('LEDGER', entryTable(page)),
-    section('BANK CALLBACKS', callbackTable(page)),
-    section('AUDIT TRAIL', auditTable(page)),
-  ];
-  return parts.join('\n\n');
+    ...listMoney(page, currency),
+    ...listDisputes(disputes),
+    ...listLogs(page),
+  ].join('\n\n');
 }
 
-function section(title: string, body: string): string {
-  return `${title}\n${body}`;
-}
-
-function readBookCurrency(book: string): string {
-  return book.slice(book.lastIndexOf(':') + 1);
-}
-
-function formatTitle(name: string): string {
-  const words = name.replaceAll('_', ' ');
-  return `${words.charAt(0).toUpperCase()}${words.slice(1)}`;
+function section(
+  title: string,
+  heading: readonly string[],
+  rows: readonly string[][],
+  none = '',
+): string {
+  return `${title}\n${table(heading, rows, none)}`;
 }
 
 function formatValue(name: string, value: unknown, currency: string): string {
@@ -70,23 +62,17 @@ function formatRecipient({ recipient }: ResourcePage): (readonly [string, string
   return [['Recipient', deleted_at ? `${text}, deleted ${formatTime(deleted_at)}` : text]];
 }
 
-function formatRefunds({ refunds }: ResourcePage, currency: string): string[] {
-  if (refunds === undefined) return [];
-  const rows = refunds.map(({ id, created_at, status, amount, attention }) => [
+/** Sections of the refunds, deposits and movements that the page has. */
+function listMoney({ refunds, deposits, movements, resource }: ResourcePage, currency: string) {
+  const asset = { asset: String(resource['asset']), network: String(resource['network']) };
+  const refundRows = refunds?.map(({ id, created_at, status, amount, attention }) => [
     id,
     formatTime(created_at),
     status,
     formatMoney(amount, currency),
     attention ?? '-',
   ]);
-  const heading = ['REFUND', 'CREATED', 'STATUS', 'AMOUNT', 'ATTENTION'];
-  return [section('REFUNDS', table(heading, rows, 'None.'))];
-}
-
-function formatDeposits({ deposits, resource }: ResourcePage): string[] {
-  if (deposits === undefined) return [];
-  const asset = { asset: String(resource['asset']), network: String(resource['network']) };
-  const rows = deposits.map((deposit) => [
+  const depositRows = deposits?.map((deposit) => [
     deposit.transaction_id,
     formatTime(deposit.seen_at),
     formatUnits(deposit.amount, { ...asset, asset: deposit.asset ?? asset.asset }),
@@ -94,8 +80,15 @@ function formatDeposits({ deposits, resource }: ResourcePage): string[] {
     deposit.reorged ? `${deposit.status}, reorged` : deposit.status,
     describeDeposit(deposit).join(', ') || '-',
   ]);
-  const heading = ['TRANSACTION', 'SEEN', 'AMOUNT', 'CONFIRMATIONS', 'STATUS', 'MARKS'];
-  return [section('DEPOSITS', table(heading, rows, 'None was seen.'))];
+  const ofRefunds = ['REFUND', 'CREATED', 'STATUS', 'AMOUNT', 'ATTENTION'];
+  const ofDeposits = ['TRANSACTION', 'SEEN', 'AMOUNT', 'CONFIRMATIONS', 'STATUS', 'MARKS'];
+  return [
+    ...(refundRows ? [section('REFUNDS', ofRefunds, refundRows, 'None.')] : []),
+    ...(depositRows ? [section('DEPOSITS', ofDeposits, depositRows, 'None was seen.')] : []),
+    ...(movements.length > 0
+      ? [section('BANK MOVEMENTS', MOVEMENT_COLUMNS, movements.map(movementCells))]
+      : []),
+  ];
 }
 
 function describeDeposit(deposit: Deposit): string[] {
@@ -110,31 +103,24 @@ function describeDeposit(deposit: Deposit): string[] {
   ].filter((word) => word !== '');
 }
 
-function formatMovements({ movements }: ResourcePage): string[] {
-  if (movements.length === 0) return [];
-  return [section('BANK MOVEMENTS', table(MOVEMENT_COLUMNS, movements.map(movementCells), ''))];
-}
-
-function formatDisputes(disputes: unknown): string[] {
-  if (!isRows<Dispute>(disputes)) return [];
-  const rows = disputes.map(({ id, opened_at, state, won = 0, currency, ...dispute }) => [
+function listDisputes(disputes: unknown): string[] {
+  if (!Array.isArray(disputes) || disputes.length === 0) return [];
+  const rows = disputes.map(({ id, opened_at, state, won = 0, currency, ...dispute }: Dispute) => [
     id,
     formatTime(opened_at),
     state,
-    ...[dispute.amount, dispute.fee, dispute.owed, won].map((money) =>
-      formatMoney(money, currency),
-    ),
+    formatMoney(dispute.amount, currency),
+    formatMoney(dispute.fee, currency),
+    formatMoney(dispute.owed, currency),
+    formatMoney(won, currency),
   ]);
   const heading = ['DISPUTE', 'OPENED', 'STATE', 'AMOUNT', 'FEE', 'OWED THEN', 'WON'];
-  return [section('DISPUTES', table(heading, rows, 'None.'))];
+  return [section('DISPUTES', heading, rows)];
 }
 
-function isRows<Row>(value: unknown): value is Row[] {
-  return Array.isArray(value) && value.length > 0;
-}
-
-function eventTable({ events }: ResourcePage): string {
-  const rows = events.map(({ id, type, created, delivery }) => [
+/** Sections of what has happened, which each page has. */
+function listLogs({ events, postings: entries, callbacks, audit }: ResourcePage): string[] {
+  const eventRows = events.map(({ id, type, created, delivery }) => [
     formatTime(created),
     type,
     id,
@@ -142,23 +128,14 @@ function eventTable({ events }: ResourcePage): string {
     String(delivery.attempts),
     formatTime(delivery.next_attempt_at),
   ]);
-  const heading = ['AT', 'EVENT', 'ID', 'DELIVERY', 'ATTEMPTS', 'NEXT ATTEMPT'];
-  return table(heading, rows, 'It has not moved yet.');
-}
-
-function entryTable({ postings: entries }: ResourcePage): string {
-  const rows = entries.flatMap(({ kind, at, book, legs: lines }) =>
+  const entryRows = entries.flatMap(({ kind, at, book, legs: lines }) =>
     lines.map(({ account, amount }, index) => [
       ...(index === 0 ? [formatTime(at), kind] : ['', '']),
       account,
-      formatAmount(amount, readBookCurrency(book)),
+      formatAmount(amount, book.slice(book.lastIndexOf(':') + 1)),
     ]),
   );
-  return table(['AT', 'POSTING', 'ACCOUNT', 'AMOUNT'], rows, 'No money has moved.');
-}
-
-function callbackTable({ callbacks }: ResourcePage): string {
-  const rows = callbacks.map((callback) => [
+  const callbackRows = callbacks.map((callback) => [
     formatTime(callback.received_at),
     callback.name,
     callback.connector,
@@ -166,12 +143,7 @@ function callbackTable({ callbacks }: ResourcePage): string {
     [callback.code, callback.reason].filter((word) => word !== null).join(': ') || '-',
     formatOutcome(callback),
   ]);
-  const heading = ['RECEIVED', 'CALLBACK', 'CONNECTOR', 'ID', 'SAYS', 'OUTCOME'];
-  return table(heading, rows, 'The bank has reported nothing.');
-}
-
-function auditTable({ audit }: ResourcePage): string {
-  const rows = audit.map(({ who, when: at, what, why, before, after, ...act }) => [
+  const auditRows = audit.map(({ who, when: at, what, why, before, after, ...act }) => [
     act.approved_by === undefined ? who : `${who}, approved by ${act.approved_by}`,
     formatTime(at),
     act.bank_confirmed_not_executed ? `${what} (bank_confirmed_not_executed)` : what,
@@ -179,5 +151,13 @@ function auditTable({ audit }: ResourcePage): string {
     before,
     after,
   ]);
-  return table(['WHO', 'WHEN', 'WHAT', 'WHY', 'BEFORE', 'AFTER'], rows, 'No operator has acted.');
+  const ofEvents = ['AT', 'EVENT', 'ID', 'DELIVERY', 'ATTEMPTS', 'NEXT ATTEMPT'];
+  const ofCallbacks = ['RECEIVED', 'CALLBACK', 'CONNECTOR', 'ID', 'SAYS', 'OUTCOME'];
+  const ofAudit = ['WHO', 'WHEN', 'WHAT', 'WHY', 'BEFORE', 'AFTER'];
+  return [
+    section('MOVES', ofEvents, eventRows, 'It has not moved yet.'),
+    section('LEDGER', ['AT', 'POSTING', 'ACCOUNT', 'AMOUNT'], entryRows, 'No money has moved.'),
+    section('BANK CALLBACKS', ofCallbacks, callbackRows, 'The bank has reported nothing.'),
+    section('AUDIT TRAIL', ofAudit, auditRows, 'No operator has acted.'),
+  ];
 }

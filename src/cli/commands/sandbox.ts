@@ -1,10 +1,106 @@
+import { setTimeout as wait } from 'node:timers/promises';
 import { z } from 'zod';
+import type { ClockStart, ClockTarget } from '../../domain/account/clock';
+import { parseDuration } from '../../domain/account/clock-request';
+import { ServiceError } from '../../domain/errors';
 import { formatCount } from '../../domain/format-count';
 import { formatMoney } from '../../domain/money';
+import { SANDBOX_CONNECTOR } from '../../routing';
 import { registerSandboxAccounts } from '../../service/banks/sandbox-bank/accounts';
 import { writeDayStatements } from '../../service/banks/sandbox-bank/statements';
+import { findAccount } from '../../service/merchants/accounts';
+import { advanceClock, getClock } from '../../service/merchants/clock';
+import { startAdvance } from '../../temporal/clock';
 import { defineCommand, defineGroup } from '../command';
-import { printList } from '../output';
+import type { CliContext } from '../context';
+import { AccountId } from '../options';
+import { formatTime, printFields, printList } from '../output';
+
+const POLL_MS = 200;
+
+const show = defineCommand({
+  name: 'show',
+  description: 'show the time of an account in the sandbox',
+  options: z.object({ account_id: AccountId }),
+  example: 'clock show acct_…',
+  run: async (context, { account_id }) => {
+    const deps = await context.readDeps();
+    await findAccount(deps.stores, account_id);
+    print(context, await getClock({ ...deps, now: context.now }, account_id));
+  },
+});
+
+const advance = defineCommand({
+  name: 'advance',
+  description: 'move the time of an account in the sandbox forward, and wait until it is there',
+  options: z.object({
+    account_id: AccountId,
+    by: z.string().optional().meta({
+      description: 'days, hours, minutes or seconds, as P60D or PT30M',
+      placeholder: 'duration',
+    }),
+    to: z.iso
+      .datetime({ offset: true, error: 'A time is written 2026-11-30T12:00:00Z.' })
+      .optional()
+      .meta({ description: 'time of the account', placeholder: 'time' }),
+  }),
+  notes: `
+Everything that waits in this account happens in order: payments expire, refund windows close, webhooks are
+retried. The clock never goes back, and live has none.`,
+  example: 'clock advance acct_… --by P60D',
+  run: async (context, { account_id, by, to }) => {
+    const read = await context.readDeps();
+    await findAccount(read.stores, account_id);
+    const { temporal: client, lifecycleQueue } = await context.withTemporal(read);
+    const caller = { client, lifecycleQueue };
+    const deps = {
+      ...read,
+      temporal: {
+        startAdvance: (clock: ClockStart, target: ClockTarget) =>
+          startAdvance(caller, clock, target),
+      },
+      connectors: { sandbox: SANDBOX_CONNECTOR },
+      now: context.now,
+    };
+    let clock = await advanceClock(deps, account_id, readRequest(by, to));
+    while (clock.state === 'advancing') {
+      context.progress(`at ${clock.now}`);
+      await wait(POLL_MS);
+      clock = await getClock(deps, account_id);
+    }
+    print(context, clock);
+  },
+});
+
+/** @throws ServiceError `invalid_usage` */
+function readRequest(by: string | undefined, to: string | undefined) {
+  if ((by === undefined) === (to === undefined)) {
+    throw new ServiceError('invalid_usage', 'Give either --by or --to.');
+  }
+  if (to !== undefined) return { to };
+  const by_ms = parseDuration(by ?? '');
+  if (by_ms === undefined || by_ms === 0) {
+    const message = 'A duration has days, hours, minutes or seconds, as P60D or PT30M.';
+    throw new ServiceError('invalid_usage', message);
+  }
+  return { by_ms };
+}
+
+function print(context: CliContext, clock: Awaited<ReturnType<typeof getClock>>): void {
+  printFields(context, { json: clock }, [
+    ['Time', formatTime(clock.now)],
+    ['Ahead of the real time', `${clock.offset_seconds} s`],
+    ['State', clock.state],
+    ['Target', formatTime(clock.target)],
+    ['Behind', clock.behind.join(', ') || '-'],
+  ]);
+}
+
+export const clockCommands = defineGroup({
+  name: 'clock',
+  description: 'time of an account in the sandbox',
+  commands: [show, advance],
+});
 
 const statement = defineCommand({
   name: 'statement',

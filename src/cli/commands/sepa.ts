@@ -10,7 +10,6 @@ import {
   requestCut,
   resendOrRequest,
   type SepaDeps,
-  type ShownFile,
   showFile,
 } from '../../service/banks/sepa/files';
 import { importTaken } from '../../service/banks/sepa/import';
@@ -110,9 +109,21 @@ const show = defineCommand({
     ]);
     const columns = ['PAYOUT', 'STATE', 'AMOUNT', 'CODE', 'VALUE DATE', 'BANK REFERENCE'];
     const more = has_more ? '\nThere are more.' : '';
+    const head = fields([
+      ['File', file.name],
+      ['State', file.state],
+      ['Account', file.account],
+      ['Execution', file.execution_day ?? '-'],
+      ['Payouts', String(file.payouts)],
+      ['Amount', formatMoney(file.amount, 'EUR')],
+      ['Cut', file.created_at],
+      ['Sent', file.sent_at ?? '-'],
+      ['Ended', file.ended_at ?? '-'],
+      ['Bank', file.refusal_code ?? file.bank_status ?? '-'],
+    ]);
     context.print({
       json: { ...file, data: rows, has_more },
-      text: `${formatFile(file)}\n\n${table(columns, cells, 'It has no payouts.')}${more}`,
+      text: `${head}\n\n${table(columns, cells, 'It has no payouts.')}${more}`,
     });
   },
 });
@@ -139,9 +150,8 @@ and --reason, and of such a file, above APPROVAL_LIMIT, the approval of a second
     const deps = { ...(await openDeps(context, connector)), ...(await context.actingDeps()) };
     const livemode = await isLiveFile(deps, file_id);
     const { operator, verified } = await identifyOperator(context, { livemode, operator: typed });
-    const { limits } = context.settings();
-    const note = { ...act, operator };
-    const payouts = await resendOrRequest(deps, file_id, note, { verified, limits });
+    const approval = { verified, limits: context.settings().limits };
+    const payouts = await resendOrRequest(deps, file_id, { ...act, operator }, approval);
     if (typeof payouts !== 'number') return printApprovalRequired(context, payouts);
     const text = `${formatCount(payouts, 'payout')} in the open batch again.`;
     context.print({ json: { file_id, payouts }, text });
@@ -151,21 +161,6 @@ and --reason, and of such a file, above APPROVAL_LIMIT, the approval of a second
 async function openDeps(context: CliContext, connector: string): Promise<SepaDeps> {
   const { mongo, now } = await context.readDeps();
   return { mongo, now, database: context.settings().mongodb.db, connector };
-}
-
-function formatFile(file: ShownFile): string {
-  return fields([
-    ['File', file.name],
-    ['State', file.state],
-    ['Account', file.account],
-    ['Execution', file.execution_day ?? '-'],
-    ['Payouts', String(file.payouts)],
-    ['Amount', formatMoney(file.amount, 'EUR')],
-    ['Cut', file.created_at],
-    ['Sent', file.sent_at ?? '-'],
-    ['Ended', file.ended_at ?? '-'],
-    ['Bank', file.refusal_code ?? file.bank_status ?? '-'],
-  ]);
 }
 
 const fileCommands = defineGroup({

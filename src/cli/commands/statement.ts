@@ -19,22 +19,42 @@ import {
   presentEntry,
   presentLine,
   presentStatement,
+  type ShownEntry,
   type ShownLine,
 } from '../../service/banks/statements/reconciliation';
-import { auditAs } from '../../service/operators/deps';
-import { identifyOperator, printApprovalRequired } from '../acting-operator';
+
+import { identifyOperator, openNoted, printApprovalRequired } from '../acting-operator';
 import { defineCommand, defineGroup } from '../command';
 import type { CliContext } from '../context';
 import { Env, limit, Operator, Reason, textOption } from '../options';
-import { fields, formatTime, printFields, printList } from '../output';
-import {
-  Account,
-  Connector,
-  formatBoolean,
-  formatEntries,
-  formatImport,
-  formatLines,
-} from './statement-output';
+import { fields, formatTime, printFields, printList, table } from '../output';
+
+export const Connector = textOption('the connector of the bank', 'name');
+export const Account = textOption('IBAN of one account', 'iban').optional();
+
+export function formatBoolean(value: boolean): string {
+  return value ? 'yes' : 'no';
+}
+
+const LINE_COLUMNS = ['LINE', 'DAY', 'AMOUNT', 'REFERENCE', 'BANK REFERENCE', 'STATUS', 'OWNER'];
+
+export function formatLines(lines: readonly ShownLine[], none = 'It has no such lines.'): string {
+  const rows = lines.map((line) => [
+    ...[line.id, line.day, formatMoney(line.amount, line.currency), line.reference ?? '-'],
+    ...[line.bank_reference ?? '-', line.status, line.owner ?? '-'],
+  ]);
+  return table(LINE_COLUMNS, rows, none);
+}
+
+export function formatEntries(entries: readonly ShownEntry[]): string {
+  const rows = entries.map(({ entry_id, day, amount, currency, age_days }) => [
+    entry_id,
+    day,
+    formatMoney(amount, currency),
+    `${age_days} d`,
+  ]);
+  return table(['ENTRY', 'DAY', 'AMOUNT', 'AGE'], rows, '');
+}
 
 const LineId = z
   .string()
@@ -62,7 +82,20 @@ with several statements prints them under "data".`,
     const imported = await importStatementPath(deps, file, source);
     const [only, ...more] = imported;
     const json = more.length === 0 ? only : { data: imported };
-    context.print({ json, text: imported.map(formatImport).join('\n\n') });
+    const texts = imported.map((row) =>
+      fields([
+        ['Statement', `${row.statement_id} (${row.id})`],
+        ['Account', row.account],
+        ['Day', row.day],
+        ['Lines', String(row.lines)],
+        ['Matched', String(row.matched)],
+        ['Booked', String(row.booked)],
+        ['Open', String(row.open)],
+        ['Imported', row.already_imported ? 'before' : 'now'],
+        ['Notice', row.notice],
+      ]),
+    );
+    context.print({ json, text: texts.join('\n\n') });
   },
 });
 
@@ -89,17 +122,16 @@ const list = defineCommand({
       columns: ['STATEMENT', 'ID', 'ACCOUNT', 'DAY', 'CURRENCY', 'LINES', 'CLOSED'],
       cells: (row) => [
         ...[row.statement_id, row.id, row.account, row.day, row.currency, String(row.lines)],
-        describeState(row),
+        row.abandoned_at === undefined
+          ? row.complete
+            ? formatBoolean(row.closed)
+            : 'incomplete'
+          : 'abandoned',
       ],
       none: 'No statement was imported.',
     });
   },
 });
-
-function describeState({ complete, closed, abandoned_at }: ReturnType<typeof presentStatement>) {
-  if (abandoned_at !== undefined) return 'abandoned';
-  return complete ? formatBoolean(closed) : 'incomplete';
-}
 
 const show = defineCommand({
   name: 'show',
@@ -227,12 +259,9 @@ APPROVAL_LIMIT a second operator approves it.`,
   example: 'statement clear payout_captured:0d1f… payout_reversed:0d1f… --reason "Ticket 42"',
   run: async (context, { entry_ids: ids, operator: typed, reason }) => {
     const livemode = await isLiveClearing(await context.readDeps(), ids);
-    const { operator, verified } = await identifyOperator(context, { livemode, operator: typed });
-    const acting = await context.actingDeps();
-    const deps =
-      verified === undefined ? acting : { ...acting, audit: auditAs(acting, verified.name) };
-    const { limits } = context.settings();
-    const cleared = await clearEntries(deps, ids, { operator, reason, verified, limits });
+    const opened = await openNoted(context, { livemode }, { operator: typed, reason });
+    const { deps, note, approval } = opened;
+    const cleared = await clearEntries(deps, ids, { ...note, reason, ...approval });
     if (!Array.isArray(cleared)) return printApprovalRequired(context, cleared);
     const rows = cleared.map((row) => presentEntry(row, context.now()));
     context.print({ json: { data: rows }, text: `Cleared:\n${formatEntries(rows)}` });

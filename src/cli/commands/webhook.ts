@@ -1,10 +1,13 @@
 import { z } from 'zod';
-import { type Env as EnvName, isLive } from '../../domain/environment';
+import type { Env as EnvName } from '../../domain/environment';
 import { ServiceError } from '../../domain/errors';
 import { ENDPOINT_STATUSES } from '../../domain/webhook/endpoint';
+import { EVENT_TYPES } from '../../domain/webhook/event';
+import type { Owner } from '../../service/deps';
 import {
   addEndpoint,
   changeEndpoint,
+  checkEndpointUrl,
   deleteEndpoint,
   type Endpoint,
   listEndpoints,
@@ -12,12 +15,38 @@ import {
   ROLL_DELAYS_MS,
 } from '../../service/events/endpoints/manage';
 import { rollSecret, setEndpoint, showEndpoint } from '../../service/events/endpoints/oldest';
-import { findAccount } from '../../service/merchants/accounts';
+
+import { createDenyCheck } from '../../webhooks/address';
 import { defineCommand, defineGroup } from '../command';
-import type { CliContext } from '../context';
-import { AccountId, Env, words } from '../options';
+import { type CliContext, findOwner } from '../context';
+import { AccountId, Env, names, readBy, textOption, words } from '../options';
 import { formatTime, printFields, printList } from '../output';
-import { admitUrl, createDeps, EndpointId, Events } from './webhook-options';
+
+const EventList = names(EVENT_TYPES);
+
+const Events = readBy(
+  (text) => (text.trim() === 'all' ? ('all' as const) : EventList.safeParse(text).data),
+  `Allowed, separated by commas: all, or ${EVENT_TYPES.join(', ')}.`,
+)
+  .describe('types of events to send, by commas, or all')
+  .meta({ placeholder: 'types' });
+
+const EndpointId = textOption('id of the endpoint', 'id');
+
+/** Finds the account first: an unknown one is refused without keys. */
+async function openEndpoints(context: CliContext, options: { account_id: string; env: EnvName }) {
+  const owner = await findOwner(context, options);
+  return { owner, deps: { ...(await context.actingDeps()), encrypter: context.encrypter() } };
+}
+
+/** @throws ServiceError with the code of the fault */
+async function admitUrl(context: CliContext, owner: Owner, url: string): Promise<string> {
+  const { allowPrivate, deniedNetworks } = context.settings();
+  const rules = { allowPrivate, isDenied: createDenyCheck(deniedNetworks) };
+  const check = await checkEndpointUrl(rules, owner, url);
+  if (!check.ok) throw new ServiceError(check.code, check.message);
+  return check.url;
+}
 
 const Description = words(255)
   .optional()
@@ -29,11 +58,10 @@ const list = defineCommand({
   description: 'list the endpoints, oldest first',
   options: z.object({ account_id: AccountId, env: Env }),
   example: 'webhook list acct_… --env live',
-  run: async (context, { account_id, env }) => {
-    const { stores } = await context.readDeps();
-    await findAccount(stores, account_id);
+  run: async (context, options) => {
+    const owner = await findOwner(context, options);
     printList(context, {
-      rows: await listEndpoints({ stores }, { account_id, livemode: isLive(env) }),
+      rows: await listEndpoints(await context.readDeps(), owner),
       present: presentEndpoint,
       columns: ['ENDPOINT', 'CREATED', 'STATUS', 'EVENTS', 'URL'],
       cells: ({ id, created_at, url }, endpoint) => [
@@ -60,8 +88,7 @@ const add = defineCommand({
   }),
   example: 'webhook add acct_… --env live --url https://books.example/hook --events payout.sent',
   run: async (context, { account_id, env, url, events, description = null }) => {
-    const deps = await createDeps(context, account_id);
-    const owner = { account_id, livemode: isLive(env) };
+    const { deps, owner } = await openEndpoints(context, { account_id, env });
     const settings = { url: await admitUrl(context, owner, url), events, description };
     const { endpoint, signing_secret } = await addEndpoint(deps, owner, settings);
     printEndpoint(context, endpoint, signing_secret);
@@ -92,8 +119,7 @@ Events of the time in which it is disabled are recorded; \`event redeliver\` sen
       const message = 'Give what to change: --url, --events, --description or --status.';
       throw new ServiceError('invalid_usage', message);
     }
-    const deps = await createDeps(context, account_id);
-    const owner = { account_id, livemode: isLive(env) };
+    const { deps, owner } = await openEndpoints(context, { account_id, env });
     const admitted = url === undefined ? undefined : await admitUrl(context, owner, url);
     printEndpoint(context, await changeEndpoint(deps, owner, id, { ...settings, url: admitted }));
   },
@@ -105,8 +131,8 @@ const remove = defineCommand({
   options: z.object({ account_id: AccountId, env: Env, endpoint: EndpointId }),
   example: 'webhook remove acct_… --env live --endpoint we_…',
   run: async (context, { account_id, env, endpoint: id }) => {
-    const deps = await createDeps(context, account_id);
-    const endpoint = await deleteEndpoint(deps, { account_id, livemode: isLive(env) }, id);
+    const { deps, owner } = await openEndpoints(context, { account_id, env });
+    const endpoint = await deleteEndpoint(deps, owner, id);
     const text = `${id} is deleted: it gets no more events.`;
     context.print({ json: { ...presentEndpoint(endpoint), deleted: true }, text });
   },
@@ -143,8 +169,7 @@ sandbox endpoint may also be on this machine, over plain http.`,
   example:
     'webhook set acct_… --env live --url https://shop.example/hook --events payment.settled,payout.returned',
   run: async (context, { account_id, env, url, events }) => {
-    const deps = await createDeps(context, account_id);
-    const owner = { account_id, livemode: isLive(env) };
+    const { deps, owner } = await openEndpoints(context, { account_id, env });
     const admitted = await admitUrl(context, owner, url);
     // Scripts rely on the secret in each answer; a terminal shows it once.
     const request = { url: admitted, events, showsSecret: context.isJson };
@@ -173,9 +198,8 @@ const roll = defineCommand({
   }),
   example: 'webhook roll acct_… --env live --after 24h',
   run: async (context, { account_id, env, endpoint: endpoint_id, after }) => {
-    const deps = await createDeps(context, account_id);
-    const owner = { account_id, livemode: isLive(env), endpoint_id };
-    const endpoint = await rollSecret(deps, owner, ROLL_DELAYS_MS[after]);
+    const { deps, owner } = await openEndpoints(context, { account_id, env });
+    const endpoint = await rollSecret(deps, { ...owner, endpoint_id }, ROLL_DELAYS_MS[after]);
     if (endpoint === null) throw new ServiceError('webhook_not_set', notSetText(account_id, env));
     printFields(context, { json: endpoint }, [
       ['URL', endpoint.url],
@@ -195,8 +219,8 @@ const show = defineCommand({
   }),
   example: 'webhook show acct_… --env live',
   run: async (context, { account_id, env, endpoint: endpoint_id }) => {
-    const deps = await createDeps(context, account_id);
-    const endpoint = await showEndpoint(deps, { account_id, livemode: isLive(env), endpoint_id });
+    const { deps, owner } = await openEndpoints(context, { account_id, env });
+    const endpoint = await showEndpoint(deps, { ...owner, endpoint_id });
     if (endpoint === null) return context.print({ json: null, text: notSetText(account_id, env) });
     const { url, signing_secret, next_secret, next_active_from } = endpoint;
     printFields(context, { json: endpoint }, [

@@ -22,17 +22,34 @@ import {
   Table,
   When,
 } from '../frame/parts';
-import { type Answer, type Call, type PageDeps, type Route, viewRoute } from '../frame/route';
+import { type Call, postRoute, type Route, viewRoute } from '../frame/route';
 
 const TITLE = 'API keys';
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 export const API_KEY_ROUTES: readonly Route[] = [
-  viewRoute('/api-keys', TITLE, list),
-  {
-    method: 'post',
-    path: '/api-keys',
-    act: 'keys.change',
+  viewRoute('/api-keys', TITLE, async (call, deps) => {
+    const keys = await listKeys(deps, call.scope);
+    return (
+      <>
+        <PageHead title={TITLE} />
+        <p class="muted">
+          {`Your server sends a key with each request. These are keys of the ${call.viewer.env} ` +
+            'environment; each is shown once, when it is created.'}
+        </p>
+        <Panel>
+          <Table
+            label={TITLE}
+            head={['Key', 'Scopes', 'Networks', 'Created', 'Expires', 'Last used', 'State']}
+            rows={keys.map((key) => toRow(call, key))}
+            none="There are no keys in this environment yet."
+          />
+        </Panel>
+        {call.may('keys.change') && <NewKeyForm />}
+      </>
+    );
+  }),
+  postRoute('/api-keys', 'keys.change', {
     title: TITLE,
     confirmation: {
       question: (form) =>
@@ -43,43 +60,55 @@ export const API_KEY_ROUTES: readonly Route[] = [
       proof: 'step_up',
       liveOnly: true,
     },
-    handle: create,
-  },
-  {
-    method: 'post',
-    path: '/api-keys/:id/revoke',
-    act: 'keys.change',
+    handle: async (call, deps) => {
+      const scopes = SCOPES.filter((scope) => call.form.getAll('scope').includes(scope));
+      const isKnown = call.form.getAll('scope').every(isScope);
+      const formKey = field(call.form, 'once');
+      if (scopes.length === 0 || !isKnown || !UUID.test(formKey)) {
+        const text = 'No key was created: choose at least one scope.';
+        return redirect(call, '/api-keys', 'bad', text);
+      }
+      const bounds = parseBounds(call, deps.now());
+      if (typeof bounds === 'string') return redirect(call, '/api-keys', 'bad', bounds);
+      try {
+        // A form sent twice creates one key.
+        const id = `key_${formKey}`;
+        const { key } = await createKey(deps, { ...call.scope, ...bounds, scopes, id });
+        return (
+          <>
+            <PageHead title="Your new API key" />
+            <Note tone="note">Copy it now: it is not stored, and not shown again.</Note>
+            <Panel>
+              <Copyable label="API key" text={key} />
+              <p>
+                <a href={call.href('/api-keys')}>Back to the API keys</a>
+              </p>
+            </Panel>
+          </>
+        );
+      } catch (error) {
+        if (!isDuplicateKey(error)) throw error;
+        const text =
+          'This key was created already, and is shown only once. Revoke it if you lost it.';
+        return redirect(call, '/api-keys', 'bad', text);
+      }
+    },
+  }),
+  postRoute('/api-keys/:id/revoke', 'keys.change', {
     title: 'Revoke an API key',
     whileFrozen: true,
     confirmation: {
       question: 'Requests with this key are refused from now on. That can’t be undone.',
       button: 'Revoke',
     },
-    handle: revoke,
-  },
+    handle: async (call, deps) => {
+      const { id = '' } = call.params;
+      const revokedKey = await revokeKey(deps, id, call.scope);
+      if (revokedKey === null) return 'not_found';
+      return redirect(call, '/api-keys', 'good', 'The key is revoked.');
+    },
+  }),
 ];
-
-async function list(call: Call, deps: PageDeps): Promise<Answer> {
-  const keys = await listKeys(deps, call.scope);
-  return (
-    <>
-      <PageHead title={TITLE} />
-      <p class="muted">
-        {`Your server sends a key with each request. These are keys of the ${call.viewer.env} ` +
-          'environment; each is shown once, when it is created.'}
-      </p>
-      <Panel>
-        <Table
-          label={TITLE}
-          head={['Key', 'Scopes', 'Networks', 'Created', 'Expires', 'Last used', 'State']}
-          rows={keys.map((key) => toRow(call, key))}
-          none="There are no keys in this environment yet."
-        />
-      </Panel>
-      {call.may('keys.change') && <NewKeyForm call={call} />}
-    </>
-  );
-}
 
 function toRow(call: Call, key: ListedKey): Row {
   const { _id, last4, scopes, created_at, last_used_at, revoked_at } = key;
@@ -88,13 +117,7 @@ function toRow(call: Call, key: ListedKey): Row {
     revoked_at !== null ? (
       <Badge tone="plain">Revoked</Badge>
     ) : call.may('keys.change') ? (
-      <PostForm
-        call={call}
-        path={`/api-keys/${_id}/revoke`}
-        button="Revoke"
-        tone="danger"
-        class="inline"
-      />
+      <PostForm path={`/api-keys/${_id}/revoke`} button="Revoke" tone="danger" class="inline" />
     ) : (
       <Badge tone="good">Active</Badge>
     );
@@ -112,10 +135,10 @@ function toRow(call: Call, key: ListedKey): Row {
   };
 }
 
-function NewKeyForm({ call }: { call: Call }) {
+function NewKeyForm() {
   return (
     <Panel title="New key">
-      <PostForm call={call} path="/api-keys" button="Create key" hidden={{ once: randomUUID() }}>
+      <PostForm path="/api-keys" button="Create key" hidden={{ once: randomUUID() }}>
         <Checks
           legend="Scopes"
           name="scope"
@@ -135,39 +158,6 @@ function NewKeyForm({ call }: { call: Call }) {
   );
 }
 
-async function create(call: Call, deps: PageDeps): Promise<Answer> {
-  const scopes = SCOPES.filter((scope) => call.form.getAll('scope').includes(scope));
-  const isKnown = call.form.getAll('scope').every(isScope);
-  const formKey = field(call.form, 'once');
-  if (scopes.length === 0 || !isKnown || !UUID.test(formKey)) {
-    const text = 'No key was created: choose at least one scope.';
-    return redirect(call, '/api-keys', 'bad', text);
-  }
-  const bounds = parseBounds(call, deps.now());
-  if (typeof bounds === 'string') return redirect(call, '/api-keys', 'bad', bounds);
-  try {
-    // A form sent twice creates one key.
-    const id = `key_${formKey}`;
-    const { key } = await createKey(deps, { ...call.scope, ...bounds, scopes, id });
-    return (
-      <>
-        <PageHead title="Your new API key" />
-        <Note tone="note">Copy it now: it is not stored, and not shown again.</Note>
-        <Panel>
-          <Copyable label="API key" text={key} />
-          <p>
-            <a href={call.href('/api-keys')}>Back to the API keys</a>
-          </p>
-        </Panel>
-      </>
-    );
-  } catch (error) {
-    if (!isDuplicateKey(error)) throw error;
-    const text = 'This key was created already, and is shown only once. Revoke it if you lost it.';
-    return redirect(call, '/api-keys', 'bad', text);
-  }
-}
-
 /** @returns the fault as a text */
 function parseBounds({ form }: Call, now: Date): Partial<NewKey> | string {
   const day = field(form, 'last_day');
@@ -183,11 +173,4 @@ function parseBounds({ form }: Call, now: Date): Partial<NewKey> | string {
     ...(day !== '' && { expires_at: new Date(lastMoment).toISOString() }),
     ...(networks !== '' && { allowed_cidrs: splitCidrs(networks) }),
   };
-}
-
-async function revoke(call: Call, deps: PageDeps): Promise<Answer> {
-  const { id = '' } = call.params;
-  const revokedKey = await revokeKey(deps, id, call.scope);
-  if (revokedKey === null) return 'not_found';
-  return redirect(call, '/api-keys', 'good', 'The key is revoked.');
 }

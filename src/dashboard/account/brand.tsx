@@ -6,7 +6,7 @@ import {
   parseDisplayName,
 } from '../../domain/account/brand';
 import { derivePalette, type SchemeName } from '../../pages/accent';
-import { logoPath } from '../../pages/brand';
+import { logoPath } from '../../pages/assets';
 import {
   getBrand,
   parseLogo,
@@ -17,8 +17,15 @@ import {
 } from '../../service/merchants/brand/brand';
 import { Field } from '../frame/fields';
 import { field, redirect } from '../frame/form';
-import { Facts, PageHead, Panel, PostForm } from '../frame/parts';
-import { type Answer, type Call, type PageDeps, type Route, viewRoute } from '../frame/route';
+import { Facts, PageHead, Panel, PostForm, useCall } from '../frame/parts';
+import {
+  type Answer,
+  type Call,
+  type PageDeps,
+  postRoute,
+  type Route,
+  viewRoute,
+} from '../frame/route';
 
 const PATH = '/brand';
 const TITLE = 'Brand';
@@ -27,18 +34,56 @@ const LOGO = 'logo';
 /** More than a logo may have, so that the fault is shown at its field. */
 const FORM_BYTES_MAX = 8 * 1_024 * 1_024;
 
-const changeRoute = { method: 'post', act: 'brand.change', title: TITLE } as const;
-
 export const BRAND_ROUTES: readonly Route[] = [
   viewRoute(PATH, TITLE, (call, deps) => show(call, deps)),
-  { ...changeRoute, path: PATH, handle: saveBrand },
-  {
-    ...changeRoute,
-    path: `${PATH}/logo`,
+  postRoute(PATH, 'brand.change', {
+    title: TITLE,
+    handle: async (call, deps) => {
+      const written = {
+        display_name: field(call.form, 'display_name'),
+        accent: field(call.form, 'accent'),
+      };
+      const display_name = parseDisplayName(written.display_name);
+      const accent = parseAccent(written.accent);
+      if (display_name.ok && accent.ok) {
+        await setBrand(deps, call.scope, {
+          display_name: display_name.value,
+          accent: accent.value,
+        });
+        return redirect(
+          call,
+          PATH,
+          'good',
+          'The brand is saved. Pages that are open keep the old one.',
+        );
+      }
+      const faults = {
+        ...(!display_name.ok && { display_name: display_name.fault }),
+        ...(!accent.ok && { accent: accent.fault }),
+      };
+      return await show(call, deps, { ...written, faults });
+    },
+  }),
+  postRoute(`${PATH}/logo`, 'brand.change', {
+    title: TITLE,
     upload: { field: LOGO, bytesMax: FORM_BYTES_MAX },
-    handle: saveLogo,
-  },
-  { ...changeRoute, path: `${PATH}/logo/remove`, handle: removeLogo },
+    handle: async (call, deps) => {
+      if (call.file === null) {
+        return await show(call, deps, { faults: { logo: 'Choose a file first.' } });
+      }
+      const parsed = parseLogo(call.file);
+      if (!parsed.ok) return await show(call, deps, { faults: { logo: parsed.fault } });
+      await setLogo(deps, call.scope, parsed.logo);
+      return redirect(call, PATH, 'good', 'The logo is saved.');
+    },
+  }),
+  postRoute(`${PATH}/logo/remove`, 'brand.change', {
+    title: TITLE,
+    handle: async (call, deps) => {
+      await setLogo(deps, call.scope, undefined);
+      return redirect(call, PATH, 'good', 'The logo is removed.');
+    },
+  }),
 ];
 
 interface Refused {
@@ -49,17 +94,17 @@ interface Refused {
 
 async function show(call: Call, deps: PageDeps, refused?: Refused): Promise<Answer> {
   const brand = await getBrand(deps, call.scope);
-  const page = <BrandPage call={call} brand={brand} refused={refused} />;
+  const page = <BrandPage brand={brand} refused={refused} />;
   return { page, status: refused === undefined ? 200 : 400 };
 }
 
 interface BrandProps {
-  call: Call;
   brand: Brand;
   refused: Refused | undefined;
 }
 
-function BrandPage({ call, brand, refused }: BrandProps) {
+function BrandPage({ brand, refused }: BrandProps) {
+  const call = useCall();
   const { account, env, livemode } = call.viewer;
   const shown = presentBrand({ name: account.name, brand: { [env]: brand } }, livemode);
   return (
@@ -70,7 +115,15 @@ function BrandPage({ call, brand, refused }: BrandProps) {
           'environment has a brand of its own.'}
       </p>
       <Panel title="Preview">
-        <BrandPreview brand={shown} />
+        {/* Drawn on a page of each scheme, since no style may be inline. */}
+        <div class="previews">
+          {(['light', 'dark'] as const).map((scheme) => (
+            <div key={scheme}>
+              <Card brand={shown} scheme={scheme} />
+              <p class="muted small">{CARDS[scheme].name}</p>
+            </div>
+          ))}
+        </div>
         <p class="hint">
           Buttons have your color as it is. Links and icons get as much darker or lighter as they
           must to be read.
@@ -78,8 +131,8 @@ function BrandPage({ call, brand, refused }: BrandProps) {
       </Panel>
       {call.may('brand.change') ? (
         <>
-          <TextsPanel {...{ call, brand, refused }} />
-          <LogoPanel {...{ call, brand, refused }} />
+          <TextsPanel {...{ brand, refused }} />
+          <LogoPanel {...{ brand, refused }} />
         </>
       ) : (
         <Panel>
@@ -96,10 +149,11 @@ function BrandPage({ call, brand, refused }: BrandProps) {
   );
 }
 
-function TextsPanel({ call, brand, refused }: BrandProps) {
+function TextsPanel({ brand, refused }: BrandProps) {
+  const call = useCall();
   return (
     <Panel title="Name and color">
-      <PostForm call={call} path={PATH} button="Save brand">
+      <PostForm path={PATH} button="Save brand">
         <Field
           label="Display name"
           name="display_name"
@@ -123,10 +177,10 @@ function TextsPanel({ call, brand, refused }: BrandProps) {
   );
 }
 
-function LogoPanel({ call, brand, refused }: BrandProps) {
+function LogoPanel({ brand, refused }: BrandProps) {
   return (
     <Panel title="Logo">
-      <PostForm call={call} path={`${PATH}/logo`} button="Upload logo" isUpload busy="Uploading…">
+      <PostForm path={`${PATH}/logo`} button="Upload logo" isUpload busy="Uploading…">
         <Field
           label="Image"
           name={LOGO}
@@ -142,48 +196,10 @@ function LogoPanel({ call, brand, refused }: BrandProps) {
         />
       </PostForm>
       {brand.logo !== undefined && (
-        <PostForm call={call} path={`${PATH}/logo/remove`} button="Remove logo" tone="danger" />
+        <PostForm path={`${PATH}/logo/remove`} button="Remove logo" tone="danger" />
       )}
     </Panel>
   );
-}
-
-async function saveBrand(call: Call, deps: PageDeps): Promise<Answer> {
-  const written = {
-    display_name: field(call.form, 'display_name'),
-    accent: field(call.form, 'accent'),
-  };
-  const display_name = parseDisplayName(written.display_name);
-  const accent = parseAccent(written.accent);
-  if (display_name.ok && accent.ok) {
-    await setBrand(deps, call.scope, { display_name: display_name.value, accent: accent.value });
-    return redirect(
-      call,
-      PATH,
-      'good',
-      'The brand is saved. Pages that are open keep the old one.',
-    );
-  }
-  const faults = {
-    ...(!display_name.ok && { display_name: display_name.fault }),
-    ...(!accent.ok && { accent: accent.fault }),
-  };
-  return await show(call, deps, { ...written, faults });
-}
-
-async function saveLogo(call: Call, deps: PageDeps): Promise<Answer> {
-  if (call.file === null) {
-    return await show(call, deps, { faults: { logo: 'Choose a file first.' } });
-  }
-  const parsed = parseLogo(call.file);
-  if (!parsed.ok) return await show(call, deps, { faults: { logo: parsed.fault } });
-  await setLogo(deps, call.scope, parsed.logo);
-  return redirect(call, PATH, 'good', 'The logo is saved.');
-}
-
-async function removeLogo(call: Call, deps: PageDeps): Promise<Answer> {
-  await setLogo(deps, call.scope, undefined);
-  return redirect(call, PATH, 'good', 'The logo is removed.');
 }
 
 const CARDS = {
@@ -194,26 +210,14 @@ const CARDS = {
 /** Equals the accent in `styles.ts`. */
 const OWN_ACCENT = '#1d4ed8';
 
-/** Draws the brand on a page of each scheme, since no style may be inline. */
-function BrandPreview({ brand }: { brand: ShownBrand }) {
-  return (
-    <div class="previews">
-      {(['light', 'dark'] as const).map((scheme) => (
-        <div key={scheme}>
-          <Card brand={brand} scheme={scheme} />
-          <p class="muted small">{CARDS[scheme].name}</p>
-        </div>
-      ))}
-    </div>
-  );
-}
-
 const LOGO_SIDE = 40;
+const NAME_LENGTH_MAX = 20;
 
 function Card({ brand, scheme }: { brand: ShownBrand; scheme: SchemeName }) {
   const { name, card, ink } = CARDS[scheme];
   const { fill, onFill, edge, accent, tint } = derivePalette(brand.accent ?? OWN_ACCENT, scheme);
   const [letter = '·'] = [...brand.name.trim().toUpperCase()];
+  const letters = [...brand.name];
   return (
     <svg
       viewBox="0 0 300 176"
@@ -246,7 +250,9 @@ function Card({ brand, scheme }: { brand: ShownBrand; scheme: SchemeName }) {
         </>
       )}
       <text x={brand.logo === undefined ? 72 : 116} y="46" fill={ink} text-anchor="start">
-        {shorten(brand.name)}
+        {letters.length <= NAME_LENGTH_MAX
+          ? brand.name
+          : `${letters.slice(0, NAME_LENGTH_MAX - 1).join('')}…`}
       </text>
       <rect x="20" y="84" width="260" height="44" rx="12" fill={fill} stroke={edge} />
       <text x="150" y="111" fill={onFill} font-weight="600">
@@ -257,13 +263,4 @@ function Card({ brand, scheme }: { brand: ShownBrand; scheme: SchemeName }) {
       </text>
     </svg>
   );
-}
-
-const NAME_LENGTH_MAX = 20;
-
-function shorten(name: string): string {
-  const letters = [...name];
-  return letters.length <= NAME_LENGTH_MAX
-    ? name
-    : `${letters.slice(0, NAME_LENGTH_MAX - 1).join('')}…`;
 }

@@ -2,19 +2,11 @@ import type { ComponentChildren } from 'preact';
 import { SAMPLE_PAYMENT } from '../../domain/wire/samples';
 import { readSetupProgress } from '../../service/money/overview';
 import { Badge, Copyable, PageHead, Panel } from '../frame/parts';
-import { type Answer, type Call, type PageDeps, viewRoute } from '../frame/route';
+import { type Call, type PageDeps, viewRoute } from '../frame/route';
 
 const TITLE = 'Getting started';
 
-export const GETTING_STARTED_ROUTE = viewRoute('/getting-started', TITLE, show);
-
-interface Step {
-  title: string;
-  isDone: boolean;
-  children: ComponentChildren;
-}
-
-async function show(call: Call, deps: PageDeps): Promise<Answer> {
+export const GETTING_STARTED_ROUTE = viewRoute('/getting-started', TITLE, async (call, deps) => {
   const steps = await listSteps(call, deps);
   const doneCount = steps.filter(({ isDone }) => isDone).length;
   return (
@@ -35,6 +27,12 @@ async function show(call: Call, deps: PageDeps): Promise<Answer> {
       </ol>
     </>
   );
+});
+
+interface Step {
+  title: string;
+  isDone: boolean;
+  children: ComponentChildren;
 }
 
 async function listSteps(call: Call, deps: PageDeps): Promise<Step[]> {

@@ -20,18 +20,32 @@ import {
   PostForm,
   type Row,
   Table,
+  useCall,
   When,
 } from '../frame/parts';
-import { type Answer, type Call, type PageDeps, type Route, viewRoute } from '../frame/route';
+import { type Answer, type Call, postRoute, type Route, viewRoute } from '../frame/route';
 
 const TITLE = 'Team';
 
 export const TEAM_ROUTES: readonly Route[] = [
-  viewRoute('/team', TITLE, list),
-  {
-    method: 'post',
-    path: '/team/:id/role',
-    act: 'team.change',
+  viewRoute('/team', TITLE, async (call, deps) => {
+    const { members, invitations } = await listTeam(deps, call.scope.account_id);
+    return (
+      <>
+        <PageHead title={TITLE} />
+        <Panel title="People">
+          <Table
+            label="People"
+            head={['E-mail', 'Role', 'Second factor', 'Last signed in', 'Act']}
+            rows={members.map((member) => toRow(call, member))}
+            none="There are no members yet."
+          />
+        </Panel>
+        <InvitationsPanel invitations={invitations} />
+      </>
+    );
+  }),
+  postRoute('/team/:id/role', 'team.change', {
     title: 'Change a role',
     confirmation: {
       question: (form) => {
@@ -41,12 +55,16 @@ export const TEAM_ROUTES: readonly Route[] = [
       button: 'Change role',
       proof: 'step_up',
     },
-    handle: setRole,
-  },
-  {
-    method: 'post',
-    path: '/team/:id/remove',
-    act: 'team.change',
+    handle: async (call, deps) => {
+      const { id = '' } = call.params;
+      const role = field(call.form, 'role');
+      if (!isRole(role)) return redirect(call, '/team', 'bad', 'There is no such role.');
+      const { account_id } = call.scope;
+      const change = await changeMember(deps, { id, account_id }, role);
+      return toAnswer(call, change, 'The role is changed.');
+    },
+  }),
+  postRoute('/team/:id/remove', 'team.change', {
     title: 'Remove a person',
     whileFrozen: true,
     confirmation: {
@@ -54,47 +72,66 @@ export const TEAM_ROUTES: readonly Route[] = [
       button: 'Remove',
       proof: 'step_up',
     },
-    handle: remove,
-  },
-  {
-    method: 'post',
-    path: '/team/invitations',
-    act: 'team.change',
+    handle: async (call, deps) => {
+      const { id = '' } = call.params;
+      const { account_id } = call.scope;
+      const change = await changeMember(deps, { id, account_id }, null);
+      return toAnswer(call, change, 'The member is removed.');
+    },
+  }),
+  postRoute('/team/invitations', 'team.change', {
     title: 'Invite a person',
     confirmation: {
       question: 'Anyone with the link can join the team.',
       button: 'Invite',
       proof: 'step_up',
     },
-    handle: inviteOne,
-  },
-  {
-    method: 'post',
-    path: '/team/invitations/withdraw',
-    act: 'team.change',
+    handle: async (call, deps) => {
+      const email = field(call.form, 'email').toLowerCase();
+      const role = field(call.form, 'role');
+      const isEmail = email.length <= EMAIL_LENGTH_MAX && z.email().safeParse(email).success;
+      if (!isEmail || !isRole(role)) {
+        const text = 'Nobody was invited: enter an e-mail address and a role.';
+        return redirect(call, '/team', 'bad', text);
+      }
+      const { account_id } = call.scope;
+      const invited_by = call.viewer.user.id;
+      const invitation = await invite(deps, { account_id, email, role, invited_by });
+      const link = `${deps.publicUrl}/dashboard/invitation/${invitation.token}`;
+      return (
+        <>
+          <PageHead title="The invitation" />
+          <Note tone="note">
+            {invitation.is_mailed
+              ? `A link is mailed to ${email}. You can also send this one, which is shown this once. The first that is used ends the other.`
+              : `Send this link to ${email} yourself. It is shown this once, and works once.`}
+          </Note>
+          <Panel>
+            <Copyable label="invitation link" text={link} />
+            <p>
+              It expires on <When at={invitation.expires_at.toISOString()} />.{' '}
+              <a href={call.href('/team')}>Back to the team</a>
+            </p>
+          </Panel>
+        </>
+      );
+    },
+  }),
+  postRoute('/team/invitations/withdraw', 'team.change', {
     title: 'Withdraw an invitation',
     whileFrozen: true,
-    handle: withdraw,
-  },
+    handle: async (call, deps) => {
+      const email = field(call.form, 'email');
+      await withdrawInvitation(deps, call.scope.account_id, email);
+      return redirect(
+        call,
+        '/team',
+        'good',
+        'The invitation is withdrawn: its link no longer works.',
+      );
+    },
+  }),
 ];
-
-async function list(call: Call, deps: PageDeps): Promise<Answer> {
-  const { members, invitations } = await listTeam(deps, call.scope.account_id);
-  return (
-    <>
-      <PageHead title={TITLE} />
-      <Panel title="People">
-        <Table
-          label="People"
-          head={['E-mail', 'Role', 'Second factor', 'Last signed in', 'Act']}
-          rows={members.map((member) => toRow(call, member))}
-          none="There are no members yet."
-        />
-      </Panel>
-      <InvitationsPanel call={call} invitations={invitations} />
-    </>
-  );
-}
 
 function toRow(call: Call, member: TeamMember): Row {
   const { id, email, role, has_second_factor, signed_in_at } = member;
@@ -110,12 +147,13 @@ function toRow(call: Call, member: TeamMember): Row {
         {has_second_factor ? 'On' : 'Off'}
       </Badge>,
       <When key="at" at={signed_in_at} />,
-      call.may('team.change') && <MemberForms key="forms" call={call} member={member} />,
+      call.may('team.change') && <MemberForms key="forms" member={member} />,
     ],
   };
 }
 
-function MemberForms({ call, member }: { call: Call; member: TeamMember }) {
+function MemberForms({ member }: { member: TeamMember }) {
+  const call = useCall();
   const path = `/team/${member.id}`;
   const shared = { call, class: 'inline' } as const;
   return (
@@ -134,22 +172,6 @@ function MemberForms({ call, member }: { call: Call; member: TeamMember }) {
   );
 }
 
-async function setRole(call: Call, deps: PageDeps): Promise<Answer> {
-  const { id = '' } = call.params;
-  const role = field(call.form, 'role');
-  if (!isRole(role)) return redirect(call, '/team', 'bad', 'There is no such role.');
-  const { account_id } = call.scope;
-  const change = await changeMember(deps, { id, account_id }, role);
-  return toAnswer(call, change, 'The role is changed.');
-}
-
-async function remove(call: Call, deps: PageDeps): Promise<Answer> {
-  const { id = '' } = call.params;
-  const { account_id } = call.scope;
-  const change = await changeMember(deps, { id, account_id }, null);
-  return toAnswer(call, change, 'The member is removed.');
-}
-
 function toAnswer(call: Call, change: TeamChange, successText: string): Answer {
   if (change === 'not_found') return 'not_found';
   if (change === 'done') return redirect(call, '/team', 'good', successText);
@@ -160,8 +182,9 @@ function toAnswer(call: Call, change: TeamChange, successText: string): Answer {
 const EMAIL_LENGTH_MAX = 254;
 const ROLE_OPTIONS = ROLES.map((role) => [role, ROLE_NAMES[role]] as const);
 
-function InvitationsPanel({ call, invitations }: { call: Call; invitations: Invitation[] }) {
-  const mayChange = call.may('team.change');
+function InvitationsPanel({ invitations }: { invitations: Invitation[] }) {
+  const { may, viewer } = useCall();
+  const mayChange = may('team.change');
   return (
     <Panel title="Invitations">
       <Table
@@ -176,7 +199,6 @@ function InvitationsPanel({ call, invitations }: { call: Call; invitations: Invi
             mayChange && (
               <PostForm
                 key="withdraw"
-                call={call}
                 path="/team/invitations/withdraw"
                 button="Withdraw"
                 tone="plain"
@@ -188,55 +210,14 @@ function InvitationsPanel({ call, invitations }: { call: Call; invitations: Invi
         }))}
         none="There are no invitations."
       />
-      {mayChange && <InviteForm call={call} />}
+      {mayChange && (
+        <PostForm path="/team/invitations" button="Invite" hidden={{ confirmed: 'yes' }}>
+          <h3>Invite a person</h3>
+          <Field label="E-mail" name="email" type="email" required maxLength={EMAIL_LENGTH_MAX} />
+          <Select label="Role" name="role" value="read_only" options={ROLE_OPTIONS} />
+          <ProofFields user={viewer.user} proof="step_up" />
+        </PostForm>
+      )}
     </Panel>
   );
-}
-
-function InviteForm({ call }: { call: Call }) {
-  return (
-    <PostForm call={call} path="/team/invitations" button="Invite" hidden={{ confirmed: 'yes' }}>
-      <h3>Invite a person</h3>
-      <Field label="E-mail" name="email" type="email" required maxLength={EMAIL_LENGTH_MAX} />
-      <Select label="Role" name="role" value="read_only" options={ROLE_OPTIONS} />
-      <ProofFields user={call.viewer.user} proof="step_up" />
-    </PostForm>
-  );
-}
-
-async function inviteOne(call: Call, deps: PageDeps): Promise<Answer> {
-  const email = field(call.form, 'email').toLowerCase();
-  const role = field(call.form, 'role');
-  const isEmail = email.length <= EMAIL_LENGTH_MAX && z.email().safeParse(email).success;
-  if (!isEmail || !isRole(role)) {
-    const text = 'Nobody was invited: enter an e-mail address and a role.';
-    return redirect(call, '/team', 'bad', text);
-  }
-  const { account_id } = call.scope;
-  const invited_by = call.viewer.user.id;
-  const invitation = await invite(deps, { account_id, email, role, invited_by });
-  const link = `${deps.publicUrl}/dashboard/invitation/${invitation.token}`;
-  return (
-    <>
-      <PageHead title="The invitation" />
-      <Note tone="note">
-        {invitation.is_mailed
-          ? `A link is mailed to ${email}. You can also send this one, which is shown this once. The first that is used ends the other.`
-          : `Send this link to ${email} yourself. It is shown this once, and works once.`}
-      </Note>
-      <Panel>
-        <Copyable label="invitation link" text={link} />
-        <p>
-          It expires on <When at={invitation.expires_at.toISOString()} />.{' '}
-          <a href={call.href('/team')}>Back to the team</a>
-        </p>
-      </Panel>
-    </>
-  );
-}
-
-async function withdraw(call: Call, deps: PageDeps): Promise<Answer> {
-  const email = field(call.form, 'email');
-  await withdrawInvitation(deps, call.scope.account_id, email);
-  return redirect(call, '/team', 'good', 'The invitation is withdrawn: its link no longer works.');
 }

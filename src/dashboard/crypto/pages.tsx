@@ -11,17 +11,18 @@ import { CRYPTO_SETTLEMENT_STATUSES } from '../../domain/crypto/settlement';
 import { decimalMoney, formatMoney } from '../../domain/money';
 import { buildCryptoPageUrl } from '../../encryption/pay-token';
 import { type Documents, readResource } from '../../service/money/resources/read';
-import { Panel, Status, Table, When } from '../frame/parts';
-import { type Answer, type Call, type PageDeps, type Route, viewRoute } from '../frame/route';
+import { Panel, Status, Table, useCall, When } from '../frame/parts';
+import { type Route, viewRoute } from '../frame/route';
 import { fieldColumns } from '../resources/csv';
 import { commonColumns, methodName, type ResourceList } from '../resources/kinds';
+import { listRoutes } from '../resources/list';
 import { answerResource, formatFailure } from '../resources/resource-page';
 
 function decimalAssetAmount(units: string, { asset, network }: { asset: string; network: string }) {
   return formatDecimalUnits(parseUnits(units), assetRules(asset, network)?.decimals ?? 0);
 }
 
-export const CRYPTO_PAYMENTS: ResourceList<'crypto_payment'> = {
+const CRYPTO_PAYMENTS: ResourceList<'crypto_payment'> = {
   kind: 'crypto_payment',
   title: 'Crypto payments',
   path: '/crypto/payments',
@@ -48,7 +49,7 @@ export const CRYPTO_PAYMENTS: ResourceList<'crypto_payment'> = {
   ],
 };
 
-export const CRYPTO_SETTLEMENTS: ResourceList<'crypto_settlement'> = {
+const CRYPTO_SETTLEMENTS: ResourceList<'crypto_settlement'> = {
   kind: 'crypto_settlement',
   title: 'Settlements',
   path: '/crypto/settlements',
@@ -80,7 +81,8 @@ const TABS = [
   { name: 'Wallets', path: '/crypto/wallets' },
 ] as const;
 
-export function CryptoTabs({ call }: { call: Call }) {
+export function CryptoTabs() {
+  const call = useCall();
   return (
     <nav class="tabs" aria-label="Crypto">
       {TABS.map(({ name, path }) => (
@@ -96,50 +98,73 @@ export function CryptoTabs({ call }: { call: Call }) {
   );
 }
 
-export const CRYPTO_PAGE_ROUTES: readonly Route[] = [
-  viewRoute('/crypto/payments/:id', 'Crypto payment', showPayment),
-  viewRoute('/crypto/settlements/:id', 'Settlement', showSettlement),
-];
-
-async function showPayment(call: Call, deps: PageDeps): Promise<Answer> {
-  const { id = '' } = call.params;
-  const result = await readResource(deps, 'crypto_payment', call.scope, id);
-  if (result === null) return 'not_found';
-  const { resource: payment, timeline } = result;
-  const { _id, currency, asset, rate } = payment;
-  const payerPage = buildCryptoPageUrl(deps.publicUrl, deps.keys.pay_token, _id);
-  return answerResource(call, {
-    title: `Crypto payment of ${formatMoney(payment.amount, currency)}`,
-    status: payment.status,
-    attention: payment.attention,
-    timeline,
-    tabs: <CryptoTabs call={call} />,
-    facts: [
-      ['Id', <code key="id">{_id}</code>],
-      ['Reference', payment.reference ?? '–'],
-      ['Coin', methodName(payment.method)],
-      ['Due', formatUnits(payment.amount_due, payment)],
-      ['Received', formatUnits(payment.amount_received, payment)],
-      ['Rate', `${rate} ${currency} for 1 ${asset}`],
-      ['Address', <code key="address">{payment.address}</code>],
-      [
-        'Page of the payer',
-        <a key="page" href={payerPage} rel="noopener">
-          {payerPage}
-        </a>,
+export const CRYPTO_ROUTES: readonly Route[] = [
+  viewRoute('/crypto', 'Crypto', async ({ href }) => ({ go: href(CRYPTO_PAYMENTS.path) })),
+  ...listRoutes(CRYPTO_PAYMENTS, CryptoTabs),
+  ...listRoutes(CRYPTO_SETTLEMENTS, CryptoTabs),
+  viewRoute('/crypto/payments/:id', 'Crypto payment', async (call, deps) => {
+    const { id = '' } = call.params;
+    const result = await readResource(deps, 'crypto_payment', call.scope, id);
+    if (result === null) return 'not_found';
+    const { resource: payment, timeline } = result;
+    const { _id, currency, asset, rate } = payment;
+    const payerPage = buildCryptoPageUrl(deps.publicUrl, deps.keys.pay_token, _id);
+    return answerResource(call, {
+      title: `Crypto payment of ${formatMoney(payment.amount, currency)}`,
+      status: payment.status,
+      attention: payment.attention,
+      timeline,
+      tabs: <CryptoTabs />,
+      facts: [
+        ['Id', <code key="id">{_id}</code>],
+        ['Reference', payment.reference ?? '–'],
+        ['Coin', methodName(payment.method)],
+        ['Due', formatUnits(payment.amount_due, payment)],
+        ['Received', formatUnits(payment.amount_received, payment)],
+        ['Rate', `${rate} ${currency} for 1 ${asset}`],
+        ['Address', <code key="address">{payment.address}</code>],
+        [
+          'Page of the payer',
+          <a key="page" href={payerPage} rel="noopener">
+            {payerPage}
+          </a>,
+        ],
+        ['Metadata', <code key="metadata">{payment.metadata}</code>],
+        ['Created', <When key="created" at={payment.created_at} />],
+        ['Window ends', <When key="expires" at={payment.expires_at} />],
+        ['Received at', <When key="received" at={payment.received_at} />],
       ],
-      ['Metadata', <code key="metadata">{payment.metadata}</code>],
-      ['Created', <When key="created" at={payment.created_at} />],
-      ['Window ends', <When key="expires" at={payment.expires_at} />],
-      ['Received at', <When key="received" at={payment.received_at} />],
-    ],
-    children: (
-      <Panel title="Deposits">
-        <Deposits payment={payment} />
-      </Panel>
-    ),
-  });
-}
+      children: (
+        <Panel title="Deposits">
+          <Deposits payment={payment} />
+        </Panel>
+      ),
+    });
+  }),
+  viewRoute('/crypto/settlements/:id', 'Settlement', async (call, deps) => {
+    const { id = '' } = call.params;
+    const result = await readResource(deps, 'crypto_settlement', call.scope, id);
+    if (result === null) return 'not_found';
+    const { resource: settlement, timeline } = result;
+    return answerResource(call, {
+      title: `Settlement of ${formatUnits(settlement.amount, settlement)}`,
+      status: settlement.status,
+      attention: settlement.attention,
+      timeline,
+      tabs: <CryptoTabs />,
+      facts: [
+        ['Id', <code key="id">{settlement._id}</code>],
+        ['Coin', methodName(settlement.method)],
+        ['Fee', formatUnits(settlement.fee, settlement)],
+        ['Wallet', <code key="wallet">{settlement.wallet_address}</code>],
+        ['Transaction', <code key="transaction">{settlement.transaction_id ?? '–'}</code>],
+        ['Reason', formatFailure(settlement.failure)],
+        ['Created', <When key="created" at={settlement.created_at} />],
+        ['Completed', <When key="completed" at={settlement.completed_at} />],
+      ],
+    });
+  }),
+];
 
 function Deposits({ payment }: { payment: Documents['crypto_payment'] }) {
   return (
@@ -170,28 +195,4 @@ function describeFlags({ late, reorged, screening }: Deposit): string {
     screening === 'failed' && 'failed screening',
   ];
   return flags.filter((flag) => flag !== false).join(', ');
-}
-
-async function showSettlement(call: Call, deps: PageDeps): Promise<Answer> {
-  const { id = '' } = call.params;
-  const result = await readResource(deps, 'crypto_settlement', call.scope, id);
-  if (result === null) return 'not_found';
-  const { resource: settlement, timeline } = result;
-  return answerResource(call, {
-    title: `Settlement of ${formatUnits(settlement.amount, settlement)}`,
-    status: settlement.status,
-    attention: settlement.attention,
-    timeline,
-    tabs: <CryptoTabs call={call} />,
-    facts: [
-      ['Id', <code key="id">{settlement._id}</code>],
-      ['Coin', methodName(settlement.method)],
-      ['Fee', formatUnits(settlement.fee, settlement)],
-      ['Wallet', <code key="wallet">{settlement.wallet_address}</code>],
-      ['Transaction', <code key="transaction">{settlement.transaction_id ?? '–'}</code>],
-      ['Reason', formatFailure(settlement.failure)],
-      ['Created', <When key="created" at={settlement.created_at} />],
-      ['Completed', <When key="completed" at={settlement.completed_at} />],
-    ],
-  });
 }

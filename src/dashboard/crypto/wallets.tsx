@@ -21,19 +21,37 @@ import {
   newFormKey,
   redirect,
 } from '../frame/form';
-import { Note, PageHead, Panel, PostForm, Table, When } from '../frame/parts';
-import { type Answer, type Call, type PageDeps, type Route, viewRoute } from '../frame/route';
+import { Note, PageHead, Panel, PostForm, Table, useCall, When } from '../frame/parts';
+import { postRoute, type Route, viewRoute } from '../frame/route';
 import { CryptoTabs } from './pages';
 
 const PATH = '/crypto/wallets';
 const SETTLE_PATH = '/crypto/settle';
 
 export const WALLET_ROUTES: readonly Route[] = [
-  viewRoute(PATH, 'Wallets', showWallets),
-  {
-    method: 'post',
-    path: PATH,
-    act: 'wallets.change',
+  viewRoute(PATH, 'Wallets', async (call, deps) => {
+    const { account_id, livemode } = call.scope;
+    const [wallets, { balances }] = await Promise.all([
+      listWallets(deps, account_id, livemode),
+      readBalances(deps, call.scope),
+    ]);
+    const page = (
+      <>
+        <CryptoTabs />
+        <PageHead title="Wallets" />
+        <AssetBalances balances={balances} />
+        {NETWORKS.map((network) => (
+          <WalletPanel
+            key={network}
+            network={network}
+            wallet={wallets.find((one) => one.network === network)}
+          />
+        ))}
+      </>
+    );
+    return { page };
+  }),
+  postRoute(PATH, 'wallets.change', {
     title: 'Register a wallet',
     confirmation: {
       question: (form) =>
@@ -42,12 +60,23 @@ export const WALLET_ROUTES: readonly Route[] = [
       button: 'Register wallet',
       proof: 'step_up',
     },
-    handle: register,
-  },
-  {
-    method: 'post',
-    path: SETTLE_PATH,
-    act: 'crypto.settle',
+    handle: async (call, deps) => {
+      const { scope, form } = call;
+      const network = NETWORKS.find((one) => one === field(form, 'network'));
+      if (network === undefined) return 'not_found';
+      try {
+        const address = field(form, 'address');
+        const wallet = await setWallet(deps, { ...scope, network, address });
+        const suffix =
+          wallet.counting === wallet.address ? '' : ', and takes effect after 24 hours';
+        return redirect(call, PATH, 'good', `The wallet is registered${suffix}.`);
+      } catch (error) {
+        if (!(error instanceof ServiceError)) throw error;
+        return redirect(call, PATH, 'bad', `Nothing was changed: ${error.message}`);
+      }
+    },
+  }),
+  postRoute(SETTLE_PATH, 'crypto.settle', {
     title: 'Settle now',
     confirmation: {
       question: (form) =>
@@ -56,35 +85,38 @@ export const WALLET_ROUTES: readonly Route[] = [
       button: 'Settle now',
       proof: 'step_up',
     },
-    handle: settle,
-  },
+    /** Settles under the form key, so that a repeated form settles once. */
+    handle: async (call, deps) => {
+      const { form } = call;
+      const [asset, network, key] = [
+        field(form, 'asset'),
+        field(form, 'network'),
+        field(form, 'key'),
+      ];
+      if (assetRules(asset, network) === undefined || !FORM_KEY.test(key)) return 'not_found';
+      const fields = { asset, network };
+      const request = buildCreateRequest(call, key, CreateCryptoSettlement, fields);
+      return await actOnMoney(deps, call, {
+        act: 'settlement.created',
+        target: null,
+        facts: { ...fields, idempotency_key: key },
+        run: () => createInShare(deps, request, () => createCryptoSettlement(deps, request)),
+        success: ({ id }) => [
+          `/crypto/settlements/${id}`,
+          'The settlement has started. Its status shows when it has completed.',
+        ],
+        unknown: [
+          PATH,
+          'It is not known yet whether it was settled. Look at the settlements before you try again.',
+        ],
+        refusedPath: PATH,
+      });
+    },
+  }),
 ];
 
-async function showWallets(call: Call, deps: PageDeps): Promise<Answer> {
-  const { account_id, livemode } = call.scope;
-  const [wallets, { balances }] = await Promise.all([
-    listWallets(deps, account_id, livemode),
-    readBalances(deps, call.scope),
-  ]);
-  const page = (
-    <>
-      <CryptoTabs call={call} />
-      <PageHead title="Wallets" />
-      <AssetBalances call={call} balances={balances} />
-      {NETWORKS.map((network) => (
-        <WalletPanel
-          key={network}
-          call={call}
-          network={network}
-          wallet={wallets.find((one) => one.network === network)}
-        />
-      ))}
-    </>
-  );
-  return { page };
-}
-
-function AssetBalances({ call, balances }: { call: Call; balances: readonly BalanceRow[] }) {
+function AssetBalances({ balances }: { balances: readonly BalanceRow[] }) {
+  const call = useCall();
   const rows = ASSETS.flatMap((cryptoAsset) => {
     const row = balances.find(({ currency }) => currency === bookCurrency(cryptoAsset));
     if (row === undefined) return [];
@@ -99,7 +131,6 @@ function AssetBalances({ call, balances }: { call: Call; balances: readonly Bala
           call.may('crypto.settle') && row.available > 0 && (
             <PostForm
               key="settle"
-              call={call}
               path={SETTLE_PATH}
               button="Settle now"
               tone="plain"
@@ -124,12 +155,12 @@ function AssetBalances({ call, balances }: { call: Call; balances: readonly Bala
 }
 
 interface WalletPanelProps {
-  call: Call;
   network: Network;
   wallet: ShownWallet | undefined;
 }
 
-function WalletPanel({ call, network, wallet }: WalletPanelProps) {
+function WalletPanel({ network, wallet }: WalletPanelProps) {
+  const call = useCall();
   const { may, scope, now } = call;
   return (
     <Panel title={`Wallet on ${network}`}>
@@ -148,13 +179,7 @@ function WalletPanel({ call, network, wallet }: WalletPanelProps) {
         </Note>
       )}
       {may('wallets.change') && (
-        <PostForm
-          call={call}
-          path={PATH}
-          button="Register wallet"
-          tone="plain"
-          hidden={{ network }}
-        >
+        <PostForm path={PATH} button="Register wallet" tone="plain" hidden={{ network }}>
           <Field
             id={`address-${network}`}
             label={`Address on ${network}`}
@@ -171,43 +196,4 @@ function WalletPanel({ call, network, wallet }: WalletPanelProps) {
       )}
     </Panel>
   );
-}
-
-async function register(call: Call, deps: PageDeps): Promise<Answer> {
-  const { scope, form } = call;
-  const network = NETWORKS.find((one) => one === field(form, 'network'));
-  if (network === undefined) return 'not_found';
-  try {
-    const address = field(form, 'address');
-    const wallet = await setWallet(deps, { ...scope, network, address });
-    const suffix = wallet.counting === wallet.address ? '' : ', and takes effect after 24 hours';
-    return redirect(call, PATH, 'good', `The wallet is registered${suffix}.`);
-  } catch (error) {
-    if (!(error instanceof ServiceError)) throw error;
-    return redirect(call, PATH, 'bad', `Nothing was changed: ${error.message}`);
-  }
-}
-
-/** Settles under the form key, so that a repeated form settles once. */
-async function settle(call: Call, deps: PageDeps): Promise<Answer> {
-  const { form } = call;
-  const [asset, network, key] = [field(form, 'asset'), field(form, 'network'), field(form, 'key')];
-  if (assetRules(asset, network) === undefined || !FORM_KEY.test(key)) return 'not_found';
-  const fields = { asset, network };
-  const request = buildCreateRequest(call, key, CreateCryptoSettlement, fields);
-  return await actOnMoney(deps, call, {
-    act: 'settlement.created',
-    target: null,
-    facts: { ...fields, idempotency_key: key },
-    run: () => createInShare(deps, request, () => createCryptoSettlement(deps, request)),
-    success: ({ id }) => [
-      `/crypto/settlements/${id}`,
-      'The settlement has started. Its status shows when it has completed.',
-    ],
-    unknown: [
-      PATH,
-      'It is not known yet whether it was settled. Look at the settlements before you try again.',
-    ],
-    refusedPath: PATH,
-  });
 }

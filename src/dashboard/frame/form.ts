@@ -5,6 +5,8 @@ import type { z } from 'zod';
 import type { AuditFacts } from '../../domain/account/audit-log';
 import { Refusal } from '../../domain/errors';
 import { validate } from '../../domain/wire/validate';
+import { isBreachedPassword } from '../../encryption/breached-passwords';
+import { isLongEnough, PASSWORD_LENGTH } from '../../encryption/password';
 import { isForeignPost } from '../../pages/security';
 import type { CreateRequest } from '../../service/create-once';
 import type { Flash } from '../../service/merchants/team/sessions';
@@ -14,6 +16,7 @@ import type { Answer, Call, PageDeps, Upload } from './route';
 
 const BODY_BYTES_MAX = 32 * 1_024;
 const FIELDS_MAX = 100;
+const TOO_LARGE = 'entity.too.large';
 const FORM = 'application/x-www-form-urlencoded';
 
 const UPLOAD = 'multipart/form-data';
@@ -26,22 +29,20 @@ interface SentForm {
 async function readForm(ctx: Context, upload?: Upload): Promise<SentForm | null> {
   const type = ctx.is(upload === undefined ? [FORM] : [FORM, UPLOAD]);
   if (type === false || type === null) return null;
-  const body = await readBody(ctx, upload?.bytesMax ?? BODY_BYTES_MAX);
+  const limit = upload?.bytesMax ?? BODY_BYTES_MAX;
+  const body = await getRawBody(ctx.req, { limit, length: ctx.request.length }).catch(
+    (error: unknown) => {
+      const isTooLarge = error instanceof Error && 'type' in error && error.type === TOO_LARGE;
+      if (isTooLarge) return null;
+      throw error;
+    },
+  );
   if (body === null) return null;
   const sent =
     type === UPLOAD && upload !== undefined
       ? await readParts(body, ctx.get('Content-Type'), upload)
       : { form: new URLSearchParams(body.toString()), file: null };
   return sent === null || sent.form.size > FIELDS_MAX ? null : sent;
-}
-
-async function readBody(ctx: Context, limit: number): Promise<Buffer | null> {
-  try {
-    return await getRawBody(ctx.req, { limit, length: ctx.request.length });
-  } catch (error) {
-    if (error instanceof Error && 'type' in error && error.type === 'entity.too.large') return null;
-    throw error;
-  }
 }
 
 async function readParts(
@@ -161,4 +162,11 @@ export async function actOnMoney<Result extends { id?: string; isReplayed?: bool
     const [path, text] = unknown;
     return redirect(call, path, 'bad', text);
   }
+}
+
+export function findPasswordFault(password: string): string | undefined {
+  const { min, max } = PASSWORD_LENGTH;
+  if (!isLongEnough(password)) return `Choose ${min} to ${max} characters.`;
+  if (!isBreachedPassword(password)) return undefined;
+  return 'This password is known from breaches of other services. Choose another one.';
 }

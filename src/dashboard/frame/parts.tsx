@@ -1,5 +1,20 @@
-import type { ComponentChildren } from 'preact';
+import { type ComponentChildren, createContext } from 'preact';
+import { useContext } from 'preact/hooks';
 import type { Call } from './route';
+
+const CurrentCall = createContext<Call | null>(null);
+
+/** Page of a call: its parts read the call by `useCall`. */
+export function CallPage({ call, children }: { call: Call; children: ComponentChildren }) {
+  return <CurrentCall.Provider value={call}>{children}</CurrentCall.Provider>;
+}
+
+/** @throws Error outside of `CallPage` */
+export function useCall(): Call {
+  const call = useContext(CurrentCall);
+  if (call === null) throw new Error('This part belongs to a page of a call.');
+  return call;
+}
 
 interface PageHeadProps {
   title: string;
@@ -40,7 +55,7 @@ interface TableProps {
 }
 
 export function Table({ label, head, rows, none }: TableProps) {
-  if (rows.length === 0) return <Empty>{none}</Empty>;
+  if (rows.length === 0) return <div class="empty">{none}</div>;
   return (
     <table aria-label={label}>
       <thead>
@@ -65,10 +80,6 @@ export function Table({ label, head, rows, none }: TableProps) {
       </tbody>
     </table>
   );
-}
-
-function Empty({ children }: { children: ComponentChildren }) {
-  return <div class="empty">{children}</div>;
 }
 
 export function Pager({ older, newer }: { older: string | undefined; newer: string | undefined }) {
@@ -134,6 +145,15 @@ export function Copyable({ label, text }: { label: string; text: string }) {
   );
 }
 
+export function Preformatted({ text }: { text: string }) {
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, also by keyboard
+    <pre class="wrap" tabIndex={0}>
+      {text}
+    </pre>
+  );
+}
+
 export function Note({ tone, children }: { tone: Tone; children: ComponentChildren }) {
   return (
     <div class={`message ${tone}`} role={tone === 'bad' ? 'alert' : 'status'}>
@@ -150,7 +170,6 @@ export function NeedsAttentionNote({ attention }: { attention: string | null }) 
 }
 
 interface PostFormProps {
-  call: Pick<Call, 'viewer' | 'href'>;
   path: string;
   button: string;
   tone?: 'plain' | 'danger';
@@ -161,7 +180,8 @@ interface PostFormProps {
   children?: ComponentChildren;
 }
 
-export function PostForm({ call, path, button, tone, hidden = {}, ...more }: PostFormProps) {
+export function PostForm({ path, button, tone, hidden = {}, ...more }: PostFormProps) {
+  const call = useCall();
   return (
     <form
       method="post"

@@ -98,6 +98,14 @@ export function viewRoute(path: string, title: string, handle: Route['handle']):
   return { method: 'get', path, act: 'view', title, handle };
 }
 
+export function postRoute(
+  path: string,
+  act: Act,
+  route: Omit<Route, 'method' | 'path' | 'act'>,
+): Route {
+  return { method: 'post', path, act, ...route };
+}
+
 export function getSelf({ viewer: { user }, scope }: Pick<Call, 'viewer' | 'scope'>) {
   return { _id: user.id, account_id: scope.account_id, email: user.email };
 }

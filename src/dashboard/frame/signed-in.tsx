@@ -17,9 +17,17 @@ import { auditAsUser } from '../../service/operators/audit/log';
 import { csrfToken, type Dashboard, NEW_PASSWORD_PATH, sendHtml } from './context';
 import { ProofFields } from './fields';
 import { field, readOwnUpload } from './form';
-import { findEntry, renderSignedIn } from './layout';
-import { explainLimit, NOTICES, Notice, type NoticeName, sendNotice, WRONG_CODE } from './notices';
-import { Note, PageHead, PostForm } from './parts';
+import {
+  explainLimit,
+  findEntry,
+  NOTICES,
+  Notice,
+  type NoticeName,
+  renderSignedIn,
+  sendNotice,
+  WRONG_CODE,
+} from './layout';
+import { CallPage, Note, PageHead, PostForm } from './parts';
 import { hasPasskeys, isByPasskey, readPasskey, WRONG_PASSKEY } from './passkeys';
 import type { Answer, Call, Confirmation, Env, Proof, Route, Viewer } from './route';
 import { describeUser, getOrigin, noteVisitor } from './visitor';
@@ -27,9 +35,9 @@ import { describeUser, getOrigin, noteVisitor } from './visitor';
 export function addSignedIn(router: Router, dashboard: Dashboard, routes: readonly Route[]): void {
   for (const route of routes) {
     router[route.method](`/dashboard/:env${route.path}`, async (ctx, next) => {
-      const env = parseEnv(ctx.params['env']);
+      const { env } = ctx.params;
       // `/dashboard/assets/payments` has no environment.
-      if (env === null) return await next();
+      if (env !== 'sandbox' && env !== 'live') return await next();
       await serve(ctx, dashboard, route, env);
     });
   }
@@ -57,16 +65,15 @@ async function serve(ctx: RouterContext, dashboard: Dashboard, route: Route, env
   if (route.crypto && !call.viewer.account.crypto) return notice(visit, 'not_found');
   if (!call.may(route.act)) return notice(visit, 'forbidden');
   // A body that comes slowly takes nothing of the account's share.
-  const sent = route.method === 'get' ? null : await readSent(visit, secret);
+  const sent =
+    route.method === 'get'
+      ? null
+      : await readOwnUpload(ctx, dashboard.publicUrl, secret, route.upload);
   if (typeof sent === 'string') return notice(visit, sent);
   const kind = sent !== null && route.whileFrozen === true ? 'rescue' : 'visit';
   await dashboard.runInShare({ ...call.scope, kind }, () =>
     sent === null ? handle(visit) : act({ ...visit, call: { ...call, ...sent } }),
   );
-}
-
-function readSent({ ctx, dashboard, route }: Visit, secret: string) {
-  return readOwnUpload(ctx, dashboard.publicUrl, secret, route.upload);
 }
 
 function refuseVisit(ctx: RouterContext, dashboard: Dashboard, waitSeconds: number): void {
@@ -224,16 +231,13 @@ function show(
   const { assets } = dashboard;
   const { viewer, path } = call;
   const { flash } = session;
-  sendHtml(ctx, renderSignedIn({ title, assets, viewer, path, flash, children: page }), status);
+  const children = <CallPage call={call}>{page}</CallPage>;
+  sendHtml(ctx, renderSignedIn({ title, assets, viewer, path, flash, children }), status);
 }
 
 function redirectWithNext(ctx: RouterContext, path: string): void {
   const next = ctx.method === 'GET' ? `?next=${encodeURIComponent(ctx.path)}` : '';
   seeOther(ctx, `${path}${next}`);
-}
-
-function parseEnv(text: string | undefined): Env | null {
-  return text === 'sandbox' || text === 'live' ? text : null;
 }
 
 const OWN_FIELDS = new Set(['csrf', 'confirmed', 'password', 'code', 'passkey', 'new_password']);
@@ -258,7 +262,7 @@ function ConfirmPage({ call, confirmation, proof, title, back, fault }: ConfirmP
       {fault !== undefined && <Note tone="bad">{fault}</Note>}
       <section class="panel narrow">
         <p>{typeof question === 'string' ? question : question(form)}</p>
-        <PostForm call={call} path={path} button={button} hidden={{ confirmed: 'yes' }}>
+        <PostForm path={path} button={button} hidden={{ confirmed: 'yes' }}>
           {hiddenFields.map(([name, value]) => (
             <input key={`${name}=${value}`} type="hidden" name={name} value={value} />
           ))}

@@ -1,6 +1,6 @@
 import type { Context } from 'koa';
-import { SESSION_PREFIX, type UserDocument } from '../../service/merchants/team/sessions';
-
+import type { UserDocument } from '../../service/merchants/team/sessions';
+import { SESSION_PREFIX, UNKNOWN_BROWSER } from '../../service/merchants/team/sessions';
 import type { Origin } from '../../service/operators/audit/log';
 import type { DashboardDeps } from './route';
 
@@ -43,4 +43,34 @@ export function describeUser(
   sessionId: string,
 ) {
   return { user_id, account_id, ...describeSession(sessionId) };
+}
+
+/** Most specific first: Edge also says Chrome and Safari. */
+const BROWSERS = [
+  ['Edg', 'Edge'],
+  ['OPR/', 'Opera'],
+  ['Firefox/', 'Firefox'],
+  ['FxiOS/', 'Firefox'],
+  ['CriOS/', 'Chrome'],
+  ['Chrome/', 'Chrome'],
+  ['Safari/', 'Safari'],
+] as const;
+
+const SYSTEMS = [
+  ['iPhone', 'iPhone'],
+  ['iPad', 'iPad'],
+  ['Android', 'Android'],
+  ['Windows', 'Windows'],
+  ['Macintosh', 'macOS'],
+  ['CrOS', 'ChromeOS'],
+  ['Linux', 'Linux'],
+] as const;
+
+/** Our own words, never what it sent: `Firefox on Windows`. */
+export function nameBrowser(userAgent: string): string {
+  const find = (names: typeof BROWSERS | typeof SYSTEMS) =>
+    names.find(([word]) => userAgent.includes(word))?.[1];
+  const browser = find(BROWSERS) ?? UNKNOWN_BROWSER;
+  const system = find(SYSTEMS);
+  return system === undefined ? browser : `${browser} on ${system}`;
 }

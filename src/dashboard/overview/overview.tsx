@@ -1,7 +1,8 @@
-import { MAIN_BALANCE } from '../../domain/account/balance-account';
-import { formatAmount, formatCurrency } from '../../domain/amount';
+import { formatAmount } from '../../domain/amount';
+import { Refusal } from '../../domain/errors';
 import { formatCount } from '../../domain/format-count';
 import { formatMoney } from '../../domain/money';
+import { advanceClock } from '../../service/merchants/clock';
 import {
   buildDays,
   type Day,
@@ -10,42 +11,71 @@ import {
   readOverview,
   successRate,
 } from '../../service/money/overview';
-import { type ProvedBalance, readProvedBalances } from '../../service/money/read';
-import { Note, PageHead, Panel, Table } from '../frame/parts';
-import { type Answer, type Call, type PageDeps, type Route, viewRoute } from '../frame/route';
+import { field, redirect } from '../frame/form';
+import { PageHead, Panel, Table, useCall } from '../frame/parts';
+import { postRoute, type Route, viewRoute } from '../frame/route';
 import { ResourceLink } from '../resources/kinds';
-import { STATEMENT_PATH, STATEMENT_ROUTES } from './statement';
+import { BALANCE_ROUTES, BalanceTable } from './balances';
+
+const DAY_MS = 86_400_000;
 
 export const OVERVIEW_ROUTES: readonly Route[] = [
-  { ...viewRoute('/overview', 'Overview', showOverview), cost: 10 },
-  viewRoute('/balances', 'Balances', showBalances),
-  ...STATEMENT_ROUTES,
+  {
+    ...viewRoute('/overview', 'Overview', async (call, deps) => {
+      const { now, viewer } = call;
+      const overview = await readOverview(deps, call.scope, { now, crypto: viewer.account.crypto });
+      const currencies = listCurrencies(overview.settledDays);
+      const requestedCurrency = call.query.get('currency');
+      const currency = currencies.find((one) => one === requestedCurrency) ?? currencies[0];
+      const days = currency === undefined ? [] : buildDays(overview.settledDays, currency, now);
+      return (
+        <>
+          <PageHead title="Overview" />
+          <Attention overview={overview} />
+          <div class="metrics">
+            <Today overview={overview} days={days} currency={currency} />
+            <Webhooks overview={overview} />
+          </div>
+          <Panel title="Balances">
+            <BalanceTable balances={overview.balances} />
+          </Panel>
+          <Chart days={days} currency={currency} currencies={currencies} />
+        </>
+      );
+    }),
+    cost: 10,
+  },
+  /** @see docs/api.md#sandbox-clock */
+  postRoute('/clock', 'clock.advance', {
+    title: 'Move the clock',
+    confirmation: {
+      question: (form) =>
+        `Move the time of this account's test data forward by ${field(form, 'days')} days? What waits in it ` +
+        'happens: payments expire, refund windows close, webhooks are retried. The clock never goes back.',
+      button: 'Move the clock',
+    },
+    handle: async (call, deps) => {
+      const { account_id, livemode } = call.scope;
+      const days = Number(field(call.form, 'days'));
+      const back = '/overview';
+      if (livemode) return 'not_found';
+      if (!Number.isInteger(days) || days < 1) {
+        return redirect(call, back, 'bad', 'Enter a whole number of days, from 1.');
+      }
+      try {
+        const { target } = await advanceClock(deps, account_id, { by_ms: days * DAY_MS });
+        return redirect(call, back, 'good', `The clock advances to ${target ?? 'its target'}.`);
+      } catch (error) {
+        if (!(error instanceof Refusal)) throw error;
+        return redirect(call, back, 'bad', error.message);
+      }
+    },
+  }),
+  ...BALANCE_ROUTES,
 ];
 
-async function showOverview(call: Call, deps: PageDeps): Promise<Answer> {
-  const { now, viewer } = call;
-  const overview = await readOverview(deps, call.scope, { now, crypto: viewer.account.crypto });
-  const currencies = listCurrencies(overview.settledDays);
-  const requestedCurrency = call.query.get('currency');
-  const currency = currencies.find((one) => one === requestedCurrency) ?? currencies[0];
-  const days = currency === undefined ? [] : buildDays(overview.settledDays, currency, now);
-  return (
-    <>
-      <PageHead title="Overview" />
-      <Attention call={call} overview={overview} />
-      <div class="metrics">
-        <Today overview={overview} days={days} currency={currency} />
-        <Webhooks call={call} overview={overview} />
-      </div>
-      <Panel title="Balances">
-        <BalanceTable balances={overview.balances} />
-      </Panel>
-      <Chart call={call} days={days} currency={currency} currencies={currencies} />
-    </>
-  );
-}
-
-function Attention({ call, overview }: { call: Call; overview: Overview }) {
+function Attention({ overview }: { overview: Overview }) {
+  const call = useCall();
   const { needsAttention, receivables, webhooks } = overview;
   const owedAmounts = receivables.map(({ currency, owed }) => formatAmount(owed, currency));
   if (needsAttention.length === 0 && owedAmounts.length === 0 && webhooks.exhausted === 0)
@@ -65,7 +95,7 @@ function Attention({ call, overview }: { call: Call; overview: Overview }) {
         )}
         {needsAttention.map(({ kind, id, attention }) => (
           <li key={id}>
-            <ResourceLink call={call} kind={kind} id={id} />
+            <ResourceLink kind={kind} id={id} />
             {`: ${attention.replaceAll('_', ' ')}. Our operators look into it.`}
           </li>
         ))}
@@ -109,7 +139,8 @@ function Metric({ value, text }: { value: string; text: string }) {
   );
 }
 
-function Webhooks({ call, overview }: { call: Call; overview: Overview }) {
+function Webhooks({ overview }: { overview: Overview }) {
+  const call = useCall();
   const { isRegistered, events, exhausted, waiting } = overview.webhooks;
   return (
     <Panel title="Webhook health">
@@ -133,13 +164,13 @@ function Webhooks({ call, overview }: { call: Call; overview: Overview }) {
 }
 
 interface ChartProps {
-  call: Call;
   days: readonly Day[];
   currency: string | undefined;
   currencies: readonly string[];
 }
 
-function Chart({ call, days, currency, currencies }: ChartProps) {
+function Chart({ days, currency, currencies }: ChartProps) {
+  const call = useCall();
   return (
     <Panel title="Thirty days">
       {currencies.length > 1 && (
@@ -162,51 +193,6 @@ function Chart({ call, days, currency, currencies }: ChartProps) {
         <VolumeChart days={days} currency={currency} />
       )}
     </Panel>
-  );
-}
-
-async function showBalances({ scope, href }: Call, deps: PageDeps): Promise<Answer> {
-  const { balances, receivables } = await readProvedBalances(deps, scope);
-  return (
-    <>
-      <PageHead title="Balances">
-        <a class="button plain" href={href(STATEMENT_PATH)}>
-          Statement
-        </a>
-      </PageHead>
-      {receivables.map(({ currency, owed }) => (
-        <Note key={currency} tone="bad">
-          {`You owe ${formatAmount(owed, currency)}: a bank took back more than the balance held.`}
-        </Note>
-      ))}
-      <Panel>
-        <BalanceTable balances={balances} />
-        <p class="muted small">
-          Available money can be refunded and paid out. Reserved money belongs to payouts in
-          progress. Our banks have stated every movement until the day in the last column.
-        </p>
-      </Panel>
-    </>
-  );
-}
-
-function BalanceTable({ balances }: { balances: readonly ProvedBalance[] }) {
-  return (
-    <Table
-      label="Balances"
-      head={['Balance account', 'Currency', 'Available', 'Reserved', 'Proved until']}
-      rows={balances.map(({ balance_account, currency, available, reserved, proved_until }) => ({
-        key: `${balance_account} ${currency}`,
-        cells: [
-          balance_account,
-          formatCurrency(currency),
-          formatAmount(available, currency),
-          formatAmount(reserved, currency),
-          proved_until ?? '–',
-        ],
-      }))}
-      none={`Nothing yet: ${MAIN_BALANCE} is there, and empty.`}
-    />
   );
 }
 

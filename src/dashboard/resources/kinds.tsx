@@ -7,8 +7,7 @@ import { PAYOUT_STATUSES } from '../../domain/payout/payout';
 import { isRailId, RAIL_IDS, railRules } from '../../domain/payout/rails';
 import { REFUND_STATUSES } from '../../domain/refund/refund';
 import type { Documents, Kind, ResourceDocument } from '../../service/money/resources/read';
-import { Status, When } from '../frame/parts';
-import type { Call } from '../frame/route';
+import { Status, useCall, When } from '../frame/parts';
 import { type CsvColumn, fieldColumns } from './csv';
 
 const PAGES: Readonly<Record<Kind, { noun: string; path: string }>> = {
@@ -19,7 +18,8 @@ const PAGES: Readonly<Record<Kind, { noun: string; path: string }>> = {
   crypto_settlement: { noun: 'settlement', path: '/crypto/settlements' },
 };
 
-export function ResourceLink({ call, kind, id }: { call: Call; kind: Kind; id: string }) {
+export function ResourceLink({ kind, id }: { kind: Kind; id: string }) {
+  const call = useCall();
   const { noun, path } = PAGES[kind];
   return (
     <a href={call.href(`${path}/${id}`)}>
@@ -29,7 +29,7 @@ export function ResourceLink({ call, kind, id }: { call: Call; kind: Kind; id: s
   );
 }
 
-type Column<D> = readonly [heading: string, cell: (row: D) => ComponentChildren];
+export type Column<D> = readonly [heading: string, cell: (row: D) => ComponentChildren];
 
 export interface ResourceList<K extends Kind> {
   kind: K;

@@ -1,8 +1,12 @@
-import { decimalMoney, formatMoney, minorUnitDigits } from '../../domain/money';
+import { omitUndefined } from '../../domain/defined';
+import { decimalMoney, formatMoney, minorUnitDigits, parseMoney } from '../../domain/money';
 import { computeRest } from '../../domain/movement/movement';
 import { sumDisputed } from '../../domain/payment/dispute';
 import { isCancellable } from '../../domain/payment/payment';
 import { refundableAmount, refundFault } from '../../domain/refund/rules';
+import { CreateRefund } from '../../domain/wire/refunds';
+import { cancelPayment, findPayment } from '../../service/money/payments';
+import { createRefund } from '../../service/money/refunds';
 import {
   type ReadPayment,
   type ReadPayout,
@@ -10,61 +14,192 @@ import {
   readPayout,
   readResource,
 } from '../../service/money/resources/read';
+import { createInShare } from '../../service/shares';
 import { Field } from '../frame/fields';
-import { FORM_KEY, newFormKey } from '../frame/form';
-import { Panel, PostForm, Status, Table, When } from '../frame/parts';
-import { type Answer, type Call, type PageDeps, type Route, viewRoute } from '../frame/route';
+import {
+  actOnMoney,
+  buildCreateRequest,
+  FORM_KEY,
+  field,
+  newFormKey,
+  redirect,
+} from '../frame/form';
+import { Panel, PostForm, Status, Table, useCall, When } from '../frame/parts';
+import { type Call, postRoute, type Route, viewRoute } from '../frame/route';
 import { methodName } from './kinds';
-import { PAYMENT_ACT_ROUTES } from './payment-acts';
 import { answerResource, formatFailure } from './resource-page';
 
 export const RESOURCE_ROUTES: readonly Route[] = [
-  viewRoute('/payments/:id', 'Payment', showPayment),
-  ...PAYMENT_ACT_ROUTES,
-  viewRoute('/refunds/:id', 'Refund', showRefund),
-  viewRoute('/payouts/:id', 'Payout', showPayout),
+  viewRoute('/payments/:id', 'Payment', async (call, deps) => {
+    const result = await readPayment(deps, call.scope, call.params['id'] ?? '');
+    if (result === null) return 'not_found';
+    const { resource: payment, customer, refunds, held, timeline } = result;
+    const { currency, refunded = 0, settled_amount } = payment;
+    const disputed = sumDisputed(payment.disputes);
+    const name = [customer.first_name, customer.last_name]
+      .filter((part) => part !== null)
+      .join(' ');
+    return answerResource(call, {
+      title: `Payment of ${formatMoney(payment.amount, currency)}`,
+      status: payment.status,
+      attention: payment.attention,
+      timeline,
+      facts: [
+        ['Id', <code key="id">{payment._id}</code>],
+        ['Reference', payment.reference ?? '–'],
+        ['Method', methodName(payment.method)],
+        ['Country', payment.country ?? '–'],
+        ['Customer', [name, customer.email].filter((part) => part).join(', ') || '–'],
+        ['Refunded', refunded > 0 ? formatMoney(refunded, currency) : null],
+        ['Came', settled_amount == null ? null : formatMoney(settled_amount, currency)],
+        ['In suspense', formatHeld(held)],
+        ['Disputed', disputed > 0 ? formatMoney(disputed, currency) : null],
+        ['Reason', formatFailure(payment.failure)],
+        ['Bank reference', payment.bank_reference ?? '–'],
+        ['Metadata', <code key="metadata">{payment.metadata}</code>],
+        ['Created', <When key="created" at={payment.created_at} />],
+        ['Settled', <When key="settled" at={payment.settled_at} />],
+      ],
+      children: (
+        <>
+          <Acts payment={payment} held={held} />
+          {refunds.length > 0 && <Refunds refunds={refunds} />}
+        </>
+      ),
+    });
+  }),
+  postRoute('/payments/:id/refund', 'payments.refund', {
+    title: 'Refund the payment',
+    confirmation: {
+      question: (form) =>
+        `Refund ${field(form, 'amount')} to the customer? A refund can't be taken back.`,
+      button: 'Refund',
+      proof: async ({ viewer, scope, params, form }, deps) => {
+        const { id = '' } = params;
+        const payment = scope.livemode ? await findPayment(deps, scope, id) : null;
+        const limit = payment === null ? undefined : viewer.account.refundStepUp[payment.currency];
+        if (payment === null || limit === undefined) return undefined;
+        const amount = parseMoney(field(form, 'amount'), payment.currency);
+        return amount !== undefined && amount <= limit ? undefined : 'step_up';
+      },
+    },
+    /** Refunds under the form key, so that a repeated form refunds once. */
+    handle: async (call, deps) => {
+      const { scope, params, form } = call;
+      const { id: payment_id = '' } = params;
+      const payment = await findPayment(deps, scope, payment_id);
+      if (payment === null) return 'not_found';
+      const { currency } = payment;
+      const key = field(form, 'key');
+      const amount = parseMoney(field(form, 'amount'), currency);
+      const path = `/payments/${payment_id}`;
+      if (amount === undefined || !FORM_KEY.test(key)) {
+        const text = 'Write the amount as a number, such as 10.50. Nothing was refunded.';
+        return redirect(call, path, 'bad', text);
+      }
+      const reason = field(form, 'reason') || undefined;
+      const fields = omitUndefined({ payment_id, amount, reason });
+      const request = buildCreateRequest(call, key, CreateRefund, fields);
+      return await actOnMoney(deps, call, {
+        act: 'refund.created',
+        target: payment_id,
+        facts: { amount, currency, idempotency_key: key },
+        run: () => createInShare(deps, request, () => createRefund(deps, request)),
+        success: ({ id }) => [
+          `/refunds/${id}`,
+          'The refund has started. Its status shows when it has settled.',
+        ],
+        unknown: [
+          `${path}?refund_key=${key}`,
+          'It is not known yet whether the refund was made. Press Refund again with the same amount ' +
+            'and reason: it is not made twice.',
+        ],
+        refusedPath: path,
+      });
+    },
+  }),
+  postRoute('/payments/:id/cancel', 'payments.cancel', {
+    title: 'Cancel the payment',
+    confirmation: {
+      question: "Cancel this payment? Its customer can't pay it any more.",
+      button: 'Cancel payment',
+    },
+    handle: async (call, deps) => {
+      const { id: payment_id = '' } = call.params;
+      if ((await findPayment(deps, call.scope, payment_id)) === null) return 'not_found';
+      const path = `/payments/${payment_id}`;
+      return await actOnMoney(deps, call, {
+        act: 'payment.cancelled',
+        target: payment_id,
+        run: async () => {
+          await cancelPayment(deps, call.scope, payment_id);
+          return {};
+        },
+        success: () => [path, 'The payment is cancelled.'],
+        unknown: [
+          path,
+          'It is not known yet whether the payment was cancelled. Look at its status, and try again.',
+        ],
+        refusedPath: path,
+      });
+    },
+  }),
+  viewRoute('/refunds/:id', 'Refund', async (call, deps) => {
+    const result = await readResource(deps, 'refund', call.scope, call.params['id'] ?? '');
+    if (result === null) return 'not_found';
+    const { resource: refund, timeline } = result;
+    const { payment_id } = refund;
+    return answerResource(call, {
+      title: `Refund of ${formatMoney(refund.amount, refund.currency)}`,
+      status: refund.status,
+      timeline,
+      facts: [
+        ['Id', <code key="id">{refund._id}</code>],
+        [
+          'Payment',
+          <a key="payment" href={call.href(`/payments/${payment_id}`)}>
+            <code>{payment_id}</code>
+          </a>,
+        ],
+        ['Reason', refund.reason ?? '–'],
+        ['Method', methodName(refund.method)],
+        ['Failure', formatFailure(refund.failure)],
+        ['Bank reference', refund.bank_reference ?? '–'],
+        ['Created', <When key="created" at={refund.created_at} />],
+        ['Settled', <When key="settled" at={refund.settled_at} />],
+      ],
+    });
+  }),
+  viewRoute('/payouts/:id', 'Payout', async (call, deps) => {
+    const result = await readPayout(deps, call.scope, call.params['id'] ?? '');
+    if (result === null) return 'not_found';
+    const { resource: payout, recipient, timeline } = result;
+    const { fee, currency, failure, returned } = payout;
+    const reason = failure ?? (returned && { ...returned, message: returned.reason });
+    return answerResource(call, {
+      title: `Payout of ${formatMoney(payout.amount, currency)}`,
+      status: payout.status,
+      timeline,
+      facts: [
+        ['Id', <code key="id">{payout._id}</code>],
+        ['Reference', payout.reference ?? '–'],
+        ['Rail', methodName(payout.method)],
+        ['Recipient', recipientText(recipient)],
+        ['Fee', formatMoney(fee, currency)],
+        ['Balance account', payout.balance_account],
+        ['Reason', formatFailure(reason)],
+        ['Bank reference', payout.bank_reference ?? '–'],
+        ['Metadata', <code key="metadata">{payout.metadata}</code>],
+        ['Created', <When key="created" at={payout.created_at} />],
+        ['Sent', <When key="sent" at={payout.sent_at} />],
+        ['Completed', <When key="completed" at={payout.completed_at} />],
+      ],
+    });
+  }),
 ];
 
 interface PaymentView extends Pick<ReadPayment, 'refunds' | 'held'> {
-  call: Call;
   payment: ReadPayment['resource'];
-}
-
-async function showPayment(call: Call, deps: PageDeps): Promise<Answer> {
-  const result = await readPayment(deps, call.scope, call.params['id'] ?? '');
-  if (result === null) return 'not_found';
-  const { resource: payment, customer, refunds, held, timeline } = result;
-  const { currency, refunded = 0, settled_amount } = payment;
-  const disputed = sumDisputed(payment.disputes);
-  const name = [customer.first_name, customer.last_name].filter((part) => part !== null).join(' ');
-  return answerResource(call, {
-    title: `Payment of ${formatMoney(payment.amount, currency)}`,
-    status: payment.status,
-    attention: payment.attention,
-    timeline,
-    facts: [
-      ['Id', <code key="id">{payment._id}</code>],
-      ['Reference', payment.reference ?? '–'],
-      ['Method', methodName(payment.method)],
-      ['Country', payment.country ?? '–'],
-      ['Customer', [name, customer.email].filter((part) => part).join(', ') || '–'],
-      ['Refunded', refunded > 0 ? formatMoney(refunded, currency) : null],
-      ['Came', settled_amount == null ? null : formatMoney(settled_amount, currency)],
-      ['In suspense', formatHeld(held)],
-      ['Disputed', disputed > 0 ? formatMoney(disputed, currency) : null],
-      ['Reason', formatFailure(payment.failure)],
-      ['Bank reference', payment.bank_reference ?? '–'],
-      ['Metadata', <code key="metadata">{payment.metadata}</code>],
-      ['Created', <When key="created" at={payment.created_at} />],
-      ['Settled', <When key="settled" at={payment.settled_at} />],
-    ],
-    children: (
-      <>
-        <Acts call={call} payment={payment} held={held} />
-        {refunds.length > 0 && <Refunds call={call} refunds={refunds} />}
-      </>
-    ),
-  });
 }
 
 function formatHeld(held: PaymentView['held']): string | null {
@@ -72,7 +207,8 @@ function formatHeld(held: PaymentView['held']): string | null {
   return amounts.join(', ') || null;
 }
 
-function Acts({ call, payment, held }: Pick<PaymentView, 'call' | 'payment' | 'held'>) {
+function Acts({ payment, held }: Pick<PaymentView, 'payment' | 'held'>) {
+  const call = useCall();
   const { now, may } = call;
   const { _id, currency, status, refunded } = payment;
   const isRefundable = refundFault({ ...payment, refunded }, null, now) === undefined;
@@ -81,7 +217,6 @@ function Acts({ call, payment, held }: Pick<PaymentView, 'call' | 'payment' | 'h
     return (
       <Panel title="Refund">
         <PostForm
-          call={call}
           path={`/payments/${_id}/refund`}
           button="Refund"
           busy="Refunding…"
@@ -104,12 +239,7 @@ function Acts({ call, payment, held }: Pick<PaymentView, 'call' | 'payment' | 'h
   return (
     <Panel title="Cancel">
       <p class="muted">The customer has not paid yet.</p>
-      <PostForm
-        call={call}
-        path={`/payments/${_id}/cancel`}
-        button="Cancel payment"
-        tone="danger"
-      />
+      <PostForm path={`/payments/${_id}/cancel`} button="Cancel payment" tone="danger" />
     </Panel>
   );
 }
@@ -120,7 +250,8 @@ function getFormKey({ query }: Call): string {
   return FORM_KEY.test(key) ? key : newFormKey();
 }
 
-function Refunds({ call, refunds }: Pick<PaymentView, 'call' | 'refunds'>) {
+function Refunds({ refunds }: Pick<PaymentView, 'refunds'>) {
+  const call = useCall();
   return (
     <Panel title="Refunds of this payment">
       <Table
@@ -140,60 +271,6 @@ function Refunds({ call, refunds }: Pick<PaymentView, 'call' | 'refunds'>) {
       />
     </Panel>
   );
-}
-
-async function showRefund(call: Call, deps: PageDeps): Promise<Answer> {
-  const result = await readResource(deps, 'refund', call.scope, call.params['id'] ?? '');
-  if (result === null) return 'not_found';
-  const { resource: refund, timeline } = result;
-  const { payment_id } = refund;
-  return answerResource(call, {
-    title: `Refund of ${formatMoney(refund.amount, refund.currency)}`,
-    status: refund.status,
-    timeline,
-    facts: [
-      ['Id', <code key="id">{refund._id}</code>],
-      [
-        'Payment',
-        <a key="payment" href={call.href(`/payments/${payment_id}`)}>
-          <code>{payment_id}</code>
-        </a>,
-      ],
-      ['Reason', refund.reason ?? '–'],
-      ['Method', methodName(refund.method)],
-      ['Failure', formatFailure(refund.failure)],
-      ['Bank reference', refund.bank_reference ?? '–'],
-      ['Created', <When key="created" at={refund.created_at} />],
-      ['Settled', <When key="settled" at={refund.settled_at} />],
-    ],
-  });
-}
-
-async function showPayout(call: Call, deps: PageDeps): Promise<Answer> {
-  const result = await readPayout(deps, call.scope, call.params['id'] ?? '');
-  if (result === null) return 'not_found';
-  const { resource: payout, recipient, timeline } = result;
-  const { fee, currency, failure, returned } = payout;
-  const reason = failure ?? (returned && { ...returned, message: returned.reason });
-  return answerResource(call, {
-    title: `Payout of ${formatMoney(payout.amount, currency)}`,
-    status: payout.status,
-    timeline,
-    facts: [
-      ['Id', <code key="id">{payout._id}</code>],
-      ['Reference', payout.reference ?? '–'],
-      ['Rail', methodName(payout.method)],
-      ['Recipient', recipientText(recipient)],
-      ['Fee', formatMoney(fee, currency)],
-      ['Balance account', payout.balance_account],
-      ['Reason', formatFailure(reason)],
-      ['Bank reference', payout.bank_reference ?? '–'],
-      ['Metadata', <code key="metadata">{payout.metadata}</code>],
-      ['Created', <When key="created" at={payout.created_at} />],
-      ['Sent', <When key="sent" at={payout.sent_at} />],
-      ['Completed', <When key="completed" at={payout.completed_at} />],
-    ],
-  });
 }
 
 function recipientText(recipient: ReadPayout['recipient']): string {

@@ -1,8 +1,13 @@
 import type Router from '@koa/router';
 import type { RouterContext } from '@koa/router';
 import { hashPassword } from '../../encryption/password';
+import { SECRET } from '../../pages/browser';
 import { seeOther } from '../../pages/security';
-import { mustReplacePassword } from '../../service/merchants/team/members';
+import {
+  acceptInvitation,
+  findInvitation,
+  mustReplacePassword,
+} from '../../service/merchants/team/members';
 import {
   changePassword,
   readSession,
@@ -13,13 +18,14 @@ import { checkPassword } from '../../service/merchants/team/sign-in';
 import { auditAsUser } from '../../service/operators/audit/log';
 import { csrfToken, type Dashboard, HOME_PATH, NEW_PASSWORD_PATH } from '../frame/context';
 import { NewPasswordField } from '../frame/fields';
-import { readOwnForm } from '../frame/form';
-import { explainLimit, sendCard, sendNotice } from '../frame/notices';
-import { findPasswordFault } from '../frame/password-fault';
+import { findPasswordFault, readOwnForm } from '../frame/form';
+import { explainLimit, sendCard, sendNotice } from '../frame/layout';
 import { describeUser, getOrigin, noteVisitor } from '../frame/visitor';
-import { getNextPath } from './open-session';
+import { getNextPath, openSession } from './sign-in';
 
-/** Step of sign-in for a user whose password somebody else set. */
+const INVITATION_PATH = '/dashboard/invitation/:token';
+
+/** Pages on which a user without a password of their own chooses one. */
 export function addNewPassword(router: Router, dashboard: Dashboard): void {
   router.get(NEW_PASSWORD_PATH, async (ctx) => {
     const step = await loadStep(ctx, dashboard);
@@ -27,6 +33,13 @@ export function addNewPassword(router: Router, dashboard: Dashboard): void {
     show(ctx, dashboard, { ...step, next: getNextPath(new URLSearchParams(ctx.querystring)) });
   });
   router.post(NEW_PASSWORD_PATH, (ctx) => save(ctx, dashboard));
+  // The token in the link of an invitation authorizes.
+  router.get(INVITATION_PATH, async (ctx) => {
+    const invitation = await find(ctx, dashboard);
+    if (invitation === null) return sendNotice(ctx, dashboard, 'link_over');
+    showInvitation(ctx, dashboard, invitation);
+  });
+  router.post(INVITATION_PATH, (ctx) => accept(ctx, dashboard));
 }
 
 interface Step extends Pick<Visit, 'session' | 'user'> {
@@ -91,4 +104,53 @@ function show(
   );
   const status = fault === undefined ? 200 : 422;
   sendCard(ctx, dashboard, { title: 'Choose a new password', status, fault, children });
+}
+
+type Invitation = NonNullable<Awaited<ReturnType<typeof findInvitation>>>;
+
+async function accept(ctx: RouterContext, dashboard: Dashboard): Promise<void> {
+  const form = await readOwnForm(ctx, dashboard.publicUrl, null);
+  if (typeof form === 'string') return sendNotice(ctx, dashboard, form);
+  const { token = '' } = ctx.params;
+  const invitation = await find(ctx, dashboard);
+  if (invitation === null) return sendNotice(ctx, dashboard, 'link_over');
+  const password = form.get('password') ?? '';
+  const fault = findPasswordFault(password);
+  if (fault !== undefined) return showInvitation(ctx, dashboard, invitation, fault);
+  const password_hash = await hashPassword(password);
+  const user = await acceptInvitation(dashboard, token, password_hash, getOrigin(ctx, dashboard));
+  if (user === null) return sendNotice(ctx, dashboard, 'link_over');
+  if (user === 'is_member') {
+    const text = 'This address is a member of the team already: sign in.';
+    return showInvitation(ctx, dashboard, invitation, text);
+  }
+  const path = HOME_PATH;
+  const proof = { by: 'invitation' } as const;
+  const isSignedIn = await openSession(ctx, dashboard, user, { stage: 'whole', path, proof });
+  if (!isSignedIn) seeOther(ctx, '/dashboard/sign-in');
+}
+
+async function find(ctx: RouterContext, dashboard: Dashboard): Promise<Invitation | null> {
+  const { token = '' } = ctx.params;
+  return SECRET.test(token) ? await findInvitation(dashboard, token) : null;
+}
+
+function showInvitation(
+  ctx: RouterContext,
+  dashboard: Dashboard,
+  { email, merchant = 'A merchant' }: Invitation,
+  fault?: string,
+): void {
+  const children = (
+    <>
+      <p>{`${merchant} invites ${email} to its payments dashboard.`}</p>
+      <form method="post" action={ctx.path} class="form">
+        <input type="hidden" name="username" autocomplete="username" value={email} />
+        <NewPasswordField label="Password" name="password" autofocus />
+        <button type="submit">Join</button>
+      </form>
+    </>
+  );
+  const status = fault === undefined ? 200 : 422;
+  sendCard(ctx, dashboard, { title: 'Join the team', status, fault, children });
 }

@@ -1,5 +1,12 @@
-import { QrCode } from '../../pages/qr';
+import { QrCode } from '../../pages/layout';
 import type { TeamMember } from '../../service/merchants/team/members';
+import {
+  addPasskey,
+  findSite,
+  offerPasskey,
+  PASSKEYS_MAX,
+  removePasskey,
+} from '../../service/merchants/team/passkeys';
 import {
   getOffer,
   offerSecret,
@@ -8,19 +15,27 @@ import {
 } from '../../service/merchants/team/second-factor';
 import { Field } from '../frame/fields';
 import { field, redirect } from '../frame/form';
-import { Badge, Copyable, Note, PageHead, Panel, PostForm } from '../frame/parts';
-import { type Answer, type Call, getSelf, type PageDeps, type Route } from '../frame/route';
+import {
+  Badge,
+  Copyable,
+  Note,
+  PageHead,
+  Panel,
+  PostForm,
+  Table,
+  useCall,
+  When,
+} from '../frame/parts';
+import { NO_PASSKEYS, PasskeyButton } from '../frame/passkeys';
+import { type Call, getSelf, postRoute, type Route } from '../frame/route';
 
 const PROFILE = '/profile';
 const PATH = `${PROFILE}/second-factor`;
-
-const selfRoute = { act: 'self.change' } as const;
+const PASSKEYS_PATH = `${PROFILE}/passkeys`;
+const ADD_PASSKEY = 'Add a passkey';
 
 export const SECOND_FACTOR_ROUTES: readonly Route[] = [
-  {
-    ...selfRoute,
-    method: 'post',
-    path: PATH,
+  postRoute(PATH, 'self.change', {
     title: 'Set up a second factor',
     whileFrozen: true,
     confirmation: {
@@ -28,32 +43,140 @@ export const SECOND_FACTOR_ROUTES: readonly Route[] = [
       button: 'Set up',
       proof: 'step_up',
     },
-    handle: setUp,
-  },
-  { ...selfRoute, method: 'get', path: PATH, title: 'Second factor', handle: scan },
+    handle: async (call, deps) => {
+      await offerSecret(deps, getEnrollment(call));
+      return { go: call.href(PATH) };
+    },
+  }),
   {
-    ...selfRoute,
-    method: 'post',
-    path: `${PATH}/confirm`,
+    act: 'self.change',
+    method: 'get',
+    path: PATH,
+    title: 'Second factor',
+    handle: async (call, deps) => {
+      const enrollment = await getOffer(deps, getEnrollment(call));
+      if (enrollment === null) return { go: call.href(PROFILE) };
+      return (
+        <>
+          <PageHead title="Set up a second factor" />
+          <Panel>
+            <p>Scan this with your app, or type the secret, and enter the code that it shows.</p>
+            <QrCode text={enrollment.uri} label="To be scanned with your app" />
+            <Copyable label="secret" text={enrollment.secret} />
+            <PostForm path={`${PATH}/confirm`} button="Switch on">
+              <Field
+                label="Code"
+                name="code"
+                inputmode="numeric"
+                autocomplete="one-time-code"
+                required
+                maxLength={10}
+              />
+            </PostForm>
+          </Panel>
+        </>
+      );
+    },
+  },
+  postRoute(`${PATH}/confirm`, 'self.change', {
     title: 'Second factor',
     whileFrozen: true,
-    handle: confirm,
-  },
-  {
-    ...selfRoute,
-    method: 'post',
-    path: `${PATH}/off`,
+    handle: async (call, deps) => {
+      const code = field(call.form, 'code').replace(/\s/g, '');
+      const { user, session: keep } = call.viewer;
+      const codes = await switchOn(deps, user.id, { code, keep });
+      if (codes === null) {
+        const text = 'The code is wrong or too old. Look at your app, and try again.';
+        return redirect(call, PATH, 'bad', text);
+      }
+      return <RecoveryCodes codes={codes} />;
+    },
+  }),
+  postRoute(`${PATH}/off`, 'self.change', {
     title: 'Switch off the second factor',
     confirmation: {
       question: 'Without a passkey, your password alone is then enough to sign in.',
       button: 'Switch off',
       proof: 'step_up',
     },
-    handle: dropFactor,
-  },
+    handle: async (call, deps) => {
+      await switchOff(deps, getSelf(call), call.viewer.session);
+      return redirect(call, PROFILE, 'good', 'The second factor is off.');
+    },
+  }),
+  postRoute(PASSKEYS_PATH, 'self.change', {
+    title: ADD_PASSKEY,
+    confirmation: {
+      question: 'A passkey signs you in without password and code, and is a second factor.',
+      button: ADD_PASSKEY,
+      proof: 'step_up',
+    },
+    handle: async (call, deps) => {
+      const site = findSite(deps.publicUrl);
+      if (site === null) return redirect(call, PROFILE, 'bad', NO_PASSKEYS);
+      const { user, account, session } = call.viewer;
+      const request = { user_id: user.id, merchant: account.name, session };
+      const options = await offerPasskey(deps, site, request);
+      if (options === null) return redirect(call, PROFILE, 'bad', TOO_MANY);
+      return (
+        <>
+          <PageHead title={ADD_PASSKEY} />
+          <section class="panel narrow">
+            <form method="post" action={call.href(`${PASSKEYS_PATH}/confirm`)} class="form">
+              <input type="hidden" name="csrf" value={call.viewer.csrf} />
+              <Field
+                label="Name"
+                name="name"
+                value="Passkey"
+                hint="Such as the device that it is on."
+                maxLength={50}
+                required
+                autofocus
+              />
+              <noscript>Passkeys need JavaScript.</noscript>
+              <PasskeyButton label="Create passkey" options={options} />
+            </form>
+            <a href={call.href(PROFILE)}>Back without doing it</a>
+          </section>
+        </>
+      );
+    },
+  }),
+  postRoute(`${PASSKEYS_PATH}/confirm`, 'self.change', {
+    title: ADD_PASSKEY,
+    handle: async (call, deps) => {
+      const site = findSite(deps.publicUrl);
+      const { user, session } = call.viewer;
+      const message = field(call.form, 'passkey');
+      const passkey = { user_id: user.id, session, name: field(call.form, 'name'), message };
+      const codes = site && (await addPasskey(deps, site, passkey));
+      if (codes === null) {
+        const text = 'No passkey was added: it took too long, or was not accepted. Try again.';
+        return redirect(call, PROFILE, 'bad', text);
+      }
+      if (codes.length > 0) return <RecoveryCodes codes={codes} />;
+      return redirect(call, PROFILE, 'good', 'The passkey is added.');
+    },
+  }),
+  postRoute(`${PASSKEYS_PATH}/remove`, 'self.change', {
+    title: 'Remove a passkey',
+    whileFrozen: true,
+    confirmation: {
+      question:
+        'It no longer signs you in, and your other sessions end. Without another second factor, ' +
+        'your password alone is then enough.',
+      button: 'Remove',
+      proof: 'step_up',
+    },
+    handle: async (call, deps) => {
+      const passkey = { id: field(call.form, 'id'), keep: call.viewer.session };
+      if (!(await removePasskey(deps, getSelf(call), passkey))) return 'not_found';
+      return redirect(call, PROFILE, 'good', 'The passkey is removed.');
+    },
+  }),
 ];
 
-export function SecondFactorPanel({ call, member }: { call: Call; member: TeamMember }) {
+export function SecondFactorPanel({ member }: { member: TeamMember }) {
   const { has_second_factor: isOn, has_app: hasApp } = member;
   return (
     <Panel title="Second factor">
@@ -64,7 +187,6 @@ export function SecondFactorPanel({ call, member }: { call: Call; member: TeamMe
           : 'With a second factor, a stolen password is not enough to sign in.'}
       </p>
       <PostForm
-        call={call}
         path={`${PATH}${hasApp ? '/off' : ''}`}
         button={hasApp ? 'Switch off' : 'Set up'}
         tone={hasApp ? 'danger' : 'plain'}
@@ -73,52 +195,12 @@ export function SecondFactorPanel({ call, member }: { call: Call; member: TeamMe
   );
 }
 
-async function setUp(call: Call, deps: PageDeps): Promise<Answer> {
-  await offerSecret(deps, getEnrollment(call));
-  return { go: call.href(PATH) };
-}
-
 function getEnrollment({ viewer }: Call) {
   return { user_id: viewer.user.id, session: viewer.session };
 }
 
-async function scan(call: Call, deps: PageDeps): Promise<Answer> {
-  const enrollment = await getOffer(deps, getEnrollment(call));
-  if (enrollment === null) return { go: call.href(PROFILE) };
-  return (
-    <>
-      <PageHead title="Set up a second factor" />
-      <Panel>
-        <p>Scan this with your app, or type the secret, and enter the code that it shows.</p>
-        <QrCode text={enrollment.uri} label="To be scanned with your app" />
-        <Copyable label="secret" text={enrollment.secret} />
-        <PostForm call={call} path={`${PATH}/confirm`} button="Switch on">
-          <Field
-            label="Code"
-            name="code"
-            inputmode="numeric"
-            autocomplete="one-time-code"
-            required
-            maxLength={10}
-          />
-        </PostForm>
-      </Panel>
-    </>
-  );
-}
-
-async function confirm(call: Call, deps: PageDeps): Promise<Answer> {
-  const code = field(call.form, 'code').replace(/\s/g, '');
-  const { user, session: keep } = call.viewer;
-  const codes = await switchOn(deps, user.id, { code, keep });
-  if (codes === null) {
-    const text = 'The code is wrong or too old. Look at your app, and try again.';
-    return redirect(call, PATH, 'bad', text);
-  }
-  return <RecoveryCodes call={call} codes={codes} />;
-}
-
-export function RecoveryCodes({ call, codes }: { call: Call; codes: readonly string[] }) {
+function RecoveryCodes({ codes }: { codes: readonly string[] }) {
+  const call = useCall();
   return (
     <>
       <PageHead title="Your recovery codes" />
@@ -136,7 +218,46 @@ export function RecoveryCodes({ call, codes }: { call: Call; codes: readonly str
   );
 }
 
-async function dropFactor(call: Call, deps: PageDeps): Promise<Answer> {
-  await switchOff(deps, getSelf(call), call.viewer.session);
-  return redirect(call, PROFILE, 'good', 'The second factor is off.');
+interface PasskeysPanelProps {
+  member: TeamMember;
+  publicUrl: string;
 }
+
+export function PasskeysPanel({ member: { passkeys }, publicUrl }: PasskeysPanelProps) {
+  return (
+    <Panel title="Passkeys">
+      <Table
+        label="Passkeys"
+        head={['Name', 'Added', 'Last used', 'Act']}
+        rows={passkeys.map(({ id, name, created_at, last_used_at }) => ({
+          key: id,
+          cells: [
+            name,
+            <When key="added" at={created_at} />,
+            <When key="used" at={last_used_at} />,
+            <PostForm
+              key="remove"
+              {...{ path: `${PASSKEYS_PATH}/remove`, class: 'inline', hidden: { id } }}
+              button="Remove"
+              tone="danger"
+            />,
+          ],
+        }))}
+        none="There are no passkeys yet."
+      />
+      <AddPasskey count={passkeys.length} publicUrl={publicUrl} />
+    </Panel>
+  );
+}
+
+interface AddPasskeyProps extends Omit<PasskeysPanelProps, 'member'> {
+  count: number;
+}
+
+function AddPasskey({ count, publicUrl }: AddPasskeyProps) {
+  if (findSite(publicUrl) === null) return <p class="muted">{NO_PASSKEYS}</p>;
+  if (count >= PASSKEYS_MAX) return <p class="muted">{TOO_MANY}</p>;
+  return <PostForm path={PASSKEYS_PATH} button={ADD_PASSKEY} tone="plain" />;
+}
+
+const TOO_MANY = `You have ${PASSKEYS_MAX} passkeys, the most that one user can have.`;

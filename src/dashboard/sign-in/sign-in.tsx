@@ -1,21 +1,37 @@
 import type Router from '@koa/router';
 import type { RouterContext } from '@koa/router';
 import { hashSecret } from '../../pages/browser';
-import { seeOther } from '../../pages/security';
+import { isForeignPost, seeOther } from '../../pages/security';
+import { askForPasskey, findSite } from '../../service/merchants/team/passkeys';
 import {
   endSession,
   hasSecondFactor,
+  readSession,
+  type SignInProof,
+  startSession,
   type UserDocument,
 } from '../../service/merchants/team/sessions';
-import { checkLogin, listMerchants } from '../../service/merchants/team/sign-in';
-import { type Dashboard, HOME_PATH } from '../frame/context';
-import { Field, PasswordField, Select } from '../frame/fields';
+import { checkCode, checkLogin, listMerchants } from '../../service/merchants/team/sign-in';
+import { csrfToken, type Dashboard, HOME_PATH } from '../frame/context';
+import { CodeField, Field, PasswordField, Select } from '../frame/fields';
 import { field, readOwnForm } from '../frame/form';
-import { explainLimit, sendCard, sendNotice } from '../frame/notices';
-import { PasskeySignIn } from '../frame/passkeys';
-import { describeSession, noteVisitor } from '../frame/visitor';
-import { getNextPath, openSession } from './open-session';
-import { CODE_PATH } from './sign-in-code';
+import { explainLimit, sendCard, sendNotice, WRONG_CODE } from '../frame/layout';
+import {
+  hasPasskeys,
+  isByPasskey,
+  PASSKEY_SIGN_IN_PATH,
+  PasskeyButton,
+  PasskeySignIn,
+  readPasskey,
+  WRONG_PASSKEY,
+} from '../frame/passkeys';
+import {
+  describeSession,
+  describeUser,
+  getOrigin,
+  nameBrowser,
+  noteVisitor,
+} from '../frame/visitor';
 
 const EMAIL_LENGTH_MAX = 254;
 
@@ -33,6 +49,15 @@ export function addSignIn(router: Router, dashboard: Dashboard): void {
   });
   router.post('/dashboard/sign-in', (ctx) => signIn(ctx, dashboard));
   router.post('/dashboard/sign-out', (ctx) => signOut(ctx, dashboard));
+  router.get(CODE_PATH, async (ctx) => {
+    const mfaSession = await loadMfaSession(ctx, dashboard);
+    if (mfaSession === null) return seeOther(ctx, '/dashboard/sign-in');
+    const next = getNextPath(new URLSearchParams(ctx.querystring));
+    showCode(ctx, dashboard, { ...mfaSession, next });
+  });
+  router.post(CODE_PATH, (ctx) => acceptCode(ctx, dashboard));
+  router.post(`${PASSKEY_SIGN_IN_PATH}/challenge`, (ctx) => sendChallenge(ctx, dashboard));
+  router.post(PASSKEY_SIGN_IN_PATH, (ctx) => signInByPasskey(ctx, dashboard));
 }
 
 async function signIn(ctx: RouterContext, dashboard: Dashboard): Promise<void> {
@@ -97,7 +122,7 @@ async function signOut(ctx: RouterContext, dashboard: Dashboard): Promise<void> 
   seeOther(ctx, '/dashboard/sign-in');
 }
 
-export function showSignIn(ctx: RouterContext, dashboard: Dashboard, fields: SignInFields): void {
+function showSignIn(ctx: RouterContext, dashboard: Dashboard, fields: SignInFields): void {
   const { email = '', next, fault, status } = fields;
   const children = (
     <>
@@ -138,4 +163,143 @@ async function showMerchants(
     </form>
   );
   sendCard(ctx, dashboard, { title: 'Choose a merchant', status: 200, children });
+}
+
+const CODE_PATH = '/dashboard/sign-in/code';
+
+interface CodeStep {
+  secret: string;
+  user: UserDocument;
+  next: string | undefined;
+  fault?: string;
+  status?: number;
+}
+
+async function acceptCode(ctx: RouterContext, dashboard: Dashboard): Promise<void> {
+  const mfaSession = await loadMfaSession(ctx, dashboard);
+  if (mfaSession === null) return seeOther(ctx, '/dashboard/sign-in');
+  const { secret, user } = mfaSession;
+  const form = await readOwnForm(ctx, dashboard.publicUrl, secret);
+  if (typeof form === 'string') return sendNotice(ctx, dashboard, form);
+  const next = getNextPath(form);
+  const proof = await proveSecondFactor(ctx, dashboard, user, form);
+  if ('fault' in proof) return showCode(ctx, dashboard, { secret, user, next, ...proof });
+  const path = next ?? HOME_PATH;
+  const isSignedIn = await openSession(ctx, dashboard, user, { stage: 'whole', path, proof });
+  if (!isSignedIn) seeOther(ctx, '/dashboard/sign-in');
+}
+
+async function proveSecondFactor(
+  ctx: RouterContext,
+  dashboard: Dashboard,
+  user: UserDocument,
+  form: URLSearchParams,
+): Promise<SignInProof | { fault: string; status: number }> {
+  if (isByPasskey(form)) {
+    const proof = await readPasskey(ctx, dashboard, form, user);
+    if (proof === null) return { fault: WRONG_PASSKEY, status: 401 };
+    return { by: 'password, passkey', passkey: proof.passkey };
+  }
+  const origin = getOrigin(ctx, dashboard);
+  const check = await checkCode(dashboard, user, field(form, 'code'), origin);
+  noteVisitor(ctx, { proof: 'code', outcome: check.outcome });
+  if (check.outcome === 'too_many') {
+    ctx.set('Retry-After', String(check.minutes * 60));
+    return { fault: explainLimit(check.minutes), status: 429 };
+  }
+  if (check.outcome === 'wrong') return { fault: WRONG_CODE, status: 401 };
+  return { by: 'password, code' };
+}
+
+async function loadMfaSession(ctx: RouterContext, dashboard: Dashboard) {
+  const secret = dashboard.cookie.read(ctx);
+  const visit = secret === null ? null : await readSession(dashboard, secret);
+  if (secret === null || visit?.session.stage !== 'password') return null;
+  noteVisitor(ctx, describeUser(visit.user, visit.session._id));
+  return { secret, user: visit.user };
+}
+
+function showCode(
+  ctx: RouterContext,
+  dashboard: Dashboard,
+  { secret, user, next, fault, status }: CodeStep,
+): void {
+  const canUsePasskey = hasPasskeys(user, dashboard.publicUrl);
+  const children = (
+    <>
+      <form method="post" action={CODE_PATH} class="form">
+        <input type="hidden" name="csrf" value={csrfToken(secret)} />
+        {next !== undefined && <input type="hidden" name="next" value={next} />}
+        <CodeField autofocus required={!canUsePasskey} />
+        <button type="submit">Continue</button>
+        {canUsePasskey && <PasskeyButton label="Use a passkey" />}
+      </form>
+      <p>
+        <a href="/dashboard/sign-in">Back to the password</a>
+      </p>
+    </>
+  );
+  sendCard(ctx, dashboard, { title: 'Second factor', status, fault, children });
+}
+
+async function sendChallenge(ctx: RouterContext, dashboard: Dashboard): Promise<void> {
+  const site = findSite(dashboard.publicUrl);
+  if (isForeignPost(ctx, dashboard.publicUrl)) return sendNotice(ctx, dashboard, 'foreign');
+  if (site === null) return sendNotice(ctx, dashboard, 'not_found');
+  const signedDevice = dashboard.device.signedHash(ctx);
+  const browser = dashboard.device.bind(ctx);
+  const address = dashboard.clientAddress(ctx.req);
+  const ask = () => askForPasskey(dashboard, site, { browser, signedDevice, address });
+  const request = await dashboard.limitSignIns(signedDevice, ask);
+  const { minutes, options } = request ?? { minutes: 1, options: undefined };
+  if (minutes > 0) {
+    ctx.status = 429;
+    ctx.set('Retry-After', String(minutes * 60));
+  }
+  ctx.body = options ?? explainLimit(minutes);
+}
+
+/** Passkey stands for password and second factor. */
+async function signInByPasskey(ctx: RouterContext, dashboard: Dashboard): Promise<void> {
+  const form = await readOwnForm(ctx, dashboard.publicUrl, null);
+  if (typeof form === 'string') return sendNotice(ctx, dashboard, form);
+  const next = getNextPath(form);
+  const used = await readPasskey(ctx, dashboard, form);
+  const isSignedIn =
+    used !== null &&
+    (await openSession(ctx, dashboard, used.user, {
+      ...{ stage: 'whole', path: next ?? HOME_PATH },
+      proof: { by: 'passkey', passkey: used.passkey },
+    }));
+  if (!isSignedIn) showSignIn(ctx, dashboard, { next, fault: WRONG_PASSKEY, status: 401 });
+}
+
+/** @returns false when what was checked has changed since */
+export async function openSession(
+  ctx: RouterContext,
+  dashboard: Dashboard,
+  user: UserDocument,
+  { path, ...fresh }: { stage: 'password' | 'whole'; path: string; proof: SignInProof },
+): Promise<boolean> {
+  const { cookie, device } = dashboard;
+  const deviceSecret = device.readOrSign(ctx);
+  const origin = getOrigin(ctx, dashboard);
+  const cookies = { device: hashSecret(deviceSecret), oldSecret: cookie.read(ctx) };
+  const browser = nameBrowser(ctx.get('User-Agent'));
+  const session = { ...fresh, ...cookies, browser, origin };
+  const secret = await startSession(dashboard, user, session);
+  if (secret === null) return false;
+  noteVisitor(ctx, describeUser(user, hashSecret(secret)));
+  cookie.write(ctx, secret);
+  if (fresh.stage === 'whole') device.write(ctx, deviceSecret);
+  seeOther(ctx, path);
+  return true;
+}
+
+/** Only addresses to which sign-in leads back. */
+const NEXT = /^\/dashboard\/(?:sandbox|live)(?:\/[\w-]+){1,3}$/;
+
+export function getNextPath(fields: URLSearchParams): string | undefined {
+  const next = fields.get('next') ?? '';
+  return NEXT.test(next) ? next : undefined;
 }

@@ -16,100 +16,100 @@ import { sendEventAgain } from '../../service/events/redeliveries';
 import { deliveryText } from '../../service/money/resources/timeline';
 import { redirect } from '../frame/form';
 import {
-  type FactRow,
   Facts,
   PageHead,
   Panel,
   PostForm,
+  Preformatted,
   Status,
   Table,
+  useCall,
   When,
 } from '../frame/parts';
-import { type Answer, type Call, type PageDeps, type Route, viewRoute } from '../frame/route';
-import { ResourceLink } from '../resources/kinds';
-import { ListFilters, ListPager, parseListQuery } from '../resources/list-filters';
-import { ENDPOINTS_PATH, showUrl } from './endpoint-settings';
+import { postRoute, type Route, viewRoute } from '../frame/route';
+import { type Column, ResourceLink } from '../resources/kinds';
+import { ListPanel, parseListQuery } from '../resources/list';
+import { ENDPOINTS_PATH, showUrl } from './endpoint-parts';
 
 const PATH = '/webhooks/deliveries';
 
-export const DELIVERY_ROUTES: readonly Route[] = [
-  viewRoute(PATH, 'Deliveries', showDeliveries),
-  viewRoute(`${PATH}/:id`, 'Delivery', showDelivery),
-  {
-    method: 'post',
-    path: `${PATH}/:id/send-again`,
-    act: 'events.send',
-    title: 'Send again',
-    whileFrozen: true,
-    handle: sendAgain,
-  },
+const COLUMNS: readonly Column<ListedEvent>[] = [
+  ['Event', ({ event }) => <code>{event._id}</code>],
+  ['Type', ({ event }) => <span class="type">{event.type}</span>],
+  ['Created', ({ event }) => <When at={event.created} />],
+  ['Delivery', ({ deliveries }) => <States deliveries={deliveries} />],
+  ['Attempts', ({ deliveries }) => String(deliveries.reduce((sum, row) => sum + row.attempts, 0))],
+  ['Next attempt', ({ deliveries }) => <When at={findNextAttempt(deliveries)} />],
+  ['Act', ({ event }) => <SendAgain event={event} />],
 ];
 
-const CHOICES = { statuses: DELIVERY_STATUSES, methods: EVENT_TYPES };
+function findNextAttempt(deliveries: readonly DeliveryRow[]): string | null {
+  const times = deliveries.map(({ next_attempt_at: at }) => at).filter((at) => at !== null);
+  return times.sort()[0] ?? null;
+}
 
-async function showDeliveries(call: Call, deps: PageDeps): Promise<Answer> {
-  const listQuery = parseListQuery(call.query, CHOICES);
-  const { rows, ...neighbors } = await listEvents(deps, call.scope, listQuery);
-  const action = call.href(PATH);
-  return (
-    <>
-      <PageHead title="Deliveries">
-        {call.may('events.send') && (
-          <a class="button plain" href={call.href('/webhooks/send-failed')}>
-            Send failed again
-          </a>
-        )}
-      </PageHead>
-      <Panel>
-        <ListFilters
+export const DELIVERY_ROUTES: readonly Route[] = [
+  viewRoute(PATH, 'Deliveries', async (call, deps) => {
+    const choices = { statuses: DELIVERY_STATUSES, methods: EVENT_TYPES };
+    const listQuery = parseListQuery(call.query, choices);
+    const page = await listEvents(deps, call.scope, listQuery);
+    return (
+      <>
+        <PageHead title="Deliveries">
+          {call.may('events.send') && (
+            <a class="button plain" href={call.href('/webhooks/send-failed')}>
+              Send failed again
+            </a>
+          )}
+        </PageHead>
+        <ListPanel
+          label="Deliveries"
+          path={PATH}
           listQuery={listQuery}
-          action={action}
+          page={page}
           hint="Id of an event or payment"
           statuses={DELIVERY_STATUSES}
           choice={{ label: 'Event type', values: EVENT_TYPES.map((one) => [one, one]) }}
-        />
-        <Table
-          label="Deliveries"
-          head={['Event', 'Type', 'Created', 'Delivery', 'Attempts', 'Next attempt', 'Act']}
-          rows={rows.map((listed) => ({
-            key: listed.event._id,
-            href: `${action}/${listed.event._id}`,
-            cells: renderCells(call, listed),
-          }))}
+          columns={COLUMNS}
+          getId={({ event }) => event._id}
           none="Nothing matches."
         />
-        <ListPager listQuery={listQuery} page={neighbors} action={action} />
-      </Panel>
-    </>
-  );
-}
-
-function renderCells(call: Call, { event, deliveries }: ListedEvent) {
-  const { _id, type, created } = event;
-  const attempts = deliveries.reduce((sum, each) => sum + each.attempts, 0);
-  const [next = null] = deliveries
-    .map((each) => each.next_attempt_at)
-    .filter((at) => at !== null)
-    .sort();
-  return [
-    <code key="id">{_id}</code>,
-    <span key="type" class="type">
-      {type}
-    </span>,
-    <When key="created" at={created} />,
-    <States key="status" deliveries={deliveries} />,
-    String(attempts),
-    <When key="next" at={next} />,
-    <SendAgain key="again" call={call} event={event} />,
-  ];
-}
+      </>
+    );
+  }),
+  viewRoute(`${PATH}/:id`, 'Delivery', async (call, deps) => {
+    const result = await readEvent(deps, call.scope, call.params['id'] ?? '');
+    if (result === null) return 'not_found';
+    const endpoints = await listEndpoints(deps, call.scope);
+    return {
+      title: result.event.type,
+      page: <DeliveryPage {...{ endpoints }} {...result} />,
+    };
+  }),
+  postRoute(`${PATH}/:id/send-again`, 'events.send', {
+    title: 'Send again',
+    whileFrozen: true,
+    handle: async (call, deps) => {
+      const { id = '' } = call.params;
+      const path = `${PATH}/${id}`;
+      try {
+        if (!(await sendEventAgain(deps, call.scope, id))) return 'not_found';
+        const text = 'It is being sent again. Reload this page to see the answer.';
+        return redirect(call, path, 'good', text);
+      } catch (error) {
+        if (!(error instanceof ServiceError)) throw error;
+        return redirect(call, path, 'bad', error.message);
+      }
+    },
+  }),
+];
 
 /** Renders nothing for a test event, which is never sent again. */
-function SendAgain({ call, event }: { call: Call; event: EventDocument }) {
+function SendAgain({ event }: { event: EventDocument }) {
+  const call = useCall();
   if (!call.may('events.send') || event.data['test'] === true) return null;
   return (
     <PostForm
-      call={call}
       path={`${PATH}/${event._id}/send-again`}
       button="Send again"
       tone="plain"
@@ -118,40 +118,20 @@ function SendAgain({ call, event }: { call: Call; event: EventDocument }) {
   );
 }
 
-async function showDelivery(call: Call, deps: PageDeps): Promise<Answer> {
-  const result = await readEvent(deps, call.scope, call.params['id'] ?? '');
-  if (result === null) return 'not_found';
-  const endpoints = await listEndpoints(deps, call.scope);
-  return { title: result.event.type, page: <DeliveryPage {...{ call, endpoints }} {...result} /> };
-}
-
-async function sendAgain(call: Call, deps: PageDeps): Promise<Answer> {
-  const { id = '' } = call.params;
-  const path = `${PATH}/${id}`;
-  try {
-    if (!(await sendEventAgain(deps, call.scope, id))) return 'not_found';
-    const text = 'It is being sent again. Reload this page to see the answer.';
-    return redirect(call, path, 'good', text);
-  } catch (error) {
-    if (!(error instanceof ServiceError)) throw error;
-    return redirect(call, path, 'bad', error.message);
-  }
-}
-
 interface DeliveryProps extends ListedEvent {
-  call: Call;
   endpoints: readonly Endpoint[];
 }
 
-function DeliveryPage({ call, event, deliveries, endpoints }: DeliveryProps) {
+function DeliveryPage({ event, deliveries, endpoints }: DeliveryProps) {
   const attempts = listAttempts(deliveries);
   const { _id, type, created, body, resource_id, data } = event;
   const isSeveral = deliveries.length > 1;
+  const oldest = presentOldest(deliveries);
   const kind = findEventResource(type);
   return (
     <>
       <PageHead title={type} badge={<States deliveries={deliveries} />}>
-        <SendAgain call={call} event={event} />
+        <SendAgain event={event} />
       </PageHead>
       <Panel>
         <Facts
@@ -162,23 +142,25 @@ function DeliveryPage({ call, event, deliveries, endpoints }: DeliveryProps) {
               kind === undefined || data['test'] === true ? (
                 'A test: what it names does not exist.'
               ) : (
-                <ResourceLink key="about" call={call} kind={kind} id={resource_id} />
+                <ResourceLink key="about" kind={kind} id={resource_id} />
               ),
             ],
             ['Created', <When key="created" at={created} />],
-            ...(isSeveral ? [] : describeDelivery(deliveries)),
+            ['Delivery', isSeveral ? null : deliveryText(oldest)],
+            ['Attempts', isSeveral ? null : String(oldest.attempts)],
+            ['Next attempt', isSeveral ? null : <When key="next" at={oldest.next_attempt_at} />],
           ]}
         />
-        {isSeveral && <DeliveryTable {...{ call, deliveries, endpoints }} />}
+        {isSeveral && <DeliveryTable {...{ deliveries, endpoints }} />}
         <h2>Request body</h2>
-        {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, also by keyboard */}
-        <pre class="wrap" tabIndex={0}>
-          {body}
-        </pre>
+        <Preformatted text={body} />
       </Panel>
       {attempts.map((row) => (
-        <Panel key={`${row.endpoint_id} ${row.run} ${row.attempt}`} title={attemptTitle(row)}>
-          <AttemptFacts call={call} row={row} />
+        <Panel
+          key={`${row.endpoint_id} ${row.run} ${row.attempt}`}
+          title={`Attempt ${row.attempt}${row.run === 0 ? '' : `, sent again ${row.run}`}`}
+        >
+          <AttemptFacts row={row} />
         </Panel>
       ))}
       {attempts.length === 0 && <p class="empty">No attempt was made yet.</p>}
@@ -186,16 +168,8 @@ function DeliveryPage({ call, event, deliveries, endpoints }: DeliveryProps) {
   );
 }
 
-function attemptTitle({ run, attempt }: DeliveryAttempt): string {
-  return run === 0 ? `Attempt ${attempt}` : `Attempt ${attempt}, sent again ${run}`;
-}
-
-interface AttemptFactsProps {
-  call: Pick<Call, 'may'>;
-  row: DeliveryAttempt;
-}
-
-export function AttemptFacts({ call, row }: AttemptFactsProps) {
+export function AttemptFacts({ row }: { row: DeliveryAttempt }) {
+  const call = useCall();
   const { outcome, at, status_code, error, duration_ms, response_excerpt } = row;
   return (
     <>
@@ -211,21 +185,14 @@ export function AttemptFacts({ call, row }: AttemptFactsProps) {
       {response_excerpt !== '' && (
         <details>
           <summary>Body of the answer</summary>
-          {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, also by keyboard */}
-          <pre class="wrap" tabIndex={0}>
-            {response_excerpt}
-          </pre>
+          <Preformatted text={response_excerpt} />
         </details>
       )}
     </>
   );
 }
 
-interface StatesProps {
-  deliveries: readonly DeliveryRow[];
-}
-
-function States({ deliveries }: StatesProps) {
+function States({ deliveries }: { deliveries: readonly DeliveryRow[] }) {
   const rows = deliveries.length === 0 ? [presentOldest([])] : deliveries;
   return (
     <span class="states">
@@ -236,23 +203,8 @@ function States({ deliveries }: StatesProps) {
   );
 }
 
-/** @param deliveries one, or none without an endpoint */
-function describeDelivery(deliveries: readonly DeliveryRow[]): FactRow[] {
-  const delivery = presentOldest(deliveries);
-  return [
-    ['Delivery', deliveryText(delivery)],
-    ['Attempts', String(delivery.attempts)],
-    ['Next attempt', <When key="next" at={delivery.next_attempt_at} />],
-  ];
-}
-
-interface DeliveryTableProps {
-  call: Call;
-  deliveries: readonly DeliveryRow[];
-  endpoints: readonly Endpoint[];
-}
-
-function DeliveryTable({ call, deliveries, endpoints }: DeliveryTableProps) {
+function DeliveryTable({ deliveries, endpoints }: Pick<DeliveryProps, 'deliveries' | 'endpoints'>) {
+  const call = useCall();
   return (
     <Table
       label="Deliveries"

@@ -3,34 +3,31 @@ import { ENDPOINT_STATUSES } from '../../domain/webhook/endpoint';
 import {
   changeEndpoint,
   deleteEndpoint,
-  type Endpoint,
   listEndpoints,
   presentEndpoint,
 } from '../../service/events/endpoints/manage';
-import { type EndpointSummary, getEndpoint } from '../../service/events/endpoints/oldest';
+import { getEndpoint } from '../../service/events/endpoints/oldest';
+
 import { field, redirect } from '../frame/form';
 import { Facts, Note, PageHead, Panel, PostForm } from '../frame/parts';
-import { type Answer, type Call, type PageDeps, type Route, viewRoute } from '../frame/route';
+import { type Answer, type Call, type PageDeps, postRoute, viewRoute } from '../frame/route';
 import {
   BackToWebhooks,
   ENDPOINTS_PATH,
   type RefusedSettings,
   readSettings,
+  SecretPanel,
   SettingsForm,
   StateBadge,
   showUrl,
-} from './endpoint-settings';
-import { SecretPanel } from './secret';
-import { TestPanel } from './test-panel';
+} from './endpoint-parts';
+import { TestPanel } from './send';
 
-const PATH = ENDPOINTS_PATH;
+const PATH = `${ENDPOINTS_PATH}/:id`;
 
-export const ENDPOINT_PAGE_ROUTES: readonly Route[] = [
-  viewRoute(`${PATH}/:id`, 'Endpoint', showOne),
-  {
-    method: 'post',
-    path: `${PATH}/:id/save`,
-    act: 'webhooks.change',
+export const ENDPOINT_PAGE_ROUTES = [
+  viewRoute(PATH, 'Endpoint', (call, deps) => showEndpoint(call, deps)),
+  postRoute(`${PATH}/save`, 'webhooks.change', {
     title: 'Save changes',
     confirmation: {
       question: (form) => `Live events of this endpoint go to ${field(form, 'url')} from now on.`,
@@ -38,12 +35,16 @@ export const ENDPOINT_PAGE_ROUTES: readonly Route[] = [
       proof: 'step_up',
       liveOnly: true,
     },
-    handle: save,
-  },
-  {
-    method: 'post',
-    path: `${PATH}/:id/status`,
-    act: 'webhooks.change',
+    handle: async (call, deps) => {
+      const { id = '' } = call.params;
+      const { settings, refused } = await readSettings(call, deps);
+      if (settings === undefined) return await showEndpoint(call, deps, refused);
+      return await act(call, `${ENDPOINTS_PATH}/${id}`, 'The endpoint is saved.', () =>
+        changeEndpoint(deps, call.scope, id, settings),
+      );
+    },
+  }),
+  postRoute(`${PATH}/status`, 'webhooks.change', {
     title: 'Enable or disable the endpoint',
     confirmation: {
       question: (form) =>
@@ -54,50 +55,47 @@ export const ENDPOINT_PAGE_ROUTES: readonly Route[] = [
       proof: 'step_up',
       liveOnly: true,
     },
-    handle: setStatus,
-  },
-  {
-    method: 'post',
-    path: `${PATH}/:id/delete`,
-    act: 'webhooks.change',
+    handle: async (call, deps) => {
+      const { id = '' } = call.params;
+      const status = ENDPOINT_STATUSES.find((one) => one === field(call.form, 'status'));
+      if (status === undefined) return 'not_found';
+      return await act(call, `${ENDPOINTS_PATH}/${id}`, `The endpoint is ${status}.`, () =>
+        changeEndpoint(deps, call.scope, id, { status }),
+      );
+    },
+  }),
+  postRoute(`${PATH}/delete`, 'webhooks.change', {
     title: 'Delete the endpoint',
     confirmation: {
       question: 'It gets no more events, and its signing secret is gone. That can’t be undone.',
       button: 'Delete endpoint',
       proof: 'step_up',
     },
-    handle: remove,
-  },
+    handle: (call, deps) =>
+      act(call, '/webhooks', 'The endpoint is deleted.', () =>
+        deleteEndpoint(deps, call.scope, call.params['id'] ?? ''),
+      ),
+  }),
 ];
 
-async function findOne(call: Call, deps: PageDeps) {
+async function showEndpoint(
+  call: Call,
+  deps: PageDeps,
+  refused?: RefusedSettings,
+): Promise<Answer> {
   const { id: endpoint_id = '' } = call.params;
   const endpoints = await listEndpoints(deps, call.scope);
   const endpoint = endpoints.find((each) => each.endpoint_id === endpoint_id);
   const summary = await getEndpoint(deps, { ...call.scope, endpoint_id });
-  return endpoint === undefined || summary === null ? null : { endpoint, summary };
-}
-
-async function showOne(call: Call, deps: PageDeps): Promise<Answer> {
-  const found = await findOne(call, deps);
-  return found === null ? 'not_found' : <EndpointPage call={call} {...found} />;
-}
-
-interface EndpointPageProps {
-  call: Call;
-  endpoint: Endpoint;
-  summary: EndpointSummary;
-  refused?: RefusedSettings;
-}
-
-function EndpointPage({ call, endpoint, summary, refused }: EndpointPageProps) {
+  if (endpoint === undefined || summary === null) return 'not_found';
   const { id, enabled_events, description } = presentEndpoint(endpoint);
-  const path = `${PATH}/${id}`;
+  const path = `${ENDPOINTS_PATH}/${id}`;
   const mayChange = call.may('webhooks.change');
-  return (
+  const isEnabled = endpoint.disabled_reason === undefined;
+  const page = (
     <>
       <PageHead title="Endpoint" badge={<StateBadge endpoint={endpoint} />}>
-        <BackToWebhooks call={call} />
+        <BackToWebhooks />
       </PageHead>
       {endpoint.disabled_reason === 'failing' && (
         <Note tone="bad">
@@ -108,11 +106,7 @@ function EndpointPage({ call, endpoint, summary, refused }: EndpointPageProps) {
       <Panel title="Settings">
         <Facts rows={[['Id', <code key="id">{id}</code>]]} />
         {mayChange ? (
-          <SettingsForm
-            {...{ call, endpoint, refused }}
-            path={`${path}/save`}
-            button="Save changes"
-          />
+          <SettingsForm {...{ endpoint, refused }} path={`${path}/save`} button="Save changes" />
         ) : (
           <Facts
             rows={[
@@ -123,69 +117,32 @@ function EndpointPage({ call, endpoint, summary, refused }: EndpointPageProps) {
           />
         )}
       </Panel>
-      <SecretPanel call={call} endpoint={summary} base={path} />
-      {call.may('events.send') && endpoint.disabled_reason === undefined && (
-        <TestPanel call={call} base={path} />
+      <SecretPanel endpoint={summary} base={path} />
+      {call.may('events.send') && isEnabled && <TestPanel base={path} />}
+      {mayChange && (
+        <Panel title="Disable or delete">
+          <p class="muted">
+            Events of the time in which it is disabled are recorded, and can be sent manually.
+          </p>
+          <div class="buttons">
+            <PostForm
+              path={`${path}/status`}
+              button={isEnabled ? 'Disable' : 'Enable'}
+              tone="plain"
+              hidden={{ status: isEnabled ? 'disabled' : 'enabled' }}
+            />
+            <PostForm path={`${path}/delete`} button="Delete endpoint" tone="danger" />
+          </div>
+        </Panel>
       )}
-      {mayChange && <ActsPanel {...{ call, endpoint, path }} />}
     </>
   );
+  return { page, status: refused === undefined ? 200 : 400 };
 }
 
-function ActsPanel({ call, endpoint, path }: { call: Call; endpoint: Endpoint; path: string }) {
-  const isEnabled = endpoint.disabled_reason === undefined;
-  return (
-    <Panel title="Disable or delete">
-      <p class="muted">
-        Events of the time in which it is disabled are recorded, and can be sent manually.
-      </p>
-      <div class="buttons">
-        <PostForm
-          call={call}
-          path={`${path}/status`}
-          button={isEnabled ? 'Disable' : 'Enable'}
-          tone="plain"
-          hidden={{ status: isEnabled ? 'disabled' : 'enabled' }}
-        />
-        <PostForm call={call} path={`${path}/delete`} button="Delete endpoint" tone="danger" />
-      </div>
-    </Panel>
-  );
-}
-
-async function save(call: Call, deps: PageDeps): Promise<Answer> {
-  const { id = '' } = call.params;
-  const found = await findOne(call, deps);
-  if (found === null) return 'not_found';
-  const { settings, refused } = await readSettings(call, deps);
-  if (settings === undefined) {
-    return { page: <EndpointPage {...{ call, refused }} {...found} />, status: 400 };
-  }
-  return await act(call, id, 'The endpoint is saved.', () =>
-    changeEndpoint(deps, call.scope, id, settings),
-  );
-}
-
-async function setStatus(call: Call, deps: PageDeps): Promise<Answer> {
-  const { id = '' } = call.params;
-  const status = ENDPOINT_STATUSES.find((one) => one === field(call.form, 'status'));
-  if (status === undefined) return 'not_found';
-  return await act(call, id, `The endpoint is ${status}.`, () =>
-    changeEndpoint(deps, call.scope, id, { status }),
-  );
-}
-
-async function remove(call: Call, deps: PageDeps): Promise<Answer> {
-  const { id = '' } = call.params;
-  return await act(call, '', 'The endpoint is deleted.', () =>
-    deleteEndpoint(deps, call.scope, id),
-  );
-}
-
-/** @param shown id; empty: the list follows */
 async function act(
   call: Call,
-  shown: string,
+  path: string,
   text: string,
   run: () => Promise<unknown>,
 ): Promise<Answer> {
@@ -195,5 +152,5 @@ async function act(
     if (error instanceof Refusal && error.code === 'webhook_endpoint_not_found') return 'not_found';
     throw error;
   }
-  return redirect(call, shown === '' ? '/webhooks' : `${PATH}/${shown}`, 'good', text);
+  return redirect(call, path, 'good', text);
 }

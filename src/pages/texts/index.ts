@@ -13,16 +13,7 @@ export const TEXTS = { de, en, es, fr, it, nl, pl, pt } as const satisfies Recor
 
 export type LanguageCode = keyof typeof TEXTS;
 
-export const LANGUAGE_CODES = [
-  'de',
-  'en',
-  'es',
-  'fr',
-  'it',
-  'nl',
-  'pl',
-  'pt',
-] as const satisfies readonly LanguageCode[];
+export const LANGUAGE_CODES = Object.keys(TEXTS).filter(isLanguageCode);
 
 export function isLanguageCode(text: string): text is LanguageCode {
   return Object.hasOwn(TEXTS, text);

@@ -2,8 +2,8 @@ import { parseBookCurrency } from '../../domain/crypto/assets';
 import { ServiceError } from '../../domain/errors';
 import { computeRest, isInSuspense, type Movement, toUnits } from '../../domain/movement/movement';
 import type { Stores } from '../../store';
-import { type MovementDocument, toMovement } from '../../store/movements';
-import { type FirstRows, toFirstRows } from '../paging';
+import { type MovementDocument, type MovementFilter, toMovement } from '../../store/movements';
+import { type Page, toPage } from '../paging';
 
 interface ReadDeps {
   stores: Pick<Stores, 'movements'>;
@@ -14,12 +14,7 @@ export async function listHeld({ stores }: ReadDeps, resource_id: string): Promi
   return (await stores.movements.forResource(resource_id)).map(toMovement).filter(isInSuspense);
 }
 
-export interface MovementQuery {
-  connector?: string | undefined;
-  livemode?: boolean | undefined;
-  resource_id?: string | undefined;
-  /** In suspense only. */
-  open: boolean;
+export interface MovementQuery extends Omit<MovementFilter, 'after'> {
   /** Last row of the page before. */
   after?: string | undefined;
   limit: number;
@@ -32,12 +27,11 @@ export interface MovementQuery {
 export async function listMovements(
   deps: ReadDeps,
   { after, limit, ...filter }: MovementQuery,
-): Promise<FirstRows<ShownMovement> & { next_cursor: string | null }> {
+): Promise<Page<ShownMovement>> {
   const place = after === undefined ? undefined : await findMovement(deps, after);
   const found = await deps.stores.movements.list({ ...filter, after: place }, limit + 1);
-  const { rows, has_more } = toFirstRows(found, limit);
-  const next_cursor = has_more ? (rows.at(-1)?._id ?? null) : null;
-  return { rows: rows.map(presentMovement), has_more, next_cursor };
+  const { rows, ...page } = toPage(found, limit, ({ _id }) => _id);
+  return { ...page, rows: rows.map(presentMovement) };
 }
 
 /** @throws ServiceError `movement_not_found` */
@@ -54,16 +48,14 @@ export function presentMovement({ _id: id, currency, ...row }: MovementDocument)
   const { connector, livemode, names, direction, amount, value_date, reported_at } = row;
   const { sources, resource, resource_id, state, reason, resolutions } = row;
   return {
-    ...{
-      id,
-      connector,
-      livemode,
-      account: null,
-      names,
-      identity: names[0] ?? id,
-      direction,
-      amount,
-    },
+    id,
+    connector,
+    livemode,
+    account: null,
+    names,
+    identity: names[0] ?? id,
+    direction,
+    amount,
     ...(parseBookCurrency(currency) ?? { currency }),
     ...{ value_date, reported_at, sources, resource, resource_id, state, reason },
     resolution: resolutions.at(-1) ?? null,

@@ -1,3 +1,4 @@
+import { ServiceError } from '../../domain/errors';
 import { DELIVERY_STATUSES, type DeliveryStatus, EVENT_TYPES } from '../../domain/webhook/event';
 import type { DeliveryAttempt, DeliveryRow } from '../../store/deliveries';
 import type { EventDocument, EventFilter } from '../../store/events';
@@ -11,7 +12,6 @@ import {
   singleRow,
   toBounds,
 } from '../paging';
-import { findEvent } from './redeliver';
 
 export { type DeliveryAttempt, type DeliveryRow, listAttempts } from '../../store/deliveries';
 export type { EventDocument } from '../../store/events';
@@ -89,6 +89,13 @@ export async function listEventsBefore(
 ): Promise<Page<ListedEvent>> {
   const { rows, ...page } = await listPage(stores.events, owner, query, { resource_id });
   return { ...page, rows: await withDeliveries({ stores }, rows) };
+}
+
+/** @throws ServiceError `event_not_found` */
+export async function findEvent({ events }: Pick<ServiceDeps['stores'], 'events'>, id: string) {
+  const event = await events.get(id);
+  if (event !== null) return event;
+  throw new ServiceError('event_not_found', `There is no event ${id}.`);
 }
 
 /** @throws ServiceError `event_not_found` */

@@ -1,15 +1,13 @@
-import type { MongoClient } from 'mongodb';
 import { inTransaction } from '../../base/mongo';
 import { buildPosition } from '../../domain/cursor';
 import { buildRefusal, notFound } from '../../domain/errors';
 import type { EventsQuery } from '../../domain/wire/events';
-import type { Stores } from '../../store';
 import { listAttempts } from '../../store/deliveries';
-import type { EventCounter, EventDocument } from '../../store/events';
+import type { EventDocument } from '../../store/events';
 import type { Owner, ServiceDeps } from '../deps';
 import { listPage, type Page } from '../money/read';
+import { toPage } from '../paging';
 
-import { toFirstRows } from '../paging';
 import {
   findOwnEvent,
   presentDelivery,
@@ -28,20 +26,15 @@ export async function listMerchantEvents(
   { after, ...query }: EventsQuery,
 ): Promise<Page<object>> {
   const owner = { account_id, livemode };
+  const { events } = deps.stores;
+  const { resource_id, ...newest } = query;
+  const list: typeof events.list = (filter) =>
+    resource_id === undefined ? events.list(filter) : events.listAbout(resource_id, filter);
   const page =
     after === undefined
-      ? await listNewest(deps, owner, query)
+      ? await listPage({ list }, owner, newest)
       : await listEventsAfter(deps, owner, { ...query, after });
   return { ...page, rows: (await withDeliveries(deps, page.rows)).map(presentEvent) };
-}
-
-function listNewest(
-  { stores: { events } }: Pick<MerchantEventDeps, 'stores'>,
-  owner: Owner,
-  { resource_id, ...query }: Omit<EventsQuery, 'after'>,
-): Promise<Page<EventDocument>> {
-  if (resource_id === undefined) return listPage(events, owner, query);
-  return listPage({ list: (filter) => events.listAbout(resource_id, filter) }, owner, query);
 }
 
 /** @throws Refusal 404 `event_not_found` */
@@ -86,43 +79,22 @@ async function listEventsAfter(
   const { eventOrder } = stores;
   // Read first: an event without a number now gets a larger one.
   const counter = await eventOrder.begin(owner, buildPosition(Date.now() - SETTLED_MS, 0));
-  const start = await requireEvent(stores, owner, after);
-  const filter = { ...owner, counter, start, since: findSince(start), type, about };
+  const start = await findOwnEvent({ stores }, owner, after);
+  if (start === null) throw buildRefusal(notFound('event'));
+  const isListed = start.order !== 0;
+  const since = isListed ? start.position : buildPosition(Date.parse(start.created) - WINDOW_MS, 0);
+  const filter = { ...owner, counter, start, since, type, about };
   const found = await eventOrder.listSettled({ ...filter, limit: limit + 1 });
   if (found.length <= limit) {
-    await numberAll(mongo, stores, owner, counter);
+    let isMore = await eventOrder.hasUnnumbered(owner, counter);
+    while (isMore) {
+      isMore = await inTransaction(mongo, (session) =>
+        eventOrder.number(owner, counter, NUMBERED_AT_ONCE, session),
+      );
+    }
     found.push(...(await eventOrder.listNumbered({ ...filter, limit: limit + 1 - found.length })));
   }
-  const { rows, has_more } = toFirstRows(found, limit);
-  await eventOrder.markListed(rows);
-  return { rows, has_more, next_cursor: has_more ? (rows.at(-1)?._id ?? null) : null };
-}
-
-/** Position after which the page begins. */
-function findSince({ order, created, position }: EventDocument): string {
-  return order === 0 ? buildPosition(Date.parse(created) - WINDOW_MS, 0) : position;
-}
-
-async function numberAll(
-  mongo: MongoClient,
-  { eventOrder }: Pick<Stores, 'eventOrder'>,
-  owner: Owner,
-  counter: EventCounter,
-): Promise<void> {
-  let isMore = await eventOrder.hasUnnumbered(owner, counter);
-  while (isMore) {
-    isMore = await inTransaction(mongo, (session) =>
-      eventOrder.number(owner, counter, NUMBERED_AT_ONCE, session),
-    );
-  }
-}
-
-async function requireEvent(
-  stores: Pick<Stores, 'events'>,
-  owner: Owner,
-  id: string,
-): Promise<EventDocument> {
-  const event = await findOwnEvent({ stores }, owner, id);
-  if (event === null) throw buildRefusal(notFound('event'));
-  return event;
+  const page = toPage(found, limit, ({ _id }) => _id);
+  await eventOrder.markListed(page.rows);
+  return page;
 }

@@ -11,6 +11,7 @@ import { withTimeout } from '../../temporal/deadline';
 import { getWorkflowStatus } from '../../temporal/status';
 import { accountNow } from '../merchants/clock';
 import { redeliver } from './deliveries';
+import { findEvent } from './list';
 
 /** Longer than Temporal waits for a lost worker before another one answers. */
 const ANSWER_MS_MAX = 10_000;
@@ -43,7 +44,11 @@ export async function redeliverEvent(
 ): Promise<DeliveryRow[]> {
   const event = await findEvent(deps.stores, id);
   const enabled = await findEnabled(deps.stores, event, endpoint_id);
-  const isWanted = (endpoint: Endpoint) => endpoint_id !== undefined || wantsType(endpoint, event);
+  const isWanted = ({ enabled_events }: Endpoint) => {
+    const wants = enabled_events ?? 'all';
+    const status = firstDeliveryStatus({ wants, isDisabled: false }, event.type);
+    return endpoint_id !== undefined || status === 'pending';
+  };
   const wanting = enabled.filter(isWanted);
   const targets = wanting.length === 0 && orOldest ? enabled.slice(0, 1) : wanting;
   const rows: DeliveryRow[] = [];
@@ -56,14 +61,6 @@ export async function redeliverEvent(
     }
   }
   return rows;
-}
-
-/** @throws ServiceError as `redeliverEvent` */
-export async function redeliverRow(
-  deps: RedeliverDeps,
-  { event_id, endpoint_id }: DeliveryRow,
-): Promise<void> {
-  await redeliverEvent(deps, event_id, { endpoint_id });
 }
 
 /** @returns those of the environment, oldest first, or the one with the id */
@@ -89,11 +86,6 @@ export async function findEnabled(
   );
 }
 
-function wantsType({ enabled_events }: Endpoint, { type }: EventDocument): boolean {
-  const wants = enabled_events ?? 'all';
-  return firstDeliveryStatus({ wants, isDisabled: false }, type) === 'pending';
-}
-
 async function sendTo(
   { temporal, webhookQueue = WEBHOOK_QUEUE, ...deps }: RedeliverDeps,
   event: EventDocument,
@@ -106,7 +98,10 @@ async function sendTo(
   // Later, `pending` could overwrite the outcome of a finished delivery.
   const now = await accountNow(deps, event);
   const reserved = await deliveries.reserveRun(before, now.toISOString());
-  if (reserved === null) throw createRunningError(event._id);
+  if (reserved === null) {
+    const message = `Another redelivery of ${event._id} started at the same moment and is still running.`;
+    throw new ServiceError('delivery_running', message);
+  }
   try {
     const call = () => redeliver({ temporal, webhookQueue }, event, reserved);
     await withTimeout(temporal, call, ANSWER_MS_MAX);
@@ -118,20 +113,6 @@ async function sendTo(
   return reserved;
 }
 
-/** @throws ServiceError `event_not_found` */
-export async function findEvent({ events }: Pick<Stores, 'events'>, id: string) {
-  const event = await events.get(id);
-  if (event !== null) return event;
-  throw new ServiceError('event_not_found', `There is no event ${id}.`);
-}
-
 export function isRunning(error: unknown): boolean {
   return error instanceof ServiceError && error.code === 'delivery_running';
-}
-
-function createRunningError(id: string): ServiceError {
-  return new ServiceError(
-    'delivery_running',
-    `Another redelivery of ${id} started at the same moment and is still running.`,
-  );
 }

@@ -1,57 +1,41 @@
+import { setTimeout as wait } from 'node:timers/promises';
 import type { Logger } from '../../base/log';
+import { ServiceError } from '../../domain/errors';
 import { WEBHOOK_QUEUE } from '../../domain/task-queues';
-import type { ResendFilter } from '../../store/deliveries';
+import type { DeliveryStatus } from '../../domain/webhook/event';
+import type { Stores } from '../../store';
+import type { ResendFilter, ResendPlace } from '../../store/deliveries';
 import { withTimeout } from '../../temporal/deadline';
 import type { ActDeps, Owner } from '../deps';
 import { accountNow } from '../merchants/clock';
 import { auditRequest, withAuditLine, withOutcomeLine } from '../operators/audit/log';
 import { startOfDay } from '../paging';
-import { type DeliveryStarter, type RecordedEvents, startDeliveries } from './deliveries';
+import { type RecordedEvents, startDeliveries } from './deliveries';
 import { findOwnEvent } from './list';
-import { type RedeliverDeps, redeliverEvent } from './redeliver';
-import {
-  countSelected,
-  redeliverAll,
-  type SelectionCount,
-  type SendTotals,
-} from './redeliver-many';
+import { findEnabled, type RedeliverDeps, redeliverEvent } from './redeliver';
 
-export interface Redeliveries {
-  /** @throws ServiceError as `redeliverEvent` */
-  one: (eventId: string) => Promise<void>;
-  /**
-   * @param endpoint_id undefined: all that want the event
-   * @throws ServiceError as `redeliverEvent`
-   */
-  toSubscribers: (eventId: string, endpoint_id: string | undefined) => Promise<void>;
-  /** Starts the first delivery. @throws ServiceError `temporal_unavailable` */
-  start: (recorded: RecordedEvents) => Promise<void>;
-  /** @throws ServiceError `webhook_not_set` */
-  count: (filter: ResendFilter) => Promise<SelectionCount>;
-  /** @throws RedeliveryStopped */
-  all: (filter: ResendFilter) => Promise<SendTotals>;
-}
+export type Redeliveries = ReturnType<typeof createRedeliveries>;
 
-export function createRedeliveries(deps: RedeliverDeps): Redeliveries {
+export function createRedeliveries(deps: RedeliverDeps) {
   return {
-    one: async (eventId) => {
-      await redeliverEvent(deps, eventId);
+    /** @throws ServiceError as `redeliverEvent` */
+    one: (eventId: string) => redeliverEvent(deps, eventId),
+    /**
+     * @param endpoint_id undefined: all that want the event
+     * @throws ServiceError as `redeliverEvent`
+     */
+    toSubscribers: (eventId: string, endpoint_id: string | undefined) =>
+      redeliverEvent(deps, eventId, { endpoint_id, orOldest: false }),
+    /** Starts the first delivery. @throws ServiceError `temporal_unavailable` */
+    start: async (recorded: RecordedEvents): Promise<void> => {
+      const { temporal, webhookQueue = WEBHOOK_QUEUE } = deps;
+      await withTimeout(temporal, () => startDeliveries({ temporal, webhookQueue }, recorded));
     },
-    toSubscribers: async (eventId, endpoint_id) => {
-      await redeliverEvent(deps, eventId, { endpoint_id, orOldest: false });
-    },
-    start: (recorded) => startInTime(deps, recorded),
-    count: (filter) => countSelected(deps, filter),
-    all: (filter) => redeliverAll(deps, filter, () => undefined),
+    /** @throws ServiceError `webhook_not_set` */
+    count: (filter: ResendFilter) => countSelected(deps, filter),
+    /** @throws RedeliveryStopped */
+    all: (filter: ResendFilter) => redeliverAll(deps, filter, () => undefined),
   };
-}
-
-async function startInTime(
-  { temporal, webhookQueue = WEBHOOK_QUEUE }: Pick<RedeliverDeps, 'temporal' | 'webhookQueue'>,
-  recorded: RecordedEvents,
-): Promise<void> {
-  const starter: DeliveryStarter = { temporal, webhookQueue };
-  await withTimeout(temporal, () => startDeliveries(starter, recorded));
 }
 
 interface SendDeps extends Pick<ActDeps, 'stores' | 'audit' | 'now'> {
@@ -120,4 +104,89 @@ export async function sendFailedEvents(
 function selectFailed(owner: Owner, from: string, now: Date): ResendFilter {
   const since = startOfDay(from) ?? '';
   return { ...owner, since, until: now.toISOString(), statuses: ['exhausted'] };
+}
+
+/** An endpoint can handle it after an outage. */
+const PER_SECOND = 20;
+const PAGE = 100;
+
+export interface SelectionCount {
+  found: number;
+  by_status: Partial<Record<DeliveryStatus, number>>;
+}
+
+/** @throws ServiceError `webhook_not_set` */
+export async function countSelected(
+  { stores }: Pick<RedeliverDeps, 'stores'>,
+  filter: ResendFilter,
+): Promise<SelectionCount> {
+  const narrow = await narrowToEnabled(stores, filter);
+  const counts = await Promise.all(
+    filter.statuses.map(async (status) => {
+      const count = await stores.deliveries.countResendable({ ...narrow, statuses: [status] });
+      return [status, count] as const;
+    }),
+  );
+  const total = counts.reduce((sum, [, count]) => sum + count, 0);
+  return { found: total, by_status: Object.fromEntries(counts) };
+}
+
+/** Leaves out disabled and deleted endpoints. */
+async function narrowToEnabled(
+  stores: Pick<Stores, 'endpoints'>,
+  filter: ResendFilter,
+): Promise<ResendFilter> {
+  const enabled = await findEnabled(stores, filter, undefined);
+  return { ...filter, endpoint_ids: enabled.map(({ endpoint_id }) => endpoint_id) };
+}
+
+export interface SendTotals {
+  sent: number;
+  skipped: number;
+}
+
+/**
+ * Sends oldest first. A repeat sends what is still not delivered.
+ * @throws RedeliveryStopped with the position to continue from
+ */
+export async function redeliverAll(
+  deps: RedeliverDeps,
+  filter: ResendFilter,
+  onProgress: (sent: SendTotals) => void,
+  pageSize = PAGE,
+): Promise<SendTotals> {
+  const narrow = await narrowToEnabled(deps.stores, filter);
+  const total = { sent: 0, skipped: 0 };
+  for (let after: ResendPlace | undefined; ; ) {
+    const page = await deps.stores.deliveries.listResendable(narrow, pageSize, after);
+    for (const row of page) {
+      const pause = wait(1_000 / PER_SECOND);
+      try {
+        await redeliverEvent(deps, row.event_id, { endpoint_id: row.endpoint_id });
+        total.sent += 1;
+      } catch (error) {
+        const code = error instanceof ServiceError ? error.code : '';
+        if (!SKIPPED.includes(code)) throw new RedeliveryStopped(error, total.sent, row.position);
+        total.skipped += 1;
+      }
+      onProgress(total);
+      await pause;
+    }
+    after = page.at(-1);
+    if (after === undefined || page.length < pageSize) return total;
+  }
+}
+
+/** It is being sent already, or its endpoint was disabled or deleted meanwhile. */
+const SKIPPED = ['delivery_running', 'endpoint_disabled', 'webhook_endpoint_not_found'];
+
+export class RedeliveryStopped extends Error {
+  readonly sent: number;
+  readonly position: string;
+
+  constructor(cause: unknown, sent: number, position: string) {
+    super('The redelivery stopped.', { cause });
+    this.sent = sent;
+    this.position = position;
+  }
 }

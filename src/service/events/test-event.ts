@@ -6,7 +6,8 @@ import type { Encrypter } from '../../encryption/encrypter';
 import type { Stores } from '../../store';
 import type { Audit } from '../../store/audit';
 import { buildDelivery, type DeliveryAttempt } from '../../store/deliveries';
-import { type Endpoint, secretOwner, signingSecret } from '../../store/endpoints';
+import { type Endpoint, type EndpointKey, secretOwner, signingSecret } from '../../store/endpoints';
+
 import type { EventDocument } from '../../store/events';
 import { postEvent, toRow } from '../../webhooks/attempt';
 import type { EndpointLimits } from '../../webhooks/endpoint-limits';
@@ -26,11 +27,7 @@ export interface TestEventDeps {
   now: () => Date;
 }
 
-interface TestEventRequest {
-  account_id: string;
-  livemode: boolean;
-  /** Absent: the oldest. */
-  endpoint_id?: string | undefined;
+interface TestEventRequest extends EndpointKey {
   type: EventType;
   request_id: string;
 }
@@ -128,14 +125,16 @@ function buildTestEvent(
   const resource_id = randomUUID();
   const data = buildTestData(type, () => resource_id);
   return {
-    ...{ account_id, livemode, request_id },
     _id: id,
+    account_id,
+    livemode,
+    request_id,
     type,
     created,
     resource_id,
-    position: buildPosition(at.getTime(), randomInt(TIES)),
     data,
-    body: JSON.stringify({ id, type, created, livemode, data }),
     order: 0,
+    position: buildPosition(at.getTime(), randomInt(TIES)),
+    body: JSON.stringify({ id, type, created, livemode, data }),
   };
 }

@@ -67,13 +67,6 @@ function describeBehind({ mongodb, temporal }: Epochs): string {
   );
 }
 
-function describeOlder({ mongodb, temporal }: Epochs): string {
-  return (
-    `Temporal has the state of ${temporal}, and MongoDB that of ${mongodb}: if Temporal was restored, ` +
-    `run \`callback deliver --again --since ${temporal}\`.`
-  );
-}
-
 /** Raises both epochs when due, unless MongoDB is older. @param epochs what they are */
 export async function advanceEpoch(deps: EpochDeps, epochs: Epochs): Promise<void> {
   const { mongodb = '', temporal } = epochs;
@@ -81,11 +74,6 @@ export async function advanceEpoch(deps: EpochDeps, epochs: Epochs): Promise<voi
   // One of all workers is enough.
   const isDue = !(now.getTime() - Date.parse(mongodb) < ADVANCE_MS) || temporal === undefined;
   if (isDue && !isBehind(epochs)) await raise(deps, now.toISOString());
-}
-
-/** Temporal is older, so it may have lost signals. */
-function isTemporalBehind({ mongodb = '', temporal = '' }: Epochs): boolean {
-  return Date.parse(mongodb) - Date.parse(temporal) > 3 * ADVANCE_MS;
 }
 
 async function raise({ epoch, temporal, lifecycleQueue }: EpochDeps, to: string): Promise<void> {
@@ -151,7 +139,14 @@ export async function watchEpochs(deps: EpochDeps, options: GuardOptions): Promi
     const behind = isBehind(epochs);
     if (behind) log.error({ code: 'mongodb_behind' }, describeBehind(epochs));
     if (behind && !wasBehind) onBehind?.();
-    if (isTemporalBehind(epochs)) log.warn({ code: 'temporal_behind' }, describeOlder(epochs));
+    const { mongodb = '', temporal = '' } = epochs;
+    // Temporal is older, so it may have lost signals.
+    if (Date.parse(mongodb) - Date.parse(temporal) > 3 * ADVANCE_MS) {
+      const line =
+        `Temporal has the state of ${temporal}, and MongoDB that of ${mongodb}: if Temporal was ` +
+        `restored, run \`callback deliver --again --since ${temporal}\`.`;
+      log.warn({ code: 'temporal_behind' }, line);
+    }
     if (advances) await advanceEpoch(deps, epochs);
   };
   const check = async (): Promise<void> => {
@@ -178,7 +173,14 @@ export async function watchEpochs(deps: EpochDeps, options: GuardOptions): Promi
     if (!isClosed && otherFormat === undefined)
       timer = setTimeout(() => void checkAgain(), pause).unref();
   };
-  measure(options.registry, () => epochs ?? { mongodb: undefined, temporal: undefined });
+  const gauge: Gauge = new Gauge({
+    ...describeMetric('payments_mongodb_behind_seconds'),
+    registers: [options.registry],
+    collect: () => {
+      const { mongodb = '', temporal = '' } = epochs ?? {};
+      gauge.set(readBehind() ? (Date.parse(temporal) - Date.parse(mongodb)) / 1_000 : 0);
+    },
+  });
   await checkAgain();
   if (otherFormat !== undefined) throw otherFormat;
   return {
@@ -192,16 +194,4 @@ export async function watchEpochs(deps: EpochDeps, options: GuardOptions): Promi
       clearTimeout(timer);
     },
   };
-}
-
-function measure(registry: Registry, read: () => Epochs): void {
-  const gauge: Gauge = new Gauge({
-    ...describeMetric('payments_mongodb_behind_seconds'),
-    registers: [registry],
-    collect: () => {
-      const { mongodb = '', temporal = '' } = read();
-      const seconds = isBehind(read()) ? (Date.parse(temporal) - Date.parse(mongodb)) / 1_000 : 0;
-      gauge.set(seconds);
-    },
-  });
 }

@@ -1,7 +1,9 @@
 import { Gauge, type Registry } from 'prom-client';
 import type { Logger } from '../../base/log';
 import { describeMetric, type MetricName } from '../../base/metrics';
+import { isServedBy } from '../../routing';
 import type { MetricStore, ServiceMetrics } from '../../store/metrics';
+import type { RoutingDeps } from '../banks/routing/read';
 
 /** Frequent scrapes must add little load on the database. */
 const FRESH_MS = 10_000;
@@ -24,7 +26,8 @@ export function measureStores(
     }
     return cache.metrics;
   };
-  for (const { values, ...gaugeOptions } of GAUGES) {
+  for (const [name, values] of GAUGES) {
+    const gaugeOptions = describeMetric(name);
     const gauge: Gauge = new Gauge({
       ...gaugeOptions,
       registers: [registry],
@@ -41,101 +44,103 @@ export function measureStores(
   }
 }
 
-interface StoreGauge {
-  name: MetricName;
-  help: string;
-  labelNames: string[];
-  values(metrics: ServiceMetrics): { value: number; [label: string]: string | number }[];
-}
+type LabelledValue = { value: number; [label: string]: string | number };
 
-const GAUGES: readonly StoreGauge[] = [
-  {
-    ...describeMetric('payments_webhook_backlog'),
-    values: ({ backlog }) => [{ value: backlog }],
-  },
-  {
-    ...describeMetric('payments_webhook_backlog_age_seconds'),
-    values: ({ backlog_age_seconds }) => [{ value: backlog_age_seconds }],
-  },
-  {
-    ...describeMetric('payments_stuck'),
-    values: ({ stuck }) => stuck.map(({ count, ...labels }) => ({ ...labels, value: count })),
-  },
-  {
-    ...describeMetric('payments_callbacks_waiting'),
-    values: ({ callbacks }) =>
-      callbacks.map(({ count: value, ...labels }) => ({ ...labels, value })),
-  },
-  {
-    ...describeMetric('payments_ledger_checked_timestamp_seconds'),
-    values: ({ ledger }) =>
-      ledger === null ? [] : [{ value: Date.parse(ledger.checked_at) / 1_000 }],
-  },
-  {
-    ...describeMetric('payments_ledger_differences'),
-    values: ({ ledger }) => (ledger === null ? [] : [{ value: ledger.differences }]),
-  },
-  {
-    ...describeMetric('payments_statement_lines_open'),
-    values: ({ statement_lines }) =>
-      statement_lines.map(({ connector, livemode, count: value }) => ({
-        connector,
-        livemode,
-        value,
-      })),
-  },
-  {
-    ...describeMetric('payments_statement_lines_open_since_seconds'),
-    values: ({ statement_lines }) =>
-      statement_lines.map(({ connector, livemode, day }) => ({
-        connector,
-        livemode,
-        value: Date.parse(day) / 1_000,
-      })),
-  },
-  {
-    ...describeMetric('payments_movements_in_suspense'),
-    values: ({ suspense }) =>
-      suspense.map(({ connector, livemode, count: value }) => ({ connector, livemode, value })),
-  },
-  {
-    ...describeMetric('payments_movements_in_suspense_since_seconds'),
-    values: ({ suspense }) =>
-      suspense.map(({ connector, livemode, since }) => ({
-        ...{ connector, livemode },
-        value: Date.parse(since) / 1_000,
-      })),
-  },
-  {
-    ...describeMetric('payments_ledger_fully_checked_timestamp_seconds'),
-    values: ({ ledger }) =>
-      ledger?.full_at === undefined ? [] : [{ value: Date.parse(ledger.full_at) / 1_000 }],
-  },
-  {
-    ...describeMetric('payments_schedule_succeeded_timestamp_seconds'),
-    values: ({ schedules }) =>
-      schedules.map(({ schedule, succeeded_at }) => ({
-        schedule,
-        value: Date.parse(succeeded_at) / 1_000,
-      })),
-  },
-  {
-    ...describeMetric('payments_approvals_waiting'),
-    values: ({ approvals }) => [{ value: approvals }],
-  },
-  {
-    ...describeMetric('payments_watched_acts'),
-    values: ({ acts }) => acts.map(({ act, count: value }) => ({ act, value })),
-  },
-  {
-    ...describeMetric('payments_mails_unsent'),
-    values: ({ mails: { waiting, given_up } }) => [
+const toSeconds = (time: string) => Date.parse(time) / 1_000;
+
+const GAUGES: readonly [MetricName, (metrics: ServiceMetrics) => LabelledValue[]][] = [
+  ['payments_webhook_backlog', ({ backlog }) => [{ value: backlog }]],
+  [
+    'payments_webhook_backlog_age_seconds',
+    ({ backlog_age_seconds }) => [{ value: backlog_age_seconds }],
+  ],
+  [
+    'payments_stuck',
+    ({ stuck }) => stuck.map(({ count, ...labels }) => ({ ...labels, value: count })),
+  ],
+  [
+    'payments_callbacks_waiting',
+    ({ callbacks }) => callbacks.map(({ count: value, ...labels }) => ({ ...labels, value })),
+  ],
+  [
+    'payments_ledger_checked_timestamp_seconds',
+    ({ ledger }) => (ledger === null ? [] : [{ value: toSeconds(ledger.checked_at) }]),
+  ],
+  [
+    'payments_ledger_differences',
+    ({ ledger }) => (ledger === null ? [] : [{ value: ledger.differences }]),
+  ],
+  [
+    'payments_statement_lines_open',
+    ({ statement_lines }) =>
+      statement_lines.map(({ day: _, count: value, ...labels }) => ({ ...labels, value })),
+  ],
+  [
+    'payments_statement_lines_open_since_seconds',
+    ({ statement_lines }) =>
+      statement_lines.map(({ day, count: _, ...labels }) => ({ ...labels, value: toSeconds(day) })),
+  ],
+  [
+    'payments_movements_in_suspense',
+    ({ suspense }) =>
+      suspense.map(({ since: _, count: value, ...labels }) => ({ ...labels, value })),
+  ],
+  [
+    'payments_movements_in_suspense_since_seconds',
+    ({ suspense }) =>
+      suspense.map(({ since, count: _, ...labels }) => ({ ...labels, value: toSeconds(since) })),
+  ],
+  [
+    'payments_ledger_fully_checked_timestamp_seconds',
+    ({ ledger }) => (ledger?.full_at === undefined ? [] : [{ value: toSeconds(ledger.full_at) }]),
+  ],
+  [
+    'payments_schedule_succeeded_timestamp_seconds',
+    ({ schedules }) =>
+      schedules.map(({ schedule, succeeded_at }) => ({ schedule, value: toSeconds(succeeded_at) })),
+  ],
+  ['payments_approvals_waiting', ({ approvals }) => [{ value: approvals }]],
+  ['payments_watched_acts', ({ acts }) => acts.map(({ act, count: value }) => ({ act, value }))],
+  [
+    'payments_mails_unsent',
+    ({ mails: { waiting, given_up } }) => [
       { state: 'waiting', value: waiting },
       { state: 'given_up', value: given_up },
     ],
-  },
-  {
-    ...describeMetric('payments_mails_waiting_since_seconds'),
-    values: ({ mails: { since } }) => (since === null ? [] : [{ value: since.getTime() / 1_000 }]),
-  },
+  ],
+  [
+    'payments_mails_waiting_since_seconds',
+    ({ mails: { since } }) => (since === null ? [] : [{ value: since.getTime() / 1_000 }]),
+  ],
 ];
+
+/** Measures what refuses new resources: rules that lead nowhere, and pauses. */
+export function measureRouting(
+  registry: Registry,
+  { stores, connectors }: RoutingDeps,
+  log: Pick<Logger, 'warn'>,
+): void {
+  const measure = (name: MetricName, count: (gauge: Gauge) => Promise<void>) => {
+    const gauge: Gauge = new Gauge({
+      ...describeMetric(name),
+      registers: [registry],
+      // Without the database no value, which is better than an old one.
+      collect: async () => {
+        gauge.reset();
+        await count(gauge).catch((err: unknown) => log.warn({ err }, 'metrics not read'));
+      },
+    });
+  };
+  measure('payments_routing_rules_refusing', async (gauge) => {
+    for (const rule of (await stores.routingRules.readCached()).values()) {
+      if (isServedBy(connectors, rule)) continue;
+      const { connector, method, livemode } = rule;
+      gauge.inc({ connector, method, livemode: String(livemode) });
+    }
+  });
+  measure('payments_connectors_paused', async (gauge) => {
+    for (const { connector, livemode } of (await stores.connectorPauses.readCached()).values()) {
+      gauge.set({ connector, livemode: String(livemode) }, 1);
+    }
+  });
+}

@@ -7,7 +7,7 @@ import { PAYER_MONTHS } from '../../domain/account/retention';
 import { ServiceError } from '../../domain/errors';
 import { PAYMENT_METHOD_IDS, type PaymentMethodId } from '../../domain/payment/catalog';
 import type { FeeName } from '../../domain/payout/fees';
-import { isRailId, type RailId } from '../../domain/payout/rails';
+import type { RailId } from '../../domain/payout/rails';
 import type { Stores } from '../../store';
 import type { AccountDocument } from '../../store/accounts';
 import type { UserDocument } from '../../store/users';
@@ -52,7 +52,12 @@ export async function createAccount(
   };
   const login = { password_hash, ...(keep_password ? {} : expiry) };
   await insertAccount(deps, account, login);
-  await giveTestFunds(deps, account._id);
+  await fundSandbox(deps, account._id).catch((error: unknown) => {
+    const message =
+      `The account ${account._id} is not usable: its test funds could not be posted, so it got no ` +
+      `keys. Create another account. ${describeError(error)}`;
+    throw new ServiceError('funding_failed', message);
+  });
   const forAll = { account_id: account._id, scopes: [...SCOPES] };
   const sandbox = await createKey(deps, { ...forAll, livemode: false });
   const live = await createKey(deps, { ...forAll, livemode: true });
@@ -111,12 +116,10 @@ async function applyChanges(
 ): Promise<AccountDocument> {
   if (crypto !== undefined) await accounts.setCrypto(id, crypto === 'on', session);
   for (const method of change.enable_method ?? []) {
-    if (isRailId(method)) await accounts.enableRail(id, method, session);
-    else await accounts.enableMethod(id, method, session);
+    await accounts.enable(id, method, true, session);
   }
   for (const method of change.disable_method ?? []) {
-    if (isRailId(method)) await accounts.disableRail(id, method, session);
-    else await accounts.disableMethod(id, method, session);
+    await accounts.enable(id, method, false, session);
   }
   for (const { name, fee } of change.payout_fee ?? []) {
     await accounts.setPayoutFee(id, name, fee, session);
@@ -124,14 +127,15 @@ async function applyChanges(
   if (payer_data_months !== undefined) {
     await accounts.setPayerDataMonths(id, payer_data_months, session);
   }
-  for (const [currency, limit] of Object.entries(change.payout_limit ?? {})) {
-    await accounts.setPayoutLimit(id, currency, limit, session);
-  }
-  for (const [currency, limit] of Object.entries(change.owed_limit ?? {})) {
-    await accounts.setOwedLimit(id, currency, limit, session);
-  }
-  for (const [currency, limit] of Object.entries(change.refund_step_up ?? {})) {
-    await accounts.setRefundStepUp(id, currency, limit, session);
+  const limits = [
+    ['payout_limits', change.payout_limit],
+    ['owed_limits', change.owed_limit],
+    ['refund_step_up', change.refund_step_up],
+  ] as const;
+  for (const [name, byCurrency = {}] of limits) {
+    for (const [currency, limit] of Object.entries(byCurrency)) {
+      await accounts.setLimit(id, `${name}.${currency}`, limit, session);
+    }
   }
   return requireAccount(await accounts.get(id, session), id);
 }
@@ -206,29 +210,12 @@ async function insertAccount(
       await stores.accounts.insert(account, session);
       const owner = buildOwner(account, login);
       await stores.users.insert(owner, session);
-      const line = {
-        act: 'account.created',
-        account_id: _id,
-        livemode: null,
-        target: _id,
-      } as const;
+      const line = { act: 'account.created', account_id: _id, livemode: null } as const;
       const after = { name, email, owner: owner._id, ...presentSettings(account) };
-      await audit({ ...line, after }, session);
+      await audit({ ...line, target: _id, after }, session);
     });
   } catch (error) {
     if (!isDuplicateKey(error)) throw error;
     throw emailTaken();
-  }
-}
-
-async function giveTestFunds(deps: WriteDeps, id: string): Promise<void> {
-  try {
-    await fundSandbox(deps, id);
-  } catch (error) {
-    throw new ServiceError(
-      'funding_failed',
-      `The account ${id} is not usable: its test funds could not be posted, so it got no keys. ` +
-        `Create another account. ${describeError(error)}`,
-    );
   }
 }

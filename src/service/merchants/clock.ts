@@ -2,7 +2,6 @@ import {
   type ClockStart,
   type ClockTarget,
   readAccountTime,
-  type StoredClock,
   toAccountTime,
 } from '../../domain/account/clock';
 import { type ClockRequest, planAdvance } from '../../domain/account/clock-request';
@@ -35,7 +34,16 @@ export function refuseLiveClock({ livemode }: Owner): void {
 
 /** @see docs/api.md#sandbox-clock */
 export async function getClock({ stores, now }: ClockDeps, account_id: string) {
-  return presentClock((await stores.accounts.get(account_id))?.clock, now());
+  const { clock } = (await stores.accounts.get(account_id)) ?? {};
+  const { offset_ms = 0, target, behind = [] } = clock ?? {};
+  return {
+    object: 'clock',
+    now: new Date(now().getTime() + offset_ms).toISOString(),
+    offset_seconds: Math.round(offset_ms / 1_000),
+    state: target === undefined ? 'standing' : 'advancing',
+    target: target?.at ?? null,
+    behind,
+  };
 }
 
 /** @throws Refusal 400; 409 `clock_advancing`; 503 `temporarily_unavailable`: outcome unknown */
@@ -50,16 +58,4 @@ export async function advanceClock(deps: AdvanceDeps, account_id: string, reques
   const connector = deps.connectors.sandbox;
   await deps.temporal.startAdvance({ account_id, connector }, target);
   return await getClock(deps, account_id);
-}
-
-function presentClock(stored: StoredClock | undefined, now: Date) {
-  const { offset_ms = 0, target, behind = [] } = stored ?? {};
-  return {
-    object: 'clock',
-    now: new Date(now.getTime() + offset_ms).toISOString(),
-    offset_seconds: Math.round(offset_ms / 1_000),
-    state: target === undefined ? 'standing' : 'advancing',
-    target: target?.at ?? null,
-    behind,
-  };
 }

@@ -13,6 +13,7 @@ import {
 } from '../../encryption/encrypter';
 import type { Stores } from '../../store';
 import {
+  type AccountDocument,
   type AccountStore,
   type PayerKey,
   type PayerKeys,
@@ -58,7 +59,14 @@ export function createPayers(deps: PayerDeps) {
     /** Returns nulls when the payer is absent or redacted, or no key decrypts it. */
     decrypt: async (payment: PaymentWithPayer): Promise<Customer> => {
       try {
-        return await read(payment, await findKeys(deps, payment));
+        const { account_id, livemode, customer } = payment;
+        const pick = (account: AccountDocument | null) => account?.payer_keys?.[toEnv(livemode)];
+        let keys = pick(await deps.accounts.getCached(account_id));
+        const isMissing =
+          customer.ciphertext !== null && findKey(keys, customer.ciphertext) === undefined;
+        // A cached account may lack the key of another process.
+        if (isMissing) keys = pick(await deps.accounts.refresh(account_id));
+        return await read(payment, keys);
       } catch (err) {
         if (!(err instanceof DecryptionError)) throw err;
         // One missing key must not make a whole list fail.
@@ -137,14 +145,6 @@ export function isCurrent({ id }: PayerKey, ciphertext: string): boolean {
 function findKey(keys: PayerKeys | undefined, ciphertext: string): PayerKey | undefined {
   if (keys === undefined) return undefined;
   return [keys, ...(keys.earlier ?? [])].find((key) => isCurrent(key, ciphertext));
-}
-
-/** A cached account may lack the key of another process. */
-async function findKeys({ accounts }: PayerDeps, payment: PaymentWithPayer) {
-  const { account_id, livemode, customer } = payment;
-  const keys = (await accounts.getCached(account_id))?.payer_keys?.[toEnv(livemode)];
-  if (customer.ciphertext === null || findKey(keys, customer.ciphertext) !== undefined) return keys;
-  return (await accounts.refresh(account_id))?.payer_keys?.[toEnv(livemode)];
 }
 
 async function getKeys({ accounts, encrypter }: PayerDeps, owner: KeyOwner): Promise<PayerKeys> {

@@ -79,15 +79,12 @@ export async function cancelPayment(
     const cause = new Error('No workflow runs for a payment that is in flight.');
     throw unavailable('The payment could not be reached.', cause);
   }
-  throw new Refusal('cannot_cancel', explainRefusal(current, isHeld));
-}
-
-function explainRefusal({ status }: PaymentDocument, isHeld: boolean): string {
-  if (isCancellable(status) && isHeld) {
-    return 'Money has come for the payment, and is being looked into; it cannot be cancelled now.';
-  }
+  const { status } = current;
   const isPaid = status === 'authorized' || status === 'settled';
-  return `The payment is ${status}; it can no longer be cancelled.${isPaid ? ' Refund it instead.' : ''}`;
+  const message = isCancellable(status)
+    ? 'Money has come for the payment, and is being looked into; it cannot be cancelled now.'
+    : `The payment is ${status}; it can no longer be cancelled.${isPaid ? ' Refund it instead.' : ''}`;
+  throw new Refusal('cannot_cancel', message);
 }
 
 async function acceptPayment(
@@ -111,10 +108,22 @@ async function acceptPayment(
     throw new Refusal('method_requirements_not_met', message, { details });
   }
   const { expires_in_seconds, settlement_due_seconds } = methodRules(method);
-  const storedFields = toStoredFields(body);
-  const payer = await deps.payers.encrypt({ account_id, livemode }, id, storedFields.customer);
+  const { reference = null, metadata, success_url, error_url } = body;
+  const { email = null, first_name = null, last_name = null } = customer ?? {};
+  const payer = await deps.payers.encrypt({ account_id, livemode }, id, {
+    email,
+    first_name,
+    last_name,
+    reference: customer?.reference ?? null,
+  });
   return {
-    stored: { ...storedFields, customer: payer },
+    stored: {
+      reference,
+      customer: payer,
+      success_url,
+      error_url,
+      metadata: readMetadataText(metadata),
+    },
     routing: {
       account_id,
       livemode,
@@ -127,27 +136,6 @@ async function acceptPayment(
       settlement_due_seconds,
       ...(settlesSoon(method) ? { settles_soon: true } : {}),
     },
-  };
-}
-
-function toStoredFields({
-  reference,
-  customer,
-  metadata,
-  success_url,
-  error_url,
-}: wire.CreatePayment) {
-  return {
-    reference: reference ?? null,
-    customer: {
-      email: customer?.email ?? null,
-      first_name: customer?.first_name ?? null,
-      last_name: customer?.last_name ?? null,
-      reference: customer?.reference ?? null,
-    },
-    metadata: readMetadataText(metadata),
-    success_url,
-    error_url,
   };
 }
 

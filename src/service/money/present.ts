@@ -43,9 +43,9 @@ export async function presentPayment(
   { config, keys, payers }: PresentDeps,
   payment: PaymentFields,
 ) {
-  const { _id, status, amount, currency, method, country, reference, failure } = payment;
+  const { _id: id, status, amount, currency, method, country, reference, failure } = payment;
   return {
-    id: _id,
+    id,
     object: 'payment',
     status,
     amount,
@@ -94,9 +94,9 @@ function openingFields({ status, failure, created_at }: PaymentOpening) {
 
 /** @see docs/api.md#refunds */
 export function presentRefund(refund: RefundDocument) {
-  const { _id, payment_id, amount, currency, status, reason, failure } = refund;
+  const { _id: id, payment_id, amount, currency, status, reason, failure } = refund;
   return {
-    id: _id,
+    id,
     object: 'refund',
     payment_id,
     amount,
@@ -113,9 +113,9 @@ export function presentRefund(refund: RefundDocument) {
 
 /** @see docs/api.md#payouts */
 export function presentPayout(payout: PayoutDocument) {
-  const { _id, status, amount, currency, method, recipient_id, reference } = payout;
+  const { _id: id, status, amount, currency, method, recipient_id, reference } = payout;
   return {
-    id: _id,
+    id,
     object: 'payout',
     status,
     amount,

@@ -3,7 +3,9 @@ import type { BalanceRow, Receivable } from '../../ledger/balance-rows';
 import type { ListFilter } from '../../store/list';
 import { createProof } from '../../store/proof';
 import type { MerchantDeps, Owner, ServiceDeps } from '../deps';
-import { toFirstRows } from '../paging';
+import { type Page, toPage } from '../paging';
+
+export type { Page } from '../paging';
 
 interface Findable<D> {
   find(id: string, account_id: string, livemode: boolean): Promise<D | null>;
@@ -16,12 +18,6 @@ interface Listable<D> {
 export interface PageQuery {
   limit: number;
   created_before?: string | undefined;
-}
-
-export interface Page<D> {
-  rows: D[];
-  has_more: boolean;
-  next_cursor: string | null;
 }
 
 type ReadDeps = Pick<MerchantDeps, 'stores'>;
@@ -78,9 +74,8 @@ export async function listPage<D extends { position: string }>(
   only: object = {},
 ): Promise<Page<D>> {
   const filter = { account_id, livemode, ...only, ...narrowing, before };
-  // An extra row shows whether there is a next page.
-  const { rows, has_more } = toFirstRows(await store.list({ ...filter, limit: limit + 1 }), limit);
-  return { rows, has_more, next_cursor: has_more ? (rows.at(-1)?.position ?? null) : null };
+  const found = await store.list({ ...filter, limit: limit + 1 });
+  return toPage(found, limit, ({ position }) => position);
 }
 
 export type { BalanceRow, Receivable } from '../../ledger/balance-rows';

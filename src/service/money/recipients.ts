@@ -31,8 +31,13 @@ export function createRecipient(deps: MerchantDeps, request: CreateRequest<wire.
     operation: wire.createRecipient.operation,
     accept: async (body, id) => {
       const details = recipientDetails(body);
-      refuseOutdated(details, await accountNow(deps, caller));
-      return await encryptDetails(deps, caller, id, details);
+      const faults = faultsAt(details, await accountNow(deps, caller));
+      if (faults.length === 0) return await encryptDetails(deps, caller, id, details);
+      // In the form of a schema error.
+      const sentences = faults.map(({ field, message }) => `${field}: ${message}.`);
+      throw new Refusal('invalid_request', [...new Set(sentences)].join(' '), {
+        details: faults.map(({ field, message }) => ({ code: 'invalid', field, message })),
+      });
     },
     open: async ({ record: { resource_id: id, request: accepted } }) => {
       if (accepted !== null && 'recipient' in accepted) {
@@ -88,16 +93,6 @@ export async function eraseRecipient(
       session,
     );
     return { ...before, ciphertext: null, kid: null, deleted_at: at };
-  });
-}
-
-/** @throws Refusal 400, in the form of a schema error */
-function refuseOutdated(details: RecipientDetails, now: Date): void {
-  const faults = faultsAt(details, now);
-  if (faults.length === 0) return;
-  const sentences = faults.map(({ field, message }) => `${field}: ${message}.`);
-  throw new Refusal('invalid_request', [...new Set(sentences)].join(' '), {
-    details: faults.map(({ field, message }) => ({ code: 'invalid', field, message })),
   });
 }
 

@@ -1,5 +1,6 @@
+import type { ClientSession } from 'mongodb';
 import { inTransaction, isDuplicateKey } from '../../base/mongo';
-import type { Network } from '../../domain/crypto/assets';
+
 import { ServiceError } from '../../domain/errors';
 import { addressFault } from '../../encryption/wallet-address';
 import { addressAt, type WalletDocument } from '../../store/wallets';
@@ -10,21 +11,31 @@ import { notifyOwners } from '../merchants/mail/outbox';
 const LIVE_DELAY_MS = 24 * 60 * 60_000;
 const RACES_MAX = 3;
 
-export interface NewWallet {
-  account_id: string;
-  livemode: boolean;
-  network: Network;
-  address: string;
-}
+export type NewWallet = Pick<WalletDocument, 'account_id' | 'livemode' | 'network' | 'address'>;
 
 /** A repeat changes nothing. @throws ServiceError `address_invalid` when the checksum is wrong */
 export async function setWallet(deps: WriteDeps, wallet: NewWallet): Promise<ShownWallet> {
   const fault = addressFault(wallet.network, wallet.address, wallet.livemode);
   if (fault !== undefined) throw new ServiceError('address_invalid', fault);
   const at = deps.now();
+  const { mongo, stores, audit } = deps;
+  const { account_id, livemode, network, address } = wallet;
+  const counts_from = new Date(at.getTime() + (livemode ? LIVE_DELAY_MS : 0)).toISOString();
+  const set = async (session: ClientSession): Promise<WalletDocument> => {
+    const before = await stores.wallets.get(account_id, livemode, network, session);
+    if (before?.address === address) return before;
+    const times = { now: at.toISOString(), counts_from };
+    const after = await stores.wallets.set(wallet, times, session);
+    const line = { act: 'wallet.set', account_id, livemode, target: network } as const;
+    const facts = { address, counts_from, counting: addressAt(after, times.now) };
+    await audit({ ...line, before: before && { address: before.address }, after: facts }, session);
+    const subject = { kind: 'wallet_set', network, address, counts_from } as const;
+    if (livemode) await notifyOwners(deps, account_id, subject, session);
+    return after;
+  };
   for (let race = 1; ; race += 1) {
     try {
-      return presentWallet(await setAudited(deps, wallet, at), at);
+      return presentWallet(await inTransaction(mongo, set), at);
     } catch (error) {
       if (race === RACES_MAX || !isDuplicateKey(error)) throw error;
     }
@@ -38,24 +49,6 @@ export async function listWallets(
 ): Promise<ShownWallet[]> {
   const wallets = await stores.wallets.listForAccount(account_id, livemode);
   return wallets.map((wallet) => presentWallet(wallet, now()));
-}
-
-async function setAudited(deps: WriteDeps, wallet: NewWallet, at: Date) {
-  const { mongo, stores, audit } = deps;
-  const { account_id, livemode, network, address } = wallet;
-  const counts_from = new Date(at.getTime() + (livemode ? LIVE_DELAY_MS : 0)).toISOString();
-  return await inTransaction(mongo, async (session) => {
-    const before = await stores.wallets.get(account_id, livemode, network, session);
-    if (before?.address === address) return before;
-    const times = { now: at.toISOString(), counts_from };
-    const after = await stores.wallets.set(wallet, times, session);
-    const line = { act: 'wallet.set', account_id, livemode, target: network } as const;
-    const facts = { address, counts_from, counting: addressAt(after, times.now) };
-    await audit({ ...line, before: before && { address: before.address }, after: facts }, session);
-    const subject = { kind: 'wallet_set', network, address, counts_from } as const;
-    if (livemode) await notifyOwners(deps, account_id, subject, session);
-    return after;
-  });
 }
 
 export type ShownWallet = ReturnType<typeof presentWallet>;

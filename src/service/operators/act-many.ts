@@ -57,7 +57,11 @@ export async function findMany(
   const found: QueryResult[] = [];
   for (const id of ids.sort()) {
     const resource = await LIFECYCLES[kind].get(deps.stores, id);
-    found.push({ id, resource, refusal: explainRefusal(kind, what, id, resource) });
+    const refusal =
+      resource === null
+        ? new ServiceError(`${kind}_not_found`, `There is no ${kind} ${id}.`)
+        : (findRefusal(kind, what, resource.status) ?? null);
+    found.push({ id, resource, refusal });
   }
   return found;
 }
@@ -79,7 +83,9 @@ async function listIds(
       // A query with brackets of its own may leave those around it.
       const isOurs = run.type === workflowType && queues.includes(run.taskQueue);
       if (isOurs) ids.add(run.workflowId.slice(prefix.length));
-      if (ids.size > max) throw createTooMany(kind, max);
+      if (ids.size <= max) continue;
+      const message = `The query finds more than ${max} ${kind}s, so nothing was done: narrow it.`;
+      throw new ServiceError('too_many', message);
     }
   };
   try {
@@ -90,21 +96,6 @@ async function listIds(
     throw new ServiceError('invalid_query', `Temporal refuses the query: ${cause.details}`);
   }
   return [...ids];
-}
-
-function createTooMany(kind: CallbackResource, max: number): ServiceError {
-  const message = `The query finds more than ${max} ${kind}s, so nothing was done: narrow it.`;
-  return new ServiceError('too_many', message);
-}
-
-function explainRefusal(
-  kind: CallbackResource,
-  what: string,
-  id: string,
-  resource: Resource | null,
-): ServiceError | null {
-  if (resource !== null) return findRefusal(kind, what, resource.status) ?? null;
-  return new ServiceError(`${kind}_not_found`, `There is no ${kind} ${id}.`);
 }
 
 /** Reads what an act would credit now, in the order of the ids. */
@@ -220,26 +211,15 @@ async function actOnOne(
         ? await actAsOperator(deps, kind, id, act, await verify())
         : await actOn(deps, kind, id, act);
     if (isApprovalRequired(answer)) return { id, result: 'approval_required', answer };
-    return { id, result: 'done', answer, attention: await readAttention(deps, kind, id) };
+    // The act is done, also if MongoDB does not answer.
+    const resource = await findResource(deps.stores, kind, id).catch(() => undefined);
+    return { id, result: 'done', answer, attention: resource?.attention ?? null };
   } catch (error) {
-    return { id, result: classify(error), error };
+    const code = error instanceof ServiceError && !OF_ALL.test(error.code) ? error.code : undefined;
+    if (code === undefined) return { id, result: 'failed', error };
+    return { id, result: code === 'outcome_unknown' ? 'unknown' : 'refused', error };
   }
-}
-
-/** Null also if MongoDB does not answer, since the act is done. */
-async function readAttention(
-  { stores }: Pick<ActDeps, 'stores'>,
-  kind: CallbackResource,
-  id: string,
-): Promise<string | null> {
-  const resource = await findResource(stores, kind, id).catch(() => undefined);
-  return resource?.attention ?? null;
 }
 
 /** Codes of failures that the next act would have, too. */
 const OF_ALL = /^(temporal_|operator_key_)/;
-
-function classify(error: unknown): 'refused' | 'unknown' | 'failed' {
-  if (!(error instanceof ServiceError) || OF_ALL.test(error.code)) return 'failed';
-  return error.code === 'outcome_unknown' ? 'unknown' : 'refused';
-}

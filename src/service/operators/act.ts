@@ -122,38 +122,26 @@ async function update(
     workflowIdConflictPolicy: 'USE_EXISTING',
   });
   const call = () =>
-    temporal.workflow.executeUpdateWithStart<Workflow, ActResult | ApprovalRequired, object[]>(
-      name,
-      {
+    temporal.workflow
+      .executeUpdateWithStart<Workflow, ActResult | ApprovalRequired, object[]>(name, {
         args,
         startWorkflowOperation: start,
-      },
-    );
-  const timeoutMessage =
-    `The workflow of the ${kind} gave no answer within ${timeoutMs / 1_000} seconds, so the ` +
-    `outcome is unknown: \`${kind} show ${resource._id}\` shows it.`;
-  return await withTimeout(
-    temporal,
-    async () => {
-      try {
-        return await call();
-      } catch (error) {
-        throw toServiceError(error, timeoutMessage);
-      }
-    },
-    timeoutMs,
-  );
-}
-
-function toServiceError(error: unknown, timeoutMessage: string): unknown {
-  if (error instanceof WorkflowUpdateFailedError) {
-    const { cause } = error;
-    const code = cause instanceof ApplicationFailure ? cause.type : undefined;
-    return new ServiceError(code ?? 'update_failed', cause?.message ?? error.message);
-  }
-  const isLate =
-    error instanceof WorkflowUpdateRPCTimeoutOrCancelledError || isGrpcDeadlineError(error);
-  return isLate ? new ServiceError('outcome_unknown', timeoutMessage) : error;
+      })
+      .catch((error: unknown) => {
+        if (error instanceof WorkflowUpdateFailedError) {
+          const { cause } = error;
+          const code = cause instanceof ApplicationFailure ? cause.type : undefined;
+          throw new ServiceError(code ?? 'update_failed', cause?.message ?? error.message);
+        }
+        const isLate =
+          error instanceof WorkflowUpdateRPCTimeoutOrCancelledError || isGrpcDeadlineError(error);
+        if (!isLate) throw error;
+        const message =
+          `The workflow of the ${kind} gave no answer within ${timeoutMs / 1_000} seconds, so the ` +
+          `outcome is unknown: \`${kind} show ${resource._id}\` shows it.`;
+        throw new ServiceError('outcome_unknown', message);
+      });
+  return await withTimeout(temporal, call, timeoutMs);
 }
 
 /**

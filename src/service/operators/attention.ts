@@ -11,7 +11,7 @@ import {
   listRefusedStatements,
 } from '../banks/statements/refusals';
 import type { WriteDeps } from '../deps';
-import { toFirstRows } from '../paging';
+import { type Page, toPage } from '../paging';
 import { type Act, type ActDeps, actOn } from './act';
 
 export interface ShownAttention extends Omit<AttentionRow, 'since'> {
@@ -21,12 +21,6 @@ export interface ShownAttention extends Omit<AttentionRow, 'since'> {
   since: string;
   /** Sentences; null where the reason is not known to this version. */
   remedy: string | null;
-}
-
-interface AttentionPage {
-  rows: ShownAttention[];
-  has_more: boolean;
-  next_cursor: string | null;
 }
 
 interface AttentionQuery {
@@ -45,7 +39,7 @@ interface AttentionQuery {
 export async function listAttention(
   stores: ResourceStores & Pick<Stores, 'statements'>,
   { all, after, limit, now }: AttentionQuery,
-): Promise<AttentionPage> {
+): Promise<Page<ShownAttention>> {
   const place = after === undefined ? undefined : parsePlace(after);
   const [refused, notRepeated] = await Promise.all([
     listRefusedStatements(stores, { all, after: place, limit: limit + 1 }),
@@ -65,10 +59,20 @@ export async function listAttention(
     kind: 'bank_account' as const,
     row,
   }));
-  const sorted = [...pages.flat(), ...ofAccounts].sort((a, b) => compareAge(a.row, b.row));
-  const { rows: first, has_more } = toFirstRows(sorted, limit);
-  const rows = first.map(({ kind, row }) => present(kind, row));
-  return { rows, has_more, next_cursor: has_more ? (rows.at(-1)?.id ?? null) : null };
+  const sorted = [...pages.flat(), ...ofAccounts].sort(
+    ({ row: a }, { row: b }) => a.since - b.since || (a.resource_id < b.resource_id ? -1 : 1),
+  );
+  const shown = sorted.map(({ kind: resource, row: { since, ...row } }) => {
+    const remedy = findRemedy(resource, row.reason);
+    return {
+      id: `${resource}:${row.resource_id}:${since}`,
+      resource,
+      ...row,
+      since: new Date(since).toISOString(),
+      remedy: remedy === undefined ? null : describeRemedy(remedy),
+    };
+  });
+  return toPage(shown, limit, ({ id }) => id);
 }
 
 /**
@@ -81,7 +85,9 @@ export async function acknowledgeAttention(
   id: string,
   act: Pick<Act, 'operator' | 'reason' | 'by'>,
 ): Promise<{ resource: CallbackResource; resource_id: string; reason: string }> {
-  const { kind, resource_id, since } = parseId(id);
+  const { name, resource_id, since } = parsePlace(id);
+  const kind = KINDS.find((each) => each === name);
+  if (kind === undefined) throw createNotFound(id);
   const document = await LIFECYCLES[kind].get(deps.stores, resource_id);
   const { attention = null, attention_since, acknowledged = [] } = document ?? {};
   const about = { resource: kind, resource_id };
@@ -113,29 +119,6 @@ export async function acknowledgeOfBankAccount(
     (await acknowledgeNotRepeated(deps, place, act));
   if (reason === undefined) throw createNotFound(id);
   return { resource: 'bank_account' as const, resource_id, reason };
-}
-
-function compareAge(a: AttentionRow, b: AttentionRow): number {
-  return a.since - b.since || (a.resource_id < b.resource_id ? -1 : 1);
-}
-
-function present(
-  resource: ShownAttention['resource'],
-  { since, ...row }: AttentionRow,
-): ShownAttention {
-  const id = `${resource}:${row.resource_id}:${since}`;
-  const remedy = findRemedy(resource, row.reason);
-  return {
-    ...{ id, resource, ...row, since: new Date(since).toISOString() },
-    remedy: remedy === undefined ? null : describeRemedy(remedy),
-  };
-}
-
-function parseId(id: string): { kind: CallbackResource; resource_id: string; since: number } {
-  const { name, ...place } = parsePlace(id);
-  const kind = KINDS.find((each) => each === name);
-  if (kind === undefined) throw createNotFound(id);
-  return { kind, ...place };
 }
 
 function parsePlace(id: string): { name: string } & AttentionPlace {

@@ -25,14 +25,11 @@ export async function createOperatorDeps(deps: ReadDeps): Promise<WriteDeps> {
 }
 
 export function getSystemUser(): { system_user: string; host: string } {
-  return { system_user: getUserName(), host: hostname() };
-}
-
-function getUserName(): string {
+  const host = hostname();
   try {
-    return userInfo().username;
+    return { system_user: userInfo().username, host };
   } catch {
     // A container may run under a number without a name.
-    return String(process.getuid?.() ?? 'unknown');
+    return { system_user: String(process.getuid?.() ?? 'unknown'), host };
   }
 }

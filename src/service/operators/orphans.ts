@@ -38,7 +38,14 @@ export async function restartOrphans(
     await withAuditLine(deps.audit, change, () => restart(deps, orphan));
     return true;
   });
-  assertAllRestarted(orphans, ids);
+  const restartedIds = new Set(orphans.map((orphan) => getFacts(orphan).id));
+  const others = ids.filter((id) => !restartedIds.has(id));
+  if (others.length > 0) {
+    const started =
+      restartedIds.size === 0 ? '' : ` Started again: ${[...restartedIds].join(', ')}.`;
+    const message = `Not in progress, or with a running workflow: ${others.join(', ')}.${started}`;
+    throw new ServiceError('not_an_orphan', message);
+  }
   const present = (orphan: Orphan) => presentOrphan(orphan, deps.now());
   return {
     data: orphans.filter((orphan) => !isSkipped(orphan)).map(present),
@@ -72,17 +79,6 @@ async function walk(
     }
   }
   return { orphans, checked, has_more: false };
-}
-
-function assertAllRestarted(orphans: readonly Orphan[], ids: readonly string[]): void {
-  const restartedIds = new Set(orphans.map((orphan) => getFacts(orphan).id));
-  const others = ids.filter((id) => !restartedIds.has(id));
-  if (others.length === 0) return;
-  const started = restartedIds.size === 0 ? '' : ` Started again: ${[...restartedIds].join(', ')}.`;
-  throw new ServiceError(
-    'not_an_orphan',
-    `Not in progress, or with a running workflow: ${others.join(', ')}.${started}`,
-  );
 }
 
 function presentOrphan(orphan: Orphan, now: Date) {

@@ -16,7 +16,7 @@ import type { PayoutDocument } from '../../store/payouts';
 import type { RecipientDocument } from '../../store/recipients';
 import type { RefundDocument } from '../../store/refunds';
 import { presentMovement } from '../banks/movements';
-import { type ListedEvent, presentOldest, withDeliveries } from '../events/list';
+import { presentOldest, withDeliveries } from '../events/list';
 
 const ROWS_MAX = 100;
 
@@ -60,7 +60,12 @@ export async function readPage(stores: Stores, kind: CallbackResource, id: strin
   return {
     resource: pickFields(kind, resource),
     ...related,
-    events: (await withDeliveries({ stores }, events.reverse())).map(presentEvent),
+    events: (await withDeliveries({ stores }, events.reverse())).map(({ event, deliveries }) => ({
+      id: event._id,
+      type: event.type,
+      created: event.created,
+      delivery: presentOldest(deliveries),
+    })),
     postings: entries.sort(byTimeAndKind).map(presentEntry),
     movements: movements.map(presentMovement),
     callbacks: callbacks.map(presentCallback),
@@ -70,10 +75,8 @@ export async function readPage(stores: Stores, kind: CallbackResource, id: strin
 
 function pickFields(kind: CallbackResource, resource: Resource): Record<string, unknown> {
   const all = new Map<string, unknown>(Object.entries(resource));
-  const common = [...SHARED_FIELDS, ...LIFECYCLES[kind].fields].map((field) => [
-    field,
-    all.get(field) ?? null,
-  ]);
+  const names = [...SHARED_FIELDS, ...LIFECYCLES[kind].fields];
+  const common = names.map((field) => [field, all.get(field) ?? null]);
   const rare = RARE.filter((field) => all.get(field)).map((field) => [field, all.get(field)]);
   const workflow_id = LIFECYCLES[kind].workflowId(resource._id);
   const remedy = findRemedy(kind, resource.attention ?? '');
@@ -113,10 +116,6 @@ function presentRefund({ _id, status, amount, created_at, attention }: RefundDoc
   return { id: _id, status, amount, created_at, attention };
 }
 
-function presentEvent({ event: { _id: id, type, created }, deliveries }: ListedEvent) {
-  return { id, type, created, delivery: presentOldest(deliveries) };
-}
-
 const KIND_ORDER: readonly string[] = Object.keys(ENTRY_LINES);
 
 /** Steps of one transition have the same time. */
@@ -126,16 +125,11 @@ function byTimeAndKind(a: EntryDocument, b: EntryDocument): number {
 }
 
 function presentEntry({ _id, kind, at, book, lines }: EntryDocument) {
-  const jsonLines = lines.map(({ account, amount }) => ({
-    account,
-    amount: amountInJson(readUnits(amount)),
-  }));
-  return { id: _id, kind, at, book, legs: jsonLines };
-}
-
-/** An amount may have been read without 64-bit integers. */
-function readUnits(amount: EntryDocument['lines'][number]['amount']): bigint {
-  return toBigInt(amount) ?? BigInt(String(amount));
+  const legs = lines.map(({ account, amount }) => {
+    // It may have been read without 64-bit integers.
+    return { account, amount: amountInJson(toBigInt(amount) ?? BigInt(String(amount))) };
+  });
+  return { id: _id, kind, at, book, legs };
 }
 
 function presentCallback(callback: CallbackDocument) {

@@ -25,33 +25,23 @@ const ENVIRONMENTS = [false, true];
  */
 export async function deleteRecipients(deps: RetentionDeps): Promise<number> {
   const { stores, now, onProgress } = deps;
+  const { recipients, payouts } = stores;
   const before = monthsBefore(now(), deps.months.recipients).toISOString();
   let deletedCount = 0;
   for (;;) {
-    const batch = await stores.recipients.unusedSince(before, BATCH);
+    const batch = await recipients.unusedSince(before, BATCH);
     if (batch.length === 0) return deletedCount;
     for (const { _id, used_at } of batch) {
-      deletedCount += await deleteUnused(deps, { _id, used_at }, before);
+      const last = await payouts.lastTo(_id);
+      const usedAt = (await payouts.hasInFlight(_id)) ? before : (last?.created_at ?? used_at);
+      // A record that changes meanwhile is in the next batch.
+      if (usedAt >= before) await recipients.noteUse(_id, used_at, usedAt);
+      else if (await recipients.eraseDetails(_id, now().toISOString(), { used_at })) {
+        deletedCount += 1;
+      }
     }
     onProgress(deletedCount);
   }
-}
-
-/** A record that changes meanwhile is in the next batch. */
-async function deleteUnused(
-  { stores, now }: RetentionDeps,
-  { _id, used_at }: { _id: string; used_at: string },
-  before: string,
-): Promise<number> {
-  const { recipients, payouts } = stores;
-  const last = await payouts.lastTo(_id);
-  const usedAt = (await payouts.hasInFlight(_id)) ? before : (last?.created_at ?? used_at);
-  if (usedAt >= before) {
-    await recipients.noteUse(_id, used_at, usedAt);
-    return 0;
-  }
-  const erasedRecipient = await recipients.eraseDetails(_id, now().toISOString(), { used_at });
-  return erasedRecipient === null ? 0 : 1;
 }
 
 /**

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { Writable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { cell, createExports, csvStream } from '../../../src/dashboard/resources/csv';
-import { parseListQuery, toQueryString } from '../../../src/dashboard/resources/list-filters';
+import { parseListQuery, toQueryString } from '../../../src/dashboard/resources/list';
 import { parseMoney } from '../../../src/domain/money';
 import { readPage, toBounds } from '../../../src/service/paging';
 

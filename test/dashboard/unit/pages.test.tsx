@@ -1,6 +1,6 @@
 import { renderToString } from 'preact-render-to-string';
-import { nameBrowser } from '../../../src/dashboard/frame/browser-name';
-import { DASHBOARD_CSS } from '../../../src/dashboard/frame/styles';
+import { DASHBOARD_CSS } from '../../../src/dashboard/frame/assets';
+import { nameBrowser } from '../../../src/dashboard/frame/visitor';
 import { buildBars, VolumeChart } from '../../../src/dashboard/overview/overview';
 import { PAY_CSS } from '../../../src/pages/styles';
 import { buildDays, DAYS, listCurrencies, successRate } from '../../../src/service/money/overview';

@@ -54,7 +54,8 @@ export async function listFiles(deps: SepaDeps, limit: number) {
     .toArray();
   const { rows, has_more } = toFirstRows(found, limit);
   return {
-    ...{ rows: rows.map(presentFile), has_more },
+    rows: rows.map(presentFile),
+    has_more,
     open: { payouts: waiting?.payouts ?? 0, amount: waiting?.amount ?? 0 },
   };
 }

@@ -55,7 +55,13 @@ export async function clearEntries(
   const credited = computeCredit('statement', 'clear', { amount, currency, account_id });
   const target = entries.map(({ entry_id }) => entry_id).join(' ');
   return await postOrRequest(deps, {
-    ...{ act: CLEAR_ACT, target, input: { entries: target }, credited, verified, limits, reason },
+    act: CLEAR_ACT,
+    target,
+    input: { entries: target },
+    credited,
+    verified,
+    limits,
+    reason,
     post: (count) => clear(deps, entries, { operator: verified.name, reason, count }),
   });
 }

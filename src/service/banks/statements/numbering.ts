@@ -76,7 +76,8 @@ export async function checkNumber(
   const missing: MissingStatements = {
     first: expected,
     last: Math.max(expected, number - 1),
-    ...{ opening: balance, closing: balance },
+    opening: balance,
+    closing: balance,
     ...{ from_day: before.to_day, to_day: document.to_day, statement: document._id },
   };
   const message =
@@ -86,7 +87,8 @@ export async function checkNumber(
   await statements.noteMissing(
     {
       ...{ _id: `${STATEMENT_MISSING}:${document._id}`, connector, livemode, sha256: null },
-      ...{ code: STATEMENT_MISSING, message },
+      code: STATEMENT_MISSING,
+      message,
       ...{ bank_account_id, statement_id, amount: 0, currency, since: now().getTime() },
       ...{ attention: true, acknowledged: null, missing },
     },

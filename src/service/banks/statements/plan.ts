@@ -56,7 +56,12 @@ export async function planFile(
     const isComplete = stored !== null && stored.completed_at !== null;
     const gap = isComplete ? null : await findGap(deps.stores, document);
     if (stored === null) {
-      assertSound(statement, document);
+      const flaw = findFlaw(statement);
+      if (flaw !== undefined) {
+        const { code, message, amount: differs = 0n } = flaw;
+        const fact = differs === 0n ? {} : toFact(differs);
+        throw new StatementRefused(code, message, { ...describe(document), ...fact });
+      }
       const isOwn = planned.some((other) => other.document._id === account.importing?._id);
       assertFree(isOwn ? null : account, document);
       if (gap === null) assertNext(document, previous);
@@ -112,14 +117,6 @@ async function buildDocument(
     lines: statement.lines.length,
     ...{ imported_at: now().toISOString(), completed_at: null, closed_at: null },
   };
-}
-
-function assertSound(statement: Statement, document: StatementDocument): void {
-  const flaw = findFlaw(statement);
-  if (flaw === undefined) return;
-  const { code, message, amount = 0n } = flaw;
-  const facts = amount === 0n ? {} : toFact(amount);
-  throw new StatementRefused(code, message, { ...describe(document), ...facts });
 }
 
 /** @throws StatementRefused `statement_incomplete` */

@@ -178,7 +178,9 @@ async function listFindings(
   account: BankAccountDocument,
 ): Promise<Finding[]> {
   const missing = (await listMissing({ statements }, account)).map((row) => ({
-    ...{ code: 'statement_missing' as const, message: row.message, amount: 0 },
+    code: 'statement_missing' as const,
+    message: row.message,
+    amount: 0,
     currency: account.currency,
     ids: row.missing === undefined ? [] : [row.missing.statement],
   }));

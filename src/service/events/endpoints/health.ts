@@ -23,34 +23,25 @@ export interface EndpointHealth {
  * @see docs/webhooks.md#an-endpoint-that-keeps-failing
  */
 export function createEndpointHealth(deps: HealthDeps): EndpointHealth {
+  const { endpoints } = deps.stores;
   return {
-    note: async (endpoint, attempt) => {
-      const { account_id } = endpoint;
+    note: async (endpoint, { outcome, attempt, at }) => {
+      const { account_id, failing_since, last_success_at = '' } = endpoint;
       try {
-        await noteAttempt(deps, endpoint, attempt);
+        if (outcome === 'delivered') {
+          await endpoints.noteSuccess(endpoint, at);
+        } else if (failing_since === undefined) {
+          if (attempt > 1) await endpoints.noteFailing(endpoint, at);
+        } else {
+          // Another process may have noted a failure after a later success.
+          const since = failing_since > last_success_at ? failing_since : last_success_at;
+          if (hasFailedTooLong(since, Date.parse(at))) await disable(deps, endpoint, since, at);
+        }
       } catch (err) {
         deps.log.warn({ account_id, err }, 'the health of an endpoint was not noted');
       }
     },
   };
-}
-
-async function noteAttempt(
-  deps: HealthDeps,
-  endpoint: Endpoint,
-  { outcome, attempt, at }: DeliveryAttempt,
-): Promise<void> {
-  const { endpoints } = deps.stores;
-  const { failing_since, last_success_at = '' } = endpoint;
-  if (outcome === 'delivered') {
-    await endpoints.noteSuccess(endpoint, at);
-  } else if (failing_since === undefined) {
-    if (attempt > 1) await endpoints.noteFailing(endpoint, at);
-  } else {
-    // Another process may have noted a failure after a later success.
-    const since = failing_since > last_success_at ? failing_since : last_success_at;
-    if (hasFailedTooLong(since, Date.parse(at))) await disable(deps, endpoint, since, at);
-  }
 }
 
 async function disable(

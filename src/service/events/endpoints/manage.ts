@@ -11,6 +11,7 @@ import {
   type Endpoint,
   type EndpointChange,
   type EndpointDocument,
+  type EndpointKey,
   endpointSlots,
   SLOT_INDEX,
   secretOwner,
@@ -106,7 +107,9 @@ export async function insertEndpoint(
     await also(session);
     return { endpoint, isFirst: others.length === 0 };
   };
-  const { endpoint, isFirst } = await retryRaces(() => inTransaction(deps.mongo, insert));
+  const { endpoint, isFirst } = await retryRaces(RACES_MAX, () =>
+    inTransaction(deps.mongo, insert),
+  );
   // An absence is not cached.
   if (!isFirst) await waitForCaches();
   return endpoint;
@@ -127,12 +130,13 @@ function findFreeSlot(endpoints: readonly Endpoint[]): number {
   throw new Refusal('endpoint_limit_reached', message);
 }
 
-async function retryRaces<T>(insert: () => Promise<T>): Promise<T> {
+/** Repeats a write that has met another one for its slot. */
+export async function retryRaces<T>(racesMax: number, write: () => Promise<T>): Promise<T> {
   for (let race = 1; ; race += 1) {
     try {
-      return await insert();
+      return await write();
     } catch (error) {
-      if (race === RACES_MAX || !isDuplicateKey(error, SLOT_INDEX)) throw error;
+      if (race === racesMax || !isDuplicateKey(error, SLOT_INDEX)) throw error;
     }
   }
 }
@@ -234,11 +238,6 @@ export type RollDelay = keyof typeof ROLL_DELAYS_MS;
 
 export type EndpointDeps = Omit<ActDeps, 'payers'>;
 
-/** Without an id: the oldest endpoint. */
-export interface EndpointOwner extends Owner {
-  endpoint_id?: string | undefined;
-}
-
 /** @see docs/decisions.md#keys */
 export function makeSigningSecret(): string {
   return `whsec_${randomBytes(SECRET_BYTES).toString('base64url')}`;
@@ -251,7 +250,7 @@ export function makeSigningSecret(): string {
  */
 export async function rollEndpoint(
   deps: EndpointDeps,
-  { account_id, livemode, endpoint_id }: EndpointOwner,
+  { account_id, livemode, endpoint_id }: EndpointKey,
   afterMs: number,
 ): Promise<{ endpoint: Endpoint; signing_secret: string; active_from: string } | null> {
   const { endpoints } = deps.stores;
@@ -264,15 +263,8 @@ export async function rollEndpoint(
   const updated_at = (await accountNow(deps, { account_id, livemode })).toISOString();
   const endpoint = await inTransaction(deps.mongo, async (session) => {
     const { endpoint_id: target } = current;
-    const request = {
-      account_id,
-      livemode,
-      endpoint_id: target,
-      ciphertext,
-      now,
-      afterMs,
-      updated_at,
-    };
+    const key = { account_id, livemode, endpoint_id: target };
+    const request = { ...key, ciphertext, now, afterMs, updated_at };
     const rolled = await endpoints.roll(request, session);
     if (rolled === null) return null;
     const line = { act: 'webhook.rolled', account_id, livemode, target } as const;

@@ -8,7 +8,7 @@ import { type CreateRequest, createOnce } from '../../create-once';
 import type { MerchantDeps, Owner } from '../../deps';
 import type { Page, PageQuery } from '../../money/read';
 import { withAuditLine } from '../../operators/audit/log';
-import { toFirstRows } from '../../paging';
+import { toPage } from '../../paging';
 import { findOwnEvent, presentEvent } from '../list';
 import { getMerchantEvent } from '../merchant';
 import { isRunning } from '../redeliver';
@@ -83,11 +83,9 @@ function listOnce(types: readonly EventType[]): EventType[] {
   return [...new Set(types)];
 }
 
-type Acting = MerchantEndpointDeps & { audit: ReturnType<typeof auditBy> };
-
 /** A refusal leaves the key unused; another call with the key may have inserted the endpoint. */
 async function insertOrRelease(
-  deps: Acting,
+  deps: Parameters<typeof insertEndpoint>[0],
   owner: Owner,
   fresh: Parameters<typeof insertEndpoint>[2],
 ): Promise<void> {
@@ -114,8 +112,7 @@ export async function listMerchantEndpoints(
   const all = (await listEndpoints(deps, owner)).reverse();
   const isBefore = ({ position }: Endpoint) =>
     created_before === undefined || position < created_before;
-  const { rows, has_more } = toFirstRows(all.filter(isBefore), limit);
-  return { rows, has_more, next_cursor: has_more ? (rows.at(-1)?.position ?? null) : null };
+  return toPage(all.filter(isBefore), limit, ({ position }) => position);
 }
 
 /** @throws Refusal 400 with a detail for `url`; 404 */
@@ -191,7 +188,9 @@ export async function redeliverMerchantEvent(
   await toRefusals(() =>
     withAuditLine(audit, line, () => deps.redeliveries.toSubscribers(id, endpoint_id)),
   ).catch((error: unknown) => {
-    if (!isDone(error, endpoint_id)) throw error;
+    // It is being sent already, or has no receiver.
+    const isNobody = error instanceof Refusal && error.code === 'webhook_endpoint_not_found';
+    if (!isRunning(error) && !(isNobody && endpoint_id === undefined)) throw error;
   });
   const { deliveries, ...fields } = await getMerchantEvent(deps, owner, id);
   return { ...fields, deliveries: deliveries.map(({ log: _log, ...delivery }) => delivery) };
@@ -210,10 +209,4 @@ async function toRefusals<T>(act: () => Promise<T>): Promise<T> {
     if (code === 'temporal_unavailable') throw unavailable('The outcome is unknown.', error);
     throw error;
   }
-}
-
-/** It is being sent already, or has no receiver. */
-function isDone(error: unknown, endpoint_id: string | undefined): boolean {
-  const isNobody = error instanceof Refusal && error.code === 'webhook_endpoint_not_found';
-  return isRunning(error) || (isNobody && endpoint_id === undefined);
 }

@@ -1,22 +1,17 @@
-import type { ClientSession } from 'mongodb';
-import { inTransaction, isDuplicateKey } from '../../../base/mongo';
+import { inTransaction } from '../../../base/mongo';
 import { omitUndefined } from '../../../domain/defined';
 import type { EventType } from '../../../domain/webhook/event';
-import {
-  type Endpoint,
-  type EndpointSetting,
-  SLOT_INDEX,
-  secretOwner,
-} from '../../../store/endpoints';
+import { type Endpoint, type EndpointKey, secretOwner } from '../../../store/endpoints';
+
 import type { Owner } from '../../deps';
 import { waitForCaches } from '../../installation/caches';
 import { accountNow } from '../../merchants/clock';
 import {
   decryptCurrent,
   type EndpointDeps,
-  type EndpointOwner,
   makeEndpointId,
   makeSigningSecret,
+  retryRaces,
   rollEndpoint,
   toAuditFacts,
 } from './manage';
@@ -44,7 +39,7 @@ export type EndpointSummary = NonNullable<Awaited<ReturnType<typeof getEndpoint>
 /** `next_active_from` appears during a roll. */
 export async function getEndpoint(
   { stores, now }: Pick<EndpointDeps, 'stores' | 'now'>,
-  { account_id, livemode, endpoint_id }: EndpointOwner,
+  { account_id, livemode, endpoint_id }: EndpointKey,
 ) {
   const endpoint = await stores.endpoints.find({ account_id, livemode, endpoint_id });
   if (endpoint === null) return null;
@@ -68,19 +63,31 @@ export async function setEndpoint(
   { url, events, showsSecret }: EndpointRequest,
 ): Promise<ShownEndpoint & { isNew: boolean }> {
   const { account_id, livemode } = owner;
-  const before = await deps.stores.endpoints.get(account_id, livemode);
+  const { endpoints } = deps.stores;
+  const before = await endpoints.get(account_id, livemode);
   if (before !== null) await decryptCurrent(deps, before);
   // Before the first start, no index bounds the endpoints.
-  await deps.stores.endpoints.ensureIndexes();
+  await endpoints.ensureIndexes();
   const endpoint_id = makeEndpointId();
   const place = secretOwner({ account_id, livemode, endpoint_id });
-  const endpoint = await setWithRetry(deps, {
+  const setting = {
     ...{ account_id, livemode, url, endpoint_id },
     enabled_events: events,
     ciphertext: await deps.encrypter.encrypt(makeSigningSecret(), place),
     now: deps.now(),
     at: (await accountNow(deps, owner)).toISOString(),
-  });
+  };
+  // A concurrent call may register the endpoint first.
+  const endpoint = await retryRaces(RACES_MAX, () =>
+    inTransaction(deps.mongo, async (session) => {
+      const earlier = await endpoints.get(account_id, livemode, session);
+      const set = await endpoints.set(setting, session);
+      const line = { act: 'webhook.set', account_id, livemode, target: set.endpoint_id } as const;
+      const facts = { before: earlier && toAuditFacts(earlier), after: toAuditFacts(set) };
+      await deps.audit({ ...line, ...facts }, session);
+      return set;
+    }),
+  );
   if (before !== null) await waitForCaches();
   // The `webhook.set` line covers a new secret.
   if (before !== null && showsSecret) {
@@ -93,7 +100,7 @@ export async function setEndpoint(
 /** @see rollEndpoint */
 export async function rollSecret(
   deps: EndpointDeps,
-  owner: EndpointOwner,
+  owner: EndpointKey,
   afterMs: number,
 ): Promise<(ShownEndpoint & { active_from: string }) | null> {
   const rolled = await rollEndpoint(deps, owner, afterMs);
@@ -105,7 +112,7 @@ export async function rollSecret(
 /** Shows the current secret and, during a roll, the next; the audit log records it. */
 export async function showEndpoint(
   deps: EndpointDeps,
-  { account_id, livemode, endpoint_id }: EndpointOwner,
+  { account_id, livemode, endpoint_id }: EndpointKey,
 ): Promise<(ShownEndpoint & { next_secret?: string; next_active_from?: string }) | null> {
   const endpoint = await deps.stores.endpoints.find({ account_id, livemode, endpoint_id });
   if (endpoint === null) return null;
@@ -120,36 +127,6 @@ export async function showEndpoint(
 
 async function presentShown(deps: EndpointDeps, endpoint: Endpoint): Promise<ShownEndpoint> {
   const { url, enabled_events } = endpoint;
-  return omitUndefined({
-    url,
-    signing_secret: await decryptCurrent(deps, endpoint),
-    enabled_events,
-  });
-}
-
-/** A concurrent call may register the endpoint first. */
-async function setWithRetry(deps: EndpointDeps, setting: EndpointSetting) {
-  for (let race = 1; ; race += 1) {
-    try {
-      return await inTransaction(deps.mongo, (session) => setAudited(deps, setting, session));
-    } catch (error) {
-      if (race === RACES_MAX || !isDuplicateKey(error, SLOT_INDEX)) throw error;
-    }
-  }
-}
-
-async function setAudited(
-  { stores, audit }: EndpointDeps,
-  setting: EndpointSetting,
-  session: ClientSession,
-): Promise<Endpoint> {
-  const { account_id, livemode } = setting;
-  const before = await stores.endpoints.get(account_id, livemode, session);
-  const after = await stores.endpoints.set(setting, session);
-  const line = { act: 'webhook.set', account_id, livemode, target: after.endpoint_id } as const;
-  await audit(
-    { ...line, before: before && toAuditFacts(before), after: toAuditFacts(after) },
-    session,
-  );
-  return after;
+  const signing_secret = await decryptCurrent(deps, endpoint);
+  return omitUndefined({ url, signing_secret, enabled_events });
 }

@@ -53,11 +53,7 @@ export function presentRequest(request: RequestDocument) {
     object: 'request',
     ...{ method, path, status, code, idempotency_key, key_id, duration_ms },
     created_at: request.created_at,
-    request_body: toRawJson(request.request_body),
-    response_body: toRawJson(request.response_body),
+    request_body: request.request_body === null ? null : new RawJson(request.request_body),
+    response_body: request.response_body === null ? null : new RawJson(request.response_body),
   };
-}
-
-function toRawJson(text: string | null): RawJson | null {
-  return text === null ? null : new RawJson(text);
 }

@@ -184,7 +184,13 @@ export function redactExchange(exchange: Exchange): RedactedExchange {
   const hidden = new Set<string>();
   show(endpoint.params, params, hidden);
   show(endpoint.query, query, hidden);
-  const sent = request === undefined ? null : redactSent(request, endpoint.body, hidden);
+  let sent: string | null = null;
+  if (request !== undefined && request.bytes > 0) {
+    const { bytes, value } = request;
+    sent = isJsonObject(value)
+      ? stringifyJson(show(endpoint.body, value, hidden))
+      : JSON.stringify(`${REDACTED} ${bytes} bytes that are no JSON object`);
+  }
   const isRead = request === undefined || request.bytes === 0 || request.value !== undefined;
   const schema = status < 400 ? endpoint.success.schema : ErrorBody;
   const answer = response && show(schema, response, hidden, isRead);
@@ -194,16 +200,6 @@ export function redactExchange(exchange: Exchange): RedactedExchange {
     response_body: answer === undefined ? null : stringifyJson(answer),
     idempotency_key: key === null || IDENTIFIER.shows(key) ? key : REDACTED,
   };
-}
-
-function redactSent(
-  { bytes, value }: SentBody,
-  schema: z.ZodType | undefined,
-  hidden: Set<string>,
-): string | null {
-  if (bytes === 0) return null;
-  if (isJsonObject(value)) return stringifyJson(show(schema, value, hidden));
-  return JSON.stringify(`${REDACTED} ${bytes} bytes that are no JSON object`);
 }
 
 /** @param hasAll whether `hidden` has all that a message could quote */

@@ -171,7 +171,8 @@ const FORMATS: readonly Format[] = [
         const at = marker.lastIndex;
         const end = reach(file, at + file.readUInt16BE(at));
         const data = file.subarray(at + 2, end);
-        const [application = ''] = /[\xe0-\xef]/.test(name) ? readWord(data) : [];
+        const word = /^\w*/.exec(data.toString('latin1')) ?? [];
+        const [application = ''] = /[\xe0-\xef]/.test(name) ? word : [];
         yield { name: name + application, data };
         marker.lastIndex = end;
       }
@@ -208,10 +209,6 @@ const FORMATS: readonly Format[] = [
 
 function readJpegSize(frame: Buffer): [number, number] {
   return [frame.readUInt16BE(3), frame.readUInt16BE(1)];
-}
-
-function readWord(data: Buffer) {
-  return /^\w*/.exec(data.toString('latin1')) ?? [];
 }
 
 function reach(file: Buffer, end: number): number {

@@ -86,7 +86,13 @@ export function createMailer(
       messageId: `<${id}@${hostname}>`,
       headers: { 'Auto-Submitted': 'auto-generated' },
     };
-    await inTime(transport.sendMail(message).catch(throwFault));
+    // A slow server must not hold up all other mail.
+    let timer: NodeJS.Timeout | undefined;
+    const deadline = new Promise<never>((_, reject) => {
+      timer = setTimeout(() => reject(new MailFault('ETIME')), ATTEMPT_MS);
+    });
+    const attempt = transport.sendMail(message).catch(throwFault);
+    await Promise.race([attempt, deadline]).finally(() => clearTimeout(timer));
   };
 }
 
@@ -95,15 +101,6 @@ function throwFault(error: { code?: unknown; command?: unknown; responseCode?: u
   const status = typeof responseCode === 'number' ? responseCode : undefined;
   const isFinal = command === 'RCPT TO' && status !== undefined && status >= 550 && status < 560;
   throw new MailFault(typeof code === 'string' ? code : 'EUNKNOWN', status, isFinal);
-}
-
-/** A slow server must not hold up all other mail. */
-async function inTime(attempt: Promise<unknown>): Promise<void> {
-  let timer: NodeJS.Timeout | undefined;
-  const deadline = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new MailFault('ETIME')), ATTEMPT_MS);
-  });
-  await Promise.race([attempt, deadline]).finally(() => clearTimeout(timer));
 }
 
 const FIRST_DELAY_MS = 60_000;

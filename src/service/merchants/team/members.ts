@@ -6,7 +6,7 @@ import type { Role } from '../../../domain/account/dashboard-role';
 import { hashPassword } from '../../../encryption/password';
 import type { AccountDocument } from '../../../store/accounts';
 import type { InvitationDocument } from '../../../store/invitations';
-import { hasSecondFactor, type Passkey, type UserDocument } from '../../../store/users';
+import { hasSecondFactor, type UserDocument } from '../../../store/users';
 
 import type { ServiceDeps, WriteDeps } from '../../deps';
 import { auditAsUser, type Origin } from '../../operators/audit/log';
@@ -57,12 +57,10 @@ function presentMember(user: UserDocument) {
     has_second_factor: hasSecondFactor(user),
     has_app: totp !== null,
     recovery_codes: recovery_hashes.length,
-    passkeys: passkeys.map(presentPasskey),
+    passkeys: passkeys.map(({ id: passkey, name, ...times }) => {
+      return { id: passkey, name, created_at: times.created_at, last_used_at: times.last_used_at };
+    }),
   };
-}
-
-function presentPasskey({ id, name, created_at, last_used_at }: Passkey) {
-  return { id, name, created_at, last_used_at };
 }
 
 /** @returns false when there is no such passkey */

@@ -37,7 +37,9 @@ interface Asker {
 export async function askForPasskey({ stores, now }: PasskeyDeps, site: Site, asker: Asker) {
   const minutes = await countAttempt(stores.throttles, buildSubject(asker), now());
   if (minutes > 0) return { minutes };
-  const options = await buildRequestOptions(site);
+  // Any passkey of the browser may sign in.
+  const request = { rpID: site.rpId, userVerification, timeout: CHALLENGE_MS } as const;
+  const options = await generateAuthenticationOptions(request);
   await saveChallenge({ stores, now }, options.challenge, asker.browser);
   return { minutes, options };
 }
@@ -111,14 +113,6 @@ export async function addPasskey(
     created_at: now().toISOString(),
     last_used_at: null,
   };
-  return await storePasskey({ mongo, stores, audit, now }, user, { passkey, keep });
-}
-
-async function storePasskey(
-  { mongo, stores, audit, now }: WriteDeps,
-  user: UserDocument,
-  { passkey, keep }: { passkey: Passkey; keep: string },
-): Promise<string[] | null> {
   const { _id, account_id } = user;
   const isFirst = !hasSecondFactor(user);
   const codes = isFirst ? makeRecoveryCodes() : [];
@@ -133,12 +127,8 @@ async function storePasskey(
       const after = { passkey: passkey.id, name: leaveOutSecret(passkey.name) };
       const change = { account_id, livemode: null, target: _id, after };
       await audit({ act: 'passkey.added', ...change }, session);
-      await notifyUser(
-        { stores, now },
-        user,
-        { kind: 'passkey_added', name: passkey.name },
-        session,
-      );
+      const subject = { kind: 'passkey_added', name: passkey.name } as const;
+      await notifyUser({ stores, now }, user, subject, session);
       return codes;
     });
   } catch (error) {
@@ -194,11 +184,6 @@ export function findSite(publicUrl: string): Site | null {
   const isDomain = isIP(rpId.replace(/^\[|\]$/g, '')) === 0;
   const isSecure = protocol === 'https:' || rpId === 'localhost';
   return isDomain && isSecure ? { rpId, origin } : null;
-}
-
-/** Any passkey of the browser may sign in. */
-async function buildRequestOptions({ rpId: rpID }: Site) {
-  return await generateAuthenticationOptions({ rpID, userVerification, timeout: CHALLENGE_MS });
 }
 
 /** The browser finds such a passkey without an e-mail address. */

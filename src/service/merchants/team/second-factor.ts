@@ -65,13 +65,8 @@ export async function switchOn(
   if (step === null) return null;
   const codes = makeRecoveryCodes();
   return await inTransaction(mongo, async (session) => {
-    const isUsed = await stores.users.useTotp(
-      _id,
-      { ciphertext, step },
-      codes.map(hashRecoveryCode),
-      session,
-    );
-    if (!isUsed) return null;
+    const hashes = codes.map(hashRecoveryCode);
+    if (!(await stores.users.useTotp(_id, { ciphertext, step }, hashes, session))) return null;
     await stores.sessions.endAll(_id, session, keep);
     const change = { account_id, livemode: null, target: _id };
     await audit({ act: 'user.second_factor_on', ...change }, session);

@@ -48,7 +48,14 @@ export async function readSession({ stores, now }: SessionDeps, secret: string) 
     stores.accounts.get(session.account_id),
   ]);
   if (user === null || account === null || user.account_id !== account._id) return null;
-  await renewSession(stores.sessions, session, now());
+  const { _id, stage, seen_at, expires_at, ends_at } = session;
+  const at = now();
+  const next = new Date(Math.min(at.getTime() + IDLE_MS, ends_at.getTime()));
+  const isRecent = at.getTime() - seen_at.getTime() < TOUCH_MS;
+  const isRenewed = isRecent && next.getTime() - expires_at.getTime() < TOUCH_MS;
+  if (stage === 'whole' && !isRenewed) {
+    await stores.sessions.touch(_id, { expires_at: next, seen_at: at });
+  }
   return { session, user, account };
 }
 
@@ -94,11 +101,8 @@ export async function startSession(
       const isKnown = user.device_hashes?.includes(device) === true;
       if (!isKnown && proof.by !== 'invitation') {
         const network = toCustomerNetwork(origin?.address ?? 'unknown');
-        const subject = {
-          kind: 'signed_in',
-          browser: browser ?? UNKNOWN_BROWSER,
-          network,
-        } as const;
+        const from = { browser: browser ?? UNKNOWN_BROWSER, network };
+        const subject = { kind: 'signed_in', ...from } as const;
         await notifyUser({ stores, now }, user, subject, session);
       }
     }
@@ -149,18 +153,6 @@ export async function insertSession(
   };
   await sessions.insert(session, transaction);
   return secret;
-}
-
-async function renewSession(
-  sessions: Pick<SessionStore, 'touch'>,
-  { _id, stage, seen_at, expires_at, ends_at }: SessionDocument,
-  now: Date,
-): Promise<void> {
-  if (stage !== 'whole') return;
-  const next = Math.min(now.getTime() + IDLE_MS, ends_at.getTime());
-  const isRecent = now.getTime() - seen_at.getTime() < TOUCH_MS;
-  if (isRecent && next - expires_at.getTime() < TOUCH_MS) return;
-  await sessions.touch(_id, { expires_at: new Date(next), seen_at: now });
 }
 
 /**

@@ -107,7 +107,12 @@ async function checkAttempt(
       ? { unlocked: email }
       : { pair: [email, network], email, network, total: 'all' };
   const result = await check(stores.throttles, subject, now(), async () => {
-    const matching = await findMatching(users, password);
+    // Compares at least once, so that the duration does not reveal whether there is a user.
+    if (users.length === 0) await isPassword(password, undefined);
+    const matching: UserDocument[] = [];
+    for (const each of users) {
+      if (await isPassword(password, each.password_hash)) matching.push(each);
+    }
     return matching.length === 0 ? null : matching;
   });
   const user_ids = users.map(({ _id }) => _id);
@@ -118,16 +123,6 @@ async function checkAttempt(
   const [user] = chosen;
   if (user !== undefined && chosen.length === 1) return { outcome: 'right', user, user_ids };
   return { outcome: 'several', users: valid, user_ids };
-}
-
-/** Compares at least once, so that the duration does not reveal whether there is a user. */
-async function findMatching(users: readonly UserDocument[], password: string) {
-  if (users.length === 0) await isPassword(password, undefined);
-  const matching: UserDocument[] = [];
-  for (const user of users) {
-    if (await isPassword(password, user.password_hash)) matching.push(user);
-  }
-  return matching;
 }
 
 export async function listMerchants(

@@ -16,10 +16,18 @@ import { releaseActed } from '../../../movements/acts';
 import { recordDisputed } from '../../../movements/register';
 import type { WriteDeps } from '../../deps';
 import { postOrRequest } from '../../operators/approvals/request';
-import { type Adjustment, adjustBalance, parseAgainst } from './adjust';
-import { buildEntryDetails, findCredit, postCorrection } from './correction';
+import {
+  type Adjustment,
+  adjustBalance,
+  buildEntryDetails,
+  findCredit,
+  PLATFORM_KINDS,
+  parseAgainst,
+  postCorrection,
+  postPlatform,
+} from './adjust';
+
 import { fundBalance, type Note, type PostedBalance, type PostOptions } from './fund';
-import { PLATFORM_KINDS, postPlatform } from './platform';
 
 const Subject = z.object({
   account_id: z.string(),
@@ -132,7 +140,13 @@ export async function actOnBalance(
   const { act, ...input } = call;
   const name = act === 'platform.post' ? act : `balance.${act}`;
   return await postOrRequest(deps, {
-    ...{ act: name, target: operation_id, input, credited, verified, limits, reason },
+    act: name,
+    target: operation_id,
+    input,
+    credited,
+    verified,
+    limits,
+    reason,
     isRepeat: (await deps.stores.ledger.findEntry(operation_id)) !== null,
     post: (count) => postBalanceAct(deps, call, note, count),
   });

@@ -8,23 +8,26 @@ import type { BookDocument } from '../../../ledger/documents';
 import { ENTRY_LINES } from '../../../ledger/entry-lines';
 import type { Routes } from '../../../routing';
 import { assertServes } from '../../banks/connectors';
-import type { WriteDeps } from '../../deps';
-import { buildEntryDetails, postCorrection } from './correction';
-import type { Note, PostedBalance } from './fund';
+import type { Owner, WriteDeps } from '../../deps';
+import { buildNote, type Note, type PostedBalance, type PostOptions, postOnce } from './fund';
 
 export { parseAgainst } from '../../../ledger/against';
 
-interface BalanceAmount {
+import { leaveOutSecret } from '../../../domain/account/audit-log';
+import { MAIN_BALANCE } from '../../../domain/account/balance-account';
+import { type EntryLine, type NewEntry, PLATFORM } from '../../../ledger/entries';
+import { explainShortage, InsufficientBalance } from '../../../ledger/insufficient-balance';
+import { PLATFORM_ACCOUNTS, type PlatformKind } from '../../../ledger/ledger-accounts';
+import { accountNow } from '../../merchants/clock';
+
+export interface Adjustment {
   account_id: string;
+  livemode: boolean;
   balance_account: string;
   /** ISO 4217, or an asset's book currency. */
   currency: string;
   /** Minor units, or an asset's smallest as a bigint; below 0 debits. */
   amount: number | bigint;
-}
-
-export interface Adjustment extends BalanceAmount {
-  livemode: boolean;
   against: Against;
   /** Bank's name of the movement, with `clearing:CONNECTOR`. */
   bank_reference?: string | undefined;
@@ -35,15 +38,9 @@ export interface Adjustment extends BalanceAmount {
 /** @throws ServiceError `invalid_usage`, `connector_unknown` */
 export function assertOpposite(
   routes: Routes,
-  {
-    livemode,
-    against,
-    bank_reference,
-    owed,
-    amount,
-    currency,
-  }: Omit<Adjustment, keyof BalanceAmount> & Pick<Adjustment, 'amount' | 'currency'>,
+  adjustment: Omit<Adjustment, 'account_id' | 'balance_account'>,
 ): void {
+  const { livemode, against, bank_reference, owed, amount, currency } = adjustment;
   const isOwable = amount < 0 && against !== 'receivable' && !parseBookCurrency(currency);
   if (owed && !isOwable) {
     const message = 'Only a debit of a currency, not --against receivable, can be --owed.';
@@ -73,13 +70,7 @@ export async function adjustBalance(
   const owner = { account_id, livemode, currency };
   const lines = ENTRY_LINES.adjusted(balance_account, amount, against);
   const { bank_reference } = adjustment;
-  const entry = {
-    kind: 'adjusted',
-    resource_id: id,
-    ...owner,
-    bank_reference,
-    lines,
-  } as const;
+  const entry = { kind: 'adjusted', resource_id: id, ...owner, bank_reference, lines } as const;
   if (against === 'receivable') await assertOwed(deps, owner, entry.resource_id, Number(amount));
   const { approval_id, count: writeMore } = note;
   const details = await buildEntryDetails(deps, owner, note);
@@ -110,4 +101,91 @@ async function assertOwed(
     'nothing_owed',
     `The merchant owes ${text}: an amount from -1 to -${owed} collects it.`,
   );
+}
+
+export async function buildEntryDetails(deps: WriteDeps, owner: Owner, note: Note) {
+  return { at: (await accountNow(deps, owner)).toISOString(), note: buildNote(note) };
+}
+
+/**
+ * Posts an entry with its audit line; a repeat posts nothing.
+ * @throws ServiceError `insufficient_balance`, `operation_id_used`, `bank_reference_used`,
+ * `approval_decided`
+ */
+export async function postCorrection(
+  deps: WriteDeps,
+  entry: NewEntry,
+  posting: PostOptions,
+): Promise<PostedBalance> {
+  const { kind, currency, lines, note } = entry;
+  const act = kind === 'reversed' ? 'balance.reversed' : 'balance.adjusted';
+  const changes = lines.map((line) => `${line.account} ${line.amount}`);
+  const { approval_id } = posting;
+  const after = { currency, lines: changes, ...note, approval_id };
+  try {
+    return await postOnce(deps, entry, { act, after }, posting);
+  } catch (error) {
+    throw error instanceof InsufficientBalance ? await refuseShortage(deps, entry) : error;
+  }
+}
+
+async function refuseShortage({ stores }: WriteDeps, entry: NewEntry): Promise<ServiceError> {
+  const { currency } = entry;
+  const { balance_account, amount } = findCredit(entry.lines);
+  const debit = { balance_account, currency, amount: -amount };
+  const isHeld = entry.lines.some(({ account }) => account.startsWith('suspense.'));
+  const opposite = isHeld ? 'Less is in suspense.' : 'The merchant owes less by now.';
+  const { code, message } =
+    amount < 0
+      ? await explainShortage(stores.ledger, entry, debit)
+      : ({ code: 'insufficient_balance', message: opposite } as const);
+  return new ServiceError(code, `${message} Nothing was posted.`);
+}
+
+export function findCredit(lines: readonly EntryLine[]): {
+  balance_account: string;
+  amount: number | bigint;
+} {
+  for (const { account, amount } of lines) {
+    const name = /^balances\.(.+)\.available$/.exec(account)?.[1];
+    if (name !== undefined) return { balance_account: name, amount };
+  }
+  return { balance_account: MAIN_BALANCE, amount: 0 };
+}
+
+export const PLATFORM_KINDS = Object.keys(PLATFORM_ACCOUNTS) as PlatformKind[];
+
+interface PlatformMovement {
+  livemode: boolean;
+  connector: string;
+  kind: PlatformKind;
+  currency: string;
+  /** Minor units as the statement has them: above 0 comes in. */
+  amount: number;
+  bank_reference: string;
+}
+
+/**
+ * Posts what a bank moved of the service's own money. A repeat with the same id posts nothing.
+ * @see docs/ledger.md#the-services-own-money
+ * @throws ServiceError `operation_id_used`, `bank_reference_used`, `approval_decided`
+ */
+export async function postPlatform(
+  deps: WriteDeps,
+  { livemode, connector, kind, currency, amount, bank_reference }: PlatformMovement,
+  note: Note,
+  id: string,
+): Promise<PostedBalance> {
+  const owner = { account_id: PLATFORM, livemode, currency };
+  const lines = ENTRY_LINES.platform_posted(connector, kind, amount);
+  const details = await buildEntryDetails(deps, owner, note);
+  const posted = { kind: 'platform_posted', resource_id: id, ...owner, bank_reference } as const;
+  const { approval_id, count: writeMore } = note;
+  const reference = leaveOutSecret(bank_reference);
+  const money = { connector, kind, currency, amount, bank_reference: reference };
+  const after = { ...money, ...details.note, approval_id };
+  const change = { act: 'platform.posted', after } as const;
+  // Its book has no balance account.
+  const options = { balance_account: MAIN_BALANCE, approval_id, writeMore };
+  return await postOnce(deps, { ...posted, ...details, lines }, change, options);
 }

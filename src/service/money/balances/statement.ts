@@ -106,7 +106,10 @@ export async function* exportStatement(
 }
 
 async function open({ stores }: StatementDeps, owner: Owner, month: string) {
-  const { since, until } = listBounds(month);
+  const first = new Date(`${month}-01T00:00:00.000Z`);
+  const since = first.toISOString();
+  first.setUTCMonth(first.getUTCMonth() + 1);
+  const until = first.toISOString();
   const [start, end] = [buildPosition(Date.parse(since), 0), buildPosition(Date.parse(until), 0)];
   const sums = await sumBefore({ stores }, owner, start);
   const stored = stores.balanceTransactions.export(owner, { since: start, until: end });
@@ -134,11 +137,4 @@ async function* addBalances(
     balances.set(key, balance);
     yield { balance_account, currency, type, at, source: findSource(row), ...change, balance };
   }
-}
-
-function listBounds(month: string): { since: string; until: string } {
-  const since = new Date(`${month}-01T00:00:00.000Z`);
-  const until = new Date(since);
-  until.setUTCMonth(since.getUTCMonth() + 1);
-  return { since: since.toISOString(), until: until.toISOString() };
 }

@@ -56,8 +56,15 @@ export interface Facts {
 
 export function assembleTimeline(facts: Facts): TimelineEntry[] {
   const { resource, callbacks, events, journalEntries } = facts;
+  const key = facts.idempotencyRecord?.key;
   const entries = [
-    describeCall(facts),
+    {
+      at: resource.created_at,
+      kind: 'call' as const,
+      tone: 'plain' as const,
+      title: `API call created the ${facts.kind.replaceAll('_', ' ')}`,
+      details: [`Request ${resource.request_id}`, ...(key ? [`Idempotency-Key ${key}`] : [])],
+    },
     ...callbacks.map((callback) => describeCallback(callback, resource)),
     ...resource.audit.map(describeAct),
     ...events.flatMap((listed) => [
@@ -69,25 +76,10 @@ export function assembleTimeline(facts: Facts): TimelineEntry[] {
     ]),
     ...journalEntries.map(describeJournalEntry),
   ];
-  return entries.sort(byTimeAndKind);
-}
-
-function byTimeAndKind(a: TimelineEntry, b: TimelineEntry): number {
-  if (a.at !== b.at) return a.at < b.at ? -1 : 1;
-  return KINDS.indexOf(a.kind) - KINDS.indexOf(b.kind);
-}
-
-function describeCall({ kind, resource, idempotencyRecord }: Facts): TimelineEntry {
-  const { created_at: at, request_id } = resource;
-  const key = idempotencyRecord === null ? [] : [`Idempotency-Key ${idempotencyRecord.key}`];
-  const details = [`Request ${request_id}`, ...key];
-  return {
-    at,
-    kind: 'call',
-    title: `API call created the ${kind.replaceAll('_', ' ')}`,
-    tone: 'plain',
-    details,
-  };
+  return entries.sort((a, b) => {
+    if (a.at !== b.at) return a.at < b.at ? -1 : 1;
+    return KINDS.indexOf(a.kind) - KINDS.indexOf(b.kind);
+  });
 }
 
 function describeCallback(callback: CallbackDocument, resource: Facts['resource']): TimelineEntry {

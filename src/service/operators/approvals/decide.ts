@@ -50,7 +50,15 @@ export async function decide(
   const approval = await findApproval(deps, id);
   const { act, account_id, state, requester_id, refusal } = approval;
   const isConfirming = to === 'approved' && state === 'requested' && requester_id === null;
-  if (!isConfirming) assertMayDecide(approval, operator);
+  const { name, role } = operator;
+  if (!isConfirming && requester_id !== null && isSameOperator(approval.requested_by, name)) {
+    const message = `${name} requested or confirmed it: another operator decides.`;
+    throw new ServiceError('same_operator', message);
+  }
+  if (!isConfirming && role !== 'approver') {
+    const message = `${name} is an operator: only an approver decides on requests.`;
+    throw new ServiceError('role_not_allowed', message);
+  }
   // A repeat of an approval finishes it.
   if (to === 'approved' && (state === 'approved' || state === 'done')) return approval;
   if (to === 'rejected' && state === 'rejected') return approval;
@@ -59,7 +67,7 @@ export async function decide(
   }
   assertRequested(approval);
   const isWritten = await inTransaction(mongo, async (session) => {
-    const by = { state: to, by: operator.name, reason, now: now() };
+    const by = { state: to, by: name, reason, now: now() };
     const isFirst = isConfirming
       ? await stores.approvals.confirm(id, operator, now(), session)
       : await stores.approvals.decide(id, by, session);
@@ -72,20 +80,6 @@ export async function decide(
   // Another operator was faster, or it has just expired.
   if (!isWritten) return await decide(deps, id, decision);
   return await findApproval(deps, id);
-}
-
-function assertMayDecide(
-  { requested_by, requester_id }: ApprovalDocument,
-  { name, role }: VerifiedOperator,
-): void {
-  if (requester_id !== null && isSameOperator(requested_by, name)) {
-    const message = `${name} requested or confirmed it: another operator decides.`;
-    throw new ServiceError('same_operator', message);
-  }
-  if (role !== 'approver') {
-    const message = `${name} is an operator: only an approver decides on requests.`;
-    throw new ServiceError('role_not_allowed', message);
-  }
 }
 
 function assertRequested({ _id, state, expires_at, decided_by, refusal }: ApprovalDocument): void {

@@ -52,9 +52,26 @@ export async function requestApproval(
   audit: Audit,
   request: ApprovalRequest,
 ): Promise<string> {
-  await stores.approvals.expire(now());
-  const document = buildApproval(request, now());
-  const { _id, act, account_id, target, amount, currency, open } = document;
+  const at = now();
+  await stores.approvals.expire(at);
+  const { operator, verified, amount: units, ...asked } = request;
+  const { act, account_id, target, currency } = asked;
+  const [_id, open, amount] = [`appr_${randomUUID()}`, nameSubject(asked), String(units)];
+  const document: ApprovalDocument = {
+    _id,
+    ...asked,
+    amount,
+    state: 'requested',
+    open,
+    requested_by: verified?.name ?? operator,
+    requester_id: verified?.operator_id ?? null,
+    created_at: at.toISOString(),
+    expires_at: new Date(at.getTime() + APPROVAL_MS).toISOString(),
+    decided_by: null,
+    decided_at: null,
+    decision_reason: null,
+    refusal: null,
+  };
   try {
     await inTransaction(mongo, async (session) => {
       await stores.approvals.insert(document, session);
@@ -72,27 +89,6 @@ export async function requestApproval(
     const message = `Another ${act} waits under this id: see the approval ${waiting._id}.`;
     throw new ServiceError('operation_id_used', message);
   }
-}
-
-function buildApproval(
-  { operator, verified, amount, ...request }: ApprovalRequest,
-  now: Date,
-): ApprovalDocument & { open: string } {
-  return {
-    _id: `appr_${randomUUID()}`,
-    ...request,
-    amount: String(amount),
-    requested_by: verified?.name ?? operator,
-    requester_id: verified?.operator_id ?? null,
-    created_at: now.toISOString(),
-    expires_at: new Date(now.getTime() + APPROVAL_MS).toISOString(),
-    state: 'requested',
-    open: nameSubject(request),
-    decided_by: null,
-    decided_at: null,
-    decision_reason: null,
-    refusal: null,
-  };
 }
 
 /** Acts on one resource differ by their input; an act on a balance or a line has an id. */

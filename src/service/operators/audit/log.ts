@@ -35,19 +35,12 @@ export function auditAsUser(
 const PAGE_LINES = 50;
 
 /** Leaves out an operator's name, host and reason. */
-export interface MerchantLine extends Pick<AuditLine, '_id' | 'at' | 'act' | 'target'> {
+export interface MerchantLine
+  extends Pick<AuditLine, '_id' | 'at' | 'act' | 'target' | 'before' | 'after'> {
   who: string;
-  before: AuditFacts | null;
-  after: AuditFacts | null;
 }
 
-const OPERATORS_OWN: readonly string[] = [
-  'operator',
-  'reason',
-  'why',
-  'approved_by',
-  'approval_id',
-];
+const OPERATORS_OWN = ['operator', 'reason', 'why', 'approved_by', 'approval_id'];
 
 function toMerchantLine({ _id, at, act, target, actor, before, after }: AuditLine): MerchantLine {
   const line = { _id, at, act, target };
@@ -139,21 +132,14 @@ export async function withOutcomeLine<Result>(
     await write({ outcome: isRefused ? error.code : 'unknown' }).catch(() => undefined);
     throw error;
   }
-  try {
-    await writeWithRetry(() => write({ outcome: 'done', ...describe(result) }));
-  } catch (error) {
-    const message = `The act is complete, but the audit log says only that it was requested: ${describeError(error)}`;
-    throw new ServiceError('audit_line_missing', message);
-  }
-  return result;
-}
-
-async function writeWithRetry(write: () => Promise<void>): Promise<void> {
   for (let attempt = 1; ; attempt += 1) {
     try {
-      return await write();
+      await write({ outcome: 'done', ...describe(result) });
+      return result;
     } catch (error) {
-      if (!(error instanceof Contention) || attempt === ATTEMPTS_MAX) throw error;
+      if (error instanceof Contention && attempt < ATTEMPTS_MAX) continue;
+      const message = `The act is complete, but the audit log says only that it was requested: ${describeError(error)}`;
+      throw new ServiceError('audit_line_missing', message);
     }
   }
 }

@@ -1,7 +1,7 @@
 import type { Document, MongoClient } from 'mongodb';
 import type { AuditedAct, AuditFacts } from '../../../domain/account/audit-log';
 import { toEnv } from '../../../domain/environment';
-import { type InSnapshot, openSnapshots, type Read, readAll } from '../../../ledger-check/snapshot';
+import { type InSnapshot, openSnapshots, readAll } from '../../../ledger-check/snapshot';
 import type { ChainedLine } from '../../../store/audit';
 import { fingerprint } from '../../../store/keys';
 import { presentSettings } from '../../merchants/accounts';
@@ -78,7 +78,9 @@ async function checkBatch(
     const expected = new Map<unknown, AuditFacts | undefined>(
       rows.map((row) => [name(row), undefined]),
     );
-    for await (const line of readLines(read, account_id, Object.keys(acts))) {
+    const account = { account_id: { $eq: account_id } };
+    const filter = { ...account, act: { $in: Object.keys(acts) }, seq: { $gte: 1 } };
+    for await (const line of read<ChainedLine>('audit_log', filter, { sort: { seq: 1 } })) {
       const effect = acts[line.act]?.(line);
       if (effect === undefined || !expected.has(effect.name)) continue;
       const before = expected.get(effect.name);
@@ -90,20 +92,12 @@ async function checkBatch(
       const explained = expected.get(id);
       const about = { account_id: account_id === null ? null : String(account_id), id: String(id) };
       if (explained === undefined) return [{ code: `${noun}_unexplained`, ...about, fields: [] }];
-      const fields = listDifferences(facts(row), explained);
+      const actual = facts(row);
+      const differs = (field: string) => toText(actual[field]) !== toText(explained[field]);
+      const fields = Object.keys(actual).filter(differs);
       return fields.length === 0 ? [] : [{ code: `${noun}_changed`, ...about, fields }];
     });
   });
-}
-
-function readLines(read: Read, account_id: unknown, acts: readonly string[]) {
-  const account = { account_id: { $eq: account_id } };
-  const filter = { ...account, act: { $in: acts }, seq: { $gte: 1 } };
-  return read<ChainedLine>('audit_log', filter, { sort: { seq: 1 } });
-}
-
-function listDifferences(actual: AuditFacts, expected: AuditFacts): string[] {
-  return Object.keys(actual).filter((name) => toText(actual[name]) !== toText(expected[name]));
 }
 
 /** Treats absent, empty list and `false` alike. */

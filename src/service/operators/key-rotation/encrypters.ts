@@ -3,7 +3,7 @@ import { ServiceError } from '../../../domain/errors';
 import type { RailId } from '../../../domain/payout/rails';
 import { createEncrypter, type Encrypted, type Encrypter } from '../../../encryption/encrypter';
 import { splitKids } from '../../../encryption/holders';
-import type { KeyRing } from '../../../encryption/key-ring';
+
 import {
   createRecipientReencrypter,
   type RecipientReencrypter,
@@ -59,7 +59,10 @@ export function createEncrypters({
   keysDir,
   connectors,
 }: Pick<KeyFileDeps, 'keysFile' | 'keysDir' | 'connectors'>): Encrypters {
-  const seal = toEncrypter(followKeyFile(keysFile).seal);
+  const keyRing = followKeyFile(keysFile).seal;
+  const own = keyRing.forEncryption();
+  const kids = Object.keys(own.keys);
+  const seal = { encrypter: createEncrypter(keyRing), kid: own.current, kids };
   const holders = listHolders(keysDir);
   refuseUnrouted(holders, connectors);
   const pairs = holders.map((holder) => {
@@ -86,11 +89,6 @@ function refuseUnrouted(holders: readonly Holder[], connectors: KeyFileDeps['con
   throw new ServiceError('keys_dir_invalid', message);
 }
 
-function toEncrypter(keyRing: KeyRing): CurrentEncrypter {
-  const { current: kid, keys } = keyRing.forEncryption();
-  return { encrypter: createEncrypter(keyRing), kid, kids: Object.keys(keys) };
-}
-
 const NO_KEY = '?';
 
 /** Records that one key has encrypted. */
@@ -106,20 +104,24 @@ export const ZERO_COUNTS = {
 };
 type KeyCounts = typeof ZERO_COUNTS;
 
-/** Counts records first: one that becomes a recipient meanwhile is then counted as such. */
+/** Lists records first: one that becomes a recipient meanwhile is then counted as such. */
+async function listGroups({ recipients }: EncryptedStores) {
+  const records = await recipients.listRecordGroups();
+  const stored = await recipients.listGroups();
+  return [
+    ...records.map((group) => ({ held: 'claims' as const, ...group })),
+    ...stored.map((group) => ({ held: 'recipients' as const, ...group })),
+  ];
+}
+
 export async function countByKey(stores: EncryptedStores, { seal }: Encrypters) {
   const countsByKey = new Map<string, KeyCounts>();
   const add = (kid: string, count: keyof KeyCounts, n: number) => {
     const counts = countsByKey.get(kid) ?? ZERO_COUNTS;
     countsByKey.set(kid, { ...counts, [count]: counts[count] + n });
   };
-  const { recipients } = stores;
-  const groups = [
-    ...(await recipients.listRecordGroups()).map((group) => ['claims', group] as const),
-    ...(await recipients.listGroups()).map((group) => ['recipients', group] as const),
-  ];
-  for (const [count, group] of groups) {
-    for (const kid of splitKids(group.kid)) add(kid, count, group.count);
+  for (const { held, ...group } of await listGroups(stores)) {
+    for (const kid of splitKids(group.kid)) add(kid, held, group.count);
   }
   for (const { count, read } of VALUE_KINDS) {
     for await (const values of read(stores)) {
@@ -134,10 +136,7 @@ export async function countOutdated(
   stores: EncryptedStores,
   encrypters: Encrypters,
 ): Promise<number> {
-  const { recipients } = stores;
-  // First: a record that becomes a recipient meanwhile is then counted as one.
-  const records = await recipients.listRecordGroups();
-  const groups = [...records, ...(await recipients.listGroups())];
+  const groups = await listGroups(stores);
   const outdated = groups.filter((group) => isOutdated(encrypters, group));
   const countsByKey = await countByKey(stores, encrypters);
   const others = [...countsByKey].map(([kid, { recipients: _, claims: __, ...counts }]) =>

@@ -32,6 +32,7 @@ import {
   type EncryptedStores,
   INSTALLATION,
   type KeyFileDeps,
+  readPages,
   reencryptPayers,
   replacePayerKeys,
   VALUE_KINDS,
@@ -48,17 +49,6 @@ export interface ReencryptionResult {
   resealed: number;
   /** 0 when the rotation is complete. */
   remaining: number;
-}
-
-function addCurrentKey({ keysFile, keysDir, now }: KeyDeps, name: KeyRingName): string {
-  const holder = findHolder(name);
-  return holder === undefined ? addKey(keysFile, now()) : addPair(keysDir, holder, now());
-}
-
-function removeOldKey({ keysFile, keysDir }: KeyDeps, kid: string): void {
-  const holder = findHolder(findKeyRingName(kid));
-  if (holder === undefined) removeKey(keysFile, kid);
-  else removePair(keysDir, holder, kid);
 }
 
 /**
@@ -122,7 +112,13 @@ export async function rotateKeys(deps: KeyDeps, force: boolean, name: KeyRingNam
     const target = name === 'seal' ? null : name;
     const before = { current: findKeyRing(encrypters, name).current };
     const change = { act: 'keys.rotated', ...INSTALLATION, target, before } as const;
-    const add = async () => changeKeyFile(() => addCurrentKey(deps, name));
+    const holder = findHolder(name);
+    const add = async () =>
+      changeKeyFile(() =>
+        holder === undefined
+          ? addKey(deps.keysFile, deps.now())
+          : addPair(deps.keysDir, holder, deps.now()),
+      );
     const kid = await withAuditLine(deps.audit, change, add, (current) => ({ current }));
     deps.progress(`${kid} is the current key`);
     return { ...(await reencrypt(deps)), kid };
@@ -156,9 +152,14 @@ export async function retireKey(deps: KeyDeps, kid: string): Promise<string[]> {
     await waitUntilSettled(deps);
     await refuseInUse(deps, kid);
     const change = { act: 'keys.retired', ...INSTALLATION, target: kid } as const;
-    await withAuditLine(deps.audit, change, async () =>
-      changeKeyFile(() => removeOldKey(deps, kid)),
-    );
+    const holder = findHolder(name);
+    const remove = async () =>
+      changeKeyFile(() =>
+        holder === undefined
+          ? removeKey(deps.keysFile, kid)
+          : removePair(deps.keysDir, holder, kid),
+      );
+    await withAuditLine(deps.audit, change, remove);
     return kids.filter((other) => other !== kid);
   });
 }
@@ -218,7 +219,15 @@ const BATCH = 100;
 
 /** Safe to interrupt and repeat: every write is conditional on the decrypted value. */
 async function reencryptAll(deps: ReencryptDeps): Promise<number> {
-  const reencrypt = createReencrypt(deps);
+  const failedOwners = new Set<string>();
+  // Reports a value that cannot be decrypted once, and leaves it unchanged.
+  const reencrypt: Reencrypt = (owner, work) =>
+    work().catch((error: unknown) => {
+      if (!(error instanceof DecryptionError)) throw error;
+      if (!failedOwners.has(owner)) deps.progress(`${owner} cannot be decrypted with these keys`);
+      failedOwners.add(owner);
+      return undefined;
+    });
   let total = 0;
   for (let pass = 1; pass <= PASSES_MAX; pass += 1) {
     let count = 0;
@@ -268,7 +277,7 @@ async function writePendingRecipients({
 }: ReencryptDeps): Promise<void> {
   const groups = await recipients.listRecordGroups();
   for (const group of groups.filter((each) => isOutdated(encrypters, each))) {
-    const readPage = (after: string) => recipients.listRecordsInGroup(group, BATCH, after);
+    const readPage = (after = '') => recipients.listRecordsInGroup(group, BATCH, after);
     for await (const records of readPages(readPage)) {
       for (const { resource_id, account_id, livemode, request_id, request } of records) {
         const owner = { id: resource_id, account_id, livemode, request_id };
@@ -288,7 +297,7 @@ async function reencryptRecipients(
   const groups = await recipients.listGroups();
   let count = 0;
   for (const group of groups.filter((each) => isOutdated(encrypters, each))) {
-    const readPage = (after: string) => recipients.listInGroup(group, BATCH, after);
+    const readPage = (after = '') => recipients.listInGroup(group, BATCH, after);
     for await (const batch of readPages(readPage)) {
       const writes = batch.map(async ({ _id, livemode, ciphertext, ...facts }) => {
         const owner = recipientOwner(_id);
@@ -307,29 +316,5 @@ async function reencryptRecipients(
   return count;
 }
 
-async function* readPages<T extends { _id: string }>(readPage: (after: string) => Promise<T[]>) {
-  let after: string | undefined = '';
-  while (after !== undefined) {
-    const page: T[] = await readPage(after);
-    if (page.length > 0) yield page;
-    after = page.at(-1)?._id;
-  }
-}
-
 /** Undefined when no key decrypts the value. */
 type Reencrypt = (owner: string, work: () => Promise<Encrypted>) => Promise<Encrypted | undefined>;
-
-/** Reports a value that cannot be decrypted once, and leaves it unchanged. */
-function createReencrypt({ progress }: ReencryptDeps): Reencrypt {
-  const failedOwners = new Set<string>();
-  return async (owner, work) => {
-    try {
-      return await work();
-    } catch (error) {
-      if (!(error instanceof DecryptionError)) throw error;
-      if (!failedOwners.has(owner)) progress(`${owner} cannot be decrypted with these keys`);
-      failedOwners.add(owner);
-      return undefined;
-    }
-  };
-}

@@ -111,16 +111,22 @@ interface EncryptedValue {
 
 const BATCH = 100;
 
-async function* readAll<Id, T extends { _id: Id }>(
+export async function* readPages<Id, T extends { _id: Id }>(
   readPage: (after: Id | undefined) => Promise<T[]>,
-): AsyncGenerator<T> {
+): AsyncGenerator<T[]> {
   let after: Id | undefined;
   for (;;) {
     const page = await readPage(after);
-    yield* page;
+    if (page.length > 0) yield page;
     after = page.at(-1)?._id;
     if (after === undefined) return;
   }
+}
+
+async function* readAll<Id, T extends { _id: Id }>(
+  readPage: (after: Id | undefined) => Promise<T[]>,
+): AsyncGenerator<T> {
+  for await (const page of readPages(readPage)) yield* page;
 }
 
 async function* readEndpoints({ endpoints }: EncryptedStores) {

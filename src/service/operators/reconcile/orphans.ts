@@ -78,8 +78,13 @@ export async function* findResources(
 ): AsyncGenerator<OrphanBatch<ResourceOrphan>> {
   if (ids === undefined) return yield* findInFlight(deps);
   for (const kind of KINDS) {
-    const rows = readNamedResources(deps, kind, ids);
-    yield* checkRows(rows, (row) => findResourceOrphan(deps, kind, row));
+    const read = async function* () {
+      for (const id of ids) {
+        const resource = await LIFECYCLES[kind].get(deps.stores, id);
+        if (resource !== null && isInFlight(kind, resource.status)) yield resource;
+      }
+    };
+    yield* checkRows(read(), (row) => findResourceOrphan(deps, kind, row));
   }
 }
 
@@ -102,11 +107,8 @@ export async function* findInFlight(
         const others = batch.filter((row) => !running?.has(getName(row)));
         const results = await Promise.all(others.map((row) => findResourceOrphan(deps, kind, row)));
         const orphans = results.filter((orphan) => orphan !== undefined);
-        yield {
-          checked: batch.length,
-          orphans,
-          place: { kind, after: batch.at(-1)?._id ?? after },
-        };
+        const place = { kind, after: batch.at(-1)?._id ?? after };
+        yield { checked: batch.length, orphans, place };
       }
       yield { checked: 0, orphans: [], place: { kind, after } };
     }
@@ -119,7 +121,13 @@ export async function* findDeliveries(
   ids?: readonly string[],
 ): AsyncGenerator<OrphanBatch<DeliveryOrphan>> {
   if (ids === undefined) return yield* findLateDeliveries(deps);
-  yield* checkRows(readNamedEvents(deps, ids), (row) => findDeliveryOrphan(deps, row));
+  const read = async function* () {
+    for (const id of ids) {
+      const rows = await deps.stores.deliveries.forEvents([id]);
+      yield* rows.filter(({ status }) => status === 'pending');
+    }
+  };
+  yield* checkRows(read(), (row) => findDeliveryOrphan(deps, row));
 }
 
 /**
@@ -164,10 +172,15 @@ async function* checkRows<Row, O extends Orphan>(
  * @throws ServiceError `record_behind`
  */
 export async function restart(deps: OrphanDeps, orphan: Orphan): Promise<void> {
-  const { temporal } = deps;
+  const { temporal, stores, lifecycleQueue } = deps;
   await temporal.withDeadline(Date.now() + START_TIMEOUT_MS, async () => {
-    if (orphan.kind === 'delivery') await restartDelivery(deps, orphan);
-    else await restartResource(deps, orphan);
+    if (orphan.kind === 'delivery') return await restartDelivery(deps, orphan);
+    const { kind, resource } = orphan;
+    await assertNotBehind({ temporal, stores }, kind, resource);
+    await temporal.workflow.start(LIFECYCLES[kind].workflowType, {
+      ...nextRun(kind, resource, lifecycleQueue, `cli-${randomUUID()}`),
+      workflowIdConflictPolicy: 'USE_EXISTING',
+    });
   });
 }
 
@@ -177,39 +190,6 @@ async function restartDelivery(deps: OrphanDeps, { delivery, workflow }: Deliver
   if (event === null) return;
   if (workflow === RUNNING) await redeliver(deps, event, { ...delivery, resume: true });
   else await resumeDeliveries(deps, event, await deliveries.forEvents([event._id]));
-}
-
-async function restartResource(
-  { temporal, stores, lifecycleQueue }: OrphanDeps,
-  { kind, resource }: ResourceOrphan,
-): Promise<void> {
-  await assertNotBehind({ temporal, stores }, kind, resource);
-  await temporal.workflow.start(LIFECYCLES[kind].workflowType, {
-    ...nextRun(kind, resource, lifecycleQueue, `cli-${randomUUID()}`),
-    workflowIdConflictPolicy: 'USE_EXISTING',
-  });
-}
-
-async function* readNamedResources(
-  { stores }: OrphanDeps,
-  kind: CallbackResource,
-  ids: readonly string[],
-): AsyncGenerator<Resource> {
-  for (const id of ids) {
-    const resource = await LIFECYCLES[kind].get(stores, id);
-    if (resource !== null && isInFlight(kind, resource.status)) yield resource;
-  }
-}
-
-async function* readNamedEvents(
-  { stores }: OrphanDeps,
-  ids: readonly string[],
-): AsyncGenerator<DeliveryRow> {
-  for (const id of ids) {
-    for (const row of await stores.deliveries.forEvents([id])) {
-      if (row.status === 'pending') yield row;
-    }
-  }
 }
 
 async function findResourceOrphan(

@@ -1,8 +1,9 @@
 import type { Client } from '@temporalio/client';
 import type { MongoClient } from 'mongodb';
 import type { CallbackResource } from '../../../domain/callback/callback';
+import { omitUndefined } from '../../../domain/defined';
 import type { Stores } from '../../../store';
-import { type Difference, REFUSED, type ResourceState } from './walk';
+import { type Difference, REFUSED } from './walk';
 
 export interface RebuilderDeps {
   mongo: MongoClient;
@@ -72,17 +73,14 @@ export function buildFinding({ workflow, document, ...difference }: Difference):
   return {
     ...{ kind, resource, id, account_id, livemode },
     document: document && `${document.status} v${document.version}`,
-    workflow: workflow && `${formatState(workflow)}, ${run}`,
+    // A refusal has no version.
+    workflow:
+      workflow &&
+      `${workflow === REFUSED ? workflow.status : `${workflow.status} v${workflow.version}`}, ${run}`,
     since: updated_at,
     act: ACTS[kind],
     done: false,
   };
-}
-
-/** A refusal has no version. */
-function formatState(workflow: ResourceState): string {
-  const { status, version } = workflow;
-  return workflow === REFUSED ? status : `${status} v${version}`;
 }
 
 export function isUnresolved({ act, done }: Finding): boolean {
@@ -116,18 +114,17 @@ export async function rebuildAll(
     const result = await rebuilder.rebuild('payment', difference.id, 'disputes');
     if (result.outcome !== 'rebuilt') results.set(difference, result);
   }
-  return differences.map((difference) => withResult(difference, results.get(difference)));
-}
-
-function withResult(difference: Difference, result: RebuildResult | undefined): Finding {
-  const finding = buildFinding(difference);
-  if (result === undefined) return finding;
-  const { outcome, reason, key_lost } = result;
-  return {
-    ...finding,
-    kind: outcome === 'short' ? 'short' : finding.kind,
-    done: outcome === 'rebuilt',
-    ...(reason === undefined ? {} : { reason }),
-    ...(key_lost === undefined ? {} : { key_lost }),
-  };
+  return differences.map((difference) => {
+    const finding = buildFinding(difference);
+    const result = results.get(difference);
+    if (result === undefined) return finding;
+    const { outcome, reason, key_lost } = result;
+    const kind = outcome === 'short' ? outcome : finding.kind;
+    return {
+      ...finding,
+      kind,
+      done: outcome === 'rebuilt',
+      ...omitUndefined({ reason, key_lost }),
+    };
+  });
 }

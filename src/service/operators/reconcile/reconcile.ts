@@ -9,7 +9,6 @@ import {
   findPending,
   findResources,
   type OrphanDeps,
-  type ResourceOrphan,
   restart,
 } from './orphans';
 import { buildFinding, type Finding, isUnresolved, type Rebuilder, rebuildAll } from './rebuild';
@@ -37,7 +36,14 @@ const LOOK_AGAIN_MS = 250;
  */
 export async function reconcile(deps: ReconcileDeps, { apply, ...options }: Options) {
   const { differences, ...counts } = await compareAll(deps, options);
-  const rebuildFindings = await rebuildLost(deps, differences, apply);
+  const isLost = ({ kind }: Difference) => kind === 'missing' || kind === 'behind';
+  const lost = differences.filter(isLost);
+  const rebuildFindings = [
+    ...(apply && lost.length > 0
+      ? await rebuildAll(await deps.rebuilder(), lost, deps.progress)
+      : lost.map(buildFinding)),
+    ...differences.filter((each) => !isLost(each)).map(buildFinding),
+  ];
   const list = (ids: readonly string[]) => listRunning(deps.temporal, ids);
   const orphanDeps = options.full ? deps : { ...deps, listRunning: list };
   const unresolved = new Set(rebuildFindings.filter(isUnresolved).map(({ id }) => id));
@@ -100,18 +106,6 @@ async function settle<T>(
   return left;
 }
 
-async function rebuildLost(
-  { rebuilder, progress }: ReconcileDeps,
-  differences: readonly Difference[],
-  apply: boolean,
-): Promise<Finding[]> {
-  const isLost = ({ kind }: Difference) => kind === 'missing' || kind === 'behind';
-  const lost = differences.filter(isLost);
-  const others = differences.filter((each) => !isLost(each)).map(buildFinding);
-  if (!apply || lost.length === 0) return [...lost.map(buildFinding), ...others];
-  return [...(await rebuildAll(await rebuilder(), lost, progress)), ...others];
-}
-
 /** Skips documents that still differ from their workflow: a restart would continue from an old state. */
 async function restartOrphans(
   deps: ReconcileDeps,
@@ -123,29 +117,31 @@ async function restartOrphans(
   for await (const step of findResources(deps)) {
     checked += step.checked;
     for (const orphan of step.orphans.filter(({ resource }) => !unresolved.has(resource._id))) {
-      const finding = buildOrphanFinding(orphan);
-      const done = apply && finding.act === 'restart';
+      // Its workflow has completed, but the document does not show it.
+      const isBehind = orphan.workflow === 'COMPLETED';
+      const done = apply && !isBehind;
       if (done) await restart(deps, orphan);
-      orphans.push({ ...finding, done });
+      const { _id: id, account_id, livemode, status, updated_at } = orphan.resource;
+      orphans.push({
+        kind: 'orphan',
+        resource: orphan.kind,
+        id,
+        account_id,
+        livemode,
+        document: status,
+        workflow: formatStatus(orphan.workflow),
+        since: updated_at,
+        act: isBehind ? 'person' : 'restart',
+        done,
+        ...(isBehind ? { reason: 'Its workflow has ended, before --since or beyond repair.' } : {}),
+      });
     }
   }
   return { checked, orphans };
 }
 
-function buildOrphanFinding({ kind: resource, resource: row, workflow }: ResourceOrphan): Finding {
-  const { _id: id, account_id, livemode, status, updated_at } = row;
-  // Its workflow has completed, but the document does not show it.
-  const isBehind = workflow === 'COMPLETED';
-  return {
-    kind: 'orphan',
-    ...{ resource, id, account_id, livemode },
-    document: status,
-    workflow: workflow.toLowerCase().replace('_', ' '),
-    since: updated_at,
-    act: isBehind ? 'person' : 'restart',
-    done: false,
-    ...(isBehind ? { reason: 'Its workflow has ended, before --since or beyond repair.' } : {}),
-  };
+function formatStatus(workflow: string): string {
+  return workflow.toLowerCase().replace('_', ' ');
 }
 
 async function deliverPending(deps: ReconcileDeps, apply: boolean): Promise<Finding[]> {
@@ -164,23 +160,21 @@ async function deliverPending(deps: ReconcileDeps, apply: boolean): Promise<Find
   const findings: Finding[] = [];
   for (const orphan of lost) {
     if (apply) await restart(deps, orphan);
-    findings.push({ ...buildEventFinding(orphan), done: apply });
+    const { event_id: id, account_id, livemode, position, type } = orphan.delivery;
+    findings.push({
+      kind: 'undelivered',
+      resource: 'event',
+      id,
+      account_id,
+      livemode,
+      document: `${type}, pending`,
+      workflow: formatStatus(orphan.workflow),
+      since: readPositionTime(position),
+      act: 'deliver',
+      done: apply,
+    });
   }
   return findings;
-}
-
-function buildEventFinding({ delivery, workflow }: DeliveryOrphan): Finding {
-  const { event_id: id, account_id, livemode, position, type } = delivery;
-  return {
-    kind: 'undelivered',
-    resource: 'event',
-    ...{ id, account_id, livemode },
-    document: `${type}, pending`,
-    workflow: workflow.toLowerCase().replace('_', ' '),
-    since: readPositionTime(position),
-    act: 'deliver',
-    done: false,
-  };
 }
 
 /** They cause no difference; an operator looks at them. */

@@ -147,8 +147,11 @@ async function compareOne(
   const kind = compare(workflow, document);
   if (kind === null) return null;
   const { running, startedAt } = newest;
-  const differing = { workflow, document: document && pickState(document) };
-  return { kind, resource, id, ...differing, running, started_at: startedAt.toISOString() };
+  const started_at = startedAt.toISOString();
+  if (document === null) return { kind, resource, id, workflow, document, running, started_at };
+  const { status, version, account_id, livemode, updated_at } = document;
+  const state = { status, version, account_id, livemode, updated_at };
+  return { kind, resource, id, workflow, document: state, running, started_at };
 }
 
 /** Reads the run itself, which is never late. @returns null before it has a state */
@@ -173,10 +176,6 @@ async function wasOpened(
   const handles = runs.map(({ id, runId }) => workflow.getHandle(workflowId(id), runId));
   const histories = await Promise.all(handles.map((handle) => handle.fetchHistory()));
   return hasEnded(listStateSteps(kind), histories);
-}
-
-function pickState({ status, version, account_id, livemode, updated_at }: Resource): StateDocument {
-  return { status, version, account_id, livemode, updated_at };
 }
 
 export async function getRetentionStart({ workflowService, options }: Client, now: Date) {

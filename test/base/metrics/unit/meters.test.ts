@@ -8,8 +8,8 @@ import { createClockMeter } from '../../../../src/base/clock-meter';
 import { METRIC_NAMES } from '../../../../src/base/metrics';
 import { createRegistry, serveMetrics } from '../../../../src/base/metrics-page';
 import { createConnectors } from '../../../../src/routing';
-import { measureRouting } from '../../../../src/service/banks/routing/metrics';
-import { measureStores } from '../../../../src/service/installation/metrics';
+import { measureRouting, measureStores } from '../../../../src/service/installation/metrics';
+
 import type { ServiceMetrics } from '../../../../src/store/metrics';
 import { meterPost } from '../../../../src/webhooks/metrics';
 import type { PostResult } from '../../../../src/webhooks/post-result';

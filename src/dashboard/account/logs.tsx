@@ -1,0 +1,231 @@
+import {
+  AUDIT_LABELS,
+  type AuditedAct,
+  type AuditFacts,
+  isAccountAct,
+} from '../../domain/account/audit-log';
+import { REQUEST_OUTCOMES } from '../../domain/request/outcome';
+import {
+  findRequest,
+  REQUEST_DAYS,
+  type RequestDocument,
+  searchRequests,
+} from '../../service/events/requests/list';
+import { listAuditLines, type MerchantLine } from '../../service/operators/audit/log';
+import { getOrigin } from '../../webhooks/url';
+import { Filters, Select } from '../frame/fields';
+import {
+  Badge,
+  Facts,
+  PageHead,
+  Pager,
+  Panel,
+  Preformatted,
+  type Row,
+  Table,
+  When,
+} from '../frame/parts';
+import { type Call, type Route, viewRoute } from '../frame/route';
+import type { Column } from '../resources/kinds';
+import { ListPanel, parseListQuery } from '../resources/list';
+
+const AUDIT_LOG = 'Audit log';
+const AUDIT_PATH = '/audit-log';
+const PATH = '/requests';
+const TITLE = 'Requests';
+const CURSOR = /^[\dTZ:.-]{24}_[0-9a-f]{16}$/;
+
+const REQUEST_COLUMNS: readonly Column<RequestDocument>[] = [
+  ['Request', ({ method, path }) => <code>{`${method} ${path}`}</code>],
+  ['Status', (request) => <HttpStatus request={request} />],
+  ['Code', ({ code }) => (code === null ? '–' : <ErrorCode code={code} />)],
+  ['Created', ({ created_at }) => <When at={created_at} />],
+  ['Took', ({ duration_ms }) => `${duration_ms} ms`],
+  ['API key', ({ key_id }) => <code>{key_id}</code>],
+];
+
+export const LOG_ROUTES: readonly Route[] = [
+  viewRoute(PATH, TITLE, async (call, deps) => {
+    const listQuery = parseListQuery(call.query, { statuses: REQUEST_OUTCOMES, methods: [] });
+    const page = await searchRequests(deps, call.scope, listQuery);
+    const none = (
+      <>
+        There are no requests yet. What an API key writes appears here within a second:{' '}
+        <a href={call.href('/getting-started')}>send the first one</a>.
+      </>
+    );
+    return (
+      <>
+        <PageHead title={TITLE} />
+        <p class="muted">
+          {`What your API keys wrote in the last ${REQUEST_DAYS} days, and every error. Personal data and secrets are redacted.`}
+        </p>
+        <ListPanel
+          label={TITLE}
+          path={PATH}
+          listQuery={listQuery}
+          page={page}
+          hint="Request-Id"
+          statuses={REQUEST_OUTCOMES}
+          columns={REQUEST_COLUMNS}
+          getId={({ _id }) => _id}
+          all="Show all requests"
+          none={none}
+        />
+      </>
+    );
+  }),
+  viewRoute(`${PATH}/:id`, 'Request', async (call, deps) => {
+    const request = await findRequest(deps, call.scope, call.params['id'] ?? '');
+    if (request === null) return 'not_found';
+    const title = `${request.method} ${request.path}`;
+    return { title, page: <RequestPage title={title} request={request} /> };
+  }),
+  viewRoute(AUDIT_PATH, AUDIT_LOG, async (call, deps) => {
+    const act = parseAct(call.query.get('act'));
+    const query = { act, before: parseCursor(call, 'before'), after: parseCursor(call, 'after') };
+    const { rows: lines, older, newer } = await listAuditLines(deps, call.scope, query);
+    const link = (where: 'before' | 'after', line: string | undefined) =>
+      line &&
+      call.href(`${AUDIT_PATH}?${new URLSearchParams({ ...(act && { act }), [where]: line })}`);
+    return (
+      <>
+        <PageHead title={AUDIT_LOG} />
+        <p class="muted">
+          Every change: who made it, and the values before and after it. No line can be changed or
+          removed.
+        </p>
+        <Filters action={call.href(AUDIT_PATH)}>
+          <Select label="Change" name="act" value={act ?? ''} options={OPTIONS} />
+        </Filters>
+        <Panel>
+          <Table
+            label={AUDIT_LOG}
+            head={['When', 'Who', 'What', 'Before', 'After']}
+            rows={lines.map((line) => toAuditRow(call, line))}
+            none="Nothing has changed yet."
+          />
+        </Panel>
+        <Pager newer={link('after', newer)} older={link('before', older)} />
+      </>
+    );
+  }),
+];
+
+const OPTIONS: readonly (readonly [string, string])[] = [
+  ['', 'All changes'],
+  ...Object.entries(AUDIT_LABELS).filter(([act]) => isAct(act) && isAccountAct(act)),
+];
+
+function toAuditRow(call: Call, line: MerchantLine): Row {
+  const { _id, at, who, act, target } = line;
+  const [before, after] = [line.before, line.after].map((facts) =>
+    call.may('webhooks.change') ? facts : shortenUrl(facts),
+  );
+  return {
+    key: _id,
+    cells: [
+      <When key="at" at={at} />,
+      <span key="who" class="email">
+        {who}
+      </span>,
+      <span key="what">
+        {AUDIT_LABELS[act]} {target !== null && <code class="muted">{target}</code>}
+      </span>,
+      <FactList key="before" facts={before} />,
+      <FactList key="after" facts={after} />,
+    ],
+  };
+}
+
+function shortenUrl(facts: AuditFacts | null): AuditFacts | null {
+  const url = facts?.['url'];
+  return typeof url === 'string' ? { ...facts, url: getOrigin(url) } : facts;
+}
+
+function FactList({ facts = null }: { facts: AuditFacts | null | undefined }) {
+  const entries = Object.entries(facts ?? {}).filter(([, value]) => value !== undefined);
+  if (entries.length === 0) return <span class="muted">–</span>;
+  return (
+    <ul class="facts">
+      {entries.map(([name, value]) => (
+        <li key={name}>
+          <span class="muted">{name}</span> {formatValue(value)}
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+function formatValue(value: AuditFacts[string]): string {
+  if (value === null || value === undefined) return 'none';
+  if (typeof value === 'object') return value.length === 0 ? 'none' : value.join(', ');
+  return String(value);
+}
+
+function parseAct(text: string | null): AuditedAct | undefined {
+  return text !== null && isAct(text) ? text : undefined;
+}
+
+function isAct(text: string): text is AuditedAct {
+  return Object.hasOwn(AUDIT_LABELS, text);
+}
+
+function parseCursor({ query }: Call, name: string): string | undefined {
+  const text = query.get(name) ?? '';
+  return CURSOR.test(text) ? text : undefined;
+}
+
+const TONES = { succeeded: 'good', refused: 'note', failed: 'bad' } as const;
+
+function HttpStatus({ request }: { request: RequestDocument }) {
+  return <Badge tone={TONES[request.outcome]}>{String(request.status)}</Badge>;
+}
+
+function ErrorCode({ code }: { code: string }) {
+  const [first, ...words] = code.split('_');
+  return (
+    <code class="words">
+      {first}
+      {words.flatMap((word) => ['_', <wbr key={word} />, word])}
+    </code>
+  );
+}
+
+function RequestPage({ title, request }: { title: string; request: RequestDocument }) {
+  const { _id, code, created_at, duration_ms, idempotency_key, key_id } = request;
+  return (
+    <>
+      <PageHead title={title} badge={<HttpStatus request={request} />} />
+      <Panel>
+        <Facts
+          rows={[
+            ['Request-Id', <code key="id">{_id}</code>],
+            ['Code', code && <code key="code">{code}</code>],
+            ['Created', <When key="created" at={created_at} />],
+            ['Took', `${duration_ms} ms`],
+            [
+              'Idempotency-Key',
+              idempotency_key && <code key="idempotency">{idempotency_key}</code>,
+            ],
+            ['API key', <code key="key">{key_id}</code>],
+          ]}
+        />
+      </Panel>
+      <Body title="Request body" text={request.request_body} none="None, or it was not read." />
+      <Body title="Response body" text={request.response_body} none="None." />
+    </>
+  );
+}
+
+function Body({ title, text, none }: { title: string; text: string | null; none: string }) {
+  return (
+    <Panel title={title}>
+      {text === null ? (
+        <p class="muted">{none}</p>
+      ) : (
+        <Preformatted text={JSON.stringify(JSON.parse(text), null, 2)} />
+      )}
+    </Panel>
+  );
+}
