@@ -6,7 +6,6 @@ import {
   type ClockTarget,
   joinStops,
 } from '../src/domain/account/clock';
-import type { CallbackResource } from '../src/domain/callback/callback';
 import { KINDS, LIFECYCLES } from '../src/lifecycles';
 import { tryDeliveryNow } from '../src/service/events/deliveries';
 import type { Stores } from '../src/store';
@@ -47,30 +46,23 @@ export function createClockActivities(deps: ClockDeps) {
     /** Each try asks all: those that were silent while a worker stopped may answer now. */
     advanceResources: async ({ account_id, offset_ms }: Offset): Promise<ClockStop> => {
       const stops: ClockStop[] = [];
-      for (const kind of KINDS)
-        stops.push(await advanceKind(deps, kind, { account_id, offset_ms }));
+      for (const kind of KINDS) {
+        const { pageOf, workflowId } = LIFECYCLES[kind];
+        let ids: string[] = [];
+        do {
+          reportProgress();
+          ids = await pageOf(deps.stores, account_id, ids.at(-1) ?? '', BATCH);
+          const advances = ids.map((id) =>
+            advanceResource(deps.temporal, workflowId(id), id, offset_ms),
+          );
+          stops.push(...(await waitForAll(advances)));
+        } while (ids.length === BATCH);
+      }
       return joinStops(stops);
     },
     /** @param input.tried attempts that were made due a moment ago, and are only waited for */
     advanceDeliveries: (input: Offset & { tried: string[] }) => advanceDeliveries(deps, input),
   };
-}
-
-async function advanceKind(
-  { stores, temporal }: ClockDeps,
-  kind: CallbackResource,
-  { account_id, offset_ms }: Offset,
-): Promise<ClockStop> {
-  const { pageOf, workflowId } = LIFECYCLES[kind];
-  const stops: ClockStop[] = [];
-  let ids: string[] = [];
-  do {
-    reportProgress();
-    ids = await pageOf(stores, account_id, ids.at(-1) ?? '', BATCH);
-    const advances = ids.map((id) => advanceResource(temporal, workflowId(id), id, offset_ms));
-    stops.push(...(await waitForAll(advances)));
-  } while (ids.length === BATCH);
-  return joinStops(stops);
 }
 
 /**

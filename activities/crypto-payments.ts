@@ -30,8 +30,12 @@ import type { PaymentActivityDeps } from './payments';
 import { positionAt, readCryptoSubscribers, tieBase } from './shared/events';
 import { openWithRetry, throwMissing } from './shared/opening';
 import { createRecord } from './shared/record';
-import type { OpenedState } from './shared/record-inputs';
-import { buildCommonChange, type RecordTable, type Transition } from './shared/record-table';
+import {
+  buildCommonChange,
+  type OpenedState,
+  type RecordTable,
+  type Transition,
+} from './shared/record-table';
 
 export type OpenCryptoPayment = Omit<CryptoPaymentInput, 'expires_in_seconds'> & {
   created_at: string;

@@ -33,9 +33,9 @@ import { buildLockRequest } from './shared/debit';
 import { positionAt, readCryptoSubscribers, tieBase } from './shared/events';
 import { buildAcceptance, openReserved, type ReservedOpening } from './shared/opening';
 import { createRecord } from './shared/record';
-import type { Known } from './shared/record-inputs';
 import {
   buildCommonChange,
+  type Known,
   type RecordDeps,
   type RecordTable,
   type Transition,

@@ -4,9 +4,9 @@ import { createMovements } from './movements';
 import { createPaymentActivities, type PaymentActivityDeps } from './payments';
 import { createPayoutActivities } from './payouts';
 import { createRefundActivities } from './refunds';
-import { createAuthorizeAct } from './shared/approvals';
+import { createAuthorizeAct } from './shared/operator-acts';
 import { recordRefused, recordUnapplied } from './shared/record';
-import type { RecordRefused, RecordUnapplied } from './shared/record-inputs';
+import type { RecordRefused, RecordUnapplied } from './shared/record-table';
 
 export function createLifecycleActivities(deps: PaymentActivityDeps) {
   return {

@@ -16,28 +16,25 @@ import {
   toUnits,
   type Units,
 } from '../src/domain/movement/movement';
-import { bookId } from '../src/ledger/entries';
 import { InsufficientBalance } from '../src/ledger/insufficient-balance';
 import {
   buildMovementHeld,
   buildMovementResolved,
   type MovingKind,
   toLineAmount,
-} from '../src/ledger/movement-entries';
+} from '../src/ledger/resource-entries';
 import {
   addSource,
   buildMovement,
   listMovements,
   resolveMovement,
-  withFreeNames,
 } from '../src/movements/register';
 import type { Stores } from '../src/store';
 import type { ResourceDocument, resourceStore } from '../src/store/resource';
-import { buildLockRequest, splitDebit, withDebitLock } from './shared/debit';
+import { splitDebit } from './shared/debit';
 import { auditAct, buildAuditEntry } from './shared/operator-acts';
-import type { Act, Known } from './shared/record-inputs';
-import type { RecordDeps, WriteAnswer } from './shared/record-table';
-import { bookOnce, type Work } from './shared/written';
+import type { Act, Known, RecordDeps, WriteAnswer } from './shared/record-table';
+import { bookInBook, type Work } from './shared/written';
 
 interface Booking extends Known {
   kind: MovingKind;
@@ -149,34 +146,26 @@ interface Context {
   session: ClientSession;
 }
 
-/** Commits also where it changes nothing: only then a majority has what it read. */
 async function change<Answer extends object>(
   deps: RecordDeps,
   input: Booking & { report?: MovementReport; movement?: string },
   work: (context: Context) => Promise<Work<Answer>>,
 ): Promise<Result<Answer>> {
-  const { kind, resource_id, at, report } = input;
+  const { kind, resource_id, at, version, transition, report } = input;
   const { stores } = deps;
-  const store = pickStore(stores, kind);
-  const found = await store.get(resource_id);
-  if (found === null) throw new Error(`The record of ${resource_id} is not there.`);
   const named = input.movement === undefined ? null : await stores.movements.get(input.movement);
-  const { currency = named?.currency ?? found.currency } = report ?? {};
-  const lockRequest = buildLockRequest(bookId({ ...found, currency }), at);
-  return await withFreeNames((clashes) =>
-    bookOnce<ResourceDocument, Movements & Answer>(
-      deps,
-      (within) => withDebitLock(deps, lockRequest, within),
-      store,
-      { resource_id, known: input },
-      async (resource, session) => {
-        const movements = await listMovements(stores, resource_id, session);
-        const context = { deps, kind, resource, movements, clashes, at, session };
-        const { answer, isNew } = await work(context);
-        const after = isNew ? await listMovements(stores, resource_id, session) : movements;
-        return { answer: { ...answer, movements: after }, isNew };
-      },
-    ),
+  const currency = report?.currency ?? named?.currency;
+  return await bookInBook<ResourceDocument, Movements & Answer>(
+    deps,
+    pickStore(stores, kind),
+    { resource_id, at, version, transition, currency },
+    async (resource, session, clashes) => {
+      const movements = await listMovements(stores, resource_id, session);
+      const context = { deps, kind, resource, movements, clashes, at, session };
+      const { answer, isNew } = await work(context);
+      const after = isNew ? await listMovements(stores, resource_id, session) : movements;
+      return { answer: { ...answer, movements: after }, isNew };
+    },
   );
 }
 

@@ -9,23 +9,15 @@ import {
   undisputedAmount,
 } from '../src/domain/payment/dispute';
 import type { PaymentAttention } from '../src/domain/payment/payment';
-import { settledAmount } from '../src/ledger/resource-entries';
-import type { PaymentDocument } from '../src/store/payments';
-import {
-  type BankBooking,
-  type Booking,
-  closeDispute,
-  type DisputeAnswer,
-  type DisputeResult,
-  inBook,
-  openDispute,
-} from './dispute-entries';
+import { buildDispute, buildDisputeWon, settledAmount } from '../src/ledger/resource-entries';
+import { recordDisputed } from '../src/movements/register';
+import type { DisputeAct, PaymentDocument } from '../src/store/payments';
+import { splitDebit } from './shared/debit';
 import { auditAct, buildAuditEntry } from './shared/operator-acts';
-import type { Act } from './shared/record-inputs';
-import type { RecordDeps, WriteAnswer } from './shared/record-table';
-import { bookOnce, type Work } from './shared/written';
+import type { Act, Known, RecordDeps, WriteAnswer } from './shared/record-table';
+import { bookInBook, bookOnce, type Work } from './shared/written';
 
-export type DisputeReportInput = BankBooking &
+type DisputeReportInput = BankBooking &
   DisputeReport & {
     /** Posted before: later refunds may have left less. */
     rebuilding?: true;
@@ -47,11 +39,16 @@ export function createPaymentDisputes(deps: RecordDeps) {
         },
       ),
     recordDisputeReport: (input: DisputeReportInput): Promise<DisputeResult> =>
-      inBook(deps, input, async (payment, session, clashes) => {
-        const work = await bookReport(deps, payment, { ...input, clashes }, session);
-        if (work.isNew) await payments.noteApplied(payment._id, input.callback_id, session);
-        return work;
-      }),
+      bookInBook(
+        deps,
+        deps.stores.payments,
+        toBooking(input),
+        async (payment, session, clashes) => {
+          const work = await bookReport(deps, payment, { ...input, clashes }, session);
+          if (work.isNew) await payments.noteApplied(payment._id, input.callback_id, session);
+          return work;
+        },
+      ),
     /** Merchant owes what the balance lacks. */
     clawBack: (input: Chargeback): Promise<ChargebackResult> => postChargeback(deps, input),
     liftDispute: (input: DisputeLift): Promise<DisputeResult> => liftDispute(deps, input),
@@ -124,60 +121,71 @@ type ChargebackResult = WriteAnswer<PaymentDocument, ChargebackAnswer>;
 function postChargeback(deps: RecordDeps, input: Chargeback): Promise<ChargebackResult> {
   const { id: act_id, at, attention, operation_id } = input;
   const id = operation_id ?? act_id;
-  return inBook(deps, input, async (payment, session, clashes): Promise<Work<ChargebackAnswer>> => {
-    const { disputes = [] } = payment;
-    const known = disputes.find((dispute) => dispute.id === id);
-    const settled = settledAmount(payment);
-    const left = undisputedAmount(payment);
-    const amount = input.amount ?? known?.amount ?? left;
-    if (known !== undefined) {
-      const isRepeat = known.kind === 'clawed_back' && known.amount === amount;
-      if (!isRepeat) return keep({ outcome: 'already_posted' });
-      return keep({ outcome: 'posted', held: known.held, owed: known.owed });
-    }
-    if (left <= 0 || payment.status !== 'settled') return keep({ outcome: 'already_posted' });
-    const taken = sumDisputed(disputes.filter(({ kind }) => kind === 'dispute_opened'));
-    if (input.amount === null && taken > 0) return keep({ outcome: 'amount_needed', taken, left });
-    if (amount > left) return keep({ outcome: 'amount_too_large', settled, left });
-    const isFirst = disputes.every(({ kind }) => kind !== 'clawed_back');
-    const step = isFirst ? {} : { step: id };
-    const closing = { state: 'lost', closed_at: at, closed_by: act_id } as const;
-    const opening = {
-      id,
-      kind: 'clawed_back',
-      ...step,
-      amount,
-      fee: 0,
-      opened_by: act_id,
-    } as const;
-    const entry = await auditDispute(deps, payment, input, 'clawed back', session);
-    const act = { entry, attention };
-    const all = { ...opening, ...closing };
-    const reported = { ...input, clashes };
-    const { held, owed } = await openDispute(deps, payment, all, reported, session, act);
-    return { answer: { outcome: 'posted', held, owed }, isNew: true };
-  });
+  return bookInBook(
+    deps,
+    deps.stores.payments,
+    toBooking(input),
+    async (payment, session, clashes): Promise<Work<ChargebackAnswer>> => {
+      const { disputes = [] } = payment;
+      const known = disputes.find((dispute) => dispute.id === id);
+      const settled = settledAmount(payment);
+      const left = undisputedAmount(payment);
+      const amount = input.amount ?? known?.amount ?? left;
+      if (known !== undefined) {
+        const isRepeat = known.kind === 'clawed_back' && known.amount === amount;
+        if (!isRepeat) return keep({ outcome: 'already_posted' });
+        return keep({ outcome: 'posted', held: known.held, owed: known.owed });
+      }
+      if (left <= 0 || payment.status !== 'settled') return keep({ outcome: 'already_posted' });
+      const taken = sumDisputed(disputes.filter(({ kind }) => kind === 'dispute_opened'));
+      if (input.amount === null && taken > 0)
+        return keep({ outcome: 'amount_needed', taken, left });
+      if (amount > left) return keep({ outcome: 'amount_too_large', settled, left });
+      const isFirst = disputes.every(({ kind }) => kind !== 'clawed_back');
+      const step = isFirst ? {} : { step: id };
+      const closing = { state: 'lost', closed_at: at, closed_by: act_id } as const;
+      const opening = {
+        id,
+        kind: 'clawed_back',
+        ...step,
+        amount,
+        fee: 0,
+        opened_by: act_id,
+      } as const;
+      const entry = await auditDispute(deps, payment, input, 'clawed back', session);
+      const act = { entry, attention };
+      const all = { ...opening, ...closing };
+      const reported = { ...input, clashes };
+      const { held, owed } = await openDispute(deps, payment, all, reported, session, act);
+      return { answer: { outcome: 'posted', held, owed }, isNew: true };
+    },
+  );
 }
 
 function liftDispute(deps: RecordDeps, input: DisputeLift): Promise<DisputeResult> {
   const { id: act_id, at, attention, fee } = input;
-  return inBook(deps, input, async (payment, session, clashes): Promise<Work<DisputeAnswer>> => {
-    if (payment.audit.some(({ id }) => id === act_id)) return keep({ outcome: 'posted' });
-    const found = findLiftable(payment, input);
-    if (typeof found === 'string') return keep({ outcome: 'refused', why: found });
-    const entry = await auditDispute(deps, payment, input, 'dispute won', session);
-    const act = { entry, attention };
-    const answer = { answer: { outcome: 'posted' }, isNew: true } as const;
-    if (found === null) {
-      await deps.stores.payments.closeDispute(payment._id, undefined, { at, act }, session);
+  return bookInBook(
+    deps,
+    deps.stores.payments,
+    toBooking(input),
+    async (payment, session, clashes): Promise<Work<DisputeAnswer>> => {
+      if (payment.audit.some(({ id }) => id === act_id)) return keep({ outcome: 'posted' });
+      const found = findLiftable(payment, input);
+      if (typeof found === 'string') return keep({ outcome: 'refused', why: found });
+      const entry = await auditDispute(deps, payment, input, 'dispute won', session);
+      const act = { entry, attention };
+      const answer = { answer: { outcome: 'posted' }, isNew: true } as const;
+      if (found === null) {
+        await deps.stores.payments.closeDispute(payment._id, undefined, { at, act }, session);
+        return answer;
+      }
+      const closing = { state: 'won', won: found.amount, fee_returned: fee } as const;
+      const change = { ...closing, closed_at: at, closed_by: act_id };
+      const reported = { ...input, clashes };
+      await closeDispute(deps, payment, { dispute: found, change, act }, reported, session);
       return answer;
-    }
-    const closing = { state: 'won', won: found.amount, fee_returned: fee } as const;
-    const change = { ...closing, closed_at: at, closed_by: act_id };
-    const reported = { ...input, clashes };
-    await closeDispute(deps, payment, { dispute: found, change, act }, reported, session);
-    return answer;
-  });
+    },
+  );
 }
 
 /** Writes nothing. */
@@ -217,3 +225,87 @@ async function auditDispute(
   await auditAct(deps, subject, actChange, session);
   return buildAuditEntry(actChange);
 }
+
+interface Booking extends Known {
+  payment_id: string;
+  at: string;
+}
+
+interface BankBooking extends Booking {
+  value_date?: string;
+  bank_reference?: string;
+}
+
+type DisputeAnswer = { outcome: 'posted' | 'repeated' } | { outcome: 'refused'; why: string };
+
+type DisputeResult = WriteAnswer<PaymentDocument, DisputeAnswer>;
+
+const toBooking = ({ payment_id, at, version, transition }: Booking) => ({
+  resource_id: payment_id,
+  at,
+  version,
+  transition,
+});
+
+/** @param clashes number of tries that found a name taken */
+type Reported = BankBooking & { clashes: number };
+
+type Opening = Omit<Dispute, 'held' | 'owed' | 'currency' | 'opened_at'>;
+
+async function openDispute(
+  deps: RecordDeps,
+  payment: PaymentDocument,
+  opening: Opening,
+  { at, value_date, bank_reference, clashes }: Reported,
+  session: ClientSession,
+  act?: DisputeAct,
+): Promise<Dispute> {
+  const { payments, ledger } = deps.stores;
+  const { currency } = payment;
+  const parts = await splitDebit(ledger, payment, opening.amount + opening.fee, session);
+  const dispute = { ...opening, ...parts, currency, opened_at: at };
+  if (!(await payments.openDispute(payment._id, dispute, act, session))) {
+    throw new Error(`The payment ${payment._id} can't be disputed by ${dispute.id}.`);
+  }
+  const entry = buildDispute(payment, dispute, { at, value_date, bank_reference });
+  await ledger.post(entry, session);
+  const amount = opening.amount + opening.fee;
+  const source = buildSource(dispute.opened_by, act);
+  const moved = { direction: 'out', amount, dispute: dispute.id, source, entry, clashes } as const;
+  await recordDisputed(deps.stores, payment, moved, session);
+  return dispute;
+}
+
+interface Closing {
+  dispute: Dispute;
+  change: Pick<Dispute, 'state' | 'won' | 'fee_returned' | 'closed_at'> & { closed_by: string };
+  act?: DisputeAct;
+}
+
+async function closeDispute(
+  deps: RecordDeps,
+  payment: PaymentDocument,
+  { dispute, change, act }: Closing,
+  { at, value_date, bank_reference, clashes }: Reported,
+  session: ClientSession,
+): Promise<void> {
+  const { payments, ledger } = deps.stores;
+  const from = { id: dispute.id, states: [dispute.state] };
+  const write = { at, change, ...(act === undefined ? {} : { act }) };
+  if (!(await payments.closeDispute(payment._id, from, write, session))) {
+    throw new Error(`The dispute ${dispute.id} of ${payment._id} is not ${dispute.state}.`);
+  }
+  const { won = 0, fee_returned = 0 } = change;
+  if (won + fee_returned === 0) return;
+  const { id } = dispute;
+  const time = { at, value_date, bank_reference };
+  const entry = buildDisputeWon(payment, { id, won, fee_returned }, time);
+  await ledger.post(entry, session);
+  const amount = won + fee_returned;
+  const source = buildSource(change.closed_by, act);
+  const moved = { direction: 'in', amount, dispute: id, source, entry, clashes } as const;
+  await recordDisputed(deps.stores, payment, moved, session);
+}
+
+const buildSource = (id: string, act: DisputeAct | undefined) =>
+  ({ kind: act === undefined ? 'callback' : 'act', id }) as const;

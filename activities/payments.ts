@@ -4,7 +4,6 @@ import { getVerificationMode } from '../src/domain/callback/signature';
 import type { PaymentRequest } from '../src/domain/creation';
 import { omitUndefined } from '../src/domain/defined';
 import type { Failure } from '../src/domain/failure';
-import { isInSuspense } from '../src/domain/movement/movement';
 import { isPaymentMethodId, methodRules, settlesSoon } from '../src/domain/payment/catalog';
 import {
   PAYMENT_EVENTS,
@@ -18,18 +17,18 @@ import { operationId } from '../src/ledger/entries';
 import { buildSettlement, settledAmount } from '../src/ledger/resource-entries';
 import { applyMovements, listMovements, recordApplied } from '../src/movements/register';
 import { startDeliveries } from '../src/service/events/deliveries';
-import type { Stores } from '../src/store';
 import type { PaymentDocument } from '../src/store/payments';
 import { createPaymentDisputes } from './payment-disputes';
 import { buildEvents, insertEvents, positionAt, readSubscribers, tieBase } from './shared/events';
 import { openWithRetry, throwMissing } from './shared/opening';
 import { createRecord } from './shared/record';
-import type { OpenedState, ResourceState } from './shared/record-inputs';
 import { listTransitionEvents, startPendingDeliveries } from './shared/record-move';
 import {
   buildCommonChange,
+  type OpenedState,
   type RecordDeps,
   type RecordTable,
+  type ResourceState,
   type Transition,
 } from './shared/record-table';
 
@@ -60,30 +59,24 @@ export interface OpenedPayment extends OpenedState<PaymentStatus> {
 }
 
 export function createPaymentActivities(deps: PaymentActivityDeps) {
-  const record = createRecord(deps, recordTable(deps.stores), async (payment, request_id) => ({
-    ...buildSnapshot(payment, request_id),
-    movements: await listMovements(deps.stores, payment._id),
-  }));
-  return {
-    openPayment: (input: OpenPayment): Promise<OpenedPayment> =>
-      openWithRetry((isRetry) => openPayment(deps, input, isRetry)),
-    recordPaymentMove: record.transition,
-    recordPaymentAttention: record.setAttention,
-    loadPayment: record.load,
-    ...createPaymentDisputes(deps),
-  };
-}
-
-function recordTable(stores: Stores): RecordTable<PaymentDocument, PaymentChange> {
-  return {
+  const { stores } = deps;
+  const table: RecordTable<PaymentDocument, PaymentChange> = {
     resource: 'payment',
     store: stores.payments,
     transitions: PAYMENT_TRANSITIONS,
     events: PAYMENT_EVENTS,
     eventData,
-    buildChange,
+    buildChange: (transition) => {
+      const { at, to, change } = transition;
+      return {
+        ...buildCommonChange(transition),
+        ...(to.includes('authorized') ? { authorized_at: at } : {}),
+        ...(to.includes('settled') ? { settled_at: at } : {}),
+        ...(to.includes('cancelled') ? { cancelled_at: at } : {}),
+        ...change,
+      };
+    },
     posted: ['settled'],
-    isInSuspense: async ({ _id }) => (await listMovements(stores, _id)).some(isInSuspense),
     post: async (payment, transition, session) => {
       if (!transition.to.includes('settled')) return [];
       const taken = await applyMovements(stores, payment._id, transition.taken, session);
@@ -95,6 +88,21 @@ function recordTable(stores: Stores): RecordTable<PaymentDocument, PaymentChange
       await stores.ledger.post(entry, session);
       return movements;
     },
+  };
+  const record = createRecord(deps, table, async (payment, request_id) => ({
+    facts: readFacts(payment, request_id),
+    return_url: payment.return_url ?? null,
+    expires_at: payment.expires_at,
+    authorized_at: payment.authorized_at,
+    movements: await listMovements(stores, payment._id),
+  }));
+  return {
+    openPayment: (input: OpenPayment): Promise<OpenedPayment> =>
+      openWithRetry((isRetry) => openPayment(deps, input, isRetry)),
+    recordPaymentMove: record.transition,
+    recordPaymentAttention: record.setAttention,
+    loadPayment: record.load,
+    ...createPaymentDisputes(deps),
   };
 }
 
@@ -124,19 +132,14 @@ async function openPayment(
     await insertEvents(stores, events, session);
     return fresh;
   });
-  if (payment === null) return await answerOpenedBefore(deps, payment_id);
+  if (payment === null) {
+    const storedPayment = await stores.payments.get(payment_id);
+    if (storedPayment !== null) return await answerReopened(deps, storedPayment);
+    return await throwMissing(stores, 'payment', payment_id);
+  }
   await startDeliveries(deps, events);
   deps.log.info({ payment_id, request_id, status }, 'payment opened');
   return buildOpenedPayment(input, opening);
-}
-
-async function answerOpenedBefore(
-  deps: PaymentActivityDeps,
-  payment_id: string,
-): Promise<OpenedPayment> {
-  const storedPayment = await deps.stores.payments.get(payment_id);
-  if (storedPayment !== null) return await answerReopened(deps, storedPayment);
-  return await throwMissing(deps.stores, 'payment', payment_id);
 }
 
 /** Answers with the stored opening, since the bank may answer attempts differently. */
@@ -207,35 +210,15 @@ function eventData({ _id }: Pick<PaymentDocument, '_id'>): Record<string, string
   return { payment_id: _id };
 }
 
-function buildChange(transition: PaymentTransition): Partial<PaymentDocument> {
-  const { at, to, change } = transition;
-  return {
-    ...buildCommonChange(transition),
-    ...(to.includes('authorized') ? { authorized_at: at } : {}),
-    ...(to.includes('settled') ? { settled_at: at } : {}),
-    ...(to.includes('cancelled') ? { cancelled_at: at } : {}),
-    ...change,
-  };
-}
-
-function buildSnapshot(payment: PaymentDocument, request_id: string) {
-  const { return_url = null, expires_at, authorized_at } = payment;
-  const facts = readFacts(payment, request_id);
-  return { facts, return_url, expires_at, authorized_at };
-}
-
 function readFacts(payment: PaymentDocument, request_id: string) {
   const { _id, account_id, livemode, amount, currency, method, country, connector } = payment;
+  const isMethod = isPaymentMethodId(method);
   return {
     payment_id: _id,
     ...{ account_id, livemode, amount, currency, method, country, connector },
     expires_at_ms: Date.parse(payment.expires_at),
-    settlement_due_seconds: settlementDue(method),
-    ...(isPaymentMethodId(method) && settlesSoon(method) ? { settles_soon: true as const } : {}),
+    settlement_due_seconds: isMethod ? methodRules(method).settlement_due_seconds : 0,
+    ...(isMethod && settlesSoon(method) ? { settles_soon: true as const } : {}),
     request_id,
   };
-}
-
-function settlementDue(method: string): number {
-  return isPaymentMethodId(method) ? methodRules(method).settlement_due_seconds : 0;
 }

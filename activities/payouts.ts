@@ -1,7 +1,12 @@
+import type { ClientSession } from 'mongodb';
+import { abandon } from '../src/base/mongo';
 import { debtFault } from '../src/domain/account/insufficient-balance';
+import type { PayoutRequest } from '../src/domain/creation';
+import type { RuleViolation } from '../src/domain/errors';
 import type { Failure } from '../src/domain/failure';
-import { type Direction, isInSuspense, type Movement } from '../src/domain/movement/movement';
+import type { Direction, Movement } from '../src/domain/movement/movement';
 import { ACCEPT_WITHIN_MS } from '../src/domain/payout/accept-within';
+import { findPayoutLimit, limitFault } from '../src/domain/payout/limit';
 import {
   PAYOUT_EVENTS,
   PAYOUT_TRANSITIONS,
@@ -10,9 +15,12 @@ import {
 } from '../src/domain/payout/payout';
 import { isRailId, railRules } from '../src/domain/payout/rails';
 import { payoutBalanceFault } from '../src/domain/payout/rules';
+import { endOfNextBusinessDay } from '../src/domain/payout/target2';
+import type { PayoutInput } from '../src/domain/payout/workflow';
 import { bookId, type NewEntry, operationId } from '../src/ledger/entries';
 import {
   buildPayoutEntries,
+  buildReservation,
   type FromSuspense,
   returnedAmount,
 } from '../src/ledger/resource-entries';
@@ -22,9 +30,9 @@ import {
   recordApplied,
   releaseSent,
 } from '../src/movements/register';
-import type { Stores } from '../src/store';
+import type { AccountDocument } from '../src/store/accounts';
 import type { PayoutDocument } from '../src/store/payouts';
-import { LimitExceeded, type OpenPayout, reserve } from './payout-reservation';
+import { positionAt, tieBase } from './shared/events';
 import {
   buildAcceptance,
   openReserved,
@@ -55,30 +63,26 @@ export interface PayoutChange {
 export type PayoutTransition = Transition<PayoutDocument, PayoutChange>;
 
 export function createPayoutActivities(deps: RecordDeps) {
-  const record = createRecord(deps, recordTable(deps.stores), async (payout, request_id) => ({
-    ...buildSnapshot(payout, request_id),
-    movements: await listMovements(deps.stores, payout._id),
-  }));
-  return {
-    openPayout: (input: OpenPayout): Promise<PayoutOpening> => openPayout(deps, input),
-    abandonPayout: async (input: OpenPayout): Promise<PayoutOpening> =>
-      (await releaseUnlessStored(deps, buildOpening(deps, input))) ?? TOO_LATE,
-    recordPayoutMove: record.transition,
-    recordPayoutAttention: record.setAttention,
-    loadPayout: record.load,
-  };
-}
-
-function recordTable(stores: Stores): RecordTable<PayoutDocument, PayoutChange> {
-  return {
+  const { stores } = deps;
+  const table: RecordTable<PayoutDocument, PayoutChange> = {
     resource: 'payout',
     store: stores.payouts,
     transitions: PAYOUT_TRANSITIONS,
     events: PAYOUT_EVENTS,
     eventData: ({ _id }) => ({ payout_id: _id }),
-    buildChange,
+    buildChange: (transition) => {
+      const { from, at, to, change } = transition;
+      // A return straight from `sent` implies that it had arrived. @see docs/api.md#states-of-a-payout
+      const hasArrived =
+        to.includes('completed') || (to.at(-1) === 'returned' && from.status !== 'completed');
+      return {
+        ...buildCommonChange(transition),
+        ...(to.includes('sent') ? { sent_at: at } : {}),
+        ...(hasArrived ? { completed_at: at } : {}),
+        ...change,
+      };
+    },
     posted: ['sent', 'failed', 'returned'],
-    isInSuspense: async ({ _id }) => (await listMovements(stores, _id)).some(isInSuspense),
     post: async (payout, transition, session) => {
       const { to } = transition;
       if (payout.limited && to.includes('failed')) {
@@ -101,6 +105,20 @@ function recordTable(stores: Stores): RecordTable<PayoutDocument, PayoutChange> 
       }
       return [...released, ...moved];
     },
+  };
+  const record = createRecord(deps, table, async (payout, request_id) => ({
+    facts: readFacts(payout, request_id),
+    sent_at: payout.sent_at,
+    completed_at: payout.completed_at,
+    movements: await listMovements(stores, payout._id),
+  }));
+  return {
+    openPayout: (input: OpenPayout): Promise<PayoutOpening> => openPayout(deps, input),
+    abandonPayout: async (input: OpenPayout): Promise<PayoutOpening> =>
+      (await releaseUnlessStored(deps, buildOpening(deps, input))) ?? TOO_LATE,
+    recordPayoutMove: record.transition,
+    recordPayoutAttention: record.setAttention,
+    loadPayout: record.load,
   };
 }
 
@@ -183,19 +201,6 @@ async function refuseDebit({ stores }: RecordDeps, input: OpenPayout): Promise<P
   return { outcome: 'refused', ...fault };
 }
 
-function buildChange(transition: PayoutTransition): Partial<PayoutDocument> {
-  const { from, at, to, change } = transition;
-  // A return straight from `sent` implies that it had arrived. @see docs/api.md#states-of-a-payout
-  const hasArrived =
-    to.includes('completed') || (to.at(-1) === 'returned' && from.status !== 'completed');
-  return {
-    ...buildCommonChange(transition),
-    ...(to.includes('sent') ? { sent_at: at } : {}),
-    ...(hasArrived ? { completed_at: at } : {}),
-    ...change,
-  };
-}
-
 function readFacts(payout: PayoutDocument, request_id: string) {
   const { _id, account_id, livemode, amount, currency, method, connector, due_at } = payout;
   return {
@@ -207,7 +212,93 @@ function readFacts(payout: PayoutDocument, request_id: string) {
   };
 }
 
-function buildSnapshot(payout: PayoutDocument, request_id: string) {
-  const { sent_at, completed_at } = payout;
-  return { facts: readFacts(payout, request_id), sent_at, completed_at };
+export type OpenPayout = PayoutInput & {
+  created_at: string;
+  /** Ms since the epoch. */
+  accept_by_ms: number;
+  /** Accepted before: no limit applies. */
+  rebuilding?: true;
+};
+
+class LimitExceeded extends Error {
+  override readonly name = 'LimitExceeded';
+  readonly fault: RuleViolation;
+
+  constructor(fault: RuleViolation) {
+    super(fault.message);
+    this.fault = fault;
+  }
+}
+
+/**
+ * Debits the book first, so that a payout that conflicts there has done nothing in vain.
+ * @returns null when it is too late, or another attempt was first
+ * @throws InsufficientBalance, LimitExceeded
+ */
+async function reserve(
+  { stores }: Pick<RecordDeps, 'stores'>,
+  input: OpenPayout,
+  session: ClientSession,
+): Promise<PayoutDocument | null> {
+  if (isLate(input)) return await abandon(session);
+  // Read outside the transaction, whose snapshot would be older.
+  const account = input.rebuilding ? null : await stores.accounts.get(input.account_id);
+  const owedMax = input.rebuilding ? undefined : (account?.owed_limits?.[input.currency] ?? 0);
+  const reserved = { ...input, _id: input.payout_id, bank_reference: null };
+  await stores.ledger.post(buildReservation(reserved, owedMax), session);
+  const request = await stores.idempotency.clearRequest(input.payout_id, session);
+  if (request === null || !('payout' in request)) return await abandon(session);
+  const payout = await addToDay(stores, account, newPayout(input, request.payout), session);
+  await stores.payouts.insert(payout, session);
+  // The API may have given up while the writes ran.
+  return isLate(input) ? await abandon(session) : payout;
+}
+
+async function addToDay(
+  { payoutDays }: RecordDeps['stores'],
+  account: AccountDocument | null,
+  payout: PayoutDocument,
+  session: ClientSession,
+): Promise<PayoutDocument> {
+  const { amount, currency } = payout;
+  const limit = findPayoutLimit(account?.payout_limits, currency);
+  if (limit === undefined) return payout;
+  const spent = await payoutDays.add(payout, amount, session);
+  const fault = limitFault(limit, spent - amount, payout);
+  if (fault !== undefined) throw new LimitExceeded(fault);
+  return { ...payout, limited: true };
+}
+
+function isLate({ accept_by_ms }: OpenPayout): boolean {
+  return Date.now() > accept_by_ms;
+}
+
+/** Due time of an unknown method. */
+const NOW = { kind: 'after', seconds: 0 } as const;
+
+/** @see docs/api.md#payouts */
+function newPayout(input: OpenPayout, request: PayoutRequest): PayoutDocument {
+  const { payout_id, accept_by_ms, caller_waits, rebuilding, ...facts } = input;
+  const created = Date.parse(input.created_at);
+  const due = isRailId(input.method) ? railRules(input.method).due : NOW;
+  const dueMs =
+    due.kind === 'after' ? created + due.seconds * 1_000 : endOfNextBusinessDay(created);
+  return {
+    _id: payout_id,
+    ...facts,
+    ...request,
+    version: 1,
+    transition: 1,
+    position: positionAt(input.created_at, 0, tieBase(1)),
+    status: 'created',
+    failure: null,
+    returned: null,
+    updated_at: input.created_at,
+    sent_at: null,
+    completed_at: null,
+    bank_reference: null,
+    due_at: new Date(dueMs).toISOString(),
+    attention: null,
+    audit: [],
+  };
 }

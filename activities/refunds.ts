@@ -1,9 +1,12 @@
+import type { ClientSession } from 'mongodb';
+import { abandon } from '../src/base/mongo';
 import { MAIN_BALANCE } from '../src/domain/account/balance-account';
+import type { RefundRequest } from '../src/domain/creation';
 import { notFound } from '../src/domain/errors';
 import type { Failure } from '../src/domain/failure';
-import { isInSuspense } from '../src/domain/movement/movement';
 import { REFUND_EVENTS, REFUND_TRANSITIONS, type RefundStatus } from '../src/domain/refund/refund';
 import { refundableAmount, refundFault } from '../src/domain/refund/rules';
+import type { RefundInput } from '../src/domain/refund/workflow';
 import { bookId, operationId } from '../src/ledger/entries';
 import { explainShortage } from '../src/ledger/insufficient-balance';
 import { buildRefundEntry, settledAmount } from '../src/ledger/resource-entries';
@@ -13,10 +16,10 @@ import {
   recordApplied,
   releaseSent,
 } from '../src/movements/register';
-import type { Stores } from '../src/store';
+import type { PaymentDocument } from '../src/store/payments';
 import type { RefundDocument } from '../src/store/refunds';
-import { isOwn, type OpenRefund, reserve } from './refund-reservation';
 import { buildLockRequest } from './shared/debit';
+import { positionAt, tieBase } from './shared/events';
 import {
   buildAcceptance,
   openReserved,
@@ -26,12 +29,7 @@ import {
   throwMissing,
 } from './shared/opening';
 import { createRecord } from './shared/record';
-import {
-  buildCommonChange,
-  type RecordDeps,
-  type RecordTable,
-  type Transition,
-} from './shared/record-table';
+import { buildCommonChange, type RecordDeps, type RecordTable } from './shared/record-table';
 
 export type RefundFacts = ReturnType<typeof readFacts>;
 
@@ -45,31 +43,22 @@ export interface RefundChange {
 }
 
 export function createRefundActivities(deps: RecordDeps) {
-  const record = createRecord(deps, recordTable(deps.stores), async (refund, request_id) => ({
-    facts: readFacts(refund, request_id),
-    movements: await listMovements(deps.stores, refund._id),
-  }));
-  return {
-    openRefund: (input: OpenRefund): Promise<RefundOpening> =>
-      openReserved(deps, buildOpening(deps, input)),
-    abandonRefund: (input: OpenRefund): Promise<RefundOpening | null> =>
-      releaseUnlessStored(deps, buildOpening(deps, input)),
-    recordRefundMove: record.transition,
-    recordRefundAttention: record.setAttention,
-    loadRefund: record.load,
-  };
-}
-
-function recordTable(stores: Stores): RecordTable<RefundDocument, RefundChange> {
-  return {
+  const { stores } = deps;
+  const table: RecordTable<RefundDocument, RefundChange> = {
     resource: 'refund',
     store: stores.refunds,
     transitions: REFUND_TRANSITIONS,
     events: REFUND_EVENTS,
     eventData: ({ _id, payment_id }) => ({ refund_id: _id, payment_id }),
-    buildChange,
+    buildChange: (transition) => {
+      const { at, to, change } = transition;
+      return {
+        ...buildCommonChange(transition),
+        ...(to.includes('settled') ? { settled_at: at } : {}),
+        ...change,
+      };
+    },
     posted: ['settled', 'failed'],
-    isInSuspense: async ({ _id }) => (await listMovements(stores, _id)).some(isInSuspense),
     post: async (refund, transition, session) => {
       const isFailed = transition.to.includes('failed');
       const sent = isFailed ? 0 : settledAmount(refund);
@@ -90,6 +79,19 @@ function recordTable(stores: Stores): RecordTable<RefundDocument, RefundChange> 
       await stores.ledger.post(entry, session);
       return movements;
     },
+  };
+  const record = createRecord(deps, table, async (refund, request_id) => ({
+    facts: readFacts(refund, request_id),
+    movements: await listMovements(stores, refund._id),
+  }));
+  return {
+    openRefund: (input: OpenRefund): Promise<RefundOpening> =>
+      openReserved(deps, buildOpening(deps, input)),
+    abandonRefund: (input: OpenRefund): Promise<RefundOpening | null> =>
+      releaseUnlessStored(deps, buildOpening(deps, input)),
+    recordRefundMove: record.transition,
+    recordRefundAttention: record.setAttention,
+    loadRefund: record.load,
   };
 }
 
@@ -131,17 +133,6 @@ async function explainRefusal({ stores }: RecordDeps, input: OpenRefund): Promis
   return { outcome: 'refused', ...fault };
 }
 
-function buildChange(
-  transition: Transition<RefundDocument, RefundChange>,
-): Partial<RefundDocument> {
-  const { at, to, change } = transition;
-  return {
-    ...buildCommonChange(transition),
-    ...(to.includes('settled') ? { settled_at: at } : {}),
-    ...change,
-  };
-}
-
 function readFacts(refund: RefundDocument, request_id: string) {
   const { _id, payment_id, account_id, livemode, amount, currency, method, connector } = refund;
   return {
@@ -151,4 +142,64 @@ function readFacts(refund: RefundDocument, request_id: string) {
     due_at_ms: Date.parse(refund.due_at),
     request_id,
   };
+}
+
+export type OpenRefund = RefundInput & {
+  created_at: string;
+};
+
+/**
+ * Reserves on the payment first, where concurrent refunds conflict.
+ * @returns null when the payment does not allow it, or another attempt was first
+ * @throws InsufficientBalance
+ */
+async function reserve(
+  { stores }: Pick<RecordDeps, 'stores'>,
+  input: OpenRefund,
+  session: ClientSession,
+): Promise<RefundDocument | null> {
+  const { refund_id, payment_id, amount, account_id, livemode, accepted_at } = input;
+  const payment = await stores.payments.reserveRefund(payment_id, amount, session);
+  if (payment === null || !isOwn(payment, account_id, livemode)) return await abandon(session);
+  if (refundFault(payment, amount, new Date(accepted_at))) return await abandon(session);
+  const request = await stores.idempotency.clearRequest(refund_id, session);
+  if (request === null || !('refund' in request)) return await abandon(session);
+  const refund = newRefund(input, payment, request.refund);
+  const entry = buildRefundEntry('refund_accepted', refund, { at: input.created_at });
+  await stores.ledger.post(entry, session);
+  await stores.refunds.insert(refund, session);
+  return refund;
+}
+
+/** @param payment before the reservation */
+function newRefund(
+  input: OpenRefund,
+  payment: PaymentDocument,
+  { reason }: RefundRequest,
+): RefundDocument {
+  const { refund_id, payment_id, account_id, livemode, created_at, request_id } = input;
+  const { method, connector, currency, bank_reference } = payment;
+  const due = Date.parse(created_at) + input.due_seconds * 1_000;
+  return {
+    _id: refund_id,
+    ...{ account_id, livemode, payment_id, reason, currency, method, connector, request_id },
+    version: 1,
+    transition: 1,
+    position: positionAt(created_at, 0, tieBase(1)),
+    amount: input.amount ?? refundableAmount(payment) - payment.refunded,
+    status: 'processing',
+    failure: null,
+    settled_at: null,
+    created_at,
+    updated_at: created_at,
+    payment_bank_reference: bank_reference,
+    bank_reference: null,
+    due_at: new Date(due).toISOString(),
+    attention: null,
+    audit: [],
+  };
+}
+
+function isOwn(payment: PaymentDocument, account_id: string, livemode: boolean): boolean {
+  return payment.account_id === account_id && payment.livemode === livemode;
 }

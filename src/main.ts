@@ -26,9 +26,9 @@ import { watchEpochs } from './service/installation/epoch';
 import { checkDatabase, createStores } from './store';
 import { CACHE_MS } from './store/cache';
 import { LIST_MS_MAX } from './store/list';
+import { connectTemporal } from './temporal/access';
 import { checkTemporal } from './temporal/attributes';
 import { createTemporalClient } from './temporal/client';
-import { connectTemporal } from './temporal/connect';
 
 /** Longer than a create waits for its workflow. */
 const GRACE_MS = 10_000;

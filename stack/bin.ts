@@ -14,41 +14,30 @@ const HELP = `durable-payments: takes payments, refunds them and makes payouts.
   durable-payments --help                         prints this text
 `;
 
-const PROGRAMS: Readonly<Record<string, string>> = {
-  start: require.resolve('./main'),
-  cli: require.resolve('../src/cli/main'),
-};
+const PROGRAMS = new Map([
+  ['start', require.resolve('./main')],
+  ['cli', require.resolve('../src/cli/main')],
+]);
 
-function version(): string {
-  const text = readFileSync(join(PACKAGE_ROOT, 'package.json'), 'utf8');
-  const { version }: { version: string } = JSON.parse(text);
-  return `${version}\n`;
-}
-
-const TEXTS: Readonly<Record<string, () => string>> = {
-  '--help': () => HELP,
-  '-h': () => HELP,
-  help: () => HELP,
-  '--version': version,
-  '-v': version,
-};
+const HELP_NAMES = ['--help', '-h', 'help'];
+const VERSION_NAMES = ['--version', '-v'];
 
 function main([name = '', ...args]: readonly string[]): void {
-  const [program, text] = [get(PROGRAMS, name), get(TEXTS, name)];
+  const program = PROGRAMS.get(name);
   if (program !== undefined) {
     process.setSourceMapsEnabled(true);
     process.argv.splice(1, process.argv.length, program, ...args);
     require(program);
-  } else if (text !== undefined) {
-    process.stdout.write(text());
+  } else if (HELP_NAMES.includes(name)) {
+    process.stdout.write(HELP);
+  } else if (VERSION_NAMES.includes(name)) {
+    const text = readFileSync(join(PACKAGE_ROOT, 'package.json'), 'utf8');
+    const { version }: { version: string } = JSON.parse(text);
+    process.stdout.write(`${version}\n`);
   } else {
     process.stderr.write(name === '' ? HELP : `There is no command ${name}.\n\n${HELP}`);
     process.exitCode = 1;
   }
-}
-
-function get<T>(table: Readonly<Record<string, T>>, name: string): T | undefined {
-  return Object.hasOwn(table, name) ? table[name] : undefined;
 }
 
 main(process.argv.slice(2));

@@ -3,7 +3,7 @@ import { closeSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describeError, OperationalError } from '../src/base/errors';
 import { lastLines, openLog } from './log-file';
-import { orAborted } from './or-aborted';
+import type { Task } from './terminal';
 
 const READY_POLL_MS = 100;
 
@@ -111,4 +111,57 @@ function startFailure(
   return new OperationalError(
     `${child.name} ${what}${why}. The end of ${logFile}:\n${lastLines(logFile)}`,
   );
+}
+
+/**
+ * Waits for work, but not beyond the signal. What the work holds is for the caller to end.
+ * @throws the reason of the signal
+ */
+export async function orAborted<T>(work: Promise<T>, signal?: AbortSignal): Promise<T> {
+  if (signal === undefined) return await work;
+  const over = new AbortController();
+  const aborted = new Promise<never>((_resolve, reject) => {
+    if (signal.aborted) reject(signal.reason);
+    signal.addEventListener('abort', () => reject(signal.reason), { signal: over.signal });
+  });
+  return await Promise.race([work, aborted]).finally(() => over.abort());
+}
+
+const CALL_MS_MAX = 3_000;
+const ANSWER_LENGTH_MAX = 200;
+
+export interface Probe {
+  name: string;
+  url: string;
+}
+
+/** @throws OperationalError naming the probes that do not all answer 200 in one round */
+export async function waitUntilReady(
+  probes: readonly Probe[],
+  timeoutMs: number,
+  task: Task,
+  signal: AbortSignal,
+): Promise<void> {
+  const deadline = Date.now() + timeoutMs;
+  for (;;) {
+    const missing = (await Promise.all(probes.map(whyNotReady))).filter((why) => why !== undefined);
+    signal.throwIfAborted();
+    if (missing.length === 0) return;
+    task.say(`waiting for ${missing.join('; ')}`);
+    if (Date.now() > deadline) {
+      throw new OperationalError(`Not ready in time: ${missing.join('; ')}`);
+    }
+    await sleep(READY_POLL_MS, undefined, { signal });
+  }
+}
+
+async function whyNotReady({ name, url }: Probe): Promise<string | undefined> {
+  try {
+    const response = await fetch(url, { signal: AbortSignal.timeout(CALL_MS_MAX) });
+    const text = await response.text();
+    if (response.status === 200) return undefined;
+    return `${name} (${response.status} ${text.slice(0, ANSWER_LENGTH_MAX)})`;
+  } catch (error) {
+    return `${name} (${describeError(error)})`;
+  }
 }

@@ -6,10 +6,10 @@ import { OperationalError } from '../src/base/errors';
 import { isLive, LIVE_DEMO_ALLOWED } from '../src/base/live';
 import { SEPA_CONNECTOR } from '../src/service/banks/sepa/book';
 import { LIBRARY_VARIABLES, VARIABLES } from '../src/variables';
-import { mongoLogin } from './mongo-login';
+import { readJson, replaceFile } from './data-dir';
+import { mongoLogin } from './mongo-server';
 import { freePort, isPortFree, reservePorts } from './ports';
 import { cacheDirectory } from './provision/provision';
-import { readJson, replaceFile } from './state-file';
 import type { Progress } from './terminal';
 
 const UI_PORT = 8233;
@@ -113,6 +113,12 @@ export async function decideConfig(
   reservePorts(named);
   const ports = await loadPorts(dataDir, named);
   reservePorts(Object.values(ports));
+  const isUiPortFree = !named.includes(UI_PORT) && (await isPortFree(UI_PORT));
+  const temporalUiPort = TEMPORAL_UI_PORT ?? (isUiPortFree ? UI_PORT : await freePort());
+  if (TEMPORAL_UI_PORT === undefined && !isUiPortFree) {
+    const line = `Port ${UI_PORT} is taken: the Temporal UI is on ${temporalUiPort} (TEMPORAL_UI_PORT)`;
+    progress.line(line);
+  }
   return {
     port: PORT,
     dataDir,
@@ -126,7 +132,7 @@ export async function decideConfig(
     temporalNamespace: environment.TEMPORAL_NAMESPACE,
     taskQueuePrefix: environment.TASK_QUEUE_PREFIX,
     temporalPort: ports.temporal,
-    temporalUiPort: TEMPORAL_UI_PORT ?? (await defaultUiPort(named, progress)),
+    temporalUiPort,
     mongodbUri: environment.MONGODB_URI,
     mongodbPort: ports.mongodb,
     mongodbDb: environment.MONGODB_DB,
@@ -139,7 +145,14 @@ export async function decideConfig(
       sepa: ports.sepa_metrics,
     },
     sandboxAutoplay: environment.SANDBOX_AUTOPLAY,
-    sepa: readSepa(environment),
+    sepa:
+      environment.SEPA_OUT_DIR === ''
+        ? undefined
+        : {
+            dir: resolve(environment.SEPA_IN_DIR),
+            iban: environment.SEPA_IBAN,
+            seconds: environment.SEPA_POLL_SECONDS,
+          },
     liveConnectors: environment.LIVE_CONNECTORS,
     sandboxConnectors: environment.SANDBOX_CONNECTORS,
     logLevel: environment.LOG_LEVEL,
@@ -147,27 +160,12 @@ export async function decideConfig(
   };
 }
 
-function readSepa(environment: StackEnvironment) {
-  const { SEPA_OUT_DIR, SEPA_IN_DIR, SEPA_IBAN: iban, SEPA_POLL_SECONDS: seconds } = environment;
-  return SEPA_OUT_DIR === '' ? undefined : { dir: resolve(SEPA_IN_DIR), iban, seconds };
-}
-
-async function defaultUiPort(named: readonly number[], progress: Progress): Promise<number> {
-  if (!named.includes(UI_PORT) && (await isPortFree(UI_PORT))) return UI_PORT;
-  const other = await freePort();
-  progress.line(`Port ${UI_PORT} is taken: the Temporal UI is on ${other} (TEMPORAL_UI_PORT)`);
-  return other;
-}
-
 const port = z.int().min(1).max(65535);
-const StoredPorts = z.object({
-  temporal: port,
-  mongodb: port,
-  api_metrics: port,
-  worker_metrics: port,
-  sandbox_bank_metrics: port,
-  sepa_metrics: port,
-});
+const LISTENERS = [
+  ...(['temporal', 'mongodb', 'api_metrics'] as const),
+  ...(['worker_metrics', 'sandbox_bank_metrics', 'sepa_metrics'] as const),
+] as const;
+const StoredPorts = z.record(z.enum(LISTENERS), port);
 type StoredPorts = z.infer<typeof StoredPorts>;
 
 /** @param named ports on which something else will listen */
@@ -179,14 +177,8 @@ async function loadPorts(dataDir: string, named: readonly number[]): Promise<Sto
     !Object.values(stored).some((each) => named.includes(each)) &&
     (await areFree(stored));
   if (isUsable) return stored;
-  const ports = {
-    temporal: await freePort(),
-    mongodb: await freePort(),
-    api_metrics: await freePort(),
-    worker_metrics: await freePort(),
-    sandbox_bank_metrics: await freePort(),
-    sepa_metrics: await freePort(),
-  };
+  const free = await Promise.all(LISTENERS.map(async (name) => [name, await freePort()]));
+  const ports = StoredPorts.parse(Object.fromEntries(free));
   mkdirSync(dataDir, { recursive: true });
   replaceFile(path, `${JSON.stringify(ports)}\n`);
   return ports;

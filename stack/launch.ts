@@ -1,14 +1,25 @@
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { z } from 'zod';
 import { describeError, OperationalError } from '../src/base/errors';
 import { PROGRAM } from '../src/base/program';
+import { SAMPLE_PAYMENT } from '../src/domain/wire/samples';
 import { ensureKeys } from '../src/encryption/ensure-keys';
 import { createConnectors, listPayoutConnectors, SANDBOX_CONNECTOR } from '../src/routing';
+import { waitUntilReady } from './child-process';
 import type { StackConfig } from './config';
-import { demoLines } from './demo-account';
+import {
+  PART_NAMES,
+  type PartName,
+  readJson,
+  replaceFile,
+  type StackState,
+  writeState,
+} from './data-dir';
 import { createLogCheck, lastLines } from './log-file';
 import {
   childEnvironment,
+  findServers,
   type Inspect,
   initialState,
   logFile,
@@ -16,12 +27,9 @@ import {
   stackParts,
 } from './parts';
 import { LOOPBACK } from './ports';
+import { runCommand } from './provision/command';
 import { needSpace } from './provision/provision';
-import { waitUntilReady } from './readiness';
-import { findServers } from './remote-servers';
-import { keepStatements } from './sandbox-statements';
-import { keepSepaStatements } from './sepa-statements';
-import { PART_NAMES, type PartName, type StackState, writeState } from './state-file';
+import { keepStatements } from './statements';
 import { type PartChange, type Supervisor, supervise } from './supervisor';
 import type { Progress } from './terminal';
 import { watchSources } from './watch';
@@ -67,7 +75,6 @@ export async function launch(request: Launch): Promise<void> {
   const logs = PART_NAMES.map((part) => logFile(config, part));
   const logCheck = setInterval(createLogCheck(logs, progress.line), LOG_CHECK_MS);
   let statements: Awaited<ReturnType<typeof keepStatements>> | undefined;
-  let sepaStatements: ReturnType<typeof keepSepaStatements> | undefined;
   try {
     writeState(config.dataDir, state);
     await untilReady(supervisor, watch.hopeless, config, progress, signal);
@@ -75,19 +82,20 @@ export async function launch(request: Launch): Promise<void> {
       progress.line(`A debugger can attach to ${inspect.part}: ${LOOPBACK}:${inspect.port}`);
     }
     statements = await keepStatements(config, progress, signal);
-    sepaStatements = keepSepaStatements(config, progress, signal);
     for (const line of await summary(config, state, env)) progress.line(line);
     watch.markReady();
     const restart = (part: PartName) => supervisor.restart(part);
     const names = parts.flat().map(({ name }) => name);
     const running = NODE_PART_NAMES.filter((name) => names.includes(name));
-    if (request.watch)
+    if (request.watch) {
       await watchSources({ root: ROOT, parts: running, restart, progress, signal });
-    else await untilAborted(signal);
+    }
+    // The timer keeps the process alive if every server is external.
+    while (!signal.aborted) await sleep(60_000, undefined, { signal }).catch(() => {});
   } finally {
     clearInterval(logCheck);
     await progress.during('Stopping', async () => {
-      await Promise.all([statements?.stop(), sepaStatements?.stop()]);
+      await statements?.stop();
       await supervisor.stop();
     });
   }
@@ -194,7 +202,78 @@ async function summary(
   ];
 }
 
-async function untilAborted(signal: AbortSignal): Promise<void> {
-  // The timer keeps the process alive if every server is external.
-  while (!signal.aborted) await sleep(60_000, undefined, { signal }).catch(() => {});
+const CLI_MS_MAX = 60_000;
+const CLI = join(__dirname, '..', 'src', 'cli', 'main.js');
+
+const NewAccount = z.object({
+  account_id: z.string(),
+  sandbox_key: z.string(),
+  live_key: z.string(),
+  dashboard_email: z.string(),
+  dashboard_password: z.string(),
+});
+
+/** Part of a new account that is stored, so that later starts print the same sample request. */
+const StoredAccount = NewAccount.pick({
+  account_id: true,
+  sandbox_key: true,
+  dashboard_email: true,
+});
+type StoredAccount = z.infer<typeof StoredAccount>;
+
+/** Stores only the sandbox key, in `demo-account.json` (mode 0600). */
+async function demoLines(
+  dataDir: string,
+  baseUrl: string,
+  env: NodeJS.ProcessEnv,
+): Promise<string[]> {
+  const path = join(dataDir, 'demo-account.json');
+  const storedAccount = readJson(path, StoredAccount);
+  if (storedAccount !== undefined) {
+    const { dashboard_email: email } = storedAccount;
+    return [
+      `Dashboard: ${baseUrl}/dashboard, e-mail ${email}. Is the password of the first start lost?`,
+      `${PROGRAM.cli} dashboard reset-password ${email}`,
+      '',
+      ...sampleLines(storedAccount, baseUrl),
+    ];
+  }
+  try {
+    const create = ['account', 'create', '--name', 'Demo', '--keep-password', '--json'];
+    const args = ['--enable-source-maps', CLI, ...create];
+    const output = await runCommand(process.execPath, args, { env, timeoutMs: CLI_MS_MAX });
+    const account = NewAccount.parse(JSON.parse(output));
+    replaceFile(path, `${JSON.stringify(StoredAccount.parse(account), null, 2)}\n`);
+    return [
+      'Demo account, shown this once:',
+      `  account        ${account.account_id}`,
+      `  sandbox key    ${account.sandbox_key}`,
+      `  live key       ${account.live_key}`,
+      `  dashboard      ${baseUrl}/dashboard`,
+      `    e-mail       ${account.dashboard_email}`,
+      `    password     ${account.dashboard_password}`,
+      '',
+      ...sampleLines(account, baseUrl),
+    ];
+  } catch (error) {
+    return [
+      `The demo account could not be made: ${describeError(error)}`,
+      `Try it by hand: ${PROGRAM.cli} account create --name Demo`,
+    ];
+  }
+}
+
+function sampleLines({ account_id, sandbox_key }: StoredAccount, baseUrl: string): string[] {
+  const body = JSON.stringify(SAMPLE_PAYMENT);
+  return [
+    `Docs: ${baseUrl}/docs/`,
+    '',
+    'Make a payment (paste it):',
+    `curl -sS ${baseUrl}/v1/payments -H 'Authorization: Bearer ${sandbox_key}'` +
+      ` -H 'Content-Type: application/json' -H "Idempotency-Key: demo-$(date +%s)" -d '${body}'`,
+    '',
+    'Have its events sent to you:',
+    `${PROGRAM.cli} webhook set ${account_id} --env sandbox` +
+      ' --url http://localhost:9000/webhooks',
+  ];
 }

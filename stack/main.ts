@@ -4,19 +4,16 @@ import { join, resolve } from 'node:path';
 import { OperationalError } from '../src/base/errors';
 import { tryLock } from '../src/base/file-lock';
 import { IS_CHECKOUT, PROGRAM } from '../src/base/program';
-import { readArguments } from './arguments';
 import { decideConfig, readEnvironment, type StackConfig } from './config';
-import { markDataDir } from './data-version';
+import { endLeftovers, markDataDir, removeState } from './data-dir';
 import { launch } from './launch';
-import { endLeftovers } from './leftovers';
 import type { Inspect } from './parts';
 import { needPorts } from './ports';
-import { removeState } from './state-file';
-import { onStopRequest } from './stop-request';
 import type { Supervisor } from './supervisor';
-import { failureLine, type Progress, showProgress } from './terminal';
-import { USAGE } from './usage';
+import { failureLine, showProgress } from './terminal';
+import { readArguments, USAGE } from './usage';
 
+const PARENT_POLL_MS = 500;
 async function main(args: readonly string[]): Promise<number> {
   const { help, inspect, watch } = readArguments(args);
   if (help) {
@@ -47,7 +44,10 @@ async function main(args: readonly string[]): Promise<number> {
   });
   try {
     markDataDir(dataDir);
-    await reportLeftovers(dataDir, progress);
+    const ending = 'Ending what the last start left running';
+    const ended = await progress.during(ending, () => endLeftovers(dataDir));
+    if (ended.length > 0)
+      progress.line(`Ended what the last start left running: ${ended.join(', ')}`);
     const config = await decideConfig(environment, process.env, progress);
     await needPorts(portsToTake(config, inspect));
     await launch({
@@ -87,14 +87,6 @@ function lockDataDir(dataDir: string): () => void {
   );
 }
 
-async function reportLeftovers(dataDir: string, progress: Progress): Promise<void> {
-  const endedParts = await progress.during('Ending what the last start left running', () =>
-    endLeftovers(dataDir),
-  );
-  if (endedParts.length > 0)
-    progress.line(`Ended what the last start left running: ${endedParts.join(', ')}`);
-}
-
 function portsToTake(config: StackConfig, inspect?: Inspect): Record<string, number> {
   const ports: Record<string, number> = {
     PORT: config.port,
@@ -103,6 +95,45 @@ function portsToTake(config: StackConfig, inspect?: Inspect): Record<string, num
   if (inspect !== undefined) ports['--inspect'] = inspect.port;
   if (config.temporalAddress === undefined) ports['TEMPORAL_UI_PORT'] = config.temporalUiPort;
   return ports;
+}
+
+/** Time within which a signal is repeated: npm passes Ctrl-C on, and the terminal sends it too. */
+const SAME_REQUEST_MS = 250;
+const NPM_SCRIPTS: ReadonlySet<string> = new Set(['start', 'dev', 'npx']);
+
+/**
+ * Counts Ctrl-C, SIGTERM, and the end of the npm that started this process, since npm's shell does
+ * not pass signals on.
+ * @returns function that stops listening
+ */
+function onStopRequest(onRequest: (count: number, why: string) => void): () => void {
+  let count = 0;
+  let last = Number.NEGATIVE_INFINITY;
+  const request = (why: string): void => {
+    const since = performance.now() - last;
+    last = performance.now();
+    if (since > SAME_REQUEST_MS) onRequest(++count, why);
+  };
+  const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+  const names = { SIGINT: 'Ctrl-C', SIGTERM: 'SIGTERM', SIGHUP: 'The terminal was closed' };
+  const listeners = signals.map((name) => {
+    const listener = (): void => request(names[name]);
+    process.on(name, listener);
+    return () => process.off(name, listener);
+  });
+
+  const parent = process.ppid;
+  const watch = setInterval(() => {
+    if (process.ppid === parent) return;
+    clearInterval(watch);
+    request('npm has ended');
+  }, PARENT_POLL_MS);
+  if (!NPM_SCRIPTS.has(process.env['npm_lifecycle_event'] ?? '')) clearInterval(watch);
+
+  return () => {
+    clearInterval(watch);
+    for (const unlisten of listeners) unlisten();
+  };
 }
 
 // The stack keeps running when its output closes.

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Db, MongoClient, MongoServerError } from 'mongodb';
@@ -10,12 +10,22 @@ import { ServiceError } from '../src/domain/errors';
 import { SEPA_CONNECTOR } from '../src/service/banks/sepa/book';
 import { connectorRole, serviceRoles } from '../src/service/installation/mongo-roles';
 import { createStores, ensureIndexes } from '../src/store';
-import { type Child, startChild, waitUntilUp } from './child-process';
-import type { MongoLogin, MongoUser } from './mongo-login';
-import { orAborted } from './or-aborted';
+import { type Child, orAborted, startChild, waitUntilUp } from './child-process';
+import { readJson, replaceFile } from './data-dir';
 import { LOOPBACK, needPortFor } from './ports';
-import { replaceFile } from './state-file';
 import type { Progress } from './terminal';
+
+const PROCESSES = ['api', 'worker', 'sandbox_bank', 'sepa'] as const;
+const USERS = ['operator', ...PROCESSES] as const;
+const Passwords = z.record(z.enum(USERS), z.string());
+
+export type MongoUser = (typeof USERS)[number];
+
+export interface MongoLogin {
+  passwords: z.infer<typeof Passwords>;
+  /** The server requires a key even for one node. */
+  keyFile: string;
+}
 
 const REPLICA_SET = 'payments';
 const UP_MS_MAX = 60_000;
@@ -34,14 +44,26 @@ export interface MongoOptions {
   port: number;
   logFile: string;
   signal?: AbortSignal;
-  /** Gigabytes; by default half the machine. */
-  cacheGb?: number;
   login?: MongoLogin;
   database?: string;
 }
 
 export interface MongoServer extends Child {
   uri: string;
+}
+
+/** Replaces a missing or damaged login (mode 0600). */
+export function mongoLogin(dataDir: string): MongoLogin {
+  const path = join(dataDir, 'mongodb-login.json');
+  const keyFile = join(dataDir, 'mongodb.key');
+  const makeSecret = () => randomBytes(32).toString('hex');
+  // A set of one node may have a new key at each start.
+  replaceFile(keyFile, `${makeSecret()}\n`);
+  const stored = readJson(path, Passwords);
+  if (stored !== undefined) return { passwords: stored, keyFile };
+  const passwords = Passwords.parse(Object.fromEntries(USERS.map((user) => [user, makeSecret()])));
+  replaceFile(path, `${JSON.stringify(passwords, null, 2)}\n`);
+  return { passwords, keyFile };
 }
 
 export function mongoUri(port: number, login?: MongoLogin, user: MongoUser = 'operator'): string {
@@ -81,6 +103,8 @@ async function dropStaleUsers(open: MongoOptions): Promise<void> {
 }
 
 async function start(options: MongoOptions): Promise<MongoServer> {
+  const { login } = options;
+  const rounds = `scramSHA256IterationCount=${PASSWORD_ROUNDS}`;
   await needPortFor('MongoDB', options.port);
   mkdirSync(options.dbPath, { recursive: true });
   const child = await startChild({
@@ -89,10 +113,10 @@ async function start(options: MongoOptions): Promise<MongoServer> {
     args: [
       ...['--dbpath', options.dbPath, '--port', String(options.port), '--bind_ip', LOOPBACK],
       ...['--replSet', REPLICA_SET, '--storageEngine', 'wiredTiger'],
-      ...['--wiredTigerCacheSizeGB', String(options.cacheGb ?? 1), '--nounixsocket'],
+      ...['--wiredTigerCacheSizeGB', '1', '--nounixsocket'],
       ...['--oplogSize', '1024'],
       ...['--setParameter', `transactionLifetimeLimitSeconds=${TRANSACTION_SECONDS_MAX}`],
-      ...accessArguments(options.login),
+      ...(login ? ['--auth', '--keyFile', login.keyFile, '--setParameter', rounds] : []),
     ],
     logFile: options.logFile,
     graceMs: STOP_MS_MAX,
@@ -105,12 +129,6 @@ async function start(options: MongoOptions): Promise<MongoServer> {
     throw error;
   }
   return { ...child, uri: mongoUri(options.port, options.login) };
-}
-
-function accessArguments(login: MongoLogin | undefined): string[] {
-  if (login === undefined) return [];
-  const rounds = ['--setParameter', `scramSHA256IterationCount=${PASSWORD_ROUNDS}`];
-  return ['--auth', '--keyFile', login.keyFile, ...rounds];
 }
 
 /**
@@ -167,7 +185,6 @@ async function initiate(access: Access): Promise<void> {
 const DATABASE = 'payments';
 const CALL_MS_MAX = 2_000;
 const AUTHENTICATION_FAILED = 18;
-const PROCESSES = ['api', 'worker', 'sandbox_bank', 'sepa'] as const satisfies readonly MongoUser[];
 const OPERATOR_ROLES = ['root', '__system'];
 /** Each further mechanism takes time to set up. */
 const SCRAM = { mechanisms: ['SCRAM-SHA-256'] };

@@ -1,11 +1,16 @@
 import { join } from 'node:path';
+import { describeError, OperationalError } from '../src/base/errors';
+import { readServers } from '../src/config';
 import type { KeyPaths } from '../src/encryption/ensure-keys';
+import type { TemporalAccess } from '../src/temporal/access';
 import { type Child, startChild } from './child-process';
 import type { StackConfig } from './config';
-import type { MongoUser } from './mongo-login';
-import { mongoUri, prepareMongo, startMongo } from './mongo-server';
+import type { PartName, StackState } from './data-dir';
+import { type MongoUser, mongoUri, prepareMongo, startMongo } from './mongo-server';
 import { LOOPBACK } from './ports';
-import type { PartName, StackState } from './state-file';
+import { findMongod } from './provision/mongod';
+import type { ProvisionContext } from './provision/provision';
+import { findTemporal } from './provision/temporal';
 import type { Part } from './supervisor';
 import { startTemporal } from './temporal-server';
 import type { Progress } from './terminal';
@@ -30,9 +35,30 @@ export interface Inspect {
   port: number;
 }
 
-export interface Executables {
-  temporal?: string;
-  mongod?: string;
+/** Undefined for a server that runs elsewhere. */
+interface Executables {
+  temporal: string | undefined;
+  mongod: string | undefined;
+}
+
+/** @throws OperationalError naming the invalid variable, or a server without TLS */
+export async function findServers(
+  { cacheDir, temporalAddress, mongodbUri }: StackConfig,
+  { env, progress, signal }: Omit<ProvisionContext, 'cacheDir'>,
+): Promise<Executables> {
+  const { MONGODB_URI = '', ALLOW_CLEAR_TEXT = '' } = env;
+  const context = { cacheDir, env, progress, signal };
+  let remote: TemporalAccess;
+  try {
+    remote = readServers(env, { MONGODB_URI, ALLOW_CLEAR_TEXT });
+  } catch (error) {
+    throw new OperationalError(describeError(error));
+  }
+  const [temporal, mongod] = await Promise.all([
+    findTemporal(temporalAddress === undefined ? undefined : remote, context),
+    findMongod(mongodbUri, context),
+  ]);
+  return { temporal, mongod };
 }
 
 export type StackPart = Part<PartName>;
@@ -138,20 +164,18 @@ export function mongoAddress(
   return mongodbUri ?? mongoUri(mongodbPort, mongodbLogin, user);
 }
 
-function withoutRemote(config: StackConfig, env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
-  if (config.temporalAddress !== undefined) return env;
-  return Object.fromEntries(
-    Object.entries(env).filter(([name]) => !/^TEMPORAL_(API_KEY|TLS|GRPC_META)/.test(name)),
-  );
-}
-
 export function childEnvironment(
   config: StackConfig,
   keys: KeyPaths,
   env: NodeJS.ProcessEnv,
 ): NodeJS.ProcessEnv {
+  const isRemote = (name: string) => /^TEMPORAL_(API_KEY|TLS|GRPC_META)/.test(name);
+  const own =
+    config.temporalAddress === undefined
+      ? Object.fromEntries(Object.entries(env).filter(([name]) => !isRemote(name)))
+      : env;
   return {
-    ...withoutRemote(config, env),
+    ...own,
     PORT: String(config.port),
     DATA_DIR: config.dataDir,
     PUBLIC_URL: config.publicUrl,

@@ -11,7 +11,7 @@ const STOP_MS_MAX = 6_000;
 const CALL_MS_MAX = 2_000;
 
 /** 30 days, for which ids stay reserved. */
-const RETENTION_HOURS = 720;
+const RETENTION_MS = 720 * 3_600_000;
 
 export interface TemporalOptions {
   executable: string;
@@ -21,7 +21,6 @@ export interface TemporalOptions {
   namespace?: string;
   logFile: string;
   signal?: AbortSignal;
-  retentionHours?: number;
   settings?: readonly string[];
 }
 
@@ -46,22 +45,17 @@ export async function startTemporal(options: TemporalOptions): Promise<TemporalS
     graceMs: STOP_MS_MAX,
   });
   try {
-    const hours = options.retentionHours ?? RETENTION_HOURS;
-    const answers = () => setRetention(address, namespace, hours);
+    const answers = () => setRetention(address, namespace);
     await waitUntilUp(child, options.logFile, UP_MS_MAX, answers, options.signal);
-    restrictToOwner(options.dbFile);
+    // The server makes its files readable to all.
+    for (const file of ['', '-wal', '-shm'].map((suffix) => `${options.dbFile}${suffix}`)) {
+      if (existsSync(file)) chmodSync(file, 0o600);
+    }
   } catch (error) {
     await child.stop();
     throw error;
   }
   return { ...child, address };
-}
-
-/** The server makes its files readable to all. */
-function restrictToOwner(dbFile: string): void {
-  for (const file of [dbFile, `${dbFile}-wal`, `${dbFile}-shm`]) {
-    if (existsSync(file)) chmodSync(file, 0o600);
-  }
 }
 
 function serverArguments(options: TemporalOptions, namespace: string): string[] {
@@ -93,13 +87,13 @@ const DYNAMIC_CONFIG = [
   'matching.enableFairness=true',
 ];
 
-async function setRetention(address: string, namespace: string, hours: number): Promise<void> {
+async function setRetention(address: string, namespace: string): Promise<void> {
   const connection = await Connection.connect({ address, connectTimeout: CALL_MS_MAX });
   try {
     await connection.withDeadline(Date.now() + CALL_MS_MAX, () =>
       connection.workflowService.updateNamespace({
         namespace,
-        config: { workflowExecutionRetentionTtl: msToTs(hours * 3_600_000) },
+        config: { workflowExecutionRetentionTtl: msToTs(RETENTION_MS) },
       }),
     );
   } finally {

@@ -70,18 +70,13 @@ export const silentProgress: Progress = {
   during: (_name, work) => work({ say: () => {} }),
 };
 
-/** Formats as `1m05s`. */
-function elapsed(ms: number): string {
-  const seconds = Math.floor(ms / 1000);
-  if (seconds < 60) return `${seconds}s`;
-  return `${Math.floor(seconds / 60)}m${String(seconds % 60).padStart(2, '0')}s`;
-}
-
 export function failureLine(error: unknown): string {
   return `\n${describeError(error)}`;
 }
 
-function describe(line: ScreenLine, at: number): string {
-  const step = line.detail === '' ? '' : `: ${line.detail}`;
-  return `${line.name}${step} (${elapsed(at - line.since)})`;
+function describe({ name, detail, since }: ScreenLine, at: number): string {
+  const seconds = Math.floor((at - since) / 1000);
+  const minutes = seconds < 60 ? '' : `${Math.floor(seconds / 60)}m`;
+  const rest = String(seconds % 60).padStart(minutes === '' ? 1 : 2, '0');
+  return `${name}${detail === '' ? '' : `: ${detail}`} (${minutes}${rest}s)`;
 }

@@ -1,6 +1,9 @@
+import { parseArgs } from 'node:util';
 import { z } from 'zod';
+import { describeError, OperationalError } from '../src/base/errors';
 import { PROGRAM } from '../src/base/program';
 import { LIBRARIES, VARIABLES } from '../src/variables';
+import { type Inspect, NODE_PART_NAMES } from './parts';
 
 export interface Variable {
   name: string;
@@ -19,19 +22,15 @@ const Meta = z.object({
 /** @throws ZodError if a field lacks a description */
 export function listFields(schema: z.ZodObject): Variable[] {
   return Object.entries(schema.shape).map(([name, field]) => {
-    const standard = readDefault(field);
+    const { success, data } = z.safeParse(field, undefined);
+    const known = data === undefined || data === '' ? 'none' : String(data);
+    const standard = success ? known : 'required';
     const meta = Meta.parse(z.globalRegistry.get(field) ?? {});
     const { description, usual = standard, launcher: isLauncher } = meta;
     // Without a default in the schema, the code that reads the field has one.
     const alone = standard === 'none' && !isLauncher ? usual : standard;
     return { name, description, usual, alone, isLauncher };
   });
-}
-
-function readDefault(field: z.core.$ZodType): string {
-  const { success, data } = z.safeParse(field, undefined);
-  if (!success) return 'required';
-  return data === undefined || data === '' ? 'none' : String(data);
 }
 
 /** A library's variables count as one, by their common prefix. */
@@ -67,3 +66,37 @@ ${lines.join('\n')}
 
 A second stack runs next to the first with its own PORT, TEMPORAL_UI_PORT and DATA_DIR.
 `;
+
+/** Node's default, which debuggers try. */
+const INSPECT_PORT = '9229';
+const OPTIONS = {
+  help: { type: 'boolean', short: 'h', default: false },
+  inspect: { type: 'string' },
+  watch: { type: 'boolean', default: false },
+} as const;
+
+/** @throws OperationalError naming the argument at fault */
+export function readArguments(args: readonly string[]) {
+  const { inspect, ...rest } = parseOptions(args);
+  return { ...rest, inspect: inspect === undefined ? undefined : parseInspect(inspect) };
+}
+
+function parseOptions(args: readonly string[]) {
+  try {
+    return parseArgs({ args: [...args], options: OPTIONS }).values;
+  } catch (error) {
+    throw new OperationalError(`${describeError(error)}\nSee --help.`);
+  }
+}
+
+function parseInspect(text: string): Inspect {
+  const [name, port = INSPECT_PORT, ...rest] = text.split(':');
+  const part = NODE_PART_NAMES.find((each) => each === name);
+  const isPort = /^\d{1,5}$/.test(port) && Number(port) > 0 && Number(port) <= 65_535;
+  if (part === undefined || rest.length > 0 || !isPort) {
+    throw new OperationalError(
+      `--inspect ${text}: it takes ${NODE_PART_NAMES.join(', ')}, with :PORT if need be`,
+    );
+  }
+  return { part, port: Number(port) };
+}

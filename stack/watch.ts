@@ -61,7 +61,12 @@ async function restartChanged(watch: SourceWatch, running: CodeHashes): Promise<
 
 function hashParts(root: string, parts: readonly NodePartName[]): CodeHashes {
   return Object.fromEntries(
-    parts.map((part) => [part, hashCode(join(root, 'dist', NODE_PARTS[part].script))]),
+    parts.map((part) => {
+      const hash = createHash('sha256');
+      const code = [...readCode(join(root, 'dist', NODE_PARTS[part].script))].sort();
+      for (const [file, text] of code) hash.update(`${file}\n${text}\n`);
+      return [part, hash.digest('hex')];
+    }),
   );
 }
 
@@ -73,12 +78,6 @@ async function pause(ms: number, signal: AbortSignal): Promise<void> {
   await sleep(ms, undefined, { signal }).catch(() => {});
 }
 
-function hashCode(program: string): string {
-  const hash = createHash('sha256');
-  for (const [file, text] of [...readCode(program)].sort()) hash.update(`${file}\n${text}\n`);
-  return hash.digest('hex');
-}
-
 function readCode(program: string): Map<string, string> {
   const texts = new Map<string, string>();
   const queue = [program];
@@ -87,13 +86,10 @@ function readCode(program: string): Map<string, string> {
     const text = readFileSync(file, 'utf8');
     texts.set(file, text);
     for (const [, target = ''] of text.matchAll(REQUIRE)) {
-      queue.push(resolveFile(join(dirname(file), target)));
+      const module = join(dirname(file), target);
+      const candidates = [`${module}.js`, join(module, 'index.js'), module];
+      queue.push(candidates.find((each) => existsSync(each)) ?? module);
     }
   }
   return texts;
-}
-
-function resolveFile(module: string): string {
-  const candidates = [`${module}.js`, join(module, 'index.js'), module];
-  return candidates.find((each) => existsSync(each)) ?? module;
 }

@@ -25,12 +25,11 @@ import { type Connectors, createConnectors, SANDBOX_CONNECTOR } from '../src/rou
 import { tryDeliveryNow } from '../src/service/events/deliveries';
 import { createEndpointHealth } from '../src/service/events/endpoints/health';
 import type { Stores } from '../src/store';
-import { failRefusedBooks } from '../src/temporal/books-refused';
+import { failRefusedBooks, reportStuckSteps } from '../src/temporal/interceptors';
 import { runWorker } from '../src/temporal/native';
-import { reportStuckSteps } from '../src/temporal/stuck';
 import { createEndpointLimits } from '../src/webhooks/endpoint-limits';
+import { tracePost } from '../src/webhooks/observed-post';
 import { type PostWebhook, postWebhook } from '../src/webhooks/post';
-import { tracePost } from '../src/webhooks/tracing';
 import type { WorkflowBundles } from './bundle';
 import { versionOptions, type WorkerVersion } from './versioning';
 
@@ -112,9 +111,12 @@ type Queues = NonNullable<WorkerDeps['queues']>;
 
 /** Separates deliveries, so that a slow receiver can't starve payments. */
 export async function createWorkers(deps: WorkerDeps): Promise<Workers> {
-  const { connection, namespace, workflowBundles, version } = deps;
+  const { connection, namespace, workflowBundles, version, tracing, log } = deps;
   const queues = deps.queues ?? { lifecycle: LIFECYCLE_QUEUE, webhooks: WEBHOOK_QUEUE };
-  const common = { ...WORKER_OPTIONS, connection, namespace, ...buildInterceptors(deps) };
+  const temporal = new Client({ connection, namespace });
+  const activity = [reportStuckSteps(temporal, LIFECYCLE_TYPES, log), failRefusedBooks(log)];
+  if (tracing !== undefined) activity.push(traceActivities(tracing));
+  const common = { ...WORKER_OPTIONS, connection, namespace, interceptors: { activity } };
   const workers: Worker[] = [];
   for (const [environment, database] of deps.databases) {
     const livemode = isLive(environment);
@@ -196,11 +198,4 @@ function deliveryActivities(deps: WorkerDeps, { mongo, stores }: Database) {
     random: Math.random,
     log,
   });
-}
-
-function buildInterceptors({ connection, namespace, tracing, log }: WorkerDeps) {
-  const temporal = new Client({ connection, namespace });
-  const activity = [reportStuckSteps(temporal, LIFECYCLE_TYPES, log), failRefusedBooks(log)];
-  if (tracing !== undefined) activity.push(traceActivities(tracing));
-  return { interceptors: { activity } };
 }

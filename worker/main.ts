@@ -2,7 +2,6 @@ import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Client } from '@temporalio/client';
-import type { MongoClient } from 'mongodb';
 import { createClockMeter } from '../src/base/clock-meter';
 import { isLive } from '../src/base/live';
 import { createLogger, type Logger } from '../src/base/log';
@@ -32,7 +31,7 @@ import { checkTemporal } from '../src/temporal/attributes';
 import { connectNative, installRuntime } from '../src/temporal/native';
 import { SCHEDULE_ENVIRONMENT } from '../src/temporal/schedules';
 import { createDenyCheck } from '../src/webhooks/address';
-import { meterPost } from '../src/webhooks/metrics';
+import { meterPost } from '../src/webhooks/observed-post';
 import { postOutside } from '../src/webhooks/post';
 import { workflowBundles } from './bundle';
 import { startCollecting } from './collect-debts';
@@ -43,14 +42,8 @@ import { readVersion } from './versioning';
 
 const HEARTBEAT_MS = 2_000;
 
-const LIFETIME_S_MAX = 5;
-
 /** A killed worker would lock its merchant's book for so long. */
-async function checkTransactionLifetime(mongo: MongoClient, log: Logger): Promise<void> {
-  const seconds = await readTransactionLifetime(mongo);
-  if (seconds === undefined || seconds <= LIFETIME_S_MAX) return;
-  log.warn({ seconds }, 'MongoDB keeps the transactions of a killed worker for long');
-}
+const LIFETIME_S_MAX = 5;
 
 async function warnAboutMissingKeys(
   { sandbox, liveNames }: Connectors,
@@ -81,7 +74,10 @@ async function main(): Promise<void> {
   const allowPlainText = config.ALLOW_CLEAR_TEXT === PLAIN_TEXT_ALLOWED;
   const smtp = readSmtpServer(config.SMTP_URL, allowPlainText);
   await stores.mails.publish(smtp !== undefined);
-  await checkTransactionLifetime(mongo, log);
+  const lifetime = await readTransactionLifetime(mongo);
+  if (lifetime !== undefined && lifetime > LIFETIME_S_MAX) {
+    log.warn({ seconds: lifetime }, 'MongoDB keeps the transactions of a killed worker for long');
+  }
   const connection = await connectNative(config.temporal);
   const { namespace } = config.temporal;
   await checkTemporal({ connection, namespace }, log, isLive(config));

@@ -36,12 +36,7 @@ interface Options {
 
 /** @returns null for the help @throws OperationalError */
 export function readOptions(args: readonly string[]): Options | null {
-  const text = { type: 'string' } as const;
-  const flag = { type: 'boolean' } as const;
-  const { from, most, json, help } = parse(() => {
-    const options = { from: text, most: text, json: flag, help: { ...flag, short: 'h' } } as const;
-    return parseArgs({ args: [...args], options }).values;
-  });
+  const { from, most, json, help } = parse(args);
   if (help === true) return null;
   if (from === undefined || !/^[^\s:/]+:\d{1,5}$/.test(from)) {
     throw new OperationalError(
@@ -55,9 +50,12 @@ export function readOptions(args: readonly string[]): Options | null {
   return { from, most: count, json: json === true };
 }
 
-function parse<T>(read: () => T): T {
+function parse(args: readonly string[]) {
+  const text = { type: 'string' } as const;
+  const flag = { type: 'boolean' } as const;
+  const options = { from: text, most: text, json: flag, help: { ...flag, short: 'h' } } as const;
   try {
-    return read();
+    return parseArgs({ args: [...args], options }).values;
   } catch (error) {
     throw new OperationalError(`${describeError(error)}\n\n${USAGE}`);
   }
@@ -136,14 +134,13 @@ async function* readHistories(client: Client, query: string, most: number) {
 
 export function formatRehearsal({ types, divergence }: Rehearsal): string {
   const lines = types.map(({ type, histories }) => type.padEnd(18) + `${histories}`.padStart(9));
-  const table = [`${'type'.padEnd(18)}histories`, ...lines];
-  if (divergence === null) {
-    const end = types.length === 0 ? 'No workflow was found.' : 'All continue under this build.';
-    return [...table, '', end, ''].join('\n');
-  }
-  const { workflow_id, run_id, message } = divergence;
-  const end = `${workflow_id} (run ${run_id}) would not continue under this build:\n${message}`;
-  return [...table, '', end, ''].join('\n');
+  const allWell = types.length === 0 ? 'No workflow was found.' : 'All continue under this build.';
+  const { workflow_id, run_id, message } = divergence ?? {};
+  const end =
+    divergence === null
+      ? allWell
+      : `${workflow_id} (run ${run_id}) would not continue under this build:\n${message}`;
+  return [`${'type'.padEnd(18)}histories`, ...lines, '', end, ''].join('\n');
 }
 
 async function main(args: readonly string[]): Promise<number> {

@@ -6,7 +6,4 @@ export { cryptoSettlement } from './crypto-settlement/lifecycle';
 export { payment } from './payment/lifecycle';
 export { payout } from './payout/lifecycle';
 export { refund } from './refund/lifecycle';
-export { audit } from './schedules/audit';
-export { ledgerCheck } from './schedules/ledger';
-export { retention } from './schedules/retention';
-export { cryptoSettlements } from './schedules/settle';
+export { audit, cryptoSettlements, ledgerCheck, retention } from './schedules';

@@ -40,7 +40,11 @@ export function createAuditActivities(deps: AuditDeps) {
   return {
     /** Last step, so it notes the run. */
     auditResources: async (): Promise<OrphanFindings> => {
-      const progress = readProgress(deps);
+      // What an earlier try of the same run has reported.
+      const stored = Progress.safeParse(activityInfo().heartbeatDetails);
+      const empty = { checked: 0, found: 0, orphans: [], named: [], place: null };
+      const began_at_ms = deps.now().getTime();
+      const progress = stored.data ?? { part: 'overdue', began_at_ms, ...empty };
       const findings = await auditInFlight(deps, progress);
       // The walk's own progress, from which the next try continues.
       await flagLateReversals(deps, () => reportProgress(progress));
@@ -194,14 +198,6 @@ async function auditInFlight(deps: AuditDeps, progress: Progress): Promise<Orpha
   if (found > 0) deps.log.warn({ count: found }, 'orphans found');
   const walked_at = (await scheduleRuns.lastSuccess(AUDIT_WALK)) ?? null;
   return { checked, found, named, walked_at };
-}
-
-/** Reads what an earlier try of the same run has reported. */
-function readProgress({ now }: AuditDeps): Progress {
-  const stored = Progress.safeParse(activityInfo().heartbeatDetails);
-  if (stored.success) return stored.data;
-  const empty = { checked: 0, found: 0, orphans: [], named: [] };
-  return { part: 'overdue', began_at_ms: now().getTime(), place: null, ...empty };
 }
 
 async function checkOverdue(

@@ -17,12 +17,8 @@ export async function withDebitLock<T>(
   lockRequest: LockRequest,
   work: (session: ClientSession) => Promise<T>,
 ): Promise<T> {
-  return await orRetryLater(() => withLock(lockRequest, () => inTransaction(mongo, work)));
-}
-
-async function orRetryLater<T>(work: () => Promise<T>): Promise<T> {
   try {
-    return await work();
+    return await withLock(lockRequest, () => inTransaction(mongo, work));
   } catch (error) {
     if (!(error instanceof Contention)) throw error;
     const { message, retryMs: nextRetryDelay } = error;

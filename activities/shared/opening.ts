@@ -10,8 +10,7 @@ import type { LockRequest } from '../../src/ledger/locks';
 import { BooksRefused } from '../../src/ledger/validators';
 import type { Stores } from '../../src/store';
 import { withDebitLock } from './debit';
-import type { OpenedState } from './record-inputs';
-import type { RecordDeps } from './record-table';
+import type { OpenedState, RecordDeps } from './record-table';
 
 type RefusedOpening = { outcome: 'refused' } & RuleViolation;
 

@@ -4,12 +4,17 @@ import { leaveOutSecret } from '../../src/domain/account/audit-log';
 import { LIMIT_REACHED, readApprovalLimits } from '../../src/domain/approval';
 import type { CallbackResource } from '../../src/domain/callback/callback';
 import { omitUndefined } from '../../src/domain/defined';
+import {
+  type ActDecision,
+  authorizeAct,
+  type ResourceActRequest,
+} from '../../src/service/operators/approvals/request';
 import { countCredit, LimitReached } from '../../src/service/operators/approvals/sums';
 import type { AuditEntry } from '../../src/store/attention';
-import { type Actor, auditOnce } from '../../src/store/audit';
+import type { Actor } from '../../src/store/audit';
+import { auditBy, auditOnce } from '../../src/store/audit';
 
-import type { Act } from './record-inputs';
-import type { RecordDeps } from './record-table';
+import type { Act, RecordDeps } from './record-table';
 
 interface Subject {
   resource: CallbackResource;
@@ -83,4 +88,16 @@ export async function auditAct(
     after: { what, state: after, why, approved_by, approval_id, bank_confirmed_not_executed },
   } as const;
   await auditOnce(stores, { change, actor, once: { id, at } }, session);
+}
+
+/** Checks an operator's act before it moves money of a live resource; writes no resource. */
+export function createAuthorizeAct(deps: RecordDeps) {
+  const { mongo, stores, approvalLimits = readApprovalLimits() } = deps;
+  const now = () => new Date();
+  return {
+    authorizeAct: (request: ResourceActRequest): Promise<ActDecision> => {
+      const audit = auditBy({ stores, now }, { via: 'workflow', operator: request.operator });
+      return authorizeAct({ mongo, stores, now }, approvalLimits, audit, request);
+    },
+  };
 }

@@ -13,13 +13,14 @@ import { findOldestApplied, type ResourceDocument } from '../../src/store/resour
 import { applyPendingOften } from './debit';
 import { buildEvents, insertEvents, readSubscribers } from './events';
 import { auditAct, buildAuditEntry } from './operator-acts';
-import type { Known, TransitionInput } from './record-inputs';
 import {
   countTransitions,
+  type Known,
   type RecordDeps,
   type RecordTable,
   type Transition,
   type TransitionAnswer,
+  type TransitionInput,
 } from './record-table';
 
 /**

@@ -2,15 +2,25 @@ import type { ClientSession, MongoClient } from 'mongodb';
 import type { ClockMeter } from '../../src/base/clock-meter';
 import type { Logger } from '../../src/base/log';
 import type { ApprovalLimits } from '../../src/domain/approval';
-import type { CallbackResource } from '../../src/domain/callback/callback';
-import type { VerificationFault } from '../../src/domain/callback/signature';
-import type { Movement } from '../../src/domain/movement/movement';
+import type {
+  AnyCallback,
+  CallbackName,
+  CallbackResource,
+} from '../../src/domain/callback/callback';
+import type {
+  CallbackSignature,
+  SignedCallback,
+  VerificationFault,
+  VerificationMode,
+} from '../../src/domain/callback/signature';
+import type { Movement, Taken } from '../../src/domain/movement/movement';
+import type { ActSender, CountedAct } from '../../src/domain/operator-act';
 import type { EventType, Subscriber } from '../../src/domain/webhook/event';
 import type { Reported } from '../../src/movements/register';
 import type { DeliveryStarter } from '../../src/service/events/deliveries';
 import type { Stores } from '../../src/store';
+import type { AttentionUpdate } from '../../src/store/attention';
 import type { ResourceDocument, resourceStore } from '../../src/store/resource';
-import type { Known, TransitionInput, TransitionResult, Written } from './record-inputs';
 
 export interface RecordDeps extends DeliveryStarter {
   mongo: MongoClient;
@@ -70,7 +80,7 @@ export interface RecordTable<Document extends ResourceDocument, Change> {
     transition: Transition<Document, Change> & Partial<Pick<Reported, 'clashes'>>,
     session: ClientSession,
   ) => Promise<Movement[]>;
-  /** Blocks acknowledging the attention reason. */
+  /** Blocks acknowledging the attention reason; by default a movement in suspense. */
   isInSuspense?: (document: Document) => boolean | Promise<boolean>;
   shouldReport?: (transition: Transition<Document, Change>) => boolean;
   /** By default the book of its currency. */
@@ -95,4 +105,106 @@ export function buildCommonChange<Status extends string, Attention extends strin
 /** Each transition counts as a write. */
 export function countTransitions({ version, transition }: Known, { length }: readonly string[]) {
   return { version: version + length, transition: transition + length };
+}
+
+export interface ResourceState<Status extends string> {
+  status: Status;
+  /** Number of the workflow's writes. */
+  version: number;
+  /** Number of transitions. */
+  transition: number;
+}
+
+/** State that a workflow knows of its document. */
+export type Known = Pick<ResourceState<string>, 'version' | 'transition'>;
+
+export interface OpenedState<Status extends string> extends ResourceState<Status> {
+  verification: VerificationMode;
+}
+
+export interface TransitionResult<Status extends string, Attention extends string>
+  extends ResourceState<Status> {
+  /** Stored state where the input was stale and nothing was written. */
+  stale?: { attention: Attention | null };
+  /** New or changed ones, or all of a stale resource; absent where no money moved. */
+  moved?: Movement[];
+}
+
+/** Answer of a write that is no transition: the version after it, or the stored state. */
+export type Written<Answer, Status extends string = string, Attention extends string = string> =
+  | (Answer & { version: number; stale?: never })
+  | StaleResult<Status, Attention>;
+
+/** Stored state, where the workflow knew an earlier one. */
+export type StaleResult<Status extends string, Attention extends string> = Omit<
+  TransitionResult<Status, Attention>,
+  'stale'
+> & { stale: { attention: Attention | null } };
+
+export interface Act {
+  who: string;
+  what: string;
+  why: string;
+  approved_by?: string;
+  approval_id?: string;
+  by?: ActSender;
+  bank_confirmed_not_executed?: boolean;
+  credited?: CountedAct | undefined;
+}
+
+export interface DatedAct extends Act {
+  /** Makes a repeat write nothing. */
+  id: string;
+  at: string;
+}
+
+export interface TransitionInput<Status extends string, Attention extends string, Change> {
+  resource_id: string;
+  account_id: string;
+  livemode: boolean;
+  from: ResourceState<Status>;
+  /** States in order; the record skips none. */
+  to: Status[];
+  at: string;
+  attention: Attention | null;
+  change: Partial<Change>;
+  audit?: Act;
+  /** Makes a repeat known. */
+  callback_id?: string;
+  /** Makes a repeat without event, callback or act known. */
+  id?: string;
+  value_date?: string;
+  /** The bank's, of the movement that a callback reports. */
+  reference?: string;
+  /** Parts of movements that leave suspense with it. */
+  taken?: Taken[];
+  request_id: string;
+}
+
+export interface RecordAttention<Attention extends string>
+  extends Omit<AttentionUpdate<Attention>, 'audit' | 'snoozed'>,
+    Known {
+  resource_id: string;
+  audit: DatedAct | null;
+  /** Ms since the epoch. */
+  snoozed_until?: number;
+  request_id: string;
+}
+
+export interface RecordUnapplied {
+  resource: CallbackResource;
+  resource_id: string;
+  connector: string;
+  name: CallbackName;
+  callback: AnyCallback;
+  reason: string;
+  request_id: string;
+}
+
+export interface RecordRefused {
+  report: SignedCallback;
+  signature?: CallbackSignature;
+  code: VerificationFault;
+  at: string;
+  request_id: string;
 }

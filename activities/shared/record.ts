@@ -8,16 +8,20 @@ import {
   type VerificationMode,
 } from '../../src/domain/callback/signature';
 import { omitUndefined } from '../../src/domain/defined';
+import { holdsMoney } from '../../src/domain/movement/movement';
 import { listMovements } from '../../src/movements/register';
 import type { AttentionUpdate } from '../../src/store/attention';
 import { callbackKey } from '../../src/store/callbacks';
 import type { ResourceDocument } from '../../src/store/resource';
 import { auditAct, toStoredAct } from './operator-acts';
-import type { DatedAct, RecordAttention, RecordRefused, RecordUnapplied } from './record-inputs';
 import { buildBehind, recordMove, startPendingDeliveries } from './record-move';
 import type {
+  DatedAct,
+  RecordAttention,
   RecordDeps,
+  RecordRefused,
   RecordTable,
+  RecordUnapplied,
   Transition,
   TransitionAnswer,
   WriteAnswer,
@@ -69,44 +73,25 @@ export function createRecord<Document extends ResourceDocument, Change, Snapshot
       const { status, version, transition, attention, livemode } = document;
       const { attention_at, acknowledged, bank_reference } = document;
       const { applied_callbacks: applied = [], snoozed } = document;
-      const missed = await findMissed(deps, resource_id, applied);
-      const clock = await readClock(deps, document);
+      const rows = await deps.stores.callbacks.listMissed(resource_id, applied);
+      const missed = rows.map(({ name, body, key_id, signature: v1 }): MissedCallback => {
+        const isSigned = key_id !== undefined && v1 !== undefined;
+        return { name, body, ...(isSigned ? { signature: { key_id, v1 } } : {}) };
+      });
+      const account = livemode ? null : await deps.stores.accounts.get(document.account_id);
+      const clock = account?.clock && readAccountTime(livemode, account.clock);
       return {
         ...(await buildSnapshot(document, request_id)),
         ...{ status, version, transition, attention, applied },
         ...(missed.length === 0 ? {} : { missed }),
         ...(snoozed?.transition === transition ? { snoozed_until: snoozed.until } : {}),
-        ...(attention_at === undefined ? {} : { attention_at }),
-        ...(acknowledged === undefined
-          ? {}
-          : { acknowledged: acknowledged.map(({ reason }) => reason) }),
-        ...(clock === undefined ? {} : { clock }),
+        ...omitUndefined({ attention_at, clock }),
+        ...omitUndefined({ acknowledged: acknowledged?.map(({ reason }) => reason) }),
         ...(bank_reference === null ? {} : { bank_reference }),
         verification: getVerificationMode(livemode),
       };
     },
   };
-}
-
-async function readClock(
-  { stores }: RecordDeps,
-  { account_id, livemode }: ResourceDocument,
-): Promise<AccountTime | undefined> {
-  if (livemode) return undefined;
-  const account = await stores.accounts.get(account_id);
-  return account?.clock && readAccountTime(livemode, account.clock);
-}
-
-async function findMissed(
-  { stores }: RecordDeps,
-  resource_id: string,
-  applied: readonly string[],
-): Promise<MissedCallback[]> {
-  const rows = await stores.callbacks.listMissed(resource_id, applied);
-  return rows.map(({ name, body, key_id, signature: v1 }) => {
-    const isSigned = key_id !== undefined && v1 !== undefined;
-    return { name, body, ...(isSigned ? { signature: { key_id, v1 } } : {}) };
-  });
 }
 
 /**
@@ -147,15 +132,20 @@ async function recordAttention<Document extends ResourceDocument, Change>(
 /** @returns false at another version, or for a repeat */
 async function recordAct<Document extends ResourceDocument, Change>(
   { mongo, stores }: RecordDeps,
-  { resource, store, isInSuspense }: RecordTable<Document, Change>,
+  table: RecordTable<Document, Change>,
   resource_id: string,
   update: Omit<AttentionUpdate, 'audit'>,
   act: DatedAct,
 ): Promise<boolean> {
   const { id, at } = act;
+  const {
+    resource,
+    store,
+    isInSuspense = async () => holdsMoney({ movements: await listMovements(stores, resource_id) }),
+  } = table;
   const document = await store.get(resource_id);
   if (document === null) return false;
-  if (act.what === 'acknowledge' && (await isInSuspense?.(document))) {
+  if (act.what === 'acknowledge' && (await isInSuspense(document))) {
     const message = 'Its money is in suspense: acknowledge it once the money has left.';
     throw ApplicationFailure.nonRetryable(message, 'money_in_suspense');
   }

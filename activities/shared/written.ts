@@ -1,10 +1,11 @@
 import type { ClientSession } from 'mongodb';
 import type { Movement } from '../../src/domain/movement/movement';
-import { listMovements } from '../../src/movements/register';
+import { bookId } from '../../src/ledger/entries';
+import { listMovements, withFreeNames } from '../../src/movements/register';
 import type { ResourceDocument, resourceStore } from '../../src/store/resource';
-import type { Known } from './record-inputs';
+import { buildLockRequest, withDebitLock } from './debit';
 import { buildBehind } from './record-move';
-import type { RecordDeps, WriteAnswer } from './record-table';
+import type { Known, RecordDeps, WriteAnswer } from './record-table';
 
 type Transact = <R>(work: (session: ClientSession) => Promise<R>) => Promise<R>;
 
@@ -53,6 +54,33 @@ export async function bookOnce<D extends ResourceDocument, Answer extends object
     if (document === null) throw error;
     return buildStale(document, await listMovements(stores, resource_id));
   }
+}
+
+/**
+ * Books with the debit lock of a book. Commits also where it changes nothing: only then a majority
+ * has what it read.
+ * @param booking currency of the book; absent: that of the resource
+ * @param work takes the number of tries that found a name taken
+ */
+export async function bookInBook<D extends ResourceDocument, Answer extends object>(
+  deps: RecordDeps,
+  store: BookedStore<D>,
+  booking: Known & { resource_id: string; at: string; currency?: string | undefined },
+  work: (document: D, session: ClientSession, clashes: number) => Promise<Work<Answer>>,
+): Promise<WriteAnswer<D, Answer>> {
+  const { resource_id, at, currency } = booking;
+  const found = await store.get(resource_id);
+  if (found === null) throw new Error(`The record of ${resource_id} is not there.`);
+  const book = bookId({ ...found, currency: currency ?? found.currency });
+  return await withFreeNames((clashes) =>
+    bookOnce<D, Answer>(
+      deps,
+      (within) => withDebitLock(deps, buildLockRequest(book, at), within),
+      store,
+      { resource_id, known: booking },
+      (document, session) => work(document, session, clashes),
+    ),
+  );
 }
 
 /**

@@ -73,7 +73,7 @@ async function deliverWebhook(
   const admission = deps.limits.admit(input.endpoint_id);
   if (!admission.admitted) throw await buildBusyFailure(deps, input, admission.waitMs);
   const mayOthersWait = admission.isProbe || isRepeatedTry();
-  const dispatchMs = readDispatchMs(deps);
+  const dispatchMs = deps.now() - activityInfo().currentAttemptScheduledTimestampMs;
   const result = await makeAttempt(deps, input, admission);
   if (typeof result === 'string') {
     if (mayOthersWait) await startWaiting(deps, input, { hasResponse: false, dispatchMs });
@@ -172,10 +172,6 @@ async function noteWaiting(
     if (error instanceof MongoError) return false;
     throw error;
   }
-}
-
-function readDispatchMs({ now }: Pick<WebhookActivityDeps, 'now'>): number {
-  return now() - activityInfo().currentAttemptScheduledTimestampMs;
 }
 
 interface Ended {

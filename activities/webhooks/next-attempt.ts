@@ -101,13 +101,19 @@ async function lookUp(deps: WebhookActivityDeps, input: AttemptInput) {
   const offset_ms = await readOffset(deps, input);
   const last = await lastAttempt(deps, input, offset_ms > 0);
   if (last?.outcome === 'delivered') return 'delivered';
-  if (last !== null) assertDue(last, deps.now() + offset_ms);
+  const now = deps.now() + offset_ms;
+  const dueMs = Date.parse(last?.next_attempt_at ?? '');
+  // Not due yet, or none follows.
+  const mayAttempt = last === null || (last.attempt < ATTEMPTS_MAX && dueMs - now <= EARLY_MS_MAX);
+  if (!mayAttempt) throw attemptFailed(last, now);
   const atMs = deps.now();
   const startsAhead = last === null && offset_ms > 0;
   const firstAt = startsAhead ? new Date(atMs + offset_ms).toISOString() : last?.first_at;
   // A retry or a redelivery must not miss a change of the endpoint.
   const isFirst = last === null && input.run === 0;
-  const endpoint = await findEndpoint(deps, input, isFirst ? 'listCached' : 'list');
+  const { account_id, livemode } = input.event;
+  const rows = await deps.endpoints[isFirst ? 'listCached' : 'list'](account_id, livemode);
+  const endpoint = rows.find((row) => row.endpoint_id === input.endpoint_id);
   const ciphertext = endpoint && signingSecret(endpoint, new Date(atMs));
   const attempt = (last?.attempt ?? 0) + 1;
   if (endpoint === undefined || ciphertext === undefined) {
@@ -129,24 +135,6 @@ async function lookUp(deps: WebhookActivityDeps, input: AttemptInput) {
     offset_ms,
     firstAt,
   };
-}
-
-async function findEndpoint(
-  { endpoints }: Pick<WebhookActivityDeps, 'endpoints'>,
-  { endpoint_id, event: { account_id, livemode } }: AttemptInput,
-  read: 'list' | 'listCached',
-): Promise<Endpoint | undefined> {
-  const rows = await endpoints[read](account_id, livemode);
-  return rows.find((row) => row.endpoint_id === endpoint_id);
-}
-
-/** @throws ApplicationFailure while the next attempt is not due, or when none follows */
-function assertDue(last: DeliveryAttempt, nowMs: number): void {
-  const { attempt, next_attempt_at } = last;
-  const isOver = attempt >= ATTEMPTS_MAX || next_attempt_at === null;
-  if (isOver || Date.parse(next_attempt_at) - nowMs > EARLY_MS_MAX) {
-    throw attemptFailed(last, nowMs);
-  }
 }
 
 function nextDelayMs(

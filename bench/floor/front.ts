@@ -3,8 +3,7 @@ import { createServer } from 'node:http';
 import { type Client, WithStartWorkflowOperation } from '@temporalio/client';
 import { createLogger } from '../../src/base/log';
 import { listenForStop } from '../../src/base/process';
-import { temporalAccess } from '../../src/temporal/access';
-import { connectTemporal } from '../../src/temporal/connect';
+import { connectTemporal, temporalAccess } from '../../src/temporal/access';
 import { readFloorConfig } from './config';
 import { FLOOR_OPEN, FLOOR_QUEUE, FLOOR_WORKFLOW, floorWorkflowId } from './contract';
 

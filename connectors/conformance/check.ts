@@ -1,4 +1,3 @@
-import type { Client } from '@temporalio/client';
 import { createGate } from '../../src/base/gate';
 import { ServiceError } from '../../src/domain/errors';
 import { connectorQueue, taskQueues } from '../../src/domain/task-queues';
@@ -17,7 +16,7 @@ import { requestCut, resendFile } from '../../src/service/banks/sepa/files';
 import { createAccount, setFrozen } from '../../src/service/merchants/accounts';
 import { ensureIndexes } from '../../src/store';
 import { connectNative } from '../../src/temporal/native';
-import { readTaskQueue } from '../../src/temporal/task-queue';
+import { readTaskQueue } from '../../src/temporal/status';
 import { createHttpDesk } from './desk';
 import { createDocuments, type Documents } from './documents';
 import { startFaultProxy } from './faults';
@@ -60,7 +59,11 @@ export const checkConnector: CheckConnector = async (deps, input) => {
   const promises = selectPromises(input);
   await assertReady(deps, input.connector);
   await ensureIndexes(deps.stores);
-  const documents = createDocuments(deps, input, await makeAccounts(deps));
+  const [open, frozen] = [await makeAccount(deps), await makeAccount(deps)];
+  const freeze = { freeze: true, reason: 'The check of a connector.' };
+  await setFrozen(deps, frozen.account_id, freeze);
+  const accounts = { open: open.account_id, frozen: frozen.account_id };
+  const documents = createDocuments(deps, input, accounts);
   const world = await openWorld(deps, input, documents);
   try {
     const results = new Map<ContractPromise, PromiseResult>();
@@ -142,13 +145,6 @@ async function assertReady(deps: CheckDeps, connector: string): Promise<void> {
   throw new ServiceError('connector_not_running', message);
 }
 
-async function makeAccounts(deps: CheckDeps): Promise<{ open: string; frozen: string }> {
-  const [open, frozen] = [await makeAccount(deps), await makeAccount(deps)];
-  const freeze = { freeze: true, reason: 'The check of a connector.' };
-  await setFrozen(deps, frozen.account_id, freeze);
-  return { open: open.account_id, frozen: frozen.account_id };
-}
-
 /** An account that a busy MongoDB did not fund is left without keys, and another one is made. */
 async function makeAccount(
   deps: CheckDeps,
@@ -195,7 +191,12 @@ async function openWorld(deps: CheckDeps, input: CheckInput, documents: Document
   };
   const close = async (): Promise<void> => {
     await Promise.all([bank?.stop(), webhooks?.stop()]);
-    await endWorkflows(temporal, documents);
+    const handles = (['payout', 'refund', 'payment'] as const).flatMap((resource) =>
+      documents.ids[resource].map((id) =>
+        temporal.workflow.getHandle(LIFECYCLES[resource].workflowId(id)),
+      ),
+    );
+    await Promise.allSettled(handles.map((handle) => handle.terminate('The check has ended.')));
     await instructor.stop();
     await connection.close();
   };
@@ -213,11 +214,4 @@ async function openFiles(deps: CheckDeps, { connector, folders, waitMs }: CheckI
     isOurs: async (_id) => (await files.findOne({ _id })) !== null,
     resend: (file_id) => resendFile(own, file_id, { bank_confirmed_not_executed: true }),
   });
-}
-
-async function endWorkflows(temporal: Client, { ids }: Documents): Promise<void> {
-  const handles = (['payout', 'refund', 'payment'] as const).flatMap((resource) =>
-    ids[resource].map((id) => temporal.workflow.getHandle(LIFECYCLES[resource].workflowId(id))),
-  );
-  await Promise.allSettled(handles.map((handle) => handle.terminate('The check has ended.')));
 }

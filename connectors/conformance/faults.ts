@@ -1,31 +1,7 @@
 import { type Answering, names, type Passed, passOn, type Received, startProxy } from './proxy';
 
-/**
- * - `cut_before`, `cut_after`: the connection ends before the bank has the call, or after it has
- *   acted
- * - `unavailable`, `limited`, `garbage`: the bank answers 503, 429, or no JSON, and does nothing
- * - `fails_after`: the bank acts, and answers 500
- * - `quotes`, `quotes_code`: the bank refuses with 422, and quotes the request
- */
-export type Fault =
-  | 'cut_before'
-  | 'cut_after'
-  | 'unavailable'
-  | 'limited'
-  | 'garbage'
-  | 'fails_after'
-  | 'quotes'
-  | 'quotes_code';
-
-export interface FaultProxy {
-  url: string;
-  arm: (fault: Fault, calls: Calls) => Armed;
-  /** Holds the first write that names an ID before the bank has it. */
-  hold: (id: string) => Held;
-  /** Repeats the page that has an ID once. */
-  repeatPage: (id: string) => RepeatedPage;
-  stop: () => Promise<void>;
-}
+export type Fault = keyof typeof FAULTS;
+export type FaultProxy = Awaited<ReturnType<typeof startFaultProxy>>;
 
 /** `writes`: neither a GET nor a look-up. */
 interface Calls {
@@ -33,28 +9,12 @@ interface Calls {
   of: 'all' | 'writes';
 }
 
-interface Armed {
-  hits: () => number;
-  clear: () => void;
-}
-
-interface Held {
-  reached: Promise<void>;
-  release: () => void;
-}
-
-interface RepeatedPage {
-  isRead: () => boolean;
-  isRepeated: () => boolean;
-  clear: () => void;
-}
-
 interface Rule {
   concerns: (request: Received) => boolean;
   answer: Answering;
 }
 
-export async function startFaultProxy(target: string, port = 0): Promise<FaultProxy> {
+export async function startFaultProxy(target: string, port = 0) {
   const bank = target.replace(/\/+$/, '');
   const rules = new Set<Rule>();
   const toBank = (request: Received) => passOn(bank, request);
@@ -64,19 +24,21 @@ export async function startFaultProxy(target: string, port = 0): Promise<FaultPr
   });
   return {
     ...proxy,
-    arm: (fault, { ids, of }) => {
+    arm: (fault: Fault, { ids, of }: Calls) => {
       let hits = 0;
       const rule: Rule = {
         concerns: (request) => (of === 'all' || isWrite(request)) && names(request, ids),
         answer: async (request) => {
           hits += 1;
-          return await FAULTS[fault](request, toBank);
+          const make: MakeFault = FAULTS[fault];
+          return await make(request, toBank);
         },
       };
       rules.add(rule);
       return { hits: () => hits, clear: () => void rules.delete(rule) };
     },
-    hold: (id) => {
+    /** Holds the first write that names an ID before the bank has it. */
+    hold: (id: string) => {
       let release = () => {};
       let reach = () => {};
       const released = new Promise<void>((done) => (release = done));
@@ -98,7 +60,8 @@ export async function startFaultProxy(target: string, port = 0): Promise<FaultPr
         },
       };
     },
-    repeatPage: (id) => {
+    /** Repeats the page that has an ID once. */
+    repeatPage: (id: string) => {
       let page: { path: string; answer: Passed } | undefined;
       let isRepeated = false;
       const rule: Rule = {
@@ -112,8 +75,7 @@ export async function startFaultProxy(target: string, port = 0): Promise<FaultPr
             return page.answer;
           }
           const answer = await toBank(request);
-          const isOurs = names({ ...answer, method: '', path: '' }, [id]);
-          if (page === undefined && isOurs) page = { path, answer };
+          if (page === undefined && names(answer, [id])) page = { path, answer };
           return answer;
         },
       };
@@ -139,7 +101,14 @@ type MakeFault = (
   toBank: (request: Received) => Promise<Passed>,
 ) => Promise<Passed | undefined>;
 
-const FAULTS: Record<Fault, MakeFault> = {
+/**
+ * - `cut_before`, `cut_after`: the connection ends before the bank has the call, or after it has
+ *   acted
+ * - `unavailable`, `limited`, `garbage`: the bank answers 503, 429, or no JSON, and does nothing
+ * - `fails_after`: the bank acts, and answers 500
+ * - `quotes`, `quotes_code`: the bank refuses with 422, and quotes the request
+ */
+const FAULTS = {
   cut_before: async () => undefined,
   cut_after: async (request, toBank) => {
     await toBank(request);
@@ -160,7 +129,7 @@ const FAULTS: Record<Fault, MakeFault> = {
     return answerJson(422, { code: 'invalid', message, error: message, detail: message });
   },
   quotes_code: async ({ body }) => answerJson(422, { code: body.toString('utf8'), message: 'No.' }),
-};
+} satisfies Record<string, MakeFault>;
 
 function answerJson(status: number, body: object): Passed {
   const headers = { 'Content-Type': 'application/json' };

@@ -7,6 +7,7 @@ import {
   type NativeConnection,
   Worker,
 } from '@temporalio/worker';
+import { z } from 'zod';
 import { runWorker } from '../../src/temporal/native';
 import type { ConnectorActivities } from '../contract/activities';
 import type { instructConnector } from './instruct-workflow';
@@ -18,13 +19,10 @@ const PATIENCE_MS = 120_000;
 
 export type ActivityName = keyof ConnectorActivities;
 
-export interface Answer {
-  outcome: string;
-  bank_reference?: unknown;
-  [field: string]: unknown;
-}
-
 export type Outcome = { answer: Answer } | { failure: string };
+
+const Answer = z.looseObject({ outcome: z.string(), bank_reference: z.unknown().optional() });
+export type Answer = z.infer<typeof Answer>;
 
 interface InstructorDeps {
   temporal: Client;
@@ -33,21 +31,31 @@ interface InstructorDeps {
   connectorQueue: string;
 }
 
+let bundle: ReturnType<typeof bundleWorkflowCode> | undefined;
+
 export type Instructor = Awaited<ReturnType<typeof startInstructor>>;
 
 export async function startInstructor(deps: InstructorDeps) {
   const { temporal, connection, namespace, connectorQueue } = deps;
   const taskQueue = `connector-check-${randomUUID()}`;
-  const workflowBundle = await bundleOnce();
-  const worker = await Worker.create({ connection, namespace, taskQueue, workflowBundle });
+  const workflowsPath = require.resolve('./instruct-workflow');
+  bundle ??= bundleWorkflowCode({ workflowsPath, logger: new DefaultLogger('ERROR') });
+  const options = { connection, namespace, taskQueue, workflowBundle: await bundle };
+  const worker = await Worker.create(options);
   const running = runWorker(worker);
   /** @throws NotApplicable if the connector has no such activity */
   const ask = async (activity: ActivityName, input: object): Promise<Outcome> => {
     try {
-      const options = { taskQueue, workflowId: `connector-check:${randomUUID()}` };
+      const workflowId = `connector-check:${randomUUID()}`;
       const args: Parameters<typeof instructConnector> = [connectorQueue, activity, input];
-      const answer = await temporal.workflow.execute('instructConnector', { ...options, args });
-      return { answer: readAnswer(activity, answer) };
+      const answer: unknown = await temporal.workflow.execute('instructConnector', {
+        taskQueue,
+        workflowId,
+        args,
+      });
+      const { data } = Answer.safeParse(answer);
+      if (data === undefined) throw new Broken(`${activity} answered without an outcome.`);
+      return { answer: data };
     } catch (error) {
       if (!(error instanceof WorkflowFailedError)) throw error;
       const failure = describeFailure(error);
@@ -84,20 +92,6 @@ export async function startInstructor(deps: InstructorDeps) {
       await running;
     },
   };
-}
-
-let bundle: ReturnType<typeof bundleWorkflowCode> | undefined;
-
-function bundleOnce() {
-  const workflowsPath = require.resolve('./instruct-workflow');
-  bundle ??= bundleWorkflowCode({ workflowsPath, logger: new DefaultLogger('ERROR') });
-  return bundle;
-}
-
-function readAnswer(activity: string, answer: unknown): Answer {
-  const isAnswer = typeof answer === 'object' && answer !== null && 'outcome' in answer;
-  if (isAnswer && typeof answer.outcome === 'string') return { ...answer, outcome: answer.outcome };
-  throw new Broken(`${activity} answered without an outcome.`);
 }
 
 function describeFailure(error: WorkflowFailedError): string {

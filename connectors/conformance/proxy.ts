@@ -11,18 +11,14 @@ const NOT_PASSED = new Set([
   ...['transfer-encoding', 'accept-encoding', 'content-encoding'],
 ]);
 
-export interface Received {
-  method: string;
-  path: string;
+interface Message {
   headers: Record<string, string>;
   body: Buffer;
 }
 
-export interface Passed {
-  status: number;
-  headers: Record<string, string>;
-  body: Buffer;
-}
+export type Received = Message & { method: string; path: string };
+
+export type Passed = Message & { status: number };
 
 /** Undefined cuts the connection. */
 export type Answering = (request: Received) => Promise<Passed | undefined>;
@@ -31,12 +27,8 @@ export async function startProxy(port: number, answer: Answering) {
   const handle = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const body = await getRawBody(request, { limit: BODY_BYTES_MAX });
     const { method = 'GET', url: path = '/' } = request;
-    const passed = await answer({
-      method,
-      path,
-      headers: pickHeaders(Object.entries(request.headers)),
-      body,
-    });
+    const headers = pickHeaders(Object.entries(request.headers));
+    const passed = await answer({ method, path, headers, body });
     if (passed === undefined) return void request.socket.destroy();
     response.writeHead(passed.status, passed.headers).end(passed.body);
   };
@@ -76,7 +68,10 @@ function pickHeaders(headers: readonly [name: string, value: unknown][]): Record
   return Object.fromEntries(passed.map(([name, value]) => [name, String(value)]));
 }
 
-export function names({ path, headers, body }: Received, ids: readonly string[]): boolean {
+export function names(
+  { headers, body, path = '' }: Message & { path?: string },
+  ids: readonly string[],
+): boolean {
   const text = `${path}\n${JSON.stringify(headers)}\n${body.toString('latin1')}`;
   return ids.some((id) => text.includes(id) || text.includes(id.replaceAll('-', '')));
 }

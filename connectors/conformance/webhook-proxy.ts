@@ -8,17 +8,9 @@ interface PassedWebhook extends Received {
   status: number;
 }
 
-export interface WebhookProxy {
-  url: string;
-  list: (id: string) => readonly PassedWebhook[];
-  collect: (id: string, count: number) => Promise<readonly PassedWebhook[]>;
-  /** @returns function that counts the lost ones */
-  lose: (id: string) => () => number;
-  post: (webhook: Received) => Promise<number>;
-  stop: () => Promise<void>;
-}
+export type WebhookProxy = Awaited<ReturnType<typeof startWebhookProxy>>;
 
-export async function startWebhookProxy(target: string, port = 0): Promise<WebhookProxy> {
+export async function startWebhookProxy(target: string, port = 0) {
   const connector = target.replace(/\/+$/, '');
   const passed: PassedWebhook[] = [];
   const lost = new Map<string, number>();
@@ -32,19 +24,21 @@ export async function startWebhookProxy(target: string, port = 0): Promise<Webho
     passed.push({ ...request, status: answer.status });
     return answer;
   });
-  const list = (id: string) => passed.filter((webhook) => names(webhook, [id]));
+  const list = (id: string): readonly PassedWebhook[] =>
+    passed.filter((webhook) => names(webhook, [id]));
   return {
     ...proxy,
     list,
-    collect: async (id, count) => {
+    collect: async (id: string, count: number): Promise<readonly PassedWebhook[]> => {
       const end = Date.now() + COLLECT_MS;
       while (list(id).length < count && Date.now() < end) await sleep(POLL_MS);
       return list(id);
     },
-    lose: (id) => {
+    /** @returns function that counts the lost ones */
+    lose: (id: string) => {
       lost.set(id, 0);
       return () => lost.get(id) ?? 0;
     },
-    post: async (webhook) => (await passOn(connector, webhook)).status,
+    post: async (webhook: Received): Promise<number> => (await passOn(connector, webhook)).status,
   };
 }

@@ -7,6 +7,6 @@ export {
   type InboxStores,
   type ResourceCallback,
 } from '../../src/callbacks/deliver';
-export { readConnectorKey } from '../../src/callbacks/key-file';
+export { readConnectorKey } from '../../src/callbacks/keys';
 export { type ConnectorKey, signCallback } from '../../src/callbacks/mac';
 export { createCallbackMemory } from '../../src/callbacks/memory';

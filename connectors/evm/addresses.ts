@@ -3,7 +3,7 @@ import type { Address } from 'viem';
 import type { Logger } from '../../src/base/log';
 import { abandon, inTransaction, isDuplicateKey } from '../../src/base/mongo';
 import type { Assets } from './assets';
-import type { ExtendedKey } from './extended-key';
+import type { ExtendedKey } from './keys';
 import type { EvmNode } from './node';
 
 export interface PaymentAddress {

@@ -1,25 +1,11 @@
 import { type Address, getAddress, type Hash } from 'viem';
-import type { Logger } from '../../src/base/log';
-import type { Addresses, PaymentAddress } from './addresses';
-import type { Asset, Assets } from './assets';
-import type { BlockDeposit, Deposits } from './deposits';
-import { type Block, type EvmNode, mayTransfer, type Receipt } from './node';
-import { NodeFailure } from './node-answers';
+import type { PaymentAddress } from './addresses';
+import type { Asset } from './assets';
+import type { EvmContext } from './context';
+import type { BlockDeposit } from './deposits';
+import { type Block, type EvmNode, mayTransfer, NodeFailure, type Receipt } from './node';
 import type { Outgoing } from './settlements';
 import type { Movement } from './traces';
-
-export interface ReaderDeps {
-  node: EvmNode;
-  secondNode: EvmNode | undefined;
-  addresses: Pick<Addresses, 'among'>;
-  deposits: Pick<Deposits, 'sums'>;
-  assets: Assets;
-  traces: boolean;
-  /** Smallest units: smaller deposits are dust, unless they complete the amount due. */
-  least: Record<Asset, bigint>;
-  payer: Address;
-  log: Pick<Logger, 'warn'>;
-}
 
 interface Transfer {
   asset: Asset;
@@ -30,13 +16,13 @@ interface Transfer {
 }
 
 /** @throws NodeFailure if the node does not know the whole block yet */
-export async function readFacts(deps: ReaderDeps, block: Block) {
-  return { deposits: await readDeposits(deps, block), outgoing: await readOutgoing(deps, block) };
-}
-
-export async function readDeposits(deps: ReaderDeps, block: Block): Promise<BlockDeposit[]> {
+export async function readDeposits(deps: EvmContext, block: Block): Promise<BlockDeposit[]> {
   const { node, traces } = deps;
-  const ether = traces ? await node.movements(block) : getPlainMovements(block);
+  // Without traces, ether that contracts move is not seen.
+  const plain = block.transactions.flatMap(({ to, ...each }) =>
+    to === null ? [] : [{ ...each, to }],
+  );
+  const ether = traces ? await node.movements(block) : plain;
   const tokens = await readTokens(deps, block);
   const transfers = [...toTransfers('ETH', block, ether), ...toTransfers('USDC', block, tokens)];
   const rows = await deps.addresses.among([...new Set(transfers.map(({ to }) => to))]);
@@ -60,7 +46,7 @@ export async function readDeposits(deps: ReaderDeps, block: Block): Promise<Bloc
 }
 
 async function completes(
-  { deposits }: Pick<ReaderDeps, 'deposits'>,
+  { deposits }: EvmContext,
   { number }: Block,
   { amount_due }: PaymentAddress,
   { crypto_payment_id, asset, amount, is_wrong_asset }: BlockDeposit,
@@ -80,7 +66,7 @@ async function completes(
  * @throws NodeFailure if no node has the logs
  */
 async function readTokens(
-  { node, secondNode, assets: { usdc }, log }: ReaderDeps,
+  { node, secondNode, assets: { usdc }, log }: EvmContext,
   block: Block,
 ): Promise<Movement[]> {
   if (usdc === undefined) return [];
@@ -91,13 +77,6 @@ async function readTokens(
     (await node.provenTransfers(usdc, block)) ?? (await secondNode?.provenTransfers(usdc, block));
   if (proven !== undefined) return proven;
   throw new NodeFailure('The node has a block without its logs.');
-}
-
-/** Excludes ether that contracts move. */
-function getPlainMovements({ transactions }: Block): Movement[] {
-  return transactions.flatMap(({ hash, from, to, value }) =>
-    to === null ? [] : [{ hash, from, to, value }],
-  );
 }
 
 function toTransfers(
@@ -138,8 +117,9 @@ function addTransfer(
   };
 }
 
-async function readOutgoing(
-  { node, payer }: ReaderDeps,
+/** Transactions of the paying account. @throws NodeFailure as `readDeposits` */
+export async function readOutgoing(
+  { node, payer }: EvmContext,
   { transactions }: Block,
 ): Promise<Outgoing[]> {
   const outgoing: Outgoing[] = [];

@@ -1,35 +1,16 @@
-import type { PrivateKeyAccount } from 'viem/accounts';
-import type { Logger } from '../../src/base/log';
-import type { Assets } from './assets';
-import type { EvmNode } from './node';
-import type { Attempt, Settlement, Settlements } from './settlements';
+import type { EvmContext } from './context';
+import type { Settlement } from './settlements';
 import { buildCall, bumpFees, nextBase, sign } from './signing';
 
 /** The node may have dropped the bytes. */
 const REBROADCAST_MS = 60_000;
-
-export interface BroadcastDeps {
-  node: Pick<EvmNode, 'broadcast'>;
-  settlements: Settlements;
-  now: () => Date;
-}
-
-export interface RebroadcastDeps extends BroadcastDeps {
-  node: Pick<EvmNode, 'broadcast' | 'fees'>;
-  assets: Assets;
-  chainId: number;
-  account: PrivateKeyAccount;
-  feeCap: bigint;
-  raiseAfterMs: number;
-  log: Logger;
-}
 
 /**
  * Broadcasts the newest bytes. Safe to repeat.
  * @returns the node's reason for a refusal, such as that a block has the transaction
  */
 export async function broadcast(
-  { node, settlements, now }: BroadcastDeps,
+  { node, settlements, now }: EvmContext,
   { _id, attempts }: Settlement,
 ): Promise<string | undefined> {
   const newest = attempts.at(-1);
@@ -43,11 +24,13 @@ export async function broadcast(
 /**
  * Broadcasts unmined settlements again, and raises the fee of the first, which blocks all others.
  */
-export async function rebroadcast(deps: RebroadcastDeps): Promise<void> {
+export async function rebroadcast(deps: EvmContext): Promise<void> {
   const waiting = await deps.settlements.waiting(deps.account.address);
   for (const [index, settlement] of waiting.entries()) {
     const current = index === 0 ? await bumpFee(deps, settlement) : settlement;
-    if (!isDue(deps, current)) continue;
+    const { attempts, broadcast: last } = current;
+    const age = last === null ? REBROADCAST_MS : deps.now().getTime() - last.at.getTime();
+    if (last?.hash === attempts.at(-1)?.hash && age < REBROADCAST_MS) continue;
     const reason = await broadcast(deps, current);
     if (reason === undefined) continue;
     const about = { crypto_settlement_id: current._id, code: reason };
@@ -55,17 +38,13 @@ export async function rebroadcast(deps: RebroadcastDeps): Promise<void> {
   }
 }
 
-function isDue({ now }: RebroadcastDeps, { attempts, broadcast }: Settlement): boolean {
-  if (broadcast === null || broadcast.hash !== attempts.at(-1)?.hash) return true;
-  return now().getTime() - broadcast.at.getTime() >= REBROADCAST_MS;
-}
-
 /** Stores bytes with a higher fee and the same nonce, if the newest have waited long enough. */
-async function bumpFee(deps: RebroadcastDeps, settlement: Settlement): Promise<Settlement> {
-  const { account, assets, chainId, settlements, now, log } = deps;
+async function bumpFee(deps: EvmContext, settlement: Settlement): Promise<Settlement> {
+  const { account, assets, chainId, settlements, now, log, raiseAfterMs } = deps;
   const { attempts, nonce, gas } = settlement;
   const newest = attempts.at(-1);
-  if (newest === undefined || !isOld(deps, newest)) return settlement;
+  if (newest === undefined) return settlement;
+  if (now().getTime() - newest.signed_at.getTime() < raiseAfterMs) return settlement;
   const price = await deps.node.fees();
   const old = { fee_max: BigInt(newest.fee_max), tip: BigInt(newest.tip) };
   // Bytes that the node has not accepted get a higher fee only if the next block may cost more.
@@ -84,8 +63,4 @@ async function bumpFee(deps: RebroadcastDeps, settlement: Settlement): Promise<S
   if (!(await settlements.addAttempt(settlement, attempt))) return settlement;
   log.info({ ...about, attempt: attempts.length + 1 }, 'the fee of a settlement was raised');
   return { ...settlement, attempts: [...attempts, attempt] };
-}
-
-function isOld({ now, raiseAfterMs }: RebroadcastDeps, { signed_at }: Attempt): boolean {
-  return now().getTime() - signed_at.getTime() >= raiseAfterMs;
 }

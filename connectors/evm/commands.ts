@@ -38,19 +38,23 @@ export async function runCommand(deps: CommandDeps, args: string[]): Promise<unk
       }
       return { acknowledged: id };
     case 'dust':
-      return { dust: (await createDeposits(deps.db).dust(DUST_MAX)).map(presentDust) };
+      return {
+        dust: (await createDeposits(deps.db).dust(DUST_MAX)).map(
+          ({ crypto_payment_id, asset, amount, transaction_id, mined_at }) => ({
+            crypto_payment_id,
+            asset,
+            amount,
+            transaction_id,
+            mined_at,
+          }),
+        ),
+      };
     case REPEAT_COMMAND:
       return await repeatReports(deps, values.since);
     default:
       throw new Error(USAGE);
   }
 }
-
-function presentDust({ crypto_payment_id, asset, amount, transaction_id, mined_at }: Dust) {
-  return { crypto_payment_id, asset, amount, transaction_id, mined_at };
-}
-
-type Dust = Awaited<ReturnType<ReturnType<typeof createDeposits>['dust']>>[number];
 
 /** Makes the running connector repeat reports: those that were applied change nothing. */
 async function repeatReports({ db, now }: CommandDeps, since: string | undefined) {

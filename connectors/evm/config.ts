@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { getAddress, isAddress } from 'viem';
+import { getAddress, isAddress, parseGwei } from 'viem';
 import { z } from 'zod';
 import { describeError } from '../../src/base/errors';
 import { checkUrlTls, PLAIN_TEXT_ALLOWED } from '../../src/base/tls';
@@ -9,6 +9,7 @@ import { type Env, toEnv } from '../../src/domain/environment';
 import { createConnectors, SANDBOX_CONNECTOR } from '../../src/routing';
 import type { TemporalAccess } from '../../src/temporal/access';
 import { findStateDir } from '../kit/environment';
+import type { Asset } from './assets';
 
 const path = z.string().min(1);
 const count = (min: number, max: number) => z.int().min(min).max(max);
@@ -20,8 +21,8 @@ const units = z
 const amounts = ({ ETH, USDC }: { ETH: string; USDC: string }) =>
   z.strictObject({ ETH: units.default(ETH), USDC: units.default(USDC) });
 
-export const CHECK_ALL = { ETH: '0', USDC: '0' };
-export const DEPOSIT_MIN = { ETH: '10000000000000', USDC: '10000' };
+const CHECK_ALL = { ETH: '0', USDC: '0' };
+const DEPOSIT_MIN = { ETH: '10000000000000', USDC: '10000' };
 
 /** Names the files of secrets and contains none. */
 export const EvmSettings = z.strictObject({
@@ -110,7 +111,9 @@ export type EvmConfig = z.infer<typeof EvmEnvironment> & {
 export function readEvmConfig(env: NodeJS.ProcessEnv = process.env): EvmConfig {
   const config = parseEnvironment(EvmEnvironment, env);
   const settings = readSettings(config.EVM_CONFIG_FILE);
-  const environment = findEnv(settings.connector, config);
+  const { LIVE_CONNECTORS, SANDBOX_CONNECTORS } = config;
+  const { liveNames } = createConnectors(SANDBOX_CONNECTOR, LIVE_CONNECTORS, SANDBOX_CONNECTORS);
+  const environment = toEnv(liveNames.includes(settings.connector));
   if (environment === 'live' && config.CONNECTOR_STATE_DIR === '') {
     throw new Error(`The connector ${settings.connector} needs CONNECTOR_STATE_DIR.`);
   }
@@ -127,16 +130,14 @@ export function readEvmConfig(env: NodeJS.ProcessEnv = process.env): EvmConfig {
   };
 }
 
-function findEnv(
-  name: string,
-  { LIVE_CONNECTORS, SANDBOX_CONNECTORS }: Record<'LIVE_CONNECTORS' | 'SANDBOX_CONNECTORS', string>,
-): Env {
-  const { liveNames } = createConnectors(SANDBOX_CONNECTOR, LIVE_CONNECTORS, SANDBOX_CONNECTORS);
-  return toEnv(liveNames.includes(name));
-}
-
 function readSettings(file: string): z.infer<typeof EvmSettings> {
-  const parsed = EvmSettings.safeParse(readJson(file));
+  let content: unknown;
+  try {
+    content = JSON.parse(readFileSync(file, 'utf8'));
+  } catch (error) {
+    throw new Error(`EVM_CONFIG_FILE ${file} cannot be read: ${describeError(error)}`);
+  }
+  const parsed = EvmSettings.safeParse(content);
   if (parsed.success && (parsed.data.check_above === undefined || parsed.data.check_rpc_url_file)) {
     return parsed.data;
   }
@@ -144,14 +145,6 @@ function readSettings(file: string): z.infer<typeof EvmSettings> {
     ? ['check_above: needs check_rpc_url_file, the node that checks']
     : parsed.error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`);
   throw new Error(`EVM_CONFIG_FILE ${file} is not usable.\n  ${faults.join('\n  ')}`);
-}
-
-function readJson(file: string): unknown {
-  try {
-    return JSON.parse(readFileSync(file, 'utf8'));
-  } catch (error) {
-    throw new Error(`EVM_CONFIG_FILE ${file} cannot be read: ${describeError(error)}`);
-  }
 }
 
 /**
@@ -171,4 +164,27 @@ export function assertTls(
   ];
   const messages = faults.filter((fault) => fault !== undefined);
   if (messages.length > 0) throw new Error(messages.join('\n'));
+}
+
+/** Amounts in the smallest units, prices of gas in wei. */
+export type ChainSettings = ReturnType<typeof toChainSettings>;
+
+export function toChainSettings(settings: EvmConfig['settings']) {
+  return {
+    chainId: settings.chain_id,
+    assets: { usdc: settings.usdc_address },
+    confirmations: settings.confirmations,
+    startBlock: settings.start_block,
+    traces: settings.traces,
+    checkAbove: toUnits(settings.check_above ?? CHECK_ALL),
+    least: toUnits(settings.deposit_min ?? DEPOSIT_MIN),
+    rateChangeMax: settings.rate_change_max,
+    rateDifferenceMax: settings.rate_difference_max,
+    feeCap: parseGwei(settings.fee_max_gwei),
+    raiseAfterMs: settings.raise_seconds * 1_000,
+  };
+}
+
+function toUnits({ ETH, USDC }: Record<Asset, string>): Record<Asset, bigint> {
+  return { ETH: BigInt(ETH), USDC: BigInt(USDC) };
 }

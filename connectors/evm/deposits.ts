@@ -61,8 +61,10 @@ export function createDeposits(db: Db) {
         { key: { is_dust: 1 }, name: 'dust', partialFilterExpression: { is_dust: true } },
         { key: { crypto_payment_id: 1, transaction_id: 1 }, name: 'payment' },
       ]),
-    find: (crypto_payment_id: string, transaction_id: string) =>
-      rows.find({ crypto_payment_id, transaction_id: { $eq: toHash(transaction_id) } }).toArray(),
+    find: (crypto_payment_id: string, transaction_id: string) => {
+      const hash: Hash = `0x${transaction_id.replace(/^0x/, '').toLowerCase()}`;
+      return rows.find({ crypto_payment_id, transaction_id: { $eq: hash } }).toArray();
+    },
     store: async (
       deposits: readonly BlockDeposit[],
       { mined_at, ...block }: DatedBlock,
@@ -71,16 +73,11 @@ export function createDeposits(db: Db) {
       for (const { amount, ...facts } of deposits) {
         const _id = `${facts.crypto_payment_id}:${facts.asset}:${facts.transaction_id}`;
         const placed = { block, mined_at, disagreed_at: null, is_open: !facts.is_dust };
-        const change = { ...facts, amount: String(amount), ...placed };
-        const counts = { reports: 0, reorgs: 0 };
-        const initial = {
-          reported: null,
-          pending_report: null,
-          last: null,
-          ...counts,
-          seen_at: mined_at,
+        const unreported = { reported: null, pending_report: null, last: null, reports: 0 };
+        const update = {
+          $set: { ...facts, amount: String(amount), ...placed },
+          $setOnInsert: { ...unreported, reorgs: 0, seen_at: mined_at },
         };
-        const update = { $set: change, $setOnInsert: initial };
         await rows.updateOne({ _id }, update, { upsert: true, session });
       }
     },
@@ -150,8 +147,4 @@ export function createDeposits(db: Db) {
     close: ({ _id, block }: Deposit) =>
       rows.updateOne({ _id, block }, { $set: { is_open: false } }),
   };
-}
-
-function toHash(transaction_id: string): Hash {
-  return `0x${transaction_id.replace(/^0x/, '').toLowerCase()}`;
 }

@@ -1,5 +1,7 @@
 import type { Collection, Db } from 'mongodb';
+import { Gauge, type Registry } from 'prom-client';
 import type { Logger } from '../../src/base/log';
+import { describeMetric } from '../../src/base/metrics';
 
 /** @see docs/evm.md#findings */
 export type FindingName = 'nodes_disagree' | 'unexplained_balance' | 'rate_refused';
@@ -50,6 +52,36 @@ export function createFindings({ db, now, log }: FindingsDeps) {
       for (const { name } of await rows.find({ acknowledged_at: null }).toArray())
         counts[name] += 1;
       return counts;
+    },
+  };
+}
+
+interface Followed {
+  at: Date | undefined;
+  unchecked: number;
+  findings: Record<FindingName, number>;
+  dust: number;
+}
+
+export interface EvmMeter {
+  followed(state: Followed): void;
+}
+
+export function createEvmMeter(registry: Registry): EvmMeter {
+  const registers = [registry];
+  const createGauge = (name: Parameters<typeof describeMetric>[0]) =>
+    new Gauge({ ...describeMetric(name), registers });
+  const cursor = createGauge('payments_evm_cursor_timestamp_seconds');
+  const unchecked = createGauge('payments_evm_deposits_unchecked');
+  const findings = createGauge('payments_evm_findings');
+  const dust = createGauge('payments_evm_dust_deposits');
+  return {
+    followed: (state) => {
+      if (state.at !== undefined) cursor.set(state.at.getTime() / 1_000);
+      unchecked.set(state.unchecked);
+      dust.set(state.dust);
+      for (const [finding, count] of Object.entries(state.findings))
+        findings.set({ finding }, count);
     },
   };
 }

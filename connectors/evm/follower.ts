@@ -1,34 +1,19 @@
-import type { MongoClient } from 'mongodb';
-import type { Logger } from '../../src/base/log';
 import { abandon, inTransaction } from '../../src/base/mongo';
-import { type ReaderDeps, readFacts } from './block-facts';
-import type { BlockRef, ChainBook, DatedBlock } from './chain-store';
-import type { Deposits } from './deposits';
-import type { Block } from './node';
-import { NodeFailure } from './node-answers';
-import type { Settlements } from './settlements';
+import { readDeposits, readOutgoing } from './block-facts';
+import type { BlockRef, DatedBlock } from './chain-store';
+import type { EvmContext } from './context';
+import { type Block, NodeFailure } from './node';
 
 const BATCH = 8;
 /** Blocks before the newest at which a first start begins, to contain a reorganization. */
 const BEFORE_HEAD = 128;
-
-export interface FollowerDeps extends ReaderDeps {
-  mongo: MongoClient;
-  book: ChainBook;
-  deposits: Deposits;
-  settlements: Settlements;
-  log: Logger;
-}
 
 /** Reorganization longer than the stored blocks; following stops. */
 class LongReorganization extends Error {
   override readonly name = 'LongReorganization';
 }
 
-export async function beginFollowing(
-  { node, book }: Pick<FollowerDeps, 'node' | 'book'>,
-  startBlock: number | undefined,
-): Promise<void> {
+export async function beginFollowing({ node, book, startBlock }: EvmContext): Promise<void> {
   if ((await book.cursor()) !== null) return;
   const head = Number(await node.head());
   const number = startBlock ?? Math.max(0, head - BEFORE_HEAD);
@@ -43,12 +28,14 @@ export async function beginFollowing(
  * @returns whether more may be due at once
  * @throws NodeFailure; LongReorganization
  */
-export async function follow(deps: FollowerDeps): Promise<boolean> {
+export async function follow(deps: EvmContext): Promise<boolean> {
   const at = await deps.book.cursor();
   if (at === null) throw new Error('The chain has no cursor: follow it from somewhere first.');
   const head = Number(await deps.node.head());
   if (head <= at.number) {
-    if (await isOnBranch(deps, head)) return false;
+    const storedHash = await deps.book.hashAt(head);
+    const nodeBlock = storedHash === undefined ? undefined : await deps.node.block(BigInt(head));
+    if (nodeBlock === undefined || nodeBlock.hash === storedHash) return false;
     await leaveBranch(deps, at, head);
     return true;
   }
@@ -68,23 +55,18 @@ export async function follow(deps: FollowerDeps): Promise<boolean> {
   return from.number < head;
 }
 
-async function isOnBranch({ node, book }: FollowerDeps, head: number): Promise<boolean> {
-  const storedHash = await book.hashAt(head);
-  const nodeBlock = storedHash === undefined ? undefined : await node.block(BigInt(head));
-  return nodeBlock === undefined || nodeBlock.hash === storedHash;
-}
-
 /** @returns false if another process was faster */
-async function applyBlock(deps: FollowerDeps, from: BlockRef, block: Block): Promise<boolean> {
-  const facts = await readFacts(deps, block);
+async function applyBlock(deps: EvmContext, from: BlockRef, block: Block): Promise<boolean> {
+  const deposits = await readDeposits(deps, block);
+  const outgoing = await readOutgoing(deps, block);
   const datedBlock = toDatedBlock(block);
   const isApplied = await inTransaction(deps.mongo, async (session) => {
     if (!(await deps.book.add(from, datedBlock, session))) return await abandon(session);
-    await deps.deposits.store(facts.deposits, datedBlock, session);
-    await deps.settlements.mine(facts.outgoing, datedBlock, session);
+    await deps.deposits.store(deposits, datedBlock, session);
+    await deps.settlements.mine(outgoing, datedBlock, session);
     return true;
   });
-  for (const { crypto_payment_id, asset, transaction_id, is_wrong_asset } of facts.deposits) {
+  for (const { crypto_payment_id, asset, transaction_id, is_wrong_asset } of deposits) {
     if (!is_wrong_asset) continue;
     const about = { crypto_payment_id, transaction_id, code: asset };
     deps.log.error(about, 'money in another asset came to the address of a payment');
@@ -92,7 +74,7 @@ async function applyBlock(deps: FollowerDeps, from: BlockRef, block: Block): Pro
   return isApplied === true;
 }
 
-async function leaveBranch(deps: FollowerDeps, from: BlockRef, head: number): Promise<void> {
+async function leaveBranch(deps: EvmContext, from: BlockRef, head: number): Promise<void> {
   const root = await findCommonBlock(deps, from.number, head);
   if (root === undefined) {
     throw new LongReorganization(
@@ -109,7 +91,7 @@ async function leaveBranch(deps: FollowerDeps, from: BlockRef, head: number): Pr
 
 /** @throws NodeFailure if the node lacks a block: it may lag, so no branch is left */
 async function findCommonBlock(
-  { node, book }: FollowerDeps,
+  { node, book }: EvmContext,
   below: number,
   head: number,
 ): Promise<DatedBlock | undefined> {

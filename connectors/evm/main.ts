@@ -1,6 +1,5 @@
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
-import { parseGwei } from 'viem';
 import { LIVE_DEMO_ALLOWED } from '../../src/base/live';
 import { createLogger } from '../../src/base/log';
 import { connectMongo } from '../../src/base/mongo';
@@ -14,16 +13,13 @@ import { beginProcess } from '../kit/process';
 import { openRestoreGuard } from '../kit/restore-guard';
 import { type Asset, NETWORK } from './assets';
 import { runCommand } from './commands';
-import { assertTls, CHECK_ALL, DEPOSIT_MIN, type EvmConfig, readEvmConfig } from './config';
-import { createEvm, type EvmSettings } from './evm';
-import { readExtendedKey } from './extended-key';
-import { decryptKeystore } from './keystore';
-import { createEvmMeter } from './metrics';
+import { assertTls, readEvmConfig, toChainSettings } from './config';
+import { beginWithRetry, createEvm, runRounds } from './evm';
+import { createEvmMeter } from './findings';
+import { decryptKeystore, readExtendedKey } from './keys';
 import { createNode, SECOND_NODE } from './node';
 import { createRates } from './rates';
 import type { Report } from './report';
-import { beginWithRetry, runRounds } from './rounds';
-import { createScreening } from './screening';
 import { createSettlements } from './settlements';
 
 async function main(): Promise<void> {
@@ -56,10 +52,10 @@ async function main(): Promise<void> {
     secondNode: secondUrl === undefined ? undefined : createNode(secondUrl, SECOND_NODE),
     key: readExtendedKey(readLine(settings.xpub_file)),
     account,
-    ...toEvmSettings(settings),
+    ...toChainSettings(settings),
     rates: readRates(settings.rates),
     secondRates: settings.rates_check === undefined ? undefined : readRates(settings.rates_check),
-    screening: createScreening(settings.screening_file),
+    screeningFile: settings.screening_file,
     deliver: (report: Report) => own.deliver(report),
     findTaken: (addresses) => stores.crypto_payments.takenAddresses(NETWORK, addresses),
     findOutdated: async (instruction) => {
@@ -82,39 +78,16 @@ async function main(): Promise<void> {
   if (!signal.aborted) {
     const worker = await own.createWorker(restoreGuard.protect(evm.activities));
     log.info({ address: account.address }, 'the chain is followed');
-    const served = {
-      serves: listServed(settings).map((asset) => cryptoMethod({ asset, network: NETWORK })),
+    const served: Asset[] = settings.usdc_address === undefined ? ['ETH'] : ['ETH', 'USDC'];
+    const capabilities = {
+      serves: served.map((asset) => cryptoMethod({ asset, network: NETWORK })),
       functions: Object.keys(evm.activities).toSorted(),
     };
-    const report = reportCapabilities(own, served, restoreGuard);
+    const report = reportCapabilities(own, capabilities, restoreGuard);
     await Promise.all([runWorkerUntil(worker, stopped), runRounds(rounds)]).finally(report.stop);
   }
   await metricsServer.close();
   await own.close();
-}
-
-function listServed({ usdc_address }: EvmConfig['settings']): Asset[] {
-  return usdc_address === undefined ? ['ETH'] : ['ETH', 'USDC'];
-}
-
-function toEvmSettings(settings: EvmConfig['settings']): EvmSettings {
-  return {
-    chainId: settings.chain_id,
-    assets: { usdc: settings.usdc_address },
-    confirmations: settings.confirmations,
-    startBlock: settings.start_block,
-    traces: settings.traces,
-    checkAbove: toUnits(settings.check_above ?? CHECK_ALL),
-    least: toUnits(settings.deposit_min ?? DEPOSIT_MIN),
-    rateChangeMax: settings.rate_change_max,
-    rateDifferenceMax: settings.rate_difference_max,
-    feeCap: parseGwei(settings.fee_max_gwei),
-    raiseAfterMs: settings.raise_seconds * 1_000,
-  };
-}
-
-function toUnits({ ETH, USDC }: Record<Asset, string>): Record<Asset, bigint> {
-  return { ETH: BigInt(ETH), USDC: BigInt(USDC) };
 }
 
 function readLine(path: string): string {

@@ -1,5 +1,6 @@
 import {
   type Address,
+  BaseError,
   createPublicClient,
   erc20Abi,
   type Hash,
@@ -14,7 +15,6 @@ import {
   toEventSelector,
 } from 'viem';
 import { type Assets, DECIMALS } from './assets';
-import { askNode, type Broadcast, orUndefined, toRefusal } from './node-answers';
 import { type Movement, readMovements } from './traces';
 
 /** Retries come at 200, 400 and 800 ms; then the caller waits longer. */
@@ -222,4 +222,49 @@ function getBits(value: Hex): { byte: number; mask: number }[] {
     const bit = (((hash[at] ?? 0) << 8) | (hash[at + 1] ?? 0)) & 0x7ff;
     return { byte: BYTES - 1 - (bit >> 3), mask: 1 << (bit & 7) };
   });
+}
+
+/** Excludes the node's URL, which may contain a key, and the request. */
+export class NodeFailure extends Error {
+  override readonly name = 'NodeFailure';
+}
+
+/** `held`: the node has the bytes, or a block does. */
+type Broadcast = { outcome: 'held' } | { outcome: 'refused'; reason: string };
+
+/** @throws NodeFailure instead of any other error */
+async function askNode<T>(question: string, ask: () => Promise<T>): Promise<T> {
+  try {
+    return await ask();
+  } catch (error) {
+    const root = error instanceof BaseError ? error.walk() : error;
+    // Its name alone: the message would quote the URL or the request.
+    const name = root instanceof Error ? root.name : 'no error';
+    throw new NodeFailure(`The node did not answer ${question}: ${name}`);
+  }
+}
+
+async function orUndefined<T>(name: string, ask: () => Promise<T>): Promise<T | undefined> {
+  try {
+    return await ask();
+  } catch (error) {
+    if (error instanceof BaseError && error.walk((each) => isNamed(each, name)) !== null) {
+      return undefined;
+    }
+    throw error;
+  }
+}
+
+function isNamed(error: unknown, name: string): boolean {
+  return error instanceof Error && error.name === name;
+}
+
+/** @returns undefined if the node has not answered */
+export function toRefusal(error: unknown): Broadcast | undefined {
+  if (!(error instanceof BaseError)) return undefined;
+  // A JSON-RPC error is the node's answer; all others mean that it was not reached.
+  if (error.walk((each) => isNamed(each, 'RpcRequestError')) === null) return undefined;
+  const { details } = error;
+  if (/already ?(known|imported)|known transaction/i.test(details)) return { outcome: 'held' };
+  return { outcome: 'refused', reason: details.slice(0, 200) };
 }

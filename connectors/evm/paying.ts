@@ -1,25 +1,14 @@
-import type { MongoClient } from 'mongodb';
 import { getAddress, isAddress, zeroAddress } from 'viem';
-import type { PrivateKeyAccount } from 'viem/accounts';
 import { inTransaction, isDuplicateKey } from '../../src/base/mongo';
 import type { CancelAnswer, Outdated } from '../contract/activities';
 import type { SettlementAnswer, SettlementInstruction, SettlementLookup } from '../contract/crypto';
 import { beginAttempt } from '../contract/guard';
-import { type Asset, type Assets, servedAsset } from './assets';
+import { type Asset, servedAsset } from './assets';
 import { broadcast } from './broadcasting';
-import { assertChain, type Call, type EvmNode } from './node';
-import { NodeFailure } from './node-answers';
-import type { Nonces } from './nonces';
-import { getTransactionHash, type Refusal, type Settlement, type Settlements } from './settlements';
+import type { EvmContext } from './context';
+import { assertChain, type Call, NodeFailure } from './node';
+import { getTransactionHash, type Refusal, type Settlement } from './settlements';
 import { buildCall, type Fees, firstFees, type Payment, sign } from './signing';
-
-export interface PayingDeps extends FundsDeps {
-  mongo: MongoClient;
-  chainId: number;
-  /** @see connectors/contract/guard.ts */
-  findOutdated: (instruction: SettlementInstruction) => Promise<Outdated | undefined>;
-  now: () => Date;
-}
 
 const PLAIN_GAS = 21_000n;
 
@@ -29,7 +18,7 @@ const PLAIN_GAS = 21_000n;
  *   gas, or a node that is unreachable, slow or on another chain
  */
 export async function sendSettlement(
-  deps: PayingDeps,
+  deps: EvmContext,
   instruction: SettlementInstruction,
 ): Promise<SettlementAnswer | Outdated> {
   const { crypto_settlement_id: _id } = instruction;
@@ -43,7 +32,8 @@ export async function sendSettlement(
   await assertChain(deps.node, deps.chainId);
   const payment = buildPayment(deps, instruction);
   const call = buildCall(deps.assets, payment);
-  const fees = await affordableFees(deps);
+  const fees = firstFees(await deps.node.fees(), deps.feeCap);
+  if (fees === undefined) throw new Error('Gas is dearer than this connector may pay.');
   await checkFunds(deps, payment, fees);
   const gas = await deps.node.estimateGas(call);
   // The node may have been slow, and the document changed meanwhile.
@@ -53,7 +43,8 @@ export async function sendSettlement(
     assertInTime();
     return await refuse(deps, _id, REVERTS);
   }
-  const facts = { call, gas: withMargin(gas), fees };
+  const margin = gas === PLAIN_GAS ? 0n : gas / 5n;
+  const facts = { call, gas: gas + margin, fees };
   const settlement = await signAndStore(deps, { ...payment, _id }, facts, assertInTime);
   try {
     await broadcast(deps, settlement);
@@ -64,10 +55,7 @@ export async function sendSettlement(
   return await buildAnswer(deps, _id);
 }
 
-export async function lookUpSettlement(
-  deps: Pick<PayingDeps, 'settlements'>,
-  _id: string,
-): Promise<SettlementLookup> {
+export async function lookUpSettlement(deps: EvmContext, _id: string): Promise<SettlementLookup> {
   const refusal = await deps.settlements.refusal(_id);
   if (refusal !== null) {
     return { outcome: 'refused', code: refusal.code, message: refusal.message };
@@ -85,7 +73,7 @@ const REVERTS: RefusalReason = {
 };
 
 function findRefusal(
-  { assets, account }: PayingDeps,
+  { assets, account }: EvmContext,
   { asset, network, wallet_address: wallet, livemode }: SettlementInstruction,
 ): RefusalReason | undefined {
   if (!livemode) {
@@ -105,7 +93,7 @@ function findRefusal(
 }
 
 async function refuse(
-  deps: PayingDeps,
+  deps: EvmContext,
   _id: string,
   refusal: RefusalReason,
 ): Promise<SettlementAnswer> {
@@ -117,7 +105,7 @@ async function refuse(
 
 /** Refuses a settlement for good, unless it is signed. */
 async function refuseUnsigned(
-  { mongo, nonces, settlements }: Pick<PayingDeps, 'mongo' | 'nonces' | 'settlements'>,
+  { mongo, nonces, settlements }: EvmContext,
   refusal: Refusal,
 ): Promise<void> {
   await inTransaction(mongo, async (session) => {
@@ -134,17 +122,14 @@ const CANCELLED: RefusalReason = {
 };
 
 /** Refuses an unsigned settlement, also if it comes later; a signed one is too late. */
-export async function cancelSettlement(
-  deps: Pick<PayingDeps, 'mongo' | 'nonces' | 'settlements'>,
-  _id: string,
-): Promise<CancelAnswer> {
+export async function cancelSettlement(deps: EvmContext, _id: string): Promise<CancelAnswer> {
   await refuseUnsigned(deps, { _id, ...CANCELLED });
   const isRefused = (await deps.settlements.refusal(_id)) !== null;
   return { outcome: isRefused ? 'cancelled' : 'too_late' };
 }
 
 function buildPayment(
-  { assets, account }: PayingDeps,
+  { assets, account }: EvmContext,
   { asset, network, amount, wallet_address }: SettlementInstruction,
 ): Payment {
   const served = servedAsset(assets, asset, network);
@@ -152,12 +137,8 @@ function buildPayment(
   return { asset: served, amount, wallet: getAddress(wallet_address), from: account.address };
 }
 
-function withMargin(gas: bigint): bigint {
-  return gas === PLAIN_GAS ? gas : (gas * 6n) / 5n;
-}
-
 async function signAndStore(
-  deps: PayingDeps,
+  deps: EvmContext,
   payment: Payment & { _id: string },
   { call, gas, fees }: { call: Call; gas: bigint; fees: Fees },
   assertInTime: () => void,
@@ -196,10 +177,7 @@ async function signAndStore(
   }
 }
 
-async function buildAnswer(
-  { settlements }: Pick<PayingDeps, 'settlements'>,
-  _id: string,
-): Promise<SettlementAnswer> {
+async function buildAnswer({ settlements }: EvmContext, _id: string): Promise<SettlementAnswer> {
   const settlement = await settlements.get(_id);
   const hash = settlement === null ? undefined : getTransactionHash(settlement);
   if (hash === undefined) return { outcome: 'pending' };
@@ -207,28 +185,12 @@ async function buildAnswer(
   return { outcome: 'sent', transaction_id: hash };
 }
 
-interface FundsDeps {
-  node: EvmNode;
-  assets: Assets;
-  account: PrivateKeyAccount;
-  nonces: Nonces;
-  settlements: Settlements;
-  feeCap: bigint;
-}
-
 /** Gas that the balance must cover before a payment is estimated. */
 const GAS_HEADROOM = 100_000n;
 
-/** @throws Error while gas costs too much */
-async function affordableFees({ node, feeCap }: FundsDeps): Promise<Fees> {
-  const fees = firstFees(await node.fees(), feeCap);
-  if (fees === undefined) throw new Error('Gas is dearer than this connector may pay.');
-  return fees;
-}
-
 /** @throws Error if the account cannot cover the amount and what it owes already */
 async function checkFunds(
-  { node, nonces, settlements, assets, account }: FundsDeps,
+  { node, nonces, settlements, assets, account }: EvmContext,
   { asset, amount }: Pick<Settlement, 'asset' | 'amount'>,
   { fee_max }: Fees,
 ): Promise<void> {
@@ -238,7 +200,8 @@ async function checkFunds(
     openSettlements
       .filter((row) => row.asset === of)
       .reduce((all, row) => all + BigInt(row.amount), 0n);
-  const gas = openSettlements.reduce((all, row) => all + BigInt(row.gas) * getFeeMax(row), 0n);
+  const feeMax = ({ attempts }: Settlement) => BigInt(attempts.at(-1)?.fee_max ?? 0);
+  const gas = openSettlements.reduce((all, row) => all + BigInt(row.gas) * feeMax(row), 0n);
   const wei = (asset === 'ETH' ? BigInt(amount) : 0n) + GAS_HEADROOM * fee_max;
   const { address } = account;
   const insufficientBalance = (what: string) =>
@@ -247,8 +210,4 @@ async function checkFunds(
   if (asset === 'ETH' || assets.usdc === undefined) return;
   const balance = await node.getTokenBalance(assets.usdc, address);
   if (balance < sum(asset) + BigInt(amount)) throw insufficientBalance(asset);
-}
-
-function getFeeMax({ attempts }: Settlement): bigint {
-  return BigInt(attempts.at(-1)?.fee_max ?? 0);
 }

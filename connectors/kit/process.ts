@@ -10,8 +10,7 @@ import { createCallbackMeter } from '../../src/callbacks/metrics';
 import { connectorQueue, taskQueues } from '../../src/domain/task-queues';
 import { checkFormats } from '../../src/service/installation/epoch';
 import { createStores, type Stores } from '../../src/store';
-import type { TemporalAccess } from '../../src/temporal/access';
-import { connectTemporal } from '../../src/temporal/connect';
+import { connectTemporal, type TemporalAccess } from '../../src/temporal/access';
 import { connectNative, installRuntime } from '../../src/temporal/native';
 import {
   type CallbackMeter,

@@ -13,8 +13,8 @@ import { type CutDeps, cutFiles, isCutDue, uploadFiles } from './cutting';
 import { defineSepa, type SepaDefinition, type SepaParts } from './definition';
 import { makeDirectories, writeWhole } from './files';
 import { type InboxDeps, takeFiles } from './inbox';
+import { collectReports, endReports } from './lines';
 import { PAIN_001 } from './pain001';
-import { collectReports, endReports } from './reporting';
 
 type SettingsOf<D> = D extends { settings: infer S } ? S : never;
 type Config = RunConfig<SettingsOf<SepaDefinition>>;
@@ -77,7 +77,11 @@ async function createParts(
     ...changes,
   };
   const inbox: InboxDeps = { book, dir, iban, log, now, ...changes };
-  const sending = [() => uploadFiles(cut), () => cutOnRequest(cut), () => cutWhenDue(cut)];
+  const cutWhenDue = async () => {
+    const cutOff = new Date(latestCutOff(now().getTime(), cut.cutOff));
+    if (await isCutDue(cut, cutOff)) await cutFiles(cut);
+  };
+  const sending = [() => uploadFiles(cut), () => cutOnRequest(cut), cutWhenDue];
   const others = [() => takeFiles(inbox), () => eraseBytes(cut)];
   return {
     book,
@@ -96,11 +100,6 @@ async function createParts(
   };
 }
 
-async function cutWhenDue(deps: CutDeps): Promise<void> {
-  const cutOff = new Date(latestCutOff(deps.now().getTime(), deps.cutOff));
-  if (await isCutDue(deps, cutOff)) await cutFiles(deps);
-}
-
 /** @see src/service/banks/sepa/files.ts */
 async function cutOnRequest(deps: CutDeps): Promise<void> {
   const { requests } = deps.book;
@@ -115,13 +114,8 @@ async function cutOnRequest(deps: CutDeps): Promise<void> {
 const BYTES_DAYS = 90;
 const DAY_MS = 86_400_000;
 
-interface ErasureDeps {
-  book: Pick<SepaBook, 'files' | 'requests'>;
-  now: () => Date;
-}
-
 /** Payouts of the files stay in the book. */
-async function eraseBytes({ book, now }: ErasureDeps): Promise<void> {
+async function eraseBytes({ book, now }: CutDeps): Promise<void> {
   const before = new Date(now().getTime() - BYTES_DAYS * DAY_MS);
   await book.files.updateMany(
     { state: { $in: ['booked', 'refused'] }, ended_at: { $lt: before }, bytes: { $ne: null } },

@@ -16,10 +16,17 @@ import {
 import type { PayoutInstruction } from '../contract/activities';
 import { RecipientDeleted } from '../contract/recipients';
 import type { RestoreGuard } from '../kit/restore-guard';
-import type { Debtor } from './debtor';
 import { toInstruction } from './lines';
-import { PAIN_001, type Transfer, writePain001 } from './pain001';
-import { buildTextRefusal, buildTransfer, findTransferFaults, type Payee } from './transfer';
+import {
+  buildTextRefusal,
+  buildTransfer,
+  type Debtor,
+  findTransferFaults,
+  PAIN_001,
+  type Payee,
+  type Transfer,
+  writePain001,
+} from './pain001';
 
 /** Larger batches become several files. */
 const FILE_PAYOUTS_MAX = 10_000;
@@ -115,7 +122,8 @@ async function cutOne(deps: CutDeps, { _id: id }: SepaFile, all: boolean): Promi
   const execution_day = executionDay(created_at.getTime(), cutOff);
   const xml = writePain001({ id, created_at, execution_day, debtor, transfers });
   await validate(xml);
-  const bytes = await encrypter.encrypt(await pack(xml), fileOwner(id));
+  const packed = (await compress(xml)).toString('base64');
+  const bytes = await encrypter.encrypt(packed, fileOwner(id));
   const amount = transfers.reduce((sum, transfer) => sum + transfer.amount, 0);
   const about = { created_at, execution_day, payouts: transfers.length, amount };
   const facts = { ...about, bytes, sha256: hash(xml) };
@@ -225,7 +233,8 @@ export async function uploadFiles({
   for (const file of await book.files.find({ state: 'cut' }).sort({ created_at: 1 }).toArray()) {
     const { _id, name, bytes, sha256 } = file;
     if (bytes === null) throw new Error(`The file ${_id} has no bytes.`);
-    const xml = await unpack(await encrypter.decrypt(bytes, fileOwner(_id)));
+    const packed = Buffer.from(await encrypter.decrypt(bytes, fileOwner(_id)), 'base64');
+    const xml = (await decompress(packed, { maxOutputLength: BYTES_MAX })).toString('utf8');
     if (hash(xml) !== sha256) throw new Error(`The bytes of ${_id} are not those that were cut.`);
     await restoreGuard.confirm();
     if (!(await restoreGuard.hasLeft(_id))) {
@@ -250,12 +259,3 @@ function hash(text: string): string {
 const BYTES_MAX = 64 * 1024 * 1024;
 const compress = promisify(gzip);
 const decompress = promisify(gunzip);
-
-async function pack(text: string): Promise<string> {
-  return (await compress(text)).toString('base64');
-}
-
-async function unpack(packed: string): Promise<string> {
-  const bytes = await decompress(Buffer.from(packed, 'base64'), { maxOutputLength: BYTES_MAX });
-  return bytes.toString('utf8');
-}

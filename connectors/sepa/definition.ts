@@ -5,13 +5,18 @@ import {
   buildCreditorReference,
   REFERENCE_DIGITS,
 } from '../../src/domain/payment/creditor-reference';
-import { SEPA_CONNECTOR, type SepaBook, type SepaPayment } from '../../src/service/banks/sepa/book';
+import { SEPA_CONNECTOR, type SepaBook } from '../../src/service/banks/sepa/book';
 import { VARIABLES } from '../../src/variables';
-import type { CloseAnswer, SessionInstruction, VoidAnswer } from '../contract/activities';
+import type { SessionInstruction } from '../contract/activities';
 import { defineConnector, type Report } from '../kit';
-import { parseAddress, parseDebtorIban, parseDebtorName } from './debtor';
 import { addLine, cancelLine, lookUpLine } from './lines';
-import { buildTextRefusal, findTransferFaults } from './transfer';
+import {
+  buildTextRefusal,
+  findTransferFaults,
+  parseAddress,
+  parseDebtorIban,
+  parseDebtorName,
+} from './pain001';
 
 const readable = <T>(
   parse: (text: string) => T | undefined,
@@ -97,8 +102,24 @@ export function defineSepa(getParts: () => SepaParts) {
       return { outcome: 'opened', bank_reference: reference, instructions };
     },
 
-    closeSession: ({ payment_id }) => closePayment(getParts().book, payment_id),
-    voidPayment: ({ payment_id }) => voidTransfer(getParts().book, payment_id),
+    /**
+     * Closes a payment. A transfer can't be stopped: one that comes later is late funds. Credits that
+     * are being reported, and the whole amount, came before.
+     */
+    closeSession: async ({ payment_id: _id }) => {
+      const payment = await getParts().book.payments.findOne({ _id });
+      if (payment === null || payment.credits.length === 0) return { outcome: 'closed' };
+      const isWhole = payment.credits.some(
+        ({ amount, currency }) => amount === payment.amount && currency === payment.currency,
+      );
+      return { outcome: payment.unreported || isWhole ? 'already_authorized' : 'closed' };
+    },
+    /** The report, not the answer, says how much came, so that it counts once. */
+    voidPayment: async ({ payment_id: _id }) => {
+      const payment = await getParts().book.payments.findOne({ _id });
+      const hasMoney = payment !== null && payment.credits.length > 0;
+      return { outcome: hasMoney ? 'already_settled' : 'voided' };
+    },
     reversePayment: async () => ({ outcome: 'refused', ...NOT_REVERSED }),
 
     poll: { seconds: 5, read: (cursor) => getParts().work(cursor) },
@@ -107,14 +128,12 @@ export function defineSepa(getParts: () => SepaParts) {
 
 export type SepaDefinition = ReturnType<typeof defineSepa>;
 
-type Payments = Pick<SepaBook, 'payments'>;
-
 /** Two payments have the same reference once in 10^16. */
 const TRIES = 5;
 
 /** Repeats have the same reference. */
 async function addPayment(
-  { payments }: Payments,
+  { payments }: SepaBook,
   { payment_id: _id, amount, currency }: SessionInstruction,
   now: Date,
 ): Promise<string> {
@@ -138,29 +157,4 @@ export function makeReference(payment_id: string, attempt: number): string {
   const hash = createHash('sha256').update(`${payment_id}:${attempt}`).digest('hex');
   const digits = String(BigInt(`0x${hash}`) % 10n ** BigInt(REFERENCE_DIGITS));
   return buildCreditorReference(digits.padStart(REFERENCE_DIGITS, '0'));
-}
-
-/**
- * Closes a payment. A transfer can't be stopped: one that comes later is late funds. Credits that
- * are being reported, and the whole amount, came before.
- */
-async function closePayment({ payments }: Payments, _id: string): Promise<CloseAnswer> {
-  const payment = await payments.findOne({ _id });
-  if (payment === null || payment.credits.length === 0) return { outcome: 'closed' };
-  const isPaid = payment.unreported || payment.credits.some((credit) => isWhole(payment, credit));
-  return { outcome: isPaid ? 'already_authorized' : 'closed' };
-}
-
-/** The report, not the answer, says how much came, so that it counts once. */
-async function voidTransfer({ payments }: Payments, _id: string): Promise<VoidAnswer> {
-  const payment = await payments.findOne({ _id });
-  const hasMoney = payment !== null && payment.credits.length > 0;
-  return { outcome: hasMoney ? 'already_settled' : 'voided' };
-}
-
-function isWhole(
-  { amount, currency }: Pick<SepaPayment, 'amount' | 'currency'>,
-  credit: SepaPayment['credits'][number],
-): boolean {
-  return credit.amount === amount && credit.currency === currency;
 }

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { lstat, readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { pipeline } from 'node:stream/promises';
 import { isMissingFile } from '../../src/base/errors';
 import { isDuplicateKey } from '../../src/base/mongo';
 import { omitUndefined } from '../../src/domain/defined';
@@ -10,10 +11,18 @@ import type { LineMovement, SepaBook, SepaInbound } from '../../src/service/bank
 import { chooseName, exists } from '../../src/service/banks/sepa/file-names';
 import { findFlaw } from '../../src/statements/check';
 import { FILE_BYTES_MAX } from '../../src/statements/read';
-import { type ApplyDeps, applyStatus, ForeignMessage } from './apply';
+import {
+  type ApplyDeps,
+  applyMovements,
+  applyStatus,
+  buildFact,
+  ForeignMessage,
+  findFact,
+  nameFact,
+  putNamedFirst,
+} from './apply';
 import { makeDirectories, putFile, writeWhole } from './files';
 import { type BankMessage, type Credit, readBankMessage } from './messages';
-import { applyMovements, buildFact, findFact, nameFact, putNamedFirst } from './movements';
 
 const GROWS_MS = 10_000;
 /** Files that a transfer has not finished. */
@@ -38,9 +47,14 @@ type Verdict = Pick<SepaInbound, 'folder' | 'message' | 'refusal' | 'statement'>
  * @throws Error of the first file that has to be tried again
  */
 export async function takeFiles(deps: InboxDeps): Promise<void> {
-  await makeDirectories(deps.dir, FOLDERS);
-  await endTaken(deps);
-  const names = (await readdir(deps.dir)).filter((name) => !PARTIAL.test(name)).toSorted();
+  const { book, dir } = deps;
+  await makeDirectories(dir, FOLDERS);
+  // Ends what a process had moved, and not noted any more.
+  for (const { _id, folder, name } of await book.inbound.find({ state: 'taken' }).toArray()) {
+    if (!(await exists(join(dir, folder, name)))) continue;
+    await book.inbound.updateOne({ _id, state: 'taken' }, { $set: { state: 'done' } });
+  }
+  const names = (await readdir(dir)).filter((name) => !PARTIAL.test(name)).toSorted();
   const errors: unknown[] = [];
   for (const name of names) {
     try {
@@ -52,14 +66,6 @@ export async function takeFiles(deps: InboxDeps): Promise<void> {
   if (errors.length > 0) throw errors[0];
 }
 
-/** Ends what a process had moved, and not noted any more. */
-async function endTaken({ book, dir }: InboxDeps): Promise<void> {
-  for (const { _id, folder, name } of await book.inbound.find({ state: 'taken' }).toArray()) {
-    if (!(await exists(join(dir, folder, name)))) continue;
-    await book.inbound.updateOne({ _id, state: 'taken' }, { $set: { state: 'done' } });
-  }
-}
-
 async function takeFile(deps: InboxDeps, name: string): Promise<void> {
   const { book, dir, log, now } = deps;
   const path = join(dir, name);
@@ -68,7 +74,9 @@ async function takeFile(deps: InboxDeps, name: string): Promise<void> {
   if (!found.isFile()) return;
   const isLarge = found.size > FILE_BYTES_MAX;
   const bytes = isLarge ? Buffer.alloc(0) : await readFile(path);
-  const _id = isLarge ? await hashFile(path) : createHash('sha256').update(bytes).digest('hex');
+  const hash = createHash('sha256').update(bytes);
+  if (isLarge) await pipeline(createReadStream(path), hash);
+  const _id = hash.digest('hex');
   const stored = await book.inbound.findOne({ _id });
   if (stored !== null && (await wasTaken(deps, stored))) {
     const message = `Its content was taken as ${stored.folder}/${stored.name} before.`;
@@ -80,7 +88,7 @@ async function takeFile(deps: InboxDeps, name: string): Promise<void> {
     return;
   }
   const verdict = isLarge
-    ? refuse('file_too_large', describeLimit())
+    ? refuse('file_too_large', `The file has more than ${FILE_BYTES_MAX / 1024 / 1024} MiB.`)
     : await judge(deps, _id, bytes);
   const growsUntil = found.mtimeMs + (deps.growsMs ?? GROWS_MS);
   if (verdict.refusal?.code === 'file_invalid' && now().getTime() < growsUntil) return;
@@ -152,7 +160,12 @@ async function applyMessage(deps: InboxDeps, file_id: string, read: BankMessage)
       if (own.length < read.statements.length) {
         throw new ForeignMessage('It has statements of other accounts, too: split it.');
       }
-      const names = own.filter(({ balances }) => balances !== null).map(nameStatement);
+      // With its days: the bank may count its ids again.
+      const names = own
+        .filter(({ balances }) => balances !== null)
+        .map(({ statement_id, from_day, to_day }) =>
+          JSON.stringify([statement_id, from_day, to_day]),
+        );
       const statement = { from_day: first.from_day, imported_at: null, names };
       const flaw = own.map(findFlaw).find((each) => each !== undefined) ?? findForeign(own);
       const fault = flaw ?? (await findConflict(deps, file_id, names));
@@ -167,11 +180,6 @@ async function applyMessage(deps: InboxDeps, file_id: string, read: BankMessage)
       return { ...processed, statement };
     }
   }
-}
-
-/** Names a statement of the account, also where the bank counts its ids again. */
-function nameStatement({ statement_id, from_day, to_day }: Statement): string {
-  return JSON.stringify([statement_id, from_day, to_day]);
 }
 
 function findForeign(own: readonly Statement[]) {
@@ -198,10 +206,6 @@ function refuse(code: string, message: string): Verdict {
   return { folder: 'refused', message: null, refusal: { code, message }, statement: null };
 }
 
-function describeLimit(): string {
-  return `The file has more than ${FILE_BYTES_MAX / 1024 / 1024} MiB.`;
-}
-
 async function explain(
   dir: string,
   name: string,
@@ -211,30 +215,18 @@ async function explain(
   await writeWhole(join(dir, 'refused'), `${name}.txt`, text);
 }
 
-async function hashFile(path: string): Promise<string> {
-  const hash = createHash('sha256');
-  for await (const chunk of createReadStream(path)) hash.update(chunk);
-  return hash.digest('hex');
-}
-
-interface CreditDeps {
-  book: Pick<SepaBook, 'payments'>;
-  now: () => Date;
-}
-
 /**
  * Counts each credit once. One with an unknown reference waits in its statement, for an operator.
  */
-async function applyCredits(deps: CreditDeps, credits: readonly Credit[]): Promise<void> {
-  const references = new Set(credits.map(({ reference }) => reference));
-  for (const reference of references) {
+async function applyCredits(deps: InboxDeps, credits: readonly Credit[]): Promise<void> {
+  for (const reference of new Set(credits.map((credit) => credit.reference))) {
     const own = credits.filter((credit) => credit.reference === reference);
     await applyToPayment(deps, reference, own);
   }
 }
 
 async function applyToPayment(
-  { book: { payments }, now }: CreditDeps,
+  { book: { payments }, now }: InboxDeps,
   reference: string,
   own: readonly Credit[],
 ): Promise<void> {

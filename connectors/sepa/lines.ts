@@ -1,6 +1,16 @@
+import { randomUUID } from 'node:crypto';
 import { isDuplicateKey } from '../../src/base/mongo';
-import { type SepaBook, type SepaLine, shortenId } from '../../src/service/banks/sepa/book';
+import type { PayoutCallbackName } from '../../src/domain/callback/callback';
+import { omitUndefined } from '../../src/domain/defined';
+import {
+  type LineMovement,
+  type SepaBook,
+  type SepaLine,
+  type SepaPayment,
+  shortenId,
+} from '../../src/service/banks/sepa/book';
 import type { CancelAnswer, PayoutInstruction, PayoutLookup } from '../contract/activities';
+import type { Report } from '../kit';
 
 const CANCELLED = {
   outcome: 'refused',
@@ -73,4 +83,139 @@ export async function cancelLine(
     default:
       return { outcome: 'too_late' };
   }
+}
+
+const BATCH_MAX = 200;
+
+const RETURNED = 'The recipient’s bank sent the transfer back.';
+const DUPLICATE = 'The bank says that the transfer had arrived before.';
+
+type Kind = SepaLine['others'][number]['kind'];
+
+type Book = Pick<SepaBook, 'lines' | 'payments'>;
+
+/** Ends the delivery, except where a new fact came since. */
+export async function endReports({ lines, payments }: Book, batch: string): Promise<void> {
+  const ended = { $set: { unreported: false, report_batch: null } };
+  await lines.updateMany({ report_batch: batch, unreported: true }, ended);
+  await payments.updateMany({ report_batch: batch, unreported: true }, ended);
+}
+
+/** Gives each fact one callback ID. */
+export async function collectReports(book: Book) {
+  const batch = randomUUID();
+  const payouts = await collectPayouts(book, batch);
+  const payments = await collectPayments(book, batch);
+  const reports = [...payouts.reports, ...payments.reports];
+  const more = payouts.more || payments.more;
+  return { reports, batch: reports.length === 0 ? null : batch, more };
+}
+
+async function collectPayments({ payments }: Pick<SepaBook, 'payments'>, report_batch: string) {
+  const unreported = await payments.find({ unreported: true }).limit(BATCH_MAX).toArray();
+  const reports: Report[] = [];
+  for (const payment of unreported) {
+    const { _id, credits } = payment;
+    const marked = await payments.updateOne(
+      { _id, unreported: true, credits },
+      { $set: { report_batch } },
+    );
+    if (marked.matchedCount > 0) reports.push(...buildPaymentReports(payment));
+  }
+  return { reports, more: unreported.length === BATCH_MAX };
+}
+
+export function buildPaymentReports({
+  _id,
+  credits,
+}: Pick<SepaPayment, '_id' | 'credits'>): Report[] {
+  return credits.map(({ at: occurred_at, amount, currency, isReversal, ...credit }) => {
+    const name = credit.bank_reference ?? '';
+    const kind = isReversal ? 'clawed_back' : 'credited';
+    const bank_reference = credit.bank_reference ?? undefined;
+    const value_date = credit.value_date ?? undefined;
+    return {
+      ...({ resource: 'payment', resource_id: _id } as const),
+      name: isReversal ? ('clawed_back' as const) : ('settled' as const),
+      callback: {
+        callback_id: `sepa:${kind}:${_id}:${name}:${amount}${currency}`,
+        ...{ occurred_at, amount, currency },
+        ...omitUndefined({ bank_reference, value_date }),
+      },
+    };
+  });
+}
+
+async function collectPayouts({ lines }: Pick<SepaBook, 'lines'>, report_batch: string) {
+  const unreported = await lines.find({ unreported: true }).limit(BATCH_MAX).toArray();
+  const reports: Report[] = [];
+  for (const line of unreported) {
+    const { failure, duplicate, booked, returned, others } = line;
+    const facts = { failure, duplicate, booked, returned, others };
+    const marked = await lines.updateOne(
+      { _id: line._id, unreported: true, ...facts },
+      { $set: { report_batch } },
+    );
+    if (marked.matchedCount > 0) reports.push(...buildReports(line));
+  }
+  return { reports, more: unreported.length === BATCH_MAX };
+}
+
+type ReportedLine = Pick<
+  SepaLine,
+  | ('_id' | 'file_id' | 'amount' | 'currency')
+  | ('failure' | 'duplicate' | 'booked' | 'returned' | 'others')
+>;
+
+/** Keeps the order of the facts. */
+export function buildReports(line: ReportedLine): Report[] {
+  const { _id, file_id, failure, duplicate, booked, returned, others } = line;
+  const reports: Report[] = [];
+  const payout = { resource: 'payout', resource_id: _id } as const;
+  const add = (name: PayoutCallbackName, callback: Report['callback']) =>
+    reports.push({ ...payout, name, callback });
+  const addOthers = (kinds: readonly Kind[]) => {
+    for (const fact of others.filter((other) => kinds.includes(other.kind))) {
+      const { amount, currency, kind, bank_reference } = fact;
+      // Differs for each reference and amount.
+      const callback_id = `sepa:${kind}:${_id}:${bank_reference ?? ''}:${amount}${currency}`;
+      const about = { ...describeMovement(line, fact), ...describeReturn(kind, fact) };
+      add(kind === 'booked' ? 'completed' : kind, { ...about, callback_id, amount, currency });
+    }
+  };
+  // A booking says more.
+  if (duplicate !== null && booked === null) {
+    const { code, at: occurred_at } = duplicate;
+    const callback_id = `sepa:duplicate:${_id}:${file_id}`;
+    add('called_duplicate', { callback_id, occurred_at, code, reason: DUPLICATE });
+  }
+  if (booked !== null) {
+    add('completed', { callback_id: `sepa:booked:${_id}`, ...describeMovement(line, booked) });
+  }
+  addOthers(['booked', 'debit_reversed']);
+  if (failure !== null) {
+    const { code, message: reason, at: occurred_at } = failure;
+    const about = omitUndefined({ code: code ?? undefined, reason, occurred_at });
+    add('failed', { callback_id: `sepa:failed:${_id}`, ...about });
+  }
+  if (returned !== null) {
+    const about = { ...describeMovement(line, returned), ...describeReturn('returned', returned) };
+    add('returned', { callback_id: `sepa:returned:${_id}`, ...about });
+  }
+  addOthers(['returned', 'return_reversed']);
+  return reports;
+}
+
+function describeMovement({ amount, currency }: ReportedLine, fact: LineMovement) {
+  const isSame = fact.amount === amount && fact.currency === currency;
+  return omitUndefined({
+    occurred_at: fact.at,
+    bank_reference: fact.bank_reference ?? undefined,
+    value_date: fact.value_date ?? undefined,
+    ...(isSame ? {} : { amount: fact.amount, currency: fact.currency }),
+  });
+}
+
+function describeReturn(kind: Kind, { code }: LineMovement) {
+  return kind !== 'returned' ? {} : omitUndefined({ code: code ?? undefined, reason: RETURNED });
 }

@@ -2,8 +2,7 @@ import { randomUUID } from 'node:crypto';
 import Router from '@koa/router';
 import Koa, { type Middleware } from 'koa';
 import { type ClientAddress, createClientAddress } from '../base/client-address';
-import { REQUEST } from '../base/tracing/ids';
-import type { Tracing } from '../base/tracing/tracing';
+import { REQUEST, type Tracing } from '../base/tracing/tracing';
 import type { Config } from '../config';
 import { createDashboard } from '../dashboard/dashboard';
 import { readVisitor } from '../dashboard/frame/visitor';
@@ -14,6 +13,7 @@ import { HSTS, NOTHING_ALLOWED } from '../pages/security';
 import type { Redeliveries } from '../service/events/redeliveries';
 import type { RequestRecorder } from '../service/events/requests/recorder';
 import type { EpochGuard } from '../service/installation/epoch';
+import { checkDependencies, type HealthDeps } from '../service/installation/health';
 import { createPayers } from '../service/money/payers';
 import { createPaymentPages } from '../service/money/payment-pages';
 import { createShares } from '../service/shares';
@@ -23,14 +23,12 @@ import { postOutside } from '../webhooks/post';
 import { mountConnectors } from './callbacks';
 import { type ApiDeps, getKey, getLogFields, getRequestId, getRoute } from './context';
 import { answerErrors } from './error-middleware';
-import { mountHealth } from './health';
 import type { ApiMeter } from './metrics';
 import { createMount } from './mount';
 import { openApiDocument, SERVICE_VERSION } from './openapi';
-import { createRateLimits } from './rate-limit';
+import { createRateLimits, delayRefusals } from './rate-limit';
 import { recordRequests } from './requests';
 import { mountRoutes } from './routes';
-import { delayRefusals } from './slow-refusals';
 
 interface AppDeps extends Omit<ApiDeps, 'payers' | 'runInShare' | 'webhookUrls'> {
   redeliveries: Redeliveries;
@@ -204,4 +202,35 @@ function refuseUnknownRoutes(router: Router): Middleware {
     ctx.set('Allow', allowed);
     throw new Refusal('method_not_allowed', `This route takes ${allowed}.`);
   };
+}
+
+/**
+ * `/healthz`: the process runs. `/readyz`: Temporal and MongoDB answer, a worker polls, and the
+ * process is not stopping; `/readyz?only=api` checks only the process.
+ */
+export function mountHealth(
+  router: Router,
+  deps: HealthDeps & { stopping?: AbortSignal | undefined },
+): void {
+  router.get('/healthz', (ctx) => {
+    ctx.body = { status: 'ok' };
+  });
+  // Unauthenticated callers share one check, however often they request it.
+  let pendingCheck: ReturnType<typeof checkDependencies> | undefined;
+  const checkOnce = () => {
+    pendingCheck ??= checkDependencies(deps).finally(() => {
+      pendingCheck = undefined;
+    });
+    return pendingCheck;
+  };
+  router.get('/readyz', async (ctx) => {
+    const api = deps.stopping?.aborted !== true;
+    const parts = ctx.query['only'] === 'api' ? { api } : { ...(await checkOnce()), api };
+    const missing = Object.entries(parts)
+      .filter(([, up]) => !up)
+      .map(([part]) => part);
+    ctx.status = missing.length === 0 ? 200 : 503;
+    if (missing.length > 0) ctx.set('Retry-After', '1');
+    ctx.body = { status: missing.length === 0 ? 'ready' : 'not_ready', missing };
+  });
 }

@@ -1,8 +1,7 @@
 import type Router from '@koa/router';
 import type { Context } from 'koa';
 import type { z } from 'zod';
-import { isJsonObject } from '../base/json';
-import { stringifyJson } from '../base/json-write';
+import { isJsonObject, stringifyJson } from '../base/json';
 import { Refusal } from '../domain/errors';
 import type { Endpoint } from '../domain/wire/endpoint';
 import { validate } from '../domain/wire/validate';

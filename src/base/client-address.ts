@@ -24,16 +24,12 @@ export function createClientAddress(trustedProxies: string, publicUrl: string): 
     const forwardedFor = [request.headers['x-forwarded-for'] ?? []].flat().join(',').split(',');
     let client = toPlainAddress(request.socket.remoteAddress ?? 'unknown');
     for (let hop = 0; isTrusted(client, hop); hop += 1) {
-      const previous = parseAddress(forwardedFor.pop() ?? '');
-      if (previous === undefined) break;
-      client = previous;
+      const entry = (forwardedFor.pop() ?? '').trim();
+      const bracketed = /^\[([^\]]+)\](?::\d+)?$/.exec(entry)?.[1];
+      const previous = bracketed ?? entry.replace(/^([\d.]+):\d+$/, '$1');
+      if (isIP(previous) === 0) break;
+      client = toPlainAddress(previous);
     }
     return client;
   };
-}
-
-function parseAddress(entry: string): string | undefined {
-  const text = entry.trim();
-  const bare = /^\[([^\]]+)\](?::\d+)?$/.exec(text)?.[1] ?? text.replace(/^([\d.]+):\d+$/, '$1');
-  return isIP(bare) === 0 ? undefined : toPlainAddress(bare);
 }

@@ -13,7 +13,7 @@ export class NumberLiteral {
   }
 }
 
-export type JsonKind = 'object' | 'array' | 'string' | 'number' | 'boolean' | 'null';
+type JsonKind = 'object' | 'array' | 'string' | 'number' | 'boolean' | 'null';
 
 export type JsonValue =
   | null
@@ -77,7 +77,7 @@ export class JsonSyntaxError extends Error {
   override readonly name = 'JsonSyntaxError';
 }
 
-export interface ParseJsonOptions {
+interface ParseJsonOptions {
   /** Outermost fields that become `RawJson`. */
   raw?: readonly string[];
   depthMax?: number;
@@ -126,20 +126,16 @@ function checkShape(text: string, depthMax: number, valuesMax: number): void {
       if (isDue) values += 1;
       isDue = OPENING.has(char);
       if (isDue) depth += 1;
-      else if (char === '"') index = endOfString(text, index);
+      else if (char === '"') {
+        index += 1;
+        while (index < text.length && text.charAt(index) !== '"') {
+          index += text.charAt(index) === '\\' ? 2 : 1;
+        }
+      }
     }
     if (depth > depthMax) throw new JsonSyntaxError(`Nested deeper than ${depthMax} levels.`);
     if (values > valuesMax) throw new JsonSyntaxError(`More than ${valuesMax} values.`);
   }
-}
-
-function endOfString(text: string, start: number): number {
-  for (let index = start + 1; index < text.length; index += 1) {
-    const char = text[index];
-    if (char === '\\') index += 1;
-    else if (char === '"') return index;
-  }
-  return text.length;
 }
 
 /** `JSON.parse` checks the syntax; the tolerant parser returns offsets and duplicates. */
@@ -177,7 +173,12 @@ function readNode(node: Node, context: ReadContext): ParsedJson {
     };
   }
   const source = getSource(node, context.text);
-  if (node.type === 'number') return { value: readNumber(source), canonical: source };
+  if (node.type === 'number') {
+    const number = Number(source);
+    // JS reads `-0`, `1e3` and `10.0` as integers, too.
+    const isExact = Number.isSafeInteger(number) && String(number) === source;
+    return { value: isExact ? number : new NumberLiteral(source), canonical: source };
+  }
   const value: JsonValue = JSON.parse(source);
   return { value, canonical: JSON.stringify(value) };
 }
@@ -210,9 +211,34 @@ function getSource(node: Node, text: string): string {
   return text.slice(node.offset, node.offset + node.length);
 }
 
-function readNumber(source: string): number | NumberLiteral {
-  const value = Number(source);
-  // JS reads `-0`, `1e3` and `10.0` as integers, too.
-  const isExact = Number.isSafeInteger(value) && String(value) === source;
-  return isExact ? value : new NumberLiteral(source);
+/**
+ * Writes JSON with the source text of each `RawJson` and `NumberLiteral`.
+ * @throws TypeError for undefined, a function or a bigint
+ */
+export function stringifyJson(value: unknown): string {
+  const text = write(value, '');
+  if (text === undefined) throw new TypeError('This value has no JSON form');
+  return text;
+}
+
+function write(input: unknown, key: string): string | undefined {
+  if (input instanceof RawJson || input instanceof NumberLiteral) return input.text;
+  if (typeof input !== 'object' || input === null) return JSON.stringify(input);
+  if ('toJSON' in input && typeof input.toJSON === 'function') {
+    const replaced: unknown = input.toJSON(key);
+    return replaced === input ? writeContainer(input) : write(replaced, key);
+  }
+  return writeContainer(input);
+}
+
+function writeContainer(input: object): string {
+  if (Array.isArray(input)) {
+    return `[${input.map((item, index) => write(item, String(index)) ?? 'null').join()}]`;
+  }
+  const members: string[] = [];
+  for (const [key, item] of Object.entries(input)) {
+    const text = write(item, key);
+    if (text !== undefined) members.push(`${JSON.stringify(key)}:${text}`);
+  }
+  return `{${members.join()}}`;
 }

@@ -46,8 +46,19 @@ export async function makeIndexes<D extends Document>(
   indexes: readonly NamedIndex[],
   missing?: MissingIndexes,
 ): Promise<void> {
-  if (missing === undefined) await collection.createIndexes([...indexes]);
-  else await noteMissing(collection, indexes, missing);
+  if (missing === undefined) {
+    await collection.createIndexes([...indexes]);
+    return;
+  }
+  const existing = await collection.indexes().catch((error: unknown) => {
+    if (error instanceof MongoServerError && error.code === NO_COLLECTION) return [];
+    throw error;
+  });
+  const names = new Set(existing.map(({ name }) => name));
+  for (const index of indexes.filter(({ name }) => !names.has(name))) {
+    const list = index.unique === true ? missing.unique : missing.others;
+    list.push(`${collection.collectionName}.${index.name}`);
+  }
 }
 
 /**
@@ -65,17 +76,16 @@ export async function makeValidator(
   const { validationLevel = 'strict', validationAction = 'error' } = options;
   const isStrict = validationLevel === 'strict' && validationAction === 'error';
   if (isStrict && isDeepStrictEqual(options['validator'], validator)) return;
-  if (missing !== undefined) missing.validators.push(collection);
-  else await setValidator(db, collection, validator);
-}
-
-async function setValidator(db: Db, collection: string, validator: Document): Promise<void> {
-  const options = { validator, validationLevel: 'strict', validationAction: 'error' } as const;
+  if (missing !== undefined) {
+    missing.validators.push(collection);
+    return;
+  }
+  const strict = { validator, validationLevel: 'strict', validationAction: 'error' } as const;
   try {
-    await db.createCollection(collection, options);
+    await db.createCollection(collection, strict);
   } catch (error) {
     if (!(error instanceof MongoServerError) || error.code !== COLLECTION_EXISTS) throw error;
-    await db.command({ collMod: collection, ...options });
+    await db.command({ collMod: collection, ...strict });
   }
 }
 
@@ -84,26 +94,4 @@ export function indexBuilder<D extends Document>(
   indexes: readonly NamedIndex[],
 ) {
   return (missing?: MissingIndexes) => makeIndexes(collection, indexes, missing);
-}
-
-async function noteMissing<D extends Document>(
-  collection: Collection<D>,
-  indexes: readonly NamedIndex[],
-  missing: MissingIndexes,
-): Promise<void> {
-  const existing = await readIndexNames(collection);
-  for (const index of indexes.filter(({ name }) => !existing.has(name))) {
-    const list = index.unique === true ? missing.unique : missing.others;
-    list.push(`${collection.collectionName}.${index.name}`);
-  }
-}
-
-/** @returns none while the collection does not exist */
-async function readIndexNames<D extends Document>(collection: Collection<D>): Promise<Set<string>> {
-  try {
-    return new Set((await collection.indexes()).map(({ name = '' }) => name));
-  } catch (error) {
-    if (error instanceof MongoServerError && error.code === NO_COLLECTION) return new Set();
-    throw error;
-  }
 }

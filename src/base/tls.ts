@@ -7,7 +7,8 @@ export const PLAIN_TEXT_ALLOWED = 'yes';
 /** @returns fault; undefined if allowed */
 export function checkTemporalTls(access: { address: string; tls?: unknown }): string | undefined {
   const { address, tls } = access;
-  const host = getHost(address);
+  const url = `http://${address}`;
+  const host = URL.canParse(url) ? new URL(url).hostname : address;
   if (isLocalHost(host) || (tls !== undefined && tls !== null && tls !== false)) return undefined;
   return `The connection to Temporal at ${host} would be without TLS: set TEMPORAL_TLS=true, ${OR_ALLOW}`;
 }
@@ -36,14 +37,6 @@ export function checkUrlTls(variable: string, url: string): string | undefined {
 }
 
 const OR_ALLOW = `or ALLOW_CLEAR_TEXT=${PLAIN_TEXT_ALLOWED} if the network is trusted`;
-
-function getHost(address: string): string {
-  try {
-    return new URL(`http://${address}`).hostname;
-  } catch {
-    return address;
-  }
-}
 
 export function isLocalHost(host: string): boolean {
   return host === 'localhost' || isLoopback(host.replace(/^\[|\]$/g, ''));

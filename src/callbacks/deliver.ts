@@ -70,7 +70,9 @@ export async function deliverCallback(
   const report = ResourceCallback.parse(input);
   const { connector, resource, name } = report;
   const about = { connector, resource, name };
-  const parked = getParkedLimit(deps.stores);
+  const { callbacks } = deps.stores;
+  const parked = limits.get(callbacks) ?? createParkedLimit(deps.stores);
+  limits.set(callbacks, parked);
   const deliver = async (isKnown: boolean) => {
     if (!isKnown) await parked.assertNotFull(report);
     try {
@@ -247,21 +249,11 @@ const PARKED_MAX = 1_000;
 /** A count holds for this time. */
 const FULL_MS = 10_000;
 
-type ParkedStores = ResourceStores & Pick<Stores, 'callbacks'>;
-
-type ParkedLimit = ReturnType<typeof createParkedLimit>;
-
 /** Callers of `deliverCallback` share nothing but their stores, which live as long as they do. */
-const limits = new WeakMap<Stores['callbacks'], ParkedLimit>();
-
-function getParkedLimit(stores: ParkedStores): ParkedLimit {
-  const limit = limits.get(stores.callbacks) ?? createParkedLimit(stores);
-  limits.set(stores.callbacks, limit);
-  return limit;
-}
+const limits = new WeakMap<Stores['callbacks'], ReturnType<typeof createParkedLimit>>();
 
 /** Bounds the callbacks without a resource that a connector can have stored. */
-function createParkedLimit(stores: ParkedStores) {
+function createParkedLimit(stores: InboxStores) {
   const fullAt = new Map<string, number>();
   const count = async (connector: string): Promise<boolean> => {
     const parked = await stores.callbacks.countWaiting({ waits: 'parked', connector }, PARKED_MAX);

@@ -37,7 +37,15 @@ export function createCallbackInbox({ client, ...rest }: CallbackInboxDeps) {
      * many of the connector are parked: send the same `callback_id` again
      */
     receive: (callback: ResourceCallback, signature: CallbackSignature) =>
-      withinLimit(client, () => receiveSigned({ ...deps, everyFact: true }, callback, signature)),
+      withinLimit(client, async () => {
+        try {
+          const all = { ...deps, everyFact: true } as const;
+          return await orUnavailable(deliverCallback(all, callback, signature));
+        } catch (error) {
+          if (!(error instanceof CallbackConflict)) throw error;
+          throw new Refusal('callback_conflict', error.message);
+        }
+      }),
     /** Writes what is only remembered. */
     close: memory.close,
   };
@@ -50,18 +58,5 @@ async function orUnavailable<T>(delivery: Promise<T>): Promise<T> {
   } catch (error) {
     if (!(error instanceof ServiceError)) throw error;
     throw unavailable('The state of the resource is being restored.', error);
-  }
-}
-
-async function receiveSigned(
-  deps: CallbackDeps,
-  callback: ResourceCallback,
-  signature: CallbackSignature,
-) {
-  try {
-    return await orUnavailable(deliverCallback(deps, callback, signature));
-  } catch (error) {
-    if (!(error instanceof CallbackConflict)) throw error;
-    throw new Refusal('callback_conflict', error.message);
   }
 }

@@ -1,10 +1,15 @@
 import { randomBytes, randomUUID } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import type { MongoClient } from 'mongodb';
+import { z } from 'zod';
 import { inTransaction } from '../base/mongo';
 import type { Encrypter } from '../encryption/encrypter';
+import { type WarningLog, warnOfReaders } from '../encryption/file-mode';
+import { parseJson } from '../encryption/service-keys';
 import type { Stores } from '../store';
 import type { Audit } from '../store/audit';
 import { type ConnectorKeyDocument, connectorKeyOwner } from '../store/connector-keys';
+import type { ConnectorKey } from './mac';
 
 export interface ConnectorKeyDeps {
   mongo: MongoClient;
@@ -67,4 +72,24 @@ export async function listConnectorKeys(
   connector: string,
 ): Promise<Pick<ConnectorKeyDocument, '_id' | 'connector' | 'created_at' | 'revoked_at'>[]> {
   return await stores.connectorKeys.forConnector(connector);
+}
+
+const KeyFile = z.object({
+  key_id: z.string().startsWith('cnkey_'),
+  secret: z.string().startsWith('cnsec_'),
+});
+
+/**
+ * Reads the output of `connector key create NAME --json`.
+ * @returns undefined for an empty path
+ * @throws Error that never quotes the file, if it is missing or invalid
+ */
+export function readConnectorKey(path: string, log: WarningLog): ConnectorKey | undefined {
+  if (path === '') return undefined;
+  const { data } = KeyFile.safeParse(parseJson(readFileSync(path, 'utf8')));
+  warnOfReaders(path, log);
+  if (data !== undefined) return data;
+  throw new Error(
+    `CONNECTOR_KEY_FILE: ${path} holds no key as \`connector key create\` prints it.`,
+  );
 }

@@ -10,7 +10,7 @@ import { createEncrypter, type Encrypter } from '../encryption/encrypter';
 import { NOT_RANDOM } from '../encryption/random-key';
 import { followPairs, listHolders } from '../encryption/recipient-pairs';
 import { followKeyFile } from '../encryption/service-keys';
-import { connectTemporal } from '../temporal/connect';
+import { connectTemporal } from '../temporal/access';
 import { findConnectFault } from '../temporal/fault';
 import type { Settings } from './settings';
 

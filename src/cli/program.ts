@@ -8,8 +8,7 @@ import { bankAccountCommands, reconciliationCommands } from './commands/bank-acc
 import { callbackCommands } from './commands/callback';
 import { connectorCommands } from './commands/connector';
 import { eventCommands } from './commands/event';
-import { migrateCommand, rolesCommand } from './commands/installation';
-import { encryptionKeyCommands } from './commands/keys';
+import { encryptionKeyCommands, migrateCommand, rolesCommand } from './commands/installation';
 import { movementCommands } from './commands/movement';
 import { approvalCommands, attentionCommands, operatorCommands } from './commands/operator';
 import { payerCommands, recipientCommands } from './commands/personal-data';

@@ -268,12 +268,12 @@ export interface LimitTexts {
 
 export function readApprovalLimits({ limit = '', day = '' }: LimitTexts = {}): ApprovalLimits {
   const each = parseCurrencyLimits(limit) ?? DEFAULT_LIMIT;
-  return { each, all: parseCurrencyLimits(day) ?? multiply(each, DAY_FACTOR) };
-}
-
-function multiply({ named, others }: CurrencyLimits, factor: number): CurrencyLimits {
-  const products = Object.entries(named).map(([currency, limit = 0]) => [currency, limit * factor]);
-  return { named: Object.fromEntries(products), others: others * factor };
+  const ofDay = ([currency, most = 0]: [string, number?]) => [currency, most * DAY_FACTOR];
+  const byDefault = {
+    named: Object.fromEntries(Object.entries(each.named).map(ofDay)),
+    others: each.others * DAY_FACTOR,
+  };
+  return { each, all: parseCurrencyLimits(day) ?? byDefault };
 }
 
 /** Code of an activity that does nothing, since another act has reached a limit meanwhile. */

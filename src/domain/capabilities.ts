@@ -48,12 +48,9 @@ export function listMissing(
   { serves, functions }: Pick<Capabilities, 'serves' | 'functions'>,
 ): string[] {
   if (!serves.includes(method)) return [method];
-  return listNeeded(method).filter((name) => !functions.includes(name));
-}
-
-function listNeeded(method: string): readonly string[] {
-  if (isRailId(method)) return PAYOUTS;
-  if (!isPaymentMethodId(method)) return ASSETS;
+  const lacks = (name: string) => !functions.includes(name);
+  if (isRailId(method)) return PAYOUTS.filter(lacks);
+  if (!isPaymentMethodId(method)) return ASSETS.filter(lacks);
   const isRefundable = methodRules(method).refunds.kind === 'standard';
-  return isRefundable ? [...PAYMENTS, ...REFUNDS] : PAYMENTS;
+  return [...PAYMENTS, ...(isRefundable ? REFUNDS : [])].filter(lacks);
 }

@@ -128,17 +128,50 @@ const COMMON: Record<CommonAttention, Remedy> = {
 const ACCOUNT = '--env ENV --balance-account BALANCE --currency CURRENCY';
 const ADJUST = `balance adjust ACCOUNT ${ACCOUNT} --amount AMOUNT --against clearing:CONNECTOR`;
 
+const BORNE = 'movement resolve MOVEMENT --as merchant|loss';
+const NEVER_HAPPENED = 'movement resolve MOVEMENT --as never_happened';
+
+const UNMOVED = [
+  { if: 'back', run: ['movement resolve MOVEMENT --as bank'] },
+  { if: 'never', run: [NEVER_HAPPENED] },
+] as const;
 /** Rows of money that came, or was sent, and that the resource does not take. */
-const CAME = [
-  { if: 'came', run: ['movement resolve MOVEMENT --as merchant|loss'] },
-  { if: 'back', run: ['movement resolve MOVEMENT --as bank'] },
-  { if: 'never', run: ['movement resolve MOVEMENT --as never_happened'] },
+const CAME = [{ if: 'came', run: [BORNE] }, ...UNMOVED] as const;
+const SENT = [{ if: 'sent', run: [BORNE] }, ...UNMOVED] as const;
+
+const WAITING_FOR_END = {
+  ask: 'connector',
+  rows: [{ if: 'retired', run: ['payment act ID give_up_closing'] }],
+} as const;
+
+const MARK_REVERSED = 'payment act ID mark_reversed --movement MOVEMENT';
+
+const DISPUTED = {
+  ask: 'dispute',
+  rows: [
+    { if: 'taken', run: ['payment act ID claw_back --amount AMOUNT --operation-id REFERENCE'] },
+    { if: 'counted', run: [ACKNOWLEDGE] },
+    { if: 'error', run: ['payment act ID dispute_won'] },
+  ],
+} as const;
+
+/** Rows of money that came for a payment, and that it does not take. */
+const NOT_TAKEN = [
+  { if: 'came', run: ['movement resolve MOVEMENT --as merchant|customer|loss'] },
+  { if: 'back', run: [MARK_REVERSED] },
+  { if: 'never', run: [NEVER_HAPPENED] },
 ] as const;
-const SENT = [
-  { if: 'sent', run: ['movement resolve MOVEMENT --as merchant|loss'] },
-  { if: 'back', run: ['movement resolve MOVEMENT --as bank'] },
-  { if: 'never', run: ['movement resolve MOVEMENT --as never_happened'] },
-] as const;
+
+const STATEMENT_FILE = {
+  if: 'file',
+  run: ['statement import FILE --connector CONNECTOR --env ENV'],
+} as const;
+
+const STATEMENT_MISSING = {
+  what: 'A statement jumps over numbers, although its balance follows on; its day stays open.',
+  ask: 'statement',
+  rows: [STATEMENT_FILE, { if: 'none', run: [ACKNOWLEDGE] }],
+} as const;
 
 const PAYMENT: Record<Exclude<PaymentAttention, CommonAttention>, Remedy> = {
   settlement_overdue: {
@@ -152,13 +185,11 @@ const PAYMENT: Record<Exclude<PaymentAttention, CommonAttention>, Remedy> = {
   },
   session_not_closed: {
     what: 'The bank has not confirmed that the customer can no longer pay. Money that still comes is sent back.',
-    ask: 'connector',
-    rows: [{ if: 'retired', run: ['payment act ID give_up_closing'] }],
+    ...WAITING_FOR_END,
   },
   late_money_pending: {
     what: 'The customer paid after the end, and the bank has to send the money back.',
-    ask: 'connector',
-    rows: [{ if: 'retired', run: ['payment act ID give_up_closing'] }],
+    ...WAITING_FOR_END,
   },
   late_authorization_voided: {
     what: 'The customer authorized after the end, and the bank released it. Nothing to do.',
@@ -169,63 +200,39 @@ const PAYMENT: Record<Exclude<PaymentAttention, CommonAttention>, Remedy> = {
   late_settlement_not_reversed: {
     what: 'The bank refused to send late funds back, or an operator gave that up. Notify the merchant.',
     ask: 'by_hand',
-    rows: [{ if: 'back', run: ['payment act ID mark_reversed --movement MOVEMENT'] }],
+    rows: [{ if: 'back', run: [MARK_REVERSED] }],
   },
   late_reversal_overdue: {
     what: 'The bank has not confirmed for five days that it sent late funds back.',
     ask: 'money',
     rows: [
-      { if: 'back', run: ['payment act ID mark_reversed --movement MOVEMENT'] },
+      { if: 'back', run: [MARK_REVERSED] },
       { if: 'came', run: [] },
     ],
   },
   failed_after_settled: {
     what: 'A settled payment failed at the bank, and can no longer be refunded.',
-    ask: 'dispute',
-    rows: [
-      { if: 'taken', run: ['payment act ID claw_back --amount AMOUNT --operation-id REFERENCE'] },
-      { if: 'counted', run: [ACKNOWLEDGE] },
-      { if: 'error', run: ['payment act ID dispute_won'] },
-    ],
+    ...DISPUTED,
   },
   clawed_back: {
     what: 'The bank charges the payment back.',
-    ask: 'dispute',
-    rows: [
-      { if: 'taken', run: ['payment act ID claw_back --amount AMOUNT --operation-id REFERENCE'] },
-      { if: 'counted', run: [ACKNOWLEDGE] },
-      { if: 'error', run: ['payment act ID dispute_won'] },
-    ],
+    ...DISPUTED,
     note: 'If the payment had not settled, nothing is posted.',
   },
   dispute_differs: {
     what: 'A dispute does not fit the payment, and was not posted; the callback in `payment show` says why.',
-    ask: 'dispute',
-    rows: [
-      { if: 'taken', run: ['payment act ID claw_back --amount AMOUNT --operation-id REFERENCE'] },
-      { if: 'counted', run: [ACKNOWLEDGE] },
-      { if: 'error', run: ['payment act ID dispute_won'] },
-    ],
+    ...DISPUTED,
   },
   amount_differs: {
     what: 'A different amount or currency came, and is in suspense.',
     ask: 'money',
-    rows: [
-      { if: 'came', run: ['payment act ID mark_settled --movement MOVEMENT'] },
-      { if: 'came', run: ['movement resolve MOVEMENT --as merchant|customer|loss'] },
-      { if: 'back', run: ['payment act ID mark_reversed --movement MOVEMENT'] },
-      { if: 'never', run: ['movement resolve MOVEMENT --as never_happened'] },
-    ],
+    rows: [{ if: 'came', run: ['payment act ID mark_settled --movement MOVEMENT'] }, ...NOT_TAKEN],
     note: 'Once nothing is in suspense, a payment of which no money came ends by `mark_failed`.',
   },
   second_settlement: {
     what: 'A second settlement is in suspense.',
     ask: 'money',
-    rows: [
-      { if: 'came', run: ['movement resolve MOVEMENT --as merchant|customer|loss'] },
-      { if: 'back', run: ['payment act ID mark_reversed --movement MOVEMENT'] },
-      { if: 'never', run: ['movement resolve MOVEMENT --as never_happened'] },
-    ],
+    rows: NOT_TAKEN,
   },
   expired_after_authorized: {
     what: 'An authorized payment expired at the bank.',
@@ -323,10 +330,7 @@ const PAYOUT: Record<Exclude<PayoutAttention, CommonAttention>, Remedy> = {
     what: 'The bank says that the payout, or its file, had arrived before; it may execute that first copy. A booking clears this reason.',
     ask: 'outcome',
     rows: [
-      {
-        if: 'not_executed',
-        run: ['payout act ID mark_failed --bank-confirmed-not-executed'],
-      },
+      { if: 'not_executed', run: ['payout act ID mark_failed --bank-confirmed-not-executed'] },
       { if: 'executed', run: [] },
       { if: 'waiting', run: [] },
     ],
@@ -385,7 +389,7 @@ const PAYOUT: Record<Exclude<PayoutAttention, CommonAttention>, Remedy> = {
     ask: 'money',
     rows: [
       { if: 'sent', run: ['payout act ID mark_completed --movement MOVEMENT'] },
-      { if: 'sent', run: ['movement resolve MOVEMENT --as merchant|loss'] },
+      { if: 'sent', run: [BORNE] },
       { if: 'came', run: ['payout act ID mark_returned --movement MOVEMENT'] },
       ...CAME,
     ],
@@ -476,8 +480,8 @@ const CRYPTO_SETTLEMENT: Record<Exclude<CryptoSettlementAttention, CommonAttenti
     what: 'The connector continued a failed settlement. Once it is completed, it is in suspense.',
     ask: 'chain',
     rows: [
-      { if: 'confirmed', run: ['movement resolve MOVEMENT --as merchant|loss'] },
-      { if: 'dropped', run: ['movement resolve MOVEMENT --as never_happened'] },
+      { if: 'confirmed', run: [BORNE] },
+      { if: 'dropped', run: [NEVER_HAPPENED] },
     ],
   },
   amount_differs: {
@@ -485,7 +489,7 @@ const CRYPTO_SETTLEMENT: Record<Exclude<CryptoSettlementAttention, CommonAttenti
     ask: 'chain',
     rows: [
       { if: 'confirmed', run: ['crypto-settlement act ID mark_completed --movement MOVEMENT'] },
-      { if: 'confirmed', run: ['movement resolve MOVEMENT --as merchant|loss'] },
+      { if: 'confirmed', run: [BORNE] },
       { if: 'dropped', run: ['crypto-settlement act ID mark_failed'] },
     ],
   },
@@ -502,16 +506,9 @@ export const REMEDIES = {
     sum_mismatch: {
       what: 'The lines of a statement do not lead from its opening to its closing balance; nothing of it is stored.',
       ask: 'statement',
-      rows: [{ if: 'file', run: ['statement import FILE --connector CONNECTOR --env ENV'] }],
+      rows: [STATEMENT_FILE],
     },
-    statement_missing: {
-      what: 'A statement jumps over numbers, although its balance follows on; its day stays open.',
-      ask: 'statement',
-      rows: [
-        { if: 'file', run: ['statement import FILE --connector CONNECTOR --env ENV'] },
-        { if: 'none', run: [ACKNOWLEDGE] },
-      ],
-    },
+    statement_missing: STATEMENT_MISSING,
     not_repeated: {
       what: 'Only a notification has a credit, and no statement after five days; it may be spent already.',
       ask: 'line',
@@ -587,14 +584,7 @@ export const FINDING_REMEDIES = {
       },
     ],
   },
-  statement_missing: {
-    what: 'A statement jumps over numbers, although its balance follows on; its day stays open.',
-    ask: 'statement',
-    rows: [
-      { if: 'file', run: ['statement import FILE --connector CONNECTOR --env ENV'] },
-      { if: 'none', run: [ACKNOWLEDGE] },
-    ],
-  },
+  statement_missing: STATEMENT_MISSING,
   no_bank_account: {
     what: 'Money is at a bank whose statements no registered account takes. Register it with `bank-account add`.',
   },
@@ -622,14 +612,11 @@ export function describeRemedy(remedy: Remedy): string {
   const rows = listRows(remedy);
   const answered = [...new Set(rows.map((row) => row.if))];
   const sentences = answered.map((answer) => {
-    const own = rows.filter((row) => row.if === answer).map(({ run }) => describeRun(run));
+    const own = rows
+      .filter((row) => row.if === answer)
+      .map(({ run }) => run.map((command) => `\`${command}\``).join(', then ') || 'wait');
     return `If ${answers[answer]}: ${own.join(', or where that is refused ')}.`;
   });
   const note = remedy.note === undefined ? [] : [remedy.note];
   return [remedy.what, ask, ...sentences, ...note].join(' ');
-}
-
-function describeRun(commands: readonly string[]): string {
-  if (commands.length === 0) return 'wait';
-  return commands.map((command) => `\`${command}\``).join(', then ');
 }

@@ -9,15 +9,12 @@ let passwords: ReadonlySet<string> | undefined;
  * @see docs/dashboard.md#sign-in
  */
 export function isBreachedPassword(password: string): boolean {
-  passwords ??= readList();
+  if (passwords === undefined) {
+    const path = require.resolve('@zxcvbn-ts/language-common/src/passwords.json');
+    passwords = new Set(z.array(z.string()).parse(JSON.parse(readFileSync(path, 'utf8'))));
+  }
   const text = password.toLowerCase();
   const word = text.replace(/^[^\p{L}]+|[^\p{L}]+$/gu, '');
   const [, repeated] = /^(.+?)\1+$/su.exec(text) ?? [];
   return [text, word, repeated].some((each) => each !== undefined && passwords?.has(each));
-}
-
-/** Reads the list only at the first new password. */
-function readList(): ReadonlySet<string> {
-  const path = require.resolve('@zxcvbn-ts/language-common/src/passwords.json');
-  return new Set(z.array(z.string()).parse(JSON.parse(readFileSync(path, 'utf8'))));
 }

@@ -49,7 +49,8 @@ export function createEncrypter(keys: KeyRing | EncryptionKeys) {
       const key = findKey(keys, kid);
       if (key === undefined) throw new Error(`There is no encryption key "${kid}".`);
       const header = { alg: getWrapping(key), kid, sub: owner };
-      return await encryptJwe(plainText, getPublicPart(key), header);
+      const isWhole = Buffer.isBuffer(key) || isPublic(key);
+      return await encryptJwe(plainText, isWhole ? key : createPublicKey(key), header);
     },
     /** @throws DecryptionError for another owner, an unknown key, a changed or foreign text */
     decrypt: async (ciphertext: Encrypted, owner: string): Promise<string> => {
@@ -122,10 +123,6 @@ function getWrapping(key: Key): string {
 
 function isPublic(key: Key): boolean {
   return !Buffer.isBuffer(key) && key.type === 'public';
-}
-
-function getPublicPart(key: Key): Buffer | KeyObject {
-  return Buffer.isBuffer(key) || isPublic(key) ? key : createPublicKey(key);
 }
 
 function getKid(ciphertext: Encrypted): string {

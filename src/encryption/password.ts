@@ -24,17 +24,13 @@ export async function isPassword(
 ): Promise<boolean> {
   if (password.length > PASSWORD_LENGTH.max) return false;
   // Always, so that the first sign-in of a process takes the same time, too.
-  const dummy = await getDummyHash();
-  const matches = await call({ password, hash: password_hash ?? dummy });
-  return matches === true && password_hash !== undefined;
-}
-
-function getDummyHash(): Promise<string> {
   dummyHash ??= hashPassword('nobody').catch((error: unknown) => {
     dummyHash = undefined;
     throw error;
   });
-  return dummyHash;
+  const dummy = await dummyHash;
+  const matches = await call({ password, hash: password_hash ?? dummy });
+  return matches === true && password_hash !== undefined;
 }
 
 interface Job {

@@ -18,7 +18,9 @@ export function addressFault(
 ): string | undefined {
   switch (network) {
     case 'ethereum':
-      return ethereumFault(address);
+      if (!/^0x[0-9a-fA-F]{40}$/.test(address)) return 'It must be 0x and 40 hexadecimal digits.';
+      if (checksum(address) === address) return undefined;
+      return 'Its checksum (EIP-55, in capitals and small letters) is missing or wrong.';
     case 'bitcoin':
       return bitcoinFault(address, livemode);
     case 'tron':
@@ -26,12 +28,6 @@ export function addressFault(
     default:
       return assertNever(network);
   }
-}
-
-function ethereumFault(address: string): string | undefined {
-  if (!/^0x[0-9a-fA-F]{40}$/.test(address)) return 'It must be 0x and 40 hexadecimal digits.';
-  if (checksum(address) === address) return undefined;
-  return 'Its checksum (EIP-55, in capitals and small letters) is missing or wrong.';
 }
 
 const TRON = 0x41;

@@ -1,14 +1,15 @@
 import type { Document, FindOptions } from 'mongodb';
 import { eventId } from '../base/ids';
 import type { CallbackResource } from '../domain/callback/callback';
+import type { Movement } from '../domain/movement/movement';
 import { bookId, type EntryKind, type EntryLine } from '../ledger/entries';
+import { type MovementDocument, toMovement } from '../store/movements';
 import type { PaymentDocument } from '../store/payments';
 import { RETENTION_RUN, type ScheduleRun } from '../store/schedule-runs';
 import { compareValues, type Difference, difference, type EntryRow } from './compare';
-import { withMovements } from './movements';
 import { type Read, readAll } from './snapshot';
 
-export type CommonFields = Pick<PaymentDocument, 'account_id' | 'livemode' | 'currency'> & {
+type CommonFields = Pick<PaymentDocument, 'account_id' | 'livemode' | 'currency'> & {
   status: string;
 };
 
@@ -69,7 +70,7 @@ export interface ResourceCheck {
   page: (read: Read, filter: Document, options: FindOptions) => Promise<Page>;
 }
 
-export type Relations = (read: Read, rows: readonly ResourceRow[]) => Promise<Difference[]>;
+type Relations = (read: Read, rows: readonly ResourceRow[]) => Promise<Difference[]>;
 
 /** Bounds what is read; more than a resource has states. */
 const TRANSITIONS_MAX = 100;
@@ -92,7 +93,7 @@ export function resourceCheck<Part extends CommonFields, Kind extends EntryKind>
     for await (const entry of entryRows) byResource.get(entry.resource_id)?.push(entry);
     const differences = [
       ...rows.flatMap((row) => compareResource(rule, row, byResource.get(row._id) ?? [])),
-      ...(await missingEvents(read, kind, rows, rule.reportedTransitions ?? listAllTransitions)),
+      ...(await missingEvents(read, kind, rows, rule.reportedTransitions)),
       ...(await relations(read, rows)),
     ];
     return { rows: rows.length, last: rows.at(-1), differences };
@@ -135,17 +136,11 @@ function compareResource<Part extends CommonFields, Kind extends EntryKind>(
   ];
 }
 
-/** The first has no event. */
-function listAllTransitions({ transition }: ResourceRow): number[] {
-  const last = Math.min(transition, TRANSITIONS_MAX);
-  return Array.from({ length: Math.max(0, last - 1) }, (_, before) => before + 2);
-}
-
 async function missingEvents<Row extends ResourceRow>(
   read: Read,
   kind: CallbackResource,
   rows: readonly Row[],
-  listTransitions: (row: Row) => number[],
+  listTransitions: ((row: Row) => number[]) | undefined,
 ): Promise<Difference[]> {
   const [retention] = await readAll(read<ScheduleRun>('schedule_runs', { _id: RETENTION_RUN }));
   const { events_before = '' } = retention ?? {};
@@ -153,8 +148,12 @@ async function missingEvents<Row extends ResourceRow>(
   for (const row of rows) {
     if (row.created_at < events_before) continue;
     const { _id } = row;
-    for (const transition of listTransitions(row))
+    const last = Math.min(row.transition, TRANSITIONS_MAX);
+    // The first has no event.
+    const all = Array.from({ length: Math.max(0, last - 1) }, (_, before) => before + 2);
+    for (const transition of listTransitions?.(row) ?? all) {
       expectedEvents.set(eventId(kind, _id, transition), { _id, transition });
+    }
   }
   const ids = { _id: { $in: [...expectedEvents.keys()] } };
   const eventRows = read<{ _id: string }>('events', ids, { projection: { _id: 1 } });
@@ -167,4 +166,16 @@ async function missingEvents<Row extends ResourceRow>(
 function describeLines(book: string, lines: EntryRow['lines'] = []): string {
   const each = lines.map(({ account, amount }) => `${account} ${amount}`).sort();
   return `${each.join(', ')} in ${book}`;
+}
+
+/** Adds the movements of each, the oldest first. */
+export async function withMovements<Row extends { _id: string }>(
+  read: Read,
+  rows: readonly Row[],
+): Promise<(Row & { movements: Movement[] })[]> {
+  const byResource = new Map<string, Movement[]>(rows.map(({ _id }) => [_id, []]));
+  const filter = { resource_id: { $in: [...byResource.keys()] } };
+  const movements = read<MovementDocument>('bank_movements', filter, { sort: { order: 1 } });
+  for await (const row of movements) byResource.get(row.resource_id ?? '')?.push(toMovement(row));
+  return rows.map((row) => ({ ...row, movements: byResource.get(row._id) ?? [] }));
 }

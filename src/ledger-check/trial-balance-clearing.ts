@@ -10,7 +10,7 @@ import { toBigInt } from '../ledger/integers';
 import { IN_TRANSIT, UNMATCHED } from '../ledger/ledger-accounts';
 import { EXACT } from '../ledger/pending';
 import type { ClearingScope } from '../ledger/uncleared';
-import { type BankAccountDocument, createBankAccountStore } from '../store/bank-accounts';
+import { createBankAccountStore } from '../store/bank-accounts';
 import type { MovementDocument } from '../store/movements';
 import type { LineDocument } from '../store/statement-lines';
 import type { RefusalDocument } from '../store/statement-refusals';
@@ -55,21 +55,13 @@ export async function listScopes(
   );
   for (const account of accounts) {
     const key = scopeKey(account);
-    const { books = [], accounts: ids = [] } = scopes.get(key) ?? {};
-    scopes.set(key, {
-      ...pickScope(account),
-      ...{ books: [...books, bankBookId(account)], accounts: [...ids, account._id] },
-    });
+    const { _id: account_id, connector, livemode, currency } = account;
+    const scope = scopes.get(key) ?? { connector, livemode, currency, books: [], accounts: [] };
+    scope.books.push(bookId({ account_id, livemode, currency }));
+    scope.accounts.push(account_id);
+    scopes.set(key, scope);
   }
   return [...scopes.values()];
-}
-
-function pickScope({ connector, livemode, currency }: BankAccountDocument): ClearingScope {
-  return { connector, livemode, currency };
-}
-
-function bankBookId({ _id: account_id, livemode, currency }: BankAccountDocument): string {
-  return bookId({ account_id, livemode, currency });
 }
 
 export async function compareScope(
@@ -83,7 +75,15 @@ export async function compareScope(
   const inTransit = await readInTransit(reader, options, scope);
   const unmatched = await readUnmatched(reader, options, books);
   const announced = await readNotRepeated(reader, options, scope);
-  const missing = await readMissing(reader, options, scope);
+  const filter = { bank_account_id: { $in: scope.accounts }, attention: true };
+  const missing =
+    options.at === undefined
+      ? await reader.db
+          .collection<RefusalDocument>('statement_refusals')
+          .find({ ...filter, missing: { $type: 'object' } }, { session: reader.session })
+          .limit(IDS_MAX)
+          .toArray()
+      : [];
   const sum = [scopeKey(scope), ...books].reduce(
     (total, key) => total + (clearing.get(key) ?? 0n),
     0n,
@@ -267,21 +267,6 @@ async function readNotRepeated(
   const lines = reader.db.collection<LineDocument>('statement_lines');
   const filter = { bank_account_id: { $in: accounts }, status: 'announced', day: { $lt: before } };
   return await summarize(reader, [{ $match: filter }], lines);
-}
-
-/** Reads what no statement has filled; the past is not stored. */
-async function readMissing(
-  { db, session }: Reader,
-  { at }: TrialBalanceOptions,
-  { accounts }: BankScope,
-): Promise<RefusalDocument[]> {
-  if (at !== undefined) return [];
-  const filter = { bank_account_id: { $in: accounts }, attention: true };
-  return await db
-    .collection<RefusalDocument>('statement_refusals')
-    .find({ ...filter, missing: { $type: 'object' } }, { session })
-    .limit(IDS_MAX)
-    .toArray();
 }
 
 /** Finds what is at banks of which no account is registered; chains have no statements. */

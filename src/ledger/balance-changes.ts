@@ -59,19 +59,15 @@ export function buildBalanceChange(
   const line = findAvailableLine(entry.lines);
   const { account_id, livemode, currency, kind, fee = 0 } = entry;
   if (line === undefined || !isMerchantKind(kind)) return undefined;
+  const written = writtenAt.getTime();
+  // By account time: later than the write where a sandbox's clock was moved.
   const isChargebackReversal = kind === 'reversed' && findSource(entry).object === 'payment';
   return {
     ...{ account_id, livemode, currency, balance_account: line.balance_account },
     type: isChargebackReversal ? 'chargeback_reversal' : TYPES[kind],
-    position: buildPosition(getRowTime(entry, writtenAt), tie),
+    position: buildPosition(livemode ? written : Math.max(written, Date.parse(entry.at)), tie),
     ...(BigInt(fee) === 0n ? {} : { fee: toStoredInteger(fee, currency) }),
   };
-}
-
-/** Account time: later than the write where a sandbox's clock was moved. */
-function getRowTime({ livemode, at }: Pick<NewEntry, 'livemode' | 'at'>, writtenAt: Date): number {
-  const written = writtenAt.getTime();
-  return livemode ? written : Math.max(written, Date.parse(at));
 }
 
 function isMerchantKind(kind: EntryKind): kind is keyof typeof TYPES {

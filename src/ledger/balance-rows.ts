@@ -24,7 +24,10 @@ export function toBalanceRows(
     (path) => /^balances\.([^.]+)\./.exec(path)?.[1] ?? [],
   );
   return [...new Set(names)].map((balance_account) => {
-    const at = (part: string) => asNumber(balances.get(`balances.${balance_account}.${part}`));
+    const at = (part: string) => {
+      const amount = toBigInt(balances.get(`balances.${balance_account}.${part}`)) ?? 0n;
+      return Number.isSafeInteger(Number(amount)) ? Number(amount) : amount;
+    };
     return { balance_account, currency, available: at('available'), reserved: at('reserved') };
   });
 }
@@ -42,12 +45,6 @@ export function toReceivables(
     return owed === 0 ? [] : [{ currency, owed }];
   });
   return rows.sort((a, b) => (a.currency < b.currency ? -1 : 1));
-}
-
-function asNumber(balance: unknown): number | bigint {
-  const amount = toBigInt(balance) ?? 0n;
-  const number = Number(amount);
-  return Number.isSafeInteger(number) ? number : amount;
 }
 
 export function byNameAndCurrency(a: BalanceRow, b: BalanceRow): number {

@@ -19,10 +19,9 @@ import {
   SENT,
   UNMATCHED,
 } from './ledger-accounts';
-import { dropZeroLines, mergeLines, transfer } from './lines';
 
 /** Parts of a statement line, in its minor units: above 0 comes in. */
-export interface StatementParts {
+interface StatementParts {
   /** Movements of merchants' money. */
   clearing?: number;
   bank_fees?: number;
@@ -224,4 +223,27 @@ function resolveMovement(direction: Direction, amount: Amount, bearer: Bearer): 
 function getAccount({ as, connector, balance }: Bearer): string {
   if (as === 'merchant') return available(balance);
   return as === 'loss' ? ADJUSTMENTS : clearing(connector);
+}
+
+function transfer(from: string, to: string, amount: number | bigint): EntryLine[] {
+  return [
+    { account: from, amount: -amount },
+    { account: to, amount },
+  ];
+}
+
+function dropZeroLines(lines: EntryLine[]): EntryLine[] {
+  return lines.filter(({ amount }) => amount !== 0 && amount !== 0n);
+}
+
+export function mergeLines(lines: readonly EntryLine[]): EntryLine[] {
+  const sums = new Map<string, number | bigint>();
+  for (const { account, amount } of lines) {
+    const before = sums.get(account);
+    // An asset's amounts exceed what a number holds.
+    if (typeof before === 'bigint') sums.set(account, before + BigInt(amount));
+    else if (typeof amount === 'bigint') sums.set(account, BigInt(before ?? 0) + amount);
+    else sums.set(account, (before ?? 0) + amount);
+  }
+  return [...sums].map(([account, amount]) => ({ account, amount }));
 }

@@ -45,36 +45,20 @@ export async function applyPending(
     { $inc: Object.fromEntries(increments), $setOnInsert: bookOwner(book) },
     { session, upsert: true },
   );
-  const isOfBank = ({ bank_day }: EntryStateDocument) => bank_day !== undefined;
-  const applied =
-    (await endPending(states, rows.filter(isOfBank), session)) +
-    (await removeStates(
-      states,
-      rows.filter((row) => !isOfBank(row)),
-      session,
-    ));
+  let applied = 0;
+  // A statement line may still match them.
+  const awaited = rows.filter(({ bank_day }) => bank_day !== undefined);
+  if (awaited.length > 0) {
+    const update = { $unset: { pending: '', lines: '' } } as const;
+    const result = await states.updateMany(selectPending(awaited), update, { session });
+    applied += result.modifiedCount;
+  }
+  const others = rows.filter(({ bank_day }) => bank_day === undefined);
+  if (others.length > 0) {
+    applied += (await states.deleteMany(selectPending(others), { session })).deletedCount;
+  }
   if (applied !== rows.length) throw new Error(`Entries of ${book} are no longer pending.`);
   return rows.length;
-}
-
-/** A statement line may still match them. */
-async function endPending(
-  states: Collection<EntryStateDocument>,
-  rows: readonly EntryStateDocument[],
-  session: ClientSession,
-): Promise<number> {
-  if (rows.length === 0) return 0;
-  const update = { $unset: { pending: '', lines: '' } } as const;
-  return (await states.updateMany(selectPending(rows), update, { session })).modifiedCount;
-}
-
-async function removeStates(
-  states: Collection<EntryStateDocument>,
-  rows: readonly EntryStateDocument[],
-  session: ClientSession,
-): Promise<number> {
-  if (rows.length === 0) return 0;
-  return (await states.deleteMany(selectPending(rows), { session })).deletedCount;
 }
 
 function selectPending(rows: readonly EntryStateDocument[]) {
@@ -123,17 +107,14 @@ export function addPending(
   book: BookDocument | null,
   pending: Sums = new Map(),
 ): Map<string, unknown> {
-  const balances = new Map(book === null ? [] : listBalances(book));
+  const { _id, account_id, livemode, currency, ...rest }: Partial<BookDocument> = book ?? {};
+  const balances = new Map(walkLeaves(rest, ''));
   for (const [path, sum] of pending) {
     const balance = balances.get(path) ?? 0n;
     const integer = toBigInt(balance);
     balances.set(path, integer === undefined ? balance : integer + sum);
   }
   return balances;
-}
-
-function listBalances({ _id, account_id, livemode, currency, ...rest }: BookDocument) {
-  return [...walkLeaves(rest, '')];
 }
 
 function* walkLeaves(value: unknown, path: string): Generator<[path: string, value: unknown]> {

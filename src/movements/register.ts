@@ -17,7 +17,7 @@ import {
   type Units,
 } from '../domain/movement/movement';
 import { type NewEntry, operationId } from '../ledger/entries';
-import { buildMovementResolved, type MovingKind } from '../ledger/movement-entries';
+import { buildMovementResolved, type MovingKind } from '../ledger/resource-entries';
 import type { Stores } from '../store';
 import { MOVEMENT_NAMES, type MovementDocument, toMovement } from '../store/movements';
 

@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { RawJson } from '../base/json';
-import { stringifyJson } from '../base/json-write';
+import { type RawJson, stringifyJson } from '../base/json';
 import type { AcceptedRequest } from '../domain/creation';
 import { Refusal } from '../domain/errors';
 import { DecryptionError, Encrypted, type Encrypter } from '../encryption/encrypter';

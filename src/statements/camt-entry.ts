@@ -46,7 +46,7 @@ export function* readEntry(
     value_date: readDay(entry, 'ValDt') ?? null,
     currency: place.currency,
     kind: describeKind(entry, parts.length === 1 ? only : undefined),
-    is_fee: isCharge(entry),
+    is_fee: CHARGES.has(textAt(entry, 'BkTxCd/Domn/Fmly/SubFmlyCd') ?? ''),
     entry: number,
   };
   const bank_reference = readEntryReference(entry);
@@ -119,13 +119,15 @@ function readFee(entry: Element, part: Element | undefined, amount: number, plac
   const charges = (own.length > 0 ? own : readCharges(entry)).filter(
     (charge) => find(charge, 'Amt')?.currency === place.currency,
   );
-  // A charge lowers what comes in, so that its own sign is a debit.
   const sum = (some: readonly Element[]) =>
-    some.reduce((total, charge) => total - readCharge(charge, place), 0);
+    some.reduce((total, charge) => {
+      const charged = find(charge, 'Amt');
+      // A charge lowers what comes in, so that its own sign is a debit.
+      return charged ? total - readAmount(charged, place) * readSign(charge, -1) : total;
+    }, 0);
   const included = charges.filter((charge) => isTrueAt(charge, 'ChrgInclInd'));
   if (included.length > 0) return sum(included);
-  const silent = charges.filter((charge) => textAt(charge, 'ChrgInclInd') === undefined);
-  const fee = sum(silent);
+  const fee = sum(charges.filter((charge) => textAt(charge, 'ChrgInclInd') === undefined));
   const gross = ['AmtDtls/TxAmt/Amt', 'AmtDtls/InstdAmt/Amt'].flatMap((path) =>
     [part, entry].flatMap((each) => findAll(each, path)),
   );
@@ -137,18 +139,9 @@ function readFee(entry: Element, part: Element | undefined, amount: number, plac
   return isIncluded ? fee : 0;
 }
 
-function readCharge(charge: Element, place: Money): number {
-  const amount = find(charge, 'Amt');
-  return amount === undefined ? 0 : readAmount(amount, place) * readSign(charge, -1);
-}
-
 function readCharges(element: Element | undefined): readonly Element[] {
   const records = findAll(element, 'Chrgs/Rcrd');
   return records.length > 0 ? records : findAll(element, 'Chrgs');
-}
-
-function isCharge(entry: Element): boolean {
-  return CHARGES.has(textAt(entry, 'BkTxCd/Domn/Fmly/SubFmlyCd') ?? '');
 }
 
 /** Describes a line by the bank's codes: `PMNT.ICDT.RRTN return AC04`. */

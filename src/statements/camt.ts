@@ -34,11 +34,8 @@ export function readCamt({ message, root }: Xml): Statement[] {
     return joinPages(elements.map((each) => readPage(each, `${name}Pgntn`))).map((pages) => {
       const [{ head: first, element }] = pages;
       const { head: last } = pages.at(-1) ?? pages[0];
-      const [entry] = childElements(element, 'Ntry');
       const statement =
-        name === 'Stmt'
-          ? readStatement(first, last)
-          : readNotification(first, group, entry && readElement(entry));
+        name === 'Stmt' ? readStatement(first, last) : readNotification(first, group, element);
       const lines = [...readLines(pages, statement)];
       return readOpposite(pages, statement, lines) ?? { ...statement, lines };
     });
@@ -115,19 +112,16 @@ function joinPages(all: readonly Page[]): Pages[] {
     else if (pages === undefined) paged.set(key, [page]);
     else pages.push(page);
   }
-  const joined = [...paged.values()];
-  joined.forEach(assertWhole);
-  return [...whole, ...joined];
-}
-
-function assertWhole(pages: Pages): void {
-  const missing = pages.findIndex(({ number }, at) => number !== at + 1);
-  const last = pages.findIndex(({ isLast }) => isLast);
-  if (missing < 0 && last === pages.length - 1) return;
-  const which = missing < 0 ? 'its last page' : `page ${missing + 1}`;
-  throw fault(
-    `Statement ${pages[0].id} lacks ${which}: import a file with all of its pages, once each.`,
-  );
+  for (const pages of paged.values()) {
+    const missing = pages.findIndex(({ number }, at) => number !== at + 1);
+    const last = pages.findIndex(({ isLast }) => isLast);
+    if (missing < 0 && last === pages.length - 1) continue;
+    const which = missing < 0 ? 'its last page' : `page ${missing + 1}`;
+    throw fault(
+      `Statement ${pages[0].id} lacks ${which}: import a file with all of its pages, once each.`,
+    );
+  }
+  return [...whole, ...paged.values()];
 }
 
 function readHead(head: Element, currency: string | undefined) {
@@ -190,10 +184,11 @@ function findBalance(head: Element, codes: readonly string[]): Element | undefin
 }
 
 /** Accounts often have no currency: then the first entry's counts. */
-function readNotification(head: Element, group: Element, entry: Element | undefined): Head {
+function readNotification(head: Element, group: Element, page: XmlElement): Head {
   const created = textAt(head, 'CreDtTm') ?? textAt(group, 'GrpHdr/CreDtTm') ?? '';
   const to_day = (textAt(head, 'FrToDt/ToDtTm') ?? created).slice(0, 10);
   const from_day = (textAt(head, 'FrToDt/FrDtTm') ?? created).slice(0, 10);
-  const currency = textAt(head, 'Acct/Ccy') ?? find(entry, 'Amt')?.currency;
+  const [entry] = childElements(page, 'Ntry');
+  const currency = textAt(head, 'Acct/Ccy') ?? find(entry && readElement(entry), 'Amt')?.currency;
   return { ...readHead(head, currency), balances: null, from_day, to_day };
 }

@@ -35,8 +35,14 @@ export type Match =
 
 /** @see docs/statements.md#matching */
 export function matchLine(line: LineFacts, candidates: Candidates): Match {
+  const isInDirection = ({ amount }: Candidate) => Math.sign(amount) === Math.sign(line.amount);
+  const isOtherName = ({ bank_reference }: Candidate) =>
+    bank_reference === null || bank_reference !== line.bank_reference;
+  // Those of the line's own name first.
   const named = [candidates.by_reference, candidates.by_bank_reference].map((found) =>
-    preferSameName(line, found.filter(isInDirection(line))),
+    found
+      .filter(isInDirection)
+      .toSorted((one, other) => Number(isOtherName(one)) - Number(isOtherName(other))),
   );
   for (const found of named) {
     const match = matchAmount(line, found) ?? matchSum(line, found);
@@ -53,16 +59,6 @@ export function matchLine(line: LineFacts, candidates: Candidates): Match {
 /** Names no entry of ours, so that amount and day may match. */
 export function isAnonymous({ reference, is_fee }: LineFacts): boolean {
   return !is_fee && parseResourceId(reference) === null;
-}
-
-function isInDirection({ amount }: LineFacts) {
-  return (candidate: Candidate) => Math.sign(candidate.amount) === Math.sign(amount);
-}
-
-function preferSameName(line: LineFacts, found: readonly Candidate[]): readonly Candidate[] {
-  const isSame = ({ bank_reference }: Candidate) =>
-    bank_reference !== null && bank_reference === line.bank_reference;
-  return [...found.filter(isSame), ...found.filter((candidate) => !isSame(candidate))];
 }
 
 /** Amount before the bank's charges first. */

@@ -22,9 +22,9 @@ export interface StatementFile {
 /** @throws InvalidStatement */
 export async function readStatementFile(bytes: Uint8Array): Promise<StatementFile> {
   assertSize(bytes.length);
-  if (!isXml(bytes)) {
-    return { format: 'csv', statements: readCsv(bytes) };
-  }
+  const head = Buffer.from(bytes.subarray(0, 200)).toString('latin1');
+  const isXml = /^(?:\xef\xbb\xbf|\xff\xfe|\xfe\xff)?[\s\0]*</.test(head);
+  if (!isXml) return { format: 'csv', statements: readCsv(bytes) };
   const xml = await parseMessage(bytes);
   try {
     return { format: xml.message, statements: readCamt(xml) };
@@ -42,11 +42,6 @@ export function assertSize(bytes: number): void {
   );
 }
 
-function isXml(bytes: Uint8Array): boolean {
-  const head = Buffer.from(bytes.subarray(0, 200)).toString('latin1');
-  return /^(?:\xef\xbb\xbf|\xff\xfe|\xfe\xff)?[\s\0]*</.test(head);
-}
-
 /** @see docs/statements.md#csv */
 const REQUIRED = ['statement_id', 'iban', 'currency', 'opening', 'closing', 'day', 'amount'];
 const OPTIONAL = ['value_date', 'reference', 'bank_reference', 'fee', 'kind', 'sequence'];
@@ -58,12 +53,21 @@ type Row = Readonly<Record<string, string>> & { readonly number: string };
  * @throws InvalidStatement
  */
 function readCsv(bytes: Uint8Array): Statement[] {
-  const text = decode(bytes);
+  let text: string;
+  try {
+    text = new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+  } catch {
+    throw new InvalidStatement('format_not_supported', 'The file is neither XML nor UTF-8 text.');
+  }
   const statements = new Map<string, Statement & { lines: StatementLine[] }>();
   for (const row of readRows(text)) {
     const own = { ...readStatement(row), lines: [] };
-    const known = statements.get(own.statement_id);
-    const statement = known === undefined ? own : extend(known, own, row);
+    const statement = statements.get(own.statement_id) ?? own;
+    if (getConstants(statement) !== getConstants(own)) {
+      throw fault(`the account or a balance differs within statement ${own.statement_id}.`, row);
+    }
+    if (own.from_day < statement.from_day) statement.from_day = own.from_day;
+    if (own.to_day > statement.to_day) statement.to_day = own.to_day;
     statements.set(own.statement_id, statement);
     if (row['amount'] === '') continue;
     const line = readLine(row, own.currency, statement.lines.length + 1);
@@ -76,14 +80,6 @@ function readCsv(bytes: Uint8Array): Statement[] {
 function fault(message: string, row?: Row): InvalidStatement {
   const place = row === undefined ? '' : `Row ${row.number}: `;
   return new InvalidStatement('file_invalid', `${place}${message}`);
-}
-
-function decode(bytes: Uint8Array): string {
-  try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
-  } catch {
-    throw new InvalidStatement('format_not_supported', 'The file is neither XML nor UTF-8 text.');
-  }
 }
 
 function readStatement(row: Row): Omit<Statement, 'lines'> {
@@ -109,19 +105,9 @@ function readStatement(row: Row): Omit<Statement, 'lines'> {
   };
 }
 
-function extend<Known extends Statement>(known: Known, own: Statement, row: Row): Known {
-  const isSame =
-    known.iban === own.iban &&
-    known.currency === own.currency &&
-    known.sequence === own.sequence &&
-    known.balances?.opening === own.balances?.opening &&
-    known.balances?.closing === own.balances?.closing;
-  if (!isSame) {
-    throw fault(`the account or a balance differs within statement ${own.statement_id}.`, row);
-  }
-  if (own.from_day < known.from_day) known.from_day = own.from_day;
-  if (own.to_day > known.to_day) known.to_day = own.to_day;
-  return known;
+/** Lists what all rows of a statement have in common. */
+function getConstants({ iban, currency, sequence, balances }: Statement): string {
+  return JSON.stringify([iban, currency, sequence, balances?.opening, balances?.closing]);
 }
 
 function readLine(row: Row, currency: string, entry: number): StatementLine {

@@ -100,22 +100,16 @@ function readMessageName(root: XmlElement, { versions, expected }: MessageFamily
   throw new InvalidStatement('format_not_supported', `The file is ${known}: ${expected}.`);
 }
 
-/**
- * A version without its own schema has the next one's, or the latest: since 001.08, statements only
- * gain elements.
- */
-function findSchema(name: string): string {
-  const [message, version] = [name.slice(0, -3), name.slice(-2)];
-  const versions = SCHEMA_VERSIONS[message] ?? [];
-  return `${message}.${versions.find((each) => each >= version) ?? versions.at(-1)}`;
-}
-
 const validators = new Map<string, XsdValidator>();
 
 function getValidator({ XmlDocument, XsdValidator }: Library, message: string): XsdValidator {
   const validator = validators.get(message);
   if (validator !== undefined) return validator;
-  const name = findSchema(message);
+  // A version without its own schema has the next one's, or the latest: since 001.08, statements only
+  // gain elements.
+  const [kind, version] = [message.slice(0, -3), message.slice(-2)];
+  const versions = SCHEMA_VERSIONS[kind] ?? [];
+  const name = `${kind}.${versions.find((each) => each >= version) ?? versions.at(-1)}`;
   const text = readFileSync(join(__dirname, 'xsd', `${name}.xsd`), 'utf8');
   // A schema names the version that it is for.
   const schema = XmlDocument.fromString(text.replaceAll(NAMESPACE + name, NAMESPACE + message));
@@ -152,15 +146,8 @@ const REMITTANCE = 'RmtInf';
 
 /** Personal data and free text, which are not read. */
 const PRIVATE = new Set([
-  ...[
-    'RltdPties',
-    'RltdAgts',
-    REMITTANCE,
-    'RltdRmtInf',
-    'AddtlTxInf',
-    'AddtlNtryInf',
-    'SplmtryData',
-  ],
+  ...['RltdPties', 'RltdAgts', REMITTANCE, 'RltdRmtInf', 'AddtlTxInf', 'AddtlNtryInf'],
+  ...['SplmtryData'],
   ...['CardTx', 'Ownr', 'Svcr', 'Orgtr', 'AddtlInf', 'Prxy', 'Nm', 'Pty', 'Agt', 'Tax'],
 ]);
 

@@ -22,7 +22,7 @@ export interface EventDocument {
   request_id: string;
   /**
    * Place for `after`: its number, or 0 without one, or −1 where a page has listed it by its time.
-   * @see src/service/events/catch-up.ts
+   * @see src/service/events/merchant.ts
    */
   order: number;
 }
@@ -123,7 +123,7 @@ interface AfterFilter extends Owner {
   limit: number;
 }
 
-/** Order in which events became visible. @see src/service/events/catch-up.ts */
+/** Order in which events became visible. @see src/service/events/merchant.ts */
 export function createEventOrderStore(db: Db) {
   const events = db.collection<EventDocument>('events');
   const counters = db.collection<EventCounter>('event_orders');

@@ -1,4 +1,4 @@
-import type { ClientSession, Collection, Db, Filter } from 'mongodb';
+import type { ClientSession, Db } from 'mongodb';
 import { isDuplicateKey } from '../base/mongo';
 import { indexBuilder } from '../base/mongo-indexes';
 import type { AcceptedRequest, EncryptedCustomer } from '../domain/creation';
@@ -95,7 +95,14 @@ export function createIdempotencyStore(db: Db) {
       };
       const ids = { _id: { $in: listIds(newRecord, keyHash) } };
       while (true) {
-        if (await insertIfAbsent(records, document, ids)) return document;
+        try {
+          // Finds and inserts in one command, which a new key costs anyway.
+          const result = await records.updateOne(ids, { $setOnInsert: document }, { upsert: true });
+          if (result.upsertedCount === 1) return document;
+        } catch (error) {
+          // Another call inserted it at the same time.
+          if (!isDuplicateKey(error, '_id_')) throw error;
+        }
         const existing = await records.find(ids).toArray();
         const first = existing.find((record) => !isExpired(record, now));
         if (first !== undefined) return first;
@@ -184,22 +191,4 @@ function isExpired({ expires_at }: IdempotencyRecord, now: Date): boolean {
 function listIds(key: RecordKey, keyHash: string | undefined): string[] {
   const keys = keyHash === undefined ? [key] : [key, rebuiltRecordKey(key, keyHash)];
   return keys.map(recordId);
-}
-
-/**
- * Finds and inserts in one command, which a new key costs anyway.
- * @returns false when one of the ids exists, or another call inserted it at the same time
- */
-async function insertIfAbsent(
-  records: Collection<IdempotencyRecord>,
-  document: IdempotencyRecord,
-  ids: Filter<IdempotencyRecord>,
-): Promise<boolean> {
-  try {
-    const result = await records.updateOne(ids, { $setOnInsert: document }, { upsert: true });
-    return result.upsertedCount === 1;
-  } catch (error) {
-    if (!isDuplicateKey(error, '_id_')) throw error;
-    return false;
-  }
 }

@@ -2,7 +2,7 @@ import type { Client } from '@temporalio/client';
 import { type ClockStart, type ClockTarget, clockWorkflowId } from '../domain/account/clock';
 import { environmentQueue } from '../domain/task-queues';
 import { withinLimit } from './deadline';
-import { updateWithStart } from './update-with-start';
+import { updateWithStart } from './start';
 
 export interface ClockCaller {
   client: Client;

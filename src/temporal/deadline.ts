@@ -1,6 +1,7 @@
 import {
   type Client,
   isGrpcServiceError,
+  WorkflowExecutionAlreadyStartedError,
   WorkflowNotFoundError,
   WorkflowUpdateFailedError,
   WorkflowUpdateRPCTimeoutOrCancelledError,
@@ -25,9 +26,8 @@ export async function withinLimit<T>(client: Client, call: () => Promise<T>): Pr
 function toRefusal(error: unknown): Refusal | undefined {
   if (error instanceof WorkflowUpdateFailedError) {
     const code = getFailureCode(error);
-    return code !== undefined && isErrorCode(code)
-      ? new Refusal(code, causeText(error))
-      : undefined;
+    if (code === undefined || !isErrorCode(code)) return undefined;
+    return new Refusal(code, error.cause instanceof Error ? error.cause.message : error.message);
   }
   // Only an operator can fix it, so the caller must not retry.
   if (findConfigFault(error) !== undefined) return undefined;
@@ -35,10 +35,6 @@ function toRefusal(error: unknown): Refusal | undefined {
     return unavailable('The payment engine did not answer in time.', error);
   }
   return undefined;
-}
-
-function causeText({ cause, message }: WorkflowUpdateFailedError): string {
-  return cause instanceof Error ? cause.message : message;
 }
 
 function isServiceError(error: unknown): boolean {
@@ -72,7 +68,8 @@ export async function withTimeout<T>(
     return await temporal.withDeadline(Date.now() + timeoutMs, call);
   } catch (error) {
     if (error instanceof ServiceError) throw error;
-    if (error instanceof WorkflowNotFoundError || isAlreadyStarted(error)) throw error;
+    if (error instanceof WorkflowNotFoundError) throw error;
+    if (error instanceof WorkflowExecutionAlreadyStartedError) throw error;
     const fault = findConfigFault(error);
     if (fault !== undefined) throw new ServiceError('temporal_refused', fault.message);
     throw new ServiceError(
@@ -80,8 +77,4 @@ export async function withTimeout<T>(
       `Temporal did not do it: ${describeError(error)}`,
     );
   }
-}
-
-function isAlreadyStarted(error: unknown): boolean {
-  return error instanceof Error && error.name === 'WorkflowExecutionAlreadyStartedError';
 }

@@ -24,7 +24,14 @@ export function findConfigFault(error: unknown): ConfigFault | undefined {
 
 /** Explains a TLS mismatch, too, which may be temporary once a process has connected. */
 export function findConnectFault(error: unknown): ConfigFault | undefined {
-  return findFault(error, (each) => explainError(each) ?? explainTlsError(each));
+  return findFault(error, (each) => {
+    const explanation = explainError(each);
+    if (explanation !== undefined || !isGrpcServiceError(each)) return explanation;
+    const isTls = Number(each.code) === UNAVAILABLE && TLS_WORDS.test(each.details);
+    return isTls
+      ? `Temporal is not reached by TLS as set (TEMPORAL_TLS_…): ${each.details}`
+      : undefined;
+  });
 }
 
 /** Whether Temporal, or a proxy before it, will never answer such a call. */
@@ -64,12 +71,4 @@ function explainError(error: unknown): string | undefined {
     default:
       return undefined;
   }
-}
-
-function explainTlsError(error: unknown): string | undefined {
-  if (!isGrpcServiceError(error) || Number(error.code) !== UNAVAILABLE) return undefined;
-  const { details } = error;
-  return TLS_WORDS.test(details)
-    ? `Temporal is not reached by TLS as set (TEMPORAL_TLS_…): ${details}`
-    : undefined;
 }

@@ -23,8 +23,12 @@ export async function assertNotBehind(
   { _id: id, version }: Known,
 ): Promise<void> {
   const { workflowId, collection } = LIFECYCLES[kind];
-  const completed = await readCompletedVersion(temporal, workflowId(id));
-  if (completed === undefined || completed <= version) return;
+  const { status, runId } = await getNewestRun(temporal, workflowId(id));
+  if (status !== 'COMPLETED') return;
+  // Of this run: one that starts meanwhile may last for days.
+  const result: unknown = await temporal.workflow.getHandle(workflowId(id), runId).result();
+  const { version: completed } = Object(result);
+  if (!Number.isInteger(completed) || completed <= version) return;
   // The run may have ended after the caller had read the document.
   const latest = (await LIFECYCLES[kind].get(stores, id))?.version ?? version;
   if (completed <= latest) return;
@@ -39,17 +43,4 @@ export async function assertNotBehind(
     `The workflow of the ${kind} ${id} completed at version ${completed}, and MongoDB has version ` +
       `${latest}, as after a restore: run \`reconcile --apply\` first.`,
   );
-}
-
-/** @returns undefined while a run goes on, or without a result */
-async function readCompletedVersion(
-  temporal: Client,
-  workflowId: string,
-): Promise<number | undefined> {
-  const { status, runId } = await getNewestRun(temporal, workflowId);
-  if (status !== 'COMPLETED') return undefined;
-  // Of this run: one that starts meanwhile may last for days.
-  const result: unknown = await temporal.workflow.getHandle(workflowId, runId).result();
-  const { version } = Object(result);
-  return Number.isInteger(version) ? version : undefined;
 }

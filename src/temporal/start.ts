@@ -1,4 +1,5 @@
-import type { Priority } from '@temporalio/common';
+import { type Client, WithStartWorkflowOperation, WorkflowNotFoundError } from '@temporalio/client';
+import type { Priority, Workflow } from '@temporalio/common';
 import type { CallbackResource } from '../domain/callback/callback';
 import { environmentQueue } from '../domain/task-queues';
 import type { RequestHashes } from '../encryption/request-fingerprint';
@@ -33,7 +34,7 @@ export function firstRun(
   };
 }
 
-export type StoredFacts = LabeledFacts & Pick<Resource, '_id' | 'status' | 'version'>;
+type StoredFacts = LabeledFacts & Pick<Resource, '_id' | 'status' | 'version'>;
 
 export function nextRun(
   kind: CallbackResource,
@@ -57,4 +58,31 @@ export function nextRun(
  */
 export function getShare({ account_id }: { account_id: string }): Priority {
   return { fairnessKey: account_id };
+}
+
+/** Repeated where the workflow ends at this moment. */
+const TRIES = 3;
+
+type Start = ConstructorParameters<typeof WithStartWorkflowOperation<Workflow>>[1];
+
+/** Waits for the update of a workflow that runs, or that starts with it. */
+export async function updateWithStart<Argument>(
+  client: Client,
+  type: string,
+  update: string,
+  argument: Argument,
+  start: Omit<Start, 'workflowIdConflictPolicy'>,
+): Promise<void> {
+  for (let left = TRIES; ; left -= 1) {
+    const options = { ...start, workflowIdConflictPolicy: 'USE_EXISTING' } as const;
+    try {
+      await client.workflow.executeUpdateWithStart<Workflow, void, [Argument]>(update, {
+        args: [argument],
+        startWorkflowOperation: new WithStartWorkflowOperation(type, options),
+      });
+      return;
+    } catch (error) {
+      if (left <= 1 || !(error instanceof WorkflowNotFoundError)) throw error;
+    }
+  }
 }

@@ -1,4 +1,4 @@
-import { type Client, WorkflowNotFoundError } from '@temporalio/client';
+import { type Client, isGrpcServiceError, WorkflowNotFoundError } from '@temporalio/client';
 import { inBatches } from '../base/batches';
 
 /** A timeout would end a walk over thousands of workflows. */
@@ -47,4 +47,59 @@ export async function listRunning(
     for await (const { workflowId } of workflow.list({ query })) running.add(workflowId);
   }
   return running;
+}
+
+/** Temporal's `TASK_QUEUE_TYPE`. */
+const QUEUE_TYPES = { workflow: 1, activity: 2 } as const;
+
+/** Temporal lists one that polled within five minutes; a poll lasts a minute at most. */
+const POLLER_MS = 70_000;
+
+export interface TaskQueueState {
+  /** Processes that take its tasks now. */
+  pollers: number;
+  /** Tasks that wait, about. */
+  waiting: number;
+  /** Age of the oldest one, in seconds. */
+  oldest_seconds: number;
+}
+
+export async function readTaskQueue(
+  { workflowService }: Pick<Client, 'workflowService'>,
+  { namespace, name, type }: { namespace: string; name: string; type: keyof typeof QUEUE_TYPES },
+): Promise<TaskQueueState> {
+  const { pollers, stats } = await workflowService.describeTaskQueue({
+    ...{ namespace, taskQueue: { name }, taskQueueType: QUEUE_TYPES[type], reportStats: true },
+  });
+  const alive = (pollers ?? []).filter(({ lastAccessTime }) => {
+    const seconds = Number(lastAccessTime?.seconds ?? 0);
+    return Date.now() - seconds * 1_000 < POLLER_MS;
+  });
+  return {
+    pollers: alive.length,
+    waiting: Number(stats?.approximateBacklogCount ?? 0),
+    oldest_seconds: Number(stats?.approximateBacklogAge?.seconds ?? 0),
+  };
+}
+
+const NOT_FOUND = 5;
+
+/**
+ * Makes the server try an activity now, as attempt 1 of its count.
+ * @param id the activity's
+ * @returns whether the workflow runs and has the activity
+ */
+export async function retryNow(client: Client, workflowId: string, id: string): Promise<boolean> {
+  const { namespace, identity } = client.options;
+  try {
+    await client.workflowService.resetActivity({
+      ...{ namespace, identity, id },
+      execution: { workflowId },
+      keepPaused: true,
+    });
+    return true;
+  } catch (error) {
+    if (!isGrpcServiceError(error) || error.code !== NOT_FOUND) throw error;
+    return false;
+  }
 }

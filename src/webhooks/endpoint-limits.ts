@@ -92,11 +92,24 @@ export function createEndpointLimits(options: LimitsOptions): EndpointLimits {
   let promptSlotsInUse = 0;
   const share = (part: number) => Math.max(1, Math.floor(slots * part));
   const getEndpoint = (owner: string): Endpoint => {
-    const endpoint = endpoints.get(owner) ?? newEndpoint();
+    const endpoint = endpoints.get(owner) ?? {
+      inFlight: new Set(),
+      consecutiveTimeouts: 0,
+      isGood: false,
+      promptAt: undefined,
+      prompt: 0,
+      averageMs: 1_000,
+      reservedUntil: 0,
+      grownAt: Number.NEGATIVE_INFINITY,
+    };
     // Eviction starts at the beginning.
     endpoints.delete(owner);
     endpoints.set(owner, endpoint);
-    for (const evicted of evictIdle(endpoints)) hanging.delete(evicted);
+    for (const [name, idle] of endpoints) {
+      if (endpoints.size <= ENDPOINTS_MAX || idle.inFlight.size > 0) break;
+      endpoints.delete(name);
+      hanging.delete(idle);
+    }
     return endpoint;
   };
   const limits: EndpointLimits = {
@@ -150,19 +163,6 @@ export function createEndpointLimits(options: LimitsOptions): EndpointLimits {
     },
   };
   return limits;
-}
-
-function newEndpoint(): Endpoint {
-  return {
-    inFlight: new Set(),
-    consecutiveTimeouts: 0,
-    isGood: false,
-    promptAt: undefined,
-    prompt: 0,
-    averageMs: 1_000,
-    reservedUntil: 0,
-    grownAt: Number.NEGATIVE_INFINITY,
-  };
 }
 
 function getHealth({ consecutiveTimeouts, isGood }: Endpoint): Health {
@@ -222,15 +222,4 @@ function estimateMs(endpoint: Endpoint, now: number): number {
   if (oldest === undefined || getHealth(endpoint) === 'good') return endpoint.averageMs;
   const ageMs = now - oldest.beganAt;
   return Math.max(endpoint.averageMs, Math.min(ageMs * AGE_FACTOR, DEADLINE_MS));
-}
-
-/** @returns the evicted endpoints */
-function evictIdle(endpoints: Map<string, Endpoint>): Endpoint[] {
-  const evicted: Endpoint[] = [];
-  for (const [owner, endpoint] of endpoints) {
-    if (endpoints.size <= ENDPOINTS_MAX || endpoint.inFlight.size > 0) break;
-    endpoints.delete(owner);
-    evicted.push(endpoint);
-  }
-  return evicted;
 }

@@ -41,6 +41,8 @@ export class PostFault extends Error {
   }
 }
 
+const TLS_FAULT = /^(ERR_TLS|ERR_SSL|EPROTO|CERT_|UNABLE_TO_|SELF_SIGNED|DEPTH_ZERO|HOSTNAME_)/;
+
 /** Hides the runtime's text. */
 export function classify(error: unknown, connected: boolean): PostFault {
   if (error instanceof PostFault) return error;
@@ -48,13 +50,9 @@ export function classify(error: unknown, connected: boolean): PostFault {
   if (code.startsWith('HPE_')) {
     return new PostFault('protocol', `The answer was not valid HTTP (${code}).`);
   }
-  if (isTls(code)) return new PostFault('tls', `No trusted TLS connection (${code}).`);
+  if (TLS_FAULT.test(code)) return new PostFault('tls', `No trusted TLS connection (${code}).`);
   if (connected) return new PostFault('reset', 'The connection was closed before the answer.');
   return new PostFault('connect', `The connection could not be made (${code}).`);
-}
-
-function isTls(code: string): boolean {
-  return /^(ERR_TLS|ERR_SSL|EPROTO|CERT_|UNABLE_TO_|SELF_SIGNED|DEPTH_ZERO|HOSTNAME_)/.test(code);
 }
 
 /** Parses seconds or an HTTP date. */

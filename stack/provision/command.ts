@@ -1,7 +1,7 @@
-import { spawn } from 'node:child_process';
+import { execFile } from 'node:child_process';
 import { accessSync, constants } from 'node:fs';
 import { delimiter, join } from 'node:path';
-import { createInterface } from 'node:readline';
+import { promisify } from 'node:util';
 import { OperationalError } from '../../src/base/errors';
 
 const OUTPUT_LINES_MAX = 12;
@@ -11,7 +11,6 @@ export interface CommandOptions {
   env?: NodeJS.ProcessEnv;
   timeoutMs: number;
   signal?: AbortSignal;
-  onLine?(line: string): void;
 }
 
 /**
@@ -21,38 +20,23 @@ export interface CommandOptions {
 export async function runCommand(
   tool: string,
   args: readonly string[],
-  options: CommandOptions,
+  { timeoutMs: timeout, ...options }: CommandOptions,
 ): Promise<string> {
-  const child = spawn(tool, args, {
-    cwd: options.cwd,
-    env: options.env ?? process.env,
-    stdio: ['ignore', 'pipe', 'pipe'],
-    signal: options.signal,
-    timeout: options.timeoutMs,
-  });
-  let stdout = '';
-  const lastLines: string[] = [];
-  child.stdout.on('data', (chunk: Buffer) => {
-    stdout += chunk.toString();
-  });
-  for (const input of [child.stdout, child.stderr]) {
-    createInterface({ input }).on('line', (line) => {
-      if (line.trim() === '') return;
-      lastLines.push(line.trim());
-      if (lastLines.length > OUTPUT_LINES_MAX) lastLines.shift();
-      options.onLine?.(line.trim());
-    });
+  const limits = { timeout, maxBuffer: Number.POSITIVE_INFINITY };
+  const running = promisify(execFile)(tool, args, { ...options, ...limits });
+  running.child.stdin?.end();
+  try {
+    return (await running).stdout;
+  } catch (error) {
+    const { message, code, signal, stdout = '', stderr = '' } = Object(error);
+    const isExit = typeof code === 'number' || typeof signal === 'string';
+    if (!isExit) throw new OperationalError(`\`${tool}\` could not be run: ${message}`);
+    const how = signal == null ? `failed with exit code ${code}` : `was ended by ${signal}`;
+    const lines = `${stdout}\n${stderr}`.split('\n').map((line) => line.trim());
+    const output = lines.filter((line) => line !== '').slice(-OUTPUT_LINES_MAX);
+    const end = output.length === 0 ? '' : `:\n    ${output.join('\n    ')}`;
+    throw new OperationalError(`\`${tool}\` ${how}${end}`);
   }
-  return await new Promise<string>((resolve, reject) => {
-    const fail = (why: string): void => reject(new OperationalError(`\`${tool}\` ${why}`));
-    child.once('error', (error) => fail(`could not be run: ${error.message}`));
-    child.once('close', (code, killedBy) => {
-      if (code === 0) return resolve(stdout);
-      const output = lastLines.length === 0 ? '' : `:\n    ${lastLines.join('\n    ')}`;
-      const how = killedBy === null ? `failed with exit code ${code}` : `was ended by ${killedBy}`;
-      fail(`${how}${output}`);
-    });
-  });
 }
 
 /** Skips npm's own directories of scripts. */
@@ -74,10 +58,8 @@ export function isExecutable(path: string): boolean {
 }
 
 /** @throws OperationalError naming the tool */
-export function needTool(name: string, ...others: string[]): string {
-  for (const candidate of [name, ...others]) {
-    const path = findOnPath(candidate);
-    if (path !== undefined) return path;
-  }
-  throw new OperationalError(`${name} is not installed`);
+export function needTool(name: string): string {
+  const path = findOnPath(name);
+  if (path === undefined) throw new OperationalError(`${name} is not installed`);
+  return path;
 }

@@ -3,12 +3,16 @@ import { createReadStream, createWriteStream } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
-import { EnvHttpProxyAgent, request } from 'undici';
+import { EnvHttpProxyAgent, fetch } from 'undici';
 import { OperationalError } from '../../src/base/errors';
 import type { Task } from '../terminal';
 import { needTool, runCommand } from './command';
 
 export const PLATFORM = `${process.platform}-${process.arch}`;
+
+/** Short, since a blocked host must not delay the next route. */
+const CONNECT_MS = 5_000;
+const STALLED_MS = 15_000;
 
 /** Hash is checked before anything of the archive runs. */
 interface Archive {
@@ -30,7 +34,8 @@ export async function fetchArchive(
     throw new OperationalError(`no archive for ${PLATFORM} is known by its SHA-256`);
   }
   const file = join(folder, 'archive.tar.gz');
-  checkHash(await download(archive.url, file, task, signal), archive);
+  await download(archive.url, file, task, signal);
+  checkHash(await hashFile(file), archive);
   await unpackTar(file, folder, signal);
   await rm(file);
   return archive;
@@ -42,38 +47,37 @@ export function checkHash(sha256: string, archive: Archive): void {
   throw new OperationalError(`${archive.url} has the SHA-256 ${sha256}, not the known one`);
 }
 
-/** Short, since a blocked host must not delay the next route. */
-const CONNECT_MS = 5_000;
-const STALLED_MS = 15_000;
-const REDIRECTS_MAX = 5;
-
-/**
- * @returns SHA-256 in hex
- * @throws OperationalError if the server is unreachable, refuses, or stalls
- */
+/** @throws Error if the server is unreachable, refuses, or stalls */
 export async function download(
   url: string,
   file: string,
   task: Task,
   signal: AbortSignal,
-): Promise<string> {
-  return await overHttp(url, signal, async (body, bytesTotal) => {
-    const hash = createHash('sha256');
+): Promise<void> {
+  const { protocol, host } = new URL(url);
+  if (protocol !== 'https:') throw new OperationalError(`${host} has no https URL`);
+  const timeouts = { headersTimeout: CONNECT_MS, bodyTimeout: STALLED_MS };
+  const dispatcher = new EnvHttpProxyAgent({ ...timeouts, connect: { timeout: CONNECT_MS } });
+  try {
+    const { ok, status, headers, body } = await fetch(url, { dispatcher, signal });
+    if (!ok || body === null) throw new OperationalError(`${host} answered ${status}`);
+    const total = megabytes(Number(headers.get('content-length') ?? 0));
     let bytes = 0;
-    await pipeline(
-      body,
-      async function* (chunks: AsyncIterable<Buffer>) {
-        for await (const chunk of chunks) {
-          hash.update(chunk);
-          bytes += chunk.length;
-          task.say(`downloading ${megabytes(bytes)} of ${megabytes(bytesTotal)} MB`);
-          yield chunk;
-        }
-      },
-      createWriteStream(file),
-    );
-    return hash.digest('hex');
-  });
+    const say = async function* (chunks: AsyncIterable<Uint8Array>) {
+      for await (const chunk of chunks) {
+        bytes += chunk.length;
+        task.say(`downloading ${megabytes(bytes)} of ${total} MB`);
+        yield chunk;
+      }
+    };
+    await pipeline(body, say, createWriteStream(file));
+  } finally {
+    await dispatcher.destroy();
+  }
+}
+
+function megabytes(bytes: number): string {
+  return bytes === 0 ? '?' : String(Math.round(bytes / 1_000_000));
 }
 
 export async function unpackTar(archive: string, into: string, signal: AbortSignal): Promise<void> {
@@ -86,34 +90,4 @@ export async function hashFile(file: string): Promise<string> {
   const hash = createHash('sha256');
   await pipeline(createReadStream(file, { highWaterMark: 1 << 20 }), hash);
   return hash.digest('hex');
-}
-
-async function overHttp<T>(
-  address: string,
-  signal: AbortSignal,
-  read: (body: AsyncIterable<Buffer>, bytesTotal: number) => Promise<T>,
-): Promise<T> {
-  const dispatcher = new EnvHttpProxyAgent({ connect: { timeout: CONNECT_MS } });
-  try {
-    let url = new URL(address);
-    for (let hop = 0; hop <= REDIRECTS_MAX; hop++) {
-      if (url.protocol !== 'https:') throw new OperationalError(`${url.host} has no https URL`);
-      const options = { dispatcher, signal, headersTimeout: CONNECT_MS, bodyTimeout: STALLED_MS };
-      const { statusCode, headers, body } = await request(url, options);
-      if (statusCode === 200) return await read(body, Number(headers['content-length'] ?? 0));
-      await body.dump();
-      const location = headers['location'];
-      if (statusCode < 300 || statusCode > 399 || typeof location !== 'string') {
-        throw new OperationalError(`${url.host} answered ${statusCode}`);
-      }
-      url = new URL(location, url);
-    }
-    throw new OperationalError(`${address} redirects too often`);
-  } finally {
-    await dispatcher.destroy();
-  }
-}
-
-function megabytes(bytes: number): string {
-  return bytes === 0 ? '?' : String(Math.round(bytes / 1_000_000));
 }

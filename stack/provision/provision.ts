@@ -1,13 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import {
-  chmodSync,
-  existsSync,
-  mkdirSync,
-  readdirSync,
-  renameSync,
-  rmSync,
-  statSync,
-} from 'node:fs';
+import { chmodSync, mkdirSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs';
 import { stat, statfs, writeFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
@@ -15,23 +7,29 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
 import { describeError, OperationalError } from '../../src/base/errors';
 import { tryLock } from '../../src/base/file-lock';
-import { readJson } from '../state-file';
+import { readJson } from '../data-dir';
 import type { Progress, Task } from '../terminal';
+import { findOnPath, runCommand } from './command';
 import { hashFile } from './download';
 
-interface CacheEntry {
-  folder: string;
-  executable: string;
-  sha256?: string;
-}
+const LOCK_POLL_MS = 500;
+const PARTIAL = '.partial-';
+const PRIVATE = 0o700;
+const WRITABLE_BY_OTHERS = 0o022;
+/** In such a directory, as /tmp is, nobody replaces the files of others. */
+const STICKY = 0o1000;
 
 export interface CachedServer {
   path: string;
   from: string;
 }
 
-export interface Route extends CacheEntry {
+/** Way to fetch a server into a folder of the cache. */
+export interface Route {
   name: string;
+  folder: string;
+  executable: string;
+  sha256?: string;
   megabytes: number;
   fetch(folder: string, task: Task, context: ProvisionContext): Promise<void>;
 }
@@ -52,28 +50,62 @@ export interface ProvisionContext {
 
 /** @throws OperationalError naming the attempts and the remedies */
 export async function provision(server: Server, context: ProvisionContext): Promise<CachedServer> {
-  const executable = await context.progress.during(server.name, async (task) => {
-    const ready = (await server.installed(context)) ?? (await inCache(server, context));
+  const { cacheDir, progress, signal } = context;
+  const executable = await progress.during(server.name, async (task) => {
+    const ready = (await server.installed(context)) ?? (await findCached(server, cacheDir));
     if (ready !== undefined) return ready;
     const lockName = server.name.toLowerCase().replace(/[^a-z]+/g, '-');
-    return await withCacheLock(context.cacheDir, lockName, task, context.signal, async () => {
+    return await withCacheLock(cacheDir, lockName, task, signal, async () => {
       // Another process may have downloaded it while this one waited.
-      return (await inCache(server, context)) ?? (await fetchByRoutes(server, task, context));
+      return (await findCached(server, cacheDir)) ?? (await fetchByRoutes(server, task, context));
     });
   });
-  context.progress.line(`${server.name}: ${executable.from} (${executable.path})`);
+  progress.line(`${server.name}: ${executable.from} (${executable.path})`);
   return executable;
 }
 
-async function inCache(
-  server: Server,
-  context: ProvisionContext,
+/** @param describe version of a usable one, from what `--version` prints */
+export async function findInstalled(
+  name: string,
+  env: NodeJS.ProcessEnv,
+  describe: (output: string) => string | undefined,
 ): Promise<CachedServer | undefined> {
-  for (const route of server.routes) {
-    const entry = await readEntry(context.cacheDir, route);
-    if (entry !== undefined) return { path: entry.path, from: `${entry.from}, cached` };
+  const path = findOnPath(name, env['PATH']);
+  if (path === undefined) return undefined;
+  const output = await runCommand(path, ['--version'], { timeoutMs: 10_000 }).catch(() => '');
+  const version = describe(output);
+  return version === undefined ? undefined : { path, from: `on PATH, ${version}` };
+}
+
+const Manifest = z.object({ from: z.string(), sha256: z.string() });
+
+/** @returns undefined if each entry is missing, incomplete or changed */
+async function findCached({ routes }: Server, cacheDir: string): Promise<CachedServer | undefined> {
+  for (const route of routes) {
+    const folder = join(cacheDir, route.folder);
+    const path = join(folder, route.executable);
+    const manifest = readJson(join(folder, 'manifest.json'), Manifest);
+    if (manifest === undefined) continue;
+    const areOwn = await Promise.all([cacheDir, folder, path].map(isOwn));
+    if (areOwn.includes(false)) continue;
+    // The manifest is no proof: who exchanges the executable can exchange it, too.
+    if ((await hashFile(path)) !== (route.sha256 ?? manifest.sha256)) continue;
+    return { path, from: `${manifest.from}, cached` };
   }
   return undefined;
+}
+
+/** Whether others cannot have replaced the file. */
+async function isOwn(path: string): Promise<boolean> {
+  const me = process.getuid?.();
+  const stats = await stat(path).catch(() => undefined);
+  if (stats === undefined) return false;
+  if (me === undefined) return true;
+  return (stats.uid === me || stats.uid === 0) && !isShared(stats.mode);
+}
+
+function isShared(mode: number): boolean {
+  return (mode & WRITABLE_BY_OTHERS) !== 0 && (mode & STICKY) === 0;
 }
 
 async function fetchByRoutes(
@@ -86,9 +118,7 @@ async function fetchByRoutes(
     try {
       task.say(route.name);
       await needSpace(context.cacheDir, route.megabytes, server.name);
-      return await writeEntry(context.cacheDir, route, route.name, (folder) =>
-        route.fetch(folder, task, context),
-      );
+      return await fetchByRoute(route, task, context);
     } catch (error) {
       context.signal.throwIfAborted();
       failures.push(`  ${route.name}: ${describeError(error)}`);
@@ -96,11 +126,40 @@ async function fetchByRoutes(
     }
   }
   const help = server.help.map((hint) => `  - ${hint}`);
-  throw new OperationalError(
-    [`${server.name} could not be had.`, ...failures, 'Any one of these helps:', ...help].join(
-      '\n',
-    ),
-  );
+  const lines = [`${server.name} could not be had.`, ...failures, 'Any one of these helps:'];
+  throw new OperationalError([...lines, ...help].join('\n'));
+}
+
+/**
+ * Renames a finished directory, so that an entry is never partial. The caller holds the server's
+ * lock.
+ */
+async function fetchByRoute(
+  route: Route,
+  task: Task,
+  context: ProvisionContext,
+): Promise<CachedServer> {
+  const { cacheDir } = context;
+  const folder = join(cacheDir, route.folder);
+  const prefix = `${PARTIAL}${route.folder}-`;
+  for (const name of readdirSync(cacheDir).filter((each) => each.startsWith(prefix))) {
+    rmSync(join(cacheDir, name), { recursive: true, force: true });
+  }
+  const partial = join(cacheDir, `${prefix}${randomUUID()}`);
+  mkdirSync(partial, { mode: PRIVATE });
+  try {
+    await route.fetch(partial, task, context);
+    const executable = join(partial, route.executable);
+    // A tool may follow a umask that lets the group write.
+    chmodSync(executable, 0o755);
+    const manifest = { from: route.name, sha256: await hashFile(executable) };
+    await writeFile(join(partial, 'manifest.json'), `${JSON.stringify(manifest, null, 2)}\n`);
+    rmSync(folder, { recursive: true, force: true });
+    renameSync(partial, folder);
+  } finally {
+    rmSync(partial, { recursive: true, force: true });
+  }
+  return { path: join(folder, route.executable), from: route.name };
 }
 
 export function cacheDirectory(env: NodeJS.ProcessEnv): string {
@@ -108,57 +167,7 @@ export function cacheDirectory(env: NodeJS.ProcessEnv): string {
   return join(caches, 'durable-payments');
 }
 
-const LOCK_POLL_MS = 500;
-const PARTIAL = '.partial-';
-
-const Manifest = z.object({ from: z.string(), bytes: z.int(), sha256: z.string() });
-
-/** @returns undefined if the entry is missing, incomplete or changed */
-async function readEntry(cacheDir: string, entry: CacheEntry): Promise<CachedServer | undefined> {
-  const folder = join(cacheDir, entry.folder);
-  const path = join(folder, entry.executable);
-  const manifest = readJson(join(folder, 'manifest.json'), Manifest);
-  const stats = await stat(path).catch(() => undefined);
-  for (const each of [cacheDir, folder, path]) if (!(await isOwn(each))) return undefined;
-  if (manifest === undefined || stats?.size !== manifest.bytes) return undefined;
-  // The manifest is no proof: who exchanges the executable can exchange it, too.
-  if ((await hashFile(path)) !== (entry.sha256 ?? manifest.sha256)) return undefined;
-  return { path, from: manifest.from };
-}
-
-/**
- * Renames a finished directory, so that an entry is never partial. The caller holds the server's
- * lock.
- */
-async function writeEntry(
-  cacheDir: string,
-  entry: CacheEntry,
-  from: string,
-  make: (folder: string) => Promise<void>,
-): Promise<CachedServer> {
-  const folder = join(cacheDir, entry.folder);
-  const partial = join(cacheDir, `${PARTIAL}${entry.folder}-${randomUUID()}`);
-  sweepPartials(cacheDir, entry);
-  mkdirSync(partial, { mode: PRIVATE });
-  try {
-    await make(partial);
-    const executable = join(partial, entry.executable);
-    // A tool may follow a umask that lets the group write.
-    chmodSync(executable, 0o755);
-    const manifest = {
-      from,
-      bytes: (await stat(executable)).size,
-      sha256: await hashFile(executable),
-    };
-    await writeFile(join(partial, 'manifest.json'), `${JSON.stringify(manifest, null, 2)}\n`);
-    rmSync(folder, { recursive: true, force: true });
-    renameSync(partial, folder);
-  } finally {
-    rmSync(partial, { recursive: true, force: true });
-  }
-  return { path: join(folder, entry.executable), from };
-}
-
+/** @throws OperationalError if others may write to the cache, and this user cannot change that */
 export async function withCacheLock<T>(
   cacheDir: string,
   name: string,
@@ -167,7 +176,16 @@ export async function withCacheLock<T>(
   work: () => Promise<T>,
 ): Promise<T> {
   mkdirSync(cacheDir, { recursive: true, mode: PRIVATE });
-  closeToOthers(cacheDir);
+  if (process.getuid !== undefined && isShared(statSync(cacheDir).mode)) {
+    try {
+      chmodSync(cacheDir, PRIVATE);
+    } catch (error) {
+      throw new OperationalError(
+        `Others may write to ${cacheDir}, whose programs would run here (${describeError(error)}). ` +
+          'Let its owner run `chmod go-w` on it, or name another folder (XDG_CACHE_HOME).',
+      );
+    }
+  }
   const path = join(cacheDir, `${name}.lock`);
   // Tasks of one process never share a name, so the process id is enough.
   let lock = tryLock(path);
@@ -192,44 +210,4 @@ export async function needSpace(folder: string, megabytes: number, why: string):
     `The disk of ${folder} has ${free} MB free, ${why} needs ${megabytes} MB. ` +
       'Free some space, or name a folder on another disk (XDG_CACHE_HOME, DATA_DIR).',
   );
-}
-
-/** Whether others cannot have replaced the file. */
-async function isOwn(path: string): Promise<boolean> {
-  const me = process.getuid?.();
-  const stats = await stat(path).catch(() => undefined);
-  if (stats === undefined) return false;
-  if (me === undefined) return true;
-  return (stats.uid === me || stats.uid === 0) && !isShared(stats.mode);
-}
-
-/** @throws OperationalError if others may write, and this user cannot change that */
-function closeToOthers(folder: string): void {
-  const { mode } = statSync(folder);
-  if (process.getuid === undefined || !isShared(mode)) return;
-  try {
-    chmodSync(folder, PRIVATE);
-  } catch (error) {
-    throw new OperationalError(
-      `Others may write to ${folder}, whose programs would run here (${describeError(error)}). ` +
-        'Let its owner run `chmod go-w` on it, or name another folder (XDG_CACHE_HOME).',
-    );
-  }
-}
-
-function isShared(mode: number): boolean {
-  return (mode & WRITABLE_BY_OTHERS) !== 0 && (mode & STICKY) === 0;
-}
-
-const PRIVATE = 0o700;
-const WRITABLE_BY_OTHERS = 0o022;
-/** In such a directory, as /tmp is, nobody replaces the files of others. */
-const STICKY = 0o1000;
-
-function sweepPartials(cacheDir: string, entry: CacheEntry): void {
-  if (!existsSync(cacheDir)) return;
-  for (const name of readdirSync(cacheDir)) {
-    if (!name.startsWith(`${PARTIAL}${entry.folder}-`)) continue;
-    rmSync(join(cacheDir, name), { recursive: true, force: true });
-  }
 }

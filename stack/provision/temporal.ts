@@ -1,10 +1,21 @@
 import { join } from 'node:path';
 import { z } from 'zod';
-import { OperationalError } from '../../src/base/errors';
-import type { Task } from '../terminal';
-import { type CommandOptions, findOnPath, needTool, runCommand } from './command';
+import { describeError, OperationalError } from '../../src/base/errors';
+import type { TemporalAccess } from '../../src/temporal/access';
+import { connectTemporal } from '../../src/temporal/access';
+import { registerAttributes } from '../../src/temporal/attributes';
+
+import { findConnectFault } from '../../src/temporal/fault';
+import type { Progress, Task } from '../terminal';
+import { needTool, runCommand } from './command';
 import { type Archives, fetchArchive, PLATFORM } from './download';
-import type { CachedServer, ProvisionContext, Route, Server } from './provision';
+import {
+  findInstalled,
+  type ProvisionContext,
+  provision,
+  type Route,
+  type Server,
+} from './provision';
 
 const VERSION = '1.5.1';
 const GO_MODULE = 'github.com/temporalio/cli';
@@ -13,6 +24,8 @@ const GO_SUM = 'h1:0RZMk14BWxz44Xg6ciDQvpfAMffoG3J7/K03ql80teY=';
 const BUILD_MS_MAX = 15 * 60_000;
 /** Update-with-start is on by default from here. */
 const SERVER_MINOR_MIN = 28;
+
+const CALL_MS_MAX = 5_000;
 
 const TEMPORAL = 'https://github.com/temporalio/cli/releases/download/v1.5.1/temporal_cli_1.5.1_';
 
@@ -54,9 +67,57 @@ const goRoute: Route = {
   fetch: buildWithGo,
 };
 
+/**
+ * Finds the server at TEMPORAL_ADDRESS, on PATH, by the official download, or in the registry of Go.
+ * @param remote server at TEMPORAL_ADDRESS
+ * @returns undefined for TEMPORAL_ADDRESS
+ * @throws OperationalError
+ */
+export async function findTemporal(
+  remote: TemporalAccess | undefined,
+  context: ProvisionContext,
+): Promise<string | undefined> {
+  if (remote === undefined) return (await provision(temporalCli, context)).path;
+  await prepareRemoteTemporal(remote, context.progress);
+  context.progress.line('Temporal: TEMPORAL_ADDRESS, nothing started');
+  return undefined;
+}
+
+/**
+ * Registers missing search attributes.
+ * @throws OperationalError if the server does not answer, or refuses
+ */
+export async function prepareRemoteTemporal(
+  access: TemporalAccess,
+  progress: Progress,
+): Promise<void> {
+  const { address, namespace } = access;
+  const client = connectTemporal(access);
+  const { connection } = client;
+  try {
+    await client.withDeadline(Date.now() + CALL_MS_MAX, () =>
+      client.workflowService.describeNamespace({ namespace }),
+    );
+    const attributes = await registerAttributes({ connection, namespace });
+    if (attributes.length === 0) return;
+    progress.line(
+      `Temporal: registered search attributes ${attributes.join(', ')} on ${namespace}`,
+    );
+  } catch (error) {
+    const fault = findConnectFault(error);
+    throw new OperationalError(
+      fault === undefined
+        ? `No Temporal at TEMPORAL_ADDRESS ${address}: ${describeError(error)}`
+        : `Temporal at TEMPORAL_ADDRESS ${address}: ${fault.message}`,
+    );
+  } finally {
+    await connection.close();
+  }
+}
+
 export const temporalCli: Server = {
   name: 'Temporal',
-  installed: temporalOnPath,
+  installed: ({ env }) => findInstalled('temporal', env, readTemporalVersion),
   routes: [officialRoute, goRoute],
   help: [
     'set TEMPORAL_ADDRESS to a Temporal server that runs already (host:port)',
@@ -65,19 +126,14 @@ export const temporalCli: Server = {
   ],
 };
 
-async function temporalOnPath({ env }: ProvisionContext): Promise<CachedServer | undefined> {
-  const path = findOnPath('temporal', env['PATH']);
-  if (path === undefined) return undefined;
-  const output = await runCommand(path, ['--version'], { timeoutMs: 10_000 }).catch(() => '');
-  return isUsableTemporal(output) ? { path, from: `on PATH, ${output.trim()}` } : undefined;
-}
-
-export function isUsableTemporal(output: string): boolean {
+/** @returns undefined for a command line or server that is too old, or too new */
+export function readTemporalVersion(output: string): string | undefined {
   const cli = /version (\d+)\.\d+\.\d+(-DEV)?/.exec(output);
   const server = /Server (\d+)\.(\d+)/.exec(output);
-  if (cli === null || server === null) return false;
+  if (cli === null || server === null) return undefined;
   const isCliUsable = cli[1] === '1' || cli[2] === '-DEV';
-  return isCliUsable && server[1] === '1' && Number(server[2]) >= SERVER_MINOR_MIN;
+  const isServerUsable = server[1] === '1' && Number(server[2]) >= SERVER_MINOR_MIN;
+  return isCliUsable && isServerUsable ? output.trim() : undefined;
 }
 
 /** @throws OperationalError */
@@ -102,7 +158,11 @@ async function buildWithGo(
     },
   };
   task.say('building with Go, about 3 minutes');
-  await checkModuleSum(go, options);
+  const args = ['mod', 'download', '-json', `${GO_MODULE}@v${VERSION}`];
+  const { Sum } = ModuleDownload.parse(JSON.parse(await runCommand(go, args, options)));
+  if (Sum !== GO_SUM) {
+    throw new OperationalError(`${GO_MODULE} v${VERSION} has the hash ${Sum}, not the known one`);
+  }
   const command = `${GO_MODULE}/cmd/temporal@v${VERSION}`;
   await runCommand(go, ['install', '-ldflags', '-s -w', command], options);
 }
@@ -118,12 +178,3 @@ const GO_CHECKED = {
 };
 
 const ModuleDownload = z.object({ Sum: z.string() });
-
-async function checkModuleSum(go: string, options: CommandOptions): Promise<void> {
-  const args = ['mod', 'download', '-json', `${GO_MODULE}@v${VERSION}`];
-  const answer = ModuleDownload.parse(JSON.parse(await runCommand(go, args, options)));
-  if (answer.Sum === GO_SUM) return;
-  throw new OperationalError(
-    `${GO_MODULE} v${VERSION} has the hash ${answer.Sum}, not the known one`,
-  );
-}

@@ -12,7 +12,8 @@ import type { CallbackDocument } from '../../src/store/callbacks';
 import type { DeliveryRow } from '../../src/store/deliveries';
 import type { EventDocument } from '../../src/store/events';
 import type { PaymentDocument } from '../../src/store/payments';
-import type { PartName } from '../../stack/state-file';
+import type { PartName } from '../../stack/data-dir';
+
 import { useFixture } from '../support/fixture';
 import { eventually } from '../support/http';
 import { noteForFailure } from '../support/quiet';

@@ -1,4 +1,4 @@
-import type { PartName } from '../../stack/state-file';
+import type { PartName } from '../../stack/data-dir';
 import { useFixture } from '../support/fixture';
 import { openInbox } from '../support/hook';
 import { eventually, idealPayment } from '../support/http';

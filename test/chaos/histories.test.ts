@@ -11,7 +11,7 @@ import { taskQueues } from '../../src/domain/task-queues';
 import { bankReference } from '../../src/service/banks/sandbox-bank/movements';
 import { type Act, actOn } from '../../src/service/operators/act';
 import { createStores } from '../../src/store';
-import { connectTemporal } from '../../src/temporal/connect';
+import { connectTemporal } from '../../src/temporal/access';
 import { useFixture } from '../support/fixture';
 import { eventually, idealPayment } from '../support/http';
 import { retryUntilDone } from '../support/insist';

@@ -77,7 +77,7 @@ export const FAULTS: readonly Fault[] = [
     seed: 85,
     patches: [
       {
-        file: 'src/ledger/movement-entries.ts',
+        file: 'src/ledger/resource-entries.ts',
         from: 'const isWhole = BigInt(movement.amount) === BigInt(amount) && computeRest(movement) > 0n;',
         to: 'const isWhole = computeRest(movement) > 0n;',
       },
@@ -137,7 +137,7 @@ export const FAULTS: readonly Fault[] = [
     seed: 102,
     patches: [
       {
-        file: 'src/ledger/movement-entries.ts',
+        file: 'src/ledger/resource-entries.ts',
         from: "const offsets = as === 'never_happened' && isWhole ? operationId(held) : undefined;",
         to: 'const offsets = undefined;',
       },

@@ -4,9 +4,9 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isAlive, listProcessIds, readCommandLine, signal } from '../../src/base/process-table';
+import { PART_NAMES, type PartName, readState, type StackState } from '../../stack/data-dir';
 import { freePort, isPortFree } from '../../stack/ports';
 import { runCommand } from '../../stack/provision/command';
-import { PART_NAMES, type PartName, readState, type StackState } from '../../stack/state-file';
 import { type Answer, eventually } from '../support/http';
 import { NOT_DONE } from '../support/not-done';
 

@@ -19,9 +19,10 @@ import { SEARCH_ATTRIBUTES } from '../../src/domain/search-attributes';
 import { taskQueues } from '../../src/domain/task-queues';
 import { watchEpochs } from '../../src/service/installation/epoch';
 import { checkDatabase } from '../../src/store';
+import { connectTemporal } from '../../src/temporal/access';
 import { checkTemporal } from '../../src/temporal/attributes';
 import { createTemporalClient } from '../../src/temporal/client';
-import { connectTemporal } from '../../src/temporal/connect';
+
 import { connectConnector } from '../connectors/process';
 import { useFixture } from '../support/fixture';
 import { eventually } from '../support/http';

@@ -10,7 +10,7 @@ import { createSandboxBank, type SandboxBankDeps } from '../../connectors/sandbo
 import type { CallbackDeps } from '../../src/callbacks/deliver';
 import type { RecipientDetails } from '../../src/domain/payout/recipient';
 import { createStores } from '../../src/store';
-import { connectTemporal } from '../../src/temporal/connect';
+import { connectTemporal } from '../../src/temporal/access';
 import { retryUntilDone } from '../support/insist';
 import { createTestLogger, quietTemporal } from '../support/quiet';
 import { temporalAddress } from '../support/servers';

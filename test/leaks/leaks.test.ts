@@ -4,7 +4,8 @@ import { join } from 'node:path';
 import { Client, Connection } from '@temporalio/client';
 import { historyToJSON } from '@temporalio/common/lib/proto-utils';
 import { connectMongo } from '../../src/base/mongo';
-import type { StackState } from '../../stack/state-file';
+import type { StackState } from '../../stack/data-dir';
+
 import { useMerchant } from '../chaos/race';
 import { fetchPage } from '../support/dashboard';
 import { eventually } from '../support/http';

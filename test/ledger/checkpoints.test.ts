@@ -4,8 +4,11 @@ import { inTransaction } from '../../src/base/mongo';
 import { createLedgerStore } from '../../src/ledger/book';
 import { type NewEntry, operationId } from '../../src/ledger/entries';
 import { ENTRY_LINES } from '../../src/ledger/entry-lines';
-import type { CheckpointDocument } from '../../src/ledger-check/checkpoints';
-import { compareCheckpoints, listLastCheckpoints } from '../../src/ledger-check/heads';
+import {
+  type CheckpointDocument,
+  compareCheckpoints,
+  listLastCheckpoints,
+} from '../../src/ledger-check/checkpoints';
 import { openSnapshots, readAll } from '../../src/ledger-check/snapshot';
 import { type VerifyOptions, verifyLedger } from '../../src/ledger-check/verify';
 import { useFixture } from '../support/fixture';

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { Known, Written } from '../../activities/shared/record-inputs';
+import type { Known, Written } from '../../activities/shared/record-table';
 import { assertNever } from '../../src/domain/assert';
 import { ServiceError } from '../../src/domain/errors';
 import { sumRests } from '../../src/domain/movement/movement';

@@ -14,7 +14,7 @@ import { ensureKeys } from '../../src/encryption/ensure-keys';
 import { followKeyFile } from '../../src/encryption/service-keys';
 import { createStores, ensureIndexes, type Stores } from '../../src/store';
 import type { DeliveryRow } from '../../src/store/deliveries';
-import { connectTemporal } from '../../src/temporal/connect';
+import { connectTemporal } from '../../src/temporal/access';
 import { getScheduleId } from '../../src/temporal/schedules';
 import { type Child, startChild } from '../../stack/child-process';
 import { NODE_PARTS, type NodePartName } from '../../stack/parts';

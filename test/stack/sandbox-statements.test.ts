@@ -8,13 +8,13 @@ import {
   createMovementStore,
   sandboxBankDatabase,
 } from '../../src/service/banks/sandbox-bank/movements';
+import type { StatementFile } from '../../src/service/banks/sandbox-bank/statements';
 import {
-  type StatementFile,
   writeDayStatements,
   writeDueStatements,
 } from '../../src/service/banks/sandbox-bank/statements';
 import { readStatementFile } from '../../src/statements/read';
-import { keepStatements } from '../../stack/sandbox-statements';
+import { keepStatements } from '../../stack/statements';
 import { useDatabase } from '../support/database';
 import { useFreshFixture } from '../support/fixture';
 import { eventually } from '../support/http';
@@ -203,7 +203,8 @@ test('registers the sandbox accounts, and with autoplay imports the statements o
   const lines: string[] = [];
   const run = async (sandboxAutoplay: 'on' | 'off') => {
     const server = { mongodbUri: mongodbUri(), mongodbPort: 1, mongodbLogin: undefined };
-    const config = { ...server, mongodbDb: db.databaseName, dataDir, sandboxAutoplay };
+    const routes = { liveConnectors: '', sandboxConnectors: '', sepa: undefined };
+    const config = { ...server, ...routes, mongodbDb: db.databaseName, dataDir, sandboxAutoplay };
     const progress = { line: (line: string) => void lines.push(line) };
     return await keepStatements(config, progress, ended.signal);
   };

@@ -5,12 +5,19 @@ import { Connection } from '@temporalio/client';
 import { msToTs } from '@temporalio/common/lib/time';
 import { type Db, type MongoClient, MongoServerError, MongoServerSelectionError } from 'mongodb';
 import { connectMongo } from '../../src/base/mongo';
-import { type MongoLogin, type MongoUser, mongoLogin } from '../../stack/mongo-login';
-import { type MongoServer, mongoUri, prepareMongo, startMongo } from '../../stack/mongo-server';
+import {
+  type MongoLogin,
+  type MongoServer,
+  type MongoUser,
+  mongoLogin,
+  mongoUri,
+  prepareMongo,
+  startMongo,
+} from '../../stack/mongo-server';
 import { freePort, LOOPBACK } from '../../stack/ports';
 import { mongod } from '../../stack/provision/mongod';
-import { temporalCli } from '../../stack/provision/temporal';
-import { prepareRemoteTemporal } from '../../stack/remote-servers';
+import { prepareRemoteTemporal, temporalCli } from '../../stack/provision/temporal';
+
 import { startTemporal, type TemporalServer } from '../../stack/temporal-server';
 import { silentProgress } from '../../stack/terminal';
 import { eventually } from '../support/http';

@@ -24,7 +24,6 @@ export async function installWithApt(
         timeoutMs: INSTALL_MS,
         signal,
         env: { ...env, DEBIAN_FRONTEND: 'noninteractive' },
-        onLine: (line: string) => task.say(line.slice(0, 60)),
       };
       const install = () => runCommand(apt, ['install', '-y', ...packages], options);
       // The lists of a fresh machine may be empty or old and are then fetched first.

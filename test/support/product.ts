@@ -35,8 +35,8 @@ import { sandboxBankDatabase } from '../../src/service/banks/sandbox-bank/moveme
 import { createRedeliveries } from '../../src/service/events/redeliveries';
 import { createRequestRecorder } from '../../src/service/events/requests/recorder';
 import { createStores, ensureIndexes } from '../../src/store';
+import { connectTemporal } from '../../src/temporal/access';
 import { createTemporalClient } from '../../src/temporal/client';
-import { connectTemporal } from '../../src/temporal/connect';
 import { runWorker } from '../../src/temporal/native';
 import { createWorkers } from '../../worker/create-worker';
 import type { WorkerVersion } from '../../worker/versioning';

@@ -10,7 +10,7 @@ import type { PaymentInput } from '../../src/domain/payment/workflow';
 import type { PayoutInput } from '../../src/domain/payout/workflow';
 import { ENTRY_LINES } from '../../src/ledger/entry-lines';
 import { createStores, ensureIndexes, type Stores } from '../../src/store';
-import { connectTemporal } from '../../src/temporal/connect';
+import { connectTemporal } from '../../src/temporal/access';
 import { useFixture } from './fixture';
 import { retryUntilDone } from './insist';
 import { mongodbUri, temporalAddress } from './servers';

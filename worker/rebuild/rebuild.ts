@@ -17,7 +17,7 @@ import type {
 } from '../../src/service/operators/reconcile/rebuild';
 import type { Stores } from '../../src/store';
 import { KEY_LIFETIME_MS, REBUILT, rebuiltRecordKey } from '../../src/store/idempotency';
-import { NotRebuilt, type RunHistory, readHistory } from './history';
+import { NotRebuilt, type RunHistory, readHistory } from './replay';
 import { getPart, isWrite, repeat, type Write } from './steps';
 
 const INSUFFICIENT_CODES = ['insufficient_balance', 'balance_account_not_found'];
@@ -64,7 +64,9 @@ async function rebuild(
     const first = writes.findIndex((step) => getPart(step) === 'disputes');
     const due = part === 'disputes' || first === -1 ? writes : writes.slice(0, first);
     for (const step of due) await repeatWrite(deps, step, { kind, id, history });
-    return { outcome: 'rebuilt', key_lost: await isKeyLost(deps.stores, id) };
+    // A repeated request would open another resource.
+    const record = await deps.stores.idempotency.forResource(id);
+    return { outcome: 'rebuilt', key_lost: record?.fingerprint === NONE };
   } catch (error) {
     if (!(error instanceof NotRebuilt)) throw error;
     return { outcome: error.outcome, reason: error.message };
@@ -76,20 +78,13 @@ async function repeatWrite(deps: Deps, step: Write, resource: Resource): Promise
   try {
     await write(deps, step, resource);
   } catch (error) {
-    if (error instanceof NotRebuilt || error instanceof MongoError || isServiceError(error))
-      throw error;
-    const reason = error instanceof Error ? error.message : String(error);
-    throw new NotRebuilt(isInsufficientBalance(error) ? 'short' : 'unreadable', reason);
+    const { message, cause } = error instanceof Error ? error : new Error(String(error));
+    const isOfStore = error instanceof MongoError || [error, cause].some(isGrpcServiceError);
+    if (error instanceof NotRebuilt || isOfStore) throw error;
+    const code = error instanceof ApplicationFailure ? (error.type ?? '') : '';
+    const isShort = error instanceof InsufficientBalance || INSUFFICIENT_CODES.includes(code);
+    throw new NotRebuilt(isShort ? 'short' : 'unreadable', message);
   }
-}
-
-function isInsufficientBalance(error: unknown): boolean {
-  if (error instanceof InsufficientBalance) return true;
-  return error instanceof ApplicationFailure && INSUFFICIENT_CODES.includes(error.type ?? '');
-}
-
-function isServiceError(error: unknown): boolean {
-  return isGrpcServiceError(error) || (error instanceof Error && isGrpcServiceError(error.cause));
 }
 
 async function write(deps: Deps, step: Write, resource: Resource): Promise<void> {
@@ -180,7 +175,8 @@ async function assertAccepted(
   reopening: { outcome: 'accepted' } | { outcome: 'refused'; code: string; message: string },
 ): Promise<void> {
   if (reopening.outcome === 'accepted') return;
-  await releaseRecord(stores, id);
+  const record = await stores.idempotency.forResource(id);
+  if (record?.operation === REBUILT) await stores.idempotency.release(id);
   throw new NotRebuilt(
     INSUFFICIENT_CODES.includes(reopening.code) ? 'short' : 'unreadable',
     reopening.message,
@@ -192,14 +188,12 @@ type Opening = Extract<Write, { activity: `open${string}` | `abandon${string}` }
 /** Matches no request. */
 const NONE = '';
 
-type IdempotencyStores = Pick<Stores, 'idempotency'>;
-
 /**
  * Creates a missing record, without the merchant's texts. It takes its old key only during the
  * key's lifetime: later, another resource may have it.
  */
 async function ensureRecord(
-  { idempotency }: IdempotencyStores,
+  { idempotency }: Pick<Stores, 'idempotency'>,
   resource_id: string,
   opening: Opening,
   { memo, startedAt }: RunHistory,
@@ -212,19 +206,6 @@ async function ensureRecord(
   const request = buildRequest(opening);
   const record = { ...rebuiltRecordKey(opening.input, key), fingerprint, resource_id };
   await idempotency.reserveKey({ ...record, request, request_id }, now);
-}
-
-/** A repeated request would open another resource. */
-async function isKeyLost(
-  { idempotency }: IdempotencyStores,
-  resource_id: string,
-): Promise<boolean> {
-  return (await idempotency.forResource(resource_id))?.fingerprint === NONE;
-}
-
-async function releaseRecord(stores: IdempotencyStores, resource_id: string): Promise<void> {
-  const record = await stores.idempotency.forResource(resource_id);
-  if (record?.operation === REBUILT) await stores.idempotency.release(resource_id);
 }
 
 function buildRequest(opening: Opening): AcceptedRequest {

@@ -45,6 +45,7 @@ import { load, open } from './opening';
 import {
   type CryptoPayment,
   type CryptoPaymentItem,
+  type CryptoPaymentKind,
   type CryptoPaymentMailbox,
   getResult,
   getState,
@@ -56,7 +57,7 @@ import {
 export async function cryptoPayment(start: CryptoPaymentStart): Promise<CryptoPaymentResult> {
   assertIdentity('crypto_payment_id', Object(start).crypto_payment_id, cryptoPaymentWorkflowId);
   const mail: CryptoPaymentMailbox = openMailbox(start);
-  listen(mail, messages, {
+  listen<CryptoPaymentKind, CryptoPayment>(mail, messages, {
     noun: 'crypto payment',
     resumed: 'resume' in start,
     state: () => getResult(mail, start.crypto_payment_id),

@@ -21,6 +21,19 @@ import {
   type WorkflowState,
 } from '../shared/state';
 
+export interface CryptoPaymentKind {
+  status: CryptoPaymentStatus;
+  attention: CryptoPaymentAttention;
+  facts: CryptoPaymentFacts;
+  change: CryptoPaymentChange;
+  callbackName: CryptoPaymentCallbackName;
+  callback: CryptoCallback;
+  act: CryptoPaymentAct;
+  actResult: CryptoPaymentState;
+  result: CryptoPaymentResult;
+  opened: CryptoPaymentState;
+}
+
 export interface CryptoPayment
   extends WorkflowState<CryptoPaymentStatus, CryptoPaymentAttention, CryptoPaymentFacts> {
   readonly inbox: CryptoPaymentItem[];
@@ -99,20 +112,11 @@ const VIEW: View<CryptoPaymentStatus> = {
   },
 };
 
-export const record = createRecord<
-  CryptoPaymentStatus,
-  CryptoPaymentAttention,
-  CryptoPayment,
-  CryptoPaymentChange
->({
+export const record = createRecord<CryptoPaymentKind, CryptoPayment>({
   noun: 'crypto_payment',
   view: VIEW,
   until: untilText,
   isPast: () => false,
-  unverifiedReason: 'sender_not_known',
-  malformedReason: 'malformed_callback',
-  givenUpReason: 'message_given_up',
-  refusedReason: 'books_refused',
   overdueReasons: ['deposit_unconfirmed'],
   writeTransition: (input) => (activities) => activities.recordCryptoPaymentMove(input),
   writeAttention: (input) => (activities) => activities.recordCryptoPaymentAttention(input),

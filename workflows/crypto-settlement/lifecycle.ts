@@ -59,7 +59,7 @@ export async function cryptoSettlement(
   const { crypto_settlement_id } = Object(start);
   assertIdentity('crypto_settlement_id', crypto_settlement_id, cryptoSettlementWorkflowId);
   const mail: SettlementMailbox = openMailbox(start);
-  listen(mail, messages, {
+  listen<SettlementKind, Settlement>(mail, messages, {
     noun: 'settlement',
     resumed: 'resume' in start,
     state: () => getResult(mail, start.crypto_settlement_id),

@@ -40,6 +40,8 @@ export interface SettlementKind {
   answer: SettlementAnswer;
   act: CryptoSettlementAct;
   actResult: SettlementActResult;
+  result: CryptoSettlementResult;
+  opened: CryptoSettlementState;
 }
 
 export type Settlement = Instructed<SettlementKind>;
@@ -72,19 +74,10 @@ const VIEW: View<CryptoSettlementStatus> = {
   },
 };
 
-export const record = createRecord<
-  CryptoSettlementStatus,
-  CryptoSettlementAttention,
-  Settlement,
-  CryptoSettlementChange
->({
+export const record = createRecord<SettlementKind, Settlement>({
   noun: 'crypto_settlement',
   view: VIEW,
   until: untilText,
-  unverifiedReason: 'sender_not_known',
-  malformedReason: 'malformed_callback',
-  givenUpReason: 'message_given_up',
-  refusedReason: 'books_refused',
   overdueReasons: ['settlement_overdue'],
   take: ({ movements, facts }, next) => {
     if (!next.to.includes('completed')) return [];

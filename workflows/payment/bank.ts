@@ -176,7 +176,11 @@ export async function applySentBack(
   payment.instructing.delete(instruction_id);
   note(payment, `reversal at the bank: ${answer?.outcome ?? 'refused'}`);
   // A run that was reset does not know what the record has.
-  if (answer?.outcome === 'outdated') payment.movements = await readMovements(payment);
+  if (answer?.outcome === 'outdated') {
+    const ids = { resource_id: payment.id, request_id: payment.facts.request_id };
+    const stored = await writeScheduled((activities) => activities.loadPayment(ids));
+    payment.movements = stored.movements;
+  }
   const movement = payment.movements.find(({ id }) => id === movement_id);
   const isBack = movement?.resolutions.some(({ as }) => as === 'customer');
   if (answer?.outcome === 'outdated' && movement && !isInSuspense(movement) && !isBack) {
@@ -192,11 +196,6 @@ export async function applySentBack(
     payment,
     isDone ? 'late_settlement_reversed' : 'late_settlement_not_reversed',
   );
-}
-
-async function readMovements({ id, facts }: Payment): Promise<Movement[]> {
-  const ids = { resource_id: id, request_id: facts.request_id };
-  return (await writeScheduled((activities) => activities.loadPayment(ids))).movements;
 }
 
 /** Repeats an earlier run's instructions, which may not have reached the bank. */

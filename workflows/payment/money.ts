@@ -60,22 +60,21 @@ export async function applyReversal(
     const reason = findReason(movements) ?? (isLate ? 'late_settlement_reversed' : null);
     return await record.setAttention(payment, reason as PaymentAttention | null);
   }
-  const held = movements.filter(isInSuspense).map(formatMovement).join(', ') || 'nothing';
+  const held = movements
+    .filter(isInSuspense)
+    .map((movement) => `${computeRest(movement)} ${movement.currency}`)
+    .join(', ');
   const back = `${callback.amount ?? facts.amount} ${callback.currency ?? facts.currency}`;
   const why =
     outcome === 'repeated'
       ? 'this money is back already'
-      : `the bank sent ${back} back, and ${held} is in suspense (minor units)`;
+      : `the bank sent ${back} back, and ${held || 'nothing'} is in suspense (minor units)`;
   await record.recordUnapplied(payment, name, callback, why);
   if (outcome === 'repeated') return;
   // The bank has what the merchant has been credited.
   if (payment.status === 'settled' && !holdsMoney(payment))
     return await dispute(payment, 'clawed_back');
   await record.setAttention(payment, 'amount_differs');
-}
-
-function formatMovement({ currency, ...movement }: Movement): string {
-  return `${computeRest(movement)} ${currency}`;
 }
 
 export async function dispute(payment: Payment, attention: PaymentAttention): Promise<void> {

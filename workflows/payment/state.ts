@@ -7,7 +7,7 @@ import type {
   SessionAnswer,
   VoidAnswer,
 } from '../../connectors/contract/activities';
-import type { PaymentCallbackName } from '../../src/domain/callback/callback';
+import type { BankCallback, PaymentCallbackName } from '../../src/domain/callback/callback';
 import { listTakeable, take } from '../../src/domain/movement/movement';
 import {
   type CancelledBy,
@@ -37,6 +37,19 @@ import {
 export type PaymentFacts = Omit<PaymentInput, 'return_url' | 'expires_in_seconds' | 'clock'> & {
   expires_at_ms: number;
 };
+
+export interface PaymentKind {
+  status: PaymentStatus;
+  attention: PaymentAttention;
+  facts: PaymentFacts;
+  change: PaymentChange;
+  callbackName: PaymentCallbackName;
+  callback: BankCallback;
+  act: PaymentAct;
+  actResult: PaymentState;
+  result: PaymentState;
+  opened: PaymentOpened;
+}
 
 export interface Payment extends WorkflowState<PaymentStatus, PaymentAttention, PaymentFacts> {
   readonly inbox: PaymentItem[];
@@ -119,14 +132,16 @@ const VIEW: View<PaymentStatus> = {
   },
 };
 
-export const record = createRecord<PaymentStatus, PaymentAttention, Payment, PaymentChange>({
+export const record = createRecord<PaymentKind, Payment>({
   noun: 'payment',
   view: VIEW,
-  until,
-  unverifiedReason: 'sender_not_known',
-  malformedReason: 'malformed_callback',
-  givenUpReason: 'message_given_up',
-  refusedReason: 'books_refused',
+  until: (payment) => {
+    const { status, facts } = payment;
+    if (isFinal(status)) return '';
+    const at = status === 'authorized' ? settlementDue(payment) : facts.expires_at_ms;
+    const word = status === 'authorized' ? 'due' : 'until';
+    return `, ${word} ${new Date(at).toISOString()}`;
+  },
   overdueReasons: ['settlement_overdue'],
   getExtraFields: ({ bankReference: bank_reference }) =>
     bank_reference === undefined ? {} : { bank_reference },
@@ -140,14 +155,6 @@ export const record = createRecord<PaymentStatus, PaymentAttention, Payment, Pay
   writeTransition: (input) => (activities) => activities.recordPaymentMove(input),
   writeAttention: (input) => (activities) => activities.recordPaymentAttention(input),
 });
-
-function until(payment: Payment): string {
-  const { status, facts } = payment;
-  if (isFinal(status)) return '';
-  const at = status === 'authorized' ? settlementDue(payment) : facts.expires_at_ms;
-  const word = status === 'authorized' ? 'due' : 'until';
-  return `, ${word} ${new Date(at).toISOString()}`;
-}
 
 /** Ms since the epoch. */
 export function settlementDue({ enteredAt, snoozedUntil, facts }: Payment): number {

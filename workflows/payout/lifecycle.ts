@@ -1,5 +1,4 @@
 import { workflowInfo } from '@temporalio/workflow';
-import type { PayoutChange } from '../../activities/payouts';
 import type { PayoutAnswer } from '../../connectors/contract/activities';
 import {
   type BankCallback,
@@ -16,8 +15,6 @@ import {
   OVERDUE_ATTENTION,
   PAYOUT_FAILURES,
   type PayoutAttention,
-  type PayoutDecision,
-  type PayoutStatus,
   pathTo,
   payoutWorkflowId,
   RETURNS,
@@ -38,14 +35,14 @@ import {
   lacksAmount,
   runInstructed,
 } from '../shared/instructed';
-import { type BankQuestion, type InstructedRules, instruct } from '../shared/instructed-rules';
+import type { InstructedRules } from '../shared/instructed-rules';
 import {
   cancelUnstartedSends,
   getEarlierInstruction,
+  instruct,
   moneyActivities,
   questionActivities,
 } from '../shared/instruction';
-import type { Due } from '../shared/loop';
 import { holdMovement, type Suspension } from '../shared/movement';
 import { writeScheduled } from '../shared/persist';
 import { assertIdentity } from '../shared/refusal';
@@ -70,7 +67,7 @@ export async function payout(start: PayoutStart): Promise<PayoutResult> {
   assertIdentity('payout_id', Object(start).payout_id, payoutWorkflowId);
   const mail = openPayoutMailbox(start);
   const callerWaits = !('resume' in start) && start.caller_waits === true;
-  listen(mail, messages, {
+  listen<PayoutKind, Payout>(mail, messages, {
     noun: 'payout',
     resumed: 'resume' in start,
     state: () => getResult(mail, start.payout_id),
@@ -91,12 +88,71 @@ const rules: InstructedRules<PayoutKind, Payout> = {
   record,
   isEnded,
   isUnsent,
-  buildInstruction,
-  buildQuestion,
+  buildInstruction: (payout) => {
+    const { payout_id, connector, amount, currency, method, livemode } = payout.facts;
+    const { once, patient } = moneyActivities(connector, 'payout');
+    const money = { amount, currency, method, livemode };
+    return {
+      send: () => once.sendPayout({ payout_id, version: payout.transition, ...money }),
+      lookUp: () => patient.lookUpPayout({ payout_id }),
+    };
+  },
+  buildQuestion: (payout) => {
+    const { connector, payout_id } = payout.facts;
+    const { canceller, asker } = questionActivities(connector, 'payout');
+    return {
+      // The connector may know only the second copy.
+      cancel: async () =>
+        isReported(payout, 'called_duplicate')
+          ? { outcome: 'too_late' }
+          : await canceller.cancelPayout({ payout_id }),
+      lookUp: () => asker.lookUpPayout({ payout_id }),
+    };
+  },
   readSnapshot: (input) => (activities) => activities.loadPayout(input),
-  decide,
-  buildChange,
-  applyAnswer,
+  decide: (payout, name, callback) => {
+    const { status, facts, sentAt: sent_at, completedAt: completed_at } = payout;
+    const { can_be_returned } = facts;
+    const returnable = { can_be_returned, sent_at, completed_at };
+    // The bank's report may come late, but not before it happened.
+    const at = Math.min(now(payout), Date.parse(callback.occurred_at));
+    const decision = decidePayout(status, name, returnable, at);
+    if (decision.kind !== 'move' || name === 'failed') return decision;
+    const difference = describeDifference(callback, facts);
+    if (difference !== undefined) return differs(difference);
+    const isPosted = name === 'returned' || isUnsent(status);
+    return isPosted && lacksAmount(payout, callback) ? differs(LACKS_AMOUNT) : decision;
+  },
+  buildChange: (to, callback) => {
+    const { bank_reference, code, reason } = callback;
+    const { bank: byDefault } = RETURNS;
+    const failure = describeFailure(callback, PAYOUT_FAILURES.bank);
+    const returned = { code: code ?? byDefault.code, reason: reason ?? byDefault.reason };
+    return {
+      ...(to.includes('failed') ? { failure } : {}),
+      ...(to.includes('returned') ? { returned } : {}),
+      ...(bank_reference ? { bank_reference } : {}),
+    };
+  },
+  applyAnswer: async (payout, answer) => {
+    record.logActivity(payout, `instruction at the bank: ${answer.outcome}`);
+    if (payout.status === 'failed' && answer.outcome !== 'refused') {
+      return await applyLateAnswer(payout, answer);
+    }
+    if (!isUnsent(payout.status)) return;
+    // An answer names no amount: what the bank has reported decides, and an operator.
+    if (answer.outcome === 'sent' && listReleased(payout.movements).length > 0) {
+      return answerResubmits(rules, payout, { bank: answer.outcome });
+    }
+    if (answer.outcome === 'refused') {
+      const failure = { code: answer.code, message: answer.message };
+      await record.transition(payout, ['failed'], { change: { failure }, scheduled: true });
+    } else {
+      const reference = answer.bank_reference || undefined;
+      await record.transition(payout, pathTo(payout.status, answer.outcome), { reference });
+    }
+    answerResubmits(rules, payout, { bank: answer.outcome });
+  },
   suspend,
   isLaterStep: (to) => to[0] === 'completed',
   findTaker,
@@ -116,7 +172,15 @@ const rules: InstructedRules<PayoutKind, Payout> = {
     mark_completed: ({ status }) => ({ to: pathTo(status, 'completed') }),
   },
   operatorFailure: { failure: PAYOUT_FAILURES.operator },
-  nextDue,
+  nextDue: (payout) => {
+    const { status, isOverdueReported } = payout;
+    if (status !== 'created' && status !== 'submitted' && status !== 'sent') {
+      return cancelUnstartedSends(payout);
+    }
+    if (isOverdueReported) return undefined;
+    const act = () => record.flagOverdue(payout, OVERDUE_ATTENTION[status]);
+    return { at: dueAt(payout), summary: 'The payout is due', act };
+  },
   getState,
   buildResume: (payout_id, request_id) => ({ payout_id, resume: true, request_id }),
 };
@@ -163,52 +227,6 @@ async function resumeInFlight(payout: Payout): Promise<void> {
     await record.setAttention(payout, 'restarted_in_flight');
   }
   if (isUnsent(payout.status)) void instruct(rules, payout, getEarlierInstruction());
-}
-
-function decide(payout: Payout, name: PayoutCallbackName, callback: BankCallback): PayoutDecision {
-  const { status, facts, sentAt: sent_at, completedAt: completed_at } = payout;
-  const { can_be_returned } = facts;
-  const returnable = { can_be_returned, sent_at, completed_at };
-  // The bank's report may come late, but not before it happened.
-  const at = Math.min(now(payout), Date.parse(callback.occurred_at));
-  const decision = decidePayout(status, name, returnable, at);
-  if (decision.kind !== 'move' || name === 'failed') return decision;
-  const difference = describeDifference(callback, facts);
-  if (difference !== undefined) return differs(difference);
-  const isPosted = name === 'returned' || isUnsent(status);
-  return isPosted && lacksAmount(payout, callback) ? differs(LACKS_AMOUNT) : decision;
-}
-
-function buildChange(to: readonly PayoutStatus[], callback: BankCallback): Partial<PayoutChange> {
-  const { bank_reference, code, reason } = callback;
-  const { bank: byDefault } = RETURNS;
-  const failure = describeFailure(callback, PAYOUT_FAILURES.bank);
-  const returned = { code: code ?? byDefault.code, reason: reason ?? byDefault.reason };
-  return {
-    ...(to.includes('failed') ? { failure } : {}),
-    ...(to.includes('returned') ? { returned } : {}),
-    ...(bank_reference ? { bank_reference } : {}),
-  };
-}
-
-async function applyAnswer(payout: Payout, answer: PayoutAnswer): Promise<void> {
-  record.logActivity(payout, `instruction at the bank: ${answer.outcome}`);
-  if (payout.status === 'failed' && answer.outcome !== 'refused') {
-    return await applyLateAnswer(payout, answer);
-  }
-  if (!isUnsent(payout.status)) return;
-  // An answer names no amount: what the bank has reported decides, and an operator.
-  if (answer.outcome === 'sent' && listReleased(payout.movements).length > 0) {
-    return answerResubmits(rules, payout, { bank: answer.outcome });
-  }
-  if (answer.outcome === 'refused') {
-    const failure = { code: answer.code, message: answer.message };
-    await record.transition(payout, ['failed'], { change: { failure }, scheduled: true });
-  } else {
-    const reference = answer.bank_reference || undefined;
-    await record.transition(payout, pathTo(payout.status, answer.outcome), { reference });
-  }
-  answerResubmits(rules, payout, { bank: answer.outcome });
 }
 
 async function applyLateAnswer(
@@ -280,37 +298,4 @@ function findTaker({ status, facts }: Payout, { direction, currency }: Movement)
   if (currency !== facts.currency) return undefined;
   if (direction === 'out') return isUnsent(status) ? 'mark_completed' : undefined;
   return status === 'sent' || status === 'completed' ? 'mark_returned' : undefined;
-}
-
-function nextDue(payout: Payout): Due | undefined {
-  const { status, isOverdueReported } = payout;
-  if (status !== 'created' && status !== 'submitted' && status !== 'sent') {
-    return cancelUnstartedSends(payout);
-  }
-  if (isOverdueReported) return undefined;
-  const act = () => record.flagOverdue(payout, OVERDUE_ATTENTION[status]);
-  return { at: dueAt(payout), summary: 'The payout is due', act };
-}
-
-function buildInstruction(payout: Payout) {
-  const { payout_id, connector, amount, currency, method, livemode } = payout.facts;
-  const { once, patient } = moneyActivities(connector, 'payout');
-  const money = { amount, currency, method, livemode };
-  return {
-    send: () => once.sendPayout({ payout_id, version: payout.transition, ...money }),
-    lookUp: () => patient.lookUpPayout({ payout_id }),
-  };
-}
-
-function buildQuestion(payout: Payout): BankQuestion<PayoutAnswer> {
-  const { connector, payout_id } = payout.facts;
-  const { canceller, asker } = questionActivities(connector, 'payout');
-  return {
-    // The connector may know only the second copy.
-    cancel: async () =>
-      isReported(payout, 'called_duplicate')
-        ? { outcome: 'too_late' }
-        : await canceller.cancelPayout({ payout_id }),
-    lookUp: () => asker.lookUpPayout({ payout_id }),
-  };
 }

@@ -7,8 +7,7 @@ import {
   workflowInfo,
 } from '@temporalio/workflow';
 import type { LifecycleActivities } from '../../activities';
-import type { OpenPayout } from '../../activities/payout-reservation';
-import type { PayoutOpening } from '../../activities/payouts';
+import type { OpenPayout, PayoutOpening } from '../../activities/payouts';
 import { NO_LOCK } from '../../src/domain/no-lock';
 import { ACCEPT_WITHIN_MS } from '../../src/domain/payout/accept-within';
 import { isUnsent } from '../../src/domain/payout/payout';

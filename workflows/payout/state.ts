@@ -32,6 +32,8 @@ export interface PayoutKind {
   answer: PayoutAnswer;
   act: PayoutAct;
   actResult: PayoutActResult;
+  result: PayoutResult;
+  opened: PayoutState;
 }
 
 export interface Payout extends Instructed<PayoutKind> {
@@ -104,7 +106,7 @@ const RESOLVED_BY_RETURN: readonly PayoutAttention[] = [
 /** For a payout that changes late, or starts again. */
 export const OVERDUE_AGAIN_MS = 60_000;
 
-export const record = createRecord<PayoutStatus, PayoutAttention, Payout, PayoutChange>({
+export const record = createRecord<PayoutKind, Payout>({
   noun: 'payout',
   view: VIEW,
   until: (payout) =>
@@ -129,10 +131,6 @@ export const record = createRecord<PayoutStatus, PayoutAttention, Payout, Payout
     const returned = to.includes('returned') ? (change.returned_amount ?? amount) : amount;
     return [...take(sent, BigInt(amount)), ...take(back, BigInt(returned))];
   },
-  unverifiedReason: 'sender_not_known',
-  malformedReason: 'malformed_callback',
-  givenUpReason: 'message_given_up',
-  refusedReason: 'books_refused',
   weakReasons: ['restarted_in_flight'],
   overdueReasons: OVERDUE_REASONS,
   getExtraFields: ({ bankReference: bank_reference, storedReference }) =>

@@ -1,20 +1,16 @@
-import type { OpenRefund } from '../../activities/refund-reservation';
-import type { RefundChange, RefundOpening } from '../../activities/refunds';
-import type { RefundAnswer } from '../../connectors/contract/activities';
+import type { OpenRefund, RefundOpening } from '../../activities/refunds';
 import {
   type BankCallback,
   describeDifference,
   describeFailure,
   type RefundCallbackName,
 } from '../../src/domain/callback/callback';
-import type { Movement } from '../../src/domain/movement/movement';
 import {
   decideRefund,
   isFinalRefund,
   REFUND_FAILURES,
   REFUND_STATUSES,
   type RefundAct,
-  type RefundDecision,
   type RefundStatus,
   refundWorkflowId,
 } from '../../src/domain/refund/refund';
@@ -31,7 +27,6 @@ import {
 } from '../shared/instructed';
 import type { InstructedRules } from '../shared/instructed-rules';
 import { cancelUnstartedSends, moneyActivities } from '../shared/instruction';
-import type { Due } from '../shared/loop';
 import type { Suspension } from '../shared/movement';
 import { type ActRule, type ActRules, stateFault } from '../shared/operator-acts';
 import { writeLocally, writeScheduled } from '../shared/persist';
@@ -53,7 +48,7 @@ import {
 export async function refund(start: RefundStart): Promise<RefundResult> {
   assertIdentity('refund_id', Object(start).refund_id, refundWorkflowId);
   const mail: RefundMailbox = openMailbox(start);
-  listen(mail, messages, {
+  listen<RefundKind, Refund>(mail, messages, {
     noun: 'refund',
     resumed: 'resume' in start,
     state: () => getResult(mail, start.refund_id),
@@ -75,13 +70,47 @@ const rules: InstructedRules<RefundKind, Refund> = {
   record,
   isEnded: isFinalRefund,
   isUnsent: (status) => !isFinalRefund(status),
-  buildInstruction,
+  buildInstruction: (refund) => {
+    const { refund_id, payment_id, payment_bank_reference, connector } = refund.facts;
+    const { amount, currency, method, livemode } = refund.facts;
+    const { once, patient } = moneyActivities(connector, 'refund');
+    const ids = { refund_id, payment_id, payment_bank_reference };
+    const money = { amount, currency, method, livemode };
+    return {
+      send: () => once.sendRefund({ ...ids, version: refund.transition, ...money }),
+      lookUp: () => patient.lookUpRefund({ refund_id }),
+    };
+  },
   readSnapshot: (input) => (activities) => activities.loadRefund(input),
-  decide,
-  buildChange,
-  applyAnswer,
+  decide: (refund, name, callback) => {
+    const decision = decideRefund(refund.status, name);
+    if (decision.kind !== 'move' || name !== 'settled') return decision;
+    const difference = describeDifference(callback, refund.facts);
+    if (difference !== undefined) return differs(difference);
+    return lacksAmount(refund, callback) ? differs(LACKS_AMOUNT) : decision;
+  },
+  buildChange: (to, callback) => {
+    const { bank_reference } = callback;
+    const failure = describeFailure(callback, REFUND_FAILURES.bank);
+    return {
+      ...(to.includes('failed') ? { failure } : {}),
+      ...(bank_reference ? { bank_reference } : {}),
+    };
+  },
+  applyAnswer: async (refund, answer) => {
+    record.logActivity(refund, `instruction at the bank: ${answer.outcome}`);
+    if (refund.isMarkedFailed && answer.outcome === 'accepted') {
+      return await record.setAttention(refund, 'moved_after_failed');
+    }
+    if (isFinalRefund(refund.status) || answer.outcome !== 'refused') return;
+    const failure = { code: answer.code, message: answer.message };
+    await record.transition(refund, ['failed'], { change: { failure }, scheduled: true });
+  },
   suspend,
-  findTaker,
+  findTaker: ({ status, facts }, { direction, currency }) => {
+    const isTaken = direction === 'out' && status === 'processing' && currency === facts.currency;
+    return isTaken ? 'mark_settled' : undefined;
+  },
   actFault,
   getAmount: ({ facts }) => facts.amount,
   acts: {
@@ -91,7 +120,12 @@ const rules: InstructedRules<RefundKind, Refund> = {
     }),
   },
   operatorFailure: { failure: REFUND_FAILURES.operator },
-  nextDue,
+  nextDue: (refund) => {
+    if (isFinalRefund(refund.status)) return cancelUnstartedSends(refund);
+    if (refund.isOverdueReported) return undefined;
+    const act = () => record.flagOverdue(refund, 'refund_overdue');
+    return { at: dueAt(refund), summary: 'The refund is due', act };
+  },
   getState,
   buildResume: (refund_id, request_id) => ({ refund_id, resume: true, request_id }),
 };
@@ -122,33 +156,6 @@ async function reserve(input: OpenRefund): Promise<RefundOpening> {
   return (await writeScheduled((activities) => activities.abandonRefund(input))) ?? opening;
 }
 
-function decide(refund: Refund, name: RefundCallbackName, callback: BankCallback): RefundDecision {
-  const decision = decideRefund(refund.status, name);
-  if (decision.kind !== 'move' || name !== 'settled') return decision;
-  const difference = describeDifference(callback, refund.facts);
-  if (difference !== undefined) return differs(difference);
-  return lacksAmount(refund, callback) ? differs(LACKS_AMOUNT) : decision;
-}
-
-function buildChange(to: readonly RefundStatus[], callback: BankCallback): Partial<RefundChange> {
-  const { bank_reference } = callback;
-  const failure = describeFailure(callback, REFUND_FAILURES.bank);
-  return {
-    ...(to.includes('failed') ? { failure } : {}),
-    ...(bank_reference ? { bank_reference } : {}),
-  };
-}
-
-async function applyAnswer(refund: Refund, answer: RefundAnswer): Promise<void> {
-  record.logActivity(refund, `instruction at the bank: ${answer.outcome}`);
-  if (refund.isMarkedFailed && answer.outcome === 'accepted') {
-    return await record.setAttention(refund, 'moved_after_failed');
-  }
-  if (isFinalRefund(refund.status) || answer.outcome !== 'refused') return;
-  const failure = { code: answer.code, message: answer.message };
-  await record.transition(refund, ['failed'], { change: { failure }, scheduled: true });
-}
-
 export function suspend(
   { status, facts }: Refund,
   name: RefundCallbackName,
@@ -166,30 +173,6 @@ export function suspend(
   }
   if (describeDifference(callback, facts) === undefined) return undefined;
   return { direction: 'out', reason: 'amount_differs' };
-}
-
-function findTaker({ status, facts }: Refund, { direction, currency }: Movement) {
-  const isTaken = direction === 'out' && status === 'processing' && currency === facts.currency;
-  return isTaken ? 'mark_settled' : undefined;
-}
-
-function nextDue(refund: Refund): Due | undefined {
-  if (isFinalRefund(refund.status)) return cancelUnstartedSends(refund);
-  if (refund.isOverdueReported) return undefined;
-  const act = () => record.flagOverdue(refund, 'refund_overdue');
-  return { at: dueAt(refund), summary: 'The refund is due', act };
-}
-
-function buildInstruction(refund: Refund) {
-  const { refund_id, payment_id, payment_bank_reference, connector } = refund.facts;
-  const { amount, currency, method, livemode } = refund.facts;
-  const { once, patient } = moneyActivities(connector, 'refund');
-  const ids = { refund_id, payment_id, payment_bank_reference };
-  const money = { amount, currency, method, livemode };
-  return {
-    send: () => once.sendRefund({ ...ids, version: refund.transition, ...money }),
-    lookUp: () => patient.lookUpRefund({ refund_id }),
-  };
 }
 
 const IN_FLIGHT: ActRule<RefundStatus> = {

@@ -25,6 +25,8 @@ export interface RefundKind {
   answer: RefundAnswer;
   act: RefundAct;
   actResult: RefundState;
+  result: RefundResult;
+  opened: RefundState;
 }
 
 export type Refund = Instructed<RefundKind>;
@@ -50,15 +52,11 @@ const VIEW: View<RefundStatus> = {
   },
 };
 
-export const record = createRecord<RefundStatus, RefundAttention, Refund, RefundChange>({
+export const record = createRecord<RefundKind, Refund>({
   noun: 'refund',
   view: VIEW,
   until: (refund) =>
     isFinalRefund(refund.status) ? '' : `, due ${new Date(dueAt(refund)).toISOString()}`,
-  unverifiedReason: 'sender_not_known',
-  malformedReason: 'malformed_callback',
-  givenUpReason: 'message_given_up',
-  refusedReason: 'books_refused',
   overdueReasons: ['refund_overdue'],
   take: ({ movements, facts }, next) => {
     if (!next.to.includes('settled')) return [];

@@ -6,7 +6,7 @@ import {
   setHandler,
 } from '@temporalio/workflow';
 import type { ApprovalRequired } from '../../src/domain/approval';
-import type { AnyCallback, BankCallback } from '../../src/domain/callback/callback';
+import type { AnyCallback, BankCallback, CallbackName } from '../../src/domain/callback/callback';
 import {
   type CallbackSignature,
   type MissedCallback,
@@ -118,57 +118,56 @@ function receiveCallback<Name extends string, Callback extends AnyCallback>(
   inbox.push({ kind: 'callback', name, callback, signature });
 }
 
-interface Contract<
-  Name extends string,
-  Callback extends AnyCallback,
-  Act extends string,
-  Result,
-  OpenResult,
-  ActResult,
-> {
-  state: QueryDefinition<Result>;
-  open: UpdateDefinition<OpenResult>;
-  callbacks: readonly { name: Name; signal: SignalDefinition<[unknown]> }[];
-  /** Parses a payload; never throws. */
-  read: (raw: unknown) => Callback | Faults;
-  acts: readonly {
-    name: Act;
-    update: UpdateDefinition<ActResult | ApprovalRequired, [ActPayload]>;
-  }[];
-  descriptions: Record<'open' | 'state' | Name | Act, string>;
+export interface MessageKind {
+  callbackName: CallbackName;
+  callback: AnyCallback;
+  act: string;
+  actResult: object;
+  /** Answer of the query `state`. */
+  result: object;
+  /** Answer of the update `open`. */
+  opened: object;
 }
 
-interface Answers<Resource, Act extends string, Result, OpenResult> {
+interface Messages<K extends MessageKind> {
+  state: QueryDefinition<K['result']>;
+  open: UpdateDefinition<K['opened']>;
+  callbacks: readonly { name: K['callbackName']; signal: SignalDefinition<[unknown]> }[];
+  /** Parses a payload; never throws. */
+  read: (raw: unknown) => K['callback'] | Faults;
+  acts: readonly {
+    name: K['act'];
+    update: UpdateDefinition<K['actResult'] | ApprovalRequired, [ActPayload]>;
+  }[];
+  descriptions: Record<'open' | 'state' | K['callbackName'] | K['act'], string>;
+}
+
+interface Answers<K extends MessageKind, R> {
   noun: string;
   asksBank?: boolean;
   /** State of a resumed run is not known until it is loaded. */
   resumed: boolean;
-  state: () => Result;
-  opened: () => Promise<OpenResult>;
-  actFault: (resource: Resource, act: Act) => string | undefined;
+  state: () => K['result'];
+  opened: () => Promise<K['opened']>;
+  actFault: (resource: R, act: K['act']) => string | undefined;
 }
 
+type Receiver<K extends MessageKind, R> = Pick<
+  Mailbox<unknown, R>,
+  'seen' | 'opening' | 'clock'
+> & {
+  inbox: {
+    push(
+      item: CallbackItem<K['callbackName'], K['callback']> | OperatorItem<K['act'], K['actResult']>,
+    ): unknown;
+  };
+};
+
 /** Sets handlers that only enqueue. A cancel request must not fail updates that wait. */
-export function listen<
-  Resource extends { facts: { livemode: boolean } },
-  Name extends string,
-  Callback extends AnyCallback,
-  Act extends string,
-  Result,
-  OpenResult,
-  ActResult,
-  Item,
->(
-  mail: Mailbox<Item | CallbackItem<Name, Callback> | OperatorItem<Act, ActResult>, Resource>,
-  {
-    state,
-    open,
-    callbacks,
-    read,
-    acts,
-    descriptions,
-  }: Contract<Name, Callback, Act, Result, OpenResult, ActResult>,
-  answers: Answers<Resource, Act, Result, OpenResult>,
+export function listen<K extends MessageKind, R extends { facts: { livemode: boolean } }>(
+  mail: Receiver<K, R>,
+  { state, open, callbacks, read, acts, descriptions }: Messages<K>,
+  answers: Answers<K, R>,
 ): void {
   setHandler(state, answers.state, { description: descriptions.state });
   setHandler(open, uncancelled(answers.opened), { description: descriptions.open });
@@ -181,7 +180,7 @@ export function listen<
     { description: ADVANCE_CLOCK_DESCRIPTION, validator: assertClockAdvance },
   );
   listenForStuckSteps();
-  const receive = (name: Name, raw: unknown) =>
+  const receive = (name: K['callbackName'], raw: unknown) =>
     receiveCallback(mail, name, read(raw), readSignature(raw));
   for (const { name, raw } of takeEarly(callbacks)) receive(name, raw);
   for (const { name, signal } of callbacks) {
@@ -191,15 +190,19 @@ export function listen<
   for (const { name, update } of acts) {
     const enqueue = uncancelled((act: ActPayload) => enqueueAct(mail.inbox, name, act));
     setHandler<
-      ActResult | ApprovalRequired,
+      K['actResult'] | ApprovalRequired,
       [ActPayload],
-      UpdateDefinition<ActResult | ApprovalRequired, [ActPayload]>
+      UpdateDefinition<K['actResult'] | ApprovalRequired, [ActPayload]>
     >(update, enqueue, {
       description: descriptions[name],
+      // It can't wait until the state is loaded; the loop checks again.
       validator: (act) => {
         assertWellFormed(readAct(name, act, answers.asksBank));
-        const fault = actFaultIn(mail, name, answers);
+        const resource = getResource(mail);
+        const fault = resource && answers.actFault(resource, name);
         if (fault !== undefined) refuse('wrong_state', fault);
+        if (resource !== undefined || answers.resumed) return;
+        refuse('wrong_state', `The ${answers.noun} has not been accepted.`);
       },
     });
   }
@@ -221,17 +224,6 @@ function takeEarly<Name extends string>(
   });
 }
 
-/** A validator can't wait until the state is loaded; the loop checks again. */
-function actFaultIn<Resource, Act extends string>(
-  mail: Mailbox<unknown, Resource>,
-  act: Act,
-  { noun, resumed, actFault }: Answers<Resource, Act, unknown, unknown>,
-): string | undefined {
-  const resource = getResource(mail);
-  if (resource !== undefined) return actFault(resource, act);
-  return resumed ? undefined : `The ${noun} has not been accepted.`;
-}
-
 export function uncancelled<Args extends unknown[], T>(
   handler: (...args: Args) => Promise<T>,
 ): (...args: Args) => Promise<T> {
@@ -239,8 +231,8 @@ export function uncancelled<Args extends unknown[], T>(
 }
 
 /** @throws ApplicationFailure when it was refused */
-export async function untilOpened<Item, Resource>(
-  mail: Mailbox<Item, Resource>,
+export async function untilOpened<Resource>(
+  mail: Pick<Mailbox<unknown, Resource>, 'opening'>,
 ): Promise<Resource> {
   await condition(() => mail.opening !== undefined);
   return requireAccepted(mail.opening);

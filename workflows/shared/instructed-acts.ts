@@ -1,16 +1,17 @@
 import { ActivityFailure, condition } from '@temporalio/workflow';
 import { computeRest } from '../../src/domain/movement/movement';
-import {
-  type ActItem,
-  type ActTransition,
-  type BankQuestion,
-  type Finding,
-  type Instructed,
-  type InstructedRules,
-  instruct,
-  type Kind,
+import type {
+  ActItem,
+  ActTransition,
+  BankAnswer,
+  BankQuestion,
+  Finding,
+  Instructed,
+  InstructedRules,
+  Kind,
+  NotFound,
 } from './instructed-rules';
-import { type BankAnswer, type NotFound, stopInstructing } from './instruction';
+import { getReference, instruct, stopInstructing } from './instruction';
 import { findNamed, resolveMovement } from './movement';
 import { amountFault, authorize, buildAudit } from './operator-acts';
 import { rejectUpdate } from './refusal';
@@ -93,29 +94,22 @@ async function takeMovement<K extends Kind, R extends Instructed<K>>(
   item: ActItem<K>,
   what: K['act'],
 ): Promise<string | undefined> {
-  const { movement, amount } = item;
-  const taken = findTaken(rules, resource, { movement, what });
-  if (typeof taken === 'string') return taken;
+  const { movement } = item;
+  let { amount } = item;
+  if (movement !== undefined) {
+    const named = findNamed(resource, movement);
+    if (typeof named === 'string') return named;
+    if (rules.findTaker(resource, named) !== what) {
+      return `The ${rules.noun} does not take the movement ${movement} by ${what}.`;
+    }
+    const rest = Number(computeRest(named));
+    amount ??= Math.min(rest, rules.getAmount?.(resource) ?? rest);
+  }
   const acts: Partial<Record<string, ActTransition<K, R>>> = rules.acts;
-  const { to = [], change = {} } = acts[what]?.(resource, amount ?? taken) ?? {};
+  const { to = [], change = {} } = acts[what]?.(resource, amount) ?? {};
   const audit = buildAudit(item);
   await rules.record.transition(resource, to, { change, audit, movement, scheduled: true });
   return undefined;
-}
-
-/** @returns minor units of the movement that the act names; a text: why it cannot take it */
-function findTaken<K extends Kind, R extends Instructed<K>>(
-  { findTaker, getAmount, noun }: InstructedRules<K, R>,
-  resource: R,
-  { what, movement: named }: Pick<ActItem<K>, 'what' | 'movement'>,
-): number | string | undefined {
-  if (named === undefined) return undefined;
-  const movement = findNamed(resource, named);
-  if (typeof movement === 'string') return movement;
-  const taker = findTaker(resource, movement);
-  if (taker !== what) return `The ${noun} does not take the movement ${named} by ${what}.`;
-  const rest = Number(computeRest(movement));
-  return Math.min(rest, getAmount?.(resource) ?? rest);
 }
 
 async function markFailed<K extends Kind, R extends Instructed<K>>(
@@ -203,7 +197,7 @@ async function askBank<K extends Kind>(
     const mayArrive = answer.outcome === 'not_found' && Date.now() < resource.arrivesBy;
     return { ...about, outcome: mayArrive ? 'may_arrive' : 'not_executed' };
   }
-  resource.bankReference = answer.bank_reference ?? answer.transaction_id ?? resource.bankReference;
+  resource.bankReference = getReference(answer) ?? resource.bankReference;
   return { ...about, outcome: 'held', answer };
 }
 

@@ -1,44 +1,50 @@
-import type { Trigger } from '@temporalio/workflow';
+import type { CancellationScope, Trigger } from '@temporalio/workflow';
 import type { CancelAnswer, Outdated } from '../../connectors/contract/activities';
-import type {
-  AnyCallback,
-  CallbackName,
-  CallbackResource,
-} from '../../src/domain/callback/callback';
+import type { CallbackResource } from '../../src/domain/callback/callback';
 import type { Movement, Outcome } from '../../src/domain/movement/movement';
 import type { Faults } from '../../src/domain/shape';
-import type { CallbackItem } from './inbox';
-import {
-  type BankAnswer,
-  type Earlier,
-  type Instruction,
-  type InstructionState,
-  type NotFound,
-  sendInstruction,
-} from './instruction';
+import type { CallbackItem, MessageKind } from './inbox';
 import type { Due } from './loop';
 import type { Suspension } from './movement';
 import type { OperatorItem } from './operator-acts';
 import type { Write } from './persist';
-import type { createRecord } from './record';
-import {
-  type CommonFacts,
-  initialState,
-  type ResourceSnapshot,
-  startLabels,
-  type WorkflowState,
-} from './state';
+import type { createRecord, RecordKind } from './record';
+import { initialState, type ResourceSnapshot, startLabels, type WorkflowState } from './state';
 
-export interface Kind {
-  status: string;
-  attention: string;
-  facts: CommonFacts;
-  change: object;
-  callbackName: CallbackName;
-  callback: AnyCallback;
+export interface BankAnswer {
+  outcome: string;
+  bank_reference?: string;
+  transaction_id?: string;
+}
+
+export type NotFound = { outcome: 'not_found' };
+
+export interface Earlier {
+  /** Time until which the bank may still read it; ms since the epoch. */
+  arrivesBy: number;
+}
+
+export interface InstructionState {
+  /** Number of the newest instruction: only this one continues. */
+  instruction: number;
+  unanswered: { number: number; scope: CancellationScope } | undefined;
+  /** Time until which an earlier run's instruction may arrive; ms since the epoch. */
+  arrivesBy: number;
+  /** Attempts without an answer; no run ends before them. */
+  readonly pendingSends: Set<PendingSend>;
+  bankReference: string | undefined;
+}
+
+export interface PendingSend {
+  /** Cancelled, it ends if no connector has started it. */
+  scope: CancellationScope;
+  cancelled: boolean;
+  /** Resolves when its instruction is over. */
+  end: Promise<BankAnswer | undefined>;
+}
+
+export interface Kind extends MessageKind, RecordKind {
   answer: BankAnswer;
-  act: string;
-  actResult: object;
 }
 
 export type InstructedItem<K extends Kind> =
@@ -95,12 +101,15 @@ export interface InstructedRules<K extends Kind, R extends Instructed<K>> {
     callbacks: readonly { name: K['callbackName'] }[];
     read: (raw: unknown) => K['callback'] | Faults;
   };
-  record: ReturnType<typeof createRecord<K['status'], K['attention'], R, K['change']>>;
+  record: ReturnType<typeof createRecord<K, R>>;
   isEnded: (status: K['status']) => boolean;
   /** The bank may still have to be instructed. */
   isUnsent: (status: K['status']) => boolean;
   /** Reads the version for each `send`. */
-  buildInstruction: (resource: R) => Pick<Instruction<K['answer'] | Outdated>, 'send' | 'lookUp'>;
+  buildInstruction: (resource: R) => {
+    send: () => Promise<K['answer'] | Outdated>;
+    lookUp: () => Promise<K['answer'] | NotFound>;
+  };
   buildQuestion?: (resource: R) => BankQuestion<K['answer']>;
   readSnapshot: (input: {
     resource_id: string;
@@ -163,19 +172,4 @@ export function newInstructed<K extends Kind>(
     failures: [],
     isMarkedFailed: false,
   };
-}
-
-/** @see sendInstruction */
-export function instruct<K extends Kind, R extends Instructed<K>>(
-  { noun, record, isUnsent, buildInstruction }: InstructedRules<K, R>,
-  resource: R,
-  earlier?: Earlier,
-): Promise<void> {
-  const instruction = {
-    ...buildInstruction(resource),
-    name: noun,
-    isOver: () => !isUnsent(resource.status),
-    log: (line: string) => record.logActivity(resource, line),
-  };
-  return sendInstruction<K['answer'] | Outdated>(resource, instruction, earlier);
 }

@@ -10,14 +10,14 @@ import { findCorrected, isCorrection, isInSuspense } from '../../src/domain/move
 import { type Mailbox, type Opening, receiveMissed } from './inbox';
 import { applyAct } from './instructed-acts';
 import {
+  type BankAnswer,
   type Instructed,
   type InstructedItem,
   type InstructedRules,
-  instruct,
   type Kind,
   newInstructed,
 } from './instructed-rules';
-import { type BankAnswer, getEarlierInstruction } from './instruction';
+import { getEarlierInstruction, instruct } from './instruction';
 import { runUntilFinal } from './loop';
 import { bookReturn, buildReport, findReason, holdMovement } from './movement';
 import { writeScheduled } from './persist';
@@ -28,12 +28,29 @@ export async function runInstructed<K extends Kind, R extends Instructed<K>>(
   mail: Mailbox<InstructedItem<K>, R>,
   open: () => Promise<Opening<R>>,
 ): Promise<void> {
+  const { isEnded, isUnsent, nextDue, buildResume } = rules;
   // A cancel request from the Temporal UI must not interrupt a booking.
   await CancellationScope.nonCancellable(async () => {
     const opening = await open();
     mail.opening = opening;
-    if (opening.outcome === 'refused') await condition(allHandlersFinished);
-    else await runLifecycle(rules, mail.inbox, opening.resource);
+    if (opening.outcome === 'refused') return await condition(allHandlersFinished);
+    const { resource } = opening;
+    const { id, facts, pendingSends, resubmits } = resource;
+    await runUntilFinal({
+      inbox: mail.inbox,
+      clock: resource.clock,
+      handle: async (item) => {
+        await handle(rules, resource, item);
+        // The bank's answer no longer matters to the operators who wait for it.
+        if (!isUnsent(resource.status)) answerResubmits(rules, resource, {});
+      },
+      reportGivenUp: (what, refused) => rules.record.flagGivenUp(resource, what, refused),
+      isFinal: () => isEnded(resource.status) && pendingSends.size === 0,
+      nextDue: () => nextDue(resource),
+      isIdle: () => pendingSends.size === 0 && resubmits.length === 0,
+      continueInNewRun: () =>
+        continueAsNew<(input: object) => Promise<unknown>>(buildResume(id, facts.request_id)),
+    });
   });
 }
 
@@ -64,30 +81,6 @@ export async function resumeInstructed<K extends Kind>(
   return { outcome: 'accepted', resource };
 }
 
-function runLifecycle<K extends Kind, R extends Instructed<K>>(
-  rules: InstructedRules<K, R>,
-  inbox: InstructedItem<K>[],
-  resource: R,
-): Promise<void> {
-  const { isEnded, isUnsent, nextDue, buildResume } = rules;
-  const { id, facts, pendingSends, resubmits } = resource;
-  return runUntilFinal({
-    inbox,
-    clock: resource.clock,
-    handle: async (item) => {
-      await handle(rules, resource, item);
-      // The bank's answer no longer matters to the operators who wait for it.
-      if (!isUnsent(resource.status)) answerResubmits(rules, resource, {});
-    },
-    reportGivenUp: (what, refused) => rules.record.flagGivenUp(resource, what, refused),
-    isFinal: () => isEnded(resource.status) && pendingSends.size === 0,
-    nextDue: () => nextDue(resource),
-    isIdle: () => pendingSends.size === 0 && resubmits.length === 0,
-    continueInNewRun: () =>
-      continueAsNew<(input: object) => Promise<unknown>>(buildResume(id, facts.request_id)),
-  });
-}
-
 /** Returns when all changes of the item are written. */
 async function handle<K extends Kind, R extends Instructed<K>>(
   rules: InstructedRules<K, R>,
@@ -104,7 +97,17 @@ async function handle<K extends Kind, R extends Instructed<K>>(
       note(resource, `unreadable callback \`${item.name}\`: ${item.fault}`);
       return await record.flagMalformed(resource);
     case 'answer':
-      if (isOutdated(item.answer)) return await syncFromDb(rules, resource);
+      if (isOutdated(item.answer)) {
+        const { id: resource_id, facts } = resource;
+        const ids = { resource_id, request_id: facts.request_id };
+        const snapshot = await writeScheduled(rules.readSnapshot(ids));
+        record.applyStored(resource, snapshot);
+        resource.movements = snapshot.movements ?? [];
+        if (rules.isUnsent(resource.status)) {
+          void instruct(rules, resource, getEarlierInstruction());
+        }
+        return;
+      }
       await rules.applyAnswer(resource, item.answer);
       if (item.answer.bank_reference && rules.kind !== 'crypto_settlement') {
         await record.noteReference(resource, item.answer.bank_reference);
@@ -203,19 +206,6 @@ export function answerResubmits<K extends Kind, R extends Instructed<K>>(
   for (const trigger of resource.resubmits.splice(0)) {
     trigger.resolve({ ...getState(resource), ...bankAnswer });
   }
-}
-
-async function syncFromDb<K extends Kind, R extends Instructed<K>>(
-  rules: InstructedRules<K, R>,
-  resource: R,
-): Promise<void> {
-  const { record, isUnsent, readSnapshot } = rules;
-  const { id: resource_id, facts } = resource;
-  const { request_id } = facts;
-  const snapshot = await writeScheduled(readSnapshot({ resource_id, request_id }));
-  record.applyStored(resource, snapshot);
-  resource.movements = snapshot.movements ?? [];
-  if (isUnsent(resource.status)) void instruct(rules, resource, getEarlierInstruction());
 }
 
 function isOutdated<Answer extends BankAnswer>(answer: Answer | Outdated): answer is Outdated {

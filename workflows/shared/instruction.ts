@@ -7,117 +7,24 @@ import {
   sleep,
   workflowInfo,
 } from '@temporalio/workflow';
-import type { ConnectorActivities } from '../../connectors/contract/activities';
+import type { ConnectorActivities, Outdated } from '../../connectors/contract/activities';
 import { connectorQueue, readPrefix } from '../../src/domain/task-queues';
+import type {
+  BankAnswer,
+  Earlier,
+  Instructed,
+  InstructedRules,
+  InstructionState,
+  Kind,
+  NotFound,
+  PendingSend,
+} from './instructed-rules';
 import type { Due } from './loop';
 
 const SEND_MS_MAX = 30_000;
 
-export interface BankAnswer {
-  outcome: string;
-  bank_reference?: string;
-  transaction_id?: string;
-}
-
-export type NotFound = { outcome: 'not_found' };
-
-export interface Instruction<Answer extends BankAnswer> {
-  /** Noun for summaries, such as `refund`. */
-  name: string;
-  send: () => Promise<Answer>;
-  lookUp: () => Promise<Answer | NotFound>;
-  isOver: () => boolean;
-  log: (line: string) => void;
-}
-
-export interface Earlier {
-  /** Time until which the bank may still read it; ms since the epoch. */
-  arrivesBy: number;
-}
-
-export interface InstructionState {
-  /** Number of the newest instruction: only this one continues. */
-  instruction: number;
-  unanswered: { number: number; scope: CancellationScope } | undefined;
-  /** Time until which an earlier run's instruction may arrive; ms since the epoch. */
-  arrivesBy: number;
-  /** Attempts without an answer; no run ends before them. */
-  readonly pendingSends: Set<PendingSend>;
-  bankReference: string | undefined;
-}
-
-interface PendingSend {
-  /** Cancels it if no connector has started it. */
-  cancel: () => void;
-  cancelled: boolean;
-  /** Resolves when its instruction is over. */
-  over: () => Promise<BankAnswer | undefined>;
-}
-
 export function getEarlierInstruction(): Earlier {
   return { arrivesBy: Date.now() + SEND_MS_MAX };
-}
-
-/**
- * Adds the answer to the inbox. An earlier instruction of this run ends first, its look-up
- * cancelled, so that an operator does not wait for its next attempt. The `cancellationType` of
- * `send` must be WAIT_CANCELLATION_COMPLETED: only its end says whether the bank has the
- * instruction.
- * @param earlier is looked up before anything is sent
- */
-export async function sendInstruction<Answer extends BankAnswer>(
-  resource: InstructionState & {
-    inbox: { push(item: { kind: 'answer'; answer: Answer }): unknown };
-  },
-  instruction: Instruction<Answer>,
-  earlier?: Earlier,
-): Promise<void> {
-  resource.instruction += 1;
-  const number = resource.instruction;
-  const scope = new CancellationScope();
-  const earlierScope = resource.unanswered?.scope;
-  resource.unanswered = { number, scope };
-  resource.arrivesBy = Math.max(resource.arrivesBy, earlier?.arrivesBy ?? 0);
-  const pendingEnds = resource.pendingSends.size > 0 ? finishSends(resource) : undefined;
-  earlierScope?.cancel();
-  if (pendingEnds !== undefined) await pendingEnds;
-  let pendingSend: PendingSend | undefined;
-  let over: PendingSend['over'] = async () => undefined;
-  const removeSend = () => {
-    if (pendingSend !== undefined) resource.pendingSends.delete(pendingSend);
-  };
-  const send = async () => {
-    const sendScope = new CancellationScope();
-    pendingSend = { cancel: () => sendScope.cancel(), cancelled: false, over: () => over() };
-    resource.pendingSends.add(pendingSend);
-    try {
-      return await sendScope.run(instruction.send);
-    } catch (error) {
-      removeSend();
-      throw error;
-    }
-  };
-  const addAnswer = (answer: Answer | undefined) => {
-    if (answer !== undefined) {
-      // At once, since a callback may overtake the answer.
-      resource.bankReference =
-        answer.bank_reference ?? answer.transaction_id ?? resource.bankReference;
-      resource.inbox.push({ kind: 'answer', answer });
-    }
-    removeSend();
-    if (resource.unanswered?.number === number) resource.unanswered = undefined;
-    return answer;
-  };
-  const isOver = () => number !== resource.instruction || instruction.isOver();
-  const answer = scope
-    .run(() => sendOrLookUp<Answer>({ ...instruction, send, isOver }, earlier))
-    .catch((error: unknown) => {
-      if (isCancellation(error)) return undefined;
-      throw error;
-    });
-  const end = answer.then(addAnswer);
-  over = () => end;
-  await end;
 }
 
 /** First wait; each further one doubles. */
@@ -126,77 +33,107 @@ const LOOK_UP_WAIT_MS_MIN = 60_000;
 const WAIT_MS_MAX = 3_600_000;
 
 /**
- * An attempt without an answer may have arrived: it is sent again only when the bank does not know
- * it.
- * @returns undefined when no answer is needed
- * @throws CancelledFailure or ActivityFailure when its scope is cancelled
+ * Sends an instruction, and adds the bank's answer to the inbox. An attempt without an answer may
+ * have arrived: the bank is asked, and it is sent again only if the bank does not know it. An
+ * earlier instruction of this run ends first, its look-up cancelled, so that an operator does not
+ * wait for its next attempt.
+ * @param earlier is looked up before anything is sent
  */
-async function sendOrLookUp<Answer extends BankAnswer>(
-  instruction: Instruction<Answer>,
-  earlier: Earlier | undefined,
-): Promise<Answer | undefined> {
-  const { name, isOver, log } = instruction;
-  let mayHaveArrived = earlier !== undefined;
-  let isFirstIteration = mayHaveArrived;
-  let wait = WAIT_MS_MIN;
-  while (!isOver()) {
-    const answer = mayHaveArrived ? await lookUp(instruction) : await send(instruction);
-    // Also when it is over: a late answer must not be lost.
-    if (answer !== undefined && !isUnknown(answer)) return answer;
-    if (isOver()) return undefined;
-    if (answer === undefined) mayHaveArrived = true;
-    else if (earlier !== undefined && Date.now() < earlier.arrivesBy) {
-      // A connector may still execute it, so the answer is not final yet.
-      await sleep(earlier.arrivesBy - Date.now(), { summary: `Ask about the ${name} again` });
-      continue;
-    } else if (isFirstIteration) {
-      log('The bank does not know the instruction; it is sent.');
-      mayHaveArrived = false;
-    } else {
-      log('The instruction never reached the bank; it is sent again.');
-      await sleep(wait, { summary: `Send the ${name} again` });
-      mayHaveArrived = false;
-      wait = Math.min(wait * 2, WAIT_MS_MAX);
+export async function instruct<K extends Kind, R extends Instructed<K>>(
+  { noun, record, isUnsent, buildInstruction }: InstructedRules<K, R>,
+  resource: R,
+  earlier?: Earlier,
+): Promise<void> {
+  const { send, lookUp } = buildInstruction(resource);
+  const { pendingSends, unanswered: interrupted } = resource;
+  resource.instruction += 1;
+  const number = resource.instruction;
+  const scope = new CancellationScope();
+  resource.unanswered = { number, scope };
+  resource.arrivesBy = Math.max(resource.arrivesBy, earlier?.arrivesBy ?? 0);
+  const earlierEnd = pendingSends.size > 0 ? finishSends(resource) : undefined;
+  interrupted?.scope.cancel();
+  if (earlierEnd !== undefined) await earlierEnd;
+  const isOver = () => number !== resource.instruction || !isUnsent(resource.status);
+  const log = (line: string) => record.logActivity(resource, line);
+  const sending = new CancellationScope({ cancellable: true, parent: scope });
+  const pendingSend: PendingSend = {
+    scope: sending,
+    cancelled: false,
+    end: Promise.resolve(undefined),
+  };
+  const untilAnswered = async (): Promise<K['answer'] | Outdated | undefined> => {
+    let mayHaveArrived = earlier !== undefined;
+    let wasSent = false;
+    let [wait, lookUpWait] = [WAIT_MS_MIN, LOOK_UP_WAIT_MS_MIN];
+    while (!isOver()) {
+      if (!mayHaveArrived) {
+        pendingSends.add(pendingSend);
+        const answer = await unlessFailed(sending.run(send));
+        // Also when it is over: a late answer must not be lost.
+        if (answer !== undefined) return answer;
+        pendingSends.delete(pendingSend);
+        log('The instruction ended without an answer; the bank is asked what it knows of it.');
+        [mayHaveArrived, wasSent, lookUpWait] = [true, true, LOOK_UP_WAIT_MS_MIN];
+        continue;
+      }
+      const answer = await unlessFailed(lookUp());
+      if (answer !== undefined && !isUnknown(answer)) return answer;
+      if (answer === undefined) {
+        log(`The connector refused to look the ${noun} up; it is looked up again later.`);
+        await sleep(lookUpWait, { summary: `Look the ${noun} up again` });
+        lookUpWait = Math.min(lookUpWait * 2, WAIT_MS_MAX);
+      } else if (isOver()) {
+        return undefined;
+      } else if (earlier !== undefined && Date.now() < earlier.arrivesBy) {
+        // A connector may still execute it, so the answer is not final yet.
+        await sleep(earlier.arrivesBy - Date.now(), { summary: `Ask about the ${noun} again` });
+      } else if (wasSent) {
+        log('The instruction never reached the bank; it is sent again.');
+        await sleep(wait, { summary: `Send the ${noun} again` });
+        wait = Math.min(wait * 2, WAIT_MS_MAX);
+        mayHaveArrived = false;
+      } else {
+        log('The bank does not know the instruction; it is sent.');
+        mayHaveArrived = false;
+      }
     }
-    isFirstIteration = false;
-  }
-  return undefined;
+    return undefined;
+  };
+  pendingSend.end = scope
+    .run(untilAnswered)
+    .catch((error: unknown) => {
+      if (!isCancellation(error)) throw error;
+    })
+    .then((answer) => {
+      if (answer) {
+        // At once, since a callback may overtake the answer.
+        resource.bankReference = getReference(answer) ?? resource.bankReference;
+        resource.inbox.push({ kind: 'answer', answer });
+      }
+      pendingSends.delete(pendingSend);
+      if (resource.unanswered?.number === number) resource.unanswered = undefined;
+      return answer ?? undefined;
+    });
+  await pendingSend.end;
 }
 
 function isUnknown<Answer extends BankAnswer>(answer: Answer | NotFound): answer is NotFound {
   return answer.outcome === 'not_found';
 }
 
-/** @returns undefined when it may have arrived */
-async function send<Answer extends BankAnswer>({
-  send,
-  log,
-}: Instruction<Answer>): Promise<Answer | undefined> {
-  try {
-    return await send();
-  } catch (error) {
-    if (!(error instanceof ActivityFailure)) throw error;
-    log('The instruction ended without an answer; the bank is asked what it knows of it.');
-    return undefined;
-  }
+export function getReference({ bank_reference, transaction_id }: BankAnswer): string | undefined {
+  return bank_reference ?? transaction_id;
 }
 
-async function lookUp<Answer extends BankAnswer>(
-  instruction: Instruction<Answer>,
-): Promise<Answer | NotFound | undefined> {
-  const { name, isOver, log } = instruction;
-  let wait = LOOK_UP_WAIT_MS_MIN;
-  while (!isOver()) {
-    try {
-      return await instruction.lookUp();
-    } catch (error) {
-      if (!(error instanceof ActivityFailure) || isCancellation(error)) throw error;
-      log(`The connector refused to look the ${name} up; it is looked up again later.`);
-    }
-    await sleep(wait, { summary: `Look the ${name} up again` });
-    wait = Math.min(wait * 2, WAIT_MS_MAX);
+/** @returns undefined where it may have arrived, or is not known */
+async function unlessFailed<T>(answer: Promise<T>): Promise<T | undefined> {
+  try {
+    return await answer;
+  } catch (error) {
+    if (!(error instanceof ActivityFailure) || isCancellation(error)) throw error;
+    return undefined;
   }
-  return undefined;
 }
 
 const CANCEL_GRACE_MS = 5_000;
@@ -216,7 +153,7 @@ export function cancelUnstartedSends(
 
 function cancelSend(pendingSend: PendingSend): void {
   pendingSend.cancelled = true;
-  pendingSend.cancel();
+  pendingSend.scope.cancel();
 }
 
 /**
@@ -226,7 +163,7 @@ function cancelSend(pendingSend: PendingSend): void {
 async function finishSends(resource: InstructionState): Promise<unknown[]> {
   const earlier = [...resource.pendingSends];
   for (const pendingSend of earlier) cancelSend(pendingSend);
-  const answers = await Promise.all(earlier.map(({ over }) => over()));
+  const answers = await Promise.all(earlier.map(({ end }) => end));
   return answers.filter((answer) => answer !== undefined);
 }
 

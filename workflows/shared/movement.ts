@@ -1,4 +1,4 @@
-import type { Known, Written } from '../../activities/shared/record-inputs';
+import type { Known, Written } from '../../activities/shared/record-table';
 import type { CallbackResource } from '../../src/domain/callback/callback';
 import { omitUndefined } from '../../src/domain/defined';
 import {

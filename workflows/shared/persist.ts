@@ -43,8 +43,20 @@ const patient = proxyActivities<Activities>({
  * Use it where a lost workflow task loses an accepted update, and its signals come again before a
  * bank's answer; a local activity might have run already.
  */
-export function writeScheduled<T>(write: Write<T>): Promise<T> {
-  return untilWritten(() => write(patient));
+export async function writeScheduled<T>(write: Write<T>): Promise<T> {
+  writes.pending += 1;
+  try {
+    return await write(patient);
+  } finally {
+    writes.pending -= 1;
+    const { covered } = writes;
+    writes.covered = undefined;
+    // A reason that came meanwhile says more.
+    if (covered !== undefined && readAttention() === STEP_STUCK_REASON) {
+      setAttention(covered.attention);
+      setCurrentDetails(covered.details);
+    }
+  }
 }
 
 /**
@@ -88,26 +100,6 @@ function showStuck(step: string): void {
       'succeeds. **Pending Activities** has its last failure. It goes on by itself once the cause ' +
       'is gone.',
   );
-}
-
-/** Repeats a write until it succeeds, then ends the stuck reason. */
-async function untilWritten<T>(write: () => Promise<T>): Promise<T> {
-  writes.pending += 1;
-  try {
-    return await write();
-  } finally {
-    writes.pending -= 1;
-    uncover();
-  }
-}
-
-function uncover(): void {
-  const { covered } = writes;
-  writes.covered = undefined;
-  // A reason that came meanwhile says more.
-  if (covered === undefined || readAttention() !== STEP_STUCK_REASON) return;
-  setAttention(covered.attention);
-  setCurrentDetails(covered.details);
 }
 
 function readAttention(): string | null {

@@ -24,11 +24,8 @@ function listUsual({ files }: World, resource: BankResource): readonly string[] 
   return (files === undefined ? USUAL : IN_FILES)[resource];
 }
 
-const CONTRARY: Record<BankResource, string> = {
-  payment: 'failed',
-  refund: 'failed',
-  payout: 'failed',
-};
+/** Contradicts the usual ones, of every resource. */
+const CONTRARY = 'failed';
 
 /** @throws NotApplicable if the connector has no such resource */
 async function bringToBank(world: World, resource: BankResource): Promise<Subject> {
@@ -67,7 +64,7 @@ export async function reportEach(
 export async function reportOne(
   world: World,
   subject: Subject,
-  names: readonly string[] = [...listUsual(world, subject.resource), CONTRARY[subject.resource]],
+  names: readonly string[] = [...listUsual(world, subject.resource), CONTRARY],
 ): Promise<string> {
   const [name = '', ...others] = names;
   try {
@@ -125,7 +122,7 @@ function listFacts(resource: BankResource): ContractPromise[] {
   const anyOrder = async (world: World) => {
     const usual = listUsual(world, resource);
     const subject = await bringToBank(world, resource);
-    const reversed = [...usual.toReversed(), CONTRARY[resource]];
+    const reversed = [...usual.toReversed(), CONTRARY];
     const names = await reportEach(world, subject, reversed);
     if (names.length < 2) throw new NotApplicable(`The bank has no event but ${names.join()}.`);
     const signals = await waitForSignals(world, resource, subject.id, names);
@@ -162,7 +159,12 @@ const ONCE: ContractPromise = {
     const webhooks = (await world.webhooks?.collect(subject.id, names.length)) ?? [];
     for (const webhook of [...webhooks, ...webhooks]) await world.webhooks?.post(webhook);
     const inFiles = await world.files?.repeat(subject.id);
-    const isPolled = await waitForPoll(world);
+    const isPolled =
+      world.webhooks !== undefined &&
+      (await waitForMarkers(world).then(
+        () => true,
+        () => false,
+      ));
     if (inFiles !== undefined) await waitForMarkers(world);
     const signals = await assertOnce(world, subject, names);
     const sources = [
@@ -173,14 +175,6 @@ const ONCE: ContractPromise = {
     return `${signals.length} callbacks of ${sources.join(' and ') || 'one report each'}`;
   },
 };
-
-async function waitForPoll(world: World): Promise<boolean> {
-  if (world.webhooks === undefined) return false;
-  return await waitForMarkers(world).then(
-    () => true,
-    () => false,
-  );
-}
 
 /**
  * Waits until everything reported so far, without webhooks, is delivered.

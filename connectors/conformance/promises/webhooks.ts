@@ -4,15 +4,6 @@ import { assertSeen, need } from '../verdict';
 import { listSignals, needWebhooks, type World, waitForSignals } from '../world';
 import { bringAny, reportOne } from './callbacks';
 
-/** @throws NotApplicable if the bank posts none */
-async function receiveOne(world: World) {
-  needWebhooks(world);
-  const subject = await bringAny(world);
-  const name = await reportOne(world, subject);
-  await waitForSignals(world, subject.resource, subject.id, [name]);
-  return { subject, webhook: await waitForWebhook(world, subject.id) };
-}
-
 export const WEBHOOK_PROMISES: readonly ContractPromise[] = [
   {
     id: 'webhooks.lost',
@@ -30,7 +21,11 @@ export const WEBHOOK_PROMISES: readonly ContractPromise[] = [
     id: 'webhooks.verified',
     promise: 'Webhooks that the bank did not sign, or that are malformed, are refused.',
     check: async (world) => {
-      const { subject, webhook } = await receiveOne(world);
+      needWebhooks(world);
+      const subject = await bringAny(world);
+      const name = await reportOne(world, subject);
+      await waitForSignals(world, subject.resource, subject.id, [name]);
+      const webhook = await waitForWebhook(world, subject.id);
       const other = `${subject.id.slice(0, -12)}${'e'.repeat(12)}`;
       const text = webhook.body.toString('utf8');
       const type = webhook.headers['content-type'] ?? 'application/json';

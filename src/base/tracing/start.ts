@@ -11,8 +11,15 @@ import {
 } from '@opentelemetry/api';
 import type { IdGenerator } from '@opentelemetry/sdk-trace-base';
 import type { Logger } from '../log';
-import { deriveSpanId, deriveTraceId, type SpanPosition } from './ids';
-import type { OpenSpan, SpanKind, Tracing, TracingConfig } from './tracing';
+import {
+  deriveSpanId,
+  deriveTraceId,
+  type OpenSpan,
+  type SpanKind,
+  type SpanPosition,
+  type Tracing,
+  type TracingConfig,
+} from './tracing';
 
 const KINDS = {
   server: Kinds.SERVER,

@@ -4,8 +4,7 @@ import type {
   ActivityInterceptorsFactory,
 } from '@temporalio/worker';
 import { z } from 'zod';
-import { workflowSpan } from './ids';
-import type { Tracing } from './tracing';
+import { type Tracing, workflowSpan } from './tracing';
 
 const RequestInput = z.object({ request_id: z.string() });
 

@@ -1,4 +1,4 @@
-import type { SpanPosition } from './ids';
+import { createHash } from 'node:crypto';
 
 export interface TracingConfig {
   OTEL_EXPORTER_OTLP_ENDPOINT: string;
@@ -34,4 +34,31 @@ export interface Tracing {
     work: (span: OpenSpan) => Promise<T>,
   ): Promise<T>;
   close(): Promise<void>;
+}
+
+/** Place of a span, derived from names, so that histories do not depend on tracing. */
+export interface SpanPosition {
+  requestId: string;
+  spanName?: string;
+  parentName?: string;
+}
+
+export const REQUEST = 'request';
+
+export function workflowSpan(workflowId: string): string {
+  return `workflow ${workflowId}`;
+}
+
+/** @returns 16 bytes in hex */
+export function deriveTraceId(requestId: string): string {
+  return hashText(`trace\n${requestId}`).slice(0, 32);
+}
+
+/** @returns 8 bytes in hex */
+export function deriveSpanId(requestId: string, name: string): string {
+  return hashText(`span\n${requestId}\n${name}`).slice(0, 16);
+}
+
+function hashText(text: string): string {
+  return createHash('sha256').update(text).digest('hex');
 }

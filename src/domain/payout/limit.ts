@@ -10,7 +10,7 @@ export function findPayoutLimit(
 }
 
 /**
- * Held in the transaction that reserves the money, activities/payout-reservation.ts.
+ * Held in the transaction that reserves the money, activities/payouts.ts.
  * @param spentToday minor units of today's other payouts
  */
 export function limitFault(

@@ -39,9 +39,13 @@ export function railFault(
     const message = `${name} pays out to a ${requiredType}; the recipient is a ${recipient.type}.`;
     return { code: 'recipient_type_mismatch', message };
   }
+  const only = `${name} pays out only in ${rules.currencies.join(', ')}.`;
+  const wrongCurrency = rules.currencies.includes(currency)
+    ? []
+    : [detail('currency_not_supported', 'currency', only)];
   const details = [
     ...disabled,
-    ...currencyFaults(rules, currency),
+    ...wrongCurrency,
     ...(isOther
       ? []
       : [
@@ -77,12 +81,6 @@ function notMet(details: ErrorDetail[]): RuleViolation {
 
 function detail(code: string, field: string, message: string): ErrorDetail {
   return { code, field, message };
-}
-
-function currencyFaults({ currencies, display_name }: RailRules, currency: string): ErrorDetail[] {
-  if (currencies.includes(currency)) return [];
-  const message = `${display_name} pays out only in ${currencies.join(', ')}.`;
-  return [detail('currency_not_supported', 'currency', message)];
 }
 
 function missingFields(rules: RailRules, { has }: RailFacts): ErrorDetail[] {

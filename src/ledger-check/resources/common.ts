@@ -5,7 +5,7 @@ import {
   buildMovementHeld,
   buildMovementResolved,
   type MovingKind,
-} from '../../ledger/movement-entries';
+} from '../../ledger/resource-entries';
 import type { ResourceDocument } from '../../store/resource';
 import type { ExpectedStep } from '../rule';
 

@@ -1,10 +1,9 @@
-import { comparePayments, compareRefunds } from '../refunded';
 import { type ResourceCheck, resourceCheck } from '../rule';
 import { CRYPTO_PAYMENTS } from './crypto-payments';
 import { CRYPTO_SETTLEMENTS } from './crypto-settlements';
 import { PAYMENTS } from './payments';
 import { PAYOUTS } from './payouts';
-import { REFUNDS } from './refunds';
+import { comparePayments, compareRefunds, REFUNDS } from './refunds';
 
 export const RESOURCE_CHECKS: readonly ResourceCheck[] = [
   resourceCheck('payment', PAYMENTS, comparePayments),

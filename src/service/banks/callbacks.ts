@@ -45,8 +45,8 @@ export async function redeliverCallback(deps: CallbackActDeps, id: string) {
 async function redeliver({ temporal, ...deps }: CallbackActDeps, callback: CallbackDocument) {
   const { _id: id } = callback;
   const about = await describeCallback(deps.stores, callback);
-  const deadline = Date.now() + CALL_TIMEOUT_MS;
   const deliver = async () => {
+    const deadline = Date.now() + CALL_TIMEOUT_MS;
     const receipt = await temporal
       .withDeadline(deadline, () => deliverStored({ ...deps, temporal }, callback))
       .catch((error: unknown) => {

@@ -6,7 +6,7 @@ import { KINDS, LIFECYCLES } from '../../lifecycles';
 import type { Routes } from '../../routing';
 import type { Stores } from '../../store';
 import { getPauseId } from '../../store/connector-pauses';
-import { readTaskQueue, type TaskQueueState } from '../../temporal/task-queue';
+import { readTaskQueue, type TaskQueueState } from '../../temporal/status';
 import { findPauseEnvironment, presentPause, type ShownPause } from './connectors';
 
 /** A bank that answers takes an instruction within seconds. */

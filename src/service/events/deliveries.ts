@@ -10,9 +10,8 @@ import { webhookWorkflowId } from '../../domain/webhook/event';
 import type { DeliveryRow } from '../../store/deliveries';
 import type { EventDocument } from '../../store/events';
 import { webhookLabels } from '../../temporal/labels';
-import { retryNow } from '../../temporal/retry-now';
-import { getShare } from '../../temporal/start';
-import { updateWithStart } from '../../temporal/update-with-start';
+import { getShare, updateWithStart } from '../../temporal/start';
+import { retryNow } from '../../temporal/status';
 
 export interface DeliveryStarter {
   temporal: Client;

@@ -166,7 +166,13 @@ async function erasePayment(
   if (payment === null) return 'it is not written yet';
   const refunds = await listRefunds(stores, payer);
   const isHeld = (await listHeld({ stores }, payment_id)).length > 0;
-  const reason = isHeld ? 'money that came for it is in question' : explainLeft(payment, refunds);
+  const reasons: [isLeft: boolean, reason: string][] = [
+    [isHeld, 'money that came for it is in question'],
+    [isInFlight('payment', payment.status), `it is ${payment.status}`],
+    [refunds.some(({ status }) => isInFlight('refund', status)), 'a refund is processing'],
+    [isDisputeOpen(payment), 'a dispute is open'],
+  ];
+  const [, reason] = reasons.find(([isLeft]) => isLeft) ?? [];
   if (reason !== undefined || isDryRun) return reason;
   // By another command, since it was listed.
   if (isWithoutPayer(payment)) return undefined;
@@ -189,14 +195,4 @@ async function erasePayment(
 
 function isWithoutPayer({ customer: { ciphertext, reference } }: PaymentDocument): boolean {
   return ciphertext === null && reference === null;
-}
-
-function explainLeft(
-  payment: PaymentDocument,
-  refunds: readonly RefundDocument[],
-): string | undefined {
-  if (isInFlight('payment', payment.status)) return `it is ${payment.status}`;
-  if (refunds.some(({ status }) => isInFlight('refund', status))) return 'a refund is processing';
-  if (isDisputeOpen(payment)) return 'a dispute is open';
-  return undefined;
 }

@@ -4,12 +4,12 @@ import {
   compareCheckpoints,
   listLastCheckpoints,
   type StoredCheckpoint,
-} from '../../ledger-check/heads';
+} from '../../ledger-check/checkpoints';
 import { type Verification, type VerifyOptions, verifyLedger } from '../../ledger-check/verify';
 import { createLedgerCheckStore } from '../../store/metrics';
 
+export { type StoredCheckpoint, StoredCheckpoints } from '../../ledger-check/checkpoints';
 export { CHECKS } from '../../ledger-check/compare';
-export { type StoredCheckpoint, StoredCheckpoints } from '../../ledger-check/heads';
 export { readTrialBalance, type TrialBalance } from '../../ledger-check/trial-balance';
 export type { Verification } from '../../ledger-check/verify';
 

@@ -1,8 +1,7 @@
 import { IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import Koa, { type Context } from 'koa';
-import { createFailureLimit } from '../../../src/api/rate-limit';
-import { delayRefusals } from '../../../src/api/slow-refusals';
+import { createFailureLimit, delayRefusals } from '../../../src/api/rate-limit';
 import { Refusal } from '../../../src/domain/errors';
 import { inOneWindow } from '../window';
 

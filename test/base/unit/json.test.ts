@@ -6,8 +6,8 @@ import {
   NumberLiteral,
   parseJson,
   RawJson,
+  stringifyJson,
 } from '../../../src/base/json';
-import { stringifyJson } from '../../../src/base/json-write';
 import { leastCpuMs } from '../../support/cpu-time';
 
 /** JSON text of any shape, with the white space, numbers and escapes a caller may write. */

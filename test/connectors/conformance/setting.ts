@@ -21,7 +21,7 @@ import type {
   CheckReport,
 } from '../../../src/service/banks/connector-check';
 import { createOperatorDeps, createReadDeps } from '../../../src/service/operators/deps';
-import { connectTemporal } from '../../../src/temporal/connect';
+import { connectTemporal } from '../../../src/temporal/access';
 import { freePort } from '../../../stack/ports';
 import { commandsIn } from '../../cli/cli';
 import { retryUntilDone } from '../../support/insist';

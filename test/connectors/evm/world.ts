@@ -9,12 +9,13 @@ import type {
   AddressInstruction,
   SettlementInstruction,
 } from '../../../connectors/contract/crypto';
-import { createEvm, type Evm, type EvmDeps, type EvmSettings } from '../../../connectors/evm/evm';
-import { readExtendedKey } from '../../../connectors/evm/extended-key';
+import type { ChainSettings } from '../../../connectors/evm/config';
+import type { EvmDeps } from '../../../connectors/evm/context';
+import { createEvm, type Evm } from '../../../connectors/evm/evm';
+import { readExtendedKey } from '../../../connectors/evm/keys';
 import { createNode } from '../../../connectors/evm/node';
 import { createRates } from '../../../connectors/evm/rates';
 import type { Report } from '../../../connectors/evm/report';
-import { createScreening } from '../../../connectors/evm/screening';
 import type { Settlement } from '../../../connectors/evm/settlements';
 import { connectMongo } from '../../../src/base/mongo';
 import { useFixture } from '../../support/fixture';
@@ -37,7 +38,7 @@ interface KnownDeposit {
 
 /** Settings and parts of a connector that differ from the usual ones. */
 type Change = Partial<
-  EvmSettings & Pick<EvmDeps, 'node' | 'secondNode' | 'secondRates' | 'findTaken'>
+  ChainSettings & Pick<EvmDeps, 'node' | 'secondNode' | 'secondRates' | 'findTaken'>
 >;
 
 type Asset = 'ETH' | 'USDC';
@@ -63,10 +64,11 @@ async function startEvmWorld() {
   const followed: Partial<Parameters<EvmDeps['meter']['followed']>[0]> = {};
   const { killAt, restore } = createKiller();
   const now = () => new Date((clock.stopped_at ?? Date.now()) + clock.ahead_ms);
-  const settings: EvmSettings = {
+  const settings: ChainSettings = {
     chainId: CHAIN_ID,
     assets: { usdc: getAddress(chain.token) },
     confirmations: CONFIRMATIONS,
+    startBlock: undefined,
     traces: true,
     feeCap: 10n ** 12n,
     raiseAfterMs: 180_000,
@@ -81,7 +83,7 @@ async function startEvmWorld() {
       ...{ secondRates: undefined, findTaken: async () => [], ...change },
       ...{ mongo, database, key: readExtendedKey(ACCOUNT.publicExtendedKey), account, now },
       rates: createRates({ location: ratesFile, ageSecondsMax: 600 }, () => new Date()),
-      screening: createScreening(screeningFile),
+      screeningFile,
       deliver: async (report) => product.take(report),
       findOutdated: async ({ crypto_settlement_id }) => product.findOutdated(crypto_settlement_id),
       meter: { followed: (state) => Object.assign(followed, state) },

@@ -1,10 +1,10 @@
 import type { Direction, Outcome } from '../../../src/domain/movement/movement';
+import * as entries from '../../../src/ledger/resource-entries';
 import {
   buildMovementHeld,
   buildMovementResolved,
   type MovingKind,
-} from '../../../src/ledger/movement-entries';
-import * as entries from '../../../src/ledger/resource-entries';
+} from '../../../src/ledger/resource-entries';
 import { buildBankFacts, findClearing } from '../../../src/ledger/uncleared';
 import { makeMovement } from '../../support/movements';
 

@@ -10,13 +10,17 @@ import {
   type NewEntry,
   operationId,
 } from '../../../src/ledger/entries';
-import { assertBalanced, type Bearer, ENTRY_LINES } from '../../../src/ledger/entry-lines';
+import {
+  assertBalanced,
+  type Bearer,
+  ENTRY_LINES,
+  mergeLines,
+} from '../../../src/ledger/entry-lines';
 import {
   mustNotBeNegative,
   PLATFORM_ACCOUNTS,
   type PlatformKind,
 } from '../../../src/ledger/ledger-accounts';
-import { mergeLines } from '../../../src/ledger/lines';
 import { sumByBook } from '../../../src/ledger/stored-entry';
 
 const amount = fc.integer({ min: 1, max: 99_999_999_999 });

@@ -1,9 +1,9 @@
 import { readdirSync } from 'node:fs';
 import { createServer } from 'node:net';
-import { readArguments } from '../../../stack/arguments';
 import { decideConfig, readEnvironment } from '../../../stack/config';
 import { freePort, LOOPBACK, needPorts, reservePorts } from '../../../stack/ports';
 import { silentProgress } from '../../../stack/terminal';
+import { readArguments } from '../../../stack/usage';
 import { useTempFolder } from '../../unit/temp-folder';
 
 const folder = useTempFolder();

@@ -4,15 +4,15 @@ import { FORMAT } from '../../../src/domain/format';
 import { ensureKeys } from '../../../src/encryption/ensure-keys';
 import { followPairs } from '../../../src/encryption/recipient-pairs';
 import { readKeys } from '../../../src/encryption/service-keys';
-import { markDataDir } from '../../../stack/data-version';
-import { boundLog, createLogCheck, lastLines } from '../../../stack/log-file';
 import {
+  markDataDir,
   readState,
   replaceFile,
   type StackState,
   stateFile,
   writeState,
-} from '../../../stack/state-file';
+} from '../../../stack/data-dir';
+import { boundLog, createLogCheck, lastLines } from '../../../stack/log-file';
 import { useTempFolder } from '../../unit/temp-folder';
 
 const folder = useTempFolder();

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { chmodSync, existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { checkHash, download } from '../../../stack/provision/download';
-import { MONGODB_ARCHIVES, mongodVersion } from '../../../stack/provision/mongod';
+import { MONGODB_ARCHIVES, readMongodVersion } from '../../../stack/provision/mongod';
 import {
   cacheDirectory,
   needSpace,
@@ -11,7 +11,7 @@ import {
   type Server,
 } from '../../../stack/provision/provision';
 import {
-  isUsableTemporal,
+  readTemporalVersion,
   TEMPORAL_ARCHIVES,
   temporalCli,
 } from '../../../stack/provision/temporal';
@@ -123,7 +123,7 @@ test('a cached server with another hash than the known one is fetched again, wha
   const find = () => provideFrom([{ ...succeed('official'), sha256: hash('official') }]);
   const { path } = await find();
   writeFileSync(path, '#!/bin/sh\necho exchanged\n');
-  const manifest = { from: 'official', bytes: statSync(path).size, sha256: hash('exchanged') };
+  const manifest = { from: 'official', sha256: hash('exchanged') };
   writeFileSync(join(path, '..', 'manifest.json'), JSON.stringify(manifest));
   expect((await find()).from).toBe('official');
   expect(fetches).toBe(2);
@@ -193,12 +193,13 @@ test.each([
   ['temporal version 2.0.0 (Server 2.0.0, UI 3.0.0)', false],
   ['tctl version 1.18.0', false],
 ])('a Temporal that prints "%s" is usable: %s', (printed, usable) => {
-  expect(isUsableTemporal(printed)).toBe(usable);
+  expect(readTemporalVersion(printed)).toBe(usable ? printed : undefined);
 });
 
 test('the version of a mongod is read from its output', () => {
-  expect(mongodVersion('db version v6.0.5\nBuild Info: {')).toEqual({ major: 6, text: '6.0.5' });
-  expect(mongodVersion('command not found')).toBeUndefined();
+  expect(readMongodVersion('db version v6.0.5\nBuild Info: {')).toBe('version 6.0.5');
+  expect(readMongodVersion('db version v5.0.31')).toBeUndefined();
+  expect(readMongodVersion('command not found')).toBeUndefined();
 });
 
 test('the cache is in the cache folder of the user', () => {

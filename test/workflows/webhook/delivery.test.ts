@@ -372,7 +372,7 @@ describe('a bundle of workflows, whose modules are evaluated for each run,', () 
     const { lifecycle, webhooks } = await workflowBundles();
     const names = listModules(lifecycle);
     expect(names).toContain('./workflows/payment/lifecycle.ts');
-    expect(names).toContain('./workflows/schedules/audit.ts');
+    expect(names).toContain('./workflows/schedules.ts');
     expect(names.filter((name) => name.includes('workflows/webhook/'))).toEqual([]);
     const isSchema = (name: string) => name.includes('node_modules/zod/');
     expect([...names, ...listModules(webhooks)].filter(isSchema)).toEqual([]);

@@ -225,12 +225,12 @@ export async function listRouting(
     const contract = report?.contract ?? null;
     return {
       ...line,
-      paused_at: pauses.get(getPauseId(line))?.paused_at ?? null,
       seen_at: report?.seen_at.toISOString() ?? null,
       silent: report === undefined || isSilent(report.seen_at, at),
       missing: report === undefined ? [] : listMissing(line.method, report),
       contract,
       contract_known: contract === null || contract === CONTRACT_VERSION,
+      paused_at: pauses.get(getPauseId(line))?.paused_at ?? null,
     };
   });
 }

@@ -32,7 +32,7 @@ export interface SepaLine {
   report_batch: string | null;
 }
 
-export type LineState =
+type LineState =
   /** In the open batch. */
   | 'open'
   /** In a file that is being written. */

@@ -1,8 +1,8 @@
 import { randomInt } from 'node:crypto';
 import { Counter, type Registry } from 'prom-client';
 import { z } from 'zod';
-import { isJsonObject, type JsonValue, NumberLiteral } from '../../../base/json';
-import { stringifyJson } from '../../../base/json-write';
+import { isJsonObject, type JsonValue, NumberLiteral, stringifyJson } from '../../../base/json';
+
 import type { Logger } from '../../../base/log';
 import { describeMetric } from '../../../base/metrics';
 import { buildPosition, TIES } from '../../../domain/cursor';

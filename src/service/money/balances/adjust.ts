@@ -125,21 +125,17 @@ export async function postCorrection(
   try {
     return await postOnce(deps, entry, { act, after }, posting);
   } catch (error) {
-    throw error instanceof InsufficientBalance ? await refuseShortage(deps, entry) : error;
+    if (!(error instanceof InsufficientBalance)) throw error;
+    const { balance_account, amount } = findCredit(lines);
+    const debit = { balance_account, currency, amount: -amount };
+    const isHeld = lines.some(({ account }) => account.startsWith('suspense.'));
+    const opposite = isHeld ? 'Less is in suspense.' : 'The merchant owes less by now.';
+    const { code, message } =
+      amount < 0
+        ? await explainShortage(deps.stores.ledger, entry, debit)
+        : ({ code: 'insufficient_balance', message: opposite } as const);
+    throw new ServiceError(code, `${message} Nothing was posted.`);
   }
-}
-
-async function refuseShortage({ stores }: WriteDeps, entry: NewEntry): Promise<ServiceError> {
-  const { currency } = entry;
-  const { balance_account, amount } = findCredit(entry.lines);
-  const debit = { balance_account, currency, amount: -amount };
-  const isHeld = entry.lines.some(({ account }) => account.startsWith('suspense.'));
-  const opposite = isHeld ? 'Less is in suspense.' : 'The merchant owes less by now.';
-  const { code, message } =
-    amount < 0
-      ? await explainShortage(stores.ledger, entry, debit)
-      : ({ code: 'insufficient_balance', message: opposite } as const);
-  return new ServiceError(code, `${message} Nothing was posted.`);
 }
 
 export function findCredit(lines: readonly EntryLine[]): {

@@ -54,12 +54,12 @@ export async function requestApproval(
 ): Promise<string> {
   const at = now();
   await stores.approvals.expire(at);
-  const { operator, verified, amount: units, ...asked } = request;
-  const { act, account_id, target, currency } = asked;
-  const [_id, open, amount] = [`appr_${randomUUID()}`, nameSubject(asked), String(units)];
+  const { operator, verified, amount: units, ...subject } = request;
+  const { act, account_id, target, currency } = subject;
+  const [_id, open, amount] = [`appr_${randomUUID()}`, nameSubject(subject), String(units)];
   const document: ApprovalDocument = {
     _id,
-    ...asked,
+    ...subject,
     amount,
     state: 'requested',
     open,

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Registry } from 'prom-client';
-import { createEvmMeter } from '../../../../connectors/evm/metrics';
+import { createEvmMeter } from '../../../../connectors/evm/findings';
 import { createKitMeter } from '../../../../connectors/kit/metrics';
 import { createApiMeter } from '../../../../src/api/metrics';
 import { createClockMeter } from '../../../../src/base/clock-meter';
@@ -11,7 +11,7 @@ import { createConnectors } from '../../../../src/routing';
 import { measureRouting, measureStores } from '../../../../src/service/installation/metrics';
 
 import type { ServiceMetrics } from '../../../../src/store/metrics';
-import { meterPost } from '../../../../src/webhooks/metrics';
+import { meterPost } from '../../../../src/webhooks/observed-post';
 import type { PostResult } from '../../../../src/webhooks/post-result';
 import { freePort } from '../../../../stack/ports';
 import { expressions, metricsIn, metricsOn } from '../../../support/monitoring';

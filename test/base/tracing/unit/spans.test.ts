@@ -1,6 +1,6 @@
 import { createLogger } from '../../../../src/base/log';
-import { REQUEST, workflowSpan } from '../../../../src/base/tracing/ids';
 import { startTracing } from '../../../../src/base/tracing/start';
+import { REQUEST, workflowSpan } from '../../../../src/base/tracing/tracing';
 import { startCollector, traceTo } from '../collector';
 
 const log = createLogger('test', 'silent');

@@ -2,9 +2,14 @@ import fc from 'fast-check';
 import * as Bloom from 'ox/Bloom';
 import { bytesToHex, type Hex, HttpRequestError, parseTransaction, RpcRequestError } from 'viem';
 import { privateKeyToAccount } from 'viem/accounts';
-import { createNode, matchesBloom, mayContain } from '../../../../connectors/evm/node';
-import { NodeFailure, toRefusal } from '../../../../connectors/evm/node-answers';
-import { beginWithRetry, runRounds } from '../../../../connectors/evm/rounds';
+import { beginWithRetry, runRounds } from '../../../../connectors/evm/evm';
+import {
+  createNode,
+  matchesBloom,
+  mayContain,
+  NodeFailure,
+  toRefusal,
+} from '../../../../connectors/evm/node';
 import { buildCall, bumpFees, firstFees, sign } from '../../../../connectors/evm/signing';
 import { readMovements } from '../../../../connectors/evm/traces';
 import { createLogger } from '../../../../src/base/log';

@@ -1,8 +1,8 @@
+import { changeLine } from '../../../../connectors/sepa/apply';
 import { makeReference } from '../../../../connectors/sepa/definition';
 import { addCredits } from '../../../../connectors/sepa/inbox';
+import { buildPaymentReports, buildReports } from '../../../../connectors/sepa/lines';
 import { readBankMessage } from '../../../../connectors/sepa/messages';
-import { changeLine } from '../../../../connectors/sepa/movements';
-import { buildPaymentReports, buildReports } from '../../../../connectors/sepa/reporting';
 import { isCreditorReference } from '../../../../src/domain/payment/creditor-reference';
 import {
   type LineMovement,

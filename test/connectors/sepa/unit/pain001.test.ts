@@ -11,10 +11,16 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
-import { parseAddress, parseDebtorName } from '../../../../connectors/sepa/debtor';
 import { writeWhole } from '../../../../connectors/sepa/files';
-import { PAIN_001, type PaymentFile, writePain001 } from '../../../../connectors/sepa/pain001';
-import { buildTransfer, findTransferFaults } from '../../../../connectors/sepa/transfer';
+import {
+  buildTransfer,
+  findTransferFaults,
+  PAIN_001,
+  type PaymentFile,
+  parseAddress,
+  parseDebtorName,
+  writePain001,
+} from '../../../../connectors/sepa/pain001';
 import type { RecipientDetails } from '../../../../src/domain/payout/recipient';
 import { checkMessage } from '../../../../src/statements/xml';
 

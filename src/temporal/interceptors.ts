@@ -1,7 +1,9 @@
 import type { Client } from '@temporalio/client';
+import { ApplicationFailure } from '@temporalio/common';
 import type { ActivityInterceptorsFactory } from '@temporalio/worker';
 import type { Logger } from '../base/log';
 import { reportsStuck, STEP_STUCK_SIGNAL } from '../domain/stuck';
+import { BooksRefused } from '../ledger/validators';
 
 const SIGNAL_MS_MAX = 2_000;
 
@@ -33,6 +35,24 @@ export function reportStuckSteps(
             .catch((err: unknown) => log.warn({ ...fields, err }, 'a stuck step is not reported'));
         }
         return await next(input);
+      },
+    },
+  });
+}
+
+/** Makes activities fail for good where the books refuse an entry: a retry would be refused again. */
+export function failRefusedBooks(log: Pick<Logger, 'error'>): ActivityInterceptorsFactory {
+  return ({ info: { activityType: activity, workflowExecution } }) => ({
+    inbound: {
+      execute: async (input, next) => {
+        try {
+          return await next(input);
+        } catch (error) {
+          if (!(error instanceof BooksRefused)) throw error;
+          const { code, message } = error;
+          log.error({ workflow_id: workflowExecution?.workflowId, activity, code }, message);
+          throw ApplicationFailure.nonRetryable(message, code);
+        }
       },
     },
   });

@@ -1,23 +1,22 @@
-import type { Logger } from '../../src/base/log';
 import { omitUndefined } from '../../src/domain/defined';
-import type { Asset } from './assets';
-import { type ReaderDeps, readDeposits } from './block-facts';
+import { readDeposits } from './block-facts';
 import type { BlockRef } from './chain-store';
-import type { Deposit, Deposits, ReportedDeposit } from './deposits';
-import type { Findings } from './findings';
-import { assertChain, type EvmNode } from './node';
-import type { Deliver, PendingReport } from './report';
+import type { EvmContext } from './context';
+import type { Deposit } from './deposits';
+import { assertChain } from './node';
+import type { PendingReport } from './report';
+import {
+  type End,
+  getTransactionHash,
+  type MinedTransaction,
+  type Outcome,
+  type Settlement,
+} from './settlements';
 
 const PAGE = 100;
 
-export interface DepositReportDeps extends SecondNodeDeps {
-  deposits: Deposits;
-  deliver: Deliver;
-  log: Logger;
-}
-
 /** @returns number of confirmed deposits that wait for the second node */
-export async function reportDeposits(deps: DepositReportDeps, head: number): Promise<number> {
+export async function reportDeposits(deps: EvmContext, head: number): Promise<number> {
   const secondCheck = createDepositCheck(deps);
   let unchecked = 0;
   const check: DepositCheck = async (deposit) => {
@@ -30,22 +29,22 @@ export async function reportDeposits(deps: DepositReportDeps, head: number): Pro
     const page = await deps.deposits.open(after, PAGE);
     for (const deposit of page) {
       after = deposit._id;
-      await reportOne({ ...deps, check }, deposit, head);
+      await reportDeposit({ ...deps, check }, deposit, head);
     }
     if (page.length < PAGE) return unchecked;
   }
 }
 
-type ReportDeps = DepositReportDeps & { check: DepositCheck };
+type ReportDeps = EvmContext & { check: DepositCheck };
 
-async function reportOne(deps: ReportDeps, deposit: Deposit, head: number): Promise<void> {
+async function reportDeposit(deps: ReportDeps, deposit: Deposit, head: number): Promise<void> {
   const { deposits } = deps;
   const { pending_report } = deposit;
-  if (pending_report !== null) return await sendReport(deps, deposit, pending_report);
+  if (pending_report !== null) return await sendDepositReport(deps, deposit, pending_report);
   const due = await findDueReport(deps, deposit, head);
   if (due !== undefined) {
     if (!(await deposits.plan(deposit, due))) return;
-    return await sendReport(deps, deposit, due);
+    return await sendDepositReport(deps, deposit, due);
   }
   if (deposit.block === null || isCounted(deposit)) await deposits.close(deposit);
 }
@@ -58,7 +57,11 @@ async function findDueReport(
 ): Promise<PendingReport | undefined> {
   const { block, reported, is_wrong_asset, required_confirmations } = deposit;
   if (is_wrong_asset && reported !== null) return undefined;
-  if (reported !== null && reported.block_hash !== block?.hash) return toReorged(deposit, reported);
+  if (reported !== null && reported.block_hash !== block?.hash) {
+    const { block_hash, amount } = reported;
+    const callback = { ...describeDeposit(deposit, block_hash, 'undone'), amount, block_hash };
+    return { name: 'deposit_undone', callback };
+  }
   if (block === null || isCounted(deposit)) return undefined;
   const confirmations = head - block.number + 1;
   if (confirmations < 1) return undefined;
@@ -96,7 +99,7 @@ function toReport(
   return {
     name: onWrongAsset ? 'wrong_asset' : 'deposit',
     callback: omitUndefined({
-      ...describe(deposit, block.hash, stage),
+      ...describeDeposit(deposit, block.hash, stage),
       amount: deposit.amount,
       confirmations,
       block_number: block.number,
@@ -108,16 +111,11 @@ function toReport(
   };
 }
 
-function toReorged(deposit: Deposit, { block_hash, amount }: ReportedDeposit): PendingReport {
-  const callback = { ...describe(deposit, block_hash, 'undone'), amount, block_hash };
-  return { name: 'deposit_undone', callback };
-}
-
 /**
  * Names the fact, so that a restored database repeats its callback IDs. A block may come back after
  * it was dropped: that is another fact.
  */
-function describe(deposit: Deposit, block_hash: string, stage: Stage) {
+function describeDeposit(deposit: Deposit, block_hash: string, stage: Stage) {
   const { crypto_payment_id, asset, transaction_id, reorgs, seen_at } = deposit;
   const fact = stage === 'wrong_asset' ? `${stage}:${asset}` : stage;
   const callback_id = [
@@ -131,7 +129,7 @@ function describe(deposit: Deposit, block_hash: string, stage: Stage) {
 }
 
 /** After a failure, the next round delivers it again. */
-async function sendReport(
+async function sendDepositReport(
   { deposits, deliver, now, log }: ReportDeps,
   { _id, crypto_payment_id: resource_id }: Deposit,
   report: PendingReport,
@@ -142,29 +140,14 @@ async function sendReport(
     log.warn({ crypto_payment_id: resource_id, err }, 'deposit not reported, tried again later');
     return;
   }
-  await deposits.markReported(_id, report, toReported(report), now());
-}
-
-function toReported({ name, callback }: PendingReport): ReportedDeposit | null {
-  const { block_hash, confirmations = 0, amount = '' } = callback;
-  if (name === 'deposit_undone' || block_hash === undefined) return null;
-  return { block_hash, confirmations, amount };
+  const { block_hash, confirmations = 0, amount = '' } = report.callback;
+  const isGone = report.name === 'deposit_undone' || block_hash === undefined;
+  const reported = isGone ? null : { block_hash, confirmations, amount };
+  await deposits.markReported(_id, report, reported, now());
 }
 
 /** Time for which the nodes may differ, before an operator decides. */
 const HOLD_AFTER_MS = 600_000;
-
-interface SecondNodeDeps extends Omit<ReaderDeps, 'node' | 'secondNode' | 'deposits'> {
-  /** Without it, the first node is believed. */
-  secondNode: EvmNode | undefined;
-  /** Smallest units: only larger deposits are checked. */
-  checkAbove: Record<Asset, bigint>;
-  chainId: number;
-  deposits: Pick<Deposits, 'markDisagreed' | 'sums'>;
-  findings: Findings;
-  now: () => Date;
-  log: Logger;
-}
 
 /** `waits`: no answer, a lag, or a difference for a short time. */
 type Verdict = 'agrees' | 'differs' | 'waits';
@@ -175,7 +158,7 @@ type DepositCheck = (deposit: Deposit) => Promise<Verdict>;
  * Requires that a node of another provider has the deposit in the same block, with its
  * confirmations. A node that fails once is not asked again in the round.
  */
-function createDepositCheck(deps: SecondNodeDeps): DepositCheck {
+function createDepositCheck(deps: EvmContext): DepositCheck {
   const { secondNode, checkAbove, log } = deps;
   let isAway = false;
   return async (deposit) => {
@@ -196,10 +179,8 @@ function createDepositCheck(deps: SecondNodeDeps): DepositCheck {
 }
 
 /** @returns undefined if the node lags @throws NodeFailure */
-async function hasSame(
-  { node, ...deps }: ReaderDeps & Pick<SecondNodeDeps, 'chainId'>,
-  deposit: Deposit,
-): Promise<boolean | undefined> {
+async function hasSame(deps: EvmContext, deposit: Deposit): Promise<boolean | undefined> {
+  const { node } = deps;
   const { block, required_confirmations, _id } = deposit;
   if (block === null) return undefined;
   await assertChain(node, deps.chainId);
@@ -208,7 +189,7 @@ async function hasSame(
   const found = await node.block(BigInt(block.number));
   if (found === undefined) return undefined;
   if (found.hash !== block.hash) return false;
-  const deposits = await readDeposits({ ...deps, node, secondNode: undefined }, found);
+  const deposits = await readDeposits({ ...deps, secondNode: undefined }, found);
   return deposits.some(
     ({ crypto_payment_id, asset, transaction_id, amount }) =>
       `${crypto_payment_id}:${asset}:${transaction_id}` === _id &&
@@ -217,7 +198,7 @@ async function hasSame(
 }
 
 async function disagree(
-  { deposits, findings, now }: SecondNodeDeps,
+  { deposits, findings, now }: EvmContext,
   deposit: Deposit,
 ): Promise<Verdict> {
   const { crypto_payment_id, transaction_id, block } = deposit;
@@ -230,4 +211,97 @@ async function disagree(
   const since = deposit.disagreed_at ?? now();
   if (deposit.disagreed_at === null) await deposits.markDisagreed(deposit, since);
   return now().getTime() - since.getTime() < HOLD_AFTER_MS ? 'waits' : 'differs';
+}
+
+export async function reportSettlements(deps: EvmContext, head: number): Promise<void> {
+  for (const settlement of await deps.settlements.open()) {
+    await reportSettlement(deps, settlement, head);
+  }
+}
+
+async function reportSettlement(
+  deps: EvmContext,
+  settlement: Settlement,
+  head: number,
+): Promise<void> {
+  const { settlements, confirmations } = deps;
+  const { mined, reported, pending_report } = settlement;
+  if (pending_report !== null) return await sendSettlementReport(deps, settlement, pending_report);
+  const isConfirmed = mined !== null && head - mined.block.number + 1 >= confirmations;
+  if (isConfirmed && reported.end === END[mined.outcome]) {
+    await settlements.close(settlement);
+    return;
+  }
+  const due = isConfirmed ? toFinalReport(mined) : toSentReport(settlement);
+  if (due === undefined) return;
+  const report = {
+    name: due.name,
+    callback: { ...describeSettlement(settlement, due), ...due.callback },
+  };
+  if (!(await settlements.plan(settlement, report))) return;
+  await sendSettlementReport(deps, settlement, report);
+}
+
+/** Names the fact, so that a restored database repeats its callback IDs. */
+function describeSettlement(
+  { _id, mined, accepted_at }: Settlement,
+  { name, callback }: DueReport,
+) {
+  const isEnd = mined !== null && name !== 'sent';
+  const transaction = isEnd ? `${mined.hash}:${mined.block.hash}` : callback.transaction_id;
+  const occurred_at = isEnd ? mined.mined_at : accepted_at;
+  return { callback_id: `${_id}:${name}:${transaction}`, occurred_at: occurred_at.toISOString() };
+}
+
+interface DueReport {
+  name: PendingReport['name'];
+  callback: Omit<PendingReport['callback'], 'callback_id' | 'occurred_at'>;
+}
+
+const END: Record<Outcome, End> = { paid: 'completed', reverted: 'failed', taken: 'failed' };
+
+const FAILURES: Record<Exclude<Outcome, 'paid'>, { code: string; reason: string }> = {
+  reverted: {
+    code: 'transaction_reverted',
+    reason: 'The chain refused the transfer: nothing was paid.',
+  },
+  taken: {
+    code: 'nonce_taken',
+    reason: 'Another transaction of the paying account took its place: nothing was paid.',
+  },
+};
+
+function toFinalReport({ hash, block, outcome, fee }: MinedTransaction): DueReport {
+  const blockRef = { block_number: block.number, block_hash: block.hash };
+  if (outcome === 'taken') return { name: 'failed', callback: FAILURES[outcome] };
+  const callback = { transaction_id: hash, ...blockRef, network_fee: fee };
+  if (outcome === 'paid') return { name: 'completed', callback };
+  return { name: 'failed', callback: { ...callback, ...FAILURES[outcome] } };
+}
+
+function toSentReport(settlement: Settlement): DueReport | undefined {
+  const { reported } = settlement;
+  const transaction_id = getTransactionHash(settlement);
+  if (transaction_id === undefined || reported.end !== null) return undefined;
+  return transaction_id === reported.sent
+    ? undefined
+    : { name: 'sent', callback: { transaction_id } };
+}
+
+/** After a failure, the next round delivers it again. */
+async function sendSettlementReport(
+  { settlements, deliver, now, log }: EvmContext,
+  { _id, reported }: Settlement,
+  report: PendingReport,
+): Promise<void> {
+  const { name, callback } = report;
+  try {
+    await deliver({ resource: 'crypto_settlement', resource_id: _id, ...report });
+  } catch (err) {
+    log.warn({ crypto_settlement_id: _id, err }, 'settlement not reported, tried again later');
+    return;
+  }
+  const sent = callback.transaction_id ?? reported.sent;
+  const end = name === 'completed' || name === 'failed' ? name : reported.end;
+  await settlements.markReported(_id, report, { sent, end }, now());
 }
