@@ -12,8 +12,6 @@ export interface MigrateDeps {
   progress: (line: string) => void;
 }
 
-export type Migration = Awaited<ReturnType<typeof migrate>>;
-
 /**
  * Creates missing indexes, validators (among the indexes) and search attributes. Safe to interrupt and repeat.
  * @param dryRun only lists them
