@@ -1,0 +1,147 @@
+import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { text } from 'node:stream/consumers';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { example } from '../../connectors/example/example';
+import { startFakeBank } from '../../connectors/example/fake-bank';
+import { startConnector } from '../../connectors/kit/connector';
+import { useShop } from '../api/payout-setting';
+import { connectConnector } from '../connectors/process';
+import { useFixture } from '../support/fixture';
+import { eventually, idealPayment } from '../support/http';
+import { useService } from '../support/service';
+
+/**
+ * Many payouts at once at a bank that is slow. What waits for the bank waits in Temporal, where no
+ * time of an attempt passes: attempts that time out in a queue would ask the bank again and again.
+ * `MASS_PAYOUT=1000` takes about four minutes.
+ */
+const PAYOUTS = Number(process.env['MASS_PAYOUT'] ?? 40);
+const LATENCY_MS = 1_000;
+/** As many calls a second as the bank's latency allows. */
+const LIMITS = { perSecond: 10, atOnce: 10 };
+/** A look-up, then the instruction. */
+const BANK_MS = (PAYOUTS * 2 * 1_000) / LIMITS.perSecond;
+/** Payouts that are created at once, as a merchant's client does it. */
+const CREATES = 100;
+
+const SECRET = 'secret-of-the-example-bank';
+const prefix = `mass-${randomUUID().slice(0, 8)}`;
+// A product of its own: its transfers go to the example, its payments to the sandbox bank.
+const service = useService({
+  live: { connectors: '', prefix },
+  tests: 'example=sepa_credit_transfer',
+});
+const shop = useShop(service);
+
+const world = useFixture(
+  async () => {
+    const bank = await startFakeBank(SECRET);
+    const slow = await startSlowProxy(bank.url);
+    const { config, own } = await connectConnector('example', {
+      ...{ database: service.database, prefix, keysDir: service.keysDir },
+      settings: { EXAMPLE_API_URL: slow.url, EXAMPLE_KEY_FILE: SECRET },
+    });
+    const definition = { ...example, limits: LIMITS, poll: undefined };
+    const connector = await startConnector(definition, config, own);
+    connector.finished.catch(() => undefined);
+    const stop = async () => {
+      await connector.stop();
+      await own.close();
+      await slow.stop();
+      await bank.stop();
+    };
+    return { bank, slow, stop };
+  },
+  ({ stop }) => stop(),
+);
+
+/** Passes each call on to the bank when it has waited, and counts it. */
+async function startSlowProxy(target: string) {
+  let calls = 0;
+  const pass = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    calls += 1;
+    const { method = 'GET', url = '/', headers } = request;
+    const body = method === 'GET' ? null : await text(request);
+    await sleep(LATENCY_MS);
+    const { host, connection, 'content-length': length, ...rest } = headers;
+    const passed = Object.entries(rest).map(([name, value]) => [name, String(value)] as const);
+    const answer = await fetch(new URL(url, target), {
+      method,
+      body,
+      headers: passed.map(([name, value]) => [name, value]),
+    });
+    response.writeHead(answer.status, { 'content-type': 'application/json' });
+    response.end(await answer.text());
+  };
+  const server = createServer((request, response) => {
+    pass(request, response).catch(() => response.destroy());
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    count: () => calls,
+    stop: async () => {
+      server.closeAllConnections();
+      server.close();
+    },
+  };
+}
+
+/** Opens payments of another merchant one after the other. @returns ms of each, until `signal` */
+async function openSessions(signal: AbortSignal): Promise<number[]> {
+  const other = await service.account();
+  const times: number[] = [];
+  while (!signal.aborted) {
+    const began = performance.now();
+    const { status } = await other.post('/v1/payments', idealPayment());
+    expect(status).toBe(201);
+    times.push(performance.now() - began);
+    await sleep(100);
+  }
+  return times;
+}
+
+test('a slow bank is asked twice about each of many payouts, while others open sessions', async () => {
+  const over = new AbortController();
+  const sessions = openSessions(over.signal);
+  const began = performance.now();
+  let left = PAYOUTS;
+  const create = async (): Promise<void> => {
+    while (left-- > 0) {
+      const changes = { recipient_id: shop.recipients.sepa_credit_transfer, amount: 100 };
+      const { status } = await shop.pay({ ...changes, method: 'sepa_credit_transfer' });
+      expect(status).toBe(201);
+    }
+  };
+  const creating = Promise.all(Array.from({ length: CREATES }, create));
+  const isSent = async () => world.bank.transfers.size === PAYOUTS;
+  await eventually('all payouts to be at the bank', isSent, 4 * BANK_MS + 30_000);
+  const took_ms = performance.now() - began;
+  await creating;
+  const submitted = { account_id: shop.account_id, status: 'submitted' };
+  const payouts = service.collection('payouts');
+  await eventually(
+    'all payouts to be submitted',
+    async () => (await payouts.countDocuments(submitted)) === PAYOUTS,
+  );
+  over.abort();
+  const times = (await sessions).sort((a, b) => a - b);
+  const calls = world.slow.count();
+  if (process.env['MASS_PAYOUT'] !== undefined) {
+    const p95_ms = times[Math.floor(times.length * 0.95)];
+    console.info({
+      payouts: PAYOUTS,
+      calls,
+      took_ms,
+      bank_ms: BANK_MS,
+      sessions: times.length,
+      p95_ms,
+    });
+    expect(took_ms).toBeLessThan(1.2 * BANK_MS);
+  }
+  expect(calls / PAYOUTS).toBeLessThanOrEqual(2.1);
+  expect(world.bank.posted).toHaveLength(PAYOUTS);
+}, 1_200_000);
