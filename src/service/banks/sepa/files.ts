@@ -30,9 +30,6 @@ export interface SepaDeps extends Pick<ServiceDeps, 'mongo' | 'now'> {
   connector: string;
 }
 
-/** Shown on the command line, without the bytes. */
-export type ShownFile = ReturnType<typeof presentFile>;
-
 function openBook({ mongo, database, connector }: SepaDeps) {
   return openSepaBook(mongo.db(sepaDatabase(database, connector)));
 }
