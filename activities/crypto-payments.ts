@@ -3,23 +3,20 @@ import { abandon, inTransaction, isDuplicateKey } from '../src/base/mongo';
 import { getVerificationMode } from '../src/domain/callback/signature';
 import type { CryptoPaymentRequest } from '../src/domain/creation';
 import { assetRules, bookCurrency, paymentUri } from '../src/domain/crypto/assets';
-import {
-  type Deposit,
-  type DepositEntry,
-  depositKey,
-  isInSuspense,
-} from '../src/domain/crypto/deposit';
+import type { Deposit } from '../src/domain/crypto/deposit';
+import type { DepositStep } from '../src/domain/crypto/deposit-money';
 import {
   CRYPTO_PAYMENT_EVENTS,
   CRYPTO_PAYMENT_TRANSITIONS,
-  type CryptoPaymentAttention,
   type CryptoPaymentStatus,
 } from '../src/domain/crypto/payment';
 import type { CryptoPaymentInput } from '../src/domain/crypto/workflow';
+import { isInSuspense } from '../src/domain/movement/movement';
 import { derivePayTokenHash } from '../src/encryption/pay-token';
-import { buildDepositEntry } from '../src/ledger/crypto-entries';
 import { bookId } from '../src/ledger/entries';
 import { InsufficientBalance } from '../src/ledger/insufficient-balance';
+import { recordDeposits } from '../src/movements/deposits';
+import { listMovements } from '../src/movements/register';
 import type { Stores } from '../src/store';
 import {
   ADDRESS_INDEX,
@@ -61,7 +58,7 @@ export interface CryptoPaymentChange {
   amount_received: string;
   accepted: boolean;
   reported: ReportedStatus[];
-  entries: DepositEntry[];
+  steps: DepositStep[];
   /** ISO 8601, ms; set where the connector closed the window early. */
   closed_early_at?: string;
   is_reported: boolean;
@@ -70,7 +67,11 @@ export interface CryptoPaymentChange {
 type CryptoPaymentTransition = Transition<CryptoPaymentDocument, CryptoPaymentChange>;
 
 export function createCryptoPaymentActivities(deps: PaymentActivityDeps) {
-  const record = createRecord(deps, recordTable(deps.stores), buildSnapshot);
+  const { stores } = deps;
+  const record = createRecord(deps, recordTable(stores), async (payment, request_id) => ({
+    ...buildSnapshot(payment, request_id),
+    movements: await listMovements(stores, payment._id),
+  }));
   return {
     openCryptoPayment: (input: OpenCryptoPayment): Promise<CryptoPaymentOpening> =>
       openWithRetry(() => openCryptoPayment(deps, input)),
@@ -97,29 +98,17 @@ function recordTable(stores: Stores): RecordTable<CryptoPaymentDocument, CryptoP
     eventData: ({ _id }) => ({ crypto_payment_id: _id }),
     buildChange,
     posted: ['underpaid', 'held', 'received'],
-    post: async (payment, { at, change }, session) => {
-      const byKey = new Map(payment.deposits.map((each) => [depositKey(each), each]));
-      for (const { step, deposit: key } of change.entries ?? []) {
-        const deposit = byKey.get(key);
-        if (deposit === undefined) throw new Error(`The payment has no deposit ${key}.`);
-        await stores.ledger.post(buildDepositEntry(step, payment, deposit, at), session);
-      }
-      return [];
-    },
-    isInSuspense: ({ attention, deposits }) =>
-      attention !== null && IN_SUSPENSE.has(attention) && deposits.some(isInSuspense),
+    post: (payment, transition, session) =>
+      recordDeposits(stores, payment, transition.change.steps ?? [], transition, session),
+    isInSuspense: async ({ _id, attention }) =>
+      (await listMovements(stores, _id)).some(
+        (movement) => movement.reason === attention && isInSuspense(movement),
+      ),
     shouldReport: ({ change }) => change.is_reported === true,
     getBook: (payment) => bookId({ ...payment, currency: bookCurrency(payment) }),
     readSubscribers: readCryptoSubscribers,
   };
 }
-
-const IN_SUSPENSE: ReadonlySet<CryptoPaymentAttention> = new Set([
-  'deposit_held',
-  'late_deposit',
-  'wrong_asset',
-  'deposit_to_return',
-]);
 
 async function openCryptoPayment(
   deps: PaymentActivityDeps,
@@ -203,7 +192,7 @@ function newPayment(
 
 function buildChange(transition: CryptoPaymentTransition): Partial<CryptoPaymentDocument> {
   const { from, to, at, change } = transition;
-  const { entries, is_reported, ...fields } = change;
+  const { steps, is_reported, ...fields } = change;
   const isReceived = to.includes('received') && from.status !== 'received';
   return {
     ...buildCommonChange(transition),

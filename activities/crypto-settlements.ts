@@ -182,7 +182,7 @@ async function refuseDebit(
 ): Promise<CryptoSettlementOpening> {
   const { currency, amount } = input;
   const needed = amount === null ? leastSettlement(input, null) : parseUnits(amount);
-  const withheld = await stores.crypto_payments.sumReorged(input);
+  const withheld = await stores.movements.sumReorged(input);
   const debit = { balance_account: MAIN_BALANCE, currency, amount: needed, withheld };
   return { outcome: 'refused', ...(await explainShortage(stores.ledger, input, debit)) };
 }
@@ -241,12 +241,12 @@ async function reserve(
  * @throws InsufficientBalance
  */
 async function checkAmount(
-  { ledger, crypto_payments }: Stores,
+  { ledger, movements }: Stores,
   input: OpenCryptoSettlement,
   session: ClientSession,
 ): Promise<string> {
   const { account_id, livemode, currency, created_at: at } = input;
-  const withheld = await crypto_payments.sumReorged(input, session);
+  const withheld = await movements.sumReorged(input, session);
   if (input.amount !== null && withheld === 0n) return input.amount;
   const kind = 'crypto_settlement_reserved';
   const about = { kind, resource_id: '', account_id, livemode, currency, at, lines: [] } as const;

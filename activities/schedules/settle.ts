@@ -26,8 +26,8 @@ export interface SettleDeps {
     Stores,
     | 'accounts'
     | 'connectorPauses'
-    | 'crypto_payments'
     | 'ledger'
+    | 'movements'
     | 'routingRules'
     | 'scheduleRuns'
     | 'wallets'
@@ -84,7 +84,7 @@ async function settleWallet(
     const asset = parseBookCurrency(currency);
     if (balance_account !== MAIN_BALANCE || asset?.network !== network) continue;
     const minimum = assetRules(asset.asset, asset.network)?.settled_from ?? '1';
-    const withheld = await stores.crypto_payments.sumReorged({ account_id, livemode, ...asset });
+    const withheld = await stores.movements.sumReorged({ account_id, livemode, currency });
     if (BigInt(available) - withheld < parseUnits(minimum)) continue;
     if (await startSettlement(deps, { account_id, livemode }, asset, run)) started += 1;
   }

@@ -84,17 +84,23 @@ const won: Credit = ({ disputes = [] }, { dispute_id, fee = 0 }) => {
 };
 
 /** The status of a deposit does not matter for the amount that changes. */
-function deposited(
-  act: 'release' | 'accept' | 'credit_late' | 'confirm' | 'write_off' | 'mark_sent_back',
-): Credit {
-  return ({ deposits = [] }, target) => {
-    const set = { status: 'underpaid', amount_due: '0', deposits, accepted: false } as const;
-    const change = actOnDeposits(set, act, target);
+function deposited(act: 'release' | 'accept' | 'credit_late' | 'confirm'): Credit {
+  return ({ deposits = [], movements = [] }, target) => {
+    const change = actOnDeposits({ deposits, movements }, act, target);
     const after = change.kind === 'changed' ? change.deposits : deposits;
     const changed = after.filter((deposit) => !deposits.includes(deposit));
     return changed.reduce((sum, { amount }) => sum + BigInt(amount), 0n);
   };
 }
+
+/** Counts what went back, too: no connector looks it up on the chain. */
+const resolvedDeposit: Credit = ({ movements = [] }, { movement, as }) => {
+  if (as === undefined || as === 'merchant') return 0n;
+  const held = movements.filter(
+    (each) => isInSuspense(each) && (movement === undefined || each.id === movement),
+  );
+  return sumRests(held);
+};
 
 function absolute(amount: bigint): bigint {
   return amount < 0n ? -amount : amount;
@@ -156,10 +162,7 @@ export const CREDITS: {
     accept: deposited('accept'),
     return: null,
     credit_late: deposited('credit_late'),
-    // No connector looks it up on the chain.
-    mark_sent_back: deposited('mark_sent_back'),
-    write_off: deposited('write_off'),
-    debit_reorged: null,
+    resolve_movement: resolvedDeposit,
     confirm: deposited('confirm'),
     snooze: null,
     acknowledge: null,

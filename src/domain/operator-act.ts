@@ -43,8 +43,6 @@ export interface ActPayload extends OperatorAct {
   fee?: number;
   /** Seen by the operator: another reason is not acknowledged. */
   attention?: string;
-  /** Absent: all deposits to which the act applies. */
-  deposit?: string;
   /** Deposit to confirm, or transaction that sent it back. */
   transaction_id?: string;
   /** Address to which it was sent back. */
@@ -91,8 +89,7 @@ const OPERATION_ID = text({ min: 1, max: 200, optional: true });
 
 const ignored = () => undefined;
 
-const WITH_DEPOSIT: readonly string[] = ['mark_sent_back', 'write_off', 'debit_reorged'];
-const WITH_TRANSACTION: readonly string[] = ['mark_sent_back', 'confirm'];
+const WITH_TRANSACTION: readonly string[] = ['resolve_movement', 'confirm'];
 const CHAIN_TEXT = { min: 1, max: 200, optional: true };
 
 /**
@@ -111,11 +108,10 @@ export function readAct(name: string, raw: unknown, asksBank = false): ActPayloa
     movement: WITH_MOVEMENT.includes(name) ? OPERATION_ID : absent,
     as: name === 'resolve_movement' ? outcome : absent,
     fee: name === 'dispute_won' ? wholeNumber(AMOUNT_MAX) : absent,
-    deposit: WITH_DEPOSIT.includes(name) ? text(CHAIN_TEXT) : absent,
     transaction_id: WITH_TRANSACTION.includes(name)
       ? text({ ...CHAIN_TEXT, optional: name !== 'confirm' })
       : absent,
-    address: name === 'mark_sent_back' ? text(CHAIN_TEXT) : absent,
+    address: name === 'resolve_movement' ? text(CHAIN_TEXT) : absent,
     bank_confirmed_not_executed: asksBank && name === 'mark_failed' ? flag : absent,
   });
 }

@@ -419,11 +419,11 @@ const CRYPTO_PAYMENT: Record<Exclude<CryptoPaymentAttention, CommonAttention>, R
     rows: [
       {
         if: 'sent_back',
-        run: ['crypto-payment act ID mark_sent_back --transaction-id TX --address ADDRESS'],
+        run: ['movement resolve MOVEMENT --as customer --transaction-id TX --address ADDRESS'],
       },
-      { if: 'dropped', run: ['crypto-payment act ID write_off'] },
+      { if: 'dropped', run: ['movement resolve MOVEMENT --as loss'] },
     ],
-    note: '`write_off` gives up returning it.',
+    note: '`loss` gives up returning it: the service has it.',
   },
   underpaid: {
     what: 'The window closed with less than is due; the merchant has what came.',
@@ -439,9 +439,9 @@ const CRYPTO_PAYMENT: Record<Exclude<CryptoPaymentAttention, CommonAttention>, R
     ask: 'chain',
     rows: [
       { if: 'confirmed', run: [] },
-      { if: 'dropped', run: ['crypto-payment act ID debit_reorged|write_off'] },
+      { if: 'dropped', run: ['movement resolve MOVEMENT --as merchant|loss'] },
     ],
-    note: '`debit_reorged` takes it from the merchant; `write_off` makes it our loss.',
+    note: '`merchant` takes it from the merchant; `loss` makes it our loss.',
   },
   deposit_unconfirmed: {
     what: 'A deposit is not confirmed. Check the connector, too.',
@@ -455,7 +455,7 @@ const CRYPTO_PAYMENT: Record<Exclude<CryptoPaymentAttention, CommonAttention>, R
     what: 'More deposits came than a payment stores; the rest was not applied. Check the address.',
   },
   wrong_asset: {
-    what: 'Another asset came to the address; nothing was credited. Send it back from the wallet of the connector. If `show` lists it, send `mark_sent_back` or `write_off`.',
+    what: 'Another asset came to the address; nothing was credited. Send it back from the wallet of the connector. If `show` lists it, then `movement resolve MOVEMENT --as customer`, or `loss`.',
   },
   address_in_use: {
     what: 'The connector gave the address of another payment, so this one was refused. Stop the connector and read docs/evm.md#after-a-restore.',

@@ -32,6 +32,7 @@ export const CHECKS = {
   refunded_differs: 'what a payment counts as refunded is not the sum of its refunds',
   refunded_exceeds: 'a payment has more refunded than its amount',
   refund_misplaced: 'a refund is not of a settled payment of its account, currency and bank',
+  deposit_differs: 'a deposit counts, or has an amount, other than its movement in the register',
   event_missing: 'a resource lacks the event of a version that it has reached',
   event_without_resource: 'an event is about a resource that does not exist',
   claim_without_resource: 'an idempotency key is done, and its resource does not exist',

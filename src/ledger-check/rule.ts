@@ -22,6 +22,8 @@ export interface ResourceRule<Part extends CommonFields, Kind extends EntryKind>
   lines: Record<Kind, (part: Part) => EntryLine[]>;
   /** Parts that have an entry each; of any other kind, the whole resource has one. */
   steps?: Partial<Record<Kind, (part: Part) => ExpectedStep[]>>;
+  /** Compares further facts of the resource with each other. */
+  compare?: (part: Part & ResourceRow) => Difference[];
   /** Absent: that of its currency. */
   book?: (part: Part) => string;
   /** Transitions that have an event; absent: each but the first. */
@@ -93,6 +95,7 @@ export function resourceCheck<Part extends CommonFields, Kind extends EntryKind>
     for await (const entry of entryRows) byResource.get(entry.resource_id)?.push(entry);
     const differences = [
       ...rows.flatMap((row) => compareResource(rule, row, byResource.get(row._id) ?? [])),
+      ...rows.flatMap((row) => rule.compare?.(row) ?? []),
       ...(await missingEvents(read, kind, rows, rule.reportedTransitions)),
       ...(await relations(read, rows)),
     ];
@@ -168,14 +171,19 @@ function describeLines(book: string, lines: EntryRow['lines'] = []): string {
   return `${each.join(', ')} in ${book}`;
 }
 
+export type CheckedMovement = Movement & Pick<MovementDocument, 'entry'>;
+
 /** Adds the movements of each, the oldest first. */
 export async function withMovements<Row extends { _id: string }>(
   read: Read,
   rows: readonly Row[],
-): Promise<(Row & { movements: Movement[] })[]> {
-  const byResource = new Map<string, Movement[]>(rows.map(({ _id }) => [_id, []]));
+): Promise<(Row & { movements: CheckedMovement[] })[]> {
+  const byResource = new Map<string, CheckedMovement[]>(rows.map(({ _id }) => [_id, []]));
   const filter = { resource_id: { $in: [...byResource.keys()] } };
   const movements = read<MovementDocument>('bank_movements', filter, { sort: { order: 1 } });
-  for await (const row of movements) byResource.get(row.resource_id ?? '')?.push(toMovement(row));
+  for await (const row of movements) {
+    const { entry } = row;
+    byResource.get(row.resource_id ?? '')?.push({ ...toMovement(row), entry });
+  }
   return rows.map((row) => ({ ...row, movements: byResource.get(row._id) ?? [] }));
 }

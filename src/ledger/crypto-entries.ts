@@ -1,11 +1,11 @@
 import { assertNever } from '../domain/assert';
 import { ASSETS, bookCurrency, isNative, parseUnits } from '../domain/crypto/assets';
-import { type Deposit, type DepositStep, depositKey } from '../domain/crypto/deposit';
+import type { DepositEntry } from '../domain/crypto/deposit-money';
+import type { Units } from '../domain/movement/movement';
 import type { EntryLine, NewEntry } from './entries';
 import { ENTRY_LINES } from './entry-lines';
 import { buildEntry, type Owned } from './resource-entries';
 
-type CryptoPaymentFacts = Omit<Owned, 'currency'> & { asset: string; network: string };
 type CryptoSettlementFacts = Owned & { amount: string; fee: string };
 type NetworkFeeFacts = Owned & { network: string; network_fee?: string };
 
@@ -13,38 +13,51 @@ export function settlementDraw(of: Pick<CryptoSettlementFacts, 'amount' | 'fee'>
   return parseUnits(of.amount) + parseUnits(of.fee);
 }
 
+/** Money of a deposit, as its row of the register has it. */
+interface DepositMoney {
+  /** Smallest units. */
+  amount: Units;
+  /** Book of the asset that came. */
+  currency: string;
+  /** It was held at first. */
+  isFromSuspense: boolean;
+  /** The chain has removed it after it was credited. */
+  isReorged: boolean;
+}
+
+/** @param step key of the deposit */
 export function buildDepositEntry(
-  step: DepositStep,
-  payment: CryptoPaymentFacts,
-  deposit: Deposit,
-  at: string,
+  kind: DepositEntry,
+  step: string,
+  payment: Omit<Owned, 'currency'>,
+  money: DepositMoney,
+  { at, offsets }: { at: string; offsets?: string | undefined },
 ): NewEntry {
-  const lines = buildDepositLines(step, payment.connector, deposit);
-  const { network, asset } = payment;
-  const currency = bookCurrency({ network, asset: deposit.asset ?? asset });
-  const entry = buildEntry(`crypto_payment_${step}`, { ...payment, currency }, lines, { at });
-  return { ...entry, step: depositKey(deposit) };
+  const lines = buildDepositLines(kind, payment.connector, money);
+  const owner = { ...payment, currency: money.currency };
+  const entry = buildEntry(`crypto_payment_${kind}`, owner, lines, { at });
+  return { ...entry, step, offsets };
 }
 
 export function buildDepositLines(
-  step: DepositStep,
+  kind: DepositEntry,
   connector: string,
-  { amount, held, reorged }: Deposit,
+  { amount, isFromSuspense, isReorged }: Omit<DepositMoney, 'currency'>,
 ): EntryLine[] {
-  const units = parseUnits(amount);
-  switch (step) {
+  const units = BigInt(amount);
+  switch (kind) {
     case 'credited':
-      return ENTRY_LINES.crypto_payment_credited(connector, units, held);
+      return ENTRY_LINES.crypto_payment_credited(connector, units, isFromSuspense);
     case 'withdrawn':
       return ENTRY_LINES.crypto_payment_withdrawn(units);
     case 'written_off':
-      return ENTRY_LINES.crypto_payment_written_off(connector, units, reorged);
+      return ENTRY_LINES.crypto_payment_written_off(connector, units, isReorged);
     case 'held':
     case 'returned':
     case 'sent_back':
-      return ENTRY_LINES[`crypto_payment_${step}`](connector, units);
+      return ENTRY_LINES[`crypto_payment_${kind}`](connector, units);
     default:
-      return assertNever(step);
+      return assertNever(kind);
   }
 }
 

@@ -1,5 +1,5 @@
 import type { CallbackResource } from '../domain/callback/callback';
-import type { DepositStep } from '../domain/crypto/deposit';
+import type { DepositEntry } from '../domain/crypto/deposit-money';
 import { SENT } from './ledger-accounts';
 
 /**
@@ -19,7 +19,7 @@ interface Steps {
   payment: 'settled' | 'held' | 'resolved' | 'clawed_back' | 'dispute_opened' | 'dispute_won';
   refund: 'accepted' | 'settled' | 'failed' | MovementStep;
   payout: 'reserved' | 'captured' | 'released' | 'reversed' | 'returned' | MovementStep;
-  crypto_payment: DepositStep;
+  crypto_payment: DepositEntry;
   crypto_settlement: 'reserved' | 'captured' | 'released' | 'fee' | MovementStep;
 }
 

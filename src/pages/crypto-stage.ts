@@ -2,7 +2,7 @@ import { assetRules, formatDecimalUnits, parseUnits } from '../domain/crypto/ass
 import type { Deposit } from '../domain/crypto/deposit';
 import type { CryptoPaymentStatus } from '../domain/crypto/payment';
 
-export type ShownDeposit = Omit<Deposit, 'seen_at' | 'screening' | 'reorged'>;
+export type ShownDeposit = Omit<Deposit, 'key' | 'seen_at' | 'screening'>;
 
 export interface CryptoPagePayment extends ShownCryptoPayment {
   account_id: string;

@@ -1,7 +1,6 @@
-import type { ClientSession, Db } from 'mongodb';
+import type { Db } from 'mongodb';
 import { indexBuilder } from '../base/mongo-indexes';
-import { parseUnits } from '../domain/crypto/assets';
-import { type Deposit, isReorged } from '../domain/crypto/deposit';
+import type { Deposit } from '../domain/crypto/deposit';
 import {
   CRYPTO_PAYMENT_IN_FLIGHT,
   type CryptoPaymentAttention,
@@ -46,8 +45,6 @@ export interface ReportedStatus {
   transition: number;
 }
 
-type ReorgedFilter = Pick<CryptoPaymentDocument, 'account_id' | 'livemode' | 'asset' | 'network'>;
-
 export const ADDRESS_INDEX = 'address';
 
 export function createCryptoPaymentStore(db: Db) {
@@ -62,22 +59,7 @@ export function createCryptoPaymentStore(db: Db) {
       { key: { token_hash: 1 }, name: 'token', unique: true },
       // No deposit may count for two payments, as after a restore of a connector's database.
       { key: { network: 1, address: 1 }, name: ADDRESS_INDEX, unique: true },
-      {
-        key: { account_id: 1, livemode: 1 },
-        name: 'reorged',
-        partialFilterExpression: { 'deposits.reorged': true },
-      },
     ]),
-    /** Sums what was credited and then reorged: no settlement pays it out. */
-    sumReorged: async (
-      { account_id, livemode, asset, network }: ReorgedFilter,
-      session?: ClientSession,
-    ): Promise<bigint> => {
-      const filter = { account_id, livemode, asset, network, 'deposits.reorged': true };
-      const payments = await rows.find(filter, { session }).toArray();
-      const reorged = payments.flatMap(({ deposits }) => deposits.filter(isReorged));
-      return reorged.reduce((sum, { amount }) => sum + parseUnits(amount), 0n);
-    },
     takenAddresses: (network: string, addresses: readonly string[]): Promise<string[]> =>
       rows.distinct('address', { network, address: { $in: [...addresses] } }),
     byToken: (token_hash: string) => rows.findOne({ token_hash }),

@@ -35,6 +35,9 @@ export const MOVEMENT_NAMES = 'names';
 
 const SUSPENSE = { state: 'suspense' } as const;
 
+/** Deposits that the chain has removed, until an operator decides. */
+const REORGED = { state: 'suspense', reason: 'deposit_undone' } as const;
+
 export interface MovementFilter {
   connector?: string | undefined;
   livemode?: boolean | undefined;
@@ -44,6 +47,8 @@ export interface MovementFilter {
   /** Last row of the page before. */
   after?: Pick<MovementDocument, 'reported_at' | '_id'> | undefined;
 }
+
+type BookOwner = Pick<MovementDocument, 'account_id' | 'livemode' | 'currency'>;
 
 export interface Suspense {
   connector: string;
@@ -63,6 +68,11 @@ export function createMovementStore(db: Db) {
       { key: { resource_id: 1, order: 1 }, name: 'resource' },
       { key: { reported_at: 1, _id: 1 }, name: 'reported' },
       { key: { reported_at: 1, _id: 1 }, name: 'suspense', partialFilterExpression: SUSPENSE },
+      {
+        key: { account_id: 1, livemode: 1, currency: 1 },
+        name: 'reorged',
+        partialFilterExpression: REORGED,
+      },
     ]),
     get: (_id: string) => movements.findOne({ _id }),
     /** Oldest first. */
@@ -94,6 +104,15 @@ export function createMovementStore(db: Db) {
       });
       return late.flatMap((id) => id ?? []);
     },
+    /** Sums what was credited and the chain has removed: no settlement pays it out. */
+    sumReorged: async (
+      { account_id, livemode, currency }: BookOwner,
+      session?: ClientSession,
+    ): Promise<bigint> => {
+      const filter = { account_id, livemode, currency, ...REORGED };
+      const rows = await movements.find(filter, { session }).toArray();
+      return rows.reduce((sum, { amount }) => sum + BigInt(amount), 0n);
+    },
     /** @throws MongoServerError duplicate key of `names` where another resource has a name */
     insert: (movement: MovementDocument, session: ClientSession) =>
       movements.insertOne(movement, { session }),
@@ -119,9 +138,9 @@ export function createMovementStore(db: Db) {
     /** Writes what is applied or resolved. The version of its resource guards it. */
     change: (
       movement: Pick<Movement, 'id' | 'amount' | 'applied' | 'resolutions'>,
-      change: Partial<Pick<Movement, 'applied' | 'is_returning'>> & {
+      change: Partial<Pick<Movement, 'applied' | 'reason' | 'is_returning' | 'is_debited'>> & {
         names?: string[];
-        resolutions?: Resolution[];
+        resolutions?: readonly Resolution[];
       },
       session: ClientSession,
     ) => {
@@ -133,7 +152,8 @@ export function createMovementStore(db: Db) {
 
 export function toMovement({ _id: id, ...row }: MovementDocument): Movement {
   const { names, bank_reference, direction, amount, currency, value_date } = row;
-  const { reported_at, sources, reason, applied, resolutions, is_returning } = row;
+  const { reported_at, sources, reason, applied, resolutions } = row;
+  const { is_returning, is_debited } = row;
   return {
     id,
     names,
@@ -147,6 +167,6 @@ export function toMovement({ _id: id, ...row }: MovementDocument): Movement {
     reason,
     applied,
     resolutions,
-    ...omitUndefined({ is_returning }),
+    ...omitUndefined({ is_returning, is_debited }),
   };
 }

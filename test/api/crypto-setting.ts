@@ -3,7 +3,7 @@ import { deliverCallback } from '../../src/callbacks/deliver';
 import type { CallbackName } from '../../src/domain/callback/callback';
 import { type VerifyOptions, verifyLedger } from '../../src/ledger-check/verify';
 import { LIFECYCLES } from '../../src/lifecycles';
-import { actOn } from '../../src/service/operators/act';
+import { type Act, actOn } from '../../src/service/operators/act';
 import { useFixture } from '../support/fixture';
 import { saveHistory } from '../support/histories';
 import { eventually } from '../support/http';
@@ -109,9 +109,9 @@ export async function openCryptoShop(service: Service, livemode = false) {
       kind: 'crypto_payment' | 'crypto_settlement',
       id: string,
       what: string,
-      hours?: number,
+      facts: Partial<Act> = {},
     ) => {
-      const act = { what, operator: 'mia', reason: 'Ticket 42', hours };
+      const act = { ...facts, what, operator: 'mia', reason: 'Ticket 42' };
       const deps = { stores, temporal, lifecycleQueue: queues.lifecycle, timeoutMs: ACT_MS_MAX };
       return actOn(deps, kind, id, act);
     },

@@ -319,8 +319,8 @@ describe('a settlement', () => {
     const first = await settle(ASSET, loss);
     expect([first.status, first.body.amount]).toEqual([201, String(DUE)]);
     expectRefusal(await settle(ASSET, loss), 'insufficient_balance');
-    await loss.act('crypto_payment', gone, 'debit_reorged');
-    await loss.act('crypto_payment', lost, 'write_off');
+    await loss.act('crypto_payment', gone, 'resolve_movement', { as: 'merchant' });
+    await loss.act('crypto_payment', lost, 'resolve_movement', { as: 'loss' });
     expect(await loss.balance()).toEqual({ available: String(DUE), reserved: String(DUE) });
     const second = await settle(ASSET, loss);
     expect([second.status, second.body.amount]).toEqual([201, String(DUE)]);

@@ -148,6 +148,39 @@ describe('movement resolve', () => {
     expect(await setting.json('movement', 'show', id)).toMatchObject({ state: 'applied' });
   });
 
+  test('names the transaction that has sent a deposit back, which its payment shows', async () => {
+    const payment_id = await setting.cryptoPayment();
+    await setting.simulate('crypto_payment', payment_id, { event: 'held' });
+    await setting.service.becomes('crypto_payments', payment_id, { attention: 'deposit_held' });
+    const { data } = await list('--resource', payment_id, '--open');
+    const suspense = { state: 'suspense', reason: 'deposit_held', resolution: null };
+    const facts = { direction: 'in', asset: 'ETH', network: 'ethereum', ...suspense };
+    expect(data).toMatchObject([{ ...facts, sources: [{ kind: 'block' }] }]);
+    const id = data[0]?.id ?? '';
+    expect((await refuse(id, 'merchant')).message).toContain('`release`');
+    expect((await refuse(id, 'bank')).message).toContain('send it back to the customer');
+    expect((await refuse(id, 'loss', '--amount', '1')).message).toContain('All of a deposit');
+    const back = ['--transaction-id', '0xback', '--address', '0xabc'];
+    expect(await refuse(id, 'loss', ...back)).toMatchObject({ code: 'invalid_request' });
+    const resolution = { as: 'customer', operator: 'mia', address: '0xabc' };
+    const resolved = { id, state: 'resolved', resolution };
+    expect(await resolve(id, 'customer', ...back)).toMatchObject(resolved);
+    const left = { as: 'returned', transaction_id: '0xback', address: '0xabc' };
+    expect(await setting.json('crypto-payment', 'show', payment_id)).toMatchObject({
+      deposits: [{ status: 'rejected', held: true, undone: false, left }],
+      movements: [resolved, { direction: 'out', identity: '0xback', state: 'applied' }],
+    });
+    const { stdout } = await setting.cli('crypto-payment', 'show', payment_id);
+    expect(stdout).toMatch(/rejected +screening failed, returned 0xback$/m);
+  });
+
+  test('takes a transaction and an address only of a deposit', async () => {
+    const { id } = await hold(1_305);
+    for (const option of ['--transaction-id', '--address']) {
+      expect(await refuse(id, 'bank', option, '0xabc')).toMatchObject({ code: 'invalid_usage' });
+    }
+  });
+
   test('needs the key of an operator on live', async () => {
     const { id } = await hold(1_304);
     const rows = setting.service.collection<{ _id: string }>('bank_movements');

@@ -9,6 +9,7 @@ import {
 } from '../../src/domain/approval';
 import type { CallbackResource } from '../../src/domain/callback/callback';
 import type { Deposit } from '../../src/domain/crypto/deposit';
+import type { MovementReason } from '../../src/domain/movement/movement';
 import type { Dispute } from '../../src/domain/payment/dispute';
 import { KINDS, RESOURCES } from '../../src/domain/resources';
 import { makeMovement } from '../support/movements';
@@ -18,7 +19,7 @@ const CREDITING: Record<CallbackResource, string[]> = {
   payment: ['dispute_won', 'mark_settled', 'resolve_movement'],
   refund: ['mark_failed', 'mark_settled', 'resolve_movement'],
   payout: ['mark_failed', 'mark_returned', 'resolve_movement'],
-  crypto_payment: ['accept', 'confirm', 'credit_late', 'mark_sent_back', 'release', 'write_off'],
+  crypto_payment: ['accept', 'confirm', 'credit_late', 'release', 'resolve_movement'],
   crypto_settlement: ['mark_failed', 'resolve_movement'],
 };
 
@@ -38,6 +39,7 @@ test('acts on balances credit, and a match of a statement line may book a charge
 const EURO = { account_id: 'acct_1', currency: 'EUR', amount: 1_000 };
 const ETH = { ...EURO, asset: 'ETH', network: 'ethereum' };
 const deposit = (amount: string, more: Partial<Deposit>): Deposit => ({
+  key: amount,
   transaction_id: amount,
   amount,
   confirmations: 3,
@@ -46,15 +48,30 @@ const deposit = (amount: string, more: Partial<Deposit>): Deposit => ({
   seen_at: '',
   late: false,
   screening: 'passed',
-  reorged: false,
   ...more,
 });
+const row = (key: string, reason: MovementReason) =>
+  makeMovement({
+    id: `mv_${key}`,
+    amount: key,
+    reason,
+    sources: [{ kind: 'block', id: key, at: '' }],
+  });
 const deposits = [
   deposit('5', { screening: 'failed' }),
   deposit('70', { late: true }),
   deposit('900', { status: 'confirmed' }),
 ];
-const BACK = deposit('8', { status: 'rejected', held: true });
+const WAITING = {
+  ...ETH,
+  deposits,
+  movements: [row('5', 'deposit_held'), row('70', 'late_deposit')],
+};
+const BACK = {
+  ...ETH,
+  deposits: [deposit('8', { status: 'rejected' })],
+  movements: [row('8', 'deposit_to_return')],
+};
 const disputes: Partial<Dispute>[] = [
   { id: 'd1', state: 'opened', amount: 800 },
   { id: 'd2', state: 'lost', amount: 300 },
@@ -88,10 +105,9 @@ test.each<[CreditingKind, string, object, number | undefined, bigint]>([
   ['payout', 'mark_failed', { ...EURO, fee: 25 }, undefined, 1_025n],
   ['payout', 'mark_returned', { ...EURO, fee: 25 }, 900, 900n],
   ['payout', 'mark_completed', EURO, undefined, 0n],
-  ['crypto_payment', 'release', { ...ETH, deposits }, undefined, 5n],
-  ['crypto_payment', 'credit_late', { ...ETH, deposits }, undefined, 70n],
-  ['crypto_payment', 'mark_sent_back', { ...ETH, deposits: [BACK] }, undefined, 8n],
-  ['crypto_payment', 'accept', { ...ETH, deposits }, undefined, 0n],
+  ['crypto_payment', 'release', WAITING, undefined, 5n],
+  ['crypto_payment', 'credit_late', WAITING, undefined, 70n],
+  ['crypto_payment', 'accept', WAITING, undefined, 0n],
   ['crypto_settlement', 'mark_failed', { ...ETH, amount: '10', fee: '1' }, undefined, 11n],
 ])('the credit of a %s by %s of %j with the amount %p is %p', (kind, act, facts, named, amount) => {
   const currency = 'asset' in facts ? 'ETH.ethereum' : 'EUR';
@@ -115,6 +131,16 @@ test.each([
 ] as const)('the credit of a payment by %s of %j is %p', (act, named, amount, ...[currency]) => {
   const credit = { amount, currency: currency ?? 'EUR' };
   expect(computeCredit('payment', act, HELD, named)).toMatchObject(credit);
+});
+
+test.each([
+  ['customer', 8n],
+  ['loss', 8n],
+  ['never_happened', 8n],
+  ['merchant', 0n],
+] as const)('a deposit in suspense that is resolved as %s counts %p', (as, amount) => {
+  const credited = computeCredit('crypto_payment', 'resolve_movement', BACK, { as });
+  expect(credited).toMatchObject({ amount, currency: 'ETH.ethereum' });
 });
 
 test('an operator who decides what was sent of an asset needs another one, to the last unit', () => {

@@ -1,53 +1,77 @@
 import fc from 'fast-check';
 import { assertLawful, assertNever } from '../../src/domain/assert';
-import {
-  amountReceived,
-  type Deposit,
-  type DepositStep,
-  depositKey,
-  findUnscreened,
-  isInSuspense,
-  listDepositEntries,
-} from '../../src/domain/crypto/deposit';
-import { actOnDeposits, depositActFault } from '../../src/domain/crypto/deposit-acts';
-import { findNewReasons, getDepositAttention } from '../../src/domain/crypto/deposit-attention';
-import {
-  applyDeposit,
-  applyReorg,
-  applyScreening,
-  applyWrongAsset,
-} from '../../src/domain/crypto/deposit-report';
-import {
-  computeStatus,
-  DEPOSITS_MAX,
-  type DepositChange,
-  type DepositSet,
-} from '../../src/domain/crypto/deposit-set';
-import {
-  CRYPTO_PAYMENT_ACTS,
-  CRYPTO_PAYMENT_TRANSITIONS,
-  type CryptoPaymentAttention,
-  type CryptoPaymentStatus,
-} from '../../src/domain/crypto/payment';
+import { amountReceived, findUnscreened } from '../../src/domain/crypto/deposit';
+import { actOnDeposits, depositActFault, findResolutionFault, resolveDeposit } from '../../src/domain/crypto/deposit-acts';
+import { getDepositAttention, outranksReason } from '../../src/domain/crypto/deposit-attention';
+import { changeMovement, type DepositEntry, type DepositStep, findDepositMovement, isCredited, listDepositEntries } from '../../src/domain/crypto/deposit-money';
+import { applyDeposit, applyReorg, applyScreening, applyWrongAsset } from '../../src/domain/crypto/deposit-report';
+import { computeStatus, DEPOSITS_MAX, type DepositChange, type DepositSet } from '../../src/domain/crypto/deposit-set';
+import { CRYPTO_PAYMENT_ACTS, CRYPTO_PAYMENT_TRANSITIONS, type CryptoPaymentAttention, type CryptoPaymentStatus } from '../../src/domain/crypto/payment';
+import { isInSuspense, type Movement, OUTCOMES, type Outcome, sumRests } from '../../src/domain/movement/movement';
 import { buildDepositLines } from '../../src/ledger/crypto-entries';
+import { makeMovement } from '../support/movements';
 
 const DUE = 10n ** 18n;
 const IN_TIME = '2026-11-22T10:00:00.000Z';
 const TERMS = { required_confirmations: 2, expires_at: '2026-11-22T10:30:00.000Z' };
 const LATE = '2026-11-22T10:30:00.001Z';
 
-const EMPTY: DepositSet = {
+/** Row of the register. */
+type Row = Movement & { entry: string };
+
+/** Deposits with their rows, and each entry that was posted. */
+interface World extends DepositSet {
+  movements: readonly Row[];
+  entries: readonly Posted[];
+}
+
+interface Posted {
+  kind: DepositEntry;
+  deposit: string;
+  /** As it was before the entry. */
+  row: Row;
+}
+
+const EMPTY: World = {
   status: 'awaiting_deposit',
   amount_due: String(DUE),
   deposits: [],
+  movements: [],
+  entries: [],
   accepted: false,
 };
-const EXPIRED: DepositSet = { ...EMPTY, status: 'expired' };
+const EXPIRED: World = { ...EMPTY, status: 'expired' };
 
-function listPosted(before: DepositSet, after: DepositSet, wanted: DepositStep): string[] {
-  return listDepositEntries(before.deposits, after.deposits)
-    .filter(({ step }) => step === wanted)
+/** Lists deposits with an entry of this kind that `after` has, and `before` has not. */
+function listPosted(before: World, after: World, wanted: DepositEntry): string[] {
+  return after.entries
+    .slice(before.entries.length)
+    .filter(({ kind }) => kind === wanted)
     .map(({ deposit }) => deposit);
+}
+
+/** Changes a row as the register does. */
+function record(world: World, step: DepositStep): World {
+  const { deposit: key } = step;
+  const deposit = world.deposits.find((each) => each.key === key);
+  if (deposit === undefined) throw new Error(`No deposit ${key}`);
+  const known = findDepositMovement(world.movements, { key });
+  const isNew = known === undefined && (step.step === 'held' || step.step === 'credited');
+  const row = known ?? {
+    ...makeMovement({ id: `mv_${key}`, amount: deposit.amount }),
+    sources: [{ kind: 'block', id: key, at: '' }],
+    entry: `crypto_payment_${step.step}:payment:${key}`,
+  };
+  if (known === undefined && !isNew) throw new Error(`No movement of ${key}`);
+  const decision = { operator: null, reason: null, at: '' };
+  const changed = { ...row, ...changeMovement(row, step, decision) };
+  const others = world.movements.filter((each) => each !== known);
+  const posted = step.step === 'noted' ? [] : [{ kind: step.step, deposit: key, row }];
+  return {
+    ...world,
+    movements: [...others, changed],
+    entries: [...world.entries, ...posted],
+  };
 }
 
 function report(transaction_id: string, amount: bigint, confirmations: number, seen_at = IN_TIME) {
@@ -55,25 +79,30 @@ function report(transaction_id: string, amount: bigint, confirmations: number, s
 }
 
 /** Deposits after a change, with the status that follows from them. */
-function apply(set: DepositSet, change: DepositChange, isOpen = true): DepositSet {
+function apply(set: World, change: DepositChange, isOpen = true): World {
   if (change.kind === 'unapplied') return set;
-  const { deposits, accepted = set.accepted } = change;
-  const next = { ...set, deposits, accepted };
+  const { deposits, steps, accepted = set.accepted } = change;
+  const next = steps.reduce(record, { ...set, deposits, accepted });
   return { ...next, status: computeStatus(next, isOpen) };
 }
 
 type Act = Parameters<typeof actOnDeposits>[1];
 type Params = Parameters<typeof actOnDeposits>[2];
 
-const see = (set: DepositSet, id: string, amount: bigint, confirmations: number, isOpen = true) =>
+const see = (set: World, id: string, amount: bigint, confirmations: number, isOpen = true) =>
   apply(set, applyDeposit(set, report(id, amount, confirmations), TERMS), isOpen);
-const screen = (set: DepositSet, id: string, verdict: 'passed' | 'failed') =>
+const screen = (set: World, id: string, verdict: 'passed' | 'failed') =>
   apply(set, applyScreening(set, id, verdict));
-const reorg = (set: DepositSet, id: string, isOpen = true) =>
-  apply(set, applyReorg(set, id), isOpen);
-const act = (set: DepositSet, name: Act, params?: Params, isOpen = true) =>
+const reorg = (set: World, id: string, isOpen = true) => apply(set, applyReorg(set, id), isOpen);
+const act = (set: World, name: Act, params?: Params, isOpen = true) =>
   apply(set, actOnDeposits(set, name, params), isOpen);
-const pay = (set: DepositSet, id: string, amount: bigint) =>
+/** Resolves the first that is in suspense. */
+const resolve = (set: World, as: Outcome, back?: Params, isOpen = true) => {
+  const movement = set.movements.find(isInSuspense);
+  if (movement === undefined) throw new Error('Nothing is in suspense.');
+  return apply(set, resolveDeposit(set, movement, as, back), isOpen);
+};
+const pay = (set: World, id: string, amount: bigint) =>
   screen(see(set, id, amount, 2), id, 'passed');
 
 const listStatuses = ({ status, deposits }: DepositSet) => [
@@ -118,11 +147,12 @@ describe('a deposit', () => {
     expect(applyReorg(back, 'a').kind).toBe('unapplied');
     expect(getDepositAttention(back, false)).toBe('deposit_to_return');
     const params = { transaction_id: 'out', address: '0xabc' };
-    const done = act(back, 'mark_sent_back', params, false);
+    const done = resolve(back, 'customer', params, false);
     expect(listPosted(back, done, 'sent_back')).toEqual(['a']);
-    expect(done.deposits[0]?.left).toEqual({ as: 'returned', ...params });
+    const [{ resolutions } = { resolutions: [] }] = done.movements;
+    expect(resolutions).toMatchObject([{ as: 'customer', address: '0xabc' }]);
     expect([done.status, getDepositAttention(done, false)]).toEqual(['expired', null]);
-    expect(depositActFault(done, 'mark_sent_back', false)).toMatch(/No deposit is in suspense/);
+    expect(done.movements.filter(isInSuspense)).toEqual([]);
   });
 
   test('from a source that fails screening is held until it is released or rejected', () => {
@@ -174,7 +204,7 @@ describe('a deposit', () => {
 
   test('below the least amount is dust, unless it completes the payment', () => {
     const terms = { ...TERMS, least_deposit: '1000' };
-    const dust = (set: DepositSet, amount: bigint) =>
+    const dust = (set: World, amount: bigint) =>
       applyDeposit(set, report('dust', amount, 2), terms);
     expect(dust(EMPTY, 999n)).toMatchObject({ reason: expect.stringMatching(/dust/) });
     expect(dust(EMPTY, 999n)).not.toHaveProperty('attention');
@@ -212,33 +242,33 @@ describe('a deposit', () => {
 
   test('that is gone after it counted is debited from the merchant or written off', () => {
     const reorged = reorg(pay(EMPTY, 'a', DUE), 'a');
-    const debited = act(reorged, 'debit_reorged');
-    const writtenOff = act(reorged, 'write_off');
+    const debited = resolve(reorged, 'merchant');
+    const writtenOff = resolve(reorged, 'loss');
     expect(listPosted(reorged, debited, 'returned')).toEqual(['a']);
     expect(listPosted(reorged, writtenOff, 'written_off')).toEqual(['a']);
     expect(amountReceived(debited.deposits)).toBe(0n);
     expect(amountReceived(writtenOff.deposits)).toBe(DUE);
     for (const set of [debited, writtenOff]) {
       expect(getDepositAttention(set, true)).toBeNull();
-      expect(depositActFault(set, 'debit_reorged', true)).toMatch(/gone from the chain/);
+      expect(set.movements.filter(isInSuspense)).toEqual([]);
     }
   });
 
   const tardy = apply(EXPIRED, applyDeposit(EXPIRED, report('a', DUE, 2, LATE), TERMS), false);
   const undone = reorg(pay(EMPTY, 'a', DUE), 'a');
   const CREDIT = ['late_deposit', 'credit_late'] as const;
-  test.each<[string, DepositSet, string, 'credit_late' | 'write_off']>([
+  test.each<[string, World, string, 'credit_late' | 'loss']>([
     ['held as late', reorg(screen(tardy, 'a', 'passed'), 'a', false), ...CREDIT],
-    ['debited', act(undone, 'debit_reorged'), ...CREDIT],
-    ['our loss', act(undone, 'write_off'), 'deposit_to_return', 'write_off'],
+    ['debited', resolve(undone, 'merchant'), ...CREDIT],
+    ['our loss', resolve(undone, 'loss'), 'deposit_to_return', 'loss'],
   ])('that was gone while it was %s, and comes again, is a new step', (_, gone, reason, what) => {
     const seen = apply(gone, applyDeposit(gone, report('a', DUE, 1), TERMS), false);
     const again = see(seen, 'a', DUE, 3);
     expect(listPosted(gone, again, 'held')).toEqual(['a#2']);
     expect(getDepositAttention(again, false)).toBe(reason);
-    const decided = act(again, what);
+    const decided = what === 'loss' ? resolve(again, what) : act(again, what);
     expect(getDepositAttention(decided, false)).toBeNull();
-    const step = what === 'write_off' ? 'written_off' : 'credited';
+    const step = what === 'loss' ? 'written_off' : 'credited';
     expect(listPosted(again, decided, step)).toEqual(['a#2']);
     expect(amountReceived(decided.deposits)).toBe(DUE);
     const twice = see(reorg(again, 'a', false), 'a', DUE, 3);
@@ -256,31 +286,52 @@ describe('a deposit', () => {
   });
 });
 
+const RESOLVED: Record<string, readonly Outcome[]> = {
+  deposit_undone: ['merchant', 'loss'],
+  deposit_held: ['customer', 'loss', 'never_happened'],
+  late_deposit: ['customer', 'loss', 'never_happened'],
+  wrong_asset: ['customer', 'loss', 'never_happened'],
+  deposit_to_return: ['customer', 'loss', 'never_happened'],
+};
+
+test.each(Object.entries(RESOLVED))(
+  'of a movement in suspense as %s, the outcome is one of %j',
+  (reason, outcomes) => {
+    const movement = { reason: reason as Movement['reason'] };
+    const possible = OUTCOMES.filter((as) => findResolutionFault(movement, as) === undefined);
+    expect([...possible].sort()).toEqual([...outcomes].sort());
+  },
+);
+
 describe('the attention reasons of deposits', () => {
-  const COUNTED = pay(EMPTY, 'tx', DUE).deposits;
-  const change = (more: Partial<Deposit>) => COUNTED.map((deposit) => ({ ...deposit, ...more }));
-  const REORGED = change({ reorged: true });
-  const TARDY = change({ status: 'held', late: true });
-  const ALL = [...REORGED, ...change({ status: 'held', screening: 'failed' }), ...TARDY];
+  const held = (reason: Movement['reason']) => makeMovement({ reason });
+  const REORGED = [held('deposit_undone')];
+  const TARDY = [held('late_deposit')];
+  const COUNTED = [makeMovement({ reason: null, applied: 1_000, amount: 1_000 })];
+  const ALL = [...TARDY, held('deposit_held'), ...REORGED];
 
-  test.each<[readonly Deposit[], CryptoPaymentAttention[], CryptoPaymentAttention | null]>([
+  test.each<[readonly Movement[], CryptoPaymentAttention[], CryptoPaymentAttention | null]>([
     [ALL, [], 'deposit_undone'],
-    [ALL, ['deposit_undone'], 'deposit_held'],
-    [ALL, ['deposit_undone', 'deposit_held'], 'late_deposit'],
-    [ALL, ['deposit_undone', 'deposit_held', 'late_deposit'], 'underpaid'],
-    [TARDY, ['late_deposit', 'underpaid'], null],
+    [ALL, ['deposit_undone'], 'deposit_undone'],
+    [[held('late_deposit'), held('deposit_held')], [], 'deposit_held'],
+    [TARDY, ['late_deposit', 'underpaid'], 'late_deposit'],
     [COUNTED, [], 'underpaid'],
-  ])('%#: the first one that is not acknowledged is shown', (deposits, acknowledged, shown) => {
-    const payment = { status: 'underpaid', deposits } as const;
-    expect(getDepositAttention(payment, false, new Set(acknowledged))).toBe(shown);
-  });
+    [COUNTED, ['underpaid'], null],
+  ])(
+    '%#: the first in suspense, which nobody can acknowledge, or else the payment’s is shown',
+    (movements, acknowledged, shown) => {
+      const payment = { status: 'underpaid', movements } as const;
+      expect(getDepositAttention(payment, false, new Set(acknowledged))).toBe(shown);
+    },
+  );
 
-  test('are new when they apply to one more deposit', () => {
-    const later = change({ status: 'held', late: true, confirmations: 4 });
-    expect(findNewReasons(TARDY, later)).toEqual([]);
-    expect(findNewReasons(TARDY, [...TARDY, ...TARDY])).toEqual(['late_deposit']);
-    const undone = findNewReasons([...COUNTED, ...TARDY], [...REORGED, ...TARDY]);
-    expect(undone).toEqual(['deposit_undone']);
+  test.each<[CryptoPaymentAttention, CryptoPaymentAttention, boolean]>([
+    ['deposit_undone', 'late_deposit', true],
+    ['late_deposit', 'deposit_undone', false],
+    ['late_deposit', 'late_deposit', false],
+    ['amount_differs', 'late_deposit', false],
+  ])('%s replaces %s while money is in suspense: %p', (reason, shown, isReplaced) => {
+    expect(outranksReason(reason, shown)).toBe(isReplaced);
   });
 });
 
@@ -290,18 +341,19 @@ type Step =
   | { kind: 'wrong_asset'; id: string }
   | { kind: 'undone'; id: string }
   | { kind: 'screened'; id: string; verdict: 'passed' | 'failed' }
-  | { kind: 'act'; act: (typeof CRYPTO_PAYMENT_ACTS)[number] }
+  | { kind: 'act'; act: (typeof CRYPTO_PAYMENT_ACTS)[number]; as: Outcome }
   | { kind: 'closed' };
 
 const kind = <Kind extends Step['kind']>(name: Kind) => fc.constant(name);
 const id = fc.constantFrom('a', 'b', 'c', 'd');
+const actName = fc.constantFrom(...CRYPTO_PAYMENT_ACTS);
 const verdict = fc.constantFrom('passed' as const, 'failed' as const);
 const steps: fc.Arbitrary<Step> = fc.oneof(
   fc.record({ kind: kind('deposit'), id, confirmations: fc.nat(4), late: fc.boolean() }),
   fc.record({ kind: kind('undone'), id }),
   fc.record({ kind: kind('wrong_asset'), id }),
   fc.record({ kind: kind('screened'), id, verdict }),
-  fc.record({ kind: kind('act'), act: fc.constantFrom(...CRYPTO_PAYMENT_ACTS) }),
+  fc.record({ kind: kind('act'), act: actName, as: fc.constantFrom(...OUTCOMES) }),
   fc.record({ kind: kind('closed') }),
 );
 
@@ -311,7 +363,7 @@ test('in any order of events, the ledger has what is credited and held, and tran
   fc.assert(
     fc.property(fc.array(steps, { maxLength: 40 }), amounts, units, (story, sizes, due) => {
       const sizeById = new Map(Object.entries(sizes));
-      let set: DepositSet = { ...EMPTY, amount_due: String(due) };
+      let set: World = { ...EMPTY, amount_due: String(due) };
       let isOpen = true;
       const entries = new Set<string>();
       const ledger = new Map<string, bigint>();
@@ -324,22 +376,31 @@ test('in any order of events, the ledger has what is credited and held, and tran
           assertLawful(CRYPTO_PAYMENT_TRANSITIONS, set.status, [moved.status]);
           reached.push(moved.status);
         }
-        for (const entry of listDepositEntries(set.deposits, moved.deposits)) {
-          const name = `${entry.step}:${entry.deposit}`;
+        for (const { kind, deposit, row } of moved.entries.slice(set.entries.length)) {
+          const name = `${kind}:${deposit}`;
           expect(entries).not.toContain(name);
           entries.add(name);
-          const deposit = moved.deposits.find((each) => depositKey(each) === entry.deposit);
-          if (deposit === undefined) throw new Error(`No deposit ${entry.deposit}`);
-          for (const { account, amount } of buildDepositLines(entry.step, 'chain', deposit)) {
+          const isReorged = row.reason === 'deposit_undone';
+          const isFromSuspense = entries.has(`held:${deposit}`);
+          const money = { amount: row.amount, isFromSuspense, isReorged };
+          for (const { account, amount } of buildDepositLines(kind, 'chain', money)) {
             ledger.set(account, (ledger.get(account) ?? 0n) + BigInt(amount));
           }
+        }
+        for (const deposit of moved.deposits) {
+          const row = findDepositMovement(moved.movements, deposit);
+          const expected = row === undefined ? [] : listDepositEntries(row);
+          expect(row !== undefined && isCredited(row)).toBe(deposit.status === 'confirmed');
+          const posted = moved.entries.filter((each) => each.deposit === deposit.key);
+          expect(posted.map((each) => each.kind).sort()).toEqual(expected.sort());
         }
         set = moved;
         const credited = ledger.get('balances.main.available') ?? 0n;
         expect(credited).toBe(amountReceived(set.deposits));
-        const inSuspense = set.deposits.filter(isInSuspense);
-        const held = inSuspense.reduce((sum, { amount }) => sum + BigInt(amount), 0n);
-        expect(ledger.get('suspense.deposits') ?? 0n).toBe(held);
+        const inSuspense = set.movements.filter(
+          (row) => isInSuspense(row) && row.reason !== 'deposit_undone',
+        );
+        expect(ledger.get('suspense.deposits') ?? 0n).toBe(sumRests(inSuspense));
         expect(credited > 0n && ['awaiting_deposit', 'expired'].includes(set.status)).toBe(false);
       }
       expect(reached.filter((status) => status === 'received').length).toBeLessThanOrEqual(1);
@@ -349,7 +410,7 @@ test('in any order of events, the ledger has what is credited and held, and tran
 });
 
 function changeBy(
-  set: DepositSet,
+  set: World,
   step: Step,
   sizeById: Map<string, bigint>,
   isOpen: boolean,
@@ -375,6 +436,11 @@ function changeBy(
       if (name === 'snooze' || name === 'acknowledge') return nothing;
       if (depositActFault(set, name, isOpen) !== undefined) return nothing;
       if (['accept', 'return'].includes(name) && set.status !== 'underpaid') return nothing;
+      if (name === 'resolve_movement') {
+        const movement = set.movements.find(isInSuspense);
+        const isFault = movement === undefined || findResolutionFault(movement, step.as);
+        return isFault ? nothing : resolveDeposit(set, movement, step.as);
+      }
       return actOnDeposits(set, name, { transaction_id: 'a' });
     }
     case 'closed':

@@ -60,11 +60,10 @@ function documentsOfCrypto(owner: Owner): {
     ...{ bank_reference: null, attention: null, request_id: randomUUID(), audit: [] },
   };
   const deposit: Deposit = {
-    ...{ transaction_id: '0xfeed', amount: '1000000000000000000', confirmations: 3 },
+    ...{ key: '0xfeed', transaction_id: '0xfeed', amount: '1000000000000000000', confirmations: 3 },
     ...{ required_confirmations: 3, seen_at: now, late: false },
     status: 'confirmed',
     screening: 'passed',
-    reorged: false,
   };
   return {
     payment: {

@@ -80,5 +80,5 @@ function closeEarly(payment: CryptoPayment): DepositChange {
   if (!isEmpty) return { kind: 'unapplied', reason: 'a deposit is there, or it has ended' };
   payment.facts.expires_at = timestamp(payment);
   payment.closesAt = Date.parse(payment.facts.expires_at);
-  return { kind: 'changed', deposits: [...payment.deposits] };
+  return { kind: 'changed', deposits: [...payment.deposits], steps: [] };
 }

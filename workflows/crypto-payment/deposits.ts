@@ -1,11 +1,7 @@
 import { workflowInfo } from '@temporalio/workflow';
 import type { CryptoCallback, CryptoPaymentCallbackName } from '../../src/domain/crypto/callback';
-import {
-  amountReceived,
-  isRequestedAsset,
-  listDepositEntries,
-} from '../../src/domain/crypto/deposit';
-import { findNewReasons, getDepositAttention } from '../../src/domain/crypto/deposit-attention';
+import { amountReceived, isRequestedAsset } from '../../src/domain/crypto/deposit';
+import { getDepositAttention } from '../../src/domain/crypto/deposit-attention';
 import {
   computeStatus,
   type DepositChange,
@@ -31,8 +27,8 @@ interface Cause {
 }
 
 export function getDepositSet(payment: CryptoPayment): DepositSet {
-  const { status, deposits, accepted, facts } = payment;
-  return { status, deposits, accepted, amount_due: facts.amount_due };
+  const { status, deposits, movements, accepted, facts } = payment;
+  return { status, deposits, movements, accepted, amount_due: facts.amount_due };
 }
 
 export function isOpen(payment: CryptoPayment): boolean {
@@ -52,9 +48,9 @@ export async function applyChange(
     if (change.attention !== undefined) await record.setAttention(payment, change.attention);
     return;
   }
-  const { deposits, accepted = payment.accepted } = change;
+  const { deposits, steps, accepted = payment.accepted } = change;
   const status = computeStatus({ ...getDepositSet(payment), deposits, accepted }, isOpen(payment));
-  const isSame = status === payment.status && accepted === payment.accepted;
+  const isSame = status === payment.status && accepted === payment.accepted && steps.length === 0;
   if (isSame && JSON.stringify(deposits) === JSON.stringify(payment.deposits)) {
     const cause = { ...(name && { name }), ...(callback && { callback }) };
     return await applyChange(payment, { kind: 'unapplied', reason: 'it is known already' }, cause);
@@ -65,7 +61,6 @@ export async function applyChange(
   const reportedStates = isReported
     ? [...payment.reported, { status, transition: payment.transition + 1 }]
     : payment.reported;
-  const entries = listDepositEntries(payment.deposits, deposits);
   const amount_received = String(amountReceived(deposits));
   const write = record.transition(payment, [status], {
     change: {
@@ -74,7 +69,7 @@ export async function applyChange(
       amount_received,
       reported: [...reportedStates],
       is_reported: isReported,
-      entries,
+      steps,
       ...(closed_early_at === undefined ? {} : { closed_early_at }),
     },
     // Makes a repeat known without an event, callback or act.
@@ -85,9 +80,6 @@ export async function applyChange(
     scheduled: true,
   });
   await orReload(payment, write);
-  for (const reason of findNewReasons(payment.deposits, deposits)) {
-    payment.acknowledged.delete(reason);
-  }
   payment.deposits = deposits;
   payment.accepted = accepted;
   payment.reported = reportedStates;
@@ -132,9 +124,10 @@ async function reload(payment: CryptoPayment): Promise<void> {
   const snapshot = await writeScheduled((activities) =>
     activities.loadCryptoPayment({ resource_id, request_id: facts.request_id }),
   );
-  const { status, version, transition, attention, deposits, accepted, reported } = snapshot;
+  const { status, version, transition, attention } = snapshot;
+  const { deposits, movements, accepted, reported } = snapshot;
   const state = { status, version, transition, attention };
-  Object.assign(payment, { ...state, deposits, accepted, reported });
+  Object.assign(payment, { ...state, deposits, movements, accepted, reported });
   record.show(payment);
   await updateAttention(payment);
   screenDeposits(payment);

@@ -10,8 +10,11 @@ import {
   type ActTarget,
   actOnDeposits,
   depositActFault,
+  findResolutionFault,
+  resolveDeposit,
 } from '../../src/domain/crypto/deposit-acts';
 import { applyScreening } from '../../src/domain/crypto/deposit-report';
+import type { DepositChange } from '../../src/domain/crypto/deposit-set';
 import {
   CRYPTO_PAYMENT_IN_FLIGHT,
   CRYPTO_PAYMENT_STATUSES,
@@ -28,6 +31,7 @@ import type {
 import { now } from '../shared/clock';
 import { listen, openMailbox, untilOpened } from '../shared/inbox';
 import { type Due, runUntilFinal } from '../shared/loop';
+import { findNamed } from '../shared/movement';
 import {
   type ActRules,
   authorize,
@@ -166,7 +170,7 @@ async function close(payment: CryptoPayment): Promise<void> {
     note(payment, 'the window stays open: the connector has not read the chain up to its end');
     return;
   }
-  await applyChange(payment, { kind: 'changed', deposits: [...payment.deposits] }, {});
+  await applyChange(payment, { kind: 'changed', deposits: [...payment.deposits], steps: [] }, {});
   payment.closed = true;
   if (isWaiting(payment) && payment.snoozedUntil === undefined) await updateAttention(payment);
 }
@@ -193,9 +197,7 @@ const ACTS: ActRules<CryptoPaymentAct, CryptoPaymentStatus> = {
     refusal: (status) => `The payment is ${status}; only an underpaid one can be returned.`,
   },
   credit_late: { from: CRYPTO_PAYMENT_STATUSES, refusal: neverLeft },
-  mark_sent_back: { from: CRYPTO_PAYMENT_STATUSES, refusal: neverLeft },
-  write_off: { from: CRYPTO_PAYMENT_STATUSES, refusal: neverLeft },
-  debit_reorged: { from: CRYPTO_PAYMENT_STATUSES, refusal: neverLeft },
+  resolve_movement: { from: CRYPTO_PAYMENT_STATUSES, refusal: neverLeft },
   confirm: { from: CRYPTO_PAYMENT_STATUSES, refusal: neverLeft },
   snooze: { from: CRYPTO_PAYMENT_IN_FLIGHT, refusal: neverLeft },
 };
@@ -211,18 +213,17 @@ function actFault(
   );
 }
 
+type ActItem = OperatorItem<CryptoPaymentAct, CryptoPaymentState>;
+
 /** Decides again, since the state may have changed. */
-async function applyAct(
-  payment: CryptoPayment,
-  item: OperatorItem<CryptoPaymentAct, CryptoPaymentState>,
-): Promise<void> {
-  const { what, hours, answer, target = {} } = item;
-  const fault = actFault(payment, what, target);
+async function applyAct(payment: CryptoPayment, item: ActItem): Promise<void> {
+  const { what, hours, answer } = item;
+  const fault = actFault(payment, what, item.target ?? {});
   if (fault !== undefined) return rejectUpdate(answer, 'wrong_state', fault);
-  if (isTransactionMissing(payment, what, target)) {
-    const message = 'transaction_id: the transaction that sent it back is required on live';
-    return rejectUpdate(answer, 'invalid_request', message);
-  }
+  const change = buildChange(payment, item);
+  if (typeof change === 'string') return rejectUpdate(answer, 'wrong_state', change);
+  const message = findTargetFault(payment, item);
+  if (message !== undefined) return rejectUpdate(answer, 'invalid_request', message);
   if (!(await authorize('crypto_payment', record, payment, item))) return;
   const { act } = item;
   record.logActivity(payment, `operator ${act.operator}: ${what} (${act.reason})`);
@@ -234,7 +235,6 @@ async function applyAct(
     await updateAttention(payment);
   } else {
     try {
-      const change = actOnDeposits(getDepositSet(payment), what, target);
       await applyChange(payment, change, { audit });
     } catch (error) {
       if (findRefusal(error, 'insufficient_balance') === undefined) throw error;
@@ -245,10 +245,35 @@ async function applyAct(
   answer.resolve(getState(payment));
 }
 
-function isTransactionMissing(
+/** @returns a text: why what is in suspense can't be resolved so */
+function buildChange(
+  payment: CryptoPayment,
+  { what, target, movement: named, as, amount }: ActItem,
+): DepositChange | string {
+  const depositSet = getDepositSet(payment);
+  if (what === 'snooze' || what === 'acknowledge') {
+    return { kind: 'changed', deposits: [...depositSet.deposits], steps: [] };
+  }
+  if (what !== 'resolve_movement') return actOnDeposits(depositSet, what, target);
+  const movement = findNamed(payment, named);
+  if (typeof movement === 'string') return movement;
+  if (as === undefined) return 'Say who has it, or bears it: `as`.';
+  if (amount !== undefined) return 'All of a deposit is resolved at once: leave out the amount.';
+  const fault = findResolutionFault(movement, as);
+  return fault ?? resolveDeposit(depositSet, movement, as, target);
+}
+
+function findTargetFault(
   { facts }: CryptoPayment,
-  what: CryptoPaymentAct,
-  { transaction_id }: ActTarget,
-): boolean {
-  return what === 'mark_sent_back' && facts.livemode && transaction_id === undefined;
+  { what, as, target: { transaction_id, address } = {} }: ActItem,
+): string | undefined {
+  if (what !== 'resolve_movement') return undefined;
+  if (as === 'customer') {
+    const isMissing = facts.livemode && transaction_id === undefined;
+    return isMissing
+      ? 'transaction_id: the transaction that sent it back is required on live'
+      : undefined;
+  }
+  const isNamed = transaction_id !== undefined || address !== undefined;
+  return isNamed ? 'transaction_id and address: only of what the customer has back' : undefined;
 }

@@ -27,15 +27,10 @@ export const messages = {
       `Debits an underpaid payment, once its window is over: ${OPERATOR}}. It becomes expired; the ` +
       'asset is in suspense until you have sent it back.',
     credit_late: `Credits the deposits that came late, for good: ${OPERATOR}}.`,
-    mark_sent_back:
-      `The payer has the deposits in suspense back: ${OPERATOR}, "transaction_id": "of the return"}. ` +
-      'Optional "address", and "deposit" for one of several.',
-    write_off:
-      'Gives up returning the deposits in suspense, or bears the loss of those that the chain ' +
-      `removed: ${OPERATOR}}. Optional "deposit" for one of several.`,
-    debit_reorged:
-      `Debits the credited deposits that the chain removed: ${OPERATOR}}. Optional "deposit" for one ` +
-      'of several.',
+    resolve_movement:
+      `Decides about a deposit in suspense: ${OPERATOR}, "as": "customer", "transaction_id": "of the ` +
+      'return", "address": "its own"}, or "as": "loss" or "never_happened". Of a credited one that ' +
+      'the chain removed: "as": "merchant" or "loss". Of several, the "movement".',
     confirm: `The chain has confirmed a pending deposit: ${OPERATOR}, "transaction_id": "its own"}.`,
     snooze: `Clears the attention reason for some hours: ${OPERATOR}, "hours": 24}.`,
     acknowledge: ACKNOWLEDGE,

@@ -3,6 +3,7 @@ import type { ScreeningAnswer } from '../../connectors/contract/crypto';
 import { formatUnits } from '../../src/domain/crypto/assets';
 import type { CryptoCallback, CryptoPaymentCallbackName } from '../../src/domain/crypto/callback';
 import { amountReceived, type Deposit } from '../../src/domain/crypto/deposit';
+import { outranksReason } from '../../src/domain/crypto/deposit-attention';
 import type {
   CryptoPaymentAct,
   CryptoPaymentAttention,
@@ -94,7 +95,7 @@ export function getResult(
   return readResult(mail, { crypto_payment_id, status: 'awaiting_deposit', version: 0 }, getState);
 }
 
-const ACTS = '`release`, `reject`, `confirm`, `snooze`';
+const ACTS = '`release`, `reject`, `resolve_movement`, `confirm`, `snooze`';
 
 const VIEW: View<CryptoPaymentStatus> = {
   waitingFor: {
@@ -118,6 +119,7 @@ export const record = createRecord<CryptoPaymentKind, CryptoPayment>({
   until: untilText,
   isPast: () => false,
   overdueReasons: ['deposit_unconfirmed'],
+  outranks: outranksReason,
   writeTransition: (input) => (activities) => activities.recordCryptoPaymentMove(input),
   writeAttention: (input) => (activities) => activities.recordCryptoPaymentAttention(input),
 });

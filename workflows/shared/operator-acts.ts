@@ -73,8 +73,8 @@ export async function enqueueAct<What extends string, State>(
   { hours = 0, amount, operation_id, dispute_id, fee, attention, ...rest }: ActPayload,
 ): Promise<State | ApprovalRequired> {
   const answer = new Trigger<State | ApprovalRequired>();
-  const { deposit, transaction_id, address, movement, as, ...act } = rest;
-  const target = { deposit, transaction_id, address };
+  const { transaction_id, address, movement, as, ...act } = rest;
+  const target = { transaction_id, address };
   const named = { operation_id, dispute_id, movement, as };
   const details = { hours, amount, ...named, fee, attention, target };
   inbox.push({ kind: 'operator', what, act, ...details, answer });

@@ -57,6 +57,8 @@ export interface RecordRules<K extends RecordKind, R extends Recorded<K>> {
   isPast?: (attention: K['attention'], status: K['status']) => boolean;
   /** Parts of movements that leave suspense with a transition. */
   take?: (resource: R, next: Next<K>) => Taken[];
+  /** Whether a reason replaces the present one, while a movement in suspense has it. */
+  outranks?: (reason: K['attention'], current: K['attention']) => boolean;
   /** Replaced by an overdue reason: any other says more. */
   weakReasons?: readonly K['attention'][];
   overdueReasons: readonly K['attention'][];
@@ -273,8 +275,12 @@ async function setAttention<K extends RecordKind, R extends Recorded<K>>(
   attention: K['attention'] | null,
   isStale = false,
 ): Promise<void> {
-  const isSame = !isStale && resource.attention === attention;
-  if (isSame || keepsReason(resource, resource.movements)) return show(rules, resource);
+  const current = resource.attention;
+  const isSame = !isStale && current === attention;
+  const isOutranked =
+    current !== null && attention !== null && rules.outranks?.(attention, current) === true;
+  const isKept = keepsReason(resource, resource.movements) && !isOutranked;
+  if (isSame || isKept) return show(rules, resource);
   const answer = await writeLocally(rules.writeAttention(buildAttention(resource, attention)));
   if (answer.stale === undefined) {
     resource.version = answer.version;

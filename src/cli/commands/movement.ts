@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { formatAmount } from '../../domain/amount';
 import { isApprovalRequired } from '../../domain/approval';
+import type { CallbackResource } from '../../domain/callback/callback';
 import { bookCurrency } from '../../domain/crypto/assets';
 import { omitUndefined } from '../../domain/defined';
 import { isLive, toEnv } from '../../domain/environment';
@@ -107,6 +108,11 @@ const resolve = defineCommand({
     id: MovementId,
     as: z.enum(OUTCOMES).describe('who has it, or bears it').meta({ placeholder: 'outcome' }),
     amount: Amount.optional().describe('a part of it; the rest stays in suspense'),
+    transaction_id: textOption(
+      'of a deposit that the customer has back: the transaction that sent it',
+      'transaction',
+    ).optional(),
+    address: textOption('of the same: where it was sent', 'address').optional(),
     operator: Operator.optional(),
     reason: Reason,
     approved_by: ApprovedBy,
@@ -114,11 +120,13 @@ const resolve = defineCommand({
   notes: `
 merchant credits what came, and debits what was sent; customer has the bank send back what came for a payment, under an
 instruction of its own; bank: it went back to the bank, or came back from there; loss: the service has it, or bears it;
-never_happened: the report was wrong, and no statement will show it. What the resource itself takes, as mark_settled
+never_happened: the report was wrong, and no statement will show it. A crypto deposit is resolved as a whole: as
+customer once it is sent back, as loss or never_happened; one that was credited, and that the chain has removed, as
+merchant or loss. What the resource itself takes, as mark_settled
 does, is refused with that act. On live it needs OPERATOR_KEY, and above APPROVAL_LIMIT a second operator approves it,
 but for customer.`,
   example: 'movement resolve mv_0d1f… --as customer --operator mia --reason "Ticket 42"',
-  run: async (context, { id, as, amount, operator: typed, reason, approved_by }) => {
+  run: async (context, { id, as, operator: typed, reason, approved_by, ...details }) => {
     assertNamed(context, typed);
     const found = await findMovement(await context.readDeps(), id);
     const { livemode, resource, resource_id } = found;
@@ -126,6 +134,7 @@ but for customer.`,
       const message = `${id} is an operator's act: undo it by \`balance reverse ${found.entry}\`.`;
       throw new ServiceError('wrong_state', message);
     }
+    assertDeposit(resource, details);
     const what = 'resolve_movement';
     const { deps, verified, names } = await openActing(context, {
       livemode,
@@ -133,7 +142,7 @@ but for customer.`,
       operator: typed,
     });
     const second_operator = { approved_by: livemode ? undefined : approved_by };
-    const act = { what, movement: id, as, amount, reason, ...names, ...second_operator };
+    const act = { what, movement: id, as, reason, ...details, ...names, ...second_operator };
     const answer = await actAsOperator(deps, resource, resource_id, omitUndefined(act), verified);
     if (isApprovalRequired(answer)) return printApprovalRequired(context, answer);
     const movement = presentMovement(await findMovement(deps, id));
@@ -144,6 +153,19 @@ but for customer.`,
     ]);
   },
 });
+
+/** @throws ServiceError `invalid_usage` */
+function assertDeposit(
+  resource: CallbackResource,
+  {
+    transaction_id,
+    address,
+  }: { transaction_id?: string | undefined; address?: string | undefined },
+): void {
+  if (resource === 'crypto_payment' || (transaction_id ?? address) === undefined) return;
+  const message = 'Only a deposit takes --transaction-id and --address.';
+  throw new ServiceError('invalid_usage', message);
+}
 
 export const movementCommands = defineGroup({
   name: 'movement',

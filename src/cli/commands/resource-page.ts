@@ -1,6 +1,5 @@
 import { formatAmount } from '../../domain/amount';
 import { formatUnits } from '../../domain/crypto/assets';
-import { type Deposit, isInSuspense } from '../../domain/crypto/deposit';
 import { formatMoney } from '../../domain/money';
 import type { Dispute } from '../../domain/payment/dispute';
 import type { ResourcePage } from '../../service/operators/resource';
@@ -77,7 +76,7 @@ function listMoney({ refunds, deposits, movements, resource }: ResourcePage, cur
     formatTime(deposit.seen_at),
     formatUnits(deposit.amount, { ...asset, asset: deposit.asset ?? asset.asset }),
     `${deposit.confirmations} of ${deposit.required_confirmations}`,
-    deposit.reorged ? `${deposit.status}, reorged` : deposit.status,
+    deposit.undone ? `${deposit.status}, reorged` : deposit.status,
     describeDeposit(deposit).join(', ') || '-',
   ]);
   const ofRefunds = ['REFUND', 'CREATED', 'STATUS', 'AMOUNT', 'ATTENTION'];
@@ -91,14 +90,15 @@ function listMoney({ refunds, deposits, movements, resource }: ResourcePage, cur
   ];
 }
 
-function describeDeposit(deposit: Deposit): string[] {
-  const { asset, late, screening, left } = deposit;
+function describeDeposit(deposit: NonNullable<ResourcePage['deposits']>[number]): string[] {
+  const { asset, late, screening, left, status, held, withdrawn } = deposit;
+  const isHeld = left === undefined && status !== 'confirmed' && Boolean(held ?? withdrawn);
   const back = left?.transaction_id ?? '';
   return [
     asset === undefined ? '' : 'wrong asset',
     late && asset === undefined ? 'late' : '',
     screening === 'failed' ? 'screening failed' : '',
-    isInSuspense(deposit) ? 'in suspense' : '',
+    isHeld ? 'in suspense' : '',
     left === undefined ? '' : `${left.as.replace('_', ' ')} ${back}`.trim(),
   ].filter((word) => word !== '');
 }

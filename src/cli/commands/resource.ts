@@ -7,8 +7,10 @@ import { ServiceError } from '../../domain/errors';
 import { OUTCOMES } from '../../domain/movement/movement';
 import { KINDS, LIFECYCLES } from '../../lifecycles';
 import { actAsOperator } from '../../service/operators/act';
+
 import { FOUND_MAX } from '../../service/operators/act-many';
-import { findResource, presentDeposit, readPage } from '../../service/operators/resource';
+
+import { findResource, readPage } from '../../service/operators/resource';
 import { assertNamed, openActing, printApprovalRequired } from '../acting-operator';
 import { type CliCommand, defineCommand, defineGroup } from '../command';
 import {
@@ -56,7 +58,6 @@ const ActFacts = z.object({
   operation_id: z.string().optional(),
   dispute_id: z.string().optional(),
   fee: z.number().optional(),
-  deposit: z.string().optional(),
   transaction_id: z.string().optional(),
   address: z.string().optional(),
   movement: z.string().optional(),
@@ -64,15 +65,11 @@ const ActFacts = z.object({
 });
 
 const DEPOSIT_OPTIONS = {
-  deposit: textOption(
-    'transaction of one deposit; default: all that apply',
-    'transaction',
-  ).optional(),
   transaction_id: textOption(
-    'of confirm: the deposit’s transaction; of mark_sent_back: the one that sent it back',
+    'of confirm: the deposit’s transaction; of resolve_movement: the one that sent it back',
     'transaction',
   ).optional(),
-  address: textOption('of mark_sent_back: where it was sent', 'address').optional(),
+  address: textOption('of resolve_movement: where it was sent', 'address').optional(),
 };
 
 export const resourceCommands: readonly CliCommand[] = KINDS.map((kind) => {
@@ -91,8 +88,7 @@ export const resourceCommands: readonly CliCommand[] = KINDS.map((kind) => {
       const { stores } = await context.readDeps();
       const page = await readPage(stores, kind, id);
       const { resource, ...rest } = page;
-      const deposits = page.deposits?.map(presentDeposit);
-      context.print({ json: { [kind]: resource, ...rest, deposits }, text: pageText(page) });
+      context.print({ json: { [kind]: resource, ...rest }, text: pageText(page) });
     },
   });
 
@@ -170,7 +166,7 @@ function getActOptions(kind: CallbackResource) {
     approved_by: ApprovedBy,
     ...(LIFECYCLES[kind].isOutgoing ? OUTGOING_OPTIONS : {}),
     ...(kind === 'payment' ? DISPUTE_OPTIONS : {}),
-    ...(kind === 'crypto_payment' ? {} : MOVEMENT_OPTIONS),
+    ...MOVEMENT_OPTIONS,
     ...(kind === 'crypto_payment' ? DEPOSIT_OPTIONS : {}),
     ...MANY_OPTIONS,
   });

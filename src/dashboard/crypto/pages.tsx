@@ -5,12 +5,13 @@ import {
   formatUnits,
   parseUnits,
 } from '../../domain/crypto/assets';
-import { type Deposit, isRequestedAsset } from '../../domain/crypto/deposit';
+import { isRequestedAsset } from '../../domain/crypto/deposit';
 import { CRYPTO_PAYMENT_STATUSES } from '../../domain/crypto/payment';
 import { CRYPTO_SETTLEMENT_STATUSES } from '../../domain/crypto/settlement';
 import { decimalMoney, formatMoney } from '../../domain/money';
 import { buildCryptoPageUrl } from '../../encryption/pay-token';
 import { type Documents, readResource } from '../../service/money/resources/read';
+import { listDeposits, type ShownDeposit } from '../../service/operators/resource';
 import { Panel, Status, Table, useCall, When } from '../frame/parts';
 import { type Route, viewRoute } from '../frame/route';
 import { fieldColumns } from '../resources/csv';
@@ -108,6 +109,7 @@ export const CRYPTO_ROUTES: readonly Route[] = [
     if (result === null) return 'not_found';
     const { resource: payment, timeline } = result;
     const { _id, currency, asset, rate } = payment;
+    const deposits = await listDeposits(deps.stores, payment);
     const payerPage = buildCryptoPageUrl(deps.publicUrl, deps.keys.pay_token, _id);
     return answerResource(call, {
       title: `Crypto payment of ${formatMoney(payment.amount, currency)}`,
@@ -136,7 +138,7 @@ export const CRYPTO_ROUTES: readonly Route[] = [
       ],
       children: (
         <Panel title="Deposits">
-          <Deposits payment={payment} />
+          <Deposits payment={payment} deposits={deposits} />
         </Panel>
       ),
     });
@@ -166,12 +168,17 @@ export const CRYPTO_ROUTES: readonly Route[] = [
   }),
 ];
 
-function Deposits({ payment }: { payment: Documents['crypto_payment'] }) {
+interface DepositsProps {
+  payment: Documents['crypto_payment'];
+  deposits: readonly ShownDeposit[];
+}
+
+function Deposits({ payment, deposits }: DepositsProps) {
   return (
     <Table
       label="Deposits"
       head={['Transaction', 'Amount', 'Status', 'Confirmations', 'Seen']}
-      rows={payment.deposits.filter(isRequestedAsset).map((deposit) => ({
+      rows={deposits.filter(isRequestedAsset).map((deposit) => ({
         key: deposit.transaction_id,
         cells: [
           <code key="id">{deposit.transaction_id}</code>,
@@ -188,11 +195,7 @@ function Deposits({ payment }: { payment: Documents['crypto_payment'] }) {
   );
 }
 
-function describeFlags({ late, reorged, screening }: Deposit): string {
-  const flags = [
-    late && 'late',
-    reorged && 'reorged',
-    screening === 'failed' && 'failed screening',
-  ];
+function describeFlags({ late, undone, screening }: ShownDeposit): string {
+  const flags = [late && 'late', undone && 'reorged', screening === 'failed' && 'failed screening'];
   return flags.filter((flag) => flag !== false).join(', ');
 }

@@ -1,22 +1,17 @@
+import { assertNever } from '../assert';
 import { omitUndefined } from '../defined';
 import {
-  classify,
-  type Deposit,
-  isAnyPending,
-  isConfirmed,
-  isCounted,
-  isHeldByScreening,
-  isHeldLate,
+  type DepositReason,
   isInSuspense,
-  isReorged,
-  isWaiting,
-} from './deposit';
-import type { DepositChange, DepositSet } from './deposit-set';
+  type Movement,
+  type Outcome,
+} from '../movement/movement';
+import { type Deposit, isAnyPending, isConfirmed } from './deposit';
+import { type Decided, type DepositStep, findDepositMovement, judge } from './deposit-money';
+import { type DepositChange, type DepositSet, replaceDeposit } from './deposit-set';
 import type { CryptoPaymentAct } from './payment';
 
 export interface ActTarget {
-  /** Absent: all deposits to which the act applies. */
-  deposit?: string | undefined;
   /** Deposit to `confirm`, or transaction that sent it back. */
   transaction_id?: string | undefined;
   /** Address to which it was sent back. */
@@ -24,85 +19,96 @@ export interface ActTarget {
 }
 
 interface DepositAct {
-  applies: (deposit: Deposit) => boolean;
-  change: (deposit: Deposit, target: ActTarget) => Deposit;
-  fault?: string;
+  /** @param movement of the deposit @param target undefined: any */
+  applies: (
+    deposit: Deposit,
+    movement: Movement | undefined,
+    target: ActTarget | undefined,
+  ) => boolean;
+  decide: (deposit: Deposit) => Decided;
+  fault: string;
 }
 
-type DepositActName = Exclude<CryptoPaymentAct, 'snooze' | 'acknowledge'>;
+const isHeldAs =
+  (...reasons: DepositReason[]): DepositAct['applies'] =>
+  (_, movement) =>
+    movement !== undefined &&
+    isInSuspense(movement) &&
+    reasons.some((reason) => reason === movement.reason);
+
+type DepositActName = Exclude<CryptoPaymentAct, 'resolve_movement' | 'snooze' | 'acknowledge'>;
 
 const DEPOSIT_ACTS: Record<Exclude<DepositActName, 'accept'>, DepositAct> = {
   release: {
-    applies: isHeldByScreening,
-    change: (deposit) => classify({ ...deposit, screening: 'passed' }),
+    applies: isHeldAs('deposit_held'),
+    // A late one still waits to be credited.
+    decide: (deposit) => {
+      const { key, late } = deposit;
+      const passed = { ...deposit, screening: 'passed' } as const;
+      return late
+        ? build(passed, { step: 'noted', deposit: key, reason: 'late_deposit' })
+        : build({ ...passed, status: 'confirmed' }, { step: 'credited', deposit: key });
+    },
     fault: 'No deposit is held by its screening.',
   },
   reject: {
-    applies: isWaiting,
-    change: (deposit) => ({ ...deposit, status: 'rejected', held: true }),
+    applies: isHeldAs('deposit_held', 'late_deposit'),
+    decide: (deposit) => {
+      const { key } = deposit;
+      const toReturn = { step: 'noted', deposit: key, reason: 'deposit_to_return' } as const;
+      return build({ ...deposit, status: 'rejected' }, toReturn);
+    },
     fault: 'No deposit waits for an operator.',
   },
   credit_late: {
-    applies: isHeldLate,
-    change: (deposit) => ({ ...deposit, status: 'confirmed' }),
+    applies: isHeldAs('late_deposit'),
+    decide: (deposit) =>
+      build({ ...deposit, status: 'confirmed' }, { step: 'credited', deposit: deposit.key }),
     fault: 'No late deposit waits to be credited.',
   },
   return: {
-    applies: (deposit) => isCounted(deposit) && !deposit.reorged,
-    change: (deposit) => ({ ...deposit, status: 'rejected', returned: true, withdrawn: true }),
+    applies: ({ status }, movement) =>
+      status === 'confirmed' && movement !== undefined && BigInt(movement.applied) > 0n,
+    decide: (deposit) =>
+      build({ ...deposit, status: 'rejected' }, { step: 'withdrawn', deposit: deposit.key }),
     fault: 'No deposit has counted.',
   },
-  mark_sent_back: {
-    applies: isInSuspense,
-    change: (deposit, { transaction_id, address }) => ({
-      ...deposit,
-      status: 'rejected',
-      left: { as: 'returned', ...omitUndefined({ transaction_id, address }) },
-    }),
-    fault: 'No deposit is in suspense.',
-  },
-  write_off: {
-    applies: (deposit) => isInSuspense(deposit) || isReorged(deposit),
-    change: (deposit) => ({
-      ...deposit,
-      status: isReorged(deposit) ? 'confirmed' : 'rejected',
-      left: { as: 'written_off' },
-    }),
-    fault: 'No deposit is in suspense, and none that was credited is gone.',
-  },
-  debit_reorged: {
-    applies: isReorged,
-    change: (deposit) => ({ ...deposit, status: 'rejected', returned: true }),
-    fault: 'No deposit that was credited is gone from the chain.',
-  },
   confirm: {
-    applies: (deposit) => deposit.status === 'pending' && !isConfirmed(deposit),
-    change: (deposit) => {
+    applies: (deposit, _, target = deposit) =>
+      deposit.status === 'pending' &&
+      !isConfirmed(deposit) &&
+      deposit.transaction_id === target.transaction_id,
+    decide: (deposit) => {
       const confirmations = Math.max(deposit.confirmations, deposit.required_confirmations);
       // Without a verdict it still waits for its screening.
-      return classify({ ...deposit, confirmations });
+      return judge({ ...deposit, confirmations });
     },
     fault: 'No deposit of this transaction waits for its confirmations.',
   },
 };
 
-function isTarget(act: DepositActName, target: ActTarget, { transaction_id }: Deposit): boolean {
-  const named = act === 'confirm' ? (target.transaction_id ?? '') : target.deposit;
-  return named === undefined || named === transaction_id;
+function build(deposit: Deposit, step: DepositStep): Decided {
+  return { deposit, steps: [step] };
 }
 
 export function actOnDeposits(
-  depositSet: DepositSet,
-  act: DepositActName,
+  { deposits, movements }: Pick<DepositSet, 'deposits' | 'movements'>,
+  name: DepositActName,
   target: ActTarget = {},
 ): DepositChange {
-  const { deposits } = depositSet;
-  if (act === 'accept') return { kind: 'changed', deposits: [...deposits], accepted: true };
-  const { applies, change } = DEPOSIT_ACTS[act];
-  const changed = deposits.map((deposit) =>
-    applies(deposit) && isTarget(act, target, deposit) ? change(deposit, target) : deposit,
-  );
-  return { kind: 'changed', deposits: changed };
+  if (name === 'accept') {
+    return { kind: 'changed', deposits: [...deposits], steps: [], accepted: true };
+  }
+  const { applies, decide } = DEPOSIT_ACTS[name];
+  const decided = deposits.map((deposit): Decided => {
+    const movement = findDepositMovement(movements, deposit);
+    return applies(deposit, movement, target) ? decide(deposit) : { deposit, steps: [] };
+  });
+  return {
+    kind: 'changed',
+    deposits: decided.map(({ deposit }) => deposit),
+    steps: decided.flatMap(({ steps }) => steps),
+  };
 }
 
 /**
@@ -110,18 +116,73 @@ export function actOnDeposits(
  * @param isOpen whether the payer still has time
  */
 export function depositActFault(
-  { deposits }: Pick<DepositSet, 'deposits'>,
-  act: CryptoPaymentAct,
+  { deposits, movements }: Pick<DepositSet, 'deposits' | 'movements'>,
+  name: CryptoPaymentAct,
   isOpen: boolean,
   target?: ActTarget,
 ): string | undefined {
-  if (act === 'accept' || act === 'snooze' || act === 'acknowledge') return undefined;
-  if (act === 'return' && isOpen) {
+  // The movement decides whether it can be resolved.
+  if (name === 'accept' || name === 'resolve_movement') return undefined;
+  if (name === 'snooze' || name === 'acknowledge') return undefined;
+  if (name === 'return' && isOpen) {
     return 'The payer may still send the rest: wait until the window closes.';
   }
-  if (act === 'return' && isAnyPending(deposits)) return 'A deposit is not confirmed yet.';
-  const { applies, fault } = DEPOSIT_ACTS[act];
+  if (name === 'return' && isAnyPending(deposits)) return 'A deposit is not confirmed yet.';
+  const { applies, fault } = DEPOSIT_ACTS[name];
   const isPossible = (deposit: Deposit) =>
-    applies(deposit) && (target === undefined || isTarget(act, target, deposit));
+    applies(deposit, findDepositMovement(movements, deposit), target);
   return deposits.some(isPossible) ? undefined : fault;
+}
+
+/**
+ * Says why what is in suspense can't be resolved so. What is credited, and gone from the chain, is
+ * borne by the merchant or is a loss; the others are never the merchant's, but by an act of the
+ * payment.
+ */
+export function findResolutionFault(
+  { reason }: Pick<Movement, 'reason'>,
+  as: Outcome,
+): string | undefined {
+  if (reason === 'deposit_undone') {
+    const isBorne = as === 'merchant' || as === 'loss';
+    return isBorne
+      ? undefined
+      : 'The chain has removed it: the merchant bears it, or it is a loss.';
+  }
+  if (as === 'bank') return 'No bank has a deposit: send it back to the customer.';
+  if (as !== 'merchant') return undefined;
+  if (reason === 'deposit_held') return 'The payment itself can take it: `release`.';
+  if (reason === 'late_deposit') return 'The payment itself can take it: `credit_late`.';
+  return 'It is to go back: the merchant can’t have it any more.';
+}
+
+/** Lets all of what is in suspense, or is gone, leave. @param back how the customer has it */
+export function resolveDeposit(
+  { deposits }: Pick<DepositSet, 'deposits'>,
+  movement: Movement,
+  as: Outcome,
+  back: ActTarget = {},
+): DepositChange {
+  const deposit = deposits.find((each) => findDepositMovement([movement], each) !== undefined);
+  if (deposit === undefined) throw new Error(`No deposit has the movement ${movement.id}.`);
+  const isCredited = as === 'loss' && movement.reason === 'deposit_undone';
+  const status = isCredited ? 'confirmed' : 'rejected';
+  return replaceDeposit({ deposits }, { ...deposit, status }, [buildStep(deposit, as, back)]);
+}
+
+function buildStep({ key: deposit }: Deposit, as: Outcome, back: ActTarget): DepositStep {
+  switch (as) {
+    case 'merchant':
+      return { step: 'returned', deposit };
+    case 'loss':
+      return { step: 'written_off', deposit };
+    case 'customer':
+      return { step: 'sent_back', deposit, as, ...omitUndefined(back) };
+    case 'never_happened':
+      return { step: 'sent_back', deposit, as };
+    case 'bank':
+      throw new Error('No bank has a deposit.');
+    default:
+      return assertNever(as);
+  }
 }

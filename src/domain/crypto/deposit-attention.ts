@@ -1,49 +1,33 @@
-import {
-  type Deposit,
-  isHeldByScreening,
-  isHeldLate,
-  isInSuspense,
-  isReorged,
-  isRequestedAsset,
-  isWaiting,
-} from './deposit';
+import { type DepositReason, isInSuspense } from '../movement/movement';
 import type { DepositSet } from './deposit-set';
 import type { CryptoPaymentAttention } from './payment';
 
-/** The first that applies is shown. */
+/** The first that a movement in suspense has is shown. */
 const DEPOSIT_REASONS = [
-  { reason: 'deposit_undone', applies: isReorged },
-  { reason: 'deposit_held', applies: isHeldByScreening },
-  { reason: 'late_deposit', applies: isHeldLate },
-  {
-    reason: 'wrong_asset',
-    applies: (deposit) => isInSuspense(deposit) && !isRequestedAsset(deposit),
-  },
-  {
-    reason: 'deposit_to_return',
-    applies: (deposit) => isInSuspense(deposit) && !isWaiting(deposit) && isRequestedAsset(deposit),
-  },
-] as const satisfies { reason: CryptoPaymentAttention; applies: (deposit: Deposit) => boolean }[];
+  'deposit_undone',
+  'deposit_held',
+  'late_deposit',
+  'wrong_asset',
+  'deposit_to_return',
+] as const satisfies readonly DepositReason[];
 
-/** @param acknowledged reasons that are not shown again */
+/** @param acknowledged reasons that are not shown again; those of movements are always shown */
 export function getDepositAttention(
-  { status, deposits }: Pick<DepositSet, 'status' | 'deposits'>,
+  { status, movements }: Pick<DepositSet, 'status' | 'movements'>,
   isOpen: boolean,
   acknowledged: ReadonlySet<CryptoPaymentAttention> = new Set(),
 ): CryptoPaymentAttention | null {
-  const isUnderpaid = status === 'underpaid' && !isOpen;
-  const reasons: readonly CryptoPaymentAttention[] = [
-    ...DEPOSIT_REASONS.filter(({ applies }) => deposits.some(applies)).map(({ reason }) => reason),
-    ...(isUnderpaid ? (['underpaid'] as const) : []),
-  ];
-  return reasons.find((reason) => !acknowledged.has(reason)) ?? null;
+  const held = movements.filter(isInSuspense);
+  const ofMovement = DEPOSIT_REASONS.find((each) => held.some(({ reason }) => reason === each));
+  if (ofMovement !== undefined) return ofMovement;
+  const isUnderpaid = status === 'underpaid' && !isOpen && !acknowledged.has('underpaid');
+  return isUnderpaid ? 'underpaid' : null;
 }
 
-export function findNewReasons(
-  before: readonly Deposit[],
-  after: readonly Deposit[],
-): CryptoPaymentAttention[] {
-  return DEPOSIT_REASONS.filter(
-    ({ applies }) => after.filter(applies).length > before.filter(applies).length,
-  ).map(({ reason }) => reason);
+export function outranksReason(
+  reason: CryptoPaymentAttention,
+  other: CryptoPaymentAttention,
+): boolean {
+  const ranks: readonly CryptoPaymentAttention[] = DEPOSIT_REASONS;
+  return ranks.includes(reason) && ranks.indexOf(reason) < ranks.indexOf(other);
 }

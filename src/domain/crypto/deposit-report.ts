@@ -1,18 +1,12 @@
 import { unapplied } from '../lifecycle';
 import { parseUnits } from './assets';
-import {
-  amountReceived,
-  classify,
-  type Deposit,
-  isConfirmed,
-  isGone,
-  isInSuspense,
-} from './deposit';
+import { amountReceived, buildDepositKey, type Deposit, isConfirmed } from './deposit';
+import { findDepositMovement, findDepositReason, isGone, judge } from './deposit-money';
 import {
   DEPOSITS_MAX,
   type DepositChange,
   type DepositSet,
-  findDeposit,
+  listSame,
   replaceDeposit,
 } from './deposit-set';
 
@@ -42,22 +36,24 @@ export function applyDeposit(
   report: DepositReport,
   terms: DepositTerms,
 ): DepositChange {
-  const existing = findDeposit(depositSet, report);
+  const same = listSame(depositSet, report);
+  const existing = same.at(-1);
   if (existing === undefined) return addDeposit(depositSet, report, terms);
-  if (isGone(existing)) return addAgain(depositSet, existing, report);
+  if (isGone(depositSet.movements, existing)) return addAgain(depositSet, same, report);
   const { amount, confirmations, mined_at } = report;
   if (existing.status === 'pending') {
     const known = { ...existing, amount, confirmations, ...(mined_at && { mined_at }) };
     const screening = existing.screening ?? report.screening;
-    const late = existing.times !== undefined || isLate(known, terms);
-    const deposit = classify({ ...known, late, screening });
-    return replaceDeposit(depositSet, deposit);
+    const late = same.length > 1 || isLate(known, terms);
+    const { deposit, steps } = judge({ ...known, late, screening });
+    return replaceDeposit(depositSet, deposit, steps);
   }
   if (existing.amount !== amount) {
     return unapplied('the deposit was reported with a different amount before', 'amount_differs');
   }
-  if (existing.reorged) {
-    return replaceDeposit(depositSet, { ...existing, reorged: false, confirmations });
+  if (findDepositReason(depositSet.movements, existing) === 'deposit_undone') {
+    const isBack = { step: 'noted', deposit: existing.key, reason: null } as const;
+    return replaceDeposit(depositSet, { ...existing, confirmations }, [isBack]);
   }
   if (confirmations <= existing.confirmations) return unapplied('the deposit is known already');
   return replaceDeposit(depositSet, { ...existing, confirmations });
@@ -82,28 +78,47 @@ function addDeposit(
   ) {
     return unapplied('the payment has too many deposits', 'too_many_deposits');
   }
-  const state = { status: 'pending', late: isLate(report, terms), reorged: false } as const;
-  const deposit = classify({ ...report, ...state, required_confirmations });
-  return { kind: 'changed', deposits: [...deposits, deposit] };
+  const state = { key: buildDepositKey(report), status: 'pending' } as const;
+  const late = isLate(report, terms);
+  const { deposit, steps } = judge({ ...report, ...state, late, required_confirmations });
+  return { kind: 'changed', deposits: [...deposits, deposit], steps };
 }
 
 /** Adds what the chain has again: it is in suspense until an operator decides about it. */
 function addAgain(
-  { deposits }: DepositSet,
-  { transaction_id, required_confirmations, screening, asset, times = 1, left }: Deposit,
+  { deposits, movements }: DepositSet,
+  same: readonly Deposit[],
   { amount, confirmations, seen_at, mined_at }: Omit<DepositReport, 'screening'>,
 ): DepositChange {
-  if (deposits.length >= DEPOSITS_MAX) {
+  const last = same.at(-1);
+  if (last === undefined || deposits.length >= DEPOSITS_MAX) {
     return unapplied('the payment has too many deposits', 'too_many_deposits');
   }
-  const facts = { transaction_id, amount, confirmations, required_confirmations, seen_at };
-  const state = { status: 'pending', late: true, reorged: false, times: times + 1 } as const;
+  const { transaction_id, required_confirmations, screening, asset } = last;
+  const key = buildDepositKey(last, same.length + 1);
+  const facts = { key, transaction_id, amount, confirmations, required_confirmations, seen_at };
   const known = { ...(mined_at && { mined_at }), ...(asset && { asset }) };
-  const deposit = classify({ ...facts, ...known, ...state, screening });
+  const added = { ...facts, ...known, late: true, screening };
+  const { resolutions = [] } = findDepositMovement(movements, last) ?? {};
   // Nothing of it is the merchant's: it is of another asset, or was credited and made our loss.
-  const isOurs = asset !== undefined || left?.as === 'written_off';
-  const added: Deposit = isOurs ? { ...deposit, status: 'rejected', held: true } : deposit;
-  return { kind: 'changed', deposits: [...deposits, added] };
+  if (asset !== undefined || resolutions.some(({ as }) => as === 'loss')) {
+    const reason = asset === undefined ? 'deposit_to_return' : 'wrong_asset';
+    return hold(deposits, { ...added, status: 'rejected' }, reason);
+  }
+  const { deposit, steps } = judge({ ...added, status: 'pending' });
+  return { kind: 'changed', deposits: [...deposits, deposit], steps };
+}
+
+function hold(
+  deposits: readonly Deposit[],
+  deposit: Deposit,
+  reason: 'deposit_to_return' | 'wrong_asset',
+): DepositChange {
+  return {
+    kind: 'changed',
+    deposits: [...deposits, deposit],
+    steps: [{ step: 'held', deposit: deposit.key, reason }],
+  };
 }
 
 function isLate(
@@ -121,17 +136,17 @@ export function applyWrongAsset(
 ): DepositChange {
   const reason = 'another asset came to the address';
   if (asset === undefined) return unapplied(reason, 'wrong_asset');
-  const { deposits } = depositSet;
-  const added = { ...report, asset };
-  const existing = findDeposit(depositSet, added);
-  if (existing !== undefined && isGone(existing)) return addAgain(depositSet, existing, report);
+  const { deposits, movements } = depositSet;
+  const added = { ...report, asset, key: buildDepositKey({ ...report, asset }) };
+  const same = listSame(depositSet, added);
+  const existing = same.at(-1);
+  if (existing !== undefined && isGone(movements, existing)) {
+    return addAgain(depositSet, same, report);
+  }
   if (existing !== undefined) return unapplied('it is known already');
   if (deposits.length >= DEPOSITS_MAX) return unapplied(reason, 'too_many_deposits');
-  const state = { status: 'rejected', late: true, reorged: false, screening: null } as const;
-  return {
-    kind: 'changed',
-    deposits: [...deposits, { ...added, ...state, required_confirmations, held: true }],
-  };
+  const state = { status: 'rejected', late: true, screening: null } as const;
+  return hold(deposits, { ...added, ...state, required_confirmations }, 'wrong_asset');
 }
 
 export function applyScreening(
@@ -139,10 +154,11 @@ export function applyScreening(
   transaction_id: string,
   screening: 'passed' | 'failed',
 ): DepositChange {
-  const existing = findDeposit(depositSet, { transaction_id });
+  const existing = listSame(depositSet, { transaction_id }).at(-1);
   if (existing?.status !== 'pending')
     return unapplied('the deposit is not waiting for a screening');
-  return replaceDeposit(depositSet, classify({ ...existing, screening }));
+  const { deposit, steps } = judge({ ...existing, screening });
+  return replaceDeposit(depositSet, deposit, steps);
 }
 
 /** Removes a reorged deposit; a counted one waits for an operator. */
@@ -151,18 +167,25 @@ export function applyReorg(
   transaction_id: string,
   asset?: string,
 ): DepositChange {
-  const existing = findDeposit(depositSet, { transaction_id, ...(asset && { asset }) });
+  const existing = listSame(depositSet, { transaction_id, ...(asset && { asset }) }).at(-1);
   if (existing === undefined) return unapplied('no such deposit is known');
-  if (existing.status === 'confirmed') {
-    if (existing.reorged) return unapplied('the deposit was already reported as reorged');
-    return replaceDeposit(depositSet, { ...existing, reorged: true });
+  const { key: deposit, status } = existing;
+  if (status === 'pending') {
+    const deposits = depositSet.deposits.filter((each) => each !== existing);
+    return { kind: 'changed', deposits, steps: [] };
   }
-  if (isInSuspense(existing)) {
-    if (existing.withdrawn) return unapplied('the deposit was debited', 'amount_differs');
-    const left = { as: 'reorged' } as const;
-    return replaceDeposit(depositSet, { ...existing, status: 'rejected', reorged: true, left });
+  const movement = findDepositMovement(depositSet.movements, existing);
+  if (status === 'confirmed') {
+    if (movement?.reason === 'deposit_undone')
+      return unapplied('the deposit was already reported as reorged');
+    return replaceDeposit(depositSet, existing, [
+      { step: 'noted', deposit, reason: 'deposit_undone' },
+    ]);
   }
-  if (existing.status === 'rejected') return unapplied('the deposit was rejected');
-  const deposits = depositSet.deposits.filter((deposit) => deposit !== existing);
-  return { kind: 'changed', deposits };
+  if (findDepositReason(depositSet.movements, existing) === null)
+    return unapplied('the deposit was rejected');
+  if (movement?.is_debited) return unapplied('the deposit was debited', 'amount_differs');
+  return replaceDeposit(depositSet, { ...existing, status: 'rejected' }, [
+    { step: 'sent_back', deposit, as: 'never_happened' },
+  ]);
 }

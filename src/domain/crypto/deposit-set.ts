@@ -1,5 +1,7 @@
+import type { Movement } from '../movement/movement';
 import { parseUnits } from './assets';
-import { amountReceived, type Deposit, depositKey, isHeldByScreening } from './deposit';
+import { amountReceived, type Deposit, isHeldByScreening } from './deposit';
+import type { DepositStep } from './deposit-money';
 import type { CryptoPaymentAttention, CryptoPaymentStatus } from './payment';
 
 export interface DepositSet {
@@ -7,6 +9,8 @@ export interface DepositSet {
   /** Smallest units. */
   amount_due: string;
   deposits: readonly Deposit[];
+  /** Rows of the register. */
+  movements: readonly Movement[];
   accepted: boolean;
 }
 
@@ -17,11 +21,14 @@ export interface DepositSet {
 export const DEPOSITS_MAX = 100;
 
 export type DepositChange =
-  | { kind: 'changed'; deposits: Deposit[]; accepted?: true }
+  | { kind: 'changed'; deposits: Deposit[]; steps: DepositStep[]; accepted?: true }
   | { kind: 'unapplied'; reason: string; attention?: CryptoPaymentAttention };
 
 /** Keeps `received`; `expired` changes only when an operator credits late funds. */
-export function computeStatus(depositSet: DepositSet, isOpen: boolean): CryptoPaymentStatus {
+export function computeStatus(
+  depositSet: Omit<DepositSet, 'movements'>,
+  isOpen: boolean,
+): CryptoPaymentStatus {
   const { status, amount_due, deposits, accepted } = depositSet;
   if (status === 'received') return 'received';
   const receivedUnits = amountReceived(deposits);
@@ -34,20 +41,24 @@ export function computeStatus(depositSet: DepositSet, isOpen: boolean): CryptoPa
   return isOpen || hasPendingInTime ? 'awaiting_deposit' : 'expired';
 }
 
-/** Finds the latest, where the chain had it several times. */
-export function findDeposit(
-  { deposits }: DepositSet,
+/** Lists one for each time that the chain had it, the first one first. */
+export function listSame(
+  { deposits }: Pick<DepositSet, 'deposits'>,
   { transaction_id, asset }: Pick<Deposit, 'transaction_id' | 'asset'>,
-): Deposit | undefined {
-  return deposits.findLast(
+): Deposit[] {
+  return deposits.filter(
     (deposit) => deposit.transaction_id === transaction_id && deposit.asset === asset,
   );
 }
 
-export function replaceDeposit({ deposits }: DepositSet, change: Deposit): DepositChange {
-  const key = depositKey(change);
+export function replaceDeposit(
+  { deposits }: Pick<DepositSet, 'deposits'>,
+  change: Deposit,
+  steps: DepositStep[] = [],
+): DepositChange {
   return {
     kind: 'changed',
-    deposits: deposits.map((deposit) => (depositKey(deposit) === key ? change : deposit)),
+    deposits: deposits.map((deposit) => (deposit.key === change.key ? change : deposit)),
+    steps,
   };
 }

@@ -23,7 +23,16 @@ export type MovementReason =
   | 'return_too_late'
   | 'return_not_possible'
   | 'debit_reversed'
-  | 'return_reversed';
+  | 'return_reversed'
+  | DepositReason;
+
+/** Reasons of crypto deposits; `deposit_undone`: the chain has removed what is credited. */
+export type DepositReason =
+  | 'deposit_undone'
+  | 'deposit_held'
+  | 'late_deposit'
+  | 'wrong_asset'
+  | 'deposit_to_return';
 
 /** Minor units, or an asset's smallest as text. */
 export type Units = number | string;
@@ -42,6 +51,8 @@ export interface Resolution {
   owed?: number;
   /** Movement with which the money came back. */
   by?: string;
+  /** Address to which a deposit went back. */
+  address?: string;
   /** Null where the bank reported it. */
   operator: string | null;
   reason: string | null;
@@ -71,6 +82,8 @@ export interface Movement {
   resolutions: readonly Resolution[];
   /** The bank is instructed to send it back, as an operator has decided. */
   is_returning?: true;
+  /** A deposit that was credited, and debited again until the payer has it. */
+  is_debited?: true;
 }
 
 export type MovementState = 'applied' | 'suspense' | 'resolved';

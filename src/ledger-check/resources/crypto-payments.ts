@@ -1,15 +1,20 @@
 import { bookCurrency } from '../../domain/crypto/assets';
+import type { Deposit } from '../../domain/crypto/deposit';
 import {
-  DEPOSIT_STEPS,
-  type DepositStep,
-  depositKey,
-  listDepositSteps,
-} from '../../domain/crypto/deposit';
+  DEPOSIT_ENTRIES,
+  type DepositEntry,
+  findDepositMovement,
+  isCredited,
+  isFromSuspense,
+  listDepositEntries,
+} from '../../domain/crypto/deposit-money';
 import type { CryptoPaymentStatus } from '../../domain/crypto/payment';
+import type { Units } from '../../domain/movement/movement';
 import { buildDepositLines } from '../../ledger/crypto-entries';
 import { bookId, type EntryKind, type ResourceEntryKind } from '../../ledger/entries';
 import type { CryptoPaymentDocument } from '../../store/crypto-payments';
-import type { ExpectedStep, ResourceRule } from '../rule';
+import { compareValues, type Difference, difference } from '../compare';
+import type { CheckedMovement, ExpectedStep, ResourceRule } from '../rule';
 import { COMMON } from './common';
 
 const CRYPTO_PAYMENT_FIELDS = [
@@ -21,24 +26,64 @@ const CRYPTO_PAYMENT_FIELDS = [
   'reported',
 ] as const;
 
-type CryptoPaymentPart = Pick<CryptoPaymentDocument, (typeof CRYPTO_PAYMENT_FIELDS)[number]>;
+type CryptoPaymentPart = Pick<CryptoPaymentDocument, (typeof CRYPTO_PAYMENT_FIELDS)[number]> & {
+  movements: readonly CheckedMovement[];
+};
 
-function listDeposits(payment: CryptoPaymentPart, step: DepositStep): ExpectedStep[] {
-  const { deposits, connector, network, asset } = payment;
-  const posted = deposits.filter((deposit) => listDepositSteps(deposit).includes(step));
-  return posted.map((deposit) => {
-    const currency = bookCurrency({ network, asset: deposit.asset ?? asset });
-    return {
-      step: depositKey(deposit),
-      lines: buildDepositLines(step, connector, deposit),
-      book: bookId({ ...payment, currency }),
+/** Lists what the register says of its money; a deposit that counts, or waits, has a movement. */
+function listDeposits(payment: CryptoPaymentPart, kind: DepositEntry): ExpectedStep[] {
+  const { deposits, movements, network, asset } = payment;
+  return deposits.flatMap((deposit): ExpectedStep[] => {
+    const pair = { network, asset: deposit.asset ?? asset };
+    const row = findDepositMovement(movements, deposit);
+    const money = {
+      amount: row?.amount ?? deposit.amount,
+      isFromSuspense: row !== undefined && isFromSuspense(row),
+      isReorged: row?.reason === 'deposit_undone',
     };
+    const kinds = row === undefined ? listUnmoved(deposit) : listDepositEntries(row);
+    if (!kinds.includes(kind)) return [];
+    return [
+      {
+        step: deposit.key,
+        lines: buildDepositLines(kind, payment.connector, money),
+        book: bookId({ ...payment, currency: row?.currency ?? bookCurrency(pair) }),
+      },
+    ];
   });
 }
 
-const DEPOSITED = DEPOSIT_STEPS.map((step) => `crypto_payment_${step}` as const);
+/** Expects the entry of a movement that is missing. */
+function listUnmoved({ status }: Deposit): DepositEntry[] {
+  if (status === 'pending') return [];
+  return [status === 'confirmed' ? 'credited' : 'held'];
+}
 
-/** Each deposit has the entries of its own state, in any state of the payment. */
+/** Compares what the document says of deposits with the register. */
+function compareDeposits({
+  _id,
+  deposits,
+  movements,
+}: CryptoPaymentPart & { _id: string }): Difference[] {
+  return deposits.flatMap((deposit): Difference[] => {
+    const { key, status, amount } = deposit;
+    const found = describeDeposit(status === 'confirmed', amount);
+    const row = findDepositMovement(movements, deposit);
+    if (row !== undefined) {
+      const expected = describeDeposit(isCredited(row), row.amount);
+      return compareValues('deposit_differs', _id, key, expected, found);
+    }
+    return status === 'pending' ? [] : [difference('deposit_differs', _id, key, null, found)];
+  });
+}
+
+function describeDeposit(isCounted: boolean, amount: Units): string {
+  return `${amount} ${isCounted ? 'counts' : 'does not count'}`;
+}
+
+const DEPOSITED = DEPOSIT_ENTRIES.map((step) => `crypto_payment_${step}` as const);
+
+/** Each deposit has the entries of its own movement, in any state of the payment. */
 export const CRYPTO_PAYMENTS: ResourceRule<
   CryptoPaymentPart,
   ResourceEntryKind<'crypto_payment'>
@@ -61,10 +106,11 @@ export const CRYPTO_PAYMENTS: ResourceRule<
     crypto_payment_written_off: () => [],
   },
   steps: Object.fromEntries(
-    DEPOSIT_STEPS.map((step) => [
+    DEPOSIT_ENTRIES.map((step) => [
       `crypto_payment_${step}`,
       (payment: CryptoPaymentPart) => listDeposits(payment, step),
     ]),
   ),
+  compare: compareDeposits,
   reportedTransitions: ({ reported }) => reported.map(({ transition }) => transition),
 };

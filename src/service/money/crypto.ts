@@ -145,12 +145,7 @@ async function acceptSettlement(
   const units = amount === null ? null : parseUnits(amount);
   const least = leastSettlement({ asset, network, livemode }, units);
   if (units !== null && units < least) throw refuseSmall(least, rules);
-  const withheld = await stores.crypto_payments.sumReorged({
-    account_id,
-    livemode,
-    asset,
-    network,
-  });
+  const withheld = await stores.movements.sumReorged({ account_id, livemode, currency });
   const needed = units ?? least;
   const debit = { balance_account: MAIN_BALANCE, currency, amount: needed, withheld };
   const fault = balanceFault(await stores.ledger.balances(account_id, livemode), debit);

@@ -10,7 +10,7 @@ import { listHeld } from '../banks/movements';
 import { decryptAnswer } from '../create-once';
 import type { Owner, WriteDeps } from '../deps';
 import { findAccount } from '../merchants/accounts';
-import { presentDeposit } from '../operators/resource';
+import { listDeposits } from '../operators/resource';
 import { createPayerCipher, readPayers, type StoredPayer } from './payers';
 
 type FindDeps = Pick<WriteDeps, 'stores'> & { encrypter: Encrypter };
@@ -73,10 +73,12 @@ export async function exportPayer(deps: FindDeps & Pick<WriteDeps, 'now'>, name:
     environment: toEnv(owner.livemode),
     exported_at: now().toISOString(),
     payments,
-    crypto_payments: crypto_payments.map(({ token_hash: _token, deposits, ...payment }) => ({
-      ...payment,
-      deposits: deposits.map(presentDeposit),
-    })),
+    crypto_payments: await Promise.all(
+      crypto_payments.map(async ({ token_hash: _token, ...payment }) => ({
+        ...payment,
+        deposits: await listDeposits(stores, payment),
+      })),
+    ),
     unreadable,
   };
 }

@@ -51,8 +51,6 @@ export interface Act {
   as?: Outcome | undefined;
   /** Seen by the operator, of `acknowledge`. */
   attention?: string | undefined;
-  /** Transaction of one deposit. */
-  deposit?: string | undefined;
   /** Deposit to confirm, or transaction that sent it back. */
   transaction_id?: string | undefined;
   /** Address to which it was sent back. */

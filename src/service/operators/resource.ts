@@ -1,8 +1,15 @@
 import type { CallbackResource } from '../../domain/callback/callback';
 import type { Deposit } from '../../domain/crypto/deposit';
+import {
+  countTimes,
+  findDepositMovement,
+  isFromSuspense,
+  isReorged,
+} from '../../domain/crypto/deposit-money';
 import { omitUndefined } from '../../domain/defined';
 import { ServiceError } from '../../domain/errors';
 import { amountInJson } from '../../domain/money';
+import type { Outcome } from '../../domain/movement/movement';
 import { describeRemedy, findRemedy } from '../../domain/remedies';
 import type { EntryDocument } from '../../ledger/documents';
 import { ENTRY_LINES } from '../../ledger/entry-lines';
@@ -11,6 +18,8 @@ import { LIFECYCLES, type Resource, type ResourceStores } from '../../lifecycles
 import type { Stores } from '../../store';
 import type { AuditEntry } from '../../store/attention';
 import type { CallbackDocument } from '../../store/callbacks';
+import type { CryptoPaymentDocument } from '../../store/crypto-payments';
+import type { MovementDocument } from '../../store/movements';
 import type { PaymentDocument } from '../../store/payments';
 import type { PayoutDocument } from '../../store/payouts';
 import type { RecipientDocument } from '../../store/recipients';
@@ -60,6 +69,9 @@ export async function readPage(stores: Stores, kind: CallbackResource, id: strin
   return {
     resource: pickFields(kind, resource),
     ...related,
+    ...('deposits' in resource
+      ? { deposits: resource.deposits.map((each) => presentDeposit(each, movements)) }
+      : {}),
     events: (await withDeliveries({ stores }, events.reverse())).map(({ event, deliveries }) => ({
       id: event._id,
       type: event.type,
@@ -87,7 +99,6 @@ function pickFields(kind: CallbackResource, resource: Resource): Record<string, 
 }
 
 interface Related {
-  deposits?: Deposit[];
   /** Facts that do not identify a person. */
   recipient?: Pick<RecipientDocument, 'type' | 'scheme' | 'last4' | 'deleted_at'> | null;
   refunds?: ReturnType<typeof presentRefund>[];
@@ -100,17 +111,59 @@ async function findRelated({ refunds, recipients }: Stores, resource: Resource):
     const { type, scheme, last4, deleted_at } = recipient;
     return { recipient: { type, scheme, last4, ...(deleted_at ? { deleted_at } : {}) } };
   }
-  if ('deposits' in resource) return { deposits: resource.deposits };
+  if ('deposits' in resource) return {};
   if ('payment_id' in resource || 'wallet_address' in resource) return {};
   const { _id: payment_id, account_id, livemode } = resource;
   const rows = await refunds.list({ account_id, livemode, payment_id, limit: ROWS_MAX });
   return { refunds: rows.map(presentRefund) };
 }
 
-export function presentDeposit({ reorged: undone, left, ...deposit }: Deposit) {
-  const as = left?.as === 'reorged' ? 'undone' : left?.as;
-  return { ...deposit, undone, ...(left && { left: { ...left, as } }) };
+export type ShownDeposit = ReturnType<typeof presentDeposit>;
+
+/** Lists the deposits of a payment with what the register says of them. */
+export async function listDeposits(
+  { movements }: Pick<Stores, 'movements'>,
+  { _id, deposits }: Pick<CryptoPaymentDocument, '_id' | 'deposits'>,
+): Promise<ShownDeposit[]> {
+  const rows = await movements.forResource(_id);
+  return deposits.map((deposit) => presentDeposit(deposit, rows));
 }
+
+/** @param movements rows of the register that its payment has */
+export function presentDeposit(
+  { key, ...deposit }: Deposit,
+  movements: readonly MovementDocument[],
+) {
+  const row = findDepositMovement(movements, { key });
+  const times = countTimes(key);
+  const isReturned = row?.is_debited ?? row?.resolutions.some(({ as }) => as === 'merchant');
+  return {
+    ...deposit,
+    undone: isReorged(row),
+    ...omitUndefined({
+      times: times === 1 ? undefined : times,
+      held: row && isFromSuspense(row) ? true : undefined,
+      returned: isReturned || undefined,
+      withdrawn: row?.is_debited,
+      left: findLeft(row, movements),
+    }),
+  };
+}
+
+function findLeft(row: MovementDocument | undefined, movements: readonly MovementDocument[]) {
+  const { as, by, address } = row?.resolutions.at(-1) ?? {};
+  if (as === undefined || LEFT[as] === undefined) return undefined;
+  const back = movements.find(({ _id }) => _id === by);
+  const transaction_id = back?.bank_reference ?? undefined;
+  return { as: LEFT[as], ...omitUndefined({ transaction_id, address }) };
+}
+
+/** Says how a deposit has left suspense; none that the merchant has. */
+const LEFT: Partial<Record<Outcome, string>> = {
+  customer: 'returned',
+  loss: 'written_off',
+  never_happened: 'undone',
+};
 
 function presentRefund({ _id, status, amount, created_at, attention }: RefundDocument) {
   return { id: _id, status, amount, created_at, attention };

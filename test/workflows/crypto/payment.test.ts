@@ -7,14 +7,7 @@ import { scriptedChain } from '../../support/scripted-chain';
 import { terminateIdle } from '../../support/skipping-server';
 import { eventTypes, useWorkflowSetting, withBank } from '../../support/workflow-setting';
 import { ACT, refusalOf } from '../lifecycles';
-import {
-  activitiesBehind,
-  debit,
-  ETHER,
-  openPayment,
-  type TrackedCryptoPayment,
-  withPayment,
-} from './setting';
+import { activitiesBehind, debit, ETHER, openPayment, type TrackedCryptoPayment, withPayment } from './setting';
 
 const setting = useWorkflowSetting('time-skipping', ['sandbox', 'live']);
 
@@ -111,8 +104,11 @@ describe('the window of a crypto payment', () => {
       expect(await payment.balance()).toMatchObject({ available: '0' });
       expect(await payment.stored()).toMatchObject({
         ...{ amount_received: '0', attention: 'deposit_to_return' },
-        deposits: [{ status: 'rejected', returned: true }],
+        deposits: [{ status: 'rejected' }],
       });
+      expect(await payment.movements()).toMatchObject([
+        { state: 'suspense', reason: 'deposit_to_return', is_debited: true },
+      ]);
       expect(await eventTypes(setting, id)).toEqual([UNDERPAID_EVENT, 'crypto.payment.expired']);
       await saveHistory(handle, 'crypto-payment-returned');
     }));
@@ -267,7 +263,7 @@ describe('a crypto payment', () => {
         change: {
           deposits: deposits.map((each) => ({ ...each, ...counted })),
           ...{ amount_received: String(half), accepted: false },
-          entries: [{ step: 'credited', deposit: 'tx' }],
+          steps: [{ step: 'credited', deposit: 'tx' }],
           ...{ reported: [{ status: 'underpaid', transition: transition + 1 }], is_reported: true },
         },
       });
@@ -288,7 +284,7 @@ describe('a crypto payment', () => {
       const record = (id: string) =>
         activitiesBehind(setting).recordCryptoPaymentMove({
           ...{ ...input, to: [status], id },
-          change: { deposits, entries: [], is_reported: false },
+          change: { deposits, steps: [], is_reported: false },
         });
       const first = await record('run:1');
       expect(first).toEqual({ status, version: version + 1, transition: transition + 1 });
@@ -307,17 +303,98 @@ describe('a deposit that is not credited', () => {
       expect(await refusalOf(act('acknowledge'))).toMatchObject({ code: 'money_in_suspense' });
       await act('reject');
       await becomes({ attention: 'deposit_to_return' });
-      const other = act('mark_sent_back', { deposit: 'other' });
-      expect(await refusalOf(other)).toMatchObject({ code: 'wrong_state' });
-      await act('mark_sent_back', { transaction_id: 'out', address: '0xabc' });
+      const refuse = (facts: object) => refusalOf(act('resolve_movement', facts));
+      for (const facts of [{ movement: 'mv_other' }, { as: 'merchant' }, { amount: 5 }]) {
+        const refused = await refuse({ as: 'customer', ...facts });
+        expect(refused).toMatchObject({ code: 'wrong_state' });
+      }
+      const named = { as: 'loss', transaction_id: 'out' };
+      expect(await refuse(named)).toMatchObject({ code: 'invalid_request' });
+      await act('resolve_movement', { as: 'customer', transaction_id: 'out', address: '0xabc' });
       const { deposits } = await becomes({ attention: null });
       expect(await payment.sum('suspense.deposits')).toBe(0n);
       expect(await payment.sum(`clearing.${connector}`)).toBe(0n);
-      const left = { as: 'returned', transaction_id: 'out', address: '0xabc' };
-      expect(deposits).toMatchObject([{ status: 'rejected', left }]);
+      expect(deposits).toMatchObject([{ status: 'rejected' }]);
+      const [came, sent] = await payment.movements();
+      expect(came).toMatchObject({
+        ...{ direction: 'in', names: ['late'], state: 'resolved', reason: 'deposit_to_return' },
+        resolutions: [{ as: 'customer', operator: ACT.operator, by: sent?._id, address: '0xabc' }],
+      });
+      expect(sent).toMatchObject({ direction: 'out', bank_reference: 'out', state: 'applied' });
       expect(await payment.differences()).toEqual([]);
       expect(await handle.result()).toMatchObject({ status: 'expired' });
       await saveHistory(handle, 'crypto-payment-sent-back');
+    }));
+
+  test('and that another payment has by the same transaction, is a movement of its own', () =>
+    withPayment(setting, async (payment) => {
+      const other = await openPayment(setting, payment.connector);
+      const names: (readonly string[])[] = [];
+      for (const each of [payment, other]) {
+        await each.deposit('shared', ETHER, 3);
+        expect(await each.handle.result()).toMatchObject({ status: 'received' });
+        const [movement, ...more] = await each.movements();
+        expect(more).toEqual([]);
+        expect(movement).toMatchObject({
+          ...{ bank_reference: 'shared', amount: `${ETHER}`, currency: 'ETH.ethereum' },
+          ...{ state: 'applied', reason: null, sources: [{ kind: 'block', id: 'shared' }] },
+          entry: `crypto_payment_credited:${each.id}:shared`,
+        });
+        expect(await each.differences()).toEqual([]);
+        names.push(movement?.names ?? []);
+      }
+      expect(names).toEqual([['shared'], [expect.stringContaining(other.id)]]);
+    }));
+
+  test('keeps its reason, whatever an operator silences, until one that says more comes', () =>
+    withPayment(setting, async (payment) => {
+      const { connector, handle, deposit, report, act, becomes } = payment;
+      await deposit('tx', ETHER - 1n, 3);
+      await becomes({ status: 'underpaid' });
+      await deposit('late', 1n, 3, { occurred_at: await timeBeforeEnd(payment, -1) });
+      await becomes({ attention: 'late_deposit' });
+      await act('snooze', { hours: 1 });
+      await becomes({ attention: 'late_deposit' });
+      await report('deposit_undone', { transaction_id: 'tx' });
+      await becomes({ attention: 'deposit_undone', amount_received: `${ETHER - 1n}` });
+      expect(await refusalOf(act('acknowledge'))).toMatchObject({ code: 'money_in_suspense' });
+      const several = await refusalOf(act('resolve_movement', { as: 'loss' }));
+      expect(several).toMatchObject({ message: expect.stringContaining('name one by its id') });
+      const [gone, late] = await payment.movements();
+      expect(gone).toMatchObject({ state: 'suspense', reason: 'deposit_undone', applied: '0' });
+      await act('resolve_movement', { movement: gone?._id, as: 'merchant' });
+      await becomes({ attention: 'late_deposit', amount_received: '0' });
+      await report('deposit_undone', { transaction_id: 'late' });
+      expect(await handle.result()).toMatchObject({ status: 'expired' });
+      const after = await payment.movements();
+      expect(after).toMatchObject([
+        { _id: gone?._id, state: 'resolved', resolutions: [{ as: 'merchant', operator: 'ada' }] },
+        { _id: late?._id, state: 'resolved', resolutions: [{ as: 'never_happened' }] },
+      ]);
+      expect(await payment.sum(`clearing.${connector}`)).toBe(0n);
+      expect(await payment.sum('suspense.deposits')).toBe(0n);
+      expect(await payment.differences()).toEqual([]);
+    }));
+
+  test('or that the register has otherwise than its payment, is a difference of the ledger', () =>
+    withPayment(setting, async (payment) => {
+      const { id, handle, deposit, movements } = payment;
+      await deposit('tx', ETHER, 3);
+      expect(await handle.result()).toMatchObject({ status: 'received' });
+      const [row] = await movements();
+      const rows = setting.mongo.db(setting.database).collection<{ _id: string }>('bank_movements');
+      const is = async (change: object, ...differences: object[]) => {
+        await rows.updateOne({ _id: row?._id ?? '' }, { $set: change });
+        expect(await payment.differences()).toMatchObject(differences);
+      };
+      const counts = { check: 'deposit_differs', subject: id, found: `${ETHER} counts` };
+      const extra = { check: 'posting_extra', subject: id };
+      await is({ applied: '0' }, extra, { ...counts, expected: `${ETHER} does not count` });
+      const other = { ...counts, expected: '5 counts' };
+      await is({ applied: '5', amount: '5' }, { check: 'posting_differs', subject: id }, other);
+      await is({ applied: `${ETHER}`, amount: `${ETHER}` });
+      await rows.deleteOne({ _id: row?._id ?? '' });
+      expect(await payment.differences()).toMatchObject([{ ...counts, expected: null }]);
     }));
 
   test('is sent back on live only by a transaction that one operator names and another approves', () => {
@@ -325,9 +402,11 @@ describe('a deposit that is not credited', () => {
       await deposit('bad', ETHER, 3);
       await becomes({ attention: 'deposit_held' });
       const message = expect.stringContaining('transaction_id');
-      expect(await refusalOf(act('mark_sent_back'))).toEqual({ code: 'invalid_request', message });
+      const sendBack = (facts: object = {}) =>
+        act('resolve_movement', { as: 'customer', ...facts });
+      expect(await refusalOf(sendBack())).toEqual({ code: 'invalid_request', message });
       const required = { status: 'approval_required' };
-      expect(await act('mark_sent_back', { transaction_id: 'out' })).toMatchObject(required);
+      expect(await sendBack({ transaction_id: 'out' })).toMatchObject(required);
       expect(await stored()).toMatchObject({ attention: 'deposit_held', audit: [] });
     };
     return withPayment(setting, story, { livemode: true });
@@ -346,10 +425,14 @@ describe('a deposit that is not credited', () => {
 
 test.each<[string, object, string]>([
   ['confirm', {}, 'transaction_id: is required'],
-  ['write_off', { transaction_id: 'x' }, 'transaction_id: is not accepted here'],
-  ['debit_reorged', { deposit: '' }, 'deposit: must have at least 1 character'],
-  ['release', { deposit: 'x' }, 'deposit: is not accepted here'],
-  ['mark_sent_back', { address: 7 }, 'address: must be a string'],
+  ['release', { transaction_id: 'x' }, 'transaction_id: is not accepted here'],
+  [
+    'resolve_movement',
+    { as: 'customer', movement: '' },
+    'movement: must have at least 1 character',
+  ],
+  ['release', { movement: 'x' }, 'movement: is not accepted here'],
+  ['resolve_movement', { as: 'customer', address: 7 }, 'address: must be a string'],
 ])('the act %s on a deposit is refused with %j', (name, more, text) => {
   expect(readAct(name, { ...ACT, ...more })).toMatchObject({ text });
 });

@@ -194,6 +194,8 @@ async function open<K extends Kind>(
       const [row] = await stores.ledger.balances(account_id, livemode);
       return { available: String(row?.available ?? 0), reserved: String(row?.reserved ?? 0) };
     },
+    /** Its rows of the register. */
+    movements: () => stores.movements.forResource(id),
     /** Sum of all lines of a ledger account in its account's book. */
     sum: async (account: string, asset = 'ETH') => {
       const { entries } = stores.ledger.collections;
