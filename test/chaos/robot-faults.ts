@@ -122,7 +122,7 @@ export const FAULTS: readonly Fault[] = [
   {
     id: 'M14',
     what: 'the reason ends with one movement, while another is in suspense',
-    seed: 20,
+    seed: 210,
     patches: [
       {
         file: SHARED,
@@ -146,7 +146,7 @@ export const FAULTS: readonly Fault[] = [
   {
     id: 'M16',
     what: 'a chargeback that a dispute has taken already is taken again',
-    seed: 1,
+    seed: 37,
     patches: [
       {
         file: 'activities/payment-disputes.ts',
@@ -169,7 +169,7 @@ export const FAULTS: readonly Fault[] = [
   {
     id: 'M18',
     what: '`reversed` of a settled payment is dropped',
-    seed: 186,
+    seed: 228,
     patches: [
       {
         file: 'src/domain/payment/payment.ts',
@@ -193,7 +193,7 @@ export const FAULTS: readonly Fault[] = [
   {
     id: 'M21',
     what: 'an act on money in suspense takes another movement than it names',
-    seed: 3,
+    seed: 22,
     patches: [
       {
         file: SHARED,

@@ -1,13 +1,46 @@
 import fc from 'fast-check';
 import { assertLawful, assertNever } from '../../src/domain/assert';
 import { amountReceived, findUnscreened } from '../../src/domain/crypto/deposit';
-import { actOnDeposits, depositActFault, findResolutionFault, resolveDeposit } from '../../src/domain/crypto/deposit-acts';
+import {
+  actOnDeposits,
+  depositActFault,
+  findResolutionFault,
+  resolveDeposit,
+} from '../../src/domain/crypto/deposit-acts';
 import { getDepositAttention, outranksReason } from '../../src/domain/crypto/deposit-attention';
-import { changeMovement, type DepositEntry, type DepositStep, findDepositMovement, isCredited, listDepositEntries } from '../../src/domain/crypto/deposit-money';
-import { applyDeposit, applyReorg, applyScreening, applyWrongAsset } from '../../src/domain/crypto/deposit-report';
-import { computeStatus, DEPOSITS_MAX, type DepositChange, type DepositSet } from '../../src/domain/crypto/deposit-set';
-import { CRYPTO_PAYMENT_ACTS, CRYPTO_PAYMENT_TRANSITIONS, type CryptoPaymentAttention, type CryptoPaymentStatus } from '../../src/domain/crypto/payment';
-import { isInSuspense, type Movement, OUTCOMES, type Outcome, sumRests } from '../../src/domain/movement/movement';
+import {
+  changeMovement,
+  type DepositEntry,
+  type DepositStep,
+  findDepositMovement,
+  isCredited,
+  listDepositEntries,
+} from '../../src/domain/crypto/deposit-money';
+import {
+  applyDeposit,
+  applyReorg,
+  applyScreening,
+  applyWrongAsset,
+} from '../../src/domain/crypto/deposit-report';
+import {
+  computeStatus,
+  DEPOSITS_MAX,
+  type DepositChange,
+  type DepositSet,
+} from '../../src/domain/crypto/deposit-set';
+import {
+  CRYPTO_PAYMENT_ACTS,
+  CRYPTO_PAYMENT_TRANSITIONS,
+  type CryptoPaymentAttention,
+  type CryptoPaymentStatus,
+} from '../../src/domain/crypto/payment';
+import {
+  isInSuspense,
+  type Movement,
+  OUTCOMES,
+  type Outcome,
+  sumRests,
+} from '../../src/domain/movement/movement';
 import { buildDepositLines } from '../../src/ledger/crypto-entries';
 import { makeMovement } from '../support/movements';
 

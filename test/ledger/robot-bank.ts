@@ -42,6 +42,9 @@ export interface Answer {
   /** References of the movements that a line stands for. */
   references?: string[];
   file?: string;
+  /** Transaction that has sent money back, and where to. */
+  transaction?: string;
+  address?: string;
 }
 
 /** Line of a statement, or what of it no entry explains. */

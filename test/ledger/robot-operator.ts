@@ -8,6 +8,7 @@ import {
 import type { run } from '../cli/cli';
 import { createRandom } from '../support/random';
 import type { About, Answer, Held, ModelBank } from './robot-bank';
+import type { ModelChain } from './robot-chain';
 
 type Outcome = Awaited<ReturnType<typeof run>>;
 
@@ -15,6 +16,8 @@ interface OperatorPlace {
   /** Runs the command line with `--json`. */
   cli: (...args: string[]) => Promise<Outcome>;
   bank: ModelBank;
+  /** Answers about payments in an asset. */
+  chain: Pick<ModelChain, 'ids' | 'answer'>;
   seed: number;
   connector: string;
   account_id: string;
@@ -57,7 +60,7 @@ const REFUSED = [
  * bank the question of a row, and runs the commands of its answer.
  */
 export function createOperator(place: OperatorPlace) {
-  const { cli, bank, seed, connector, account_id, created, accounts, done } = place;
+  const { cli, bank, chain, seed, connector, account_id, created, accounts, done } = place;
   /** Files that follow on one that is missing. */
   const waiting: string[] = [];
 
@@ -109,7 +112,8 @@ export function createOperator(place: OperatorPlace) {
     if (choose('first|first|first|last', `${values['MOVEMENT']}`) === 'last') own.reverse();
     for (const { run } of own) {
       const { amount: AMOUNT, reference: REFERENCE, file: FILE } = answer ?? {};
-      const facts = { ...values, AMOUNT, REFERENCE, FILE };
+      const { transaction: TX, address: ADDRESS } = answer ?? {};
+      const facts = { ...values, AMOUNT, REFERENCE, FILE, TX, ADDRESS };
       const [first, ...more] = run;
       if (first === undefined || !(await act(first, facts))) continue;
       for (const line of more) await act(line, facts);
@@ -129,6 +133,9 @@ export function createOperator(place: OperatorPlace) {
     return found;
   };
 
+  const ask = async (question: string, id: string, held?: Held): Promise<Answer | undefined> =>
+    chain.ids.has(id) ? await chain.answer(question, id) : bank.answer(question, id, held);
+
   const remedy = async (row: Attention): Promise<void> => {
     const found = find(row);
     const { resource_id: id } = row;
@@ -145,14 +152,16 @@ export function createOperator(place: OperatorPlace) {
     if (choose('oldest|newest', id) === 'newest') held.reverse();
     const rows = listRows(found);
     let isDone = false;
+    // What is left keeps a reason, by which it is found again.
+    const isOneByOne = choose('one|all', `how many of ${id}`) === 'one';
     for (const movement of held) {
-      if (found.ask === undefined) continue;
-      const answer = bank.answer(found.ask, id, movement);
+      if (found.ask === undefined || (isOneByOne && isDone)) continue;
+      const answer = await ask(found.ask, id, movement);
       done.push(`${row.reason} ${movement.id}: ${answer?.if}`);
       isDone = (await follow(rows, answer, { ...values, MOVEMENT: movement.id })) || isDone;
     }
     if (held.length === 0 && found.ask !== undefined) {
-      const answer = bank.answer(found.ask, id);
+      const answer = await ask(found.ask, id);
       done.push(`${row.reason}: ${answer?.if}`);
       isDone = await follow(rows, answer, values);
     }
@@ -161,7 +170,7 @@ export function createOperator(place: OperatorPlace) {
 
   const listAttention = async (): Promise<Attention[]> => {
     const { data } = await print('attention', 'list', '--limit', '1000');
-    const own = new Set([...accounts.keys(), ...created.map(({ id }) => id)]);
+    const own = new Set([...accounts.keys(), ...created.map(({ id }) => id), ...chain.ids]);
     return data.filter((row: Attention) => own.has(row.resource_id));
   };
 

@@ -318,9 +318,12 @@ const SENT_ENDS: Ends<Facts> = {
   returned_twice: async (story, about) => {
     await comeBack(story, about, about.amount);
     await reaches(story, about, 'returned');
-    if (story.random.chance(0.5)) return await comeBack(story, about, about.amount);
+    const isTrue = story.random.chance(0.5);
+    if (isTrue) await comeBack(story, about, about.amount);
+    // Next to a true one, only its reference distinguishes a wrong one.
+    if (isTrue && about.amount % 2 === 0) return;
     const wrong = { amount: about.amount, name: story.bank.name() };
-    return await story.bank.report(about, 'returned', wrong);
+    await story.bank.report(about, 'returned', wrong);
   },
   twice: async (story, about) => {
     await SENT_ENDS['completed']?.(story, about);

@@ -13,6 +13,7 @@ import { createRandom } from '../support/random';
 import { temporalAddress } from '../support/servers';
 import { useService } from '../support/service';
 import { type About, createModelBank, type ModelBank } from './robot-bank';
+import { createModelChain, type ModelChain } from './robot-chain';
 import { createOperator, type Operator } from './robot-operator';
 import SAVED from './robot-seeds.json';
 import { read, runStories, type Story } from './robot-stories';
@@ -31,6 +32,8 @@ const AT_ONCE = 8;
 const FINDINGS = process.env['ROBOT_FINDINGS'];
 /** Seeds whose ends one trial balance compares: it reads the books of all that have ended. */
 const BATCH = FINDINGS === undefined ? 40 : AT_ONCE;
+/** Number of seeds of which one has payments in an asset. */
+const CHAIN_EVERY = 4;
 /** Without a number of seeds, no other begins after this time. */
 const BEGIN_MS_MAX = 45_000;
 /** For seeds that wait for each other on a busy machine. */
@@ -96,6 +99,7 @@ test(
 interface Ended extends Owner {
   seed: number;
   bank: ModelBank;
+  chain: ModelChain;
   /** Steps, in words. */
   done: string[];
   /** Rows that nobody could put right. */
@@ -113,8 +117,9 @@ async function runSeed(seed: number): Promise<Ended> {
   const created: About[] = [];
   const accounts = new Map<string, string>();
   const { account_id } = account;
+  const chain = createModelChain({ account: await service.account(), cli, seed, done });
   const operator = createOperator({
-    ...{ cli, bank, seed, connector, account_id, created, accounts, done },
+    ...{ cli, bank, chain, seed, connector, account_id, created, accounts, done },
   });
   const taskQueue = connectorQueue(connector, prefix);
   const worker = await Worker.create({
@@ -122,7 +127,7 @@ async function runSeed(seed: number): Promise<Ended> {
     ...{ maxConcurrentActivityTaskPolls: 1, maxConcurrentActivityTaskExecutions: 10 },
   });
   const running = runWorker(worker);
-  const ended = { seed, bank, connector, account_id, done };
+  const ended = { seed, bank, chain, connector, account_id, done };
   try {
     await register(operator, { connector, account_id, accounts });
     const recipient_id = (await account.post('/v1/payout-recipients', RECIPIENT)).body.id;
@@ -132,6 +137,7 @@ async function runSeed(seed: number): Promise<Ended> {
     const before = new Date(Date.now() - 86_400_000).toISOString().slice(0, 10);
     await operator.importAll(bank.writeStatements(before));
     await runStories(story, seed % 3 === 2);
+    if (seed % CHAIN_EVERY === 1) await chain.run();
     const left = await putRight(story, operator, day);
     return left === undefined ? ended : { ...ended, left };
   } catch (error) {
@@ -268,24 +274,32 @@ async function findFaults(ended: readonly Ended[]): Promise<object[]> {
 }
 
 interface TrialBalance {
-  rows: { book: string; account: string; balance: number }[];
+  /** Text in an asset. */
+  rows: { book: string; account: string; balance: number | string }[];
   findings: { message: string }[];
 }
 
 async function compareBooks(
-  { bank, connector, account_id }: Ended,
+  { bank, chain, connector, account_id }: Ended,
   { rows, findings }: TrialBalance,
 ): Promise<object[]> {
   const about = `${connector} sandbox `;
   const faults: object[] = findings.filter(({ message }) => message.startsWith(about));
-  for (const currency of ['EUR', 'USD']) {
-    const book = `${account_id}:sandbox:${currency}`;
+  const books = [
+    { book: `${account_id}:sandbox:EUR`, place: connector, moved: bank.sumMoved('EUR') },
+    { book: `${account_id}:sandbox:USD`, place: connector, moved: bank.sumMoved('USD') },
+    {
+      book: `${chain.account_id}:sandbox:ETH.ethereum`,
+      place: service.connector,
+      moved: chain.sum(),
+    },
+  ];
+  for (const { book, place, moved } of books) {
     const own = rows.filter((row) => row.book === book);
-    const held = own.find(({ account }) => account === `clearing.${connector}`)?.balance ?? 0;
-    const moved = bank.sumMoved(currency);
-    if (held + moved !== 0) faults.push({ currency, held, moved });
+    const held = own.find(({ account }) => account === `clearing.${place}`)?.balance ?? 0;
+    if (BigInt(held) + BigInt(moved) !== 0n) faults.push({ book, held, moved: String(moved) });
     const isOpen = /^((suspense|transit)\.|receivable\.bank$)/;
-    faults.push(...own.filter((row) => isOpen.test(row.account) && row.balance !== 0));
+    faults.push(...own.filter((row) => isOpen.test(row.account) && BigInt(row.balance) !== 0n));
     if (own.length > 0) await commands.json('ledger', 'verify', '--book', book);
   }
   return faults;

@@ -1,5 +1,12 @@
 import { assertNever } from '../assert';
-import { computeRest, type DepositReason, isInSuspense, type Movement, type Resolution, toUnits } from '../movement/movement';
+import {
+  computeRest,
+  type DepositReason,
+  isInSuspense,
+  type Movement,
+  type Resolution,
+  toUnits,
+} from '../movement/movement';
 import { type Deposit, isConfirmed } from './deposit';
 
 /** Each is posted once for a deposit. @see docs/ledger.md */

@@ -7,7 +7,14 @@ import { scriptedChain } from '../../support/scripted-chain';
 import { terminateIdle } from '../../support/skipping-server';
 import { eventTypes, useWorkflowSetting, withBank } from '../../support/workflow-setting';
 import { ACT, refusalOf } from '../lifecycles';
-import { activitiesBehind, debit, ETHER, openPayment, type TrackedCryptoPayment, withPayment } from './setting';
+import {
+  activitiesBehind,
+  debit,
+  ETHER,
+  openPayment,
+  type TrackedCryptoPayment,
+  withPayment,
+} from './setting';
 
 const setting = useWorkflowSetting('time-skipping', ['sandbox', 'live']);
 
