@@ -96,7 +96,7 @@ export function parseInput<Schema extends z.ZodType>(
 type ReadField = () => readonly [field: string, text: unknown];
 
 function addField(command: Command, field: string, schema: z.core.$ZodType): ReadField {
-  const { description, placeholder = field, argument, type } = readFacts(schema);
+  const { description, placeholder = field, argument, renamed, type } = readFacts(schema);
   const isMandatory = !z.safeParse(schema, undefined).success;
   const isList = type instanceof z.ZodArray;
   const check = (text: string, before: unknown): unknown => {
@@ -109,7 +109,7 @@ function addField(command: Command, field: string, schema: z.core.$ZodType): Rea
     const index = command.registeredArguments.length;
     const name = `${placeholder}${isList ? '...' : ''}`;
     const flags = isMandatory ? `<${name}>` : `[${name}]`;
-    command.addArgument(restrict(new Argument(flags, description), type));
+    command.addArgument(restrict(new Argument(flags, description), type, renamed));
     return () => [field, command.processedArgs[index]];
   }
   const name = `--${field.replaceAll('_', '-')}`;
@@ -118,12 +118,24 @@ function addField(command: Command, field: string, schema: z.core.$ZodType): Rea
   const fallback = schema instanceof z.ZodDefault ? schema.def.defaultValue : false;
   if (fallback !== false) option.default(String(fallback), String(fallback));
   option.makeOptionMandatory(isMandatory);
-  command.addOption(type instanceof z.ZodEnum ? restrict(option, type) : option.argParser(check));
+  command.addOption(
+    type instanceof z.ZodEnum ? restrict(option, type, renamed) : option.argParser(check),
+  );
   return () => [field, command.opts()[option.attributeName()]];
 }
 
-function restrict<Input extends Argument | Option>(input: Input, type: z.core.$ZodType): Input {
-  if (type instanceof z.ZodEnum) input.choices(type.options.map(String));
+/** @param renamed what to say of choices that have another name now */
+function restrict<Input extends Argument | Option>(
+  input: Input,
+  type: z.core.$ZodType,
+  renamed: Record<string, string>,
+): Input {
+  if (!(type instanceof z.ZodEnum)) return input;
+  const choices = type.options.map(String);
+  input.choices(choices).argParser((text: string) => {
+    if (choices.includes(text)) return text;
+    throw new InvalidArgumentError(renamed[text] ?? `Allowed choices are ${choices.join(', ')}.`);
+  });
   return input;
 }
 
@@ -131,6 +143,7 @@ const Facts = z.object({
   description: z.string().default(''),
   placeholder: z.string().optional(),
   argument: z.boolean().default(false),
+  renamed: z.record(z.string(), z.string()).default({}),
 });
 
 function readFacts(schema: z.core.$ZodType) {

@@ -290,6 +290,7 @@ describe('before it connects to any server, the program refuses', () => {
     [`${UPDATE} --payout-fee card_payout=1 --payout-fee`, ['card_payout=2', 'x=offf'], FEE],
     [`${UPDATE} --payout-limit`, LIMITS, LIMIT],
     [`${UPDATE} --owed-limit EUR=1 --owed-limit`, ['EUR=2'], LIMIT],
+    ['crypto-payment act x', ['mark_sent_back', 'write_off'], 'is now `movement resolve'],
     ['key create acct_1 --env live --scopes', ['payments:read,payments', ''], SCOPE],
     ['key create acct_1 --env live --allow-cidr', ['203.0.113.0/33'], 'It must be a network'],
     ['key create acct_1 --env live --expires-at', ['2020-01-01T00:00:00Z'], 'in the future.'],

@@ -64,6 +64,12 @@ const ActFacts = z.object({
   as: z.enum(OUTCOMES).optional(),
 });
 
+const RENAMED_ACTS = {
+  mark_sent_back: '`mark_sent_back` is now `movement resolve MOVEMENT_ID --as customer`.',
+  write_off: '`write_off` is now `movement resolve MOVEMENT_ID --as loss`.',
+  debit_reorged: '`debit_reorged` is now `movement resolve MOVEMENT_ID --as merchant`.',
+};
+
 const DEPOSIT_OPTIONS = {
   transaction_id: textOption(
     'of confirm: the deposit’s transaction; of resolve_movement: the one that sent it back',
@@ -158,7 +164,11 @@ function getActOptions(kind: CallbackResource) {
       .string()
       .describe('its id; with --query the act instead')
       .meta({ argument: true, placeholder: `${kind}_id` }),
-    act: z.enum(LIFECYCLES[kind].acts).optional().describe('what to do').meta({ argument: true }),
+    act: z
+      .enum(LIFECYCLES[kind].acts)
+      .optional()
+      .describe('what to do')
+      .meta({ argument: true, renamed: kind === 'crypto_payment' ? RENAMED_ACTS : {} }),
     operator: Operator.optional(),
     reason: Reason.optional(),
     hours: Hours.optional().describe('of a snooze: how long, up to 720'),
