@@ -78,7 +78,7 @@ async function createParts(
   };
   const inbox: InboxDeps = { book, dir, iban, log, now, ...changes };
   const cutWhenDue = async () => {
-    const cutOff = new Date(latestCutOff(now().getTime(), cut.cutOff));
+    const cutOff = new Date(latestCutOff(cut.now().getTime(), cut.cutOff));
     if (await isCutDue(cut, cutOff)) await cutFiles(cut);
   };
   const sending = [() => uploadFiles(cut), () => cutOnRequest(cut), cutWhenDue];
