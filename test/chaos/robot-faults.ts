@@ -150,19 +150,17 @@ export const FAULTS: readonly Fault[] = [
     patches: [
       {
         file: 'activities/payment-disputes.ts',
-        from: 'if (input.amount === null && taken > 0) return',
-        to: 'if (input.amount === null && taken < 0) return',
+        from: 'if (input.amount === null && taken > 0)',
+        to: 'if (input.amount === null && taken < 0)',
       },
       {
         file: REMEDIES,
-        from:
-          "what: 'The bank charges the payment back.',\n    ask: 'dispute',\n    rows: [\n" +
-          "      { if: 'taken', run: ['payment act ID claw_back --amount AMOUNT --operation-id REFERENCE'] },\n" +
-          "      { if: 'counted', run: [ACKNOWLEDGE] },",
+        from: "what: 'The bank charges the payment back.',\n    ...DISPUTED,",
         to:
           "what: 'The bank charges the payment back.',\n    ask: 'dispute',\n    rows: [\n" +
           "      { if: 'taken', run: ['payment act ID claw_back'] },\n" +
-          "      { if: 'counted', run: ['payment act ID claw_back'] },",
+          "      { if: 'counted', run: ['payment act ID claw_back'] },\n" +
+          '      ...DISPUTED.rows.slice(2),\n    ],',
       },
     ],
   },
