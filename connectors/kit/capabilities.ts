@@ -24,6 +24,18 @@ export function listCapabilities<S extends Settings>(definition: ConnectorDefini
   return { serves: serves.toSorted(), functions, reference_per_step };
 }
 
+/** Adds what a connector serves by activities of its own. */
+export function addCapabilities(
+  served: Served,
+  { serves, functions }: Pick<Served, 'serves' | 'functions'>,
+): Served {
+  return {
+    ...served,
+    serves: [...served.serves, ...serves].toSorted(),
+    functions: [...served.functions, ...functions].toSorted(),
+  };
+}
+
 /**
  * Reports regularly what a connector serves and can do, and whether a restore has stopped it; it
  * works also without that.

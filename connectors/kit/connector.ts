@@ -1,13 +1,16 @@
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
+import type { Db } from 'mongodb';
 import { closeServer, createHttpServer } from '../../src/api/server';
 import { createDetailsDecrypter } from '../../src/encryption/recipient-keys';
 import { checkTemporal } from '../../src/temporal/attributes';
 import { runWorker } from '../../src/temporal/native';
+import type { ConnectorActivities } from '../contract/activities';
 import { createRecipientDecrypter, createReferenceReader } from '../contract/recipients';
 import { createKitActivities } from './activities';
+import type { ActivityDeps } from './activity-deps';
 import { countSlots, createBankClient } from './bank-client';
-import { listCapabilities, reportCapabilities } from './capabilities';
+import { addCapabilities, listCapabilities, reportCapabilities } from './capabilities';
 import { type KitConfig, readKitConfig } from './config';
 import type { ConnectorDefinition, Settings, Tools } from './definition';
 import { createInstructionStore } from './instructions';
@@ -24,6 +27,7 @@ import { openRestoreGuard, type RestoreGuard } from './restore-guard';
 const WEBHOOK_TIMEOUTS = { headersTimeout: 5_000, requestTimeout: 10_000 };
 const LISTENER_GRACE_MS = 5_000;
 const POLL_GRACE_MS = 5_000;
+const POLL_TROUBLE_MS_MAX = 60_000;
 /** Far below the first wait of a report that was set aside. */
 const RETRY_POLL_MS = 10_000;
 
@@ -57,24 +61,43 @@ export type RunConfig<S extends Settings> = Pick<
   | 'CONNECTOR_STATE_DIR'
 > & { MONGODB_DB: string };
 
+type OwnProcess = Omit<ConnectorProcess, 'serveMetrics' | 'close'>;
+
+/** Parts of a connector that its definition does not name. */
+export interface ConnectorParts<A extends object = Partial<ConnectorActivities>> {
+  /** Opened by a connector whose own book says what it has sent. */
+  restoreGuard?: Pick<RestoreGuard, 'confirm' | 'check' | 'onChange' | 'protect'>;
+  /** Own database; `{MONGODB_DB}_{name}` by default. */
+  db?: Db;
+  /** Adds activities of the contract for which a definition has no functions. */
+  addActivities?: (activities: Partial<ConnectorActivities>) => A;
+  /** Methods that the added activities serve. */
+  alsoServes?: readonly string[];
+  /** Replaces what is read of a payout’s recipient. */
+  recipients?: Pick<ActivityDeps<Settings>, 'decryptRecipient' | 'readReference'>;
+}
+
 /**
  * Starts a connector over its connections.
- * @param openedGuard of a connector whose own book says what it has sent
  * @returns `finished` resolves when everything has ended, and rejects if the worker broke
  */
-export async function startConnector<S extends Settings>(
+export async function startConnector<
+  S extends Settings,
+  A extends object = Partial<ConnectorActivities>,
+>(
   definition: ConnectorDefinition<S>,
   config: RunConfig<S>,
-  own: ConnectorProcess,
-  openedGuard?: Pick<RestoreGuard, 'confirm' | 'check' | 'onChange' | 'protect'>,
+  own: OwnProcess,
+  parts: ConnectorParts<A> = {},
 ) {
-  const { log, now, stores } = own;
-  const db = own.mongo.db(`${config.MONGODB_DB}_${config.name}`);
+  const { log, now } = own;
+  const { db = own.mongo.db(`${config.MONGODB_DB}_${config.name}`) } = parts;
   const meter = createKitMeter(own.registry, config.name);
   const { limits } = definition;
   const client = createBankClient({ limits, needsTls: config.isLive, count: meter.called });
   const { settings } = config;
-  const steps = config.environment === 'sandbox' ? createStepLog({ now, log }) : undefined;
+  const hasPage = config.environment === 'sandbox' && config.CONNECTOR_PORT !== undefined;
+  const steps = hasPage ? createStepLog({ now, log }) : undefined;
   const buildTools = (attempt?: Parameters<typeof client>[0]): Tools<S> => {
     const call = client(attempt);
     return { settings, call: steps?.watchCall(call) ?? call, log, now };
@@ -83,8 +106,10 @@ export async function startConnector<S extends Settings>(
   await instructions.ensureIndexes();
   const { environment, CONNECTOR_STATE_DIR: dir } = config;
   const restoreGuard =
-    openedGuard ?? (await openRestoreGuard(own, { environment, dir, db, book: instructions }));
-  const decrypt = createDecrypter(config, own, definition.sendPayout !== undefined);
+    parts.restoreGuard ??
+    (await openRestoreGuard(own, { environment, dir, db, book: instructions }));
+  const { decryptRecipient, readReference } =
+    parts.recipients ?? createReaders(config, own, definition.sendPayout !== undefined);
   const bare = createKitActivities({
     ...{ definition, buildTools, now },
     instructions,
@@ -93,12 +118,14 @@ export async function startConnector<S extends Settings>(
       await restoreGuard.confirm();
       return await own.guard.findOutdated(...instruction);
     },
-    decryptRecipient: steps?.watchRecipient(decrypt) ?? decrypt,
-    readReference: createReferenceReader({ payouts: stores.payouts }),
+    decryptRecipient: steps?.watchRecipient(decryptRecipient) ?? decryptRecipient,
+    readReference,
     livemode: config.environment === 'live',
   });
   const guarded = restoreGuard.protect(bare);
-  const activities = steps?.watchActivities(guarded) ?? guarded;
+  const bank = steps?.watchActivities(guarded) ?? guarded;
+  // Without more of them, the type is that of the bank's.
+  const activities = parts.addActivities?.(bank) ?? (bank as A);
   const delivery = createReportDelivery({ ...own, db, meter });
   await delivery.ensureIndexes();
   const deliver = steps?.watchDelivery(delivery.deliver) ?? delivery.deliver;
@@ -112,6 +139,7 @@ export async function startConnector<S extends Settings>(
     startLoop({
       round: createPoller({ db, poll, tools, deliver, meter }),
       pollMs: poll.seconds * 1_000,
+      troubleMsMax: Math.min(POLL_TROUBLE_MS_MAX, 10_000 * poll.seconds),
       graceMs: POLL_GRACE_MS,
       failureText: 'the bank’s reports could not be read, tried again later',
       log,
@@ -123,7 +151,11 @@ export async function startConnector<S extends Settings>(
     failureText: 'reports that were set aside could not be delivered, tried again later',
     log,
   });
-  const report = reportCapabilities(own, listCapabilities(definition), restoreGuard);
+  const served = addCapabilities(listCapabilities(definition), {
+    serves: parts.alsoServes ?? [],
+    functions: Object.keys(activities).filter((name) => !(name in bank)),
+  });
+  const report = reportCapabilities(own, served, restoreGuard);
   const finished = runWorker(worker).finally(() =>
     Promise.all([loop?.stop(), retries.stop(), listener?.close(), report.stop()]),
   );
@@ -132,6 +164,8 @@ export async function startConnector<S extends Settings>(
     activities,
     finished,
     isReady: () => worker.getState() === 'RUNNING',
+    /** Reads the bank's reports now. */
+    poll: () => loop?.wake(),
     stop: async (): Promise<void> => {
       if (worker.getState() === 'RUNNING') worker.shutdown();
       await finished;
@@ -139,20 +173,24 @@ export async function startConnector<S extends Settings>(
   };
 }
 
-function createDecrypter(
+/** Reads the recipient of a payout, and the text for their statement. */
+function createReaders(
   {
     KEYS_DIR,
     environment,
     name,
   }: { KEYS_DIR: string; environment: 'live' | 'sandbox'; name: string },
-  { stores, log }: ConnectorProcess,
+  { stores, log }: OwnProcess,
   paysOut: boolean,
-) {
+): NonNullable<ConnectorParts['recipients']> {
   // A process that pays nobody needs no key.
   const encrypter = paysOut
     ? createDetailsDecrypter(KEYS_DIR, environment, name)
     : { decrypt: () => Promise.reject(new Error('This connector pays nobody.')) };
-  return createRecipientDecrypter({ ...stores, encrypter, connector: name, log });
+  return {
+    decryptRecipient: createRecipientDecrypter({ ...stores, encrypter, connector: name, log }),
+    readReference: createReferenceReader({ payouts: stores.payouts }),
+  };
 }
 
 interface ListenerParts<S extends Settings> {
@@ -168,8 +206,7 @@ async function startListener<S extends Settings>(
   { HOST, CONNECTOR_PORT, name }: Pick<KitConfig<S>, 'HOST' | 'CONNECTOR_PORT' | 'name'>,
   { steps, ...deps }: ListenerParts<S>,
 ) {
-  const hasPage = steps !== undefined && CONNECTOR_PORT !== undefined;
-  if (webhook === undefined && !hasPage) return undefined;
+  if (webhook === undefined && steps === undefined) return undefined;
   const receive = createListener({
     ...deps,
     webhook: webhook && (steps?.watchWebhook(webhook) ?? webhook),

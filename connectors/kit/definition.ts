@@ -104,6 +104,11 @@ export interface Poll<S extends Settings> {
     cursor: string | null,
     tools: Tools<S>,
   ) => Promise<{ reports: Report[]; cursor: string | null; more?: boolean }>;
+  /**
+   * Acknowledges that all up to the cursor are delivered, at a bank that hands reports out until
+   * then. No cursor is stored.
+   */
+  acknowledge?: (cursor: string, tools: Tools<S>) => Promise<void>;
 }
 
 interface Base<S extends Settings> {
@@ -118,6 +123,11 @@ interface Base<S extends Settings> {
   poll?: Poll<S>;
   /** Whether the bank posts signed callbacks to the API itself, without this process. */
   postsCallbacks?: boolean;
+  /**
+   * Whether the bank answers a repeat of an instruction, for as long as the service may repeat it,
+   * as it has answered the first: the first attempt is then not looked up before it is sent.
+   */
+  repeatsAnswers?: boolean;
   /**
    * Whether the bank gives a payout another reference where it is completed than where it is sent.
    * Otherwise that is a second payment.

@@ -38,11 +38,18 @@ export function createPoller<S extends Settings>({
       if (!isDuplicateKey(error)) throw error;
     }
   };
+  const end = async (from: string | null, cursor: string | null): Promise<void> => {
+    if (cursor === from) return;
+    if (poll.acknowledge === undefined) await advance(from, cursor);
+    else if (cursor !== null) await poll.acknowledge(cursor, tools);
+  };
+  const readCursor = async (): Promise<string | null> =>
+    (await cursors.findOne({ _id: 'poll' }))?.value ?? null;
   return async () => {
-    const from = (await cursors.findOne({ _id: 'poll' }))?.value ?? null;
+    const from = poll.acknowledge === undefined ? await readCursor() : null;
     const { reports, cursor, more = false } = await poll.read(from, tools);
     await deliver(reports);
-    if (cursor !== from) await advance(from, cursor);
+    await end(from, cursor);
     if (!more) meter.polled();
     return more;
   };

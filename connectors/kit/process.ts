@@ -28,9 +28,9 @@ import {
   type InstructionGuard,
 } from '../contract/guard';
 
-/** Shorter than the lease of a row, and than the client's own retries. */
-export const DELIVERY_MS = 4_000;
-export const SHUTDOWN_GRACE = '10s';
+/** Shorter than the client's own retries. */
+const DELIVERY_MS = 4_000;
+const SHUTDOWN_GRACE = '10s';
 
 export interface ProcessConfig {
   LOG_LEVEL: string;
@@ -65,6 +65,7 @@ export interface ConnectorProcess {
   meter: CallbackMeter;
   guardMeter: GuardMeter;
   guard: InstructionGuard;
+  memory: ReturnType<typeof createCallbackMemory>;
   /** Delivers a report. Retry it until it does not throw. */
   deliver: (report: Omit<ResourceCallback, 'connector'>) => Promise<CallbackReceipt>;
   createWorker: (activities: object, options?: Partial<WorkerOptions>) => Promise<Worker>;
@@ -105,28 +106,56 @@ export async function connectProcess(
     connectNative(config.temporal),
   ]);
   const temporal = connectTemporal(config.temporal);
-  const stores = createStores(mongo.db(config.MONGODB_DB));
-  const now = () => new Date();
-  const meter = createCallbackMeter(registry);
-  const guardMeter = createGuardMeter(registry);
-  const { lifecycleQueue } = taskQueues(config.TASK_QUEUE_PREFIX);
-  const taskQueue = connectorQueue(connector, config.TASK_QUEUE_PREFIX);
-  const memory = createCallbackMemory(stores.callbacks, log);
+  const own = openProcess({
+    ...{ connector, registry, key, mongo, connection, temporal, log },
+    ...{ lifecycleQueue: taskQueues(config.TASK_QUEUE_PREFIX).lifecycleQueue },
+    ...{ taskQueue: connectorQueue(connector, config.TASK_QUEUE_PREFIX) },
+    stores: createStores(mongo.db(config.MONGODB_DB)),
+  });
   const close = async () => {
-    await memory.close();
+    await own.close();
     await Promise.all([connection.close(), temporal.connection.close(), mongo.close()]);
   };
+  const { stores, lifecycleQueue } = own;
   try {
     await checkFormats({ epoch: stores.epoch, temporal, lifecycleQueue });
   } catch (error) {
     await close();
     throw error;
   }
-  const { namespace } = config.temporal;
-  const inbox = { stores, temporal, lifecycleQueue, now, log, meter, key, memory };
   return {
-    ...{ connector, registry, mongo, connection, temporal, stores, now, log, key, taskQueue },
-    ...{ lifecycleQueue, meter, guardMeter, namespace },
+    ...own,
+    serveMetrics: (isReady) => serveMetrics(config, registry, sdkMetrics, isReady),
+    close,
+  };
+}
+
+type Connections = Pick<
+  ConnectorProcess,
+  | 'connector'
+  | 'registry'
+  | 'key'
+  | 'mongo'
+  | 'connection'
+  | 'temporal'
+  | 'stores'
+  | 'log'
+  | 'taskQueue'
+  | 'lifecycleQueue'
+>;
+
+/** Opens a process over connections that its caller closes. */
+export function openProcess(connections: Connections): Omit<ConnectorProcess, 'serveMetrics'> {
+  const { connector, registry, connection, temporal, stores, log, taskQueue } = connections;
+  const now = () => new Date();
+  const meter = createCallbackMeter(registry);
+  const guardMeter = createGuardMeter(registry);
+  const memory = createCallbackMemory(stores.callbacks, log);
+  const { namespace } = temporal.options;
+  const inbox = { ...connections, now, meter, memory };
+  return {
+    ...connections,
+    ...{ now, meter, guardMeter, memory, namespace },
     guard: createInstructionGuard({ ...stores, connector, log, meter: guardMeter }),
     deliver: (report) =>
       temporal.withDeadline(Date.now() + DELIVERY_MS, () =>
@@ -134,8 +163,7 @@ export async function connectProcess(
       ),
     createWorker: (activities, options = {}) =>
       createWorker({ connection, namespace, taskQueue, activities, ...options }),
-    serveMetrics: (isReady) => serveMetrics(config, registry, sdkMetrics, isReady),
-    close,
+    close: memory.close,
   };
 }
 

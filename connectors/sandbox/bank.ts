@@ -1,77 +1,175 @@
+import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import type { Server } from 'node:http';
-import type { Client } from '@temporalio/client';
-import { type NativeConnection, Worker } from '@temporalio/worker';
-import type { MongoClient } from 'mongodb';
+import type { RequestListener } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { Db } from 'mongodb';
 import { closeServer, createHttpServer } from '../../src/api/server';
-import type { Logger } from '../../src/base/log';
-import type { RecipientDetails } from '../../src/domain/payout/recipient';
-import { SANDBOX_CONNECTOR } from '../../src/routing';
-import { createMovementStore } from '../../src/service/banks/sandbox-bank/movements';
-import type { Stores } from '../../src/store';
-import { runWorker } from '../../src/temporal/native';
-import type { ConnectorActivities } from '../contract/activities';
+import { CRYPTO_METHODS } from '../../src/domain/crypto/assets';
+import { omitUndefined } from '../../src/domain/defined';
 import {
-  type CallbackMeter,
-  type ConnectorKey,
-  createCallbackMemory,
-  deliverCallback,
-  type InboxStores,
-  type ResourceCallback,
-} from '../contract/callbacks';
+  createMovementStore,
+  sandboxBankDatabase,
+} from '../../src/service/banks/sandbox-bank/movements';
+import type { ConnectorActivities } from '../contract/activities';
 import type { ClockConnectorActivities } from '../contract/clock';
-import type { CryptoConnectorActivities, SettlementInstruction } from '../contract/crypto';
-import { createInstructionGuard, type GuardMeter, type InstructionGuard } from '../contract/guard';
-import { DELIVERY_MS, SHUTDOWN_GRACE } from '../kit/process';
-import type { RestoreGuard } from '../kit/restore-guard';
-import { createBankActivities } from './activities';
+import type { CryptoConnectorActivities } from '../contract/crypto';
+import { type ConnectorParts, startConnector } from '../kit/connector';
+import type { ConnectorProcess } from '../kit/process';
+import { openRestoreGuard } from '../kit/restore-guard';
+import { createBankApi } from './api';
 import { createBankApp } from './app';
-import { createBook } from './book';
+import { createBook, createSentBook } from './book';
 import { createChainStores, startChain } from './chain/chain';
-import type { Subject } from './chain/transactions';
 import { advanceBankClock, createTimeReader } from './clock';
+import type { SandboxBankConfig } from './config';
+import { buildSettings, defineSandboxBank } from './definition';
 import { createOutbox } from './outbox';
-import { startReportTaker } from './reports';
-import { isAwaited, startSender } from './sender';
+import { isAwaited } from './reports';
 import { createSessionStore } from './sessions';
+import { simulateTransit } from './transit';
 
-export interface SandboxBankDeps {
-  mongo: MongoClient;
-  database: string;
-  stores: InboxStores & Pick<Stores, 'accounts' | 'sandboxReports'>;
-  decryptRecipient: (payout_id: string) => Promise<RecipientDetails>;
-  readReference: (payout_id: string) => Promise<string | null>;
-  temporal: Client;
-  connection: NativeConnection;
-  connector?: string;
-  taskQueue: string;
-  lifecycleQueue: string;
-  host: string;
-  /** 0: any free port. */
-  port: number;
-  publicUrl?: string;
-  autoplay: boolean;
+type BankProcess = Omit<ConnectorProcess, 'serveMetrics' | 'close'>;
+
+type BankConfig = Pick<
+  SandboxBankConfig,
+  | 'MONGODB_DB'
+  | 'KEYS_DIR'
+  | 'HOST'
+  | 'CONNECTOR_STATE_DIR'
+  | 'SANDBOX_BANK_PORT'
+  | 'SANDBOX_BANK_URL'
+  | 'SANDBOX_AUTOPLAY'
+>;
+
+/** Replaced by tests. */
+interface BankChanges extends Pick<ConnectorParts, 'restoreGuard' | 'recipients'> {
   slowSessionMs?: number;
-  meter?: CallbackMeter;
-  guardMeter?: GuardMeter;
-  /** Without it a restore is not noticed. */
-  restoreGuard?: Pick<RestoreGuard, 'confirm' | 'protect'>;
-  /** Without it callbacks are unsigned. */
-  key?: ConnectorKey | undefined;
-  now: () => Date;
-  log: Logger;
 }
 
 type BankActivities = ConnectorActivities & CryptoConnectorActivities & ClockConnectorActivities;
 
 const SLOW_SESSION_MS = 8_000;
-const PAGES_GRACE_MS = 2_000;
+const GRACE_MS = 2_000;
 
-/** @returns `finished` resolves when the worker has ended, and rejects when it broke */
-export async function createSandboxBank(deps: SandboxBankDeps) {
-  const { now, log, stores, connector = SANDBOX_CONNECTOR } = deps;
-  const db = deps.mongo.db(deps.database);
+/**
+ * Starts a bank of its own: pages for customers, and an API over HTTP. Its connector is one on the
+ * kit; chain and clock, for which the kit has no functions, are activities next to the bank's.
+ * @returns `finished` resolves when the worker has ended, and rejects when it broke
+ */
+export async function createSandboxBank(
+  own: BankProcess,
+  config: BankConfig,
+  { slowSessionMs = SLOW_SESSION_MS, ...changes }: BankChanges = {},
+) {
+  const { connector } = own;
+  const db = own.mongo.db(sandboxBankDatabase(config.MONGODB_DB));
+  const guardPlace = { environment: 'sandbox', dir: config.CONNECTOR_STATE_DIR, db } as const;
+  const restoreGuard =
+    changes.restoreGuard ??
+    (await openRestoreGuard(own, { ...guardPlace, book: createSentBook(db) }));
+  const bank = await openBank(own, db, { ...config, slowSessionMs, restoreGuard });
+  try {
+    const { baseUrl, settings } = await bank.serve();
+    const kit = await startConnector(
+      defineSandboxBank(settings),
+      {
+        ...{ ...config, settings, environment: 'sandbox', isLive: false, name: connector },
+        CONNECTOR_PORT: undefined,
+      },
+      own,
+      {
+        ...{ ...changes, db, restoreGuard, alsoServes: CRYPTO_METHODS },
+        addActivities: (activities) => bank.addActivities(activities, baseUrl),
+      },
+    );
+    bank.connected(kit.poll);
+    let ending: Promise<unknown> | undefined;
+    const stop = async () => {
+      ending ??= kit.stop().finally(bank.stop);
+      await ending;
+    };
+    return { url: baseUrl, activities: kit.activities, finished: kit.finished, stop };
+  } catch (error) {
+    await bank.stop();
+    throw error;
+  }
+}
+
+interface OpenedConfig extends BankConfig {
+  slowSessionMs: number;
+  restoreGuard: NonNullable<BankChanges['restoreGuard']>;
+}
+
+/** Opens the books and the chain; `serve` opens pages and API. */
+async function openBank(own: BankProcess, db: Db, config: OpenedConfig) {
+  const { stores, connector, now } = own;
+  const { restoreGuard, SANDBOX_BANK_URL: publicUrl } = config;
+  const autoplay = config.SANDBOX_AUTOPLAY === 'on';
   const readTime = createTimeReader(stores, now);
+  const books = await openBooks(db, now);
+  const chainStores = createChainStores(db, now, readTime);
+  await chainStores.ensureIndexes();
+  const parts = { ...own, ...books, autoplay, readTime, product: stores };
+  const chain = startChain({
+    ...{ ...parts, stores: chainStores },
+    isAwaited: ({ resource, resource_id }) => isAwaited(stores, resource, resource_id),
+    findOutdated: async (instruction) => {
+      await restoreGuard.confirm();
+      return await own.guard.findOutdated('crypto_settlement', instruction);
+    },
+  });
+  let poll = () => {};
+  const clock = {
+    ...{ product: stores, waiting: [books.outbox, chainStores.transactions], now },
+    wake: () => {
+      poll();
+      chain.wake();
+    },
+  };
+  const closers = [chain.stop];
+  const listen = async (listener: RequestListener, host: string, port: number) => {
+    const server = createHttpServer(listener);
+    server.listen(port, host);
+    await once(server, 'listening');
+    closers.push(() => closeServer(server, GRACE_MS));
+    return (server.address() as AddressInfo).port;
+  };
+  return {
+    serve: async () => {
+      const pages = createBankApp({
+        ...{ ...parts, chain: chain.routes, decided: () => poll() },
+        ...omitUndefined({ publicUrl }),
+      });
+      const port = await listen(pages.callback(), config.HOST, config.SANDBOX_BANK_PORT);
+      const baseUrl = (publicUrl ?? `http://localhost:${port}`).replace(/\/+$/, '');
+      const secret = randomBytes(32).toString('hex');
+      const { slowSessionMs } = config;
+      const api = createBankApi({ ...parts, baseUrl, slowSessionMs, secret });
+      // Only the connector of this process reaches it.
+      const apiPort = await listen(api.callback(), '127.0.0.1', 0);
+      return { baseUrl, settings: buildSettings(`http://127.0.0.1:${apiPort}`, secret) };
+    },
+    addActivities: (activities: Partial<ConnectorActivities>, baseUrl: string): BankActivities => ({
+      // The definition has the functions of all groups.
+      ...simulateTransit(activities as ConnectorActivities, {
+        ...books,
+        onOwnPayment: (id) => own.memory.rememberConnector('payment', id, connector),
+      }),
+      ...restoreGuard.protect<CryptoConnectorActivities & ClockConnectorActivities>({
+        ...chain.activitiesAt(baseUrl),
+        advanceBankClock: (advance) => advanceBankClock(clock, advance),
+      }),
+    }),
+    /** Reads reports at once where customer or clock have made them due. */
+    connected: (pollReports: () => void): void => {
+      poll = pollReports;
+    },
+    stop: () => Promise.all(closers.map((close) => close())),
+  };
+}
+
+/** Opens what the bank writes down. */
+async function openBooks(db: Db, now: () => Date) {
   const books = {
     sessions: createSessionStore(db, now),
     refunds: createBook(db, 'refunds', now),
@@ -79,119 +177,7 @@ export async function createSandboxBank(deps: SandboxBankDeps) {
     outbox: createOutbox(db, now),
     movements: createMovementStore(db, now),
   };
-  const chainStores = createChainStores(db, now, readTime);
-  const indexed = [books.sessions, books.outbox, books.movements, chainStores];
+  const indexed = [books.sessions, books.outbox, books.movements];
   await Promise.all(indexed.map((store) => store.ensureIndexes()));
-
-  const memory = createCallbackMemory(stores.callbacks, log);
-  const inbox = { ...deps, memory };
-  const deliver = (callback: ResourceCallback) =>
-    deps.temporal.withDeadline(Date.now() + DELIVERY_MS, () => deliverCallback(inbox, callback));
-  const { mongo } = deps;
-  const sender = startSender({ ...books, mongo, connector, product: stores, deliver, log });
-  const reports = startReportTaker({
-    ...books,
-    mongo,
-    connector,
-    reports: stores.sandboxReports,
-    log,
-  });
-  const bare = createInstructionGuard({ ...stores, connector, log, meter: deps.guardMeter });
-  const guard: Pick<InstructionGuard, 'findOutdated'> = {
-    findOutdated: async (...instruction) => {
-      await deps.restoreGuard?.confirm();
-      return await bare.findOutdated(...instruction);
-    },
-  };
-  const record = createRecordChecks(stores, guard);
-  const chain = startChain({
-    ...{ ...deps, ...record, connector, readTime, deliver },
-    stores: chainStores,
-  });
-  const app = createBankApp({
-    ...{ ...deps, ...books, readTime, decided: sender.wake },
-    chain: chain.routes,
-  });
-  const server = createHttpServer(app.callback());
-  server.listen(deps.port, deps.host);
-  const stopRest = async () => {
-    const loops = [sender.stop(), reports.stop(), chain.stop()];
-    await Promise.all([...loops, closeServer(server, PAGES_GRACE_MS)]);
-    await memory.close();
-  };
-  try {
-    await once(server, 'listening');
-    const baseUrl = (deps.publicUrl ?? `http://localhost:${getPort(server)}`).replace(/\/+$/, '');
-    const bankActivities = createBankActivities({
-      ...deps,
-      ...books,
-      baseUrl,
-      slowSessionMs: deps.slowSessionMs ?? SLOW_SESSION_MS,
-      onOwnPayment: (payment_id) => memory.rememberConnector('payment', payment_id, connector),
-      findOutdated: guard.findOutdated,
-      takeReports: reports.take,
-    });
-    const clock = {
-      product: stores,
-      waiting: [books.outbox, chainStores.transactions],
-      now,
-      wake: () => {
-        sender.wake();
-        chain.wake();
-      },
-    };
-    const all: BankActivities = {
-      ...bankActivities,
-      ...chain.activitiesAt(baseUrl),
-      advanceBankClock: (advance) => advanceBankClock(clock, advance),
-    };
-    const activities = deps.restoreGuard?.protect(all) ?? all;
-    const worker = await createWorker(deps, activities);
-    const finished = runWorker(worker);
-    const end = async () => {
-      if (worker.getState() === 'RUNNING') worker.shutdown();
-      await finished.finally(stopRest);
-    };
-    let ending: Promise<void> | undefined;
-    const stop = () => {
-      ending ??= end();
-      return ending;
-    };
-    return { url: baseUrl, activities, finished, stop };
-  } catch (error) {
-    await stopRest();
-    throw error;
-  }
-}
-
-function createRecordChecks(
-  stores: SandboxBankDeps['stores'],
-  guard: Pick<InstructionGuard, 'findOutdated'>,
-) {
-  return {
-    isAwaited: ({ resource, resource_id }: Subject) => isAwaited(stores, resource, resource_id),
-    findOutdated: (instruction: SettlementInstruction) =>
-      guard.findOutdated('crypto_settlement', instruction),
-  };
-}
-
-function createWorker(
-  { connection, temporal, taskQueue }: SandboxBankDeps,
-  activities: BankActivities,
-): Promise<Worker> {
-  return Worker.create({
-    connection,
-    namespace: temporal.options.namespace,
-    taskQueue,
-    activities,
-    // Slow sessions wait here and must not block the others.
-    maxConcurrentActivityTaskExecutions: 200,
-    shutdownGraceTime: SHUTDOWN_GRACE,
-  });
-}
-
-function getPort(server: Server): number {
-  const address = server.address();
-  if (address === null || typeof address === 'string') throw new Error('not listening on a port');
-  return address.port;
+  return books;
 }

@@ -3,7 +3,6 @@ import { inTransaction, isDuplicateKey } from '../../src/base/mongo';
 import type { MovementStore } from '../../src/service/banks/sandbox-bank/movements';
 import { bankReference } from '../../src/service/banks/sandbox-bank/movements';
 import type { PayoutInstruction, RefundInstruction } from '../contract/activities';
-import type { Attempt } from '../contract/guard';
 import type { SentBook } from '../kit/restore-guard';
 import type { Outbox } from './outbox';
 import type { PlannedCallback } from './plan';
@@ -42,7 +41,9 @@ export interface BookEntry {
   statement: string | null;
 }
 
-type Outcome = Omit<BookEntry, 'bank_reference' | 'created_at'>;
+type Outcome = Omit<BookEntry, 'bank_reference' | 'created_at' | 'instruction'> & {
+  instruction: NonNullable<BookEntry['instruction']>;
+};
 
 export type Book = ReturnType<typeof createBook>;
 
@@ -85,7 +86,8 @@ interface BookDeps {
   outbox: Outbox;
   movements: MovementStore;
   book: Book;
-  attempt?: Attempt;
+  /** @throws Error once the connector has given up */
+  assertAwaited: () => void;
 }
 
 interface Arrival<R extends 'refund' | 'payout'> extends Outcome {
@@ -95,17 +97,17 @@ interface Arrival<R extends 'refund' | 'payout'> extends Outcome {
 
 /** Writes in one transaction; `isNew`: the instruction is the first. */
 export async function acceptIntoBook<R extends 'refund' | 'payout'>(
-  { mongo, outbox, movements, book, attempt }: BookDeps,
+  { mongo, outbox, movements, book, assertAwaited }: BookDeps,
   { resource, planned, ...outcome }: Arrival<R>,
 ): Promise<{ entry: BookEntry; isNew: boolean }> {
   const resource_id = outcome._id;
   try {
     const entry = await inTransaction(mongo, async (session) => {
-      attempt?.assertInTime();
+      assertAwaited();
       const { bank_reference, ...fields } = await book.record(outcome, session);
       const about = { resource, resource_id, bank_reference };
       const { status, instruction } = outcome;
-      if (status === 'sent' && instruction !== null) {
+      if (status === 'sent') {
         const { amount, currency } = instruction;
         const sent = { ...about, amount, currency, name: status, decision: resource_id };
         await movements.book(sent, session);

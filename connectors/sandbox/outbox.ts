@@ -5,7 +5,6 @@ import { omitUndefined } from '../../src/domain/defined';
 import type { SandboxReport } from '../../src/store/sandbox-reports';
 import type { BankClockAdvance } from '../contract/clock';
 import { bringForward } from './clock';
-import { getBackoffMs, LEASE_MS } from './loop';
 import type { CallbackByResource, PlannedCallback } from './plan';
 
 export interface CallbackSubject<R extends BankResource = BankResource> {
@@ -13,7 +12,7 @@ export interface CallbackSubject<R extends BankResource = BankResource> {
   resource_id: string;
 }
 
-/** Callback to send, written in the transaction of its decision. */
+/** Callback of the bank, written in the transaction of its decision. */
 export interface OutboxRow<R extends BankResource = BankResource> extends CallbackSubject<R> {
   /** Has a suffix for a deliberate repeat. */
   _id: string;
@@ -23,22 +22,21 @@ export interface OutboxRow<R extends BankResource = BankResource> extends Callba
   /** Yields to a different simulated outcome. */
   autoplay?: true;
   /** `dropped`: its condition never came true, or a simulation was faster. */
-  state: 'pending' | 'sent' | 'parked' | 'dropped';
+  state: 'pending' | 'sent' | 'dropped';
   due_at: Date;
-  attempts: number;
-  last_error: string | null;
   done_at: Date | null;
   /** Clock offset of the last change of `due_at`, in ms. */
   clock_ms?: number;
 }
 
 const KEEP_S = 30 * 86_400;
+/** The service has received a simulated callback by then, unless its process ended. */
+const REPEAT_MS = 5_000;
 
 export type Outbox = ReturnType<typeof createOutbox>;
 
 export function createOutbox(db: Db, now: () => Date) {
   const rows: Collection<OutboxRow> = db.collection('outbox');
-  const later = (ms: number) => new Date(now().getTime() + ms);
   return {
     ensureIndexes: () =>
       rows.createIndexes([
@@ -58,31 +56,24 @@ export function createOutbox(db: Db, now: () => Date) {
     /** Repeats a simulated callback, should the service not have received it. */
     addReport: async (report: SandboxReport, session: ClientSession): Promise<void> => {
       const { _id, resource, resource_id, name, body } = report;
-      const row = { resource, resource_id, name, body, becomes: null, ...newRow(later(LEASE_MS)) };
+      const row = {
+        resource,
+        resource_id,
+        name,
+        body,
+        becomes: null,
+        ...newRow(new Date(now().getTime() + REPEAT_MS)),
+      };
       await rows.updateOne({ _id }, { $setOnInsert: row }, { upsert: true, session });
     },
-    /** Others leave leased rows alone until the lease ends. */
-    lease: async (limit: number): Promise<OutboxRow[]> => {
-      const due = await rows
+    listDue: (limit: number) =>
+      rows
         .find({ state: 'pending', due_at: { $lte: now() } })
         .sort({ due_at: 1 })
         .limit(limit)
-        .toArray();
-      const results = await Promise.all(
-        due.map(({ _id, due_at }) =>
-          rows.findOneAndUpdate(
-            { _id, state: 'pending', due_at },
-            { $set: { due_at: later(LEASE_MS) }, $inc: { attempts: 1 } },
-            { returnDocument: 'after' },
-          ),
-        ),
-      );
-      return results.filter((row) => row !== null);
-    },
-    finish: (_id: string, state: 'sent' | 'parked' | 'dropped') =>
-      rows.updateOne({ _id, state: 'pending' }, { $set: { state, done_at: now() } }),
-    retry: ({ _id, attempts }: OutboxRow, last_error: string) =>
-      rows.updateOne({ _id }, { $set: { due_at: later(getBackoffMs(attempts)), last_error } }),
+        .toArray(),
+    finish: (ids: string[], state: 'sent' | 'dropped') =>
+      rows.updateMany({ _id: { $in: ids }, state: 'pending' }, { $set: { state, done_at: now() } }),
     listPending: (limit: number) =>
       rows.find({ state: 'pending' }).sort({ due_at: 1 }).limit(limit).toArray(),
     /** Applies once for each advance of the clock. */
@@ -124,5 +115,5 @@ function toRows<R extends BankResource>(
 }
 
 function newRow(due_at: Date) {
-  return { state: 'pending', due_at, attempts: 0, last_error: null, done_at: null } as const;
+  return { state: 'pending', due_at, done_at: null } as const;
 }

@@ -1,18 +1,13 @@
 import type { MongoClient } from 'mongodb';
-import type { RecipientDetails } from '../../src/domain/payout/recipient';
+import type { z } from 'zod';
 import type { MovementStore } from '../../src/service/banks/sandbox-bank/movements';
 import type {
-  CancelAnswer,
-  Outdated,
   PayoutAnswer,
-  PayoutInstruction,
   PayoutLookup,
   RefundAnswer,
-  RefundInstruction,
   RefundLookup,
 } from '../contract/activities';
-import { beginAttempt, type InstructionGuard } from '../contract/guard';
-import { RecipientDeleted } from '../contract/recipients';
+import type { ACTIVITIES } from '../contract/schemas';
 import { acceptIntoBook, type BankRefusal, type Book, type BookEntry } from './book';
 import { getBehavior, PAYOUT_MAGIC_AMOUNTS, REFUND_MAGIC_AMOUNTS } from './magic-amounts';
 import type { Outbox } from './outbox';
@@ -25,10 +20,18 @@ export interface OutgoingDeps {
   outbox: Outbox;
   movements: MovementStore;
   autoplay: boolean;
-  now: () => Date;
-  findOutdated: InstructionGuard['findOutdated'];
-  decryptRecipient: (payout_id: string) => Promise<RecipientDetails>;
-  readReference: (payout_id: string) => Promise<string | null>;
+}
+
+/** Instruction as it is posted. */
+interface Call<N extends 'sendRefund' | 'sendPayout'> {
+  input: z.output<(typeof ACTIVITIES)[N]['instruction']>;
+  /** Throws once the connector has given up. */
+  assertAwaited: () => void;
+}
+
+/** Simulated: the instruction was executed, and its answer never arrives. */
+export class AnswerLost extends Error {
+  override readonly name = 'AnswerLost';
 }
 
 const REFUND_REFUSAL: BankRefusal = {
@@ -43,24 +46,17 @@ const PAYOUT_REJECTION: BankRefusal = {
 
 /**
  * Writes book and callbacks in one transaction; a repeat is answered from the book.
- * @throws Error if the sandbox simulates a lost instruction or answer
+ * @throws AnswerLost
  */
 export async function sendRefund(
-  { refunds: book, findOutdated, ...deps }: OutgoingDeps,
-  instruction: RefundInstruction,
-): Promise<RefundAnswer | Outdated> {
-  const { refund_id: _id, amount, livemode } = instruction;
-  const attempt = beginAttempt(deps.now);
-  if (livemode) return refuseLive('refunds');
-  const existing = await getArrivedEntry(book, _id);
-  if (existing !== null) return buildRefundAnswer(existing);
-  const outdated = await findOutdated('refund', instruction, attempt);
-  if (outdated !== undefined) return outdated;
+  deps: OutgoingDeps,
+  { input: { activity: _, ...instruction }, assertAwaited }: Call<'sendRefund'>,
+): Promise<RefundAnswer> {
+  const { refund_id: _id, amount } = instruction;
   const behavior = getBehavior(REFUND_MAGIC_AMOUNTS, amount);
-  if (behavior === 'instruction_lost') await loseOnce(book, _id, instruction);
   const isRefused = behavior === 'refused';
   const { entry, isNew } = await acceptIntoBook(
-    { ...deps, book, attempt },
+    { ...deps, book: deps.refunds, assertAwaited },
     {
       resource: 'refund',
       _id,
@@ -71,12 +67,15 @@ export async function sendRefund(
       planned: planRefund(amount, deps.autoplay),
     },
   );
-  if (isNew && behavior === 'answer_lost') throw new Error('The answer of the bank got lost.');
+  if (isNew && behavior === 'answer_lost') throw new AnswerLost();
   return buildRefundAnswer(entry);
 }
 
-export async function lookUpRefund(book: Book, refundId: string): Promise<RefundLookup> {
-  const entry = await getArrivedEntry(book, refundId);
+export async function lookUpRefund(
+  { refunds }: Pick<OutgoingDeps, 'refunds'>,
+  { refund_id }: { refund_id: string },
+): Promise<RefundLookup> {
+  const entry = await getArrivedEntry(refunds, refund_id);
   return entry === null ? { outcome: 'not_found' } : buildRefundAnswer(entry);
 }
 
@@ -87,72 +86,38 @@ function buildRefundAnswer({ bank_reference, refusal }: BookEntry): RefundAnswer
     : { outcome: 'refused', ...refusal };
 }
 
-/**
- * @throws Error as `sendRefund`, and without anything of the recipient if it cannot be decrypted
- */
+/** Stores nothing of the recipient. @throws AnswerLost */
 export async function sendPayout(
-  { payouts: book, decryptRecipient, readReference, findOutdated, ...deps }: OutgoingDeps,
-  instruction: PayoutInstruction,
-): Promise<PayoutAnswer | Outdated> {
-  const { payout_id: _id, amount, livemode } = instruction;
-  const attempt = beginAttempt(deps.now);
-  if (livemode) return refuseLive('payouts');
-  const existing = await getArrivedEntry(book, _id);
-  if (existing !== null) return buildPayoutAnswer(existing);
-  const outdated = await findOutdated('payout', instruction, attempt);
-  if (outdated !== undefined) return outdated;
-  const deletion = await checkRecipient(decryptRecipient, _id);
-  const statement = await readReference(_id);
-  const behavior = deletion === undefined ? getBehavior(PAYOUT_MAGIC_AMOUNTS, amount) : 'rejected';
-  if (behavior === 'instruction_lost') await loseOnce(book, _id, instruction);
+  deps: OutgoingDeps,
+  { input, assertAwaited }: Call<'sendPayout'>,
+): Promise<PayoutAnswer> {
+  const { activity: _, recipient: __, reference, ...instruction } = input;
+  const { payout_id: _id, amount } = instruction;
+  const behavior = getBehavior(PAYOUT_MAGIC_AMOUNTS, amount);
   const sentStatus = behavior === 'stays_submitted' ? 'submitted' : 'sent';
   const isRejected = behavior === 'rejected';
   const { entry, isNew } = await acceptIntoBook(
-    { ...deps, book, attempt },
+    { ...deps, book: deps.payouts, assertAwaited },
     {
       resource: 'payout',
       _id,
       instruction,
       status: isRejected ? 'refused' : sentStatus,
-      refusal: isRejected ? (deletion ?? PAYOUT_REJECTION) : null,
-      statement,
-      planned: deletion === undefined ? planPayout(amount, deps.autoplay) : [],
+      refusal: isRejected ? PAYOUT_REJECTION : null,
+      statement: reference,
+      planned: planPayout(amount, deps.autoplay),
     },
   );
-  if (isNew && behavior === 'answer_lost') throw new Error('The answer of the bank got lost.');
+  if (isNew && behavior === 'answer_lost') throw new AnswerLost();
   return buildPayoutAnswer(entry);
 }
 
-export async function lookUpPayout(book: Book, payoutId: string): Promise<PayoutLookup> {
-  const entry = await getArrivedEntry(book, payoutId);
+export async function lookUpPayout(
+  { payouts }: Pick<OutgoingDeps, 'payouts'>,
+  { payout_id }: { payout_id: string },
+): Promise<PayoutLookup> {
+  const entry = await getArrivedEntry(payouts, payout_id);
   return entry === null ? { outcome: 'not_found' } : buildPayoutAnswer(entry);
-}
-
-const CANCELLED: BankRefusal = {
-  code: 'cancelled',
-  message: 'The payout was cancelled before it reached the bank.',
-};
-
-type CancelDeps = Pick<OutgoingDeps, 'mongo' | 'outbox' | 'movements' | 'payouts'>;
-
-/** Refuses a payout that has not arrived, also when it arrives later; one that has is too late. */
-export async function cancelPayout(
-  { mongo, outbox, movements, payouts: book }: CancelDeps,
-  _id: string,
-): Promise<CancelAnswer> {
-  const { entry } = await acceptIntoBook(
-    { mongo, outbox, movements, book },
-    {
-      resource: 'payout',
-      _id,
-      instruction: null,
-      status: 'refused',
-      refusal: CANCELLED,
-      statement: null,
-      planned: [],
-    },
-  );
-  return { outcome: entry.status === 'refused' ? 'cancelled' : 'too_late' };
 }
 
 function buildPayoutAnswer({ bank_reference, refusal, status }: BookEntry): PayoutAnswer {
@@ -161,40 +126,7 @@ function buildPayoutAnswer({ bank_reference, refusal, status }: BookEntry): Payo
   return { outcome: status === 'submitted' ? 'submitted' : 'sent', bank_reference };
 }
 
-/**
- * @returns the refusal of a deleted recipient, which is stored and so answers a repeat
- * @throws Error without text or cause of the first one, which may quote the details
- */
-async function checkRecipient(
-  decryptRecipient: OutgoingDeps['decryptRecipient'],
-  payoutId: string,
-): Promise<BankRefusal | undefined> {
-  try {
-    await decryptRecipient(payoutId);
-    return undefined;
-  } catch (error) {
-    if (error instanceof RecipientDeleted) return error.refusal;
-    const kind = error instanceof Error ? error.name : typeof error;
-    throw new Error(`The recipient’s details could not be opened (${kind}).`);
-  }
-}
-
-function refuseLive(what: 'refunds' | 'payouts'): { outcome: 'refused' } & BankRefusal {
-  const message = `The sandbox bank sends no live ${what}.`;
-  return { outcome: 'refused', code: 'live_not_supported', message };
-}
-
 async function getArrivedEntry(book: Book, id: string): Promise<BookEntry | null> {
   const entry = await book.get(id);
   return entry?.status === 'lost' ? null : entry;
-}
-
-/** @throws Error for the first instruction of this id, as if it had never arrived */
-async function loseOnce(
-  book: Book,
-  id: string,
-  instruction: BookEntry['instruction'],
-): Promise<void> {
-  if (!(await book.lose(id, instruction))) return;
-  throw new Error('The instruction got lost in transit to the bank.');
 }

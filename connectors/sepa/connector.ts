@@ -31,7 +31,7 @@ export async function startSepa(config: Config, own: ConnectorProcess, changes: 
     { ...definition, ...(poll && { poll: { ...poll, seconds } }) },
     config,
     own,
-    restoreGuard,
+    { restoreGuard },
   );
 }
 

@@ -1,4 +1,5 @@
 import { randomBytes, randomUUID } from 'node:crypto';
+import type { Client } from '@temporalio/client';
 import { NativeConnection } from '@temporalio/worker';
 import type { MongoClient } from 'mongodb';
 import type {
@@ -6,14 +7,30 @@ import type {
   RefundInstruction,
   SessionInstruction,
 } from '../../connectors/contract/activities';
-import { createSandboxBank, type SandboxBankDeps } from '../../connectors/sandbox/bank';
+import type { ConnectorParts } from '../../connectors/kit/connector';
 import type { CallbackDeps } from '../../src/callbacks/deliver';
 import type { RecipientDetails } from '../../src/domain/payout/recipient';
 import { createStores } from '../../src/store';
 import { connectTemporal } from '../../src/temporal/access';
 import { retryUntilDone } from '../support/insist';
 import { createTestLogger, quietTemporal } from '../support/quiet';
+import { openSandboxBank } from '../support/sandbox-bank';
 import { temporalAddress } from '../support/servers';
+
+type Recipients = NonNullable<ConnectorParts['recipients']>;
+
+/** Deliveries of a callback by its ID. */
+interface Delivery {
+  count: number;
+  /** Whether one of them got no answer. */
+  hasFailed: boolean;
+}
+
+interface BankChange {
+  autoplay?: boolean;
+  slowSessionMs?: number;
+  temporal?: Client;
+}
 
 /** A sandbox bank on real servers, with queues of its own and no lifecycle worker behind it. */
 export async function startBankServer(mongo: MongoClient, database: string) {
@@ -26,33 +43,53 @@ export async function startBankServer(mongo: MongoClient, database: string) {
   /** Dependencies with which the bank delivers its callbacks. */
   const lifecycleQueue = `lifecycle-${suffix}`;
   const inbox: CallbackDeps = { stores, temporal, lifecycleQueue, now: () => new Date() };
-  const usual: Pick<SandboxBankDeps, 'decryptRecipient' | 'readReference'> = {
+  const usual: Recipients = {
     decryptRecipient: async () => RECIPIENT,
     readReference: async () => null,
   };
   const reads = { ...usual };
-  const open = (change: Partial<SandboxBankDeps> = {}) =>
-    createSandboxBank({
-      ...{ ...inbox, stores, mongo, connection, database: `${database}_sandbox_bank` },
-      ...{ taskQueue: `connector-sandbox-${suffix}`, host: '127.0.0.1', port: 0, autoplay: true },
-      decryptRecipient: (id) => reads.decryptRecipient(id),
-      readReference: (id) => reads.readReference(id),
-      slowSessionMs: 300,
-      log: createTestLogger('test-bank'),
-      ...change,
-    });
+  const recipients: Recipients = {
+    decryptRecipient: (id) => reads.decryptRecipient(id),
+    readReference: (id) => reads.readReference(id),
+  };
+  const deliveries = new Map<string, Delivery>();
+  const open = ({ autoplay = true, slowSessionMs = 300, ...change }: BankChange = {}) =>
+    openSandboxBank(
+      {
+        ...{ mongo, stores, connection, temporal, lifecycleQueue, log: createTestLogger('bank') },
+        ...{ connector: 'sandbox', taskQueue: `connector-sandbox-${suffix}`, ...change },
+      },
+      {
+        ...{ database, keysDir: '', autoplay },
+        changeDelivery: (deliver) => async (report) => {
+          const { callback_id } = report.callback;
+          const { count = 0, hasFailed = false } = deliveries.get(callback_id) ?? {};
+          const set = (failed: boolean) =>
+            deliveries.set(callback_id, { count: count + 1, hasFailed: failed });
+          try {
+            const receipt = await deliver(report);
+            set(hasFailed);
+            return receipt;
+          } catch (error) {
+            set(true);
+            throw error;
+          }
+        },
+      },
+      { recipients, slowSessionMs },
+    );
   let bank = await retryUntilDone(() => open());
   return {
-    ...{ temporal, inbox },
+    ...{ temporal, inbox, deliveries },
     get bank() {
       return bank;
     },
     /** Replaces what the bank reads of the product, by default by the usual. */
-    setReads: (change: Partial<typeof usual> = {}): void => {
+    setReads: (change: Partial<Recipients> = {}): void => {
       Object.assign(reads, usual, change);
     },
     /** Opens the bank again, on the same databases and queues, as after a restart. */
-    restart: async (change?: Partial<SandboxBankDeps>) => {
+    restart: async (change?: BankChange) => {
       await bank.stop();
       bank = await retryUntilDone(() => open(change));
     },

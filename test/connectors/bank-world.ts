@@ -1,5 +1,6 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import type { SettlementInstruction } from '../../connectors/contract/crypto';
+import type { InstructionRecord } from '../../connectors/kit/instructions';
 import type { BookEntry, EntryStatus } from '../../connectors/sandbox/book';
 import type { OutboxRow } from '../../connectors/sandbox/outbox';
 import type { BankSession } from '../../connectors/sandbox/sessions';
@@ -38,7 +39,7 @@ async function startBankWorld() {
     outbox.find({ resource_id }).sort({ 'body.occurred_at': 1 }).toArray();
   /** Lets the seconds pass for which rows of a resource wait, in their order. */
   const passSeconds = (resource_id: string) =>
-    outbox.updateMany({ resource_id, state: 'pending', attempts: 0 }, [
+    outbox.updateMany({ resource_id, state: 'pending' }, [
       { $set: { due_at: { $subtract: ['$due_at', 60_000] } } },
     ]);
   /** Waits until the resource's rows are as a test needs them. */
@@ -55,7 +56,9 @@ async function startBankWorld() {
   const signals = async (id: string, resource: BankResource = 'payment') => {
     const handle = server.temporal.workflow.getHandle(LIFECYCLES[resource].workflowId(id));
     const history = await handle.fetchHistory().catch(() => undefined);
-    const unanswered = (await rows(id)).filter(({ last_error }) => last_error !== null);
+    const unanswered = (await rows(id)).filter(
+      ({ body }) => server.deliveries.get(body.callback_id)?.hasFailed,
+    );
     const seen = new Set<string>();
     return (history?.events ?? []).flatMap(
       ({ workflowExecutionSignaledEventAttributes: signal }) => {
@@ -145,6 +148,12 @@ async function startBankWorld() {
         ...{ reason: 'late', applied: 0, resolutions: [], state: 'suspense', entry: id },
       }));
       await product.collection<MovementDocument>('bank_movements').insertMany(late);
+    },
+    /** Ends an attempt that has failed, and could reach the bank for 25 seconds. */
+    endAttempt: async (resource: Outgoing, id: string): Promise<void> => {
+      const records = own.collection<InstructionRecord>('instructions');
+      const change = { $set: { deadline: new Date(0) } };
+      await records.updateOne({ _id: `${resource}:${id}`, answer: null }, change);
     },
     /** Sets the state that the product's document says from now on. */
     productSays: async (resource: Outgoing, _id: string, status: string): Promise<void> => {
@@ -253,11 +262,12 @@ function addBook(world: BankWorld, resource: Outgoing, instructed: Instructed) {
       await world.outbox.insertOne({
         ...{ _id: callback_id, resource, resource_id, name: done, becomes: done },
         body: { callback_id, occurred_at: new Date().toISOString() },
-        ...{ state: 'pending', due_at: new Date(), attempts: 0, last_error: null, done_at: null },
+        ...{ state: 'pending', due_at: new Date(), done_at: null },
         ...change,
       });
     },
     readSentSignals: (id: string) => world.readSentSignals(id, resource),
+    endAttempt: (id: string) => world.endAttempt(resource, id),
     signals: (id: string) => world.signals(id, resource),
     productSays: (id: string, status: string) => world.productSays(resource, id, status),
     productLoses: (id: string) => world.productLoses(resource, id),

@@ -2,8 +2,14 @@ import { randomUUID } from 'node:crypto';
 import type { SettlementInstruction } from '../../connectors/contract/crypto';
 import type { Report } from '../../connectors/kit';
 import { createKitActivities } from '../../connectors/kit/activities';
-import { defineConnector, type TakesPayments } from '../../connectors/kit/definition';
+import {
+  defineConnector,
+  type Optional,
+  type SendsRefunds,
+  type TakesPayments,
+} from '../../connectors/kit/definition';
 import { createInstructionStore } from '../../connectors/kit/instructions';
+import { createPoller } from '../../connectors/kit/poller';
 import { createReportDelivery } from '../../connectors/kit/reports';
 import { type Chain, createChainStores, startChain } from '../../connectors/sandbox/chain/chain';
 import type { ChainReport } from '../../connectors/sandbox/chain/follower';
@@ -14,19 +20,22 @@ import { gate } from '../support/gate';
 import { eventually } from '../support/http';
 import { createTestLogger } from '../support/quiet';
 
+type Bank = TakesPayments<Record<never, never>>;
+type Refunds = Optional<SendsRefunds<Record<never, never>>> & { repeatsAnswers?: boolean };
+
 const database = useDatabase({ indexed: false });
 
-type Bank = TakesPayments<Record<never, never>>;
 const never = () => Promise.reject(new Error('This must not be called.'));
 
 /** Builds the activities of a connector for payments from functions of its bank. */
-function connect(bank: Partial<Bank>) {
+function connect(bank: Partial<Bank>, refunds: Refunds = {}) {
   const now = () => new Date();
   const definition = defineConnector({
     ...{ name: 'acme', serves: ['visa'], settings: {} },
     poll: { seconds: 1, read: async () => ({ reports: [], cursor: null }) },
     ...{ openSession: never, closeSession: never, voidPayment: never, reversePayment: never },
     ...bank,
+    ...refunds,
   });
   const { openSession, closeSession, voidPayment, reversePayment, ...others } = createKitActivities(
     {
@@ -128,6 +137,50 @@ test('refunds and payouts that the bank does not have are refused with a message
   expect(await lookUpRefund?.({ refund_id: 'r' })).toEqual(refund);
   expect(await sendPayout?.({ payout_id: 'o', ...money })).toEqual(payout);
   expect(await lookUpPayout?.({ payout_id: 'o' })).toEqual(payout);
+});
+
+test.each([
+  ['is not looked up before its first attempt, and before each other one', true, [0, 1]],
+  ['is looked up before each attempt', false, [1, 2]],
+] as const)(
+  'a refund at a bank that repeats its answers or not %s',
+  async (_what, repeatsAnswers, lookUps) => {
+    const accepted = { outcome: 'accepted', bank_reference: 'R-1' } as const;
+    const lookUpRefund = jest.fn(async () => accepted);
+    lookUpRefund.mockImplementationOnce(async () => ({ outcome: 'not_found' }) as never);
+    const sendRefund = jest.fn(async () => accepted);
+    if (repeatsAnswers) lookUpRefund.mockReset().mockImplementation(async () => accepted);
+    const bank = connect({}, { sendRefund, lookUpRefund, repeatsAnswers });
+    const refund_id = randomUUID();
+    const money = { version: 1, amount: 1, currency: 'EUR', method: 'visa', livemode: false };
+    const input = { refund_id, payment_id: 'p', payment_bank_reference: null, ...money };
+    for (const count of lookUps) {
+      expect(await bank.sendRefund?.(input)).toEqual(accepted);
+      expect([sendRefund, lookUpRefund].map(({ mock }) => mock.calls.length)).toEqual([1, count]);
+    }
+  },
+);
+
+test('a bank that hands reports out until then learns what was delivered, and only that', async () => {
+  const acknowledged: string[] = [];
+  const reports: Report[] = [];
+  const deliver = jest.fn(async () => {});
+  const read = createPoller({
+    ...{ db: database.db, deliver, meter: { polled: () => undefined } },
+    tools: { settings: {}, call: never, log: console, now: () => new Date() },
+    poll: {
+      seconds: 1,
+      read: async (cursor) => ({ reports, cursor: acknowledged.length === 0 ? 'first' : cursor }),
+      acknowledge: async (cursor) => void acknowledged.push(cursor),
+    },
+  });
+  deliver.mockRejectedValueOnce(new Error('away'));
+  await expect(read()).rejects.toThrow('away');
+  expect(acknowledged).toEqual([]);
+  await read();
+  await read();
+  expect(acknowledged).toEqual(['first']);
+  expect(await database.db.collection('cursors').countDocuments()).toBe(0);
 });
 
 describe('the delivery of reports', () => {

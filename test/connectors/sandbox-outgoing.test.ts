@@ -3,6 +3,7 @@ import { Client, Connection } from '@temporalio/client';
 import { ZodError } from 'zod';
 import { CallbackConflict } from '../../connectors/contract/callbacks';
 import { RecipientDeleted } from '../../connectors/contract/recipients';
+import { BankFailure } from '../../connectors/kit';
 import {
   MAGIC_AMOUNTS,
   PAYOUT_MAGIC_AMOUNTS,
@@ -54,7 +55,8 @@ describe.each(Object.values(outgoing))('a $resource', (row) => {
   it('is not in the book when its callbacks could not be planned', async () => {
     const { id, send } = await know();
     await world.own.command({ collMod: 'outbox', validator: { resource: 'payment' } });
-    await expect(send()).rejects.toThrow('validation');
+    await expect(send()).rejects.toThrow('The bank answered 500');
+    await row.endAttempt(id);
     expect(await lookUp(id)).toEqual(NOT_FOUND);
     await world.own.command({ collMod: 'outbox', validator: {} });
     expect(await send()).toEqual(takenAnswer);
@@ -96,13 +98,18 @@ describe('a cancellation', () => {
 
   it('that races with the instruction gives one of the two results', async () => {
     const { input, id } = await world.knowPayout();
+    const cancel = async () => {
+      const answer = await cancelPayout(id);
+      if (answer?.outcome === 'unknown') throw new Error('An attempt runs.');
+      return answer;
+    };
     const [answer, cancelled] = await Promise.all([
       retryUntilDone(() => activities().sendPayout(input)),
-      retryUntilDone(() => Promise.resolve(cancelPayout(id))),
+      retryUntilDone(cancel),
     ]);
     const wasSent = answer.outcome === 'sent';
     expect(cancelled).toEqual(wasSent ? TOO_LATE : CANCELLED);
-    expect(await outgoing.payout.readStatus(id)).toBe(wasSent ? 'sent' : 'refused');
+    expect(await outgoing.payout.readStatus(id)).toBe(wasSent ? 'sent' : undefined);
   });
 });
 
@@ -125,15 +132,30 @@ describe('the recipient of a payout', () => {
     const { input, id } = await world.knowPayout();
     const sending = activities().sendPayout(input);
     const error: unknown = await sending.catch((thrown) => thrown);
-    expect(error).toEqual(new Error('The recipient’s details could not be opened (SyntaxError).'));
+    expect(error).toEqual(new BankFailure('The payout was not sent (SyntaxError).'));
     expect(error).not.toHaveProperty('cause');
     expect(error).not.toHaveProperty('nonRetryable');
+    await world.endAttempt('payout', id);
     expect([await world.rows(id), await lookUpPayout(id)]).toEqual([[], NOT_FOUND]);
     world.server.setReads();
     expect(await activities().sendPayout(input)).toEqual(outgoing.payout.takenAnswer);
   });
 
-  it('that was deleted ends the payout for good, even if an earlier attempt has decrypted it', async () => {
+  it('that was deleted ends the payout for good', async () => {
+    const { input, id } = await world.knowPayout();
+    world.server.setReads({ decryptRecipient: () => Promise.reject(new RecipientDeleted()) });
+    const message = 'The recipient was deleted before the payout was sent.';
+    const refused = { outcome: 'refused', code: 'recipient_deleted', message };
+    expect(await activities().sendPayout(input)).toEqual(refused);
+    world.server.setReads();
+    expect([await activities().sendPayout(input), await lookUpPayout(id)]).toEqual([
+      refused,
+      refused,
+    ]);
+    expect(await outgoing.payout.readEntry(id)).toBeNull();
+  });
+
+  it('that is deleted while an attempt has decrypted it belongs to a payout that is sent', async () => {
     const { input, id } = await world.knowPayout();
     const { opened, release } = gate();
     const decryptRecipient = jest.fn((_id: string) => opened.then(() => RECIPIENT));
@@ -141,11 +163,10 @@ describe('the recipient of a payout', () => {
     const earlier = activities().sendPayout(input);
     while (decryptRecipient.mock.calls.length === 0) await new Promise(setImmediate);
     decryptRecipient.mockImplementation(() => Promise.reject(new RecipientDeleted()));
-    const message = 'The recipient was deleted before the payout was sent.';
-    const refused = { outcome: 'refused', code: 'recipient_deleted', message };
-    expect(await activities().sendPayout(input)).toEqual(refused);
+    await expect(activities().sendPayout(input)).rejects.toThrow('may still reach the bank');
     release();
-    expect([await earlier, await lookUpPayout(id)]).toEqual([refused, refused]);
+    const { takenAnswer } = outgoing.payout;
+    expect([await earlier, await lookUpPayout(id)]).toEqual([takenAnswer, takenAnswer]);
   });
 
   it('is not decrypted for the repeat of a payout that was sent', async () => {
@@ -172,7 +193,7 @@ describe('magic amounts', () => {
     }
   });
 
-  const ANSWER_LOST = 'The answer of the bank got lost.';
+  const ANSWER_LOST = 'The bank answered 500.';
   const INSTRUCTION_LOST = 'lost in transit';
 
   it.concurrent.each([
@@ -328,7 +349,8 @@ describe('a row of the outbox about a payout', () => {
     const id = await takeSilent();
     await row.productLoses(id);
     await plant(id);
-    expect((await world.readDoneRow(id))?.state).toBe('parked');
+    expect((await world.readDoneRow(id))?.state).toBe('sent');
+    expect((await world.callbacks(id))[0]?.parked).toEqual(expect.any(String));
     expect(await signals(id)).toEqual([]);
   });
 
@@ -349,10 +371,11 @@ describe('a row of the outbox about a payout', () => {
     await row.productSays(id, done);
     const again = { state: 'pending', done_at: null, due_at: new Date() } as const;
     await world.outbox.updateOne({ resource_id: id }, { $set: again });
-    const { state, attempts } = (await world.readDoneRow(id)) ?? {};
-    expect(state).toBe('sent');
-    expect(attempts).toBeGreaterThanOrEqual(2);
-    expect(await world.callbacks(id)).toHaveLength(1);
+    expect((await world.readDoneRow(id))?.state).toBe('sent');
+    const [callback, ...others] = await world.callbacks(id);
+    expect(others).toEqual([]);
+    const { count } = world.server.deliveries.get(callback?.body.callback_id ?? '') ?? {};
+    expect(count).toBeGreaterThanOrEqual(2);
     expect(await signals(id)).toEqual([done]);
   });
 
@@ -369,10 +392,10 @@ describe('a row of the outbox about a payout', () => {
     };
     const [first, second, third] = [buildRow(300), buildRow(200), buildRow(100)];
     await plant(id, first);
-    const [failed] = await world.untilRows(id, ([each]) => each?.last_error != null);
+    await eventually('a delivery that fails', async () => world.server.deliveries.has(first._id));
+    const [failed] = await world.rows(id);
     expect([failed?.state, await readStatus(id)]).toEqual(['pending', done]);
     await world.server.bank.stop();
-    await world.outbox.updateOne({ _id: first._id }, { $set: { due_at: first.due_at } });
     await plant(id, { ...third, name: 'returned', becomes: 'returned' });
     await plant(id, { ...second, name: 'failed' });
     await world.server.restart();
@@ -395,8 +418,7 @@ describe('after a simulation', () => {
       const { id, send } = await row.know();
       await send();
       await row.productSays(id, status);
-      const [planned] = await world.rows(id);
-      return planned?.attempts === 0 && id;
+      return (await row.readStatus(id)) === row.taken && id;
     });
     expect((await world.readDoneRow(id))?.state).toBe('dropped');
     expect(await row.readStatus(id)).toBe(row.taken);

@@ -48,8 +48,7 @@ test('a reversal is sent once for each instruction, and never more than came', a
   const first = await activities().reversePayment(input);
   expect(first).toMatchObject({ outcome: 'accepted' });
   expect(await activities().reversePayment(input)).toEqual(first);
-  const other = await activities().reversePayment({ ...input, amount: 1 });
-  expect(other).toMatchObject({ outcome: 'refused' });
+  expect(await activities().reversePayment({ ...input, amount: 1 })).toEqual(first);
   expect((await world.readSession(id))?.status).toBe('reversed');
   await activities().reversePayment({ ...input, instruction_id: `reversal:${id}:again` });
   await world.readSentSignals(id);
@@ -154,9 +153,12 @@ test('a report that could not be delivered is sent after a restart with the same
   const { id, url } = await world.openFor();
   await world.server.restart({ temporal: new Client({ connection }) });
   await world.approve(url);
-  const failed = await world.untilRows(id, (rows) =>
-    rows.some(({ name, attempts }) => name === 'settled' && attempts >= 2),
-  );
+  await eventually('a delivery that fails', async () => {
+    const [first] = await world.rows(id);
+    const { count = 0 } = world.server.deliveries.get(first?.body.callback_id ?? '') ?? {};
+    return count >= 2 && (await listMovements(id)).length > 0;
+  });
+  const failed = await world.rows(id);
   expect(failed.map(({ state }) => state)).toEqual(['pending', 'pending']);
   expect(await listMovements(id)).toEqual(['settled 4950 EUR']);
   await world.server.restart();

@@ -6,11 +6,6 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { NativeConnection, Worker } from '@temporalio/worker';
-import {
-  createRecipientDecrypter,
-  createReferenceReader,
-} from '../../connectors/contract/recipients';
-import { createSandboxBank } from '../../connectors/sandbox/bank';
 import { createApp } from '../../src/api/app';
 import type { LimitConfig } from '../../src/api/context';
 import { closeServer, createHttpServer } from '../../src/api/server';
@@ -43,6 +38,7 @@ import type { WorkerVersion } from '../../worker/versioning';
 import { workflowBundles } from './bundle';
 import { retryUntilDone } from './insist';
 import { createTestLogger, quietTemporal } from './quiet';
+import { openSandboxBank } from './sandbox-bank';
 import type { ScriptedChain } from './scripted-chain';
 import { mongodbUri, type ProductPlace, temporalAddress } from './servers';
 
@@ -187,28 +183,14 @@ export async function startProduct(options: ProductOptions = {}) {
   const chain =
     options.chain && (await startChain(connection, parts.chainConnector, options.chain));
   const bank = await retryUntilDone(() =>
-    createSandboxBank({
-      mongo,
-      stores,
-      temporal: parts.temporal,
-      connection,
-      lifecycleQueue: queues.lifecycle,
-      now: deps.now,
-      log: deps.log,
-      decryptRecipient: createRecipientDecrypter({
-        ...stores,
-        connector,
-        log: deps.log,
-        encrypter: parts.recipientDecrypter,
-      }),
-      readReference: createReferenceReader({ payouts: stores.payouts }),
-      database: sandboxBankDatabase(database),
-      connector,
-      taskQueue: connectorQueue(connector, options.live?.prefix),
-      host: '127.0.0.1',
-      port: 0,
-      autoplay: options.autoplay ?? false,
-    }),
+    openSandboxBank(
+      {
+        ...{ mongo, stores, connection, connector, log: deps.log, temporal: parts.temporal },
+        lifecycleQueue: queues.lifecycle,
+        taskQueue: connectorQueue(connector, options.live?.prefix),
+      },
+      { database, keysDir: parts.keysDir, autoplay: options.autoplay ?? false },
+    ),
   );
   handle = createApp(deps).callback();
   return {

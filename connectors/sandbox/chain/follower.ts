@@ -3,8 +3,8 @@ import type { CryptoCallback } from '../../../src/domain/crypto/callback';
 import { omitUndefined } from '../../../src/domain/defined';
 import type { CallbackReceipt } from '../../contract/callbacks';
 import type { TimeReader } from '../clock';
-import { startLoop } from '../loop';
 import { blockHash, heightAt } from './blocks';
+import { startLoop } from './loop';
 import type { Step } from './plan';
 import type { ChainTransaction, Subject, TransactionStore } from './transactions';
 

@@ -3,7 +3,7 @@ import type { CryptoResource } from '../../../src/domain/callback/callback';
 import type { Network } from '../../../src/domain/crypto/assets';
 import type { BankClockAdvance } from '../../contract/clock';
 import { bringForward, type TimeReader } from '../clock';
-import { getBackoffMs, LEASE_MS } from '../loop';
+import { getBackoffMs, LEASE_MS } from './loop';
 import type { Step } from './plan';
 
 export interface Subject {

@@ -1,14 +1,5 @@
 import { passOn, startProxy } from '../../../connectors/conformance/proxy';
-import {
-  createRecipientDecrypter,
-  createReferenceReader,
-} from '../../../connectors/contract/recipients';
-import { reportCapabilities } from '../../../connectors/kit/capabilities';
-import { openRestoreGuard } from '../../../connectors/kit/restore-guard';
 import { createSandboxBank } from '../../../connectors/sandbox/bank';
-import { createSentBook } from '../../../connectors/sandbox/book';
-import { createDetailsDecrypter } from '../../../src/encryption/recipient-keys';
-import { sandboxBankDatabase } from '../../../src/service/banks/sandbox-bank/movements';
 import { useFixture } from '../../support/fixture';
 import { connectConnector } from '../process';
 import { fullExample, quickExample } from './full-example';
@@ -69,25 +60,12 @@ describe('the command `connector check`', () => {
   useFixture(
     async () => {
       const { config, own } = await connectConnector('sandbox', { ...bench, settings: {} });
-      const database = sandboxBankDatabase(bench.database);
-      const db = own.mongo.db(database);
-      const restoreGuard = await openRestoreGuard(own, {
-        ...{ environment: 'sandbox', dir: config.CONNECTOR_STATE_DIR, db },
-        book: createSentBook(db),
-      });
-      const report = reportCapabilities(own, { serves: [], functions: [] }, restoreGuard);
-      const opened = await createSandboxBank({
-        ...{ ...own, database, restoreGuard },
-        ...{ host: '127.0.0.1', port: 0, autoplay: true },
-        decryptRecipient: createRecipientDecrypter({
-          ...{ ...own.stores, log: own.log, connector: 'sandbox' },
-          encrypter: createDetailsDecrypter(bench.keysDir, 'sandbox'),
-        }),
-        readReference: createReferenceReader(own.stores),
+      const opened = await createSandboxBank(own, {
+        ...config,
+        ...{ SANDBOX_BANK_PORT: 0, SANDBOX_BANK_URL: undefined, SANDBOX_AUTOPLAY: 'on' },
       });
       return {
         stop: async () => {
-          await report.stop();
           await opened.stop();
           await own.close();
         },

@@ -14,6 +14,7 @@ import type { connectProcess } from '../../../connectors/kit/process';
 import type { RestoreGuard } from '../../../connectors/kit/restore-guard';
 import { startSepa } from '../../../connectors/sepa/connector';
 import { connectMongo } from '../../../src/base/mongo';
+import { omitUndefined } from '../../../src/domain/defined';
 import { ensureKeys } from '../../../src/encryption/ensure-keys';
 import type {
   CheckAddresses,
@@ -183,7 +184,12 @@ export async function startOnKit<S extends Settings>(
     createWorker: (activities: object, options?: Parameters<typeof own.createWorker>[1]) =>
       own.createWorker(change(endFailedAttempts(activities, records)), options),
   };
-  const connector = await startConnector(definition, config, changed, restoreGuard);
+  const connector = await startConnector(
+    definition,
+    config,
+    changed,
+    omitUndefined({ restoreGuard }),
+  );
   connector.finished.catch(() => undefined);
   return { url: connector.url, stop: () => connector.stop().then(own.close) };
 }

@@ -303,6 +303,7 @@ describe('the cost of', () => {
   const APART = [
     ...['getMore', 'update bank_callbacks', 'heartbeats', 'outbox', 'sandbox_reports'],
     ...['chain_transactions', 'insert requests', 'update api_keys', 'endSessions'],
+    ...['connector_capabilities', 'reports_set_aside'],
   ];
 
   let account: Account;

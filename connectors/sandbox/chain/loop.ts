@@ -1,4 +1,4 @@
-import { startLoop as startKitLoop } from '../kit/loop';
+import { startLoop as startKitLoop } from '../../kit/loop';
 
 const POLL_MS = 300;
 const TROUBLE_MS = 1_000;

@@ -1,11 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { MongoClient } from 'mongodb';
 import { inTransaction } from '../../src/base/mongo';
 import { omitUndefined } from '../../src/domain/defined';
-import { bankReference } from '../../src/service/banks/sandbox-bank/movements';
+import { bankReference, type MovementStore } from '../../src/service/banks/sandbox-bank/movements';
 import type {
   CloseAnswer,
-  ConnectorActivities,
-  Outdated,
   ReversalAnswer,
   ReversalInstruction,
   SessionAnswer,
@@ -14,50 +13,27 @@ import type {
 } from '../contract/activities';
 import { DECLINED } from './declines';
 import { getBehavior, MAGIC_AMOUNTS } from './magic-amounts';
-import {
-  cancelPayout,
-  lookUpPayout,
-  lookUpRefund,
-  type OutgoingDeps,
-  sendPayout,
-  sendRefund,
-} from './outgoing';
+import type { Outbox } from './outbox';
 import { planReversal } from './plan';
+import { type ReportDeps, takeSimulated } from './reports';
 import { SESSION_STATUSES, type SessionStore } from './sessions';
 
-export interface BankActivityDeps extends OutgoingDeps {
-  takeReports: (resource_id: string) => Promise<void>;
+export interface IncomingDeps extends ReportDeps {
+  mongo: MongoClient;
   sessions: SessionStore;
+  outbox: Outbox;
+  movements: MovementStore;
+  autoplay: boolean;
   /** Without a slash at the end. */
   baseUrl: string;
   slowSessionMs: number;
-  onOwnPayment: (payment_id: string) => void;
 }
 
-export function createBankActivities(deps: BankActivityDeps): ConnectorActivities {
-  return {
-    openSession: (input) => openSession(deps, input),
-    closeSession: ({ payment_id }) => closeSession(deps, payment_id),
-    voidPayment: ({ payment_id }) => voidPayment(deps, payment_id),
-    reversePayment: (input) => reversePayment(deps, input),
-    sendRefund: (input) => sendRefund(deps, input),
-    lookUpRefund: ({ refund_id }) => lookUpRefund(deps.refunds, refund_id),
-    sendPayout: (input) => sendPayout(deps, input),
-    lookUpPayout: ({ payout_id }) => lookUpPayout(deps.payouts, payout_id),
-    cancelPayout: ({ payout_id }) => cancelPayout(deps, payout_id),
-  };
-}
-
-async function openSession(
-  { sessions, baseUrl, slowSessionMs, onOwnPayment }: BankActivityDeps,
+export async function openSession(
+  { sessions, baseUrl, slowSessionMs }: IncomingDeps,
   instruction: SessionInstruction,
 ): Promise<SessionAnswer> {
-  const { payment_id, amount, livemode } = instruction;
-  onOwnPayment(payment_id);
-  if (livemode) {
-    const message = 'The sandbox bank takes no live payments.';
-    return { outcome: 'declined', code: 'live_not_supported', message };
-  }
+  const { payment_id, amount } = instruction;
   const behavior = getBehavior(MAGIC_AMOUNTS, amount);
   const isRefused = behavior === 'declined_at_open';
   const { session, made: isNew } = await sessions.make(payment_id, {
@@ -68,10 +44,6 @@ async function openSession(
     const message = 'The bank declined the payment: it does not take this amount.';
     return { outcome: 'declined', code: DECLINED, message };
   }
-  if (session.status === 'closed' || session.instruction === null) {
-    const message = 'The payment was called off before the bank opened it.';
-    return { outcome: 'declined', code: 'session_closed', message };
-  }
   // Only the first session is slow; a repeat is answered at once.
   if (isNew && behavior === 'slow_session') await sleep(slowSessionMs);
   return {
@@ -81,12 +53,10 @@ async function openSession(
   };
 }
 
-async function closeSession(
-  { sessions }: BankActivityDeps,
-  payment_id: string,
+export async function closeSession(
+  { sessions }: IncomingDeps,
+  { payment_id }: { payment_id: string },
 ): Promise<CloseAnswer> {
-  // Stays for an `openSession` that has not arrived yet.
-  await sessions.make(payment_id, { status: 'closed' });
   const closed = await sessions.step(payment_id, ['open'], { status: 'closed' });
   const { status } = closed ?? (await sessions.get(payment_id)) ?? { status: 'closed' };
   const isApproved = status === 'approved' || status === 'settled';
@@ -94,11 +64,12 @@ async function closeSession(
 }
 
 /** Voids in one transaction with the pending settlement, so that only one of them happens. */
-async function voidPayment(
-  { mongo, sessions, outbox, movements, takeReports }: BankActivityDeps,
-  payment_id: string,
+export async function voidPayment(
+  deps: IncomingDeps,
+  { payment_id }: { payment_id: string },
 ): Promise<VoidAnswer> {
-  await takeReports(payment_id);
+  const { mongo, sessions, outbox, movements } = deps;
+  await takeSimulated(deps, payment_id);
   await sessions.make(payment_id, { status: 'voided' });
   return await inTransaction(mongo, async (session) => {
     const current = await sessions.get(payment_id, session);
@@ -114,27 +85,20 @@ async function voidPayment(
   });
 }
 
-async function reversePayment(
-  deps: BankActivityDeps,
-  instruction: ReversalInstruction,
-): Promise<ReversalAnswer | Outdated> {
+/** @param call `assertAwaited` throws once the connector has given up */
+export async function reversePayment(
+  deps: IncomingDeps,
+  { input, assertAwaited }: { input: ReversalInstruction; assertAwaited: () => void },
+): Promise<ReversalAnswer> {
   const { mongo, sessions, outbox, movements, autoplay } = deps;
-  const { payment_id, instruction_id, amount, currency } = instruction;
-  await deps.takeReports(payment_id);
+  const { payment_id, instruction_id, amount, currency } = input;
+  await takeSimulated(deps, payment_id);
   const reversal = { instruction_id, amount, currency };
-  const existing = await sessions.get(payment_id);
-  const before = existing?.reversals.find((each) => each.instruction_id === instruction_id);
-  if (before === undefined) {
-    const outdated = await deps.findOutdated('payment', instruction);
-    if (outdated !== undefined) return outdated;
-  } else if (before.amount !== amount || before.currency !== currency) {
-    const message = 'The money was sent back already, in another amount.';
-    return { outcome: 'refused', code: 'reversal_mismatch', message };
-  }
   await sessions.make(payment_id, { status: 'closed' });
   const bank_reference = bankReference(instruction_id);
   const about = { resource: 'payment', resource_id: payment_id, bank_reference } as const;
   await inTransaction(mongo, async (session) => {
+    assertAwaited();
     if (!(await sessions.reverse(payment_id, reversal, session))) return;
     const decision = {
       ...about,

@@ -1,0 +1,69 @@
+import { z } from 'zod';
+import { SANDBOX_CONNECTOR } from '../../src/routing';
+import { signPayload } from '../../src/webhooks/signature';
+import { defineHttp } from '../http/definition';
+import type { HttpSettings } from '../http/settings';
+import { type BankRequest, type ConnectorDefinition, defineConnector, type Report } from '../kit';
+import type { Tools } from '../kit/definition';
+
+/** Slow sessions must not block the others. */
+const CALLS_AT_ONCE = 200;
+const CALLS_PER_SECOND = 1_000;
+const POLL_SECONDS = 0.3;
+
+/** The inbox checks each report. */
+const Due = z.object({
+  reports: z.array(z.custom<Report>()),
+  ids: z.array(z.string()),
+  more: z.boolean(),
+});
+
+type Settings = Tools<HttpSettings>['settings'];
+
+/** @param url address of the bank's API, whose calls the secret signs */
+export function buildSettings(url: string, secret: string): Settings {
+  return {
+    INSTRUCTIONS_URL: url,
+    INSTRUCTIONS_SECRET_FILE: secret,
+    INSTRUCTIONS_FOR: ['payments', 'refunds', 'payouts', 'cancelPayout'],
+    INSTRUCTIONS_PER_SECOND: CALLS_PER_SECOND,
+    REFERENCE_PER_STEP: 'no',
+  };
+}
+
+/** Defines the sandbox bank's connector: one over HTTP that reads the bank's reports, too. */
+export function defineSandboxBank(settings: Settings): ConnectorDefinition<HttpSettings> {
+  return defineConnector({
+    ...defineHttp(settings),
+    name: SANDBOX_CONNECTOR,
+    limits: { perSecond: CALLS_PER_SECOND, atOnce: CALLS_AT_ONCE },
+    repeatsAnswers: true,
+    postsCallbacks: false,
+    poll: {
+      seconds: POLL_SECONDS,
+      read: async (_cursor, tools) => {
+        const { body } = await tools.call(buildRequest(tools, '/reports', {}), { 200: Due });
+        const { reports, ids, more } = body;
+        return { reports, more, cursor: ids.length === 0 ? null : JSON.stringify(ids) };
+      },
+      acknowledge: async (cursor, tools) => {
+        const request = buildRequest(tools, '/reports/delivered', { ids: JSON.parse(cursor) });
+        await tools.call(request, { 200: z.object({}) });
+      },
+    },
+  });
+}
+
+function buildRequest(
+  { settings, now }: Tools<HttpSettings>,
+  path: string,
+  body: object,
+): BankRequest {
+  const text = JSON.stringify(body);
+  const seconds = Math.floor(now().getTime() / 1_000);
+  const signature = signPayload(settings.INSTRUCTIONS_SECRET_FILE, text, seconds);
+  return {
+    ...{ method: 'POST', url: `${settings.INSTRUCTIONS_URL}${path}`, text },
+    headers: { 'Service-Signature': signature },
+  };
+}
