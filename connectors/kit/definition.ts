@@ -105,10 +105,10 @@ export interface Poll<S extends Settings> {
     tools: Tools<S>,
   ) => Promise<{ reports: Report[]; cursor: string | null; more?: boolean }>;
   /**
-   * Acknowledges that all up to the cursor are delivered, at a bank that hands reports out until
-   * then. No cursor is stored.
+   * Acknowledges what is delivered, at a bank that hands each report out until then. No cursor is
+   * stored, and a report that cannot be delivered keeps back only those of its resource.
    */
-  acknowledge?: (cursor: string, tools: Tools<S>) => Promise<void>;
+  acknowledge?: (delivered: readonly Report[], tools: Tools<S>) => Promise<void>;
 }
 
 interface Base<S extends Settings> {

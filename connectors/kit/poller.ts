@@ -1,8 +1,11 @@
 import type { Db } from 'mongodb';
+import { createGate } from '../../src/base/gate';
 import { isDuplicateKey } from '../../src/base/mongo';
 import type { Poll, Settings, Tools } from './definition';
 import type { KitMeter } from './metrics';
-import type { DeliverReports } from './reports';
+import { type DeliverReports, groupByResource } from './reports';
+
+const AT_ONCE = 10;
 
 interface Cursor {
   _id: 'poll';
@@ -38,18 +41,25 @@ export function createPoller<S extends Settings>({
       if (!isDuplicateKey(error)) throw error;
     }
   };
-  const end = async (from: string | null, cursor: string | null): Promise<void> => {
-    if (cursor === from) return;
-    if (poll.acknowledge === undefined) await advance(from, cursor);
-    else if (cursor !== null) await poll.acknowledge(cursor, tools);
-  };
-  const readCursor = async (): Promise<string | null> =>
-    (await cursors.findOne({ _id: 'poll' }))?.value ?? null;
+  const { acknowledge } = poll;
+  if (acknowledge !== undefined) {
+    const gate = createGate(AT_ONCE);
+    return async () => {
+      const { reports, more = false } = await poll.read(null, tools);
+      const groups = groupByResource(reports);
+      const results = await Promise.allSettled(groups.map((group) => gate(() => deliver(group))));
+      const delivered = groups.filter((_group, at) => results[at]?.status === 'fulfilled').flat();
+      if (delivered.length > 0) await acknowledge(delivered, tools);
+      for (const result of results) if (result.status === 'rejected') throw result.reason;
+      if (!more) meter.polled();
+      return more;
+    };
+  }
   return async () => {
-    const from = poll.acknowledge === undefined ? await readCursor() : null;
+    const from = (await cursors.findOne({ _id: 'poll' }))?.value ?? null;
     const { reports, cursor, more = false } = await poll.read(from, tools);
     await deliver(reports);
-    await end(from, cursor);
+    if (cursor !== from) await advance(from, cursor);
     if (!more) meter.polled();
     return more;
   };

@@ -13,8 +13,7 @@ const POLL_SECONDS = 0.3;
 
 /** The inbox checks each report. */
 const Due = z.object({
-  reports: z.array(z.custom<Report>()),
-  ids: z.array(z.string()),
+  due: z.array(z.object({ id: z.string(), report: z.custom<Report>() })),
   more: z.boolean(),
 });
 
@@ -33,6 +32,8 @@ export function buildSettings(url: string, secret: string): Settings {
 
 /** Defines the sandbox bank's connector: one over HTTP that reads the bank's reports, too. */
 export function defineSandboxBank(settings: Settings): ConnectorDefinition<HttpSettings> {
+  /** IDs at the bank of what it has handed out. */
+  const ids = new WeakMap<Report, string>();
   return defineConnector({
     ...defineHttp(settings),
     name: SANDBOX_CONNECTOR,
@@ -41,14 +42,15 @@ export function defineSandboxBank(settings: Settings): ConnectorDefinition<HttpS
     postsCallbacks: false,
     poll: {
       seconds: POLL_SECONDS,
-      read: async (_cursor, tools) => {
+      read: async (cursor, tools) => {
         const { body } = await tools.call(buildRequest(tools, '/reports', {}), { 200: Due });
-        const { reports, ids, more } = body;
-        return { reports, more, cursor: ids.length === 0 ? null : JSON.stringify(ids) };
+        for (const { id, report } of body.due) ids.set(report, id);
+        return { reports: body.due.map(({ report }) => report), cursor, more: body.more };
       },
-      acknowledge: async (cursor, tools) => {
-        const request = buildRequest(tools, '/reports/delivered', { ids: JSON.parse(cursor) });
-        await tools.call(request, { 200: z.object({}) });
+      acknowledge: async (delivered, tools) => {
+        const request = { ids: delivered.map((report) => ids.get(report)) };
+        const call = buildRequest(tools, '/reports/delivered', request);
+        await tools.call(call, { 200: z.object({}) });
       },
     },
   });

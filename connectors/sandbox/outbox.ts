@@ -30,13 +30,14 @@ export interface OutboxRow<R extends BankResource = BankResource> extends Callba
 }
 
 const KEEP_S = 30 * 86_400;
-/** The service has received a simulated callback by then, unless its process ended. */
-const REPEAT_MS = 5_000;
+/** After it what was handed out, or simulated, comes again unless it was delivered. */
+const LEASE_MS = 5_000;
 
 export type Outbox = ReturnType<typeof createOutbox>;
 
 export function createOutbox(db: Db, now: () => Date) {
   const rows: Collection<OutboxRow> = db.collection('outbox');
+  const later = (ms: number) => new Date(now().getTime() + ms);
   return {
     ensureIndexes: () =>
       rows.createIndexes([
@@ -62,16 +63,21 @@ export function createOutbox(db: Db, now: () => Date) {
         name,
         body,
         becomes: null,
-        ...newRow(new Date(now().getTime() + REPEAT_MS)),
+        ...newRow(later(LEASE_MS)),
       };
       await rows.updateOne({ _id }, { $setOnInsert: row }, { upsert: true, session });
     },
-    listDue: (limit: number) =>
-      rows
+    /** Leaves what is due to others until the lease ends. */
+    lease: async (limit: number): Promise<OutboxRow[]> => {
+      const due = await rows
         .find({ state: 'pending', due_at: { $lte: now() } })
         .sort({ due_at: 1 })
         .limit(limit)
-        .toArray(),
+        .toArray();
+      const leased = { _id: { $in: due.map(({ _id }) => _id) }, state: 'pending' } as const;
+      if (due.length > 0) await rows.updateMany(leased, { $set: { due_at: later(LEASE_MS) } });
+      return due;
+    },
     finish: (ids: string[], state: 'sent' | 'dropped') =>
       rows.updateMany({ _id: { $in: ids }, state: 'pending' }, { $set: { state, done_at: now() } }),
     listPending: (limit: number) =>

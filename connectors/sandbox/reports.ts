@@ -29,19 +29,17 @@ export interface ReportDeps {
 }
 
 /**
- * Plays what is due, and hands out what it says, until the connector has delivered it: a repeat
- * counts once.
+ * Plays what is due, and hands out what it says, again after a while unless the connector has
+ * delivered it: a repeat counts once.
  */
 export async function handOut(
   deps: ReportDeps,
-): Promise<{ reports: Report[]; ids: string[]; more: boolean }> {
+): Promise<{ due: { id: string; report: Report }[]; more: boolean }> {
   const simulated = await takeSimulated(deps);
-  const rows = await deps.outbox.listDue(BATCH);
-  const groups = groupById(rows).map((group) => playInOrder(deps, group));
-  const due = (await Promise.all(groups)).flat();
+  const rows = await deps.outbox.lease(BATCH);
+  const played = await Promise.all(groupById(rows).map((group) => playInOrder(deps, group)));
   return {
-    reports: due.map(toReport),
-    ids: due.map(({ _id }) => _id),
+    due: played.flat().map((row) => ({ id: row._id, report: toReport(row) })),
     more: simulated > 0 || rows.length === BATCH,
   };
 }
