@@ -46,22 +46,16 @@ function createRefundActivities<S extends Settings>(
     const refuse = refuseMissing('refunds');
     return { sendRefund: refuse, lookUpRefund: refuse };
   }
-  const lookUpRefund = (
-    { refund_id }: { refund_id: string },
-    attempt = beginAttempt(deps.now),
-    mayRepeat = false,
-  ) =>
-    lookUp(deps, {
-      id: `refund:${refund_id}`,
-      mayRepeat,
-      ask: () => bank.lookUpRefund({ refund_id }, deps.buildTools(attempt)),
-    });
+  const lookUpRefund = ({ refund_id }: { refund_id: string }, attempt = beginAttempt(deps.now)) =>
+    lookUp(deps, `refund:${refund_id}`, () =>
+      bank.lookUpRefund({ refund_id }, deps.buildTools(attempt)),
+    );
   return {
     lookUpRefund: (input) => lookUpRefund(input),
     sendRefund: (input) =>
       send(deps, {
         ...{ id: `refund:${input.refund_id}`, livemode: input.livemode },
-        lookUp: (attempt) => lookUpRefund(input, attempt, deps.definition.repeatsAnswers),
+        lookUp: (attempt) => lookUpRefund(input, attempt),
         findOutdated: (attempt) => deps.findOutdated('refund', input, attempt),
         call: (attempt) => bank.sendRefund(input, deps.buildTools(attempt)),
       }),
@@ -76,16 +70,10 @@ function createPayoutActivities<S extends Settings>(
     const refuse = refuseMissing('payouts');
     return { sendPayout: refuse, lookUpPayout: refuse };
   }
-  const lookUpPayout = (
-    { payout_id }: { payout_id: string },
-    attempt = beginAttempt(deps.now),
-    mayRepeat = false,
-  ) =>
-    lookUp(deps, {
-      id: `payout:${payout_id}`,
-      mayRepeat,
-      ask: () => bank.lookUpPayout({ payout_id }, deps.buildTools(attempt)),
-    });
+  const lookUpPayout = ({ payout_id }: { payout_id: string }, attempt = beginAttempt(deps.now)) =>
+    lookUp(deps, `payout:${payout_id}`, () =>
+      bank.lookUpPayout({ payout_id }, deps.buildTools(attempt)),
+    );
   const sendPayout = async (input: PayoutInstruction, attempt: Attempt): Promise<PayoutAnswer> => {
     const { payout_id } = input;
     const recipient = () => deps.decryptRecipient(payout_id);
@@ -102,7 +90,7 @@ function createPayoutActivities<S extends Settings>(
     sendPayout: (input) =>
       send(deps, {
         ...{ id: `payout:${input.payout_id}`, livemode: input.livemode },
-        lookUp: (attempt) => lookUpPayout(input, attempt, deps.definition.repeatsAnswers),
+        lookUp: (attempt) => lookUpPayout(input, attempt),
         findOutdated: (attempt) => deps.findOutdated('payout', input, attempt),
         call: (attempt) => sendPayout(input, attempt),
       }),
@@ -152,14 +140,21 @@ interface Send<A> {
  * @throws AttemptInProgress while another attempt may reach the bank; Error of the bank or the
  *   guard
  */
-async function send<A extends { outcome: string }>(
-  { instructions, livemode, now }: Pick<ActivityDeps<never>, 'instructions' | 'livemode' | 'now'>,
+async function send<S extends Settings, A extends { outcome: string }>(
+  {
+    definition,
+    instructions,
+    livemode,
+    now,
+  }: Pick<ActivityDeps<S>, 'definition' | 'instructions' | 'livemode' | 'now'>,
   { id, lookUp: find, findOutdated, call, ...input }: Send<A>,
 ): Promise<A | Outdated> {
   const attempt = beginAttempt(now);
   assertEnvironment(livemode, input.livemode);
-  const found = await find(attempt);
-  if (isFound(found)) return found;
+  // A repeat changes nothing at the bank, so what has no record need not be looked up.
+  const isFirst = definition.repeatsAnswers === true && (await instructions.get(id)) === null;
+  const found = isFirst ? undefined : await find(attempt);
+  if (found !== undefined && isFound(found)) return found;
   const outdated = await findOutdated(attempt);
   if (outdated !== undefined) return outdated;
   const existing = await instructions.begin(id, attempt.deadline);
@@ -173,21 +168,14 @@ function isFound<A extends { outcome: string }>(found: A | { outcome: 'not_found
   return found.outcome !== 'not_found';
 }
 
-interface LookUp<A> {
-  id: string;
-  /** Whether the bank need not be asked about what has no record, since a repeat changes nothing. */
-  mayRepeat: boolean;
-  ask: () => Promise<A>;
-}
-
 /** @throws AttemptInProgress, Error when the bank does not know what it has accepted */
 async function lookUp<A extends { outcome: string }>(
   { instructions, now }: Pick<ActivityDeps<never>, 'instructions' | 'now'>,
-  { id, mayRepeat, ask }: LookUp<A>,
-): Promise<A | { outcome: 'not_found' }> {
+  id: string,
+  ask: () => Promise<A>,
+): Promise<A> {
   // Read before the bank is asked: an attempt that ends meanwhile may have reached it.
   const record = await instructions.get(id);
-  if (record === null && mayRepeat) return { outcome: 'not_found' };
   const stored = record?.answer as A | null | undefined;
   if (stored?.outcome === 'refused') return stored;
   const found = await ask();
