@@ -107,9 +107,15 @@ export async function connectProcess(
   ]);
   const temporal = connectTemporal(config.temporal);
   const own = openProcess({
-    ...{ connector, registry, key, mongo, connection, temporal, log },
-    ...{ lifecycleQueue: taskQueues(config.TASK_QUEUE_PREFIX).lifecycleQueue },
-    ...{ taskQueue: connectorQueue(connector, config.TASK_QUEUE_PREFIX) },
+    connector,
+    registry,
+    key,
+    mongo,
+    connection,
+    temporal,
+    log,
+    lifecycleQueue: taskQueues(config.TASK_QUEUE_PREFIX).lifecycleQueue,
+    taskQueue: connectorQueue(connector, config.TASK_QUEUE_PREFIX),
     stores: createStores(mongo.db(config.MONGODB_DB)),
   });
   const close = async () => {
@@ -155,7 +161,11 @@ export function openProcess(connections: Connections): Omit<ConnectorProcess, 's
   const inbox = { ...connections, now, meter, memory };
   return {
     ...connections,
-    ...{ now, meter, guardMeter, memory, namespace },
+    now,
+    meter,
+    guardMeter,
+    memory,
+    namespace,
     guard: createInstructionGuard({ ...stores, connector, log, meter: guardMeter }),
     deliver: (report) =>
       temporal.withDeadline(Date.now() + DELIVERY_MS, () =>

@@ -95,7 +95,9 @@ async function readSigned(
 ): Promise<string> {
   const body = await getRawBody(ctx.req, { limit: BODY_BYTES_MAX, encoding: 'utf8' });
   const isSigned = verifySignature({
-    ...{ header: ctx.get('Service-Signature'), body, secret },
+    header: ctx.get('Service-Signature'),
+    body,
+    secret,
     now: now().getTime() / 1_000,
     toleranceSeconds: SIGNED_SECONDS_MAX,
   });

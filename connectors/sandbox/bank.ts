@@ -73,12 +73,19 @@ export async function createSandboxBank(
     const kit = await startConnector(
       defineSandboxBank(settings),
       {
-        ...{ ...config, settings, environment: 'sandbox', isLive: false, name: connector },
+        ...config,
+        settings,
+        environment: 'sandbox',
+        isLive: false,
+        name: connector,
         CONNECTOR_PORT: undefined,
       },
       own,
       {
-        ...{ ...changes, db, restoreGuard, alsoServes: CRYPTO_METHODS },
+        ...changes,
+        db,
+        restoreGuard,
+        alsoServes: CRYPTO_METHODS,
         addActivities: (activities) => bank.addActivities(activities, baseUrl),
       },
     );
@@ -111,7 +118,8 @@ async function openBank(own: BankProcess, db: Db, config: OpenedConfig) {
   await chainStores.ensureIndexes();
   const parts = { ...own, ...books, autoplay, readTime, product: stores };
   const chain = startChain({
-    ...{ ...parts, stores: chainStores },
+    ...parts,
+    stores: chainStores,
     isAwaited: ({ resource, resource_id }) => isAwaited(stores, resource, resource_id),
     findOutdated: async (instruction) => {
       await restoreGuard.confirm();
@@ -120,7 +128,9 @@ async function openBank(own: BankProcess, db: Db, config: OpenedConfig) {
   });
   let poll = () => {};
   const clock = {
-    ...{ product: stores, waiting: [books.outbox, chainStores.transactions], now },
+    product: stores,
+    waiting: [books.outbox, chainStores.transactions],
+    now,
     wake: () => {
       poll();
       chain.wake();
@@ -137,7 +147,9 @@ async function openBank(own: BankProcess, db: Db, config: OpenedConfig) {
   return {
     serve: async () => {
       const pages = createBankApp({
-        ...{ ...parts, chain: chain.routes, decided: () => poll() },
+        ...parts,
+        chain: chain.routes,
+        decided: () => poll(),
         ...omitUndefined({ publicUrl }),
       });
       const port = await listen(pages.callback(), config.HOST, config.SANDBOX_BANK_PORT);

@@ -65,7 +65,9 @@ function buildRequest(
   const seconds = Math.floor(now().getTime() / 1_000);
   const signature = signPayload(settings.INSTRUCTIONS_SECRET_FILE, text, seconds);
   return {
-    ...{ method: 'POST', url: `${settings.INSTRUCTIONS_URL}${path}`, text },
+    method: 'POST',
+    url: `${settings.INSTRUCTIONS_URL}${path}`,
+    text,
     headers: { 'Service-Signature': signature },
   };
 }
