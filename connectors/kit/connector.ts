@@ -96,8 +96,9 @@ export async function startConnector<
   const { limits } = definition;
   const client = createBankClient({ limits, needsTls: config.isLive, count: meter.called });
   const { settings } = config;
-  const hasPage = config.environment === 'sandbox' && config.CONNECTOR_PORT !== undefined;
-  const steps = hasPage ? createStepLog({ now, log }) : undefined;
+  const listens = definition.webhook !== undefined || config.CONNECTOR_PORT !== undefined;
+  const steps =
+    config.environment === 'sandbox' && listens ? createStepLog({ now, log }) : undefined;
   const buildTools = (attempt?: Parameters<typeof client>[0]): Tools<S> => {
     const call = client(attempt);
     return { settings, call: steps?.watchCall(call) ?? call, log, now };
