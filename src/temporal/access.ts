@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import {
   Client,
   Connection,
@@ -83,6 +84,9 @@ function isSet(value: string | undefined): boolean {
 /** Limits a call to half a second instead of twenty if the server is unavailable. */
 const ATTEMPTS_MAX = 3;
 
+/** Time by which a timer may fire later than it was due. */
+const TIMER_MS = 50;
+
 /**
  * Connects at the first call, so that a process can start before the server.
  * @param identity caller's name in histories; by default process id and host
@@ -92,9 +96,33 @@ export function connectTemporal(
   identity?: string,
   interceptors: readonly WorkflowClientInterceptor[] = [],
 ): Client {
-  const retry = makeGrpcRetryInterceptor(defaultGrpcRetryOptions({ maxAttempts: ATTEMPTS_MAX }));
-  const options: ConnectionOptions = { ...access, interceptors: [retry] };
   const workflow = [...interceptors];
-  const client = { connection: Connection.lazy(options), namespace, interceptors: { workflow } };
+  const client = { connection: connect(access), namespace, interceptors: { workflow } };
   return new Client(identity === undefined ? client : { ...client, identity });
+}
+
+/**
+ * Closes only after a retry that was begun: the library throws out of a timer, which ends the process, if
+ * the channel is closed by then.
+ */
+function connect(access: Omit<TemporalAccess, 'namespace'>): Connection {
+  const usual = defaultGrpcRetryOptions({ maxAttempts: ATTEMPTS_MAX });
+  let closing = false;
+  let lastRetryAt = 0;
+  const retry = makeGrpcRetryInterceptor({
+    retryableDecider: (attempt, status) => !closing && usual.retryableDecider(attempt, status),
+    delayFunction: (attempt, status) => {
+      const delay = usual.delayFunction(attempt, status);
+      lastRetryAt = Math.max(lastRetryAt, Date.now() + delay + TIMER_MS);
+      return delay;
+    },
+  });
+  const connection = Connection.lazy({ ...access, interceptors: [retry] });
+  const close = connection.close.bind(connection);
+  connection.close = async () => {
+    closing = true;
+    await sleep(Math.max(lastRetryAt - Date.now(), 0));
+    await close();
+  };
+  return connection;
 }

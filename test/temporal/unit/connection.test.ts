@@ -1,9 +1,13 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http2';
 import { IllegalStateError, NamespaceNotFoundError } from '@temporalio/common';
 import { createLogger } from '../../../src/base/log';
 import { reportsStuck } from '../../../src/domain/stuck';
+import { connectTemporal } from '../../../src/temporal/access';
 import { checkTemporal, type Namespace } from '../../../src/temporal/attributes';
 import { findConfigFault, findConnectFault } from '../../../src/temporal/fault';
 import { runWorker, runWorkerUntil } from '../../../src/temporal/native';
+import { getPort } from '../../support/product';
 
 /** Builds an error of the gRPC client. */
 const buildGrpcError = (code: number, details: string): Error =>
@@ -125,4 +129,26 @@ describe('a worker', () => {
 test('a stuck step is reported after five minutes, then more and more rarely', () => {
   const attempts = Array.from({ length: 600 }, (_, index) => index + 1);
   expect(attempts.filter(reportsStuck)).toEqual([16, 32, 64, 128, 256, 512]);
+});
+
+test('a connection that is closed between two attempts of a call refuses the call', async () => {
+  const server = createServer();
+  const asked = new Promise<void>((resolve) => {
+    server.on('stream', (stream) => {
+      const headers = { 'content-type': 'application/grpc', 'grpc-status': '14' };
+      stream.respond({ ':status': 200, ...headers }, { endStream: true });
+      stream.on('close', resolve);
+    });
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = `127.0.0.1:${getPort(server.address())}`;
+  const { connection } = connectTemporal({ address, namespace: 'default' });
+  const refused = expect(connection.workflowService.getSystemInfo({})).rejects.toMatchObject({
+    code: 14,
+  });
+  await asked;
+  await connection.close();
+  await refused;
+  await new Promise((resolve) => server.close(resolve));
 });
