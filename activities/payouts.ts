@@ -2,6 +2,7 @@ import type { ClientSession } from 'mongodb';
 import { abandon } from '../src/base/mongo';
 import { debtFault } from '../src/domain/account/insufficient-balance';
 import type { PayoutRequest } from '../src/domain/creation';
+import { omitUndefined } from '../src/domain/defined';
 import type { RuleViolation } from '../src/domain/errors';
 import type { Failure } from '../src/domain/failure';
 import type { Direction, Movement } from '../src/domain/movement/movement';
@@ -110,6 +111,7 @@ export function createPayoutActivities(deps: RecordDeps) {
     facts: readFacts(payout, request_id),
     sent_at: payout.sent_at,
     completed_at: payout.completed_at,
+    ...omitUndefined({ payee: payout.verification }),
     movements: await listMovements(stores, payout._id),
   }));
   return {

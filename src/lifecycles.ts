@@ -62,6 +62,7 @@ export const LIFECYCLES: Record<CallbackResource, Lifecycle> = {
     'due_at',
     'sent_at',
     'completed_at',
+    'verification',
   ] satisfies (keyof PayoutDocument)[]),
   crypto_payment: addStore('crypto_payment', [
     'asset',

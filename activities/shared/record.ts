@@ -9,6 +9,7 @@ import {
 } from '../../src/domain/callback/signature';
 import { omitUndefined } from '../../src/domain/defined';
 import { holdsMoney } from '../../src/domain/movement/movement';
+import type { PayeeVerification } from '../../src/domain/payout/payout';
 import { listMovements } from '../../src/movements/register';
 import type { AttentionUpdate } from '../../src/store/attention';
 import { callbackKey } from '../../src/store/callbacks';
@@ -105,9 +106,9 @@ async function recordAttention<Document extends ResourceDocument, Change>(
   input: RecordAttention<NonNullable<Document['attention']>>,
 ): Promise<WriteAnswer<Document>> {
   const { resource_id, request_id, audit, snoozed_until: until, ...known } = input;
-  const { version, transition, attention, attention_at, bank_reference } = known;
+  const { version, transition, attention, attention_at, bank_reference, verification } = known;
   const snoozed = until === undefined ? {} : { snoozed: { transition, until } };
-  const named = omitUndefined({ bank_reference });
+  const named = omitUndefined({ bank_reference, verification });
   const update = { version, attention, attention_at, ...snoozed, ...named };
   const isWritten =
     audit === null
@@ -117,7 +118,7 @@ async function recordAttention<Document extends ResourceDocument, Change>(
   const document = await table.store.get(resource_id);
   const isStored =
     audit === null
-      ? document?.attention === attention
+      ? document?.attention === attention && hasVerification(document, verification)
       : document?.audit.some(({ id }) => id === audit.id);
   // A later reason of the service prevails.
   if (isStored || (audit === null && document?.version === version)) {
@@ -127,6 +128,15 @@ async function recordAttention<Document extends ResourceDocument, Change>(
     throw await buildBehind(table, document, known, resource_id);
   }
   return buildStale(document, await listMovements(deps.stores, resource_id));
+}
+
+function hasVerification(
+  document: ResourceDocument & { verification?: PayeeVerification },
+  wanted: PayeeVerification | undefined,
+): boolean {
+  const { result, checked_at } = wanted ?? {};
+  const { verification: stored } = document;
+  return wanted === undefined || (stored?.result === result && stored?.checked_at === checked_at);
 }
 
 /** @returns false at another version, or for a repeat */

@@ -152,6 +152,7 @@ export const CREDITS: {
     mark_failed: withFee,
     mark_completed: null,
     mark_returned: namedOrWhole,
+    release_unverified: null,
     resolve_movement: resolved,
     snooze: null,
     acknowledge: null,

@@ -336,6 +336,17 @@ const PAYOUT: Record<Exclude<PayoutAttention, CommonAttention>, Remedy> = {
     ],
     note: 'To pay it after all, run `sepa file resend FILE_ID --bank-confirmed-not-executed` where it was not executed.',
   },
+  payee_not_verified: {
+    what: 'The bank could not confirm that the account is the recipient’s: `payout show` has its result. It may hold the file (`awaiting_release`). The merchant decides whether it is paid all the same.',
+    ask: 'outcome',
+    rows: [
+      { if: 'executed', run: ['payout act ID mark_completed'] },
+      { if: 'not_executed', run: ['payout act ID release_unverified'] },
+      { if: 'not_executed', run: ['payout act ID mark_failed'] },
+      { if: 'waiting', run: [] },
+    ],
+    note: 'A booking clears this reason, too.',
+  },
   restarted_in_flight: {
     what: 'The workflow was ended from outside and restarted; it asks the bank before it sends anything. Find out who ended it. `snooze` clears this reason.',
   },
@@ -502,6 +513,11 @@ export const REMEDIES = {
   payout: PAYOUT,
   crypto_payment: CRYPTO_PAYMENT,
   crypto_settlement: CRYPTO_SETTLEMENT,
+  sepa_file: {
+    awaiting_release: {
+      what: 'The bank has checked the recipients’ names of a file, and may hold it: `sepa file show` has the results. If all is to be paid, release the file at the bank, then run `sepa file released ID`; otherwise withdraw it there, wait for its answer, then run `sepa file resend ID`.',
+    },
+  },
   bank_account: {
     sum_mismatch: {
       what: 'The lines of a statement do not lead from its opening to its closing balance; nothing of it is stored.',
@@ -519,7 +535,10 @@ export const REMEDIES = {
       note: 'If the bank never had it, debit what was credited first (`claw_back`, `balance adjust --owed`).',
     },
   },
-} as const satisfies Record<CallbackResource | 'bank_account', Record<string, Remedy>>;
+} as const satisfies Record<
+  CallbackResource | 'bank_account' | 'sepa_file',
+  Record<string, Remedy>
+>;
 
 export { COMMON as COMMON_REMEDIES };
 

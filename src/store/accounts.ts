@@ -30,6 +30,8 @@ export interface AccountDocument {
   owed_limits?: Record<string, number>;
   /** Minor units above which a live refund in the dashboard has a step-up; absent: none has. */
   refund_step_up?: Record<string, number>;
+  /** Payouts whose payee was not verified wait for an operator when their file was withdrawn. */
+  hold_unverified?: boolean;
   /** Absent before it was first moved. */
   clock?: StoredClock;
   brand?: Partial<Record<Env, Brand>>;
@@ -133,6 +135,8 @@ export function createAccountStore(db: Db, cacheMs = 0) {
       accounts.updateOne({ _id: id }, { $max: { [`payers_redacted_to.${env}`]: position } }),
     setCrypto: (id: string, crypto: boolean, session?: ClientSession) =>
       change(id, { $set: { crypto } }, session),
+    setHoldUnverified: (id: string, hold_unverified: boolean, session?: ClientSession) =>
+      change(id, { $set: { hold_unverified } }, session),
     /** Methods are off until they are listed, rails on. */
     enable: (id: string, method: string, isOn: boolean, session?: ClientSession) => {
       const list = isRailId(method) ? { disabled_rails: method } : { enabled_methods: method };

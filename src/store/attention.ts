@@ -1,4 +1,5 @@
 import { omitUndefined } from '../domain/defined';
+import type { StoredVerification } from '../domain/payout/payout';
 
 export interface AuditEntry {
   /** Derived id, so that a repeated write adds nothing. */
@@ -28,6 +29,8 @@ export interface AttentionUpdate<Attention extends string = string> {
   snoozed?: Snooze;
   /** The bank's, stored where there is none yet. */
   bank_reference?: string;
+  /** Of a payout, stored unless there is a newer one. */
+  verification?: StoredVerification;
 }
 
 /** Until the next transition. */
@@ -51,12 +54,16 @@ const ACKNOWLEDGED_MAX = 20;
  * abandoned attempt may write late.
  */
 export function buildAttentionUpdate(update: AttentionUpdate) {
-  const { attention, audit: act, attention_at, snoozed, bank_reference } = update;
+  const { attention, audit: act, attention_at, snoozed, bank_reference, verification } = update;
   const audit = act ? { $concatArrays: ['$audit', [buildAuditEntry(act, attention)]] } : undefined;
   const latest = { $max: ['$attention_at', attention_at] };
   const unlessLater = { attention_at: { $not: { $gte: attention_at } } };
+  const unlessNewer = { 'verification.checked_at': { $not: { $gt: verification?.checked_at } } };
   return {
-    unlessDone: act ? { 'audit.id': { $ne: act.id } } : unlessLater,
+    unlessDone: {
+      ...(act ? { 'audit.id': { $ne: act.id } } : unlessLater),
+      ...(verification === undefined ? {} : unlessNewer),
+    },
     change: [
       {
         $set: omitUndefined({
@@ -70,6 +77,7 @@ export function buildAttentionUpdate(update: AttentionUpdate) {
               : { $cond: [{ $eq: ['$attention', attention] }, STORED_SINCE, attention_at] },
           snoozed,
           bank_reference: bank_reference && { $ifNull: ['$bank_reference', bank_reference] },
+          verification: verification && { $literal: verification },
           acknowledged: act?.what === 'acknowledge' ? ACKNOWLEDGED : undefined,
         }),
       },

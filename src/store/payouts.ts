@@ -5,6 +5,7 @@ import {
   type PayoutAttention,
   type PayoutStatus,
   type Return,
+  type StoredVerification,
 } from '../domain/payout/payout';
 import { resourceIndexes } from './list';
 import { type ResourceDocument, resourceStore } from './resource';
@@ -25,6 +26,8 @@ export interface PayoutDocument extends ResourceDocument<PayoutStatus, PayoutAtt
   /** Time of the capture; null while the money is only reserved. */
   sent_at: string | null;
   completed_at: string | null;
+  /** Absent before a bank has checked the recipient's name. */
+  verification?: StoredVerification;
   /** Counts against the daily limit. */
   limited?: true;
   due_at: string;
@@ -38,6 +41,12 @@ export function createPayoutStore(db: Db) {
     ...resourceStore<PayoutDocument, 'status' | 'method' | 'reference'>(payouts, PAYOUT_IN_FLIGHT),
     lastTo: (recipient_id: string) =>
       payouts.findOne({ recipient_id }, { sort: { created_at: -1 } }),
+    /** Lists which of them an operator has released, although the payee was not verified. */
+    listReleased: (ids: readonly string[]) =>
+      payouts
+        .find({ _id: { $in: [...ids] }, 'verification.released': true })
+        .project<{ _id: string; verification: StoredVerification }>({ verification: 1 })
+        .toArray(),
     hasInFlight: async (recipient_id: string): Promise<boolean> => {
       const status = { $in: [...PAYOUT_IN_FLIGHT] };
       return (await payouts.findOne({ recipient_id, status })) !== null;

@@ -7,6 +7,7 @@ import {
   type PayoutCallbackName,
 } from '../../src/domain/callback/callback';
 import { omitUndefined } from '../../src/domain/defined';
+import { unapplied } from '../../src/domain/lifecycle';
 import { isInSuspense, listReleased, type Movement } from '../../src/domain/movement/movement';
 import {
   decidePayout,
@@ -44,6 +45,7 @@ import {
   questionActivities,
 } from '../shared/instruction';
 import { holdMovement, type Suspension } from '../shared/movement';
+import type { AuditedAct } from '../shared/operator-acts';
 import { writeScheduled } from '../shared/persist';
 import { assertIdentity } from '../shared/refusal';
 import { isReported, note, showRefusal } from '../shared/state';
@@ -56,6 +58,7 @@ import {
   getState,
   newPayout,
   OVERDUE_AGAIN_MS,
+  OVERDUE_REASONS,
   type Payout,
   type PayoutKind,
   type PayoutMailbox,
@@ -117,6 +120,7 @@ const rules: InstructedRules<PayoutKind, Payout> = {
     // The bank's report may come late, but not before it happened.
     const at = Math.min(now(payout), Date.parse(callback.occurred_at));
     const decision = decidePayout(status, name, returnable, at);
+    if (name === 'payee_verified' && callback.result === undefined) return NO_RESULT;
     if (decision.kind !== 'move' || name === 'failed') return decision;
     const difference = describeDifference(callback, facts);
     if (difference !== undefined) return differs(difference);
@@ -154,6 +158,7 @@ const rules: InstructedRules<PayoutKind, Payout> = {
     answerResubmits(rules, payout, { bank: answer.outcome });
   },
   suspend,
+  bookMore: noteResult,
   isLaterStep: (to) => to[0] === 'completed',
   findTaker,
   // The bank keeps back what it had debited: the payout came back.
@@ -170,6 +175,7 @@ const rules: InstructedRules<PayoutKind, Payout> = {
       return { to: pathTo(status, 'returned'), change };
     },
     mark_completed: ({ status }) => ({ to: pathTo(status, 'completed') }),
+    release_unverified: (payout) => ({ to: [], write: (audit) => release(payout, audit) }),
   },
   operatorFailure: { failure: PAYOUT_FAILURES.operator },
   nextDue: (payout) => {
@@ -207,6 +213,7 @@ async function load(mail: PayoutMailbox, start: PayoutResume): Promise<Opening<P
   const payout = newPayout(mail, resource_id, snapshot, true);
   payout.sentAt = snapshot.sent_at;
   payout.completedAt = snapshot.completed_at;
+  payout.payee = snapshot.payee;
   receiveMissed(mail, messages, snapshot.missed);
   if (isEnded(payout.status)) record.logActivity(payout, 'Started again after the end.');
   else await resumeInFlight(payout);
@@ -242,6 +249,43 @@ async function applyLateAnswer(
     if (held.movement?.reason !== 'moved_after_failed') return;
   }
   await record.setAttention(payout, 'moved_after_failed');
+}
+
+const NO_RESULT = unapplied('it names no result of the name check', 'malformed_callback');
+
+/** Reasons that say less than a name which is not verified. */
+const LESS: readonly (PayoutAttention | null)[] = [
+  ...([null, 'sender_not_known', 'restarted_in_flight', 'payee_not_verified'] as const),
+  ...OVERDUE_REASONS,
+];
+
+/** Keeps the newest result: banks repeat them, and files come in any order. */
+async function noteResult(payout: Payout, { result, occurred_at }: BankCallback): Promise<void> {
+  if (result === undefined) return;
+  const checked_at = new Date(occurred_at).toISOString();
+  if (payout.payee !== undefined && payout.payee.checked_at >= checked_at) return;
+  const verification = { result, checked_at };
+  const isFlagged = payout.attention === 'payee_not_verified';
+  const isVerified = result === 'match';
+  const needsOperator = !isVerified && isUnsent(payout.status) && LESS.includes(payout.attention);
+  const kept = isFlagged && isVerified ? null : payout.attention;
+  const attention = needsOperator ? 'payee_not_verified' : kept;
+  await record.noteVerification(payout, verification, attention);
+  payout.payee = verification;
+  // The reason may have hidden that it is overdue.
+  if (isFlagged && isVerified) payout.isOverdueReported = false;
+}
+
+/** Lets the connector put a payout that waits for it into its next file. */
+async function release(payout: Payout, audit: AuditedAct): Promise<void> {
+  if (payout.payee === undefined) return;
+  const verification = { ...payout.payee, released: true } as const;
+  const isFlagged = payout.attention === 'payee_not_verified';
+  const attention = isFlagged ? null : payout.attention;
+  await record.recordAct(payout, audit, attention, { verification });
+  payout.payee = verification;
+  if (isFlagged) payout.isOverdueReported = false;
+  record.show(payout);
 }
 
 const MOVED_AFTER_FAILED = { direction: 'out', reason: 'moved_after_failed' } as const;

@@ -28,6 +28,9 @@ export const messages = {
       `The bank confirmed that the money came back: ${OPERATOR}}. ` +
       'An "amount" in minor units credits what really came.',
     mark_completed: `The bank confirmed that the recipient has the money: ${OPERATOR}}.`,
+    release_unverified:
+      'The payout is to be sent, although the bank could not confirm its recipient: the next file ' +
+      `takes it: ${OPERATOR}}.`,
     snooze: `Clears the attention reason for some hours: ${OPERATOR}, "hours": 24}.`,
     resolve_movement: RESOLVE_MOVEMENT,
     acknowledge: ACKNOWLEDGE,
@@ -40,5 +43,6 @@ export const messages = {
     called_duplicate: 'From the bank: it had arrived before, and may be executed.',
     debit_reversed: 'From the bank: it reversed its debit, and may book it again.',
     return_reversed: 'From the bank: it reversed a return.',
+    payee_verified: 'From the bank: it has checked the name of the recipient; "result" says how.',
   },
 };

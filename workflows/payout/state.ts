@@ -9,6 +9,7 @@ import {
   type PayoutAct,
   type PayoutAttention,
   type PayoutStatus,
+  type StoredVerification,
 } from '../../src/domain/payout/payout';
 import type { PayoutResult, PayoutState } from '../../src/domain/payout/workflow';
 import { type Mailbox, readResult } from '../shared/inbox';
@@ -40,6 +41,8 @@ export interface Payout extends Instructed<PayoutKind> {
   notOverdueBefore: number;
   sentAt: string | null;
   completedAt: string | null;
+  /** Undefined before the bank has checked the recipient's name. */
+  payee: StoredVerification | undefined;
 }
 
 export interface PayoutMailbox extends Mailbox<InstructedItem<PayoutKind>, Payout> {
@@ -61,6 +64,7 @@ export function newPayout(
     notOverdueBefore: 0,
     sentAt: null,
     completedAt: null,
+    payee: undefined,
   };
 }
 
@@ -73,6 +77,7 @@ export function getResult(mail: PayoutMailbox, payout_id: string): PayoutResult 
 }
 
 const UNSENT = '`resubmit`, `mark_completed`, `mark_failed`, `snooze`';
+const QUEUED = '`resubmit`, `release_unverified`, `mark_completed`, `mark_failed`, `snooze`';
 
 const COMPLETED: Waiting = {
   what: 'nothing: it reached the recipient; where the rail allows it, it may still come back',
@@ -82,7 +87,7 @@ const COMPLETED: Waiting = {
 const VIEW: View<PayoutStatus> = {
   waitingFor: {
     created: { what: 'the bank to take it', updates: UNSENT },
-    submitted: { what: 'the bank to hand it to the scheme', updates: UNSENT },
+    submitted: { what: 'the bank to hand it to the scheme', updates: QUEUED },
     sent: {
       what: 'the bank to say that it reached the recipient',
       updates: '`mark_completed`, `mark_failed`, `mark_returned`, `snooze`',
@@ -93,7 +98,7 @@ const VIEW: View<PayoutStatus> = {
   },
 };
 
-const OVERDUE_REASONS: readonly PayoutAttention[] = Object.values(OVERDUE_ATTENTION);
+export const OVERDUE_REASONS: readonly PayoutAttention[] = Object.values(OVERDUE_ATTENTION);
 
 const RESOLVED_BY_RETURN: readonly PayoutAttention[] = [
   ...OVERDUE_REASONS,
@@ -115,7 +120,9 @@ export const record = createRecord<PayoutKind, Payout>({
       : `, due ${new Date(payout.snoozedUntil ?? payout.facts.due_at_ms).toISOString()}`,
   isPast: (attention, status) => {
     if (attention === 'restarted_in_flight') return isEnded(status);
-    if (attention === 'called_duplicate') return !isUnsent(status);
+    if (attention === 'called_duplicate' || attention === 'payee_not_verified') {
+      return !isUnsent(status);
+    }
     if (attention === 'amount_differs') return isEnded(status);
     if (status === 'returned') return RESOLVED_BY_RETURN.includes(attention);
     return OVERDUE_REASONS.includes(attention);

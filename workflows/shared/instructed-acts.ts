@@ -106,8 +106,9 @@ async function takeMovement<K extends Kind, R extends Instructed<K>>(
     amount ??= Math.min(rest, rules.getAmount?.(resource) ?? rest);
   }
   const acts: Partial<Record<string, ActTransition<K, R>>> = rules.acts;
-  const { to = [], change = {} } = acts[what]?.(resource, amount) ?? {};
+  const { to = [], change = {}, write } = acts[what]?.(resource, amount) ?? {};
   const audit = buildAudit(item);
+  await write?.(audit);
   await rules.record.transition(resource, to, { change, audit, movement, scheduled: true });
   return undefined;
 }

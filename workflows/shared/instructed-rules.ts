@@ -6,7 +6,7 @@ import type { Faults } from '../../src/domain/shape';
 import type { CallbackItem, MessageKind } from './inbox';
 import type { Due } from './loop';
 import type { Suspension } from './movement';
-import type { OperatorItem } from './operator-acts';
+import type { AuditedAct, OperatorItem } from './operator-acts';
 import type { Write } from './persist';
 import type { createRecord, RecordKind } from './record';
 import { initialState, type ResourceSnapshot, startLabels, type WorkflowState } from './state';
@@ -92,7 +92,12 @@ type CommonAct = 'resubmit' | 'mark_failed' | 'snooze' | 'acknowledge' | 'resolv
 export type ActTransition<K extends Kind, R extends Instructed<K>> = (
   resource: R,
   amount: number | undefined,
-) => { to: readonly K['status'][]; change?: Partial<K['change']> };
+) => {
+  to: readonly K['status'][];
+  change?: Partial<K['change']>;
+  /** Records an act that changes no status. */
+  write?: (audit: AuditedAct) => Promise<void>;
+};
 
 export interface InstructedRules<K extends Kind, R extends Instructed<K>> {
   kind: Exclude<CallbackResource, 'crypto_payment'>;

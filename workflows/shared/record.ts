@@ -21,6 +21,7 @@ import {
 } from '../../src/domain/callback/signature';
 import { omitUndefined } from '../../src/domain/defined';
 import { applyTaken, mergeMovements, type Taken } from '../../src/domain/movement/movement';
+import type { StoredVerification } from '../../src/domain/payout/payout';
 import { now, timestamp } from './clock';
 import { findReason, keepsReason } from './movement';
 import { type AuditedAct, datedAudit } from './operator-acts';
@@ -119,6 +120,12 @@ export function createRecord<K extends RecordKind, R extends Recorded<K>>(
     recordUnapplied: (resource: R, name: CallbackName, callback: AnyCallback, reason: string) =>
       recordUnapplied(rules.noun, resource, { name, callback, reason }),
     noteReference: (resource: R, reference: string) => noteReference(rules, resource, reference),
+    /** Stores a result of a name check with the reason that it leaves. */
+    noteVerification: (
+      resource: R,
+      verification: StoredVerification,
+      attention: K['attention'] | null,
+    ) => noteVerification(rules, resource, verification, attention),
     /** @param isStale the database may have another reason than the known one */
     setAttention: (resource: R, attention: K['attention'] | null, isStale = false) =>
       setAttention(rules, resource, attention, isStale),
@@ -126,8 +133,8 @@ export function createRecord<K extends RecordKind, R extends Recorded<K>>(
     flagGivenUp: (resource: R, message: string, refused?: string) =>
       flagGivenUp(rules, resource, message, refused),
     flagOverdue: (resource: R, reason: K['attention']) => flagOverdue(rules, resource, reason),
-    recordAct: (resource: R, act: AuditedAct, attention: K['attention'] | null) =>
-      recordAct(rules, resource, act, attention),
+    recordAct: (resource: R, act: AuditedAct, attention: K['attention'] | null, more?: ActFacts) =>
+      recordAct(rules, resource, act, attention, more),
     acknowledge: (resource: R, act: AuditedAct, expected: string | undefined) =>
       acknowledge(rules, resource, act, expected),
     snooze: (resource: R, act: AuditedAct, hours: number) => snooze(rules, resource, act, hours),
@@ -313,6 +320,22 @@ async function noteReference<K extends RecordKind, R extends Recorded<K>>(
   show(rules, resource);
 }
 
+/** @throws StaleState after a sync from the database */
+async function noteVerification<K extends RecordKind, R extends Recorded<K>>(
+  rules: RecordRules<K, R>,
+  resource: R,
+  verification: StoredVerification,
+  attention: K['attention'] | null,
+): Promise<void> {
+  const noted = { ...buildAttention(resource, attention), verification };
+  const answer = await writeLocally(rules.writeAttention(noted));
+  if (answer.stale !== undefined) return throwStale(rules, resource, answer);
+  resource.version = answer.version;
+  resource.attention = attention;
+  if (attention !== null) resource.acknowledged.delete(attention);
+  show(rules, resource);
+}
+
 /** Keeps a reason that says more. */
 async function flagUnlessMore<K extends RecordKind, R extends Recorded<K>>(
   rules: RecordRules<K, R>,
@@ -351,12 +374,14 @@ async function flagOverdue<K extends RecordKind, R extends Recorded<K>>(
   else show(rules, resource);
 }
 
+type ActFacts = Pick<RecordAttention<string>, 'snoozed_until' | 'verification'>;
+
 async function recordAct<K extends RecordKind, R extends Recorded<K>>(
   rules: RecordRules<K, R>,
   resource: R,
   act: AuditedAct,
   attention: K['attention'] | null,
-  more: Pick<RecordAttention<string>, 'snoozed_until'> = {},
+  more: ActFacts = {},
 ): Promise<void> {
   const audit = datedAudit(act);
   const input = { ...buildAttention(resource, attention), audit, ...more };

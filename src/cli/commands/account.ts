@@ -34,6 +34,7 @@ function presentAccount(account: AccountDocument) {
     enabled_rails: RAIL_IDS.filter((id) => !account.disabled_rails?.includes(id)),
     payout_fees: account.payout_fees ?? {},
     payer_data_months: account.payer_data_months ?? PAYER_MONTHS,
+    hold_unverified: account.hold_unverified ?? false,
     ...omitUndefined({ payout_limits, owed_limits, refund_step_up, frozen }),
     dashboard_email: account.dashboard.email,
     created_at: account.created_at,
@@ -58,6 +59,7 @@ function printAccount(context: CliContext, account: AccountDocument): void {
     ['Payout limits', formatPairs(json.payout_limits ?? {})],
     ['Owed limits', json.owed_limits && formatPairs(json.owed_limits)],
     ['Refunds with step-up above', json.refund_step_up && formatPairs(json.refund_step_up)],
+    ['Unverified payees', json.hold_unverified ? 'held' : 'not held'],
     ['Frozen', frozen && `since ${formatTime(frozen.at)}: ${frozen.reason}`],
     ['Dashboard login', json.dashboard_email],
     ['Created', formatTime(json.created_at)],
@@ -141,6 +143,10 @@ const update = defineCommand({
     refund_step_up: Limits.describe(
       'most that one live refund in the dashboard returns without the password again (usual: any)',
     ),
+    hold_unverified: z.enum(['on', 'off']).optional().meta({
+      description: 'payouts to a payee that is not verified wait once their file was withdrawn',
+      placeholder: 'state',
+    }),
   }),
   notes: `
 Methods: ${PAYMENT_METHOD_IDS.join(', ')}
@@ -156,8 +162,8 @@ environment.`,
         'nothing_to_change',
         'Say what to change: --crypto on|off, --enable-method METHOD, --disable-method METHOD, ' +
           '--payout-fee RAIL[:CURRENCY]=MINOR, --payout-limit CURRENCY=MINOR, ' +
-          '--owed-limit CURRENCY=MINOR, --refund-step-up CURRENCY=MINOR or ' +
-          '--payer-data-months N.',
+          '--owed-limit CURRENCY=MINOR, --refund-step-up CURRENCY=MINOR, ' +
+          '--hold-unverified on|off or --payer-data-months N.',
       );
     }
     const { enable_method = [], disable_method = [] } = change;

@@ -1,3 +1,4 @@
+import type { PayeeResult } from '../../domain/callback/callback';
 import { omitUndefined } from '../../domain/defined';
 import { decimalMoney, formatMoney, minorUnitDigits, parseMoney } from '../../domain/money';
 import { computeRest } from '../../domain/movement/movement';
@@ -28,6 +29,14 @@ import { Panel, PostForm, Status, Table, useCall, When } from '../frame/parts';
 import { type Call, postRoute, type Route, viewRoute } from '../frame/route';
 import { methodName } from './kinds';
 import { answerResource, formatFailure } from './resource-page';
+
+/** What a bank says of the recipient's name. */
+const PAYEE_TEXTS: Record<PayeeResult, string> = {
+  match: 'matches',
+  close_match: 'is similar',
+  no_match: 'is another',
+  not_possible: 'could not be checked',
+};
 
 export const RESOURCE_ROUTES: readonly Route[] = [
   viewRoute('/payments/:id', 'Payment', async (call, deps) => {
@@ -187,6 +196,7 @@ export const RESOURCE_ROUTES: readonly Route[] = [
         ['Recipient', recipientText(recipient)],
         ['Fee', formatMoney(fee, currency)],
         ['Balance account', payout.balance_account],
+        ['Name of the account', payout.verification && PAYEE_TEXTS[payout.verification.result]],
         ['Reason', formatFailure(reason)],
         ['Bank reference', payout.bank_reference ?? '–'],
         ['Metadata', <code key="metadata">{payout.metadata}</code>],

@@ -32,8 +32,13 @@ export const PAYOUT_CALLBACKS = [
   'called_duplicate',
   'debit_reversed',
   'return_reversed',
+  'payee_verified',
 ] as const;
 export type PayoutCallbackName = (typeof PAYOUT_CALLBACKS)[number];
+
+/** What a bank says of the name of an account's holder. @see docs/sepa.md#verification-of-payee */
+export const PAYEE_RESULTS = ['match', 'close_match', 'no_match', 'not_possible'] as const;
+export type PayeeResult = (typeof PAYEE_RESULTS)[number];
 
 export const BANK_RESOURCES = ['payment', 'refund', 'payout'] as const;
 export type BankResource = (typeof BANK_RESOURCES)[number];
@@ -75,6 +80,8 @@ export interface BankCallback {
   dispute_id?: string | undefined;
   /** Minor units, charged for a dispute or returned with a won one. */
   fee?: number | undefined;
+  /** Of `payee_verified`, checked at `occurred_at`. */
+  result?: PayeeResult | undefined;
 }
 
 /** Minor units. @see docs/api.md#money-json-text */
@@ -115,5 +122,11 @@ export function readCallback(raw: unknown): BankCallback | Faults {
     value_date: day,
     dispute_id: text({ min: 1, max: 200, optional: true }),
     fee: integer({ min: 0, max: AMOUNT_MAX, optional: true }),
+    result: payeeResult,
   });
+}
+
+function payeeResult(value: unknown): string | undefined {
+  const isKnown = value === undefined || PAYEE_RESULTS.some((each) => each === value);
+  return isKnown ? undefined : `must be ${PAYEE_RESULTS.join(', ')}`;
 }

@@ -1,4 +1,4 @@
-import type { PayoutCallbackName } from '../callback/callback';
+import type { PayeeResult, PayoutCallbackName } from '../callback/callback';
 import type { Failure } from '../failure';
 import { type CommonAttention, type Decision, transition, unapplied } from '../lifecycle';
 import type { EventType } from '../webhook/event';
@@ -55,6 +55,7 @@ export const PAYOUT_ACTS = [
   'mark_failed',
   'mark_completed',
   'mark_returned',
+  'release_unverified',
   'resolve_movement',
   'snooze',
   'acknowledge',
@@ -66,6 +67,18 @@ export function isUnsent(status: PayoutStatus): boolean {
   return status === 'created' || status === 'submitted';
 }
 
+/** Newest result that a bank has reported of the recipient's name. */
+export interface PayeeVerification {
+  result: PayeeResult;
+  /** ISO 8601, ms. */
+  checked_at: string;
+}
+
+export interface StoredVerification extends PayeeVerification {
+  /** An operator lets the payout be sent all the same. */
+  released?: true;
+}
+
 /** Values of `ServiceAttention`. */
 export type PayoutAttention =
   | 'not_submitted'
@@ -73,6 +86,8 @@ export type PayoutAttention =
   | 'not_completed'
   /** The bank says that it had arrived before, and may execute that first copy. */
   | 'called_duplicate'
+  /** The bank could not confirm the recipient's name. */
+  | 'payee_not_verified'
   /** The workflow was ended from outside and restarted. */
   | 'restarted_in_flight'
   | 'failed_after_completed'
@@ -104,8 +119,9 @@ const alreadyFailed = unapplied(
   'moved_after_failed',
 );
 
-/** The bank's corrections change no status. */
+/** The bank's corrections, and what it says of a name, change no status. */
 const corrections = {
+  payee_verified: unapplied('it says how the bank has checked the name'),
   debit_reversed: unapplied('the bank has reversed its debit', 'debit_reversed'),
   return_reversed: unapplied('the bank has reversed the return', 'return_reversed'),
 } as const;

@@ -10,6 +10,7 @@ import {
   type CallbackName,
   type CallbackResource,
   CRYPTO_RESOURCES,
+  PAYEE_RESULTS,
 } from '../callback/callback';
 import { ASSET_CODES, UNITS } from '../crypto/assets';
 import { BLOCKS_MAX, type CryptoCallback as CryptoPayload, FEE_UNITS } from '../crypto/callback';
@@ -28,6 +29,7 @@ export const BankCallback = z
     value_date: z.iso.date().optional(),
     dispute_id: z.string().min(1).max(200).optional(),
     fee: z.int().min(0).max(AMOUNT_MAX).optional(),
+    result: z.enum(PAYEE_RESULTS).optional(),
   })
   .meta({ id: 'BankCallback' }) satisfies z.ZodType<Callback>;
 

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { PAYEE_RESULTS } from '../callback/callback';
 import { allowWords, CODE, LOGGED, OWN_ID } from '../logged';
 import { PAYOUT_STATUSES } from '../payout/payout';
 import { RAIL_IDS, railEntry } from '../payout/rails';
@@ -61,6 +62,13 @@ const Return = z
   })
   .meta({ id: 'PayoutReturn' });
 
+const Verification = z
+  .object({
+    result: z.enum(PAYEE_RESULTS).meta({ description: 'Whether the name is that of the account.' }),
+    checked_at: Timestamp,
+  })
+  .meta({ id: 'PayeeVerification' });
+
 export const Payout = z
   .object({
     id: z.uuid().meta({ examples: [SAMPLE_IDS.payout] }),
@@ -79,6 +87,10 @@ export const Payout = z
     returned: Return.nullable(),
     fee: Moved.meta({ description: 'Charged besides the amount.' }),
     amount_returned: Moved.nullable().meta({ description: 'What came back; null before.' }),
+    verification: Verification.nullable().meta({
+      description:
+        'What the bank has said of the recipient’s name; null before, and on other rails.',
+    }),
     livemode: z.boolean(),
     created_at: Timestamp,
     completed_at: Timestamp.nullable(),

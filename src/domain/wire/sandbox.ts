@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { AMOUNT_MAX, type BankResource, CALLBACKS } from '../callback/callback';
+import { AMOUNT_MAX, type BankResource, CALLBACKS, PAYEE_RESULTS } from '../callback/callback';
 import { SIMULATED_DEPOSITS } from '../crypto/simulation';
 import { CryptoPayment, CryptoSettlement, RequestUnits } from './crypto';
 import { endpoint } from './endpoint';
@@ -41,12 +41,28 @@ function buildPaymentReportSchema(event: unknown) {
     .meta({ examples: [{ event }] });
 }
 
+function buildPayoutReportSchema(event: unknown) {
+  return buildReportSchema(CALLBACKS.payout, event)
+    .extend({ result: optional(z.enum(PAYEE_RESULTS)) })
+    .refine(({ event: name, result }) => (name === 'payee_verified') === (result != null), {
+      path: ['result'],
+      message: 'is required for payee_verified, and for nothing else',
+    })
+    .meta({ examples: [{ event }] });
+}
+
 function describeSimulation(resource: string): string {
   return (
     `Sandbox keys only. The event is processed like a real bank callback; the response is the ` +
     `${resource} after it. An event that no longer applies leaves the ${resource} unchanged.`
   );
 }
+
+const REPORT_SCHEMAS = {
+  payment: buildPaymentReportSchema,
+  refund: (event: unknown) => buildReportSchema(CALLBACKS.refund, event),
+  payout: buildPayoutReportSchema,
+} satisfies Record<BankResource, (event: unknown) => z.ZodType>;
 
 function simulateBank<Noun extends BankResource>(
   noun: Noun,
@@ -62,10 +78,7 @@ function simulateBank<Noun extends BankResource>(
     scope: `${noun}s:write`,
     work: 'simulation',
     params: ById,
-    body:
-      noun === 'payment'
-        ? buildPaymentReportSchema(example['status'])
-        : buildReportSchema(CALLBACKS[noun], example['status']),
+    body: REPORT_SCHEMAS[noun](example['status']),
     success: { status: 200, description: `The ${noun} after the event.`, schema, example },
     codes: [`${noun}_not_found`],
   });

@@ -5,6 +5,7 @@ import type {
   BankResource,
   CallbackName,
   CallbackResource,
+  PayeeResult,
 } from '../../domain/callback/callback';
 import type { CryptoCallback } from '../../domain/crypto/callback';
 import { type SimulatedDeposit, simulateReport } from '../../domain/crypto/simulation';
@@ -35,6 +36,7 @@ interface SimulatedEvent<Name extends CallbackName> {
   /** Fee in minor units. */
   dispute_id?: string | null;
   fee?: number | null;
+  result?: PayeeResult | null;
 }
 
 interface Report {

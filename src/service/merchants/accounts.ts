@@ -83,6 +83,8 @@ interface AccountChange {
   owed_limit?: Record<string, number | null> | undefined;
   /** Minor units above which a live refund in the dashboard has a step-up; null removes a limit. */
   refund_step_up?: Record<string, number | null> | undefined;
+  /** Whether payouts to who was not verified wait, once their file was withdrawn. */
+  hold_unverified?: 'on' | 'off' | undefined;
 }
 
 /** Applies all changes, or none. @throws ServiceError `account_not_found` */
@@ -115,6 +117,9 @@ async function applyChanges(
   session: ClientSession,
 ): Promise<AccountDocument> {
   if (crypto !== undefined) await accounts.setCrypto(id, crypto === 'on', session);
+  if (change.hold_unverified !== undefined) {
+    await accounts.setHoldUnverified(id, change.hold_unverified === 'on', session);
+  }
   for (const method of change.enable_method ?? []) {
     await accounts.enable(id, method, true, session);
   }
@@ -142,12 +147,12 @@ async function applyChanges(
 
 /** Presents every setting, so that a line of the audit log states what it removed. */
 export function presentSettings({ crypto, enabled_methods, ...account }: AccountDocument) {
-  const { payer_data_months = PAYER_MONTHS } = account;
+  const { payer_data_months = PAYER_MONTHS, hold_unverified = false } = account;
   const { disabled_rails = [], payout_fees, payout_limits, owed_limits, refund_step_up } = account;
   const pairs = (values: object = {}) =>
     Object.entries(values).map(([name, minor]) => `${name}=${minor}`);
   return {
-    ...{ crypto, enabled_methods, payer_data_months, disabled_rails },
+    ...{ crypto, enabled_methods, payer_data_months, disabled_rails, hold_unverified },
     payout_fees: pairs(payout_fees),
     payout_limits: pairs(payout_limits),
     owed_limits: pairs(owed_limits),

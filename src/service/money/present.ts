@@ -127,11 +127,18 @@ export function presentPayout(payout: PayoutDocument) {
     failure: payout.failure,
     returned: payout.returned,
     fee: payout.fee,
+    verification: presentVerification(payout.verification),
     amount_returned: payout.status === 'returned' ? returnedAmount(payout) : null,
     livemode: payout.livemode,
     created_at: payout.created_at,
     completed_at: payout.completed_at,
   };
+}
+
+function presentVerification(verification: PayoutDocument['verification']) {
+  if (verification === undefined) return null;
+  const { result, checked_at } = verification;
+  return { result, checked_at };
 }
 
 /** @see docs/api.md#crypto */
