@@ -1,6 +1,24 @@
 import type { Logger } from '../../src/base/log';
-import type { LineMovement, SepaBook, SepaFile, SepaLine } from '../../src/service/banks/sepa/book';
-import { hasArrivedBefore, type Movement, type StatusReport } from './messages';
+import type { PayeeResult } from '../../src/domain/callback/callback';
+import type { AwaitedFile } from '../../src/domain/capabilities';
+import {
+  countResults,
+  type FileStatus,
+  type LineMovement,
+  type SepaBook,
+  type SepaFile,
+  type SepaLine,
+  STATUSES_MAX,
+} from '../../src/service/banks/sepa/book';
+import {
+  type FileVerification,
+  hasArrivedBefore,
+  isWithdrawn,
+  type Movement,
+  PENDING,
+  type StatusReport,
+  VERIFICATION,
+} from './messages';
 
 export interface ApplyDeps {
   book: Pick<SepaBook, 'lines' | 'files'>;
@@ -15,43 +33,151 @@ export class ForeignMessage extends Error {
 }
 
 /**
- * Repeats change nothing.
+ * Repeats change nothing. Of several answers, the newest by the bank's time is the state of the file.
  * @throws ForeignMessage for a file that this connector has not sent
  */
 export async function applyStatus(deps: ApplyDeps, report: StatusReport): Promise<void> {
   const { book, log } = deps;
-  const file = await book.files.findOne({ _id: report.file_id, state: { $ne: 'open' } });
-  if (file === null) {
+  const found = await book.files.findOne({ _id: report.file_id, state: { $ne: 'open' } });
+  if (found === null) {
     throw new ForeignMessage('It answers a file that this connector has not sent.');
   }
-  const isRejected = report.status === REJECTED;
-  const codes = [report.code, ...report.payouts.map(({ code }) => code)];
+  const { message_id, status: own, code, verification } = report;
+  const created_at = report.created_at ?? deps.now().toISOString();
+  const answer = { created_at, message_id, status: own, code };
+  const file = { ...found, statuses: await keepStatus(deps, found, answer) };
+  const isNewest = file.statuses.every((each) => each.created_at <= created_at);
+  if (verification !== null) await noteResults(deps, file, verification, created_at);
+  const isRejected = own === REJECTED;
+  const codes = [code, ...report.payouts.map((each) => each.code)];
   // Of a file that may have arrived before, no payout is failed or freed, whatever else is said.
   const duplicateCode = isRejected ? codes.find(hasArrivedBefore) : undefined;
+  const status = duplicateCode ?? own;
+  if (isNewest && status !== null) await setBankStatus(deps, file, status, verification);
   if (duplicateCode !== undefined) await callDuplicate(deps, file, { code: duplicateCode });
   else {
-    for (const each of report.payouts.filter(({ status }) => status === REJECTED)) {
-      const { payout_id, code } = each;
-      if (!hasArrivedBefore(code)) await failLine(deps, file, each);
-      else await callDuplicate(deps, file, { code, payout_id });
+    let withdrawn: string | null = null;
+    for (const each of report.payouts.filter((payout) => payout.status === REJECTED)) {
+      const { payout_id } = each;
+      const why = each.code ?? (isRejected ? code : null);
+      if (hasArrivedBefore(why)) await callDuplicate(deps, file, { code: why, payout_id });
+      else if (!isWithdrawn(why)) await failLine(deps, file, each);
+      else if (isNewest) {
+        withdrawn = why;
+        await withdrawLine(deps, file, { ...each, code: why });
+      }
     }
-    if (isRejected) return await refuseFile(deps, file, report.code);
+    const isEmpty = withdrawn !== null && (await isAllWithdrawn(deps, file));
+    if (isNewest && (isRejected || isEmpty)) {
+      return await refuseFile(deps, file, isRejected ? code : withdrawn);
+    }
+    if (isRejected) log.warn({ file_id: file._id, code }, 'the bank has answered otherwise since');
   }
-  const status = duplicateCode ?? report.status;
-  if (status === null) return await endFiles(deps, [file._id]);
+  if (verification?.isAlone === true) {
+    if (isNewest) await awaitRelease(deps, file, verification, created_at);
+    return await endFiles(deps, [file._id]);
+  }
+  if (status === null || status === REJECTED) return await endFiles(deps, [file._id]);
   // Also of a file that was refused before: the order of two answers proves nothing.
   await book.files.updateOne({ _id: file._id }, { $set: { may_be_executed: true } });
   const acknowledged = await book.files.updateOne(
     { _id: file._id, state: { $in: ['cut', 'sent'] } },
-    { $set: { state: 'acknowledged', bank_status: status } },
+    { $set: { state: 'acknowledged' } },
   );
   if (acknowledged.modifiedCount > 0) log.info({ file_id: file._id, status }, 'file acknowledged');
   await endFiles(deps, [file._id]);
-  // Bookings may come before the answer.
+}
+
+/** Stores an answer once. @returns those stored, without it */
+async function keepStatus(
+  { book }: ApplyDeps,
+  { _id, statuses = [] }: SepaFile,
+  answer: FileStatus,
+): Promise<FileStatus[]> {
+  const push = { $each: [answer], $sort: { created_at: 1 as const }, $slice: -STATUSES_MAX };
   await book.files.updateOne(
-    { _id: file._id, state: 'booked', bank_status: null },
-    { $set: { bank_status: status } },
+    { _id, statuses: { $not: { $elemMatch: answer } } },
+    { $push: { statuses: push } },
   );
+  return statuses;
+}
+
+/** @see docs/sepa.md#verification-of-payee */
+async function noteResults(
+  { book }: ApplyDeps,
+  { _id }: SepaFile,
+  { results, others, listed }: FileVerification,
+  checked_at: string,
+): Promise<void> {
+  const build = (ids: object, result: PayeeResult) => ({
+    filter: {
+      ...ids,
+      $and: [
+        { $or: [{ file_id: _id }, { former_files: _id }] },
+        { $or: [{ verification: { $exists: false } }, { 'verification.checked_at': { $lt: checked_at } }] },
+      ],
+    },
+    update: {
+      $set: { verification: { result, checked_at }, unreported: true, report_batch: null },
+    },
+  });
+  const writes = [...results].map(([id, result]) => ({ updateOne: build({ _id: id }, result) }));
+  if (writes.length > 0) await book.lines.bulkWrite(writes, { ordered: false });
+  if (others === null) return;
+  const { filter, update } = build({ _id: { $nin: [...listed] } }, others);
+  await book.lines.updateMany(filter, update);
+}
+
+/** Ends the wait for a release, unless the bank still says no more. */
+async function setBankStatus(
+  { book }: ApplyDeps,
+  { _id }: SepaFile,
+  bank_status: string,
+  verification: FileVerification | null,
+): Promise<void> {
+  const stays = verification?.isAlone === true || PENDING.includes(bank_status);
+  await book.files.updateOne(
+    { _id },
+    { $set: { bank_status }, ...(stays ? {} : { $unset: { awaiting_release: '' } }) },
+  );
+}
+
+/** The bank may hold the file until somebody releases or withdraws it there. */
+async function awaitRelease(
+  { book, log, now }: ApplyDeps,
+  { _id }: SepaFile,
+  { results, others }: FileVerification,
+  checked_at: string,
+): Promise<void> {
+  if (results.size === 0 && others === null) return;
+  const since = { $ifNull: ['$awaiting_release.since', now()] };
+  const held = await book.files.updateOne(
+    {
+      ...{ _id, state: { $in: ['cut', 'sent', 'acknowledged'] } },
+      ...{ 'awaiting_release.checked_at': { $ne: checked_at } },
+      'released.checked_at': { $not: { $gte: checked_at } },
+    },
+    [{ $set: { awaiting_release: { since, checked_at } } }],
+  );
+  if (held.modifiedCount > 0) log.warn({ file_id: _id }, 'the bank may wait for a release');
+}
+
+/** The payout was not executed, and waits for an operator. */
+async function withdrawLine(
+  { book, log }: ApplyDeps,
+  { _id: file_id }: SepaFile,
+  { payout_id, code }: { payout_id: string; code: string },
+): Promise<void> {
+  const withdrawn = await book.lines.updateOne(
+    { _id: payout_id, file_id, state: 'in_file' },
+    { $set: { state: 'waiting', withdrawn: code } },
+  );
+  if (withdrawn.modifiedCount > 0) log.error({ payout_id, file_id, code }, 'payout withdrawn');
+}
+
+async function isAllWithdrawn({ book }: ApplyDeps, { _id: file_id }: SepaFile): Promise<boolean> {
+  const states = ['in_file', 'booked', 'returned'] as const;
+  return (await book.lines.findOne({ file_id, state: { $in: [...states] } })) === null;
 }
 
 /**
@@ -84,7 +210,7 @@ async function callDuplicate(
  */
 async function refuseFile(
   { book, log, now }: ApplyDeps,
-  { _id: file_id }: SepaFile,
+  { _id: file_id, statuses = [] }: SepaFile,
   code: string | null,
 ): Promise<void> {
   const moved = await book.lines.findOne({ file_id, state: { $in: ['booked', 'returned'] } });
@@ -93,15 +219,26 @@ async function refuseFile(
     return;
   }
   const refusal = { code, at: now() };
+  // Nothing of a file that was withdrawn before the bank took it on is executed.
+  const isUnexecuted =
+    isWithdrawn(code) &&
+    statuses.every(saysNothingOfExecution) &&
+    (await book.lines.findOne({ file_id, duplicate: { $ne: null } })) === null;
+  const proof = isUnexecuted ? { may_be_executed: false } : {};
   const refused = await book.files.updateOne(
     { _id: file_id, state: { $in: ['cut', 'sent', 'acknowledged'] } },
-    { $set: { state: 'refused', bank_status: REJECTED, refusal, ended_at: now() } },
+    { $set: { state: 'refused', refusal, ended_at: now(), ...proof } },
   );
   // After the file, so that a payout waits only while no file can carry it.
   const file = await book.files.findOne({ _id: file_id, state: 'refused' });
   if (file === null) return;
   await book.lines.updateMany({ file_id, state: 'in_file' }, { $set: { state: 'waiting' } });
   if (refused.modifiedCount > 0) log.error({ file_id, code }, 'the bank has refused a file');
+}
+
+function saysNothingOfExecution({ status, code }: FileStatus): boolean {
+  const isHarmless = [null, REJECTED, ...PENDING, ...VERIFICATION].includes(status);
+  return isHarmless && !hasArrivedBefore(code);
 }
 
 async function failLine(
@@ -137,6 +274,38 @@ async function endFiles({ book, now }: ApplyDeps, ids: readonly string[]): Promi
       { $set: { state: 'booked', ended_at: now() } },
     );
   }
+}
+
+const AWAITED_MAX = 100;
+
+/**
+ * Reports which files wait for a release, to the service, where it has changed. A booking ends that.
+ * @param report returns whether it has stored them
+ */
+export function createReleaseReport(
+  { lines, files }: Pick<SepaBook, 'lines' | 'files'>,
+  livemode: boolean,
+  report: (rows: AwaitedFile[]) => Promise<boolean>,
+): () => Promise<void> {
+  let reported = '';
+  return async () => {
+    const rows: AwaitedFile[] = [];
+    const awaited = { 'awaiting_release.since': { $type: 'date' as const } };
+    const held = files.find(awaited).sort({ 'awaiting_release.since': 1 }).limit(AWAITED_MAX);
+    for (const { _id, state, payouts, amount, awaiting_release } of await held.toArray()) {
+      const ended = { file_id: _id, state: { $in: ['booked', 'returned'] as const } };
+      const isOver = state === 'booked' || state === 'refused';
+      if (isOver || (await lines.findOne({ ...ended })) !== null) {
+        await files.updateOne({ _id }, { $unset: { awaiting_release: '' } });
+      } else if (awaiting_release !== undefined) {
+        const results = await countResults(lines, { file_id: _id });
+        const since = awaiting_release.since.getTime();
+        rows.push({ file_id: _id, livemode, since, payouts, amount, results });
+      }
+    }
+    const text = JSON.stringify(rows);
+    if (text !== reported && (await report(rows))) reported = text;
+  };
 }
 
 type Facts = Pick<SepaLine, 'state' | 'booked' | 'returned' | 'others'>;

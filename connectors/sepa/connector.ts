@@ -9,11 +9,12 @@ import { createRecipientDecrypter, createReferenceReader } from '../contract/rec
 import { type RunConfig, startConnector } from '../kit/connector';
 import type { ConnectorProcess } from '../kit/process';
 import { openRestoreGuard, type RestoreGuard, type SentBook } from '../kit/restore-guard';
+import { createReleaseReport } from './apply';
 import { type CutDeps, cutFiles, isCutDue, uploadFiles } from './cutting';
 import { defineSepa, type SepaDefinition, type SepaParts } from './definition';
 import { makeDirectories, writeWhole } from './files';
 import { type InboxDeps, takeFiles } from './inbox';
-import { collectReports, endReports } from './lines';
+import { collectReports, endReports, takeReleased } from './lines';
 import { PAIN_001 } from './pain001';
 
 type SettingsOf<D> = D extends { settings: infer S } ? S : never;
@@ -77,12 +78,20 @@ async function createParts(
     ...changes,
   };
   const inbox: InboxDeps = { book, dir, iban, log, now, ...changes };
+  const reportReleases = createReleaseReport(book, environment === 'live', (rows) =>
+    stores.capabilities.reportAwaited(name, rows),
+  );
   const cutWhenDue = async () => {
     const cutOff = new Date(latestCutOff(cut.now().getTime(), cut.cutOff));
     if (await isCutDue(cut, cutOff)) await cutFiles(cut);
   };
-  const sending = [() => uploadFiles(cut), () => cutOnRequest(cut), cutWhenDue];
-  const others = [() => takeFiles(inbox), () => eraseBytes(cut)];
+  const sending = [
+    () => takeReleased(book, stores.payouts),
+    () => uploadFiles(cut),
+    () => cutOnRequest(cut),
+    cutWhenDue,
+  ];
+  const others = [() => takeFiles(inbox), reportReleases, () => eraseBytes(cut)];
   return {
     book,
     restoreGuard,

@@ -9,6 +9,7 @@ import {
   type SepaPayment,
   shortenId,
 } from '../../src/service/banks/sepa/book';
+import type { PayoutStore } from '../../src/store/payouts';
 import type { CancelAnswer, PayoutInstruction, PayoutLookup } from '../contract/activities';
 import type { Report } from '../kit';
 
@@ -19,6 +20,26 @@ const CANCELLED = {
 } as const;
 
 type Lines = Pick<SepaBook, 'lines'>;
+
+const RELEASES_AT_ONCE = 1_000;
+
+/** Puts payouts that an operator has released into the open batch. */
+export async function takeReleased(
+  { lines }: Lines,
+  { listVerifications }: Pick<PayoutStore, 'listVerifications'>,
+): Promise<void> {
+  const held = await lines.find({ state: 'unverified' }).limit(RELEASES_AT_ONCE).toArray();
+  if (held.length === 0) return;
+  for (const { _id, verification } of await listVerifications(held.map((line) => line._id))) {
+    if (verification?.released !== true) continue;
+    // A later result needs a release of its own.
+    const { checked_at } = verification;
+    await lines.updateOne(
+      { _id, state: 'unverified', 'verification.checked_at': checked_at },
+      { $set: { state: 'open', wait_until: null } },
+    );
+  }
+}
 
 /** A repeat adds nothing. */
 export async function addLine(
@@ -64,9 +85,9 @@ export async function cancelLine(
   const waiting = await lines.findOne({ _id: payout_id, state: 'waiting' });
   const file = waiting && (await files.findOne({ _id: waiting.file_id ?? '' }));
   // Its refusal was not all that the bank has said about it.
-  if (file?.may_be_executed) return { outcome: 'too_late' };
+  if (file?.may_be_executed && waiting?.withdrawn === undefined) return { outcome: 'too_late' };
   const cancelled = await lines.findOneAndUpdate(
-    { _id: payout_id, state: { $in: ['open', 'waiting'] } },
+    { _id: payout_id, state: { $in: ['open', 'waiting', 'unverified'] } },
     { $set: { state: 'cancelled', file_id: null } },
   );
   if (cancelled !== null) return { outcome: 'cancelled' };
@@ -150,8 +171,9 @@ async function collectPayouts({ lines }: Pick<SepaBook, 'lines'>, report_batch: 
   const unreported = await lines.find({ unreported: true }).limit(BATCH_MAX).toArray();
   const reports: Report[] = [];
   for (const line of unreported) {
-    const { failure, duplicate, booked, returned, others } = line;
-    const facts = { failure, duplicate, booked, returned, others };
+    const { failure, duplicate, verification, booked, returned, others } = line;
+    const checked = verification ?? { $exists: false };
+    const facts = { failure, duplicate, verification: checked, booked, returned, others };
     const marked = await lines.updateOne(
       { _id: line._id, unreported: true, ...facts },
       { $set: { report_batch } },
@@ -164,12 +186,12 @@ async function collectPayouts({ lines }: Pick<SepaBook, 'lines'>, report_batch: 
 type ReportedLine = Pick<
   SepaLine,
   | ('_id' | 'file_id' | 'amount' | 'currency')
-  | ('failure' | 'duplicate' | 'booked' | 'returned' | 'others')
+  | ('failure' | 'duplicate' | 'verification' | 'booked' | 'returned' | 'others')
 >;
 
 /** Keeps the order of the facts. */
 export function buildReports(line: ReportedLine): Report[] {
-  const { _id, file_id, failure, duplicate, booked, returned, others } = line;
+  const { _id, file_id, failure, duplicate, verification, booked, returned, others } = line;
   const reports: Report[] = [];
   const payout = { resource: 'payout', resource_id: _id } as const;
   const add = (name: PayoutCallbackName, callback: Report['callback']) =>
@@ -183,6 +205,11 @@ export function buildReports(line: ReportedLine): Report[] {
       add(kind === 'booked' ? 'completed' : kind, { ...about, callback_id, amount, currency });
     }
   };
+  if (verification !== undefined) {
+    const { result, checked_at: occurred_at } = verification;
+    const callback_id = `sepa:payee:${_id}:${result}:${occurred_at}`;
+    add('payee_verified', { callback_id, occurred_at, result });
+  }
   // A booking says more.
   if (duplicate !== null && booked === null) {
     const { code, at: occurred_at } = duplicate;

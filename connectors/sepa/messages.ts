@@ -1,3 +1,4 @@
+import type { PayeeResult } from '../../src/domain/callback/callback';
 import { parseDecimalMoney } from '../../src/domain/money';
 import { nameMovement } from '../../src/domain/movement/name';
 import {
@@ -22,9 +23,25 @@ import {
 export interface StatusReport {
   /** `MsgId` of the file. */
   file_id: string;
+  /** `MsgId` of the message. */
+  message_id: string | null;
+  /** `CreDtTm`, ISO 8601 in UTC; null: not a time. */
+  created_at: string | null;
   status: string | null;
   code: string | null;
+  /** Those that have a status. */
   payouts: { payout_id: string; status: string; code: string | null }[];
+  verification: FileVerification | null;
+}
+
+/** What a message says of the names in a file. @see docs/sepa.md#verification-of-payee */
+export interface FileVerification {
+  /** Whether it says nothing else, so that the bank may hold the file. */
+  isAlone: boolean;
+  results: ReadonlyMap<string, PayeeResult>;
+  /** Result of the payouts that are not `listed`; null: none. */
+  others: PayeeResult | null;
+  listed: readonly string[];
 }
 
 /** The last two are corrections of the bank. */
@@ -102,14 +119,74 @@ function readStatus(report: Element): StatusReport {
     });
   });
   const group = findAll(report, 'OrgnlGrpInfAndSts')[0];
+  const header = findAll(report, 'GrpHdr')[0];
   const [batch] = batches;
+  // A file has one batch: whatever the group says, its status is that of the file.
+  const statuses = [textAt(batch, 'PmtInfSts'), textAt(group, 'GrpSts')].filter(
+    (status) => status !== undefined,
+  );
+  const listed = batches
+    .flatMap((each) => findAll(each, 'TxInfAndSts'))
+    .map(readPayoutId)
+    .filter((id) => id !== null);
   return {
     file_id: (textAt(group, 'OrgnlMsgId') ?? '').toLowerCase(),
-    // A file has one batch: whatever the group says, its status is that of the file.
-    status: textAt(batch, 'PmtInfSts') ?? textAt(group, 'GrpSts') ?? null,
+    message_id: parseReference(textAt(header, 'MsgId')),
+    created_at: readTime(textAt(header, 'CreDtTm')),
+    status: statuses[0] ?? null,
     code: readReason([batch, group]),
     payouts,
+    verification: readVerification(statuses, payouts, listed),
   };
+}
+
+/** Reads a time without an offset as UTC. */
+function readTime(text = ''): string | null {
+  const time = new Date(/(?:Z|[+-]\d\d:\d\d)$/.test(text) ? text : `${text}Z`);
+  return Number.isNaN(time.getTime()) ? null : time.toISOString();
+}
+
+const RESULTS: Partial<Record<string, PayeeResult>> = {
+  RCVC: 'match',
+  RVMC: 'close_match',
+  RVNM: 'no_match',
+  RVNA: 'not_possible',
+};
+/** Of a file: the payouts that it does not list match. */
+const CHECKED: readonly string[] = ['RCVC', 'RCVM'];
+/** With `RVNC`, there is no result yet. */
+export const VERIFICATION: readonly string[] = [...Object.keys(RESULTS), 'RCVM', 'RVNC'];
+/** Statuses of a file that waits at the bank. */
+export const PENDING: readonly string[] = ['PDNG', 'RCVD', 'ACTC'];
+
+/** @param statuses of the batch, then of the group */
+function readVerification(
+  statuses: readonly string[],
+  payouts: StatusReport['payouts'],
+  listed: readonly string[],
+): FileVerification | null {
+  const own = statuses.find((status) => VERIFICATION.includes(status));
+  if (own === undefined && !payouts.some(({ status }) => VERIFICATION.includes(status)))
+    return null;
+  const results = payouts.flatMap(({ payout_id, status }) => {
+    const result = RESULTS[status];
+    return result === undefined ? [] : [[payout_id, result] as const];
+  });
+  const [status] = statuses;
+  const isAlone = status === undefined || VERIFICATION.includes(status) || PENDING.includes(status);
+  return { isAlone, results: new Map(results), others: readOthers(own, listed.length > 0), listed };
+}
+
+/** @param hasListed where it lists nobody, the status of the file is that of all */
+function readOthers(status: string | undefined, hasListed: boolean): PayeeResult | null {
+  if (status === undefined) return null;
+  if (hasListed) return CHECKED.includes(status) ? 'match' : null;
+  return RESULTS[status] ?? null;
+}
+
+/** Whether the customer withdrew it at the bank, or its time to release it is over. */
+export function isWithdrawn(code: string | null): code is string {
+  return code !== null && ['DS02', 'DS24', 'DS25'].includes(code);
 }
 
 /**

@@ -1,3 +1,4 @@
+import type { PayeeResult } from './callback/callback';
 import { isPaymentMethodId, methodRules } from './payment/catalog';
 import { isRailId } from './payout/rails';
 
@@ -21,6 +22,21 @@ export interface ConnectorStop {
   /** ISO 8601, ms. */
   at: string;
 }
+
+/** File that its bank may hold until somebody releases it there. */
+export interface AwaitedFile {
+  file_id: string;
+  livemode: boolean;
+  /** Ms since the epoch. */
+  since: number;
+  payouts: number;
+  /** Minor units of EUR. */
+  amount: number;
+  /** Numbers of payouts. */
+  results: PayeeCounts;
+}
+
+export type PayeeCounts = Record<PayeeResult, number>;
 
 /** Additions do not change it. @see docs/connectors.md#instructions-over-http */
 export const CONTRACT_VERSION = 1;

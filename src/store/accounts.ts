@@ -135,6 +135,11 @@ export function createAccountStore(db: Db, cacheMs = 0) {
       accounts.updateOne({ _id: id }, { $max: { [`payers_redacted_to.${env}`]: position } }),
     setCrypto: (id: string, crypto: boolean, session?: ClientSession) =>
       change(id, { $set: { crypto } }, session),
+    /** Lists which of them hold payouts to who was not verified. */
+    listHolding: async (ids: readonly string[]): Promise<string[]> =>
+      (await accounts.find({ _id: { $in: [...ids] }, hold_unverified: true }).toArray()).map(
+        ({ _id }) => _id,
+      ),
     setHoldUnverified: (id: string, hold_unverified: boolean, session?: ClientSession) =>
       change(id, { $set: { hold_unverified } }, session),
     /** Methods are off until they are listed, rails on. */

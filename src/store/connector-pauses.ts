@@ -1,5 +1,5 @@
 import type { ClientSession, Db } from 'mongodb';
-import type { Capabilities, ConnectorStop } from '../domain/capabilities';
+import type { AwaitedFile, Capabilities, ConnectorStop } from '../domain/capabilities';
 import { toEnv } from '../domain/environment';
 import { createCachedRead } from './cache';
 
@@ -71,6 +71,8 @@ interface CapabilitiesDocument extends Capabilities {
   seen_at: Date;
   /** Null: it sends; undefined: it does not say. */
   stopped?: ConnectorStop | null;
+  /** Files of a connector that sends files. */
+  awaiting_release?: AwaitedFile[];
 }
 
 export function createCapabilitiesStore(db: Db) {
@@ -84,6 +86,16 @@ export function createCapabilitiesStore(db: Db) {
       const report = { serves, functions, contract, reference_per_step, seen_at, stopped };
       await reports.updateOne({ _id }, { $set: report }, { upsert: true });
     },
+    /** @returns false before the first report of the connector */
+    reportAwaited: async (_id: string, awaiting_release: AwaitedFile[]): Promise<boolean> =>
+      (await reports.updateOne({ _id }, { $set: { awaiting_release } })).matchedCount === 1,
+    removeAwaited: (_id: string, file_id: string, session: ClientSession) =>
+      reports.updateOne({ _id }, { $pull: { awaiting_release: { file_id } } }, { session }),
+    /** Of all connectors, the oldest first. */
+    listAwaited: async (): Promise<AwaitedFile[]> =>
+      (await reports.find({ 'awaiting_release.0': { $exists: true } }).toArray())
+        .flatMap(({ awaiting_release = [] }) => awaiting_release)
+        .toSorted((a, b) => a.since - b.since),
     get: (connector: string) => reports.findOne({ _id: connector }),
     list: () => reports.find().sort({ _id: 1 }).toArray(),
   };

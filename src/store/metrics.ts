@@ -63,6 +63,14 @@ export function createMetricStore(db: Db) {
       return count === 0 ? [] : [{ ...about, count }];
     });
   };
+  const countAwaited = async (): Promise<ServiceMetrics['stuck']> => {
+    const files = await stores.capabilities.listAwaited();
+    return [true, false].flatMap((livemode) => {
+      const count = files.filter((file) => file.livemode === livemode).length;
+      const about = { resource: 'sepa_file', livemode: String(livemode) };
+      return count === 0 ? [] : [{ ...about, reason: 'awaiting_release', count }];
+    });
+  };
   return {
     read: async (now: Date): Promise<ServiceMetrics> => {
       const received_before = new Date(now.getTime() - SIGNAL_DELAY_MS).toISOString();
@@ -93,6 +101,7 @@ export function createMetricStore(db: Db) {
         stores.mails.count(),
         statements.countRefusals(),
         countNotRepeated(now),
+        countAwaited(),
         ...KINDS.map(countStuck),
       ]);
       return {

@@ -41,11 +41,12 @@ export function createPayoutStore(db: Db) {
     ...resourceStore<PayoutDocument, 'status' | 'method' | 'reference'>(payouts, PAYOUT_IN_FLIGHT),
     lastTo: (recipient_id: string) =>
       payouts.findOne({ recipient_id }, { sort: { created_at: -1 } }),
-    /** Lists which of them an operator has released, although the payee was not verified. */
-    listReleased: (ids: readonly string[]) =>
+    listVerifications: (ids: readonly string[]) =>
       payouts
-        .find({ _id: { $in: [...ids] }, 'verification.released': true })
-        .project<{ _id: string; verification: StoredVerification }>({ verification: 1 })
+        .find({ _id: { $in: [...ids] } })
+        .project<Pick<PayoutDocument, '_id' | 'account_id' | 'verification'>>({
+          ...{ account_id: 1, verification: 1 },
+        })
         .toArray(),
     hasInFlight: async (recipient_id: string): Promise<boolean> => {
       const status = { $in: [...PAYOUT_IN_FLIGHT] };

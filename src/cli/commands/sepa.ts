@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { PayeeCounts } from '../../domain/capabilities';
 import { ServiceError } from '../../domain/errors';
 import { formatCount } from '../../domain/format-count';
 import { formatMoney } from '../../domain/money';
@@ -7,6 +8,7 @@ import { SEPA_CONNECTOR } from '../../service/banks/sepa/book';
 import {
   isLiveFile,
   listFiles,
+  noteRelease,
   requestCut,
   resendOrRequest,
   type SepaDeps,
@@ -70,6 +72,13 @@ SEPA_IN_DIR/refused. \`npm start\` does it by itself; elsewhere run it every few
   },
 });
 
+type ShownFile = Awaited<ReturnType<typeof listFiles>>['rows'][number];
+
+function formatBankState({ refusal_code, bank_status, awaiting_release }: ShownFile): string {
+  const status = refusal_code ?? bank_status ?? '-';
+  return awaiting_release === null ? status : `${status}, awaiting release`;
+}
+
 const FILE_COLUMNS = ['FILE', 'STATE', 'PAYOUTS', 'AMOUNT', 'EXECUTION', 'BANK'];
 
 const list = defineCommand({
@@ -81,7 +90,7 @@ const list = defineCommand({
     const { rows, has_more, open } = await listFiles(await openDeps(context, connector), count);
     const cells = rows.map((file) => [
       ...[file.id, file.state, String(file.payouts), formatMoney(file.amount, 'EUR')],
-      ...[file.execution_day ?? '-', file.refusal_code ?? file.bank_status ?? '-'],
+      ...[file.execution_day ?? '-', formatBankState(file)],
     ]);
     const waits = `${formatCount(open.payouts, 'payout')} of ${formatMoney(open.amount, 'EUR')} in the open batch`;
     const more = has_more ? '\nThere are more.' : '';
@@ -105,9 +114,12 @@ const show = defineCommand({
     );
     const cells = rows.map((line) => [
       ...[line.payout_id, line.state, formatMoney(line.amount, 'EUR'), line.code ?? '-'],
-      ...[line.value_date ?? '-', line.bank_reference ?? '-'],
+      ...[line.verification?.result ?? '-', line.value_date ?? '-', line.bank_reference ?? '-'],
     ]);
-    const columns = ['PAYOUT', 'STATE', 'AMOUNT', 'CODE', 'VALUE DATE', 'BANK REFERENCE'];
+    const columns = ['PAYOUT', 'STATE', 'AMOUNT', 'CODE', 'PAYEE', 'VALUE DATE', 'BANK REFERENCE'];
+    const answers = file.statuses.map((each) => [
+      ...[each.created_at, each.status ?? '-', each.code ?? '-', each.message_id ?? '-'],
+    ]);
     const more = has_more ? '\nThere are more.' : '';
     const head = fields([
       ['File', file.name],
@@ -119,12 +131,42 @@ const show = defineCommand({
       ['Cut', file.created_at],
       ['Sent', file.sent_at ?? '-'],
       ['Ended', file.ended_at ?? '-'],
-      ['Bank', file.refusal_code ?? file.bank_status ?? '-'],
+      ['Bank', formatBankState(file)],
+      ['Payees', formatResults(file.results)],
+      ['Released', file.released?.at],
     ]);
+    const statuses = table(['ANSWER OF', 'STATUS', 'CODE', 'MESSAGE'], answers, 'No answer came.');
     context.print({
       json: { ...file, data: rows, has_more },
-      text: `${head}\n\n${table(columns, cells, 'It has no payouts.')}${more}`,
+      text: `${head}\n\n${statuses}\n\n${table(columns, cells, 'It has no payouts.')}${more}`,
     });
+  },
+});
+
+function formatResults(results: PayeeCounts): string {
+  const counts = Object.entries(results).filter(([, count]) => count > 0);
+  return counts.map(([result, count]) => `${count} ${result}`).join(', ') || 'not checked';
+}
+
+const released = defineCommand({
+  name: 'released',
+  description: 'note that a file which the bank held after a check of names was released there',
+  options: z.object({
+    file_id: FileId,
+    connector: Connector,
+    operator: Operator.optional(),
+    reason: Reason.optional(),
+  }),
+  notes:
+    'It releases nothing itself. On live it needs OPERATOR_KEY and --reason; again changes nothing.',
+  example: 'sepa file released 0b7d6d524a3f4a5d9b530f0f6d1a3c11 --reason "Ticket 42"',
+  run: async (context, { file_id, connector, operator: typed, reason }) => {
+    const deps = { ...(await openDeps(context, connector)), ...(await context.actingDeps()) };
+    const livemode = await isLiveFile(deps, file_id);
+    const { operator } = await identifyOperator(context, { livemode, operator: typed });
+    const changed = await noteRelease(deps, file_id, { operator, reason });
+    const text = changed ? 'The release is noted.' : 'It waits for no release any more.';
+    context.print({ json: { file_id, changed }, text });
   },
 });
 
@@ -166,7 +208,7 @@ async function openDeps(context: CliContext, connector: string): Promise<SepaDep
 const fileCommands = defineGroup({
   name: 'file',
   description: 'files of payouts to the bank',
-  commands: [list, show, resend],
+  commands: [list, show, released, resend],
 });
 
 export const sepaCommands = defineGroup({

@@ -57,6 +57,7 @@ export const AUDIT_LABELS = {
   'connector.released': 'Connector released after a restore',
   'routing.set': 'Routing rule set',
   'routing.removed': 'Routing rule removed',
+  'sepa_file.released': 'SEPA file released at the bank',
   'sepa_file.resent': 'Refused SEPA file sent again',
   'statement.imported': 'Bank statement imported',
   'statement.abandoned': 'Interrupted import given up',

@@ -1,4 +1,5 @@
 import type { CallbackResource } from '../../domain/callback/callback';
+import type { AwaitedFile } from '../../domain/capabilities';
 import { ServiceError } from '../../domain/errors';
 import { describeRemedy, findRemedy } from '../../domain/remedies';
 import { KINDS, LIFECYCLES, type ResourceStores } from '../../lifecycles';
@@ -16,7 +17,7 @@ import { type Act, type ActDeps, actOn } from './act';
 
 export interface ShownAttention extends Omit<AttentionRow, 'since'> {
   id: string;
-  resource: CallbackResource | 'bank_account';
+  resource: CallbackResource | 'bank_account' | 'sepa_file';
   /** ISO 8601, ms. */
   since: string;
   /** Sentences; null where the reason is not known to this version. */
@@ -37,13 +38,14 @@ interface AttentionQuery {
  * @throws ServiceError `attention_not_found` when `after` is not the id of a row
  */
 export async function listAttention(
-  stores: ResourceStores & Pick<Stores, 'statements'>,
+  stores: ResourceStores & Pick<Stores, 'capabilities' | 'statements'>,
   { all, after, limit, now }: AttentionQuery,
 ): Promise<Page<ShownAttention>> {
   const place = after === undefined ? undefined : parsePlace(after);
-  const [refused, notRepeated] = await Promise.all([
+  const [refused, notRepeated, awaited] = await Promise.all([
     listRefusedStatements(stores, { all, after: place, limit: limit + 1 }),
     listNotRepeated(stores, { all, after: place, now }),
+    listAwaited(stores, place),
   ]);
   const pages = await Promise.all(
     KINDS.map(async (kind) => {
@@ -59,7 +61,8 @@ export async function listAttention(
     kind: 'bank_account' as const,
     row,
   }));
-  const sorted = [...pages.flat(), ...ofAccounts].sort(
+  const ofFiles = awaited.map((row) => ({ kind: 'sepa_file' as const, row }));
+  const sorted = [...pages.flat(), ...ofAccounts, ...ofFiles].sort(
     ({ row: a }, { row: b }) => a.since - b.since || (a.resource_id < b.resource_id ? -1 : 1),
   );
   const shown = sorted.map(({ kind: resource, row: { since, ...row } }) => {
@@ -75,9 +78,29 @@ export async function listAttention(
   return toPage(shown, limit, ({ id }) => id);
 }
 
+/** Lists files that a bank may hold until they are released, as their connectors report them. */
+async function listAwaited(
+  { capabilities }: Pick<Stores, 'capabilities'>,
+  after: AttentionPlace | undefined,
+): Promise<(AttentionRow & Pick<AwaitedFile, 'results'>)[]> {
+  const rows = (await capabilities.listAwaited()).map(
+    ({ file_id: resource_id, since, amount, results }) => ({
+      ...{ resource_id, reason: 'awaiting_release', since, amount, currency: 'EUR' },
+      ...{ acknowledged: false, results },
+    }),
+  );
+  return rows.filter(
+    ({ since, resource_id }) =>
+      after === undefined ||
+      since > after.since ||
+      (since === after.since && resource_id > after.resource_id),
+  );
+}
+
 /**
  * Removes a reason from list and metrics. A repeat changes nothing.
- * @throws ServiceError `attention_not_found` when it has ended; `money_in_suspense`, and those of
+ * @throws ServiceError `attention_not_found` when it has ended; `wrong_state` of a file;
+ * `money_in_suspense`, and those of
  * `actOn`
  */
 export async function acknowledgeAttention(
@@ -86,6 +109,10 @@ export async function acknowledgeAttention(
   act: Pick<Act, 'operator' | 'reason' | 'by'>,
 ): Promise<{ resource: CallbackResource; resource_id: string; reason: string }> {
   const { name, resource_id, since } = parsePlace(id);
+  if (name === 'sepa_file') {
+    const message = `Run \`sepa file released ${resource_id}\` once it was released at the bank.`;
+    throw new ServiceError('wrong_state', message);
+  }
   const kind = KINDS.find((each) => each === name);
   if (kind === undefined) throw createNotFound(id);
   const document = await LIFECYCLES[kind].get(deps.stores, resource_id);
@@ -123,7 +150,8 @@ export async function acknowledgeOfBankAccount(
 
 function parsePlace(id: string): { name: string } & AttentionPlace {
   const [name = '', resource_id, since, ...more] = id.split(':');
-  const isKnown = name === 'bank_account' || KINDS.some((kind) => kind === name);
+  const isKnown =
+    ['bank_account', 'sepa_file'].includes(name) || KINDS.some((kind) => kind === name);
   const isWellFormed = isKnown && more.length === 0 && /^\d{1,15}$/.test(since ?? '');
   if (!resource_id || !isWellFormed) throw createNotFound(id);
   return { name, resource_id, since: Number(since) };

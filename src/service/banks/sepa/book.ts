@@ -1,4 +1,7 @@
-import type { Db } from 'mongodb';
+import type { Db, Filter } from 'mongodb';
+import type { PayeeResult } from '../../../domain/callback/callback';
+import type { PayeeCounts } from '../../../domain/capabilities';
+import type { PayeeVerification } from '../../../domain/payout/payout';
 import type { Encrypted } from '../../../encryption/encrypter';
 
 /** Payout in the connector's batch book, without personal data. @see docs/sepa.md */
@@ -22,6 +25,10 @@ export interface SepaLine {
   failure: LineFailure | null;
   /** The bank says that the payout, or its file, had arrived before. */
   duplicate: { code: string; at: string } | null;
+  /** Absent before the bank has checked the recipient's name. */
+  verification?: PayeeVerification;
+  /** Code with which the bank took the payout alone out of its file, unexecuted. */
+  withdrawn?: string;
   booked: LineMovement | null;
   returned: LineMovement | null;
   /** Further movements: once more, in another amount, or corrections of the bank. */
@@ -41,6 +48,8 @@ type LineState =
   | 'in_file'
   /** Freed by the refusal of its file; an operator decides. */
   | 'waiting'
+  /** In no file until an operator releases it, since its recipient is not verified. */
+  | 'unverified'
   /** Cancelled before it left. */
   | 'cancelled'
   /** Left out of its file: nothing was to be sent for it anymore. */
@@ -119,14 +128,36 @@ export interface SepaFile {
   /** Compressed and encrypted for `sepa_file/{id}`; null before and after. */
   bytes: Encrypted | null;
   sent_at: Date | null;
-  /** Reported by the bank. */
+  /** The bank's newest. */
   bank_status: string | null;
   /** The bank has accepted it, or called a payout of it a duplicate, also where it refused it, too. */
   may_be_executed: boolean;
   refusal: { code: string | null; at: Date } | null;
+  /** All of the bank's answers, by its time; of many the newest. */
+  statuses?: FileStatus[];
+  /** The bank has checked names, and may wait for the release of the file; absent: it does not. */
+  awaiting_release?: AwaitedRelease;
+  /** Noted by an operator. */
+  released?: { checked_at: string; at: string; operator?: string; reason?: string };
   /** Booked or refused. */
   ended_at: Date | null;
 }
+
+export interface FileStatus {
+  /** `CreDtTm`, ISO 8601 in UTC. */
+  created_at: string;
+  message_id: string | null;
+  status: string | null;
+  code: string | null;
+}
+
+interface AwaitedRelease {
+  since: Date;
+  /** Time of the check, ISO 8601. */
+  checked_at: string;
+}
+
+export const STATUSES_MAX = 50;
 
 export interface SepaInbound {
   /** SHA-256 of the bytes. */
@@ -213,6 +244,11 @@ export function openSepaBook(db: Db) {
           { key: { created_at: -1 }, name: 'newest' },
           { key: { state: 1 }, name: 'state' },
           {
+            key: { 'awaiting_release.since': 1 },
+            name: 'awaiting',
+            partialFilterExpression: { 'awaiting_release.since': { $type: 'date' } },
+          },
+          {
             key: { iban: 1 },
             name: 'one_open',
             unique: true,
@@ -226,6 +262,22 @@ export function openSepaBook(db: Db) {
       ]);
     },
   };
+}
+
+/** Counts payouts by the result of their name check. */
+export async function countResults(
+  lines: SepaBook['lines'],
+  filter: Filter<SepaLine>,
+): Promise<PayeeCounts> {
+  const groups = await lines
+    .aggregate<{ _id: PayeeResult | null; count: number }>([
+      { $match: filter },
+      { $group: { _id: '$verification.result', count: { $sum: 1 } } },
+    ])
+    .toArray();
+  const counts = { match: 0, close_match: 0, no_match: 0, not_possible: 0 };
+  for (const { _id, count } of groups) if (_id !== null) counts[_id] = count;
+  return counts;
 }
 
 /** A bank's field has 35 characters. */

@@ -16,7 +16,7 @@ import { finishApproval, requestApproval } from '../../operators/approvals/reque
 import { isAboveLimit, readLimits } from '../../operators/approvals/sums';
 import { toFirstRows } from '../../paging';
 import { assertNoted } from '../connectors';
-import { openSepaBook, type SepaFile, type SepaLine, sepaDatabase } from './book';
+import { countResults, openSepaBook, type SepaFile, type SepaLine, sepaDatabase } from './book';
 
 const ANSWER_MS_MAX = 30_000;
 const LOOK_AGAIN_MS = 200;
@@ -67,7 +67,10 @@ export async function showFile(deps: SepaDeps, id: string, limit: number) {
     .limit(limit + 1)
     .toArray();
   const { rows, has_more } = toFirstRows(found, limit);
-  return { file: presentFile(file), rows: rows.map(presentLine), has_more };
+  const { statuses = [], released = null } = file;
+  const results = await countResults(lines, buildCarried(file));
+  const shown = { ...presentFile(file), released, statuses: statuses.toReversed(), results };
+  return { file: shown, rows: rows.map(presentLine), has_more };
 }
 
 /** @throws ServiceError `sepa_file_not_found` */
@@ -95,7 +98,7 @@ type ResendDeps = SepaDeps & Pick<WriteDeps, 'audit' | 'stores'>;
 
 /**
  * Frees the payouts of a refused file, or those that the bank calls duplicates, for the next file,
- * which has a new id.
+ * which has a new id, except those whose recipients are not verified where their account holds them.
  * @returns number of freed payouts; 0 in a repeat
  * @throws ServiceError `sepa_file_not_found`, `sepa_file_not_refused`, `held_by_bank`,
  *   `operator_required`, `approval_decided`
@@ -110,18 +113,17 @@ export async function resendFile(
   const { livemode, file, filter } = await prepareResend(deps, id, proof);
   const { _id, payouts: count } = file;
   assertNoted({ livemode }, { operator, reason }, 'sends it again');
+  const unverified = await listHeld(deps, filter);
   return await inTransaction(deps.mongo, async (session) => {
-    const freed = await lines.updateMany(
-      filter,
-      {
-        $set: { state: 'open', file_id: null, wait_until: null, duplicate: null },
-        $push: { former_files: _id },
-      },
-      { session },
-    );
-    const payouts = freed.modifiedCount;
+    const free = async (ids: Filter<SepaLine>, state: SepaLine['state']) => {
+      const $set = { state, file_id: null, wait_until: null, duplicate: null };
+      const update = { $set, $unset: { withdrawn: '' as const }, $push: { former_files: _id } };
+      return (await lines.updateMany({ $and: [filter, ids] }, update, { session })).modifiedCount;
+    };
+    const held = await free({ _id: { $in: unverified } }, 'unverified');
+    const payouts = await free({ _id: { $nin: unverified } }, 'open');
     await finishApproval(deps.stores, approval_id, 'sent again', session);
-    if (payouts === 0) return payouts;
+    if (payouts + held === 0) return payouts;
     const remaining = await lines.findOne({ file_id: _id }, { session });
     // One that has none left has ended, as if it had been refused.
     if (remaining === null) {
@@ -130,7 +132,7 @@ export async function resendFile(
     }
     const about = { account_id: null, livemode, target: _id };
     const note = omitUndefined({ operator, reason, ...proof, approval_id });
-    const after = { connector: deps.connector, payouts, of: count, ...note };
+    const after = { connector: deps.connector, payouts, held, of: count, ...note };
     await deps.audit({ act: 'sepa_file.resent', ...about, after }, session);
     return payouts;
   });
@@ -179,28 +181,103 @@ async function prepareResend(
   const { _id, state, may_be_executed } = file;
   const { lines } = openBook(deps);
   const isRefused = state === 'refused';
-  const called = { file_id: _id, duplicate: { $ne: null } };
+  const isAlone = { $or: [{ duplicate: { $ne: null } }, { withdrawn: { $exists: true } }] };
+  const own = { file_id: _id, ...(isRefused ? {} : isAlone) };
   // A repeat finds what it has freed.
-  const known = { $or: [called, { former_files: _id }] };
+  const known = { $or: [own, { former_files: _id }] };
   if (!isRefused && (await lines.findOne(known)) === null) {
     throw new ServiceError(
       'sepa_file_not_refused',
       `The file ${_id} is ${state}: only the payouts of a refused file, or those that the bank ` +
-        'calls duplicates, may be sent again.',
+        'calls duplicates or has withdrawn, may be sent again.',
     );
   }
-  if (may_be_executed && bank_confirmed_not_executed !== true) {
+  // An interrupted refusal may have left some of them in the file.
+  const waiting = {
+    ...own,
+    state: { $in: ['waiting' as const, 'in_file' as const] },
+    booked: null,
+  };
+  const withdrawn = { ...waiting, withdrawn: { $exists: true } };
+  const isProved = !may_be_executed || bank_confirmed_not_executed === true;
+  if (!isProved && (await lines.findOne(withdrawn)) === null) {
     const message =
       `The bank has accepted the file ${_id}, or calls it a duplicate, and may execute it. Once it ` +
       'has confirmed that it executes nothing of it, add --bank-confirmed-not-executed.';
     throw new ServiceError('held_by_bank', message);
   }
-  const filter: Filter<SepaLine> = {
-    ...(isRefused ? { file_id: _id } : called),
-    // An interrupted refusal may have left some of them in the file.
-    ...{ state: { $in: ['waiting', 'in_file'] }, booked: null },
-  };
+  const filter: Filter<SepaLine> = isProved ? waiting : withdrawn;
   return { livemode: await isLiveFile(deps, _id), file, filter };
+}
+
+/**
+ * Lists those that wait for an operator's release, since the bank could not confirm their recipients.
+ * @see docs/sepa.md#verification-of-payee
+ */
+async function listHeld(deps: ResendDeps, filter: Filter<SepaLine>): Promise<string[]> {
+  const unverified = { 'verification.result': { $nin: [null, 'match' as const] } };
+  const lines = await openBook(deps)
+    .lines.find({ $and: [filter, unverified] })
+    .toArray();
+  if (lines.length === 0) return [];
+  const { payouts, accounts } = deps.stores;
+  const ids = lines.map(({ _id }) => _id);
+  const found = new Map((await payouts.listVerifications(ids)).map((each) => [each._id, each]));
+  const holding = new Set(
+    await accounts.listHolding([...new Set([...found.values()].map((each) => each.account_id))]),
+  );
+  const isHeld = ({ _id, verification: checked }: SepaLine) => {
+    const { account_id, verification } = found.get(_id) ?? {};
+    const isReleased = verification?.released && verification.checked_at === checked?.checked_at;
+    return holding.has(account_id ?? '') && !isReleased;
+  };
+  return lines.filter(isHeld).map(({ _id }) => _id);
+}
+
+interface ReleaseNote {
+  /** With the reason required on live. */
+  operator?: string | undefined;
+  reason?: string | undefined;
+}
+
+/**
+ * Notes that somebody has released a file at the bank, which then has no attention reason.
+ * @returns whether it waited; false in a repeat
+ * @throws ServiceError `sepa_file_not_found`, `sepa_file_not_awaited`, `operator_required`
+ */
+export async function noteRelease(
+  deps: ResendDeps,
+  id: string,
+  { operator, reason }: ReleaseNote,
+): Promise<boolean> {
+  const { files } = openBook(deps);
+  const { _id, awaiting_release, released, state } = await findFile(deps, id);
+  const livemode = await isLiveFile(deps, _id);
+  assertNoted({ livemode }, { operator, reason }, 'has released it');
+  if (awaiting_release === undefined) {
+    if (released !== undefined) return false;
+    const message = `The file ${_id} is ${state}, and waits for no release.`;
+    throw new ServiceError('sepa_file_not_awaited', message);
+  }
+  const { checked_at } = awaiting_release;
+  return await inTransaction(deps.mongo, async (session) => {
+    const note = omitUndefined({ operator, reason });
+    const noted = await files.updateOne(
+      { _id, 'awaiting_release.checked_at': checked_at },
+      {
+        $set: { released: { checked_at, at: deps.now().toISOString(), ...note } },
+        $unset: { awaiting_release: '' },
+      },
+      { session },
+    );
+    // It ended meanwhile.
+    if (noted.modifiedCount === 0) return false;
+    await deps.stores.capabilities.removeAwaited(deps.connector, _id, session);
+    const about = { account_id: null, livemode, target: _id };
+    const after = { connector: deps.connector, checked_at, ...note };
+    await deps.audit({ act: 'sepa_file.released', ...about, after }, session);
+    return true;
+  });
 }
 
 /**
@@ -233,21 +310,22 @@ async function findFile(deps: SepaDeps, id: string): Promise<SepaFile> {
 
 function presentFile(file: SepaFile) {
   const { _id: id, state, name, iban, payouts, amount } = file;
-  const { bank_status, may_be_executed, refusal } = file;
+  const { bank_status, may_be_executed, refusal, awaiting_release } = file;
   return {
     ...{ id, state, name, account: iban, execution_day: file.execution_day || null },
     ...{ payouts, amount, created_at: file.created_at.toISOString() },
     sent_at: file.sent_at?.toISOString() ?? null,
     ended_at: file.ended_at?.toISOString() ?? null,
+    awaiting_release: awaiting_release?.since.toISOString() ?? null,
     ...{ bank_status, may_be_executed, refusal_code: refusal?.code ?? null },
   };
 }
 
 function presentLine(line: SepaLine) {
   const { _id: payout_id, state, amount, failure, duplicate, booked, returned, others } = line;
-  const { code = null } = returned ?? failure ?? duplicate ?? {};
+  const { code = line.withdrawn ?? null } = returned ?? failure ?? duplicate ?? {};
   return {
-    ...{ payout_id, state, amount, code },
+    ...{ payout_id, state, amount, code, verification: line.verification ?? null },
     value_date: (returned ?? booked)?.value_date ?? null,
     bank_reference: booked?.bank_reference ?? null,
     contradictions: others.length,
