@@ -1,10 +1,13 @@
 import { isValidIBAN } from 'ibantools';
 
+/** Spaces, visible or not, and hyphens, which people paste. */
+const SEPARATORS = /[\s\p{Z}\p{Cf}\p{Pd}\u2212]/gu;
+
 export function normalizeIban(text: string): string {
-  return text.replaceAll(' ', '').toUpperCase();
+  return text.replace(SEPARATORS, '').toUpperCase();
 }
 
-/** Accepts spaces and lower case. */
+/** Accepts spaces and hyphens of any kind, and lower case. */
 export function isIban(text: string): boolean {
-  return /^[A-Za-z0-9 ]+$/.test(text) && isValidIBAN(normalizeIban(text));
+  return /^[A-Za-z0-9]+$/.test(text.replace(SEPARATORS, '')) && isValidIBAN(normalizeIban(text));
 }

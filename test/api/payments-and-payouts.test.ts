@@ -80,7 +80,7 @@ describe('a payment', () => {
 
   test('shows its customer to the merchant, and stores it encrypted', async () => {
     const names = { first_name: 'Zebedee', last_name: 'Quillfeather' };
-    const customer = { ...names, email: 'quillfeather@example.com', reference: 'c-77' };
+    const customer = { ...names, email: 'quill&feather@Räucher.example', reference: 'c-77' };
     const create = () =>
       shop.post('/v1/payments', idealPayment({ customer }), { idempotencyKey: 'zebedee' });
     const { body, text } = await create();
@@ -581,6 +581,15 @@ describe('the details of a recipient', () => {
     expect([again.status, again.body.id]).toEqual([201, record?.['resource_id']]);
     expect(await findRecord('interrupted')).toMatchObject({ request: null });
     expect(await decrypt(again.body.id)).toMatchObject({ last_name: 'Quillfeather' });
+  });
+
+  test('have an IBAN without what was pasted with it, and the e-mail address as it was written', async () => {
+    const iban = '\ufeffDE89\u00a03704–0044\u200b0532 0130-00';
+    const { body } = await createRecipient({ ...SEPA, iban, email: 'a/b@Räucher.example' });
+    expect(body.last4).toBe('3000');
+    expect(await decrypt(body.id)).toMatchObject({
+      ...{ iban: SEPA['iban'], email: 'a/b@Räucher.example' },
+    });
   });
 
   test.each([

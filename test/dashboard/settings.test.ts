@@ -96,7 +96,7 @@ test('a new role takes effect with the next request', async () => {
 
 test('the link of an invitation works once, and a later invitation of the same address replaces it', async () => {
   const { account_id, browser } = await openTeam();
-  const invite = () => linkTo(browser, 'Fin@Example.com', 'finance');
+  const invite = () => linkTo(browser, 'Fin&Co@Räucher.example', 'finance');
   const [older, newer] = [await invite(), await invite()];
   expect((await fetchPage(service.url, 'GET', older)).status).toBe(410);
   const join = (form: Record<string, string>) => fetchPage(service.url, 'POST', newer, { form });
@@ -108,7 +108,7 @@ test('the link of an invitation works once, and a later invitation of the same a
   expect(statuses.toSorted()).toEqual([303, 410]);
   const members = await service.stores.users.forAccount(account_id);
   expect(members.map(({ email, role }) => [email, role])).toContainEqual([
-    'fin@example.com',
+    'fin&co@räucher.example',
     'finance',
   ]);
   const again = await invite();
@@ -116,7 +116,7 @@ test('the link of an invitation works once, and a later invitation of the same a
   const taken = await fetchPage(service.url, 'POST', again, { form });
   expect(taken.html).toContain('is a member of the team already');
   const withdraw = '/dashboard/sandbox/team/invitations/withdraw';
-  await browser.post(withdraw, { email: 'fin@example.com' });
+  await browser.post(withdraw, { email: 'fin&co@räucher.example' });
   expect((await fetchPage(service.url, 'GET', again)).status).toBe(410);
   expect((await audited(account_id))[0]).toBe('user.invitation_withdrawn');
 });

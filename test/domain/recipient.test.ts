@@ -24,6 +24,12 @@ const buildCard = (changes: Partial<RecipientDetails> = {}) =>
 const buildBank = (changes: Partial<RecipientDetails>) =>
   recipientDetails({ type: 'bank_account', first_name: 'A', last_name: 'B', ...changes });
 
+/** Between groups of four, and around. */
+const PASTED_IBANS = [
+  ...['\u00a0', '\u2009', '\u202f', '\u3000', '\u200b', '\u2060', '\ufeff', '\u00ad', '\t', '\n'],
+  ...['-', '\u2010', '\u2011', '\u2013', '\u2014', '\u2212', ' \u200b- '],
+].map((sign) => `${sign}NL91${sign}ABNA${sign}0417${sign}1643${sign}00${sign}`);
+
 test.each<[what: string, isValid: (text: string) => boolean, valid: string[], wrong: string[]]>([
   [
     'card number',
@@ -37,9 +43,18 @@ test.each<[what: string, isValid: (text: string) => boolean, valid: string[], wr
   [
     'IBAN',
     isIban,
-    ['NL91ABNA0417164300', 'nl91 abna 0417 1643 00', 'GB29NWBK60161331926819'],
     [
-      ...['NL92ABNA0417164300', 'NL91ABNA041716430', 'NL91-ABNA-0417-1643-00'],
+      ...['NL91ABNA0417164300', 'nl91 abna 0417 1643 00', 'GB29NWBK60161331926819'],
+      ...PASTED_IBANS,
+    ],
+    [
+      ...['NL92ABNA0417164300', 'NL91ABNA041716430', 'NL91_ABNA_0417_1643_00'],
+      ...[
+        'NL91.ABNA.0417.1643.00',
+        'ＮＬ91ABNA0417164300',
+        'NL91ABNA04171643٠٠',
+        'ßL91ABNA0417164300',
+      ],
       ...['ZZ91ABNA0417164300', '', '   '],
     ],
   ],
@@ -124,7 +139,9 @@ test('an account is identified by its IBAN, or without one by its number', () =>
 });
 
 test('recipient details have null for what is missing, and normal forms of IBAN and BIC', () => {
-  const details = buildBank({ iban: 'nl91 abna 0417 1643 00', bic: 'abnanl2a' });
-  expect(details).toMatchObject({ iban: 'NL91ABNA0417164300', bic: 'ABNANL2A', email: null });
-  expect(Object.values(details)).not.toContain(undefined);
+  for (const iban of ['nl91 abna 0417 1643 00', ...PASTED_IBANS]) {
+    const details = buildBank({ iban, bic: 'abnanl2a' });
+    expect(details).toMatchObject({ iban: 'NL91ABNA0417164300', bic: 'ABNANL2A', email: null });
+    expect(Object.values(details)).not.toContain(undefined);
+  }
 });

@@ -16,6 +16,9 @@ test.each([
   ['Łódź', 'Lodz'],
   ['Øre Æbelø', 'Ore AEbelo'],
   ["O'Brien", "O'Brien"],
+  ['A_B–C—D', 'A-B-C-D'],
+  ['R&D #4; ’a‘ ´b`', "R+D .4, 'a' 'b'"],
+  ['[a] {b} c\\d|e', '(a) (b) c/d/e'],
 ])('"%s" is written as "%s" in SEPA files', (text, latin) => {
   expect(toLatin(text)).toBe(latin);
 });
@@ -28,7 +31,7 @@ test('a name with accents is valid, and is joined in Latin letters', () => {
 
 test.each([
   ['first_name', 'Анна'],
-  ['first_name', 'Ada & Eve'],
+  ['first_name', 'Ada @ Eve'],
   ['last_name', 'Love<lace'],
   ['last_name', 'Love\u0001lace'],
   ['last_name', '李'],
@@ -43,6 +46,7 @@ test('first and last name together may have 70 characters, a reference 140, and 
   const faults = findSepaFaults({ ...name(36), ...nowhere });
   expect(faults).toEqual([{ field: 'last_name', code: 'too_long' }]);
   expect(findReferenceFaults('ß'.repeat(70))).toEqual([]);
+  expect(findReferenceFaults(`${'ß'.repeat(69)}&æ`)).toMatchObject([{ code: 'too_long' }]);
   expect(findReferenceFaults('ß'.repeat(71))).toEqual([{ field: 'reference', code: 'too_long' }]);
 });
 
@@ -62,6 +66,10 @@ test.each([
   [null, []],
 ])('the reference %j has the faults %j', (reference, codes) => {
   expect(findReferenceFaults(reference).map(({ code }) => code)).toEqual(codes);
+});
+
+test.each([...'!"$%*=~^<>@€§•…“\u00a0\u2010\u200b'])('a reference with %j is refused', (sign) => {
+  expect(findReferenceFaults(`a${sign}b`)).toMatchObject([{ code: 'characters_not_supported' }]);
 });
 
 test('a text has a fault exactly when it cannot be written in Latin letters', () => {

@@ -1,5 +1,5 @@
-import { z } from 'zod';
 import { isRole, ROLE_NAMES, ROLES } from '../../domain/account/dashboard-role';
+import { EMAIL_LENGTH_MAX, isEmail } from '../../domain/wire/fields';
 import {
   changeMember,
   type Invitation,
@@ -89,8 +89,7 @@ export const TEAM_ROUTES: readonly Route[] = [
     handle: async (call, deps) => {
       const email = field(call.form, 'email').toLowerCase();
       const role = field(call.form, 'role');
-      const isEmail = email.length <= EMAIL_LENGTH_MAX && z.email().safeParse(email).success;
-      if (!isEmail || !isRole(role)) {
+      if (!isEmail(email) || !isRole(role)) {
         const text = 'Nobody was invited: enter an e-mail address and a role.';
         return redirect(call, '/team', 'bad', text);
       }
@@ -179,7 +178,6 @@ function toAnswer(call: Call, change: TeamChange, successText: string): Answer {
   return redirect(call, '/team', 'bad', text);
 }
 
-const EMAIL_LENGTH_MAX = 254;
 const ROLE_OPTIONS = ROLES.map((role) => [role, ROLE_NAMES[role]] as const);
 
 function InvitationsPanel({ invitations }: { invitations: Invitation[] }) {

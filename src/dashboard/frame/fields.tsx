@@ -8,7 +8,8 @@ type Attributes = Omit<InputHTMLAttributes, 'type' | 'role' | 'list'>;
 /** Inputs, each written out, since each type has its own accessible role. */
 const INPUTS = {
   text: (more) => <input type="text" {...more} />,
-  email: (more) => <input type="email" {...more} />,
+  // Browsers rewrite international domains in their own type.
+  email: (more) => <input type="text" inputmode="email" autocapitalize="none" {...more} />,
   password: (more) => <input type="password" {...more} />,
   url: (more) => <input type="url" {...more} />,
   search: (more) => <input type="search" {...more} />,

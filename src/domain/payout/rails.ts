@@ -29,10 +29,8 @@ interface PublicRail {
 export interface RailRules extends PublicRail {
   currencies: readonly string[];
   required_fields: readonly RecipientField[];
-  /** Reaches only the SEPA area. */
+  /** Reaches only the SEPA area, and carries only Latin letters. @see docs/sepa.md#text */
   sepa: boolean;
-  /** Files carry only Latin letters. @see docs/sepa.md#text */
-  latin: boolean;
   due: RailDue;
 }
 
@@ -48,7 +46,6 @@ export const RAILS = {
     currencies: CURRENCIES,
     required_fields: ['card_number', 'date_of_birth', ...ADDRESS],
     sepa: false,
-    latin: false,
     due: { kind: 'after', seconds: 15 * 60 },
   },
   sepa_credit_transfer: {
@@ -59,7 +56,6 @@ export const RAILS = {
     currencies: ['EUR'],
     required_fields: ['iban', ...ADDRESS],
     sepa: true,
-    latin: true,
     due: { kind: 'next_business_day' },
   },
   sepa_instant: {
@@ -70,7 +66,6 @@ export const RAILS = {
     currencies: ['EUR'],
     required_fields: ['iban', ...ADDRESS],
     sepa: true,
-    latin: false,
     due: { kind: 'after', seconds: 60 },
   },
   faster_payments: {
@@ -81,7 +76,6 @@ export const RAILS = {
     currencies: ['GBP'],
     required_fields: ['sort_code', 'account_number'],
     sepa: false,
-    latin: false,
     due: { kind: 'after', seconds: 2 * 3_600 },
   },
 } as const satisfies Record<string, RailRules>;

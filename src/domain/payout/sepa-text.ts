@@ -1,10 +1,12 @@
 /** Latin set of the European Payments Council. @see docs/sepa.md#text */
 const LATIN = /^[A-Za-z0-9/?:().,'+ -]*$/;
 
-/** Other letters lose their accents. */
+/** Other letters lose their accents. @see docs/sepa.md#text */
 const LETTERS: Readonly<Record<string, string>> = {
   ...{ ß: 'ss', ẞ: 'SS', æ: 'ae', Æ: 'AE', œ: 'oe', Œ: 'OE', ø: 'o', Ø: 'O', ł: 'l', Ł: 'L' },
   ...{ đ: 'd', Đ: 'D', ð: 'd', Ð: 'D', þ: 'th', Þ: 'TH', ħ: 'h', Ħ: 'H', ı: 'i', ŧ: 't', Ŧ: 'T' },
+  ...{ _: '-', '–': '-', '—': '-', '&': '+', '#': '.', ';': ',', '\\': '/', '|': '/' },
+  ...{ '’': "'", '‘': "'", '´': "'", '`': "'", '[': '(', '{': '(', ']': ')', '}': ')' },
 };
 
 /** Limits of a SEPA transfer. */

@@ -70,6 +70,29 @@ function isHttpsUrl(value: string): boolean {
   return protocol === 'https:' && PLAIN_HOST.test(hostname) && !userinfo;
 }
 
+export const EMAIL_LENGTH_MAX = 254;
+const LOCAL_PART_LENGTH_MAX = 64;
+const LABEL_LENGTH_MAX = 63;
+const LOCAL_PART = /^[\w!#$%&'*+/=?^`{|}~-]+(?:[.][\w!#$%&'*+/=?^`{|}~-]+)*$/;
+const DOMAIN =
+  /^(?:[\p{L}\p{N}](?:[\p{L}\p{M}\p{N}-]*[\p{L}\p{M}\p{N}])?[.])+\p{L}[\p{L}\p{M}\p{N}-]*[\p{L}\p{M}\p{N}]$/u;
+
+/** Accepts all atoms of RFC 5321 and international domains. @see docs/api.md#money-json-text */
+export function isEmail(text: string): boolean {
+  const at = text.lastIndexOf('@');
+  const [localPart, domain] = [text.slice(0, Math.max(at, 0)), text.slice(at + 1)];
+  if (text.length > EMAIL_LENGTH_MAX || localPart.length > LOCAL_PART_LENGTH_MAX) return false;
+  if (!LOCAL_PART.test(localPart) || !DOMAIN.test(domain)) return false;
+  const url = `http://${domain}`;
+  if (!URL.canParse(url)) return false;
+  return new URL(url).hostname.split('.').every((label) => label.length <= LABEL_LENGTH_MAX);
+}
+
+export const Email = z
+  .string()
+  .refine(isEmail, 'must be an e-mail address')
+  .meta({ format: 'email', maxLength: EMAIL_LENGTH_MAX });
+
 /** @see docs/api.md#money-json-text */
 export const Timestamp = z.iso.datetime({ precision: 3 }).meta({ examples: [SAMPLE_CREATED] });
 

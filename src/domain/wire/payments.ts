@@ -9,6 +9,7 @@ import {
   ById,
   Country,
   Currency,
+  Email,
   Failure,
   HttpsUrl,
   Moved,
@@ -42,7 +43,7 @@ export const Metadata = z
 
 const CustomerRequest = z
   .strictObject({
-    email: optional(z.email().max(254)),
+    email: optional(Email),
     first_name: optional(NamePart),
     last_name: optional(NamePart),
     reference: optional(Reference),

@@ -9,13 +9,12 @@ import {
   recipientFaults,
 } from '../payout/recipient-check';
 import { endpoint } from './endpoint';
-import { ById, Country, NamePart, optional, Reference, Timestamp, text } from './fields';
+import { ById, Country, Email, NamePart, optional, Reference, Timestamp, text } from './fields';
 import { SAMPLE_IDS } from './samples';
 
 const ADDRESS_LINE_LENGTH_MAX = 200;
 const CITY_LENGTH_MAX = 100;
 const POSTAL_CODE_LENGTH_MAX = 20;
-const EMAIL_LENGTH_MAX = 254;
 /** 34 characters with a space after each. */
 const IBAN_LENGTH_MAX = 68;
 const TYPES = ['card', 'bank_account'] as const;
@@ -52,7 +51,7 @@ const Fields = z.strictObject({
       .string()
       .max(IBAN_LENGTH_MAX)
       .refine(isIban, 'must be an IBAN with valid check digits')
-      .meta({ description: 'Spaces and lower case are accepted.' }),
+      .meta({ description: 'Spaces and hyphens of any kind, and lower case, are accepted.' }),
   ),
   bic: optional(
     z
@@ -74,7 +73,7 @@ const Fields = z.strictObject({
     z.enum(CARD_SCHEMES).meta({ description: 'Cards only. Must match the number.' }),
   ),
   country: optional(Country),
-  email: optional(z.email().max(EMAIL_LENGTH_MAX)),
+  email: optional(Email),
   reference: optional(Reference).meta({ description: 'Your own identifier.' }),
   parent_payment_reference: optional(Reference).meta({ description: 'Stored, not interpreted.' }),
 });

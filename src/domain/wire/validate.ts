@@ -58,8 +58,6 @@ function describeIssue(issue: z.core.$ZodRawIssue): string | undefined {
       return `must be at most ${issue.maximum}${getUnit(issue.origin)}`;
     case 'invalid_value':
       return `must be one of ${issue.values.join(', ')}`;
-    case 'invalid_format':
-      return issue.format === 'email' ? 'must be an e-mail address' : undefined;
     default:
       return undefined;
   }
