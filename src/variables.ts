@@ -136,6 +136,41 @@ export const VARIABLES = z.object({
   SEPA_POLL_SECONDS: z.coerce.number().positive().max(3_600).default(5).meta({
     description: 'Seconds between looks at the folders',
   }),
+  SEPA_FILE_MIN: z.coerce
+    .number()
+    .int('must be a number of payouts, 1 to 10000')
+    .min(1, 'must be a number of payouts, 1 to 10000')
+    .max(10_000, 'must be a number of payouts, 1 to 10000')
+    .default(1)
+    .meta({ description: 'Payouts below which a file [waits for more](docs/sepa.md#small-files)' }),
+  SEPA_VERIFIED_DIR: z.string().default('').meta({
+    description: 'Folder of smaller files, for the order type with Verification of Payee',
+    usual: 'SEPA_OUT_DIR',
+  }),
+  SEPA_INSTANT: z.enum(['', 'yes'], 'must be yes, or not set').default('').meta({
+    description:
+      'yes: the connector serves sepa_instant, [in files of its own](docs/sepa.md#instant)',
+  }),
+  SEPA_INSTANT_SECONDS: z.coerce
+    .number()
+    .min(0, 'must be 0 to 3600 seconds')
+    .max(3_600, 'must be 0 to 3600 seconds')
+    .default(5)
+    .meta({ description: 'Seconds from the first waiting instant payout to its file' }),
+  SEPA_INSTANT_FINAL: z
+    .enum(['status', 'booking'], 'must be status or booking')
+    .default('status')
+    .meta({
+      description: 'booking: for a bank that sends no final status, a booking completes',
+    }),
+  SEPA_INSTANT_OVERDUE_SECONDS: z.coerce
+    .number()
+    .positive('must be above 0, and at most 86400 seconds')
+    .max(86_400, 'must be above 0, and at most 86400 seconds')
+    .default(60)
+    .meta({
+      description: 'Seconds after which an instant file without its results calls an operator',
+    }),
   CRYPTO_WINDOWS: z.string().default('').superRefine(checkBy(readWindows)).meta({
     description: 'Minutes to pay a crypto payment: BTC=60,ETH=15',
     usual: '30 for each',

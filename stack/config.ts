@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
 import { OperationalError } from '../src/base/errors';
 import { isLive, LIVE_DEMO_ALLOWED } from '../src/base/live';
-import { SEPA_CONNECTOR } from '../src/service/banks/sepa/book';
+import { INSTANT_RAIL, SEPA_CONNECTOR } from '../src/service/banks/sepa/book';
 import { LIBRARY_VARIABLES, VARIABLES } from '../src/variables';
 import { readJson, replaceFile } from './data-dir';
 import { mongoLogin } from './mongo-server';
@@ -45,6 +45,11 @@ const Environment = z
     SEPA_IBAN: true,
     SEPA_NAME: true,
     SEPA_POLL_SECONDS: true,
+    SEPA_FILE_MIN: true,
+    SEPA_INSTANT: true,
+    SEPA_INSTANT_SECONDS: true,
+    SEPA_INSTANT_FINAL: true,
+    SEPA_INSTANT_OVERDUE_SECONDS: true,
     LOG_LEVEL: true,
   });
 
@@ -83,13 +88,17 @@ function demoFaults(environment: StackEnvironment): string[] {
 }
 
 function sepaFaults(environment: StackEnvironment): string[] {
-  const { SEPA_OUT_DIR, LIVE_CONNECTORS, SANDBOX_CONNECTORS } = environment;
+  const { SEPA_OUT_DIR, SEPA_INSTANT, LIVE_CONNECTORS, SANDBOX_CONNECTORS } = environment;
   if (SEPA_OUT_DIR === '') return [];
   const missing = (['SEPA_IN_DIR', 'SEPA_IBAN', 'SEPA_NAME'] as const)
     .filter((name) => environment[name] === '')
     .map((name) => `${name}: the SEPA connector, which SEPA_OUT_DIR starts, needs it.`);
   const routes = `${LIVE_CONNECTORS},${SANDBOX_CONNECTORS}`.split(',');
-  if (routes.some((route) => route.trim().startsWith(`${SEPA_CONNECTOR}=`))) return missing;
+  const own = routes.filter((route) => route.trim().startsWith(`${SEPA_CONNECTOR}=`));
+  if (SEPA_INSTANT !== 'yes' && own.some((route) => route.includes(INSTANT_RAIL))) {
+    missing.push(`SEPA_INSTANT: ${SEPA_CONNECTOR} serves ${INSTANT_RAIL} only if it is yes.`);
+  }
+  if (own.length > 0) return missing;
   const example = `${SEPA_CONNECTOR}=sepa_credit_transfer`;
   return [
     ...missing,

@@ -122,7 +122,12 @@ export interface PayoutInstruction {
 
 /** `submitted`: queued at the bank; `sent`: passed on to the scheme. */
 export type PayoutAnswer =
-  | { outcome: 'submitted' | 'sent'; bank_reference: string }
+  | {
+      outcome: 'submitted' | 'sent';
+      bank_reference: string;
+      /** The connector calls an operator itself where the bank is late. */
+      watched?: true;
+    }
   | { outcome: 'refused'; code: string; message: string };
 
 /**

@@ -24,7 +24,12 @@ export interface ApplyDeps {
   book: Pick<SepaBook, 'lines' | 'files'>;
   log: Pick<Logger, 'info' | 'warn' | 'error'>;
   now: () => Date;
+  /** `SEPA_INSTANT_FINAL`: what completes an instant payout. */
+  instantFinal?: 'status' | 'booking';
 }
+
+/** Final statuses: the recipient has the money, or the payer's account was debited for it. */
+const EXECUTED: readonly string[] = ['ACCC', 'ACSC'];
 
 const REJECTED = 'RJCT';
 
@@ -48,6 +53,7 @@ export async function applyStatus(deps: ApplyDeps, report: StatusReport): Promis
   const file = { ...found, statuses: await keepStatus(deps, found, answer) };
   const isNewest = file.statuses.every((each) => each.created_at <= created_at);
   if (verification !== null) await noteResults(deps, file, verification, created_at);
+  if (file.instant) await executeLines(deps, file, report);
   const isRejected = own === REJECTED;
   const codes = [code, ...report.payouts.map((each) => each.code)];
   // Of a file that may have arrived before, no payout is failed or freed, whatever else is said.
@@ -114,7 +120,12 @@ async function noteResults(
       ...ids,
       $and: [
         { $or: [{ file_id: _id }, { former_files: _id }] },
-        { $or: [{ verification: { $exists: false } }, { 'verification.checked_at': { $lt: checked_at } }] },
+        {
+          $or: [
+            { verification: { $exists: false } },
+            { 'verification.checked_at': { $lt: checked_at } },
+          ],
+        },
       ],
     },
     update: {
@@ -176,8 +187,42 @@ async function withdrawLine(
 }
 
 async function isAllWithdrawn({ book }: ApplyDeps, { _id: file_id }: SepaFile): Promise<boolean> {
-  const states = ['in_file', 'booked', 'returned'] as const;
+  const states = ['in_file', 'executed', 'booked', 'returned'] as const;
   return (await book.lines.findOne({ file_id, state: { $in: [...states] } })) === null;
+}
+
+/**
+ * Completes instant payouts by their own final status, also where their file was refused, or they
+ * were rejected, before.
+ * @see docs/sepa.md#instant
+ */
+async function executeLines(
+  { book, log, now, instantFinal }: ApplyDeps,
+  { _id: file_id }: SepaFile,
+  { payouts }: StatusReport,
+): Promise<void> {
+  const harmless = [REJECTED, ...PENDING, ...VERIFICATION];
+  const own = payouts.filter(({ isOfBatch, status }) => !isOfBatch && !harmless.includes(status));
+  if (own.length === 0) return;
+  await book.files.updateOne({ _id: file_id }, { $set: { may_be_executed: true } });
+  if (instantFinal === 'booking') return;
+  for (const { payout_id, status } of own.filter((each) => EXECUTED.includes(each.status))) {
+    const line = {
+      ...{ _id: payout_id, $or: [{ file_id }, { former_files: file_id }] },
+      ...{ executed: { $exists: false }, booked: null },
+    };
+    const executed = { status, at: now().toISOString() };
+    const isBack = { $eq: ['$state', 'returned'] };
+    const done = await book.lines.updateOne(line, [
+      {
+        $set: {
+          state: { $cond: [isBack, '$state', 'executed'] },
+          ...{ executed, unreported: true, report_batch: null },
+        },
+      },
+    ]);
+    if (done.modifiedCount > 0) log.info({ payout_id, file_id, status }, 'payout executed');
+  }
 }
 
 /**
@@ -213,7 +258,9 @@ async function refuseFile(
   { _id: file_id, statuses = [] }: SepaFile,
   code: string | null,
 ): Promise<void> {
-  const moved = await book.lines.findOne({ file_id, state: { $in: ['booked', 'returned'] } });
+  const moved = await book.lines.findOne({
+    ...{ file_id, state: { $in: ['executed', 'booked', 'returned'] } },
+  });
   if (moved !== null) {
     log.error({ file_id, code }, 'the bank refuses a file of which it has booked payouts');
     return;
@@ -250,7 +297,10 @@ async function failLine(
   const failure = { code, message, at: now().toISOString() };
   const failed = await book.lines.updateOne(
     // One that contradicts a movement is reported, too.
-    { _id: payout_id, file_id, state: { $in: ['in_file', 'booked', 'returned'] }, failure: null },
+    {
+      ...{ _id: payout_id, file_id, failure: null },
+      state: { $in: ['in_file', 'executed', 'booked', 'returned'] },
+    },
     [
       {
         $set: {
@@ -293,7 +343,7 @@ export function createReleaseReport(
     const awaited = { 'awaiting_release.since': { $type: 'date' as const } };
     const held = files.find(awaited).sort({ 'awaiting_release.since': 1 }).limit(AWAITED_MAX);
     for (const { _id, state, payouts, amount, awaiting_release } of await held.toArray()) {
-      const ended = { file_id: _id, state: { $in: ['booked', 'returned'] as const } };
+      const ended = { file_id: _id, state: { $in: ['executed', 'booked', 'returned'] as const } };
       const isOver = state === 'booked' || state === 'refused';
       if (isOver || (await lines.findOne({ ...ended })) !== null) {
         await files.updateOne({ _id }, { $unset: { awaiting_release: '' } });

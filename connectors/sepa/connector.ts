@@ -20,14 +20,18 @@ import { PAIN_001 } from './pain001';
 type SettingsOf<D> = D extends { settings: infer S } ? S : never;
 type Config = RunConfig<SettingsOf<SepaDefinition>>;
 
+/** Their files and answers are a matter of seconds. */
+const INSTANT_POLL_SECONDS = 1;
+
 /** Replaced by tests, to stop between two steps. */
 type Changes = Partial<CutDeps & Pick<InboxDeps, 'growsMs'>>;
 
 export async function startSepa(config: Config, own: ConnectorProcess, changes: Changes = {}) {
   const { settings } = config;
   const { restoreGuard, ...parts } = await createParts(config, own, changes);
-  const { poll, ...definition } = defineSepa(() => parts);
-  const seconds = settings.SEPA_POLL_SECONDS;
+  const isInstant = settings.SEPA_INSTANT === 'yes';
+  const { poll, ...definition } = defineSepa(() => parts, isInstant);
+  const seconds = Math.min(settings.SEPA_POLL_SECONDS, isInstant ? INSTANT_POLL_SECONDS : Infinity);
   return await startConnector(
     { ...definition, ...(poll && { poll: { ...poll, seconds } }) },
     config,
@@ -43,11 +47,13 @@ async function createParts(
 ): Promise<SepaParts & { restoreGuard: RestoreGuard }> {
   const { mongo, stores, guard, log, now } = own;
   const { SEPA_OUT_DIR: out, SEPA_IN_DIR: dir, SEPA_IBAN: iban } = settings;
-  if (resolve(out) === resolve(dir)) {
-    throw new Error('SEPA_OUT_DIR and SEPA_IN_DIR are the same folder: each needs its own.');
+  const { SEPA_VERIFIED_DIR: verifiedDir } = settings;
+  const folders = [out, dir, ...(verifiedDir ? [verifiedDir] : [])];
+  if (new Set(folders.map((folder) => resolve(folder))).size < folders.length) {
+    const message = 'SEPA_OUT_DIR, SEPA_IN_DIR and SEPA_VERIFIED_DIR are not three folders';
+    throw new Error(`${message}: each needs its own.`);
   }
-  await makeDirectories(out, ['.']);
-  await makeDirectories(dir, ['.']);
+  for (const folder of folders) await makeDirectories(folder, ['.']);
   const db = mongo.db(sepaDatabase(MONGODB_DB, name));
   const book = openSepaBook(db);
   await book.ensureIndexes();
@@ -63,6 +69,7 @@ async function createParts(
   const holder = findHolder(KEYS_DIR, environment, name);
   const cut: CutDeps = {
     ...{ mongo, book, restoreGuard, log, now, cutOff: settings.SEPA_CUT_OFF },
+    ...{ fileMin: settings.SEPA_FILE_MIN, verifies: Boolean(verifiedDir) },
     debtor: {
       ...{ iban, bic: settings.SEPA_BIC ?? null, name: settings.SEPA_NAME },
       address: settings.SEPA_ADDRESS ?? null,
@@ -74,21 +81,37 @@ async function createParts(
       reference: await readReference(payout_id),
     }),
     validate: (xml) => checkMessage(Buffer.from(xml, 'utf8'), PAIN_001),
-    upload: (file, bytes) => writeWhole(out, file, bytes),
+    upload: async (file, bytes, verified) => {
+      if (!verified) return await writeWhole(out, file, bytes);
+      // In another folder, the bank may have it already.
+      if (!verifiedDir) throw new Error(`${file} was cut for SEPA_VERIFIED_DIR, which is not set.`);
+      await writeWhole(verifiedDir, file, bytes);
+    },
     ...changes,
   };
-  const inbox: InboxDeps = { book, dir, iban, log, now, ...changes };
+  const { SEPA_INSTANT_FINAL: instantFinal } = settings;
+  const inbox: InboxDeps = { book, dir, iban, instantFinal, log, now, ...changes };
   const reportReleases = createReleaseReport(book, environment === 'live', (rows) =>
     stores.capabilities.reportAwaited(name, rows),
   );
   const cutWhenDue = async () => {
     const cutOff = new Date(latestCutOff(cut.now().getTime(), cut.cutOff));
-    if (await isCutDue(cut, cutOff)) await cutFiles(cut);
+    if (await isCutDue(cut, { before: cutOff, instant: false })) {
+      await cutFiles(cut, { instant: false, all: false });
+    }
+  };
+  const cutInstant = async () => {
+    // By the clock that dates what is added.
+    const before = new Date(now().getTime() - settings.SEPA_INSTANT_SECONDS * 1_000);
+    if (await isCutDue(cut, { before, instant: true })) {
+      await cutFiles(cut, { instant: true, all: false });
+    }
   };
   const sending = [
     () => takeReleased(book, stores.payouts),
     () => uploadFiles(cut),
     () => cutOnRequest(cut),
+    cutInstant,
     cutWhenDue,
   ];
   const others = [() => takeFiles(inbox), reportReleases, () => eraseBytes(cut)];
@@ -114,7 +137,8 @@ async function cutOnRequest(deps: CutDeps): Promise<void> {
   const { requests } = deps.book;
   const waiting = await requests.find({ files: null }).toArray();
   if (waiting.length === 0) return;
-  const files = await cutFiles(deps, true);
+  const files = await cutFiles(deps, { instant: false, all: true });
+  files.push(...(await cutFiles(deps, { instant: true, all: true })));
   const ids = waiting.map(({ _id }) => _id);
   await requests.updateMany({ _id: { $in: ids } }, { $set: { files } });
 }

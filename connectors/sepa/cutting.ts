@@ -5,9 +5,10 @@ import type { Filter, MongoClient } from 'mongodb';
 import { createGate } from '../../src/base/gate';
 import type { Logger } from '../../src/base/log';
 import { inTransaction, isDuplicateKey } from '../../src/base/mongo';
-import { executionDay } from '../../src/domain/payout/target2';
+import { addBusinessDays, dayInFrankfurt, executionDay } from '../../src/domain/payout/target2';
 import type { Encrypter } from '../../src/encryption/encrypter';
 import {
+  INSTANT_RAIL,
   type SepaBook,
   type SepaFile,
   type SepaLine,
@@ -33,6 +34,8 @@ const FILE_PAYOUTS_MAX = 10_000;
 const CHECKS_AT_ONCE = 20;
 /** Time for the cut of a file; after it, another attempt continues. */
 const CUT_MS_MAX = 2 * 60_000;
+/** TARGET2 days for which a small batch stays open. */
+const SMALL_DAYS_MAX = 2;
 /** Wait of a payout that could not be checked, as one of a frozen account. */
 const WAIT_MS = 15 * 60_000;
 
@@ -43,29 +46,40 @@ export interface CutDeps {
   debtor: Debtor;
   /** Minutes of the day in Frankfurt. */
   cutOff: number;
+  /** `SEPA_FILE_MIN`: fewer payouts wait for more, or leave by the folder with the check. */
+  fileMin: number;
+  /** Whether there is a `SEPA_VERIFIED_DIR`. */
+  verifies: boolean;
   encrypter: Pick<Encrypter, 'encrypt' | 'decrypt'>;
   mayStillSend: (instruction: PayoutInstruction) => Promise<boolean>;
   readPayee: (payout_id: string) => Promise<Payee>;
   /** @throws Error for a file that the schema of ISO 20022 refuses */
   validate: (xml: string) => Promise<void>;
-  upload: (name: string, bytes: Uint8Array) => Promise<void>;
+  /** @param verified by `SEPA_VERIFIED_DIR` */
+  upload: (name: string, bytes: Uint8Array, verified: boolean) => Promise<void>;
   log: Pick<Logger, 'info' | 'warn' | 'error'>;
   now: () => Date;
 }
 
+/** Selects what to cut: instant payouts have files of their own. */
+interface Batch {
+  instant: boolean;
+  /** An operator asks: a small batch is cut, too, and payouts that the last file left out. */
+  all: boolean;
+}
+
 /**
- * Cuts the open batch into files, and uploads them. Each step may be repeated after a kill.
- * @param all also payouts that the last file left out
+ * Cuts an open batch into files, and uploads them. Each step may be repeated after a kill.
  * @returns ids of the files
  * @throws ConnectorStopped before any file is cut
  */
-export async function cutFiles(deps: CutDeps, all = false): Promise<string[]> {
+export async function cutFiles(deps: CutDeps, batch: Batch): Promise<string[]> {
   const ids: string[] = [];
   for (;;) {
     await deps.restoreGuard.confirm();
-    const file = await openFile(deps, all);
+    const file = await openFile(deps, batch);
     if (file === undefined) return ids;
-    const isCut = await cutOne(deps, file, all);
+    const isCut = await cutOne(deps, file, batch);
     // Otherwise every payout waits for a later file.
     if (!isCut) return ids;
     ids.push(file._id);
@@ -73,32 +87,57 @@ export async function cutFiles(deps: CutDeps, all = false): Promise<string[]> {
   }
 }
 
+/**
+ * Whether payouts from before a time are to be cut: as many as a file needs, or the oldest has waited
+ * long enough for others. A cut that was interrupted is.
+ */
 export async function isCutDue(
-  { book, now }: Pick<CutDeps, 'book' | 'now'>,
-  cutOff: Date,
+  { book, fileMin, now }: Pick<CutDeps, 'book' | 'fileMin' | 'now'>,
+  { before, instant }: { before: Date; instant: boolean },
 ): Promise<boolean> {
-  const due = { ...filterState('open', now(), false), added_at: { $lt: cutOff } };
-  const interrupted = filterState('assigned', now(), false);
-  return (await book.lines.findOne({ $or: [due, interrupted] })) !== null;
+  const batch = { instant, all: false };
+  const interrupted = filterState('assigned', now(), batch);
+  if ((await book.lines.findOne(interrupted)) !== null) return true;
+  const open = filterState('open', now(), batch);
+  const limit = instant ? 1 : fileMin;
+  const due = await book.lines.countDocuments({ ...open, added_at: { $lt: before } }, { limit });
+  const isSmall = due === 0 || due < limit;
+  if (!isSmall) return true;
+  const [oldest] = await book.lines.find(open).sort({ added_at: 1 }).limit(1).toArray();
+  return oldest !== undefined && hasWaited([oldest], now());
 }
 
-function filterState(state: 'open' | 'assigned', now: Date, all: boolean): Filter<SepaLine> {
-  return all ? { state } : { state, wait_until: { $not: { $gt: now } } };
+/** Whether the oldest has waited for others for two business days. */
+function hasWaited(lines: readonly Pick<SepaLine, 'added_at'>[], now: Date): boolean {
+  const oldest = Math.min(...lines.map(({ added_at }) => added_at.getTime()));
+  return addBusinessDays(oldest, SMALL_DAYS_MAX) <= now.getTime();
+}
+
+function filterState(
+  state: 'open' | 'assigned',
+  now: Date,
+  { instant, all }: Batch,
+): Filter<SepaLine> {
+  const method = instant ? INSTANT_RAIL : { $ne: INSTANT_RAIL };
+  return { state, method, ...(all ? {} : { wait_until: { $not: { $gt: now } } }) };
 }
 
 /** The file's id precedes its bytes. */
-async function openFile(deps: CutDeps, all: boolean): Promise<SepaFile | undefined> {
+async function openFile(deps: CutDeps, batch: Batch): Promise<SepaFile | undefined> {
   const { book, debtor, now } = deps;
   const { iban } = debtor;
+  const { instant } = batch;
   const waits = await book.lines.findOne({
-    $or: [filterState('open', now(), all), filterState('assigned', now(), all)],
+    $or: [filterState('open', now(), batch), filterState('assigned', now(), batch)],
   });
   if (waits === null) return undefined;
-  const existing = await book.files.findOne({ iban, state: 'open' });
+  const filter = { iban, state: 'open', instant: instant ? true : { $exists: false } } as const;
+  const existing = await book.files.findOne(filter);
   if (existing !== null) return existing;
   const _id = shortenId(randomUUID());
   const file: SepaFile = {
     ...{ _id, state: 'open', name: `${PAIN_001}-${_id}.xml`, iban, created_at: now() },
+    ...(instant && { instant }),
     ...{ execution_day: '', payouts: 0, amount: 0, sha256: null, bytes: null, sent_at: null },
     ...{ bank_status: null, may_be_executed: false, refusal: null, ended_at: null },
   };
@@ -107,26 +146,37 @@ async function openFile(deps: CutDeps, all: boolean): Promise<SepaFile | undefin
     return file;
   } catch (error) {
     if (!isDuplicateKey(error)) throw error;
-    return (await book.files.findOne({ iban, state: 'open' })) ?? undefined;
+    return (await book.files.findOne(filter)) ?? undefined;
   }
 }
 
-async function cutOne(deps: CutDeps, { _id: id }: SepaFile, all: boolean): Promise<boolean> {
-  const { debtor, cutOff, encrypter, validate, log, now } = deps;
-  const lines = await assignLines(deps, id, all);
+async function cutOne(deps: CutDeps, { _id: id }: SepaFile, batch: Batch): Promise<boolean> {
+  const { book, debtor, cutOff, fileMin, verifies, encrypter, validate, log, now } = deps;
+  const { instant, all } = batch;
+  const lines = await assignLines(deps, id, batch);
   const gate = createGate(CHECKS_AT_ONCE);
   const checked = await Promise.all(lines.map((line) => gate(() => checkLine(deps, line))));
   const transfers = checked.filter((transfer) => transfer !== undefined);
   if (transfers.length === 0) return false;
   const created_at = now();
-  const execution_day = executionDay(created_at.getTime(), cutOff);
-  const xml = writePain001({ id, created_at, execution_day, debtor, transfers });
+  const isSmall = transfers.length < fileMin;
+  const own = lines.filter((_line, at) => checked[at] !== undefined);
+  if (isSmall && !instant && !all && !hasWaited(own, created_at)) {
+    const freed = { state: 'open', file_id: null, wait_until: null } as const;
+    await book.lines.updateMany({ state: 'assigned', file_id: id }, { $set: freed });
+    return false;
+  }
+  const execution_day = instant
+    ? dayInFrankfurt(created_at.getTime())
+    : executionDay(created_at.getTime(), cutOff);
+  const xml = writePain001({ id, created_at, instant, execution_day, debtor, transfers });
   await validate(xml);
   const packed = (await compress(xml)).toString('base64');
   const bytes = await encrypter.encrypt(packed, fileOwner(id));
   const amount = transfers.reduce((sum, transfer) => sum + transfer.amount, 0);
   const about = { created_at, execution_day, payouts: transfers.length, amount };
-  const facts = { ...about, bytes, sha256: hash(xml) };
+  const verified = isSmall && verifies ? { verified: true as const } : {};
+  const facts = { ...about, ...verified, bytes, sha256: hash(xml) };
   await storeFile(deps, id, transfers, facts);
   log.info({ file_id: id, count: facts.payouts }, 'file cut');
   return true;
@@ -135,11 +185,11 @@ async function cutOne(deps: CutDeps, { _id: id }: SepaFile, all: boolean): Promi
 async function assignLines(
   { book, now }: CutDeps,
   file_id: string,
-  all: boolean,
+  batch: Batch,
 ): Promise<SepaLine[]> {
   const assigned = await book.lines.countDocuments({ state: 'assigned', file_id });
   const free = await book.lines
-    .find(filterState('open', now(), all), { projection: { _id: 1 } })
+    .find(filterState('open', now(), batch), { projection: { _id: 1 } })
     .sort({ added_at: 1 })
     .limit(FILE_PAYOUTS_MAX)
     .toArray();
@@ -230,8 +280,8 @@ export async function uploadFiles({
   log,
   now,
 }: Pick<CutDeps, 'book' | 'restoreGuard' | 'encrypter' | 'upload' | 'log' | 'now'>): Promise<void> {
-  for (const file of await book.files.find({ state: 'cut' }).sort({ created_at: 1 }).toArray()) {
-    const { _id, name, bytes, sha256 } = file;
+  const errors: unknown[] = [];
+  const send = async ({ _id, name, bytes, sha256, verified }: SepaFile): Promise<void> => {
     if (bytes === null) throw new Error(`The file ${_id} has no bytes.`);
     const packed = Buffer.from(await encrypter.decrypt(bytes, fileOwner(_id)), 'base64');
     const xml = (await decompress(packed, { maxOutputLength: BYTES_MAX })).toString('utf8');
@@ -239,12 +289,17 @@ export async function uploadFiles({
     await restoreGuard.confirm();
     if (!(await restoreGuard.hasLeft(_id))) {
       await restoreGuard.leaving(_id);
-      await upload(name, Buffer.from(xml, 'utf8'));
+      await upload(name, Buffer.from(xml, 'utf8'), verified === true);
     }
     await book.files.updateOne({ _id, state: 'cut' }, { $set: { state: 'sent', sent_at: now() } });
     await restoreGuard.left(_id);
     log.info({ file_id: _id }, 'file sent');
+  };
+  // A folder that is missing holds back no file of another.
+  for (const file of await book.files.find({ state: 'cut' }).sort({ created_at: 1 }).toArray()) {
+    await send(file).catch((error: unknown) => errors.push(error));
   }
+  if (errors.length > 0) throw errors[0];
 }
 
 function fileOwner(id: string): string {

@@ -5,7 +5,7 @@ import {
   buildCreditorReference,
   REFERENCE_DIGITS,
 } from '../../src/domain/payment/creditor-reference';
-import { SEPA_CONNECTOR, type SepaBook } from '../../src/service/banks/sepa/book';
+import { INSTANT_RAIL, SEPA_CONNECTOR, type SepaBook } from '../../src/service/banks/sepa/book';
 import { VARIABLES } from '../../src/variables';
 import type { SessionInstruction } from '../contract/activities';
 import { defineConnector, type Report } from '../kit';
@@ -37,7 +37,16 @@ function parseMinutes(text: string): number | undefined {
   return hours === undefined ? undefined : Number(hours) * 60 + Number(minutes);
 }
 
-const { SEPA_CUT_OFF, SEPA_POLL_SECONDS } = VARIABLES.shape;
+const { SEPA_CUT_OFF, ...variables } = VARIABLES.pick({
+  SEPA_CUT_OFF: true,
+  SEPA_POLL_SECONDS: true,
+  SEPA_FILE_MIN: true,
+  SEPA_VERIFIED_DIR: true,
+  SEPA_INSTANT: true,
+  SEPA_INSTANT_SECONDS: true,
+  SEPA_INSTANT_FINAL: true,
+  SEPA_INSTANT_OVERDUE_SECONDS: true,
+}).shape;
 
 const settings = {
   SEPA_OUT_DIR: z.string().min(1),
@@ -53,7 +62,7 @@ const settings = {
     'must be an address as `Street 1, 1015 CJ Town, NL`, in Latin characters',
   ).optional(),
   SEPA_CUT_OFF: readable(parseMinutes, 'must be a time as 15:00', SEPA_CUT_OFF),
-  SEPA_POLL_SECONDS,
+  ...variables,
 };
 
 const NOT_IN_EUR = {
@@ -72,11 +81,14 @@ export interface SepaParts {
   ) => Promise<{ reports: Report[]; cursor: string | null; more: boolean }>;
 }
 
-/** @see docs/sepa.md */
-export function defineSepa(getParts: () => SepaParts) {
+/**
+ * @param instant `SEPA_INSTANT`
+ * @see docs/sepa.md
+ */
+export function defineSepa(getParts: () => SepaParts, instant: boolean) {
   return defineConnector({
     name: SEPA_CONNECTOR,
-    serves: ['sepa_credit_transfer', 'multibanco'],
+    serves: ['sepa_credit_transfer', 'multibanco', ...(instant ? ([INSTANT_RAIL] as const) : [])],
     settings,
 
     sendPayout: async (payout, { recipient, reference, now }) => {

@@ -3,6 +3,7 @@ import { isDuplicateKey } from '../../src/base/mongo';
 import type { PayoutCallbackName } from '../../src/domain/callback/callback';
 import { omitUndefined } from '../../src/domain/defined';
 import {
+  INSTANT_RAIL,
   type LineMovement,
   type SepaBook,
   type SepaLine,
@@ -74,7 +75,9 @@ export async function lookUpLine({ lines }: Lines, payout_id: string): Promise<P
   const bank_reference = line.booked?.bank_reference ?? shortenId(payout_id);
   // An answer names no amount: a different one is left to the report.
   const isSent = line.booked?.amount === line.amount && line.booked.currency === line.currency;
-  return { outcome: isSent ? 'sent' : 'submitted', bank_reference };
+  // Its file calls an operator.
+  const watched = line.method === INSTANT_RAIL ? ({ watched: true } as const) : {};
+  return { outcome: isSent ? 'sent' : 'submitted', bank_reference, ...watched };
 }
 
 /** Cancels unless a file may carry the payout: the same write takes it out of the batch. */
@@ -171,9 +174,10 @@ async function collectPayouts({ lines }: Pick<SepaBook, 'lines'>, report_batch: 
   const unreported = await lines.find({ unreported: true }).limit(BATCH_MAX).toArray();
   const reports: Report[] = [];
   for (const line of unreported) {
-    const { failure, duplicate, verification, booked, returned, others } = line;
-    const checked = verification ?? { $exists: false };
-    const facts = { failure, duplicate, verification: checked, booked, returned, others };
+    const { failure, duplicate, verification, executed, booked, returned, others } = line;
+    const none = { $exists: false };
+    const may = { verification: verification ?? none, executed: executed ?? none };
+    const facts = { failure, duplicate, ...may, booked, returned, others };
     const marked = await lines.updateOne(
       { _id: line._id, unreported: true, ...facts },
       { $set: { report_batch } },
@@ -186,12 +190,13 @@ async function collectPayouts({ lines }: Pick<SepaBook, 'lines'>, report_batch: 
 type ReportedLine = Pick<
   SepaLine,
   | ('_id' | 'file_id' | 'amount' | 'currency')
-  | ('failure' | 'duplicate' | 'verification' | 'booked' | 'returned' | 'others')
+  | ('failure' | 'duplicate' | 'verification' | 'executed' | 'booked' | 'returned' | 'others')
 >;
 
 /** Keeps the order of the facts. */
 export function buildReports(line: ReportedLine): Report[] {
-  const { _id, file_id, failure, duplicate, verification, booked, returned, others } = line;
+  const { _id, file_id, failure, duplicate, verification, executed } = line;
+  const { booked, returned, others } = line;
   const reports: Report[] = [];
   const payout = { resource: 'payout', resource_id: _id } as const;
   const add = (name: PayoutCallbackName, callback: Report['callback']) =>
@@ -210,12 +215,16 @@ export function buildReports(line: ReportedLine): Report[] {
     const callback_id = `sepa:payee:${_id}:${result}:${occurred_at}`;
     add('payee_verified', { callback_id, occurred_at, result });
   }
-  // A booking says more.
-  if (duplicate !== null && booked === null) {
+  // An execution, and a booking, say more.
+  if (duplicate !== null && booked === null && executed === undefined) {
     const { code, at: occurred_at } = duplicate;
     const callback_id = `sepa:duplicate:${_id}:${file_id}`;
     add('called_duplicate', { callback_id, occurred_at, code, reason: DUPLICATE });
   }
+  if (executed !== undefined) {
+    add('completed', { callback_id: `sepa:executed:${_id}`, occurred_at: executed.at });
+  }
+  // The booking names what was executed.
   if (booked !== null) {
     add('completed', { callback_id: `sepa:booked:${_id}`, ...describeMovement(line, booked) });
   }

@@ -9,7 +9,7 @@ async function main(): Promise<void> {
   const config = readKitConfig(
     defineSepa(() => {
       throw new Error('The connector is not connected yet.');
-    }),
+    }, process.env['SEPA_INSTANT'] === 'yes'),
   );
   const { log, onStop, connect } = beginProcess({ connector: config.name }, config);
   const own = await connect();

@@ -30,8 +30,16 @@ export interface StatusReport {
   status: string | null;
   code: string | null;
   /** Those that have a status. */
-  payouts: { payout_id: string; status: string; code: string | null }[];
+  payouts: PayoutStatus[];
   verification: FileVerification | null;
+}
+
+interface PayoutStatus {
+  payout_id: string;
+  status: string;
+  code: string | null;
+  /** The payout has no status of its own. */
+  isOfBatch?: true;
 }
 
 /** What a message says of the names in a file. @see docs/sepa.md#verification-of-payee */
@@ -115,7 +123,8 @@ function readStatus(report: Element): StatusReport {
       const status = own ?? textAt(batch, 'PmtInfSts');
       if (payout_id === null || status === undefined) return [];
       const code = readReason([transaction]);
-      return [{ payout_id, status, code: own === undefined ? (code ?? batchCode) : code }];
+      if (own !== undefined) return [{ payout_id, status, code }];
+      return [{ payout_id, status, code: code ?? batchCode, isOfBatch: true as const }];
     });
   });
   const group = findAll(report, 'OrgnlGrpInfAndSts')[0];

@@ -25,6 +25,7 @@ export interface PaymentFile {
   /** `MsgId` and `PmtInfId`. */
   id: string;
   created_at: Date;
+  instant: boolean;
   /** Requested execution, `YYYY-MM-DD`. */
   execution_day: string;
   debtor: Debtor;
@@ -38,6 +39,7 @@ const NAMESPACE = `urn:iso:std:iso:20022:tech:xsd:${PAIN_001}`;
 export function writePain001({
   id,
   created_at,
+  instant,
   execution_day,
   debtor,
   transfers,
@@ -58,7 +60,10 @@ export function writePain001({
     leaf('PmtMtd', 'TRF'),
     leaf('BtchBookg', 'false'),
     ...totals,
-    element('PmtTpInf', [element('SvcLvl', [leaf('Cd', 'SEPA')])]),
+    element('PmtTpInf', [
+      element('SvcLvl', [leaf('Cd', 'SEPA')]),
+      ...(instant ? [element('LclInstrm', [leaf('Cd', 'INST')])] : []),
+    ]),
     element('ReqdExctnDt', [leaf('Dt', execution_day)]),
     element('Dbtr', [leaf('Nm', debtor.name), ...writeAddress(debtor.address)]),
     writeAccount('DbtrAcct', debtor.iban),

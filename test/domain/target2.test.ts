@@ -1,4 +1,6 @@
 import {
+  addBusinessDays,
+  dayInFrankfurt,
   endOfNextBusinessDay,
   executionDay,
   isBusinessDay,
@@ -46,6 +48,25 @@ test.each([
   ['one hour later, in winter', '2026-01-13T23:00Z', '2026-01-15T17:00Z'],
 ])('a payout ordered on %s is due on the next business day at 18:00', (_day, ordered, due) => {
   expect(endOfNextBusinessDay(Date.parse(ordered))).toBe(Date.parse(due));
+});
+
+test.each([
+  ['a Monday', '2026-10-05T08:00Z', '2026-10-07T08:00Z'],
+  ['a Friday', '2026-10-02T13:30Z', '2026-10-06T13:30Z'],
+  ['a Saturday', '2026-10-03T10:00Z', '2026-10-06T10:00Z'],
+  ['Maundy Thursday', '2026-04-02T10:00Z', '2026-04-08T10:00Z'],
+  ['the Friday before winter time', '2026-10-23T10:00Z', '2026-10-27T11:00Z'],
+  ['the last hour of a day in Frankfurt', '2026-06-02T21:30Z', '2026-06-04T21:30Z'],
+])('two business days after %s come at the same time of day in Frankfurt', (_day, at, then) => {
+  expect(addBusinessDays(Date.parse(at), 2)).toBe(Date.parse(then));
+});
+
+test.each([
+  ['2026-10-03T21:59:59Z', '2026-10-03'],
+  ['2026-10-03T22:00:00Z', '2026-10-04'],
+  ['2026-12-24T23:00:00Z', '2026-12-25'],
+])('at %s the day in Frankfurt is %s, also where TARGET2 is closed', (at, day) => {
+  expect(dayInFrankfurt(Date.parse(at))).toBe(day);
 });
 
 test('a payout is due at 18:00 of the first business day after its own, whenever it is ordered', () => {

@@ -20,6 +20,8 @@ import {
   payoutWorkflowId,
   RETURNS,
 } from '../../src/domain/payout/payout';
+import { isInstant } from '../../src/domain/payout/rails';
+import { endOfNextBusinessDay } from '../../src/domain/payout/target2';
 import type {
   PayoutInput,
   PayoutResult,
@@ -93,11 +95,14 @@ const rules: InstructedRules<PayoutKind, Payout> = {
   isUnsent,
   buildInstruction: (payout) => {
     const { payout_id, connector, amount, currency, method, livemode } = payout.facts;
-    const { once, patient } = moneyActivities(connector, 'payout');
+    const { once, patient } = moneyActivities(connector, 'payout', {
+      isInstant: isInstant(method),
+    });
     const money = { amount, currency, method, livemode };
     return {
       send: () => once.sendPayout({ payout_id, version: payout.transition, ...money }),
       lookUp: () => patient.lookUpPayout({ payout_id }),
+      isInstant: isInstant(method),
     };
   },
   buildQuestion: (payout) => {
@@ -154,6 +159,7 @@ const rules: InstructedRules<PayoutKind, Payout> = {
     } else {
       const reference = answer.bank_reference || undefined;
       await record.transition(payout, pathTo(payout.status, answer.outcome), { reference });
+      if (answer.watched) payout.notOverdueBefore = endOfNextBusinessDay(payout.facts.due_at_ms);
     }
     answerResubmits(rules, payout, { bank: answer.outcome });
   },

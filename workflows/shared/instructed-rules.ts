@@ -114,6 +114,8 @@ export interface InstructedRules<K extends Kind, R extends Instructed<K>> {
   buildInstruction: (resource: R) => {
     send: () => Promise<K['answer'] | Outdated>;
     lookUp: () => Promise<K['answer'] | NotFound>;
+    /** Waits stay short. */
+    isInstant?: boolean;
   };
   buildQuestion?: (resource: R) => BankQuestion<K['answer']>;
   readSnapshot: (input: {

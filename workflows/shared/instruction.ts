@@ -31,6 +31,8 @@ export function getEarlierInstruction(): Earlier {
 const WAIT_MS_MIN = 1_000;
 const LOOK_UP_WAIT_MS_MIN = 60_000;
 const WAIT_MS_MAX = 3_600_000;
+/** Ends the waits of a payout that its recipient waits for. */
+const INSTANT_WAIT_MS_MAX = 60_000;
 
 /**
  * Sends an instruction, and adds the bank's answer to the inbox. An attempt without an answer may
@@ -44,7 +46,8 @@ export async function instruct<K extends Kind, R extends Instructed<K>>(
   resource: R,
   earlier?: Earlier,
 ): Promise<void> {
-  const { send, lookUp } = buildInstruction(resource);
+  const { send, lookUp, isInstant = false } = buildInstruction(resource);
+  const waitMax = isInstant ? INSTANT_WAIT_MS_MAX : WAIT_MS_MAX;
   const { pendingSends, unanswered: interrupted } = resource;
   resource.instruction += 1;
   const number = resource.instruction;
@@ -82,7 +85,7 @@ export async function instruct<K extends Kind, R extends Instructed<K>>(
       if (answer === undefined) {
         log(`The connector refused to look the ${noun} up; it is looked up again later.`);
         await sleep(lookUpWait, { summary: `Look the ${noun} up again` });
-        lookUpWait = Math.min(lookUpWait * 2, WAIT_MS_MAX);
+        lookUpWait = Math.min(lookUpWait * 2, waitMax);
       } else if (isOver()) {
         return undefined;
       } else if (earlier !== undefined && Date.now() < earlier.arrivesBy) {
@@ -91,7 +94,7 @@ export async function instruct<K extends Kind, R extends Instructed<K>>(
       } else if (wasSent) {
         log('The instruction never reached the bank; it is sent again.');
         await sleep(wait, { summary: `Send the ${noun} again` });
-        wait = Math.min(wait * 2, WAIT_MS_MAX);
+        wait = Math.min(wait * 2, waitMax);
         mayHaveArrived = false;
       } else {
         log('The bank does not know the instruction; it is sent.');
@@ -186,6 +189,7 @@ export async function stopInstructing(
 export function moneyActivities<Activities extends object = ConnectorActivities>(
   connector: string,
   name: string,
+  { isInstant = false } = {},
 ) {
   const taskQueue = bankQueue(connector);
   return {
@@ -202,7 +206,11 @@ export function moneyActivities<Activities extends object = ConnectorActivities>
     patient: proxyActivities<Activities>({
       taskQueue,
       startToCloseTimeout: '30s',
-      retry: { initialInterval: '1s', backoffCoefficient: 2, maximumInterval: '2 minutes' },
+      retry: {
+        initialInterval: '1s',
+        backoffCoefficient: 2,
+        maximumInterval: isInstant ? INSTANT_WAIT_MS_MAX : '2 minutes',
+      },
       summary: `Ask the bank what it knows of the ${name}`,
     }),
   };

@@ -79,7 +79,12 @@ function formatBankState({ refusal_code, bank_status, awaiting_release }: ShownF
   return awaiting_release === null ? status : `${status}, awaiting release`;
 }
 
-const FILE_COLUMNS = ['FILE', 'STATE', 'PAYOUTS', 'AMOUNT', 'EXECUTION', 'BANK'];
+/** Names the rail, and whether the file left for the check of names. */
+function describeKind({ instant, verified }: ShownFile): string {
+  return `${instant ? 'instant' : 'transfer'}${verified ? ', verified' : ''}`;
+}
+
+const FILE_COLUMNS = ['FILE', 'STATE', 'KIND', 'PAYOUTS', 'AMOUNT', 'EXECUTION', 'BANK'];
 
 const list = defineCommand({
   name: 'list',
@@ -89,8 +94,8 @@ const list = defineCommand({
   run: async (context, { connector, limit: count }) => {
     const { rows, has_more, open } = await listFiles(await openDeps(context, connector), count);
     const cells = rows.map((file) => [
-      ...[file.id, file.state, String(file.payouts), formatMoney(file.amount, 'EUR')],
-      ...[file.execution_day ?? '-', formatBankState(file)],
+      ...[file.id, file.state, describeKind(file), String(file.payouts)],
+      ...[formatMoney(file.amount, 'EUR'), file.execution_day ?? '-', formatBankState(file)],
     ]);
     const waits = `${formatCount(open.payouts, 'payout')} of ${formatMoney(open.amount, 'EUR')} in the open batch`;
     const more = has_more ? '\nThere are more.' : '';
@@ -124,6 +129,7 @@ const show = defineCommand({
     const head = fields([
       ['File', file.name],
       ['State', file.state],
+      ['Kind', describeKind(file)],
       ['Account', file.account],
       ['Execution', file.execution_day ?? '-'],
       ['Payouts', String(file.payouts)],

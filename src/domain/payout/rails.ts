@@ -92,6 +92,11 @@ export function railRules(id: RailId): RailRules {
   return RAILS[id];
 }
 
+/** Whether its recipient waits for the money. */
+export function isInstant(method: string): boolean {
+  return isRailId(method) && railRules(method).due.kind === 'after';
+}
+
 export function railEntry(id: RailId) {
   const { display_name, recipient_type, typical_speed, can_be_returned } = railRules(id);
   return { method: id, display_name, recipient_type, typical_speed, can_be_returned };

@@ -38,6 +38,23 @@ export function latestCutOff(at: number, minutes: number): number {
   return getCutOff(day, minutes);
 }
 
+/** @returns the same time of day, `days` business days later */
+export function addBusinessDays(at: number, days: number): number {
+  let day = startOfDay(at);
+  const time = at + offsetAt(at) - day;
+  for (let left = days; left > 0; ) {
+    day += DAY_MS;
+    if (isBusinessDay(day)) left -= 1;
+  }
+  const local = day + time;
+  return local - offsetAt(local - HOUR_MS);
+}
+
+/** Returns `YYYY-MM-DD` in Frankfurt. */
+export function dayInFrankfurt(at: number): string {
+  return new Date(startOfDay(at)).toISOString().slice(0, 10);
+}
+
 /** Returns `YYYY-MM-DD`: today up to the cut-off, else the next business day. */
 export function executionDay(at: number, minutes: number): string {
   let day = startOfDay(at);

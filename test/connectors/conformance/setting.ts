@@ -241,6 +241,13 @@ export async function openSepaBench({ parts, deliver = (same) => same }: SepaCha
     settings: {
       ...{ SEPA_OUT_DIR: folders.out, SEPA_IN_DIR: folders.in, SEPA_IBAN: 'NL41MOCK0000000001' },
       ...{ SEPA_NAME: 'Connector check', SEPA_CUT_OFF: 15 * 60, SEPA_POLL_SECONDS: 0.1 },
+      ...{
+        SEPA_FILE_MIN: 1,
+        SEPA_VERIFIED_DIR: '',
+        SEPA_INSTANT: '' as const,
+        SEPA_INSTANT_SECONDS: 5,
+      },
+      ...{ SEPA_INSTANT_FINAL: 'status' as const, SEPA_INSTANT_OVERDUE_SECONDS: 60 },
     },
   });
   const changed = { ...own, deliver: deliver(own.deliver) };

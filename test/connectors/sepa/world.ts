@@ -24,9 +24,10 @@ import { beginPayout } from '../begin-payout';
 import { connectConnector } from '../process';
 import { IBAN } from './bank-files';
 
-export const ROUTES = 'sepa=sepa_credit_transfer|multibanco';
+export const ROUTES = 'sepa=sepa_credit_transfer|sepa_instant|multibanco';
 
 type Changes = NonNullable<Parameters<typeof startSepa>[2]>;
+type Settings = Parameters<typeof startSepa>[0]['settings'];
 type Deliver = Awaited<ReturnType<typeof connectProcess>>['deliver'];
 
 /** The connector of SEPA files between the product and a bank. */
@@ -38,6 +39,9 @@ async function startWorld(service: Service, prefix: string) {
   const settings = {
     ...{ SEPA_OUT_DIR: bank.drop, SEPA_IN_DIR: bank.pickup, SEPA_IBAN: IBAN, SEPA_BIC: 'MOCKNL2A' },
     ...{ SEPA_NAME: 'ACME Corporation', SEPA_CUT_OFF: 15 * 60, SEPA_POLL_SECONDS: 0.1 },
+    ...{ SEPA_FILE_MIN: 1, SEPA_VERIFIED_DIR: join(bank.drop, 'verified') },
+    ...({ SEPA_INSTANT: 'yes', SEPA_INSTANT_SECONDS: 0.2, SEPA_INSTANT_FINAL: 'status' } as const),
+    SEPA_INSTANT_OVERDUE_SECONDS: 60,
     SEPA_ADDRESS: {
       ...{ street: 'Keizersgracht 1', postal_code: '1015 CJ', town: 'Amsterdam', country: 'NL' },
     },
@@ -45,8 +49,12 @@ async function startWorld(service: Service, prefix: string) {
   const clock = { now: new Date(`${BANK_MORNING}:00Z`) };
   const stateDir = mkdtempSync(join(tmpdir(), 'sepa-state-'));
   const statePath = join(stateDir, 'sepa.sandbox.jsonl');
-  const connect = async (changes: Changes = {}, wrap = (deliver: Deliver) => deliver) => {
-    const place = { database, prefix, keysDir, settings, log, stateDir };
+  const connect = async (
+    { settings: other = {}, ...changes }: Changes & { settings?: Partial<Settings> } = {},
+    wrap = (deliver: Deliver) => deliver,
+  ) => {
+    const changed = { ...settings, ...other };
+    const place = { database, prefix, keysDir, settings: changed, log, stateDir };
     const { config, own } = await connectConnector('sepa', place);
     const parts = { now: () => clock.now, growsMs: Number.NEGATIVE_INFINITY, ...changes };
     const connector = await startSepa(config, { ...own, deliver: wrap(own.deliver) }, parts);

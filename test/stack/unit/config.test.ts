@@ -59,6 +59,18 @@ describe('a setting', () => {
       { SEPA_OUT_DIR: '/out', SANDBOX_CONNECTORS: 'sepa=sepa_credit_transfer', SEPA_IBAN: 'X' },
       /(?=.*SEPA_IN_DIR).*SEPA_NAME/s,
     ],
+    [
+      { SEPA_OUT_DIR: '/out', SANDBOX_CONNECTORS: 'sepa=multibanco|sepa_instant' },
+      /SEPA_INSTANT: sepa serves sepa_instant only if it is yes/,
+    ],
+    [
+      { SEPA_FILE_MIN: '0', SEPA_INSTANT: 'on', SEPA_INSTANT_SECONDS: '-1' },
+      /(?=.*SEPA_FILE_MIN: must be a number of payouts, 1 to 10000)(?=.*SEPA_INSTANT: must be yes).*SEPA_INSTANT_SECONDS: must be 0 to 3600/s,
+    ],
+    [
+      { SEPA_INSTANT_FINAL: 'never', SEPA_INSTANT_OVERDUE_SECONDS: '0' },
+      /(?=.*SEPA_INSTANT_FINAL: must be status or booking).*SEPA_INSTANT_OVERDUE_SECONDS: must be above 0/s,
+    ],
   ])('for SEPA files is missed by its name: %j', (env, names) => {
     expect(() => readEnvironment(env)).toThrow(names);
   });

@@ -2,6 +2,7 @@ import type { Db, Filter } from 'mongodb';
 import type { PayeeResult } from '../../../domain/callback/callback';
 import type { PayeeCounts } from '../../../domain/capabilities';
 import type { PayeeVerification } from '../../../domain/payout/payout';
+import type { RailId } from '../../../domain/payout/rails';
 import type { Encrypted } from '../../../encryption/encrypter';
 
 /** Payout in the connector's batch book, without personal data. @see docs/sepa.md */
@@ -29,6 +30,8 @@ export interface SepaLine {
   verification?: PayeeVerification;
   /** Code with which the bank took the payout alone out of its file, unexecuted. */
   withdrawn?: string;
+  /** The bank's final status of an instant payout, whose booking may come later. */
+  executed?: { status: string; at: string };
   booked: LineMovement | null;
   returned: LineMovement | null;
   /** Further movements: once more, in another amount, or corrections of the bank. */
@@ -56,6 +59,8 @@ type LineState =
   | 'dropped'
   /** Refused by the bank, or when its file was cut. */
   | 'failed'
+  /** Reached the recipient, and is not booked yet. */
+  | 'executed'
   | 'booked'
   | 'returned';
 
@@ -117,6 +122,10 @@ export interface SepaFile {
   state: FileState;
   name: string;
   iban: string;
+  /** Carries instant payouts alone. */
+  instant?: true;
+  /** Leaves by `SEPA_VERIFIED_DIR`, as decided when it was cut. */
+  verified?: true;
   /** `YYYY-MM-DD`, requested. */
   execution_day: string;
   created_at: Date;
@@ -199,6 +208,9 @@ export interface CutRequest {
 
 export const SEPA_CONNECTOR = 'sepa';
 
+/** Rail whose payouts have files of their own. */
+export const INSTANT_RAIL = 'sepa_instant' satisfies RailId;
+
 const COLLECTIONS = {
   lines: 'lines',
   files: 'files',
@@ -249,7 +261,7 @@ export function openSepaBook(db: Db) {
             partialFilterExpression: { 'awaiting_release.since': { $type: 'date' } },
           },
           {
-            key: { iban: 1 },
+            key: { iban: 1, instant: 1 },
             name: 'one_open',
             unique: true,
             partialFilterExpression: { state: 'open' },

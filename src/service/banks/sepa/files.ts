@@ -311,9 +311,10 @@ async function findFile(deps: SepaDeps, id: string): Promise<SepaFile> {
 function presentFile(file: SepaFile) {
   const { _id: id, state, name, iban, payouts, amount } = file;
   const { bank_status, may_be_executed, refusal, awaiting_release } = file;
+  const { instant = false, verified = false } = file;
   return {
     ...{ id, state, name, account: iban, execution_day: file.execution_day || null },
-    ...{ payouts, amount, created_at: file.created_at.toISOString() },
+    ...{ instant, verified, payouts, amount, created_at: file.created_at.toISOString() },
     sent_at: file.sent_at?.toISOString() ?? null,
     ended_at: file.ended_at?.toISOString() ?? null,
     awaiting_release: awaiting_release?.since.toISOString() ?? null,

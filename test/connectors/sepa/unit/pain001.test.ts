@@ -53,6 +53,7 @@ const buildPayout = (change: Partial<Payout> = {}) => ({
 });
 const buildFile = (payouts: readonly Payout[]): PaymentFile => ({
   ...{ id: ID, created_at: new Date('2026-11-26T14:00:00.123Z'), execution_day: '2026-11-26' },
+  instant: false,
   debtor: DEBTOR,
   transfers: payouts.map(({ details, reference, ...line }) =>
     buildTransfer(line, { details, reference }),
@@ -99,6 +100,14 @@ test('a file lacks what is not known: a BIC, an address without a country, a tex
     '<Amt><InstdAmt Ccy="EUR">0.01</InstdAmt></Amt><Cdtr><Nm>Zoe Weiss</Nm></Cdtr><CdtrAcct><Id>' +
       '<IBAN>DE89370400440532013000</IBAN></Id></CdtrAcct></CdtTrfTxInf></PmtInf>',
   );
+});
+
+test('an instant file says so, and is valid', async () => {
+  const xml = writePain001({ ...buildFile([buildPayout()]), instant: true });
+  expect(xml).toContain(
+    '<PmtTpInf><SvcLvl><Cd>SEPA</Cd></SvcLvl><LclInstrm><Cd>INST</Cd></LclInstrm></PmtTpInf>',
+  );
+  await check(xml);
 });
 
 test('the sum of a file is that of its payouts', () => {
