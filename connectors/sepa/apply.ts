@@ -80,7 +80,9 @@ export async function applyStatus(deps: ApplyDeps, report: StatusReport): Promis
     if (isRejected) log.warn({ file_id: file._id, code }, 'the bank has answered otherwise since');
   }
   if (verification?.isAlone === true) {
-    if (isNewest) await awaitRelease(deps, file, verification, created_at);
+    if (!file.statuses.some((each) => endsWait(each, created_at))) {
+      await awaitRelease(deps, file, verification, created_at);
+    }
     return await endFiles(deps, [file._id]);
   }
   if (status === null || status === REJECTED) return await endFiles(deps, [file._id]);
@@ -162,13 +164,14 @@ async function awaitRelease(
 ): Promise<void> {
   if (results.size === 0 && others === null) return;
   const since = { $ifNull: ['$awaiting_release.since', now()] };
+  const newest = { $max: ['$awaiting_release.checked_at', checked_at] };
   const held = await book.files.updateOne(
     {
       ...{ _id, state: { $in: ['cut', 'sent', 'acknowledged'] } },
       ...{ 'awaiting_release.checked_at': { $ne: checked_at } },
       'released.checked_at': { $not: { $gte: checked_at } },
     },
-    [{ $set: { awaiting_release: { since, checked_at } } }],
+    [{ $set: { awaiting_release: { since, checked_at: newest } } }],
   );
   if (held.modifiedCount > 0) log.warn({ file_id: _id }, 'the bank may wait for a release');
 }
@@ -283,9 +286,16 @@ async function refuseFile(
   if (refused.modifiedCount > 0) log.error({ file_id, code }, 'the bank has refused a file');
 }
 
+/** Statuses of a file that the bank has not taken on. */
+const WAITING: readonly (string | null)[] = [null, ...PENDING, ...VERIFICATION];
+
 function saysNothingOfExecution({ status, code }: FileStatus): boolean {
-  const isHarmless = [null, REJECTED, ...PENDING, ...VERIFICATION].includes(status);
-  return isHarmless && !hasArrivedBefore(code);
+  return (WAITING.includes(status) || status === REJECTED) && !hasArrivedBefore(code);
+}
+
+/** Whether a later answer ends the wait for a release. */
+function endsWait({ status, created_at }: FileStatus, checked_at: string): boolean {
+  return created_at > checked_at && !WAITING.includes(status);
 }
 
 async function failLine(

@@ -112,7 +112,14 @@ function getValidator({ XmlDocument, XsdValidator }: Library, message: string): 
   const name = `${kind}.${versions.find((each) => each >= version) ?? versions.at(-1)}`;
   const text = readFileSync(join(__dirname, 'xsd', `${name}.xsd`), 'utf8');
   // A schema names the version that it is for.
-  const schema = XmlDocument.fromString(text.replaceAll(NAMESPACE + name, NAMESPACE + message));
+  const own = text
+    .replaceAll(NAMESPACE + name, NAMESPACE + message)
+    // Lists no status of a name check: external codes of four letters, as in later versions.
+    .replaceAll(
+      /"Transaction(?:Group|Individual)Status3Code"\/>/g,
+      '"ExternalStatusReason1Code"/>',
+    );
+  const schema = XmlDocument.fromString(own);
   const fresh = XsdValidator.fromDoc(schema);
   schema.dispose();
   validators.set(message, fresh);

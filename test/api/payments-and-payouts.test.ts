@@ -283,7 +283,7 @@ describe('a payout', () => {
     const payout = {
       ...{ ...body, id, object: 'payout', fee: 0, livemode: false, created_at },
       ...{ reference: null, metadata: {}, failure: null, returned: null },
-      ...{ amount_returned: null, completed_at: null },
+      ...{ verification: null, amount_returned: null, completed_at: null },
     };
     // A slow bank sends a payout after the answer.
     const status = expect.stringMatching(/^(created|submitted|sent)$/);

@@ -625,6 +625,14 @@ export interface components {
             /** @description Rows of a page; 25 when left out. */
             limit?: number;
         };
+        PayeeVerification: {
+            checked_at: string;
+            /**
+             * @description Whether the name is that of the account.
+             * @enum {string}
+             */
+            result: "match" | "close_match" | "no_match" | "not_possible";
+        };
         Payment: {
             /** @description Minor units: 10.50 is 1050. */
             amount: number;
@@ -803,6 +811,8 @@ export interface components {
             returned: components["schemas"]["PayoutReturn"] | null;
             /** @enum {string} */
             status: "created" | "submitted" | "sent" | "completed" | "failed" | "returned";
+            /** @description What the bank has said of the recipient’s name; null before, and on other rails. */
+            verification: components["schemas"]["PayeeVerification"] | null;
         };
         PayoutCompletedEvent: {
             created: string;
@@ -1026,8 +1036,9 @@ export interface components {
         SimulatePayout: {
             code?: string | null;
             /** @enum {string} */
-            event: "submitted" | "sent" | "completed" | "failed" | "returned" | "called_duplicate" | "debit_reversed" | "return_reversed";
+            event: "submitted" | "sent" | "completed" | "failed" | "returned" | "called_duplicate" | "debit_reversed" | "return_reversed" | "payee_verified";
             reason?: string | null;
+            result?: ("match" | "close_match" | "no_match" | "not_possible") | null;
         };
         SimulateRefund: {
             code?: string | null;
@@ -1154,6 +1165,7 @@ export type ListPayoutsQuery = components['schemas']['ListPayoutsQuery'];
 export type ListRefundsQuery = components['schemas']['ListRefundsQuery'];
 export type ListRequestsQuery = components['schemas']['ListRequestsQuery'];
 export type ListWebhookEndpointsQuery = components['schemas']['ListWebhookEndpointsQuery'];
+export type PayeeVerification = components['schemas']['PayeeVerification'];
 export type Payment = components['schemas']['Payment'];
 export type PaymentAuthorizedEvent = components['schemas']['PaymentAuthorizedEvent'];
 export type PaymentAwaitingCustomerEvent = components['schemas']['PaymentAwaitingCustomerEvent'];

@@ -60,16 +60,45 @@ export function writeReturn({
 export function writeStatus(
   file: string,
   group: string,
-  { version = '10', message = 'S-1', batch = '' } = {},
+  { version = '10', message = 'S-1', batch = '', at = `${DAY}T10:00:00` } = {},
 ): string {
   const about = `<OrgnlPmtInfAndSts><OrgnlPmtInfId>${file}</OrgnlPmtInfId>${batch}</OrgnlPmtInfAndSts>`;
   return (
     `<Document xmlns="urn:iso:std:iso:20022:tech:xsd:pain.002.001.${version}"><CstmrPmtStsRpt>` +
-    `<GrpHdr><MsgId>${message}</MsgId><CreDtTm>${DAY}T10:00:00</CreDtTm></GrpHdr>` +
+    `<GrpHdr><MsgId>${message}</MsgId><CreDtTm>${at}</CreDtTm></GrpHdr>` +
     `<OrgnlGrpInfAndSts><OrgnlMsgId>${file}</OrgnlMsgId>` +
     `<OrgnlMsgNmId>pain.001.001.09</OrgnlMsgNmId>${group}</OrgnlGrpInfAndSts>` +
     `${batch && about}</CstmrPmtStsRpt></Document>`
   );
+}
+
+/**
+ * Writes what a bank says of the names in a file, with the name that it suggests.
+ * @param statuses of payouts; empty: it lists the payout without one
+ */
+export function writeNameCheck(
+  file: string,
+  statuses: Readonly<Record<string, string>>,
+  { group = 'PDNG', payments = '', ...more }: NameCheck = {},
+): string {
+  const transactions = Object.entries(statuses).map(
+    ([id, status]) =>
+      `<TxInfAndSts><OrgnlEndToEndId>${shortenId(id)}</OrgnlEndToEndId>` +
+      `${status && `<TxSts>${status}</TxSts>`}` +
+      '<StsRsnInf><AddtlInf>Lindqvist M</AddtlInf></StsRsnInf></TxInfAndSts>',
+  );
+  const own = payments && `<PmtInfSts>${payments}</PmtInfSts>`;
+  const batch = own + transactions.join('');
+  return writeStatus(file, group && `<GrpSts>${group}</GrpSts>`, { ...more, batch });
+}
+
+interface NameCheck {
+  group?: string;
+  /** Status of the batch. */
+  payments?: string;
+  version?: string;
+  message?: string;
+  at?: string;
 }
 
 /** Writes the refusal of a whole file. @param rejected payouts that it lists as rejected, too */

@@ -160,6 +160,40 @@ describe('mark_failed on a payout that a bank has queued', () => {
       },
     ));
 
+  test('is sent by its connector after a release, where its recipient is not verified', () =>
+    withQueued(queueingBank({}), async (payout) => {
+      const verify = (result: string, second: number) =>
+        payout.signal('payee_verified', { occurred_at: `2026-11-20T10:00:0${second}Z`, result });
+      const release = () => payout.refusal('release_unverified', ACT);
+      const isStored = (result: string) =>
+        eventually(`the result ${result}`, async () => {
+          const { verification, ...stored } = await payout.stored();
+          return verification?.result === result && stored;
+        });
+      expect(await release()).toMatchObject({ code: 'wrong_state' });
+      await verify('no_match', 1);
+      await payout.becomes({ attention: 'payee_not_verified' });
+      const { version, transition } = await payout.stored();
+      await verify('match', 0);
+      for (const _time of ['once', 'again']) await verify('close_match', 2);
+      expect(await isStored('close_match')).toMatchObject({ version: version + 1, transition });
+      expect(await payout.act('release_unverified', ACT)).toMatchObject({ status: 'submitted' });
+      const released = { result: 'close_match', released: true };
+      expect(await payout.stored()).toMatchObject({
+        ...{ verification: released, attention: null, version: version + 2 },
+        audit: [{ what: 'release_unverified', who: 'ada' }],
+      });
+      expect(await release()).toMatchObject({ code: 'wrong_state' });
+      await verify('not_possible', 3);
+      await payout.becomes({ attention: 'payee_not_verified' });
+      await verify('match', 4);
+      expect(await isStored('match')).toMatchObject({ status: 'submitted', attention: null });
+      expect(await release()).toMatchObject({ code: 'wrong_state' });
+      await payout.signal('payee_verified', { result: undefined });
+      await payout.becomes({ attention: 'malformed_callback' });
+      await payout.endBy('failed');
+    }));
+
   test('asks once for two operators, while callbacks are applied that decide instead', () => {
     const { opened, release } = gate();
     const bank = queueingBank({ lookUpPayout: () => opened.then(() => NOT_FOUND) });

@@ -131,6 +131,14 @@ class PayoutReturn(TypedDict):
     """
 
 
+class PayeeVerification(TypedDict):
+    result: Literal['match', 'close_match', 'no_match', 'not_possible']
+    """
+    Whether the name is that of the account.
+    """
+    checked_at: str
+
+
 class CreatePayout(TypedDict):
     recipient_id: str
     method: str
@@ -486,9 +494,10 @@ class SimulateRefund(TypedDict):
 
 
 class SimulatePayout(TypedDict):
-    event: Literal['submitted', 'sent', 'completed', 'failed', 'returned', 'called_duplicate', 'debit_reversed', 'return_reversed']
+    event: Literal['submitted', 'sent', 'completed', 'failed', 'returned', 'called_duplicate', 'debit_reversed', 'return_reversed', 'payee_verified']
     code: NotRequired[Optional[str]]
     reason: NotRequired[Optional[str]]
+    result: NotRequired[Optional[Literal['match', 'close_match', 'no_match', 'not_possible']]]
 
 
 class SimulateCryptoPayment(TypedDict):
@@ -1070,6 +1079,10 @@ class Payout(TypedDict):
     amount_returned: Optional[int]
     """
     What came back; null before.
+    """
+    verification: Optional[PayeeVerification]
+    """
+    What the bank has said of the recipient’s name; null before, and on other rails.
     """
     livemode: bool
     created_at: str

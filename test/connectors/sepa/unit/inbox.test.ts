@@ -10,7 +10,7 @@ import {
   shortenId,
 } from '../../../../src/service/banks/sepa/book';
 import { type CamtEntry, camt, TEST_DAY, TEST_IBAN, txDtls } from '../../../support/camt';
-import { writeStatus as writeStatusOf } from '../bank-files';
+import { DAY, writeNameCheck, writeStatus as writeStatusOf } from '../bank-files';
 
 const PAYOUT = '7b1e2c90-6a41-4c65-9a0b-2f64d50cf0aa';
 const OTHER = '00000000-6a41-4c65-9a0b-2f64d50cf0aa';
@@ -33,6 +33,7 @@ describe('a file of the bank', () => {
         '<OrgnlEndToEndId>FOREIGN</OrgnlEndToEndId><TxSts>RJCT</TxSts>',
       ].map((content) => `<TxInfAndSts>${content}</TxInfAndSts>`);
       const text = writeStatus('<GrpSts>PART</GrpSts>', transactions.join(''), version);
+      const HEAD = { file_id: FILE, message_id: 'S-1', created_at: `${DAY}T10:00:00.000Z` };
       const payouts = [
         { payout_id: PAYOUT, status: 'RJCT', code: 'AC04' },
         { payout_id: OTHER, status: 'ACCP', code: null },
@@ -40,7 +41,7 @@ describe('a file of the bank', () => {
       expect(await read(text)).toEqual({
         kind: 'status',
         message: `pain.002.001.${version}`,
-        reports: [{ file_id: FILE, status: 'PART', code: null, payouts }],
+        reports: [{ ...HEAD, status: 'PART', code: null, payouts, verification: null }],
       });
     },
   );
@@ -88,6 +89,32 @@ describe('a file of the bank', () => {
     ],
   ])('has %s', async (_what, text, report) => {
     expect(await read(text)).toMatchObject({ reports: [report] });
+  });
+
+  const NAMES = { [PAYOUT]: 'RVNM', [OTHER]: 'RVMC' };
+  const BOTH = { [PAYOUT]: 'no_match', [OTHER]: 'close_match' };
+  test.each<[string, Parameters<typeof writeNameCheck>[1], object, object | null]>([
+    ['of payouts', NAMES, {}, { isAlone: true, results: BOTH, others: null }],
+    ['of a batch', NAMES, { payments: 'RCVM' }, { isAlone: true, others: 'match' }],
+    ['of a batch, not the group', {}, { payments: 'RVNC', group: 'RCVC' }, { others: null }],
+    ['of a group', { [OTHER]: 'RVNA' }, { group: 'RCVM' }, { others: 'match' }],
+    ['of all', {}, { group: 'RCVC' }, { isAlone: true, others: 'match' }],
+    ['of all that match none', {}, { group: 'RVNM' }, { others: 'no_match' }],
+    ['of some of which it lists none', {}, { group: 'RCVM' }, { others: null }],
+    ['of those that it lists', { [PAYOUT]: 'RVNM' }, { group: 'RVNM' }, { others: null }],
+    ['without a status of its own', { [PAYOUT]: '' }, { payments: 'RVNA', group: '' }, {}],
+    ['that is not over', { [PAYOUT]: 'RVNC' }, {}, { isAlone: true, results: {}, others: null }],
+    ['with an acceptance', NAMES, { group: 'ACSP' }, { isAlone: false, results: BOTH }],
+    ['that never was', { [PAYOUT]: 'ACCP' }, {}, null],
+  ])('has the results of a name check: %s', async (_what, statuses, more, expected) => {
+    const message = await read(writeNameCheck(FILE, statuses, { version: '15', ...more }));
+    const [report] = message.kind === 'status' ? message.reports : [];
+    const { verification } = report ?? {};
+    const results = verification && Object.fromEntries(verification.results);
+    const isEqual = verification === null ? null : { ...verification, results };
+    if (expected === null) expect(isEqual).toBeNull();
+    else expect(isEqual).toMatchObject({ listed: Object.keys(statuses), ...expected });
+    expect(JSON.stringify(message)).not.toContain('Lindqvist');
   });
 
   test('in pacs.004 has a return, with the amount before its charges', async () => {
@@ -417,6 +444,19 @@ describe('a report about a payout', () => {
       ['returned', `sepa:returned:${PAYOUT}`, undefined],
       ['return_reversed', `sepa:return_reversed:${PAYOUT}:B-return_reversed:1000EUR`, 1_000],
       ['returned', `sepa:returned:${PAYOUT}:B-returned:1000EUR`, 1_000],
+    ]);
+  });
+
+  test('has the result of a name check under an id of its own', () => {
+    const verification = { result: 'no_match', checked_at: at } as const;
+    expect(buildReports({ ...LINE, verification })).toEqual([
+      {
+        ...{ resource: 'payout', resource_id: PAYOUT, name: 'payee_verified' },
+        callback: {
+          ...{ callback_id: `sepa:payee:${PAYOUT}:no_match:${at}`, occurred_at: at },
+          result: 'no_match',
+        },
+      },
     ]);
   });
 
