@@ -42,7 +42,7 @@ interface PayoutStatus {
   isOfBatch?: true;
 }
 
-/** What a message says of the names in a file. @see docs/sepa.md#verification-of-payee */
+/** Results of a check of the recipients' names in a file. @see docs/sepa.md#verification-of-payee */
 export interface FileVerification {
   /** Whether it says nothing else, so that the bank may hold the file. */
   isAlone: boolean;
@@ -161,7 +161,7 @@ const RESULTS: Partial<Record<string, PayeeResult>> = {
   RVNM: 'no_match',
   RVNA: 'not_possible',
 };
-/** Of a file: the payouts that it does not list match. */
+/** Statuses of a file with which payouts that it does not list match. */
 const CHECKED: readonly string[] = ['RCVC', 'RCVM'];
 /** With `RVNC`, there is no result yet. */
 export const VERIFICATION: readonly string[] = [...Object.keys(RESULTS), 'RCVM', 'RVNC'];

@@ -29,7 +29,7 @@ export interface AttentionUpdate<Attention extends string = string> {
   snoozed?: Snooze;
   /** The bank's, stored where there is none yet. */
   bank_reference?: string;
-  /** Of a payout, stored unless there is a newer one. */
+  /** Result of a payout's name check, stored unless there is a newer one. */
   verification?: StoredVerification;
 }
 

@@ -91,7 +91,7 @@ export function createCapabilitiesStore(db: Db) {
       (await reports.updateOne({ _id }, { $set: { awaiting_release } })).matchedCount === 1,
     removeAwaited: (_id: string, file_id: string, session: ClientSession) =>
       reports.updateOne({ _id }, { $pull: { awaiting_release: { file_id } } }, { session }),
-    /** Of all connectors, the oldest first. */
+    /** Lists those of all connectors, the oldest first. */
     listAwaited: async (): Promise<AwaitedFile[]> =>
       (await reports.find({ 'awaiting_release.0': { $exists: true } }).toArray())
         .flatMap(({ awaiting_release = [] }) => awaiting_release)

@@ -292,6 +292,18 @@ describe('a payout', () => {
     expect((await shop.get(`/v1/payouts/${id}`)).body).toEqual({ ...payout, status: 'sent' });
   });
 
+  test('shows what the bank says of its recipient, as a simulation reports it', async () => {
+    const { body } = await shop.pay({ method: 'sepa_instant' });
+    const path = `/v1/sandbox/payouts/${body.id}/simulate`;
+    const event = 'payee_verified';
+    const { status, body: after } = await shop.post(path, { event, result: 'close_match' });
+    const verification = { result: 'close_match', checked_at: expect.stringMatching(/Z$/) };
+    expect([status, after]).toEqual([200, expect.objectContaining({ verification })]);
+    for (const report of [{ event }, { event: 'sent', result: 'match' }]) {
+      expect((await shop.post(path, report)).status).toBe(400);
+    }
+  });
+
   // What each rail refuses of a recipient: test/domain/payout-rules.test.ts
   const RAIL = 'rail_requirements_not_met';
   const drawFrom = (balance_account: unknown) => ({ metadata: { balance_account } });

@@ -105,6 +105,7 @@ describe('account update', () => {
       ...{ account_id, name: 'Update', crypto: true, dashboard_email },
       enabled_methods: PAYMENT_METHOD_IDS.filter((id) => id !== 'amex' && id !== 'visa'),
       ...{ enabled_rails: RAIL_IDS, payout_fees: {}, payer_data_months: 18 },
+      hold_unverified: false,
       created_at: expect.stringMatching(/Z$/),
     });
     expect(await service.json('account', 'show', account_id)).toEqual(changed);
@@ -123,13 +124,14 @@ describe('account update', () => {
     const set = (line: string) => runUpdate(account_id, ...line.split(' '));
     const rails = '--disable-method card_payout --disable-method faster_payments';
     const fees = '--payout-fee sepa_instant=50 --payout-fee card_payout:JPY=150';
-    const limits = '--payout-limit EUR=0 --owed-limit EUR=100 --refund-step-up GBP=0';
+    const limits =
+      '--payout-limit EUR=0 --owed-limit EUR=100 --refund-step-up GBP=0 --hold-unverified on';
     expect(await set(`${rails} ${fees} ${limits} --payer-data-months 6`)).toMatchObject({
       enabled_methods: PAYMENT_METHOD_IDS,
       enabled_rails: ['sepa_credit_transfer', 'sepa_instant'],
       payout_fees: { sepa_instant: 50, 'card_payout:JPY': 150 },
       ...{ payer_data_months: 6, payout_limits: { EUR: 0 }, owed_limits: { EUR: 100 } },
-      refund_step_up: { GBP: 0 },
+      ...{ refund_step_up: { GBP: 0 }, hold_unverified: true },
     });
     const { stdout } = await service.cli('account', 'show', account_id);
     for (const [label, value] of [
@@ -139,15 +141,17 @@ describe('account update', () => {
       ['Payout limits', 'EUR=0'],
       ['Owed limits', 'EUR=100'],
       ['Refunds with step-up above', 'GBP=0'],
+      ['Unverified payees', 'held'],
     ]) {
       expect(stdout).toMatch(new RegExp(`^${label}: +${value}$`, 'm'));
     }
-    const off = '--payout-limit EUR=off --owed-limit EUR=off --refund-step-up GBP=off';
+    const off =
+      '--payout-limit EUR=off --owed-limit EUR=off --refund-step-up GBP=off --hold-unverified off';
     const free = '--payout-fee sepa_instant=0 --payout-fee card_payout:JPY=off';
     const removed = await set(`${off} ${free} --enable-method card_payout`);
     expect(removed).toMatchObject({
       enabled_rails: ['card_payout', 'sepa_credit_transfer', 'sepa_instant'],
-      ...{ payout_fees: {}, payer_data_months: 6 },
+      ...{ payout_fees: {}, payer_data_months: 6, hold_unverified: false },
     });
     expect(Object.keys(Object(removed)).join()).not.toMatch(/limits|step_up/);
     const exempt = { payout_fees: { 'card_payout:KWD': 0 } };

@@ -86,6 +86,7 @@ test('payout show has its transitions, journal entries, callbacks and audit trai
       ...{ attention: 'failed_after_completed', failure: null, returned: null },
       remedy: expect.stringContaining('mark_returned --amount AMOUNT'),
       ...{ created_at: at, updated_at: at, due_at: at, sent_at: at, completed_at: at },
+      verification: null,
     },
     recipient: { type: 'bank_account', scheme: null, last4: '3000' },
     events,

@@ -350,6 +350,28 @@ describe('sepa', () => {
     expect(await listAudited(ACCEPTED)).toMatchObject([{ livemode: true, after: approved }]);
   });
 
+  test('released notes on live who has released a file at the bank, once', async () => {
+    const file = 'f'.repeat(32);
+    const awaiting_release = { since: AT, checked_at: AT.toISOString() };
+    const { files, lines } = openBook();
+    await files.insertOne(buildFile(file, { state: 'sent', refusal: null, awaiting_release }));
+    await lines.insertOne(
+      buildLine(4, { _id: 'fifth', state: 'in_file', file_id: file, livemode: true }),
+    );
+    const released = (id: string, ...more: string[]) => ['sepa', 'file', 'released', id, ...more];
+    const why = ['--reason', 'Ticket 43'];
+    const cid = await asOperator(service, 'cid');
+    expect((await cid.refusal(...released(file))).code).toBe('operator_required');
+    expect((await cid.refusal(...released(LIVE, ...why))).code).toBe('sepa_file_not_awaited');
+    expect(await cid.json(...released(file, ...why))).toEqual({ file_id: file, changed: true });
+    expect(await cid.json(...released(file, ...why))).toEqual({ file_id: file, changed: false });
+    const after = { operator: 'cid', reason: 'Ticket 43' };
+    const shown = { awaiting_release: null, released: after };
+    expect(await fileCommand('show', file)).toMatchObject(shown);
+    const audited = service.db.collection('audit_log').find({ act: 'sepa_file.released' });
+    expect(await audited.toArray()).toMatchObject([{ target: file, livemode: true, after }]);
+  });
+
   test('cut waits for the connector, and prints its files', async () => {
     const { requests } = openBook();
     const answering = setInterval(() => {

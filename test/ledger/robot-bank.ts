@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { PayoutAnswer } from '../../connectors/contract/activities';
-import type { BankResource, CallbackName } from '../../src/domain/callback/callback';
+import type { BankResource, CallbackName, PayeeResult } from '../../src/domain/callback/callback';
 import type { Direction } from '../../src/domain/movement/movement';
 import { signPayload } from '../../src/webhooks/signature';
 import { call, eventually } from '../support/http';
@@ -32,7 +32,12 @@ export interface Money {
   currency?: string;
 }
 
-type Facts = Money & { name?: string; dispute_id?: string; fee?: number };
+type Facts = Partial<Money> & {
+  name?: string;
+  dispute_id?: string;
+  fee?: number;
+  result?: PayeeResult;
+};
 
 /** Answer to a question of a remedy, with what its commands need. */
 export interface Answer {
@@ -143,14 +148,15 @@ export function createModelBank({ url, connector, secret, random }: BankPlace) {
   const deliver = async (
     { resource, id }: About,
     event: CallbackName,
-    { name: bank_reference, amount, currency = 'EUR', dispute_id, fee }: Facts,
+    { name: bank_reference, amount, currency = 'EUR', dispute_id, fee, result }: Facts,
     times = 1,
   ): Promise<void> => {
     reports += 1;
     const callback_id = `${started}-${reports}`;
     reported.push({ id, callback_id });
     const named = { callback_id, occurred_at: new Date().toISOString(), bank_reference };
-    const facts = { amount, currency, dispute_id, fee };
+    const money = amount === undefined ? {} : { amount, currency };
+    const facts = { ...money, dispute_id, fee, result };
     for (let time = 0; time < times; time += 1) {
       await post({ resource, resource_id: id, event, ...named, ...facts });
     }

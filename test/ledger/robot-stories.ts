@@ -379,6 +379,16 @@ const SUBMITTED_ENDS: Ends<Facts> = {
     await story.follow(about, 'not_sent');
     await story.bank.report(about, 'completed', sent);
   },
+  /** Before it is sent, also where nothing else reports that. */
+  not_verified: async (story, about) => {
+    const { bank, random, follow } = story;
+    const result = random.pick(['close_match', 'no_match', 'not_possible'] as const);
+    const isSent = random.chance(0.5);
+    const moved = isSent ? bank.transfer(about, 'out', { amount: about.amount }) : undefined;
+    await bank.report(about, 'payee_verified', { result });
+    if (random.chance(0.5)) await follow(about, 'payee_not_verified');
+    if (moved !== undefined && random.chance(0.5)) await bank.report(about, 'completed', moved);
+  },
   failed_then_completed: async (story, about) => {
     await story.bank.report(about, 'failed', about);
     await reaches(story, about, 'failed');

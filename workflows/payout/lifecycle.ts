@@ -274,8 +274,8 @@ async function noteResult(payout: Payout, { result, occurred_at }: BankCallback)
   const isFlagged = payout.attention === 'payee_not_verified';
   const isVerified = result === 'match';
   const needsOperator = !isVerified && isUnsent(payout.status) && LESS.includes(payout.attention);
-  const kept = isFlagged && isVerified ? null : payout.attention;
-  const attention = needsOperator ? 'payee_not_verified' : kept;
+  const left = isFlagged && isVerified ? null : payout.attention;
+  const attention = needsOperator ? 'payee_not_verified' : left;
   await record.noteVerification(payout, verification, attention);
   payout.payee = verification;
   // The reason may have hidden that it is overdue.

@@ -48,7 +48,7 @@ const INSTRUCTED = [
 const ANSWERED = ['outcome', 'bank_reference', 'code', 'amount', 'currency'];
 const REPORTED = [
   ...['callback_id', 'occurred_at', 'bank_reference', 'code', 'amount', 'currency'],
-  ...['value_date', 'dispute_id', 'fee'],
+  ...['value_date', 'dispute_id', 'fee', 'result'],
 ];
 
 interface Ending {

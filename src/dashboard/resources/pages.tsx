@@ -30,7 +30,7 @@ import { type Call, postRoute, type Route, viewRoute } from '../frame/route';
 import { methodName } from './kinds';
 import { answerResource, formatFailure } from './resource-page';
 
-/** What a bank says of the recipient's name. */
+/** Words for the result of a bank's name check. */
 const PAYEE_TEXTS: Record<PayeeResult, string> = {
   match: 'matches',
   close_match: 'is similar',

@@ -36,7 +36,7 @@ export const PAYOUT_CALLBACKS = [
 ] as const;
 export type PayoutCallbackName = (typeof PAYOUT_CALLBACKS)[number];
 
-/** What a bank says of the name of an account's holder. @see docs/sepa.md#verification-of-payee */
+/** Results of a bank's check whether a name is that of the account. @see docs/sepa.md#verification-of-payee */
 export const PAYEE_RESULTS = ['match', 'close_match', 'no_match', 'not_possible'] as const;
 export type PayeeResult = (typeof PAYEE_RESULTS)[number];
 
@@ -80,7 +80,7 @@ export interface BankCallback {
   dispute_id?: string | undefined;
   /** Minor units, charged for a dispute or returned with a won one. */
   fee?: number | undefined;
-  /** Of `payee_verified`, checked at `occurred_at`. */
+  /** Result of `payee_verified`, as of `occurred_at`. */
   result?: PayeeResult | undefined;
 }
 

@@ -1,4 +1,5 @@
 import { PAYEE_RESULTS, type PayeeResult } from '../../../src/domain/callback/callback';
+import { createMetricStore } from '../../../src/store/metrics';
 import { useCommands } from '../../cli/cli';
 import { eventually } from '../../support/http';
 import { describeWithBank } from '../../support/mock-bank';
@@ -62,6 +63,9 @@ describeWithBank('verification of payee', () => {
     const results = { match: 0, close_match: 1, no_match: 1, not_possible: 0 };
     const reason = { resource: 'sepa_file', reason: 'awaiting_release', amount: 3_000, results };
     expect(await isAwaited(id, true)).toMatchObject([reason]);
+    const { stuck } = await createMetricStore(service.db).read(new Date());
+    const metric = { resource: 'sepa_file', reason: 'awaiting_release', livemode: 'false' };
+    expect(stuck).toContainEqual({ ...metric, count: 1 });
     const shown = Object(await sepaFile('show', id));
     expect(shown).toMatchObject({
       ...{ state: 'sent', bank_status: 'PDNG', may_be_executed: false, results },
@@ -188,6 +192,7 @@ describeWithBank('verification of payee', () => {
       const shuffled = answers.toSorted(() => random.integer(0, 2) - 1);
       for (const text of [...shuffled, random.pick(answers).replace('R-', 'AGAIN-')]) {
         await deliver(text);
+        if (random.chance(0.2)) await world.restart();
       }
       for (const id of ids) {
         const result = newest.get(id) ?? null;
