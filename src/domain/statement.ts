@@ -1,3 +1,5 @@
+import { listCreditorReferences } from './payment/creditor-reference';
+
 /** Holds nothing about people. @see docs/statements.md */
 export interface StatementLine {
   /** `YYYY-MM-DD`. */
@@ -12,10 +14,20 @@ export interface StatementLine {
   /** Reference of ours that a transfer names. */
   creditor_reference?: string;
   bank_reference: string | null;
+  /** The bank's reference of the whole entry, where `bank_reference` is that of a part. */
+  entry_reference?: string;
+  /** The bank's reference of the only part, where `bank_reference` is that of the entry. */
+  part_reference?: string;
   /** `entry.part` among those of one bank reference, where a part has none of its own. */
   position?: string;
   /** Minor units taken out of the amount; below 0: given back. */
   fee: number;
+  /** Charges that are stated, where no amount next to them says whether they are in this one. */
+  charges?: readonly number[];
+  /** `MsgId` and `PmtInfId` that may be those of a file of ours, where it names no payout. */
+  files?: readonly string[];
+  /** Resource IDs and creditor references in its free text. */
+  mentions?: readonly string[];
   /** Number of movements, where the bank booked several as one sum. */
   batch: number | null;
   /** Codes of the bank. */
@@ -95,6 +107,38 @@ const NO_REFERENCE = /^(?:NOTPROVIDED|NONREF|NONE|N\/A|)$/i;
 export function parseReference(text: string | undefined): string | null {
   const reference = text?.trim() ?? '';
   return NO_REFERENCE.test(reference) ? null : reference;
+}
+
+/** Lists what may be the id of a file of ours; that of a payout has the same form. */
+export function listFileNames({
+  files = [],
+  reference,
+  mentions = [],
+}: Pick<StatementLine, 'files' | 'reference' | 'mentions'>): string[] {
+  const ids = [reference, ...mentions].flatMap((name) => parseResourceId(name) ?? []);
+  return [...new Set([...files, ...ids.map((id) => id.replaceAll('-', ''))])];
+}
+
+/** Bounds what a text of hex digits alone would find. */
+const MENTIONS_MAX = 50;
+
+/** Texts cut an id anywhere, and put up to three characters there. */
+const HEX_RUN = /[0-9a-f](?:[^0-9a-z]{0,3}[0-9a-f]){31,}/gi;
+/** Of a version that this service makes. */
+const UUID = /^.{12}[48].{3}[89ab]/;
+
+/** Finds resource IDs and creditor references that a text may mean: all else in it is private. */
+export function findMentions(text: string): string[] {
+  const found = new Set(listCreditorReferences(text));
+  for (const [run] of text.matchAll(HEX_RUN)) {
+    const hex = run.replace(/[^0-9a-f]/gi, '').toLowerCase();
+    for (let at = 0; at + 32 <= hex.length && found.size < MENTIONS_MAX; at += 1) {
+      const digits = hex.slice(at, at + 32);
+      const id = UUID.test(digits) && /[a-f]/.test(digits) ? parseResourceId(digits) : null;
+      if (id !== null) found.add(id);
+    }
+  }
+  return [...found];
 }
 
 /** Accepts ids without dashes. */

@@ -4,10 +4,11 @@ import { findCreditorReference } from '../domain/payment/creditor-reference';
 import {
   InvalidStatement,
   parseReference,
+  parseResourceId,
   type Statement,
   type StatementLine,
 } from '../domain/statement';
-import { CREDITOR_REFERENCE, type Element, find, findAll, isTrueAt, textAt } from './xml';
+import { CREDITOR_REFERENCE, type Element, find, findAll, isTrueAt, MENTION, textAt } from './xml';
 
 /** @see ISO 20022 external code list, BankTransactionSubFamily */
 const CHARGES = new Set(['CHRG', 'COMM', 'COME', 'COMI', 'COMT', 'FEES']);
@@ -40,53 +41,149 @@ export function* readEntry(
   if (amount === 0) return;
   const day = readDay(entry, 'BookgDt') ?? readDay(entry, 'ValDt') ?? place.to_day;
   const parts = findAll(entry, 'NtryDtls/TxDtls');
-  const [only] = parts;
+  const [first] = parts;
+  const only = parts.length === 1 ? first : undefined;
   const booked = {
     day,
     value_date: readDay(entry, 'ValDt') ?? null,
     currency: place.currency,
-    kind: describeKind(entry, parts.length === 1 ? only : undefined),
-    is_fee: CHARGES.has(textAt(entry, 'BkTxCd/Domn/Fmly/SubFmlyCd') ?? ''),
+    kind: describeKind(entry, only),
+    is_fee: isCharge(entry),
     entry: number,
   };
   const bank_reference = readEntryReference(entry);
-  const fee = readFee(entry, parts.length === 1 ? only : undefined, amount, place);
-  if (parts.length > 1) {
-    const amounts = parts.map((part) => {
-      const own = readPart(part, Math.sign(amount) * sign, place);
-      return own === undefined ? own : own * sign || 0;
-    });
-    const sum = amounts.reduce<number>((total, each) => total + (each ?? Number.NaN), 0);
-    if (sum === amount || sum === amount + fee) {
-      for (const [index, part] of parts.entries()) {
-        const own = parseReference(textAt(part, 'Refs/AcctSvcrRef'));
-        const line = { amount: amounts[index] ?? 0, reference: readReference(part), fee: 0 };
-        if (line.amount === 0) continue;
-        const kind = describeKind(entry, part);
-        const position =
-          own === null && bank_reference !== null ? `${ordinal}.${index + 1}` : undefined;
-        const names = {
-          ...readCreditorReference(part),
-          bank_reference: own ?? bank_reference,
-          ...omitUndefined({ position }),
-        };
-        yield { ...booked, ...line, ...names, kind, batch: parts.length };
-      }
-      if (sum === amount) return;
-      const charge = { amount: -fee, reference: null, fee: 0, is_fee: true };
-      yield { ...booked, ...charge, bank_reference, batch: null };
-      return;
+  const batch = readBatch(entry);
+  const isReversal = isTrueAt(entry, 'RvslInd');
+  const money = { ...place, isReversal };
+  const split =
+    parts.length > 1 ? splitEntry(entry, { parts, amount, sign, place: money }) : undefined;
+  if (split !== undefined) {
+    for (const [index, part] of parts.entries()) {
+      const { amount: own, ...charged } = split.lines[index] ?? { amount: 0, fee: 0 };
+      if (own === 0) continue;
+      const of_part = parseReference(textAt(part, 'Refs/AcctSvcrRef'));
+      const position =
+        of_part === null && bank_reference !== null ? `${ordinal}.${index + 1}` : undefined;
+      const names = {
+        ...describeOurs([part], batch.files),
+        bank_reference: of_part ?? bank_reference,
+        ...nameOther('entry_reference', of_part, bank_reference),
+        ...omitUndefined({ position }),
+      };
+      const kinds = { kind: describeKind(entry, part), is_fee: isCharge(part, booked.is_fee) };
+      yield { ...booked, amount: own, ...charged, ...names, ...kinds, batch: parts.length };
     }
+    if (split.fee === 0) return;
+    const charge = { amount: -split.fee, reference: null, fee: 0, is_fee: true };
+    yield { ...booked, ...charge, bank_reference, batch: null };
+    return;
   }
-  const count = Number(textAt(entry, 'NtryDtls/Btch/NbOfTxs') ?? parts.length);
+  const of_part = parseReference(textAt(first, 'Refs/AcctSvcrRef'));
+  const { count = parts.length } = batch;
+  const ours = describeOurs([only, entry], batch.files);
+  // One payout of a file is said to be one.
+  const isCounted = count > 1 || (ours.files !== undefined && batch.count !== undefined);
   yield {
     ...booked,
     amount,
-    reference: parts.length === 1 && only !== undefined ? readReference(only) : null,
-    ...(parts.length === 1 && only !== undefined ? readCreditorReference(only) : {}),
-    bank_reference: bank_reference ?? parseReference(textAt(only, 'Refs/AcctSvcrRef')),
-    fee,
-    batch: count > 1 ? count : null,
+    ...ours,
+    bank_reference: bank_reference ?? of_part,
+    ...(only === undefined ? {} : nameOther('part_reference', bank_reference, of_part)),
+    ...readFee([only, entry], amount, money),
+    batch: isCounted ? count : null,
+  };
+}
+
+function nameOther(
+  field: 'entry_reference' | 'part_reference',
+  own: string | null,
+  other: string | null,
+) {
+  return own === null || other === null || own === other ? {} : { [field]: other };
+}
+
+function isCharge(element: Element, otherwise = false): boolean {
+  const code = textAt(element, 'BkTxCd/Domn/Fmly/SubFmlyCd');
+  return code === undefined ? otherwise : CHARGES.has(code);
+}
+
+/**
+ * Reads the lines of parts that add up, each less its charges or not.
+ * @returns undefined where they do not; `fee`: charges of the whole entry
+ */
+function splitEntry(
+  entry: Element,
+  {
+    parts,
+    amount,
+    sign,
+    place,
+  }: { parts: readonly Element[]; amount: number; sign: number; place: Money },
+): { lines: Pick<StatementLine, 'amount' | 'fee' | 'charges'>[]; fee: number } | undefined {
+  const amounts = parts.map((part) => {
+    const own = readPart(part, Math.sign(amount) * sign, place);
+    return own === undefined ? Number.NaN : own * sign || 0;
+  });
+  const sum = add(amounts);
+  if (sum === amount) {
+    const lines = amounts.map((own, index) => ({
+      amount: own,
+      ...readFee([parts[index]], own, place),
+    }));
+    return { lines, fee: 0 };
+  }
+  const ofEntry = [0, ...listFees(entry, place)];
+  const plain = ofEntry.find((fee) => sum - fee === amount);
+  if (plain !== undefined) {
+    return { lines: amounts.map((own) => ({ amount: own, fee: 0 })), fee: plain };
+  }
+  const ofParts = parts.map((part) => listFees(part, place));
+  for (const rank of FEE_RANKS) {
+    const fees = ofParts.map((each) => each[Math.min(rank, each.length - 1)] ?? 0);
+    const fee = ofEntry.find((each) => sum - add(fees) - each === amount);
+    if (fee === undefined) continue;
+    const lines = amounts.map((own, index) => ({
+      amount: own - (fees[index] ?? 0),
+      fee: fees[index] ?? 0,
+    }));
+    return { lines, fee };
+  }
+  return undefined;
+}
+
+const add = (amounts: readonly number[]) => amounts.reduce((total, each) => total + each, 0);
+
+/** Form of the `MsgId` and `PmtInfId` that we write. */
+const FILE_ID = /^[0-9a-f]{32}$/;
+
+function readBatch(entry: Element): { files: string[]; count?: number } {
+  const counts = findAll(entry, 'NtryDtls/Btch/NbOfTxs').map(({ text }) => Number(text));
+  return {
+    files: ['PmtInfId', 'MsgId'].flatMap((name) => readTexts(entry, `NtryDtls/Btch/${name}`)),
+    ...(counts.length > 0 ? { count: add(counts) } : {}),
+  };
+}
+
+const readTexts = (element: Element | undefined, path: string) =>
+  findAll(element, path).map(({ text }) => text);
+
+/** Reads what of ours a part names; also its entry, where it has no other. */
+function describeOurs(
+  [part, entry]: readonly (Element | undefined)[],
+  ofBatch: readonly string[],
+): Pick<StatementLine, 'reference' | 'creditor_reference' | 'files' | 'mentions'> {
+  const reference = part === undefined ? null : readReference(part);
+  const ofPart = ['PmtInfId', 'MsgId'].flatMap((name) => readTexts(part, `Refs/${name}`));
+  const names = new Set([...ofBatch, ...ofPart].map((name) => name.toLowerCase()));
+  const files = [...names].filter((name) => FILE_ID.test(name));
+  const isOther =
+    parseResourceId(reference) !== null && !names.has(String(reference).toLowerCase());
+  const mentions = [...new Set([part, entry].flatMap((each) => readTexts(each, MENTION)))];
+  return {
+    reference,
+    ...(part === undefined ? {} : readCreditorReference(part)),
+    ...(files.length > 0 && !isOther ? { files } : {}),
+    ...(mentions.length > 0 ? { mentions } : {}),
   };
 }
 
@@ -105,43 +202,75 @@ function readCreditorReference(part: Element): Pick<StatementLine, 'creditor_ref
 }
 
 function readPart(part: Element, sign: number, place: Money): number | undefined {
-  const amount = find(part, 'Amt') ?? find(part, 'AmtDtls/TxAmt/Amt');
-  if (amount?.currency !== place.currency) return undefined;
-  return readAmount(amount, place) * readSign(part, sign);
+  const amount = PART_AMOUNTS.flatMap((path) => findAll(part, path)).find(
+    ({ currency }) => currency === place.currency,
+  );
+  return amount && readAmount(amount, place) * readSign(part, sign);
 }
+
+const PART_AMOUNTS = ['Amt', 'AmtDtls/TxAmt/Amt', 'AmtDtls/InstdAmt/Amt'];
+/** That of an entry itself differs from itself by nothing. */
+const GROSS = [...PART_AMOUNTS, 'NtryDtls/Btch/TtlAmt'];
 
 /**
- * Reads charges within the amount: those that say so, or by which it differs from the
- * transaction's.
+ * Reads charges within the amount: those by which it differs from one that is stated next to it, or
+ * those that say so. Others may be in it, too, or an entry of their own.
+ * @param levels part and entry
  */
-function readFee(entry: Element, part: Element | undefined, amount: number, place: Money): number {
-  const own = readCharges(part);
-  const charges = (own.length > 0 ? own : readCharges(entry)).filter(
-    (charge) => find(charge, 'Amt')?.currency === place.currency,
-  );
-  const sum = (some: readonly Element[]) =>
-    some.reduce((total, charge) => {
-      const charged = find(charge, 'Amt');
-      // A charge lowers what comes in, so that its own sign is a debit.
-      return charged ? total - readAmount(charged, place) * readSign(charge, -1) : total;
-    }, 0);
-  const included = charges.filter((charge) => isTrueAt(charge, 'ChrgInclInd'));
-  if (included.length > 0) return sum(included);
-  const fee = sum(charges.filter((charge) => textAt(charge, 'ChrgInclInd') === undefined));
-  const gross = ['AmtDtls/TxAmt/Amt', 'AmtDtls/InstdAmt/Amt'].flatMap((path) =>
-    [part, entry].flatMap((each) => findAll(each, path)),
-  );
-  const isIncluded = gross.some(
-    (each) =>
-      each.currency === place.currency &&
-      readAmount(each, place) * Math.sign(amount) === amount + fee,
-  );
-  return isIncluded ? fee : 0;
+function readFee(
+  levels: readonly (Element | undefined)[],
+  amount: number,
+  place: Money,
+): Pick<StatementLine, 'fee' | 'charges'> {
+  const ofLevels = levels.map((each) => listFees(each, place));
+  const all = add(ofLevels.map(([first = 0]) => first));
+  const fees = [...new Set([...ofLevels.flat(), all])].filter((fee) => fee !== 0);
+  if (fees.length === 0) return { fee: 0 };
+  const proved = levels
+    .flatMap((each) => GROSS.flatMap((path) => findAll(each, path)))
+    .filter(({ currency }) => currency === place.currency)
+    .map((each) => readAmount(each, place) * Math.sign(amount) - amount)
+    .find((fee) => fees.includes(fee));
+  if (proved !== undefined) return { fee: proved };
+  const records = levels.map(readRecords).find((each) => each.length > 0) ?? [];
+  const included = records.filter((record) => isTrueAt(record, 'ChrgInclInd'));
+  const fee = sumFees(included, ['Amt', 'Tax/Amt'], place);
+  const charges = fees.filter((each) => each !== fee);
+  return charges.length === 0 ? { fee } : { fee, charges };
 }
 
-function readCharges(element: Element | undefined): readonly Element[] {
+/** Places in the fees of a part. */
+const FEE_RANKS = [0, 1, 2, 3, 4, 5];
+
+/**
+ * Lists what the charges of an element may sum up to: their total, or the records with their tax, or
+ * without it. A charge lowers what comes in; a reversal may give it back.
+ */
+function listFees(element: Element | undefined, place: Money): number[] {
+  const records = readRecords(element);
+  const fees = [
+    sumFees(findAll(element, 'Chrgs'), ['TtlChrgsAndTaxAmt'], place),
+    sumFees(records, ['Amt', 'Tax/Amt'], place),
+    sumFees(records, ['Amt'], place),
+  ].filter((fee) => fee !== 0);
+  const signs = place.isReversal ? [1, -1] : [1];
+  return [...new Set(signs.flatMap((sign) => fees.map((fee) => fee * sign)))];
+}
+
+function readRecords(element: Element | undefined): readonly Element[] {
   const records = findAll(element, 'Chrgs/Rcrd');
   return records.length > 0 ? records : findAll(element, 'Chrgs');
+}
+
+function sumFees(records: readonly Element[], paths: readonly string[], place: Money): number {
+  return add(
+    records.map((record) => {
+      const amounts = paths
+        .flatMap((path) => findAll(record, path))
+        .filter(({ currency }) => currency === place.currency);
+      return -add(amounts.map((amount) => readAmount(amount, place))) * readSign(record, -1);
+    }),
+  );
 }
 
 /** Describes a line by the bank's codes: `PMNT.ICDT.RRTN return AC04`. */
@@ -160,7 +289,7 @@ function describeKind(entry: Element, part: Element | undefined): string {
     .join(' ');
 }
 
-type Money = Pick<Place, 'statement_id' | 'currency'>;
+type Money = Pick<Place, 'statement_id' | 'currency'> & { isReversal?: boolean };
 
 export function readDay(element: Element, path: string): string | undefined {
   return (textAt(element, `${path}/Dt`) ?? textAt(element, `${path}/DtTm`))?.slice(0, 10);

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { XmlDocument, XmlElement, XmlTreeNode, XsdValidator } from 'libxml2-wasm';
 import { findCreditorReference } from '../domain/payment/creditor-reference';
-import { InvalidStatement } from '../domain/statement';
+import { findMentions, InvalidStatement } from '../domain/statement';
 
 /** @see src/statements/xsd/README.md */
 const SCHEMA_VERSIONS: Readonly<Record<string, readonly string[]>> = {
@@ -149,13 +149,16 @@ export interface Element {
 }
 
 export const CREDITOR_REFERENCE = 'CreditorReference';
+/** What the free text of an element may mean of ours. */
+export const MENTION = 'Mention';
 const REMITTANCE = 'RmtInf';
+const FREE_TEXT = new Set([REMITTANCE, 'AddtlTxInf', 'AddtlNtryInf']);
 
 /** Personal data and free text, which are not read. */
 const PRIVATE = new Set([
   ...['RltdPties', 'RltdAgts', REMITTANCE, 'RltdRmtInf', 'AddtlTxInf', 'AddtlNtryInf'],
   ...['SplmtryData'],
-  ...['CardTx', 'Ownr', 'Svcr', 'Orgtr', 'AddtlInf', 'Prxy', 'Nm', 'Pty', 'Agt', 'Tax'],
+  ...['CardTx', 'Ownr', 'Svcr', 'Orgtr', 'AddtlInf', 'Prxy', 'Nm', 'Pty', 'Agt'],
 ]);
 
 export function* childElements(parent: XmlElement, name: string): Generator<XmlElement> {
@@ -171,11 +174,14 @@ export function readElement(element: XmlElement, skip?: string): Element {
     if (!isElement(child)) continue;
     const { name } = child;
     const reference = name === REMITTANCE ? readCreditorReference(child) : null;
-    if (reference !== null) {
-      const leaf = { text: reference, currency: undefined, children: new Map() };
-      children.set(CREDITOR_REFERENCE, [leaf]);
+    if (reference !== null) children.set(CREDITOR_REFERENCE, [buildLeaf(reference)]);
+    if (FREE_TEXT.has(name)) {
+      const found = findMentions(child.content).map(buildLeaf);
+      children.set(MENTION, [...(children.get(MENTION) ?? []), ...found]);
     }
     if (name === skip || PRIVATE.has(name)) continue;
+    // A charge has its tax, too; that of a transaction names parties.
+    if (name === 'Tax' && element.name === 'TxDtls') continue;
     const same = children.get(name);
     if (same === undefined) children.set(name, [readElement(child)]);
     else same.push(readElement(child));
@@ -187,6 +193,8 @@ export function readElement(element: XmlElement, skip?: string): Element {
     children,
   };
 }
+
+const buildLeaf = (text: string): Element => ({ text, currency: undefined, children: new Map() });
 
 /** Reads only our reference, which a bank may have cut into lines. */
 function readCreditorReference(remittance: XmlElement): string | null {

@@ -20,12 +20,13 @@ export function isCreditorReference(text: string): boolean {
  * @returns null for none, and for several, among which only an operator can choose
  */
 export function findCreditorReference(texts: readonly string[]): string | null {
-  const found = texts.flatMap((text) => {
-    const letters = text.replace(/[^0-9A-Za-z]/g, '').toUpperCase();
-    return [...letters.matchAll(OURS)].map(([reference]) => reference).filter(isCreditorReference);
-  });
-  const [reference, ...others] = new Set(found);
+  const [reference, ...others] = new Set(texts.flatMap(listCreditorReferences));
   return reference === undefined || others.length > 0 ? null : reference;
+}
+
+export function listCreditorReferences(text: string): string[] {
+  const letters = text.replace(/[^0-9A-Za-z]/g, '').toUpperCase();
+  return [...letters.matchAll(OURS)].map(([reference]) => reference).filter(isCreditorReference);
 }
 
 /** ISO 7064 modulo 97: the first four characters count last, and A as 10. */
