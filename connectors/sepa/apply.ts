@@ -5,6 +5,7 @@ import {
   countResults,
   type FileStatus,
   type LineMovement,
+  type MovementReference,
   type SepaBook,
   type SepaFile,
   type SepaLine,
@@ -406,7 +407,8 @@ async function applyToLine(
   for (;;) {
     const line = await book.lines.findOne({ _id });
     if (line === null) return null;
-    const change = changeLine(line, movements, now().toISOString());
+    const read = movements.map((movement) => pickReading(movement, line));
+    const change = changeLine(line, read, now().toISOString());
     if (change === undefined) return line;
     const { booked, returned, others } = line;
     const applied = await book.lines.updateOne({ _id, booked, returned, others }, { $set: change });
@@ -460,16 +462,26 @@ function changeFacts(line: Facts, movement: Movement, at: string): Partial<SepaL
   return { [kind]: fact, state, ...report };
 }
 
-type Reported = Pick<Movement, 'source' | 'amount' | 'currency' | 'value_date' | 'bank_reference'>;
+/** Reads a movement as what we have asked for, where the charges that the bank states allow it. */
+export function pickReading<M extends Pick<Movement, 'amount' | 'readings' | 'currency'>>(
+  movement: M,
+  { amount, currency }: Pick<SepaLine, 'amount' | 'currency'>,
+): M {
+  const isOurs = movement.currency === currency && movement.readings?.includes(amount);
+  return isOurs && movement.amount !== amount ? { ...movement, amount } : movement;
+}
+
+type Reported = Pick<
+  Movement,
+  'source' | 'amount' | 'currency' | 'value_date' | 'bank_reference' | 'also'
+>;
 
 /** Named movements come first, so that no other takes their fact. */
 export function putNamedFirst<M extends Reported>(
   facts: readonly LineMovement[],
   movements: readonly M[],
 ): M[] {
-  const named = movements.filter(({ bank_reference: id }) =>
-    facts.some((fact) => hasReference(fact, id)),
-  );
+  const named = movements.filter((movement) => facts.some((fact) => hasReference(fact, movement)));
   return [...named, ...movements.filter((movement) => !named.includes(movement))];
 }
 
@@ -479,13 +491,19 @@ export function putNamedFirst<M extends Reported>(
  */
 export function findFact(
   all: readonly LineMovement[],
-  { source, amount, currency, bank_reference: id }: Reported,
+  reported: Reported,
 ): LineMovement | undefined {
+  const { source, amount, currency, bank_reference: id } = reported;
   const facts = all.filter((fact) => fact.amount === amount && fact.currency === currency);
   if (id === null) return facts[0];
   const isUnnamed = ({ references }: LineMovement) =>
     references.every((each) => each.source !== source);
-  return facts.find((fact) => hasReference(fact, id)) ?? facts.find(isUnnamed);
+  const isNamed = ({ references }: LineMovement) => references.some((each) => each.id === id);
+  return (
+    facts.find(isNamed) ??
+    facts.find((fact) => hasReference(fact, reported)) ??
+    facts.find(isUnnamed)
+  );
 }
 
 /**
@@ -509,21 +527,30 @@ function findGrossOrNet(
   });
 }
 
-export function nameFact(fact: LineMovement, { source, bank_reference: id }: Reported) {
+export function nameFact(fact: LineMovement, { source, bank_reference: id, also }: Reported) {
   const isNamed = fact.references.some((each) => each.source === source && each.id === id);
   if (id === null || isNamed) return fact;
-  return { ...fact, references: [...fact.references, { source, id }] };
+  return { ...fact, references: [...fact.references, buildReference(source, id, also)] };
 }
 
 export function buildFact(
-  { source, amount, currency, value_date, bank_reference: id }: Reported,
+  { source, amount, currency, value_date, bank_reference: id, also }: Reported,
   code: string | null,
   at: string,
 ): LineMovement {
-  const references = id === null ? [] : [{ source, id }];
+  const references = id === null ? [] : [buildReference(source, id, also)];
   return { amount, currency, value_date, bank_reference: id, references, code, at };
 }
 
-function hasReference({ references }: LineMovement, id: string | null): boolean {
-  return references.some((each) => each.id === id);
+function buildReference(source: Reported['source'], id: string, also?: string): MovementReference {
+  return { source, id, ...(also === undefined || also === id ? {} : { also }) };
+}
+
+/** A booking and a part of it are the same for a payout, and two parts of one booking are two. */
+function hasReference(
+  { references }: LineMovement,
+  { bank_reference: id, also }: Pick<Reported, 'bank_reference' | 'also'>,
+): boolean {
+  if (id === null) return false;
+  return references.some((each) => each.id === id || each.also === id || each.id === also);
 }

@@ -19,10 +19,12 @@ import {
   ForeignMessage,
   findFact,
   nameFact,
+  pickReading,
   putNamedFirst,
 } from './apply';
 import { makeDirectories, putFile, writeWhole } from './files';
-import { type BankMessage, type Credit, readBankMessage } from './messages';
+import { type BankMessage, type Bookings, type Credit, readBankMessage } from './messages';
+import { resolveMention, resolveSums } from './resolve';
 
 const GROWS_MS = 10_000;
 /** Files that a transfer has not finished. */
@@ -175,10 +177,21 @@ async function applyMessage(deps: InboxDeps, file_id: string, read: BankMessage)
         return { ...processed, statement: { ...statement, names: [], fault: { code, message } } };
       }
       for (const { notice } of own) if (notice !== undefined) deps.log.warn({ file_id }, notice);
-      await applyMovements(deps, read.movements);
-      await applyCredits(deps, read.credits);
+      await applyBookings(deps, read);
       return { ...processed, statement };
     }
+  }
+}
+
+async function applyBookings(deps: InboxDeps, read: Bookings): Promise<void> {
+  await applyMovements(deps, [...read.movements, ...(await resolveSums(deps, read.sums))]);
+  await applyCredits(deps, read.credits);
+  // One at a time: what one names is no longer open for the next.
+  for (const each of read.mentioning) {
+    const found = await resolveMention(deps, each);
+    if (found === undefined) continue;
+    if ('movement' in found) await applyMovements(deps, [found.movement]);
+    else await applyCredits(deps, [found.credit]);
   }
 }
 
@@ -234,7 +247,8 @@ async function applyToPayment(
     const payment = await payments.findOne({ reference });
     if (payment === null) return;
     const { _id, credits } = payment;
-    const changed = addCredits(credits, own, now().toISOString());
+    const read = own.map((credit) => pickReading(credit, payment));
+    const changed = addCredits(credits, read, now().toISOString());
     if (changed === undefined) return;
     const isNew = changed.length > credits.length;
     const report = isNew ? { unreported: true, report_batch: null } : {};

@@ -1,8 +1,10 @@
 import type { PayeeResult } from '../../src/domain/callback/callback';
+import { omitUndefined } from '../../src/domain/defined';
 import { parseDecimalMoney } from '../../src/domain/money';
 import { nameMovement } from '../../src/domain/movement/name';
 import {
   isReversal,
+  listFileNames,
   parseReference,
   parseResourceId,
   type Statement,
@@ -61,25 +63,57 @@ export interface Movement {
   source: MovementReference['source'];
   /** Minor units, before the bank's charges. */
   amount: number;
+  /** What it may be instead: after charges, or before other ones. */
+  readings?: readonly number[];
   currency: string;
   value_date: string | null;
   bank_reference: string | null;
+  /** The bank's name for the entry that it is a part of, or for the only part. */
+  also?: string;
   /** ISO code of a return. */
   code: string | null;
 }
 
-export interface Credit
-  extends Pick<Movement, 'source' | 'amount' | 'currency' | 'value_date' | 'bank_reference'> {
+type Money = Omit<Movement, 'payout_id' | 'kind' | 'code'>;
+
+export interface Credit extends Money {
   reference: string;
   /** The bank takes it back. */
   isReversal?: true;
 }
 
+/** Entry that may be about a whole file. */
+export interface FileSum extends Money {
+  kind: MovementKind;
+  /** What it names; one may be a file. */
+  names: readonly string[];
+  /** Number of payouts; null: not stated. */
+  count: number | null;
+}
+
+/** Booking with a text that may name what it is about. */
+export interface Mentioning extends Money {
+  /** Null: a transfer to us. */
+  kind: 'booked' | 'returned' | null;
+  code: string | null;
+  mentions: readonly string[];
+  /** Where one of ours is named in its own field, that counts. */
+  payout_id: string | null;
+  reference: string | null;
+}
+
 export type BankMessage = { message: string } & (
   | { kind: 'status'; reports: StatusReport[] }
   | { kind: 'returns'; movements: Movement[] }
-  | { kind: 'statements'; statements: Statement[]; movements: Movement[]; credits: Credit[] }
+  | ({ kind: 'statements'; statements: Statement[] } & Bookings)
 );
+
+export interface Bookings {
+  movements: Movement[];
+  credits: Credit[];
+  sums: FileSum[];
+  mentioning: Mentioning[];
+}
 
 const SEPA_MESSAGES: MessageFamily = {
   versions: {
@@ -102,7 +136,9 @@ export async function readBankMessage(bytes: Uint8Array): Promise<BankMessage> {
       const statements = readCamt(xml);
       const movements = statements.flatMap(readMovements);
       const credits = statements.flatMap(readCredits);
-      return { message, kind: 'statements', statements, movements, credits };
+      const sums = statements.flatMap(readSums);
+      const mentioning = statements.flatMap(readMentioning);
+      return { message, kind: 'statements', statements, movements, credits, sums, mentioning };
     }
     const root = readElement(xml.root);
     return message.startsWith('pain')
@@ -258,15 +294,13 @@ function readMovements({ lines, balances }: Statement): Movement[] {
   return lines.flatMap((line) => {
     const payout_id = parseResourceId(line.reference);
     if (payout_id === null || line.is_fee) return [];
-    return [
-      {
-        ...describeMoney(line, balances),
-        payout_id,
-        kind: readKind(line),
-        code: /\breturn ([A-Z0-9]{2,8})$/.exec(line.kind)?.[1] ?? null,
-      },
-    ];
+    const kind = readKind(line);
+    return [{ ...describeMoney(line, balances), payout_id, kind, code: readReturnCode(line) }];
   });
+}
+
+function readReturnCode({ kind }: StatementLine): string | null {
+  return /\breturn ([A-Z0-9]{2,8})$/.exec(kind)?.[1] ?? null;
 }
 
 /** @see ISO 20022 external code list, BankTransactionSubFamily: returns and recalls */
@@ -290,13 +324,56 @@ function readCredits({ lines, balances }: Statement): Credit[] {
   });
 }
 
-function describeMoney(
-  { amount, fee, currency, value_date, day, ...names }: StatementLine,
-  balances: Statement['balances'],
-) {
+/** Reads each entry as one, also where it has parts. */
+function readSums({ lines, balances }: Statement): FileSum[] {
+  const entries = new Map<number, StatementLine[]>();
+  for (const line of lines.filter(({ is_fee }) => !is_fee)) {
+    const parts = entries.get(line.entry);
+    if (parts === undefined) entries.set(line.entry, [line]);
+    else parts.push(line);
+  }
+  return [...entries.values()].flatMap((parts): FileSum[] => {
+    const names = [...new Set(parts.flatMap(listFileNames))];
+    const [first] = parts;
+    if (first === undefined || names.length === 0) return [];
+    const about = { kind: readKind(first), names, count: first.batch };
+    const money = describeMoney(first, balances);
+    if (parts.length === 1) return [{ ...money, ...about }];
+    const sum = (measure: (line: StatementLine) => number) =>
+      Math.abs(parts.reduce((total, line) => total + measure(line), 0));
+    const isPlace = first.position !== undefined;
+    const bank_reference = first.entry_reference ?? (isPlace ? first.bank_reference : null);
+    const amount = sum((line) => line.amount + line.fee);
+    const whole = { amount, readings: [sum((line) => line.amount)], bank_reference };
+    return [omitUndefined({ ...money, ...about, ...whole, also: undefined })];
+  });
+}
+
+function readMentioning({ lines, balances }: Statement): Mentioning[] {
+  return lines.flatMap((line) => {
+    const { mentions, is_fee, amount, creditor_reference: reference = null } = line;
+    const isReturn = RETURNED.test(line.kind);
+    if (mentions === undefined || is_fee || (isReversal(line) && !isReturn)) return [];
+    const isIn = amount > 0;
+    if (isReturn && !isIn) return [];
+    const kind = isReturn ? ('returned' as const) : isIn ? null : ('booked' as const);
+    const named = { mentions, reference, payout_id: parseResourceId(line.reference) };
+    return [{ ...describeMoney(line, balances), ...named, kind, code: readReturnCode(line) }];
+  });
+}
+
+function describeMoney(line: StatementLine, balances: Statement['balances']): Money {
+  const { amount, fee, charges = [], currency, value_date, day, position } = line;
+  const { bank_reference, entry_reference, part_reference } = line;
+  const gross = amount + fee;
+  const others = [amount, ...charges.map((charge) => amount + charge)];
+  const readings = [...new Set(others)].filter((each) => each !== gross).map(Math.abs);
+  const also = entry_reference ?? part_reference ?? (position && bank_reference);
   return {
     source: balances === null ? ('notification' as const) : ('statement' as const),
-    ...{ amount: Math.abs(amount + fee), currency, bank_reference: nameMovement(names) },
+    ...{ amount: Math.abs(gross), currency, bank_reference: nameMovement(line) },
     value_date: value_date ?? day,
+    ...(readings.length > 0 ? { readings } : {}),
+    ...(also ? { also } : {}),
   };
 }

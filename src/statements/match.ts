@@ -11,12 +11,17 @@ export interface Candidate {
 
 export type LineFacts = Pick<
   StatementLine,
-  'amount' | 'fee' | 'is_fee' | 'reference' | 'bank_reference' | 'position'
+  | ('amount' | 'fee' | 'charges' | 'is_fee' | 'batch')
+  | ('reference' | 'bank_reference' | 'position')
 >;
 
 export interface Candidates {
   by_reference: readonly Candidate[];
   by_bank_reference: readonly Candidate[];
+  /** All of the file that the line names. */
+  by_file?: readonly Candidate[];
+  /** Of resources that its text may name. */
+  by_text?: readonly Candidate[];
   /** Amount and day equal those of the line. */
   by_amount: readonly Candidate[];
 }
@@ -34,7 +39,10 @@ export type Match =
   | { status: 'open'; different: string | null };
 
 /** @see docs/statements.md#matching */
-export function matchLine(line: LineFacts, candidates: Candidates): Match {
+export function matchLine(
+  line: LineFacts,
+  { by_file = [], by_text = [], ...candidates }: Candidates,
+): Match {
   const isInDirection = ({ amount }: Candidate) => Math.sign(amount) === Math.sign(line.amount);
   const isOtherName = ({ bank_reference }: Candidate) =>
     bank_reference === null || bank_reference !== line.bank_reference;
@@ -44,6 +52,10 @@ export function matchLine(line: LineFacts, candidates: Candidates): Match {
       .filter(isInDirection)
       .toSorted((one, other) => Number(isOtherName(one)) - Number(isOtherName(other))),
   );
+  const file = by_file.filter(isInDirection);
+  const isCounted = line.batch === null || line.batch === file.length;
+  const whole = isCounted ? matchSum(line, file, 1) : undefined;
+  if (whole !== undefined) return whole;
   for (const found of named) {
     const match = matchAmount(line, found) ?? matchSum(line, found);
     if (match !== undefined) return match;
@@ -53,6 +65,10 @@ export function matchLine(line: LineFacts, candidates: Candidates): Match {
   if (line.is_fee) {
     return { status: 'booked', entries: [], parts: { clearing: 0, bank_fees: line.amount } };
   }
+  const [text, ...others] = by_text
+    .filter(isInDirection)
+    .flatMap((entry) => matchAmount(line, [entry]) ?? []);
+  if (text !== undefined && others.length === 0) return text;
   return matchOnly(line, candidates.by_amount) ?? { status: 'open', different: null };
 }
 
@@ -61,10 +77,10 @@ export function isAnonymous({ reference, is_fee }: LineFacts): boolean {
   return !is_fee && parseResourceId(reference) === null;
 }
 
-/** Amount before the bank's charges first. */
-function listTargets({ amount, fee }: LineFacts): Parts[] {
-  const plain = { clearing: amount, bank_fees: 0 };
-  return fee === 0 ? [plain] : [{ clearing: amount + fee, bank_fees: -fee }, plain];
+/** Amount before the bank's charges first; those that may be in it last. */
+export function listTargets({ amount, fee, charges = [] }: LineFacts): Parts[] {
+  const fees = [...new Set([fee, 0, ...charges])];
+  return fees.map((each) => ({ clearing: amount + each, bank_fees: -each || 0 }));
 }
 
 function matchAmount(line: LineFacts, found: readonly Candidate[]): Match | undefined {
@@ -75,8 +91,8 @@ function matchAmount(line: LineFacts, found: readonly Candidate[]): Match | unde
   return undefined;
 }
 
-function matchSum(line: LineFacts, found: readonly Candidate[]): Match | undefined {
-  if (found.length < 2) return undefined;
+function matchSum(line: LineFacts, found: readonly Candidate[], least = 2): Match | undefined {
+  if (found.length < least) return undefined;
   const sum = found.reduce((total, { amount }) => total + amount, 0);
   const parts = listTargets(line).find(({ clearing }) => clearing === sum);
   if (parts === undefined) return undefined;

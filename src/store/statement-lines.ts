@@ -73,12 +73,22 @@ export interface OpenLines {
 
 const LISTED_MAX = 1_000;
 
+function filterNamed(references: readonly string[]) {
+  const $in = [...references];
+  return { $or: [{ bank_reference: { $in } }, { entry_reference: { $in, $exists: true } }] };
+}
+
 export function createStatementLines(db: Db) {
   const lines = db.collection<LineDocument>('statement_lines');
   return {
     ensureLineIndexes: indexBuilder(lines, [
       { key: { statement: 1, status: 1, day: 1, entry: 1, _id: 1 }, name: 'statement_status' },
       { key: { bank_account_id: 1, bank_reference: 1 }, name: 'bank_reference' },
+      {
+        key: { bank_account_id: 1, entry_reference: 1 },
+        name: 'entry_reference',
+        partialFilterExpression: { entry_reference: { $exists: true } },
+      },
       {
         key: { bank_account_id: 1, day: 1, _id: 1 },
         name: 'open',
@@ -109,14 +119,16 @@ export function createStatementLines(db: Db) {
       const update = { $set: change };
       return (await lines.updateOne({ _id, version }, update, { session })).matchedCount === 1;
     },
+    /** Finds by references of entries, or of parts of them. */
     findByBankReference: (
       bank_account_id: string,
       references: readonly string[],
-      session: ClientSession,
-    ) =>
-      lines
-        .find({ bank_account_id, bank_reference: { $in: [...references] } }, { session })
-        .toArray(),
+      session?: ClientSession,
+    ) => {
+      return lines.find({ bank_account_id, ...filterNamed(references) }, { session }).toArray();
+    },
+    /** Database of a connector, which has the files that it sends. */
+    openConnectorDb: (connector: string): Db => db.client.db(`${db.databaseName}_${connector}`),
     listLines: (
       filter: { statement: { $in: string[] } } & Partial<Pick<LineDocument, 'status'>>,
       limit: number,
@@ -189,12 +201,14 @@ export function createStatementLines(db: Db) {
       const abandoned = { $set: set, $inc: { version: 1 } };
       await lines.updateMany({ _id: { $in: ids } }, abandoned, { session });
       const [first] = rows;
-      const names = rows.flatMap(({ bank_reference }) => bank_reference ?? []);
+      const names = rows.flatMap((row) =>
+        [row.bank_reference ?? [], row.entry_reference ?? []].flat(),
+      );
       if (first === undefined || names.length === 0) return;
       const { bank_account_id } = first;
       const repeated = { status: 'repeated' as const, repeats: { $in: ids } };
       const again = { $set: { status: 'announced' as const, repeats: null } };
-      const named = { bank_account_id, bank_reference: { $in: names } };
+      const named = { bank_account_id, ...filterNamed(names) };
       await lines.updateMany({ ...named, ...repeated }, again, { session });
     },
     hasOpen: async (ids: readonly string[]): Promise<boolean> => {

@@ -56,7 +56,8 @@ test.each<[string, Partial<LineFacts>, Candidates, object]>([
   ['nothing', {}, {}, leaveOpen()],
   ['no entry as a charge', { amount: -5, is_fee: true }, { only: [buildEntry(-5)] }, BOOKED],
 ])('a line matches %s', (_, line, { ours = [], named = [], only = [] }, result) => {
-  const facts = { amount: 1000, fee: 0, is_fee: false, reference: null, bank_reference: null };
+  const facts = { amount: 1000, fee: 0, is_fee: false, batch: null };
+  const names = { reference: null, bank_reference: null };
   const found = { by_reference: ours, by_bank_reference: named, by_amount: only };
-  expect(matchLine({ ...facts, ...line }, found)).toEqual(result);
+  expect(matchLine({ ...facts, ...names, ...line }, found)).toEqual(result);
 });

@@ -108,6 +108,8 @@ export interface LineMovement {
 export interface MovementReference {
   source: 'notification' | 'statement' | 'interbank';
   id: string;
+  /** That of the entry, where `id` is of a part of it, or the reverse. */
+  also?: string;
 }
 
 interface LineOther extends LineMovement {

@@ -114,10 +114,9 @@ async function importOne(
     await storeLines(deps, planned);
     await complete(deps, planned);
   }
-  if (document.kind === 'statement') {
-    await rematch(deps, account);
-    await closeDays(deps, account);
-  }
+  // A notification may say what a sum is about that was imported before.
+  await rematch(deps, account);
+  await closeDays(deps, account);
   const counts = await deps.stores.statements.countLines([document._id]);
   const { _id: id, statement_id, kind, iban, to_day: day, lines } = document;
   const { matched = 0, booked = 0, open = 0, announced = 0 } = counts;

@@ -1,8 +1,8 @@
-import type { ClientSession } from 'mongodb';
+import { type ClientSession, MongoServerError } from 'mongodb';
 import { inTransaction } from '../../../base/mongo';
 import { type Credited, computeCredit, listScopes } from '../../../domain/approval';
 import { nameMovement } from '../../../domain/movement/name';
-import { parseResourceId } from '../../../domain/statement';
+import { listFileNames, parseResourceId } from '../../../domain/statement';
 import type { NewEntry } from '../../../ledger/entries';
 import { ENTRY_LINES } from '../../../ledger/entry-lines';
 import type { ClearingScope } from '../../../ledger/uncleared';
@@ -11,6 +11,7 @@ import {
   type Candidate,
   isAnonymous,
   type LineFacts,
+  listTargets,
   type Match,
   matchLine,
 } from '../../../statements/match';
@@ -19,9 +20,12 @@ import type { BankAccountDocument } from '../../../store/bank-accounts';
 import type { LineDocument } from '../../../store/statement-lines';
 import type { ServiceDeps } from '../../deps';
 import { countCredit, readLimits } from '../../operators/approvals/sums';
+import { openSepaBook } from '../sepa/book';
 
 type MatchDeps = Pick<ServiceDeps, 'mongo' | 'stores' | 'now'>;
-type LineToMatch = LineFacts & Pick<LineDocument, 'day' | 'value_date'>;
+type LineToMatch = LineFacts &
+  Pick<LineDocument, 'day' | 'value_date' | 'bank_account_id'> &
+  Pick<LineDocument, 'entry_reference' | 'part_reference' | 'files' | 'mentions'>;
 
 /** Lines of one query, and of one transaction. */
 const TRIED_LINES = 1_000;
@@ -31,7 +35,7 @@ export function pickScope({ connector, livemode, currency }: ClearingScope): Cle
   return { connector, livemode, currency };
 }
 
-type JoinedStores = Pick<Stores, 'ledger' | 'movements'>;
+type JoinedStores = Pick<Stores, 'ledger' | 'movements' | 'statements'>;
 
 /** Decides in order: no entry matches two lines. */
 export async function matchLines(
@@ -40,34 +44,155 @@ export async function matchLines(
   lines: readonly LineToMatch[],
   session?: ClientSession,
 ): Promise<Match[]> {
-  const ids = lines.flatMap(({ reference }) => parseResourceId(reference) ?? []);
-  const names = lines.flatMap((line) =>
-    [nameMovement(line) ?? [], line.bank_reference ?? []].flat(),
-  );
+  const taken = new Set<string>();
+  const matches = await matchEach(stores, scope, lines, taken, session);
+  const open = lines.filter((_, index) => matches[index]?.status === 'open');
+  const announced = await findAnnounced(stores, open.filter(isWhole), session);
+  for (const [index, line] of lines.entries()) {
+    const isOpen = matches[index]?.status === 'open' && isWhole(line);
+    for (const parts of isOpen ? (announced.get(line.bank_reference) ?? []) : []) {
+      const target = findTarget(line, parts);
+      if (target === undefined) continue;
+      // What its parts do not explain stays free.
+      const tried = new Set(taken);
+      const found = await matchEach(stores, scope, parts, tried, session);
+      const match = joinMatches(line, found);
+      if (match === undefined) continue;
+      for (const id of match.entries) taken.add(id);
+      matches[index] = match;
+      break;
+    }
+  }
+  return matches;
+}
+
+function isWhole({ bank_reference, entry_reference, position }: LineToMatch): boolean {
+  return bank_reference !== null && (entry_reference ?? position) === undefined;
+}
+
+/** Finds what notifications say of the parts of entries, by their name. */
+async function findAnnounced(
+  { statements }: JoinedStores,
+  lines: readonly LineToMatch[],
+  session: ClientSession | undefined,
+): Promise<Map<string | null, LineDocument[][]>> {
+  const found = new Map<string | null, LineDocument[][]>();
+  const [first] = lines;
+  if (first === undefined) return found;
+  const names = lines.flatMap(({ bank_reference }) => bank_reference ?? []);
+  const known = await statements.findByBankReference(first.bank_account_id, names, session);
+  const announced = known.filter(({ status }) => status === 'announced' || status === 'repeated');
+  const byStatement = groupBy(announced, ({ statement }) => statement);
+  for (const ofStatement of byStatement.values()) {
+    const byEntry = groupBy(ofStatement, (line) => line.entry_reference ?? line.bank_reference);
+    for (const [name, parts] of byEntry) found.set(name, [...(found.get(name) ?? []), parts]);
+  }
+  return found;
+}
+
+function findTarget(line: LineToMatch, parts: readonly LineDocument[]) {
+  const sums = [
+    parts.reduce((sum, { amount }) => sum + amount, 0),
+    parts.reduce((sum, { amount, fee }) => sum + amount + fee, 0),
+  ];
+  return listTargets(line).find(({ clearing }) => sums.includes(clearing));
+}
+
+/** @returns undefined unless each part has its entries */
+function joinMatches(
+  { amount }: LineToMatch,
+  parts: readonly Match[],
+): Exclude<Match, { status: 'open' }> | undefined {
+  const matched = parts.filter((part) => part.status !== 'open');
+  const entries = matched.flatMap((part) => part.entries);
+  if (matched.length < parts.length || entries.length === 0) return undefined;
+  const clearing = matched.reduce((sum, part) => sum + part.parts.clearing, 0);
+  return { status: 'matched', entries, parts: { clearing, bank_fees: amount - clearing } };
+}
+
+async function matchEach(
+  stores: JoinedStores,
+  scope: ClearingScope,
+  lines: readonly LineToMatch[],
+  taken: Set<string>,
+  session: ClientSession | undefined,
+): Promise<Match[]> {
+  const listOurs = ({ reference, mentions = [] }: LineToMatch) =>
+    [reference, ...mentions].flatMap((name) => parseResourceId(name) ?? []);
+  const names = lines.flatMap((line) => listNames(line));
+  const ids = lines.flatMap(listOurs);
   const ofResources = await stores.ledger.findAllUncleared(scope, { resource_id: ids }, session);
   const joined = await joinNames(stores, ofResources, session);
   const byResource = groupBy(joined, ({ resource_id }) => resource_id);
   const byName = await findNamed(stores, scope, names, session);
+  const isUnknown = ({ reference }: LineToMatch) => !byResource.has(parseResourceId(reference));
+  const byFile = await findOfFiles(stores, scope, lines.filter(isUnknown), session);
   const findByAmount = await findAmounts(stores, scope, lines.filter(isAnonymous), session);
-  const taken = new Set<string>();
   const free = (found: readonly Candidate[] = []) =>
     found.filter(({ entry_id }) => !taken.has(entry_id));
   const matches: Match[] = [];
   for (const line of lines) {
     const by_reference = free(byResource.get(parseResourceId(line.reference)));
     const name = nameMovement(line);
-    const by_bank_reference = free(byName.get(name) ?? byName.get(line.bank_reference));
-    const needsAmount =
-      isAnonymous(line) && by_reference.length === 0 && by_bank_reference.length === 0;
-    const by_amount = needsAmount ? free(await findByAmount(line)) : [];
+    const known = listNames(line).find((each) => byName.has(each));
+    const by_bank_reference = free(byName.get(known ?? null));
+    const [file, ...files] = listFileNames(line).filter((each) => byFile.has(each));
+    const by_file = files.length === 0 ? free(byFile.get(file ?? null)) : [];
+    const by_text = free(
+      listOurs({ ...line, reference: null }).flatMap((id) => byResource.get(id) ?? []),
+    );
+    const isNamed = by_reference.length > 0 || by_bank_reference.length > 0 || file !== undefined;
+    const by_amount = isAnonymous(line) && !isNamed ? free(await findByAmount(line)) : [];
     const match = matchLine(
       { ...line, bank_reference: name },
-      { by_reference, by_bank_reference, by_amount },
+      { by_reference, by_bank_reference, by_file, by_text, by_amount },
     );
     if (match.status === 'matched') for (const id of match.entries) taken.add(id);
     matches.push(match);
   }
   return matches;
+}
+
+/** Lists the bank's names for a line, its own first. */
+function listNames(line: LineToMatch): string[] {
+  const names = [
+    nameMovement(line),
+    line.bank_reference,
+    line.part_reference,
+    line.entry_reference,
+  ];
+  return [...new Set(names.flatMap((name) => name ?? []))];
+}
+
+/** A connector without files has no such database, and operators may not read it. */
+const UNAUTHORIZED = 13;
+
+/** Finds the entries of payouts by the files of their connector. */
+async function findOfFiles(
+  { ledger, statements }: JoinedStores,
+  scope: ClearingScope,
+  lines: readonly LineToMatch[],
+  session: ClientSession | undefined,
+): Promise<Map<string | null, Candidate[]>> {
+  const names = [...new Set(lines.flatMap(listFileNames))];
+  if (names.length === 0) return new Map();
+  const book = openSepaBook(statements.openConnectorDb(scope.connector));
+  const projection = { file_id: 1 } as const;
+  // Outside of the session: a refusal would end its transaction.
+  const payouts = await book.lines
+    .find({ file_id: { $in: names } }, { projection })
+    .toArray()
+    .catch((error: unknown) => {
+      if (error instanceof MongoServerError && error.code === UNAUTHORIZED) return [];
+      throw error;
+    });
+  const files = new Map(payouts.map(({ _id, file_id }) => [_id, file_id]));
+  const ids = [...files.keys()];
+  const found = await ledger.findAllUncleared(scope, { resource_id: ids }, session);
+  const byFile = groupBy(found, ({ resource_id }) => files.get(resource_id) ?? null);
+  // A file without entries is named, too.
+  for (const file of files.values()) if (!byFile.has(file)) byFile.set(file, []);
+  return byFile;
 }
 
 /** Finds entries by the names of their movements, and by what banks have answered before. */

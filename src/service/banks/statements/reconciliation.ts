@@ -225,6 +225,7 @@ export type ShownEntry = ReturnType<typeof presentEntry>;
 export function presentLine(line: LineDocument, now: Date) {
   const { _id: id, iban: account, day, value_date, amount, currency } = line;
   const { reference, bank_reference, kind, fee, status, entries, different, owner } = line;
+  const [file] = line.files ?? [];
   const { clearing, bank_fees } = line.parts;
   const isBooked = status === 'matched' || status === 'booked' || status === 'open';
   return {
@@ -232,6 +233,8 @@ export function presentLine(line: LineDocument, now: Date) {
     /** Minor units in suspense. */
     unmatched: isBooked ? amount - clearing - bank_fees : 0,
     ...{ status, entries, different, age_days: countDays(day, now), owner },
+    /** Names a file of payouts. */
+    ...omitUndefined({ file }),
   };
 }
 

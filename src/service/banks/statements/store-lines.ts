@@ -50,17 +50,19 @@ async function storeBatch(
   const stored = await statements.findStored(ids, session);
   const fresh = rows.filter(({ _id }) => !stored.has(_id));
   if (fresh.length === 0) return;
-  const names = fresh.flatMap(({ bank_reference }) => bank_reference ?? []);
+  const names = fresh.flatMap((line) =>
+    [line.bank_reference ?? [], getEntryName(line) ?? []].flat(),
+  );
   const known = await statements.findByBankReference(account._id, names, session);
   if (document.kind === 'notification') {
     const own = known.filter(({ statement }) => statement === document._id);
     const taken = new Set(own.map(({ repeats }) => repeats));
     const booked = known.filter((line) => isBooked(line) && !taken.has(line._id));
     for (const row of fresh) row.status = 'announced';
-    for (const [row, { _id: repeats }] of pairRepeated(fresh, booked)) {
-      Object.assign(row, { status: 'repeated', repeats });
-    }
     await statements.insertLines(fresh, session);
+    // An entry may have more parts than a batch.
+    const waiting = own.filter(({ status }) => status === 'announced');
+    await repeatLines(deps, [...waiting, ...fresh], booked, session);
     return;
   }
   const byName = groupBy([...known, ...fresh], getName);
@@ -90,12 +92,30 @@ async function storeBatch(
   const at = deps.now().toISOString();
   for (const row of fresh) await nameActed(deps.stores, row, at, session);
   const announced = known.filter(({ status }) => status === 'announced');
-  for (const [line, { _id: repeats }] of pairRepeated(announced, fresh)) {
+  await repeatLines(deps, announced, fresh, session);
+}
+
+async function repeatLines(
+  { stores: { statements } }: WriteDeps,
+  announced: readonly LineDocument[],
+  booked: readonly LineDocument[],
+  session: ClientSession,
+): Promise<void> {
+  for (const [line, { _id: repeats }] of pairRepeated(announced, booked)) {
     await statements.changeLine(line, { status: 'repeated', repeats }, session);
   }
 }
 
 const getName = ({ bank_reference }: LineDocument) => bank_reference;
+/** The name that the parts of an entry share. */
+const getEntryName = (line: LineDocument) => line.entry_reference ?? line.bank_reference;
+
+/** With the bank's charges in it, or without. */
+function isSum(line: LineDocument, parts: readonly LineDocument[]): boolean {
+  const net = parts.reduce((total, { amount }) => total + amount, 0);
+  const gross = parts.reduce((total, { amount, fee }) => total + amount + fee, 0);
+  return line.amount === net || line.amount + line.fee === gross;
+}
 
 function buildRow(document: StatementDocument, line: StatementLine, number: number): LineDocument {
   const { _id: statement, bank_account_id, connector, livemode, iban } = document;
@@ -126,28 +146,43 @@ function findRepeated(row: LineDocument, namesakes: readonly LineDocument[] = []
 }
 
 /**
- * Pairs announced lines with booked ones of the same name and amount, or of the sum of all that a
- * notification has under the name. Two notifications may announce the same movement.
+ * Pairs announced lines with booked ones of the same name and amount, or the sum of all that one of
+ * the two has under the name of the entry with one of the other. Two notifications may announce the
+ * same movement.
  */
 function* pairRepeated(
   announced: readonly LineDocument[],
   booked: readonly LineDocument[],
 ): Generator<[LineDocument, LineDocument]> {
-  const byName = groupBy(announced, (line) => JSON.stringify([line.statement, getName(line)]));
-  for (const [first, ...others] of byName.values()) {
-    if (first === undefined || first.bank_reference === null) continue;
+  const byEntry = groupBy(booked, getEntryName);
+  const byName = groupBy(booked, getName);
+  const groups = groupBy(announced, (line) => JSON.stringify([line.statement, getEntryName(line)]));
+  for (const [first, ...others] of groups.values()) {
+    const name = first && getEntryName(first);
+    if (first === undefined || name == null) continue;
     const waiting = [first, ...others];
-    const named = booked.filter((line) => getName(line) === getName(first));
-    const sum = waiting.reduce((total, { amount }) => total + amount, 0);
-    const whole = named.find(({ amount }) => amount === sum);
+    const entry = byEntry.get(name) ?? [];
+    const whole = entry.find((line) => isSum(line, waiting));
     if (whole !== undefined) {
       for (const each of waiting) yield [each, whole];
       continue;
     }
+    const ofStatements = groupBy(entry, ({ statement }) => statement);
+    const parts = [...ofStatements.values()].find((some) => isSum(first, some));
+    if (waiting.length === 1 && parts?.[0] !== undefined) {
+      yield [first, parts[0]];
+      continue;
+    }
+    const named = new Set([
+      ...waiting.flatMap((each) => byName.get(getName(each)) ?? []),
+      ...entry,
+    ]);
     for (const each of waiting) {
-      const at = named.findIndex(({ amount }) => amount === each.amount);
-      const [line] = at < 0 ? [] : named.splice(at, 1);
-      if (line !== undefined) yield [each, line];
+      const alike = [...named].filter((other) => isSum(other, [each]));
+      const line = alike.find((other) => getName(other) === getName(each)) ?? alike[0];
+      if (line === undefined) continue;
+      named.delete(line);
+      yield [each, line];
     }
   }
 }
