@@ -15,6 +15,8 @@ export interface CamtEntry {
   more?: string;
   /** Instead of the one `TxDtls` of the reference. */
   details?: string;
+  /** `AddtlNtryInf`. */
+  info?: string;
 }
 
 export interface CamtStatement {
@@ -57,7 +59,9 @@ function entryText(entry: CamtEntry, currency: string, day: string, isOld: boole
     bank_reference === undefined ? '' : `<AcctSvcrRef>${bank_reference}</AcctSvcrRef>`,
     `<BkTxCd><Domn><Cd>${domain}</Cd><Fmly><Cd>${family}</Cd>`,
     `<SubFmlyCd>${sub}</SubFmlyCd></Fmly></Domn></BkTxCd>${more}`,
-    `<NtryDtls>${details}</NtryDtls></Ntry>`,
+    `<NtryDtls>${details}</NtryDtls>`,
+    entry.info === undefined ? '' : `<AddtlNtryInf>${entry.info}</AddtlNtryInf>`,
+    '</Ntry>',
   ].join('');
 }
 

@@ -20,12 +20,13 @@ import type { BankAccountDocument } from '../../../store/bank-accounts';
 import type { LineDocument } from '../../../store/statement-lines';
 import type { ServiceDeps } from '../../deps';
 import { countCredit, readLimits } from '../../operators/approvals/sums';
-import { openSepaBook } from '../sepa/book';
+import { openSepaBook, type SepaLine, type SepaPayment } from '../sepa/book';
 
 type MatchDeps = Pick<ServiceDeps, 'mongo' | 'stores' | 'now'>;
 type LineToMatch = LineFacts &
   Pick<LineDocument, 'day' | 'value_date' | 'bank_account_id'> &
-  Pick<LineDocument, 'entry_reference' | 'part_reference' | 'files' | 'mentions'>;
+  Pick<LineDocument, 'entry_reference' | 'part_reference' | 'files' | 'mentions'> &
+  Pick<LineDocument, 'creditor_reference'>;
 
 /** Lines of one query, and of one transaction. */
 const TRIED_LINES = 1_000;
@@ -117,35 +118,47 @@ async function matchEach(
   taken: Set<string>,
   session: ClientSession | undefined,
 ): Promise<Match[]> {
-  const listOurs = ({ reference, mentions = [] }: LineToMatch) =>
-    [reference, ...mentions].flatMap((name) => parseResourceId(name) ?? []);
-  const names = lines.flatMap((line) => listNames(line));
-  const ids = lines.flatMap(listOurs);
+  const book = await readBook(stores, scope, lines);
+  const findIds = (names: readonly (string | null | undefined)[]) =>
+    names.flatMap((name) => parseResourceId(name ?? null) ?? book.payments.get(name ?? '') ?? []);
+  const listOwn = (line: LineToMatch) => findIds([line.reference, line.creditor_reference]);
+  const listMentioned = ({ mentions = [] }: LineToMatch) => findIds(mentions);
+  const listOfFiles = (line: LineToMatch) => {
+    const [file = [], ...others] = listFileNames(line).flatMap((name) => {
+      const payouts = book.files.get(name);
+      return payouts === undefined ? [] : [payouts];
+    });
+    return others.length > 0 ? [] : file;
+  };
+  const ids = lines.flatMap((line) => [
+    ...listOwn(line),
+    ...listMentioned(line),
+    ...listOfFiles(line),
+  ]);
   const ofResources = await stores.ledger.findAllUncleared(scope, { resource_id: ids }, session);
   const joined = await joinNames(stores, ofResources, session);
   const byResource = groupBy(joined, ({ resource_id }) => resource_id);
-  const byName = await findNamed(stores, scope, names, session);
-  const isUnknown = ({ reference }: LineToMatch) => !byResource.has(parseResourceId(reference));
-  const byFile = await findOfFiles(stores, scope, lines.filter(isUnknown), session);
+  const byName = await findNamed(stores, scope, lines.flatMap(listNames), session);
   const findByAmount = await findAmounts(stores, scope, lines.filter(isAnonymous), session);
   const free = (found: readonly Candidate[] = []) =>
     found.filter(({ entry_id }) => !taken.has(entry_id));
+  const find = (some: readonly string[]) => free(some.flatMap((id) => byResource.get(id) ?? []));
   const matches: Match[] = [];
   for (const line of lines) {
-    const by_reference = free(byResource.get(parseResourceId(line.reference)));
-    const name = nameMovement(line);
-    const known = listNames(line).find((each) => byName.has(each));
-    const by_bank_reference = free(byName.get(known ?? null));
-    const [file, ...files] = listFileNames(line).filter((each) => byFile.has(each));
-    const by_file = files.length === 0 ? free(byFile.get(file ?? null)) : [];
-    const by_text = free(
-      listOurs({ ...line, reference: null }).flatMap((id) => byResource.get(id) ?? []),
-    );
-    const isNamed = by_reference.length > 0 || by_bank_reference.length > 0 || file !== undefined;
+    const known = listNames(line).find((name) => byName.has(name));
+    const payouts = listOfFiles(line);
+    const candidates = {
+      by_reference: find(listOwn(line)),
+      by_bank_reference: free(byName.get(known ?? null)),
+      by_file: find(payouts),
+      by_text: find(listMentioned(line)),
+    };
+    const { by_reference, by_bank_reference } = candidates;
+    const isNamed = by_reference.length > 0 || by_bank_reference.length > 0 || payouts.length > 0;
     const by_amount = isAnonymous(line) && !isNamed ? free(await findByAmount(line)) : [];
     const match = matchLine(
-      { ...line, bank_reference: name },
-      { by_reference, by_bank_reference, by_file, by_text, by_amount },
+      { ...line, bank_reference: nameMovement(line) },
+      { ...candidates, by_amount },
     );
     if (match.status === 'matched') for (const id of match.entries) taken.add(id);
     matches.push(match);
@@ -167,32 +180,36 @@ function listNames(line: LineToMatch): string[] {
 /** A connector without files has no such database, and operators may not read it. */
 const UNAUTHORIZED = 13;
 
-/** Finds the entries of payouts by the files of their connector. */
-async function findOfFiles(
-  { ledger, statements }: JoinedStores,
-  scope: ClearingScope,
+/** Reads what a connector of files alone knows: payouts of each file, and references of payments. */
+async function readBook(
+  { statements }: JoinedStores,
+  { connector }: ClearingScope,
   lines: readonly LineToMatch[],
-  session: ClientSession | undefined,
-): Promise<Map<string | null, Candidate[]>> {
+): Promise<{ files: Map<string, string[]>; payments: Map<string, string> }> {
+  const files = new Map<string, string[]>();
   const names = [...new Set(lines.flatMap(listFileNames))];
-  if (names.length === 0) return new Map();
-  const book = openSepaBook(statements.openConnectorDb(scope.connector));
-  const projection = { file_id: 1 } as const;
-  // Outside of the session: a refusal would end its transaction.
-  const payouts = await book.lines
-    .find({ file_id: { $in: names } }, { projection })
-    .toArray()
-    .catch((error: unknown) => {
-      if (error instanceof MongoServerError && error.code === UNAUTHORIZED) return [];
-      throw error;
-    });
-  const files = new Map(payouts.map(({ _id, file_id }) => [_id, file_id]));
-  const ids = [...files.keys()];
-  const found = await ledger.findAllUncleared(scope, { resource_id: ids }, session);
-  const byFile = groupBy(found, ({ resource_id }) => files.get(resource_id) ?? null);
-  // A file without entries is named, too.
-  for (const file of files.values()) if (!byFile.has(file)) byFile.set(file, []);
-  return byFile;
+  const references = lines.flatMap(({ creditor_reference, mentions = [] }) =>
+    [creditor_reference ?? [], mentions].flat(),
+  );
+  if (names.length + references.length === 0) return { files, payments: new Map() };
+  const book = openSepaBook(statements.openConnectorDb(connector));
+  // Outside of a transaction, which a refusal would end.
+  const read = Promise.all([
+    book.lines.find({ file_id: { $in: names } }, { projection: { file_id: 1 } }).toArray(),
+    book.payments
+      .find({ reference: { $in: references } }, { projection: { reference: 1 } })
+      .toArray(),
+  ]);
+  const [payouts, payments] = await read.catch((error: unknown): [SepaLine[], SepaPayment[]] => {
+    if (error instanceof MongoServerError && error.code === UNAUTHORIZED) return [[], []];
+    throw error;
+  });
+  for (const { _id, file_id } of payouts) {
+    const own = files.get(file_id ?? '');
+    if (own !== undefined) own.push(_id);
+    else if (file_id !== null) files.set(file_id, [_id]);
+  }
+  return { files, payments: new Map(payments.map(({ _id, reference }) => [reference, _id])) };
 }
 
 /** Finds entries by the names of their movements, and by what banks have answered before. */
