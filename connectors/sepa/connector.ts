@@ -1,4 +1,6 @@
 import { resolve } from 'node:path';
+import { Gauge } from 'prom-client';
+import { describeMetric } from '../../src/base/metrics';
 import { latestCutOff } from '../../src/domain/payout/target2';
 import { createEncrypter } from '../../src/encryption/encrypter';
 import { createDetailsDecrypter } from '../../src/encryption/recipient-keys';
@@ -45,7 +47,7 @@ async function createParts(
   own: ConnectorProcess,
   changes: Changes,
 ): Promise<SepaParts & { restoreGuard: RestoreGuard }> {
-  const { mongo, stores, guard, log, now } = own;
+  const { mongo, stores, guard, log, now, registry } = own;
   const { SEPA_OUT_DIR: out, SEPA_IN_DIR: dir, SEPA_IBAN: iban } = settings;
   const { SEPA_VERIFIED_DIR: verifiedDir } = settings;
   const folders = [out, dir, ...(verifiedDir ? [verifiedDir] : [])];
@@ -114,7 +116,13 @@ async function createParts(
     cutInstant,
     cutWhenDue,
   ];
-  const others = [() => takeFiles(inbox), reportReleases, () => eraseBytes(cut)];
+  const refused = new Gauge({
+    ...describeMetric('payments_sepa_files_refused'),
+    registers: [registry],
+  });
+  const countRefused = async () =>
+    refused.set({ connector: name }, await book.inbound.countDocuments({ attention: true }));
+  const others = [() => takeFiles(inbox), countRefused, reportReleases, () => eraseBytes(cut)];
   return {
     book,
     restoreGuard,

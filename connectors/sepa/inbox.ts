@@ -7,7 +7,12 @@ import { isMissingFile } from '../../src/base/errors';
 import { isDuplicateKey } from '../../src/base/mongo';
 import { omitUndefined } from '../../src/domain/defined';
 import { InvalidStatement, type Statement } from '../../src/domain/statement';
-import type { LineMovement, SepaBook, SepaInbound } from '../../src/service/banks/sepa/book';
+import {
+  endByName,
+  type LineMovement,
+  type SepaBook,
+  type SepaInbound,
+} from '../../src/service/banks/sepa/book';
 import { chooseName, exists } from '../../src/service/banks/sepa/file-names';
 import { findFlaw } from '../../src/statements/check';
 import { FILE_BYTES_MAX } from '../../src/statements/read';
@@ -95,13 +100,19 @@ async function takeFile(deps: InboxDeps, name: string): Promise<void> {
   const growsUntil = found.mtimeMs + (deps.growsMs ?? GROWS_MS);
   if (verdict.refusal?.code === 'file_invalid' && now().getTime() < growsUntil) return;
   const destination = await chooseName(join(dir, verdict.folder), name, _id);
-  const record = { ...verdict, _id, state: 'taken' as const, name: destination, taken_at: now() };
+  const record: SepaInbound = {
+    ...{ ...verdict, _id, state: 'taken', name: destination, received_as: name, taken_at: now() },
+    ...(verdict.refusal !== null && { attention: true }),
+  };
   const taken = await storeRecord(book, record);
+  // A statement is taken once it is imported.
+  if (taken.folder === 'processed' && taken.statement === null) await endByName(book, taken);
   if (verdict.refusal !== null) await explain(dir, taken.name, verdict.refusal);
   await putFile(path, join(dir, taken.folder), taken.name);
   await book.inbound.updateOne({ _id, state: 'taken' }, { $set: { state: 'done' } });
   const code = verdict.refusal?.code ?? verdict.message;
-  log.info({ file_id: _id, code }, `file of the bank ${verdict.folder}`);
+  const level = verdict.refusal === null ? 'info' : 'error';
+  log[level]({ file_id: _id, code }, `file of the bank ${verdict.folder}`);
 }
 
 /** @returns the record, also of an earlier attempt or another process */

@@ -129,6 +129,10 @@ const METRICS = {
     help: 'Reports of a bank that were refused, such as contradicting ones.',
     labels: ['connector'],
   },
+  payments_sepa_files_refused: {
+    help: 'Files of a bank that were refused, and neither taken nor dismissed since.',
+    labels: ['connector'],
+  },
   payments_bank_polled_timestamp_seconds: {
     help: 'Unix time at which a connector last read all reports of its bank.',
     labels: ['connector'],

@@ -525,6 +525,9 @@ export const REMEDIES = {
       rows: [STATEMENT_FILE],
     },
     statement_missing: STATEMENT_MISSING,
+    bank_file_refused: {
+      what: 'A file of the bank was refused; `sepa inbound list --refused` says why. Put the right file into `SEPA_IN_DIR`. If there is none, or nothing in it counts, run `sepa inbound dismiss FILE_ID --reason TEXT`.',
+    },
     not_repeated: {
       what: 'Only a notification has a credit, and no statement after five days; it may be spent already.',
       ask: 'line',

@@ -85,6 +85,10 @@ export interface AttentionRow {
   amount: number | string;
   currency: string;
   acknowledged: boolean;
+  /** Refused file, of `bank_file_refused`, and the code of its refusal. */
+  file_id?: string;
+  name?: string;
+  code?: string;
 }
 
 export type StoredVersion = Pick<ResourceDocument, '_id' | 'status' | 'version'>;

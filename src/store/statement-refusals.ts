@@ -36,7 +36,12 @@ export interface RefusalDocument {
   attention: boolean;
   acknowledged: { operator: string; reason: string; at: string } | null;
   missing?: MissingStatements;
+  /** File of `bank_file_refused`, and the code of its refusal. */
+  file?: { id: string; name: string; code: string };
 }
+
+/** Attention reason of a file that was neither taken nor dismissed since. */
+export const BANK_FILE_REFUSED = 'bank_file_refused';
 
 export function createStatementRefusals(db: Db) {
   const refusals = db.collection<RefusalDocument>('statement_refusals');
@@ -99,6 +104,17 @@ export function createStatementRefusals(db: Db) {
           { maxTimeMS: LIST_MS_MAX },
         )
         .toArray(),
+    listByIds: (ids: readonly string[]) => refusals.find({ _id: { $in: [...ids] } }).toArray(),
+    /** Ends the attention reasons of a connector's other files. */
+    endOtherFiles: async (
+      about: Pick<RefusalDocument, 'connector' | 'livemode'>,
+      open: readonly string[],
+    ): Promise<void> => {
+      const others = { ...about, code: BANK_FILE_REFUSED, _id: { $nin: [...open] } };
+      await refusals.updateMany({ ...others, attention: true }, { $set: { attention: false } });
+    },
+    countFiles: (connector: string) =>
+      refusals.countDocuments({ connector, code: BANK_FILE_REFUSED, attention: true }),
     findRefusal: (bank_account_id: string, since: number) =>
       refusals.findOne({ bank_account_id, since }),
     /** Oldest first. */

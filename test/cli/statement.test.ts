@@ -469,6 +469,41 @@ describe('sepa', () => {
       expect(await importTaken()).toEqual([]);
     });
 
+    test('of a file that it refuses calls an operator until the statement comes in another', async () => {
+      const write = (value_date?: string) =>
+        camt([
+          {
+            id: 'S-13',
+            opening: 1_055,
+            entries: [{ amount: 7, ...(value_date && { value_date }) }],
+          },
+        ]);
+      const listCalling = async () =>
+        Object(await service.json('attention', 'list')).data.filter(
+          ({ reason }: { reason: string }) => reason === 'bank_file_refused',
+        );
+      await take('far.xml', write('2027-11-20'));
+      expect(await importTaken()).toMatchObject([{ refusal: { code: 'file_invalid' } }]);
+      const [row, ...more] = await listCalling();
+      expect([row, more]).toMatchObject([
+        { name: 'far.xml', code: 'file_invalid', currency: 'EUR' },
+        [],
+      ]);
+      const acknowledge = ['attention', 'acknowledge', row.id, '--reason', 'Ticket 42'];
+      expect(await service.json(...acknowledge)).toMatchObject({ reason: 'bank_file_refused' });
+      expect(await listCalling()).toEqual([]);
+      await importTaken();
+      expect(await inbound().findOne({ _id: 'far.xml' })).not.toHaveProperty('attention');
+
+      await take('far-2.xml', write('2027-11-21'));
+      await importTaken();
+      expect(await listCalling()).toMatchObject([{ name: 'far-2.xml' }]);
+      await take('near.xml', write());
+      expect(await importTaken()).toMatchObject([{ refusal: null }]);
+      expect(await listCalling()).toEqual([]);
+      expect(await inbound().findOne({ _id: 'far-2.xml' })).not.toHaveProperty('attention');
+    });
+
     test('refuses a file once of which two imports take notice at once', async () => {
       await take('both.xml', wrong('S-12', 3));
       await Promise.allSettled([importTaken(), importTaken()]);

@@ -79,6 +79,7 @@ Exit code 1 if it has a fault; a pause is none. A bank that does not answer show
       ['Reported', report === null ? 'never' : formatTime(report.seen_at)],
       ...running.map(([kind, count]) => [`Running ${kind}`, count] as const),
       ['Callbacks', rest.callbacks_waiting === 0 ? 'none wait' : `${rest.callbacks_waiting} wait`],
+      ['Refused files', rest.files_refused === 0 ? undefined : String(rest.files_refused)],
       ['Keys', String(rest.keys)],
     ]);
     const json = { ...{ connector: name, env, healthy: faults.length === 0, faults }, ...rest };

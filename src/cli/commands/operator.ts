@@ -231,10 +231,10 @@ const listReasons = defineCommand({
       cursorOption: '--after',
       present: (row) => row,
       columns: ['ATTENTION', 'SINCE', 'REASON', 'AMOUNT', 'CURRENCY', 'ACKNOWLEDGED'],
-      cells: ({ id, since, reason, amount, currency, acknowledged }) => [
+      cells: ({ id, since, reason, amount, currency, acknowledged, ...file }) => [
         id,
         formatTime(since),
-        reason,
+        [reason, file.code, file.name].filter((each) => each !== undefined).join(' '),
         String(amount),
         currency,
         acknowledged ? 'yes' : 'no',

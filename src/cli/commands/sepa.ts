@@ -15,11 +15,13 @@ import {
   showFile,
 } from '../../service/banks/sepa/files';
 import { importTaken } from '../../service/banks/sepa/import';
-import { identifyOperator, printApprovalRequired } from '../acting-operator';
+import { dismissInbound, listInbound } from '../../service/banks/sepa/inbound';
+import { getSystemUser } from '../../service/operators/deps';
+import { identifyOperator, openNoted, printApprovalRequired } from '../acting-operator';
 import { defineCommand, defineGroup } from '../command';
 import type { CliContext } from '../context';
 import { limit, Operator, Reason, textOption } from '../options';
-import { fields, table } from '../output';
+import { fields, formatTime, printFields, printList, sanitize, table } from '../output';
 
 const Connector = textOption('name of the connector', 'name').default(SEPA_CONNECTOR);
 const FileId = z
@@ -65,8 +67,8 @@ SEPA_IN_DIR/refused. \`npm start\` does it by itself; elsewhere run it every few
     });
     const lines = imports.map(({ file, statements, refusal }) =>
       refusal === null
-        ? `${file}: ${formatCount(statements.length, 'statement')}`
-        : `${file}: ${refusal.code}: ${refusal.message}`,
+        ? `${sanitize(file)}: ${formatCount(statements.length, 'statement')}`
+        : `${sanitize(file)}: ${refusal.code}: ${refusal.message}`,
     );
     context.print({ json: { data: imports }, text: lines.join('\n') || 'Nothing to import.' });
   },
@@ -206,6 +208,61 @@ and --reason, and of such a file, above APPROVAL_LIMIT, the approval of a second
   },
 });
 
+const listTaken = defineCommand({
+  name: 'list',
+  description: 'list the files of the bank that the connector took, the newest first',
+  options: z.object({
+    refused: z.boolean().default(false).describe('only those that were refused'),
+    connector: Connector,
+    limit: limit(1_000, 100),
+  }),
+  example: 'sepa inbound list --refused',
+  run: async (context, { connector, ...query }) => {
+    printList(context, {
+      ...(await listInbound(await openDeps(context, connector), query)),
+      present: (row) => row,
+      columns: ['FILE', 'TAKEN', 'FOLDER', 'NAME', 'KIND', 'REFUSED', 'DISMISSED'],
+      cells: (file) => [
+        ...[file.id, formatTime(file.taken_at), file.folder, file.name, file.kind ?? '-'],
+        ...[file.code ?? '-', file.dismissed?.operator ?? '-'],
+      ],
+      none: 'The connector took no file.',
+    });
+  },
+});
+
+const dismiss = defineCommand({
+  name: 'dismiss',
+  description: 'say that a refused file of the bank need not be taken; again changes nothing',
+  options: z.object({
+    file_id: FileId.describe('id of the file, as the list prints it'),
+    connector: Connector,
+    operator: Operator.optional(),
+    reason: Reason,
+  }),
+  notes: `
+Nothing of the file is applied. It is no attention reason anymore, unless it comes again. On live it needs
+OPERATOR_KEY.`,
+  example: 'sepa inbound dismiss 9f86d0…0a08 --reason "Ticket 42: a letter of the bank"',
+  run: async (context, { file_id, connector, operator: typed, reason }) => {
+    const { liveConnectors, sandboxConnectors, mongodb } = context.settings();
+    const livemode = isLiveConnector({ liveConnectors, sandboxConnectors }, connector);
+    const { deps, note } = await openNoted(context, { livemode }, { operator: typed, reason });
+    const { operator = getSystemUser().system_user } = note;
+    const file = await dismissInbound(
+      { ...deps, database: mongodb.db, connector },
+      { file_id, livemode },
+      { operator, reason },
+    );
+    printFields(context, { json: file }, [
+      ['File', file.name],
+      ['Refused', file.code ?? '-'],
+      ['Dismissed', formatTime(file.dismissed?.at ?? null)],
+      ['By', file.dismissed?.operator],
+    ]);
+  },
+});
+
 async function openDeps(context: CliContext, connector: string): Promise<SepaDeps> {
   const { mongo, now } = await context.readDeps();
   return { mongo, now, database: context.settings().mongodb.db, connector };
@@ -217,8 +274,14 @@ const fileCommands = defineGroup({
   commands: [list, show, released, resend],
 });
 
+const inboundCommands = defineGroup({
+  name: 'inbound',
+  description: 'files of the bank',
+  commands: [listTaken, dismiss],
+});
+
 export const sepaCommands = defineGroup({
   name: 'sepa',
   description: 'payouts by SEPA files',
-  commands: [cut, importStatements, fileCommands],
+  commands: [cut, importStatements, fileCommands, inboundCommands],
 });

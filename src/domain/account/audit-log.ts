@@ -59,6 +59,7 @@ export const AUDIT_LABELS = {
   'routing.removed': 'Routing rule removed',
   'sepa_file.released': 'SEPA file released at the bank',
   'sepa_file.resent': 'Refused SEPA file sent again',
+  'sepa_file.dismissed': 'Refused file of a bank dismissed',
   'statement.imported': 'Bank statement imported',
   'statement.abandoned': 'Interrupted import given up',
   'statement.matched': 'Statement line matched',

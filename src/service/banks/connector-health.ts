@@ -26,6 +26,8 @@ interface ConnectorHealth {
   resources: Record<CallbackResource, { running: number; attention: number }>;
   /** Callbacks that no workflow has received. */
   callbacks_waiting: number;
+  /** Files of its bank that were refused, and neither taken nor dismissed since. */
+  files_refused: number;
   /** Why it sends nothing after a restore; null: it sends. */
   stopped: ConnectorStop | null;
   /** Keys that its callbacks may be signed with. */
@@ -35,7 +37,10 @@ interface ConnectorHealth {
 }
 
 interface HealthDeps extends Routes {
-  stores: Pick<Stores, 'callbacks' | 'capabilities' | 'connectorKeys' | 'connectorPauses'>;
+  stores: Pick<
+    Stores,
+    'callbacks' | 'capabilities' | 'connectorKeys' | 'connectorPauses' | 'statements'
+  >;
   temporal: Client;
   namespace: string;
   taskQueuePrefix: string;
@@ -80,6 +85,7 @@ export async function readConnectorHealth(
   ]);
   const health = {
     ...{ connector, livemode, instructions, callbacks_waiting, keys: keys.length },
+    files_refused: await stores.statements.countFiles(connector),
     pause: pause && presentPause(pause),
     stopped: report?.stopped ?? null,
     report: report && {
@@ -92,7 +98,7 @@ export async function readConnectorHealth(
 }
 
 function listFaults(health: Omit<ConnectorHealth, 'faults'>, now: Date): string[] {
-  const { livemode, stopped, report, callbacks_waiting, keys, resources } = health;
+  const { livemode, stopped, report, callbacks_waiting, keys, resources, files_refused } = health;
   const { pollers, waiting, oldest_seconds } = health.instructions;
   const attention = KINDS.reduce((sum, kind) => sum + resources[kind].attention, 0);
   const contract = report?.contract ?? CONTRACT_VERSION;
@@ -108,6 +114,10 @@ function listFaults(health: Omit<ConnectorHealth, 'faults'>, now: Date): string[
     [contract !== CONTRACT_VERSION, `It has version ${contract} of the contract, unknown here.`],
     [livemode && keys === 0, 'It has no key, so that its callbacks change nothing on live.'],
     [callbacks_waiting > 0, `${callbacks_waiting} callbacks wait: \`callback list\` shows them.`],
+    [
+      files_refused > 0,
+      `${files_refused} files of its bank are refused: see \`sepa inbound list\`.`,
+    ],
     [attention > 0, `${attention} resources need an operator: \`attention list\` shows them.`],
   ];
   return checks.flatMap(([isFault, fault]) => (isFault ? [fault] : []));

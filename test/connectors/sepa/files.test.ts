@@ -2,17 +2,19 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { writeWhole } from '../../../connectors/sepa/files';
 import { shortenId } from '../../../src/service/banks/sepa/book';
+import { commandsIn, useCommands } from '../../cli/cli';
 import { eventually } from '../../support/http';
 import { describeWithBank } from '../../support/mock-bank';
 import { DAY, IBAN, writeNotification, writeRefusal, writeReturn, writeStatus } from './bank-files';
-import { useSepa } from './world';
+import { ROUTES, useSepa } from './world';
 
 const SUBMITTED = { outcome: 'submitted' };
 const CONFIRMED = { bank_confirmed_not_executed: true };
 
 // The bank keeps its days and its balance, so the order of the stories matters.
 describeWithBank('the connector of SEPA files', () => {
-  const { service, world, payer } = useSepa();
+  const { prefix, service, world, payer } = useSepa();
+  const commands = useCommands(service);
 
   const listMovements = (id: string) => service.stores.movements.forResource(id);
   const countPaid = async (id: string) => (await world.bank.payments(shortenId(id))).length;
@@ -26,6 +28,16 @@ describeWithBank('the connector of SEPA files', () => {
   };
   const fileBecomes = (id: string, state: string) =>
     eventually(`the file to be ${state}`, async () => (await world.fileState(id)) === state);
+  const run = async (...args: string[]) => {
+    const env = { ...commands.env, SANDBOX_CONNECTORS: ROUTES, TASK_QUEUE_PREFIX: prefix };
+    const { stdout, stderr } = await commandsIn(env).cli(...args, '--json');
+    return JSON.parse(stdout || stderr);
+  };
+  /** Lists names of refused files that call an operator. */
+  const listCalling = async () => {
+    const rows: { reason: string; name: string }[] = (await run('attention', 'list')).data;
+    return rows.flatMap(({ reason, name }) => (reason === 'bank_file_refused' ? [name] : []));
+  };
   const kill = () => Promise.reject(new Error('killed'));
 
   describe('on ordinary days', () => {
@@ -71,12 +83,14 @@ describeWithBank('the connector of SEPA files', () => {
       expect(await world.importRefusals()).toEqual(['statement_gap']);
       const name = world.listIn('refused').find((each) => /^camt[.]053.*txt$/.test(each)) ?? '';
       expect(world.readIn('refused', name)).toMatch(/^statement_gap: .*2026-10-/);
+      expect(await listCalling()).toEqual([name.replace('.txt', '')]);
       expect(await world.importAll()).toEqual([]);
       world.deliver(missing, world.readIn('processed', missing));
       await world.drained();
       const [late, behind, ...more] = await world.importAll();
       expect([late, behind]).toMatchObject([{ refusal: null }, { refusal: null }]);
       expect(more).toEqual([]);
+      expect(await listCalling()).toEqual([]);
       expect(world.listIn('processed')).toContain(name.replace('.txt', ''));
       expect(world.listIn('refused')).not.toContain(name);
       // The next Monday: no bank works on the days before.
@@ -292,6 +306,65 @@ describeWithBank('the connector of SEPA files', () => {
       expect(await world.line(payout)).toMatchObject({ file_id: next, duplicate: null });
       expect(await countPaid(payout)).toBe(1);
       await expect(world.resend(next)).rejects.toThrow('only the payouts of a refused file');
+    });
+  });
+
+  describe('calls an operator for a refused file of the bank', () => {
+    /** Delivers a file that is taken, or refused. */
+    const deliver = async (name: string, text: string) => {
+      world.clock.now = new Date(world.clock.now.getTime() + 1_000);
+      world.deliver(name, text);
+      await world.drained();
+      await world.importAll();
+    };
+    const wrong = (text: string) => `Dear customer, ${text}`;
+    const right = (message: string) => writeNotification({ id: SUBMITTED.outcome, message });
+    beforeAll(async () => {
+      // Those of the stories before.
+      await world.book.inbound.updateMany({}, { $unset: { attention: true } });
+    });
+
+    test('until another of its name is taken, where the bank gives names once', async () => {
+      await deliver('once.xml', wrong('once'));
+      expect(await listCalling()).toEqual(['once.xml']);
+      await deliver('once.xml', right('O-1'));
+      expect(await listCalling()).toEqual([]);
+    });
+
+    test('until an operator dismisses it, where the bank uses names again', async () => {
+      for (const text of [right('D-2'), wrong('daily'), right('D-3')]) {
+        await deliver('d\u202eäily.xml', text);
+      }
+      const name = 'd%E2%80%AE%C3%A4ily.xml';
+      expect(await listCalling()).toEqual([name]);
+      const row = { resource: 'bank_account', code: 'file_invalid', name };
+      expect((await run('attention', 'list')).data).toContainEqual(expect.objectContaining(row));
+      expect(await world.readMetrics()).toContain(
+        'payments_sepa_files_refused{connector="sepa"} 1',
+      );
+      const health = await run('connector', 'health', 'sepa');
+      expect(health).toMatchObject({ healthy: false, files_refused: 1 });
+      const refused = (await run('sepa', 'inbound', 'list', '--refused')).data;
+      const { id, ...file } = refused[0];
+      expect(file).toEqual({
+        ...{ name, folder: 'refused', kind: null, code: 'file_invalid', dismissed: null },
+        ...{ message: expect.stringContaining('XML'), taken_at: expect.any(String) },
+      });
+      const dismiss = ['sepa', 'inbound', 'dismiss', id, '--operator', 'mia', '--reason', 'Letter'];
+      const dismissed = { operator: 'mia', reason: 'Letter', at: expect.any(String) };
+      for (const _ of ['first', 'repeat'])
+        expect(await run(...dismiss)).toMatchObject({ dismissed });
+      const audited = { act: 'sepa_file.dismissed' as const, limit: 9 };
+      expect(await service.stores.auditLog.list(audited)).toHaveLength(1);
+      expect((await run('connector', 'health', 'sepa')).files_refused).toBe(0);
+      expect(await listCalling()).toEqual([]);
+      await deliver('again.xml', wrong('daily'));
+      expect(await listCalling()).toEqual(['again.xml']);
+    });
+
+    test('and takes one whose name is as long as a name may be', async () => {
+      await deliver(`${'n'.repeat(251)}.xml`, wrong('long'));
+      expect((await run('sepa', 'inbound', 'list')).data[0]).toMatchObject({ folder: 'refused' });
     });
   });
 

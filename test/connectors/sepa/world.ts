@@ -59,7 +59,8 @@ async function startWorld(service: Service, prefix: string) {
     const parts = { now: () => clock.now, growsMs: Number.NEGATIVE_INFINITY, ...changes };
     const connector = await startSepa(config, { ...own, deliver: wrap(own.deliver) }, parts);
     connector.finished.catch(() => undefined);
-    return { connector, stop: () => connector.stop().then(own.close) };
+    const metrics = () => own.registry.metrics();
+    return { connector, metrics, stop: () => connector.stop().then(own.close) };
   };
   let running = await connect();
   /** Starts the connector, with parts that stop between two steps. */
@@ -138,6 +139,7 @@ async function startWorld(service: Service, prefix: string) {
             readFileSync(join(folder, name), 'utf8').includes(shortenId(payout_id)),
         ),
       ),
+    readMetrics: () => running.metrics(),
     readState: () =>
       readFileSync(statePath, 'utf8')
         .trim()

@@ -182,6 +182,11 @@ export interface SepaInbound {
   name: string;
   taken_at: Date;
   refusal: { code: string; message: string } | null;
+  /** Name under which it came. */
+  received_as?: string;
+  /** Refused: calls an operator until it is taken or dismissed. */
+  attention?: true;
+  dismissed?: { operator: string; reason: string; at: Date };
   /** Name in `refused/`, while an import puts the file there. */
   refused_as?: string;
   /** Statements that wait for their import, or were imported. */
@@ -196,6 +201,8 @@ interface InboundStatement {
   names?: string[];
   /** Why nothing of it was believed: the import refuses it. */
   fault?: { code: string; message: string };
+  /** Statement that the import refused. */
+  refused_id?: string;
   /** Statement before it in the books when a gap refused it. */
   waits_after?: string | null;
 }
@@ -272,6 +279,12 @@ export function openSepaBook(db: Db) {
         inbound.createIndexes([
           { key: { 'statement.imported_at': 1 }, name: 'imported' },
           { key: { 'statement.names': 1 }, name: 'names' },
+          { key: { taken_at: -1 }, name: 'newest' },
+          {
+            key: { attention: 1, taken_at: 1 },
+            name: 'attention',
+            partialFilterExpression: { attention: true },
+          },
         ]),
       ]);
     },
@@ -292,6 +305,24 @@ export async function countResults(
   const counts = { match: 0, close_match: 0, no_match: 0, not_possible: 0 };
   for (const { _id, count } of groups) if (_id !== null) counts[_id] = count;
   return counts;
+}
+
+/**
+ * Ends the attention of refused files when another of their name is taken. A name that the bank had
+ * used before says nothing: the next day's file has it, too.
+ */
+export async function endByName(
+  { inbound }: Pick<SepaBook, 'inbound'>,
+  { _id, received_as, taken_at }: Pick<SepaInbound, '_id' | 'received_as' | 'taken_at'>,
+): Promise<void> {
+  if (received_as === undefined) return;
+  const refused = { received_as, attention: true, taken_at: { $lte: taken_at } } as const;
+  const [first] = await inbound.find(refused).sort({ taken_at: 1 }).limit(1).toArray();
+  if (first === undefined) return;
+  const earlier = { _id: { $ne: _id }, taken_at: { $lte: first.taken_at } };
+  const before = { received_as, refusal: null, ...earlier };
+  if ((await inbound.findOne(before)) !== null) return;
+  await inbound.updateMany(refused, { $unset: { attention: true } });
 }
 
 /** A bank's field has 35 characters. */

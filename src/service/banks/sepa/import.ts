@@ -6,8 +6,10 @@ import type { Routes } from '../../../routing';
 import type { WriteDeps } from '../../deps';
 import { addBankAccount } from '../bank-accounts';
 import { type ImportedStatement, importStatementPath } from '../statements/import';
-import { openSepaBook, type SepaBook, type SepaInbound, sepaDatabase } from './book';
+import { needsOperator, StatementRefused } from '../statements/refusals';
+import { endByName, openSepaBook, type SepaBook, type SepaInbound, sepaDatabase } from './book';
 import { chooseName, exists } from './file-names';
+import { noteRefused } from './inbound';
 
 export interface SepaImportDeps extends WriteDeps, Routes {
   /** Service database. */
@@ -28,17 +30,24 @@ export interface SepaImport {
 
 type Refusal = NonNullable<SepaInbound['refusal']>;
 
+interface RefusedImport {
+  refusal: Refusal;
+  'statement.refused_id'?: string;
+}
+
 const GAP = 'statement_gap';
 
 /**
  * Imports what the connector took, oldest first: it may not write to the ledger itself. A refused
  * file goes to `refused/`, next to a text that says why; from there, one behind a gap is imported
- * after the one that was missing. A lost file is reported each time, and holds back no other.
+ * after the one that was missing. A lost file is reported each time, and holds back no other. What is
+ * refused, here or by the connector, is an attention reason of the account from then on.
  * @throws ServiceError as `addBankAccount`; `statement_incomplete`: repeat it
  */
 export async function importTaken(deps: SepaImportDeps): Promise<SepaImport[]> {
   const { mongo, database, connector, livemode, iban, dir } = deps;
-  const { inbound } = openSepaBook(mongo.db(sepaDatabase(database, connector)));
+  const book = openSepaBook(mongo.db(sepaDatabase(database, connector)));
+  const { inbound } = book;
   const imports: SepaImport[] = [];
   const putRefused = async (file: SepaInbound): Promise<void> => {
     const { _id, refusal, refused_as: name } = file;
@@ -59,7 +68,10 @@ export async function importTaken(deps: SepaImportDeps): Promise<SepaImport[]> {
     })
     .sort({ 'statement.from_day': 1, taken_at: 1 })
     .toArray();
-  if (waiting.length === 0) return imports;
+  if (waiting.length === 0) {
+    await noteRefused(deps, book);
+    return imports;
+  }
   const { _id: account } = await addBankAccount(deps, {
     ...{ connector, livemode, iban, currency: 'EUR' },
   });
@@ -80,16 +92,19 @@ export async function importTaken(deps: SepaImportDeps): Promise<SepaImport[]> {
       // It waits for a statement that another process had begun, which may follow here.
       incomplete ??= result;
     } else if ('refusal' in result) {
-      const gap = result.refusal.code === GAP ? { 'statement.waits_after': waits_after } : {};
+      const { code } = result.refusal;
+      const gap = code === GAP ? { 'statement.waits_after': waits_after } : {};
+      // One that is an attention reason itself calls nobody twice.
+      const calls = needsOperator(code) ? {} : { attention: true as const };
       if (file.refusal !== null) {
-        await inbound.updateOne({ _id }, { $set: { refusal: result.refusal, ...gap } });
+        await inbound.updateOne({ _id }, { $set: { ...result, ...gap } });
         continue;
       }
       const refused_as = await chooseName(join(dir, 'refused'), file.name, _id);
       // Before the file is put away: an import finds it no more.
       const refused = await inbound.updateOne(
         { _id, refusal: null },
-        { $set: { ...result, ...gap, refused_as } },
+        { $set: { ...result, ...gap, ...calls, refused_as } },
       );
       // Another import may have refused it at the same time.
       if (refused.modifiedCount > 0) await putRefused({ ...file, ...result, refused_as });
@@ -97,9 +112,11 @@ export async function importTaken(deps: SepaImportDeps): Promise<SepaImport[]> {
       const imported = { 'statement.imported_at': deps.now(), refusal: null };
       if (file.refusal === null) await inbound.updateOne({ _id }, { $set: imported });
       else result.file = await putProcessed(deps, file, { inbound, imported });
+      await endByName(book, file);
       imports.push({ ...result, refusal: null });
     }
   }
+  await noteRefused(deps, book);
   if (incomplete !== undefined && imports.length === 0) throw incomplete;
   return imports;
 }
@@ -107,7 +124,7 @@ export async function importTaken(deps: SepaImportDeps): Promise<SepaImport[]> {
 async function importOne(
   deps: SepaImportDeps,
   { name, folder, statement }: SepaInbound,
-): Promise<Omit<SepaImport, 'refusal'> | { refusal: Refusal } | ServiceError> {
+): Promise<Omit<SepaImport, 'refusal'> | RefusedImport | ServiceError> {
   const { dir, connector, livemode } = deps;
   const path = join(dir, folder, name);
   try {
@@ -117,7 +134,11 @@ async function importOne(
     if (!(error instanceof ServiceError)) throw error;
     if (error.code === 'statement_incomplete' || error.code === 'file_not_found') return error;
     const { code, message } = error;
-    return { refusal: { code, message } };
+    const { statement_id: refused_id } = error instanceof StatementRefused ? error.facts : {};
+    return {
+      refusal: { code, message },
+      ...(refused_id && { 'statement.refused_id': refused_id }),
+    };
   }
 }
 
@@ -129,7 +150,10 @@ async function putProcessed(
 ): Promise<string> {
   const name = await chooseName(join(dir, 'processed'), before, _id);
   // Before the file: a process that ends here leaves it where it was.
-  await inbound.updateOne({ _id }, { $set: { ...imported, folder: 'processed', name } });
+  await inbound.updateOne(
+    { _id },
+    { $set: { ...imported, folder: 'processed', name }, $unset: { attention: true } },
+  );
   const path = join(dir, 'processed', name);
   await rename(join(dir, folder, before), path).catch((error) => {
     if (!isMissingFile(error)) throw error;

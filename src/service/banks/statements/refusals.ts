@@ -25,6 +25,10 @@ type RefusalFacts = Partial<
 /** The bank's own amounts are wrong. */
 const NEEDS_OPERATOR: readonly string[] = ['sum_mismatch'];
 
+export function needsOperator(code: string): boolean {
+  return NEEDS_OPERATOR.includes(code);
+}
+
 /** Stores once for each file and code. */
 export async function storeRefusal(
   { stores, now }: Pick<ServiceDeps, 'stores' | 'now'>,
@@ -38,7 +42,7 @@ export async function storeRefusal(
     _id: `sr_${deriveUuid(identity)}`,
     ...file,
     ...{ code, message, ...nothing, ...omitUndefined(facts) },
-    ...{ since, attention: NEEDS_OPERATOR.includes(code), acknowledged: null },
+    ...{ since, attention: needsOperator(code), acknowledged: null },
   });
 }
 
@@ -60,6 +64,7 @@ export async function listRefusedStatements(
       reason: row.code,
       ...{ since: row.since, amount: row.amount ?? 0, currency: row.currency ?? '' },
       acknowledged: row.acknowledged !== null,
+      ...(row.file && { file_id: row.file.id, name: row.file.name, code: row.file.code }),
     }))
     .filter((row) => row.since > since || row.resource_id > (after?.resource_id ?? ''));
 }
