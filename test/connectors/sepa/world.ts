@@ -1,5 +1,13 @@
 import { randomUUID } from 'node:crypto';
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { connectProcess } from '../../../connectors/kit/process';
@@ -28,16 +36,21 @@ export const ROUTES = 'sepa=sepa_credit_transfer|sepa_instant|multibanco';
 
 type Changes = NonNullable<Parameters<typeof startSepa>[2]>;
 type Settings = Parameters<typeof startSepa>[0]['settings'];
+/** Carries the files of the bank to the connector, instead of a folder that both have. */
+export type Relay = (from: string, to: string) => Promise<void>;
+
 type Deliver = Awaited<ReturnType<typeof connectProcess>>['deliver'];
 
 /** The connector of SEPA files between the product and a bank. */
-async function startWorld(service: Service, prefix: string) {
+async function startWorld(service: Service, prefix: string, relay?: Relay) {
   const { mongo, stores, database, keysDir } = service;
   const bank = await startMockBank();
+  const inDir = relay === undefined ? bank.pickup : join(bank.pickup, '..', 'in');
+  mkdirSync(inDir, { recursive: true });
   const logged: string[] = [];
   const log = createLogger('sepa', 'info', { write: (line: string) => logged.push(line) });
   const settings = {
-    ...{ SEPA_OUT_DIR: bank.drop, SEPA_IN_DIR: bank.pickup, SEPA_IBAN: IBAN, SEPA_BIC: 'MOCKNL2A' },
+    ...{ SEPA_OUT_DIR: bank.drop, SEPA_IN_DIR: inDir, SEPA_IBAN: IBAN, SEPA_BIC: 'MOCKNL2A' },
     ...{ SEPA_NAME: 'ACME Corporation', SEPA_CUT_OFF: 15 * 60, SEPA_POLL_SECONDS: 0.1 },
     ...{ SEPA_FILE_MIN: 1, SEPA_VERIFIED_DIR: join(bank.drop, 'verified') },
     ...({ SEPA_INSTANT: 'yes', SEPA_INSTANT_SECONDS: 0.2, SEPA_INSTANT_FINAL: 'status' } as const),
@@ -73,23 +86,25 @@ async function startWorld(service: Service, prefix: string) {
   const ownDb = mongo.db(`${database}_sepa`);
   const book = openSepaBook(ownDb);
   const listNames = (folder: string) => (existsSync(folder) ? readdirSync(folder).toSorted() : []);
-  const listIn = (folder: string) => listNames(join(bank.pickup, folder));
+  const listIn = (folder: string) => listNames(join(inDir, folder));
   /** Waits until the folder of the bank’s answers is empty, and what was in it is filed. */
-  const drained = () =>
-    eventually('the bank’s files to be taken', async () => {
-      const files = readdirSync(bank.pickup, { withFileTypes: true });
+  const drained = async () => {
+    await relay?.(bank.pickup, inDir);
+    return await eventually('the files of the bank to be taken', async () => {
+      const files = readdirSync(inDir, { withFileTypes: true });
       const isEmpty = files.every((file) => !file.isFile() || file.name.startsWith('.'));
       return isEmpty && (await book.inbound.countDocuments({ state: 'taken' })) === 0;
     });
+  };
   const getPath = (id: string) => join(bank.drop, `pain.001.001.09-${id}.xml`);
   const importAll = () =>
     importTaken({
       ...deps,
-      ...{ livemode: false, dir: bank.pickup, iban: IBAN, liveConnectors: '' },
+      ...{ livemode: false, dir: inDir, iban: IBAN, liveConnectors: '' },
       sandboxConnectors: ROUTES,
     });
   return {
-    ...{ bank, book, clock, logged, listIn, importAll, drained, ownDb, start, stop },
+    ...{ bank, inDir, book, clock, logged, listIn, importAll, drained, ownDb, start, stop },
     /** File with what the connector notes outside of MongoDB. */
     statePath,
     restart: async (...changes: Parameters<typeof connect>): Promise<void> => {
@@ -150,8 +165,8 @@ async function startWorld(service: Service, prefix: string) {
     /** Removes a file on its path to the bank, which never reads it. */
     drop: (id: string) => rmSync(getPath(id)),
     /** A file of the bank that a test writes. */
-    deliver: (name: string, text: string): void => writeFileSync(join(bank.pickup, name), text),
-    readIn: (folder: string, name: string) => readFileSync(join(bank.pickup, folder, name), 'utf8'),
+    deliver: (name: string, text: string): void => writeFileSync(join(inDir, name), text),
+    readIn: (folder: string, name: string) => readFileSync(join(inDir, folder, name), 'utf8'),
     end: async () => {
       await stop();
       await retryUntilDone(() => ownDb.dropDatabase());
@@ -220,12 +235,12 @@ async function openPayer(
 }
 
 /** A product with the connector of SEPA files, its bank and a merchant, for one file's tests. */
-export function useSepa() {
+export function useSepa(relay?: Relay) {
   const prefix = `sepa-${randomUUID().slice(0, 8)}`;
   // A product of its own: it routes to the connector of the file, whose bank has one account.
   const service = useService({ live: { connectors: '', prefix }, tests: ROUTES });
   const world = useFixture(
-    () => startWorld(service, prefix),
+    () => startWorld(service, prefix, relay),
     (opened) => opened.end(),
   );
   return { prefix, service, world, payer: useFixture(() => openPayer(service, world)) };

@@ -1,0 +1,512 @@
+import { mkdir, mkdtemp, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { createRandom } from '../../support/random';
+import { IBAN } from './bank-files';
+
+/** How a bank may write what it says, by what is chosen once; the first is how mock-bank does. */
+const VARIANTS = {
+  /** Charges within the amount, next to it, of the entry, only as a total, or with tax. */
+  entry: [
+    ...['as_it_is', 'charge_included', 'charge_details', 'charge_of_entry', 'charge_beside'],
+    // A reversal has its own sign, or that of what it reverses.
+    ...['charge_total', 'charge_tax', 'reversed_own_sign', 'reversed_same_sign'],
+  ],
+  /** Bookings of a file: each, a sum with its parts, without, or with them in the notification alone. */
+  batch: ['each', 'batch_parts', 'batch_part_charges', 'batch_sum', 'batch_split'],
+  notification: ['told', 'told_together', 'told_late', 'told_never'],
+  version: ['version_same', 'version_newer', 'version_oldest', 'version_between'],
+  encoding: ['utf8', 'utf8_mark', 'utf16_le', 'utf16_be', 'latin1', 'windows1252', 'space_before'],
+  spelling: ['plain', 'prefixed', 'national'],
+  container: ['alone', 'envelope', 'one_after_another', 'zip'],
+  /** A statement has each of these, or not. */
+  statement: ['pages', 'two_days', 'same_file', 'same_content', 'another_account'],
+  /** Reports on a file that the rewriter saw. */
+  report: ['payees', 'instant'],
+} as const satisfies Record<string, readonly string[]>;
+
+/** Variants that are off until the product reads them, by what it lacks. */
+const NEEDS: Readonly<Record<string, string>> = {
+  charge_beside: 'charges',
+  charge_total: 'charges',
+  charge_tax: 'charges',
+  batch_part_charges: 'charges',
+  batch_sum: 'batch',
+  batch_split: 'batch',
+  version_between: 'versions',
+  space_before: 'intake',
+  national: 'intake',
+  envelope: 'intake',
+  one_after_another: 'intake',
+  zip: 'zip',
+  same_content: 'again',
+  another_account: 'accounts',
+  payees: 'payees',
+  instant: 'instant',
+};
+const isOn = (name: string) => NEEDS[name] === undefined;
+/** Variants that a notification does not have, too. */
+const ONCE = /^(?:reversed|batch_sum)/;
+
+interface Node {
+  name: string;
+  attributes: string;
+  children: (Node | string)[];
+}
+
+function parse(xml: string): Node {
+  const root: Node = { name: '', attributes: '', children: [] };
+  const path = [root];
+  const tokens = /<(\/?)([A-Za-z]\w*)([^<>]*?)(\/?)>|([^<>]+)/g;
+  for (const [, end, name = '', attributes = '', empty, content] of xml.matchAll(tokens)) {
+    const parent = path.at(-1) ?? root;
+    const child = { name, attributes: attributes.trimEnd(), children: [] };
+    if (end === '/') path.pop();
+    else parent.children.push(content ?? child);
+    if (content === undefined && end !== '/' && empty !== '/') path.push(child);
+  }
+  return root;
+}
+
+const isNode = (child: Node | string): child is Node => typeof child !== 'string';
+const nodes = (xml: string) => parse(xml).children.filter(isNode);
+const copy = (of: Node): Node => structuredClone(of);
+
+function write({ name, attributes, children }: Node, prefix: string): string {
+  const inner = children.map((child) => (isNode(child) ? write(child, prefix) : child)).join('');
+  return `<${prefix}${name}${attributes}>${inner}</${prefix}${name}>`;
+}
+
+function all(parent: Node, path: string): Node[] {
+  const step = (parents: Node[], name: string) =>
+    parents.flatMap(({ children }) => children.filter(isNode).filter((c) => c.name === name));
+  return path.split('/').reduce(step, [parent]);
+}
+
+function at(parent: Node, path: string): Node {
+  const [found] = all(parent, path);
+  if (found === undefined) throw new Error(`${parent.name} has no ${path}.`);
+  return found;
+}
+
+function* walk(of: Node): Generator<Node> {
+  yield of;
+  for (const child of of.children.filter(isNode)) yield* walk(child);
+}
+
+const text = (parent: Node, path: string) => all(parent, path)[0]?.children.join('') ?? '';
+const cents = (parent: Node) => Math.round(Number(text(parent, 'Amt')) * 100);
+const euros = (minor: number) => (minor / 100).toFixed(2);
+const money = (name: string, minor: number) => `<${name} Ccy="EUR">${euros(minor)}</${name}>`;
+
+function set(parent: Node, path: string, value: string): void {
+  at(parent, path).children = [value];
+}
+
+function without(parent: Node, ...names: string[]): void {
+  parent.children = parent.children.filter(
+    (child) => !(isNode(child) && names.includes(child.name)),
+  );
+}
+
+/** Puts nodes after the last of the named ones. */
+function putAfter(parent: Node, names: readonly string[], added: readonly Node[]): void {
+  const last = parent.children.findLastIndex((c) => isNode(c) && names.includes(c.name));
+  parent.children.splice(last + 1, 0, ...added);
+}
+
+const DETAILS = 'NtryDtls/TxDtls';
+const reference = (entry: Node) => text(entry, 'AcctSvcrRef');
+const isDebit = (entry: Node) => /^MB-PMT/.test(reference(entry));
+
+const record = (fee: number, more = '') =>
+  `<Chrgs><Rcrd>${money('Amt', fee)}<CdtDbtInd>DBIT</CdtDbtInd>${more}</Rcrd></Chrgs>`;
+const INCLUDED = '<ChrgInclInd>true</ChrgInclInd>';
+
+/** Takes a charge of the bank with a movement. */
+function charge(entry: Node, how: string, fee: number): void {
+  const amount = cents(entry);
+  const moved = text(entry, 'CdtDbtInd') === 'DBIT' ? amount + fee : amount - fee;
+  const tax = Math.floor(fee / 6);
+  const gross = `<AmtDtls><TxAmt>${money('Amt', amount)}</TxAmt></AmtDtls>`;
+  const written: Record<string, string> = {
+    charge_included: record(fee, INCLUDED),
+    charge_details: gross + record(fee),
+    charge_of_entry: gross + record(fee),
+    charge_beside: record(fee),
+    charge_total: `${gross}<Chrgs>${money('TtlChrgsAndTaxAmt', fee)}</Chrgs>`,
+    charge_tax: gross + record(fee - tax, `<Tax>${money('Amt', tax)}</Tax>`),
+  };
+  const transaction = at(entry, DETAILS);
+  set(entry, 'Amt', euros(moved));
+  if (how !== 'charge_beside') set(transaction, 'Amt', euros(moved));
+  const parent = how === 'charge_of_entry' ? entry : transaction;
+  putAfter(parent, ['CdtDbtInd', 'BkTxCd'], nodes(written[how] ?? ''));
+}
+
+/** Books the transfers of a file as one sum. @param hasParts whether each is named */
+function book(first: Node, entries: readonly Node[], fee: number, hasParts: boolean): Node {
+  const file = text(first, `${DETAILS}/Refs/PmtInfId`);
+  const sum = entries.reduce((total, entry) => total + cents(entry) + fee, 0);
+  const parts = entries.map((entry) => {
+    const part = copy(at(entry, DETAILS));
+    putAfter(at(part, 'Refs'), ['MsgId'], nodes(`<AcctSvcrRef>${reference(entry)}</AcctSvcrRef>`));
+    if (fee > 0) putAfter(part, ['CdtDbtInd'], nodes(record(fee, INCLUDED)));
+    return part;
+  });
+  const head = `<PmtInfId>${file}</PmtInfId><NbOfTxs>${entries.length}</NbOfTxs>`;
+  const booked = copy(first);
+  set(booked, 'Amt', euros(sum));
+  set(booked, 'AcctSvcrRef', `BK-${file.slice(0, 20)}`);
+  const [details] = nodes(`<NtryDtls><Btch>${head}${money('TtlAmt', sum)}</Btch></NtryDtls>`);
+  details?.children.push(...(hasParts ? parts : []));
+  without(booked, 'NtryDtls');
+  if (details !== undefined) booked.children.push(details);
+  return booked;
+}
+
+/** Takes a debit back, and books it again. */
+function reverse(entry: Node, how: string): Node[] {
+  const [back, again] = [copy(entry), copy(entry)];
+  const side = how === 'reversed_own_sign' ? 'CRDT' : 'DBIT';
+  for (const each of [back, at(back, DETAILS)]) set(each, 'CdtDbtInd', side);
+  putAfter(back, ['CdtDbtInd'], nodes('<RvslInd>true</RvslInd>'));
+  set(back, 'AcctSvcrRef', `${reference(entry)}-R`);
+  set(again, 'AcctSvcrRef', `${reference(entry)}-B`);
+  return [entry, back, again];
+}
+
+/** Splits a statement into two elements. */
+function paginate(account: Node): Node[] {
+  const [entries, balances] = [all(account, 'Ntry'), all(account, 'Bal')];
+  const half = Math.ceil(entries.length / 2);
+  return [entries.slice(0, half), entries.slice(half)].map((part, index) => {
+    const page = copy(account);
+    without(page, 'Ntry', 'Bal');
+    putAfter(page, ['Acct'], balances.slice(index, index + 1));
+    const place = `<PgNb>${index + 1}</PgNb><LastPgInd>${index === 1}</LastPgInd>`;
+    putAfter(page, ['Id'], nodes(`<StmtPgntn>${place}</StmtPgntn>`));
+    page.children.push(...part);
+    return page;
+  });
+}
+
+/** Writes a day without movements of an account that nobody here knows. */
+function writeOther(account: Node): Node {
+  const other = copy(account);
+  without(other, 'Ntry');
+  for (const balance of all(other, 'Bal')) set(balance, 'Amt', '0.00');
+  set(other, 'Acct/Id/IBAN', 'DE02120300000000202051');
+  return other;
+}
+
+/** Answers a file before mock-bank does: all names match, or all is paid at once. */
+function writeReport(file: Node, how: string): Node {
+  const [group, status] = how === 'payees' ? ['<GrpSts>RCVC</GrpSts>', 'RCVC'] : ['', 'ACCC'];
+  const of = at(file, 'Document/CstmrCdtTrfInitn');
+  const id = text(of, 'GrpHdr/MsgId');
+  const results = all(of, 'PmtInf/CdtTrfTxInf').map((transfer) => {
+    const end = `<OrgnlEndToEndId>${text(transfer, 'PmtId/EndToEndId')}</OrgnlEndToEndId>`;
+    return `<TxInfAndSts>${end}<TxSts>${status}</TxSts></TxInfAndSts>`;
+  });
+  const created = `<CreDtTm>${text(of, 'GrpHdr/CreDtTm')}</CreDtTm>`;
+  const names = `<OrgnlMsgId>${id}</OrgnlMsgId><OrgnlMsgNmId>pain.001.001.09</OrgnlMsgNmId>`;
+  return at(
+    parse(
+      '<Document xmlns="urn:iso:std:iso:20022:tech:xsd:pain.002.001.10"><CstmrPmtStsRpt><GrpHdr>' +
+        `<MsgId>V-${id}</MsgId>${created}</GrpHdr><OrgnlGrpInfAndSts>${names}${group}` +
+        `</OrgnlGrpInfAndSts><OrgnlPmtInfAndSts><OrgnlPmtInfId>${id}</OrgnlPmtInfId>` +
+        `${results.join('')}</OrgnlPmtInfAndSts></CstmrPmtStsRpt></Document>`,
+    ),
+    'Document',
+  );
+}
+
+const VERSIONS: Readonly<Record<string, { newest: number; between: number[]; oldest?: number }>> = {
+  camt: { newest: 14, between: [4, 5, 6, 7], oldest: 2 },
+  pain: { newest: 15, between: [4, 5, 6, 7, 8, 9], oldest: 3 },
+  pacs: { newest: 13, between: [4, 5, 6, 7, 8, 14] },
+};
+
+/** Writes what `.08` and later have otherwise. */
+function age(document: Node, { isOldest }: { isOldest: boolean }): void {
+  for (const each of walk(document)) {
+    const [party] = all(each, 'Pty');
+    if (party !== undefined) each.children = party.children;
+    if (each.name === 'Ntry') set(each, 'Sts', text(each, 'Sts/Cd'));
+    if (!isOldest) continue;
+    if (each.name === 'BICFI') each.name = 'BIC';
+    if (each.name !== 'TxDtls') continue;
+    const amount = cents(each);
+    without(each, 'Amt', 'CdtDbtInd');
+    putAfter(each, ['Refs'], nodes(`<AmtDtls><TxAmt>${money('Amt', amount)}</TxAmt></AmtDtls>`));
+  }
+}
+
+/** Gives payers a name that each encoding writes otherwise, which nobody reads. */
+function encode(xml: string, how: string): Buffer {
+  const body = xml.replaceAll('Quackenbush', 'Müßig–Quackenbush €');
+  const declare = (name: string) => `<?xml version="1.0" encoding="${name}"?>\n${body}`;
+  const utf16 = Buffer.from(`\ufeff${declare('UTF-16')}`, 'utf16le');
+  const latin = (name: string, dash: string, euro: string) =>
+    Buffer.from(declare(name).replaceAll('–', dash).replaceAll('€', euro), 'latin1');
+  const written: Record<string, () => Buffer> = {
+    utf8_mark: () => Buffer.from(`\ufeff${declare('utf-8')}`),
+    utf16_le: () => utf16,
+    utf16_be: () => utf16.swap16(),
+    latin1: () => latin('ISO-8859-1', '&#8211;', '&#8364;'),
+    windows1252: () => latin('windows-1252', '\x96', '\x80'),
+    space_before: () => Buffer.from(`\n  ${declare('UTF-8')}`),
+  };
+  return written[how]?.() ?? Buffer.from(declare('UTF-8'));
+}
+
+const wrap = (xml: string) =>
+  '<Envelope xmlns="urn:bank"><AppHdr xmlns="urn:iso:std:iso:20022:tech:xsd:head.001.001.02">' +
+  `<BizMsgIdr>B-1</BizMsgIdr></AppHdr>${xml}</Envelope>`;
+
+/** Writes the bank’s valid answers otherwise, with the same sums and references. */
+export function createRewriter(
+  seed: number,
+  zip: (paths: readonly string[], to: string) => Promise<unknown>,
+) {
+  const random = createRandom(seed);
+  const planned = new Map<string, number>();
+  const written = new Map<string, number>();
+  const count = (name: string) => void written.set(name, (written.get(name) ?? 0) + 1);
+  /** Chooses a variant that came the least. */
+  const choose = (of: keyof typeof VARIANTS, may = (_: string) => true): string => {
+    const names = VARIANTS[of].filter((name) => isOn(name) && may(name));
+    const get = (name: string) => planned.get(name) ?? 0;
+    const least = Math.min(...names.map(get));
+    const chosen = random.pick(names.filter((name) => get(name) === least));
+    planned.set(chosen, least + (ONCE.test(chosen) ? 1 : 2));
+    return chosen;
+  };
+  const note = (name: string) => {
+    count(name);
+    return name;
+  };
+  /** What was chosen for a file or an entry, and the charge: each message says the same. */
+  const bookings = new Map<string, { how: string; fee: number }>();
+  const plan = (id: string, choice: () => string) => {
+    const made = bookings.get(id) ?? { how: choice(), fee: random.integer(6, 90) };
+    bookings.set(id, made);
+    return made;
+  };
+  const twice = new Set<Node>();
+  const seen = new Set<string>();
+  let charged = 0;
+  let number = 0;
+  let late: Node[] = [];
+  let together: Node | undefined;
+  let held: Node | undefined;
+
+  const rewriteGroup = (id: string, group: readonly Node[], isStatement: boolean): Node[] => {
+    const [first] = group;
+    if (first === undefined || (!bookings.has(id) && group.length < 2)) return [...group];
+    const { how, fee } = plan(id, () => choose('batch'));
+    if (how === 'batch_sum' && !isStatement) return [];
+    note(how);
+    if (how === 'each') return [...group];
+    const hasParts = how !== 'batch_sum' && !(how === 'batch_split' && isStatement);
+    const own = how === 'batch_part_charges' ? fee : 0;
+    if (isStatement) charged += own * group.length;
+    return [book(first, group, own, hasParts)];
+  };
+
+  const rewriteEntries = (account: Node, isStatement: boolean): void => {
+    const groups = new Map<string, Node[]>();
+    for (const entry of all(account, 'Ntry')) {
+      const file = text(entry, `${DETAILS}/Refs/PmtInfId`);
+      const id = isDebit(entry) ? `${file} ${text(entry, 'BookgDt/Dt')}` : reference(entry);
+      groups.set(id, [...(groups.get(id) ?? []), entry]);
+    }
+    let style: string | undefined;
+    const rewritten = [...groups].flatMap(([id, group]) => {
+      const booked = isDebit(group[0] ?? account) ? rewriteGroup(id, group, isStatement) : group;
+      return booked.flatMap((entry) => {
+        if (reference(entry).startsWith('BK-')) return [entry];
+        const may = (name: string) => !name.startsWith('reversed') || isDebit(entry);
+        const { how, fee } = plan(reference(entry), () => choose('entry', may));
+        if (how.startsWith('reversed')) {
+          if (!isStatement) return [entry];
+          // One statement has one style.
+          style ??= how;
+          return reverse(entry, note(style));
+        }
+        note(how);
+        if (how === 'as_it_is') return [entry];
+        if (isStatement) charged += fee;
+        charge(entry, how, fee);
+        return [entry];
+      });
+    });
+    without(account, 'TxsSummry', 'Ntry');
+    account.children.push(...rewritten);
+  };
+
+  const rewriteNotification = (document: Node, account: Node): Node[] => {
+    rewriteEntries(account, false);
+    if (all(account, 'Ntry').length === 0) return [];
+    const hasParts = all(account, `Ntry/NtryDtls/Btch`).length > 0;
+    const how = note(choose('notification', (name) => name !== 'told_never' || !hasParts));
+    if (how === 'told_late') late.push(document);
+    if (how === 'told') return [document];
+    if (how !== 'told_together') return [];
+    const other = together;
+    together = other === undefined ? document : undefined;
+    if (other === undefined) return [];
+    at(other, 'BkToCstmrDbtCdtNtfctn').children.push(account);
+    return [other];
+  };
+
+  const rewriteStatement = (document: Node, account: Node): Node[] => {
+    const before = charged;
+    rewriteEntries(account, true);
+    for (const [index, balance] of all(account, 'Bal').entries()) {
+      const signed = text(balance, 'CdtDbtInd') === 'DBIT' ? -cents(balance) : cents(balance);
+      const left = signed - (index === 0 ? before : charged);
+      set(balance, 'Amt', euros(Math.abs(left)));
+      set(balance, 'CdtDbtInd', left < 0 ? 'DBIT' : 'CRDT');
+    }
+    const has = (name: string) => isOn(name) && random.chance(0.9) && note(name) === name;
+    const [others, pages] = [has('another_account'), has('pages')];
+    const accounts = [
+      ...(pages ? paginate(account) : [account]),
+      ...(others ? [writeOther(account)] : []),
+    ];
+    const message = at(document, 'BkToCstmrStmt');
+    without(message, 'Stmt');
+    message.children.push(
+      ...(held === undefined ? [] : all(held, 'BkToCstmrStmt/Stmt')),
+      ...accounts,
+    );
+    const isHeld = held === undefined && has('two_days');
+    held = isHeld ? document : undefined;
+    if (isHeld) return [];
+    if (has('same_file')) twice.add(document);
+    if (!has('same_content')) return [document];
+    const again = copy(document);
+    number += 1;
+    set(again, 'BkToCstmrStmt/GrpHdr/MsgId', `AGAIN-${number}`);
+    return [document, again];
+  };
+
+  const rewrite = (document: Node): Node[] => {
+    const [notification] = all(document, 'BkToCstmrDbtCdtNtfctn/Ntfctn');
+    const [statement] = all(document, 'BkToCstmrStmt/Stmt');
+    const account = statement ?? notification;
+    if (account === undefined) return [document];
+    // The bank has other customers.
+    if (text(account, 'Acct/Id/IBAN') !== IBAN) return [];
+    return account === statement
+      ? rewriteStatement(document, account)
+      : rewriteNotification(document, account);
+  };
+
+  /** Writes a document in a version and a spelling. */
+  const spell = (document: Node): string => {
+    const [, kind = '', present = ''] =
+      /(\w{4}[.]\d{3}[.]001)[.](\d\d)"/.exec(document.attributes) ?? [];
+    const { newest, between, oldest } = VERSIONS[kind.slice(0, 4)] ?? { newest: 0, between: [] };
+    const isNew = [...walk(document)].some(({ name }) => ['Chrgs', 'StmtPgntn'].includes(name));
+    const may = (name: string) => name !== 'version_oldest' || (oldest !== undefined && !isNew);
+    const how = note(choose('version', may));
+    const versions: Record<string, () => number> = {
+      version_newer: () => random.integer(Number(present) + 1, newest),
+      version_oldest: () => oldest ?? 0,
+      version_between: () => random.pick(between),
+    };
+    const version = versions[how]?.() ?? Number(present);
+    const aged = copy(document);
+    if (version < 8) age(aged, { isOldest: version === oldest });
+    const spelling = note(choose('spelling'));
+    const prefix = spelling === 'prefixed' ? random.pick(['p', 'ns2', 'Doc']) : '';
+    const message = `${kind}.${String(version).padStart(2, '0')}`;
+    const national = `http://www.six-interbank-clearing.com/de/${message}.ch.02.xsd`;
+    const space = spelling === 'national' ? national : `urn:iso:std:iso:20022:tech:xsd:${message}`;
+    aged.attributes = ` xmlns${prefix && `:${prefix}`}="${space}"`;
+    return write(aged, prefix && `${prefix}:`);
+  };
+
+  const put = async (to: string, documents: readonly Node[]): Promise<void> => {
+    const own = await mkdtemp(join(to, '.writing-'));
+    const packed: Record<string, Buffer[]> = {
+      alone: [],
+      envelope: [],
+      one_after_another: [],
+      zip: [],
+    };
+    for (const document of documents) {
+      const isTwice = twice.has(document);
+      const container = note(choose('container', (name) => !isTwice || name === 'alone'));
+      const encoding = note(container === 'one_after_another' ? 'utf8' : choose('encoding'));
+      const xml = spell(document);
+      const bytes = encode(container === 'envelope' ? wrap(xml) : xml, encoding);
+      packed[container]?.push(bytes, ...(isTwice ? [bytes] : []));
+    }
+    const { alone = [], envelope = [], one_after_another: chained = [], zip: zipped = [] } = packed;
+    const save = async (bytes: Buffer): Promise<string> => {
+      number += 1;
+      const path = join(own, `${random.integer(100, 999)}-${number}.xml`);
+      await writeFile(path, bytes);
+      return path;
+    };
+    for (const bytes of [...alone, ...envelope]) await save(bytes);
+    if (chained.length > 0) await save(Buffer.concat(chained));
+    const inZip: string[] = [];
+    for (const bytes of zipped) inZip.push(await save(bytes));
+    if (inZip.length > 0) await zip(inZip, join(own, `${number}.zip`));
+    await Promise.all(inZip.map((path) => rm(path)));
+    for (const name of await readdir(own)) await rename(join(own, name), join(to, name));
+    await rm(own, { recursive: true });
+  };
+
+  return {
+    /** What the bank charged in the rewriter alone, in cents. */
+    charged: () => charged,
+    /** Variants that are on, with how often they came. */
+    counts: () =>
+      Object.values(VARIANTS)
+        .flat()
+        .filter(isOn)
+        .map((name) => [name, written.get(name) ?? 0] as const),
+    /** Rewrites what the bank has written by now. @param drop folder of the files to it */
+    relay: async (from: string, to: string, drop: string): Promise<void> => {
+      const documents: Node[] = [];
+      for (const name of await readdir(drop, { recursive: true })) {
+        if (!/pain[.]001\S*xml$/.test(name) || seen.has(name)) continue;
+        seen.add(name);
+        const file = parse(await readFile(join(drop, name), 'utf8'));
+        const how = [...walk(file)].some((each) => each.name === 'LclInstrm')
+          ? 'instant'
+          : 'payees';
+        if (isOn(how)) documents.push(writeReport(file, note(how)));
+      }
+      const relayed = join(from, 'relayed');
+      await mkdir(relayed, { recursive: true });
+      const names = (await readdir(from)).filter((name) => name.endsWith('.xml'));
+      const read = async (name: string) =>
+        at(parse(await readFile(join(from, name), 'utf8')), 'Document');
+      const answers = await Promise.all(names.map(read));
+      // Statements come after the notifications of their day, one day after another.
+      const order = (each: Node) => Number(text(each, 'BkToCstmrStmt/Stmt/ElctrncSeqNb'));
+      const waiting = late.splice(0);
+      for (const each of answers.toSorted((a, b) => order(a) - order(b)))
+        documents.push(...rewrite(each));
+      const hasStatement = answers.some((each) => order(each) > 0);
+      if (hasStatement) documents.push(...waiting);
+      else late.unshift(...waiting);
+      for (const name of names) await rename(join(from, name), join(relayed, name));
+      await put(to, documents);
+    },
+    /** Writes what was held back. */
+    release: async (to: string): Promise<void> => {
+      await put(
+        to,
+        [...late, together, held].filter((each) => each !== undefined),
+      );
+      [late, together, held] = [[], undefined, undefined];
+    },
+  };
+}
