@@ -69,7 +69,9 @@ export async function keepStatements(
     const importAll = async (deps: Deps): Promise<void> => {
       while (!signal.aborted) {
         const taken = await importTaken({ ...deps, database, ...about, ...routes, ...folders });
-        for (const { refusal, file } of taken) {
+        for (const { refusal, file, set_aside } of taken) {
+          for (const { account } of set_aside)
+            progress.line(`${file}: ${account} is not registered`);
           const line = `${file} was refused: ${refusal?.message}`;
           // A lost file is reported in each round.
           if (refusal !== null && !said.has(line)) progress.line(line);

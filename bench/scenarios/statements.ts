@@ -76,7 +76,8 @@ async function importAll(
     if (share > 0) await settle(seeded, ids);
     const file = buildFile(first, ids);
     const started = performance.now();
-    const [imported] = await importStatements(deps, file, SOURCE);
+    const { statements } = await importStatements(deps, file, SOURCE);
+    const [imported] = statements;
     result.seconds += (performance.now() - started) / 1_000;
     result.lines += imported?.lines ?? 0;
     result.matched += imported?.matched ?? 0;

@@ -15,6 +15,7 @@ import {
 } from '../../src/service/banks/sepa/book';
 import { chooseName, exists } from '../../src/service/banks/sepa/file-names';
 import { findFlaw } from '../../src/statements/check';
+import { readFacts, relate, type StatementFacts } from '../../src/statements/compare';
 import { FILE_BYTES_MAX } from '../../src/statements/read';
 import {
   type ApplyDeps,
@@ -28,7 +29,13 @@ import {
   putNamedFirst,
 } from './apply';
 import { makeDirectories, putFile, writeWhole } from './files';
-import { type BankMessage, type Bookings, type Credit, readBankMessage } from './messages';
+import {
+  type BankMessage,
+  type Bookings,
+  type Credit,
+  readBankMessage,
+  readBookings,
+} from './messages';
 import { resolveMention, resolveSums } from './resolve';
 
 const GROWS_MS = 10_000;
@@ -122,8 +129,12 @@ async function storeRecord(
 ): Promise<SepaInbound> {
   const { _id } = record;
   const state = record.refusal === null ? {} : { state: 'done' as const };
-  const refused = { _id, ...state, refusal: { $ne: null } };
-  const again = await inbound.replaceOne(refused, record);
+  const refused = { ...state, refusal: { $ne: null } };
+  const imported = {
+    ...{ state: 'done' as const, 'statement.imported_at': { $type: 'date' as const } },
+    'statement.set_aside.0': { $exists: true },
+  };
+  const again = await inbound.replaceOne({ _id, $or: [refused, imported] }, record);
   if (again.matchedCount > 0) return record;
   try {
     await inbound.insertOne(record);
@@ -135,12 +146,14 @@ async function storeRecord(
 }
 
 /**
- * Whether the content was taken and has left the folder. A refused file may come again, and a
- * statement that was lost before its import.
+ * Whether the content was taken and has left the folder. A refused file may come again, a statement
+ * that was lost before its import, and those of accounts that were not registered.
  */
 async function wasTaken({ dir }: InboxDeps, stored: SepaInbound): Promise<boolean> {
   if (stored.refusal !== null) return false;
-  if (stored.state === 'done' && stored.statement?.imported_at !== null) return true;
+  const { imported_at = new Date(), set_aside = [] } = stored.statement ?? {};
+  const isImported = stored.state === 'done' && imported_at !== null;
+  if (isImported) return set_aside.length === 0;
   return await exists(join(dir, stored.folder, stored.name));
 }
 
@@ -167,29 +180,28 @@ async function applyMessage(deps: InboxDeps, file_id: string, read: BankMessage)
       throw new ForeignMessage('It returns no payout of this connector.');
     }
     default: {
-      const own = read.statements.filter(({ iban }) => iban === deps.iban);
-      const [first] = own;
-      if (first === undefined) return { ...processed, folder: 'other' };
-      if (own.length < read.statements.length) {
-        throw new ForeignMessage('It has statements of other accounts, too: split it.');
-      }
-      // With its days: the bank may count its ids again.
-      const names = own
-        .filter(({ balances }) => balances !== null)
-        .map(({ statement_id, from_day, to_day }) =>
-          JSON.stringify([statement_id, from_day, to_day]),
-        );
-      const statement = { from_day: first.from_day, imported_at: null, names };
+      const [own, others] = [true, false].map((isOwn) =>
+        read.statements.filter(({ iban }) => (iban === deps.iban) === isOwn),
+      ) as [Statement[], Statement[]];
+      const set_aside = others.map(({ iban: account, statement_id }) => ({
+        account,
+        statement_id,
+      }));
+      const { from_day = '' } = own[0] ?? {};
+      const statement = { from_day, imported_at: null, set_aside };
+      // The import takes those of accounts that are registered meanwhile.
+      if (own.length === 0) return { ...processed, folder: 'other', statement };
+      const believed = own.filter(({ balances }) => balances !== null).map(readFacts);
       const flaw = own.map(findFlaw).find((each) => each !== undefined) ?? findForeign(own);
-      const fault = flaw ?? (await findConflict(deps, file_id, names));
+      const fault = flaw ?? (await findConflict(deps, file_id, believed));
       if (fault !== undefined) {
         const { code, message } = fault;
         // The import says so to operators, and refuses it.
-        return { ...processed, statement: { ...statement, names: [], fault: { code, message } } };
+        return { ...processed, statement: { ...statement, fault: { code, message } } };
       }
       for (const { notice } of own) if (notice !== undefined) deps.log.warn({ file_id }, notice);
-      await applyBookings(deps, read);
-      return { ...processed, statement };
+      await applyBookings(deps, readBookings(own));
+      return { ...processed, statement: { ...statement, believed } };
     }
   }
 }
@@ -215,15 +227,26 @@ function findForeign(own: readonly Statement[]) {
   return { code: 'wrong_currency', message };
 }
 
+/** Finds a statement that another file had otherwise, or some of its days. */
 async function findConflict(
   { book: { inbound } }: Pick<InboxDeps, 'book'>,
   file_id: string,
-  names: readonly string[],
+  own: readonly StatementFacts[],
 ) {
-  const named = { 'statement.names': { $in: [...names] }, _id: { $ne: file_id }, refusal: null };
-  if (names.length === 0 || (await inbound.findOne(named)) === null) return undefined;
-  const message = 'A statement of this id and these days came in another file before.';
-  return { code: 'statement_conflict', message };
+  for (const facts of own) {
+    const { from_day, to_day, statement_id } = facts;
+    const days = { to_day: { $gte: from_day }, from_day: { $lte: to_day } };
+    const before = { 'statement.believed': { $elemMatch: days }, refusal: null };
+    const files = await inbound.find({ ...before, _id: { $ne: file_id } }).toArray();
+    const others = files.flatMap(({ statement }) => statement?.believed ?? []);
+    const inFile = own.filter((other) => other !== facts);
+    const relations = [...others, ...inFile].map((other) => relate(other, facts));
+    const isApart = relations.every((relation) => relation === 'other');
+    if (isApart || relations.includes('same')) continue;
+    const message = `Statement ${statement_id} came otherwise before, or some of its days did.`;
+    return { code: 'statement_conflict', message };
+  }
+  return undefined;
 }
 
 function refuse(code: string, message: string): Verdict {

@@ -105,7 +105,7 @@ export interface Mentioning extends Money {
 export type BankMessage = { message: string } & (
   | { kind: 'status'; reports: StatusReport[] }
   | { kind: 'returns'; movements: Movement[] }
-  | ({ kind: 'statements'; statements: Statement[] } & Bookings)
+  | { kind: 'statements'; statements: Statement[] }
 );
 
 export interface Bookings {
@@ -113,6 +113,15 @@ export interface Bookings {
   credits: Credit[];
   sums: FileSum[];
   mentioning: Mentioning[];
+}
+
+export function readBookings(statements: readonly Statement[]): Bookings {
+  return {
+    movements: statements.flatMap(readMovements),
+    credits: statements.flatMap(readCredits),
+    sums: statements.flatMap(readSums),
+    mentioning: statements.flatMap(readMentioning),
+  };
 }
 
 const SEPA_MESSAGES: MessageFamily = {
@@ -133,12 +142,7 @@ export async function readBankMessage(bytes: Uint8Array): Promise<BankMessage> {
   try {
     const { message } = xml;
     if (message.startsWith('camt')) {
-      const statements = readCamt(xml);
-      const movements = statements.flatMap(readMovements);
-      const credits = statements.flatMap(readCredits);
-      const sums = statements.flatMap(readSums);
-      const mentioning = statements.flatMap(readMentioning);
-      return { message, kind: 'statements', statements, movements, credits, sums, mentioning };
+      return { message, kind: 'statements', statements: readCamt(xml) };
     }
     const root = readElement(xml.root);
     return message.startsWith('pain')
@@ -290,7 +294,7 @@ function readMoney(element: Element | undefined) {
   return minor === undefined ? undefined : { minor, currency };
 }
 
-function readMovements({ lines, balances }: Statement): Movement[] {
+export function readMovements({ lines, balances }: Statement): Movement[] {
   return lines.flatMap((line) => {
     const payout_id = parseResourceId(line.reference);
     if (payout_id === null || line.is_fee) return [];
@@ -314,7 +318,7 @@ function readKind(line: StatementLine): MovementKind {
 }
 
 /** Excludes what comes back, which has the reference of its original. */
-function readCredits({ lines, balances }: Statement): Credit[] {
+export function readCredits({ lines, balances }: Statement): Credit[] {
   return lines.flatMap((line) => {
     const { creditor_reference: reference, amount, is_fee, kind } = line;
     const isOther = is_fee || isReversal(line) === amount > 0 || RETURNED.test(kind);

@@ -11,3 +11,8 @@ export function normalizeIban(text: string): string {
 export function isIban(text: string): boolean {
   return /^[A-Za-z0-9]+$/.test(text.replace(SEPARATORS, '')) && isValidIBAN(normalizeIban(text));
 }
+
+/** Writes an IBAN as `normalizeIban` does, and another id of a bank account as the bank does. */
+export function normalizeAccount(text: string): string {
+  return isIban(text) ? normalizeIban(text) : text.trim();
+}

@@ -537,6 +537,9 @@ export const REMEDIES = {
       ],
       note: 'If the bank never had it, debit what was credited first (`claw_back`, `balance adjust --owed`).',
     },
+    lines_open: {
+      what: 'Lines of its statements match no entry for longer than `--open-days` of the account; it ends when they are matched. `reconciliation show` and `statement show ID --status open` list them; ask the bank what they are.',
+    },
   },
 } as const satisfies Record<
   CallbackResource | 'bank_account' | 'sepa_file',

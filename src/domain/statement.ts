@@ -45,7 +45,7 @@ export type Numbering = (typeof NUMBERINGS)[number];
 /** Statement (`camt.053`, CSV), or earlier notification (`camt.054`). */
 export interface Statement {
   statement_id: string;
-  /** Without spaces, in upper case. */
+  /** IBAN without spaces, in upper case; or another id of the account, as the bank writes it. */
   iban: string;
   /** ISO 4217. */
   currency: string;
@@ -58,6 +58,8 @@ export interface Statement {
   lines: readonly StatementLine[];
   /** How it was read otherwise than it says. */
   notice?: string;
+  /** Why nothing else of it could be read. */
+  fault?: InvalidStatement;
 }
 
 export function isReversal({ kind }: Pick<StatementLine, 'kind'>): boolean {
@@ -88,9 +90,32 @@ export const ANNOUNCED_DAYS = 5;
 /** Attention reason of a credit that no statement has after that. */
 export const NOT_REPEATED = 'not_repeated';
 
+/** Attention reason of lines that match no entry for longer than their account allows. */
+export const LINES_OPEN = 'lines_open';
+
+/** Days for which a line may be open, unless its account says otherwise. */
+export const OPEN_DAYS = 5;
+
+/** Groups accounts by the day before which their lines must not be open. */
+export function groupByOldest(
+  accounts: readonly { _id: string; open_days?: number }[],
+  now: Date,
+): { before: string; accounts: string[] }[] {
+  const groups = new Map<string, string[]>();
+  for (const { _id, open_days = OPEN_DAYS } of accounts) {
+    const before = subtractDays(now, open_days);
+    groups.set(before, [...(groups.get(before) ?? []), _id]);
+  }
+  return [...groups].map(([before, ids]) => ({ before, accounts: ids }));
+}
+
 /** Day before which an announced movement should be on a statement. */
 export function announcedBefore(now: Date): string {
-  return addDays(now.toISOString().slice(0, 'YYYY-MM-DD'.length), -ANNOUNCED_DAYS);
+  return subtractDays(now, ANNOUNCED_DAYS);
+}
+
+function subtractDays(now: Date, days: number): string {
+  return addDays(now.toISOString().slice(0, 'YYYY-MM-DD'.length), -days);
 }
 
 /** Days from the booking to the value date. */

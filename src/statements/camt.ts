@@ -1,5 +1,6 @@
 import type { XmlElement } from 'libxml2-wasm';
 import { isCurrency } from '../domain/currencies';
+import { normalizeAccount } from '../domain/iban';
 import {
   addDays,
   InvalidStatement,
@@ -32,12 +33,19 @@ export function readCamt({ message, root }: Xml): Statement[] {
     const group = readElement(container, name);
     const elements = [...childElements(container, name)];
     return joinPages(elements.map((each) => readPage(each, `${name}Pgntn`))).map((pages) => {
-      const [{ head: first, element }] = pages;
+      const [{ head: first, element, id: statement_id, iban }] = pages;
       const { head: last } = pages.at(-1) ?? pages[0];
-      const statement =
-        name === 'Stmt' ? readStatement(first, last) : readNotification(first, group, element);
-      const lines = [...readLines(pages, statement)];
-      return readOpposite(pages, statement, lines) ?? { ...statement, lines };
+      try {
+        const statement =
+          name === 'Stmt' ? readStatement(first, last) : readNotification(first, group, element);
+        const lines = [...readLines(pages, statement)];
+        return readOpposite(pages, statement, lines) ?? { ...statement, lines };
+      } catch (error) {
+        // Statements of other accounts in the file are not concerned.
+        if (!(error instanceof InvalidStatement) || iban === undefined) throw error;
+        const nothing = { currency: '', balances: null, from_day: '', to_day: '', sequence: null };
+        return { statement_id, iban, ...nothing, lines: [], fault: error };
+      }
     });
   });
 }
@@ -92,7 +100,7 @@ function readPage(element: XmlElement, pagination: string): Page {
   const head = readElement(element, 'Ntry');
   const number = textAt(head, `${pagination}/PgNb`);
   return {
-    ...{ element, head, id: textAt(head, 'Id') ?? '', iban: textAt(head, 'Acct/Id/IBAN') },
+    ...{ element, head, id: textAt(head, 'Id') ?? '', iban: readAccount(head) },
     number: number === undefined ? undefined : Number(number),
     isLast: isTrueAt(head, `${pagination}/LastPgInd`),
   };
@@ -126,11 +134,11 @@ function joinPages(all: readonly Page[]): Pages[] {
 
 function readHead(head: Element, currency: string | undefined) {
   const statement_id = textAt(head, 'Id') ?? '';
-  const iban = textAt(head, 'Acct/Id/IBAN');
+  const iban = readAccount(head);
   if (iban === undefined) {
     throw new InvalidStatement(
       'bank_account_unknown',
-      `Statement ${statement_id} names its account by no IBAN.`,
+      `Statement ${statement_id} names its account neither by an IBAN nor by another id.`,
     );
   }
   if (currency === undefined || !isCurrency(currency)) {
@@ -140,7 +148,12 @@ function readHead(head: Element, currency: string | undefined) {
     );
   }
   const sequence = textAt(head, 'ElctrncSeqNb') ?? textAt(head, 'LglSeqNb') ?? null;
-  return { statement_id, iban: iban.toUpperCase(), currency, sequence };
+  return { statement_id, iban, currency, sequence };
+}
+
+function readAccount(head: Element): string | undefined {
+  const id = textAt(head, 'Acct/Id/IBAN') ?? textAt(head, 'Acct/Id/Othr/Id');
+  return id && normalizeAccount(id);
 }
 
 /** @param last page with the closing balance, or the same */

@@ -1,8 +1,8 @@
 import { formatMoney } from '../domain/money';
-import { addDays, type Statement, VALUE_DAYS_MAX } from '../domain/statement';
+import { addDays, type Statement, type StatementFault, VALUE_DAYS_MAX } from '../domain/statement';
 
 export interface StatementFlaw {
-  code: 'file_invalid' | 'sum_mismatch';
+  code: StatementFault | 'sum_mismatch';
   message: string;
   /** Minor units that are missing from the sum. */
   amount?: bigint;
@@ -10,7 +10,8 @@ export interface StatementFlaw {
 
 /** Finds by a statement alone why nothing of it may be believed. */
 export function findFlaw(statement: Statement): StatementFlaw | undefined {
-  const { statement_id, currency, balances, lines } = statement;
+  const { statement_id, currency, balances, lines, fault } = statement;
+  if (fault !== undefined) return fault;
   for (const [index, { day, value_date }] of lines.entries()) {
     if (value_date === null || value_date <= addDays(day, VALUE_DAYS_MAX)) continue;
     const message =

@@ -24,6 +24,8 @@ export interface Candidates {
   by_text?: readonly Candidate[];
   /** Amount and day equal those of the line. */
   by_amount: readonly Candidate[];
+  /** Minor units by which the one entry that the line names may differ; 0 by default. */
+  tolerance?: number | undefined;
 }
 
 /** Minor units. */
@@ -60,15 +62,19 @@ export function matchLine(
     const match = matchAmount(line, found) ?? matchSum(line, found);
     if (match !== undefined) return match;
   }
-  const [different] = named.flat();
-  if (different !== undefined) return { status: 'open', different: different.entry_id };
+  const [different, ...others] = named.flat();
+  if (different !== undefined) {
+    const isOnly = others.every(({ entry_id }) => entry_id === different.entry_id);
+    const match = isOnly ? matchAbout(line, different, candidates.tolerance) : undefined;
+    return match ?? { status: 'open', different: different.entry_id };
+  }
   if (line.is_fee) {
     return { status: 'booked', entries: [], parts: { clearing: 0, bank_fees: line.amount } };
   }
-  const [text, ...others] = by_text
+  const [text, ...ambiguous] = by_text
     .filter(isInDirection)
     .flatMap((entry) => matchAmount(line, [entry]) ?? []);
-  if (text !== undefined && others.length === 0) return text;
+  if (text !== undefined && ambiguous.length === 0) return text;
   return matchOnly(line, candidates.by_amount) ?? { status: 'open', different: null };
 }
 
@@ -89,6 +95,18 @@ function matchAmount(line: LineFacts, found: readonly Candidate[]): Match | unde
     if (entry !== undefined) return { status: 'matched', entries: [entry.entry_id], parts };
   }
   return undefined;
+}
+
+/** Takes a small difference for a charge of the bank. */
+function matchAbout(
+  line: LineFacts,
+  { entry_id, amount }: Candidate,
+  tolerance = 0,
+): Match | undefined {
+  const differs = listTargets(line).map(({ clearing }) => Math.abs(clearing - amount));
+  if (Math.min(...differs) > tolerance) return undefined;
+  const parts = { clearing: amount, bank_fees: line.amount - amount };
+  return { status: 'matched', entries: [entry_id], parts };
 }
 
 function matchSum(line: LineFacts, found: readonly Candidate[], least = 2): Match | undefined {

@@ -1,4 +1,5 @@
 import { isCurrency } from '../domain/currencies';
+import { normalizeAccount } from '../domain/iban';
 import { parseDecimalMoney } from '../domain/money';
 import { isDay } from '../domain/shape';
 import {
@@ -62,13 +63,14 @@ function readCsv(bytes: Uint8Array): Statement[] {
   const statements = new Map<string, Statement & { lines: StatementLine[] }>();
   for (const row of readRows(text)) {
     const own = { ...readStatement(row), lines: [] };
-    const statement = statements.get(own.statement_id) ?? own;
+    const key = JSON.stringify([own.statement_id, own.iban]);
+    const statement = statements.get(key) ?? own;
     if (getConstants(statement) !== getConstants(own)) {
-      throw fault(`the account or a balance differs within statement ${own.statement_id}.`, row);
+      throw fault(`the currency or a balance differs within statement ${own.statement_id}.`, row);
     }
     if (own.from_day < statement.from_day) statement.from_day = own.from_day;
     if (own.to_day > statement.to_day) statement.to_day = own.to_day;
-    statements.set(own.statement_id, statement);
+    statements.set(key, statement);
     if (row['amount'] === '') continue;
     const line = readLine(row, own.currency, statement.lines.length + 1);
     if (line.amount !== 0) statement.lines.push(line);
@@ -96,7 +98,7 @@ function readStatement(row: Row): Omit<Statement, 'lines'> {
   const day = readDay(row, 'day');
   return {
     statement_id,
-    iban: iban.replaceAll(' ', '').toUpperCase(),
+    iban: normalizeAccount(iban),
     currency,
     balances: { opening, closing },
     from_day: day,
@@ -106,8 +108,8 @@ function readStatement(row: Row): Omit<Statement, 'lines'> {
 }
 
 /** Lists what all rows of a statement have in common. */
-function getConstants({ iban, currency, sequence, balances }: Statement): string {
-  return JSON.stringify([iban, currency, sequence, balances?.opening, balances?.closing]);
+function getConstants({ currency, sequence, balances }: Statement): string {
+  return JSON.stringify([currency, sequence, balances?.opening, balances?.closing]);
 }
 
 function readLine(row: Row, currency: string, entry: number): StatementLine {

@@ -9,7 +9,7 @@ export interface BankAccountDocument {
   _id: string;
   connector: string;
   livemode: boolean;
-  /** Without spaces, in upper case. */
+  /** IBAN without spaces, in upper case; or another id of the account, as the bank writes it. */
   iban: string;
   /** ISO 4217. */
   currency: string;
@@ -21,9 +21,17 @@ export interface BankAccountDocument {
   numbering?: { as: Numbering; learned: boolean };
   /** Numberings that fit the first statements, and how many these are. */
   learning?: { statements: number; fitting: Numbering[] };
+  /** Days for which a line may match no entry; by default `OPEN_DAYS`. */
+  open_days?: number;
+  /** Minor units by which a line may differ from the one entry that it names; 0 by default. */
+  tolerance?: number;
   /** Statement whose lines are being stored. */
   importing?: { _id: string; statement_id: string };
 }
+
+export type BankAccountChange = Partial<
+  Pick<BankAccountDocument, 'numbering' | 'learning' | 'open_days' | 'tolerance'>
+>;
 
 type BankAccountKey = Pick<BankAccountDocument, 'connector' | 'livemode' | 'iban' | 'currency'>;
 
@@ -62,12 +70,12 @@ export function createBankAccountStore(db: Db) {
         { $set: omitUndefined({ closing }), $unset: { importing: '' } },
         { session },
       ),
-    setNumbering: async (
+    change: async (
       _id: string,
-      numbering: Pick<BankAccountDocument, 'numbering' | 'learning'>,
+      change: BankAccountChange,
       session: ClientSession,
     ): Promise<void> => {
-      await accounts.updateOne({ _id }, { $set: numbering }, { session });
+      await accounts.updateOne({ _id }, { $set: change }, { session });
     },
     /** Lists the oldest first. */
     list: (filter: Partial<BankAccountKey> = {}, session?: ClientSession) =>

@@ -1,7 +1,7 @@
 import type { Db } from 'mongodb';
 import type { CallbackResource } from '../domain/callback/callback';
 import { KINDS, RESOURCES } from '../domain/resources';
-import { announcedBefore, NOT_REPEATED } from '../domain/statement';
+import { announcedBefore, groupByOldest, LINES_OPEN, NOT_REPEATED } from '../domain/statement';
 import { createStores } from '.';
 
 import { LIST_MS_MAX, STUCK } from './list';
@@ -33,7 +33,7 @@ export type MetricStore = ReturnType<typeof createMetricStore>;
 
 export function createMetricStore(db: Db) {
   const stores = createStores(db);
-  const { deliveries, callbacks, statements } = stores;
+  const { bankAccounts, deliveries, callbacks, statements } = stores;
   const countStuck = (kind: CallbackResource) =>
     db
       .collection(RESOURCES[kind].collection)
@@ -54,14 +54,18 @@ export function createMetricStore(db: Db) {
         { maxTimeMS: LIST_MS_MAX },
       )
       .toArray();
-  const countNotRepeated = async (now: Date): Promise<ServiceMetrics['stuck']> => {
-    const rows = await statements.sumNotRepeated(announcedBefore(now));
-    return [true, false].flatMap((livemode) => {
+  const countByEnv = (reason: string, rows: readonly { livemode: boolean; count: number }[]) =>
+    [true, false].flatMap((livemode) => {
       const own = rows.filter((row) => row.livemode === livemode);
-      const about = { resource: 'bank_account', livemode: String(livemode), reason: NOT_REPEATED };
+      const about = { resource: 'bank_account', livemode: String(livemode), reason };
       const count = own.reduce((sum, row) => sum + row.count, 0);
       return count === 0 ? [] : [{ ...about, count }];
     });
+  const countNotRepeated = async (now: Date) =>
+    countByEnv(NOT_REPEATED, await statements.sumNotRepeated(announcedBefore(now)));
+  const countLinesOpen = async (now: Date) => {
+    const groups = groupByOldest(await bankAccounts.list(), now);
+    return countByEnv(LINES_OPEN, await statements.sumOverdue(groups));
   };
   const countAwaited = async (): Promise<ServiceMetrics['stuck']> => {
     const files = await stores.capabilities.listAwaited();
@@ -102,6 +106,7 @@ export function createMetricStore(db: Db) {
         statements.countRefusals(),
         countNotRepeated(now),
         countAwaited(),
+        countLinesOpen(now),
         ...KINDS.map(countStuck),
       ]);
       return {

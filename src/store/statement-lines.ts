@@ -57,6 +57,9 @@ export interface NotRepeated {
   count: number;
 }
 
+/** Lines of an account that are open for too long; the day is that of the oldest. */
+export type OverdueLines = NotRepeated;
+
 export type LineChange = Partial<
   Pick<
     LineDocument,
@@ -178,6 +181,30 @@ export function createStatementLines(db: Db) {
           { maxTimeMS: LIST_MS_MAX },
         )
         .toArray(),
+    /** Sums open lines of days before that of their account. */
+    sumOverdue: async (
+      groups: readonly { before: string; accounts: string[] }[],
+    ): Promise<OverdueLines[]> => {
+      if (groups.length === 0) return [];
+      const $or = groups.map(({ before, accounts }) => ({
+        ...{ bank_account_id: { $in: accounts }, day: { $lt: before }, status: 'open' },
+      }));
+      const sums = {
+        ...{ livemode: { $first: '$livemode' }, currency: { $first: '$currency' } },
+        ...{ day: { $min: '$day' }, amount: { $sum: '$amount' }, count: { $sum: 1 } },
+      };
+      return await lines
+        .aggregate<OverdueLines>(
+          [
+            { $match: { $or } },
+            { $group: { _id: '$bank_account_id', ...sums } },
+            { $set: { bank_account_id: '$_id' } },
+            { $project: { _id: 0 } },
+          ],
+          { maxTimeMS: LIST_MS_MAX },
+        )
+        .toArray();
+    },
     /** @returns number of lines */
     acknowledgeNotRepeated: async (
       { bank_account_id, day }: Pick<NotRepeated, 'bank_account_id' | 'day'>,

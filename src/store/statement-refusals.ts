@@ -27,6 +27,8 @@ export interface RefusalDocument {
   message: string;
   bank_account_id: string | null;
   statement_id: string | null;
+  /** Its last day. */
+  day: string | null;
   /** Difference in minor units. */
   amount: number | null;
   currency: string | null;
@@ -82,9 +84,17 @@ export function createStatementRefusals(db: Db) {
       const filled = { $set: { attention: false }, $unset: { missing: '' } } as const;
       await refusals.updateOne({ _id }, filled, { session });
     },
-    resolveRefusals: (bank_account_id: string, statement_id: string, session: ClientSession) =>
+    /** Resolves those of the days of a statement. */
+    resolveRefusals: (
+      bank_account_id: string,
+      { from_day, to_day }: { from_day: string; to_day: string },
+      session: ClientSession,
+    ) =>
       refusals.updateMany(
-        { bank_account_id, statement_id, attention: true, missing: { $exists: false } },
+        {
+          ...{ bank_account_id, attention: true, missing: { $exists: false } },
+          day: { $gte: from_day, $lte: to_day },
+        },
         { $set: { attention: false } },
         { session },
       ),

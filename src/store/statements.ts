@@ -1,24 +1,15 @@
 import type { ClientSession, Db } from 'mongodb';
 import { indexBuilder, type MissingIndexes } from '../base/mongo-indexes';
 import { omitUndefined } from '../domain/defined';
+import type { StatementFacts } from '../statements/compare';
 import { createStatementLines, type OfAccount } from './statement-lines';
 import { createStatementRefusals } from './statement-refusals';
 
-/** A notification moves no money. */
-export interface StatementDocument extends OfAccount {
-  /** `st_{UUID}`, derived from the account and the bank's id. */
+export interface StatementDocument extends OfAccount, StatementFacts {
+  /** `st_{UUID}`, derived from the account, its number and what it says. */
   _id: string;
-  kind: 'statement' | 'notification';
-  statement_id: string;
-  /** SHA-256 of the file, hex. */
+  /** SHA-256 of its lines in their order, hex: only such an import is continued. */
   sha256: string;
-  sequence: string | null;
-  /** Minor units; null in a notification. */
-  opening: number | null;
-  closing: number | null;
-  from_day: string;
-  to_day: string;
-  lines: number;
   /** ISO 8601, ms. */
   imported_at: string;
   /** Null until all lines are stored. */
@@ -62,9 +53,22 @@ export function createStatementStore(db: Db) {
         .toArray(),
     /** Counts those that were given up, of which each has an id of its own. */
     countAbandoned: (
-      about: Pick<StatementDocument, 'bank_account_id' | 'kind' | 'statement_id'>,
+      about: Pick<StatementDocument, 'bank_account_id' | 'kind' | 'content'>,
     ): Promise<number> =>
       statements.countDocuments({ ...about, abandoned_at: { $type: 'string' } }),
+    /** Lists those with a day in common, which a fresh one is compared with. */
+    listOfDays: (
+      bank_account_id: string,
+      { kind, from_day, to_day, content, statement_id }: StatementFacts,
+    ) => {
+      const days = { to_day: { $gte: from_day }, from_day: { $lte: to_day } };
+      // A day may have thousands.
+      const alike = kind === 'statement' ? {} : { $or: [{ content }, { statement_id }] };
+      return statements
+        .find({ bank_account_id, kind, ...days, ...alike, ...NOT_ABANDONED })
+        .sort({ to_day: 1, _id: 1 })
+        .toArray();
+    },
     /**
      * Makes a batch of lines and the end of their import exclude each other.
      * @returns false when the import was given up
@@ -102,7 +106,8 @@ export function createStatementStore(db: Db) {
     ) =>
       statements.findOne(
         { bank_account_id, kind: 'statement', to_day, statement_id, ...NOT_ABANDONED },
-        { session },
+        // Some banks give all statements of a day one id.
+        { session, sort: { imported_at: -1 } },
       ),
     last: (bank_account_id: string) =>
       statements

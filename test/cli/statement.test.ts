@@ -399,7 +399,7 @@ describe('sepa', () => {
     /** Takes a file as the connector does; it may have refused it before it was killed. */
     async function take(name: string, text: Buffer | string, changes: object = {}) {
       writeFileSync(processed(name), text);
-      const statement = { from_day: '2026-11-20', imported_at: null };
+      const statement = { from_day: '2026-11-20', imported_at: null, set_aside: [] };
       await inbound().insertOne({
         ...{ _id: name, message: 'camt.053.001.08', state: 'done', folder: 'processed', name },
         ...{ taken_at: AT, refusal: null, statement, ...changes },

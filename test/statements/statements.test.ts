@@ -115,7 +115,7 @@ async function openAccount(currency = 'EUR', livemode = false) {
       (await stores.ledger.balances(merchant.account_id, livemode))[0]?.available ?? 0,
     write: (statement: CamtStatement, more: { message?: string } = {}) =>
       camt([{ currency, ...statement }], more),
-    import: (file: Buffer) => importStatements(buildDeps(), file, own),
+    import: async (file: Buffer) => (await importStatements(buildDeps(), file, own)).statements,
     reconcile: async (day?: string) => {
       const [shown] = await reconcileAccounts(buildDeps(), { ...own, iban: TEST_IBAN, day });
       if (shown === undefined) throw new Error('not shown');

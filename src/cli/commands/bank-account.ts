@@ -1,37 +1,32 @@
 import { z } from 'zod';
-import { omitUndefined } from '../../domain/defined';
 import { isLive } from '../../domain/environment';
+import { ServiceError } from '../../domain/errors';
+import { isIban } from '../../domain/iban';
 import { formatMoney } from '../../domain/money';
 import { isDay } from '../../domain/shape';
 import { NUMBERINGS } from '../../domain/statement';
 import {
   addBankAccount,
   listBankAccounts,
+  readBankAccountSettings,
   updateBankAccount,
 } from '../../service/banks/bank-accounts';
 import { combine, reconcileAccounts } from '../../service/banks/statements/reconciliation';
 import { defineCommand, defineGroup } from '../command';
 import type { CliContext } from '../context';
-import { Currency, Env, textOption } from '../options';
+import { Currency, Env, textOption, wholeNumber } from '../options';
 import { fields, formatTime, printFields, printList, table } from '../output';
 import { Account, Connector, formatBoolean, formatEntries, formatLines } from './statement';
 
 type BankAccount = Awaited<ReturnType<typeof addBankAccount>>;
 
-function present({
-  _id,
-  connector,
-  livemode,
-  iban,
-  currency,
-  created_at,
-  ...account
-}: BankAccount) {
+function present(bankAccount: BankAccount) {
+  const { _id, connector, livemode, iban: account, currency, created_at, closing } = bankAccount;
   const env = livemode ? 'live' : 'sandbox';
-  const { closing, numbering } = account;
+  const iban = isIban(account) ? account : null;
   return {
-    ...{ bank_account_id: _id, connector, env, iban, currency, created_at, closing },
-    ...omitUndefined({ numbering: numbering?.as }),
+    ...{ bank_account_id: _id, connector, env, account, iban, currency, created_at, closing },
+    ...readBankAccountSettings(bankAccount),
   };
 }
 
@@ -41,9 +36,11 @@ function printAccount(context: CliContext, account: BankAccount): void {
     ['Bank account', json.bank_account_id],
     ['Connector', json.connector],
     ['Environment', json.env],
-    ['IBAN', json.iban],
+    ['Account', json.account],
     ['Currency', json.currency],
-    ['Numbering', json.numbering ?? 'none'],
+    ['Numbering', json.numbering],
+    ['Open days', String(json.open_days)],
+    ['Tolerance', formatMoney(json.tolerance, json.currency)],
     ['Created', formatTime(json.created_at)],
   ]);
 }
@@ -54,36 +51,56 @@ const add = defineCommand({
   options: z.object({
     connector: textOption('the connector of the bank', 'name'),
     env: Env,
-    iban: textOption('its IBAN', 'iban'),
+    iban: textOption('its IBAN', 'iban').optional(),
+    account_id: textOption('what its statements call an account without IBAN', 'id').optional(),
     currency: Currency,
   }),
-  notes: 'Only statements of registered accounts are imported.',
+  notes: 'Only statements of registered accounts are imported. It has an IBAN or an id, not both.',
   example:
     'bank-account add --connector sandbox --env sandbox --iban DE89370400440532013000 --currency EUR',
-  run: async (context, { env, ...account }) => {
+  run: async (context, { env, iban, account_id, ...account }) => {
     const { liveConnectors, sandboxConnectors } = context.settings();
-    const routes = { liveConnectors, sandboxConnectors };
-    const deps = { ...(await context.actingDeps()), ...routes };
-    printAccount(context, await addBankAccount(deps, { ...account, livemode: isLive(env) }));
+    if ((iban === undefined) === (account_id === undefined)) {
+      const message = 'Name the account by --iban or by --account-id.';
+      throw new ServiceError('invalid_usage', message);
+    }
+    const deps = { ...(await context.actingDeps()), liveConnectors, sandboxConnectors };
+    const name = iban === undefined ? { account_id: account_id ?? '' } : { iban };
+    const fresh = { ...account, ...name, livemode: isLive(env) };
+    printAccount(context, await addBankAccount(deps, fresh));
   },
 });
 
 const update = defineCommand({
   name: 'update',
-  description: 'say how the bank counts its statements',
+  description: 'say how the statements of an account are treated',
   options: z.object({
     id: z.string().describe('its id').meta({ argument: true, placeholder: 'bank_account_id' }),
+    open_days: wholeNumber(0, 365)
+      .optional()
+      .describe('for how many days a line may match no entry; 5 by default')
+      .meta({ placeholder: 'n' }),
+    tolerance: wholeNumber(0, 99_999_999_999)
+      .optional()
+      .describe('by how much a line may differ from the one entry that it names; 0 by default')
+      .meta({ placeholder: 'minor' }),
     numbering: z
       .enum(NUMBERINGS)
+      .optional()
       .describe('continuous, yearly (from 1 in each year) or none')
       .meta({ placeholder: 'numbering' }),
   }),
   notes: `
-Otherwise it is learned from the first five statements. A number that a statement jumps over is the finding
-statement_missing.`,
-  example: 'bank-account update ba_… --numbering yearly',
-  run: async (context, { id, numbering }) => {
-    printAccount(context, await updateBankAccount(await context.actingDeps(), id, { numbering }));
+A line that is open for longer is the attention reason lines_open. A difference up to the tolerance is booked as a charge
+of the bank. The numbering is otherwise learned from the first five statements; a number that one jumps over is the
+finding statement_missing.`,
+  example: 'bank-account update ba_… --open-days 3 --tolerance 50 --numbering yearly',
+  run: async (context, { id, ...settings }) => {
+    if (Object.values(settings).every((value) => value === undefined)) {
+      const message = 'Name what to change: --open-days, --tolerance or --numbering.';
+      throw new ServiceError('invalid_usage', message);
+    }
+    printAccount(context, await updateBankAccount(await context.actingDeps(), id, settings));
   },
 });
 
@@ -100,13 +117,13 @@ const listAccounts = defineCommand({
         'BANK ACCOUNT',
         'CONNECTOR',
         'ENVIRONMENT',
-        'IBAN',
+        'ACCOUNT',
         'CURRENCY',
         'CLOSED',
         'BALANCE',
       ],
-      cells: ({ bank_account_id, connector, env, iban, currency, closing }) => [
-        ...[bank_account_id, connector, env, iban, currency],
+      cells: ({ bank_account_id, connector, env, account, currency, closing }) => [
+        ...[bank_account_id, connector, env, account, currency],
         ...[closing?.day ?? '-', closing === null ? '-' : formatMoney(closing.amount, currency)],
       ],
       none: 'No bank account is registered.',

@@ -47,8 +47,8 @@ const importStatements = defineCommand({
   description: 'import the statements that the connector took, and match their lines',
   options: z.object({ connector: Connector }),
   notes: `
-From SEPA_IN_DIR/processed, for the account SEPA_IBAN, which it registers. A refused statement goes to
-SEPA_IN_DIR/refused. \`npm start\` does it by itself; elsewhere run it every few minutes.`,
+From SEPA_IN_DIR/processed, for the account SEPA_IBAN, which it registers, and others that are registered for the
+connector. A refused statement goes to SEPA_IN_DIR/refused. \`npm start\` does it by itself; elsewhere run it every few minutes.`,
   example: 'sepa import',
   run: async (context, { connector }) => {
     const settings = context.settings();
@@ -65,11 +65,11 @@ SEPA_IN_DIR/refused. \`npm start\` does it by itself; elsewhere run it every few
       ...routes,
       ...sepa,
     });
-    const lines = imports.map(({ file, statements, refusal }) =>
-      refusal === null
-        ? `${sanitize(file)}: ${formatCount(statements.length, 'statement')}`
-        : `${sanitize(file)}: ${refusal.code}: ${refusal.message}`,
-    );
+    const lines = imports.map(({ file, statements, set_aside, refusal }) => {
+      if (refusal !== null) return `${sanitize(file)}: ${refusal.code}: ${refusal.message}`;
+      const others = set_aside.map(({ account }) => `, ${account} set aside`).join('');
+      return `${sanitize(file)}: ${formatCount(statements.length, 'statement')}${others}`;
+    });
     context.print({ json: { data: imports }, text: lines.join('\n') || 'Nothing to import.' });
   },
 });

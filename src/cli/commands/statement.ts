@@ -3,8 +3,14 @@ import type { VerifiedOperator } from '../../domain/account/operator';
 import { isApprovalRequired } from '../../domain/approval';
 import { isLive } from '../../domain/environment';
 import { formatMoney } from '../../domain/money';
+import { type CheckedStatement, checkStatementPath } from '../../service/banks/statements/check';
 import { clearEntries, isLiveClearing } from '../../service/banks/statements/clear';
-import { abandonStatement, importStatementPath } from '../../service/banks/statements/import';
+import {
+  abandonStatement,
+  type ImportedStatement,
+  importStatementPath,
+  throwRefusals,
+} from '../../service/banks/statements/import';
 import {
   assignLine,
   DIFFERENCE_ACCOUNTS,
@@ -15,6 +21,7 @@ import {
   showStatement,
   unmatchByHand,
 } from '../../service/banks/statements/lines';
+import type { SetAside } from '../../service/banks/statements/plan';
 import {
   presentEntry,
   presentLine,
@@ -30,7 +37,7 @@ import { Env, limit, Operator, Reason, textOption } from '../options';
 import { fields, formatTime, printFields, printList, table } from '../output';
 
 export const Connector = textOption('the connector of the bank', 'name');
-export const Account = textOption('IBAN of one account', 'iban').optional();
+export const Account = textOption('one account, by its IBAN or id', 'account').optional();
 
 export function formatBoolean(value: boolean): string {
   return value ? 'yes' : 'no';
@@ -64,38 +71,77 @@ const LineId = z
 const WHO = { operator: Operator.optional(), reason: Reason.optional() };
 const ON_LIVE = 'On live it needs OPERATOR_KEY and --reason.';
 
+const FILE = {
+  file: z.string().describe('camt.053, camt.054 or CSV').meta({ argument: true }),
+  connector: Connector,
+  env: Env,
+};
+
+/** Prints one statement as it is, and of several files or accounts those set aside, too. */
+function printFile<Row extends ImportedStatement | CheckedStatement>(
+  context: CliContext,
+  { statements, set_aside }: { statements: readonly Row[]; set_aside: readonly SetAside[] },
+  listFields: (row: Row) => Parameters<typeof fields>[0],
+): void {
+  const [only, ...more] = statements;
+  const isOne = more.length === 0 && set_aside.length === 0;
+  const texts = statements.map((row) =>
+    fields([
+      ['Statement', row.statement_id],
+      ['Account', row.account],
+      ['Day', row.day],
+      ['Lines', String(row.lines)],
+      ...listFields(row),
+      ['Notice', row.notice],
+    ]),
+  );
+  const others = set_aside.map(
+    ({ account, statement_id }) =>
+      `Set aside: statement ${statement_id} of ${account}, which is not registered.`,
+  );
+  const text = [...texts, ...others].join('\n\n');
+  context.print({ json: isOne ? only : { data: statements, set_aside }, text });
+}
+
 const importFile = defineCommand({
   name: 'import',
   description: 'import the statements of a file, and match their lines; again adds nothing',
-  options: z.object({
-    file: z.string().describe('camt.053, camt.054 or CSV').meta({ argument: true }),
-    connector: Connector,
-    env: Env,
-  }),
+  options: z.object(FILE),
   notes: `
-A file of at most 64 MiB is imported as a whole or refused. After an interruption, import it again. A file
-with several statements prints them under "data".`,
+A file has at most 64 MiB. The statements of each account in it are imported, or refused, together; those of accounts that
+are not registered are set aside: register them, and import the file again, as after an interruption. A file with
+several statements prints them under "data".`,
   example: 'statement import camt053.xml --connector sandbox --env sandbox',
   run: async (context, { file, connector, env }) => {
     const deps = await context.actingDeps();
     const source = { connector, livemode: isLive(env) };
-    const imported = await importStatementPath(deps, file, source);
-    const [only, ...more] = imported;
-    const json = more.length === 0 ? only : { data: imported };
-    const texts = imported.map((row) =>
-      fields([
-        ['Statement', `${row.statement_id} (${row.id})`],
-        ['Account', row.account],
-        ['Day', row.day],
-        ['Lines', String(row.lines)],
-        ['Matched', String(row.matched)],
-        ['Booked', String(row.booked)],
-        ['Open', String(row.open)],
-        ['Imported', row.already_imported ? 'before' : 'now'],
-        ['Notice', row.notice],
-      ]),
-    );
-    context.print({ json, text: texts.join('\n\n') });
+    printFile(context, await importStatementPath(deps, file, source), (row) => [
+      ['Id', row.id],
+      ['Matched', String(row.matched)],
+      ['Booked', String(row.booked)],
+      ['Open', String(row.open)],
+      ['Imported', row.already_imported ? 'before' : 'now'],
+    ]);
+  },
+});
+
+const check = defineCommand({
+  name: 'check',
+  description: 'say what an import of a file would do; stores nothing',
+  options: z.object(FILE),
+  notes: 'It ends as the import would. Run it before the first file of a bank.',
+  example: 'statement check camt053.xml --connector sandbox --env sandbox',
+  run: async (context, { file, connector, env }) => {
+    const source = { connector, livemode: isLive(env) };
+    const checked = await checkStatementPath(await context.readDeps(), file, source);
+    printFile(context, checked, (row) => [
+      ['Would match', String(row.would_match)],
+      ['Would book', String(row.would_book)],
+      ['Would refuse', row.would_refuse?.message],
+      ['Open', String(row.open)],
+      ['Imported', row.already_imported ? 'before' : undefined],
+    ]);
+    throwRefusals(checked.refusals);
   },
 });
 
@@ -304,5 +350,5 @@ function printLine(context: CliContext, line: ShownLine): void {
 export const statementCommands = defineGroup({
   name: 'statement',
   description: 'statements of banks: importing them, and matching their lines',
-  commands: [importFile, list, show, abandon, match, unmatch, clear, assign],
+  commands: [importFile, check, list, show, abandon, match, unmatch, clear, assign],
 });

@@ -2,21 +2,22 @@ import { randomUUID } from 'node:crypto';
 import { inTransaction, isDuplicateKey } from '../../base/mongo';
 import { omitUndefined } from '../../domain/defined';
 import { ServiceError } from '../../domain/errors';
-import { isIban, normalizeIban } from '../../domain/iban';
-import type { Numbering } from '../../domain/statement';
+import { isIban, normalizeAccount, normalizeIban } from '../../domain/iban';
+import { type Numbering, OPEN_DAYS } from '../../domain/statement';
 import type { Routes } from '../../routing';
 import type { BankAccountDocument } from '../../store/bank-accounts';
 import type { WriteDeps } from '../deps';
 import { assertServes } from './connectors';
 
-export interface NewBankAccount {
+export type NewBankAccount = {
   connector: string;
   livemode: boolean;
-  /** With or without spaces. */
-  iban: string;
   /** ISO 4217. */
   currency: string;
-}
+} & NewAccountName;
+
+/** IBAN with or without spaces, or what the bank calls an account that has none. */
+type NewAccountName = { iban: string } | { account_id: string };
 
 export interface BankAccountFilter {
   connector?: string | undefined;
@@ -26,19 +27,17 @@ export interface BankAccountFilter {
 
 /**
  * A repeat returns the stored account.
- * @throws ServiceError `iban_invalid`, `connector_name_invalid`, `connector_unknown`
+ * @throws ServiceError `iban_invalid`, `account_id_invalid`, `connector_name_invalid`,
+ * `connector_unknown`
  */
 export async function addBankAccount(
   deps: WriteDeps & Routes,
-  account: NewBankAccount,
+  bank: NewBankAccount,
 ): Promise<BankAccountDocument> {
   const { mongo, stores, audit, now } = deps;
-  assertServes(deps, account);
-  if (!isIban(account.iban)) {
-    throw new ServiceError('iban_invalid', 'The IBAN is wrong: its check digits do not fit.');
-  }
-  const { connector, livemode, currency } = account;
-  const key = { connector, livemode, iban: normalizeIban(account.iban), currency };
+  assertServes(deps, bank);
+  const { connector, livemode, currency } = bank;
+  const key = { connector, livemode, iban: readAccount(bank), currency };
   // This may be the first write of the installation.
   await stores.bankAccounts.ensureIndexes();
   const fresh = {
@@ -46,7 +45,7 @@ export async function addBankAccount(
     ...{ created_at: now().toISOString(), closing: null },
   };
   const change = { act: 'bank_account.added', account_id: null, livemode } as const;
-  const after = { connector, iban: key.iban, currency };
+  const after = { connector, account: key.iban, currency };
   try {
     await inTransaction(mongo, async (session) => {
       await stores.bankAccounts.insert(fresh, session);
@@ -60,14 +59,43 @@ export async function addBankAccount(
   }
 }
 
+/** ISO 20022 `Max34Text` of `Othr/Id`. */
+const ACCOUNT_ID = /^[!-~](?:[ -~]{0,32}[!-~])?$/;
+
+function readAccount(account: NewAccountName): string {
+  if ('iban' in account) {
+    if (isIban(account.iban)) return normalizeIban(account.iban);
+    throw new ServiceError('iban_invalid', 'The IBAN is wrong: its check digits do not fit.');
+  }
+  const id = normalizeAccount(account.account_id);
+  if (ACCOUNT_ID.test(id)) return id;
+  const message = 'The id of the account must have 1 to 34 printable ASCII characters.';
+  throw new ServiceError('account_id_invalid', message);
+}
+
+export interface BankAccountSettings {
+  numbering?: Numbering | undefined;
+  open_days?: number | undefined;
+  tolerance?: number | undefined;
+}
+
+/** Says what counts for an account, also by default. */
+export function readBankAccountSettings({
+  numbering,
+  open_days = OPEN_DAYS,
+  tolerance = 0,
+}: BankAccountDocument) {
+  return { numbering: numbering?.as ?? 'none', open_days, tolerance };
+}
+
 /**
- * Says how the bank counts its statements; jumps that are noted stay.
+ * Changes how the statements of an account are treated from now on.
  * @throws ServiceError `bank_account_not_found`
  */
 export async function updateBankAccount(
   { mongo, stores, audit }: WriteDeps,
   id: string,
-  { numbering }: { numbering: Numbering },
+  { numbering: as, ...settings }: BankAccountSettings,
 ): Promise<BankAccountDocument> {
   return await inTransaction(mongo, async (session) => {
     const account = await stores.bankAccounts.get(id, session);
@@ -75,13 +103,14 @@ export async function updateBankAccount(
       const message = `There is no bank account ${id}: \`bank-account list\` shows those there are.`;
       throw new ServiceError('bank_account_not_found', message);
     }
-    const { livemode, numbering: before = null } = account;
-    const changed = { as: numbering, learned: false };
-    await stores.bankAccounts.setNumbering(id, { numbering: changed }, session);
-    const about = { account_id: null, livemode, target: id };
-    const values = { before: { numbering: before?.as ?? 'none' }, after: { numbering } };
-    await audit({ act: 'bank_account.updated', ...about, ...values }, session);
-    return { ...account, numbering: changed };
+    const numbering = as && { as, learned: false };
+    const change = omitUndefined({ ...settings, numbering });
+    const changed = { ...account, ...change };
+    await stores.bankAccounts.change(id, change, session);
+    const about = { account_id: null, livemode: account.livemode, target: id };
+    const [before, after] = [account, changed].map(readBankAccountSettings);
+    await audit({ act: 'bank_account.updated', ...about, before, after }, session);
+    return changed;
   });
 }
 
@@ -90,6 +119,6 @@ export async function listBankAccounts(
   { stores }: Pick<WriteDeps, 'stores'>,
   { iban, ...filter }: BankAccountFilter = {},
 ): Promise<BankAccountDocument[]> {
-  const key = iban === undefined ? filter : { ...filter, iban: normalizeIban(iban) };
+  const key = iban === undefined ? filter : { ...filter, iban: normalizeAccount(iban) };
   return await stores.bankAccounts.list(omitUndefined(key));
 }

@@ -8,6 +8,7 @@ import type { AttentionPlace, AttentionRow } from '../../store/resource';
 import {
   acknowledgeNotRepeated,
   acknowledgeRefusal,
+  listLinesOpen,
   listNotRepeated,
   listRefusedStatements,
 } from '../banks/statements/refusals';
@@ -38,14 +39,15 @@ interface AttentionQuery {
  * @throws ServiceError `attention_not_found` when `after` is not the id of a row
  */
 export async function listAttention(
-  stores: ResourceStores & Pick<Stores, 'capabilities' | 'statements'>,
+  stores: ResourceStores & Pick<Stores, 'bankAccounts' | 'capabilities' | 'statements'>,
   { all, after, limit, now }: AttentionQuery,
 ): Promise<Page<ShownAttention>> {
   const place = after === undefined ? undefined : parsePlace(after);
-  const [refused, notRepeated, awaited] = await Promise.all([
+  const [refused, notRepeated, awaited, linesOpen] = await Promise.all([
     listRefusedStatements(stores, { all, after: place, limit: limit + 1 }),
     listNotRepeated(stores, { all, after: place, now }),
     listAwaited(stores, place),
+    listLinesOpen(stores, { after: place, now }),
   ]);
   const pages = await Promise.all(
     KINDS.map(async (kind) => {
@@ -57,7 +59,7 @@ export async function listAttention(
       return [...open, ...acknowledged].map((row) => ({ kind, row }));
     }),
   );
-  const ofAccounts = [...refused, ...notRepeated].map((row) => ({
+  const ofAccounts = [...refused, ...notRepeated, ...linesOpen].map((row) => ({
     kind: 'bank_account' as const,
     row,
   }));
@@ -132,7 +134,7 @@ export function isOfBankAccount(id: string): boolean {
 /**
  * Acknowledges a refused or missing statement, or credits that no statement has. A repeat changes
  * nothing.
- * @throws ServiceError `attention_not_found`, `statement_missing`
+ * @throws ServiceError `attention_not_found`, `statement_missing`, `money_in_suspense`
  */
 export async function acknowledgeOfBankAccount(
   deps: WriteDeps,
@@ -144,7 +146,15 @@ export async function acknowledgeOfBankAccount(
   const reason =
     (await acknowledgeRefusal(deps, place, act)) ??
     (await acknowledgeNotRepeated(deps, place, act));
-  if (reason === undefined) throw createNotFound(id);
+  if (reason === undefined) {
+    const rows = await listLinesOpen(deps.stores, { now: deps.now() });
+    if (!rows.some((row) => row.resource_id === resource_id && row.since === since)) {
+      throw createNotFound(id);
+    }
+    const message =
+      'The money of its lines is in suspense until `statement match` says what it is.';
+    throw new ServiceError('money_in_suspense', message);
+  }
   return { resource: 'bank_account' as const, resource_id, reason };
 }
 

@@ -4,6 +4,8 @@ import type { PayeeCounts } from '../../../domain/capabilities';
 import type { PayeeVerification } from '../../../domain/payout/payout';
 import type { RailId } from '../../../domain/payout/rails';
 import type { Encrypted } from '../../../encryption/encrypter';
+import type { StatementFacts } from '../../../statements/compare';
+import type { SetAside } from '../statements/plan';
 
 /** Payout in the connector's batch book, without personal data. @see docs/sepa.md */
 export interface SepaLine {
@@ -197,8 +199,10 @@ interface InboundStatement {
   /** First day. */
   from_day: string;
   imported_at: Date | null;
+  /** Of accounts that are not registered: the file is taken again. */
+  set_aside: SetAside[];
   /** Those that were believed. */
-  names?: string[];
+  believed?: StatementFacts[];
   /** Why nothing of it was believed: the import refuses it. */
   fault?: { code: string; message: string };
   /** Statement that the import refused. */
@@ -278,7 +282,7 @@ export function openSepaBook(db: Db) {
         ]),
         inbound.createIndexes([
           { key: { 'statement.imported_at': 1 }, name: 'imported' },
-          { key: { 'statement.names': 1 }, name: 'names' },
+          { key: { 'statement.believed.to_day': 1 }, name: 'believed' },
           { key: { taken_at: -1 }, name: 'newest' },
           {
             key: { attention: 1, taken_at: 1 },

@@ -5,7 +5,12 @@ import { ServiceError } from '../../../domain/errors';
 import type { Routes } from '../../../routing';
 import type { WriteDeps } from '../../deps';
 import { addBankAccount } from '../bank-accounts';
-import { type ImportedStatement, importStatementPath } from '../statements/import';
+import {
+  type ImportedFile,
+  type ImportedStatement,
+  importStatementPath,
+} from '../statements/import';
+import type { SetAside } from '../statements/plan';
 import { needsOperator, StatementRefused } from '../statements/refusals';
 import { endByName, openSepaBook, type SepaBook, type SepaInbound, sepaDatabase } from './book';
 import { chooseName, exists } from './file-names';
@@ -24,6 +29,8 @@ export interface SepaImportDeps extends WriteDeps, Routes {
 export interface SepaImport {
   file: string;
   statements: ImportedStatement[];
+  /** Of accounts that are not registered: the file can come again. */
+  set_aside: SetAside[];
   /** The file has gone to `refused/`, or is not there. */
   refusal: Refusal | null;
 }
@@ -35,6 +42,7 @@ interface RefusedImport {
   'statement.refused_id'?: string;
 }
 
+const NOTHING: ImportedFile = { statements: [], set_aside: [] };
 const GAP = 'statement_gap';
 
 /**
@@ -75,8 +83,10 @@ export async function importTaken(deps: SepaImportDeps): Promise<SepaImport[]> {
   const { _id: account } = await addBankAccount(deps, {
     ...{ connector, livemode, iban, currency: 'EUR' },
   });
-  const findLast = async () =>
-    (await deps.stores.bankAccounts.get(account))?.closing?.statement_id ?? null;
+  const findLast = async () => {
+    const closing = (await deps.stores.bankAccounts.get(account))?.closing;
+    return closing ? `${closing.day} ${closing.statement_id} ${closing.amount}` : null;
+  };
   let incomplete: ServiceError | undefined;
   for (const file of waiting) {
     const { _id } = file;
@@ -86,7 +96,7 @@ export async function importTaken(deps: SepaImportDeps): Promise<SepaImport[]> {
     const result = await importOne(deps, file);
     if (result instanceof ServiceError && result.code === 'file_not_found') {
       const { code, message } = result;
-      const lost = { file: file.name, statements: [], refusal: { code, message } };
+      const lost = { file: file.name, ...NOTHING, refusal: { code, message } };
       if (file.refusal === null) imports.push(lost);
     } else if (result instanceof ServiceError) {
       // It waits for a statement that another process had begun, which may follow here.
@@ -109,7 +119,10 @@ export async function importTaken(deps: SepaImportDeps): Promise<SepaImport[]> {
       // Another import may have refused it at the same time.
       if (refused.modifiedCount > 0) await putRefused({ ...file, ...result, refused_as });
     } else {
-      const imported = { 'statement.imported_at': deps.now(), refusal: null };
+      const { set_aside } = result;
+      const imported = {
+        ...{ 'statement.imported_at': deps.now(), 'statement.set_aside': set_aside, refusal: null },
+      };
       if (file.refusal === null) await inbound.updateOne({ _id }, { $set: imported });
       else result.file = await putProcessed(deps, file, { inbound, imported });
       await endByName(book, file);
@@ -125,15 +138,19 @@ async function importOne(
   deps: SepaImportDeps,
   { name, folder, statement }: SepaInbound,
 ): Promise<Omit<SepaImport, 'refusal'> | RefusedImport | ServiceError> {
-  const { dir, connector, livemode } = deps;
-  const path = join(dir, folder, name);
+  const { dir, connector, livemode, iban: account } = deps;
+  const file = join(dir, folder, name);
   try {
-    const source = { connector, livemode, fault: statement?.fault };
-    return { file: path, statements: await importStatementPath(deps, path, source) };
+    const fault = statement?.fault && { account, ...statement.fault };
+    const source = { connector, livemode, fault };
+    return { file, ...(await importStatementPath(deps, file, source)) };
   } catch (error) {
     if (!(error instanceof ServiceError)) throw error;
-    if (error.code === 'statement_incomplete' || error.code === 'file_not_found') return error;
     const { code, message } = error;
+    if (code === 'statement_incomplete' || code === 'file_not_found') return error;
+    if (code === 'bank_account_unknown' && folder === 'other') {
+      return { file, statements: [], set_aside: statement?.set_aside ?? [] };
+    }
     const { statement_id: refused_id } = error instanceof StatementRefused ? error.facts : {};
     return {
       refusal: { code, message },
@@ -176,5 +193,5 @@ async function explainRefusal(
       if (!isMissingFile(error)) throw error;
     });
   }
-  return { file: target, statements: [], refusal };
+  return { file: target, ...NOTHING, refusal };
 }

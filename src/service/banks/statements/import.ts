@@ -3,7 +3,6 @@ import { readFile, stat } from 'node:fs/promises';
 import { inTransaction } from '../../../base/mongo';
 import { omitUndefined } from '../../../domain/defined';
 import { ServiceError } from '../../../domain/errors';
-import { InvalidStatement } from '../../../domain/statement';
 import type { NewEntry } from '../../../ledger/entries';
 import { ENTRY_LINES } from '../../../ledger/entry-lines';
 import { assertSize, readStatementFile } from '../../../statements/read';
@@ -14,9 +13,16 @@ import { assertNoted } from '../connectors';
 import { type LineAct, showStatement } from './lines';
 import { buildLineEntry, rematch } from './matching';
 import { checkNumber, fillGap } from './numbering';
-import { assertFree, assertNext, type FileFacts, type PlannedStatement, planFile } from './plan';
+import {
+  assertFree,
+  assertNext,
+  groupByAccount,
+  type PlannedStatement,
+  planStatements,
+  type SetAside,
+} from './plan';
 import { closeDays } from './reconciliation';
-import { StatementRefused, storeRefusal } from './refusals';
+import { StatementRefused, storeRefusal, toRefusal } from './refusals';
 import { storeLines } from './store-lines';
 
 export interface ImportedStatement {
@@ -24,7 +30,7 @@ export interface ImportedStatement {
   /** The bank's own id. */
   statement_id: string;
   kind: StatementDocument['kind'];
-  /** IBAN. */
+  /** IBAN, or the bank's id of it. */
   account: string;
   day: string;
   lines: number;
@@ -37,11 +43,17 @@ export interface ImportedStatement {
   notice?: string;
 }
 
-interface ImportSource {
+export interface ImportedFile {
+  statements: ImportedStatement[];
+  /** Of accounts that are not registered: the file can come again. */
+  set_aside: SetAside[];
+}
+
+export interface ImportSource {
   connector: string;
   livemode: boolean;
-  /** Why its connector believed nothing of the file, which is refused. */
-  fault?: { code: string; message: string } | undefined;
+  /** Why its connector believed no statement of an account, which is refused. */
+  fault?: { account: string; code: string; message: string } | undefined;
 }
 
 /** Reads at most 64 MiB. @throws ServiceError `file_not_found`, `file_too_large` */
@@ -49,41 +61,83 @@ export async function importStatementPath(
   deps: WriteDeps,
   path: string,
   source: ImportSource,
-): Promise<ImportedStatement[]> {
+): Promise<ImportedFile> {
   const { connector, livemode } = source;
   const file = { connector, livemode, sha256: null };
-  await refuseIn(deps, file, async () => {
-    const found = await stat(path).catch(() => undefined);
-    if (!found?.isFile()) throw new ServiceError('file_not_found', `There is no file ${path}.`);
-    assertSize(found.size);
-  });
+  await refuseIn(deps, file, () => assertReadable(path));
   return await importStatements(deps, await readFile(path), source);
 }
 
+export async function assertReadable(path: string): Promise<void> {
+  const found = await stat(path).catch(() => undefined);
+  if (!found?.isFile()) throw new ServiceError('file_not_found', `There is no file ${path}.`);
+  assertSize(found.size);
+}
+
 /**
- * Checks all statements of a file, then stores them line by line. A repeat continues where it was
- * interrupted, and adds nothing to what is complete.
+ * Checks the statements of each account in a file, then stores them line by line: all of an
+ * account, or none, whatever those of others are. A repeat continues where it was interrupted, and
+ * adds nothing to what is complete.
  * @see docs/statements.md
- * @throws ServiceError with the codes of docs/statements.md#refusals
+ * @throws ServiceError with the codes of docs/statements.md#refusals, once the other accounts are
+ * imported
  */
 export async function importStatements(
   deps: WriteDeps,
   bytes: Uint8Array,
   { fault, ...source }: ImportSource,
-): Promise<ImportedStatement[]> {
+): Promise<ImportedFile> {
   const { auditLog, bankAccounts, ledger, statements } = deps.stores;
   // This may be the first write of the installation.
   await Promise.all([auditLog, bankAccounts, ledger, statements].map((s) => s.ensureIndexes()));
   const sha256 = createHash('sha256').update(bytes).digest('hex');
   const file = { ...source, sha256 };
-  return await refuseIn(deps, file, async () => {
+  const { known, set_aside } = await refuseIn(deps, file, async () => {
     const { statements: found } = await readStatementFile(bytes);
-    const planned = await planFile(deps, found, file);
-    if (fault !== undefined) throw new StatementRefused(fault.code, fault.message);
-    const imported: ImportedStatement[] = [];
-    for (const each of planned) imported.push(await importOne(deps, each, file));
-    return imported;
+    const grouped = await groupByAccount(deps, found, file);
+    if (grouped.known.length === 0) throw createUnknown(source.connector, grouped.set_aside);
+    return grouped;
   });
+  const imported: ImportedStatement[] = [];
+  const refusals: StatementRefused[] = [];
+  for (const own of known) {
+    try {
+      await refuseIn(deps, file, async () => {
+        const planned = await planStatements(deps, own, file);
+        if (fault !== undefined && own.some(({ iban }) => iban === fault.account)) {
+          throw new StatementRefused(fault.code, fault.message);
+        }
+        for (const each of planned) imported.push(await importOne(deps, each));
+      });
+    } catch (error) {
+      if (!(error instanceof StatementRefused)) throw error;
+      refusals.push(error);
+    }
+  }
+  throwRefusals(refusals, imported);
+  return { statements: imported, set_aside };
+}
+
+export function createUnknown(
+  connector: string,
+  [first, ...more]: readonly SetAside[],
+): StatementRefused {
+  const { account, statement_id } = first ?? { account: '', statement_id: '' };
+  const others = more.length === 0 ? '' : `, nor the other ${more.length} of the file`;
+  const message = `${connector} has no bank account ${account}${others}: add it with \`bank-account add\`.`;
+  return new StatementRefused('bank_account_unknown', message, { statement_id });
+}
+
+/** @throws StatementRefused the first, which names the others */
+export function throwRefusals(
+  [first, ...more]: readonly StatementRefused[],
+  imported: readonly Pick<ImportedStatement, 'account'>[] = [],
+): void {
+  if (first === undefined) return;
+  const accounts = [...new Set(imported.map(({ account }) => account))].join(', ');
+  const message = [first, ...more].map((each) => each.message).join(' ');
+  const rest = accounts === '' ? '' : ` Of this file, ${accounts} was imported.`;
+  throw new StatementRefused(first.code, `${message}${rest}`, first.facts);
 }
 
 /** Stores the refusal of a step. */
@@ -95,22 +149,17 @@ async function refuseIn<T>(
   try {
     return await work();
   } catch (error) {
-    const refusal =
-      error instanceof InvalidStatement ? new StatementRefused(error.code, error.message) : error;
+    const refusal = toRefusal(error);
     if (refusal instanceof StatementRefused) await storeRefusal(deps, refusal, file);
     throw refusal;
   }
 }
 
-async function importOne(
-  deps: WriteDeps,
-  planned: PlannedStatement,
-  file: FileFacts,
-): Promise<ImportedStatement> {
+async function importOne(deps: WriteDeps, planned: PlannedStatement): Promise<ImportedStatement> {
   const { account, document } = planned;
-  const already_imported = document.completed_at !== null;
+  const already_imported = document.completed_at !== null || planned.isRepeat;
   if (!already_imported) {
-    await begin(deps, planned, file);
+    await begin(deps, planned);
     await storeLines(deps, planned);
     await complete(deps, planned);
   }
@@ -118,8 +167,8 @@ async function importOne(
   await rematch(deps, account);
   await closeDays(deps, account);
   const counts = await deps.stores.statements.countLines([document._id]);
-  const { _id: id, statement_id, kind, iban, to_day: day, lines } = document;
   const { matched = 0, booked = 0, open = 0, announced = 0 } = counts;
+  const { _id: id, statement_id, kind, iban, to_day: day, lines } = document;
   return {
     ...{ id, statement_id, kind, account: iban, day, lines, matched, booked },
     ...{ open: open + announced, already_imported },
@@ -130,13 +179,12 @@ async function importOne(
 /** Stores the statement, and that its account has it in progress, once. */
 async function begin(
   { mongo, stores, now }: WriteDeps,
-  { account, document, previous }: PlannedStatement,
-  { sha256 }: FileFacts,
+  { account, document, previous, sha256 }: PlannedStatement,
 ): Promise<void> {
   const { bankAccounts, ledger, statements } = stores;
   await inTransaction(mongo, async (session) => {
     const stored = await statements.get(document._id, session);
-    if (stored?.sha256 === sha256) return;
+    if (stored !== null && (stored.sha256 === sha256 || stored.completed_at !== null)) return;
     const { _id, statement_id } = document;
     const isFree =
       document.kind === 'notification' ||
@@ -198,7 +246,7 @@ async function complete(
       if (gap === null) await checkNumber(stores, document, previous, { now, session });
       else await stores.statements.fillMissing(gap._id, fillGap(gap, document, now), session);
     }
-    await stores.statements.resolveRefusals(bank_account_id, statement_id, session);
+    await stores.statements.resolveRefusals(bank_account_id, document, session);
     const after = { connector, account: iban, statement_id, day, lines };
     const change = { act: 'statement.imported', account_id: null, livemode } as const;
     await audit({ ...change, target: _id, after }, session);

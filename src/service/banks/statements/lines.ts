@@ -11,6 +11,7 @@ import {
 } from '../../../domain/approval';
 import { omitUndefined } from '../../../domain/defined';
 import { ServiceError } from '../../../domain/errors';
+import { normalizeAccount } from '../../../domain/iban';
 import { formatMoney } from '../../../domain/money';
 import { ENTRY_LINES } from '../../../ledger/entry-lines';
 import { EntriesCleared } from '../../../ledger/uncleared';
@@ -32,14 +33,15 @@ export const DIFFERENCE_ACCOUNTS = ['expense.bank_fees', 'suspense.unmatched'] a
 
 export async function listStatements(
   { stores }: ReadDeps,
-  filter: BankAccountFilter,
+  { iban, ...filter }: BankAccountFilter,
   limit: number,
 ): Promise<FirstRows<StatementDocument>> {
-  return toFirstRows(await stores.statements.list(filter, limit + 1), limit);
+  const own = { ...filter, iban: iban && normalizeAccount(iban) };
+  return toFirstRows(await stores.statements.list(own, limit + 1), limit);
 }
 
 /**
- * Finds by our id, or by the bank's where only one account has it.
+ * Finds by our id, or by the bank's where only one statement has it.
  * @throws ServiceError `statement_not_found`, `statement_ambiguous`
  */
 export async function showStatement(
@@ -53,7 +55,7 @@ export async function showStatement(
     throw new ServiceError('statement_not_found', `There is no statement ${id}.`);
   }
   if (another !== undefined) {
-    const message = `Several accounts have a statement ${id}: name one by its \`id\` of the list.`;
+    const message = `Several statements are called ${id}: name one by its \`id\` of the list.`;
     throw new ServiceError('statement_ambiguous', message);
   }
   const ofStatement = { statement: { $in: [statement._id] } };

@@ -38,15 +38,20 @@ export function pickScope({ connector, livemode, currency }: ClearingScope): Cle
 
 type JoinedStores = Pick<Stores, 'ledger' | 'movements' | 'statements'>;
 
-/** Decides in order: no entry matches two lines. */
+type MatchedAccount = ClearingScope & Pick<BankAccountDocument, 'tolerance'>;
+
+/**
+ * Decides in order: no entry matches two lines.
+ * @param taken entries of lines before these, to which it adds its own
+ */
 export async function matchLines(
   stores: JoinedStores,
-  scope: ClearingScope,
+  account: MatchedAccount,
   lines: readonly LineToMatch[],
   session?: ClientSession,
+  taken = new Set<string>(),
 ): Promise<Match[]> {
-  const taken = new Set<string>();
-  const matches = await matchEach(stores, scope, lines, taken, session);
+  const matches = await matchEach(stores, account, lines, taken, session);
   const open = lines.filter((_, index) => matches[index]?.status === 'open');
   const announced = await findAnnounced(stores, open.filter(isWhole), session);
   for (const [index, line] of lines.entries()) {
@@ -56,7 +61,7 @@ export async function matchLines(
       if (target === undefined) continue;
       // What its parts do not explain stays free.
       const tried = new Set(taken);
-      const found = await matchEach(stores, scope, parts, tried, session);
+      const found = await matchEach(stores, account, parts, tried, session);
       const match = joinMatches(line, found);
       if (match === undefined) continue;
       for (const id of match.entries) taken.add(id);
@@ -113,11 +118,12 @@ function joinMatches(
 
 async function matchEach(
   stores: JoinedStores,
-  scope: ClearingScope,
+  { tolerance, ...account }: MatchedAccount,
   lines: readonly LineToMatch[],
   taken: Set<string>,
   session: ClientSession | undefined,
 ): Promise<Match[]> {
+  const scope = pickScope(account);
   const book = await readBook(stores, scope, lines);
   const findIds = (names: readonly (string | null | undefined)[]) =>
     names.flatMap((name) => parseResourceId(name ?? null) ?? book.payments.get(name ?? '') ?? []);
@@ -158,7 +164,7 @@ async function matchEach(
     const by_amount = isAnonymous(line) && !isNamed ? free(await findByAmount(line)) : [];
     const match = matchLine(
       { ...line, bank_reference: nameMovement(line) },
-      { ...candidates, by_amount },
+      { ...candidates, by_amount, tolerance },
     );
     if (match.status === 'matched') for (const id of match.entries) taken.add(id);
     matches.push(match);
@@ -289,14 +295,14 @@ export function groupBy<Row, Key>(
 
 /**
  * Leaves open what would book more charges without an operator than the limits allow, and counts
- * the rest.
+ * the rest, unless there is no session.
  * @see docs/statements.md#matching
  */
 export async function limitCharges(
   deps: Pick<ServiceDeps, 'stores' | 'now'>,
   { _id: account_id, livemode, currency }: BankAccountDocument,
   matches: readonly Match[],
-  session: ClientSession,
+  session?: ClientSession,
 ): Promise<Match[]> {
   const charges = matches.map((match) => measureCharge(match, { account_id, currency }).amount);
   if (!livemode || charges.every((amount) => amount === 0n)) return [...matches];
@@ -313,7 +319,7 @@ export async function limitCharges(
     return match;
   });
   const booked = { account_id, amount, currency };
-  await countCredit(deps, limits, { account_id }, booked, session);
+  if (session !== undefined) await countCredit(deps, limits, { account_id }, booked, session);
   return limited;
 }
 
@@ -375,7 +381,7 @@ export async function rematch(deps: MatchDeps, account: BankAccountDocument): Pr
     const place = { after, limit: TRIED_LINES };
     const page = await stores.statements.listWaiting(account._id, 'open', place);
     const free = page.filter(({ held, repeats }) => !held && repeats === null);
-    const matches = await matchLines(stores, scope, free);
+    const matches = await matchLines(stores, account, free);
     const changed = free.filter(({ different }, index) => {
       const match = matches[index];
       return match?.status !== 'open' || match.different !== different;
@@ -398,7 +404,7 @@ async function rematchPage(
 ): Promise<number> {
   const { statements } = deps.stores;
   const lines = (await statements.getLines(ids, session)).filter(({ status }) => status === 'open');
-  const found = await matchLines(deps.stores, pickScope(account), lines, session);
+  const found = await matchLines(deps.stores, account, lines, session);
   const matches = await limitCharges(deps, account, found, session);
   let matched = 0;
   for (const [index, line] of lines.entries()) {

@@ -62,7 +62,7 @@ export async function checkNumber(
     const { learning = NOTHING_LEARNED } = account;
     // One whose predecessor is not known begins it.
     const learned = learn(previous === null ? NOTHING_LEARNED : learning, before, document);
-    return await bankAccounts.setNumbering(bank_account_id, learned, session);
+    return await bankAccounts.change(bank_account_id, learned, session);
   }
   const { as, learned } = account.numbering;
   const expected = before && expectNumber(as, before, document);
@@ -70,7 +70,7 @@ export async function checkNumber(
   if (before === null || expected == null || number === undefined || number === expected) return;
   if (learned && number === 1 && getYear(before) !== getYear(document)) {
     const numbering = { as: 'yearly', learned } as const;
-    return await bankAccounts.setNumbering(bank_account_id, { numbering }, session);
+    return await bankAccounts.change(bank_account_id, { numbering }, session);
   }
   const balance = opening ?? 0;
   const missing: MissingStatements = {
@@ -89,7 +89,8 @@ export async function checkNumber(
       ...{ _id: `${STATEMENT_MISSING}:${document._id}`, connector, livemode, sha256: null },
       code: STATEMENT_MISSING,
       message,
-      ...{ bank_account_id, statement_id, amount: 0, currency, since: now().getTime() },
+      ...{ bank_account_id, statement_id, day: document.to_day, amount: 0, currency },
+      since: now().getTime(),
       ...{ attention: true, acknowledged: null, missing },
     },
     session,

@@ -1,7 +1,14 @@
 import { deriveUuid } from '../../../base/ids';
 import { formatMoney } from '../../../domain/money';
-import { addDays, type Statement } from '../../../domain/statement';
+import { addDays, type Statement, type StatementLine } from '../../../domain/statement';
 import { findFlaw } from '../../../statements/check';
+import {
+  describeDifference,
+  hashLines,
+  readFacts,
+  relate,
+  type StatementFacts,
+} from '../../../statements/compare';
 import type { BankAccountDocument } from '../../../store/bank-accounts';
 import type { RefusalDocument } from '../../../store/statement-refusals';
 import type { StatementDocument } from '../../../store/statements';
@@ -9,11 +16,9 @@ import type { ServiceDeps } from '../../deps';
 import { findGap } from './numbering';
 import { StatementRefused } from './refusals';
 
-export interface FileFacts {
+interface Bank {
   connector: string;
   livemode: boolean;
-  /** Hex. */
-  sha256: string;
 }
 
 /** Passed all checks. */
@@ -21,53 +26,103 @@ export interface PlannedStatement {
   account: BankAccountDocument;
   statement: Statement;
   document: StatementDocument;
+  /** Of the lines of `statement`. */
+  sha256: string;
   /** End of the statement before; null for the first. */
   previous: BankAccountDocument['closing'];
   /** Gap that a late statement fills. */
   gap: RefusalDocument | null;
+  /** The file has it before. */
+  isRepeat: boolean;
+}
+
+/** Statement of an account that is not registered. */
+export interface SetAside {
+  /** IBAN, or the bank's id of it. */
+  account: string;
+  statement_id: string;
 }
 
 type PlanDeps = Pick<ServiceDeps, 'stores' | 'now'>;
 
-/** Checks all statements before anything of the file is stored. @throws StatementRefused */
-export async function planFile(
+/** Groups the statements of registered accounts, and sets the others aside. */
+export async function groupByAccount(
+  { stores }: PlanDeps,
+  statements: readonly Statement[],
+  { connector, livemode }: Bank,
+): Promise<{ known: Statement[][]; set_aside: SetAside[] }> {
+  const known = new Map<string, Statement[]>();
+  const set_aside: SetAside[] = [];
+  for (const statement of statements) {
+    const { iban, currency, statement_id } = statement;
+    // An IBAN may have an account for each currency.
+    const key = JSON.stringify([iban, currency]);
+    const own = known.get(key);
+    if (own !== undefined) own.push(statement);
+    else if ((await stores.bankAccounts.list({ connector, livemode, iban })).length > 0) {
+      known.set(key, [statement]);
+    } else set_aside.push({ account: iban, statement_id });
+  }
+  return { known: [...known.values()], set_aside };
+}
+
+/**
+ * Checks all statements of an account in a file before anything of them is stored.
+ * @throws StatementRefused
+ */
+export async function planStatements(
   deps: PlanDeps,
   statements: readonly Statement[],
-  file: FileFacts,
+  bank: Bank,
 ): Promise<PlannedStatement[]> {
-  const sorted = statements.toSorted((a, b) =>
-    a.from_day < b.from_day ? -1 : Number(a.from_day > b.from_day),
-  );
   const planned: PlannedStatement[] = [];
   const ends = new Map<string, BankAccountDocument['closing']>();
-  for (const statement of sorted) {
-    const account = await findAccount(deps, statement, file);
-    const document = await buildDocument(deps, statement, account, file);
-    if (planned.some((other) => other.document._id === document._id)) {
-      const message = `The file has statement ${statement.statement_id} twice.`;
-      throw new StatementRefused('file_invalid', message, describe(document));
+  for (const statement of statements.toSorted(compareOrder)) {
+    const { fault, statement_id } = statement;
+    if (fault !== undefined)
+      throw new StatementRefused(fault.code, fault.message, { statement_id });
+    const account = await findAccount(deps, statement, bank);
+    const facts = readFacts(statement);
+    const inFile = planned.filter((other) => other.account._id === account._id);
+    const repeated = inFile.find(({ document }) => relate(document, facts) === 'same');
+    if (repeated !== undefined) {
+      planned.push({ ...repeated, statement, isRepeat: true });
+      continue;
     }
-    const stored = await deps.stores.statements.get(document._id);
-    if (stored !== null && stored.sha256 !== document.sha256) {
-      const message = `Statement ${document.statement_id} was imported from another file on ${stored.imported_at}.`;
-      throw new StatementRefused('statement_conflict', message, describe(document));
+    const others = await deps.stores.statements.listOfDays(account._id, facts);
+    const stored = others.find((other) => relate(other, facts) === 'same') ?? null;
+    const document = await buildDocument(deps, { statement, facts, account, bank });
+    if (stored === null) {
+      const flaw = findFlaw(statement);
+      if (flaw !== undefined) {
+        const { code, message } = flaw;
+        const differs = 'amount' in flaw ? toFact(flaw.amount ?? 0n) : {};
+        throw new StatementRefused(code, message, { ...describe(document), ...differs });
+      }
+      for (const each of inFile) {
+        assertApart({ ...each.document, all: each.statement.lines }, document, statement.lines);
+      }
+      for (const other of others) {
+        if (relate(other, facts) === 'other') continue;
+        const ofOther = { statement: { $in: [other._id] } };
+        const all = await deps.stores.statements.listLines(ofOther, Math.max(other.lines, 1));
+        assertApart({ ...other, all }, document, statement.lines);
+      }
     }
     const previous = ends.get(account._id) ?? account.closing;
     const isComplete = stored !== null && stored.completed_at !== null;
     const gap = isComplete ? null : await findGap(deps.stores, document);
     if (stored === null) {
-      const flaw = findFlaw(statement);
-      if (flaw !== undefined) {
-        const { code, message, amount: differs = 0n } = flaw;
-        const fact = differs === 0n ? {} : toFact(differs);
-        throw new StatementRefused(code, message, { ...describe(document), ...fact });
-      }
       const isOwn = planned.some((other) => other.document._id === account.importing?._id);
       assertFree(isOwn ? null : account, document);
       if (gap === null) assertNext(document, previous);
     }
-    planned.push({ account, statement, document: stored ?? document, previous, gap });
-    const { closing: amount, to_day: day, statement_id } = document;
+    const { sha256 } = document;
+    planned.push({
+      ...{ account, statement, document: stored ?? document },
+      ...{ sha256, previous, gap, isRepeat: false },
+    });
+    const { closing: amount, to_day: day } = document;
     if (amount !== null && gap === null && !isComplete) {
       ends.set(account._id, { amount, day, statement_id });
     }
@@ -75,47 +130,86 @@ export async function planFile(
   return planned;
 }
 
-function describe({ bank_account_id, statement_id, currency }: StatementDocument) {
-  return { bank_account_id, statement_id, currency };
+/** Statements of a day come in the order of their numbers. */
+function compareOrder(a: Statement, b: Statement): number {
+  const numbers = [a, b].map(({ sequence }) => Number(sequence ?? Number.NaN));
+  const [first = 0, second = 0] = numbers;
+  return (
+    Number(a.from_day > b.from_day) - Number(a.from_day < b.from_day) ||
+    Number(a.to_day > b.to_day) - Number(a.to_day < b.to_day) ||
+    first - second ||
+    0
+  );
+}
+
+/** @throws StatementRefused `statement_conflict` */
+function assertApart(
+  other: StatementDocument & { all: readonly StatementLine[] },
+  document: StatementDocument,
+  all: readonly StatementLine[],
+): void {
+  const relation = relate(other, document);
+  if (relation === 'other' || relation === 'same') return;
+  const { statement_id, currency } = document;
+  const before = `statement ${other.statement_id} of ${describeDays(other)}`;
+  const difference =
+    other.all.length < other.lines
+      ? 'that is not imported to its end.'
+      : `${describeDifference(other, { ...document, all }, currency)}.`;
+  const message =
+    relation === 'overlap'
+      ? `has days of ${before}: ask the bank for statements of the missing days alone.`
+      : `has other content than ${before}: ${difference}`;
+  throw new StatementRefused(
+    'statement_conflict',
+    `Statement ${statement_id} of ${describeDays(document)} ${message}`,
+    describe(document),
+  );
+}
+
+function describeDays({ from_day, to_day }: Pick<StatementDocument, 'from_day' | 'to_day'>) {
+  return from_day === to_day ? to_day : `${from_day} to ${to_day}`;
+}
+
+function describe({ bank_account_id, statement_id, currency, to_day: day }: StatementDocument) {
+  return { bank_account_id, statement_id, currency, day };
 }
 
 async function findAccount(
   { stores }: PlanDeps,
   { iban, currency, statement_id }: Statement,
-  { connector, livemode }: FileFacts,
+  { connector, livemode }: Bank,
 ): Promise<BankAccountDocument> {
   const accounts = await stores.bankAccounts.list({ connector, livemode, iban });
   const account = accounts.find((each) => each.currency === currency);
   if (account !== undefined) return account;
-  const facts = { statement_id, currency };
-  if (accounts.length === 0) {
-    const message = `${connector} has no bank account ${iban}: add it with \`bank-account add\`.`;
-    throw new StatementRefused('bank_account_unknown', message, facts);
-  }
   const known = accounts.map((each) => each.currency).join(', ');
   const message = `Statement ${statement_id} is in ${currency}, and the account ${iban} in ${known}.`;
-  throw new StatementRefused('wrong_currency', message, facts);
+  throw new StatementRefused('wrong_currency', message, { statement_id, currency });
+}
+
+interface StatementOfAccount {
+  statement: Statement;
+  facts: StatementFacts;
+  account: BankAccountDocument;
+  bank: Bank;
 }
 
 async function buildDocument(
   { stores, now }: PlanDeps,
-  statement: Statement,
-  account: BankAccountDocument,
-  { connector, livemode, sha256 }: FileFacts,
+  { statement, facts, account, bank: { connector, livemode } }: StatementOfAccount,
 ): Promise<StatementDocument> {
-  const { statement_id, iban, currency, balances, from_day, to_day, sequence } = statement;
-  const kind = balances === null ? 'notification' : 'statement';
+  const { iban, currency, lines } = statement;
+  const { kind, content, sequence } = facts;
   const bank_account_id = account._id;
-  const about = { bank_account_id, kind, statement_id } as const;
-  const abandoned = await stores.statements.countAbandoned(about);
-  const identity = [bank_account_id, kind, statement_id, ...(abandoned > 0 ? [abandoned] : [])];
+  const abandoned = await stores.statements.countAbandoned({ bank_account_id, kind, content });
+  const identity = [bank_account_id, kind, content, sequence];
+  if (abandoned > 0) identity.push(String(abandoned));
   return {
     _id: `st_${deriveUuid(JSON.stringify(identity))}`,
-    ...{ bank_account_id, connector, livemode, iban, currency },
-    ...{ kind, statement_id, sha256, sequence, from_day, to_day },
-    ...{ opening: balances?.opening ?? null, closing: balances?.closing ?? null },
-    lines: statement.lines.length,
-    ...{ imported_at: now().toISOString(), completed_at: null, closed_at: null },
+    ...{ bank_account_id, connector, livemode, iban, currency, ...facts },
+    ...{ sha256: hashLines(lines), imported_at: now().toISOString() },
+    ...{ completed_at: null, closed_at: null },
   };
 }
 
@@ -142,7 +236,8 @@ export function assertNext(
   const { statement_id, opening, currency, from_day, to_day } = document;
   if (opening === null || previous === null) return;
   const amount = BigInt(opening) - BigInt(previous.amount);
-  if (amount === 0n && to_day >= previous.day) return;
+  if (amount === 0n && from_day >= previous.day) return;
+  const place = to_day < previous.day ? 'is older than' : 'begins before the end of';
   const last = `statement ${previous.statement_id} of ${previous.day}`;
   const [missingFrom, missingTo] = [addDays(previous.day, 1), addDays(from_day, -1)];
   const days = missingFrom === missingTo ? missingFrom : `${missingFrom} to ${missingTo}`;
@@ -153,7 +248,7 @@ export function assertNext(
   throw new StatementRefused(
     'statement_gap',
     amount === 0n
-      ? `Statement ${statement_id} of ${to_day} is older than the last one, ${last}.`
+      ? `Statement ${statement_id} of ${describeDays(document)} ${place} the last one, ${last}.`
       : `Statement ${statement_id} opens at ${formatMoney(opening, currency)}, and ${last} closed at ` +
           `${formatMoney(previous.amount, currency)}: ${formatMoney(amount, currency)} differ. ${missing}`,
     { ...describe(document), ...toFact(amount) },

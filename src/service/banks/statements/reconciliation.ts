@@ -1,6 +1,6 @@
 import { omitUndefined } from '../../../domain/defined';
 import { ServiceError } from '../../../domain/errors';
-import { normalizeIban } from '../../../domain/iban';
+import { normalizeAccount } from '../../../domain/iban';
 import { formatMoney } from '../../../domain/money';
 import { addDays, announcedBefore } from '../../../domain/statement';
 import type { UnclearedEntry } from '../../../ledger/uncleared';
@@ -25,7 +25,7 @@ interface Finding {
 
 /** Day of a bank account. */
 interface Reconciliation {
-  /** IBAN. */
+  /** IBAN, or the bank's id of it. */
   account: string;
   currency: string;
   /** Null without a statement. */
@@ -60,7 +60,7 @@ export async function reconcileAccounts(
   { connector, livemode, iban, day }: ReconciliationQuery,
 ): Promise<Reconciliation[]> {
   const { bankAccounts } = deps.stores;
-  const own = iban === undefined ? {} : { iban: normalizeIban(iban) };
+  const own = iban === undefined ? {} : { iban: normalizeAccount(iban) };
   const accounts = await bankAccounts.list({ connector, livemode, ...own });
   if (accounts.length === 0) {
     const named = iban === undefined ? 'a bank account' : `the bank account ${iban}`;

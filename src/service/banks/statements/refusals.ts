@@ -2,7 +2,16 @@ import { deriveUuid } from '../../../base/ids';
 import { inTransaction } from '../../../base/mongo';
 import { omitUndefined } from '../../../domain/defined';
 import { ServiceError } from '../../../domain/errors';
-import { ANNOUNCED_DAYS, addDays, announcedBefore, NOT_REPEATED } from '../../../domain/statement';
+import {
+  ANNOUNCED_DAYS,
+  addDays,
+  announcedBefore,
+  groupByOldest,
+  InvalidStatement,
+  LINES_OPEN,
+  NOT_REPEATED,
+  OPEN_DAYS,
+} from '../../../domain/statement';
 import type { Stores } from '../../../store';
 import type { AttentionPlace, AttentionRow } from '../../../store/resource';
 import type { RefusalDocument } from '../../../store/statement-refusals';
@@ -18,8 +27,15 @@ export class StatementRefused extends ServiceError {
   }
 }
 
+/** @returns the error itself where it does not refuse a file */
+export function toRefusal(error: unknown): unknown {
+  return error instanceof InvalidStatement
+    ? new StatementRefused(error.code, error.message)
+    : error;
+}
+
 type RefusalFacts = Partial<
-  Pick<RefusalDocument, 'bank_account_id' | 'statement_id' | 'amount' | 'currency'>
+  Pick<RefusalDocument, 'bank_account_id' | 'statement_id' | 'day' | 'amount' | 'currency'>
 >;
 
 /** The bank's own amounts are wrong. */
@@ -37,11 +53,11 @@ export async function storeRefusal(
 ): Promise<void> {
   const since = now().getTime();
   const identity = JSON.stringify([file, code, file.sha256 === null ? since : facts]);
-  const nothing = { bank_account_id: null, statement_id: null, amount: null, currency: null };
+  const nothing = { bank_account_id: null, statement_id: null, day: null, amount: null };
   await stores.statements.refuse({
     _id: `sr_${deriveUuid(identity)}`,
     ...file,
-    ...{ code, message, ...nothing, ...omitUndefined(facts) },
+    ...{ code, message, currency: null, ...nothing, ...omitUndefined(facts) },
     ...{ since, attention: needsOperator(code), acknowledged: null },
   });
 }
@@ -118,13 +134,32 @@ export async function listNotRepeated(
     ...{ resource_id: row.bank_account_id, reason: NOT_REPEATED, since: getDue(row.day) },
     ...{ amount: row.amount, currency: row.currency, acknowledged: isAcknowledged },
   });
-  const rows = [...open.map(present(false)), ...acknowledged.map(present(true))];
+  return listAfter([...open.map(present(false)), ...acknowledged.map(present(true))], after);
+}
+
+function listAfter(rows: readonly AttentionRow[], after: AttentionPlace | undefined) {
   return rows.filter(
     ({ since, resource_id }) =>
       after === undefined ||
       since > after.since ||
       (since === after.since && resource_id > after.resource_id),
   );
+}
+
+/** Lists accounts with lines that are open for too long; only a match ends that. */
+export async function listLinesOpen(
+  { bankAccounts, statements }: Pick<Stores, 'bankAccounts' | 'statements'>,
+  { after, now }: { after?: AttentionPlace | undefined; now: Date },
+): Promise<AttentionRow[]> {
+  const accounts = await bankAccounts.list();
+  const days = new Map(accounts.map(({ _id, open_days = OPEN_DAYS }) => [_id, open_days]));
+  const overdue = await statements.sumOverdue(groupByOldest(accounts, now));
+  const rows = overdue.map(({ bank_account_id: resource_id, day, amount, currency }) => ({
+    ...{ resource_id, reason: LINES_OPEN, amount, currency, acknowledged: false },
+    // Another time than that of `not_repeated`: it names the row.
+    since: Date.parse(addDays(day, (days.get(resource_id) ?? OPEN_DAYS) + 1)) + 1,
+  }));
+  return listAfter(rows, after);
 }
 
 /** @returns the reason; undefined where no credit of an account became due then */

@@ -7,7 +7,7 @@ import { nameActed } from '../../../movements/acts';
 import type { LineDocument } from '../../../store/statement-lines';
 import type { StatementDocument } from '../../../store/statements';
 import type { WriteDeps } from '../../deps';
-import { buildLineEntry, groupBy, limitCharges, matchLines, pickScope } from './matching';
+import { buildLineEntry, groupBy, limitCharges, matchLines } from './matching';
 import type { PlannedStatement } from './plan';
 import { StatementRefused } from './refusals';
 
@@ -70,7 +70,7 @@ async function storeBatch(
     row.repeats = findRepeated(row, byName.get(row.bank_reference));
     return row.repeats === null;
   });
-  const found = await matchLines(deps.stores, pickScope(account), unique, session);
+  const found = await matchLines(deps.stores, account, unique, session);
   const matches = await limitCharges(deps, account, found, session);
   for (const [index, row] of unique.entries()) {
     const match = matches[index];
@@ -117,7 +117,11 @@ function isSum(line: LineDocument, parts: readonly LineDocument[]): boolean {
   return line.amount === net || line.amount + line.fee === gross;
 }
 
-function buildRow(document: StatementDocument, line: StatementLine, number: number): LineDocument {
+export function buildRow(
+  document: StatementDocument,
+  line: StatementLine,
+  number: number,
+): LineDocument {
   const { _id: statement, bank_account_id, connector, livemode, iban } = document;
   return {
     _id: `${statement}:${number}`,
@@ -132,7 +136,10 @@ const isBooked = ({ status }: LineDocument) =>
   status === 'matched' || status === 'booked' || status === 'open';
 
 /** The bank's name, the reference and the amount of a repeat agree. */
-function findRepeated(row: LineDocument, namesakes: readonly LineDocument[] = []): string | null {
+export function findRepeated(
+  row: LineDocument,
+  namesakes: readonly LineDocument[] = [],
+): string | null {
   if (row.bank_reference === null) return null;
   const before = namesakes.find(
     (other) =>

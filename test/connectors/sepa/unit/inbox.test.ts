@@ -2,7 +2,10 @@ import { changeLine } from '../../../../connectors/sepa/apply';
 import { makeReference } from '../../../../connectors/sepa/definition';
 import { addCredits } from '../../../../connectors/sepa/inbox';
 import { buildPaymentReports, buildReports } from '../../../../connectors/sepa/lines';
-import { readBankMessage } from '../../../../connectors/sepa/messages';
+import {
+  readBankMessage,
+  readCredits as readCreditsOf,
+} from '../../../../connectors/sepa/messages';
 import { isCreditorReference } from '../../../../src/domain/payment/creditor-reference';
 import {
   type LineMovement,
@@ -227,7 +230,7 @@ describe('a transfer to us', () => {
     const found = await readBankMessage(camt([{ entries }], { message }));
     if (found.kind !== 'statements') throw new Error(found.kind);
     expect(JSON.stringify(found)).not.toMatch(/Ada|Lovelace|flowers/);
-    return found.credits;
+    return found.statements.flatMap(readCreditsOf);
   }
 
   test('has a reference of its own for each payment, which is always the same', () => {
