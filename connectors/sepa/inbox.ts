@@ -29,13 +29,7 @@ import {
   putNamedFirst,
 } from './apply';
 import { makeDirectories, putFile, writeWhole } from './files';
-import {
-  type BankMessage,
-  type Bookings,
-  type Credit,
-  readBankMessage,
-  readBookings,
-} from './messages';
+import { type BankMessage, type Bookings, type Credit, readBankMessage } from './messages';
 import { resolveMention, resolveSums } from './resolve';
 
 const GROWS_MS = 10_000;
@@ -159,7 +153,7 @@ async function wasTaken({ dir }: InboxDeps, stored: SepaInbound): Promise<boolea
 
 async function judge(deps: InboxDeps, file_id: string, bytes: Uint8Array): Promise<Verdict> {
   try {
-    return await applyMessage(deps, file_id, await readBankMessage(bytes));
+    return await applyMessage(deps, file_id, await readBankMessage(bytes, deps.iban));
   } catch (error) {
     if (error instanceof InvalidStatement) return refuse(error.code, error.message);
     if (error instanceof ForeignMessage) return refuse('file_foreign', error.message);
@@ -200,7 +194,7 @@ async function applyMessage(deps: InboxDeps, file_id: string, read: BankMessage)
         return { ...processed, statement: { ...statement, fault: { code, message } } };
       }
       for (const { notice } of own) if (notice !== undefined) deps.log.warn({ file_id }, notice);
-      await applyBookings(deps, readBookings(own));
+      await applyBookings(deps, read);
       return { ...processed, statement: { ...statement, believed } };
     }
   }

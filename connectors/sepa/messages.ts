@@ -105,23 +105,15 @@ export interface Mentioning extends Money {
 export type BankMessage = { message: string } & (
   | { kind: 'status'; reports: StatusReport[] }
   | { kind: 'returns'; movements: Movement[] }
-  | { kind: 'statements'; statements: Statement[] }
+  | ({ kind: 'statements'; statements: Statement[] } & Bookings)
 );
 
+/** Of the connector's own account. */
 export interface Bookings {
   movements: Movement[];
   credits: Credit[];
   sums: FileSum[];
   mentioning: Mentioning[];
-}
-
-export function readBookings(statements: readonly Statement[]): Bookings {
-  return {
-    movements: statements.flatMap(readMovements),
-    credits: statements.flatMap(readCredits),
-    sums: statements.flatMap(readSums),
-    mentioning: statements.flatMap(readMentioning),
-  };
 }
 
 const SEPA_MESSAGES: MessageFamily = {
@@ -135,14 +127,21 @@ const SEPA_MESSAGES: MessageFamily = {
 
 /**
  * Reads no personal data.
+ * @param iban account whose bookings count; absent: all
  * @throws InvalidStatement
  */
-export async function readBankMessage(bytes: Uint8Array): Promise<BankMessage> {
+export async function readBankMessage(bytes: Uint8Array, iban?: string): Promise<BankMessage> {
   const xml = await parseMessage(bytes, SEPA_MESSAGES);
   try {
     const { message } = xml;
     if (message.startsWith('camt')) {
-      return { message, kind: 'statements', statements: readCamt(xml) };
+      const statements = readCamt(xml);
+      const own = statements.filter((each) => iban === undefined || each.iban === iban);
+      const movements = own.flatMap(readMovements);
+      const credits = own.flatMap(readCredits);
+      const sums = own.flatMap(readSums);
+      const mentioning = own.flatMap(readMentioning);
+      return { message, kind: 'statements', statements, movements, credits, sums, mentioning };
     }
     const root = readElement(xml.root);
     return message.startsWith('pain')
@@ -294,7 +293,7 @@ function readMoney(element: Element | undefined) {
   return minor === undefined ? undefined : { minor, currency };
 }
 
-export function readMovements({ lines, balances }: Statement): Movement[] {
+function readMovements({ lines, balances }: Statement): Movement[] {
   return lines.flatMap((line) => {
     const payout_id = parseResourceId(line.reference);
     if (payout_id === null || line.is_fee) return [];
@@ -318,7 +317,7 @@ function readKind(line: StatementLine): MovementKind {
 }
 
 /** Excludes what comes back, which has the reference of its original. */
-export function readCredits({ lines, balances }: Statement): Credit[] {
+function readCredits({ lines, balances }: Statement): Credit[] {
   return lines.flatMap((line) => {
     const { creditor_reference: reference, amount, is_fee, kind } = line;
     const isOther = is_fee || isReversal(line) === amount > 0 || RETURNED.test(kind);

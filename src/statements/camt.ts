@@ -41,8 +41,9 @@ export function readCamt({ message, root }: Xml): Statement[] {
         const lines = [...readLines(pages, statement)];
         return readOpposite(pages, statement, lines) ?? { ...statement, lines };
       } catch (error) {
+        const isAlone = elements.length === 1 || iban === undefined;
+        if (isAlone || !(error instanceof InvalidStatement)) throw error;
         // Statements of other accounts in the file are not concerned.
-        if (!(error instanceof InvalidStatement) || iban === undefined) throw error;
         const nothing = { currency: '', balances: null, from_day: '', to_day: '', sequence: null };
         return { statement_id, iban, ...nothing, lines: [], fault: error };
       }

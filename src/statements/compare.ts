@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { formatMoney } from '../domain/money';
 import type { Statement, StatementLine } from '../domain/statement';
 
-/** What tells a statement from others of its account, whichever file has it. */
+/** Facts that tell a statement from others of its account, whichever file has it. */
 export interface StatementFacts {
   /** A notification moves no money. */
   kind: 'statement' | 'notification';
@@ -88,7 +88,7 @@ export function relate(
     // One may follow on another of the day.
     if (isOtherNumber)
       return isSameContent && fresh.opening !== fresh.closing ? 'conflict' : 'other';
-    return isNumbered || isSameId || opens ? 'conflict' : 'other';
+    return isNumbered || isSameId || (opens && stored.lines > 0) ? 'conflict' : 'other';
   }
   const isApart = fresh.from_day >= stored.to_day || fresh.to_day <= stored.from_day;
   const isNext = stored.closing === fresh.opening || stored.opening === fresh.closing;

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import {
   mkdirSync,
   mkdtempSync,
@@ -12,6 +13,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { inTransaction } from '../../src/base/mongo';
 import { sandboxIban } from '../../src/domain/sandbox/movement';
+import { ENTRY_LINES } from '../../src/ledger/entry-lines';
 import { addBankAccount, type NewBankAccount } from '../../src/service/banks/bank-accounts';
 import {
   createMovementStore,
@@ -27,7 +29,8 @@ import {
 import { FILE_BYTES_MAX } from '../../src/statements/read';
 import { createMetricStore } from '../../src/store/metrics';
 import { inOneDay } from '../api/window';
-import { camt, TEST_DAY, TEST_IBAN } from '../support/camt';
+import { type CamtStatement, camt, TEST_DAY, TEST_IBAN } from '../support/camt';
+import { dumpDatabase } from '../support/dump';
 import { useFixture } from '../support/fixture';
 import { retryUntilDone } from '../support/insist';
 import { asOperator, commandsIn, useProvisioning } from './cli';
@@ -49,8 +52,9 @@ describe('bank-account', () => {
     const added = Object(await json('bank-account', 'add', ...where, ...iban));
     expect(added).toEqual({
       bank_account_id: expect.stringMatching(/^ba_[0-9a-f-]{36}$/),
-      ...{ connector: 'sandbox', env: 'sandbox', iban: OTHER_IBAN, currency: 'EUR' },
-      ...{ created_at: expect.any(String), closing: null },
+      ...{ connector: 'sandbox', env: 'sandbox', account: OTHER_IBAN, iban: OTHER_IBAN },
+      ...{ currency: 'EUR', created_at: expect.any(String), closing: null },
+      ...{ numbering: 'none', open_days: 5, tolerance: 0 },
     });
     const again = { _id: added.bank_account_id };
     expect(await Promise.all([add(), add()])).toMatchObject([again, again]);
@@ -177,8 +181,10 @@ describe('statement', () => {
     expect(await refuse()).toEqual({
       ...{ code: 'sum_mismatch', message: expect.stringContaining('€9.55 is missing') },
     });
-    const list = async (...options: string[]) =>
-      Object(await service.json('attention', 'list', ...options)).data;
+    const list = async (...options: string[]) => {
+      const { data } = Object(await service.json('attention', 'list', ...options));
+      return data.filter(({ reason }: { reason: string }) => reason !== 'lines_open');
+    };
     const [row] = await list();
     expect(row).toMatchObject({
       ...{ id: expect.stringMatching(/^bank_account:ba_.*:\d+$/), resource: 'bank_account' },
@@ -195,7 +201,7 @@ describe('statement', () => {
     expect(await list()).toMatchObject([{ reason: 'sum_mismatch' }]);
     const { stuck, statement_lines } = await createMetricStore(service.db).read(new Date());
     const about = { resource: 'bank_account', livemode: 'false', reason: 'sum_mismatch' };
-    expect(stuck).toEqual([{ ...about, count: 1 }]);
+    expect(stuck).toContainEqual({ ...about, count: 1 });
     const open = { connector: 'sandbox', livemode: 'false', count: 1, day: TEST_DAY };
     expect(statement_lines).toEqual([open]);
     const right = camt([{ id: 'S-2', opening: 1_045, entries: [{ amount: 955 }] }]);
@@ -209,6 +215,84 @@ describe('statement', () => {
     const both = { data: [{ statement_id: 'S-21' }, { statement_id: 'S-22' }] };
     const path = write('two.xml', camt(two));
     expect(await statement('import', path, ...SOURCE)).toMatchObject(both);
+  });
+
+  test('of an account without IBAN is imported by the id that the bank gives it', async () => {
+    const account = ['bank-account', 'add', ...SOURCE, '--currency', 'EUR'];
+    for (const name of [[], ['--iban', OTHER_IBAN, '--account-id', '7']]) {
+      expect((await service.refusal(...account, ...name)).code).toBe('invalid_usage');
+    }
+    const long = await service.refusal(...account, '--account-id', 'x'.repeat(35));
+    expect(long.code).toBe('account_id_invalid');
+    const added = await service.json(...account, '--account-id', '4711-ab');
+    expect(added).toMatchObject({ account: '4711-ab', iban: null });
+    const text = camt([{ id: 'O-1', entries: [{ amount: 5 }] }]).toString();
+    const other = text.replace(/<IBAN>.*<\/IBAN>/, '<Othr><Id>4711-ab</Id></Othr>');
+    const row = { account: '4711-ab', lines: 1 };
+    expect(await statement('import', write('other.xml', other), ...SOURCE)).toMatchObject(row);
+    const named = ['--account', '4711-ab'];
+    const listed = await statement('list', ...SOURCE, ...named);
+    expect(listed).toMatchObject({ data: [{ account: '4711-ab' }] });
+    const shown = await service.json('reconciliation', 'show', ...SOURCE, ...named);
+    expect(shown).toMatchObject({ account: '4711-ab', theirs_only: [{ account: '4711-ab' }] });
+  });
+
+  test('is checked without a trace, as its import does after that', async () => {
+    const iban = 'GB33BUKB20201555555555';
+    const account = ['bank-account', 'add', ...SOURCE, '--iban', iban, '--currency', 'EUR'];
+    await service.json(...account);
+    const posted = { resource_id: randomUUID(), livemode: false, currency: 'EUR' };
+    await inTransaction(service.mongo, (session) =>
+      service.stores.ledger.post(
+        {
+          ...{ kind: 'payment_settled', account_id: 'acct_checked', ...posted },
+          ...{ lines: ENTRY_LINES.payment_settled('sandbox', 700), value_date: TEST_DAY },
+          at: `${TEST_DAY}T10:00:00.000Z`,
+        },
+        session,
+      ),
+    );
+    const entries = [
+      { amount: 700, reference: posted.resource_id.replaceAll('-', '') },
+      { amount: -5, code: 'PMNT.MDOP.CHRG' },
+      { amount: 9, bank_reference: 'R' },
+      { amount: 9, bank_reference: 'R' },
+    ];
+    const good = { id: 'C-1', iban, entries };
+    const gap = { id: 'C-2', iban, opening: 1, day: '2026-11-21' };
+    const unknown = { id: 'C-3', iban: 'NL91ABNA0417164300' };
+    const check = async (name: string, ...statements: CamtStatement[]) => {
+      const before = await dumpDatabase(service.db);
+      const path = write(name, camt(statements));
+      const outcome = await service.cli('--json', 'statement', 'check', path, ...SOURCE);
+      expect(await dumpDatabase(service.db)).toEqual(before);
+      const { error } = outcome.exit === 0 ? { error: null } : JSON.parse(outcome.stderr);
+      return { path, shown: outcome.stdout && JSON.parse(outcome.stdout), code: error?.code };
+    };
+    const row = {
+      ...{ statement_id: 'C-1', account: iban, day: TEST_DAY, lines: 4, open: 2 },
+      ...{ would_match: 1, would_book: 1, would_refuse: null, already_imported: false },
+    };
+    const first = await check('c-1.xml', good);
+    expect(first).toMatchObject({ shown: row, code: undefined });
+    const set_aside = [{ account: unknown.iban, statement_id: 'C-3' }];
+    const both = await check('c-3.xml', good, unknown);
+    expect(both).toMatchObject({ shown: { data: [row], set_aside }, code: undefined });
+    const would_refuse = { code: 'statement_gap', message: expect.stringContaining('€0.01') };
+    const late = await check('c-2.xml', good, gap);
+    expect(late.code).toBe('statement_gap');
+    expect(late.shown.data).toMatchObject([{ would_refuse }, { would_refuse, would_match: 0 }]);
+    expect(await check('c-4.xml', unknown)).toMatchObject({ code: 'bank_account_unknown' });
+    const imported = await statement('import', first.path, ...SOURCE);
+    expect(imported).toMatchObject({ matched: 1, booked: 1, open: 2 });
+    const nothing = { would_match: 0, would_book: 0, open: 0, already_imported: true };
+    expect(await check('c-5.xml', good)).toMatchObject({ shown: nothing, code: undefined });
+    const other = { ...good, entries: entries.slice(1) };
+    const conflict = await check('c-6.xml', other);
+    expect(conflict).toMatchObject({
+      shown: { would_refuse: { code: 'statement_conflict' } },
+      code: 'statement_conflict',
+    });
   });
 
   test('in a file that is missing or too large is refused', async () => {
@@ -239,9 +323,12 @@ describe('statement', () => {
     expect(imported).toMatchObject({ lines: 1, open: 1, notice });
     const shown = await statement('show', imported.id);
     expect(shown).toMatchObject({ data: [{ amount: 10_000, kind: 'PMNT.RCDT.ESCT reversal' }] });
-    const numbering = ['--numbering', 'yearly'];
-    const updated = await service.json('bank-account', 'update', bank_account_id, ...numbering);
-    expect(updated).toMatchObject({ bank_account_id, numbering: 'yearly' });
+    const settings = ['--numbering', 'yearly', '--open-days', '3', '--tolerance', '50'];
+    const updated = await service.json('bank-account', 'update', bank_account_id, ...settings);
+    const shownSettings = { numbering: 'yearly', open_days: 3, tolerance: 50 };
+    expect(updated).toMatchObject({ bank_account_id, ...shownSettings });
+    const nothing = await service.refusal('bank-account', 'update', bank_account_id);
+    expect(nothing.code).toBe('invalid_usage');
     const { code } = await service.refusal('statement', 'abandon', imported.id, '--reason', 'x');
     expect(code).toBe('statement_complete');
   });

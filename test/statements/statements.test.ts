@@ -25,7 +25,7 @@ import { createMetricStore } from '../../src/store/metrics';
 import type { MovementDocument } from '../../src/store/movements';
 import { operatorsAudit } from '../support/audit';
 import { readBalances } from '../support/book';
-import { type CamtStatement, camt, TEST_DAY, TEST_IBAN } from '../support/camt';
+import { type CamtEntry, type CamtStatement, camt, TEST_DAY, TEST_IBAN } from '../support/camt';
 import { useDatabase } from '../support/database';
 import { retryTransient } from '../support/eventually';
 import { useFixture } from '../support/fixture';
@@ -301,7 +301,7 @@ describe('a refused file leaves only its refusal', () => {
   const future = [{ amount: 1, value_date: '2026-12-21' }];
 
   test.each<[code: string, CamtStatement, RegExp, cut?: number]>([
-    ['statement_conflict', { id: 'S-0', day, entries }, /S-0 was .* from another file/],
+    ['statement_conflict', { id: 'S-0', day, entries }, /S-0 .* line 1 is €10.00 of .* has €0.50/],
     ['statement_gap', { opening: 60, entries }, GAP],
     ['statement_gap', { day: '2026-11-16', opening: 50, entries }, /is older than the last one/],
     ['sum_mismatch', { opening: 50, closing: 1049, entries }, /S-1 .* lead .*: -€0.01 is missing/],
@@ -334,6 +334,200 @@ describe('a refused file leaves only its refusal', () => {
     expect(await bank.stored()).toEqual(before);
     expect(await bank.import(bank.write({ opening: 50, entries }))).toMatchObject([{ open: 1 }]);
   });
+});
+
+describe('the same statement in another message', () => {
+  const entries = [
+    { amount: 1_000, reference: 'X1', bank_reference: 'B-1' },
+    { amount: -70, bank_reference: 'B-2' },
+  ];
+  const rows = [
+    'statement_id,iban,currency,opening,closing,day,amount,value_date,reference,bank_reference',
+    `S1,${TEST_IBAN},EUR,0,9.3,${TEST_DAY},10,${TEST_DAY},X1,B-1`,
+    `S1,${TEST_IBAN},EUR,0,9.3,${TEST_DAY},-0.7,,,B-2`,
+  ];
+  test.each<[string, (write: (changes?: CamtStatement) => Buffer) => Buffer | string]>([
+    ['with another MsgId', (write) => write().toString().replace('M-1', 'M-2')],
+    ['with another id', (write) => write({ id: 's/1' })],
+    ['of another version', () => camt([{ entries }], { message: 'camt.053.001.02' })],
+    ['in another order', (write) => write({ entries: entries.toReversed() })],
+    ['twice', () => camt([{ entries }, { entries, id: 'X' }])],
+    ['as CSV', () => rows.join('\n')],
+  ])('changes nothing: %s', async (_how, rewrite) => {
+    const bank = await openAccount();
+    const write = (changes?: CamtStatement) => bank.write({ entries, ...changes });
+    const [imported] = await bank.import(write());
+    const stored = await bank.stored();
+    const again = { ...imported, already_imported: true };
+    const found = await bank.import(Buffer.from(rewrite(write)));
+    expect(found).toMatchObject(found.map(() => again));
+    expect(await bank.stored()).toEqual(stored);
+  });
+
+  test('continues an import that was interrupted, unless its lines are in another order', async () => {
+    const bank = await openAccount();
+    const stop = stopAt('complete', 0);
+    await expect(bank.import(bank.write({ entries }))).rejects.toThrow('killed');
+    stop.mockRestore();
+    const turned = bank.write({ id: 'X', entries: entries.toReversed() });
+    await expect(bank.import(turned)).rejects.toMatchObject({ code: 'statement_incomplete' });
+    const row = { statement_id: 'S-1', lines: 2, already_imported: false };
+    expect(await bank.import(bank.write({ id: 'X', entries }))).toMatchObject([row]);
+    expect(await bank.stored()).toEqual({ statements: 1, lines: 2, entries: 2 });
+  });
+
+  test('is another where its id begins again each year, and has a refusal of its own', async () => {
+    const bank = await openAccount();
+    const write = (day: string, opening: number, closing?: number) =>
+      bank.write({ day, opening, closing: closing ?? opening + 930, sequence: 1, entries });
+    await bank.import(write('2025-12-31', 0));
+    const wrong = bank.import(write('2026-01-02', 930, 5));
+    await expect(wrong).rejects.toMatchObject({ code: 'sum_mismatch' });
+    const [row] = await bank.import(write('2026-01-02', 930));
+    expect(row).toMatchObject({ day: '2026-01-02', already_imported: false });
+    expect(await bank.balance('cash')).toBe(-1_860);
+  });
+
+  test('is refused where it has days of another, in words', async () => {
+    const bank = await openAccount();
+    const write = (from: string, day: string, amounts: number[], opening = 0) =>
+      bank.write({
+        ...{ id: `${from}-${day}`, from, day, opening },
+        entries: amounts.map(toEntry),
+      });
+    const toEntry = (amount: number) => ({ amount });
+    await bank.import(write('2026-11-16', '2026-11-16', [5]));
+    await bank.import(write('2026-11-17', '2026-11-17', [7, -7], 5));
+    for (const week of [
+      write('2026-11-16', '2026-11-20', [5, 7, -7, 1]),
+      write('2026-11-14', '2026-11-18', [], 5),
+      write('2026-11-14', '2026-11-17', [], 5),
+    ]) {
+      const message = expect.stringMatching(/has days of statement 2026-11-1[67]/);
+      await expect(bank.import(week)).rejects.toMatchObject({
+        code: 'statement_conflict',
+        message,
+      });
+    }
+    expect(await bank.balance('cash')).toBe(-5);
+  });
+});
+
+describe('a file of several accounts', () => {
+  const third = 'FR1420041010050500013M02606';
+  const write = (...statements: CamtStatement[]) =>
+    camt(statements.map((each) => ({ id: '2026-324', entries: [{ amount: 25 }], ...each })));
+  const openBoth = async () => {
+    const bank = await openAccount();
+    const importBoth = (file: Buffer) =>
+      importStatements(buildDeps(), file, { connector: bank.connector, livemode: false });
+    const register = (iban: string) => {
+      const { mongo, stores } = database;
+      const second = { ...bank.account, _id: `ba_${randomUUID()}`, iban };
+      return mongo.withSession((session) => stores.bankAccounts.insert(second, session));
+    };
+    return { ...bank, importBoth, register };
+  };
+
+  test('has those of unknown ones set aside, and imported once they are registered', async () => {
+    const bank = await openBoth();
+    const file = write({}, { iban: OTHER_IBAN });
+    const first = await bank.importBoth(file);
+    const [known, unknown] = [TEST_IBAN, OTHER_IBAN].map((account) => ({ account }));
+    expect(first).toMatchObject({
+      statements: [{ ...known, already_imported: false }],
+      set_aside: [{ ...unknown, statement_id: '2026-324' }],
+    });
+    await bank.register(OTHER_IBAN);
+    expect(await bank.importBoth(file)).toMatchObject({
+      statements: [
+        { ...known, already_imported: true },
+        { ...unknown, already_imported: false },
+      ],
+      set_aside: [],
+    });
+    const none = bank.importBoth(write({ iban: third }, { iban: 'GB33BUKB20201555555555' }));
+    await expect(none).rejects.toMatchObject({ code: 'bank_account_unknown' });
+  });
+
+  test('is imported of each account but the one whose statement is refused', async () => {
+    const bank = await openBoth();
+    await bank.register(OTHER_IBAN);
+    const wrong = { iban: OTHER_IBAN, closing: 1 };
+    const message = expect.stringMatching(new RegExp(`is missing. Of this file, ${TEST_IBAN} was`));
+    const refusal = { code: 'sum_mismatch', message };
+    for (const _ of ['first', 'again']) {
+      await expect(bank.importBoth(write(wrong, {}))).rejects.toMatchObject(refusal);
+    }
+    expect(await bank.balance('cash')).toBe(-25);
+    const right = await bank.importBoth(write({ iban: OTHER_IBAN }));
+    expect(right.statements).toMatchObject([{ account: OTHER_IBAN, already_imported: false }]);
+  });
+});
+
+test('a line that names an entry of about its amount is matched within the tolerance, as a charge', async () => {
+  const bank = await openAccount();
+  await updateBankAccount(buildDeps(), bank.account._id, { tolerance: 3 });
+  const [less, more, far] = [await bank.post(1_000), await bank.post(-500), await bank.post(200)];
+  const unnamed = await bank.post(300);
+  await bank.import(
+    bank.write({
+      entries: [
+        { ...less, amount: 997 },
+        { ...more, amount: -499 },
+        { ...far, amount: 196 },
+        { amount: 299 },
+      ],
+    }),
+  );
+  const open = { status: 'open', entries: [] };
+  expect(await bank.lines()).toMatchObject([
+    { status: 'matched', entries: [less.entry_id], parts: { clearing: 1_000, bank_fees: -3 } },
+    { status: 'matched', entries: [more.entry_id], parts: { clearing: -500, bank_fees: 1 } },
+    { ...open, different: far.entry_id },
+    { ...open, different: null },
+  ]);
+  expect(await bank.balance('expense.bank_fees')).toBe(-2);
+  await updateBankAccount(buildDeps(), bank.account._id, { tolerance: 4 });
+  expect(await bank.reconcile()).toMatchObject({ closed: false, matched: 3 });
+  const line = (await bank.lines()).at(-1);
+  const match = { entries: [unnamed.entry_id], difference_to: 'expense.bank_fees' as const };
+  await matchByHand(buildDeps(), String(line?.['_id']), match);
+  expect(await bank.reconcile()).toMatchObject({ closed: true, matched: 4 });
+  expect(await bank.balance('expense.bank_fees')).toBe(-7);
+  expect(await bank.balance('suspense.unmatched')).toBe(0);
+  expect(await bank.verify()).toEqual([]);
+});
+
+test('lines that are open for longer than their account allows call an operator until they match', async () => {
+  const bank = await openAccount();
+  const entries = [
+    { amount: 5, bank_reference: 'B-1' },
+    { amount: 7, bank_reference: 'B-2', day: '2026-11-19' },
+  ];
+  await bank.import(bank.write({ from: '2026-11-19', entries }));
+  const list = async (day: string) => {
+    const now = new Date(`${day}T12:00:00Z`);
+    const { rows } = await listAttention(database.stores, { all: true, limit: 100, now });
+    const own = rows.filter(({ resource_id }) => resource_id === bank.account._id);
+    return own;
+  };
+  const counted = { resource: 'bank_account', livemode: 'false', reason: 'lines_open' };
+  expect(await list('2026-11-24')).toEqual([]);
+  const row = { reason: 'lines_open', amount: 7, currency: 'EUR', acknowledged: false };
+  expect(await list('2026-11-25')).toMatchObject([{ ...row, remedy: expect.any(String) }]);
+  await updateBankAccount(buildDeps(), bank.account._id, { open_days: 0 });
+  const [{ id = '', amount } = {}] = await list('2026-11-25');
+  expect(amount).toBe(12);
+  const { stuck } = await createMetricStore(database.db).read(new Date('2026-11-25T12:00:00Z'));
+  expect(stuck).toContainEqual(expect.objectContaining(counted));
+  const deps = { ...buildDeps(), now: () => new Date('2026-11-25T12:00:00Z') };
+  const acknowledged = acknowledgeOfBankAccount(deps, id, { operator: 'mia', reason: 'x' });
+  await expect(acknowledged).rejects.toMatchObject({ code: 'money_in_suspense' });
+  await bank.post(5, { bank_reference: 'B-1' });
+  await bank.post(7, { bank_reference: 'B-2' });
+  await bank.reconcile();
+  expect(await list('2026-11-25')).toEqual([]);
 });
 
 test('a line finds an entry by the name that its movement got later, and takes none of another name', async () => {
@@ -373,11 +567,12 @@ test('concurrent imports of one file agree, and one of two statements for a day 
   expect([first, second]).toMatchObject([[row], [row]]);
   expect(await bank.stored()).toEqual({ statements: 1, lines: 217, entries: 217 });
   const sum = 630 + 28;
-  const write = (id: string) => bank.write({ id, opening: sum, entries: [{ amount: 9 }] });
-  const results = await Promise.allSettled(['X', 'Y'].map((id) => importOnce(write(id))));
+  const write = (id: string, amount: number) =>
+    bank.write({ id, opening: sum, entries: [{ amount }, { amount: 9 - amount }] });
+  const results = await Promise.allSettled([write('X', 2), write('Y', 3)].map(importOnce));
   expect(results.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected']);
   const refused = results.find((result) => result.status === 'rejected');
-  expect(refused?.reason.code).toMatch(/^statement_(gap|incomplete)$/);
+  expect(refused?.reason.code).toMatch(/^statement_(conflict|gap|incomplete)$/);
   expect(await bank.balance('cash')).toBe(-sum - 9);
   expect(await bank.verify()).toEqual([]);
 });
@@ -707,13 +902,13 @@ test.each([
   const bank = await openAccount();
   const toEntry = (amount: number) => ({ amount, bank_reference: 'BATCH' });
   const message = 'camt.054.001.08';
-  const notify = (id: string) =>
-    bank.import(bank.write({ id, entries: announced.map(toEntry) }, { message }));
+  const notify = (id: string, ...more: CamtEntry[]) =>
+    bank.import(bank.write({ id, entries: [...announced.map(toEntry), ...more] }, { message }));
   await notify('N-1');
   await bank.import(bank.write({ entries: stated.map(toEntry) }));
-  await notify('N-2');
+  await notify('N-2', { amount: 1, bank_reference: 'OTHER' });
   const waiting = (await bank.lines()).filter(({ status }) => status === 'announced');
-  expect(waiting.map(({ amount }) => amount)).toEqual([...left, ...left]);
+  expect(waiting.map(({ amount }) => amount)).toEqual([...left, ...left, 1]);
 });
 
 test('a notification changes no balance, and is reported if no statement repeats it in 5 days', async () => {

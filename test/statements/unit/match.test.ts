@@ -61,3 +61,20 @@ test.each<[string, Partial<LineFacts>, Candidates, object]>([
   const found = { by_reference: ours, by_bank_reference: named, by_amount: only };
   expect(matchLine({ ...facts, ...names, ...line }, found)).toEqual(result);
 });
+
+test.each<[string, Partial<LineFacts>, Candidates, object]>([
+  ['the one entry that it names', OURS, { ours: [less] }, match(['e999'], 999, 1)],
+  ['one of more', OURS, { ours: [buildEntry(1002)] }, match(['e1002'], 1002, -2)],
+  ['one that its bank reference names', NAMED, { named: [less] }, match(['e999'], 999, 1)],
+  ['one before its charges', FEE, { ours: [buildEntry(1001)] }, match(['e1001'], 1001, -11)],
+  ['none beyond the tolerance', OURS, { ours: [buildEntry(1003)] }, leaveOpen('e1003')],
+  ['none of two', OURS, { ours: [less, buildEntry(998)] }, leaveOpen('e999')],
+  ['none in the other direction', OURS, { ours: [buildEntry(-1)] }, leaveOpen()],
+  ['none by amount and day', {}, { only: [less, less] }, leaveOpen()],
+])('within a tolerance of 2, a line matches %s', (_, line, found, result) => {
+  const names = { reference: null, bank_reference: null, batch: null };
+  const facts = { amount: 1000, fee: 0, is_fee: false, ...names };
+  const { ours: by_reference = [], named: by_bank_reference = [], only: by_amount = [] } = found;
+  const candidates = { by_reference, by_bank_reference, by_amount, tolerance: 2 };
+  expect(matchLine({ ...facts, ...line }, candidates)).toEqual(result);
+});

@@ -254,20 +254,38 @@ test.each<[string, string | Buffer]>([
   await expect(read(file)).rejects.toMatchObject(refusal);
 });
 
-const noIban = '<Othr><Id>7</Id></Othr>';
 const dollars = good.replace('<Ntry><Amt Ccy="EUR"', '<Ntry><Amt Ccy="USD"');
 test.each<[string, string | Buffer]>([
   ['format_not_supported', good.replace('.001.08', '.001.99')],
   ['format_not_supported', '<Document xmlns="urn:x"/>'],
   ['format_not_supported', Buffer.from([0x80, 0x81])],
   ['file_invalid', Buffer.alloc(64 * 1024 * 1024)],
-  ['bank_account_unknown', good.replace(/<IBAN>.*<\/IBAN>/, noIban)],
   ['wrong_currency', dollars],
   ['wrong_currency', good.replaceAll('EUR', 'XTS')],
   ['wrong_currency', writeRows('0,1,2026-11-20,1').replace('EUR', 'XXX')],
   ['file_too_large', Buffer.alloc(64 * 1024 * 1024 + 1)],
 ])('refuses a file with %s', async (code, file) => {
   await expect(read(file)).rejects.toMatchObject({ name: 'InvalidStatement', code });
+});
+
+test('names an account without IBAN as the bank does, and two accounts may count alike', async () => {
+  const other = '<Othr><Id>4711-ab</Id></Othr>';
+  const { statements } = await read(good.replace(/<IBAN>.*<\/IBAN>/, other));
+  expect(statements).toMatchObject([{ statement_id: 'S-1', iban: '4711-ab' }]);
+  const rows = [TEST_IBAN, '4711-ab'].map((account) => `S-1,${account},EUR,0,1,2026-11-20,1`);
+  const accounts = (await read([HEADER, ...rows].join('\n'))).statements;
+  expect(accounts.map(({ iban }) => iban)).toEqual([TEST_IBAN, '4711-ab']);
+});
+
+test('has the fault of a statement that cannot be read, next to those that can', async () => {
+  const wrong = camt([{}, { id: 'S-2', iban: 'GB82WEST12345698765432' }])
+    .toString()
+    .replace(/CLBD(?=(?:(?!CLBD).)*$)/s, 'ITBD');
+  const { statements } = await read(wrong);
+  expect(statements).toMatchObject([
+    { statement_id: 'S-1' },
+    { statement_id: 'S-2', lines: [], fault: { code: 'file_invalid' } },
+  ]);
 });
 
 test('reads a decimal exactly or not at all, in each currency', () => {

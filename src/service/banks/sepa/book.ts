@@ -199,7 +199,7 @@ interface InboundStatement {
   /** First day. */
   from_day: string;
   imported_at: Date | null;
-  /** Of accounts that are not registered: the file is taken again. */
+  /** Statements of accounts that are not registered: the file is taken again. */
   set_aside: SetAside[];
   /** Those that were believed. */
   believed?: StatementFacts[];

@@ -29,7 +29,7 @@ export interface SepaImportDeps extends WriteDeps, Routes {
 export interface SepaImport {
   file: string;
   statements: ImportedStatement[];
-  /** Of accounts that are not registered: the file can come again. */
+  /** Statements of accounts that are not registered: the file can come again. */
   set_aside: SetAside[];
   /** The file has gone to `refused/`, or is not there. */
   refusal: Refusal | null;

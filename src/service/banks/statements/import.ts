@@ -45,7 +45,7 @@ export interface ImportedStatement {
 
 export interface ImportedFile {
   statements: ImportedStatement[];
-  /** Of accounts that are not registered: the file can come again. */
+  /** Statements of accounts that are not registered: the file can come again. */
   set_aside: SetAside[];
 }
 

@@ -26,7 +26,7 @@ export interface PlannedStatement {
   account: BankAccountDocument;
   statement: Statement;
   document: StatementDocument;
-  /** Of the lines of `statement`. */
+  /** SHA-256 of the lines of `statement`. */
   sha256: string;
   /** End of the statement before; null for the first. */
   previous: BankAccountDocument['closing'];
@@ -103,7 +103,9 @@ export async function planStatements(
         assertApart({ ...each.document, all: each.statement.lines }, document, statement.lines);
       }
       for (const other of others) {
-        if (relate(other, facts) === 'other') continue;
+        // Nothing is taken until it is imported to its end.
+        const isUnfinished = other.completed_at === null && other.statement_id !== statement_id;
+        if (isUnfinished || relate(other, facts) === 'other') continue;
         const ofOther = { statement: { $in: [other._id] } };
         const all = await deps.stores.statements.listLines(ofOther, Math.max(other.lines, 1));
         assertApart({ ...other, all }, document, statement.lines);

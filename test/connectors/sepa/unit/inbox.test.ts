@@ -2,10 +2,7 @@ import { changeLine } from '../../../../connectors/sepa/apply';
 import { makeReference } from '../../../../connectors/sepa/definition';
 import { addCredits } from '../../../../connectors/sepa/inbox';
 import { buildPaymentReports, buildReports } from '../../../../connectors/sepa/lines';
-import {
-  readBankMessage,
-  readCredits as readCreditsOf,
-} from '../../../../connectors/sepa/messages';
+import { readBankMessage } from '../../../../connectors/sepa/messages';
 import { isCreditorReference } from '../../../../src/domain/payment/creditor-reference';
 import {
   type LineMovement,
@@ -230,7 +227,7 @@ describe('a transfer to us', () => {
     const found = await readBankMessage(camt([{ entries }], { message }));
     if (found.kind !== 'statements') throw new Error(found.kind);
     expect(JSON.stringify(found)).not.toMatch(/Ada|Lovelace|flowers/);
-    return found.statements.flatMap(readCreditsOf);
+    return found.credits;
   }
 
   test('has a reference of its own for each payment, which is always the same', () => {
