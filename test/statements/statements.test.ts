@@ -908,7 +908,8 @@ test.each([
   await bank.import(bank.write({ entries: stated.map(toEntry) }));
   await notify('N-2', { amount: 1, bank_reference: 'OTHER' });
   const waiting = (await bank.lines()).filter(({ status }) => status === 'announced');
-  expect(waiting.map(({ amount }) => amount)).toEqual([...left, ...left, 1]);
+  const amounts = waiting.map(({ amount }) => amount).sort();
+  expect(amounts).toEqual([...left, ...left, 1].sort());
 });
 
 test('a notification changes no balance, and is reported if no statement repeats it in 5 days', async () => {

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { rmSync } from 'node:fs';
+import { inTransaction } from '../../../src/base/mongo';
 import { DAY_MS } from '../../api/clock-setting';
 import { commandsIn, useCommands } from '../../cli/cli';
 import { type CamtStatement, camt } from '../../support/camt';
@@ -94,6 +95,44 @@ describeWithBank('with the connector of SEPA files', () => {
       expect(codes).toEqual(['statement_gap', 'statement_gap', 'sum_mismatch', 'wrong_currency']);
       expect(await callbacks(id)).toEqual([]);
       expect((await world.book.payments.findOne({ _id: id }))?.credits).toEqual([]);
+    });
+
+    test('is settled by the statement of its account in a file of several, which may come again', async () => {
+      const [own, foreign] = [await open(), await open()];
+      const iban = 'DE89370400440532013000';
+      const write = (name: string, reference: string, more: CamtStatement = {}) => ({
+        ...{ id: '2026-324', iban: IBAN, day: DAY, opening: 99, ...more },
+        entries: [{ amount: AMOUNT, reference, bank_reference: name }],
+      });
+      const of = (reference: string, name: string) => write(name, reference, { iban, opening: 0 });
+      const both = camt([write('M-1', own.reference), of(foreign.reference, 'M-2')]).toString();
+      const alone = camt([of('X', 'M-3')]).toString();
+      world.deliver('both.xml', both);
+      world.deliver('alone.xml', alone);
+      await settle(own.id);
+      await world.drained();
+      expect((await read(foreign.id)).status).not.toBe('settled');
+      expect([world.listIn('processed'), world.listIn('other')]).toEqual([
+        expect.arrayContaining(['both.xml']),
+        expect.arrayContaining(['alone.xml']),
+      ]);
+      const set_aside = [{ account: iban, statement_id: '2026-324' }];
+      const importOf = async (name: string) =>
+        (await world.importAll()).find(({ file }) => file.endsWith(name));
+      // Its own account has a gap, which the file waits for.
+      expect(await importOf('alone.xml')).toMatchObject({ statements: [], set_aside });
+      expect(await world.importAll()).toEqual([]);
+      const { mongo, stores } = service;
+      const second = { _id: 'ba_second', connector: 'sepa', livemode: false, iban };
+      const fresh = { ...second, currency: 'EUR', created_at: '', closing: null };
+      await inTransaction(mongo, (session) => stores.bankAccounts.insert(fresh, session));
+      world.deliver('again.xml', alone);
+      await world.drained();
+      const imported = { account: iban, already_imported: false };
+      expect(await importOf('again.xml')).toMatchObject({ statements: [imported], set_aside: [] });
+      world.deliver('again.xml', alone);
+      await world.drained();
+      expect(world.readIn('refused', 'again.xml.txt')).toMatch(/^file_repeated: /);
     });
 
     test('is paid where the customer has transferred before the merchant cancels', async () => {

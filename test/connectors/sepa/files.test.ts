@@ -76,7 +76,8 @@ describeWithBank('the connector of SEPA files', () => {
       expect(await world.importRefusals()).toEqual([]);
       await payer.completeOnDay();
       // The bank's file is lost.
-      const lost = { 'statement.imported_at': { $type: 'null' as const }, message: /^camt[.]053/ };
+      const waits = { 'statement.imported_at': { $type: 'null' as const } };
+      const lost = { ...waits, message: /^camt[.]053/, folder: 'processed' as const };
       const missing = (await world.book.inbound.findOne(lost))?.name ?? '';
       expect((await world.book.inbound.deleteMany(lost)).deletedCount).toBe(1);
       await payer.completeOnDay();

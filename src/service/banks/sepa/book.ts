@@ -207,8 +207,8 @@ interface InboundStatement {
   fault?: { code: string; message: string };
   /** Statement that the import refused. */
   refused_id?: string;
-  /** Statement before it in the books when a gap refused it. */
-  waits_after?: string | null;
+  /** Ends of the accounts when a gap refused it. */
+  waits_after?: string;
 }
 
 /** An operator requests to cut a file now. */

@@ -80,12 +80,10 @@ export async function importTaken(deps: SepaImportDeps): Promise<SepaImport[]> {
     await noteRefused(deps, book);
     return imports;
   }
-  const { _id: account } = await addBankAccount(deps, {
-    ...{ connector, livemode, iban, currency: 'EUR' },
-  });
+  await addBankAccount(deps, { connector, livemode, iban, currency: 'EUR' });
   const findLast = async () => {
-    const closing = (await deps.stores.bankAccounts.get(account))?.closing;
-    return closing ? `${closing.day} ${closing.statement_id} ${closing.amount}` : null;
+    const accounts = await deps.stores.bankAccounts.list({ connector, livemode });
+    return JSON.stringify(accounts.map(({ _id, closing }) => [_id, closing]));
   };
   let incomplete: ServiceError | undefined;
   for (const file of waiting) {
@@ -140,6 +138,10 @@ async function importOne(
 ): Promise<Omit<SepaImport, 'refusal'> | RefusedImport | ServiceError> {
   const { dir, connector, livemode, iban: account } = deps;
   const file = join(dir, folder, name);
+  const set_aside = statement?.set_aside ?? [];
+  if (folder === 'other' && !(await hasRegistered(deps, set_aside))) {
+    return { file, statements: [], set_aside };
+  }
   try {
     const fault = statement?.fault && { account, ...statement.fault };
     const source = { connector, livemode, fault };
@@ -148,15 +150,20 @@ async function importOne(
     if (!(error instanceof ServiceError)) throw error;
     const { code, message } = error;
     if (code === 'statement_incomplete' || code === 'file_not_found') return error;
-    if (code === 'bank_account_unknown' && folder === 'other') {
-      return { file, statements: [], set_aside: statement?.set_aside ?? [] };
-    }
     const { statement_id: refused_id } = error instanceof StatementRefused ? error.facts : {};
     return {
       refusal: { code, message },
       ...(refused_id && { 'statement.refused_id': refused_id }),
     };
   }
+}
+
+async function hasRegistered(
+  { stores, connector, livemode }: SepaImportDeps,
+  set_aside: readonly SetAside[],
+): Promise<boolean> {
+  const registered = await stores.bankAccounts.list({ connector, livemode });
+  return set_aside.some(({ account }) => registered.some(({ iban }) => iban === account));
 }
 
 /** Puts a file that a gap had refused back, without its reason. @returns its path */
