@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { formatMoney } from '../domain/money';
 import type { Statement, StatementLine } from '../domain/statement';
 
-/** Facts that tell a statement from others of its account, whichever file has it. */
+/** Facts that distinguish a statement from others of its account, whichever file has it. */
 export interface StatementFacts {
   /** A notification moves no money. */
   kind: 'statement' | 'notification';
