@@ -117,10 +117,10 @@ describeWithBank('with the connector of SEPA files', () => {
         expect.arrayContaining(['alone.xml']),
       ]);
       const set_aside = [{ account: iban, statement_id: '2026-324' }];
-      const importOf = async (name: string) =>
+      const importNamed = async (name: string) =>
         (await world.importAll()).find(({ file }) => file.endsWith(name));
       // Its own account has a gap, which the file waits for.
-      expect(await importOf('alone.xml')).toMatchObject({ statements: [], set_aside });
+      expect(await importNamed('alone.xml')).toMatchObject({ statements: [], set_aside });
       expect(await world.importAll()).toEqual([]);
       const { mongo, stores } = service;
       const second = { _id: 'ba_second', connector: 'sepa', livemode: false, iban };
@@ -129,7 +129,10 @@ describeWithBank('with the connector of SEPA files', () => {
       world.deliver('again.xml', alone);
       await world.drained();
       const imported = { account: iban, already_imported: false };
-      expect(await importOf('again.xml')).toMatchObject({ statements: [imported], set_aside: [] });
+      expect(await importNamed('again.xml')).toMatchObject({
+        statements: [imported],
+        set_aside: [],
+      });
       world.deliver('again.xml', alone);
       await world.drained();
       expect(world.readIn('refused', 'again.xml.txt')).toMatch(/^file_repeated: /);
