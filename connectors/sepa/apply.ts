@@ -76,7 +76,7 @@ export async function applyStatus(deps: ApplyDeps, report: StatusReport): Promis
     }
     const isEmpty = withdrawn !== null && (await isAllWithdrawn(deps, file));
     if (isNewest && (isRejected || isEmpty)) {
-      return await refuseFile(deps, file, isRejected ? code : withdrawn);
+      return await refuseFile(deps, file, code ?? withdrawn);
     }
     if (isRejected) log.warn({ file_id: file._id, code }, 'the bank has answered otherwise since');
   }

@@ -95,6 +95,13 @@ describeWithBank('verification of payee', () => {
     ['of the group', (file) => withdraw(file, 5)],
     ['of the batch', (file) => writeStatus(file, '', { at: at(5), batch: WITHDRAWN('DS24') })],
     [
+      'of each payout, with a rejection that has no code',
+      (file, ids) =>
+        writeNameCheck(file, Object.fromEntries(ids.map((id) => [id, 'RJCT'])), { at: at(5) })
+          .replaceAll('<AddtlInf>', '<Rsn><Cd>DS02</Cd></Rsn><AddtlInf>')
+          .replace('PDNG', 'RJCT'),
+    ],
+    [
       'of each payout',
       (file, ids) =>
         writeNameCheck(file, Object.fromEntries(ids.map((id) => [id, 'RJCT'])), { at: at(5) })
