@@ -1,49 +1,43 @@
 import { mkdir, mkdtemp, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createRandom } from '../../support/random';
-import { IBAN } from './bank-files';
+import { IBAN, writeStatus } from './bank-files';
 
 /** How a bank may write what it says, by what is chosen once; the first is how mock-bank does. */
 const VARIANTS = {
   /** Charges within the amount, next to it, of the entry, only as a total, or with tax. */
   entry: [
-    ...['as_it_is', 'charge_included', 'charge_details', 'charge_of_entry', 'charge_beside'],
+    ...['as_it_is', 'charge_included', 'charge_details', 'charge_of_entry', 'charge_apart'],
     // A reversal has its own sign, or that of what it reverses.
     ...['charge_total', 'charge_tax', 'reversed_own_sign', 'reversed_same_sign'],
   ],
   /** Bookings of a file: each, a sum with its parts, without, or with them in the notification alone. */
   batch: ['each', 'batch_parts', 'batch_part_charges', 'batch_sum', 'batch_split'],
-  notification: ['told', 'told_together', 'told_late', 'told_never'],
+  notification: ['notified', 'notified_together', 'notified_late', 'notified_never'],
   version: ['version_same', 'version_newer', 'version_oldest', 'version_between'],
   encoding: ['utf8', 'utf8_mark', 'utf16_le', 'utf16_be', 'latin1', 'windows1252', 'space_before'],
   spelling: ['plain', 'prefixed', 'national'],
   container: ['alone', 'envelope', 'one_after_another', 'zip'],
   /** A statement has each of these, or not. */
-  statement: ['pages', 'two_days', 'same_file', 'same_content', 'another_account'],
+  statement: ['pages', 'two_days', 'same_content', 'another_account'],
+  repeat: ['same_file'],
   /** Reports on a file that the rewriter saw. */
   report: ['payees', 'instant'],
 } as const satisfies Record<string, readonly string[]>;
 
-/** Variants that are off until the product reads them, by what it lacks. */
-const NEEDS: Readonly<Record<string, string>> = {
-  charge_beside: 'charges',
-  charge_total: 'charges',
-  charge_tax: 'charges',
-  batch_part_charges: 'charges',
-  batch_sum: 'batch',
-  batch_split: 'batch',
-  version_between: 'versions',
-  space_before: 'intake',
-  national: 'intake',
-  envelope: 'intake',
-  one_after_another: 'intake',
-  zip: 'zip',
-  same_content: 'again',
-  another_account: 'accounts',
-  payees: 'payees',
-  instant: 'instant',
+/** Variants that are off until the product reads them, by what it lacks: delete its line. */
+const OFF: Readonly<Record<string, readonly string[]>> = {
+  charges: ['charge_apart', 'charge_total', 'charge_tax', 'batch_part_charges'],
+  batch: ['batch_sum', 'batch_split'],
+  versions: ['version_between'],
+  intake: ['space_before', 'national', 'envelope', 'one_after_another'],
+  zip: ['zip'],
+  again: ['same_content'],
+  accounts: ['another_account'],
+  payees: ['payees'],
+  instant: ['instant'],
 };
-const isOn = (name: string) => NEEDS[name] === undefined;
+const isOn = (name: string) => !Object.values(OFF).flat().includes(name);
 /** Variants that a notification does not have, too. */
 const ONCE = /^(?:reversed|batch_sum)/;
 
@@ -132,13 +126,13 @@ function charge(entry: Node, how: string, fee: number): void {
     charge_included: record(fee, INCLUDED),
     charge_details: gross + record(fee),
     charge_of_entry: gross + record(fee),
-    charge_beside: record(fee),
+    charge_apart: record(fee),
     charge_total: `${gross}<Chrgs>${money('TtlChrgsAndTaxAmt', fee)}</Chrgs>`,
     charge_tax: gross + record(fee - tax, `<Tax>${money('Amt', tax)}</Tax>`),
   };
   const transaction = at(entry, DETAILS);
   set(entry, 'Amt', euros(moved));
-  if (how !== 'charge_beside') set(transaction, 'Amt', euros(moved));
+  if (how !== 'charge_apart') set(transaction, 'Amt', euros(moved));
   const parent = how === 'charge_of_entry' ? entry : transaction;
   putAfter(parent, ['CdtDbtInd', 'BkTxCd'], nodes(written[how] ?? ''));
 }
@@ -190,35 +184,16 @@ function paginate(account: Node): Node[] {
   });
 }
 
-/** Writes a day without movements of an account that nobody here knows. */
-function writeOther(account: Node): Node {
-  const other = copy(account);
-  without(other, 'Ntry');
-  for (const balance of all(other, 'Bal')) set(balance, 'Amt', '0.00');
-  set(other, 'Acct/Id/IBAN', 'DE02120300000000202051');
-  return other;
-}
-
 /** Answers a file before mock-bank does: all names match, or all is paid at once. */
 function writeReport(file: Node, how: string): Node {
   const [group, status] = how === 'payees' ? ['<GrpSts>RCVC</GrpSts>', 'RCVC'] : ['', 'ACCC'];
-  const of = at(file, 'Document/CstmrCdtTrfInitn');
-  const id = text(of, 'GrpHdr/MsgId');
-  const results = all(of, 'PmtInf/CdtTrfTxInf').map((transfer) => {
-    const end = `<OrgnlEndToEndId>${text(transfer, 'PmtId/EndToEndId')}</OrgnlEndToEndId>`;
+  const id = text(file, 'CstmrCdtTrfInitn/GrpHdr/MsgId');
+  const results = all(file, 'CstmrCdtTrfInitn/PmtInf/CdtTrfTxInf/PmtId').map((payment) => {
+    const end = `<OrgnlEndToEndId>${text(payment, 'EndToEndId')}</OrgnlEndToEndId>`;
     return `<TxInfAndSts>${end}<TxSts>${status}</TxSts></TxInfAndSts>`;
   });
-  const created = `<CreDtTm>${text(of, 'GrpHdr/CreDtTm')}</CreDtTm>`;
-  const names = `<OrgnlMsgId>${id}</OrgnlMsgId><OrgnlMsgNmId>pain.001.001.09</OrgnlMsgNmId>`;
-  return at(
-    parse(
-      '<Document xmlns="urn:iso:std:iso:20022:tech:xsd:pain.002.001.10"><CstmrPmtStsRpt><GrpHdr>' +
-        `<MsgId>V-${id}</MsgId>${created}</GrpHdr><OrgnlGrpInfAndSts>${names}${group}` +
-        `</OrgnlGrpInfAndSts><OrgnlPmtInfAndSts><OrgnlPmtInfId>${id}</OrgnlPmtInfId>` +
-        `${results.join('')}</OrgnlPmtInfAndSts></CstmrPmtStsRpt></Document>`,
-    ),
-    'Document',
-  );
+  const message = `V-${id}`;
+  return at(parse(writeStatus(id, group, { message, batch: results.join('') })), 'Document');
 }
 
 const VERSIONS: Readonly<Record<string, { newest: number; between: number[]; oldest?: number }>> = {
@@ -272,7 +247,6 @@ export function createRewriter(
   const random = createRandom(seed);
   const planned = new Map<string, number>();
   const written = new Map<string, number>();
-  const count = (name: string) => void written.set(name, (written.get(name) ?? 0) + 1);
   /** Chooses a variant that came the least. */
   const choose = (of: keyof typeof VARIANTS, may = (_: string) => true): string => {
     const names = VARIANTS[of].filter((name) => isOn(name) && may(name));
@@ -283,17 +257,16 @@ export function createRewriter(
     return chosen;
   };
   const note = (name: string) => {
-    count(name);
+    written.set(name, (written.get(name) ?? 0) + 1);
     return name;
   };
-  /** What was chosen for a file or an entry, and the charge: each message says the same. */
+  /** Choices for files and entries, with the charge: each message says the same. */
   const bookings = new Map<string, { how: string; fee: number }>();
   const plan = (id: string, choice: () => string) => {
     const made = bookings.get(id) ?? { how: choice(), fee: random.integer(6, 90) };
     bookings.set(id, made);
     return made;
   };
-  const twice = new Set<Node>();
   const seen = new Set<string>();
   let charged = 0;
   let number = 0;
@@ -301,13 +274,14 @@ export function createRewriter(
   let together: Node | undefined;
   let held: Node | undefined;
 
+  /** Books the transfers of a file, of which several are one group. */
   const rewriteGroup = (id: string, group: readonly Node[], isStatement: boolean): Node[] => {
     const [first] = group;
-    if (first === undefined || (!bookings.has(id) && group.length < 2)) return [...group];
+    const isSingle = group.length < 2 && !bookings.has(id);
+    if (first === undefined || !isDebit(first) || isSingle) return [...group];
     const { how, fee } = plan(id, () => choose('batch'));
     if (how === 'batch_sum' && !isStatement) return [];
-    note(how);
-    if (how === 'each') return [...group];
+    if (note(how) === 'each') return [...group];
     const hasParts = how !== 'batch_sum' && !(how === 'batch_split' && isStatement);
     const own = how === 'batch_part_charges' ? fee : 0;
     if (isStatement) charged += own * group.length;
@@ -317,29 +291,25 @@ export function createRewriter(
   const rewriteEntries = (account: Node, isStatement: boolean): void => {
     const groups = new Map<string, Node[]>();
     for (const entry of all(account, 'Ntry')) {
-      const file = text(entry, `${DETAILS}/Refs/PmtInfId`);
-      const id = isDebit(entry) ? `${file} ${text(entry, 'BookgDt/Dt')}` : reference(entry);
+      const file = `${text(entry, `${DETAILS}/Refs/PmtInfId`)} ${text(entry, 'BookgDt/Dt')}`;
+      const id = isDebit(entry) ? file : reference(entry);
       groups.set(id, [...(groups.get(id) ?? []), entry]);
     }
     let style: string | undefined;
-    const rewritten = [...groups].flatMap(([id, group]) => {
-      const booked = isDebit(group[0] ?? account) ? rewriteGroup(id, group, isStatement) : group;
-      return booked.flatMap((entry) => {
-        if (reference(entry).startsWith('BK-')) return [entry];
-        const may = (name: string) => !name.startsWith('reversed') || isDebit(entry);
-        const { how, fee } = plan(reference(entry), () => choose('entry', may));
-        if (how.startsWith('reversed')) {
-          if (!isStatement) return [entry];
-          // One statement has one style.
-          style ??= how;
-          return reverse(entry, note(style));
-        }
-        note(how);
-        if (how === 'as_it_is') return [entry];
-        if (isStatement) charged += fee;
-        charge(entry, how, fee);
-        return [entry];
-      });
+    const booked = [...groups].flatMap(([id, group]) => rewriteGroup(id, group, isStatement));
+    const rewritten = booked.flatMap((entry) => {
+      if (reference(entry).startsWith('BK-')) return [entry];
+      const may = (name: string) => !name.startsWith('reversed') || isDebit(entry);
+      const { how, fee } = plan(reference(entry), () => choose('entry', may));
+      if (how.startsWith('reversed')) {
+        // One statement has one style.
+        style ??= how;
+        return isStatement ? reverse(entry, note(style)) : [entry];
+      }
+      if (note(how) === 'as_it_is') return [entry];
+      if (isStatement) charged += fee;
+      charge(entry, how, fee);
+      return [entry];
     });
     without(account, 'TxsSummry', 'Ntry');
     account.children.push(...rewritten);
@@ -349,10 +319,10 @@ export function createRewriter(
     rewriteEntries(account, false);
     if (all(account, 'Ntry').length === 0) return [];
     const hasParts = all(account, `Ntry/NtryDtls/Btch`).length > 0;
-    const how = note(choose('notification', (name) => name !== 'told_never' || !hasParts));
-    if (how === 'told_late') late.push(document);
-    if (how === 'told') return [document];
-    if (how !== 'told_together') return [];
+    const how = note(choose('notification', (name) => name !== 'notified_never' || !hasParts));
+    if (how === 'notified_late') late.push(document);
+    if (how === 'notified') return [document];
+    if (how !== 'notified_together') return [];
     const other = together;
     together = other === undefined ? document : undefined;
     if (other === undefined) return [];
@@ -361,47 +331,49 @@ export function createRewriter(
   };
 
   const rewriteStatement = (document: Node, account: Node): Node[] => {
-    const before = charged;
+    const opening = charged;
     rewriteEntries(account, true);
     for (const [index, balance] of all(account, 'Bal').entries()) {
       const signed = text(balance, 'CdtDbtInd') === 'DBIT' ? -cents(balance) : cents(balance);
-      const left = signed - (index === 0 ? before : charged);
+      const left = signed - (index === 0 ? opening : charged);
       set(balance, 'Amt', euros(Math.abs(left)));
       set(balance, 'CdtDbtInd', left < 0 ? 'DBIT' : 'CRDT');
     }
     const has = (name: string) => isOn(name) && random.chance(0.9) && note(name) === name;
-    const [others, pages] = [has('another_account'), has('pages')];
-    const accounts = [
-      ...(pages ? paginate(account) : [account]),
-      ...(others ? [writeOther(account)] : []),
-    ];
     const message = at(document, 'BkToCstmrStmt');
-    without(message, 'Stmt');
-    message.children.push(
-      ...(held === undefined ? [] : all(held, 'BkToCstmrStmt/Stmt')),
-      ...accounts,
-    );
-    const isHeld = held === undefined && has('two_days');
-    held = isHeld ? document : undefined;
-    if (isHeld) return [];
-    if (has('same_file')) twice.add(document);
+    const other = copy(account);
+    if (has('pages')) {
+      without(message, 'Stmt');
+      message.children.push(...paginate(account));
+    }
+    if (has('another_account')) {
+      without(other, 'Ntry');
+      for (const balance of all(other, 'Bal')) set(balance, 'Amt', '0.00');
+      set(other, 'Acct/Id/IBAN', 'DE02120300000000202051');
+      message.children.push(other);
+    }
+    const before = held;
+    held = undefined;
+    if (before !== undefined) message.children.push(...all(before, 'BkToCstmrStmt/Stmt'));
+    else if (has('two_days')) {
+      held = document;
+      return [];
+    }
+    if (before !== undefined) note('two_days');
     if (!has('same_content')) return [document];
     const again = copy(document);
-    number += 1;
-    set(again, 'BkToCstmrStmt/GrpHdr/MsgId', `AGAIN-${number}`);
+    set(again, 'BkToCstmrStmt/GrpHdr/MsgId', `AGAIN-${text(message, 'GrpHdr/MsgId')}`);
     return [document, again];
   };
 
   const rewrite = (document: Node): Node[] => {
-    const [notification] = all(document, 'BkToCstmrDbtCdtNtfctn/Ntfctn');
-    const [statement] = all(document, 'BkToCstmrStmt/Stmt');
-    const account = statement ?? notification;
+    const [account] = ['BkToCstmrStmt/Stmt', 'BkToCstmrDbtCdtNtfctn/Ntfctn'].flatMap((path) =>
+      all(document, path),
+    );
     if (account === undefined) return [document];
     // The bank has other customers.
     if (text(account, 'Acct/Id/IBAN') !== IBAN) return [];
-    return account === statement
-      ? rewriteStatement(document, account)
-      : rewriteNotification(document, account);
+    return (account.name === 'Stmt' ? rewriteStatement : rewriteNotification)(document, account);
   };
 
   /** Writes a document in a version and a spelling. */
@@ -410,8 +382,13 @@ export function createRewriter(
       /(\w{4}[.]\d{3}[.]001)[.](\d\d)"/.exec(document.attributes) ?? [];
     const { newest, between, oldest } = VERSIONS[kind.slice(0, 4)] ?? { newest: 0, between: [] };
     const isNew = [...walk(document)].some(({ name }) => ['Chrgs', 'StmtPgntn'].includes(name));
-    const may = (name: string) => name !== 'version_oldest' || (oldest !== undefined && !isNew);
-    const how = note(choose('version', may));
+    const isReport = text(document, 'CstmrPmtStsRpt/GrpHdr/MsgId').startsWith('V-');
+    const how = note(
+      choose('version', (name) => {
+        if (name === 'version_oldest') return oldest !== undefined && !isNew && !isReport;
+        return !(isReport && name === 'version_between');
+      }),
+    );
     const versions: Record<string, () => number> = {
       version_newer: () => random.integer(Number(present) + 1, newest),
       version_oldest: () => oldest ?? 0,
@@ -431,80 +408,70 @@ export function createRewriter(
 
   const put = async (to: string, documents: readonly Node[]): Promise<void> => {
     const own = await mkdtemp(join(to, '.writing-'));
-    const packed: Record<string, Buffer[]> = {
-      alone: [],
-      envelope: [],
-      one_after_another: [],
-      zip: [],
-    };
-    for (const document of documents) {
-      const isTwice = twice.has(document);
-      const container = note(choose('container', (name) => !isTwice || name === 'alone'));
-      const encoding = note(container === 'one_after_another' ? 'utf8' : choose('encoding'));
-      const xml = spell(document);
-      const bytes = encode(container === 'envelope' ? wrap(xml) : xml, encoding);
-      packed[container]?.push(bytes, ...(isTwice ? [bytes] : []));
-    }
-    const { alone = [], envelope = [], one_after_another: chained = [], zip: zipped = [] } = packed;
     const save = async (bytes: Buffer): Promise<string> => {
       number += 1;
       const path = join(own, `${random.integer(100, 999)}-${number}.xml`);
       await writeFile(path, bytes);
       return path;
     };
-    for (const bytes of [...alone, ...envelope]) await save(bytes);
+    const [zipped, chained]: [string[], Buffer[]] = [[], []];
+    for (const document of documents) {
+      const container = note(choose('container'));
+      const encoding = note(container === 'one_after_another' ? 'utf8' : choose('encoding'));
+      const xml = spell(document);
+      const bytes = encode(container === 'envelope' ? wrap(xml) : xml, encoding);
+      if (container === 'one_after_another') chained.push(bytes);
+      else if (container === 'zip') zipped.push(await save(bytes));
+      else await save(bytes);
+      if (container === 'alone' && random.chance(0.3))
+        await save(bytes).then(() => note('same_file'));
+    }
     if (chained.length > 0) await save(Buffer.concat(chained));
-    const inZip: string[] = [];
-    for (const bytes of zipped) inZip.push(await save(bytes));
-    if (inZip.length > 0) await zip(inZip, join(own, `${number}.zip`));
-    await Promise.all(inZip.map((path) => rm(path)));
+    if (zipped.length > 0) await zip(zipped, join(own, `${number}.zip`));
+    for (const path of zipped) await rm(path);
     for (const name of await readdir(own)) await rename(join(own, name), join(to, name));
     await rm(own, { recursive: true });
   };
 
   return {
-    /** What the bank charged in the rewriter alone, in cents. */
+    /** Charges of the rewriter alone, in cents. */
     charged: () => charged,
     /** Variants that are on, with how often they came. */
-    counts: () =>
-      Object.values(VARIANTS)
-        .flat()
-        .filter(isOn)
-        .map((name) => [name, written.get(name) ?? 0] as const),
+    counts: () => {
+      const names = Object.values(VARIANTS).flat().filter(isOn);
+      return names.map((name) => [name, written.get(name) ?? 0] as const);
+    },
     /** Rewrites what the bank has written by now. @param drop folder of the files to it */
     relay: async (from: string, to: string, drop: string): Promise<void> => {
+      const read = async (path: string) => at(parse(await readFile(path, 'utf8')), 'Document');
       const documents: Node[] = [];
       for (const name of await readdir(drop, { recursive: true })) {
         if (!/pain[.]001\S*xml$/.test(name) || seen.has(name)) continue;
         seen.add(name);
-        const file = parse(await readFile(join(drop, name), 'utf8'));
-        const how = [...walk(file)].some((each) => each.name === 'LclInstrm')
-          ? 'instant'
-          : 'payees';
+        const file = await read(join(drop, name));
+        const isInstant = [...walk(file)].some((each) => each.name === 'LclInstrm');
+        const how = isInstant ? 'instant' : 'payees';
         if (isOn(how)) documents.push(writeReport(file, note(how)));
       }
-      const relayed = join(from, 'relayed');
-      await mkdir(relayed, { recursive: true });
+      await mkdir(join(from, 'relayed'), { recursive: true });
       const names = (await readdir(from)).filter((name) => name.endsWith('.xml'));
-      const read = async (name: string) =>
-        at(parse(await readFile(join(from, name), 'utf8')), 'Document');
-      const answers = await Promise.all(names.map(read));
-      // Statements come after the notifications of their day, one day after another.
+      const answers = await Promise.all(names.map((name) => read(join(from, name))));
       const order = (each: Node) => Number(text(each, 'BkToCstmrStmt/Stmt/ElctrncSeqNb'));
-      const waiting = late.splice(0);
-      for (const each of answers.toSorted((a, b) => order(a) - order(b)))
-        documents.push(...rewrite(each));
-      const hasStatement = answers.some((each) => order(each) > 0);
-      if (hasStatement) documents.push(...waiting);
-      else late.unshift(...waiting);
-      for (const name of names) await rename(join(from, name), join(relayed, name));
+      const waiting = late;
+      late = [];
+      // Statements come after the notifications of their day, one day after another.
+      answers.sort((a, b) => order(a) - order(b));
+      for (const answer of answers) documents.push(...rewrite(answer));
+      (answers.some(order) ? documents : late).push(...waiting);
+      for (const name of names) await rename(join(from, name), join(from, 'relayed', name));
       await put(to, documents);
     },
     /** Writes what was held back. */
     release: async (to: string): Promise<void> => {
+      const all = [...late, together, held];
       await put(
         to,
-        [...late, together, held].filter((each) => each !== undefined),
+        all.filter((each) => each !== undefined),
       );
       [late, together, held] = [[], undefined, undefined];
     },
