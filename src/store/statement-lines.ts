@@ -122,13 +122,34 @@ export function createStatementLines(db: Db) {
       const update = { $set: change };
       return (await lines.updateOne({ _id, version }, update, { session })).matchedCount === 1;
     },
-    /** Finds by references of entries, or of parts of them. */
     findByBankReference: (
       bank_account_id: string,
       references: readonly string[],
       session?: ClientSession,
+    ) =>
+      lines
+        .find({ bank_account_id, bank_reference: { $in: [...references] } }, { session })
+        .toArray(),
+    /** Finds parts with references of their own by that of their entry. */
+    findByEntryReference: (
+      bank_account_id: string,
+      references: readonly string[],
+      statement: string | { $ne: string },
+      session: ClientSession,
     ) => {
-      return lines.find({ bank_account_id, ...filterNamed(references) }, { session }).toArray();
+      const entry_reference = { $in: [...references], $exists: true };
+      return lines.find({ bank_account_id, entry_reference, statement }, { session }).toArray();
+    },
+    /** Finds what notifications have by references of entries, or of parts. */
+    findAnnounced: (
+      bank_account_id: string,
+      references: readonly string[],
+      limit: number,
+      session?: ClientSession,
+    ) => {
+      const status = { $in: ['announced', 'repeated'] satisfies LineStatus[] };
+      const filter = { bank_account_id, status, ...filterNamed(references) };
+      return lines.find(filter, { session }).limit(limit).toArray();
     },
     /** Database of a connector, which has the files that it sends. */
     openConnectorDb: (connector: string): Db => db.client.db(`${db.databaseName}_${connector}`),

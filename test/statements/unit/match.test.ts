@@ -21,6 +21,8 @@ interface Candidates {
   ours?: Candidate[];
   named?: Candidate[];
   only?: Candidate[];
+  file?: Candidate[];
+  text?: Candidate[];
 }
 
 test.each<[string, Partial<LineFacts>, Candidates, object]>([
@@ -51,16 +53,52 @@ test.each<[string, Partial<LineFacts>, Candidates, object]>([
   ['no entry that the bank names otherwise', NAMED, { only: [buildEntry(1000, 'A')] }, leaveOpen()],
   ['no entry of its amount if it names ours', OURS, { only: [fit] }, leaveOpen()],
   ['no entry of another amount', OURS, { ours: [less] }, leaveOpen('e999')],
+  [
+    'the amount before charges that may be in it',
+    { ...OURS, amount: 990, charges: [10] },
+    { ours: [fit] },
+    match(['e1000'], 1000, -10),
+  ],
+  [
+    'all entries of its file, by their sum',
+    { batch: 2 },
+    { file: [buildEntry(400), buildEntry(600)] },
+    match(['e400', 'e600']),
+  ],
+  [
+    'the entries of its file before charges',
+    { amount: 990, charges: [10] },
+    { file: [fit] },
+    match(['e1000'], 1000, -10),
+  ],
+  [
+    'no file with another number',
+    { batch: 3 },
+    { file: [buildEntry(400), buildEntry(600)] },
+    leaveOpen(),
+  ],
+  ['no file with another sum', {}, { file: [buildEntry(400), less] }, leaveOpen()],
+  ['the one entry that its text names', {}, { text: [less, fit] }, match(['e1000'])],
+  ['none of two entries that its text names', {}, { text: [fit, fit] }, leaveOpen()],
   ['no part of a sum', NAMED, { named: [buildEntry(400), buildEntry(500)] }, leaveOpen('e400')],
   ['no entry in the other direction', OURS, { ours: [buildEntry(-1000)] }, leaveOpen()],
   ['nothing', {}, {}, leaveOpen()],
   ['no entry as a charge', { amount: -5, is_fee: true }, { only: [buildEntry(-5)] }, BOOKED],
-])('a line matches %s', (_, line, { ours = [], named = [], only = [] }, result) => {
-  const facts = { amount: 1000, fee: 0, is_fee: false, batch: null };
-  const names = { reference: null, bank_reference: null };
-  const found = { by_reference: ours, by_bank_reference: named, by_amount: only };
-  expect(matchLine({ ...facts, ...names, ...line }, found)).toEqual(result);
-});
+])(
+  'a line matches %s',
+  (_, line, { ours = [], named = [], only = [], file = [], text = [] }, result) => {
+    const facts = { amount: 1000, fee: 0, is_fee: false, batch: null };
+    const names = { reference: null, bank_reference: null };
+    const found = {
+      by_reference: ours,
+      by_bank_reference: named,
+      by_amount: only,
+      by_file: file,
+      by_text: text,
+    };
+    expect(matchLine({ ...facts, ...names, ...line }, found)).toEqual(result);
+  },
+);
 
 test.each<[string, Partial<LineFacts>, Candidates, object]>([
   ['the one entry that it names', OURS, { ours: [less] }, match(['e999'], 999, 1)],

@@ -76,6 +76,9 @@ function isWhole({ bank_reference, entry_reference, position }: LineToMatch): bo
   return bank_reference !== null && (entry_reference ?? position) === undefined;
 }
 
+/** Parts of all sums that are read at once; more stay open. */
+const PARTS_MAX = 10_000;
+
 /** Finds what notifications say of the parts of entries, by their name. */
 async function findAnnounced(
   { statements }: JoinedStores,
@@ -86,8 +89,8 @@ async function findAnnounced(
   const [first] = lines;
   if (first === undefined) return found;
   const names = lines.flatMap(({ bank_reference }) => bank_reference ?? []);
-  const known = await statements.findByBankReference(first.bank_account_id, names, session);
-  const announced = known.filter(({ status }) => status === 'announced' || status === 'repeated');
+  const { bank_account_id } = first;
+  const announced = await statements.findAnnounced(bank_account_id, names, PARTS_MAX, session);
   const byStatement = groupBy(announced, ({ statement }) => statement);
   for (const ofStatement of byStatement.values()) {
     const byEntry = groupBy(ofStatement, (line) => line.entry_reference ?? line.bank_reference);

@@ -53,16 +53,24 @@ async function storeBatch(
   const names = fresh.flatMap((line) =>
     [line.bank_reference ?? [], getEntryName(line) ?? []].flat(),
   );
-  const known = await statements.findByBankReference(account._id, names, session);
+  const place = [account._id, names] as const;
+  const others = { $ne: document._id };
+  const known = [
+    ...(await statements.findByBankReference(...place, session)),
+    ...(await statements.findByEntryReference(...place, others, session)),
+  ];
   if (document.kind === 'notification') {
-    const own = known.filter(({ statement }) => statement === document._id);
-    const taken = new Set(own.map(({ repeats }) => repeats));
-    const booked = known.filter((line) => isBooked(line) && !taken.has(line._id));
     for (const row of fresh) row.status = 'announced';
     await statements.insertLines(fresh, session);
+    if (!known.some(isBooked)) return;
+    const parts = await statements.findByEntryReference(...place, document._id, session);
+    const isOwn = ({ statement }: LineDocument) => statement === document._id;
+    const own = [...known.filter(isOwn), ...parts];
+    const taken = new Set(own.map(({ repeats }) => repeats));
+    const booked = known.filter((line) => isBooked(line) && !taken.has(line._id));
     // An entry may have more parts than a batch.
-    const waiting = own.filter(({ status }) => status === 'announced');
-    await repeatLines(deps, [...waiting, ...fresh], booked, session);
+    const before = own.filter(({ _id, status }) => status === 'announced' && !ids.includes(_id));
+    await repeatLines(deps, [...before, ...fresh], booked, session);
     return;
   }
   const byName = groupBy([...known, ...fresh], getName);
