@@ -11,6 +11,7 @@ import {
   type SepaLine,
   STATUSES_MAX,
 } from '../../src/service/banks/sepa/book';
+import type { PayoutStore } from '../../src/store/payouts';
 import {
   type FileVerification,
   hasArrivedBefore,
@@ -340,12 +341,45 @@ async function endFiles({ book, now }: ApplyDeps, ids: readonly string[]): Promi
 const AWAITED_MAX = 100;
 
 /**
- * Reports which files wait for a release, to the service, where it has changed. A booking ends that.
+ * Lists instant files with payouts that have no result in time: of the bank, or of an operator. One
+ * that cannot leave is late from its cut on.
+ * @see docs/sepa.md#instant
+ */
+export async function listOverdueFiles(
+  { book, now }: Pick<ApplyDeps, 'book' | 'now'>,
+  payouts: Pick<PayoutStore, 'listUnsent'>,
+  seconds: number,
+): Promise<Omit<AwaitedFile, 'livemode'>[]> {
+  const states = ['cut', 'sent', 'acknowledged'] as const;
+  const open = book.files
+    .find({ instant: true, state: { $in: [...states] } })
+    .sort({ created_at: 1 })
+    .limit(AWAITED_MAX);
+  const rows: Omit<AwaitedFile, 'livemode'>[] = [];
+  for (const { _id: file_id, sent_at, created_at } of await open.toArray()) {
+    const since = (sent_at ?? created_at).getTime() + seconds * 1_000;
+    if (since > now().getTime()) continue;
+    const lines = await book.lines.find({ file_id, state: 'in_file' }).toArray();
+    const unsent = new Set(await payouts.listUnsent(lines.map(({ _id }) => _id)));
+    const late = lines.filter(({ _id }) => unsent.has(_id));
+    if (late.length === 0) continue;
+    const amount = late.reduce((sum, line) => sum + line.amount, 0);
+    const results = await countResults(book.lines, { file_id });
+    const reason = 'file_overdue' as const;
+    rows.push({ file_id, reason, since, payouts: late.length, amount, results });
+  }
+  return rows;
+}
+
+/**
+ * Reports which files wait for a release or are overdue, to the service, where it has changed. A
+ * booking ends the wait for a release.
  * @param report returns whether it has stored them
  */
 export function createReleaseReport(
   { lines, files }: Pick<SepaBook, 'lines' | 'files'>,
   livemode: boolean,
+  listOverdue: () => Promise<Omit<AwaitedFile, 'livemode'>[]>,
   report: (rows: AwaitedFile[]) => Promise<boolean>,
 ): () => Promise<void> {
   let reported = '';
@@ -361,9 +395,11 @@ export function createReleaseReport(
       } else if (awaiting_release !== undefined) {
         const results = await countResults(lines, { file_id: _id });
         const since = awaiting_release.since.getTime();
-        rows.push({ file_id: _id, livemode, since, payouts, amount, results });
+        const reason = 'awaiting_release' as const;
+        rows.push({ file_id: _id, reason, livemode, since, payouts, amount, results });
       }
     }
+    rows.push(...(await listOverdue()).map((row) => ({ ...row, livemode })));
     const text = JSON.stringify(rows);
     if (text !== reported && (await report(rows))) reported = text;
   };

@@ -11,7 +11,7 @@ import { createRecipientDecrypter, createReferenceReader } from '../contract/rec
 import { type RunConfig, startConnector } from '../kit/connector';
 import type { ConnectorProcess } from '../kit/process';
 import { openRestoreGuard, type RestoreGuard, type SentBook } from '../kit/restore-guard';
-import { createReleaseReport } from './apply';
+import { createReleaseReport, listOverdueFiles } from './apply';
 import { type CutDeps, cutFiles, isCutDue, uploadFiles } from './cutting';
 import { defineSepa, type SepaDefinition, type SepaParts } from './definition';
 import { makeDirectories, writeWhole } from './files';
@@ -93,8 +93,12 @@ async function createParts(
   };
   const { SEPA_INSTANT_FINAL: instantFinal } = settings;
   const inbox: InboxDeps = { book, dir, iban, instantFinal, log, now, ...changes };
-  const reportReleases = createReleaseReport(book, environment === 'live', (rows) =>
-    stores.capabilities.reportAwaited(name, rows),
+  const overdue = settings.SEPA_INSTANT_OVERDUE_SECONDS;
+  const reportReleases = createReleaseReport(
+    book,
+    environment === 'live',
+    () => listOverdueFiles(inbox, stores.payouts, overdue),
+    (rows) => stores.capabilities.reportAwaited(name, rows),
   );
   const cutWhenDue = async () => {
     const cutOff = new Date(latestCutOff(cut.now().getTime(), cut.cutOff));

@@ -26,6 +26,8 @@ export interface ConnectorStop {
 /** File that its bank may hold until somebody releases it there. */
 export interface AwaitedFile {
   file_id: string;
+  /** `file_overdue`: an instant file of which the bank has not said all. */
+  reason: 'awaiting_release' | 'file_overdue';
   livemode: boolean;
   /** Ms since the epoch. */
   since: number;

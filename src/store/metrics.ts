@@ -69,10 +69,11 @@ export function createMetricStore(db: Db) {
   };
   const countAwaited = async (): Promise<ServiceMetrics['stuck']> => {
     const files = await stores.capabilities.listAwaited();
-    return [true, false].flatMap((livemode) => {
-      const count = files.filter((file) => file.livemode === livemode).length;
-      const about = { resource: 'sepa_file', livemode: String(livemode) };
-      return count === 0 ? [] : [{ ...about, reason: 'awaiting_release', count }];
+    const about = files.map(({ livemode, reason }) => `${livemode} ${reason}`);
+    return [...new Set(about)].map((each) => {
+      const [livemode = '', reason = ''] = each.split(' ');
+      const count = about.filter((other) => other === each).length;
+      return { resource: 'sepa_file', livemode, reason, count };
     });
   };
   return {

@@ -39,6 +39,12 @@ export function createPayoutStore(db: Db) {
   const payouts = db.collection<PayoutDocument>('payouts');
   return {
     ...resourceStore<PayoutDocument, 'status' | 'method' | 'reference'>(payouts, PAYOUT_IN_FLIGHT),
+    /** Lists those of which nobody has said what became of them. */
+    listUnsent: (ids: readonly string[]): Promise<string[]> =>
+      payouts.distinct('_id', {
+        _id: { $in: [...ids] },
+        status: { $in: ['created', 'submitted'] },
+      }),
     lastTo: (recipient_id: string) =>
       payouts.findOne({ recipient_id }, { sort: { created_at: -1 } }),
     listVerifications: (ids: readonly string[]) =>

@@ -80,14 +80,14 @@ export async function listAttention(
   return toPage(shown, limit, ({ id }) => id);
 }
 
-/** Lists files that a bank may hold until they are released, as their connectors report them. */
+/** Lists files that a bank may hold, or is late with, as their connectors report them. */
 async function listAwaited(
   { capabilities }: Pick<Stores, 'capabilities'>,
   after: AttentionPlace | undefined,
 ): Promise<(AttentionRow & Pick<AwaitedFile, 'results'>)[]> {
   const rows = (await capabilities.listAwaited()).map(
-    ({ file_id: resource_id, since, amount, results }) => ({
-      ...{ resource_id, reason: 'awaiting_release', since, amount, currency: 'EUR' },
+    ({ file_id: resource_id, reason, since, amount, results }) => ({
+      ...{ resource_id, reason, since, amount, currency: 'EUR' },
       ...{ acknowledged: false, results },
     }),
   );
@@ -112,7 +112,9 @@ export async function acknowledgeAttention(
 ): Promise<{ resource: CallbackResource; resource_id: string; reason: string }> {
   const { name, resource_id, since } = parsePlace(id);
   if (name === 'sepa_file') {
-    const message = `Run \`sepa file released ${resource_id}\` once it was released at the bank.`;
+    const message =
+      `Run \`sepa file released ${resource_id}\` once it was released at the bank; one that is ` +
+      'overdue ends with the results of its payouts.';
     throw new ServiceError('wrong_state', message);
   }
   const kind = KINDS.find((each) => each === name);

@@ -2,10 +2,12 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { addBusinessDays, latestCutOff } from '../../../src/domain/payout/target2';
 import { shortenId } from '../../../src/service/banks/sepa/book';
+import { listAttention } from '../../../src/service/operators/attention';
+import { commandsIn, useCommands } from '../../cli/cli';
 import { eventually } from '../../support/http';
 import { describeWithBank } from '../../support/mock-bank';
 import { writeNotification, writeRefusal, writeStatus } from './bank-files';
-import { useSepa } from './world';
+import { ROUTES, useSepa } from './world';
 
 /** Writes a `pain.002` about payouts alone. */
 const writeResults = (file: string, results: Record<string, [status: string, code?: string]>) => {
@@ -19,7 +21,12 @@ const writeResults = (file: string, results: Record<string, [status: string, cod
 };
 
 describeWithBank('instant payouts in SEPA files', () => {
-  const { service, world, payer } = useSepa();
+  const { prefix, service, world, payer } = useSepa();
+  const product = useCommands(service);
+  const cli = (...args: string[]) =>
+    commandsIn({
+      ...{ ...product.env, SANDBOX_CONNECTORS: ROUTES, TASK_QUEUE_PREFIX: prefix },
+    }).cli(...args);
   const submit = (changes: object = {}) => payer.submit({ method: 'sepa_instant', ...changes });
   /** Waits for the file that is cut by itself. */
   const sent = async (payout: string): Promise<string> => {
@@ -136,6 +143,40 @@ describeWithBank('instant payouts in SEPA files', () => {
     );
     await payer.becomes(payout, 'completed');
     await world.restart();
+    world.drop(file);
+  });
+
+  test('of a file without their results in time are one reason for an operator, until the last has one', async () => {
+    const morning = world.clock.now;
+    const [first, second] = await Promise.all([submit(), submit({ amount: 700 })]);
+    const file = await sent(first);
+    const listRows = async () => {
+      const rows = await listAttention(service.stores, { all: false, limit: 100, now: new Date() });
+      return rows.rows.filter(({ resource_id }) => resource_id === file);
+    };
+    const rowsBecome = (count: number) =>
+      eventually(`${count} rows`, async () => {
+        const rows = await listRows();
+        return rows.length === count && rows;
+      });
+    world.clock.now = new Date(morning.getTime() + 59_000);
+    world.deliver('wait.xml', writeResults(file, { [first]: ['ACSP'] }));
+    await world.drained();
+    expect(await listRows()).toEqual([]);
+    world.clock.now = new Date(morning.getTime() + 61_000);
+    const [row] = await rowsBecome(1);
+    expect(row).toMatchObject({ resource_id: file, reason: 'file_overdue', amount: 1_700 });
+    for (const id of [first, second]) {
+      expect((await service.stores.payouts.get(id))?.attention).toBeNull();
+    }
+    world.deliver('first.xml', writeResults(file, { [first]: ['ACCC'] }));
+    await payer.becomes(first, 'completed');
+    expect(await rowsBecome(1)).toMatchObject([{ id: row?.id }]);
+    const why = ['--operator', 'ada', '--reason', 'Ticket 1'];
+    const acted = await cli('payout', 'act', second, 'mark_completed', ...why);
+    expect(acted).toMatchObject({ exit: 0 });
+    await rowsBecome(0);
+    world.clock.now = morning;
     world.drop(file);
   });
 
