@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { endOfNextBusinessDay } from '../../../src/domain/payout/target2';
 import { SEARCH_KEYS } from '../../../src/domain/search-attributes';
 import { createTemporalClient } from '../../../src/temporal/client';
 import { assertNotBehind } from '../../../src/temporal/reopening';
@@ -55,6 +56,47 @@ test('an overdue payout by SEPA over Easter needs attention at 18:00 in Frankfur
     { method: 'sepa_credit_transfer' },
   );
 });
+
+test('an instant payout that its connector watches calls nobody before a transfer would', async () => {
+  const bank_reference = 'ref';
+  const answer = { outcome: 'submitted', bank_reference, watched: true } as const;
+  const bank = scriptedBank({ sendPayout: async () => answer });
+  await withUnsentPayout(
+    bank,
+    async ({ stored, attention, becomes, endBy }) => {
+      await becomes({ status: 'submitted' });
+      const due = endOfNextBusinessDay(Date.parse((await stored()).due_at));
+      await sleepUntil(new Date(due - 60_000).toISOString());
+      expect(await attention()).toBeNull();
+      await setting.env.sleep('2m');
+      await becomes({ attention: 'not_sent' });
+      await endBy('completed');
+    },
+    { method: 'sepa_instant' },
+  );
+});
+
+test.each([
+  ['sepa_instant', 15, 40],
+  ['sepa_credit_transfer', 5, 14],
+] as const)(
+  'by %s, waits between attempts end at a minute, or an hour',
+  async (method, least, most) => {
+    const lost = { sendPayout: () => Promise.reject(new Error('connection reset')) };
+    const bank = scriptedBank({ ...lost, lookUpPayout: async () => ({ outcome: 'not_found' }) });
+    await withUnsentPayout(
+      bank,
+      async ({ act, told }) => {
+        await setting.env.sleep('20m');
+        const sends = told.filter((line) => line.startsWith('sendPayout')).length;
+        expect(sends).toBeGreaterThanOrEqual(least);
+        expect(sends).toBeLessThanOrEqual(most);
+        await act('mark_failed', { ...ACT, bank_confirmed_not_executed: true });
+      },
+      { method },
+    );
+  },
+);
 
 test('a payout reserves its money, is sent by the bank and completed', () =>
   withPayout(scriptedBank(), async (payout) => {
