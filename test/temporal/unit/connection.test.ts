@@ -133,7 +133,7 @@ test('a stuck step is reported after five minutes, then more and more rarely', (
 
 test('a connection that is closed between two attempts of a call refuses the call', async () => {
   const server = createServer();
-  const asked = new Promise<void>((resolve) => {
+  const attempted = new Promise<void>((resolve) => {
     server.on('stream', (stream) => {
       const headers = { 'content-type': 'application/grpc', 'grpc-status': '14' };
       stream.respond({ ':status': 200, ...headers }, { endStream: true });
@@ -147,7 +147,7 @@ test('a connection that is closed between two attempts of a call refuses the cal
   const refused = expect(connection.workflowService.getSystemInfo({})).rejects.toMatchObject({
     code: 14,
   });
-  await asked;
+  await attempted;
   await connection.close();
   await refused;
   await new Promise((resolve) => server.close(resolve));
