@@ -498,7 +498,7 @@ function changeFacts(line: Facts, movement: Movement, at: string): Partial<SepaL
   return { [kind]: fact, state, ...report };
 }
 
-/** Reads a movement as what we have asked for, where the charges that the bank states allow it. */
+/** Reads a movement as what we have instructed, where the charges that the bank states allow it. */
 export function pickReading<M extends Pick<Movement, 'amount' | 'readings' | 'currency'>>(
   movement: M,
   { amount, currency }: Pick<SepaLine, 'amount' | 'currency'>,

@@ -63,7 +63,7 @@ export interface Movement {
   source: MovementReference['source'];
   /** Minor units, before the bank's charges. */
   amount: number;
-  /** What it may be instead: after charges, or before other ones. */
+  /** Amounts that it may be instead: after charges, or before other ones. */
   readings?: readonly number[];
   currency: string;
   value_date: string | null;
@@ -85,7 +85,7 @@ export interface Credit extends Money {
 /** Entry that may be about a whole file. */
 export interface FileSum extends Money {
   kind: MovementKind;
-  /** What it names; one may be a file. */
+  /** IDs that it names; one may be that of a file. */
   names: readonly string[];
   /** Number of payouts; null: not stated. */
   count: number | null;
@@ -97,7 +97,7 @@ export interface Mentioning extends Money {
   kind: 'booked' | 'returned' | null;
   code: string | null;
   mentions: readonly string[];
-  /** Where one of ours is named in its own field, that counts. */
+  /** Name in its own field, which counts where it is one of ours; so does `reference`. */
   payout_id: string | null;
   reference: string | null;
 }
@@ -108,7 +108,7 @@ export type BankMessage = { message: string } & (
   | ({ kind: 'statements'; statements: Statement[] } & Bookings)
 );
 
-/** Of the connector's own account. */
+/** Bookings of the connector's own account. */
 export interface Bookings {
   movements: Movement[];
   credits: Credit[];

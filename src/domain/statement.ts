@@ -149,7 +149,7 @@ const MENTIONS_MAX = 50;
 
 /** Texts cut an id anywhere, and put up to three characters there. */
 const HEX_RUN = /[0-9a-f](?:[^0-9a-z]{0,3}[0-9a-f]){31,}/gi;
-/** Of a version that this service makes. */
+/** Version and variant that this service makes. */
 const UUID = /^.{12}[48].{3}[89ab]/;
 
 /** Finds resource IDs and creditor references that a text may mean: all else in it is private. */

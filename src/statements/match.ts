@@ -18,9 +18,9 @@ export type LineFacts = Pick<
 export interface Candidates {
   by_reference: readonly Candidate[];
   by_bank_reference: readonly Candidate[];
-  /** All of the file that the line names. */
+  /** Entries of the file that the line names. */
   by_file?: readonly Candidate[];
-  /** Of resources that its text may name. */
+  /** Entries of resources that its text may name. */
   by_text?: readonly Candidate[];
   /** Amount and day equal those of the line. */
   by_amount: readonly Candidate[];

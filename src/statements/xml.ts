@@ -149,7 +149,7 @@ export interface Element {
 }
 
 export const CREDITOR_REFERENCE = 'CreditorReference';
-/** What the free text of an element may mean of ours. */
+/** IDs and references that the free text of an element may mean. */
 export const MENTION = 'Mention';
 const REMITTANCE = 'RmtInf';
 const FREE_TEXT = new Set([REMITTANCE, 'AddtlTxInf', 'AddtlNtryInf']);

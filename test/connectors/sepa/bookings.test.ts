@@ -86,7 +86,7 @@ describeWithBank('a booking as banks write it', () => {
     ['as a total, and no other amount', { charges: 'part', form: 'total', amount: 'net alone' }],
     ['with tax', { charges: 'part', form: 'tax', amount: 'net' }],
     ['of the entry, in version 02', { charges: 'entry', form: 'record', version: '02' }],
-    ['in an entry of its own', { charges: 'beside', form: 'included' }],
+    ['in an entry of its own', { charges: 'separate', form: 'included' }],
   ])('has charges of the bank as a fee: %s', async (_where, wording) => {
     const before = await fees().catch(() => 0);
     const [one, two] = [await submit(1_500), await submit(1_000, 2_000)];
@@ -313,7 +313,7 @@ describeWithBank('a booking as banks write it', () => {
       const version = pick(VERSIONS);
       const wording: Wording = {
         version,
-        charges: pick<Wording['charges']>(['none', 'part', 'entry', 'beside']),
+        charges: pick<Wording['charges']>(['none', 'part', 'entry', 'separate']),
         reference: pick<Wording['reference']>(['entry', 'part', 'both', 'none']),
         name: pick<Wording['name']>(['EndToEndId', 'Ustrd', 'AddtlTxInf']),
         cut: pick<Wording['cut']>(['as it is', 'dashes', 'spaces', 'words']),

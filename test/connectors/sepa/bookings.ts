@@ -6,12 +6,12 @@ export const VERSIONS = ['02', '08', '13'] as const;
 /** How a bank writes what a booking names, and its charges. */
 export interface Wording {
   version: (typeof VERSIONS)[number];
-  /** Where each part has the name of its payout or payment. */
+  /** Place of the name of each payout or payment. */
   name: 'EndToEndId' | 'Ustrd' | 'AddtlTxInf' | 'AddtlNtryInf' | 'nowhere';
-  /** What the text does with a name. */
+  /** Form of the name in a text. */
   cut: 'as it is' | 'dashes' | 'spaces' | 'words';
-  /** Level of the charges; `beside`: an entry of their own. */
-  charges: 'none' | 'part' | 'entry' | 'beside';
+  /** Level of the charges; `separate`: an entry of their own. */
+  charges: 'none' | 'part' | 'entry' | 'separate';
   form: 'record' | 'total' | 'tax' | 'included' | 'foreign';
   /** Whether parts have the amount before charges, after them with the other next to it, or alone. */
   amount: 'gross' | 'net' | 'net alone';
@@ -40,7 +40,7 @@ export function writeBooking(
   const fees = parts.reduce((sum, { charge }) => sum + charge, 0);
   const gross = parts.reduce((sum, { amount }) => sum + amount, 0);
   const isWithin = charges === 'part' || charges === 'entry';
-  const isInEntry = charges === 'entry' || (charges === 'beside' && wording.form !== 'included');
+  const isInEntry = charges === 'entry' || (charges === 'separate' && wording.form !== 'included');
   const entry: CamtEntry = {
     amount: sign * gross - (isWithin ? fees : 0),
     code: sign < 0 ? 'PMNT.ICDT.ESCT' : 'PMNT.RCDT.ESCT',
@@ -67,7 +67,10 @@ export function writeBooking(
     ].join('');
   });
   const fee = { amount: -fees, code: 'PMNT.MDOP.CHRG', reference: 'NOTPROVIDED' };
-  return [{ ...entry, details: batch + details.join('') }, ...(charges === 'beside' ? [fee] : [])];
+  return [
+    { ...entry, details: batch + details.join('') },
+    ...(charges === 'separate' ? [fee] : []),
+  ];
 }
 
 function writeAmounts(

@@ -39,13 +39,15 @@ test('charges are a fee, wherever and however a bank states them', async () => {
     fc.asyncProperty(
       fc.record({
         ...wordings,
-        charges: fc.constantFrom<Wording['charges']>('none', 'part', 'entry', 'beside'),
+        charges: fc.constantFrom<Wording['charges']>('none', 'part', 'entry', 'separate'),
         amount: fc.constantFrom<Wording['amount']>('gross', 'net', 'net alone'),
       }),
       ...[fc.array(fc.tuple(amount, charge), { minLength: 1, maxLength: 4 }), sign, message],
       async (shape, rows, dir, name) => {
         // Charges in another currency explain nothing, and those of an entry are not in its parts.
-        fc.pre(shape.form !== 'foreign' || shape.charges === 'none' || shape.charges === 'beside');
+        fc.pre(
+          shape.form !== 'foreign' || shape.charges === 'none' || shape.charges === 'separate',
+        );
         const wording: Wording = { ...shape, name: 'EndToEndId' };
         const parts = listParts(rows, dir);
         const { movements, credits, lines } = await read(parts, wording, dir, name);
@@ -55,7 +57,7 @@ test('charges are a fee, wherever and however a bank states them', async () => {
         expect(amounts).toEqual(parts.map((part) => part.amount));
         const isSaid = shape.form === 'included' && shape.version !== '02';
         const isProved = shape.amount !== 'net alone' || isSaid;
-        if (shape.charges === 'none' || shape.charges === 'beside' || !isProved) return;
+        if (shape.charges === 'none' || shape.charges === 'separate' || !isProved) return;
         const fees = lines.map((line) => (line.is_fee ? -line.amount : line.fee));
         expect(fees.reduce((sum, fee) => sum + fee, 0)).toBe(
           parts.reduce((sum, part) => sum + part.charge, 0),
