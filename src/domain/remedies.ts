@@ -518,7 +518,7 @@ export const REMEDIES = {
       what: 'The bank has checked the recipients’ names of a file, and may hold it: `sepa file show` has the results. If all is to be paid, release the file at the bank, then run `sepa file released ID`; otherwise withdraw it there, wait for its answer, then run `sepa file resend ID`.',
     },
     file_overdue: {
-      what: 'The bank has not said in time what became of all payouts of an instant file: `sepa file show` lists those that are `in_file`. Ask it for its answer (`pain.002`), and put that into `SEPA_IN_DIR`. Of what it can only tell, run `payout act ID mark_completed`, or `mark_failed`; the reason ends with the last one.',
+      what: 'The bank has not answered in time for all payouts of an instant file: `sepa file show` lists those that are `in_file`. Ask it for its answer (`pain.002`), and put that into `SEPA_IN_DIR`. Without a file, run `payout act ID mark_completed`, or `mark_failed`, as it says; the reason ends with the last one.',
     },
   },
   bank_account: {

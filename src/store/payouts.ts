@@ -39,7 +39,7 @@ export function createPayoutStore(db: Db) {
   const payouts = db.collection<PayoutDocument>('payouts');
   return {
     ...resourceStore<PayoutDocument, 'status' | 'method' | 'reference'>(payouts, PAYOUT_IN_FLIGHT),
-    /** Lists those of which nobody has said what became of them. */
+    /** Lists those that have no result yet, of the bank or an operator. */
     listUnsent: (ids: readonly string[]): Promise<string[]> =>
       payouts.distinct('_id', {
         _id: { $in: [...ids] },
