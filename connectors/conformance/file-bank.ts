@@ -6,7 +6,7 @@ import { createGate } from '../../src/base/gate';
 import { ServiceError } from '../../src/domain/errors';
 import type { CheckFolders } from '../../src/service/banks/connector-check';
 import { shortenId } from '../../src/service/banks/sepa/book';
-import { parseMessage } from '../../src/statements/xml';
+import { checkMessage } from '../../src/statements/schema';
 import type { Desk } from './desk';
 import {
   ARRIVED_BEFORE,
@@ -19,7 +19,6 @@ import {
 } from './file-messages';
 import { assertSeen, Broken } from './verdict';
 
-const MESSAGE = { versions: { 'pain.001.001': ['09'] }, expected: 'a bank reads pain.001.001.09' };
 /** A check leaves all other files alone. */
 const OWN = 'check-';
 const FOLDERS = ['processed', 'refused', 'other'];
@@ -92,9 +91,8 @@ export async function startFileBank({ out, in: dir, waitMs, ...deps }: FileBankD
   };
   const receive = async (name: string): Promise<void> => {
     const bytes = await readFile(join(out, name));
-    const xml = await parseMessage(bytes, MESSAGE);
-    const file = readPain001(xml);
-    xml.dispose();
+    await checkMessage(bytes, 'pain.001.001.09');
+    const file = await readPain001(bytes);
     if (!(await isOurs(file.id))) return;
     await rename(join(out, name), join(read, name));
     // A bank accepts an ID once; the repeat after a kill is no second order.

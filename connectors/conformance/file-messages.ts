@@ -1,11 +1,12 @@
 import { decimalMoney, parseDecimalMoney } from '../../src/domain/money';
 import { shortenId } from '../../src/service/banks/sepa/book';
+import { readFiles } from '../../src/statements/intake';
 import {
-  childElements,
+  type Element,
   find,
   findAll,
-  type parseMessage,
-  readElement,
+  type Part,
+  readMessages,
   textAt,
 } from '../../src/statements/xml';
 
@@ -22,8 +23,15 @@ export interface ReadFile {
   transfers: ReadTransfer[];
 }
 
-export function readPain001({ root }: Awaited<ReturnType<typeof parseMessage>>): ReadFile {
-  const initiation = [...childElements(root, 'CstmrCdtTrfInitn')].map((each) => readElement(each));
+const ORDERS = {
+  kinds: { 'pain.001': { versions: [9, 9], container: 'CstmrCdtTrfInitn', parts: [] } },
+  expected: 'a bank reads pain.001.001.09',
+} as const;
+
+export async function readPain001(bytes: Uint8Array): Promise<ReadFile> {
+  const initiation: Element[] = [];
+  const reader = { take: ({ element }: Part) => initiation.push(element), note: () => {} };
+  await readFiles(bytes, (file) => readMessages(file, ORDERS, reader));
   const batches = initiation.flatMap((each) => findAll(each, 'PmtInf'));
   const transfers = batches.flatMap((batch) =>
     findAll(batch, 'CdtTrfTxInf').map((transfer) => {

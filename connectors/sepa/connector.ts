@@ -6,7 +6,7 @@ import { createEncrypter } from '../../src/encryption/encrypter';
 import { createDetailsDecrypter } from '../../src/encryption/recipient-keys';
 import { findHolder, followPairs } from '../../src/encryption/recipient-pairs';
 import { openSepaBook, type SepaBook, sepaDatabase } from '../../src/service/banks/sepa/book';
-import { checkMessage } from '../../src/statements/xml';
+import { checkMessage } from '../../src/statements/schema';
 import { createRecipientDecrypter, createReferenceReader } from '../contract/recipients';
 import { type RunConfig, startConnector } from '../kit/connector';
 import type { ConnectorProcess } from '../kit/process';

@@ -1,8 +1,6 @@
-import { createHash } from 'node:crypto';
-import { createReadStream } from 'node:fs';
-import { lstat, readdir, readFile } from 'node:fs/promises';
+import { randomUUID } from 'node:crypto';
+import { lstat, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { pipeline } from 'node:stream/promises';
 import { isMissingFile } from '../../src/base/errors';
 import { isDuplicateKey } from '../../src/base/mongo';
 import { omitUndefined } from '../../src/domain/defined';
@@ -16,7 +14,7 @@ import {
 import { chooseName, exists } from '../../src/service/banks/sepa/file-names';
 import { findFlaw } from '../../src/statements/check';
 import { readFacts, relate, type StatementFacts } from '../../src/statements/compare';
-import { FILE_BYTES_MAX } from '../../src/statements/read';
+import { FILE_BYTES_MAX, hashFile } from '../../src/statements/intake';
 import {
   type ApplyDeps,
   applyMovements,
@@ -29,7 +27,7 @@ import {
   putNamedFirst,
 } from './apply';
 import { makeDirectories, putFile, writeWhole } from './files';
-import { type BankMessage, type Bookings, type Credit, readBankMessage } from './messages';
+import { type BankMessage, type Bookings, type Credit, readBankMessages } from './messages';
 import { resolveMention, resolveSums } from './resolve';
 
 const GROWS_MS = 10_000;
@@ -40,7 +38,7 @@ const CURRENCY = 'EUR';
 const FOLDERS = ['processed', 'refused', 'other'] as const;
 
 export interface InboxDeps extends ApplyDeps {
-  book: Pick<SepaBook, 'lines' | 'files' | 'inbound' | 'payments'>;
+  book: Pick<SepaBook, 'lines' | 'files' | 'inbound' | 'readings' | 'payments'>;
   dir: string;
   iban: string;
   /** Ms for which an incomplete file may still grow. */
@@ -80,11 +78,7 @@ async function takeFile(deps: InboxDeps, name: string): Promise<void> {
   const found = await lstat(path);
   // Neither a folder, nor a link out of this one.
   if (!found.isFile()) return;
-  const isLarge = found.size > FILE_BYTES_MAX;
-  const bytes = isLarge ? Buffer.alloc(0) : await readFile(path);
-  const hash = createHash('sha256').update(bytes);
-  if (isLarge) await pipeline(createReadStream(path), hash);
-  const _id = hash.digest('hex');
+  const _id = await hashFile(path);
   const stored = await book.inbound.findOne({ _id });
   if (stored !== null && (await wasTaken(deps, stored))) {
     const message = `Its content was taken as ${stored.folder}/${stored.name} before.`;
@@ -95,25 +89,62 @@ async function takeFile(deps: InboxDeps, name: string): Promise<void> {
     log.info({ file_id: _id, code: refusal.code }, 'file of the bank refused');
     return;
   }
-  const verdict = isLarge
-    ? refuse('file_too_large', `The file has more than ${FILE_BYTES_MAX / 1024 / 1024} MiB.`)
-    : await judge(deps, _id, bytes);
-  const growsUntil = found.mtimeMs + (deps.growsMs ?? GROWS_MS);
-  if (verdict.refusal?.code === 'file_invalid' && now().getTime() < growsUntil) return;
-  const destination = await chooseName(join(dir, verdict.folder), name, _id);
-  const record: SepaInbound = {
-    ...{ ...verdict, _id, state: 'taken', name: destination, received_as: name, taken_at: now() },
-    ...(verdict.refusal !== null && { attention: true }),
-  };
-  const taken = await storeRecord(book, record);
-  // A statement is taken once it is imported.
-  if (taken.folder === 'processed' && taken.statement === null) await endByName(book, taken);
-  if (verdict.refusal !== null) await explain(dir, taken.name, verdict.refusal);
-  await putFile(path, join(dir, taken.folder), taken.name);
-  await book.inbound.updateOne({ _id, state: 'taken' }, { $set: { state: 'done' } });
-  const code = verdict.refusal?.code ?? verdict.message;
-  const level = verdict.refusal === null ? 'info' : 'error';
-  log[level]({ file_id: _id, code }, `file of the bank ${verdict.folder}`);
+  const attempts = await beginReading(deps, { _id, size: found.size });
+  if (attempts === undefined) return;
+  try {
+    const verdict = await judge(deps, { _id, path, size: found.size, attempts });
+    const growsUntil = found.mtimeMs + (deps.growsMs ?? GROWS_MS);
+    if (verdict.refusal?.code === 'file_invalid' && now().getTime() < growsUntil) return;
+    const destination = await chooseName(join(dir, verdict.folder), name, _id);
+    const record: SepaInbound = {
+      ...{ ...verdict, _id, state: 'taken', name: destination, received_as: name, taken_at: now() },
+      ...(verdict.refusal !== null && { attention: true }),
+    };
+    const taken = await storeRecord(book, record);
+    // A statement is taken once it is imported.
+    if (taken.folder === 'processed' && taken.statement === null) await endByName(book, taken);
+    if (verdict.refusal !== null) await explain(dir, taken.name, verdict.refusal);
+    await putFile(path, join(dir, taken.folder), taken.name);
+    await book.inbound.updateOne({ _id, state: 'taken' }, { $set: { state: 'done' } });
+    const code = verdict.refusal?.code ?? verdict.message;
+    const level = verdict.refusal === null ? 'info' : 'error';
+    log[level]({ file_id: _id, code }, `file of the bank ${verdict.folder}`);
+  } finally {
+    await book.readings.deleteOne({ _id });
+  }
+}
+
+/** Names this process. */
+const READER = randomUUID();
+/** Processes that may end while they read a file. */
+const ATTEMPTS_MAX = 2;
+const READING_MS = 5_000;
+const READING_MS_PER_MIB = 1_000;
+
+/**
+ * Notes that this process reads a file, so that one that ends it is found out.
+ * @returns how many have begun; undefined while another reads it
+ */
+async function beginReading(
+  { book: { readings }, now }: InboxDeps,
+  { _id, size }: { _id: string; size: number },
+): Promise<number | undefined> {
+  const at = now();
+  const ms = READING_MS + READING_MS_PER_MIB * (size / 1024 / 1024);
+  const until = new Date(at.getTime() + ms);
+  const others = { $add: [{ $ifNull: ['$attempts', 0] }, 1] };
+  const attempts = { $cond: [{ $eq: ['$by', READER] }, '$attempts', others] };
+  try {
+    const begun = await readings.findOneAndUpdate(
+      { _id, $or: [{ until: { $lte: at } }, { by: READER }] },
+      [{ $set: { attempts, by: READER, until } }],
+      { upsert: true, returnDocument: 'after' },
+    );
+    return begun?.attempts;
+  } catch (error) {
+    if (isDuplicateKey(error)) return undefined;
+    throw error;
+  }
 }
 
 /** @returns the record, also of an earlier attempt or another process */
@@ -151,14 +182,56 @@ async function wasTaken({ dir }: InboxDeps, stored: SepaInbound): Promise<boolea
   return await exists(join(dir, stored.folder, stored.name));
 }
 
-async function judge(deps: InboxDeps, file_id: string, bytes: Uint8Array): Promise<Verdict> {
+async function judge(
+  deps: InboxDeps,
+  file: { _id: string; path: string; size: number; attempts: number },
+): Promise<Verdict> {
+  const { _id: file_id, path, size, attempts } = file;
+  if (size > FILE_BYTES_MAX) {
+    return refuse('file_too_large', `The file has more than ${FILE_BYTES_MAX / 1024 / 1024} MiB.`);
+  }
+  if (attempts > ATTEMPTS_MAX) {
+    return refuse('file_unreadable', `${ATTEMPTS_MAX} processes ended while they read it.`);
+  }
   try {
-    return await applyMessage(deps, file_id, await readBankMessage(bytes, deps.iban));
+    const messages = await readBankMessages(path, deps.iban);
+    if ((await hashFile(path)) !== file_id) {
+      return refuse('file_invalid', 'It changed while it was read.');
+    }
+    return await applyMessages(deps, file_id, messages);
   } catch (error) {
     if (error instanceof InvalidStatement) return refuse(error.code, error.message);
     if (error instanceof ForeignMessage) return refuse('file_foreign', error.message);
     throw error;
   }
+}
+
+/** @throws ForeignMessage if none is ours */
+async function applyMessages(
+  deps: InboxDeps,
+  file_id: string,
+  messages: readonly BankMessage[],
+): Promise<Verdict> {
+  const verdicts: Verdict[] = [];
+  let foreign: ForeignMessage | undefined;
+  for (const each of messages) {
+    const { message, notices = [] } = each;
+    for (const notice of notices) deps.log.warn({ file_id, message }, notice);
+    try {
+      verdicts.push(await applyMessage(deps, file_id, each));
+    } catch (error) {
+      if (!(error instanceof ForeignMessage)) throw error;
+      foreign ??= error;
+      if (messages.length > 1) deps.log.warn({ file_id, message }, error.message);
+    }
+  }
+  const [first] = verdicts;
+  if (first === undefined) throw foreign ?? new ForeignMessage('It has no message of ours.');
+  return {
+    ...(verdicts.find(({ folder }) => folder === 'processed') ?? first),
+    message: [...new Set(messages.map(({ message }) => message))].join(', '),
+    statement: verdicts.find(({ statement }) => statement !== null)?.statement ?? null,
+  };
 }
 
 async function applyMessage(deps: InboxDeps, file_id: string, read: BankMessage): Promise<Verdict> {

@@ -1,8 +1,10 @@
+import { setImmediate } from 'node:timers/promises';
 import type { PayeeResult } from '../../src/domain/callback/callback';
 import { omitUndefined } from '../../src/domain/defined';
 import { parseDecimalMoney } from '../../src/domain/money';
 import { nameMovement } from '../../src/domain/movement/name';
 import {
+  InvalidStatement,
   isReversal,
   listFileNames,
   parseReference,
@@ -11,13 +13,15 @@ import {
   type StatementLine,
 } from '../../src/domain/statement';
 import type { MovementReference } from '../../src/service/banks/sepa/book';
-import { readCamt } from '../../src/statements/camt';
+import { createCamtReader } from '../../src/statements/camt';
+import { type FileSource, readFiles } from '../../src/statements/intake';
 import {
+  assertValid,
   type Element,
   findAll,
   type MessageFamily,
-  parseMessage,
-  readElement,
+  type Part,
+  readMessages,
   STATEMENT_MESSAGES,
   textAt,
 } from '../../src/statements/xml';
@@ -102,7 +106,8 @@ export interface Mentioning extends Money {
   reference: string | null;
 }
 
-export type BankMessage = { message: string } & (
+/** An answer, or all that a file has of another kind; a notice is about what is not read. */
+export type BankMessage = { message: string; notices?: string[] } & (
   | { kind: 'status'; reports: StatusReport[] }
   | { kind: 'returns'; movements: Movement[] }
   | ({ kind: 'statements'; statements: Statement[] } & Bookings)
@@ -117,39 +122,84 @@ export interface Bookings {
 }
 
 const SEPA_MESSAGES: MessageFamily = {
-  versions: {
-    ...STATEMENT_MESSAGES.versions,
-    'pain.002.001': ['03', '10', '11', '12', '13', '14', '15'],
-    'pacs.004.001': ['09', '10', '11', '12', '13'],
+  kinds: {
+    ...STATEMENT_MESSAGES.kinds,
+    'pain.002': { versions: [3, 15], container: 'CstmrPmtStsRpt', parts: [] },
+    'pacs.004': { versions: [2, 14], container: 'PmtRtr', parts: ['TxInf'] },
   },
   expected: 'this connector reads pain.002, camt.053, camt.054 and pacs.004',
 };
 
 /**
- * Reads no personal data.
+ * Reads all messages of a file, or of a ZIP of files, and no personal data: answers to our files
+ * first, all oldest first.
  * @param iban account whose bookings count; absent: all
  * @throws InvalidStatement
  */
-export async function readBankMessage(bytes: Uint8Array, iban?: string): Promise<BankMessage> {
-  const xml = await parseMessage(bytes, SEPA_MESSAGES);
-  try {
-    const { message } = xml;
+export async function readBankMessages(source: FileSource, iban?: string): Promise<BankMessage[]> {
+  const answers: { created: number; answer: BankMessage }[] = [];
+  const camt = createCamtReader();
+  const returned: Movement[] = [];
+  const [camtNames, returnNames] = [new Set<string>(), new Set<string>()];
+  let note = camt.note;
+  const take = (part: Part): void => {
+    const { message, element, parent } = part;
     if (message.startsWith('camt')) {
-      const statements = readCamt(xml);
-      const own = statements.filter((each) => iban === undefined || each.iban === iban);
-      const movements = own.flatMap(readMovements);
-      const credits = own.flatMap(readCredits);
-      const sums = own.flatMap(readSums);
-      const mentioning = own.flatMap(readMentioning);
-      return { message, kind: 'statements', statements, movements, credits, sums, mentioning };
+      note = camt.note;
+      camtNames.add(message);
+      camt.take(part);
+      return;
     }
-    const root = readElement(xml.root);
-    return message.startsWith('pain')
-      ? { message, kind: 'status', reports: findAll(root, 'CstmrPmtStsRpt').map(readStatus) }
-      : { message, kind: 'returns', movements: findAll(root, 'PmtRtr/TxInf').flatMap(readReturn) };
-  } finally {
-    xml.dispose();
+    assertValid(element);
+    if (message.startsWith('pain')) {
+      const created = Date.parse(textAt(element, 'GrpHdr/CreDtTm') ?? '');
+      const answer: BankMessage = { message, kind: 'status', reports: [readStatus(element)] };
+      answers.push({ created, answer });
+      note = (notice) => {
+        answer.notices = [...(answer.notices ?? []), notice];
+      };
+    } else {
+      returnNames.add(message);
+      if (element.name === 'TxInf') returned.push(...readReturn(element, parent));
+      note = () => {};
+    }
+  };
+  const reader = { take, note: (notice: string) => note(notice) };
+  await readFiles(source, (file) => readMessages(file, SEPA_MESSAGES, reader));
+  const messages = answers.toSorted((a, b) => a.created - b.created).map(({ answer }) => answer);
+  if (returnNames.size > 0) {
+    messages.push({ message: joinNames(returnNames), kind: 'returns', movements: returned });
   }
+  const statements = camt.end();
+  if (camtNames.size > 0) {
+    const own = statements.filter((each) => iban === undefined || each.iban === iban);
+    const bookings = await readBookings(own);
+    messages.push({ message: joinNames(camtNames), kind: 'statements', statements, ...bookings });
+  }
+  if (messages.length === 0) throw new InvalidStatement('file_invalid', 'The ZIP has no file.');
+  return messages;
+}
+
+function joinNames(names: ReadonlySet<string>): string {
+  return [...names].join(', ');
+}
+
+/** Lines between two pauses. */
+const BATCH = 10_000;
+
+async function readBookings(statements: readonly Statement[]): Promise<Bookings> {
+  const all: Bookings = { movements: [], credits: [], sums: [], mentioning: [] };
+  for (const statement of statements) {
+    for (let at = 0; at < statement.lines.length; at += BATCH) {
+      const some = { ...statement, lines: statement.lines.slice(at, at + BATCH) };
+      for (const movement of readMovements(some)) all.movements.push(movement);
+      for (const credit of readCredits(some)) all.credits.push(credit);
+      for (const sum of readSums(some)) all.sums.push(sum);
+      for (const mention of readMentioning(some)) all.mentioning.push(mention);
+      await setImmediate();
+    }
+  }
+  return all;
 }
 
 function readStatus(report: Element): StatusReport {
@@ -267,7 +317,8 @@ function readCode(element: Element | undefined, path: string): string | null {
   return /^[A-Z0-9]{2,8}$/.test(code) ? code : null;
 }
 
-function readReturn(transaction: Element): Movement[] {
+/** @param message with the day of all its returns, in some versions */
+function readReturn(transaction: Element, message: Element | undefined): Movement[] {
   const payout_id = readPayoutId(transaction);
   const amount = readMoney(findAll(transaction, 'RtrdIntrBkSttlmAmt')[0]);
   if (payout_id === null || amount === undefined) return [];
@@ -275,12 +326,13 @@ function readReturn(transaction: Element): Movement[] {
     readMoney(findAll(each, 'Amt')[0]),
   );
   const own = charges.filter((charge) => charge?.currency === amount.currency);
+  const day = textAt(message, 'GrpHdr/IntrBkSttlmDt');
   const charged = own.reduce((sum, charge) => sum + (charge?.minor ?? 0), 0);
   return [
     {
       ...{ payout_id, kind: 'returned', source: 'interbank', currency: amount.currency },
       amount: amount.minor + charged,
-      value_date: textAt(transaction, 'IntrBkSttlmDt') ?? null,
+      value_date: (textAt(transaction, 'IntrBkSttlmDt') ?? day)?.slice(0, 10) ?? null,
       bank_reference: parseReference(textAt(transaction, 'RtrId')),
       code: readCode(transaction, 'RtrRsnInf/Rsn'),
     },

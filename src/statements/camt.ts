@@ -1,6 +1,6 @@
-import type { XmlElement } from 'libxml2-wasm';
 import { isCurrency } from '../domain/currencies';
 import { normalizeAccount } from '../domain/iban';
+import { isDay } from '../domain/shape';
 import {
   addDays,
   InvalidStatement,
@@ -10,45 +10,306 @@ import {
 } from '../domain/statement';
 import { fault, readDay, readEntry, readEntryReference, readSigned } from './camt-entry';
 import { findMissing } from './check';
-import {
-  childElements,
-  type Element,
-  find,
-  findAll,
-  isTrueAt,
-  readElement,
-  textAt,
-  type Xml,
-} from './xml';
+import { assertValid, type Element, find, findAll, isTrueAt, type PartReader, textAt } from './xml';
 
-const STATEMENTS: Readonly<Record<string, readonly [group: string, statement: string]>> = {
-  'camt.053': ['BkToCstmrStmt', 'Stmt'],
-  'camt.054': ['BkToCstmrDbtCdtNtfctn', 'Ntfctn'],
-};
+export interface CamtReader extends PartReader {
+  /** Oldest first. @throws InvalidStatement */
+  end(): Statement[];
+}
 
-/** @throws InvalidStatement */
-export function readCamt({ message, root }: Xml): Statement[] {
-  const [containers = '', name = ''] = STATEMENTS[message.slice(0, 'camt.053'.length)] ?? [];
-  return [...childElements(root, containers)].flatMap((container) => {
-    const group = readElement(container, name);
-    const elements = [...childElements(container, name)];
-    return joinPages(elements.map((each) => readPage(each, `${name}Pgntn`))).map((pages) => {
-      const [{ head: first, element, id: statement_id, iban }] = pages;
-      const { head: last } = pages.at(-1) ?? pages[0];
-      try {
-        const statement =
-          name === 'Stmt' ? readStatement(first, last) : readNotification(first, group, element);
-        const lines = [...readLines(pages, statement)];
-        return readOpposite(pages, statement, lines) ?? { ...statement, lines };
-      } catch (error) {
-        const isAlone = elements.length === 1 || iban === undefined;
-        if (isAlone || !(error instanceof InvalidStatement)) throw error;
-        // Statements of other accounts in the file are not concerned.
-        const nothing = { currency: '', balances: null, from_day: '', to_day: '', sequence: null };
-        return { statement_id, iban, ...nothing, lines: [], fault: error };
+/** So many fit into the memory of a process. */
+const LINES_MAX = 250_000;
+const PAGES_MAX = 1_000;
+
+/** Reads `camt.053` and `camt.054` entry by entry. */
+export function createCamtReader(): CamtReader {
+  const statements: Statement[] = [];
+  const pages: Page[] = [];
+  let open: Page | undefined;
+  let document: Element | undefined;
+  /** Statement or page before. */
+  let last: Pick<Statement, 'notice'> | undefined;
+  let lines = 0;
+  const share = createSharer();
+  /** Why the open statement cannot be read. */
+  let failed: InvalidStatement | undefined;
+  const attempt = (work: () => void) => {
+    if (failed !== undefined) return;
+    try {
+      work();
+    } catch (error) {
+      if (!(error instanceof InvalidStatement) || error.code === 'file_too_large') throw error;
+      failed = error;
+    }
+  };
+  const endStatement = (element: Element, parent: Element | undefined) => {
+    const page = endPage(open ?? beginPage(element), element, parent);
+    if (page.number === undefined) {
+      const statement = readPages([page]);
+      statements.push(statement);
+      last = statement;
+    } else {
+      pages.push(page);
+      last = page;
+    }
+    if (pages.length > PAGES_MAX) throw fault(`The file has more than ${PAGES_MAX} pages.`);
+  };
+  return {
+    take: ({ element, parent }) => {
+      switch (element.name) {
+        case 'Ntry':
+          if (parent === undefined) return;
+          attempt(() => {
+            open ??= beginPage(parent, element);
+            lines += addEntry(open, element, share);
+            if (lines <= LINES_MAX) return;
+            const message = `The file has more than ${LINES_MAX} bookings: import it as several files.`;
+            throw new InvalidStatement('file_too_large', message);
+          });
+          return;
+        case 'Stmt':
+        case 'Ntfctn':
+          document = parent;
+          attempt(() => endStatement(element, parent));
+          if (failed !== undefined) statements.push(setFaultAside(element, failed));
+          open = undefined;
+          failed = undefined;
+          return;
+        default:
+          if (document !== element) throw fault(`${element.name} has no statement.`);
       }
-    });
-  });
+    },
+    note: (notice) => {
+      if (last !== undefined) last.notice = joinNotices([last.notice, notice]);
+    },
+    end: () => {
+      const all = [...statements, ...joinPages(pages).map(readPages)];
+      const [first] = all;
+      if (all.length === 1 && first?.fault !== undefined) throw first.fault;
+      return all.toSorted(compareAge);
+    },
+  };
+}
+
+/** Keeps the fault of one statement from those of other accounts in the file. */
+function setFaultAside(head: Element, error: InvalidStatement): Statement {
+  const iban = readAccount(head);
+  if (iban === undefined) throw error;
+  const nothing = { currency: '', balances: null, from_day: '', to_day: '', sequence: null };
+  return { statement_id: textAt(head, 'Id') ?? '', iban, ...nothing, lines: [], fault: error };
+}
+
+function joinNotices(notices: readonly (string | undefined)[]): string {
+  return notices.filter((notice) => notice !== undefined).join(' ');
+}
+
+function compareAge(a: Statement, b: Statement): number {
+  if (a.fault !== undefined || b.fault !== undefined) return a.fault === undefined ? -1 : 1;
+  const [left, right] = [a, b].map(({ from_day, to_day }) => from_day + to_day);
+  if (left !== right) return String(left) < String(right) ? -1 : 1;
+  return Number(a.sequence ?? 0) - Number(b.sequence ?? 0);
+}
+
+interface Page {
+  head: Element;
+  /** Elements of the head before the first entry. */
+  headSize: number;
+  document: Element | undefined;
+  id: string;
+  iban: string | undefined;
+  number: number | undefined;
+  isLast: boolean;
+  place: Parameters<typeof readEntry>[1];
+  lines: StatementLine[];
+  /** Lines of reversals with the opposite sign. */
+  opposite: { at: number; count: number; lines: StatementLine[] }[];
+  entries: number;
+  /** Entries of each bank reference. */
+  ordinals: Map<string | null, number>;
+  notice?: string;
+}
+
+function beginPage(head: Element, entry?: Element): Page {
+  const closing = findBalance(head, ['CLBD']);
+  const currency = [textAt(head, 'Acct/Ccy'), find(closing, 'Amt')?.currency];
+  const others = [find(head, 'Bal/Amt')?.currency, find(entry, 'Amt')?.currency];
+  assertValid(head);
+  const account = readHead(
+    head,
+    [...currency, ...others].find((each) => each !== undefined),
+  );
+  return {
+    ...{ head, headSize: head.children.length, document: undefined },
+    ...{ id: account.statement_id, iban: readAccount(head) },
+    ...{ number: undefined, isLast: false },
+    place: { ...account, to_day: (closing && readDay(closing, 'Dt')) ?? '' },
+    ...{ lines: [], opposite: [], entries: 0, ordinals: new Map() },
+  };
+}
+
+/** Entries that are no part of the balance. */
+const NOT_BOOKED = new Set(['PDNG', 'INFO', 'FUTR']);
+
+/** @returns how many lines it has */
+function addEntry(page: Page, entry: Element, share: Sharer): number {
+  const { place, ordinals, lines } = page;
+  const reference = readEntryReference(entry);
+  const ordinal = (ordinals.get(reference) ?? 0) + 1;
+  ordinals.set(reference, ordinal);
+  page.entries += 1;
+  if (NOT_BOOKED.has(textAt(entry, 'Sts/Cd') ?? textAt(entry, 'Sts') ?? '')) return 0;
+  assertValid(entry);
+  const at = lines.length;
+  const position = { number: page.entries, ordinal };
+  for (const line of readEntry(entry, place, position)) lines.push(compact(line, share));
+  const count = lines.length - at;
+  if (!isTrueAt(entry, 'RvslInd')) return count;
+  const opposite = [...readEntry(entry, place, { ...position, isOpposite: true })];
+  page.opposite.push({ at, count, lines: opposite.map((line) => compact(line, share)) });
+  return count * 2;
+}
+
+type Sharer = (text: string) => string;
+
+/** Returns one text for all that are equal. */
+function createSharer(): Sharer {
+  const texts = new Map<string, string>();
+  return (text) => {
+    const shared = texts.get(text);
+    if (shared !== undefined) return shared;
+    if (texts.size > 10_000) texts.clear();
+    texts.set(text, text);
+    return text;
+  };
+}
+
+/** Copies a line into a third of its memory. */
+function compact(line: StatementLine, share: Sharer): StatementLine {
+  const { day, value_date, amount, currency, reference, bank_reference, fee, ...others } = line;
+  const { batch, kind, is_fee, entry, ...more } = others;
+  return {
+    day: share(day),
+    value_date: value_date && share(value_date),
+    amount,
+    currency: share(currency),
+    reference,
+    bank_reference,
+    fee,
+    batch,
+    kind: share(kind),
+    is_fee,
+    entry,
+    ...more,
+  };
+}
+
+const AFTER_ENTRIES = /^(?:Addtl|Splmtry)/;
+
+function endPage(page: Page, head: Element, document: Element | undefined): Page {
+  assertValid(head);
+  const late = head.children.slice(page.headSize).find(({ name }) => !AFTER_ENTRIES.test(name));
+  if (page.entries > 0 && late !== undefined) {
+    throw fault(`Statement ${page.id} has ${late.name} after its entries.`);
+  }
+  const number = textAt(head, `${head.name}Pgntn/PgNb`);
+  return {
+    ...{ ...page, head, document },
+    number: number === undefined ? undefined : Number(number),
+    isLast: isTrueAt(head, `${head.name}Pgntn/LastPgInd`),
+  };
+}
+
+type Pages = [Page, ...Page[]];
+
+/** Joins the pages within a message, else within the file. @throws InvalidStatement */
+function joinPages(pages: readonly Page[]): Pages[] {
+  const documents = [...new Set(pages.map(({ document }) => document))];
+  const near = documents.flatMap((one) => groupPages(pages.filter((p) => p.document === one)));
+  const far = groupPages(near.filter((group) => findLack(group) !== undefined).flat());
+  for (const group of far) {
+    const lack = findLack(group);
+    if (lack === undefined) continue;
+    throw fault(
+      `Statement ${group[0].id} lacks ${lack}: import a file with all of its pages, once each.`,
+    );
+  }
+  return [...near.filter((group) => findLack(group) === undefined), ...far];
+}
+
+function groupPages(pages: readonly Page[]): Pages[] {
+  const groups = new Map<string, Pages>();
+  for (const page of pages.toSorted((a, b) => Number(a.number) - Number(b.number))) {
+    const key = JSON.stringify([page.head.name, page.id, page.iban]);
+    const group = groups.get(key);
+    if (group === undefined) groups.set(key, [page]);
+    else group.push(page);
+  }
+  return [...groups.values()];
+}
+
+function findLack(pages: Pages): string | undefined {
+  const missing = pages.findIndex(({ number }, at) => number !== at + 1);
+  if (missing >= 0) return `page ${missing + 1}`;
+  const last = pages.findIndex(({ isLast }) => isLast);
+  return last === pages.length - 1 ? undefined : 'its last page';
+}
+
+function readPages(pages: Pages): Statement {
+  const [first] = pages;
+  const last = pages.at(-1) ?? first;
+  const statement =
+    first.head.name === 'Stmt'
+      ? readStatement(first.head, last.head)
+      : readNotification(first.head, first.document, first.place.currency);
+  const { statement_id, currency, to_day } = statement;
+  if (pages.some(({ place }) => place.currency !== currency)) {
+    const message = `Statement ${statement_id} has pages of several currencies.`;
+    throw new InvalidStatement('wrong_currency', message);
+  }
+  continueNumbers(pages);
+  const lines = joinLines(pages, to_day, (page) => page.lines);
+  const opposite = readOpposite(pages, statement, lines);
+  const notice = joinNotices([
+    ...pages.map((page) => page.notice),
+    opposite &&
+      `The reversals of statement ${statement_id} were read with the opposite sign: only so do ` +
+        'its lines lead to its closing balance.',
+  ]);
+  return { ...statement, lines: opposite ?? lines, ...(notice === '' ? {} : { notice }) };
+}
+
+/** Continues positions from page to page. */
+function continueNumbers(pages: Pages): void {
+  let entries = 0;
+  const ordinals = new Map<string | null, number>();
+  for (const page of pages) {
+    for (const line of pages.length > 1 ? listLines(page) : []) {
+      line.entry += entries;
+      const [ordinal, part] = line.position?.split('.') ?? [];
+      if (ordinal === undefined) continue;
+      line.position = `${Number(ordinal) + (ordinals.get(line.bank_reference) ?? 0)}.${part}`;
+    }
+    entries += page.entries;
+    for (const [reference, count] of page.ordinals) {
+      ordinals.set(reference, (ordinals.get(reference) ?? 0) + count);
+    }
+  }
+}
+
+function listLines({ lines, opposite }: Page): StatementLine[] {
+  return [...lines, ...opposite.flatMap((each) => each.lines)];
+}
+
+/** Gives lines without a day that of the statement, which the last page has. */
+function joinLines(
+  pages: Pages,
+  to_day: string,
+  listOf: (page: Page) => StatementLine[],
+): StatementLine[] {
+  const [first] = pages;
+  const lines = pages.length === 1 ? listOf(first) : pages.flatMap(listOf);
+  for (const line of lines) line.day ||= to_day;
+  return lines;
 }
 
 /**
@@ -57,81 +318,30 @@ export function readCamt({ message, root }: Xml): Statement[] {
  */
 function readOpposite(
   pages: Pages,
-  statement: Head,
+  { balances, to_day }: Head,
   lines: readonly StatementLine[],
-): Statement | undefined {
-  const { balances, statement_id } = statement;
+): StatementLine[] | undefined {
   if (balances === null || !lines.some(isReversal)) return undefined;
   if (findMissing(balances, lines) === 0n) return undefined;
-  const opposite = [...readLines(pages, statement, true)];
-  if (findMissing(balances, opposite) !== 0n) return undefined;
-  const notice =
-    `The reversals of statement ${statement_id} were read with the opposite sign: only so do its ` +
-    'lines lead to its closing balance.';
-  return { ...statement, lines: opposite, notice };
+  const opposite = joinLines(pages, to_day, replaceOpposite);
+  return findMissing(balances, opposite) === 0n ? opposite : undefined;
 }
 
-function* readLines(pages: Pages, statement: Head, isOpposite = false): Generator<StatementLine> {
-  let number = 0;
-  const ordinals = new Map<string | null, number>();
-  for (const { element } of pages) {
-    for (const child of childElements(element, 'Ntry')) {
-      const entry = readElement(child);
-      const reference = readEntryReference(entry);
-      const ordinal = (ordinals.get(reference) ?? 0) + 1;
-      ordinals.set(reference, ordinal);
-      number += 1;
-      yield* readEntry(entry, statement, { number, ordinal, isOpposite });
-    }
+function replaceOpposite({ lines, opposite }: Page): StatementLine[] {
+  const replaced: StatementLine[] = [];
+  let from = 0;
+  for (const { at, count, lines: others } of [
+    ...opposite,
+    { at: lines.length, count: 0, lines: [] },
+  ]) {
+    for (; from < at; from += 1) replaced.push(...lines.slice(from, from + 1));
+    for (const line of others) replaced.push(line);
+    from += count;
   }
+  return replaced;
 }
 
 type Head = Omit<Statement, 'lines'>;
-
-interface Page {
-  element: XmlElement;
-  head: Element;
-  id: string;
-  iban: string | undefined;
-  number: number | undefined;
-  isLast: boolean;
-}
-
-function readPage(element: XmlElement, pagination: string): Page {
-  const head = readElement(element, 'Ntry');
-  const number = textAt(head, `${pagination}/PgNb`);
-  return {
-    ...{ element, head, id: textAt(head, 'Id') ?? '', iban: readAccount(head) },
-    number: number === undefined ? undefined : Number(number),
-    isLast: isTrueAt(head, `${pagination}/LastPgInd`),
-  };
-}
-
-type Pages = [Page, ...Page[]];
-
-/** @throws InvalidStatement when a page is missing */
-function joinPages(all: readonly Page[]): Pages[] {
-  const whole: Pages[] = [];
-  const paged = new Map<string, Pages>();
-  for (const page of all.toSorted((a, b) => (a.number ?? 0) - (b.number ?? 0))) {
-    const { id, iban, number } = page;
-    const key = JSON.stringify([id, iban]);
-    const pages = paged.get(key);
-    if (number === undefined) whole.push([page]);
-    else if (pages === undefined) paged.set(key, [page]);
-    else pages.push(page);
-  }
-  for (const pages of paged.values()) {
-    const missing = pages.findIndex(({ number }, at) => number !== at + 1);
-    const last = pages.findIndex(({ isLast }) => isLast);
-    if (missing < 0 && last === pages.length - 1) continue;
-    const which = missing < 0 ? 'its last page' : `page ${missing + 1}`;
-    throw fault(
-      `Statement ${pages[0].id} lacks ${which}: import a file with all of its pages, once each.`,
-    );
-  }
-  return [...whole, ...paged.values()];
-}
 
 function readHead(head: Element, currency: string | undefined) {
   const statement_id = textAt(head, 'Id') ?? '';
@@ -168,6 +378,8 @@ function readStatement(head: Element, last: Element): Head {
         'longer one does: import all of its pages in one file.',
     );
   }
+  assertValid(openingBalance);
+  assertValid(closingBalance);
   const account = readHead(head, textAt(head, 'Acct/Ccy') ?? find(closingBalance, 'Amt')?.currency);
   const [opening, closing] = [openingBalance, closingBalance].map((balance) =>
     readSigned(balance, account),
@@ -197,12 +409,17 @@ function findBalance(head: Element, codes: readonly string[]): Element | undefin
   return undefined;
 }
 
-/** Accounts often have no currency: then the first entry's counts. */
-function readNotification(head: Element, group: Element, page: XmlElement): Head {
-  const created = textAt(head, 'CreDtTm') ?? textAt(group, 'GrpHdr/CreDtTm') ?? '';
+/** @param document with the header of the message */
+function readNotification(
+  head: Element,
+  document: Element | undefined,
+  currency: string | undefined,
+): Head {
+  const created = textAt(head, 'CreDtTm') ?? textAt(document, 'GrpHdr/CreDtTm') ?? '';
   const to_day = (textAt(head, 'FrToDt/ToDtTm') ?? created).slice(0, 10);
   const from_day = (textAt(head, 'FrToDt/FrDtTm') ?? created).slice(0, 10);
-  const [entry] = childElements(page, 'Ntry');
-  const currency = textAt(head, 'Acct/Ccy') ?? find(entry && readElement(entry), 'Amt')?.currency;
+  if (!isDay(to_day) || !isDay(from_day)) {
+    throw fault(`Notification ${textAt(head, 'Id')} has no day.`);
+  }
   return { ...readHead(head, currency), balances: null, from_day, to_day };
 }

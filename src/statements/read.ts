@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import { isCurrency } from '../domain/currencies';
 import { normalizeAccount } from '../domain/iban';
 import { parseDecimalMoney } from '../domain/money';
@@ -8,39 +9,40 @@ import {
   type Statement,
   type StatementLine,
 } from '../domain/statement';
-import { readCamt } from './camt';
-import { parseMessage } from './xml';
-
-/** Larger months come as several files. */
-export const FILE_BYTES_MAX = 64 * 1024 * 1024;
+import { createCamtReader } from './camt';
+import { createDecoder } from './encoding';
+import { type BankFile, type FileSource, findKind, isXml, readFiles } from './intake';
+import { readMessages, STATEMENT_MESSAGES } from './xml';
 
 export interface StatementFile {
-  /** Message's name, or `csv`. */
+  /** Names of the messages, or `csv`. */
   format: string;
+  /** Oldest first. */
   statements: Statement[];
 }
 
-/** @throws InvalidStatement */
-export async function readStatementFile(bytes: Uint8Array): Promise<StatementFile> {
-  assertSize(bytes.length);
-  const head = Buffer.from(bytes.subarray(0, 200)).toString('latin1');
-  const isXml = /^(?:\xef\xbb\xbf|\xff\xfe|\xfe\xff)?[\s\0]*</.test(head);
-  if (!isXml) return { format: 'csv', statements: readCsv(bytes) };
-  const xml = await parseMessage(bytes);
-  try {
-    return { format: xml.message, statements: readCamt(xml) };
-  } finally {
-    xml.dispose();
-  }
-}
-
-/** @throws InvalidStatement `file_too_large` */
-export function assertSize(bytes: number): void {
-  if (bytes <= FILE_BYTES_MAX) return;
-  throw new InvalidStatement(
-    'file_too_large',
-    `The file has more than ${FILE_BYTES_MAX / 1024 / 1024} MiB: import it as several files.`,
-  );
+/** Reads XML or CSV, or a ZIP of them. @throws InvalidStatement */
+export async function readStatementFile(source: FileSource): Promise<StatementFile> {
+  const formats = new Set<string>();
+  const reader = createCamtReader();
+  let rows: Statement[] = [];
+  await readFiles(source, async (file) => {
+    if (isXml(file.head) || findKind(file.head) !== undefined) {
+      await readMessages(file, STATEMENT_MESSAGES, {
+        ...reader,
+        take: (part) => {
+          formats.add(part.message);
+          reader.take(part);
+        },
+      });
+    } else {
+      formats.add('csv');
+      rows = rows.concat(await readCsv(file));
+    }
+  });
+  const statements = [...reader.end(), ...rows];
+  if (formats.size === 0) throw fault('The ZIP has no file.');
+  return { format: [...formats].join(', '), statements };
 }
 
 /** @see docs/statements.md#csv */
@@ -53,15 +55,9 @@ type Row = Readonly<Record<string, string>> & { readonly number: string };
  * RFC 4180 with commas or semicolons, one row for each line.
  * @throws InvalidStatement
  */
-function readCsv(bytes: Uint8Array): Statement[] {
-  let text: string;
-  try {
-    text = new TextDecoder('utf-8', { fatal: true }).decode(bytes);
-  } catch {
-    throw new InvalidStatement('format_not_supported', 'The file is neither XML nor UTF-8 text.');
-  }
+async function readCsv(file: BankFile): Promise<Statement[]> {
   const statements = new Map<string, Statement & { lines: StatementLine[] }>();
-  for (const row of readRows(text)) {
+  for await (const row of readRows(file)) {
     const own = { ...readStatement(row), lines: [] };
     const key = JSON.stringify([own.statement_id, own.iban]);
     const statement = statements.get(key) ?? own;
@@ -72,7 +68,7 @@ function readCsv(bytes: Uint8Array): Statement[] {
     if (own.to_day > statement.to_day) statement.to_day = own.to_day;
     statements.set(key, statement);
     if (row['amount'] === '') continue;
-    const line = readLine(row, own.currency, statement.lines.length + 1);
+    const line = readLine(row, statement.currency, statement.lines.length + 1);
     if (line.amount !== 0) statement.lines.push(line);
   }
   if (statements.size === 0) throw fault('The file has no rows.');
@@ -133,7 +129,8 @@ function readLine(row: Row, currency: string, entry: number): StatementLine {
 function readReference(row: Row, name: string): string | null {
   const text = row[name];
   if ((text?.length ?? 0) > 100) throw fault(`${name} has more than 100 characters.`, row);
-  return parseReference(text);
+  // A copy keeps no chunk of the file.
+  return parseReference(text && Buffer.from(text).toString());
 }
 
 function readDay(row: Row, name: string): string {
@@ -152,12 +149,10 @@ function readSigned(row: Row, name: string): number {
   return text.startsWith('-') && amount !== 0 ? -amount : amount;
 }
 
-function* readRows(text: string): Generator<Row> {
-  const first = text.slice(0, text.search(/\r?\n|$/));
-  const separator = first.includes(';') ? ';' : ',';
+async function* readRows(file: BankFile): AsyncGenerator<Row> {
   let names: string[] | undefined;
   let number = 0;
-  for (const cells of readCells(text, separator)) {
+  for await (const cells of readCells(file)) {
     number += 1;
     if (cells.length === 1 && cells[0] === '') continue;
     if (names === undefined) {
@@ -184,23 +179,61 @@ function readNames(cells: readonly string[]): string[] {
   return names;
 }
 
-/** @throws InvalidStatement on a quote that does not end */
-function* readCells(text: string, separator: string): Generator<string[]> {
+/** Characters. */
+const ROW_MAX = 20_000;
+
+async function* readCells({ head, chunks }: BankFile): AsyncGenerator<string[]> {
+  const decoder = createDecoder(head);
+  let separator: string | undefined;
+  let number = 1;
+  let rest = '';
+  function* split(isEnd: boolean): Generator<string[]> {
+    if (decoder.flaw !== undefined) {
+      const message = `The file is no XML, and CSV has to be UTF-8. ${decoder.flaw}`;
+      throw new InvalidStatement('format_not_supported', message);
+    }
+    const end = rest.search(/\r?\n/);
+    if (separator === undefined && end < 0 && !isEnd && rest.length < ROW_MAX) return;
+    const first = end < 0 ? rest : rest.slice(0, end);
+    separator ??= first.includes(';') ? ';' : ',';
+    let from = 0;
+    while (from < rest.length) {
+      const row = readRow(rest, from, separator, isEnd);
+      if (row === undefined) {
+        if (!isEnd && rest.length - from < ROW_MAX) break;
+        throw fault(`Row ${number} has a quote that is not closed or doubled, or is too long.`);
+      }
+      yield row.cells;
+      from = row.end;
+      number += 1;
+    }
+    rest = rest.slice(from);
+  }
+  for await (const chunk of chunks) {
+    rest += decoder.decode(chunk);
+    yield* split(false);
+    await setImmediate();
+  }
+  rest += decoder.decode();
+  yield* split(true);
+}
+
+/** @returns undefined where the row goes on, or has a quote that does not end */
+function readRow(text: string, from: number, separator: string, isEnd: boolean) {
   const pattern = new RegExp(
     `(?:"((?:[^"]|"")*)"|([^"${separator}\\r\\n]*))(${separator}|\\r?\\n|$)`,
     'y',
   );
-  let row: string[] = [];
-  let number = 1;
-  while (pattern.lastIndex < text.length) {
+  pattern.lastIndex = from;
+  const cells: string[] = [];
+  for (;;) {
     const match = pattern.exec(text);
-    if (match === null) throw fault(`Row ${number} has a quote that is not closed or doubled.`);
-    const [, quoted, plain = '', end] = match;
-    row.push(quoted?.replaceAll('""', '"') ?? plain);
-    if (end === separator && pattern.lastIndex < text.length) continue;
-    if (end === separator) row.push('');
-    yield row;
-    row = [];
-    number += 1;
+    if (match === null) return undefined;
+    const [, quoted, plain = '', last = ''] = match;
+    cells.push(quoted?.replaceAll('""', '"') ?? plain);
+    const isCut = pattern.lastIndex === text.length && last !== '\n' && last !== '\r\n';
+    if (isCut && !isEnd) return undefined;
+    if (isCut && last === separator) cells.push('');
+    if (isCut || last !== separator) return { cells, end: pattern.lastIndex };
   }
 }

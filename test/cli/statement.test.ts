@@ -26,7 +26,7 @@ import {
   type SepaLine,
   sepaDatabase,
 } from '../../src/service/banks/sepa/book';
-import { FILE_BYTES_MAX } from '../../src/statements/read';
+import { FILE_BYTES_MAX } from '../../src/statements/intake';
 import { createMetricStore } from '../../src/store/metrics';
 import { inOneDay } from '../api/window';
 import { type CamtStatement, camt, TEST_DAY, TEST_IBAN } from '../support/camt';

@@ -162,8 +162,8 @@ export const FILE_PROMISES: readonly ContractPromise[] = [
       const notification = files.notify('camt.054', [files.book(id, 'completed')]);
       const [name = ''] = PERSONAL;
       assertSeen(notification.includes(name), 'the bank names nobody');
-      const { why } = await files.deliver(notification.replace('<Nm>', '<Nm Ccy="EUR">'));
-      assertSeen(why !== null, 'a file that is not valid was taken');
+      const { why } = await files.deliver(notification.replace('</Nm>', ''));
+      assertSeen(why !== null, 'a file that is not well-formed was taken');
       await files.desk.report({ resource: 'payout', resource_id: id, name: 'failed' });
       await waitForSignals(world, 'payout', id, ['failed']);
       const rows = await world.stores.callbacks.forResource(id);

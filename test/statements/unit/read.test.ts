@@ -182,8 +182,8 @@ test('reads no name of a person', async () => {
   const file = await read(camt([{ entries: [{ amount: 5, details }] }]));
   expect(JSON.stringify(file)).not.toContain('Secret');
   const tooLong = details.replace('Ana Secret', 'Ana Secret '.repeat(20));
-  const refusal = read(camt([{ entries: [{ amount: 5, details: tooLong }] }]));
-  await expect(refusal).rejects.toMatchObject({ message: expect.not.stringContaining('Secret') });
+  const noticed = await read(camt([{ entries: [{ amount: 5, details: tooLong }] }]));
+  expect(JSON.stringify(noticed)).not.toContain('Secret');
 });
 
 test.each([
@@ -310,7 +310,7 @@ test('finds our ID with and without dashes', () => {
   expect([null, '', 'RF18', `${ID}0`].map(parseResourceId)).toEqual([null, null, null, null]);
 });
 
-test('the schemas have the checksums of their README', () => {
+test('the schema has the checksum of its README', () => {
   const folder = join(__dirname, '../../../src/statements/xsd');
   const readBytes = (name: string) => readFileSync(join(folder, name));
   const rows = readBytes('README.md')

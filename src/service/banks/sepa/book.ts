@@ -211,6 +211,18 @@ interface InboundStatement {
   waits_after?: string;
 }
 
+/** A process reads a file of the bank. */
+interface FileReading {
+  /** SHA-256 of the bytes. */
+  _id: string;
+  /** Processes that began to read it, and had not ended before the next one did. */
+  attempts: number;
+  /** Process that reads it. */
+  by: string;
+  /** No other process reads it before. */
+  until: Date;
+}
+
 /** An operator requests to cut a file now. */
 export interface CutRequest {
   _id: string;
@@ -228,6 +240,7 @@ const COLLECTIONS = {
   lines: 'lines',
   files: 'files',
   inbound: 'inbound',
+  readings: 'readings',
   payments: 'payments',
   requests: 'cut_requests',
 } as const;
@@ -242,10 +255,11 @@ export function openSepaBook(db: Db) {
   const lines = db.collection<SepaLine>(COLLECTIONS.lines);
   const files = db.collection<SepaFile>(COLLECTIONS.files);
   const inbound = db.collection<SepaInbound>(COLLECTIONS.inbound);
+  const readings = db.collection<FileReading>(COLLECTIONS.readings);
   const payments = db.collection<SepaPayment>(COLLECTIONS.payments);
   const requests = db.collection<CutRequest>(COLLECTIONS.requests);
   return {
-    ...{ lines, files, inbound, payments, requests },
+    ...{ lines, files, inbound, readings, payments, requests },
     ensureIndexes: async (): Promise<void> => {
       await Promise.all([
         lines.createIndexes([

@@ -1,11 +1,11 @@
-import { createHash } from 'node:crypto';
-import { readFile, stat } from 'node:fs/promises';
+import { stat } from 'node:fs/promises';
 import { inTransaction } from '../../../base/mongo';
 import { omitUndefined } from '../../../domain/defined';
 import { ServiceError } from '../../../domain/errors';
 import type { NewEntry } from '../../../ledger/entries';
 import { ENTRY_LINES } from '../../../ledger/entry-lines';
-import { assertSize, readStatementFile } from '../../../statements/read';
+import { assertSize, type FileSource, hashFile } from '../../../statements/intake';
+import { readStatementFile } from '../../../statements/read';
 import type { BankAccountDocument } from '../../../store/bank-accounts';
 import type { StatementDocument } from '../../../store/statements';
 import type { WriteDeps } from '../../deps';
@@ -65,7 +65,7 @@ export async function importStatementPath(
   const { connector, livemode } = source;
   const file = { connector, livemode, sha256: null };
   await refuseIn(deps, file, () => assertReadable(path));
-  return await importStatements(deps, await readFile(path), source);
+  return await importStatements(deps, path, source);
 }
 
 export async function assertReadable(path: string): Promise<void> {
@@ -84,16 +84,19 @@ export async function assertReadable(path: string): Promise<void> {
  */
 export async function importStatements(
   deps: WriteDeps,
-  bytes: Uint8Array,
+  content: FileSource,
   { fault, ...source }: ImportSource,
 ): Promise<ImportedFile> {
   const { auditLog, bankAccounts, ledger, statements } = deps.stores;
   // This may be the first write of the installation.
   await Promise.all([auditLog, bankAccounts, ledger, statements].map((s) => s.ensureIndexes()));
-  const sha256 = createHash('sha256').update(bytes).digest('hex');
+  const sha256 = await hashFile(content);
   const file = { ...source, sha256 };
   const { known, set_aside } = await refuseIn(deps, file, async () => {
-    const { statements: found } = await readStatementFile(bytes);
+    const { statements: found } = await readStatementFile(content);
+    if ((await hashFile(content)) !== sha256) {
+      throw new StatementRefused('file_invalid', 'The file changed while it was read.');
+    }
     const grouped = await groupByAccount(deps, found, file);
     if (grouped.known.length === 0) throw createUnknown(source.connector, grouped.set_aside);
     return grouped;

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { pickReading } from '../../../../connectors/sepa/apply';
 import { makeReference } from '../../../../connectors/sepa/definition';
-import { readBankMessage } from '../../../../connectors/sepa/messages';
+import { readBankMessages } from '../../../../connectors/sepa/messages';
 import { camt } from '../../../support/camt';
 import { type Part, VERSIONS, type Wording, writeBooking } from '../bookings';
 
@@ -25,8 +25,8 @@ const listParts = (rows: readonly [number, number][], dir: number): Part[] =>
 async function read(parts: readonly Part[], wording: Wording, dir: 1 | -1, name: string) {
   const entries = writeBooking(parts, wording, { sign: dir, bank_reference: 'BK-1' });
   const file = camt([{ opening: 5_000_000, entries }], { message: `${name}.${wording.version}` });
-  const found = await readBankMessage(file);
-  if (found.kind !== 'statements') throw new Error(found.kind);
+  const [found] = await readBankMessages(file);
+  if (found?.kind !== 'statements') throw new Error(found?.kind);
   expect(JSON.stringify(found)).not.toMatch(/Ada|Lovelace|FR76|3000 ?6000/);
   const { lines = [] } = found.statements[0] ?? {};
   const moved = entries.reduce((sum, each) => sum + each.amount, 0);

@@ -2,7 +2,7 @@ import { changeLine } from '../../../../connectors/sepa/apply';
 import { makeReference } from '../../../../connectors/sepa/definition';
 import { addCredits } from '../../../../connectors/sepa/inbox';
 import { buildPaymentReports, buildReports } from '../../../../connectors/sepa/lines';
-import { readBankMessage } from '../../../../connectors/sepa/messages';
+import { readBankMessages } from '../../../../connectors/sepa/messages';
 import { isCreditorReference } from '../../../../src/domain/payment/creditor-reference';
 import {
   type LineMovement,
@@ -16,6 +16,12 @@ const PAYOUT = '7b1e2c90-6a41-4c65-9a0b-2f64d50cf0aa';
 const OTHER = '00000000-6a41-4c65-9a0b-2f64d50cf0aa';
 const FILE = '0b7d6d524a3f4a5d9b530f0f6d1a3c11';
 const MONEY = { amount: 1_000, currency: 'EUR', value_date: TEST_DAY };
+
+async function readBankMessage(file: Buffer) {
+  const [message, ...more] = await readBankMessages(file);
+  if (message === undefined || more.length > 0) throw new Error('not one message');
+  return message;
+}
 
 describe('a file of the bank', () => {
   const read = (text: string | Buffer) => readBankMessage(Buffer.from(text));
@@ -202,7 +208,8 @@ describe('a file of the bank', () => {
     ['a bomb of entities', '<!DOCTYPE a [<!ENTITY b "c">]><a>&b;</a>', 'document type'],
     ['an unknown version', renameMessage('pain.002.001.99'), 'pain.002.001.99'],
     ['our own file', renameMessage('pain.001.001.09'), 'pain.001.001.09'],
-    ['an element that is not in the schema', writeStatus('<Foo/>'), 'Foo'],
+    ['a status that is none', writeStatus('<GrpSts>maybe</GrpSts>'), 'GrpSts in line 1'],
+    ['no message', writeStatus('').replaceAll('CstmrPmtStsRpt', 'Foo'), 'lacks CstmrPmtStsRpt'],
     ['half a file', writeStatus('').slice(0, 200), 'not complete'],
   ])('is refused in words if it is or has %s', async (_what, text, words) => {
     await expect(read(text)).rejects.toThrow(words);

@@ -22,7 +22,7 @@ import {
   writePain001,
 } from '../../../../connectors/sepa/pain001';
 import type { RecipientDetails } from '../../../../src/domain/payout/recipient';
-import { checkMessage } from '../../../../src/statements/xml';
+import { checkMessage } from '../../../../src/statements/schema';
 
 const DEBTOR = {
   iban: 'NL41MOCK0000000001',

@@ -1,0 +1,242 @@
+import fc from 'fast-check';
+import { readBankMessages } from '../../../connectors/sepa/messages';
+import { readStatementFile } from '../../../src/statements/read';
+import { camt, TEST_DAY, TEST_IBAN } from '../../support/camt';
+import { zip } from '../../support/zip';
+
+const DAYS = ['2026-11-19', TEST_DAY];
+const PARTY = '<RltdPties><Dbtr><Pty><Nm>Jörg Müßig</Nm></Pty></Dbtr></RltdPties>';
+const read = (file: Buffer | string) => readStatementFile(Buffer.from(file));
+
+/** Writes a statement of one booking, on the first or second day. */
+function write(at: number, { message = 'camt.053.001.08', details = PARTY } = {}): string {
+  const refs = `<Refs><EndToEndId>REF-${at}</EndToEndId></Refs>`;
+  const entry = {
+    amount: 100 + at,
+    bank_reference: `B-${at}`,
+    details: `<TxDtls>${refs}${details}</TxDtls>`,
+  };
+  const statement = { id: `S-${at}`, day: DAYS[at] ?? TEST_DAY, entries: [entry] };
+  return camt([{ ...statement, opening: at * 100 }], { message }).toString();
+}
+
+const expected = DAYS.map((day, at) => ({
+  ...{ statement_id: `S-${at}`, iban: TEST_IBAN, from_day: day, to_day: day },
+  balances: { opening: at * 100, closing: at * 200 + 100 - at * 99 },
+  lines: [{ amount: 100 + at, reference: `REF-${at}`, bank_reference: `B-${at}`, day }],
+}));
+
+const declare = (text: string, encoding: string) => text.replace('UTF-8', encoding);
+const undeclare = (text: string) => text.replace(' encoding="UTF-8"', '');
+const latin1 = (text: string) => Buffer.from(text, 'latin1');
+const ENCODINGS: Readonly<Record<string, (text: string) => Buffer>> = {
+  'UTF-8': (text) => Buffer.from(text),
+  'UTF-8 with a BOM': (text) => Buffer.from(`\ufeff${text}`),
+  'UTF-16': (text) => Buffer.from(`\ufeff${declare(text, 'UTF-16')}`, 'utf16le'),
+  'UTF-16 of the other order': (text) => Buffer.from(`\ufeff${text}`, 'utf16le').swap16(),
+  'UTF-16 without a BOM': (text) => Buffer.from(undeclare(text), 'utf16le'),
+  'UTF-8 that says UTF-16': (text) => Buffer.from(declare(text, 'utf-16')),
+  'Latin 1': (text) => latin1(declare(text, 'ISO-8859-1')),
+  'Windows 1252': (text) => latin1(declare(text, 'windows-1252')),
+  'Latin 1 that says UTF-8': latin1,
+  'Latin 1 that says nothing': (text) => latin1(undeclare(text)),
+};
+
+const PREFIXES: Readonly<Record<string, (text: string) => string>> = {
+  none: (text) => text,
+  own: (text) => text.replace(/<(\/?)(?=[A-Z])/g, '<$1b:').replace('xmlns=', 'xmlns:b='),
+};
+
+const ENVELOPES: Readonly<Record<string, (text: string) => string>> = {
+  none: (text) => text,
+  'blank lines before': (text) => `\n \r\n${text}`,
+  'a business message': (text) =>
+    text
+      .replace(
+        /<(?:b:)?Document/,
+        '<Bus:Msg xmlns:Bus="urn:bus"><AppHdr xmlns="urn:iso:std:iso:20022:tech:xsd:head.001.001.02"><BizMsgIdr>1</BizMsgIdr></AppHdr>$&',
+      )
+      .concat('</Bus:Msg>'),
+  'a header before': (text) =>
+    text.replace(/<(?:b:)?Document/, '<AppHdr xmlns="urn:h"><BizMsgIdr>1</BizMsgIdr></AppHdr>$&'),
+};
+
+const NAMESPACES = [
+  'urn:iso:std:iso:20022:tech:xsd:',
+  'urn:bank.example:ebics:xsd:',
+  'http://www.six-interbank-clearing.com/de/',
+];
+
+test('a file has the same statements, oldest first, in each version and form of it', async () => {
+  const form = fc.record({
+    version: fc.constantFrom('02', '04', '08', '13', '14'),
+    encoding: fc.constantFrom(...Object.values(ENCODINGS)),
+    prefix: fc.constantFrom(...Object.values(PREFIXES)),
+    envelope: fc.constantFrom(...Object.values(ENVELOPES)),
+    namespace: fc.constantFrom(...NAMESPACES),
+    order: fc.constantFrom([0, 1], [1, 0]),
+    join: fc.constantFrom('zip', 'stored', 'text'),
+  });
+  const check = fc.asyncProperty(form, async (seen) => {
+    const texts = seen.order.map((at) => {
+      const text = write(at, { message: `camt.053.001.${seen.version}` });
+      return seen.envelope(seen.prefix(text.replace(/urn:iso[^"]*xsd:(?=camt)/, seen.namespace)));
+    });
+    const method = seen.join === 'zip' ? 8 : 0;
+    const entries = texts.map((text, at) => ({
+      name: `${at}.xml`,
+      content: seen.encoding(text),
+      method,
+    }));
+    const file = seen.join === 'text' ? seen.encoding(texts.join('\n')) : zip(entries);
+    expect((await readStatementFile(file)).statements).toMatchObject(expected);
+    const [message, ...more] = await readBankMessages(file);
+    expect([message, more]).toMatchObject([{ kind: 'statements', statements: expected }, []]);
+  });
+  await fc.assert(check, { numRuns: 150 });
+});
+
+test.each([
+  ['Latin 1 that says UTF-8', 'byte 0xF6', 'it says UTF-8'],
+  ['Latin 1 that says nothing', 'byte 0xF6', 'it names none'],
+])('%s has a notice of the first byte and how to convert it', async (name, byte, says) => {
+  const [first] = (await readStatementFile(ENCODINGS[name]?.(write(0)) ?? '')).statements;
+  for (const words of [byte, says, 'Line 3', 'iconv -f WINDOWS-1252 -t UTF-8']) {
+    expect(first?.notice).toContain(words);
+  }
+});
+
+test.each([
+  ['a reference', latin1(write(0).replace('REF-0', 'RÉF-0')), 'EndToEndId in line 3'],
+  ['half of an amount', latin1(write(0).replace('>1.00<', '>1.0é<')), 'Amt in line 3'],
+  [
+    'a tag',
+    latin1(write(0).replaceAll('EndToEndId', 'EndToEndÉ').replace('</EndToEndÉ', '</End')),
+    'line 3',
+  ],
+])('bytes of another encoding in what is read refuse the file: %s', async (_, file, place) => {
+  const refusal = { code: 'file_invalid', message: expect.stringContaining(place) };
+  await expect(read(file)).rejects.toMatchObject(refusal);
+});
+
+test.each<[string, string]>([
+  ['an empty purpose', '<Purp/>'],
+  [
+    'an empty address line',
+    '<RltdPties><Dbtr><Pty><PstlAdr><AdrLine></AdrLine></PstlAdr></Pty></Dbtr></RltdPties>',
+  ],
+  ['a name of 159 letters', PARTY.replace('Jörg', 'x'.repeat(150))],
+  ['a text of 141 letters', `<RmtInf><Ustrd>${'Secret '.repeat(21)}</Ustrd></RmtInf>`],
+  ['an element that no schema has', '<Own><Nm/></Own>'],
+])(
+  'what is not read refuses nothing, and has a notice without its text: %s',
+  async (_, details) => {
+    const { statements } = await read(write(0, { details }));
+    expect(statements).toMatchObject(expected.slice(0, 1));
+    expect(statements[0]?.notice).toMatch(/^Not as in the schema, and not read: \w+ in line 3[.]$/);
+  },
+);
+
+const good = write(0);
+test.each<[string, string]>([
+  ['a sign that is none', good.replace('DBIT', 'CRDT').replaceAll('CRDT', 'C')],
+  ['a sign too few', good.replace('<CdtDbtInd>CRDT</CdtDbtInd><Sts>', '<Sts>')],
+  ['an amount twice', good.replace(/(<Ntry>)(<Amt.*?<\/Amt>)/, '$1$2$2')],
+  ['an amount without currency', good.replace('<Ntry><Amt Ccy="EUR"', '<Ntry><Amt')],
+  ['a status that is none', good.replace('BOOK', 'BOOKED')],
+  ['no status', good.replace('<Sts><Cd>BOOK</Cd></Sts>', '')],
+  ['a day that does not exist', good.replace('<BookgDt><Dt>2026-11', '<BookgDt><Dt>2026-13')],
+  ['a reference of 36 letters', good.replace('B-0', 'B'.repeat(36))],
+  ['a balance after its entries', good.replace(/(<Bal>.*<\/Bal>)(.*?<\/Ntry>)/s, '$2$1')],
+  ['a balance without a day', good.replace(/(<\/CdtDbtInd>)<Dt>.*?<\/Dt><\/Dt>/, '$1')],
+  ['no statement', good.replace(/<Stmt>.*<\/Stmt>/s, '')],
+  ['another container', good.replaceAll('BkToCstmrStmt', 'BkToCstmrDbtCdtNtfctn')],
+  ['elements of another namespace', good.replace('<BkToCstmrStmt', '<BkToCstmrStmt xmlns="urn:x"')],
+  ['text after its end', `${good}more`],
+])('what is read is checked: %s', async (_, file) => {
+  await expect(read(file)).rejects.toMatchObject({
+    name: 'InvalidStatement',
+    code: 'file_invalid',
+  });
+});
+
+const files = [0, 1].map((at) => ({ name: `${at}.xml`, content: write(at) }));
+const [one = { name: '', content: '' }] = files;
+test.each<[string, Buffer, string, RegExp]>([
+  ['that is cut off', zip(files).subarray(0, 600), 'file_invalid', /cut off or damaged/],
+  ['with other bytes', zip([{ ...one, checksum: 1 }]), 'file_invalid', /File 1 .* checksum/],
+  ['that is encrypted', zip([{ ...one, isEncrypted: true }]), 'format_not_supported', /encrypted/],
+  [
+    'that is packed otherwise',
+    zip([{ ...one, method: 12 }]),
+    'format_not_supported',
+    /compression that is not/,
+  ],
+  [
+    'with an archive',
+    zip([{ name: 'b', content: zip(files) }]),
+    'format_not_supported',
+    /archive, too/,
+  ],
+  ['with a path out of it', zip([{ ...one, name: '../../a.xml' }]), 'file_invalid', /leads out/],
+  ['with a long name', zip([{ ...one, name: 'a'.repeat(300) }]), 'file_invalid', /over 255/],
+  [
+    'of many files',
+    zip(Array.from({ length: 1_001 }, () => ({ ...one, name: '.a' }))),
+    'file_too_large',
+    /1000 files/,
+  ],
+  [
+    'that grows',
+    zip([{ name: 'a', content: Buffer.alloc(1_000_000) }]),
+    'file_too_large',
+    /500 times/,
+  ],
+  [
+    'of 65 MiB',
+    zip(
+      Array.from({ length: 13 }, () => ({
+        name: 'a',
+        content: `${good}${' '.repeat(5 * 1024 * 1024)}`,
+        method: 0,
+      })),
+    ),
+    'file_too_large',
+    /64 MiB/,
+  ],
+  [
+    'with a bad file',
+    zip([...files, { name: 'c', content: good.slice(0, -9) }]),
+    'file_invalid',
+    /File 3 of the ZIP: .* complete/,
+  ],
+  ['of nothing', zip([{ name: '.DS_Store', content: '' }]), 'file_invalid', /no file/],
+])('refuses a ZIP %s', async (_, file, code, message) => {
+  const refusal = { name: 'InvalidStatement', code, message: expect.stringMatching(message) };
+  await expect(readStatementFile(file)).rejects.toMatchObject(refusal);
+  await expect(readBankMessages(file)).rejects.toMatchObject(refusal);
+});
+
+test.each([
+  ...['02', '06', '08', '13'].map((version) => [
+    good.replace('053.001.08', `052.001.${version}`),
+    /intraday .* C53/,
+  ]),
+  [good.replace('camt.053.001.08', 'pain.001.001.09'), /pain[.]001[.]001[.]09, an order/],
+  [good.replace('camt.053.001.08', 'camt.053.001.15'), /is camt[.]053[.]001[.]15:/],
+  ['%PDF-1.7', /a PDF/],
+  ['\u001f\u008b', /gzip/],
+  [':20:START\r\n:25:1', /MT940/],
+  ['{1:F01BANKDEFFXXXX}', /MT940/],
+  ['<!DOCTYPE html><p>Log in', /HTML/],
+  ['{"error": 1}', /JSON/],
+  [Buffer.from('4c6fa794', 'hex'), /EBCDIC/],
+  [declare(good, 'x-own'), /X-OWN, which is not read/],
+] as [Buffer | string, RegExp][])(
+  'names what is no statement, and what to do',
+  async (file, message) => {
+    const refusal = { code: 'format_not_supported', message: expect.stringMatching(message) };
+    const content = typeof file === 'string' ? latin1(file) : file;
+    await expect(readStatementFile(content)).rejects.toMatchObject(refusal);
+  },
+);
