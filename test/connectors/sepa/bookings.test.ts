@@ -28,8 +28,11 @@ describeWithBank('a booking as banks write it', () => {
   async function deliver(entries: readonly CamtEntry[], message = STATEMENT): Promise<void> {
     number += 1;
     const id = `${message.slice(5, 8)}-${number}`;
-    const file = camt([{ id, iban: IBAN, day: DAY, opening: balance, entries }], { message });
-    if (message.startsWith('camt.053')) balance += sumUp(entries);
+    const isStatement = message.startsWith('camt.053');
+    const sequence = isStatement ? { sequence: number } : {};
+    const about = { id, iban: IBAN, day: DAY, opening: balance, ...sequence };
+    const file = camt([{ ...about, entries }], { message });
+    if (isStatement) balance += sumUp(entries);
     world.deliver(`${id}.xml`, file.toString());
     await world.drained();
   }

@@ -37,7 +37,10 @@ test('a ZIP of statements and answers is taken as one file', async () => {
   expect(list('processed')).toEqual(['c53.zip']);
   expect(await inbound.findOne({ name: 'c53.zip' })).toMatchObject({
     message: 'pain.002.001.10, camt.053.001.08',
-    statement: { from_day: '2026-11-19', names: [/S-1/, /S-2/].map(expect.stringMatching) },
+    statement: {
+      from_day: '2026-11-19',
+      believed: [{ statement_id: 'S-1' }, { statement_id: 'S-2' }],
+    },
   });
 });
 

@@ -205,8 +205,8 @@ interface InboundStatement {
   believed?: StatementFacts[];
   /** Why nothing of it was believed: the import refuses it. */
   fault?: { code: string; message: string };
-  /** Statement that the import refused. */
-  refused_id?: string;
+  /** Last day of the statement that the import refused. */
+  refused_day?: string;
   /** Ends of the accounts when a gap refused it. */
   waits_after?: string;
 }

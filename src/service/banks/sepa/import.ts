@@ -39,7 +39,7 @@ type Refusal = NonNullable<SepaInbound['refusal']>;
 
 interface RefusedImport {
   refusal: Refusal;
-  'statement.refused_id'?: string;
+  'statement.refused_day'?: string;
 }
 
 const NOTHING: ImportedFile = { statements: [], set_aside: [] };
@@ -150,10 +150,10 @@ async function importOne(
     if (!(error instanceof ServiceError)) throw error;
     const { code, message } = error;
     if (code === 'statement_incomplete' || code === 'file_not_found') return error;
-    const { statement_id: refused_id } = error instanceof StatementRefused ? error.facts : {};
+    const { day } = error instanceof StatementRefused ? error.facts : {};
     return {
       refusal: { code, message },
-      ...(refused_id && { 'statement.refused_id': refused_id }),
+      ...(day && { 'statement.refused_day': day }),
     };
   }
 }

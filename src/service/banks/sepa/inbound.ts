@@ -103,7 +103,7 @@ export async function noteRefused(
     const { code, message } = refusal;
     await statements.refuse({
       ...{ _id, ...about, bank_account_id, sha256: id, code: BANK_FILE_REFUSED, message },
-      ...{ statement_id: statement?.refused_id ?? null, day: null, amount: null, currency, since },
+      ...{ statement_id: null, day: statement?.refused_day ?? null, amount: null, currency, since },
       ...{ attention: true, acknowledged: null },
       file: { id, name: presentName(file.received_as ?? file.name), code },
     });
