@@ -111,17 +111,14 @@ describe('a rail', () => {
     ]);
   });
 
-  test('of SEPA refuses text that no SEPA file carries, by its field', () => {
+  test('of files alone refuses text that no SEPA file carries, by its field', () => {
     const recipient = buildBank({ sepa_faults: [{ field: 'city', code: 'too_long' }] });
     const reference = 'Rechnung über 10 €';
-    for (const rail of ['sepa_credit_transfer', 'sepa_instant'] as const) {
-      expect(findFaults(rail, 'EUR', recipient, { reference })).toEqual([
-        'too_long city',
-        'characters_not_supported reference',
-      ]);
-    }
-    const uk = buildBank({ ...UK, sepa_faults: recipient.sepa_faults });
-    expect(findFaults('faster_payments', 'GBP', uk, { reference })).toEqual([]);
+    expect(findFaults('sepa_credit_transfer', 'EUR', recipient, { reference })).toEqual([
+      'too_long city',
+      'characters_not_supported reference',
+    ]);
+    expect(findFaults('sepa_instant', 'EUR', recipient, { reference })).toEqual([]);
   });
 
   test.each<[string, RecipientFacts, string[]]>([

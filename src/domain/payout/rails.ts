@@ -29,8 +29,10 @@ interface PublicRail {
 export interface RailRules extends PublicRail {
   currencies: readonly string[];
   required_fields: readonly RecipientField[];
-  /** Reaches only the SEPA area, and carries only Latin letters. @see docs/sepa.md#text */
+  /** Reaches only the SEPA area. */
   sepa: boolean;
+  /** Files carry only Latin letters. @see docs/sepa.md#text */
+  latin: boolean;
   due: RailDue;
 }
 
@@ -46,6 +48,7 @@ export const RAILS = {
     currencies: CURRENCIES,
     required_fields: ['card_number', 'date_of_birth', ...ADDRESS],
     sepa: false,
+    latin: false,
     due: { kind: 'after', seconds: 15 * 60 },
   },
   sepa_credit_transfer: {
@@ -56,6 +59,7 @@ export const RAILS = {
     currencies: ['EUR'],
     required_fields: ['iban', ...ADDRESS],
     sepa: true,
+    latin: true,
     due: { kind: 'next_business_day' },
   },
   sepa_instant: {
@@ -66,6 +70,7 @@ export const RAILS = {
     currencies: ['EUR'],
     required_fields: ['iban', ...ADDRESS],
     sepa: true,
+    latin: false,
     due: { kind: 'after', seconds: 60 },
   },
   faster_payments: {
@@ -76,6 +81,7 @@ export const RAILS = {
     currencies: ['GBP'],
     required_fields: ['sort_code', 'account_number'],
     sepa: false,
+    latin: false,
     due: { kind: 'after', seconds: 2 * 3_600 },
   },
 } as const satisfies Record<string, RailRules>;

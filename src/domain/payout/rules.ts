@@ -111,11 +111,11 @@ function sepaFaults({ sepa, display_name }: RailRules, facts: RailFacts): ErrorD
 
 /** @see docs/sepa.md#text */
 function latinFaults(
-  { sepa, display_name }: RailRules,
+  { latin, display_name }: RailRules,
   { sepa_faults = [] }: RecipientFacts,
   reference: string | null,
 ): ErrorDetail[] {
-  const faults = sepa ? [...sepa_faults, ...findReferenceFaults(reference)] : [];
+  const faults = latin ? [...sepa_faults, ...findReferenceFaults(reference)] : [];
   return faults.map((fault) =>
     detail(fault.code, fault.field, `For ${display_name}, it ${describeSepaFault(fault)}.`),
   );
