@@ -92,7 +92,7 @@ test('the tarball contains what runs and nothing else', () => {
     'dist/workflows',
     'package.json',
   ]);
-  expect(files).toContain('dist/src/statements/xsd/camt.053.001.08.xsd');
+  expect(files).toContain('dist/src/statements/xsd/pain.001.001.09.xsd');
   expect(files).toContain('dist/connectors/contract/v1.json');
   const sources = files.filter((path) => /(?<!\.d)\.tsx?$|\.test\.|\.env|keys\.json/.test(path));
   // `connector new` copies them.

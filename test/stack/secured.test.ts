@@ -100,11 +100,11 @@ test('under load the processes export every metric that alerts and dashboards us
   const pages = await scraped();
   expect(Math.max(...during.map(createsOn))).toBeLessThanOrEqual(before + created);
   const told = metricsOn(pages.join('\n'));
-  // The stack has no Ethereum connector and none on the kit: test/base/metrics/unit/meters.test.ts
+  // The stack has no connector of Ethereum, SEPA or the kit: test/base/metrics/unit/meters.test.ts
   // knows their metrics. The SDK has counters of failures only once something has failed.
   const required = expressions()
     .flatMap(({ expr }) => metricsIn(expr))
-    .filter((name) => !/^(payments_(evm|bank)_|temporal_.+_failed_total$)/.test(name));
+    .filter((name) => !/^(payments_(evm|bank|sepa)_|temporal_.+_failed_total$)/.test(name));
   expect(required.filter((name) => !told.has(name))).toEqual([]);
   const [api = '', worker = '', bank = ''] = pages;
   expect(createsOn(pages)).toBe(before + created);
