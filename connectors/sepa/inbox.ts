@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { isMissingFile } from '../../src/base/errors';
 import { isDuplicateKey } from '../../src/base/mongo';
 import { omitUndefined } from '../../src/domain/defined';
-import { InvalidStatement, type Statement } from '../../src/domain/statement';
+import { InvalidStatement, type Statement, type StatementFacts } from '../../src/domain/statement';
 import {
   endByName,
   type LineMovement,
@@ -13,7 +13,7 @@ import {
 } from '../../src/service/banks/sepa/book';
 import { chooseName, exists } from '../../src/service/banks/sepa/file-names';
 import { findFlaw } from '../../src/statements/check';
-import { readFacts, relate, type StatementFacts } from '../../src/statements/compare';
+import { readFacts, relate } from '../../src/statements/compare';
 import { FILE_BYTES_MAX, hashFile } from '../../src/statements/intake';
 import {
   type ApplyDeps,

@@ -73,6 +73,24 @@ export type StatementFault =
   | 'wrong_currency'
   | 'bank_account_unknown';
 
+/** Facts that distinguish a statement from others of its account, whichever file has it. */
+export interface StatementFacts {
+  /** A notification moves no money. */
+  kind: 'statement' | 'notification';
+  /** The bank's own id, which may begin again each year. */
+  statement_id: string;
+  sequence: string | null;
+  /** `YYYY-MM-DD`, like `to_day`; in a notification those of its lines. */
+  from_day: string;
+  to_day: string;
+  /** Minor units; null in a notification. */
+  opening: number | null;
+  closing: number | null;
+  lines: number;
+  /** SHA-256 of end, balances and lines in any order, hex. */
+  content: string;
+}
+
 /** The message has only names and line numbers of the file. */
 export class InvalidStatement extends Error {
   override readonly name = 'InvalidStatement';

@@ -1,24 +1,6 @@
 import { createHash } from 'node:crypto';
 import { formatMoney } from '../domain/money';
-import type { Statement, StatementLine } from '../domain/statement';
-
-/** Facts that distinguish a statement from others of its account, whichever file has it. */
-export interface StatementFacts {
-  /** A notification moves no money. */
-  kind: 'statement' | 'notification';
-  /** The bank's own id, which may begin again each year. */
-  statement_id: string;
-  sequence: string | null;
-  /** `YYYY-MM-DD`, like `to_day`; in a notification those of its lines. */
-  from_day: string;
-  to_day: string;
-  /** Minor units; null in a notification. */
-  opening: number | null;
-  closing: number | null;
-  lines: number;
-  /** SHA-256 of end, balances and lines in any order, hex. */
-  content: string;
-}
+import type { Statement, StatementFacts, StatementLine } from '../domain/statement';
 
 /** Reads what is compared. @see docs/statements.md#the-same-statement-again */
 export function readFacts(statement: Statement): StatementFacts {

@@ -1,7 +1,7 @@
 import type { ClientSession, Db } from 'mongodb';
 import { indexBuilder, type MissingIndexes } from '../base/mongo-indexes';
 import { omitUndefined } from '../domain/defined';
-import type { StatementFacts } from '../statements/compare';
+import type { StatementFacts } from '../domain/statement';
 import { createStatementLines, type OfAccount } from './statement-lines';
 import { createStatementRefusals } from './statement-refusals';
 

@@ -3,8 +3,8 @@ import type { PayeeResult } from '../../../domain/callback/callback';
 import type { PayeeCounts } from '../../../domain/capabilities';
 import type { PayeeVerification } from '../../../domain/payout/payout';
 import type { RailId } from '../../../domain/payout/rails';
+import type { StatementFacts } from '../../../domain/statement';
 import type { Encrypted } from '../../../encryption/encrypter';
-import type { StatementFacts } from '../../../statements/compare';
 import type { SetAside } from '../statements/plan';
 
 /** Payout in the connector's batch book, without personal data. @see docs/sepa.md */

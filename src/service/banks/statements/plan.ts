@@ -1,14 +1,13 @@
 import { deriveUuid } from '../../../base/ids';
 import { formatMoney } from '../../../domain/money';
-import { addDays, type Statement, type StatementLine } from '../../../domain/statement';
-import { findFlaw } from '../../../statements/check';
 import {
-  describeDifference,
-  hashLines,
-  readFacts,
-  relate,
+  addDays,
+  type Statement,
   type StatementFacts,
-} from '../../../statements/compare';
+  type StatementLine,
+} from '../../../domain/statement';
+import { findFlaw } from '../../../statements/check';
+import { describeDifference, hashLines, readFacts, relate } from '../../../statements/compare';
 import type { BankAccountDocument } from '../../../store/bank-accounts';
 import type { RefusalDocument } from '../../../store/statement-refusals';
 import type { StatementDocument } from '../../../store/statements';
