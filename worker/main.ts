@@ -22,7 +22,6 @@ import { followKeyFile } from '../src/encryption/service-keys';
 import { type Connectors, createConnectors, SANDBOX_CONNECTOR } from '../src/routing';
 import { FIRST_CHECK_MS, watchEpochs } from '../src/service/installation/epoch';
 import { measureRouting, measureStores } from '../src/service/installation/metrics';
-
 import { createMailer, readSmtpServer } from '../src/service/merchants/mail/transport';
 import { checkDatabase, createStores, type Stores } from '../src/store';
 import { CACHE_MS } from '../src/store/cache';
@@ -34,10 +33,8 @@ import { createDenyCheck } from '../src/webhooks/address';
 import { meterPost } from '../src/webhooks/observed-post';
 import { postOutside } from '../src/webhooks/post';
 import { workflowBundles } from './bundle';
-import { startCollecting } from './collect-debts';
 import { createWorkers, type Database, type Workers } from './create-worker';
-import { startScheduling } from './schedule';
-import { startSendingMail } from './send-mails';
+import { startCollecting, startScheduling, startSendingMail } from './rounds';
 import { readVersion } from './versioning';
 
 const HEARTBEAT_MS = 2_000;

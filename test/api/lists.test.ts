@@ -9,7 +9,7 @@ import { reverseOperation } from '../../src/service/money/balances/act';
 import { adjustBalance } from '../../src/service/money/balances/adjust';
 import { fundBalance } from '../../src/service/money/balances/fund';
 import { actOn } from '../../src/service/operators/act';
-import { collectDebts, startCollecting } from '../../worker/collect-debts';
+import { collectDebts, startCollecting } from '../../worker/rounds';
 import { operatorsAudit } from '../support/audit';
 import { buildAccount, buildPayment, buildRefund, fundAccount } from '../support/factories';
 import { type Answer, type Client, call, eventually, idealPayment } from '../support/http';

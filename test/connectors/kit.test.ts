@@ -11,8 +11,12 @@ import {
 import { createInstructionStore } from '../../connectors/kit/instructions';
 import { createPoller } from '../../connectors/kit/poller';
 import { createReportDelivery } from '../../connectors/kit/reports';
-import { type Chain, createChainStores, startChain } from '../../connectors/sandbox/chain/chain';
-import type { ChainReport } from '../../connectors/sandbox/chain/follower';
+import {
+  type Chain,
+  type ChainReport,
+  createChainStores,
+  startChain,
+} from '../../connectors/sandbox/chain/chain';
 import type { ChainTransaction } from '../../connectors/sandbox/chain/transactions';
 import { ServiceError } from '../../src/domain/errors';
 import { useDatabase } from '../support/database';

@@ -28,7 +28,7 @@ import { setWallet } from '../../src/service/money/wallets';
 import { auditBy } from '../../src/store/audit';
 import type { MailDocument } from '../../src/store/mails';
 import type { UserDocument } from '../../src/store/users';
-import { startSendingMail } from '../../worker/send-mails';
+import { startSendingMail } from '../../worker/rounds';
 import { addSecondFactor, openUser } from '../support/dashboard';
 import { useDatabase } from '../support/database';
 import { eventually } from '../support/http';

@@ -3,8 +3,15 @@ import type { CryptoResource } from '../../../src/domain/callback/callback';
 import type { Network } from '../../../src/domain/crypto/assets';
 import type { BankClockAdvance } from '../../contract/clock';
 import { bringForward, type TimeReader } from '../clock';
-import { getBackoffMs, LEASE_MS } from './loop';
 import type { Step } from './plan';
+
+/** After it another process retries the row. */
+const LEASE_MS = 5_000;
+const BACKOFF_MS_MAX = 30_000;
+
+function getBackoffMs(attempts: number): number {
+  return Math.min(250 * 2 ** Math.min(attempts, 10), BACKOFF_MS_MAX);
+}
 
 export interface Subject {
   resource: CryptoResource;

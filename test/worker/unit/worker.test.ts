@@ -7,7 +7,7 @@ import { SCHEDULE_NAMES } from '../../../src/temporal/schedules';
 import { NODE_PARTS } from '../../../stack/parts';
 import { WORKER_OPTIONS } from '../../../worker/create-worker';
 import { formatRehearsal, readOptions } from '../../../worker/rehearse';
-import { startScheduling } from '../../../worker/schedule';
+import { startScheduling } from '../../../worker/rounds';
 import { readVersion, versionOptions } from '../../../worker/versioning';
 import { eventually } from '../../support/http';
 
