@@ -3,6 +3,8 @@ import ipaddr from 'ipaddr.js';
 import { createNetworkMatcher, splitCidrs } from '../base/networks';
 
 const GLOBAL_UNICAST = ipaddr.parseCIDR('2000::/3');
+/** NAT64's prefix that everybody uses, with an IPv4 address behind it. */
+const NAT64 = ipaddr.IPv6.parseCIDR('64:ff9b::/96');
 
 /** Azure's platform address, which looks public. */
 const PLATFORM = '168.63.129.16';
@@ -18,8 +20,8 @@ const RANGE_NAMES: Partial<Record<string, string>> = {
 };
 
 /**
- * @returns null for public unicast only: tunnels (6to4, Teredo, NAT64) and reserved ranges are
- * refused, and an IPv4-mapped address is checked as IPv4
+ * @returns null for public unicast only: tunnels (6to4, Teredo) and reserved ranges are refused, and
+ * the IPv4 address in a mapped one, or in one of NAT64, is checked
  */
 export function findAddressFault(address: string): string | null {
   const parsed = parse(address);
@@ -39,7 +41,7 @@ export function createDenyCheck(cidrs: string): (address: string) => boolean {
   const isInside = createNetworkMatcher(splitCidrs(cidrs));
   return (address) => {
     const parsed = parse(address);
-    return parsed !== null && isInside(parsed.toString());
+    return parsed !== null && (isInside(parsed.toString()) || isInside(address));
   };
 }
 
@@ -50,5 +52,8 @@ function parse(address: string): ipaddr.IPv4 | ipaddr.IPv6 | null {
   if (!isIPv6(address) || address.includes('%')) return null;
   // In hex: `ipaddr` reads the obsolete `::8.8.8.8` as the mapped `::ffff:8.8.8.8`.
   const hex = new URL(`http://[${address}]`).hostname.slice(1, -1);
-  return ipaddr.process(hex);
+  const parsed = ipaddr.process(hex);
+  // Name servers of networks without IPv4 add one for each IPv4 address; a gateway connects to that.
+  const isNat64 = parsed instanceof ipaddr.IPv6 && parsed.match(NAT64);
+  return isNat64 ? new ipaddr.IPv4(parsed.toByteArray().slice(-4)) : parsed;
 }

@@ -53,7 +53,10 @@ export async function checkWebhookUrl(
   return result.ok ? { ok: true, url: result.url.href } : result;
 }
 
-/** Checks at registration and at each attempt. @returns `addresses`, the only ones to connect to */
+/**
+ * Checks at registration and at each attempt.
+ * @returns `addresses`, those of the host that are admitted: the only ones to connect to
+ */
 export async function admitUrl(text: string, policy: UrlPolicy): Promise<AdmittedUrl | UrlRefusal> {
   const url = parseUrl(text, policy.allowPrivate);
   if ('code' in url) return url;
@@ -61,15 +64,12 @@ export async function admitUrl(text: string, policy: UrlPolicy): Promise<Admitte
   const hostFault = findHostFault(host, policy.allowPrivate);
   if (hostFault !== null) return hostFault;
   const resolve = policy.resolve ?? resolveName;
-  const addresses = isIP(host) === 0 ? await resolve(host).catch(() => []) : [host];
-  if (addresses.length === 0) {
-    return refuse('url_host_unknown', `The host name ${host} could not be resolved.`);
-  }
-  for (const address of addresses) {
-    const refusal = addressFault(address, url.protocol, policy);
-    if (refusal !== null) return refusal;
-  }
-  return { ok: true, url, host, addresses };
+  const all = isIP(host) === 0 ? await resolve(host).catch(() => []) : [host];
+  const refusals = all.map((address) => addressFault(address, url.protocol, policy));
+  const addresses = all.filter((_, index) => refusals[index] === null);
+  if (addresses.length > 0) return { ok: true, url, host, addresses };
+  const unknown = refuse('url_host_unknown', `The host name ${host} could not be resolved.`);
+  return refusals[0] ?? unknown;
 }
 
 function parseUrl(text: string, allowPrivate: boolean): URL | UrlRefusal {

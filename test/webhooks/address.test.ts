@@ -9,10 +9,11 @@ import { createResolver, type Resolve } from '../../src/webhooks/names';
 import { checkWebhookUrl } from '../../src/webhooks/url';
 
 describe('an address of a webhook', () => {
-  test.each(['8.8.8.8', '93.184.216.34', '2606:4700:4700::1111', '::ffff:8.8.8.8', '172.32.0.1'])(
-    'may be %s, which is public',
-    (address) => expect(findAddressFault(address)).toBeNull(),
-  );
+  test.each([
+    ...['8.8.8.8', '93.184.216.34', '2606:4700:4700::1111', '::ffff:8.8.8.8', '172.32.0.1'],
+    // By NAT64.
+    ...['64:ff9b::8.8.8.8', '64:ff9b::5db8:d822', '64:FF9B:0:0:0:0:5DB8:D822'],
+  ])('may be %s, which is public', (address) => expect(findAddressFault(address)).toBeNull());
 
   test.each([
     ['a loopback', ['127.0.0.1', '127.255.255.254', '::1', '::ffff:127.0.0.1', '::ffff:7f00:1']],
@@ -21,13 +22,19 @@ describe('an address of a webhook', () => {
     ['a carrier-grade NAT', ['100.64.0.1', '100.127.255.255']],
     ['an unspecified', ['0.0.0.0', '0.1.2.3', '::']],
     ['a multicast', ['224.0.0.1', 'ff02::1']],
-    ["a cloud platform's", ['168.63.129.16', '::ffff:168.63.129.16']],
+    ["a cloud platform's", ['168.63.129.16', '::ffff:168.63.129.16', '64:ff9b::168.63.129.16']],
+    // By NAT64.
+    ['a loopback', ['64:ff9b::7f00:1', '64:ff9b::127.255.255.254']],
+    ['a private', ['64:ff9b::10.0.0.1', '64:ff9b::172.16.0.1', '64:ff9b::c0a8:1']],
+    ['a link-local', ['64:ff9b::a9fe:a9fe']],
+    ['a carrier-grade NAT', ['64:ff9b::100.64.0.1']],
+    ['a reserved', ['64:ff9b::c000:201', '64:ff9b::1:8.8.8.8', '64:ff9b:1::8.8.8.8']],
     // For documentation and measurements.
     ['a reserved', ['192.0.2.1', '198.51.100.1', '203.0.113.1', '198.18.0.1', '2001:db8::1']],
     ['a reserved', ['192.0.0.8', '192.88.99.1', '240.0.0.1', '255.255.255.255', '3fff::1']],
     // With an IPv4 address inside, which a gateway would reach.
-    ['a reserved', ['2002:7f00:1::', '2001:0:4136:e378:8000:63bf:3fff:fdd2', '64:ff9b::7f00:1']],
-    ['a reserved', ['64:ff9b::8.8.8.8', '64:ff9b:1::1', '::ffff:0:127.0.0.1', '::127.0.0.1']],
+    ['a reserved', ['2002:7f00:1::', '2001:0:4136:e378:8000:63bf:3fff:fdd2']],
+    ['a reserved', ['64:ff9b:1::1', '::ffff:0:127.0.0.1', '::127.0.0.1']],
   ])('cannot be %s address such as %j', (kind, addresses) => {
     expect(addresses.map(findAddressFault)).toEqual(
       addresses.map((address) => `${address} is ${kind} address`),
@@ -78,6 +85,11 @@ describe('a webhook URL', () => {
       { ...DENYING, resolve: async () => ['8.8.8.8', '93.184.217.1'] },
       ['https://example.com/'],
     ],
+    [
+      'on the internet at one of its addresses',
+      { resolve: async () => ['10.0.0.7', '64:ff9b::7f00:1', 'fe80::1%eth0', '64:ff9b::5db8:d822'] },
+      ['https://example.com/'],
+    ],
     ['anywhere for an empty list', { isDenied: createDenyCheck('') }, ['https://93.184.216.34/']],
   ])('may be %s', async (_where, policy, urls) => {
     for (const url of urls) {
@@ -116,7 +128,7 @@ describe('a webhook URL', () => {
   const PRIVATE = 'The host is not on the public internet: 10.0.0.7 is a private address.';
   const NO_ADDRESS = 'The host name example.com could not be resolved.';
   test.each<[string, Resolve, string, string]>([
-    ['a private one', async () => ['93.184.216.34', '10.0.0.7'], 'url_host_not_public', PRIVATE],
+    ['private ones', async () => ['10.0.0.7', '64:ff9b::a00:7'], 'url_host_not_public', PRIVATE],
     ['none', async () => [], 'url_host_unknown', NO_ADDRESS],
     ['an error', () => Promise.reject(new Error('EAI_AGAIN')), 'url_host_unknown', NO_ADDRESS],
   ])('is refused when its name resolves to %s', async (_, resolve, code, message) => {
@@ -127,6 +139,7 @@ describe('a webhook URL', () => {
     ['https://[2606:4700:4700::1111]/', '2606:4700:4700::1111'],
     ['https://[::ffff:93.184.216.34]/', '::ffff:5db8:d822'],
     ['https://example.com/', '93.184.216.34'],
+    ['https://[64:ff9b::5db8:d822]/', '64:ff9b::5db8:d822'],
     ['http://127.0.0.1:4000/', '127.0.0.1'],
   ])('is refused in a network that the operator denies: %s', async (url, address) => {
     const isOwn = address === '127.0.0.1';

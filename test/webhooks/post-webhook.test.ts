@@ -157,12 +157,12 @@ describe('a post makes no connection', () => {
   // No look-up would catch a literal.
   test.each([
     ...['127.0.0.1', '0x7f.1', '2130706433', '[::ffff:7f00:1]', '0.0.0.0', '[::]'],
-    // To this machine from a live endpoint, and to a name that is not public in one address alone.
+    // To this machine from a live endpoint, and to a name that is nowhere public.
     ...['localhost', 'example.com'],
   ])('to %s', async (host) => {
     const receiver = await receivers.http();
     const resolve = async () =>
-      host === 'localhost' ? ['127.0.0.1'] : ['93.184.216.34', '127.0.0.1'];
+      host === 'localhost' ? ['127.0.0.1'] : ['64:ff9b::7f00:1', '127.0.0.1'];
     const url = `https://${host}:${receiver.port}/`;
     expect(await post(url, { allowPrivate: false, resolve })).toMatchObject(refused);
     expect(receiver.connections()).toBe(0);
@@ -175,6 +175,14 @@ describe('a post makes no connection', () => {
     expect(connections()).toBe(0);
     const outside = postOutside(createDenyCheck('198.18.7.0/24'));
     expect(await outside(params)).toMatchObject({ status: 200 });
+  });
+
+  test('to an address that is not admitted, next to one that is', async () => {
+    const receiver = await receivers.http();
+    const url = `http://mixed.example.com:${receiver.port}/`;
+    const resolve = async () => ['127.0.0.2', '64:ff9b::7f00:1', '127.0.0.1'];
+    const isDenied = createDenyCheck('127.0.0.2');
+    expect(await post(url, { resolve, isDenied })).toMatchObject({ status: 200 });
   });
 
   test('to an address that it has not checked: it resolves a name only once', async () => {
