@@ -65,7 +65,7 @@ export function toRow(
     ...(firstAt === undefined ? {} : { first_at: firstAt }),
     url,
     status_code: isResponse ? result.status : null,
-    error: isResponse ? null : result.message,
+    error: isResponse ? (result.note ?? null) : result.message,
     duration_ms: result.durationMs,
     response_excerpt: isResponse ? result.excerpt : '',
     outcome: isAcknowledged(result) ? 'delivered' : 'failed',

@@ -15,6 +15,8 @@ interface PostResponse {
   /** First KiB of the body. */
   excerpt: string;
   retryAfterSeconds?: number;
+  /** Fault of the response, which does not change its status. */
+  note?: string;
   durationMs: number;
 }
 

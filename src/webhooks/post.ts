@@ -15,8 +15,10 @@ import type { Resolve } from './names';
 import { classify, PostFault, type PostResult, parseRetryAfter } from './post-result';
 import { type AdmittedUrl, admitUrl } from './url';
 
-/** The connection is closed after so many. */
+/** Limit of headers, and of a body, after which the connection is closed. */
 const RESPONSE_BYTES_MAX = 64 * 1_024;
+/** Start of a response, in which its status line is sought. */
+const START_BYTES_MAX = 8 * 1_024;
 const EXCERPT_BYTES_MAX = 1_024;
 /** The next address is then tried in parallel. */
 const ADDRESS_ATTEMPT_MS = 1_500;
@@ -48,7 +50,8 @@ export type PostWebhook = (post: WebhookPost) => Promise<PostResult>;
 /**
  * Posts to an untrusted address, without redirects, proxy or decompression, over a connection to an
  * address that was checked here: DNS rebinding has no effect. A response that is incomplete at the
- * deadline is an error, even with 2xx: the receiver may not have stored the event.
+ * deadline is an error, even with 2xx: the receiver may not have stored the event. One that ends with
+ * another fault counts by its status line.
  */
 export async function postWebhook(post: WebhookPost): Promise<PostResult> {
   const startedAt = performance.now();
@@ -111,10 +114,15 @@ async function exchange(
   deadline: AbortSignal,
 ) {
   for (let isFresh = false; ; isFresh = true) {
-    const clientRequest = start(target, post, deadline, isFresh);
+    const clientRequest = startRequest(target, post, deadline, isFresh);
     const isSecure = target.url.protocol === 'https:';
+    let start = '';
+    const recordStart = (chunk: Buffer) => {
+      if (start.length < START_BYTES_MAX) start += chunk.toString('latin1');
+    };
     clientRequest.on('error', () => undefined);
     clientRequest.on('socket', (socket) => {
+      socket.on('data', recordStart);
       const connected = () => {
         progress.connected = true;
       };
@@ -129,15 +137,21 @@ async function exchange(
       const status = response.statusCode ?? 0;
       return omitUndefined({ status, excerpt, retryAfterSeconds });
     } catch (error) {
+      const answered = deadline.aborted ? undefined : findStatus(start);
+      if (answered !== undefined) {
+        const { message } = classify(error, true);
+        return { status: answered, excerpt: '', note: `${message} Its status line counts.` };
+      }
       const isStale = clientRequest.reusedSocket && response === undefined;
       if (!isStale || deadline.aborted) throw error;
     } finally {
+      clientRequest.socket?.off('data', recordStart);
       if (response?.complete !== true) clientRequest.destroy();
     }
   }
 }
 
-function start(
+function startRequest(
   { url, host, addresses }: AdmittedUrl,
   post: WebhookPost,
   signal: AbortSignal,
@@ -152,6 +166,7 @@ function start(
     autoSelectFamily: true,
     autoSelectFamilyAttemptTimeout: ADDRESS_ATTEMPT_MS,
     signal,
+    maxHeaderSize: RESPONSE_BYTES_MAX,
     method: 'POST',
     path: `${url.pathname}${url.search}`,
     headers: {
@@ -177,6 +192,16 @@ async function send(clientRequest: ClientRequest, body: string | Buffer): Promis
   const [response]: IncomingMessage[] = await Promise.race([answered, closed]);
   if (response === undefined) throw new PostFault('protocol', 'There was no answer.');
   return response;
+}
+
+/**
+ * Reads the status line of a response that has something else at fault. Nothing of the rest is used,
+ * and its connection is closed.
+ */
+function findStatus(start: string): number | undefined {
+  const final = start.replace(/^(?:\s*HTTP\/\d(?:\.\d)? +1\d\d\b[\s\S]*?\n\r?\n)+/, '');
+  const digits = /^\s*HTTP\/\d(?:\.\d)? +([2-5]\d\d)\b[^\n]*\n/.exec(final)?.[1];
+  return digits === undefined ? undefined : Number(digits);
 }
 
 function pinLookup(addresses: string[]): LookupFunction {

@@ -87,7 +87,9 @@ describe('a webhook URL', () => {
     ],
     [
       'on the internet at one of its addresses',
-      { resolve: async () => ['10.0.0.7', '64:ff9b::7f00:1', 'fe80::1%eth0', '64:ff9b::5db8:d822'] },
+      {
+        resolve: async () => ['10.0.0.7', '64:ff9b::7f00:1', 'fe80::1%eth0', '64:ff9b::5db8:d822'],
+      },
       ['https://example.com/'],
     ],
     ['anywhere for an empty list', { isDenied: createDenyCheck('') }, ['https://93.184.216.34/']],

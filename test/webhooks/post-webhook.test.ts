@@ -247,6 +247,67 @@ describe('the deadline of a post covers', () => {
   }
 });
 
+describe('a response with a fault after its status line counts by that', () => {
+  const LENGTH = 'Content-Length: 2\r\n';
+  test.each([
+    ['a length and chunks', `${LENGTH}Transfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n`],
+    ['two equal lengths', `${LENGTH}${LENGTH}\r\nok`],
+    ['two lengths', `${LENGTH}Content-Length: 3\r\n\r\nok`],
+    ['a length that is no number', 'Content-Length: two\r\n\r\nok'],
+    ['a space before a colon', `X-Powered-By : shop\r\n${LENGTH}\r\nok`],
+    ['a header without a colon', `powered by shop\r\n${LENGTH}\r\nok`],
+    ['a control character', `X-Trace: a\u0001b\r\n${LENGTH}\r\nok`],
+    ['a chunk without a size', 'Transfer-Encoding: chunked\r\n\r\nok'],
+    ['no last chunk', 'Transfer-Encoding: chunked\r\n\r\n2\r\nok\r\n'],
+    ['a length too large', 'Content-Length: 100\r\n\r\nok'],
+    ['no end of its headers', 'X-Powered-By: shop\r\n'],
+    ['headers of 100 kB', `X-Long: ${'x'.repeat(100_000)}\r\n\r\n`],
+  ])('%s', async (_case, rest) => {
+    const lf = rest.replaceAll('\r\n', '\n');
+    for (const [line, status] of [
+      [`HTTP/1.1 200 OK\r\n${rest}`, 200],
+      [`HTTP/1.1 200 OK\n${lf}`, 200],
+      [`HTTP/1.0 200\r\n${rest}`, 200],
+      [`HTTP/1.1 102 Processing\r\n\r\nHTTP/1.1 204 No Content\n${lf}`, 204],
+      [`HTTP/1.1 503 Busy\r\n${rest}`, 503],
+    ] as const) {
+      const receiver = await receivers.tcp((socket) =>
+        socket.once('data', () => socket.end(line, 'latin1')),
+      );
+      const result = await post(receiver.url);
+      expect([line.slice(0, 60), result]).toMatchObject([expect.any(String), { status }]);
+      expect(receiver.connections()).toBe(1);
+    }
+  });
+
+  test('over TLS, or after a response on the same connection, with a note, and is not sent again', async () => {
+    let posts = 0;
+    const receiver = await receivers.https((request, response) => {
+      posts += 1;
+      if (posts === 1) response.end('ok');
+      else request.socket.end('HTTP/1.1 200 OK\nContent-Length: 2\n\nok');
+    });
+    const ca = LOCALHOST_CERTIFICATE;
+    expect(await post(receiver.url, { ca })).toMatchObject({ status: 200, excerpt: 'ok' });
+    expect(await post(receiver.url, { ca })).toMatchObject({
+      ...{ outcome: 'response', status: 200, excerpt: '' },
+      note: expect.stringMatching(
+        /^The answer was not valid HTTP \(HPE_\w+\)\. Its status line counts\.$/,
+      ),
+    });
+    expect([posts, receiver.connections()]).toEqual([2, 1]);
+  });
+
+  test('not with headers of 60 kB, which have no fault', async () => {
+    const receiver = await receivers.http((_request, response) =>
+      response.writeHead(200, { 'X-Long': 'x'.repeat(60_000) }).end('ok'),
+    );
+    expect(await post(receiver.url)).toEqual({
+      ...{ outcome: 'response', status: 200, excerpt: 'ok', durationMs: expect.any(Number) },
+    });
+  });
+});
+
 describe('a post returns an error when the receiver', () => {
   test('refuses the connection', async () => {
     const receiver = await receiveHttp(() => undefined);
@@ -259,14 +320,13 @@ describe('a post returns an error when the receiver', () => {
   });
 
   const UPGRADE = 'HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\n';
-  const TWO_LENGTHS = 'HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n';
   test.each([
     ['resets at once', 'reset', ''],
-    ['closes within its body', 'reset', 'HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf'],
+    ['closes within its status line', 'reset', 'HTTP/1.1 200 O'],
     ['switches protocols', 'reset', UPGRADE],
-    ['smuggles a second length', 'protocol', TWO_LENGTHS],
     ['does not speak HTTP', 'protocol', 'SSH-2.0-OpenSSH_9.2\r\n'],
-    ['sends endless headers', 'protocol', `HTTP/1.1 200 OK\r\nX-Long: ${'x'.repeat(70_000)}`],
+    ['sends a status that is none', 'protocol', 'HTTP/1.1 2000 OK\r\n\r\n'],
+    ['sends an endless status line', 'protocol', `HTTP/1.1 200 ${'x'.repeat(70_000)}`],
   ])('%s', async (_case, kind, bytes) => {
     const receiver = await receivers.tcp((socket) => {
       if (kind === 'protocol') socket.write(bytes);

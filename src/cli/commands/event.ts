@@ -159,7 +159,7 @@ const show = defineCommand({
       row.run === 0 ? 'first' : `again ${row.run}`,
       String(row.attempt),
       row.outcome,
-      row.error ?? `HTTP ${row.status_code}`,
+      [row.status_code && `HTTP ${row.status_code}`, row.error].filter(Boolean).join(': '),
       `${row.duration_ms} ms`,
       row.url,
     ]);
