@@ -90,7 +90,9 @@ async function main(): Promise<void> {
     log,
   });
   const metricsPage = await serveMetrics(config, registry);
-  const server = createHttpServer(app.callback());
+  const server = createHttpServer(app.callback(), {
+    keepAliveTimeout: config.API_KEEP_ALIVE_SECONDS * 1_000,
+  });
   server.listen(config.PORT, config.HOST, () => log.info({ port: config.PORT }, 'api listens'));
   server.on('error', (err) => {
     log.fatal({ err }, 'api cannot listen');

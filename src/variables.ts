@@ -197,6 +197,16 @@ export const VARIABLES = z.object({
   WORKER_ENVIRONMENTS: z.enum(['sandbox,live', 'sandbox', 'live']).default('sandbox,live').meta({
     description: 'Environments that a worker [serves](docs/operations.md#scaling)',
   }),
+  API_KEEP_ALIVE_SECONDS: z.coerce
+    .number()
+    .int('must be 1 to 900 seconds')
+    .min(1, 'must be 1 to 900 seconds')
+    .max(900, 'must be 1 to 900 seconds')
+    .default(65)
+    .meta({
+      description:
+        'Seconds for which the API keeps an idle connection, more than [its proxy](docs/operations.md#on-servers-of-your-own)',
+    }),
   DRAIN_MS: z.coerce.number().int().min(0).max(120_000).default(0).meta({
     description: 'Milliseconds for which the API serves after SIGTERM',
     launcher: true,

@@ -9,7 +9,8 @@ import { SERVICE_VERSION } from './openapi';
 const LIMITS = {
   headersTimeout: 10_000,
   requestTimeout: 30_000,
-  // Longer than proxies hold a connection, so no request meets a closing one.
+  // Longer than most proxies hold a connection, so no request meets a closing one. Headers have
+  // their own limit, which begins with their first byte.
   keepAliveTimeout: 65_000,
   // Node's default of 30 seconds would stretch a limit of 10 seconds to 40.
   connectionsCheckingInterval: 1_000,

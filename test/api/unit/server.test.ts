@@ -97,3 +97,14 @@ test('a client that does not read its answer is disconnected', async () => {
   client.write(`${HALF_A_HEAD}\r\n`);
   await closed;
 });
+
+test('an idle connection is kept for its time and says so, whatever the limits of headers and bytes', async () => {
+  const limits = { headersTimeout: 50, connectionsCheckingInterval: 20, inactivityTimeout: 100 };
+  const { client, closed } = await open({ ...limits, keepAliveTimeout: 1_000 });
+  client.write(`${HALF_A_HEAD}\r\n`);
+  const [answer] = await once(client, 'data');
+  expect(String(answer)).toContain('Keep-Alive: timeout=1\r\n');
+  const answeredAt = performance.now();
+  await closed;
+  expect(performance.now() - answeredAt).toBeGreaterThan(900);
+});
