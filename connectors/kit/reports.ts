@@ -34,8 +34,11 @@ const RETRY_MS_MAX = 3_600_000;
 /** Refusals that last until an operator acts, and may end then. */
 const REFUSALS: readonly unknown[] = ['rate_limited', 'record_behind'];
 
-/** Delivers reports, those of one resource in their order. */
-export type DeliverReports = (reports: readonly Report[]) => Promise<void>;
+/**
+ * Delivers reports, those of one resource in their order.
+ * @returns those that were not applied, since the connector has no such resource
+ */
+export type DeliverReports = (reports: readonly Report[]) => Promise<readonly Report[]>;
 
 /**
  * Sets a report aside that is malformed, contradicts an earlier one or stays refused, so that it
@@ -56,9 +59,9 @@ export function createReportDelivery({ db, deliver, meter, log, now }: ReportDep
     log.error({ ...about, code: why }, 'a report of the bank was set aside');
   };
   /** @returns why it was set aside, for good or until `retry_at` */
-  const deliverOne = async (report: Report) => {
+  const deliverOne = async (report: Report, parked: Report[] = []) => {
     try {
-      await deliver(report);
+      if ((await deliver(report)) === 'parked') parked.push(report);
       return undefined;
     } catch (error) {
       const why = explainFinal(error);
@@ -68,10 +71,14 @@ export function createReportDelivery({ db, deliver, meter, log, now }: ReportDep
       throw error;
     }
   };
-  const deliverGroup = async (group: readonly Report[], waiting: Date | undefined) => {
+  const deliverGroup = async (
+    group: readonly Report[],
+    waiting: Date | undefined,
+    parked: Report[],
+  ) => {
     let retryAt = waiting;
     for (const report of group) {
-      const refusal = retryAt === undefined ? await deliverOne(report) : BEHIND;
+      const refusal = retryAt === undefined ? await deliverOne(report, parked) : BEHIND;
       if (refusal === undefined) continue;
       if (!refusal.isFinal) retryAt ??= new Date(now().getTime() + RETRY_MS_MIN);
       await put(report, refusal.why, refusal.isFinal ? null : (retryAt ?? null));
@@ -110,15 +117,17 @@ export function createReportDelivery({ db, deliver, meter, log, now }: ReportDep
         { key: { retry_at: 1 }, name: 'retry' },
         { key: { 'report.resource_id': 1 }, name: 'resource' },
       ]),
-    deliver: async (reports: readonly Report[]): Promise<void> => {
+    deliver: async (reports: readonly Report[]): Promise<readonly Report[]> => {
       const groups = groupByResource(reports);
       const ids = groups.flatMap(([first]) => first?.resource_id ?? []);
       const waits = { 'report.resource_id': { $in: ids }, retry_at: { $ne: null } };
       const rows = ids.length === 0 ? [] : await setAside.find(waits).toArray();
       const waiting = new Map(rows.map(({ report, retry_at }) => [report.resource_id, retry_at]));
+      const parked: Report[] = [];
       await runGroups(groups, (group) =>
-        deliverGroup(group, waiting.get(group[0]?.resource_id ?? '') ?? undefined),
+        deliverGroup(group, waiting.get(group[0]?.resource_id ?? '') ?? undefined, parked),
       );
+      return parked;
     },
     /** @returns whether more may be due */
     retry: async (): Promise<boolean> => {

@@ -131,7 +131,10 @@ describe('a signed callback', () => {
     // The id of a callback is unique per connector.
     const foreign = { ...authorized, resource_id: known?._id };
     const answer = await send(foreign, { connector: OTHER, key: otherKey });
-    expect([answer.status, answer.text]).toEqual([202, '{"status":"parked"}']);
+    const message = `resource_id: ${OTHER} has no payment ${known?._id}, or not yet. The callback is stored for an operator, and nothing was applied.`;
+    expect([answer.status, answer.body]).toEqual([
+      ...[202, { status: 'parked', applied: false, message }],
+    ]);
     const after = await setting.service.stores.payments.get(known?._id ?? '');
     expect(after?.version).toBe(known?.version);
     const _id = `${bank}:${authorized.callback_id}`;

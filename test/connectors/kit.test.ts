@@ -176,6 +176,7 @@ test('a bank that hands reports out until then learns which were delivered, and 
     tools: { settings: {}, call: never, log: console, now: () => new Date() },
     deliver: async ([report]) => {
       if (report?.resource_id === 'stuck') throw new Error('away');
+      return [];
     },
     poll: {
       ...{ seconds: 1, read: async (cursor) => ({ reports, cursor }) },
@@ -191,7 +192,7 @@ test('a bank that hands reports out until then learns which were delivered, and 
 
 describe('the delivery of reports', () => {
   const clock = { now: new Date() };
-  const connectProduct = (deliver: (report: Report) => Promise<void>) =>
+  const connectProduct = (deliver: (report: Report) => Promise<unknown>) =>
     createReportDelivery({
       ...{ db: database.db, deliver, now: () => clock.now },
       ...{ meter: { setAside: () => undefined }, log: { error: () => undefined } },
@@ -247,6 +248,14 @@ describe('the delivery of reports', () => {
       expect(await database.db.collection('reports_set_aside').countDocuments()).toBe(0);
     },
   );
+
+  test('says which were not applied, since the product has no such payout', async () => {
+    const reports = [randomUUID(), randomUUID()].map((id) => buildReport(id, 'sent'));
+    const { deliver } = connectProduct(async (report) =>
+      report === reports[1] ? 'parked' : 'delivered',
+    );
+    expect(await deliver(reports)).toEqual([reports[1]]);
+  });
 
   test('begins no more reports after one has failed', async () => {
     const ids = Array.from({ length: 30 }, () => randomUUID());

@@ -80,9 +80,13 @@ export function buildInstruction(
 export function buildReported(
   source: string,
   reports: readonly Report[],
-  { failure, recording }: Ending,
+  { failure, recording, parked }: Ending & { parked: readonly Report[] },
 ): Omit<Step, 'at'> {
-  const reported = reports.map(({ name, callback }) => ({ name, ...pick(callback, REPORTED) }));
+  const reported = reports.map((report) => ({
+    name: report.name,
+    ...pick(report.callback, REPORTED),
+    ...(parked.includes(report) ? { applied: false } : {}),
+  }));
   const [{ resource = '', resource_id = '' } = {}] = reports;
   const knowledge = learn(recording, [{ resource, resource_id }, ...reported]);
   return {

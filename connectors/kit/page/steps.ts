@@ -135,14 +135,16 @@ export function createStepLog({ now, log }: StepDeps) {
       async (reports) => {
         const { source = 'poll', recording = begin() } = origins.get(reports) ?? {};
         let failure: string | null = null;
+        let parked: readonly Report[] = [];
         try {
-          await deliver(reports);
+          parked = await deliver(reports);
+          return parked;
         } catch (error) {
           failure = nameError(error);
           throw error;
         } finally {
           for (const group of groupByResource(reports)) {
-            add(() => buildReported(source, group, { failure, recording }));
+            add(() => buildReported(source, group, { failure, recording, parked }));
           }
         }
       },

@@ -7,7 +7,7 @@ import {
   createLimiter,
 } from '../../../connectors/kit/bank-client';
 import { readKitConfig } from '../../../connectors/kit/config';
-import { defineConnector } from '../../../connectors/kit/definition';
+import { defineConnector, type Report } from '../../../connectors/kit/definition';
 import { findEnvironment } from '../../../connectors/kit/environment';
 import { startLoop } from '../../../connectors/kit/loop';
 import { HIDDEN, hide, hidePath } from '../../../connectors/kit/page/hide';
@@ -141,6 +141,18 @@ describe('a call to the bank', () => {
     const exchange = { name: 'POST /instructions/sendPayout', sent, received: result };
     expect(steps.list()).toMatchObject([{ source: 'sendPayout', exchanges: [exchange] }]);
   });
+});
+
+test('a report that was not applied is shown as such on the page', async () => {
+  const steps = createStepLog({ now: () => new Date(), log: { warn: () => undefined } });
+  const reports = ['sent', 'completed'].map((name) => {
+    const callback = { callback_id: name, occurred_at: '2026-11-26T10:00:00Z' };
+    return { resource: 'payout', resource_id: 'p', name, callback } as Report;
+  });
+  await steps.watchDelivery(async (all) => all.slice(1))(reports);
+  const [sent, completed] = reports.map(({ name, callback }) => ({ name, ...callback }));
+  expect(steps.list()).toMatchObject([{ callbacks: [sent, { ...completed, applied: false }] }]);
+  expect(steps.list()[0]?.callbacks[0]).not.toHaveProperty('applied');
 });
 
 test('calls beyond the limits of concurrency and rate wait', async () => {
