@@ -83,8 +83,10 @@ const PARAMETERS: Readonly<Record<string, Words>> = {
     example: SAMPLE_IDS.event,
   },
   created_before: {
-    description: 'Only those made before this time. The last `next_cursor` goes on from there.',
-    example: '2026-03-01T12:34:56.789Z',
+    description:
+      'Only those made before this time. The last `next_cursor` goes on from there: as text, since ' +
+      'most date types cut its nine fractional digits.',
+    example: '2026-03-01T12:34:56.789000042Z',
   },
 };
 

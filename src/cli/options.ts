@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { isBalanceAccountName } from '../domain/account/balance-account';
 import { isCurrency } from '../domain/currencies';
-import { parseCreatedBefore } from '../domain/cursor';
-import { isEmail, Amount as WireAmount } from '../domain/wire/fields';
+import { parsePosition } from '../domain/cursor';
+import { Id, isEmail, Amount as WireAmount } from '../domain/wire/fields';
 
 export const AccountId = z.string().meta({ argument: true });
 
@@ -53,7 +53,7 @@ export function readBy<T>(read: (text: string) => T | undefined, fault: string) 
 }
 
 export const Time = readBy(
-  parseCreatedBefore,
+  parsePosition,
   'It must be an ISO 8601 timestamp with an offset, such as the last next_cursor.',
 ).meta({ placeholder: 'time' });
 
@@ -126,6 +126,6 @@ export const Hours = readBy((text) => {
 
 /** A day begins in UTC, whatever the zone of the machine. */
 export const Since = readBy((text) => {
-  const position = parseCreatedBefore(/^\d{4}-\d\d-\d\d$/.test(text) ? `${text}T00:00:00Z` : text);
+  const position = parsePosition(/^\d{4}-\d\d-\d\d$/.test(text) ? `${text}T00:00:00Z` : text);
   return position === undefined ? undefined : new Date(position);
 }, 'It must be a day, or an ISO 8601 time with an offset, such as 2026-03-01T09:00:00Z.');

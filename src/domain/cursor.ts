@@ -3,6 +3,8 @@ const MINUTE_MS = 60_000;
 export const TIES = 1_000_000;
 const TIE_MAX = TIES - 1;
 
+const POSITION_LENGTH = 'YYYY-MM-DDTHH:mm:ss.nnnnnnnnnZ'.length;
+
 const DATE = /(\d{4})-(\d{2})-(\d{2})/.source;
 const TIME = /(\d{2}):(\d{2})(?::(\d{2})(?:[.,](\d{1,9}))?)?/.source;
 const OFFSET = /(?:[Zz]|([+\- ])(\d{2})(?::?(\d{2}))?)/.source;
@@ -28,9 +30,30 @@ export function readPositionTime(position: string): string {
   return `${position.slice(0, 'YYYY-MM-DDTHH:mm:ss.nnn'.length)}Z`;
 }
 
+/** Position at which a time begins. @returns undefined as `parseCreatedBefore` */
+export function parsePosition(text: string): string | undefined {
+  return parseCreatedBefore(text)
+    ?.slice(0, -1)
+    .padEnd(POSITION_LENGTH - 1, '0')
+    .concat('Z');
+}
+
 /**
- * Parses an ISO 8601 date-time with an offset into a position. A space means `+`, which a query
- * string makes a space.
+ * Finds the positions that have more digits than a time is written with: one of them may be the
+ * cursor of which a date type has cut the last.
+ * @param time as of `parseCreatedBefore`
+ * @returns exclusive bounds, or undefined for a whole position
+ */
+export function findUncutRange(time: string): { after: string; until: string } | undefined {
+  if (time.length >= POSITION_LENGTH) return undefined;
+  const digits = time.slice(0, -1);
+  // Above every digit.
+  return { after: `${digits.padEnd(POSITION_LENGTH - 1, '0')}Z`, until: `${digits}:` };
+}
+
+/**
+ * Parses an ISO 8601 date-time with an offset: in UTC, with its own number of fractional digits. A
+ * space means `+`, which a query string makes a space.
  * @see docs/api.md#cancel-read-list
  * @returns undefined for a time that does not exist or is outside the years 0001 to 9999
  */
@@ -51,7 +74,7 @@ export function parseCreatedBefore(text: string): string | undefined {
   if (local.getUTCMonth() !== month - 1 || local.getUTCDate() !== day) return undefined;
   local.setUTCHours(hour, minute, second);
   const utc = isoText(local.getTime() - (sign === '-' ? -offset : offset) * MINUTE_MS);
-  return utc && `${utc.slice(0, 19)}.${fraction.padEnd(9, '0')}Z`;
+  return utc && `${utc.slice(0, 19)}.${fraction}Z`;
 }
 
 function isoText(ms: number): string | undefined {

@@ -1,4 +1,4 @@
-import { parseCreatedBefore } from '../domain/cursor';
+import { parsePosition } from '../domain/cursor';
 
 const PAGE_ROWS = 25;
 const DAY_MS = 86_400_000;
@@ -38,7 +38,7 @@ export function toBounds({ from, to }: Pick<ListQuery, 'from' | 'to'>) {
 }
 
 export function startOfDay(day: string): string | undefined {
-  return /^\d{4}-\d{2}-\d{2}$/.test(day) ? parseCreatedBefore(`${day}T00:00:00Z`) : undefined;
+  return /^\d{4}-\d{2}-\d{2}$/.test(day) ? parsePosition(`${day}T00:00:00Z`) : undefined;
 }
 
 export type PageRequest = Pick<ListQuery, 'before' | 'after'> & { limit: number };

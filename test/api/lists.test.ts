@@ -128,6 +128,41 @@ describe.each(LISTS.filter(({ statuses }) => statuses.length > 0))('the list $pa
   });
 });
 
+test.each(['/v1/payments', '/v1/events', '/v1/webhook-endpoints'])(
+  'the list %s refuses a cursor that has lost digits, and takes a time of your own',
+  async (path) => {
+    const shop = await service.account();
+    for (const url of ['http://localhost:1/', 'http://localhost:2/']) {
+      await shop.post('/v1/webhook-endpoints', { url });
+      await buildPayment(shop, { status: 'settled' });
+    }
+    const read = (query: object) =>
+      shop.get(`${path}?${new URLSearchParams({ ...query, limit: '1' })}`);
+    const { data, next_cursor: cursor } = (await read({})).body;
+    expect(cursor).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{9}Z$/);
+    for (const length of ['T00:00:00', 'T00:00:00.000', 'T00:00:00.000000'].map(
+      (t) => 10 + t.length,
+    )) {
+      // The digits after it were zeros: nothing is lost.
+      if (/^[.0]*Z$/.test(cursor.slice(length))) continue;
+      const cut = await read({ created_before: `${cursor.slice(0, length)}Z` });
+      expectRefusal(cut, 'invalid_cursor', ['created_before']);
+      expect(cut.body.error.message).toContain('send a next_cursor as the text it is');
+    }
+    const next = (await read({ created_before: cursor })).body;
+    expect(next.data).toHaveLength(1);
+    const soon = new Date(Date.now() + 60_000).toISOString();
+    for (const [created_before, rows] of [
+      [soon, data],
+      [`${soon.slice(0, 19)}+00:00`, data],
+      ['2026-01-01T00:00:00Z', []],
+      [`${cursor.slice(0, 4)}-01-01T00:00:00.000000000Z`, []],
+    ] as const) {
+      expect(ids((await read({ created_before })).body.data)).toEqual(ids(rows));
+    }
+  },
+);
+
 test('the list of the refunds of a payment has only those, for its owner', async () => {
   const shop = await service.account();
   const { id: payment_id } = await buildPayment(shop, { status: 'settled' });

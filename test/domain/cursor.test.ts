@@ -1,5 +1,10 @@
 import fc from 'fast-check';
-import { buildPosition, parseCreatedBefore } from '../../src/domain/cursor';
+import {
+  buildPosition,
+  findUncutRange,
+  parseCreatedBefore,
+  parsePosition,
+} from '../../src/domain/cursor';
 
 const FIRST_MS = Date.parse('0001-01-01T00:00:00.000Z');
 const LAST_MS = Date.parse('9999-12-31T23:59:59.999Z');
@@ -62,7 +67,7 @@ describe('created_before', () => {
     ['0099-01-01T00:00:00Z', '0099-01-01T00:00:00.000000000Z'],
     ['0000-12-31T23:30:00-01:00', '0001-01-01T00:30:00.000000000Z'],
     ['9999-12-31T23:59:59.999999999Z', '9999-12-31T23:59:59.999999999Z'],
-  ])('reads %s as %s', (text, position) => expect(parseCreatedBefore(text)).toBe(position));
+  ])('reads %s as %s', (text, position) => expect(parsePosition(text)).toBe(position));
 
   test.each([
     ['a text that is no time', ['', 'now', '1767225600', '2026-W01-1T00:00:00Z']],
@@ -93,8 +98,30 @@ describe('created_before', () => {
         const [hours, rest] = [Math.floor(Math.abs(offset) / 60), Math.abs(offset) % 60];
         const shifted = `${local}${offset < 0 ? '-' : '+'}${pad(hours)}:${pad(rest)}`;
         const position = buildPosition(ms, last);
-        expect([position, shifted].map(parseCreatedBefore)).toEqual([position, position]);
+        expect([position, shifted].map(parsePosition)).toEqual([position, position]);
       }),
+    );
+  });
+
+  test('that is cut may have been each cursor that begins with its digits, and no other', () => {
+    fc.assert(
+      fc.property(
+        moment,
+        tie,
+        moment,
+        fc.integer({ min: 0, max: 9 }),
+        (ms, last, other, digits) => {
+          const position = buildPosition(ms, last);
+          const stem = position.slice(0, 'YYYY-MM-DDTHH:mm:ss.'.length + digits);
+          const time = parseCreatedBefore(`${stem.replace(/\.$/, '')}Z`) ?? '';
+          const range = findUncutRange(time);
+          for (const each of [position, buildPosition(other, last), buildPosition(ms + 1, 0)]) {
+            const isCut = each.startsWith(stem) && each !== parsePosition(time);
+            const isInside = range !== undefined && each > range.after && each < range.until;
+            expect([each, time, isInside]).toEqual([each, time, isCut]);
+          }
+        },
+      ),
     );
   });
 

@@ -513,7 +513,7 @@ export interface components {
             asset?: "BTC" | "ETH" | "USDC" | "USDT";
             /** @description Only those of this balance account. */
             balance_account?: string;
-            /** @description Only those made before this time. The last `next_cursor` goes on from there. */
+            /** @description Only those made before this time. The last `next_cursor` goes on from there: as text, since most date types cut its nine fractional digits. */
             created_before?: string;
             /** @description ISO 4217. */
             currency?: string;
@@ -526,7 +526,7 @@ export interface components {
             type?: "payment" | "refund" | "refund_failure" | "payout" | "payout_failure" | "payout_return" | "chargeback" | "chargeback_reversal" | "funding" | "adjustment" | "crypto_payment" | "crypto_settlement" | "crypto_settlement_failure";
         };
         ListCryptoPaymentsQuery: {
-            /** @description Only those made before this time. The last `next_cursor` goes on from there. */
+            /** @description Only those made before this time. The last `next_cursor` goes on from there: as text, since most date types cut its nine fractional digits. */
             created_before?: string;
             /** @description Rows of a page; 25 when left out. */
             limit?: number;
@@ -537,7 +537,7 @@ export interface components {
             status?: "awaiting_deposit" | "underpaid" | "held" | "received" | "expired";
         };
         ListCryptoSettlementsQuery: {
-            /** @description Only those made before this time. The last `next_cursor` goes on from there. */
+            /** @description Only those made before this time. The last `next_cursor` goes on from there: as text, since most date types cut its nine fractional digits. */
             created_before?: string;
             /** @description Rows of a page; 25 when left out. */
             limit?: number;
@@ -550,7 +550,7 @@ export interface components {
         ListEventsQuery: {
             /** @description Oldest first, the events after this one. The last `next_cursor` goes on from there. */
             after?: string;
-            /** @description Only those made before this time. The last `next_cursor` goes on from there. */
+            /** @description Only those made before this time. The last `next_cursor` goes on from there: as text, since most date types cut its nine fractional digits. */
             created_before?: string;
             /** @description Rows of a page; 25 when left out. */
             limit?: number;
@@ -563,7 +563,7 @@ export interface components {
             type?: "payment.awaiting_customer" | "payment.authorized" | "payment.settled" | "payment.failed" | "payment.cancelled" | "payment.expired" | "refund.settled" | "refund.failed" | "payout.submitted" | "payout.sent" | "payout.completed" | "payout.failed" | "payout.returned" | "crypto.payment.received" | "crypto.payment.underpaid" | "crypto.payment.held" | "crypto.payment.expired" | "crypto.settlement.completed" | "crypto.settlement.failed";
         };
         ListPaymentRefundsQuery: {
-            /** @description Only those made before this time. The last `next_cursor` goes on from there. */
+            /** @description Only those made before this time. The last `next_cursor` goes on from there: as text, since most date types cut its nine fractional digits. */
             created_before?: string;
             /** @description Rows of a page; 25 when left out. */
             limit?: number;
@@ -574,7 +574,7 @@ export interface components {
             status?: "processing" | "settled" | "failed";
         };
         ListPaymentsQuery: {
-            /** @description Only those made before this time. The last `next_cursor` goes on from there. */
+            /** @description Only those made before this time. The last `next_cursor` goes on from there: as text, since most date types cut its nine fractional digits. */
             created_before?: string;
             /** @description Rows of a page; 25 when left out. */
             limit?: number;
@@ -592,7 +592,7 @@ export interface components {
             status?: "created" | "awaiting_customer" | "authorized" | "settled" | "failed" | "cancelled" | "expired";
         };
         ListPayoutsQuery: {
-            /** @description Only those made before this time. The last `next_cursor` goes on from there. */
+            /** @description Only those made before this time. The last `next_cursor` goes on from there: as text, since most date types cut its nine fractional digits. */
             created_before?: string;
             /** @description Rows of a page; 25 when left out. */
             limit?: number;
@@ -603,7 +603,7 @@ export interface components {
             status?: "created" | "submitted" | "sent" | "completed" | "failed" | "returned";
         };
         ListRefundsQuery: {
-            /** @description Only those made before this time. The last `next_cursor` goes on from there. */
+            /** @description Only those made before this time. The last `next_cursor` goes on from there: as text, since most date types cut its nine fractional digits. */
             created_before?: string;
             /** @description Rows of a page; 25 when left out. */
             limit?: number;
@@ -614,13 +614,13 @@ export interface components {
             status?: "processing" | "settled" | "failed";
         };
         ListRequestsQuery: {
-            /** @description Only those made before this time. The last `next_cursor` goes on from there. */
+            /** @description Only those made before this time. The last `next_cursor` goes on from there: as text, since most date types cut its nine fractional digits. */
             created_before?: string;
             /** @description Rows of a page; 25 when left out. */
             limit?: number;
         };
         ListWebhookEndpointsQuery: {
-            /** @description Only those made before this time. The last `next_cursor` goes on from there. */
+            /** @description Only those made before this time. The last `next_cursor` goes on from there: as text, since most date types cut its nine fractional digits. */
             created_before?: string;
             /** @description Rows of a page; 25 when left out. */
             limit?: number;

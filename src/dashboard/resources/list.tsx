@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream';
 import type { ComponentChildren, ComponentType } from 'preact';
-import { parseCreatedBefore } from '../../domain/cursor';
+import { parsePosition } from '../../domain/cursor';
 import { exportResources, type Kind, listResources } from '../../service/money/resources/read';
 import { type ListPage, type ListQuery, startOfDay } from '../../service/paging';
 import { Field, Filters, Select } from '../frame/fields';
@@ -123,7 +123,7 @@ export function toQueryString(
 }
 
 function parseCursor(text: string): string | undefined {
-  const cursor = parseCreatedBefore(text);
+  const cursor = parsePosition(text);
   return cursor === text ? cursor : undefined;
 }
 

@@ -20,17 +20,17 @@ const Limit = z
 const CreatedBefore = z
   .string()
   .transform((text, ctx) => {
-    const position = parseCreatedBefore(text);
-    if (position === undefined) {
+    const time = parseCreatedBefore(text);
+    if (time === undefined) {
       ctx.addIssue({
         code: 'custom',
         message: 'must be an ISO 8601 timestamp with an offset, such as the last next_cursor',
       });
       return z.NEVER;
     }
-    return position;
+    return time;
   })
-  .pipe(z.string().meta({ format: 'date-time' }))
+  .pipe(z.string())
   .optional();
 
 export const PAGE_FIELDS = { limit: Limit, created_before: CreatedBefore };
@@ -50,7 +50,7 @@ export function buildPageSchema<T extends z.ZodType>(item: T, id: string) {
       object: z.literal('list'),
       data: z.array(item),
       has_more: z.boolean(),
-      next_cursor: z.string().meta({ format: 'date-time' }).nullable(),
+      next_cursor: z.string().nullable(),
     })
     .meta({ id });
 }

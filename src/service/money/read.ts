@@ -1,4 +1,11 @@
-import { buildRefusal, notFound, type ResourceNoun, unavailable } from '../../domain/errors';
+import { findUncutRange } from '../../domain/cursor';
+import {
+  buildRefusal,
+  notFound,
+  Refusal,
+  type ResourceNoun,
+  unavailable,
+} from '../../domain/errors';
 import type { BalanceRow, Receivable } from '../../ledger/balance-rows';
 import type { ListFilter } from '../../store/list';
 import { createProof } from '../../store/proof';
@@ -66,16 +73,37 @@ export async function findCreated<D>(
   throw unavailable('The outcome is unknown.', cause);
 }
 
-/** Newest first. */
+/** Newest first. @throws Refusal 400 `invalid_cursor` */
 export async function listPage<D extends { position: string }>(
   store: Listable<D>,
   { account_id, livemode }: Owner,
-  { limit, created_before: before, ...narrowing }: PageQuery,
+  { limit, created_before, ...narrowing }: PageQuery,
   only: object = {},
 ): Promise<Page<D>> {
-  const filter = { account_id, livemode, ...only, ...narrowing, before };
-  const found = await store.list({ ...filter, limit: limit + 1 });
+  const owner = { account_id, livemode, ...only, ...narrowing };
+  const list = (range: Partial<ListFilter>) => store.list({ ...owner, limit: limit + 1, ...range });
+  const found = await list({ before: await readCursor(created_before, list) });
   return toPage(found, limit, ({ position }) => position);
+}
+
+/**
+ * @returns the position before which a page lists
+ * @throws Refusal 400 `invalid_cursor` for what may be a cut cursor, which would skip rows
+ * @see docs/api.md#cancel-read-list
+ */
+export async function readCursor(
+  created_before: string | undefined,
+  list: (range: { after: string; until: string; limit: number }) => Promise<unknown[]>,
+): Promise<string | undefined> {
+  const range = created_before === undefined ? undefined : findUncutRange(created_before);
+  if (range === undefined) return created_before;
+  const [row] = await list({ ...range, limit: 1 });
+  if (row === undefined) return range.after;
+  const message =
+    'has fewer than nine fractional digits, and something was made within the last of them: send ' +
+    'a next_cursor as the text it is, unparsed, and a time of your own with nine digits';
+  const details = [{ code: 'invalid_cursor', field: 'created_before', message }] as const;
+  throw new Refusal('invalid_cursor', `created_before: ${message}`, { details });
 }
 
 export type { BalanceRow, Receivable } from '../../ledger/balance-rows';

@@ -802,7 +802,7 @@ class ListPaymentsQuery(TypedDict):
     """
     created_before: NotRequired[str]
     """
-    Only those made before this time. The last `next_cursor` goes on from there.
+    Only those made before this time. The last `next_cursor` goes on from there: as text, since most date types cut its nine fractional digits.
     """
     method: NotRequired[Literal['ideal', 'bancontact', 'mbway', 'przelewy24', 'visa', 'mastercard', 'amex', 'multibanco', 'paysafecard']]
     """
@@ -825,7 +825,7 @@ class ListPaymentRefundsQuery(TypedDict):
     """
     created_before: NotRequired[str]
     """
-    Only those made before this time. The last `next_cursor` goes on from there.
+    Only those made before this time. The last `next_cursor` goes on from there: as text, since most date types cut its nine fractional digits.
     """
 
 
@@ -840,7 +840,7 @@ class ListRefundsQuery(TypedDict):
     """
     created_before: NotRequired[str]
     """
-    Only those made before this time. The last `next_cursor` goes on from there.
+    Only those made before this time. The last `next_cursor` goes on from there: as text, since most date types cut its nine fractional digits.
     """
 
 
@@ -855,7 +855,7 @@ class ListPayoutsQuery(TypedDict):
     """
     created_before: NotRequired[str]
     """
-    Only those made before this time. The last `next_cursor` goes on from there.
+    Only those made before this time. The last `next_cursor` goes on from there: as text, since most date types cut its nine fractional digits.
     """
 
 
@@ -866,7 +866,7 @@ class ListBalanceTransactionsQuery(TypedDict):
     """
     created_before: NotRequired[str]
     """
-    Only those made before this time. The last `next_cursor` goes on from there.
+    Only those made before this time. The last `next_cursor` goes on from there: as text, since most date types cut its nine fractional digits.
     """
     balance_account: NotRequired[str]
     """
@@ -893,7 +893,7 @@ class ListEventsQuery(TypedDict):
     """
     created_before: NotRequired[str]
     """
-    Only those made before this time. The last `next_cursor` goes on from there.
+    Only those made before this time. The last `next_cursor` goes on from there: as text, since most date types cut its nine fractional digits.
     """
     type: NotRequired[Literal['payment.awaiting_customer', 'payment.authorized', 'payment.settled', 'payment.failed', 'payment.cancelled', 'payment.expired', 'refund.settled', 'refund.failed', 'payout.submitted', 'payout.sent', 'payout.completed', 'payout.failed', 'payout.returned', 'crypto.payment.received', 'crypto.payment.underpaid', 'crypto.payment.held', 'crypto.payment.expired', 'crypto.settlement.completed', 'crypto.settlement.failed']]
     """
@@ -916,7 +916,7 @@ class ListWebhookEndpointsQuery(TypedDict):
     """
     created_before: NotRequired[str]
     """
-    Only those made before this time. The last `next_cursor` goes on from there.
+    Only those made before this time. The last `next_cursor` goes on from there: as text, since most date types cut its nine fractional digits.
     """
 
 
@@ -927,7 +927,7 @@ class ListRequestsQuery(TypedDict):
     """
     created_before: NotRequired[str]
     """
-    Only those made before this time. The last `next_cursor` goes on from there.
+    Only those made before this time. The last `next_cursor` goes on from there: as text, since most date types cut its nine fractional digits.
     """
 
 
@@ -942,7 +942,7 @@ class ListCryptoPaymentsQuery(TypedDict):
     """
     created_before: NotRequired[str]
     """
-    Only those made before this time. The last `next_cursor` goes on from there.
+    Only those made before this time. The last `next_cursor` goes on from there: as text, since most date types cut its nine fractional digits.
     """
 
 
@@ -957,7 +957,7 @@ class ListCryptoSettlementsQuery(TypedDict):
     """
     created_before: NotRequired[str]
     """
-    Only those made before this time. The last `next_cursor` goes on from there.
+    Only those made before this time. The last `next_cursor` goes on from there: as text, since most date types cut its nine fractional digits.
     """
 
 

@@ -6,7 +6,7 @@ import { type Actor, auditBy } from '../../../store/audit';
 import { type Endpoint, secretOwner } from '../../../store/endpoints';
 import { type CreateRequest, createOnce } from '../../create-once';
 import type { MerchantDeps, Owner } from '../../deps';
-import type { Page, PageQuery } from '../../money/read';
+import { type Page, type PageQuery, readCursor } from '../../money/read';
 import { withAuditLine } from '../../operators/audit/log';
 import { toPage } from '../../paging';
 import { findOwnEvent, presentEvent } from '../list';
@@ -110,8 +110,10 @@ export async function listMerchantEndpoints(
   { limit, created_before }: PageQuery,
 ): Promise<Page<Endpoint>> {
   const all = (await listEndpoints(deps, owner)).reverse();
-  const isBefore = ({ position }: Endpoint) =>
-    created_before === undefined || position < created_before;
+  const before = await readCursor(created_before, async ({ after, until }) =>
+    all.filter(({ position }) => position > after && position < until),
+  );
+  const isBefore = ({ position }: Endpoint) => before === undefined || position < before;
   return toPage(all.filter(isBefore), limit, ({ position }) => position);
 }
 
