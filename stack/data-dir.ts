@@ -1,8 +1,10 @@
-import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { OperationalError } from '../src/base/errors';
+import { describeError, OperationalError } from '../src/base/errors';
+import { tryLock } from '../src/base/file-lock';
 import { isAlive, listProcessIds, readCommandLine, terminate } from '../src/base/process-table';
+import { PROGRAM } from '../src/base/program';
 import { describeOtherFormat, FORMAT } from '../src/domain/format';
 import { StackSettings } from '../src/stack-settings';
 
@@ -70,6 +72,28 @@ export function readJson<T>(path: string, schema: z.ZodType<T>): T | undefined {
   } catch {
     return undefined;
   }
+}
+
+/**
+ * @returns function that unlocks
+ * @throws OperationalError if another launcher uses the data
+ */
+export function lockDataDir(dataDir: string): () => void {
+  try {
+    mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+  } catch (error) {
+    throw new OperationalError(`DATA_DIR ${dataDir} can't be made: ${describeError(error)}`);
+  }
+  const lock = tryLock(join(dataDir, 'launcher.lock'));
+  if (lock.holder === undefined) return () => lock.release();
+  const { pid } = lock.holder;
+  const { api, temporal } = readState(dataDir) ?? {};
+  const addresses = [api?.url, temporal?.ui_url].filter((url) => url != null);
+  const where = addresses.length === 0 ? '' : ` It serves ${addresses.join(' and ')}.`;
+  throw new OperationalError(
+    `Another ${PROGRAM.start} (pid ${pid}) runs on DATA_DIR ${dataDir}.${where} Stop it first, with ` +
+      `Ctrl-C or \`kill ${pid}\`, or set DATA_DIR, PORT and TEMPORAL_UI_PORT for a second stack.`,
+  );
 }
 
 const DATA = ['ports.json', 'mongodb', 'temporal'];

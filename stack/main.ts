@@ -1,11 +1,9 @@
 import './node-version';
-import { mkdirSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { resolve } from 'node:path';
 import { OperationalError } from '../src/base/errors';
-import { tryLock } from '../src/base/file-lock';
-import { IS_CHECKOUT, PROGRAM } from '../src/base/program';
+import { IS_CHECKOUT } from '../src/base/program';
 import { decideConfig, readEnvironment, type StackConfig } from './config';
-import { endLeftovers, markDataDir, removeState } from './data-dir';
+import { endLeftovers, lockDataDir, markDataDir, removeState } from './data-dir';
 import { launch } from './launch';
 import type { Inspect } from './parts';
 import { needPorts } from './ports';
@@ -70,21 +68,6 @@ async function main(args: readonly string[]): Promise<number> {
   }
   progress.line('stopped');
   return hasCrashed ? 1 : 0;
-}
-
-/** @throws OperationalError if another launcher uses the data */
-function lockDataDir(dataDir: string): () => void {
-  try {
-    mkdirSync(dataDir, { recursive: true, mode: 0o700 });
-  } catch (error) {
-    throw new OperationalError(`DATA_DIR ${dataDir} can't be made: ${failureLine(error)}`);
-  }
-  const lock = tryLock(join(dataDir, 'launcher.lock'));
-  if (lock.holder === undefined) return () => lock.release();
-  throw new OperationalError(
-    `Another ${PROGRAM.start} (pid ${lock.holder.pid}) runs on DATA_DIR ${dataDir}. ` +
-      'Stop it first, or set DATA_DIR, PORT and TEMPORAL_UI_PORT for a second stack.',
-  );
 }
 
 function portsToTake(config: StackConfig, inspect?: Inspect): Record<string, number> {

@@ -5,6 +5,7 @@ import { ensureKeys } from '../../../src/encryption/ensure-keys';
 import { followPairs } from '../../../src/encryption/recipient-pairs';
 import { readKeys } from '../../../src/encryption/service-keys';
 import {
+  lockDataDir,
   markDataDir,
   readState,
   replaceFile,
@@ -91,6 +92,19 @@ describe('the lock of a data folder', () => {
     expect(lock().holder?.pid).toBe(process.pid);
     first.release();
     expect(lock().holder).toBeUndefined();
+  });
+
+  test('names the process that has it, where it serves, and how to stop it', () => {
+    const unlock = lockDataDir(folder.at());
+    writeState(folder.at(), { ...STATE, temporal: { ...STATE.temporal, ui_url: 'http://t:2' } });
+    const { pid } = process;
+    expect(() => lockDataDir(folder.at())).toThrow(
+      `Another npm start (pid ${pid}) runs on DATA_DIR ${folder.at()}. It serves http://localhost:1 and http://t:2. ` +
+        `Stop it first, with Ctrl-C or \`kill ${pid}\`, or set DATA_DIR, PORT and TEMPORAL_UI_PORT for a second stack.`,
+    );
+    expect(readState(folder.at())?.api).toEqual(STATE.api);
+    unlock();
+    lockDataDir(folder.at())();
   });
 
   test.each([
