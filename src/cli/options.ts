@@ -2,9 +2,16 @@ import { z } from 'zod';
 import { isBalanceAccountName } from '../domain/account/balance-account';
 import { isCurrency } from '../domain/currencies';
 import { parsePosition } from '../domain/cursor';
+import { toLowerId } from '../domain/shape';
 import { Id, isEmail, Amount as WireAmount } from '../domain/wire/fields';
 
-export const AccountId = z.string().meta({ argument: true });
+export { Id } from '../domain/wire/fields';
+
+export const AccountId = Id.meta({ argument: true });
+
+export function idOption(description: string) {
+  return Id.meta({ description, placeholder: 'id' });
+}
 
 export function textOption(description: string, placeholder: string) {
   return z.string().meta({ description, placeholder });
@@ -94,10 +101,10 @@ export const SignedUnits = readBy(
 );
 
 /** Accepts the id with or without the prefix that commands print. */
-export const OperationId = readBy(
-  (text) => /^(?:(?:funded|adjusted):)?([A-Za-z0-9_-]{1,100})$/.exec(text)?.[1],
-  'It must be 1 to 100 letters, digits, hyphens and underscores.',
-).meta({ placeholder: 'id' });
+export const OperationId = readBy((text) => {
+  const id = /^(?:(?:funded|adjusted):)?([A-Za-z0-9_-]{1,100})$/.exec(text)?.[1];
+  return id && toLowerId(id);
+}, 'It must be 1 to 100 letters, digits, hyphens and underscores.').meta({ placeholder: 'id' });
 
 export function words(max: number) {
   const fault = `It must have 1 to ${max} characters.`;

@@ -17,7 +17,7 @@ export const LOGGED = z.registry<Logged>();
 /** Every valid text of the field. */
 export const WHOLE: Logged = { shows: () => true };
 
-const ID = /^([a-z]{2,6}_)?[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/;
+const ID = /^([a-z]{2,6}_)?[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i;
 /** UUID, in most cases with the prefix of its kind. */
 export const OWN_ID: Logged = { shows: (text) => ID.test(text) };
 

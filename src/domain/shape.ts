@@ -100,6 +100,13 @@ export const uuid: Rule = (value) => {
   return typeof value === 'string' && UUID.test(value) ? undefined : 'must be a UUID';
 };
 
+const ID = /^(?:[a-z]{1,10}_)?[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}(?::\d+)?$/i;
+
+/** Lowers a UUID, also with a prefix or a number after it, as it is stored; other text stays. */
+export function toLowerId(text: string): string {
+  return ID.test(text) ? text.toLowerCase() : text;
+}
+
 /** Drops unknown fields. */
 export function object<T extends object>(
   raw: unknown,

@@ -122,6 +122,15 @@ describe('a signed callback', () => {
     });
   });
 
+  test('may name its resource in upper case, which is the same report', async () => {
+    const id = await setting.payment();
+    const authorized = report('payment', id.toUpperCase(), 'authorized');
+    expectDelivery(await send(authorized));
+    await setting.service.becomes('payments', id, { status: 'authorized' });
+    expect(await sendForSummary({ ...authorized, resource_id: id })).toEqual(DUPLICATE);
+    expect(await listStored(id)).toMatchObject([{ resource_id: id, unapplied: null }]);
+  });
+
   // How a parked report is delivered later: test/connectors/sandbox-outgoing.test.ts
   test('about an unknown resource, or one of another connector, is parked, and keeps its facts', async () => {
     const known = await setting.service.stores.payments.get(await setting.payment());

@@ -47,7 +47,7 @@ async function report(
 test('payout show has its transitions, journal entries, callbacks and audit trail', async () => {
   const { shop, service } = setting;
   const id = await setting.payout({ metadata: { secret: 'M0' }, reference: 'salary-7' });
-  await report(id, `${id}-1`, 'completed');
+  await report(id.toUpperCase(), `${id}-1`, 'completed');
   await service.becomes('payouts', id, { status: 'completed' });
   await report(id, `${id}-2`, 'failed');
   await eventually('the reason', async () => {
@@ -60,7 +60,7 @@ test('payout show has its transitions, journal entries, callbacks and audit trai
     'the attention reason',
     async () => (await service.stores.payouts.get(id))?.attention,
   );
-  const shown = await setting.json('payout', 'show', id);
+  const shown = await setting.json('payout', 'show', id.toUpperCase());
   const delivery = { status: 'no_endpoint', attempts: 0, next_attempt_at: null };
   const events = ['submitted', 'sent', 'completed'].map((name) => ({
     ...{ id: expect.stringMatching(/^evt_/), type: `payout.${name}`, created: at, delivery },

@@ -12,7 +12,7 @@ import { resetPassword } from '../../service/merchants/team/sessions';
 import { unlockUser } from '../../service/merchants/team/sign-in';
 import { defineCommand, defineGroup } from '../command';
 import { findOwner } from '../context';
-import { AccountId, Email, Env, names, Time, textOption } from '../options';
+import { AccountId, Email, Env, Id, idOption, names, Time } from '../options';
 import { formatTime, printFields, printList } from '../output';
 
 const Cidr = z
@@ -100,7 +100,7 @@ const list = defineCommand({
 const revoke = defineCommand({
   name: 'revoke',
   description: 'revoke a key at once; again changes nothing',
-  options: z.object({ key_id: z.string().meta({ argument: true }) }),
+  options: z.object({ key_id: Id.meta({ argument: true }) }),
   example: 'key revoke key_…',
   run: async (context, { key_id }) => {
     const { revoked_at = null } = (await revokeKey(await context.actingDeps(), key_id)) ?? {};
@@ -180,7 +180,7 @@ const reset = defineCommand({
   description: 'give a user who is locked out a new password, and end all sessions',
   options: z.object({
     email: z.string().meta({ argument: true }),
-    account: textOption('whose user it is, if several have the address', 'id').optional(),
+    account: idOption('whose user it is, if several have the address').optional(),
     without_second_factor: z
       .boolean()
       .default(false)

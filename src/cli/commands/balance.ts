@@ -25,6 +25,7 @@ import {
   BankReference,
   Currency,
   Env,
+  Id,
   OperationId,
   Operator,
   Reason,
@@ -187,7 +188,7 @@ const reverse = defineCommand({
   description:
     'undo a funding, an adjustment or a chargeback once, and show the balance after that',
   options: z.object({
-    operation_id: z.string().meta({ argument: true }),
+    operation_id: Id.meta({ argument: true }),
     operator: Operator.optional(),
     reason: Reason,
     approved_by: ApprovedBy,

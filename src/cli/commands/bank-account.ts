@@ -14,7 +14,7 @@ import {
 import { combine, reconcileAccounts } from '../../service/banks/statements/reconciliation';
 import { defineCommand, defineGroup } from '../command';
 import type { CliContext } from '../context';
-import { Currency, Env, textOption, wholeNumber } from '../options';
+import { Currency, Env, Id, textOption, wholeNumber } from '../options';
 import { fields, formatTime, printFields, printList, table } from '../output';
 import { Account, Connector, formatBoolean, formatEntries, formatLines } from './statement';
 
@@ -75,7 +75,7 @@ const update = defineCommand({
   name: 'update',
   description: 'say how the statements of an account are treated',
   options: z.object({
-    id: z.string().describe('its id').meta({ argument: true, placeholder: 'bank_account_id' }),
+    id: Id.describe('its id').meta({ argument: true, placeholder: 'bank_account_id' }),
     open_days: wholeNumber(0, 365)
       .optional()
       .describe('for how many days a line may match no entry; 5 by default')

@@ -12,7 +12,7 @@ import {
   redeliverSignalled,
 } from '../../service/banks/callbacks';
 import { defineCommand, defineGroup } from '../command';
-import { limit, Reason, Since, textOption } from '../options';
+import { idOption, limit, Reason, Since, textOption } from '../options';
 import { formatTime, printFields, printList } from '../output';
 
 const CallbackId = z
@@ -27,7 +27,7 @@ const list = defineCommand({
     parked: z.boolean().default(false).describe('only those without a resource at their connector'),
     unsignalled: z.boolean().default(false).describe('only those that are not parked'),
     connector: textOption('only those of this bank', 'name').optional(),
-    resource_id: textOption('only those about this payment, refund or payout', 'id').optional(),
+    resource_id: idOption('only those about this payment, refund or payout').optional(),
     all: z.boolean().default(false).describe('also those that were dismissed'),
     limit: limit(1_000, 100),
   }),

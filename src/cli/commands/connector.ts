@@ -16,7 +16,7 @@ import {
 import { openNoted } from '../acting-operator';
 import { defineCommand, defineGroup } from '../command';
 import type { CliContext } from '../context';
-import { Env, Operator, Reason, textOption } from '../options';
+import { Env, Id, Operator, Reason, textOption } from '../options';
 import { fields, formatTime, printFields, printList } from '../output';
 import { connectorCheck } from './connector-check';
 import { readRoutes } from './routing';
@@ -239,7 +239,7 @@ const list = defineCommand({
 const revoke = defineCommand({
   name: 'revoke',
   description: 'revoke a key at once; again changes nothing',
-  options: z.object({ key_id: z.string().meta({ argument: true }) }),
+  options: z.object({ key_id: Id.meta({ argument: true }) }),
   example: 'connector key revoke cnkey_…',
   run: async (context, { key_id }) => {
     const key = await revokeConnectorKey(await context.actingDeps(), key_id);

@@ -17,15 +17,15 @@ import { accountNow } from '../../service/merchants/clock';
 import { withAuditLine } from '../../service/operators/audit/log';
 import { defineCommand, defineGroup } from '../command';
 import { type CliContext, findOwner } from '../context';
-import { AccountId, Env, limit, names, Time, textOption } from '../options';
+import { AccountId, Env, Id, idOption, limit, names, Time } from '../options';
 import { fields, formatTime, printList, table } from '../output';
 
 const PROGRESS_EVERY = 100;
 const STATUSES: DeliveryStatus[] = ['exhausted', 'pending'];
 
 const Options = z.object({
-  event_id: z.string().optional().meta({ argument: true }),
-  account: textOption('send many: those of this account', 'id').optional(),
+  event_id: Id.optional().meta({ argument: true }),
+  account: idOption('send many: those of this account').optional(),
   env: Env.optional().describe('of this environment'),
   since: Time.optional().describe('created at this time or later'),
   until: Time.optional().describe('created before this time (default: now)'),
@@ -109,7 +109,7 @@ const list = defineCommand({
     before: Time.optional()
       .describe('continue a list at its next_cursor, or before a time')
       .meta({ placeholder: 'cursor' }),
-    resource: textOption('only events of this payment, refund or payout', 'id').optional(),
+    resource: idOption('only events of this payment, refund or payout').optional(),
   }),
   example: 'event list acct_… --env sandbox --limit 10',
   run: async (context, { account_id, env, resource: resource_id, before, ...page }) => {
@@ -136,7 +136,7 @@ const list = defineCommand({
 const show = defineCommand({
   name: 'show',
   description: 'show one event with every attempt to deliver it',
-  options: z.object({ event_id: z.string().meta({ argument: true }) }),
+  options: z.object({ event_id: Id.meta({ argument: true }) }),
   example: 'event show evt_…',
   run: async (context, { event_id }) => {
     const { stores } = await context.readDeps();

@@ -17,7 +17,17 @@ import { actAsOperator } from '../../service/operators/act';
 
 import { assertNamed, openActing, printApprovalRequired } from '../acting-operator';
 import { defineCommand, defineGroup } from '../command';
-import { Amount, ApprovedBy, Env, limit, Operator, Reason, textOption } from '../options';
+import {
+  Amount,
+  ApprovedBy,
+  Env,
+  Id,
+  idOption,
+  limit,
+  Operator,
+  Reason,
+  textOption,
+} from '../options';
 import { formatTime, printFields, printList } from '../output';
 import { Connector } from './statement';
 
@@ -40,17 +50,17 @@ function formatMovementAmount(movement: ShownMovement, amount = movement.amount)
   return formatAmount(amount, currency);
 }
 
-const MovementId = z
-  .string()
-  .describe('its id, as the list prints it')
-  .meta({ argument: true, placeholder: 'movement_id' });
+const MovementId = Id.describe('its id, as the list prints it').meta({
+  argument: true,
+  placeholder: 'movement_id',
+});
 
 const list = defineCommand({
   name: 'list',
   description: 'list what banks and chains moved, the oldest first',
   options: z.object({
     open: z.boolean().default(false).describe('only what is in suspense'),
-    resource: textOption('only those of one resource', 'id').optional(),
+    resource: idOption('only those of one resource').optional(),
     connector: Connector.optional(),
     env: Env.optional(),
     limit: limit(1_000, 100),

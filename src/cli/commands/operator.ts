@@ -27,7 +27,7 @@ import {
 } from '../../service/operators/keys';
 import { defineCommand, defineGroup } from '../command';
 import type { CliContext } from '../context';
-import { limit, Operator, Reason, textOption } from '../options';
+import { Id, limit, Operator, Reason, textOption } from '../options';
 import { formatTime, printFields, printList, sanitize } from '../output';
 import { describeOutcome } from './act-many';
 
@@ -88,7 +88,7 @@ const revoke = defineCommand({
   name: 'revoke',
   description: 'revoke a key, or all keys of a name, at once; again changes nothing',
   options: z.object({
-    operator: z.string().meta({ argument: true, placeholder: 'name or id' }),
+    operator: Id.meta({ argument: true, placeholder: 'name or id' }),
   }),
   example: 'operator revoke mia',
   run: async (context, { operator }) => {
@@ -139,7 +139,7 @@ function formatRequester({ requested_by, requester_verified }: ShownApproval): s
   return requester_verified ? requested_by : `${requested_by} (not verified)`;
 }
 
-const ApprovalId = z.string().meta({ argument: true, placeholder: 'approval_id' });
+const ApprovalId = Id.meta({ argument: true, placeholder: 'approval_id' });
 const DecisionOptions = z.object({ id: ApprovalId, reason: Reason });
 
 const approve = defineCommand({
@@ -248,10 +248,10 @@ const acknowledge = defineCommand({
   name: 'acknowledge',
   description: 'take one off the list and out of the metrics; the audit trail records it',
   options: z.object({
-    id: z
-      .string()
-      .describe('its id, as the list prints it')
-      .meta({ argument: true, placeholder: 'attention' }),
+    id: Id.describe('its id, as the list prints it').meta({
+      argument: true,
+      placeholder: 'attention',
+    }),
     reason: Reason,
     operator: Operator.optional().describe('who does it; by default the system user'),
   }),

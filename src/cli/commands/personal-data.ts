@@ -4,7 +4,7 @@ import { ServiceError } from '../../domain/errors';
 import { erasePayer, exportPayer, type PayerName } from '../../service/money/payer-data';
 import { eraseRecipient } from '../../service/money/recipients';
 import { defineCommand, defineGroup } from '../command';
-import { AccountId, Email, Env, textOption } from '../options';
+import { AccountId, Email, Env, Id, textOption } from '../options';
 import { formatTime, printFields, table } from '../output';
 
 const PayerOptions = z.object({
@@ -92,7 +92,7 @@ export const payerCommands = defineGroup({
 const eraseDetails = defineCommand({
   name: 'forget',
   description: 'erase the details of a recipient for good; again changes nothing',
-  options: z.object({ recipient_id: z.string().meta({ argument: true }) }),
+  options: z.object({ recipient_id: Id.meta({ argument: true }) }),
   notes: `
 It cannot be undone. Past payouts keep the id and the last four characters; a payout that no bank has yet
 fails, and its amount is returned to the balance.`,

@@ -9,7 +9,7 @@ import { type ReconcileDeps, reconcile } from '../../service/operators/reconcile
 import { getRetentionStart, readPlace } from '../../service/operators/reconcile/walk';
 import { defineCommand, defineGroup } from '../command';
 import type { CliContext } from '../context';
-import { limit, Reason, readBy, Since } from '../options';
+import { Id, limit, Reason, readBy, Since } from '../options';
 import { fields, formatAge, formatTime, table } from '../output';
 
 const KINDS: Record<Finding['kind'], string> = {
@@ -177,7 +177,7 @@ const restart = defineCommand({
   description: 'restart their workflows: of those named, or of all',
   options: z.object({
     ids: z
-      .array(z.string())
+      .array(Id)
       .default([])
       .describe('resources or events')
       .meta({ argument: true, placeholder: 'id' }),

@@ -17,6 +17,8 @@ import {
   Amount,
   ApprovedBy,
   Hours,
+  Id,
+  idOption,
   OperationId,
   Operator,
   Reason,
@@ -37,7 +39,7 @@ const OUTGOING_OPTIONS = {
 };
 
 const MOVEMENT_OPTIONS = {
-  movement: textOption('one movement in suspense, which the act takes', 'id').optional(),
+  movement: idOption('one movement in suspense, which the act takes').optional(),
   as: z
     .enum(OUTCOMES)
     .optional()
@@ -81,7 +83,7 @@ const DEPOSIT_OPTIONS = {
 export const resourceCommands: readonly CliCommand[] = KINDS.map((kind) => {
   const group = kind.replace('_', '-');
   const noun = kind.replace('_', ' ');
-  const ResourceId = z.string().meta({ argument: true, placeholder: `${kind}_id` });
+  const ResourceId = Id.meta({ argument: true, placeholder: `${kind}_id` });
 
   const show = defineCommand({
     name: 'show',
@@ -160,10 +162,10 @@ live whose sum is above APPROVAL_LIMIT are one request.`,
 
 function getActOptions(kind: CallbackResource) {
   return z.object({
-    id: z
-      .string()
-      .describe('its id; with --query the act instead')
-      .meta({ argument: true, placeholder: `${kind}_id` }),
+    id: Id.describe('its id; with --query the act instead').meta({
+      argument: true,
+      placeholder: `${kind}_id`,
+    }),
     act: z
       .enum(LIFECYCLES[kind].acts)
       .optional()

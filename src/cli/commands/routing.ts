@@ -11,14 +11,14 @@ import {
 import { openNoted } from '../acting-operator';
 import { defineCommand, defineGroup } from '../command';
 import type { CliContext } from '../context';
-import { Currency, Env, Operator, Reason, textOption } from '../options';
+import { Currency, Env, idOption, Operator, Reason } from '../options';
 import { formatTime, printFields, printList } from '../output';
 
 const Method = z
   .string()
   .describe('payment method, rail, or asset such as eth_ethereum')
   .meta({ argument: true });
-const OfAccount = textOption('only for this account', 'id').optional();
+const OfAccount = idOption('only for this account').optional();
 
 const SCOPE = {
   env: Env,

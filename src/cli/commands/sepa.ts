@@ -20,14 +20,14 @@ import { getSystemUser } from '../../service/operators/deps';
 import { identifyOperator, openNoted, printApprovalRequired } from '../acting-operator';
 import { defineCommand, defineGroup } from '../command';
 import type { CliContext } from '../context';
-import { limit, Operator, Reason, textOption } from '../options';
+import { Id, limit, Operator, Reason, textOption } from '../options';
 import { fields, formatTime, printFields, printList, sanitize, table } from '../output';
 
 const Connector = textOption('name of the connector', 'name').default(SEPA_CONNECTOR);
-const FileId = z
-  .string()
-  .describe('id of the file, its MsgId')
-  .meta({ argument: true, placeholder: 'file_id' });
+const FileId = Id.describe('id of the file, its MsgId').meta({
+  argument: true,
+  placeholder: 'file_id',
+});
 
 const cut = defineCommand({
   name: 'cut',

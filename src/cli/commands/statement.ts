@@ -33,7 +33,7 @@ import {
 import { identifyOperator, openNoted, printApprovalRequired } from '../acting-operator';
 import { defineCommand, defineGroup } from '../command';
 import type { CliContext } from '../context';
-import { Env, limit, Operator, Reason, textOption } from '../options';
+import { Env, Id, limit, Operator, Reason, textOption } from '../options';
 import { fields, formatTime, printFields, printList, table } from '../output';
 
 export const Connector = textOption('the connector of the bank', 'name');
@@ -63,10 +63,7 @@ export function formatEntries(entries: readonly ShownEntry[]): string {
   return table(['ENTRY', 'DAY', 'AMOUNT', 'AGE'], rows, '');
 }
 
-const LineId = z
-  .string()
-  .describe('id of the line')
-  .meta({ argument: true, placeholder: 'line_id' });
+const LineId = Id.describe('id of the line').meta({ argument: true, placeholder: 'line_id' });
 
 const WHO = { operator: Operator.optional(), reason: Reason.optional() };
 const ON_LIVE = 'On live it needs OPERATOR_KEY and --reason.';

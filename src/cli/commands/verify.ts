@@ -28,14 +28,14 @@ import {
   type Verification,
 } from '../../service/operators/ledger';
 import { defineCommand, defineGroup } from '../command';
-import { Env, limit, Time, textOption } from '../options';
+import { Env, idOption, limit, Time, textOption } from '../options';
 import { fields, formatTime, printList, table } from '../output';
 
 const list = defineCommand({
   name: 'list',
   description: 'list the lines of the audit log, newest first',
   options: z.object({
-    account: textOption('only of this account', 'id').optional(),
+    account: idOption('only of this account').optional(),
     env: Env.optional(),
     since: Time.optional().describe('only from this time on'),
     limit: limit(1_000, 100),

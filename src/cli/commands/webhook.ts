@@ -19,7 +19,7 @@ import { rollSecret, setEndpoint, showEndpoint } from '../../service/events/endp
 import { createDenyCheck } from '../../webhooks/address';
 import { defineCommand, defineGroup } from '../command';
 import { type CliContext, findOwner } from '../context';
-import { AccountId, Env, names, readBy, textOption, words } from '../options';
+import { AccountId, Env, idOption, names, readBy, words } from '../options';
 import { formatTime, printFields, printList } from '../output';
 
 const EventList = names(EVENT_TYPES);
@@ -31,7 +31,7 @@ const Events = readBy(
   .describe('types of events to send, by commas, or all')
   .meta({ placeholder: 'types' });
 
-const EndpointId = textOption('id of the endpoint', 'id');
+const EndpointId = idOption('id of the endpoint');
 
 /** Finds the account first: an unknown one is refused without keys. */
 async function openEndpoints(context: CliContext, options: { account_id: string; env: EnvName }) {

@@ -2,6 +2,7 @@ import type Router from '@koa/router';
 import type { RouterContext } from '@koa/router';
 import type { ComponentChildren } from 'preact';
 import { mayAct } from '../../domain/account/dashboard-role';
+import { toLowerId } from '../../domain/shape';
 import { hashSecret } from '../../pages/browser';
 import { seeOther } from '../../pages/security';
 import { accountNow } from '../../service/merchants/clock';
@@ -145,7 +146,9 @@ async function loadVisit(
     viewer,
     scope,
     path: ctx.path.slice(`/dashboard/${env}`.length),
-    params: ctx.params,
+    params: Object.fromEntries(
+      Object.entries(ctx.params).map(([name, value]) => [name, toLowerId(value)]),
+    ),
     // A malformed Host makes `ctx.URL` unreadable.
     query: new URLSearchParams(ctx.querystring),
     form: new URLSearchParams(),

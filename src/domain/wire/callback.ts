@@ -54,13 +54,15 @@ const CryptoCallback = z
   })
   .meta({ id: 'CryptoCallback' }) satisfies z.ZodType<CryptoPayload>;
 
+const ResourceId = z.uuid().toLowerCase();
+
 /** Part of a field path in the ledger. */
 const Connector = z.string().refine(isBalanceAccountName, 'must be the name of a connector');
 
 export const CryptoReport = z.object({
   connector: Connector,
   resource: z.enum(CRYPTO_RESOURCES),
-  resource_id: z.uuid(),
+  resource_id: ResourceId,
   name: z.enum(CRYPTO_RESOURCES.flatMap((kind) => CALLBACKS[kind])),
   callback: CryptoCallback,
 });
@@ -68,7 +70,7 @@ export const CryptoReport = z.object({
 const BankReport = z.object({
   connector: Connector,
   resource: z.enum(BANK_RESOURCES),
-  resource_id: z.uuid(),
+  resource_id: ResourceId,
   name: z.enum(BANK_RESOURCES.flatMap((kind) => CALLBACKS[kind])),
   callback: BankCallback,
 });
@@ -90,7 +92,7 @@ function buildHttpCallback<Payload extends z.ZodRawShape>(
 ) {
   return z.strictObject({
     resource: z.literal(resource),
-    resource_id: z.uuid(),
+    resource_id: ResourceId,
     event: z.enum(CALLBACKS[resource]),
     ...shape,
   });

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { LOGGED, OWN_ID } from '../logged';
 import { DELIVERY_STATUSES, EVENT_TYPES, WebhookEvent } from '../webhook/event';
 import { endpoint } from './endpoint';
-import { ById, Timestamp } from './fields';
+import { ById, Id, Timestamp } from './fields';
 import { PAGE_FIELDS } from './lists';
 import { SAMPLE_IDS } from './samples';
 
@@ -65,8 +65,8 @@ const EventsQuery = z
   .strictObject({
     ...PAGE_FIELDS,
     type: z.enum(EVENT_TYPES).optional(),
-    resource_id: z.string().optional(),
-    after: z.string().optional(),
+    resource_id: Id.optional(),
+    after: Id.optional(),
   })
   .refine(({ after, created_before }) => after === undefined || created_before === undefined, {
     path: ['after'],

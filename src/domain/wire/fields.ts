@@ -2,8 +2,8 @@ import { z } from 'zod';
 import { AMOUNT_MAX } from '../callback/callback';
 import { COUNTRIES } from '../countries';
 import { CURRENCIES } from '../currencies';
-import { CODE, IDENTIFIER, LOGGED, WHOLE } from '../logged';
-import { fits } from '../shape';
+import { CODE, IDENTIFIER, LOGGED, OWN_ID, WHOLE } from '../logged';
+import { fits, toLowerId } from '../shape';
 import { SAMPLE_CREATED } from './samples';
 
 const REFERENCE_LENGTH_MAX = 255;
@@ -101,7 +101,10 @@ export const Failure = z
   .object({ code: z.string().register(LOGGED, CODE), message: z.string() })
   .meta({ id: 'Failure' });
 
-export const ById = z.object({ id: z.string() });
+/** ID of ours in a request, in any case. @see docs/api.md#money-json-text */
+export const Id = z.string().overwrite(toLowerId).register(LOGGED, OWN_ID);
+
+export const ById = z.object({ id: Id });
 
 /** Code of ISO 4217 or ISO 3166-1 in a response. */
 export const StoredCode = z.string().register(LOGGED, CODE);

@@ -3,6 +3,7 @@ import { PAYEE_RESULTS } from '../callback/callback';
 import { allowWords, CODE, LOGGED, OWN_ID } from '../logged';
 import { PAYOUT_STATUSES } from '../payout/payout';
 import { RAIL_IDS, railEntry } from '../payout/rails';
+import { toLowerId } from '../shape';
 import { endpoint } from './endpoint';
 import {
   Amount,
@@ -26,7 +27,7 @@ const METHOD_LENGTH_MAX = 100;
 /** @see docs/api.md#payouts */
 export const CreatePayout = z
   .strictObject({
-    recipient_id: text(RECIPIENT_ID_LENGTH_MAX).register(LOGGED, OWN_ID),
+    recipient_id: text(RECIPIENT_ID_LENGTH_MAX).overwrite(toLowerId).register(LOGGED, OWN_ID),
     method: text(METHOD_LENGTH_MAX)
       .meta({ description: 'A rail id from the list of rails.' })
       .register(LOGGED, allowWords(RAIL_IDS)),

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { LOGGED, OWN_ID } from '../logged';
 import { REFUND_STATUSES } from '../refund/refund';
+import { toLowerId } from '../shape';
 import { endpoint } from './endpoint';
 import { Amount, ById, Failure, Moved, optional, StoredCode, Timestamp, text } from './fields';
 import { buildListQuery, buildPageSchema, listEndpoint } from './lists';
@@ -13,6 +14,7 @@ const REASON_LENGTH_MAX = 500;
 export const CreateRefund = z
   .strictObject({
     payment_id: text(PAYMENT_ID_LENGTH_MAX)
+      .overwrite(toLowerId)
       .meta({ description: 'A settled payment.' })
       .register(LOGGED, OWN_ID),
     amount: optional(Amount).meta({

@@ -4,7 +4,7 @@ import { DISABLED_REASONS, ENDPOINT_STATUSES } from '../webhook/endpoint';
 import { EVENT_TYPES } from '../webhook/event';
 import { endpoint } from './endpoint';
 import { Event } from './events';
-import { ById, optional, Timestamp, text } from './fields';
+import { ById, Id, optional, Timestamp, text } from './fields';
 import { buildPageSchema, listEndpoint, PAGE_FIELDS } from './lists';
 import { SAMPLE_CREATED, SAMPLE_IDS } from './samples';
 
@@ -239,7 +239,7 @@ export const redeliverEvent = endpoint({
   scope: 'webhooks:write',
   params: ById,
   body: z
-    .strictObject({ endpoint_id: optional(z.string().register(LOGGED, OWN_ID)) })
+    .strictObject({ endpoint_id: optional(Id) })
     .meta({ id: 'RedeliverEvent', examples: [{}] }),
   success: { status: 202, description: 'The event, which is being sent.', schema: Event },
   codes: ['event_not_found', 'webhook_endpoint_not_found', 'endpoint_disabled'],
