@@ -1,10 +1,10 @@
 import type Router from '@koa/router';
 import type { Context } from 'koa';
 import type { z } from 'zod';
-import { isJsonObject, stringifyJson } from '../base/json';
+import { canonicalize, isJsonObject, stringifyJson } from '../base/json';
 import { Refusal } from '../domain/errors';
 import type { Endpoint } from '../domain/wire/endpoint';
-import { validate } from '../domain/wire/validate';
+import { normalizeBody, validate } from '../domain/wire/validate';
 import {
   type ApiKey,
   assertCryptoEnabled,
@@ -78,7 +78,7 @@ export function createMount(router: Router, deps: ApiDeps, limits: RateLimits) {
           address: getAddress(ctx),
           params,
           query,
-          body: parse<E['body']>(endpoint.body, body?.value),
+          body: parse<E['body']>(endpoint.body, body),
         };
         const kind = endpoint.work ?? (endpoint.method === 'get' ? 'read' : 'change');
         const answer = await deps.runInShare({ ...key, kind }, () => handler(call));
@@ -96,7 +96,8 @@ export function createMount(router: Router, deps: ApiDeps, limits: RateLimits) {
       router.post(koaPath(endpoint.path), async (ctx: Context) => {
         const caller = await admit(ctx, endpoint);
         const idempotencyKey = readIdempotencyKey(ctx);
-        const { value, canonical } = await readObjectBody(ctx, endpoint);
+        const value = await readObjectBody(ctx, endpoint);
+        const canonical = canonicalize(value);
         const parseBody = () => parse<E['body']>(endpoint.body, value);
         const requestId = getRequestId(ctx);
         const request = { caller, idempotencyKey, canonical, requestId, parseBody };
@@ -122,8 +123,9 @@ export function koaPath(path: string): string {
 
 async function readObjectBody(ctx: Context, endpoint: Endpoint) {
   const mayBeEmpty = endpoint.creates !== true;
-  const parsed = await readBody(ctx, { raw: endpoint.raw ?? [], mayBeEmpty });
-  if (isJsonObject(parsed.value)) return parsed;
+  const { value: sent } = await readBody(ctx, { raw: endpoint.raw ?? [], mayBeEmpty });
+  const value = normalizeBody(endpoint.body, sent);
+  if (isJsonObject(value)) return value;
   throw new Refusal('invalid_request', 'The body must be a JSON object.');
 }
 

@@ -104,7 +104,24 @@ export function parseJson(text: string, options: ParseJsonOptions = {}): ParsedJ
   // The parsers are recursive and slow.
   checkShape(text, depthMax, options.valuesMax ?? Number.POSITIVE_INFINITY);
   const root = readStrictly(text);
-  return readNode(root, { text, raw: new Set(options.raw), outermost: root });
+  const value = readNode(root, { text, raw: new Set(options.raw), outermost: root });
+  return {
+    value,
+    get canonical() {
+      return canonicalize(value);
+    },
+  };
+}
+
+/** Equal for equal values, whatever their order of keys, white space and escapes. */
+export function canonicalize(value: JsonValue): string {
+  if (value instanceof RawJson) return canonicalize(value.value());
+  if (value instanceof NumberLiteral) return value.text;
+  if (Array.isArray(value)) return `[${value.map(canonicalize).join()}]`;
+  if (!isJsonObject(value)) return JSON.stringify(value);
+  const members = Object.entries(value).map(([key, item]) => [key, canonicalize(item)] as const);
+  const sorted = members.sort(([a], [b]) => (a < b ? -1 : 1));
+  return `{${sorted.map(([key, item]) => `${JSON.stringify(key)}:${item}`).join()}}`;
 }
 
 const OPENING = new Set(['[', '{']);
@@ -163,48 +180,34 @@ interface ReadContext {
   outermost: Node;
 }
 
-function readNode(node: Node, context: ReadContext): ParsedJson {
+function readNode(node: Node, context: ReadContext): JsonValue {
   if (node.type === 'object') return readObject(node, context);
-  if (node.type === 'array') {
-    const items = (node.children ?? []).map((child) => readNode(child, context));
-    return {
-      value: items.map((item) => item.value),
-      canonical: `[${items.map((item) => item.canonical).join()}]`,
-    };
-  }
+  if (node.type === 'array') return (node.children ?? []).map((child) => readNode(child, context));
   const source = getSource(node, context.text);
-  if (node.type === 'number') {
-    const number = Number(source);
-    // JS reads `-0`, `1e3` and `10.0` as integers, too.
-    const isExact = Number.isSafeInteger(number) && String(number) === source;
-    return { value: isExact ? number : new NumberLiteral(source), canonical: source };
-  }
-  const value: JsonValue = JSON.parse(source);
-  return { value, canonical: JSON.stringify(value) };
+  if (node.type !== 'number') return JSON.parse(source);
+  const number = Number(source);
+  // JS reads `-0`, `1e3` and `10.0` as integers, too.
+  const isExact = Number.isSafeInteger(number) && String(number) === source;
+  return isExact ? number : new NumberLiteral(source);
 }
 
-function readObject(node: Node, context: ReadContext): ParsedJson {
+function readObject(node: Node, context: ReadContext): JsonValue {
   const value: { [key: string]: JsonValue } = Object.create(null);
-  const canonicals = new Map<string, string>();
   for (const property of node.children ?? []) {
     const [keyNode, valueNode] = property.children ?? [];
     if (keyNode === undefined || valueNode === undefined) throw new JsonSyntaxError('Not valid.');
     const key: string = JSON.parse(getSource(keyNode, context.text));
     const member = readNode(valueNode, context);
-    const earlier = canonicals.get(key);
-    if (earlier !== undefined && earlier !== member.canonical) {
+    const earlier = value[key];
+    if (earlier !== undefined && canonicalize(earlier) !== canonicalize(member)) {
       const shownKey = JSON.stringify(key.slice(0, KEY_SHOWN_LENGTH_MAX));
       throw new JsonSyntaxError(`The key ${shownKey} appears twice, with different values.`);
     }
     if (earlier !== undefined) continue;
-    canonicals.set(key, member.canonical);
     const isRaw = node === context.outermost && context.raw.has(key);
-    value[key] = isRaw ? new RawJson(getSource(valueNode, context.text)) : member.value;
+    value[key] = isRaw ? new RawJson(getSource(valueNode, context.text)) : member;
   }
-  const members = [...canonicals.keys()]
-    .sort()
-    .map((key) => `${JSON.stringify(key)}:${canonicals.get(key)}`);
-  return { value, canonical: `{${members.join()}}` };
+  return value;
 }
 
 function getSource(node: Node, text: string): string {

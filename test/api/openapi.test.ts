@@ -420,7 +420,7 @@ const CHANGES: Record<string, object[]> = {
 };
 const OF_ALL = [
   ...[{}, { amount: 10.5 }, { amount: 0 }, { amount: '5' }, { currency: 'eur' }, { extra: 1 }],
-  ...[{ reference: 'x'.repeat(256) }, { reference: 5 }, { metadata: [] }],
+  ...[{ reference: 'x'.repeat(256) }, { reference: 5 }, { metadata: [1] }],
 ];
 
 test.each(CREATES)(

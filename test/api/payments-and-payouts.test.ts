@@ -6,6 +6,7 @@ import { breakBook } from '../support/book';
 import { assertWebhook } from '../support/contract';
 import {
   buildAccount,
+  buildEndpoint,
   buildPayment,
   buildPayout,
   buildRefund,
@@ -106,6 +107,73 @@ describe('a payment', () => {
 /** Builds a resource that its bank has, of an account with funds. */
 const BUILDERS = { payment: buildPayment, refund: buildRefund, payout: buildPayout };
 type Kind = keyof typeof BUILDERS;
+
+test('an ID in any case names its resource in paths, bodies and filters, and is answered in lower case', async () => {
+  const own = await buildAccount(service, { funds: 10_000 });
+  const up = ({ id }: { id: string }, prefix = '') =>
+    `${prefix}${id.slice(prefix.length).toUpperCase()}`;
+  const payment = await buildPayment(own, { status: 'settled' });
+  expect((await own.get(`/v1/payments/${up(payment)}`)).body).toEqual(payment);
+  const idempotencyKey = randomUUID();
+  const refund = async (payment_id: string) =>
+    await own.post('/v1/refunds', { payment_id, amount: 1 }, { idempotencyKey });
+  const refunded = await refund(up(payment));
+  expect([refunded.status, refunded.body.payment_id]).toEqual([201, payment.id]);
+  expect((await refund(payment.id)).body).toEqual(refunded.body);
+  const ofPayment = await own.get(`/v1/payments/${up(payment)}/refunds`);
+  expect(ofPayment.body.data).toHaveLength(1);
+  const { recipient_id } = await buildPayout(own);
+  const again = await buildPayout(own, { recipient_id: up({ id: recipient_id }) });
+  expect(again.recipient_id).toBe(recipient_id);
+  expect((await simulate(own, `payouts/${up(again)}`, { event: 'completed' })).status).toBe(200);
+  const endpoint = await buildEndpoint(own, { url: hook.url });
+  for (const each of [up(endpoint), up(endpoint, 'we_')]) {
+    expect((await own.get(`/v1/webhook-endpoints/${each}`)).body.id).toBe(endpoint.id);
+  }
+  const { data: events } = (await own.get(`/v1/events?resource_id=${up(payment)}`)).body;
+  expect(events.map(({ type }: { type: string }) => type)).toContain('payment.settled');
+  for (const each of [up(events[0]), up(events[0], 'evt_')]) {
+    expect((await own.get(`/v1/events/${each}`)).body.id).toBe(events[0].id);
+    expect((await own.get(`/v1/events?after=${each}`)).status).toBe(200);
+  }
+});
+
+describe('an empty list of PHP', () => {
+  test.each(['[]', '[ ]'])('as %s is an empty object where one is expected', async (list) => {
+    const create = (empty: string, idempotencyKey: string) => {
+      const text = JSON.stringify(idealPayment()).replace(
+        /}$/,
+        `,"metadata":${empty},"customer":${empty}}`,
+      );
+      return shop.postRaw('/v1/payments', text, { idempotencyKey });
+    };
+    const idempotencyKey = randomUUID();
+    const [first, again] = [await create(list, idempotencyKey), await create('{}', idempotencyKey)];
+    expect([first.status, first.body.metadata]).toEqual([201, {}]);
+    expect([again.status, again.body.id]).toEqual([201, first.body.id]);
+    const cancelled = await shop.postRaw(`/v1/payments/${first.body.id}/cancel`, list);
+    expect([cancelled.status, cancelled.body.status]).toEqual([200, 'cancelled']);
+  });
+
+  test('is a list in metadata, and nothing else where a list or a text is expected', async () => {
+    const metadata = { tags: [], nested: { none: [] } };
+    expect((await shop.post('/v1/payments', idealPayment({ metadata }))).body.metadata).toEqual(
+      metadata,
+    );
+    for (const [body, field] of [
+      [{ metadata: [1] }, 'metadata'],
+      [{ metadata: [[]] }, 'metadata'],
+      [{ customer: [{}] }, 'customer'],
+      [{ customer: { email: [] } }, 'customer.email'],
+      [{ reference: [] }, 'reference'],
+    ] as const) {
+      const answer = await shop.post('/v1/payments', idealPayment(body));
+      expectRefusal(answer, 'invalid_request', [field]);
+    }
+    const required = ['payment_id'];
+    expectRefusal(await shop.postRaw('/v1/refunds', '[]'), 'invalid_request', required);
+  });
+});
 
 describe('a report of the bank', () => {
   let account: Account;

@@ -170,10 +170,11 @@ describe.each(CREATES.filter(({ name }) => name !== 'refunds'))('the metadata of
     for (const metadata of [keys(50), text('x', 8 * 1_024)]) {
       expect((await create(bodyWith(creator, metadata))).status).toBe(201);
     }
-    for (const body of [JSON.stringify(creator.body), bodyWith(creator, 'null')]) {
+    const empty = ['null', '[]', '[ ]'].map((each) => bodyWith(creator, each));
+    for (const body of [JSON.stringify(creator.body), ...empty]) {
       expect((await create(body)).text).toContain('"metadata":{},');
     }
-    for (const wrong of ['[]', '"{}"', keys(51), text('x', 8 * 1_024 + 1), text('é', 4_104)]) {
+    for (const wrong of ['[1]', '"{}"', keys(51), text('x', 8 * 1_024 + 1), text('é', 4_104)]) {
       expectRefusal(await create(bodyWith(creator, wrong)), 'invalid_request', ['metadata']);
     }
   });

@@ -1,6 +1,8 @@
-import type { z } from 'zod';
-import { NumberLiteral, RawJson } from '../../base/json';
+import { z } from 'zod';
+import { isJsonObject, type JsonValue, NumberLiteral, RawJson } from '../../base/json';
 import { DETAILS_MAX, type ErrorCode, type ErrorDetail, Refusal } from '../errors';
+import { LOGGED, OWN_ID } from '../logged';
+import { toLowerId } from '../shape';
 
 const FIELD_CODES: Record<string, ErrorCode> = {
   amount: 'invalid_amount',
@@ -9,6 +11,31 @@ const FIELD_CODES: Record<string, ErrorCode> = {
 
 const NAMED_MAX = 8;
 const NAME_LENGTH_MAX = 64;
+
+/**
+ * Makes bodies with the same meaning equal: an empty list is an empty object where the schema wants
+ * an object, since PHP writes that as a list, and an ID has lower case.
+ * @see docs/api.md#money-json-text
+ */
+export function normalizeBody(schema: z.core.$ZodType | undefined, value: JsonValue): JsonValue {
+  let type = schema;
+  while (type instanceof z.ZodOptional || type instanceof z.ZodNullable) type = type.unwrap();
+  if (value instanceof RawJson) return /^\[\s*\]$/.test(value.text) ? new RawJson('{}') : value;
+  if (typeof value === 'string') {
+    // The registry returns a copy.
+    const isId = type !== undefined && LOGGED.get(type)?.shows === OWN_ID.shows;
+    return isId ? toLowerId(value) : value;
+  }
+  if (!(type instanceof z.ZodObject)) return value;
+  if (Array.isArray(value) && value.length === 0) return {};
+  if (!isJsonObject(value)) return value;
+  const { shape } = type;
+  const fields = Object.entries(value).map(([name, item]) => [
+    name,
+    normalizeBody(shape[name], item),
+  ]);
+  return Object.fromEntries(fields);
+}
 
 /** @throws Refusal 400 with the first hundred invalid fields */
 export function validate<T extends z.ZodType>(schema: T, value: unknown): z.output<T> {
