@@ -17,7 +17,7 @@ export interface PaymentAddress {
   key: string;
   index: number;
   assigned_at: Date;
-  /** Null after the last comparison. */
+  /** At first, the end of the window. Null after the last comparison. */
   check_at: Date | null;
   checks: number;
 }
@@ -110,6 +110,8 @@ export function createAddresses(deps: AddressDeps) {
         return other;
       }
     },
+    isAnyAwaited: async (at: Date): Promise<boolean> =>
+      (await rows.findOne({ check_at: { $gt: at }, checks: 0 })) !== null,
     dueForCheck: (at: Date, limit: number) =>
       rows
         .find({ check_at: { $lte: at } })

@@ -22,8 +22,10 @@ export interface Deposit extends Omit<BlockDeposit, 'amount'> {
   /** Payment, asset and transaction, so that it stays the same in another block. */
   _id: string;
   amount: string;
-  /** Null if the chain has left that branch. */
+  /** Null if the chain has left that branch, or no block has had it yet. */
   block: BlockRef | null;
+  /** Until a block has it. */
+  unmined?: Unmined;
   /** Last report that the service has, if it is still true. */
   reported: ReportedDeposit | null;
   /** Report in progress, stored first so that a repeat is identical. */
@@ -36,17 +38,29 @@ export interface Deposit extends Omit<BlockDeposit, 'amount'> {
   /** Time since which the second node differs. */
   disagreed_at: Date | null;
   is_open: boolean;
-  /** First block that had it, by the chain's clock. */
+  /** First block that had it, by the chain's clock; before one has, our time. */
   seen_at: Date;
-  /** Newest block that had it. */
+  /** Newest block that had it; likewise. */
   mined_at: Date;
 }
 
+/** A transaction that the node would put into its next block: nothing of it counts. */
+export interface Unmined {
+  /** Time from which the node lacks it; null while it has it. */
+  missing_since: Date | null;
+  /** Time at which it ends. */
+  until: Date;
+  is_withdrawn: boolean;
+}
+
 export interface ReportedDeposit {
-  block_hash: string;
+  /** Null if it was in no block. */
+  block_hash: string | null;
   confirmations: number;
   amount: string;
 }
+
+const UNREPORTED = { reported: null, pending_report: null, last: null, reports: 0, reorgs: 0 };
 
 export type Deposits = ReturnType<typeof createDeposits>;
 
@@ -73,14 +87,31 @@ export function createDeposits(db: Db) {
       for (const { amount, ...facts } of deposits) {
         const _id = `${facts.crypto_payment_id}:${facts.asset}:${facts.transaction_id}`;
         const placed = { block, mined_at, disagreed_at: null, is_open: !facts.is_dust };
-        const unreported = { reported: null, pending_report: null, last: null, reports: 0 };
         const update = {
           $set: { ...facts, amount: String(amount), ...placed },
-          $setOnInsert: { ...unreported, reorgs: 0, seen_at: mined_at },
+          $setOnInsert: { ...UNREPORTED, seen_at: mined_at },
         };
+        // The block's time counts from here, so that a restored database repeats its reports.
+        const isMined = { $set: { seen_at: mined_at }, $unset: { unmined: true } } as const;
+        await rows.updateOne({ _id, unmined: { $exists: true } }, isMined, { session });
         await rows.updateOne({ _id }, update, { upsert: true, session });
       }
     },
+    /** Stores what no block has, unless it is known. */
+    see: async ({ amount, ...facts }: BlockDeposit, at: Date, until: Date): Promise<void> => {
+      const _id = `${facts.crypto_payment_id}:${facts.asset}:${facts.transaction_id}`;
+      const unmined = { missing_since: null, until, is_withdrawn: false };
+      const seen = { unmined, seen_at: at, mined_at: at, is_open: true };
+      const known = { ...facts, amount: String(amount), block: null, disagreed_at: null };
+      const $setOnInsert = { ...known, ...UNREPORTED, ...seen };
+      const { upsertedCount } = await rows.updateOne({ _id }, { $setOnInsert }, { upsert: true });
+      if (upsertedCount > 0) return;
+      await rows.updateOne({ _id, is_open: false, 'unmined.is_withdrawn': true }, { $set: seen });
+    },
+    listUnmined: () =>
+      rows.find({ is_open: true, 'unmined.is_withdrawn': false }).sort({ _id: 1 }).toArray(),
+    setUnmined: ({ _id, unmined }: Deposit, change: Partial<Unmined>) =>
+      unmined && rows.updateOne({ _id, unmined }, { $set: { unmined: { ...unmined, ...change } } }),
     revertAbove: (number: number, session: ClientSession) =>
       rows.updateMany(
         { 'block.number': { $gt: number } },
@@ -110,7 +141,7 @@ export function createDeposits(db: Db) {
       const unreported = {
         is_open: true,
         reported: null,
-        block: { $ne: null },
+        $or: [{ block: { $ne: null } }, { 'unmined.is_withdrawn': false }],
         is_wrong_asset: false,
       };
       const cursor = rows.find(unreported).sort({ mined_at: 1 });

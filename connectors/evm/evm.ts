@@ -13,6 +13,7 @@ import { beginFollowing, follow } from './follower';
 import { assertChain, assertToken, NodeFailure } from './node';
 import { createNonces } from './nonces';
 import { cancelSettlement, lookUpSettlement, sendSettlement } from './paying';
+import { watchPending } from './pending';
 import { createRateBounds } from './rates';
 import { giveAddress, quoteRate, readChainTime, screenSource } from './receiving';
 import { reportDeposits, reportSettlements } from './reports';
@@ -66,6 +67,10 @@ export function createEvm(deps: EvmDeps): Evm {
       const indexed = [addresses, deposits, settlements];
       await Promise.all(indexed.map((store) => store.ensureIndexes()));
       await beginFollowing(all);
+      const head = Number(await node.head());
+      if ((await node.pending(head).catch(() => undefined)) === undefined) {
+        deps.log.warn({}, 'the node shows no pending transactions: deposits are seen in blocks');
+      }
       await addresses.begin();
       await settlements.assertOwn(account.address);
       await nonces.begin();
@@ -76,6 +81,7 @@ export function createEvm(deps: EvmDeps): Evm {
       const isBehind = await follow(all);
       const at = await book.cursor();
       if (at !== null) {
+        if (!isBehind) await watchPending(all, at.number);
         const unchecked = await reportDeposits(all, at.number);
         await reportSettlements(all, at.number);
         deps.meter.followed({

@@ -49,6 +49,10 @@ interface Transaction {
   nonce: number;
 }
 
+export interface PendingTransaction extends Transaction {
+  input: Hex;
+}
+
 export interface Receipt {
   succeeded: boolean;
   /** Wei for gas. */
@@ -76,6 +80,34 @@ export function createNode(url: string, { timeout, retryCount } = FIRST_NODE) {
         orUndefined('BlockNotFoundError', async () => {
           const block = await client.getBlock({ blockNumber, includeTransactions: true });
           return { ...block, transactions: block.transactions.map((each) => ({ ...each })) };
+        }),
+      ),
+    /**
+     * Transactions that the node would put into a block after that one, and that pay for it.
+     * Undefined if it does not show them: some answer with their newest block.
+     */
+    pending: (after: number): Promise<PendingTransaction[] | undefined> =>
+      askNode('the pending block', async () => {
+        try {
+          const params = { blockTag: 'pending', includeTransactions: true } as const;
+          const block = await client.getBlock(params);
+          const number: bigint | null = block.number;
+          if (number !== null && number <= after) return undefined;
+          return block.transactions.flatMap(({ maxFeePerGas, gasPrice, ...each }) => {
+            const offer = maxFeePerGas ?? gasPrice ?? 0n;
+            return offer >= (block.baseFeePerGas ?? 0n) ? [each] : [];
+          });
+        } catch (error) {
+          if (toRefusal(error) === undefined && !isNamed(error, 'BlockNotFoundError')) throw error;
+          return undefined;
+        }
+      }),
+    /** Number of its block, or null for none yet; undefined for an unknown transaction. */
+    findBlockOf: (hash: Hash): Promise<bigint | null | undefined> =>
+      askNode('eth_getTransactionByHash', () =>
+        orUndefined('TransactionNotFoundError', async () => {
+          const { blockNumber } = await client.getTransaction({ hash });
+          return blockNumber;
         }),
       ),
     transfers: (token: Address, blockHash: Hash): Promise<Movement[]> =>

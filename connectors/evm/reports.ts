@@ -46,6 +46,7 @@ async function reportDeposit(deps: ReportDeps, deposit: Deposit, head: number): 
     if (!(await deposits.plan(deposit, due))) return;
     return await sendDepositReport(deps, deposit, due);
   }
+  if (deposit.unmined?.is_withdrawn === false) return;
   if (deposit.block === null || isCounted(deposit)) await deposits.close(deposit);
 }
 
@@ -57,17 +58,24 @@ async function findDueReport(
 ): Promise<PendingReport | undefined> {
   const { block, reported, is_wrong_asset, required_confirmations } = deposit;
   if (is_wrong_asset && reported !== null) return undefined;
-  if (reported !== null && reported.block_hash !== block?.hash) {
+  if (deposit.unmined?.is_withdrawn === false) {
+    const callback = { ...describeDeposit(deposit, null, 'seen'), amount: deposit.amount };
+    if (reported !== null) return undefined;
+    return { name: 'deposit', callback: { ...callback, confirmations: 0 } };
+  }
+  const isFirstBlock = block !== null && reported?.block_hash === null;
+  if (reported !== null && !isFirstBlock && reported.block_hash !== block?.hash) {
     const { block_hash, amount } = reported;
-    const callback = { ...describeDeposit(deposit, block_hash, 'undone'), amount, block_hash };
-    return { name: 'deposit_undone', callback };
+    const callback = { ...describeDeposit(deposit, block_hash, 'undone'), amount };
+    return { name: 'deposit_undone', callback: { ...callback, ...(block_hash && { block_hash }) } };
   }
   if (block === null || isCounted(deposit)) return undefined;
   const confirmations = head - block.number + 1;
   if (confirmations < 1) return undefined;
   const seen = () => {
     const few = Math.min(confirmations, required_confirmations - 1);
-    return reported === null && !is_wrong_asset ? toReport(deposit, block, few, 'seen') : undefined;
+    const isNew = reported === null || isFirstBlock;
+    return isNew && !is_wrong_asset ? toReport(deposit, block, few, 'seen') : undefined;
   };
   if (confirmations < required_confirmations) return seen();
   if (is_wrong_asset) return toReport(deposit, block, confirmations, 'wrong_asset');
@@ -113,15 +121,15 @@ function toReport(
 
 /**
  * Names the fact, so that a restored database repeats its callback IDs. A block may come back after
- * it was dropped: that is another fact.
+ * it was dropped: that is another fact. Without a block, its time is part of the name.
  */
-function describeDeposit(deposit: Deposit, block_hash: string, stage: Stage) {
+function describeDeposit(deposit: Deposit, block_hash: string | null, stage: Stage) {
   const { crypto_payment_id, asset, transaction_id, reorgs, seen_at } = deposit;
   const fact = stage === 'wrong_asset' ? `${stage}:${asset}` : stage;
   const callback_id = [
     transaction_id,
     crypto_payment_id,
-    block_hash,
+    block_hash ?? `unmined-${seen_at.getTime()}`,
     fact,
     ...(reorgs === 0 ? [] : [reorgs]),
   ].join(':');
@@ -140,8 +148,8 @@ async function sendDepositReport(
     log.warn({ crypto_payment_id: resource_id, err }, 'deposit not reported, tried again later');
     return;
   }
-  const { block_hash, confirmations = 0, amount = '' } = report.callback;
-  const isGone = report.name === 'deposit_undone' || block_hash === undefined;
+  const { block_hash = null, confirmations = 0, amount = '' } = report.callback;
+  const isGone = report.name === 'deposit_undone';
   const reported = isGone ? null : { block_hash, confirmations, amount };
   await deposits.markReported(_id, report, reported, now());
 }

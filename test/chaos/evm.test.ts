@@ -75,7 +75,10 @@ test('credits a deposit once, whenever the process and the node are killed', asy
   await evm.follow();
   const { id, address } = await shop.pay();
   const hash = await chain.pay(address, due);
+  await told(hash, 0);
+  await evm.kill();
   await chain.mine();
+  await evm.start();
   await told(hash, 1);
   await evm.kill();
 

@@ -4,9 +4,10 @@ import type { Document } from 'mongodb';
 import { runCommand } from '../../../connectors/evm/commands';
 import type { Finding } from '../../../connectors/evm/findings';
 import { readExtendedKey } from '../../../connectors/evm/keys';
-import { createNode, type EvmNode } from '../../../connectors/evm/node';
+import { createNode, type EvmNode, NodeFailure } from '../../../connectors/evm/node';
 import type { Rates } from '../../../connectors/evm/rates';
 import { createTestLogger } from '../../support/quiet';
+import { CUSTOMER, LISTED } from './ethereum';
 import { ACCOUNT } from './words';
 import { CONFIRMATIONS, ETHER, useEvmWorld } from './world';
 
@@ -129,6 +130,136 @@ describe('a block whose bloom allows transfers, from a node without them,', () =
     expect(await prove(found)).toHaveLength(2);
     expect(await prove({ ...found, logsBloom: `0x${'f'.repeat(512)}` })).toBe(undefined);
     await world.run();
+  });
+});
+
+describe('a deposit that no block has', () => {
+  const HOUR_MS = 3_600_000;
+  /** Pays a payment whose window ends in ten seconds, and passes its end. */
+  const payInTime = async (asset: 'ETH' | 'USDC', amount: bigint, from = CUSTOMER) => {
+    const at = Date.now();
+    world.clock.stopped_at = at;
+    const expires_at = new Date(at + 10_000).toISOString();
+    const { id, address } = await world.giveAddress(asset, { expires_at });
+    const pay = asset === 'ETH' ? world.chain.pay : world.chain.payToken;
+    const hash = await pay(address, amount, from);
+    await world.run();
+    const seen = {
+      confirmations: 0,
+      amount: String(amount),
+      occurred_at: new Date(at).toISOString(),
+    };
+    expect(world.product.about(id)).toMatchObject([{ name: 'deposit', callback: seen }]);
+    world.clock.ahead_ms = 90_000;
+    return { id, address, hash };
+  };
+
+  it.each([
+    ['ETH', ETHER],
+    ['USDC', 10_000n],
+  ] as const)('is reported once, and counts once from its blocks: %s', async (asset, amount) => {
+    const { id } = await payInTime(asset, amount);
+    await world.run();
+    expect(world.product.credited(id)).toBe(0n);
+    await world.makeBlocks(CONFIRMATIONS);
+    expect(world.product.confirmations(id)).toEqual([0, 1, CONFIRMATIONS]);
+    expect(world.product.names(id)).toEqual(['deposit', 'deposit', 'deposit']);
+    expect(world.product.credited(id)).toBe(amount);
+  });
+
+  it('is withdrawn a minute after the node lost it, and may come back', async () => {
+    const { id, hash, address } = await payInTime('ETH', ETHER);
+    const bytes = await world.chain.bytesOf(hash);
+    await world.chain.client.dropTransaction({ hash });
+    await world.run();
+    world.clock.ahead_ms += 59_000;
+    await world.run();
+    expect(world.product.names(id)).toEqual(['deposit']);
+    world.clock.ahead_ms += 1_000;
+    await world.run();
+    expect(world.product.names(id)).toEqual(['deposit', 'deposit_undone']);
+    await world.chain.client.sendRawTransaction({ serializedTransaction: bytes });
+    await world.run();
+    expect(world.product.names(id)).toHaveLength(2);
+    await world.makeBlocks(CONFIRMATIONS);
+    expect(world.product.credited(id)).toBe(ETHER);
+    const { timestamp } = await world.chain.client.getBlock();
+    const since = Date.parse(String(world.product.about(id).at(-1)?.callback.occurred_at));
+    expect(Number(timestamp) * 1_000 - since).toBeLessThan(60_000);
+    expect(await world.chain.client.getBalance({ address })).toBe(ETHER);
+  });
+
+  it('is withdrawn when its block has nothing of it', async () => {
+    // The account has no tokens.
+    const { id } = await payInTime('USDC', 10_000n, LISTED);
+    await world.makeBlocks(1);
+    world.clock.ahead_ms += 60_000;
+    await world.run();
+    expect(world.product.names(id)).toEqual(['deposit', 'deposit_undone']);
+  });
+
+  it('is withdrawn an hour after the window, and late if a block has it then', async () => {
+    const { id } = await payInTime('ETH', ETHER);
+    world.clock.ahead_ms = 10_000 + HOUR_MS - 1;
+    await world.run();
+    expect(world.product.names(id)).toEqual(['deposit']);
+    world.clock.ahead_ms += 1;
+    await world.run();
+    await world.run();
+    expect(world.product.names(id)).toEqual(['deposit', 'deposit_undone']);
+    await world.makeBlocks(1);
+    const { timestamp } = await world.chain.client.getBlock();
+    const occurred_at = new Date(Number(timestamp) * 1_000).toISOString();
+    expect(world.product.about(id)[2]?.callback).toMatchObject({ occurred_at, confirmations: 1 });
+  });
+
+  it.each<[string, () => Promise<unknown>]>([
+    ['that is dust', () => payNew('ETH', 1n)],
+    ['that comes after the window', () => payNew('ETH', ETHER, -1)],
+    ['of another asset', () => payNew('USDC', ETHER)],
+  ])('%s is not reported', async (_, pay) => {
+    await pay();
+    await world.run();
+    expect(world.product.about(newest)).toEqual([]);
+  });
+  let newest: string;
+  const payNew = async (asset: 'ETH' | 'USDC', amount: bigint, seconds = 60) => {
+    const expires_at = new Date(now().getTime() + seconds * 1_000).toISOString();
+    const { id, address } = await world.giveAddress(asset, { expires_at });
+    newest = id;
+    await world.chain.pay(address, amount);
+  };
+
+  it('is reported for at most ten transactions, and only if they pay for the block', async () => {
+    const { id, address } = await world.giveAddress('ETH');
+    const { client } = world.chain;
+    for (let sent = 0; sent < 11; sent += 1) await world.chain.pay(address, ETHER / 100n);
+    await world.run();
+    await world.run();
+    expect(world.product.names(id)).toHaveLength(10);
+    const other = await world.giveAddress('ETH');
+    const { baseFeePerGas } = await client.getBlock();
+    await world.chain.mine();
+    const low = { maxFeePerGas: 1n, maxPriorityFeePerGas: 0n, gas: 21_000n };
+    const offer = { account: CUSTOMER, to: other.address, value: ETHER, ...low };
+    expect(Number(baseFeePerGas)).toBeGreaterThan(1);
+    const hash = await client.sendTransaction(offer).catch(() => undefined);
+    await world.run();
+    expect(world.product.about(other.id)).toEqual([]);
+    if (hash !== undefined) await client.dropTransaction({ hash });
+  });
+
+  it.each<[string, EvmNode['pending']]>([
+    ['shows none', async () => undefined],
+    ['fails to answer', () => Promise.reject(new NodeFailure('away'))],
+  ])('is seen in its block by a node that %s', async (_, pending) => {
+    await world.restart({ node: { ...node(), pending } });
+    const { id, address } = await world.giveAddress('ETH');
+    await world.chain.pay(address, ETHER);
+    await world.run();
+    expect(world.product.about(id)).toEqual([]);
+    await world.makeBlocks(CONFIRMATIONS);
+    expect(world.product.credited(id)).toBe(ETHER);
   });
 });
 
