@@ -2,7 +2,12 @@ import { ApplicationFailure } from '@temporalio/activity';
 import { abandon, inTransaction, isDuplicateKey } from '../src/base/mongo';
 import { getVerificationMode } from '../src/domain/callback/signature';
 import type { CryptoPaymentRequest } from '../src/domain/creation';
-import { assetRules, bookCurrency, paymentUri } from '../src/domain/crypto/assets';
+import {
+  assetRules,
+  bookCurrency,
+  paymentUri,
+  sufficientAmount,
+} from '../src/domain/crypto/assets';
 import type { Deposit } from '../src/domain/crypto/deposit';
 import type { DepositStep } from '../src/domain/crypto/deposit-money';
 import {
@@ -211,11 +216,13 @@ function readFacts(payment: CryptoPaymentDocument, request_id: string) {
   const { amount_due, required_confirmations } = payment;
   const expires_at = payment.closed_early_at ?? payment.expires_at;
   // Tests may choose the amount of a sandbox deposit.
+  const sufficient =
+    payment.tolerance_percent === undefined ? undefined : String(sufficientAmount(payment));
   const least_deposit = livemode ? assetRules(asset, network)?.least_deposit : undefined;
   return {
     crypto_payment_id: _id,
     ...{ account_id, livemode, connector, asset, network },
     ...{ amount_due, required_confirmations, expires_at },
-    ...{ least_deposit, request_id },
+    ...{ least_deposit, sufficient, request_id },
   };
 }

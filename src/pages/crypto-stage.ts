@@ -1,4 +1,9 @@
-import { assetRules, formatDecimalUnits, parseUnits } from '../domain/crypto/assets';
+import {
+  assetRules,
+  formatDecimalUnits,
+  parseUnits,
+  sufficientAmount,
+} from '../domain/crypto/assets';
 import type { Deposit } from '../domain/crypto/deposit';
 import type { CryptoPaymentStatus } from '../domain/crypto/payment';
 
@@ -18,6 +23,7 @@ export interface ShownCryptoPayment {
   asset: string;
   network: string;
   amount_due: string;
+  tolerance_percent?: number;
   amount_received: string;
   address: string;
   /** BIP-21 or EIP-681, with the amount due. */
@@ -54,15 +60,16 @@ export function getStage(payment: ShownCryptoPayment, now: Date): Stage {
   const rest = due - seen;
   const secondsLeft = Math.max(0, (Date.parse(payment.expires_at) - now.getTime()) / 1_000);
   const amounts = { seen, missing: rest > 0n ? rest : 0n, surplus: rest < 0n ? -rest : 0n };
-  return { name: getStageName(payment, { seen, rest, secondsLeft }), ...amounts, secondsLeft };
+  const isEnough = seen >= sufficientAmount(payment);
+  return { name: getStageName(payment, { seen, isEnough, secondsLeft }), ...amounts, secondsLeft };
 }
 
 function getStageName(
   { status }: ShownCryptoPayment,
-  { seen, rest, secondsLeft }: { seen: bigint; rest: bigint; secondsLeft: number },
+  { seen, isEnough, secondsLeft }: { seen: bigint; isEnough: boolean; secondsLeft: number },
 ): StageName {
   if (status === 'received' || status === 'held' || status === 'expired') return status;
-  if (rest <= 0n) return 'confirming';
+  if (isEnough) return 'confirming';
   if (secondsLeft > 0) return seen > 0n ? 'top_up' : 'pay';
   return seen > 0n ? 'short' : 'expired';
 }

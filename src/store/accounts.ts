@@ -32,6 +32,8 @@ export interface AccountDocument {
   refund_step_up?: Record<string, number>;
   /** Payouts whose payee was not verified wait for an operator when their file was withdrawn. */
   hold_unverified?: boolean;
+  /** Percent by which a crypto payment may be short and still be received; absent: 0. */
+  crypto_tolerance?: number;
   /** Absent before it was first moved. */
   clock?: StoredClock;
   brand?: Partial<Record<Env, Brand>>;
@@ -140,6 +142,8 @@ export function createAccountStore(db: Db, cacheMs = 0) {
       (await accounts.find({ _id: { $in: [...ids] }, hold_unverified: true }).toArray()).map(
         ({ _id }) => _id,
       ),
+    setCryptoTolerance: (id: string, crypto_tolerance: number, session?: ClientSession) =>
+      change(id, { $set: { crypto_tolerance } }, session),
     setHoldUnverified: (id: string, hold_unverified: boolean, session?: ClientSession) =>
       change(id, { $set: { hold_unverified } }, session),
     /** Methods are off until they are listed, rails on. */

@@ -17,6 +17,8 @@ export interface CryptoPaymentDocument
   network: string;
   /** Smallest units. */
   amount_due: string;
+  /** Setting of the account when the payment was created; absent: 0. */
+  tolerance_percent?: number;
   /** Smallest units of the confirmed deposits. */
   amount_received: string;
   /** Price of one whole unit of the asset at creation. */

@@ -224,6 +224,24 @@ describe('a crypto payment', () => {
   });
 });
 
+test('a payment that is short is received within the tolerance of its creation, and credited with what came', async () => {
+  const { accounts } = service.stores;
+  const own = await openCryptoShop(service);
+  await accounts.setCryptoTolerance(own.account_id, 0.3);
+  const { id } = await own.pay();
+  await accounts.setCryptoTolerance(own.account_id, 0);
+  const later = await own.pay();
+  const came = (DUE * 997n) / 1_000n;
+  await own.deposit(id, 'tx-short', came);
+  const received = await own.untilStatus(id, 'received');
+  expect(received).toMatchObject({ amount_due: String(DUE), amount_received: String(came) });
+  expect(await own.balance()).toEqual({ available: String(came), reserved: '0' });
+  expect(await own.events(id)).toEqual(['crypto.payment.received']);
+  await own.end(id, 'crypto-payment-tolerance');
+  await own.deposit(later.id, 'tx-later', came);
+  await own.untilStatus(later.id, 'underpaid');
+});
+
 describe('a settlement', () => {
   const settle = (body: object = ASSET, as: Client = shop) => as.post(SETTLEMENTS, body);
 

@@ -105,7 +105,7 @@ describe('account update', () => {
       ...{ account_id, name: 'Update', crypto: true, dashboard_email },
       enabled_methods: PAYMENT_METHOD_IDS.filter((id) => id !== 'amex' && id !== 'visa'),
       ...{ enabled_rails: RAIL_IDS, payout_fees: {}, payer_data_months: 18 },
-      hold_unverified: false,
+      ...{ hold_unverified: false, crypto_tolerance: 0 },
       created_at: expect.stringMatching(/Z$/),
     });
     expect(await service.json('account', 'show', account_id)).toEqual(changed);
@@ -125,13 +125,13 @@ describe('account update', () => {
     const rails = '--disable-method card_payout --disable-method faster_payments';
     const fees = '--payout-fee sepa_instant=50 --payout-fee card_payout:JPY=150';
     const limits =
-      '--payout-limit EUR=0 --owed-limit EUR=100 --refund-step-up GBP=0 --hold-unverified on';
+      '--payout-limit EUR=0 --owed-limit EUR=100 --refund-step-up GBP=0 --hold-unverified on --crypto-tolerance 0.75';
     expect(await set(`${rails} ${fees} ${limits} --payer-data-months 6`)).toMatchObject({
       enabled_methods: PAYMENT_METHOD_IDS,
       enabled_rails: ['sepa_credit_transfer', 'sepa_instant'],
       payout_fees: { sepa_instant: 50, 'card_payout:JPY': 150 },
       ...{ payer_data_months: 6, payout_limits: { EUR: 0 }, owed_limits: { EUR: 100 } },
-      ...{ refund_step_up: { GBP: 0 }, hold_unverified: true },
+      ...{ refund_step_up: { GBP: 0 }, hold_unverified: true, crypto_tolerance: 0.75 },
     });
     const { stdout } = await service.cli('account', 'show', account_id);
     for (const [label, value] of [
@@ -142,6 +142,7 @@ describe('account update', () => {
       ['Owed limits', 'EUR=100'],
       ['Refunds with step-up above', 'GBP=0'],
       ['Unverified payees', 'held'],
+      ['Crypto tolerance', '0.75 %'],
     ]) {
       expect(stdout).toMatch(new RegExp(`^${label}: +${value}$`, 'm'));
     }

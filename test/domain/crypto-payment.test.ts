@@ -67,7 +67,7 @@ interface Posted {
 
 const EMPTY: World = {
   status: 'awaiting_deposit',
-  amount_due: String(DUE),
+  sufficient: String(DUE),
   deposits: [],
   movements: [],
   entries: [],
@@ -396,7 +396,7 @@ test('in any order of events, the ledger has what is credited and held, and tran
   fc.assert(
     fc.property(fc.array(steps, { maxLength: 40 }), amounts, units, (story, sizes, due) => {
       const sizeById = new Map(Object.entries(sizes));
-      let set: World = { ...EMPTY, amount_due: String(due) };
+      let set: World = { ...EMPTY, sufficient: String(due) };
       let isOpen = true;
       const entries = new Set<string>();
       const ledger = new Map<string, bigint>();

@@ -11,6 +11,7 @@ import {
   parseUnits,
   paymentUri,
   readWindows,
+  sufficientAmount,
 } from '../../src/domain/crypto/assets';
 import { readCryptoCallback } from '../../src/domain/crypto/callback';
 import { type SimulatedDeposit, simulateReport } from '../../src/domain/crypto/simulation';
@@ -81,6 +82,21 @@ describe('assets', () => {
     const payment = { ...ETH, address: 'ADDR', amount_due: '1500000', chain_id: 1, ...to };
     expect(paymentUri(payment)).toBe(uri);
   });
+
+  test.each([
+    ['1000', undefined, 1_000n],
+    ['1000', 0.3, 997n],
+    ['999', 0.3, 997n],
+    ['10', 2, 10n],
+    ['100000000000000000001', 0.01, 99_990_000_000_000_000_001n],
+    ['1000', 0.29, 998n],
+  ])(
+    'of %s with a tolerance of %s percent is received from %s on',
+    (amount_due, tolerance_percent, least) => {
+      const payment = { amount_due, ...(tolerance_percent && { tolerance_percent }) };
+      expect(sufficientAmount(payment)).toBe(least);
+    },
+  );
 });
 
 describe('a report of a crypto connector', () => {

@@ -28,7 +28,8 @@ interface Cause {
 
 export function getDepositSet(payment: CryptoPayment): DepositSet {
   const { status, deposits, movements, accepted, facts } = payment;
-  return { status, deposits, movements, accepted, amount_due: facts.amount_due };
+  const { amount_due, sufficient = amount_due } = facts;
+  return { status, deposits, movements, accepted, sufficient };
 }
 
 export function isOpen(payment: CryptoPayment): boolean {

@@ -35,6 +35,7 @@ function presentAccount(account: AccountDocument) {
     payout_fees: account.payout_fees ?? {},
     payer_data_months: account.payer_data_months ?? PAYER_MONTHS,
     hold_unverified: account.hold_unverified ?? false,
+    crypto_tolerance: account.crypto_tolerance ?? 0,
     ...omitUndefined({ payout_limits, owed_limits, refund_step_up, frozen }),
     dashboard_email: account.dashboard.email,
     created_at: account.created_at,
@@ -52,6 +53,7 @@ function printAccount(context: CliContext, account: AccountDocument): void {
     ['Account', json.account_id],
     ['Name', json.name],
     ['Crypto', json.crypto ? 'on' : 'off'],
+    ['Crypto tolerance', `${json.crypto_tolerance} %`],
     ['Methods', json.enabled_methods.join(', ') || 'none'],
     ['Rails', json.enabled_rails.join(', ') || 'none'],
     ['Payout fees', formatPairs(json.payout_fees)],
@@ -120,6 +122,13 @@ function isEachOnce(pairs: readonly { name: string }[]): boolean {
   return new Set(pairs.map(({ name }) => name)).size === pairs.length;
 }
 
+const Percent = readBy((text) => {
+  const percent = /^\d(\.\d{1,2})?$/.test(text) ? Number(text) : undefined;
+  return percent !== undefined && percent <= 2 ? percent : undefined;
+}, 'It must be a percentage from 0 to 2, such as 0.5, with at most two decimals.').meta({
+  placeholder: 'percent',
+});
+
 const update = defineCommand({
   name: 'update',
   description: 'switch crypto, payment methods and payout rails on or off; set fees and limits',
@@ -129,6 +138,9 @@ const update = defineCommand({
       .enum(['on', 'off'])
       .optional()
       .meta({ description: 'crypto payments', placeholder: 'state' }),
+    crypto_tolerance: Percent.optional().describe(
+      'by how much a crypto payment may be short and still be received (usual: 0)',
+    ),
     enable_method: Methods.describe('enable a method or rail'),
     disable_method: Methods.describe('disable a method or rail'),
     payout_fee: Fees.describe('fee of a payout over a rail, or in one of its currencies'),
@@ -154,13 +166,13 @@ Rails:   ${RAIL_IDS.join(', ')}
 
 The fee of a rail in one currency comes before that of the rail. NAME=off removes a fee or a limit. Fees
 apply to payouts that are created from now on; a limit of payouts counts each day (UTC) of each
-environment.`,
+environment. A tolerance is of crypto payments that are created from now on.`,
   example: 'account update acct_… --enable-method visa --payout-fee sepa_instant=50',
   run: async (context, { account_id, ...change }) => {
     if (Object.values(change).every((value) => value === undefined)) {
       throw new ServiceError(
         'nothing_to_change',
-        'Say what to change: --crypto on|off, --enable-method METHOD, --disable-method METHOD, ' +
+        'Say what to change: --crypto on|off, --crypto-tolerance PERCENT, --enable-method METHOD, --disable-method METHOD, ' +
           '--payout-fee RAIL[:CURRENCY]=MINOR, --payout-limit CURRENCY=MINOR, ' +
           '--owed-limit CURRENCY=MINOR, --refund-step-up CURRENCY=MINOR, ' +
           '--hold-unverified on|off or --payer-data-months N.',

@@ -146,6 +146,16 @@ export interface PayTo extends Pair {
   token_contract?: string | null | undefined;
 }
 
+/** Smallest units that make a payment received. */
+export function sufficientAmount(payment: {
+  amount_due: string;
+  tolerance_percent?: number;
+}): bigint {
+  const due = parseUnits(payment.amount_due);
+  const hundredths = BigInt(Math.round((payment.tolerance_percent ?? 0) * 100));
+  return due - (due * hundredths) / 10_000n;
+}
+
 /** BIP-21 for bitcoin, EIP-681 for ethereum; tron, without a standard, resembles BIP-21. */
 export function paymentUri({ chain_id, token_contract, ...to }: PayTo): string {
   const { asset, network, address, amount_due } = to;

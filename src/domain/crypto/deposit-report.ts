@@ -65,9 +65,9 @@ function addDeposit(
   terms: DepositTerms,
 ): DepositChange {
   const { required_confirmations, least_deposit = '0' } = terms;
-  const { amount_due, deposits } = depositSet;
+  const { sufficient, deposits } = depositSet;
   const units = parseUnits(report.amount);
-  const missing = parseUnits(amount_due) - amountReceived(deposits);
+  const missing = parseUnits(sufficient) - amountReceived(deposits);
   const completes = missing > 0n && units >= missing;
   if (!completes && units < parseUnits(least_deposit)) {
     return unapplied('the deposit is dust: nothing of it is credited');

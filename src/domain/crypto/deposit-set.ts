@@ -6,8 +6,8 @@ import type { CryptoPaymentAttention, CryptoPaymentStatus } from './payment';
 
 export interface DepositSet {
   status: CryptoPaymentStatus;
-  /** Smallest units. */
-  amount_due: string;
+  /** Smallest units that make it received: the amount due, less the tolerance. */
+  sufficient: string;
   deposits: readonly Deposit[];
   /** Rows of the register. */
   movements: readonly Movement[];
@@ -29,12 +29,12 @@ export function computeStatus(
   depositSet: Omit<DepositSet, 'movements'>,
   isOpen: boolean,
 ): CryptoPaymentStatus {
-  const { status, amount_due, deposits, accepted } = depositSet;
+  const { status, sufficient, deposits, accepted } = depositSet;
   if (status === 'received') return 'received';
   const receivedUnits = amountReceived(deposits);
   if (status === 'expired' && receivedUnits === 0n) return 'expired';
   if (deposits.some((deposit) => !deposit.late && isHeldByScreening(deposit))) return 'held';
-  if (receivedUnits >= parseUnits(amount_due) || (accepted && receivedUnits > 0n))
+  if (receivedUnits >= parseUnits(sufficient) || (accepted && receivedUnits > 0n))
     return 'received';
   if (receivedUnits > 0n) return 'underpaid';
   const hasPendingInTime = deposits.some(({ status, late }) => status === 'pending' && !late);

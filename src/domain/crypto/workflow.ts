@@ -17,6 +17,8 @@ export interface CryptoPaymentInput {
   method: string;
   connector: string;
   expires_in_seconds: number;
+  /** By how much it may be short and still be received. Absent: by nothing. */
+  tolerance_percent?: number;
   request_id: string;
   /** Absent: never moved. */
   clock?: AccountTime;

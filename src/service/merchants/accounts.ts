@@ -85,6 +85,8 @@ interface AccountChange {
   refund_step_up?: Record<string, number | null> | undefined;
   /** Whether payouts to who was not verified wait, once their file was withdrawn. */
   hold_unverified?: 'on' | 'off' | undefined;
+  /** Percent, of payments that are created from then on. */
+  crypto_tolerance?: number | undefined;
 }
 
 /** Applies all changes, or none. @throws ServiceError `account_not_found` */
@@ -120,6 +122,9 @@ async function applyChanges(
   if (change.hold_unverified !== undefined) {
     await accounts.setHoldUnverified(id, change.hold_unverified === 'on', session);
   }
+  if (change.crypto_tolerance !== undefined) {
+    await accounts.setCryptoTolerance(id, change.crypto_tolerance, session);
+  }
   for (const method of change.enable_method ?? []) {
     await accounts.enable(id, method, true, session);
   }
@@ -148,11 +153,13 @@ async function applyChanges(
 /** Presents every setting, so that a line of the audit log states what it removed. */
 export function presentSettings({ crypto, enabled_methods, ...account }: AccountDocument) {
   const { payer_data_months = PAYER_MONTHS, hold_unverified = false } = account;
+  const { crypto_tolerance = 0 } = account;
   const { disabled_rails = [], payout_fees, payout_limits, owed_limits, refund_step_up } = account;
   const pairs = (values: object = {}) =>
     Object.entries(values).map(([name, minor]) => `${name}=${minor}`);
   return {
     ...{ crypto, enabled_methods, payer_data_months, disabled_rails, hold_unverified },
+    crypto_tolerance,
     payout_fees: pairs(payout_fees),
     payout_limits: pairs(payout_limits),
     owed_limits: pairs(owed_limits),

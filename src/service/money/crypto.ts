@@ -116,11 +116,13 @@ async function acceptPayment(
   const { asset, network } = rules;
   const windows = readWindows(deps.config.CRYPTO_WINDOWS ?? '');
   const expires_in_seconds = windows.get(asset) ?? DEFAULT_WINDOW_SECONDS;
+  const { crypto_tolerance = 0 } = (await deps.stores.accounts.get(account_id)) ?? {};
   return {
     crypto_payment: { reference: reference ?? null, metadata: readMetadataText(metadata) },
     routing: {
       ...{ account_id, livemode, amount, currency, asset, network, method, connector },
       expires_in_seconds,
+      ...(crypto_tolerance > 0 && { tolerance_percent: crypto_tolerance }),
     },
   };
 }
