@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type Router from '@koa/router';
 import type { RouterContext } from '@koa/router';
-import { assetRules, formatDecimalUnits, formatUnits } from '../domain/crypto/assets';
+import { assetRules, formatDecimalUnits, formatUnits, isNative } from '../domain/crypto/assets';
 import type { ShownBrand } from '../service/money/payment-pages';
 import type { PayPages } from './answers';
 import { addAsset } from './assets';
@@ -151,10 +151,19 @@ function PayPrompt({ payment, stage, language }: Shown) {
   const { asset, network, address } = payment;
   const { crypto } = language.texts;
   const uri = buildUri(payment, stage.missing);
-  const decimals = assetRules(asset, network)?.decimals ?? 0;
+  const rules = assetRules(asset, network);
+  const decimals = rules?.decimals ?? 0;
   const amount = formatDecimalUnits(stage.missing, decimals);
   const Heading = stage.name === 'pay' ? 'h1' : 'h2';
   const chain = { network: network.charAt(0).toUpperCase() + network.slice(1) };
+  const label = fillText(crypto.qrCode, { asset, ...chain });
+  // Some wallets take the token's contract of such a URI for the recipient.
+  const isToken = rules !== undefined && !isNative(rules);
+  const openWallet = (
+    <a class="button" href={uri}>
+      {crypto.openWallet}
+    </a>
+  );
   return (
     <>
       <Heading class="lines">
@@ -173,8 +182,9 @@ function PayPrompt({ payment, stage, language }: Shown) {
         <Clock secondsLeft={stage.secondsLeft} language={language} />
       </div>
       <div class="code">
-        <QrCode text={uri} label={fillText(crypto.qrCode, { asset, network })} />
+        <QrCode text={isToken ? address : uri} label={label} />
       </div>
+      {isToken && <p class="small">{fillText(crypto.addressCode, { asset, ...chain })}</p>}
       <div class="address">
         <div class="lines">
           <span class="muted small">{fillText(crypto.networkAddress, chain)}</span>
@@ -188,9 +198,19 @@ function PayPrompt({ payment, stage, language }: Shown) {
         </noscript>
         <p class="said" role="status" data-said />
       </div>
-      <a class="button" href={uri}>
-        {crypto.openWallet}
-      </a>
+      {isToken ? (
+        <details>
+          <summary class="small">{crypto.amountCode}</summary>
+          <div class="stack">
+            <div class="code">
+              <QrCode text={uri} label={`${label}, ${amount} ${asset}`} />
+            </div>
+            {openWallet}
+          </div>
+        </details>
+      ) : (
+        openWallet
+      )}
       <p class="callout small">{fillText(crypto.onlyThisAsset, { asset, ...chain })}</p>
     </>
   );

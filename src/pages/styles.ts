@@ -179,6 +179,7 @@ strong { font-weight: 620; }
   border-radius: 18px; background: #ffffff;
 }
 .qr { width: min(100%, 248px); height: auto; }
+details .stack { margin-top: 16px; }
 .address { display: flex; flex-direction: column; align-items: flex-start; gap: 12px; }
 .deposits { list-style: none; margin: 0; padding: 0; border-top: 1px solid var(--line); }
 .deposits li { gap: 8px; padding: 14px 0; border-bottom: 1px solid var(--line); }

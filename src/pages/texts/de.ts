@@ -109,6 +109,9 @@ export const de: Texts = {
     sendExactly: 'Senden Sie genau',
     stillToSend: 'Noch zu senden',
     qrCode: 'QR-Code für eine Wallet: {asset} auf {network}',
+    addressCode:
+      'Der Code enthält nur die Adresse: Wählen Sie in Ihrer Wallet {asset} auf {network} und geben Sie den Betrag ein.',
+    amountCode: 'Code mit dem Betrag, den nicht jede Wallet liest',
     networkAddress: '{network}-Adresse',
     copyAmount: 'Betrag kopieren',
     copyAddress: 'Adresse kopieren',

@@ -103,6 +103,9 @@ export const en = {
     sendExactly: 'Send exactly',
     stillToSend: 'Still to send',
     qrCode: 'QR code for a wallet: {asset} on {network}',
+    addressCode:
+      'The code is the address alone: choose {asset} on {network} in your wallet, and enter the amount.',
+    amountCode: 'Code with the amount, which not every wallet reads',
     networkAddress: '{network} address',
     copyAmount: 'Copy amount',
     copyAddress: 'Copy address',

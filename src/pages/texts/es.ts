@@ -102,6 +102,9 @@ export const es: Texts = {
     sendExactly: 'Envíe exactamente',
     stillToSend: 'Falta por enviar',
     qrCode: 'Código QR para un monedero: {asset} en {network}',
+    addressCode:
+      'El código contiene solo la dirección: elija {asset} en {network} en su monedero e introduzca el importe.',
+    amountCode: 'Código con el importe, que no todos los monederos leen',
     networkAddress: 'Dirección de {network}',
     copyAmount: 'Copiar importe',
     copyAddress: 'Copiar dirección',

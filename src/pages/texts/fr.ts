@@ -106,6 +106,9 @@ export const fr: Texts = {
     sendExactly: 'Envoyez exactement',
     stillToSend: 'Reste à envoyer',
     qrCode: 'Code QR pour un portefeuille\u00a0: {asset} sur {network}',
+    addressCode:
+      'Le code contient seulement l’adresse\u00a0: choisissez {asset} sur {network} dans votre portefeuille et saisissez le montant.',
+    amountCode: 'Code avec le montant, que tous les portefeuilles ne lisent pas',
     networkAddress: 'Adresse {network}',
     copyAmount: 'Copier le montant',
     copyAddress: 'Copier l’adresse',

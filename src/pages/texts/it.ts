@@ -103,6 +103,9 @@ export const it: Texts = {
     sendExactly: 'Invii esattamente',
     stillToSend: 'Ancora da inviare',
     qrCode: 'Codice QR per un wallet: {asset} su {network}',
+    addressCode:
+      'Il codice contiene solo l’indirizzo: scelga {asset} su {network} nel wallet e inserisca l’importo.',
+    amountCode: 'Codice con l’importo, che non tutti i wallet leggono',
     networkAddress: 'Indirizzo {network}',
     copyAmount: 'Copia importo',
     copyAddress: 'Copia indirizzo',

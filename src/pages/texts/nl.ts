@@ -104,6 +104,9 @@ export const nl: Texts = {
     sendExactly: 'Verstuur precies',
     stillToSend: 'Nog te versturen',
     qrCode: 'QR-code voor een wallet: {asset} op {network}',
+    addressCode:
+      'De code bevat alleen het adres: kies {asset} op {network} in uw wallet en vul het bedrag in.',
+    amountCode: 'Code met het bedrag, die niet elke wallet leest',
     networkAddress: '{network}-adres',
     copyAmount: 'Bedrag kopiëren',
     copyAddress: 'Adres kopiëren',

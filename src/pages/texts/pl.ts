@@ -103,6 +103,9 @@ export const pl: Texts = {
     sendExactly: 'Wyślij dokładnie',
     stillToSend: 'Pozostało do wysłania',
     qrCode: 'Kod QR dla portfela: {asset} w sieci {network}',
+    addressCode:
+      'Kod zawiera tylko adres: wybierz {asset} w sieci {network} w portfelu i wpisz kwotę.',
+    amountCode: 'Kod z kwotą, którego nie każdy portfel odczyta',
     networkAddress: 'Adres {network}',
     copyAmount: 'Kopiuj kwotę',
     copyAddress: 'Kopiuj adres',

@@ -101,6 +101,9 @@ export const pt: Texts = {
     sendExactly: 'Envie exatamente',
     stillToSend: 'Falta enviar',
     qrCode: 'Código QR para uma carteira: {asset} em {network}',
+    addressCode:
+      'O código contém só o endereço: escolha {asset} em {network} na sua carteira e introduza o montante.',
+    amountCode: 'Código com o montante, que nem todas as carteiras leem',
     networkAddress: 'Endereço {network}',
     copyAmount: 'Copiar montante',
     copyAddress: 'Copiar endereço',

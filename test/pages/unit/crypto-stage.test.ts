@@ -12,6 +12,8 @@ const half = deposit({ amount: HALF });
 const coming = deposit({ status: 'pending', confirmations: 1 });
 const underpaid = { status: 'underpaid', amount_received: HALF, deposits: [half] } as const;
 const completing = { ...underpaid, deposits: [half, { ...coming, amount: HALF }] };
+const tolerated = { tolerance_percent: 0.3 } as const;
+const short = { ...coming, amount: '21278093640000000' };
 const late = { deposits: [{ ...coming, late: true }], expires_at: over };
 
 const page = (
@@ -47,6 +49,8 @@ describe('the stage of a payment', () => {
     ['no deposit in time', 'expired', { expires_at: over }],
     ['no deposit, which is recorded', 'expired', { status: 'expired' }],
     ['a held deposit', 'held', { status: 'held', deposits: [deposit({ status: 'held' })] }],
+    ['all but the tolerance, unconfirmed', 'confirming', { ...tolerated, deposits: [short] }],
+    ['less than the tolerance allows', 'top_up', { tolerance_percent: 0.2, deposits: [short] }],
     ['half of the amount, which was accepted', 'received', { ...underpaid, status: 'received' }],
   ] as const)('with %s is: %s', (_, name, change) => {
     const payment = cryptoPayment(change);
@@ -69,6 +73,28 @@ describe('the page', () => {
     expect(scan(page(payment))).toBe(uri);
     expect(page(payment)).toContain(`href="${uri}"`);
   });
+
+  it.each([
+    ['USDC', 'ethereum', 'USDC on Ethereum'],
+    ['USDT', 'tron', 'USDT on Tron'],
+  ])(
+    'has a QR code of the address alone for %s, and next to it one with the amount',
+    (asset, network, named) => {
+      const payment = cryptoPayment({
+        asset,
+        network,
+        payment_uri: 'ethereum:0xT@1/transfer?uint256=1',
+      });
+      const html = page(payment);
+      const [plain = '', rest = ''] = html.split('<details>');
+      expect(scan(plain)).toBe(payment.address);
+      expect(plain).toContain(named);
+      expect(plain).not.toContain('href="ethereum:');
+      const uri = `ethereum:0xT@1/transfer?uint256=${payment.amount_due}`;
+      expect(scan(rest)).toBe(uri);
+      expect(rest).toContain(`href="${uri}"`);
+    },
+  );
 
   it.each([
     ['BTC', 'bitcoin', { address: 'tb1qw508d6qejxtdg4y5r3zarvary0c5xw7kxpjzsx' }],
