@@ -25,7 +25,7 @@ ENV NODE_ENV=production NODE_OPTIONS=--enable-source-maps
 WORKDIR /app
 # Temporal's native core reads the system's certificates when it connects by TLS.
 RUN apt-get update && apt-get install -y --no-install-recommends ca-certificates \
-  && rm -rf /var/lib/apt/lists/* && mkdir /data /state && chown node:node /data /state
+  && rm -rf /var/lib/apt/lists/* && mkdir -p /data/keys /state && chown -R node:node /data /state
 COPY --from=build /app/package.json ./
 COPY --from=build /app/node_modules node_modules
 COPY --from=build /app/dist dist

@@ -3,7 +3,10 @@
 // this one into a server (Temporal 1.29, `temporal.NewServer`):
 //
 //	temporal.WithClaimMapper(func(*config.Config) authorization.ClaimMapper { return authorizer.Names{} }),
-//	temporal.WithAuthorizer(authorizer.Authorizer{Namespace: "payments"}),
+//	temporal.WithAuthorizer(authorizer.Authorizer{
+//		Namespace: "payments",
+//		Signals:   map[string][]string{"connector-sepa": {"payout"}},
+//	}),
 //
 // Run `internal-frontend` as well: it serves Temporal's own workers, and asks no authorizer.
 package authorizer
@@ -12,6 +15,7 @@ import (
 	"context"
 	"encoding/json"
 	"path"
+	"slices"
 	"strings"
 
 	"go.temporal.io/api/workflowservice/v1"
@@ -32,6 +36,10 @@ type Authorizer struct {
 	Namespace string
 	// QueuePrefix is TASK_QUEUE_PREFIX with its hyphen, or empty.
 	QueuePrefix string
+	// Signals names the resources whose workflows a connector may signal. One that is not in it
+	// reports to the API, which checks its signature and whose resource it is: better, since no
+	// authorizer can know that. Those of connectors/sepa and connectors/evm signal.
+	Signals map[string][]string
 }
 
 // Processes of the service, which start, run and change workflows.
@@ -41,11 +49,10 @@ var trusted = map[string]bool{"api": true, "worker": true, "operator": true}
 // polling what is not theirs, and not from answering a task whose run they know.
 var connectorCalls = map[string]bool{
 	"GetSystemInfo": true, "GetClusterInfo": true, "DescribeNamespace": true,
-	"CountWorkflowExecutions": true, "DescribeWorkflowExecution": true,
-	"GetWorkflowExecutionHistory": true, "SignalWorkflowExecution": true,
-	"RecordActivityTaskHeartbeat": true, "RespondActivityTaskCompleted": true,
-	"RespondActivityTaskFailed": true, "RespondActivityTaskCanceled": true,
-	"RecordWorkerHeartbeat": true, "ShutdownWorker": true,
+	"CountWorkflowExecutions": true, "RecordActivityTaskHeartbeat": true,
+	"RespondActivityTaskCompleted": true, "RespondActivityTaskFailed": true,
+	"RespondActivityTaskCanceled": true,
+	"RecordWorkerHeartbeat":       true, "ShutdownWorker": true,
 }
 
 func (a Authorizer) Authorize(
@@ -70,19 +77,60 @@ func (a Authorizer) allows(name string, target *authorization.CallTarget) bool {
 	switch request := target.Request.(type) {
 	case *workflowservice.PollActivityTaskQueueRequest:
 		return request.GetTaskQueue().GetName() == a.QueuePrefix+name
+	case *workflowservice.DescribeWorkflowExecutionRequest:
+		return a.signaled(name, request.GetExecution().GetWorkflowId()) != nil
+	case *workflowservice.GetWorkflowExecutionHistoryRequest:
+		return a.signaled(name, request.GetExecution().GetWorkflowId()) != nil
+	case *workflowservice.SignalWorkflowExecutionRequest:
+		resource := a.signaled(name, request.GetWorkflowExecution().GetWorkflowId())
+		return resource != nil && slices.Contains(resource.signals, request.GetSignalName())
 	case *workflowservice.SignalWithStartWorkflowExecutionRequest:
+		resource := a.signaled(name, request.GetWorkflowId())
 		queue := strings.TrimPrefix(request.GetTaskQueue().GetName(), a.QueuePrefix)
-		return (queue == "lifecycle" || queue == "lifecycle-live") && resumes(request)
+		return resource != nil && slices.Contains(resource.signals, request.GetSignalName()) &&
+			(queue == "lifecycle" || queue == "lifecycle-live") && resource.resumes(request)
 	}
 	return connectorCalls[path.Base(target.APIName)]
 }
 
+type resource struct {
+	workflowType string
+	idField      string
+	signals      []string
+}
+
+// By the first part of a workflow's id; test/deploy compares them with the service's.
+var resources = map[string]*resource{
+	"payment": {"payment", "payment_id", strings.Fields(
+		"authorized settled failed expired reversed reversal_failed clawed_back " +
+			"dispute_opened dispute_won dispute_lost")},
+	"refund": {"refund", "refund_id", strings.Fields("settled failed")},
+	"payout": {"payout", "payout_id", strings.Fields(
+		"submitted sent completed failed returned called_duplicate debit_reversed " +
+			"return_reversed payee_verified")},
+	"crypto-payment": {"cryptoPayment", "crypto_payment_id", strings.Fields(
+		"deposit deposit_undone wrong_asset expired")},
+	"crypto-settlement": {"cryptoSettlement", "crypto_settlement_id", strings.Fields(
+		"sent completed failed")},
+}
+
+// The kind of a workflow that the connector may signal, or nil.
+func (a Authorizer) signaled(name, workflowID string) *resource {
+	kind, id, _ := strings.Cut(workflowID, ":")
+	if id == "" || !slices.Contains(a.Signals[name], kind) {
+		return nil
+	}
+	return resources[kind]
+}
+
 // A callback may start the workflow of a stored resource again, and never that of a new one.
-func resumes(request *workflowservice.SignalWithStartWorkflowExecutionRequest) bool {
+func (r *resource) resumes(request *workflowservice.SignalWithStartWorkflowExecutionRequest) bool {
 	var input map[string]any
 	payloads := request.GetInput().GetPayloads()
 	if len(payloads) != 1 || json.Unmarshal(payloads[0].GetData(), &input) != nil {
 		return false
 	}
-	return input["resume"] == true
+	_, id, _ := strings.Cut(request.GetWorkflowId(), ":")
+	return request.GetWorkflowType().GetName() == r.workflowType && input["resume"] == true &&
+		input[r.idField] == id
 }

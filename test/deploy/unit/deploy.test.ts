@@ -3,6 +3,7 @@ import { basename, dirname, join } from 'node:path';
 import { parse, parseAllDocuments } from 'yaml';
 import { z } from 'zod';
 import { ENVIRONMENTS } from '../../../src/domain/environment';
+import { RESOURCES } from '../../../src/domain/resources';
 import { LIBRARY_VARIABLES } from '../../../src/variables';
 import { NODE_PARTS } from '../../../stack/parts';
 import { listVariables } from '../../../stack/usage';
@@ -154,6 +155,22 @@ test('every variable of a workload exists', () => {
   expect(used.filter((name) => !NAMES.has(name) && !isOfTemporal(name))).toEqual([]);
 });
 
+test('Temporal’s authorizer knows the ids, types and signals of all resources', () => {
+  const source = readFileSync('deploy/temporal/authorizer.go', 'utf8');
+  const rows = source.matchAll(
+    /^\t"([\w-]+)": +\{"(\w+)", "(\w+)", strings\.Fields\(([^)]+)\)\}/gm,
+  );
+  const known = [...rows].map(([, id, type, field, text = '']) => {
+    const signals = [...text.matchAll(/[a-z_]+/g)].map(([name]) => name);
+    return { id, type, field, signals };
+  });
+  const all = Object.entries(RESOURCES).map(([kind, { workflowId, workflowType, callbacks }]) => {
+    const [id] = workflowId('').split(':');
+    return { id, type: workflowType, field: `${kind}_id`, signals: [...callbacks] };
+  });
+  expect(known).toEqual(all);
+});
+
 test('the kustomization names every file', () => {
   const text = readFileSync(join(FOLDER, 'kustomization.yaml'), 'utf8');
   for (const file of files) {
@@ -224,12 +241,12 @@ describe('the compose files', () => {
   test('the processes that need keys have them, and workers and banks cannot write them', () => {
     const volumes = Object.fromEntries(ours.map(([name, service]) => [name, service.volumes]));
     expect(volumes).toEqual({
-      keys: ['keys:/data'],
+      keys: ['keys:/data', 'recipients:/data/keys'],
       migrate: [],
       worker: ['keys:/data:ro'],
       // No database is on the volume of its state file.
-      'sandbox-bank': ['keys:/data:ro', 'connectors:/state'],
-      api: ['keys:/data'],
+      'sandbox-bank': ['recipients:/data/keys:ro', 'connectors:/state'],
+      api: ['keys:/data', 'recipients:/data/keys'],
     });
   });
 
