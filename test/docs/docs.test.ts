@@ -1,5 +1,14 @@
 import { spawnSync } from 'node:child_process';
-import { existsSync, readdirSync, statSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { z } from 'zod';
@@ -22,6 +31,24 @@ import { LIBRARIES, LIBRARY_VARIABLES } from '../../src/variables';
 import { listFields, listVariables, USAGE } from '../../stack/usage';
 import { runbooks } from '../support/monitoring';
 import { filesEndingIn, listAnchors, ROOT, readProse, readText } from './pages';
+
+test('the documented backup has the databases, and no file with a secret', () => {
+  const [, command = ''] = /```sh\n(tar .+)\n```/.exec(readText('docs/operations.md')) ?? [];
+  const folder = mkdtempSync(join(tmpdir(), 'backup-'));
+  const write = (name: string) => {
+    mkdirSync(dirname(join(folder, '.data', name)), { recursive: true });
+    writeFileSync(join(folder, '.data', name), name);
+  };
+  const secrets = ['keys.json', 'keys/recipients.live.json', 'mongodb-login.json', 'mongodb.key'];
+  const others = ['demo-account.json', 'stack.json', 'connectors/evm.json', 'logs/api.log'];
+  const databases = ['version', 'mongodb/WiredTiger', 'temporal/temporal.db'];
+  for (const name of [...secrets, ...others, ...databases]) write(name);
+  const script = `${command} && tar -tf backup.tgz`;
+  const { stdout } = spawnSync('sh', ['-ec', script], { cwd: folder, encoding: 'utf8' });
+  const packed = stdout.split('\n').filter((name) => /[^/]$/.test(name));
+  expect(packed.sort()).toEqual(databases.map((name) => `.data/${name}`).sort());
+  rmSync(folder, { recursive: true });
+});
 
 describe('the links', () => {
   const PAGES = filesEndingIn('.md');
