@@ -1,3 +1,6 @@
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import fc from 'fast-check';
 import { z } from 'zod';
 import {
@@ -12,6 +15,7 @@ import { findEnvironment } from '../../../connectors/kit/environment';
 import { startLoop } from '../../../connectors/kit/loop';
 import { HIDDEN, hide, hidePath } from '../../../connectors/kit/page/hide';
 import { createStepLog } from '../../../connectors/kit/page/steps';
+import { secretFile } from '../../../connectors/kit/secret-file';
 import { assertSigned } from '../../../connectors/kit/webhook-request';
 import { answer, useScriptedServer } from '../../clients/unit/scripted-server';
 import { gate } from '../../support/gate';
@@ -38,6 +42,21 @@ test.each([
     expect(define).toThrow(message);
   },
 );
+
+test('a file with a secret is read without its end of line, and others who may read it are named', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'secret-'));
+  const path = join(folder, 'key');
+  const warn = jest.spyOn(process, 'emitWarning').mockImplementation(() => {});
+  writeFileSync(path, 'secret\n', { mode: 0o600 });
+  expect(secretFile.parse(path)).toBe('secret');
+  expect(warn).not.toHaveBeenCalled();
+  chmodSync(path, 0o644);
+  expect(secretFile.parse(path)).toBe('secret');
+  expect(warn).toHaveBeenCalledWith(expect.stringContaining('others can read the key file'));
+  warn.mockRestore();
+  rmSync(folder, { recursive: true });
+  expect(() => secretFile.parse(path)).toThrow('cannot be read');
+});
 
 describe('the environment of a connector', () => {
   const find = (live: string, sandbox: string) =>
