@@ -302,8 +302,9 @@ describe('the controls of ASVS', () => {
     ]);
   }
 
+  const [page = '', third = ''] = readText('docs/asvs.md').split('## The third level');
+
   test('the table of ASVS names each requirement of levels 1 and 2, and no other', () => {
-    const page = readText('docs/asvs.md');
     const rows = [...page.matchAll(/^\| \d.*\|$/gm)].map(([line]) => line.split('|').slice(0, -1));
     const [, unused = ''] = /\nNot used: ([\s\S]*)$/.exec(page) ?? [];
     const inBrackets = [...unused.replaceAll('\n', ' ').matchAll(/\(([^)]*)\)/g)];
@@ -314,6 +315,23 @@ describe('the controls of ASVS', () => {
     const all = [...SECTIONS.keys()].flatMap(listAll);
     expect(all.filter((each) => !named.includes(each))).toEqual([]);
     expect(named.filter((each) => !all.includes(each))).toEqual([]);
+  });
+
+  test('that of the third level names each of its requirements, which follow those', () => {
+    const counts = `1.2: 1, 1.3: 1, 1.5: 1, 2.3: 1, 2.4: 1, 3.1: 1, 3.2: 1, 3.3: 1, 3.4: 2, 3.5: 3, 3.6: 1,
+      3.7: 3, 4.1: 2, 4.2: 4, 5.2: 3, 5.3: 1, 6.3: 4, 6.4: 2, 6.5: 3, 6.6: 1, 6.7: 2, 7.5: 1, 8.1: 2,
+      8.2: 1, 8.3: 2, 8.4: 1, 11.1: 2, 11.2: 2, 11.3: 2, 11.5: 1, 11.6: 1, 11.7: 2, 12.1: 2, 12.3: 1,
+      13.1: 3, 13.2: 1, 13.3: 2, 13.4: 2, 14.2: 4, 15.1: 2, 15.2: 2, 15.4: 4, 16.5: 1`;
+    const all = [...counts.matchAll(/([\d.]+): (\d+)/g)].flatMap(([, section = '', count]) => {
+      const before = Number(SECTIONS.get(section) ?? 0);
+      return listRange(section, String(before + 1), String(before + Number(count)));
+    });
+    const named = [...third.matchAll(/(\d+\.\d+)\.(\d+)(?:–(\d+))?/g)].flatMap(
+      ([, section = '', first = '', last = first]) => listRange(section, first, last),
+    );
+    expect(all.filter((each) => !named.includes(each))).toEqual([]);
+    // Of level 2, with more at level 3.
+    expect(named.filter((each) => ![...all, '6.3.3'].includes(each))).toEqual([]);
   });
 });
 
