@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { z } from 'zod';
+import { normalizePassword } from './password';
 
 let passwords: ReadonlySet<string> | undefined;
 
@@ -13,7 +14,7 @@ export function isBreachedPassword(password: string): boolean {
     const path = require.resolve('@zxcvbn-ts/language-common/src/passwords.json');
     passwords = new Set(z.array(z.string()).parse(JSON.parse(readFileSync(path, 'utf8'))));
   }
-  const text = password.toLowerCase();
+  const text = normalizePassword(password).toLowerCase();
   const word = text.replace(/^[^\p{L}]+|[^\p{L}]+$/gu, '');
   const [, repeated] = /^(.+?)\1+$/su.exec(text) ?? [];
   return [text, word, repeated].some((each) => each !== undefined && passwords?.has(each));

@@ -7,22 +7,29 @@ const COST = { memoryCost: 19_456, timeCost: 2, parallelism: 1 };
 /** Characters. @see docs/dashboard.md#sign-in */
 export const PASSWORD_LENGTH = { min: 12, max: 200 } as const;
 
+/** Keyboards and systems write the same character in several Unicode forms. */
+export function normalizePassword(password: string): string {
+  return password.normalize('NFKC');
+}
+
 export function isLongEnough(password: string): boolean {
-  return password.length >= PASSWORD_LENGTH.min && password.length <= PASSWORD_LENGTH.max;
+  const { length } = [...normalizePassword(password)];
+  return length >= PASSWORD_LENGTH.min && length <= PASSWORD_LENGTH.max;
 }
 
 export async function hashPassword(password: string): Promise<string> {
-  return String(await call({ password }));
+  return String(await call({ password: normalizePassword(password) }));
 }
 
 let dummyHash: Promise<string> | undefined;
 
 /** Takes the same time without a hash: the duration must not reveal whether a user exists. */
 export async function isPassword(
-  password: string,
+  input: string,
   password_hash: string | undefined,
 ): Promise<boolean> {
-  if (password.length > PASSWORD_LENGTH.max) return false;
+  const password = normalizePassword(input);
+  if ([...password].length > PASSWORD_LENGTH.max) return false;
   // Always, so that the first sign-in of a process takes the same time, too.
   dummyHash ??= hashPassword('nobody').catch((error: unknown) => {
     dummyHash = undefined;

@@ -85,6 +85,17 @@ test('the right password leads to the requested page, until sign-out', async () 
   expect((await browser.get(START)).status).toBe(303);
 });
 
+test('a password is right in either Unicode form', async () => {
+  const user = await owner();
+  const typed = 'Zoë’s ﬁrst café'.padEnd(30, 'é');
+  const [composed, decomposed] = [typed.normalize('NFC'), typed.normalize('NFD')];
+  const browser = await openVisitor(service, user);
+  await browser.confirm('/dashboard/live/profile/password', { new_password: decomposed });
+  for (const password of [composed, decomposed, typed.normalize('NFKC')]) {
+    expect((await signIn({ email: user.email, password })).status).toBe(303);
+  }
+});
+
 test.each<Record<string, string>>([
   { 'sec-fetch-site': 'cross-site' },
   { origin: 'https://evil.example' },

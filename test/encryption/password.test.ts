@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { isBreachedPassword } from '../../src/encryption/breached-passwords';
 import { createEncrypter } from '../../src/encryption/encrypter';
-import { hashPassword, isPassword } from '../../src/encryption/password';
+import { hashPassword, isLongEnough, isPassword } from '../../src/encryption/password';
 
 /** Far more than the pool of Node's own threads takes at once. */
 const FLOOD = 24;
@@ -32,7 +32,17 @@ test.each([
   ['with a word of the list inside', 'my welcome mat', false],
   ['without letters', '7302-9518-4466', false],
   ['of random digits and letters', '9f86d081884c7d659a2f', false],
+  ['in full-width letters', '１ｑａｚ２ｗｓｘ３ｅｄｃ', true],
   ['with a cut surrogate', 'longenough\ud800', false],
 ])('a password %s is breached: %s', (_what, password, isBreached) => {
   expect(isBreachedPassword(password)).toBe(isBreached);
+});
+
+test.each([
+  ['eleven characters in a decomposed form', 'é'.repeat(11).normalize('NFD'), false],
+  ['eleven characters of two units', '👩'.repeat(11), false],
+  ['two hundred characters of two units', '👩'.repeat(200), true],
+  ['more', '👩'.repeat(201), false],
+])('a password of %s has the length to be used: %s', (_what, password, isEnough) => {
+  expect(isLongEnough(password)).toBe(isEnough);
 });
