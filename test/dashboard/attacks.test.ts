@@ -316,12 +316,12 @@ test('where second factors are required, a user without one cannot act on live o
   const { stores } = service;
   const lacking = await openUser(stores, ours.account_id);
   const guarded = await openUser(stores, ours.account_id);
-  await addSecondFactor(service, guarded);
+  const proof = await addSecondFactor(service, guarded);
   const [theirs, safe] = [await openVisitor(service, lacking), await openVisitor(service, guarded)];
   const before = await everything();
   await service.withApp({ config: { SECOND_FACTOR: 'required' } }, async (url) => {
     const browser = visitor(url, theirs.secret);
-    const led = acts.filter(([, { act, whileFrozen }]) => act !== 'self.change' && !whileFrozen);
+    const led = acts.filter(([, { act }]) => act !== 'self.change');
     for (const [name, route] of led) {
       const { location } = await browser.confirm(buildPath(route, 'live', ours));
       expect([name, location]).toEqual([name, '/dashboard/live/profile']);
@@ -332,9 +332,23 @@ test('where second factors are required, a user without one cannot act on live o
     expect(onTeam.location).toBe('/dashboard/sandbox/profile');
     const cancel = `/payments/${ours.ids['payments']}/cancel`;
     expect((await browser.post(`/dashboard/sandbox${cancel}`)).status).toBe(200);
-    expect((await visitor(url, safe.secret).post(`/dashboard/live${cancel}`)).status).toBe(200);
+    const { post, confirm } = visitor(url, safe.secret);
+    expect((await post(`/dashboard/live${cancel}`)).status).toBe(200);
+    expect(await everything()).toEqual(before);
+    // A frozen account is made safer by a user with one.
+    const at = new Date().toISOString();
+    const { accounts } = stores;
+    await service.mongo.withSession((session) =>
+      accounts.freeze(ours.account_id, { at, reason: 'theft' }, session),
+    );
+    const isFrozen = async () => (await accounts.get(ours.account_id))?.frozen !== undefined;
+    await eventually('the freeze to be known', isFrozen);
+    const remove = `/dashboard/live/team/${lacking._id}/remove`;
+    expect((await confirm(remove, { code: proof.code() })).location).toBe('/dashboard/live/team');
+    expect(await stores.users.get(lacking._id)).toBeNull();
+    await service.mongo.withSession((session) => accounts.unfreeze(ours.account_id, session));
+    await eventually('the release to be known', async () => !(await isFrozen()));
   });
-  expect(await everything()).toEqual(before);
 });
 
 test('lists show no row of another account or environment', async () => {

@@ -99,7 +99,7 @@ const FACTOR_REQUIRED = 'Nothing was done: it needs a second factor. Set one up 
 
 function lacksSecondFactor({ dashboard, route, call }: Visit): boolean {
   const { user, livemode } = call.viewer;
-  if (!dashboard.isSecondFactorRequired || user.hasSecondFactor || route.whileFrozen) return false;
+  if (!dashboard.isSecondFactorRequired || user.hasSecondFactor) return false;
   return route.act === 'team.change' || (livemode && route.act !== 'self.change');
 }
 
