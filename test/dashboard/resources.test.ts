@@ -91,7 +91,10 @@ test('an export has every row of the list and neutralizes formulas', async () =>
   const reference = '=HYPERLINK("https://evil.example","x")';
   const { body: payment } = await post('/v1/payments', idealPayment({ reference }));
   const path = '/dashboard/sandbox/payments.csv';
+  const cookie = { Cookie: `dashboard=${by.secret}` };
   const { html, headers } = await by.get(path);
+  const bytes = await (await fetch(`${service.url}${path}`, { headers: cookie })).arrayBuffer();
+  expect(Buffer.from(bytes.slice(0, 5)).toString('hex')).toBe('efbbbf6964');
   expect(headers.get('content-type')).toContain('text/csv');
   expect(headers.get('content-disposition')).toMatch(/attachment; filename="payments-sandbox-/);
   const [heading, row, rest] = html.split('\r\n');
@@ -101,7 +104,7 @@ test('an export has every row of the list and neutralizes formulas', async () =>
   expect(rest).toBe('');
   expect((await by.get('/dashboard/live/payments.csv')).html.split('\r\n')).toHaveLength(2);
   // More exports than an account may run at once: each ends when only its head was read.
-  const headOnly = { method: 'HEAD', headers: { Cookie: `dashboard=${by.secret}` } };
+  const headOnly = { method: 'HEAD', headers: cookie };
   for (let n = 0; n < 6; n += 1) {
     expect((await fetch(`${service.url}${path}`, headOnly)).status).toBe(200);
   }

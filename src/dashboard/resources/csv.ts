@@ -16,11 +16,13 @@ export function fieldColumns<Name extends string>(...names: readonly Name[]) {
 }
 
 /**
- * Start of a text that a spreadsheet would run, full-width signs included. A semicolon separates
- * cells in many locales, so a text may start after one, where quotes before the sign are the cell's
- * own.
+ * Start of a text that a spreadsheet would run, signs of other widths included, also after spaces
+ * and invisible characters. A semicolon separates cells in many locales, so a text may start after
+ * one, where quotes before the sign are the cell's own.
  */
-const FORMULA_START = /^(?=[\r\n])|(?:^|[;\t\r\n])(?="*[=+\-@\t＝＋－＠])/g;
+const FORMULA_START = /^(?=[\r\n])|(?:^|[;\t\r\n])(?=["\s\p{Cf}]*[=+\-@\t＝＋－＠﹦﹢﹣﹫])/gu;
+/** Excel reads UTF-8 only after it. */
+const BYTE_ORDER_MARK = '\uFEFF';
 const CHUNK_CHARS = 16 * 1_024;
 
 /** Streams CSV (RFC 4180, UTF-8) in constant memory; a reader that leaves ends the query. */
@@ -29,7 +31,7 @@ export function csvStream<D>(rows: AsyncIterable<D>, columns: readonly CsvColumn
 }
 
 async function* chunks<D>(rows: AsyncIterable<D>, columns: readonly CsvColumn<D>[]) {
-  let text = line(columns.map(([heading]) => heading));
+  let text = BYTE_ORDER_MARK + line(columns.map(([heading]) => heading));
   for await (const row of rows) {
     text += line(columns.map(([, value]) => value(row)));
     if (text.length < CHUNK_CHARS) continue;
