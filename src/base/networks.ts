@@ -22,14 +22,15 @@ export function parseCidr(text: string): Network | undefined {
     : { address, length, family: version === 4 ? 'ipv4' : 'ipv6' };
 }
 
-/** IPv4 address, or IPv6 /64. */
-export function toCustomerNetwork(address: string): string {
+/** IPv4 address, or IPv6 network of so many bits. */
+export function toCustomerNetwork(address: string, bits = 64): string {
   if (isIP(address) !== 6) return address;
   const [left = '', right] = address.split('::').map((half) => half.split(':').filter(Boolean));
   const zeros = right === undefined ? 0 : 8 - left.length - right.length;
   const groups = [...left, ...Array<string>(Math.max(0, zeros)).fill('0'), ...(right ?? [])];
-  const prefix = groups.slice(0, 4).map((group) => Number.parseInt(group, 16).toString(16));
-  return `${prefix.join(':')}::/64`;
+  const prefix = groups.slice(0, bits / 16);
+  const hex = prefix.map((group) => Number.parseInt(group, 16).toString(16));
+  return `${hex.join(':')}::/${bits}`;
 }
 
 export function splitCidrs(text: string): string[] {

@@ -15,7 +15,7 @@ export interface UserDocument {
   password_expires_at?: string;
   totp: SecondFactor | null;
   totp_offered: Encrypted | null;
-  /** Session to which the offer is shown, since it gave the password. */
+  /** Session that may see and confirm the offer, since it gave the password. */
   totp_offer?: { session: string; until: Date };
   /** SHA-256 of unused codes, hex. */
   recovery_hashes: string[];
@@ -150,15 +150,18 @@ export function createUserStore(db: Db) {
     },
     offerTotp: (id: string, offer: Required<Pick<UserDocument, 'totp_offered' | 'totp_offer'>>) =>
       users.updateOne({ _id: id, totp: null }, { $set: offer }),
-    /** @returns false when another factor was offered meanwhile */
+    /** @returns false when another factor was offered meanwhile, or the offer has ended */
     useTotp: async (
       id: string,
-      { ciphertext, step }: SecondFactor,
+      { ciphertext, step, ...offer }: SecondFactor & { session: string; now: Date },
       recovery_hashes: string[],
       session: ClientSession,
     ): Promise<boolean> => {
       const set = { totp: { ciphertext, step }, totp_offered: null, recovery_hashes };
-      const filter = { _id: id, totp: null, totp_offered: ciphertext };
+      const filter = {
+        ...{ _id: id, totp: null, totp_offered: ciphertext },
+        ...{ 'totp_offer.session': offer.session, 'totp_offer.until': { $gt: offer.now } },
+      };
       return (await users.updateOne(filter, { $set: set }, { session })).modifiedCount === 1;
     },
     dropTotp: async (id: string, session: ClientSession): Promise<void> => {

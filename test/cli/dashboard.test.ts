@@ -179,9 +179,10 @@ describe('the chains of the audit log', () => {
     const factor = { ...deps, encrypter: createEncrypter(seal) };
     const enrollment = { user_id: member, session: 'own' };
     await offerSecret(factor, enrollment);
-    const secret = (await getOffer(factor, enrollment))?.secret ?? '';
+    const secret =
+      (await getOffer(factor, enrollment, { id: account_id, name: 'Shop' }))?.secret ?? '';
     const code = new TOTP({ secret: Secret.fromBase32(secret) }).generate();
-    await switchOn(factor, member, { code, keep: 'own' });
+    await switchOn(factor, enrollment, code);
     await invite(deps, { ...invitation, email: 'z@x.example', role: 'owner' });
     return {
       account_id,

@@ -3,10 +3,13 @@ import { once } from 'node:events';
 import { type IncomingMessage, request } from 'node:http';
 import { Secret, TOTP } from 'otpauth';
 import { inTransaction } from '../../src/base/mongo';
+import { createEncrypter } from '../../src/encryption/encrypter';
 import { hashSecret } from '../../src/pages/browser';
 import {
+  getOffer,
   hashRecoveryCode,
   makeRecoveryCodes,
+  offerSecret,
 } from '../../src/service/merchants/team/second-factor';
 import {
   changePassword,
@@ -168,7 +171,7 @@ test('wrong passwords of strangers lock out neither another network nor a browse
       const all = Array.from({ length: count }, () => enter(password, headers));
       return new Set((await Promise.all(all)).map(({ status }) => status));
     };
-    // Ten from one /64, which has more addresses than that; right ones are not counted.
+    // Ten from one /48, which has more networks than that; right ones are not counted.
     await enter('wrong', behind('2001:db8:1:2::1'));
     await setCounts(9, { $regex: '^pair:' });
     await setCounts(99, { $regex: '^email:' });
@@ -179,32 +182,29 @@ test('wrong passwords of strangers lock out neither another network nor a browse
     await enter('wrong', behind('2001:db8:1:2::1'));
     await setCounts(9, { $regex: '^pair:' });
     await enter('wrong', behind('2001:db8:1:2::2'));
-    expect(await statuses(PASSWORD, 1, behind('2001:db8:1:2:ffff::1'))).toEqual(new Set([429]));
+    expect(await statuses(PASSWORD, 1, behind('2001:db8:1:ffff::1'))).toEqual(new Set([429]));
     const before = await throttles().find().toArray();
     expect(await statuses(PASSWORD, 3, behind('2001:db8:1:2::1'))).toEqual(new Set([429]));
     expect(await throttles().find().toArray()).toEqual(before);
-    expect(await statuses(PASSWORD, 1, behind('2001:db8:1:3::1'))).toEqual(new Set([303]));
+    expect(await statuses(PASSWORD, 1, behind('2001:db8:2:2::1'))).toEqual(new Set([303]));
     // The browser that signed in has a budget of its own.
     expect(await statuses(PASSWORD, 1, behind('2001:db8:1:2::1', device))).toEqual(new Set([303]));
     expect(await statuses('wrong', 10, behind('203.0.113.1', device))).toEqual(new Set([401]));
     expect(await statuses(PASSWORD, 1, behind('203.0.113.1', device))).toEqual(new Set([429]));
     expect(await statuses(PASSWORD, 1, behind('203.0.113.1'))).toEqual(new Set([303]));
-    // Those of all networks together have limits, too.
-    for (const [limit, max] of [
-      ['email', 100],
-      ['total', 3_000],
-    ] as const) {
-      await throttles().deleteMany();
-      await enter('wrong', behind('198.51.100.1'));
-      await setCounts(max - 1, { $regex: `^${limit}:` });
-      expect(await statuses('wrong', 1, behind('198.51.100.2'))).toEqual(new Set([401]));
-      expect(await statuses(PASSWORD, 1, behind('198.51.100.3'))).toEqual(new Set([429]));
-    }
+    // Those of an address have a limit over all networks, too; those of all addresses have none.
+    await throttles().deleteMany();
+    await enter('wrong', behind('198.51.100.1'));
+    const named = { $regex: '^(?!pair|email|network)' };
+    expect(await throttles().countDocuments({ _id: named })).toBe(0);
+    await setCounts(99, { $regex: '^email:' });
+    expect(await statuses('wrong', 1, behind('198.51.100.2'))).toEqual(new Set([401]));
+    expect(await statuses(PASSWORD, 1, behind('198.51.100.3'))).toEqual(new Set([429]));
   });
   expect(log).not.toContain(PASSWORD);
 });
 
-test('a flood of strangers does not delay a browser that signed in before', async () => {
+test('a flood from one network delays neither a browser that signed in before nor other networks', async () => {
   const { email } = await owner();
   const known = findDevice(await signIn({ email, password: PASSWORD }));
   const { byEmail } = service.stores.users;
@@ -214,24 +214,33 @@ test('a flood of strangers does not delay a browser that signed in before', asyn
     if (each === 'stranger@example.com') await lookUp.opened;
     return await byEmail(each);
   });
-  const guess = async (more = {}) => {
-    const form = { email: 'stranger@example.com', password: 'wrong' };
-    const { status } = await signIn(form, more);
-    if (status === 429) refused.push(status);
-    return status;
-  };
   try {
-    const flood = Array.from({ length: 40 }, () => guess());
-    // One is checked, and twenty wait; the others are refused without a look-up.
-    await eventually('the refusals', async () => refused.length === 19);
-    const madeUp = { Cookie: `dashboard_device=${'a'.repeat(43)}` };
-    expect(await guess(madeUp)).toBe(429);
-    expect(find).toHaveBeenCalledTimes(1);
-    expect((await signIn({ email, password: PASSWORD }, known)).status).toBe(303);
-    lookUp.release();
-    const statuses = await Promise.all(flood);
-    expect(statuses.filter((status) => status === 401)).toHaveLength(10);
-    expect((await signIn({ email, password: PASSWORD })).status).toBe(303);
+    await service.withApp({ config: { TRUSTED_PROXIES: '1' } }, async (url) => {
+      const enter = (form: Record<string, string>, address: string, more = {}) => {
+        const headers = { 'X-Forwarded-For': address, ...more };
+        return fetchPage(url, 'POST', '/dashboard/sign-in', { form, headers });
+      };
+      const guess = async (address: string, more = {}) => {
+        const form = { email: 'stranger@example.com', password: 'wrong' };
+        const { status } = await enter(form, address, more);
+        if (status === 429) refused.push(status);
+        return status;
+      };
+      const flood = Array.from({ length: 60 }, (_, n) => guess(`2001:db8:1:${n}::1`));
+      // One is checked, and five wait; the others are refused without a look-up.
+      await eventually('the refusals', async () => refused.length === 54);
+      const madeUp = { Cookie: `dashboard_device=${'a'.repeat(43)}` };
+      expect(await guess('2001:db8:1:99::1', madeUp)).toBe(429);
+      const others = ['203.0.113.1', '203.0.113.2'].map((address) => guess(address));
+      expect(find).toHaveBeenCalledTimes(1);
+      const right = { email, password: PASSWORD };
+      expect((await enter(right, '2001:db8:1:1::1', known)).status).toBe(303);
+      lookUp.release();
+      expect(await Promise.all(others)).toEqual([401, 401]);
+      const statuses = await Promise.all(flood);
+      expect(statuses.filter((status) => status === 401)).toHaveLength(6);
+      expect((await enter(right, '203.0.113.3')).status).toBe(303);
+    });
   } finally {
     lookUp.release();
     find.mockRestore();
@@ -388,6 +397,22 @@ describe('a second factor', () => {
     const refused = await browser.post(PATH, { code: code() });
     expect(refused.status).toBe(429);
     expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(12 * 3_600);
+    // A browser that the user has signed in with has as many of its own.
+    const device = 'a'.repeat(43);
+    await setUser(user, { device_hashes: [hashSecret(device)] });
+    const known = (form: Record<string, string>) => {
+      const headers = { Cookie: `dashboard=${browser.secret}; dashboard_device=${device}` };
+      return fetchPage(service.url, 'POST', PATH, {
+        headers,
+        form: { csrf: browser.csrf, ...form },
+      });
+    };
+    await known({ code: '1' });
+    await setCounts(9, { $regex: '^code:.*:' });
+    expect((await known({ code: '1' })).status).toBe(401);
+    expect((await known({ code: code() })).status).toBe(429);
+    await setCounts(9, { $regex: '^code:.*:' });
+    expect((await known({ code: code() })).status).toBe(303);
   });
 
   test('has recovery codes of 128 bits; earlier ones of 80 bits work too', async () => {
@@ -435,6 +460,62 @@ describe('a second factor', () => {
     // The code that switched it on is used up.
     await setUser(user, { 'totp.step': 0 });
     await act(() => browser.confirm(`${PROFILE}/off`, { code }));
+  });
+
+  test('is confirmed only by the session that was offered its secret, in time, with ten tries', async () => {
+    const user = await owner();
+    const PROFILE = '/dashboard/live/profile/second-factor';
+    const [browser, other] = [await openVisitor(service, user), await openVisitor(service, user)];
+    const offer = async () => {
+      await browser.confirm(PROFILE);
+      const { html } = await browser.get(PROFILE);
+      const [, secret = ''] = /<code[^>]*>([A-Z2-7]{32})</.exec(html) ?? [];
+      return new TOTP({ secret: Secret.fromBase32(secret) }).generate();
+    };
+    const confirm = async (by: Visitor, code: string) => {
+      await by.post(`${PROFILE}/confirm`, { code });
+      return (await service.stores.users.get(user._id))?.totp !== null;
+    };
+    const code = await offer();
+    expect(await confirm(other, code)).toBe(false);
+    await setUser(user, { 'totp_offer.until': new Date() });
+    expect(await confirm(browser, code)).toBe(false);
+    const next = await offer();
+    await setCounts(9, { $regex: '^code:' });
+    expect(await confirm(browser, '000')).toBe(false);
+    expect(await confirm(browser, next)).toBe(false);
+    const { html } = await browser.get(PROFILE);
+    expect(html).toContain('Too many attempts. Try again in 15 minutes.');
+    await throttles().deleteMany();
+    expect(await confirm(browser, next)).toBe(true);
+  });
+
+  test('has an entry in the app that names the merchant and differs for each of them', async () => {
+    const name = 'Müller: Söhne & Co'.padEnd(100, '👩');
+    const offers = await Promise.all(
+      ['acct_000001', 'acct_000002'].map(async (id) => {
+        const user = await owner();
+        await setUser(user, { email: 'o&m@example.com' });
+        const deps = {
+          ...{ stores: service.stores, now: () => new Date() },
+          encrypter: createEncrypter(service.keys.seal),
+        };
+        const enrollment = { user_id: user._id, session: 'own' };
+        await offerSecret(deps, enrollment);
+        return new URL((await getOffer(deps, enrollment, { id, name }))?.uri ?? '');
+      }),
+    );
+    for (const uri of offers) expect(uri.searchParams.get('issuer')).toBe('Payments dashboard');
+    const labels = offers.map(({ pathname }) =>
+      pathname.slice(1).split(':').map(decodeURIComponent),
+    );
+    expect(labels).toMatchObject([
+      [
+        'Payments dashboard',
+        expect.stringMatching(/^o&m@example\.com \(Müller Söhne & Co.*, 000001\)$/),
+      ],
+      ['Payments dashboard', expect.stringMatching(/, 000002\)$/)],
+    ]);
   });
 
   test.each([

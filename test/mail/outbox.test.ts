@@ -128,7 +128,9 @@ const ACTS: readonly [kind: string, to: 'user' | 'owner', act: Act][] = [
       await inTransaction(database.mongo, (session) =>
         database.stores.users.setRecovery(user._id, hashes, session),
       );
-      expect(await checkCode(deps(), user, 'abcd')).toMatchObject({ outcome: 'right' });
+      expect(await checkCode(deps(), user, { code: 'abcd', device: null })).toMatchObject({
+        outcome: 'right',
+      });
     },
   ],
   [

@@ -27,6 +27,8 @@ export interface Viewer {
   env: Env;
   livemode: boolean;
   session: string;
+  /** Hash of the device cookie, if the user has signed in with this browser. */
+  knownDevice: string | null;
   csrf: string;
 }
 

@@ -13,7 +13,12 @@ import {
   type Visit as SessionVisit,
   setFlash,
 } from '../../service/merchants/team/sessions';
-import { type CheckResult, checkCode, checkPassword } from '../../service/merchants/team/sign-in';
+import {
+  type CheckResult,
+  checkCode,
+  checkPassword,
+  findKnownDevice,
+} from '../../service/merchants/team/sign-in';
 import { auditAsUser } from '../../service/operators/audit/log';
 import { csrfToken, type Dashboard, NEW_PASSWORD_PATH, sendHtml } from './context';
 import { ProofFields } from './fields';
@@ -139,6 +144,7 @@ async function loadVisit(
     env,
     livemode,
     session: session._id,
+    knownDevice: findKnownDevice(user, dashboard.device.hash(ctx)),
     csrf: csrfToken(secret),
   };
   const scope = { account_id: account._id, livemode };
@@ -193,7 +199,8 @@ async function findProofFault(
   }
   const code = field(call.form, 'code');
   if (code === '') return 'Enter a code too.';
-  const check = await checkCode(dashboard, user, code, getOrigin(ctx, dashboard));
+  const attempt = { code, device: dashboard.device.hash(ctx), origin: getOrigin(ctx, dashboard) };
+  const check = await checkCode(dashboard, user, attempt);
   noteVisitor(ctx, { proof: 'code', outcome: check.outcome });
   return toFault(check, WRONG_CODE);
 }

@@ -13,8 +13,10 @@ import {
   switchOff,
   switchOn,
 } from '../../service/merchants/team/second-factor';
+import { limitCodes } from '../../service/merchants/team/sign-in';
 import { Field } from '../frame/fields';
 import { field, redirect } from '../frame/form';
+import { explainLimit } from '../frame/layout';
 import {
   Badge,
   Copyable,
@@ -54,7 +56,7 @@ export const SECOND_FACTOR_ROUTES: readonly Route[] = [
     path: PATH,
     title: 'Second factor',
     handle: async (call, deps) => {
-      const enrollment = await getOffer(deps, getEnrollment(call));
+      const enrollment = await getOffer(deps, getEnrollment(call), call.viewer.account);
       if (enrollment === null) return { go: call.href(PROFILE) };
       return (
         <>
@@ -83,13 +85,15 @@ export const SECOND_FACTOR_ROUTES: readonly Route[] = [
     whileFrozen: true,
     handle: async (call, deps) => {
       const code = field(call.form, 'code').replace(/\s/g, '');
-      const { user, session: keep } = call.viewer;
-      const codes = await switchOn(deps, user.id, { code, keep });
-      if (codes === null) {
-        const text = 'The code is wrong or too old. Look at your app, and try again.';
-        return redirect(call, PATH, 'bad', text);
-      }
-      return <RecoveryCodes codes={codes} />;
+      const enrollment = getEnrollment(call);
+      const browser = { ...enrollment, knownDevice: call.viewer.knownDevice };
+      const check = await limitCodes(deps, browser, () => switchOn(deps, enrollment, code));
+      if (check.outcome === 'right') return <RecoveryCodes codes={check.user} />;
+      const text =
+        check.outcome === 'too_many'
+          ? explainLimit(check.minutes)
+          : 'The code is wrong or too old. Look at your app, and try again.';
+      return redirect(call, PATH, 'bad', text);
     },
   }),
   postRoute(`${PATH}/off`, 'self.change', {

@@ -201,7 +201,9 @@ async function proveSecondFactor(
     return { by: 'password, passkey', passkey: proof.passkey };
   }
   const origin = getOrigin(ctx, dashboard);
-  const check = await checkCode(dashboard, user, field(form, 'code'), origin);
+  const device = dashboard.device.hash(ctx);
+  const attempt = { code: field(form, 'code'), device, origin };
+  const check = await checkCode(dashboard, user, attempt);
   noteVisitor(ctx, { proof: 'code', outcome: check.outcome });
   if (check.outcome === 'too_many') {
     ctx.set('Retry-After', String(check.minutes * 60));
@@ -250,7 +252,7 @@ async function sendChallenge(ctx: RouterContext, dashboard: Dashboard): Promise<
   const browser = dashboard.device.bind(ctx);
   const address = dashboard.clientAddress(ctx.req);
   const ask = () => askForPasskey(dashboard, site, { browser, signedDevice, address });
-  const request = await dashboard.limitSignIns(signedDevice, ask);
+  const request = await dashboard.limitSignIns({ signedDevice, address }, ask);
   const { minutes, options } = request ?? { minutes: 1, options: undefined };
   if (minutes > 0) {
     ctx.status = 429;

@@ -1,13 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { inTransaction, isDuplicateKey } from '../../../base/mongo';
-import { toCustomerNetwork } from '../../../base/networks';
 import { leaveOutSecret } from '../../../domain/account/audit-log';
 import { hasSecondFactor, type Passkey, type UserDocument } from '../../../store/users';
 import type { ServiceDeps, WriteDeps } from '../../deps';
 import { notifyUser } from '../mail/outbox';
 import { dropPasskey, hashToken, type UserRef } from './members';
 import { hashRecoveryCode, makeRecoveryCodes } from './second-factor';
-import { clearAttempts, countAttempt } from './sign-in';
+import { clearAttempts, countAttempt, toSignInNetwork } from './sign-in';
 
 export { PASSKEYS_MAX } from '../../../store/users';
 
@@ -67,7 +66,7 @@ export async function checkPasskey(
 
 /** Counts a browser in which a user has signed in by itself, so that no neighbor keeps it out. */
 const buildSubject = ({ signedDevice, address }: Asker) => ({
-  passkey: signedDevice ?? toCustomerNetwork(address),
+  passkey: signedDevice ?? toSignInNetwork(address),
 });
 
 /** The user must have proved it again. */

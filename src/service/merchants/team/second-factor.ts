@@ -20,6 +20,7 @@ type OfferDeps = Pick<SecondFactorDeps, 'stores' | 'encrypter' | 'now'>;
 
 interface Enrollment {
   user_id: string;
+  /** Session that gave the password for it. */
   session: string;
 }
 
@@ -35,38 +36,62 @@ export async function offerSecret(
   });
 }
 
-/** Returns the offer only to the session that gave the password for it, for ten minutes. */
+/** Returns the offer only to the session that made it, for ten minutes. */
 export async function getOffer(
-  { stores, encrypter, now }: OfferDeps,
-  { user_id, session }: Enrollment,
+  deps: OfferDeps,
+  enrollment: Enrollment,
+  merchant: { id: string; name: string },
 ) {
+  const offer = await findOffer(deps, enrollment);
+  if (offer === null) return null;
+  const { user, secret } = offer;
+  return { secret, uri: buildTotp(secret, nameEntry(user.email, merchant)).toString() };
+}
+
+async function findOffer({ stores, encrypter, now }: OfferDeps, { user_id, session }: Enrollment) {
   const user = await stores.users.get(user_id);
-  if (user === null || user.totp_offered === null) return null;
-  const { totp_offer: offer } = user;
+  const { totp_offered: ciphertext = null, totp_offer: offer } = user ?? {};
+  if (user === null || ciphertext === null) return null;
   if (offer?.session !== session || offer.until <= now()) return null;
-  const secret = await encrypter.decrypt(user.totp_offered, totpOwner(user_id));
-  return { secret, uri: buildTotp(secret, user.email).toString() };
+  return { user, ciphertext, secret: await encrypter.decrypt(ciphertext, totpOwner(user_id)) };
+}
+
+const ENTRY_NAME_LENGTH = 30;
+const ENTRY_ID_LENGTH = 6;
+
+/**
+ * Names the merchant, and its id, since apps replace an entry of the same issuer and label.
+ * @see https://github.com/google/google-authenticator/wiki/Key-Uri-Format
+ */
+function nameEntry(email: string, { id, name }: { id: string; name: string }): string {
+  const merchant = [...name.toWellFormed()].slice(0, ENTRY_NAME_LENGTH).join('');
+  const label = `${email} (${merchant}, ${id.slice(-ENTRY_ID_LENGTH)})`;
+  // A colon ends the issuer.
+  return label.replaceAll(/[:\s]+/g, ' ');
 }
 
 /**
  * Ends the user's other sessions, too.
- * @param keep id of the session that goes on
- * @returns recovery codes, shown only once; null when the code is wrong
+ * @returns recovery codes, shown only once; null when the code is wrong, or not of this session's
+ * offer
  */
 export async function switchOn(
-  { mongo, stores, encrypter, audit, now }: SecondFactorDeps,
-  user_id: string,
-  { code, keep }: { code: string; keep: string },
+  deps: SecondFactorDeps,
+  enrollment: Enrollment,
+  code: string,
 ): Promise<string[] | null> {
-  const user = await stores.users.get(user_id);
-  if (user === null || user.totp_offered === null) return null;
-  const { _id, account_id, totp_offered: ciphertext } = user;
-  const step = findStep(await encrypter.decrypt(ciphertext, totpOwner(_id)), code, now());
-  if (step === null) return null;
+  const { mongo, stores, audit, now } = deps;
+  const offer = await findOffer(deps, enrollment);
+  const step = offer && findStep(offer.secret, code, now());
+  if (offer === null || step === null) return null;
+  const { user, ciphertext } = offer;
+  const { _id, account_id } = user;
+  const { session: keep } = enrollment;
   const codes = makeRecoveryCodes();
   return await inTransaction(mongo, async (session) => {
     const hashes = codes.map(hashRecoveryCode);
-    if (!(await stores.users.useTotp(_id, { ciphertext, step }, hashes, session))) return null;
+    const confirmation = { ciphertext, step, session: keep, now: now() };
+    if (!(await stores.users.useTotp(_id, confirmation, hashes, session))) return null;
     await stores.sessions.endAll(_id, session, keep);
     const change = { account_id, livemode: null, target: _id };
     await audit({ act: 'user.second_factor_on', ...change }, session);

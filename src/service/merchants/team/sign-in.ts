@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { setTimeout as wait } from 'node:timers/promises';
-import { createNamedGates } from '../../../base/gate';
+import { createNamedGates, type NamedGates } from '../../../base/gate';
 import { inTransaction } from '../../../base/mongo';
 import { toCustomerNetwork } from '../../../base/networks';
 import { isPassword } from '../../../encryption/password';
@@ -34,12 +34,11 @@ const COUNTERS = {
   /** E-mail address from all networks. */
   email: { ...SHARED, unlock: byEmail },
   network: SHARED,
-  total: { ...SHARED, max: 3_000 },
   /** Browser that the user has signed in with; then no other of these counts. */
   device: { ...TEN, unlock: ({ device_hashes = [] }: UserDocument) => device_hashes },
   /** E-mail address that an operator has unlocked; then no other of these counts. */
   unlocked: TEN,
-  /** Codes of one user. */
+  /** Codes of one user, in each browser that the user has signed in with by themselves. */
   code: { ...TEN, unlock: byUser },
   codeOfDay: { ...TEN, max: 30, windowMs: 24 * 60 * 60_000, unlock: byUser },
   /** Signed-in user who repeats the password. */
@@ -86,7 +85,7 @@ export async function checkLogin(
   login: Login,
 ): Promise<LoginCheck> {
   const startedAt = performance.now();
-  const check = await limitSignIns(login.signedDevice, () => checkAttempt(deps, login));
+  const check = await limitSignIns(login, () => checkAttempt(deps, login));
   if (check?.outcome === 'wrong') await wait(startedAt + WRONG_MS_MIN - performance.now());
   return check ?? { outcome: 'too_many', minutes: 1, user_ids: [] };
 }
@@ -96,16 +95,17 @@ async function checkAttempt(
   { email, password, address, device, merchant }: Login,
 ): Promise<LoginCheck> {
   const users = await stores.users.byEmail(email);
-  const network = toCustomerNetwork(address);
-  const isKnown = device !== null && users.some((each) => each.device_hashes?.includes(device));
+  const network = toSignInNetwork(address);
+  const knownDevice = users.some((each) => findKnownDevice(each, device) !== null) ? device : null;
   const unlocked = nameCounter('unlocked', email);
   const isUnlocked =
-    !isKnown && (await stores.throttles.isOpen(unlocked, COUNTERS.unlocked, now()));
-  const subject = isKnown
-    ? { device }
-    : isUnlocked
-      ? { unlocked: email }
-      : { pair: [email, network], email, network, total: 'all' };
+    knownDevice === null && (await stores.throttles.isOpen(unlocked, COUNTERS.unlocked, now()));
+  const subject =
+    knownDevice !== null
+      ? { device: knownDevice }
+      : isUnlocked
+        ? { unlocked: email }
+        : { pair: [email, network], email, network };
   const result = await check(stores.throttles, subject, now(), async () => {
     // Compares at least once, so that the duration does not reveal whether there is a user.
     if (users.length === 0) await isPassword(password, undefined);
@@ -163,17 +163,45 @@ export async function clearUser(
   await throttles.open(nameCounter('unlocked', user.email), COUNTERS.unlocked, now);
 }
 
+/** Customers get a whole IPv6 /48, so its parts count as one network. */
+export function toSignInNetwork(address: string): string {
+  return toCustomerNetwork(address, 48);
+}
+
+/** @returns the browser if the user has signed in with it, so that its attempts count apart */
+export function findKnownDevice(
+  { device_hashes = [] }: Pick<UserDocument, 'device_hashes'>,
+  device: string | null,
+): string | null {
+  return device !== null && device_hashes.includes(device) ? device : null;
+}
+
+interface CodeAttempt {
+  code: string;
+  /** Hash of the device cookie. */
+  device: string | null;
+  origin?: Origin;
+}
+
 export async function checkCode(
   deps: ServiceDeps,
   user: UserDocument,
-  code: string,
-  origin?: Origin,
+  { code, device, origin }: CodeAttempt,
 ) {
-  const subject = { code: user._id, codeOfDay: user._id };
-  return await check(deps.stores.throttles, subject, deps.now(), async () => {
+  const browser = { user_id: user._id, knownDevice: findKnownDevice(user, device) };
+  return await limitCodes(deps, browser, async () => {
     const audit = auditAsUser(deps, user, origin);
     return (await verifySecondFactor({ ...deps, audit }, user, code)) ? user : null;
   });
+}
+
+export async function limitCodes<Result>(
+  { stores, now }: Pick<ServiceDeps, 'stores' | 'now'>,
+  { user_id, knownDevice }: { user_id: string; knownDevice: string | null },
+  verify: () => Promise<Result | null>,
+): Promise<CheckResult<Result>> {
+  const whose = knownDevice === null ? user_id : [user_id, knownDevice];
+  return await check(stores.throttles, { code: whose, codeOfDay: whose }, now(), verify);
 }
 
 export async function checkPassword(
@@ -246,8 +274,10 @@ function nameCounter(counter: keyof typeof COUNTERS, whose: string | readonly st
   return [counter, ...hashes].join(':');
 }
 
-/** Shared by all strangers; waiting attempts are a second of work, four with the rests. */
-const STRANGERS = { atOnce: 1, waitingMax: 20, rest: 3 } as const;
+/** Shared by all strangers, of whose networks each waits with one attempt. */
+const STRANGERS = { atOnce: 1, waitingMax: 50, rest: 3 } as const;
+/** Limits of the strangers of one network. */
+const NETWORK = { atOnce: 1, waitingMax: 5 } as const;
 /** Limits of one browser in which a user has signed in. */
 const DEVICE = { atOnce: 1, waitingMax: 10 } as const;
 
@@ -255,21 +285,26 @@ const EVERYBODY = 'strangers';
 
 /** @returns null when too many wait already */
 export type SignInLanes = <T>(
-  device: string | null,
+  visitor: Pick<Login, 'signedDevice' | 'address'>,
   attempt: () => Promise<T>,
 ) => Promise<T | null>;
 
 /**
- * Separates strangers from browsers that have signed in, in one process: a flood must take neither
- * the connections to MongoDB nor the thread that compares passwords.
+ * Separates strangers from browsers that have signed in, in one process, and their networks from
+ * each other: a flood must take neither the connections to MongoDB nor the thread that compares
+ * passwords.
  * @see docs/dashboard.md#sign-in
  */
 export function createSignInLanes(): SignInLanes {
   const strangers = createNamedGates(STRANGERS);
+  const networks = createNamedGates(NETWORK);
   const devices = createNamedGates(DEVICE);
-  /** @param device hash of the device cookie, if its signature is ours */
-  return async (device, attempt) => {
-    const [lane, name] = device === null ? [strangers, EVERYBODY] : [devices, device];
-    return lane.isFull(name) ? null : await lane.run(name, attempt);
+  const enter = async <T>(lane: NamedGates, name: string, attempt: () => Promise<T>) =>
+    lane.isFull(name) ? null : await lane.run(name, attempt);
+  return async ({ signedDevice, address }, attempt) => {
+    if (signedDevice !== null) return await enter(devices, signedDevice, attempt);
+    return await enter(networks, toSignInNetwork(address), () =>
+      enter(strangers, EVERYBODY, attempt),
+    );
   };
 }
