@@ -32,7 +32,7 @@ import { createTemporalClient } from './temporal/client';
 
 /** Longer than a create waits for its workflow. */
 const GRACE_MS = 10_000;
-const VISITS_AT_ONCE = 10;
+const VISITS_AT_ONCE = 15;
 
 async function main(): Promise<void> {
   const config = readConfig();

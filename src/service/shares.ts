@@ -38,10 +38,12 @@ const LIMITS = {
   change: always(2),
   /** Less than a third of the connections to MongoDB. */
   read: always(15),
-  /** In both environments, about half of the dashboard's connections. */
-  visit: always(3),
-  /** Acts that make an account safer wait for none of its other visits. */
-  rescue: always(1),
+  /** In both environments and with the owners', two thirds of the dashboard's connections. */
+  visit: always(2),
+  /** Owners can remove each other member, so they wait for none. */
+  owner_visit: always(2),
+  /** Their acts that make an account safer wait for none of their other visits. */
+  owner_rescue: always(1),
 } as const;
 
 export type WorkKind = 'create' | keyof typeof LIMITS;

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { type ClientRequest, request } from 'node:http';
 import { auditAct } from '../../activities/shared/operator-acts';
 import { inTransaction } from '../../src/base/mongo';
 import { ROUTES } from '../../src/dashboard/dashboard';
@@ -317,9 +318,9 @@ test('slow pages of one merchant leave connections to the others', async () => {
     await service.withApp({}, async (url) => {
       const show = (secret: string) => visitor(url, secret).get('/dashboard/sandbox/payments');
       const pages = Array.from({ length: 8 }, () => show(ours.browser.secret));
-      await eventually('the pages to wait', async () => read.mock.calls.length === 3);
+      await eventually('the pages to wait', async () => read.mock.calls.length === 2);
       expect((await show(theirs.browser.secret)).status).toBe(200);
-      expect(read).toHaveBeenCalledTimes(4);
+      expect(read).toHaveBeenCalledTimes(3);
       slow.release();
       expect((await Promise.all(pages)).map(({ status }) => status)).toEqual(Array(8).fill(200));
     });
@@ -328,6 +329,57 @@ test('slow pages of one merchant leave connections to the others', async () => {
     read.mockRestore();
   }
 });
+
+test(
+  'a member who sends slow forms, slow pages and too many of them does not keep the owner out',
+  inOneWindow(async () => {
+    const { account_id, browser } = await openTeam();
+    const member = await openUser(service.stores, account_id, 'read_only');
+    const { list } = service.stores.payments;
+    const slow = gate();
+    const read = jest.spyOn(service.stores.payments, 'list').mockImplementation(async (filter) => {
+      if (filter.account_id === account_id) await slow.opened;
+      return await list(filter);
+    });
+    const forms: ClientRequest[] = [];
+    let pages: Promise<unknown>[] = [];
+    try {
+      await service.withApp({ visitCostsMax: { session: 50, account: 60 } }, async (url) => {
+        const open = async () => visitor(url, (await openVisitor(service, member)).secret);
+        const [slowly, often] = [await open(), await open()];
+        const headers = {
+          ...{ Cookie: `dashboard=${slowly.secret}`, 'Content-Length': 100 },
+          'Content-Type': 'application/x-www-form-urlencoded',
+        };
+        for (let n = 0; n < 5; n += 1) {
+          const path = '/dashboard/sandbox/profile/sessions/end';
+          const form = request(`${url}${path}`, { method: 'POST', headers });
+          form.on('error', () => undefined).write('session=');
+          forms.push(form);
+        }
+        let refused = 0;
+        const show = async () => {
+          const { status } = await often.get('/dashboard/sandbox/payments');
+          if (status === 429) refused += 1;
+        };
+        pages = Array.from({ length: 30 }, show);
+        await eventually('the limits', async () => refused > 10 && read.mock.calls.length === 2);
+        const remove = `/dashboard/sandbox/team/${member._id}/remove`;
+        const owner = visitor(url, browser.secret);
+        expect((await owner.get('/dashboard/sandbox/team')).status).toBe(200);
+        expect((await owner.confirm(remove)).location).toBe('/dashboard/sandbox/team');
+        expect(await service.stores.users.get(member._id)).toBeNull();
+        slow.release();
+        await Promise.all(pages);
+        for (const form of forms) form.destroy();
+      });
+    } finally {
+      slow.release();
+      read.mockRestore();
+      for (const form of forms) form.destroy();
+    }
+  }),
+);
 
 describe('the sessions of a user', () => {
   const PROFILE = '/dashboard/live/profile';

@@ -85,14 +85,17 @@ export function createVisitLimits(costsMax: Record<keyof typeof VISIT_COSTS_MAX,
       const used = await sessions.get(session);
       return used !== null && used.consumedPoints > costsMax.session ? toSeconds(used) : 0;
     },
-    /** @returns seconds to wait; 0 when admitted */
+    /**
+     * Counts owners apart, so that no member keeps them out.
+     * @returns seconds to wait; 0 when admitted
+     */
     count: async (
-      { session, account, env }: Pick<Viewer, 'session' | 'account' | 'env'>,
+      { session, account, env, user }: Pick<Viewer, 'session' | 'account' | 'env' | 'user'>,
       { method, cost = COSTS[method] }: Pick<Route, 'method' | 'cost'>,
     ): Promise<number> => {
       try {
         await sessions.consume(session, cost);
-        await accounts.consume(`${account.id}:${env}`, cost);
+        await accounts.consume(`${account.id}:${env}:${user.role === 'owner'}`, cost);
         return 0;
       } catch (error) {
         if (!(error instanceof RateLimiterRes)) throw error;

@@ -76,7 +76,9 @@ async function serve(ctx: RouterContext, dashboard: Dashboard, route: Route, env
       ? null
       : await readOwnUpload(ctx, dashboard.publicUrl, secret, route.upload);
   if (typeof sent === 'string') return notice(visit, sent);
-  const kind = sent !== null && route.whileFrozen === true ? 'rescue' : 'visit';
+  const isRescue = sent !== null && route.whileFrozen === true;
+  const kind =
+    call.viewer.user.role !== 'owner' ? 'visit' : isRescue ? 'owner_rescue' : 'owner_visit';
   await dashboard.runInShare({ ...call.scope, kind }, () =>
     sent === null ? handle(visit) : act({ ...visit, call: { ...call, ...sent } }),
   );

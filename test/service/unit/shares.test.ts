@@ -57,8 +57,9 @@ test.each([
   { kind: 'delivery', alone: 8, nextToOthers: 1 },
   { kind: 'change', alone: 2, nextToOthers: 2 },
   { kind: 'read', alone: 15, nextToOthers: 15 },
-  { kind: 'visit', alone: 3, nextToOthers: 3 },
-  { kind: 'rescue', alone: 1, nextToOthers: 1 },
+  { kind: 'visit', alone: 2, nextToOthers: 2 },
+  { kind: 'owner_visit', alone: 2, nextToOthers: 2 },
+  { kind: 'owner_rescue', alone: 1, nextToOthers: 1 },
 ] as const)(
   'an account has $alone calls of kind $kind at once, next to others $nextToOthers',
   async ({ kind, alone, nextToOthers }) => {
