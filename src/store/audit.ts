@@ -179,7 +179,10 @@ export function createAuditLogStore(db: Db) {
     },
     has: async (_id: string, session: ClientSession): Promise<boolean> =>
       (await lines.findOne({ _id }, { session })) !== null,
-    list: ({ account_id, livemode, act, limit, before, after, since, onlyChained }: AuditFilter) =>
+    list: (
+      { account_id, livemode, act, limit, before, after, since, onlyChained }: AuditFilter,
+      session?: ClientSession,
+    ) =>
       lines
         .find(
           omitUndefined({
@@ -189,6 +192,7 @@ export function createAuditLogStore(db: Db) {
             seq: onlyChained === true ? { $gte: 1 } : undefined,
             _id: toRange({ $lt: before, $gt: after, $gte: since }),
           }),
+          { session },
         )
         .sort({ _id: after === undefined ? -1 : 1 })
         .limit(limit)

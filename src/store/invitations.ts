@@ -16,7 +16,8 @@ export interface InvitationDocument {
   mailed?: string[];
 }
 
-const INVITATIONS_MAX = 200;
+/** More than a team can have: users have 50, and operators invite few. */
+const INVITATIONS_MAX = 500;
 /** A repeated mail has a link of its own. */
 const LINKS_MAX = 5;
 
@@ -51,6 +52,12 @@ export function createInvitationStore(db: Db) {
       invitations.findOneAndDelete({ account_id, email }, { session }),
     by: (account_id: string, invited_by: string, session: ClientSession) =>
       invitations.find({ account_id, invited_by }, { session }).toArray(),
+    /** Leaves out the one that another of the address replaces. */
+    countOthers: (account_id: string, email: string, now: Date, session: ClientSession) =>
+      invitations.countDocuments(
+        { account_id, email: { $ne: email }, expires_at: { $gt: now } },
+        { session },
+      ),
     forAccount: (account_id: string, now: Date) =>
       invitations
         .find({ account_id, expires_at: { $gt: now } })

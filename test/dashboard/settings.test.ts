@@ -122,6 +122,39 @@ test('the link of an invitation works once, and a later invitation of the same a
   expect((await audited(account_id))[0]).toBe('user.invitation_withdrawn');
 });
 
+test('an account has fifty open invitations, a hundred a day, and all are listed, owners first', async () => {
+  const { account_id, browser } = await openTeam();
+  const invitations = service.collection('dashboard_invitations');
+  const setPending = async (count: number, expires_at: Date) => {
+    await invitations.deleteMany({ account_id });
+    const rows = Array.from({ length: count }, (_, n) => ({
+      ...{ _id: `${account_id}-${n}`, account_id, email: `${n}@decoy.example`, expires_at },
+      ...{ role: 'read_only', invited_by: null, created_at: new Date().toISOString() },
+    }));
+    await invitations.insertMany(Object(rows));
+  };
+  const soon = new Date(Date.now() + 60_000);
+  const team = async () => (await browser.get('/dashboard/sandbox/team')).html;
+  await setPending(49, soon);
+  await linkTo(browser, 'thief@example.com');
+  expect(await linkTo(browser, 'one-more@example.com')).toBe('');
+  const html = await team();
+  expect(html).toContain('Nobody was invited: 50 are pending. Withdraw one.');
+  const listed = [...html.matchAll(/<span>([^<]+@[^<]+)<\/span>/g)].map(([, email]) => email);
+  expect([listed.length, listed[0]]).toEqual([50, 'thief@example.com']);
+  // One of the same address replaces it, and those that have expired do not count.
+  expect(await linkTo(browser, 'thief@example.com')).not.toBe('');
+  await setPending(50, new Date());
+  expect(await linkTo(browser, 'next@example.com')).not.toBe('');
+  const { auditLog } = service.stores;
+  const audit = auditBy({ stores: { auditLog }, now: () => new Date() }, { via: 'service' });
+  for (let n = 0; n < 97; n += 1) {
+    await audit({ act: 'user.invited', account_id, livemode: null, target: `${n}@x.example` });
+  }
+  expect(await linkTo(browser, 'last@example.com')).toBe('');
+  expect(await team()).toContain('100 were made in 24 hours. Try again later.');
+});
+
 test.each(['removed', 'given another role', 'reset'])(
   'ends the invitations by a user who is %s',
   async (how) => {

@@ -1,4 +1,5 @@
 import { isRole, ROLE_NAMES, ROLES } from '../../domain/account/dashboard-role';
+import { ServiceError } from '../../domain/errors';
 import { EMAIL_LENGTH_MAX, isEmail } from '../../domain/wire/fields';
 import {
   changeMember,
@@ -95,7 +96,15 @@ export const TEAM_ROUTES: readonly Route[] = [
       }
       const { account_id } = call.scope;
       const invited_by = call.viewer.user.id;
-      const invitation = await invite(deps, { account_id, email, role, invited_by });
+      const invitation = await invite(deps, { account_id, email, role, invited_by }).catch(
+        (error: unknown) => {
+          if (error instanceof ServiceError) return error;
+          throw error;
+        },
+      );
+      if (invitation instanceof ServiceError) {
+        return redirect(call, '/team', 'bad', invitation.message);
+      }
       const link = `${deps.publicUrl}/dashboard/invitation/${invitation.token}`;
       return (
         <>

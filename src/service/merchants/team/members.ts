@@ -2,7 +2,8 @@ import { createHash, randomBytes, randomUUID } from 'node:crypto';
 import type { ClientSession } from 'mongodb';
 import { inTransaction, isDuplicateKey } from '../../../base/mongo';
 import { leaveOutSecret } from '../../../domain/account/audit-log';
-import type { Role } from '../../../domain/account/dashboard-role';
+import { ROLES, type Role } from '../../../domain/account/dashboard-role';
+import { ServiceError } from '../../../domain/errors';
 import { hashPassword } from '../../../encryption/password';
 import type { AccountDocument } from '../../../store/accounts';
 import type { InvitationDocument } from '../../../store/invitations';
@@ -12,8 +13,11 @@ import type { ServiceDeps, WriteDeps } from '../../deps';
 import { auditAsUser, type Origin } from '../../operators/audit/log';
 import { addMail, notifyUser } from '../mail/outbox';
 
+const DAY_MS = 86_400_000;
 /** @see docs/dashboard.md#invitations */
-const INVITATION_MS = 3 * 86_400_000;
+const INVITATION_MS = 3 * DAY_MS;
+const PENDING_MAX = 50;
+const INVITATIONS_A_DAY = 100;
 
 export type UserRef = Pick<UserDocument, '_id' | 'account_id' | 'email'>;
 
@@ -33,13 +37,14 @@ export type Invitation = Pick<InvitationDocument, 'email' | 'role' | 'expires_at
 
 type TeamReadDeps = Pick<ServiceDeps, 'stores' | 'now'>;
 
-/** Members are oldest first. */
+/** Members are oldest first; invitations by role, owners first. */
 export async function listTeam({ stores, now }: TeamReadDeps, account_id: string) {
   const [users, invitations] = await Promise.all([
     stores.users.forAccount(account_id),
     stores.invitations.forAccount(account_id, now()),
   ]);
-  return { members: users.map(presentMember), invitations };
+  const byRole = ROLES.flatMap((role) => invitations.filter((each) => each.role === role));
+  return { members: users.map(presentMember), invitations: byRole };
 }
 
 export async function getMember({ stores }: Pick<TeamReadDeps, 'stores'>, id: string) {
@@ -111,7 +116,8 @@ type NewInvitation = Pick<InvitationDocument, 'account_id' | 'email' | 'role' | 
 /**
  * Replaces an earlier invitation of the address.
  * @returns token of the link, which is not stored and not shown again; `is_mailed` when another
- * link goes to the address by mail
+ * link goes to the address by mail, which is at most once a day
+ * @throws ServiceError `too_many_invitations` of users; nothing was done
  */
 export async function invite(
   { mongo, stores, audit, now }: WriteDeps,
@@ -129,14 +135,31 @@ export async function invite(
     expires_at: new Date(at.getTime() + INVITATION_MS),
   };
   const is_mailed = await inTransaction(mongo, async (session) => {
+    const since = new Date(at.getTime() - DAY_MS).toISOString();
+    const filter = { account_id, act: 'user.invited', since, limit: INVITATIONS_A_DAY } as const;
+    // Withdrawn ones count, too.
+    const lines = await stores.auditLog.list(filter, session);
+    if (invited_by !== null) {
+      const { countOthers } = stores.invitations;
+      const others = await countOthers(account_id, invitation.email, at, session);
+      if (others >= PENDING_MAX) throw refuseInvitation(`${PENDING_MAX} are pending. Withdraw one`);
+      if (lines.length >= INVITATIONS_A_DAY) {
+        throw refuseInvitation(`${INVITATIONS_A_DAY} were made in 24 hours. Try again later`);
+      }
+    }
     await stores.invitations.put(invitation, session);
     const change = { account_id, livemode: null, target: invitation.email, after: { role } };
     await audit({ act: 'user.invited', ...change }, session);
     const { _id, email: to, expires_at: ends_at } = invitation;
     const subject = { kind: 'invitation', invitation: _id, role } as const;
+    if (lines.some(({ target }) => target === to)) return false;
     return await addMail({ stores, now }, { account_id, to: [to], subject, ends_at }, session);
   });
   return { token, expires_at: invitation.expires_at, is_mailed };
+}
+
+function refuseInvitation(reason: string): ServiceError {
+  return new ServiceError('too_many_invitations', `Nobody was invited: ${reason}.`);
 }
 
 export async function withdrawInvitation(
