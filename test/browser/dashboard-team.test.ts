@@ -4,6 +4,7 @@ import { resetPassword } from '../../src/service/merchants/team/sessions';
 import { openUser, openVisitor, PASSWORD } from '../support/dashboard';
 import { useFixture } from '../support/fixture';
 import { call } from '../support/http';
+import { buildPng } from '../support/images';
 import { useService } from '../support/service';
 import { enter, look, SIZES, useBrowser } from './dashboard-visit';
 
@@ -83,6 +84,28 @@ test('an invited team member joins by the link once and sees what the role allow
   }
   await look(page, 'audit-log');
   for (const each of [page, guest]) await each.context().close();
+});
+
+test('the owner changes the live brand with the password, and chooses the logo again after a wrong one', async () => {
+  const context = await browser.newContext({ viewport: SIZES.desktop });
+  const page = await enter(context, service.url, owner);
+  await page.goto(`${service.url}/dashboard/live/brand`);
+  await page.getByLabel('Display name').fill('Tulip');
+  await press(page, 'Save brand');
+  await page.getByLabel('Password').fill(PASSWORD);
+  await press(page, 'Save brand');
+  await page.getByText('The brand is saved.').waitFor();
+  await look(page, 'brand-live');
+  const logo = { name: 'logo.png', mimeType: 'image/png', buffer: buildPng(600, 150) };
+  await page.getByLabel('Image').setInputFiles(logo);
+  await page.getByLabel('Password').fill('wrong');
+  await press(page, 'Upload logo');
+  await look(page, 'brand-asks-again');
+  await page.getByLabel('Image').setInputFiles(logo);
+  await page.getByLabel('Password').fill(PASSWORD);
+  await press(page, 'Upload logo');
+  await page.getByText('The logo is saved.').waitFor();
+  await context.close();
 });
 
 test('a second factor guards sign-in, and a recovery code replaces it', async () => {

@@ -90,6 +90,9 @@ test('the table requires the password, or a step-up, of these acts', () => {
   });
   expect(proofs.toSorted()).toEqual([
     'POST /api-keys: step_up on live',
+    'POST /brand/logo/remove: step_up on live',
+    'POST /brand/logo: step_up on live',
+    'POST /brand: step_up on live',
     'POST /crypto/settle: step_up',
     'POST /crypto/wallets: step_up',
     'POST /payments/:id/refund: by amount',
@@ -112,6 +115,9 @@ test('the table requires the password, or a step-up, of these acts', () => {
     'POST /webhooks/secret: password',
   ]);
 });
+
+/** Fields without which no confirmation is due. */
+const ENDPOINT = { url: 'https://1.1.1.1/hook', events: 'payment.settled' };
 
 /** Sends a route's request as a browser does that has confirmed it. */
 const send = (browser: Visitor, { method }: Route, path: string, form?: Record<string, string>) =>
@@ -164,12 +170,14 @@ describe.each(acts)('%s', (_name, route) => {
   test('an act with a confirmation page is not done before the confirmation', async () => {
     if (route.confirmation === undefined) return;
     const before = await everything();
-    const confirmation = await ours.browsers.owner.post(path());
+    const confirmation = await ours.browsers.owner.post(path(), ENDPOINT);
     expect(confirmation.status).toBe(200);
-    expect(confirmation.html).toContain(`>${route.confirmation.button}</button>`);
+    const { button } = route.confirmation;
+    const name = typeof button === 'string' ? button : button(new URLSearchParams(ENDPOINT));
+    expect(confirmation.html).toContain(`>${name}</button>`);
     if (route.confirmation.proof) {
       for (const password of ['', 'wrong']) {
-        const refused = await ours.browsers.owner.confirm(path(), { password });
+        const refused = await ours.browsers.owner.confirm(path(), { ...ENDPOINT, password });
         expect(refused.status).toBe(403);
         expect(refused.html).toContain('The password is wrong.');
       }
@@ -185,15 +193,16 @@ describe.each(acts)('%s', (_name, route) => {
     const { code } = await addSecondFactor(service, owner);
     const browser = await openVisitor(service, owner);
     const before = await everything();
-    expect((await browser.post(path())).html).toContain('name="code"');
+    expect((await browser.post(path(), ENDPOINT)).html).toContain('name="code"');
     for (const [code, fault] of [
       ['', 'Enter a code too.'],
       ['12345', 'The code is wrong'],
     ] as const) {
-      const refused = await browser.confirm(path(), { code });
+      const refused = await browser.confirm(path(), { ...ENDPOINT, code });
       expect(refused).toMatchObject({ status: 403, html: expect.stringContaining(fault) });
     }
-    const refused = await browser.confirm(path(), { code: code(), password: 'wrong' });
+    const wrong = { ...ENDPOINT, code: code(), password: 'wrong' };
+    const refused = await browser.confirm(path(), wrong);
     expect(refused.html).toContain('The password is wrong.');
     await service.collection('dashboard_throttles').deleteMany({});
     expect(await everything()).toEqual(before);

@@ -9,6 +9,7 @@ import { useShop } from '../api/payout-setting';
 import {
   openUser,
   openVisitor,
+  PASSWORD,
   readText,
   sendUntilMade,
   useVisitor,
@@ -384,9 +385,14 @@ const brandPath = (rest = '', env = 'sandbox') => `/dashboard/${env}/brand${rest
 const draw = (gray: number) => buildPng(600, 150, { gray });
 
 /** Uploads a logo as a browser without a script does. */
-async function upload(file: Uint8Array, { csrf = owner.csrf, env = 'sandbox' } = {}) {
+async function upload(
+  file: Uint8Array,
+  { csrf = owner.csrf, env = 'sandbox', password = PASSWORD } = {},
+) {
   const body = new FormData();
-  body.set('csrf', csrf);
+  for (const [name, value] of Object.entries({ csrf, password, confirmed: 'yes' })) {
+    body.set(name, value);
+  }
   body.set('logo', new Blob([new Uint8Array(file)]), 'logo.png');
   const headers = { Cookie: `dashboard=${owner.secret}` };
   const to = `${service.url}${brandPath('/logo', env)}`;
@@ -503,6 +509,19 @@ test('refuses an upload without the form’s token, and shows no upload to who m
   const { html } = await reader.get(brandPath());
   expect(html).toContain('Display name');
   expect(html).not.toContain('Upload logo');
+});
+
+test('on live, name, color and logo change with the password only', async () => {
+  const form = { display_name: 'Tulip', accent: '#0a7c5a' };
+  const confirmation = await owner.post(brandPath('', 'live'), form);
+  expect(confirmation.html).toMatch(/value="#0a7c5a".*name="password".*>Save brand</s);
+  expect((await owner.post(brandPath('', 'live'), { accent: 'tomato' })).status).toBe(400);
+  const wrong = await upload(draw(16), { env: 'live', password: 'wrong' });
+  expect(wrong.status).toBe(403);
+  expect(wrong.html).toMatch(/multipart.*type="file".*name="password".*>Upload logo</s);
+  expect(await stored('live')).toBeUndefined();
+  expect((await owner.confirm(brandPath('', 'live'), form)).status).toBe(303);
+  expect(await stored('live')).toEqual(form);
 });
 
 test('uploads at once leave one logo, whose image is stored', async () => {

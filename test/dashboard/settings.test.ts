@@ -547,13 +547,25 @@ test('deliveries are found by their resource, and all that failed are sent again
 
 test('a user who may not change the endpoint sees its host, without the token in its address', async () => {
   expect((await save(`${inbox.url}?token=t0ken`)).status).toBe(303);
-  for (const page of [path(''), '/dashboard/sandbox/audit-log']) {
+  const others = ['/dashboard/sandbox/audit-log', '/dashboard/sandbox/getting-started'];
+  for (const page of [path(''), ...others]) {
     expect((await owner.get(page)).html).toContain('t0ken');
     const { html } = await reader.get(page);
     expect(html).toContain(new URL(inbox.url).origin);
     expect(html).not.toContain('t0ken');
   }
 });
+
+test.each(['/endpoint', '/endpoints/new'])(
+  'on live, %s refuses a private address before it requires the password',
+  async (form) => {
+    const to = `/dashboard/live/webhooks${form}`;
+    const refused = await owner.post(to, { url: 'https://10.0.0.1/', events: 'payout.sent' });
+    expect(refused.status).toBe(400);
+    expect(refused.html).toContain('10.0.0.1 is a private address');
+    expect(refused.html).not.toContain('name="password"');
+  },
+);
 
 test('without an endpoint nothing is sent and the page says so', async () => {
   const failed = await owner.get('/dashboard/live/webhooks/send-failed');

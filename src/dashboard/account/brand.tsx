@@ -15,7 +15,7 @@ import {
   setBrand,
   setLogo,
 } from '../../service/merchants/brand/brand';
-import { Field } from '../frame/fields';
+import { Field, ProofFields } from '../frame/fields';
 import { field, redirect } from '../frame/form';
 import { Facts, PageHead, Panel, PostForm, useCall } from '../frame/parts';
 import {
@@ -30,6 +30,16 @@ import {
 const PATH = '/brand';
 const TITLE = 'Brand';
 const LOGO = 'logo';
+const IMAGE = 'Image';
+const SAVE = 'Save brand';
+const UPLOAD = 'Upload logo';
+const REMOVE = 'Remove logo';
+
+const CONFIRMATION = {
+  question: 'Your customers see it on the live payment pages from now on.',
+  proof: 'step_up',
+  liveOnly: true,
+} as const;
 
 /** More than a logo may have, so that the fault is shown at its field. */
 const FORM_BYTES_MAX = 8 * 1_024 * 1_024;
@@ -38,35 +48,34 @@ export const BRAND_ROUTES: readonly Route[] = [
   viewRoute(PATH, TITLE, (call, deps) => show(call, deps)),
   postRoute(PATH, 'brand.change', {
     title: TITLE,
+    confirmation: {
+      ...CONFIRMATION,
+      button: SAVE,
+      refuse: async (call, deps) => {
+        const { refused } = readTexts(call);
+        return refused && (await show(call, deps, refused));
+      },
+    },
     handle: async (call, deps) => {
-      const written = {
-        display_name: field(call.form, 'display_name'),
-        accent: field(call.form, 'accent'),
-      };
-      const display_name = parseDisplayName(written.display_name);
-      const accent = parseAccent(written.accent);
-      if (display_name.ok && accent.ok) {
-        await setBrand(deps, call.scope, {
-          display_name: display_name.value,
-          accent: accent.value,
-        });
-        return redirect(
-          call,
-          PATH,
-          'good',
-          'The brand is saved. Pages that are open keep the old one.',
-        );
-      }
-      const faults = {
-        ...(!display_name.ok && { display_name: display_name.fault }),
-        ...(!accent.ok && { accent: accent.fault }),
-      };
-      return await show(call, deps, { ...written, faults });
+      const { texts, refused } = readTexts(call);
+      if (texts === undefined) return await show(call, deps, refused);
+      await setBrand(deps, call.scope, texts);
+      const text = 'The brand is saved. Pages that are open keep the old one.';
+      return redirect(call, PATH, 'good', text);
     },
   }),
   postRoute(`${PATH}/logo`, 'brand.change', {
     title: TITLE,
-    upload: { field: LOGO, bytesMax: FORM_BYTES_MAX },
+    upload: { field: LOGO, label: IMAGE, bytesMax: FORM_BYTES_MAX },
+    confirmation: {
+      ...CONFIRMATION,
+      button: UPLOAD,
+      refuse: async (call, deps) => {
+        const parsed = call.file && parseLogo(call.file);
+        if (parsed === null || parsed.ok) return undefined;
+        return await show(call, deps, { faults: { logo: parsed.fault } });
+      },
+    },
     handle: async (call, deps) => {
       if (call.file === null) {
         return await show(call, deps, { faults: { logo: 'Choose a file first.' } });
@@ -79,12 +88,27 @@ export const BRAND_ROUTES: readonly Route[] = [
   }),
   postRoute(`${PATH}/logo/remove`, 'brand.change', {
     title: TITLE,
+    confirmation: { ...CONFIRMATION, button: REMOVE },
     handle: async (call, deps) => {
       await setLogo(deps, call.scope, undefined);
       return redirect(call, PATH, 'good', 'The logo is removed.');
     },
   }),
 ];
+
+function readTexts({ form }: Call) {
+  const written = { display_name: field(form, 'display_name'), accent: field(form, 'accent') };
+  const display_name = parseDisplayName(written.display_name);
+  const accent = parseAccent(written.accent);
+  if (display_name.ok && accent.ok) {
+    return { texts: { display_name: display_name.value, accent: accent.value } };
+  }
+  const faults = {
+    ...(!display_name.ok && { display_name: display_name.fault }),
+    ...(!accent.ok && { accent: accent.fault }),
+  };
+  return { refused: { ...written, faults } };
+}
 
 interface Refused {
   display_name?: string;
@@ -153,7 +177,7 @@ function TextsPanel({ brand, refused }: BrandProps) {
   const call = useCall();
   return (
     <Panel title="Name and color">
-      <PostForm path={PATH} button="Save brand">
+      <PostForm path={PATH} button={SAVE}>
         <Field
           label="Display name"
           name="display_name"
@@ -178,11 +202,17 @@ function TextsPanel({ brand, refused }: BrandProps) {
 }
 
 function LogoPanel({ brand, refused }: BrandProps) {
+  const { user, livemode } = useCall().viewer;
   return (
     <Panel title="Logo">
-      <PostForm path={`${PATH}/logo`} button="Upload logo" isUpload busy="Uploading…">
+      <PostForm
+        {...{ path: `${PATH}/logo`, button: UPLOAD, busy: 'Uploading…' }}
+        // A page that asks for the password afterwards has lost the file.
+        hidden={livemode ? { confirmed: 'yes' } : {}}
+        isUpload
+      >
         <Field
-          label="Image"
+          label={IMAGE}
           name={LOGO}
           type="file"
           accept="image/png,image/jpeg,image/webp"
@@ -194,9 +224,10 @@ function LogoPanel({ brand, refused }: BrandProps) {
           }
           fault={refused?.faults.logo}
         />
+        {livemode && <ProofFields user={user} proof="step_up" />}
       </PostForm>
       {brand.logo !== undefined && (
-        <PostForm path={`${PATH}/logo/remove`} button="Remove logo" tone="danger" />
+        <PostForm path={`${PATH}/logo/remove`} button={REMOVE} tone="danger" />
       )}
     </Panel>
   );

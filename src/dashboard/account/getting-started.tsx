@@ -3,6 +3,7 @@ import { SAMPLE_PAYMENT } from '../../domain/wire/samples';
 import { readSetupProgress } from '../../service/money/overview';
 import { Badge, Copyable, PageHead, Panel } from '../frame/parts';
 import { type Call, type PageDeps, viewRoute } from '../frame/route';
+import { showUrl } from '../webhooks/endpoint-parts';
 
 const TITLE = 'Getting started';
 
@@ -70,7 +71,7 @@ async function listSteps(call: Call, deps: PageDeps): Promise<Step[]> {
           </p>
         ) : (
           <p>
-            Events go to <code>{progress.endpointUrl}</code>.
+            Events go to <code>{showUrl(call, { url: progress.endpointUrl })}</code>.
           </p>
         ),
     },

@@ -176,7 +176,7 @@ interface PostFormProps {
   hidden?: Readonly<Record<string, string>>;
   busy?: string;
   class?: string;
-  isUpload?: true;
+  isUpload?: true | undefined;
   children?: ComponentChildren;
 }
 

@@ -66,7 +66,10 @@ export type Proof = 'password' | 'step_up';
 
 export interface Confirmation {
   question: string | ((form: URLSearchParams) => string);
-  button: string;
+  /** As on the page that has the form. */
+  button: string | ((form: URLSearchParams) => string);
+  /** Shown instead of the question where the act would be refused anyway. */
+  refuse?: (call: Call, deps: PageDeps) => Promise<Answer | undefined>;
   /** @see docs/dashboard.md#step-up */
   proof?: Proof | ((call: Call, deps: DashboardDeps) => Promise<Proof | undefined>);
   liveOnly?: true;
@@ -74,6 +77,7 @@ export interface Confirmation {
 
 export interface Upload {
   field: string;
+  label: string;
   bytesMax: number;
 }
 

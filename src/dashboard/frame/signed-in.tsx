@@ -21,7 +21,7 @@ import {
 } from '../../service/merchants/team/sign-in';
 import { auditAsUser } from '../../service/operators/audit/log';
 import { csrfToken, type Dashboard, NEW_PASSWORD_PATH, sendHtml } from './context';
-import { ProofFields } from './fields';
+import { Field, ProofFields } from './fields';
 import { field, readOwnUpload } from './form';
 import {
   explainLimit,
@@ -181,7 +181,12 @@ async function requireConfirmation(visit: Visit): Promise<boolean> {
   const fault = confirmed ? await findProofFault(visit, proof) : null;
   if (confirmed && fault === null) return false;
   const back = call.href(findEntry(call.path)?.path ?? '');
-  const page = { call, confirmation, proof, title, back, fault: fault ?? undefined };
+  const refusal = await confirmation.refuse?.(call, { ...dashboard, audit: call.audit });
+  if (refusal !== undefined) {
+    await answer(visit, refusal);
+    return true;
+  }
+  const page = { call, route, confirmation, proof, back, fault: fault ?? undefined };
   show(visit, <ConfirmPage {...page} />, { title, status: fault === null ? 200 : 403 });
   return true;
 }
@@ -256,17 +261,20 @@ const OWN_FIELDS = new Set(['csrf', 'confirmed', 'password', 'code', 'passkey', 
 
 interface ConfirmPageProps {
   call: Call;
+  route: Route;
   confirmation: Confirmation;
   proof: Proof | undefined;
-  title: string;
   back: string;
   fault?: string | undefined;
 }
 
-/** Repeats the form's fields, to work without JavaScript. */
-function ConfirmPage({ call, confirmation, proof, title, back, fault }: ConfirmPageProps) {
+/** Repeats the form's fields, to work without JavaScript; a file must be chosen again. */
+function ConfirmPage({ call, route, confirmation, proof, back, fault }: ConfirmPageProps) {
   const { form, path } = call;
-  const { question, button } = confirmation;
+  const { title, upload } = route;
+  const { question } = confirmation;
+  const button =
+    typeof confirmation.button === 'string' ? confirmation.button : confirmation.button(form);
   const hiddenFields = [...form].filter(([name]) => !OWN_FIELDS.has(name));
   return (
     <>
@@ -274,10 +282,11 @@ function ConfirmPage({ call, confirmation, proof, title, back, fault }: ConfirmP
       {fault !== undefined && <Note tone="bad">{fault}</Note>}
       <section class="panel narrow">
         <p>{typeof question === 'string' ? question : question(form)}</p>
-        <PostForm path={path} button={button} hidden={{ confirmed: 'yes' }}>
+        <PostForm {...{ path, button }} hidden={{ confirmed: 'yes' }} isUpload={upload && true}>
           {hiddenFields.map(([name, value]) => (
             <input key={`${name}=${value}`} type="hidden" name={name} value={value} />
           ))}
+          {upload && <Field label={upload.label} name={upload.field} type="file" required />}
           {proof && <ProofFields user={call.viewer.user} proof={proof} autofocus />}
         </PostForm>
         <a href={back}>Back without doing it</a>

@@ -16,6 +16,7 @@ import {
   ENDPOINTS_PATH,
   type RefusedSettings,
   readSettings,
+  refuseSettings,
   SecretPanel,
   SettingsForm,
   StateBadge,
@@ -32,6 +33,7 @@ export const ENDPOINT_PAGE_ROUTES = [
     confirmation: {
       question: (form) => `Live events of this endpoint go to ${field(form, 'url')} from now on.`,
       button: 'Save changes',
+      refuse: refuseSettings(showEndpoint),
       proof: 'step_up',
       liveOnly: true,
     },
@@ -51,7 +53,7 @@ export const ENDPOINT_PAGE_ROUTES = [
         field(form, 'status') === 'enabled'
           ? 'Live events are sent to it from now on.'
           : 'Live events are not sent to it until you enable it; you can send them manually.',
-      button: 'Go on',
+      button: (form) => (field(form, 'status') === 'enabled' ? 'Enable' : 'Disable'),
       proof: 'step_up',
       liveOnly: true,
     },

@@ -16,7 +16,7 @@ import { getOrigin } from '../../webhooks/url';
 import { Checks, Field, Select } from '../frame/fields';
 import { field } from '../frame/form';
 import { Badge, Copyable, Note, PageHead, Panel, PostForm, useCall, When } from '../frame/parts';
-import { type Call, type PageDeps, postRoute } from '../frame/route';
+import { type Answer, type Call, type PageDeps, postRoute } from '../frame/route';
 
 export const ENDPOINTS_PATH = '/webhooks/endpoints';
 
@@ -89,6 +89,16 @@ export async function readSettings({ form, scope }: Call, { webhookUrls }: PageD
     events: events.length === EVENT_TYPES.length ? ('all' as const) : events,
   };
   return { settings };
+}
+
+/** Refuses settings before the confirmation requires a password. */
+export function refuseSettings(
+  show: (call: Call, deps: PageDeps, refused: RefusedSettings) => Answer | Promise<Answer>,
+) {
+  return async (call: Call, deps: PageDeps): Promise<Answer | undefined> => {
+    const { refused } = await readSettings(call, deps);
+    return refused && (await show(call, deps, refused));
+  };
 }
 
 export function BackToWebhooks() {

@@ -14,6 +14,7 @@ import {
   ENDPOINTS_PATH,
   type RefusedSettings,
   readSettings,
+  refuseSettings,
   SecretPanel,
   SettingsForm,
   StateBadge,
@@ -31,7 +32,8 @@ export const WEBHOOK_ROUTES = [
     title: 'Save the endpoint',
     confirmation: {
       question: (form) => `All live events go to ${field(form, 'url')} from now on.`,
-      button: 'Save the endpoint',
+      button: 'Save endpoint',
+      refuse: refuseSettings(showWebhooks),
       proof: 'step_up',
       liveOnly: true,
     },
@@ -50,6 +52,7 @@ export const WEBHOOK_ROUTES = [
     confirmation: {
       question: (form) => `Live events go to ${field(form, 'url')}, too, from now on.`,
       button: 'Add endpoint',
+      refuse: refuseSettings(showNew),
       proof: 'step_up',
       liveOnly: true,
     },
@@ -57,9 +60,7 @@ export const WEBHOOK_ROUTES = [
       const formKey = field(call.form, 'once');
       if (!UUID.test(formKey)) return redirect(call, NEW_PATH, 'bad', 'Fill in the form again.');
       const { settings, refused } = await readSettings(call, deps);
-      if (settings === undefined) {
-        return { page: <NewPage refused={refused} once={formKey} />, status: 400 };
-      }
+      if (settings === undefined) return showNew(call, deps, refused);
       try {
         // A form sent twice adds one endpoint.
         const added = { ...settings, endpoint_id: `we_${formKey}` };
@@ -191,6 +192,10 @@ function EndpointsPanel({ endpoints }: EndpointsProps) {
       )}
     </Panel>
   );
+}
+
+function showNew({ form }: Call, _deps: PageDeps, refused: RefusedSettings): Answer {
+  return { page: <NewPage refused={refused} once={field(form, 'once')} />, status: 400 };
 }
 
 function NewPage({ once, refused }: { once: string; refused?: RefusedSettings }) {
