@@ -3,8 +3,15 @@ import { createLogger } from '../../src/base/log';
 import { inTransaction } from '../../src/base/mongo';
 import { SCOPES } from '../../src/domain/account/api-key';
 import { createEncrypter } from '../../src/encryption/encrypter';
+import {
+  addEndpoint,
+  changeEndpoint,
+  deleteEndpoint,
+  rollEndpoint,
+} from '../../src/service/events/endpoints/manage';
 import { setFrozen, updateAccount } from '../../src/service/merchants/accounts';
-import { createKey } from '../../src/service/merchants/keys';
+import { setBrand } from '../../src/service/merchants/brand/brand';
+import { createKey, revokeKey } from '../../src/service/merchants/keys';
 import {
   createMailer,
   readSmtpServer,
@@ -13,6 +20,7 @@ import {
 } from '../../src/service/merchants/mail/transport';
 import {
   acceptInvitation,
+  changeMember,
   invite,
   withdrawInvitation,
 } from '../../src/service/merchants/team/members';
@@ -25,7 +33,7 @@ import {
 import { checkCode } from '../../src/service/merchants/team/sign-in';
 import { createPayers } from '../../src/service/money/payers';
 import { setWallet } from '../../src/service/money/wallets';
-import { auditBy } from '../../src/store/audit';
+import { auditAndNotify } from '../../src/service/operators/audit/log';
 import type { MailDocument } from '../../src/store/mails';
 import type { UserDocument } from '../../src/store/users';
 import { startSendingMail } from '../../worker/rounds';
@@ -48,7 +56,14 @@ function deps() {
   const encrypter = createEncrypter(keys.seal);
   const payers = createPayers({ accounts: stores.accounts, encrypter, log });
   const now = () => new Date();
-  return { mongo, stores, encrypter, payers, now, audit: auditBy({ stores, now }, OPERATOR) };
+  return {
+    mongo,
+    stores,
+    encrypter,
+    payers,
+    now,
+    audit: auditAndNotify({ stores, now }, OPERATOR),
+  };
 }
 
 const log = createLogger('mail', 'silent');
@@ -175,14 +190,74 @@ test('a known browser, a sandbox key or wallet, and other settings mail nobody',
   expect(await listMails()).toEqual([]);
 });
 
-test('an act that fails, and an invitation of a demo user, mail nobody', async () => {
+test('changes on live and of the team mail the owners, and an owner that is removed; those of the sandbox nobody', async () => {
+  const { account_id, owner } = await openShop();
+  const second = await openUser(database.stores, account_id);
+  const acting = deps();
+  const changeEndpoints = async (livemode: boolean) => {
+    const place = { account_id, livemode };
+    const audit = auditAndNotify(acting, { via: 'api', key_id: 'key_1' });
+    const byKey = { ...acting, audit };
+    const settings = { url: 'https://shop.example/h?token=t0ken', description: null } as const;
+    const { endpoint } = await addEndpoint(byKey, place, { ...settings, events: 'all' });
+    const { endpoint_id } = endpoint;
+    await changeEndpoint(byKey, place, endpoint_id, { url: 'https://thief.example/h' });
+    await rollEndpoint(byKey, { ...place, endpoint_id }, 0);
+    await deleteEndpoint(byKey, place, endpoint_id);
+    await setBrand(acting, place, { display_name: 'Thief', accent: undefined });
+    const { key_id } = await createKey(acting, { ...place, scopes: [...SCOPES] });
+    await mails().deleteMany({ 'subject.kind': 'live_key_created' });
+    await revokeKey(acting, key_id);
+  };
+  await changeEndpoints(false);
+  expect(await listMails()).toEqual([]);
+  await changeEndpoints(true);
+  await changeMember(acting, { id: second._id, account_id }, null);
+  const stored = await mails().find().sort({ created_at: 1, _id: 1 }).toArray();
+  const acts = ['webhook.created', 'webhook.updated', 'webhook.rolled', 'webhook.deleted'];
+  for (const { email } of [owner, second]) {
+    const own = stored.filter(({ to }) => to === email).map(({ subject }) => Object(subject));
+    expect(own.map(({ act }) => act)).toEqual([
+      ...[...acts, 'brand.changed', 'api_key.revoked', 'user.removed'],
+    ]);
+    expect(own[1]).toMatchObject({
+      about: expect.stringMatching(/^we_.*, https:\/\/thief\.example$/),
+      by: 'key_1 (API)',
+    });
+    expect(own[6]).toMatchObject({ about: `${second._id}, ${second.email}, owner` });
+  }
+  expect(JSON.stringify(stored)).not.toMatch(/t0ken|whsec_|\bJo\b/);
+});
+
+test('a change in a loop mails the owners ten times an hour', async () => {
+  const { account_id } = await openShop();
+  for (let n = 0; n < 24; n += 1) {
+    const brand = { display_name: `Shop ${n}`, accent: undefined };
+    await setBrand(deps(), { account_id, livemode: n >= 12 }, brand);
+  }
+  expect(await listMails()).toHaveLength(10);
+});
+
+test('an address gets one invitation by mail a day; later links are only shown', async () => {
+  const { account_id } = await openShop();
+  const invitation = { ...newInvitation(account_id), invited_by: 'user_1' };
+  expect(await invite(deps(), invitation)).toMatchObject({ is_mailed: true });
+  await withdrawInvitation(deps(), account_id, invitation.email);
+  const again = await invite(deps(), invitation);
+  expect(again.is_mailed).toBe(false);
+  expect(await acceptInvitation(deps(), again.token, 'hash')).toMatchObject({ role: 'finance' });
+  const kinds = (await listMails()).filter(({ kind }) => kind === 'invitation');
+  expect(kinds).toEqual([{ to: invitation.email, kind: 'invitation' }]);
+});
+
+test('an act that fails mails nobody, and an invitation of a demo user only the owners', async () => {
   const { account_id } = await openShop();
   const key = { account_id, livemode: true, scopes: [...SCOPES], id: `key_${randomUUID()}` };
   await createKey(deps(), key);
   await expect(createKey(deps(), key)).rejects.toThrow(/duplicate key/);
   expect(await listMails()).toHaveLength(1);
   await invite(deps(), newInvitation(account_id, 'merchant-1@dashboard.localhost'));
-  expect(await listMails()).toHaveLength(1);
+  expect((await listMails()).map(({ kind }) => kind)).toEqual(['live_key_created', 'changed']);
 });
 
 test('a worker sends each mail by itself, without the name of the operator, and deletes it', async () => {
@@ -203,12 +278,13 @@ test('a worker sends each mail by itself, without the name of the operator, and 
 test('the mailed link of an invitation joins the team once, like the shown one, and is stored nowhere', async () => {
   const { account_id } = await openShop();
   const server = await openServer();
-  const readToken = (text = '') => /invitation\/([\w-]{43})/.exec(text)?.[1] ?? '';
+  const listTokens = () =>
+    server.mails.flatMap(({ text }) => /invitation\/([\w-]{43})/.exec(text)?.[1] ?? []);
   const invitation = newInvitation(account_id);
   const shown = await invite(deps(), invitation);
   expect(shown.is_mailed).toBe(true);
   await sendAll(server.send);
-  const token = readToken(server.mails[0]?.text);
+  const [token = ''] = listTokens();
   expect(token).not.toBe(shown.token);
   const stored = JSON.stringify(
     await database.db.collection('dashboard_invitations').find().toArray(),
@@ -222,7 +298,7 @@ test('the mailed link of an invitation joins the team once, like the shown one, 
   await withdrawInvitation(deps(), account_id, withdrawn.email);
   await sendAll(server.send);
   await server.close();
-  expect(server.mails).toHaveLength(1);
+  expect(listTokens()).toEqual([token]);
   expect(await listMails()).toEqual([]);
 });
 

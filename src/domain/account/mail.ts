@@ -1,6 +1,28 @@
 import { assertNever } from '../assert';
 import { toEnv } from '../environment';
+import { AUDIT_LABELS, type AuditedAct } from './audit-log';
 import { ROLE_NAMES, type Role } from './dashboard-role';
+
+/** Changes on live and of the team of which the owners get a mail, with the text of the audit log. */
+const REPORTED_ACTS = [
+  'api_key.revoked',
+  'brand.changed',
+  'webhook.set',
+  'webhook.created',
+  'webhook.updated',
+  'webhook.deleted',
+  'webhook.rolled',
+  'user.invited',
+  'user.joined',
+  'user.role_changed',
+  'user.removed',
+] as const satisfies readonly AuditedAct[];
+
+type ReportedAct = (typeof REPORTED_ACTS)[number];
+
+export function isReported(act: AuditedAct): act is ReportedAct {
+  return REPORTED_ACTS.some((reported) => reported === act);
+}
 
 /** Holds no secret, nor names and reasons of operators. */
 export type MailSubject =
@@ -15,6 +37,7 @@ export type MailSubject =
   | { kind: 'passkey_removed'; name: string }
   | { kind: 'live_key_created'; key_id: string; last4: string }
   | { kind: 'wallet_set'; network: string; address: string; counts_from: string }
+  | { kind: 'changed'; act: ReportedAct; about: string; by: string }
   | { kind: 'payout_limit_changed'; before: string; after: string }
   | { kind: 'endpoint_disabled'; host: string; since: string; livemode: boolean };
 
@@ -116,6 +139,18 @@ function describe({ subject, publicUrl, link }: Omit<MailFacts, 'merchant' | 'at
           verify,
         ],
       };
+    case 'changed': {
+      const env = subject.act.startsWith('user.') ? '' : ' on live';
+      return {
+        title: `${AUDIT_LABELS[subject.act]}${env}`,
+        lines: [
+          `Changed: ${toOneLine(subject.about) || 'see the audit log'}`,
+          `By: ${toOneLine(subject.by)}`,
+          '',
+          verify,
+        ],
+      };
+    }
     case 'payout_limit_changed':
       return {
         title: 'Your payout limit was changed',

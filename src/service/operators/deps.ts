@@ -1,8 +1,9 @@
 import { hostname, userInfo } from 'node:os';
 import type { MongoClient } from 'mongodb';
 import { createStores } from '../../store';
-import { type Audit, auditBy } from '../../store/audit';
+import type { Audit } from '../../store/audit';
 import type { ServiceDeps, WriteDeps } from '../deps';
+import { auditAndNotify } from './audit/log';
 
 export type ReadDeps = Pick<ServiceDeps, 'mongo' | 'stores' | 'now'>;
 
@@ -12,7 +13,7 @@ export function createReadDeps(mongo: MongoClient, db: string): ReadDeps {
 
 /** @param operator whose key was verified */
 export function auditAs(deps: ReadDeps, operator: string): Audit {
-  return auditBy(deps, { via: 'command_line', ...getSystemUser(), operator });
+  return auditAndNotify(deps, { via: 'command_line', ...getSystemUser(), operator });
 }
 
 /** Creates the indexes that acts need, too. */
@@ -21,7 +22,7 @@ export async function createOperatorDeps(deps: ReadDeps): Promise<WriteDeps> {
   const { approvals, auditLog, connectorKeys, invitations, keys, operators } = deps.stores;
   const stores = [approvals, auditLog, connectorKeys, invitations, keys, operators];
   await Promise.all(stores.map((store) => store.ensureIndexes()));
-  return { ...deps, audit: auditBy(deps, { via: 'command_line', ...getSystemUser() }) };
+  return { ...deps, audit: auditAndNotify(deps, { via: 'command_line', ...getSystemUser() }) };
 }
 
 export function getSystemUser(): { system_user: string; host: string } {

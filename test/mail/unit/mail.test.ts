@@ -84,6 +84,8 @@ const SUBJECTS: readonly MailSubject[] = [
   { kind: 'live_key_created', key_id: 'key_1', last4: 'abcd' },
   { kind: 'wallet_set', network: 'bitcoin', address: 'bc1q', counts_from: '2026-11-24' },
   { kind: 'payout_limit_changed', before: '', after: 'EUR=100' },
+  { kind: 'changed', act: 'webhook.rolled', about: 'we_1', by: 'key_1 (API)' },
+  { kind: 'changed', act: 'brand.changed', about: '', by: 'ada@x.example' },
   {
     kind: 'endpoint_disabled',
     ...{ host: 'https://shop.example', since: '2026-03-01T12:00:00.000Z', livemode: true },
@@ -98,7 +100,7 @@ test.each(SUBJECTS)(
     expect(text).toMatch(/If (?:it was not you|nobody of your team did it|you expected no)/);
     expect(text).toContain('\nMerchant: Shop\nTime: 2026-11-23 22:58 UTC\n');
     for (const [name, value] of Object.entries(subject)) {
-      const isShown = !['kind', 'invitation', 'role', 'before', 'livemode'].includes(name);
+      const isShown = !['kind', 'act', 'invitation', 'role', 'before', 'livemode'].includes(name);
       if (isShown) expect(text).toContain(String(value));
     }
     expect(text).not.toContain('undefined');

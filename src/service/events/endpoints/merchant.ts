@@ -1,13 +1,13 @@
 import { buildRefusal, notFound, Refusal, ServiceError, unavailable } from '../../../domain/errors';
 import type { EventType } from '../../../domain/webhook/event';
 import * as wire from '../../../domain/wire/webhook-endpoints';
-import { type Actor, auditBy } from '../../../store/audit';
+import type { Actor } from '../../../store/audit';
 
 import { type Endpoint, secretOwner } from '../../../store/endpoints';
 import { type CreateRequest, createOnce } from '../../create-once';
 import type { MerchantDeps, Owner } from '../../deps';
 import { type Page, type PageQuery, readCursor } from '../../money/read';
-import { withAuditLine } from '../../operators/audit/log';
+import { auditAndNotify, withAuditLine } from '../../operators/audit/log';
 import { toPage } from '../../paging';
 import { findOwnEvent, presentEvent } from '../list';
 import { getMerchantEvent } from '../merchant';
@@ -53,7 +53,7 @@ export function createMerchantEndpoint(
 ) {
   const { account_id, livemode } = request.caller;
   const owner = { account_id, livemode };
-  const acting = { ...deps, audit: auditBy(deps, actor) };
+  const acting = { ...deps, audit: auditAndNotify(deps, actor) };
   return createOnce(deps, request, {
     operation: wire.createWebhookEndpoint.operation,
     makeId: makeEndpointId,
@@ -128,7 +128,7 @@ export async function updateMerchantEndpoint(
   await findEndpoint(deps, owner, id);
   const admitted =
     url === undefined ? undefined : await admitEndpointUrl(deps.webhookUrls, owner, url);
-  const acting = { ...deps, audit: auditBy(deps, actor) };
+  const acting = { ...deps, audit: auditAndNotify(deps, actor) };
   const events = enabled_events && listOnce(enabled_events);
   return await changeEndpoint(acting, owner, id, { ...settings, url: admitted, events });
 }
@@ -139,7 +139,7 @@ export async function deleteMerchantEndpoint(
   { owner, actor }: Caller,
   id: string,
 ) {
-  const acting = { ...deps, audit: auditBy(deps, actor) };
+  const acting = { ...deps, audit: auditAndNotify(deps, actor) };
   return { ...presentEndpoint(await deleteEndpoint(acting, owner, id)), deleted: true };
 }
 
@@ -150,7 +150,7 @@ export async function rollMerchantSecret(
   endpoint_id: string,
   after: keyof typeof ROLL_DELAYS_MS,
 ) {
-  const acting = { ...deps, audit: auditBy(deps, actor) };
+  const acting = { ...deps, audit: auditAndNotify(deps, actor) };
   const key = { account_id: owner.account_id, livemode: owner.livemode, endpoint_id };
   const rolled = await rollEndpoint(acting, key, ROLL_DELAYS_MS[after]);
   if (rolled === null) throw buildRefusal(notFound('webhook_endpoint'));
@@ -165,7 +165,7 @@ export async function testMerchantEndpoint(
   type: EventType,
 ) {
   const { account_id, livemode } = owner;
-  const acting = { ...deps, audit: auditBy(deps, actor) };
+  const acting = { ...deps, audit: auditAndNotify(deps, actor) };
   const request = { account_id, livemode, endpoint_id, type, request_id };
   return await toRefusals(async () => {
     const listed = await recordTestEvent(acting, request);
@@ -184,7 +184,7 @@ export async function redeliverMerchantEvent(
   const event = await findOwnEvent(deps, owner, id);
   if (event === null) throw buildRefusal(notFound('event'));
   const { account_id, livemode } = owner;
-  const audit = auditBy(deps, actor);
+  const audit = auditAndNotify(deps, actor);
   const after = { type: event.type, endpoint: endpoint_id };
   const line = { act: 'event.sent', account_id, livemode, target: id, after } as const;
   await toRefusals(() =>

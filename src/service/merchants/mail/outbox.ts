@@ -1,8 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import type { ClientSession } from 'mongodb';
-import type { MailSubject } from '../../../domain/account/mail';
+import { isReported, type MailSubject } from '../../../domain/account/mail';
+import type { Change } from '../../../store/audit';
 import type { MailDocument } from '../../../store/mails';
 import type { UserDocument } from '../../../store/users';
+import { getOrigin } from '../../../webhooks/url';
 import type { ServiceDeps } from '../../deps';
 
 const DAY_MS = 86_400_000;
@@ -62,5 +64,33 @@ export async function notifyOwners(
 ): Promise<void> {
   const to = await deps.stores.users.ownerAddresses(account_id, session);
   const ends_at = new Date(deps.now().getTime() + NOTICE_MS);
+  await addMail(deps, { account_id, to, subject, ends_at }, session);
+}
+
+const HOUR_MS = 3_600_000;
+/** A key that changes an endpoint in a loop must fill no mailbox. */
+const REPORTS_AN_HOUR = 10;
+
+/** Notifies the owners of a change on live or of the team, and a user who is no owner any more. */
+export async function notifyOfChange(
+  deps: OutboxDeps,
+  { act, account_id, livemode, target, before, after }: Change,
+  by: string,
+  session: ClientSession,
+): Promise<void> {
+  if (!isReported(act) || account_id === null || livemode === false) return;
+  const { stores, now } = deps;
+  const since = new Date(now().getTime() - HOUR_MS).toISOString();
+  const place = { account_id, livemode: livemode ?? undefined };
+  const filter = { ...place, act, since, limit: REPORTS_AN_HOUR + 1 };
+  if ((await stores.auditLog.list(filter, session)).length > REPORTS_AN_HOUR) return;
+  const { url, last4, email, role } = { ...before, ...after };
+  const host = typeof url === 'string' ? getOrigin(url) : undefined;
+  const about = [target, host, last4, email, role].filter((fact) => typeof fact === 'string');
+  const subject = { kind: 'changed', act, about: about.join(', '), by } as const;
+  const owners = await stores.users.ownerAddresses(account_id, session);
+  const former = before?.['role'] === 'owner' && typeof email === 'string' ? [email] : [];
+  const ends_at = new Date(now().getTime() + NOTICE_MS);
+  const to = [...new Set([...owners, ...former])];
   await addMail(deps, { account_id, to, subject, ends_at }, session);
 }

@@ -3,6 +3,7 @@ import { Contention } from '../../../base/mongo';
 import type { AuditedAct, AuditFacts } from '../../../domain/account/audit-log';
 import { Refusal, ServiceError } from '../../../domain/errors';
 import {
+  type Actor,
   type Audit,
   type AuditLine,
   auditBy,
@@ -13,6 +14,7 @@ import {
 
 import type { UserDocument } from '../../../store/users';
 import type { Owner, ServiceDeps } from '../../deps';
+import { notifyOfChange } from '../../merchants/mail/outbox';
 import {
   type FirstRows,
   type ListPage,
@@ -29,7 +31,16 @@ export function auditAsUser(
   { _id: user_id, email }: Pick<UserDocument, '_id' | 'email'>,
   origin: Partial<Origin> & { session?: string } = {},
 ): Audit {
-  return auditBy(deps, { via: 'dashboard', user_id, email, ...origin });
+  return auditAndNotify(deps, { via: 'dashboard', user_id, email, ...origin });
+}
+
+/** Mails the owners, too, in the session of the change. */
+export function auditAndNotify(deps: Pick<ServiceDeps, 'stores' | 'now'>, actor: Actor): Audit {
+  const audit = auditBy(deps, actor);
+  return async (change, session) => {
+    await audit(change, session);
+    if (session !== undefined) await notifyOfChange(deps, change, nameActor(actor), session);
+  };
 }
 
 const PAGE_LINES = 50;
@@ -43,11 +54,15 @@ export interface MerchantLine
 const OPERATORS_OWN = ['operator', 'reason', 'why', 'approved_by', 'approval_id'];
 
 function toMerchantLine({ _id, at, act, target, actor, before, after }: AuditLine): MerchantLine {
-  const line = { _id, at, act, target };
-  if (actor.via === 'dashboard') return { ...line, who: actor.email, before, after };
-  if (actor.via === 'service') return { ...line, who: 'the service', before, after };
-  if (actor.via === 'api') return { ...line, who: `${actor.key_id} (API)`, before, after };
-  return { ...line, who: 'our operators', before: omitOwn(before), after: omitOwn(after) };
+  const line = { _id, at, act, target, who: nameActor(actor) };
+  if (!['command_line', 'workflow'].includes(actor.via)) return { ...line, before, after };
+  return { ...line, before: omitOwn(before), after: omitOwn(after) };
+}
+
+function nameActor(actor: Actor): string {
+  if (actor.via === 'dashboard') return actor.email;
+  if (actor.via === 'service') return 'the service';
+  return actor.via === 'api' ? `${actor.key_id} (API)` : 'our operators';
 }
 
 function omitOwn(facts: AuditFacts | null): AuditFacts | null {
