@@ -30,7 +30,7 @@ const ORDERS = {
 
 export async function readPain001(bytes: Uint8Array): Promise<ReadFile> {
   const initiation: Element[] = [];
-  const reader = { take: ({ element }: Part) => initiation.push(element), note: () => {} };
+  const reader = { take: ({ element }: Part) => void initiation.push(element), note: () => {} };
   await readFiles(bytes, (file) => readMessages(file, ORDERS, reader));
   const batches = initiation.flatMap((each) => findAll(each, 'PmtInf'));
   const transfers = batches.flatMap((batch) =>

@@ -142,13 +142,12 @@ export async function readBankMessages(source: FileSource, iban?: string): Promi
   const returned: Movement[] = [];
   const [camtNames, returnNames] = [new Set<string>(), new Set<string>()];
   let note = camt.note;
-  const take = (part: Part): void => {
+  const take = (part: Part): Element | undefined => {
     const { message, element, parent } = part;
     if (message.startsWith('camt')) {
       note = camt.note;
       camtNames.add(message);
-      camt.take(part);
-      return;
+      return camt.take(part);
     }
     assertValid(element);
     if (message.startsWith('pain')) {
@@ -163,6 +162,7 @@ export async function readBankMessages(source: FileSource, iban?: string): Promi
       if (element.name === 'TxInf') returned.push(...readReturn(element, parent));
       note = () => {};
     }
+    return undefined;
   };
   const reader = { take, note: (notice: string) => note(notice) };
   await readFiles(source, (file) => readMessages(file, SEPA_MESSAGES, reader));
@@ -190,8 +190,14 @@ const BATCH = 10_000;
 async function readBookings(statements: readonly Statement[]): Promise<Bookings> {
   const all: Bookings = { movements: [], credits: [], sums: [], mentioning: [] };
   for (const statement of statements) {
-    for (let at = 0; at < statement.lines.length; at += BATCH) {
-      const some = { ...statement, lines: statement.lines.slice(at, at + BATCH) };
+    const { lines } = statement;
+    for (let at = 0; at < lines.length; ) {
+      let end = at + BATCH;
+      const most = Math.min(lines.length, end + BATCH);
+      // The parts of an entry are summed up: a file of ours has no more.
+      while (end < most && lines[end]?.entry === lines[end - 1]?.entry) end += 1;
+      const some = { ...statement, lines: lines.slice(at, end) };
+      at = end;
       for (const movement of readMovements(some)) all.movements.push(movement);
       for (const credit of readCredits(some)) all.credits.push(credit);
       for (const sum of readSums(some)) all.sums.push(sum);

@@ -8,7 +8,7 @@ import {
   type Statement,
   type StatementLine,
 } from '../domain/statement';
-import { fault, readDay, readEntry, readEntryReference, readSigned } from './camt-entry';
+import { fault, readDay, readEntry, readEntryReference, readPart, readSigned } from './camt-entry';
 import { findMissing } from './check';
 import { assertValid, type Element, find, findAll, isTrueAt, type PartReader, textAt } from './xml';
 
@@ -57,8 +57,10 @@ export function createCamtReader(): CamtReader {
   return {
     take: ({ element, parent }) => {
       switch (element.name) {
+        case 'TxDtls':
+          return readPart(element, share);
         case 'Ntry':
-          if (parent === undefined) return;
+          if (parent === undefined) return undefined;
           attempt(() => {
             open ??= beginPage(parent, element);
             lines += addEntry(open, element, share);
@@ -66,7 +68,7 @@ export function createCamtReader(): CamtReader {
             const message = `The file has more than ${LINES_MAX} bookings: import it as several files.`;
             throw new InvalidStatement('file_too_large', message);
           });
-          return;
+          return undefined;
         case 'Stmt':
         case 'Ntfctn':
           document = parent;
@@ -74,9 +76,10 @@ export function createCamtReader(): CamtReader {
           if (failed !== undefined) statements.push(setFaultAside(element, failed));
           open = undefined;
           failed = undefined;
-          return;
+          return undefined;
         default:
           if (document !== element) throw fault(`${element.name} has no statement.`);
+          return undefined;
       }
     },
     note: (notice) => {
@@ -169,38 +172,29 @@ function addEntry(page: Page, entry: Element, share: Sharer): number {
   return count * 2;
 }
 
-type Sharer = (text: string) => string;
+type Sharer = <T>(value: T) => T;
 
-/** Returns one text for all that are equal. */
+/** Returns one value for all that are equal. */
 function createSharer(): Sharer {
-  const texts = new Map<string, string>();
-  return (text) => {
-    const shared = texts.get(text);
-    if (shared !== undefined) return shared;
-    if (texts.size > 10_000) texts.clear();
-    texts.set(text, text);
-    return text;
+  const values = new Map<string, unknown>();
+  return <T>(value: T): T => {
+    const key = JSON.stringify(value);
+    const shared = values.get(key);
+    // Equal values have one type.
+    if (shared !== undefined) return shared as T;
+    if (values.size > 10_000) values.clear();
+    values.set(key, value);
+    return value;
   };
 }
 
-/** Copies a line into a third of its memory. */
+/** Lets lines share texts that most of them have. */
 function compact(line: StatementLine, share: Sharer): StatementLine {
-  const { day, value_date, amount, currency, reference, bank_reference, fee, ...others } = line;
-  const { batch, kind, is_fee, entry, ...more } = others;
-  return {
-    day: share(day),
-    value_date: value_date && share(value_date),
-    amount,
-    currency: share(currency),
-    reference,
-    bank_reference,
-    fee,
-    batch,
-    kind: share(kind),
-    is_fee,
-    entry,
-    ...more,
-  };
+  line.day = share(line.day);
+  line.value_date = share(line.value_date);
+  line.currency = share(line.currency);
+  line.kind = share(line.kind);
+  return line;
 }
 
 const AFTER_ENTRIES = /^(?:Addtl|Splmtry)/;

@@ -32,7 +32,7 @@ export async function readStatementFile(source: FileSource): Promise<StatementFi
         ...reader,
         take: (part) => {
           formats.add(part.message);
-          reader.take(part);
+          return reader.take(part);
         },
       });
     } else {

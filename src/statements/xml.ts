@@ -20,10 +20,12 @@ export interface MessageFamily {
 }
 
 const [BkToCstmrStmt, BkToCstmrNtfctn] = ['BkToCstmrStmt', 'BkToCstmrDbtCdtNtfctn'];
+/** An entry may have very many transactions. */
+const ENTRY = ['Ntry', 'TxDtls'];
 export const STATEMENT_MESSAGES: MessageFamily = {
   kinds: {
-    'camt.053': { versions: [2, 14], container: BkToCstmrStmt, parts: ['Stmt', 'Ntry'] },
-    'camt.054': { versions: [2, 14], container: BkToCstmrNtfctn, parts: ['Ntfctn', 'Ntry'] },
+    'camt.053': { versions: [2, 14], container: BkToCstmrStmt, parts: ['Stmt', ...ENTRY] },
+    'camt.054': { versions: [2, 14], container: BkToCstmrNtfctn, parts: ['Ntfctn', ...ENTRY] },
   },
   expected: 'statements are camt.053 and camt.054 of versions 02 to 14, or CSV',
 };
@@ -43,6 +45,8 @@ const TOKEN_MAX = 10 * 1024 * 1024;
 const TEXT_MAX = 10_000;
 /** Elements that are in memory at once: an entry with its parts, or a head. */
 const ELEMENTS_MAX = 300_000;
+/** Elements that take the memory of a reduced one. */
+const INSTEAD_SIZE = 2;
 
 export interface Element {
   name: string;
@@ -62,7 +66,8 @@ export interface Part {
 }
 
 export interface PartReader {
-  take(part: Part): void;
+  /** @returns what its parent has instead, if anything */
+  take(part: Part): Element | undefined;
   /** Notes what is odd in the part before, and not read; without personal data. */
   note(notice: string): void;
 }
@@ -362,9 +367,10 @@ function createTree(decoder: Decoder, reader: PartReader, getLine: () => number)
       if (isLeaf) checkOdd(name, element.text.length);
       element.fault ??= findFault(element, parent?.name ?? '');
       if (parent === undefined || message.parts.includes(name)) {
-        size = frame.size;
-        reader.take({ message: message.name, element, parent });
-        if (name !== 'Ntry') reportOdd();
+        const instead = reader.take({ message: message.name, element, parent });
+        size = frame.size + (instead === undefined ? 0 : INSTEAD_SIZE);
+        if (parent !== undefined && instead !== undefined) attach(parent, instead);
+        if (!ENTRY.includes(name)) reportOdd();
       } else if (FREE_TEXT.has(name)) {
         const ours = readOurs(element);
         size = frame.size + ours.length;

@@ -11,7 +11,7 @@ async function main(path: string): Promise<void> {
   };
   const timer = setInterval(measure, 10);
   const outcome = await readStatementFile(path).then(
-    ({ statements }) => `${statements.length} statements`,
+    ({ statements }) => `${statements.flatMap(({ lines }) => lines).length} lines`,
     (error: unknown) => String(error),
   );
   measure();
