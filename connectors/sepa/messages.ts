@@ -16,6 +16,7 @@ import type { MovementReference } from '../../src/service/banks/sepa/book';
 import { createCamtReader } from '../../src/statements/camt';
 import { type FileSource, readFiles } from '../../src/statements/intake';
 import {
+  ANSWER_MESSAGES,
   assertValid,
   type Element,
   findAll,
@@ -122,11 +123,7 @@ export interface Bookings {
 }
 
 const SEPA_MESSAGES: MessageFamily = {
-  kinds: {
-    ...STATEMENT_MESSAGES.kinds,
-    'pain.002': { versions: [3, 15], container: 'CstmrPmtStsRpt', parts: [] },
-    'pacs.004': { versions: [2, 14], container: 'PmtRtr', parts: ['TxInf'] },
-  },
+  kinds: { ...STATEMENT_MESSAGES.kinds, ...ANSWER_MESSAGES },
   expected: 'this connector reads pain.002, camt.053, camt.054 and pacs.004',
 };
 

@@ -12,7 +12,7 @@ import {
 import { createCamtReader } from './camt';
 import { createDecoder } from './encoding';
 import { type BankFile, type FileSource, findKind, isXml, readFiles } from './intake';
-import { readMessages, STATEMENT_MESSAGES } from './xml';
+import { ANSWER_MESSAGES, readMessages, STATEMENT_MESSAGES } from './xml';
 
 export interface StatementFile {
   /** Names of the messages, or `csv`. */
@@ -21,19 +21,30 @@ export interface StatementFile {
   statements: Statement[];
 }
 
-/** Reads XML or CSV, or a ZIP of them. @throws InvalidStatement */
+const { kinds, expected } = STATEMENT_MESSAGES;
+const MESSAGES = { kinds: { ...kinds, ...ANSWER_MESSAGES }, expected };
+
+/**
+ * Reads XML or CSV, or a ZIP of them. An answer to a file of ours in the same file is left to its
+ * connector.
+ * @throws InvalidStatement
+ */
 export async function readStatementFile(source: FileSource): Promise<StatementFile> {
   const formats = new Set<string>();
   const reader = createCamtReader();
   let rows: Statement[] = [];
+  let answer: string | undefined;
+  let isAnswer = false;
   await readFiles(source, async (file) => {
     if (isXml(file.head) || findKind(file.head) !== undefined) {
-      await readMessages(file, STATEMENT_MESSAGES, {
-        ...reader,
+      await readMessages(file, MESSAGES, {
         take: (part) => {
-          formats.add(part.message);
-          return reader.take(part);
+          isAnswer = !part.message.startsWith('camt');
+          if (isAnswer) answer = part.message;
+          else formats.add(part.message);
+          return isAnswer ? undefined : reader.take(part);
         },
+        note: (notice) => (isAnswer ? undefined : reader.note(notice)),
       });
     } else {
       formats.add('csv');
@@ -41,6 +52,9 @@ export async function readStatementFile(source: FileSource): Promise<StatementFi
     }
   });
   const statements = [...reader.end(), ...rows];
+  if (formats.size === 0 && answer !== undefined) {
+    throw new InvalidStatement('format_not_supported', `The file is ${answer}: ${expected}.`);
+  }
   if (formats.size === 0) throw fault('The ZIP has no file.');
   return { format: [...formats].join(', '), statements };
 }

@@ -30,6 +30,12 @@ export const STATEMENT_MESSAGES: MessageFamily = {
   expected: 'statements are camt.053 and camt.054 of versions 02 to 14, or CSV',
 };
 
+/** Messages of banks about our files, which may come in one file with statements. */
+export const ANSWER_MESSAGES: MessageFamily['kinds'] = {
+  'pain.002': { versions: [3, 15], container: 'CstmrPmtStsRpt', parts: [] },
+  'pacs.004': { versions: [2, 14], container: 'PmtRtr', parts: ['TxInf'] },
+};
+
 /** Messages that are taken for others. */
 const ADVICE: Readonly<Record<string, string>> = {
   'camt.052':

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { readBankMessages } from '../../../connectors/sepa/messages';
 import { readStatementFile } from '../../../src/statements/read';
+import { writeStatus } from '../../connectors/sepa/bank-files';
 import { camt, TEST_DAY, TEST_IBAN } from '../../support/camt';
 import { zip } from '../../support/zip';
 
@@ -66,6 +67,22 @@ const NAMESPACES = [
   'urn:bank.example:ebics:xsd:',
   'http://www.six-interbank-clearing.com/de/',
 ];
+
+test('a file with answers of the bank, too, has its statements, and answers alone are none', async () => {
+  const answer = writeStatus('f'.repeat(32), '<GrpSts>ACCP</GrpSts>');
+  const files = [answer, write(0)].map((content) => ({ name: `${content.length}`, content }));
+  for (const file of [answer + write(0), write(0) + answer, zip(files), zip(files.toReversed())]) {
+    const bytes = Buffer.from(file);
+    expect((await readStatementFile(bytes)).statements).toMatchObject([expected[0]]);
+    const kinds = (await readBankMessages(bytes)).map(({ kind }) => kind);
+    expect(kinds).toEqual(['status', 'statements']);
+  }
+  const refusal = {
+    code: 'format_not_supported',
+    message: expect.stringContaining('pain.002.001'),
+  };
+  await expect(read(answer)).rejects.toMatchObject(refusal);
+});
 
 test('a file has the same statements, oldest first, in each version and form of it', async () => {
   const form = fc.record({
