@@ -135,8 +135,10 @@ export function writePain002(
       : `<OrgnlPmtInfAndSts><OrgnlPmtInfId>${file}</OrgnlPmtInfId><TxInfAndSts>` +
         `<OrgnlEndToEndId>${shortenId(payout_id)}</OrgnlEndToEndId><TxSts>${status}</TxSts>` +
         `${reason}</TxInfAndSts></OrgnlPmtInfAndSts>`;
+  // A check of a name leaves its file waiting.
+  const others = status === 'RJCT' ? 'PART' : 'PDNG';
   const group =
-    payout_id === undefined ? `<GrpSts>${status}</GrpSts>${reason}` : '<GrpSts>PART</GrpSts>';
+    payout_id === undefined ? `<GrpSts>${status}</GrpSts>${reason}` : `<GrpSts>${others}</GrpSts>`;
   return writeDocument(
     'pain.002.001.10',
     `<CstmrPmtStsRpt><GrpHdr><MsgId>${id}</MsgId><CreDtTm>${at.toISOString()}</CreDtTm></GrpHdr>` +

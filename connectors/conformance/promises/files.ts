@@ -24,12 +24,18 @@ async function carryOne(world: World): Promise<Carried> {
   return { files, id, file };
 }
 
-async function assertWaits(world: World, payout_id: string, when: string): Promise<void> {
+/** @param harmless report that moves no money */
+async function assertWaits(
+  world: World,
+  payout_id: string,
+  when: string,
+  harmless?: string,
+): Promise<void> {
   const { outcome } = await world.instructor.read('lookUpPayout', { payout_id });
   assertSeen(outcome === 'submitted', `lookUpPayout answered ${outcome} ${when}`);
   // Another promise may have its file called a duplicate.
   const signals = (await listSignals(world, 'payout', payout_id)).filter(
-    ({ name }) => name !== 'called_duplicate',
+    ({ name }) => name !== 'called_duplicate' && name !== harmless,
   );
   assertSeen(signals.length === 0, `${signals[0]?.name} was reported ${when}`);
 }
@@ -116,6 +122,18 @@ export const FILE_PROMISES: readonly ContractPromise[] = [
       await files.desk.report(payout);
       await waitForSignals(world, 'payout', id, ['called_duplicate', 'completed']);
       return `submitted after ${ARRIVED_BEFORE.join(', ')}, then completed`;
+    },
+  },
+  {
+    id: 'files.payee_verified',
+    promise: 'A result of a check of the recipient’s name is reported, and the payout waits.',
+    check: async (world) => {
+      const { files, id, file } = await carryOne(world);
+      for (const status of ['RVNM', 'RCVC']) await files.answer(file, { status, payout_id: id });
+      await waitForSignals(world, 'payout', id, ['payee_verified']);
+      await waitForMarkers(world);
+      await assertWaits(world, id, 'after a check', 'payee_verified');
+      return 'payee_verified, submitted';
     },
   },
   {
