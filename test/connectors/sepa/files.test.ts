@@ -131,30 +131,32 @@ describeWithBank('the connector of SEPA files', () => {
   });
 
   describe('when it is interrupted', () => {
-    test.each([
-      ['while its payouts are checked', { mayStillSend: kill }],
-      ['while they are decrypted', { readPayee: kill }],
-      ['before the bytes are stored', { validate: kill }],
-      ['before the upload', { upload: kill }],
-    ])('%s, pays the payouts of the file once, later', async (_when, changes) => {
-      await world.restart(changes);
-      const payout = await payer.submit();
-      const from = world.logged.length;
-      const logged = eventually('a log line about the kill', async () =>
-        world.logged.slice(from).some((line) => /killed|left for a later file/.test(line)),
-      );
-      await expect(Promise.race([world.cut(), logged])).resolves.toBeDefined();
-      expect(world.listDropped()).toEqual([]);
-      expect(await lookUp(payout)).toMatchObject(SUBMITTED);
-      await world.restart();
-      await eventually('the cut', async () => {
-        const line = await world.line(payout);
-        if (line?.state === 'open') await world.cut();
-        return world.listDropped().length === 1;
+    describe.each(['sepa_credit_transfer', 'sepa_instant'])('a cut for %s', (method) => {
+      test.each([
+        ['while its payouts are checked', { mayStillSend: kill }],
+        ['while they are decrypted', { readPayee: kill }],
+        ['before the bytes are stored', { validate: kill }],
+        ['before the upload', { upload: kill }],
+      ])('%s, pays the payouts of the file once, later', async (_when, changes) => {
+        await world.restart(changes);
+        const payout = await payer.submit({ method });
+        const from = world.logged.length;
+        const logged = eventually('a log line about the kill', async () =>
+          world.logged.slice(from).some((line) => /killed|left for a later file/.test(line)),
+        );
+        await expect(Promise.race([world.cut(), logged])).resolves.toBeDefined();
+        expect(world.listDropped()).toEqual([]);
+        expect(await lookUp(payout)).toMatchObject(SUBMITTED);
+        await world.restart();
+        await eventually('the cut', async () => {
+          const line = await world.line(payout);
+          if (line?.state === 'open') await world.cut();
+          return world.listDropped().length === 1;
+        });
+        await world.bank.scan();
+        await payer.becomes(payout, 'completed');
+        expect(await countPaid(payout)).toBe(1);
       });
-      await world.bank.scan();
-      await payer.becomes(payout, 'completed');
-      expect(await countPaid(payout)).toBe(1);
     });
 
     test('after the upload, uploads the same bytes under the same name, which the bank knows', async () => {
