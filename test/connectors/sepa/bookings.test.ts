@@ -225,7 +225,7 @@ describeWithBank('a booking as banks write it', () => {
   test.each<[string, number[], number | undefined]>([
     ['another sum', [-2_999], 2],
     ['another number', [-3_000], 3],
-    ['two sums', [-1_000, -2_000], undefined],
+    ['one of two sums', [-1_000], undefined],
   ])('of a file with %s is left open, with the file', async (_what, amounts, count) => {
     const { ids, file } = await submit(1_000, 2_000);
     const write = (amount: number, at: number) => {
@@ -238,6 +238,43 @@ describeWithBank('a booking as banks write it', () => {
     const lines = await listLines('open');
     expect(lines).toHaveLength(left);
     expect(lines.filter(({ files }) => files.includes(file))).toHaveLength(amounts.length);
+  });
+
+  test.each<[string, number[], number[], number]>([
+    ['one way', [1_000, 2_000, 4_000], [-4_000, -3_000], 0],
+    ['more than one way, whose lines stay open,', [1_000, 1_000, 2_000], [-2_000, -2_000], 2],
+  ])(
+    'is of a file in sums that %s makes up, after the last',
+    async (_how, amounts, sums, count) => {
+      const { ids, file } = await submit(...amounts);
+      const [first, second] = sums.map((amount, at) => ({
+        ...{ amount, bank_reference: `CUT-${number}-${at}`, details: writeBatch(file) },
+      })) as [CamtEntry, CamtEntry];
+      // A repeat is no second sum.
+      for (const message of [NOTIFICATION, STATEMENT, 'camt.054.001.02']) {
+        await deliver([first], message);
+      }
+      for (const id of ids) expect(await payer.read(id)).toMatchObject({ status: 'submitted' });
+      await deliver([second]);
+      await completed(ids);
+      await importAll();
+      left += count;
+      await expectOnce(ids, left);
+      expect(await listLines('announced')).toEqual([]);
+    },
+  );
+
+  test('comes back as one sum, and each payout is returned once', async () => {
+    const { ids, file, sum } = await submit(1_000, 2_000);
+    const entry = { amount: sum, bank_reference: 'ALL-1', details: writeBatch(file, 2) };
+    await deliver([entry]);
+    await completed(ids);
+    const back = { ...entry, amount: -sum, bank_reference: 'ALL-2', code: 'PMNT.RCDT.RRTN' };
+    for (const message of [NOTIFICATION, STATEMENT]) await deliver([back], message);
+    for (const id of ids) await payer.becomes(id, 'returned');
+    await importAll();
+    expect(await listLines('open')).toHaveLength(left);
+    for (const id of ids) expect(await service.stores.movements.forResource(id)).toHaveLength(2);
   });
 
   test.each<[string, Partial<Wording>]>([

@@ -148,12 +148,24 @@ export interface SepaFile {
   refusal: { code: string | null; at: Date } | null;
   /** All of the bank's answers, by its time; of many the newest. */
   statuses?: FileStatus[];
+  /** Sums that the bank has booked of it, none of which is all of it. */
+  sums?: FilePart[];
   /** The bank has checked names, and may wait for the release of the file; absent: it does not. */
   awaiting_release?: AwaitedRelease;
   /** Noted by an operator. */
   released?: { checked_at: string; at: string; operator?: string; reason?: string };
   /** Booked or refused. */
   ended_at: Date | null;
+}
+
+export interface FilePart {
+  source: MovementReference['source'];
+  bank_reference: string;
+  /** Minor units. */
+  amount: number;
+  /** Null: not stated. */
+  count: number | null;
+  value_date: string | null;
 }
 
 export interface FileStatus {
