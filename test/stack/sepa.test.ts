@@ -122,7 +122,8 @@ describeWithBank('npm start with SEPA files', () => {
     (opened) => opened.stop(),
   );
   const sepa = {
-    ...{ SANDBOX_CONNECTORS: 'sepa=sepa_credit_transfer|multibanco', SEPA_IBAN: IBAN },
+    SANDBOX_CONNECTORS: 'sepa=sepa_credit_transfer|sepa_instant|multibanco',
+    ...{ SEPA_IBAN: IBAN, SEPA_INSTANT: 'yes', SEPA_INSTANT_SECONDS: '1' },
     ...{ SEPA_BIC: 'MOCKNL2A', SEPA_NAME: 'ACME Corporation', SEPA_POLL_SECONDS: '0.2' },
   };
   const folders = () => ({ SEPA_OUT_DIR: bank.drop, SEPA_IN_DIR: bank.pickup });
@@ -205,12 +206,18 @@ describeWithBank('npm start with SEPA files', () => {
       postal_code: '10115',
     });
     const money = { method: 'sepa_credit_transfer', currency: 'EUR', recipient_id: recipient.id };
+    // Files of their own, which are cut by themselves.
+    const METHODS = ['sepa_instant', 'sepa_credit_transfer'];
     const payouts: { id: string; amount: number }[] = [];
     for (let round = 0; round < FILES; round += 1) {
       const base = 100 * (round % AMOUNTS) + 1;
       const amounts = Array.from({ length: WAVE }, (_, index) => base + index);
       payouts.push(
-        ...(await Promise.all(amounts.map((amount) => post('/v1/payouts', { ...money, amount })))),
+        ...(await Promise.all(
+          amounts.map((amount, at) =>
+            post('/v1/payouts', { ...money, amount, method: METHODS[at % METHODS.length] }),
+          ),
+        )),
       );
       const cut = desk.cut();
       const kill = Math.floor(round / KILL_EVERY);
