@@ -10,11 +10,12 @@ import { ROUTES, useSepa } from './world';
 const SEEDS = Array.from({ length: Number(process.env['REWRITER_SEEDS'] ?? 1) }, () =>
   Number(process.env['REWRITER_SEED'] ?? randomInt(2 ** 31)),
 );
-const TIMES = 20;
 const DAYS_MAX = 60;
 const IMPORT_EVERY = 4;
+/** Hundreds of workflows may end at once, on the last day. */
+const END_MS = 120_000;
 
-jest.setTimeout(240_000);
+jest.setTimeout(420_000);
 
 const zip = (paths: readonly string[], to: string) =>
   runProgram('python3', ['-m', 'zipfile', '-c', to, ...paths]);
@@ -48,32 +49,50 @@ describe.each(SEEDS)('with seed %i', (seed) => {
       await world.cut();
       await world.bank.scan();
     };
+    const sendInstant = async (amount: number): Promise<void> => {
+      const id = await payer.submit({ amount, method: 'sepa_instant' });
+      const { file_id } = await world.lineBecomes(id, 'in_file');
+      await eventually('the file', async () => (await world.fileState(`${file_id}`)) === 'sent');
+      payouts.push(id);
+    };
     const workOneDay = async (day: number): Promise<void> => {
       const received = [1, 2, 3].map((at) => receive(1_000 + 10 * day + at));
+      const instant = sendInstant(300 + 5 * day);
       for (const file of [1, 2]) await send([1, 2].map((at) => 100 * file + 5 * day + at));
-      await Promise.all(received);
+      await Promise.all([...received, instant]);
+      await world.bank.scan();
       // On other days, all comes at once.
       if (day % 2 === 0) await world.drained();
       await world.advance(world.clock.now.getUTCDay() === 5 ? 3 : 1);
       if (day % IMPORT_EVERY === 0) await world.importAll();
     };
-    const becomes = (name: 'payouts' | 'payments', ids: string[], status: string) =>
-      eventually(`${name} that are ${status}`, async () => {
-        const filter = { _id: { $in: ids }, status: { $ne: status } };
-        return (await service.collection<{ _id: string }>(name).countDocuments(filter)) === 0;
-      });
+    const becomes = (name: 'payouts' | 'payments', ids: string[], status: string) => {
+      const others = { _id: { $in: ids }, status: { $ne: status } };
+      return eventually(
+        `${name} that are ${status}`,
+        async () => (await service.collection<{ _id: string }>(name).countDocuments(others)) === 0,
+        END_MS,
+      );
+    };
 
     test(`counts each movement once, and has the bank’s balance (REWRITER_SEED=${seed})`, async () => {
-      const listRare = () => rewriter.counts().filter(([, count]) => count < TIMES);
-      for (let day = 0; day < DAYS_MAX && listRare().length > 0; day += 1) await workOneDay(day);
-      expect(listRare()).toEqual([]);
+      for (let day = 0; day < DAYS_MAX && rewriter.listRare().length > 0; day += 1) {
+        await workOneDay(day);
+      }
+      expect(rewriter.listRare()).toEqual([]);
       await rewriter.release(world.inDir);
       await world.drained();
       await world.importAll();
       await becomes('payouts', payouts, 'completed');
       await becomes('payments', payments, 'settled');
       const balance = (await world.bank.account('ACME')).balance - rewriter.charged();
-      const day = await run('reconciliation', 'show', '--connector', 'sepa', '--env', 'sandbox');
+      // Corrections of a completed payout are applied later.
+      let day: { closed?: boolean } = {};
+      const readDay = async () => {
+        day = await run('reconciliation', 'show', '--connector', 'sepa', '--env', 'sandbox');
+        return day.closed;
+      };
+      await eventually('a closed day', readDay).catch(() => undefined);
       const matched = { ours_only: [], theirs_only: [], different: [] };
       expect(day).toMatchObject({ closed: true, closing: balance, ...matched });
       expect((await run('attention', 'list')).data).toEqual([]);

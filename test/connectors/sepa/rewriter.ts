@@ -11,8 +11,11 @@ const VARIANTS = {
     // A reversal has its own sign, or that of what it reverses.
     ...['charge_total', 'charge_tax', 'reversed_own_sign', 'reversed_same_sign'],
   ],
-  /** Bookings of a file: each, a sum with its parts, without, or with them in the notification alone. */
-  batch: ['each', 'batch_parts', 'batch_part_charges', 'batch_sum', 'batch_split'],
+  /**
+   * Bookings of a file: each, a sum with its parts, without, or with them in the notification alone;
+   * or a sum of each, which names the file alone.
+   */
+  batch: ['each', 'batch_parts', 'batch_part_charges', 'batch_sum', 'batch_split', 'batch_cut'],
   notification: ['notified', 'notified_together', 'notified_late', 'notified_never'],
   version: ['version_same', 'version_newer', 'version_oldest', 'version_between'],
   encoding: ['utf8', 'utf8_mark', 'utf16_le', 'utf16_be', 'latin1', 'windows1252', 'space_before'],
@@ -25,19 +28,8 @@ const VARIANTS = {
   report: ['payees', 'instant'],
 } as const satisfies Record<string, readonly string[]>;
 
-/** Variants that are off: together they need more days than a test has. Delete a line to try some. */
-const OFF: Readonly<Record<string, readonly string[]>> = {
-  charges: ['charge_apart', 'charge_total', 'charge_tax', 'batch_part_charges'],
-  batch: ['batch_sum', 'batch_split'],
-  versions: ['version_between'],
-  intake: ['space_before', 'national', 'envelope', 'one_after_another'],
-  zip: ['zip'],
-  again: ['same_content'],
-  accounts: ['another_account'],
-  payees: ['payees'],
-  instant: ['instant'],
-};
-const isOn = (name: string) => !Object.values(OFF).flat().includes(name);
+/** How often each has to come. */
+const TIMES = 20;
 /** Variants that a notification does not have, too. */
 const ONCE = /^(?:reversed|batch_sum)/;
 
@@ -137,8 +129,9 @@ function charge(entry: Node, how: string, fee: number): void {
   putAfter(parent, ['CdtDbtInd', 'BkTxCd'], nodes(written[how] ?? ''));
 }
 
-/** Books the transfers of a file as one sum. @param hasParts whether each is named */
-function book(first: Node, entries: readonly Node[], fee: number, hasParts: boolean): Node {
+/** Books transfers of a file as one sum. @param hasParts whether each is named */
+function book(entries: readonly [Node, ...Node[]], fee: number, hasParts: boolean): Node {
+  const [first] = entries;
   const file = text(first, `${DETAILS}/Refs/PmtInfId`);
   const sum = entries.reduce((total, entry) => total + cents(entry) + fee, 0);
   const parts = entries.map((entry) => {
@@ -150,7 +143,7 @@ function book(first: Node, entries: readonly Node[], fee: number, hasParts: bool
   const head = `<PmtInfId>${file}</PmtInfId><NbOfTxs>${entries.length}</NbOfTxs>`;
   const booked = copy(first);
   set(booked, 'Amt', euros(sum));
-  set(booked, 'AcctSvcrRef', `BK-${file.slice(0, 20)}`);
+  set(booked, 'AcctSvcrRef', `BK-${entries.length > 1 ? file.slice(0, 20) : reference(first)}`);
   const [details] = nodes(`<NtryDtls><Btch>${head}${money('TtlAmt', sum)}</Btch></NtryDtls>`);
   details?.children.push(...(hasParts ? parts : []));
   without(booked, 'NtryDtls');
@@ -249,7 +242,7 @@ export function createRewriter(
   const written = new Map<string, number>();
   /** Chooses a variant that came the least. */
   const choose = (of: keyof typeof VARIANTS, may = (_: string) => true): string => {
-    const names = VARIANTS[of].filter((name) => isOn(name) && may(name));
+    const names = VARIANTS[of].filter((name) => may(name));
     const get = (name: string) => planned.get(name) ?? 0;
     const least = Math.min(...names.map(get));
     const chosen = random.pick(names.filter((name) => get(name) === least));
@@ -260,6 +253,7 @@ export function createRewriter(
     written.set(name, (written.get(name) ?? 0) + 1);
     return name;
   };
+  const isRare = (name: string) => (written.get(name) ?? 0) < TIMES;
   /** Choices for files and entries, with the charge: each message says the same. */
   const bookings = new Map<string, { how: string; fee: number }>();
   const plan = (id: string, choice: () => string) => {
@@ -276,16 +270,17 @@ export function createRewriter(
 
   /** Books the transfers of a file, of which several are one group. */
   const rewriteGroup = (id: string, group: readonly Node[], isStatement: boolean): Node[] => {
-    const [first] = group;
+    const [first, ...more] = group;
     const isSingle = group.length < 2 && !bookings.has(id);
     if (first === undefined || !isDebit(first) || isSingle) return [...group];
     const { how, fee } = plan(id, () => choose('batch'));
     if (how === 'batch_sum' && !isStatement) return [];
     if (note(how) === 'each') return [...group];
+    if (how === 'batch_cut') return group.map((entry) => book([entry], 0, false));
     const hasParts = how !== 'batch_sum' && !(how === 'batch_split' && isStatement);
     const own = how === 'batch_part_charges' ? fee : 0;
     if (isStatement) charged += own * group.length;
-    return [book(first, group, own, hasParts)];
+    return [book([first, ...more], own, hasParts)];
   };
 
   const rewriteEntries = (account: Node, isStatement: boolean): void => {
@@ -339,7 +334,7 @@ export function createRewriter(
       set(balance, 'Amt', euros(Math.abs(left)));
       set(balance, 'CdtDbtInd', left < 0 ? 'DBIT' : 'CRDT');
     }
-    const has = (name: string) => isOn(name) && random.chance(0.9) && note(name) === name;
+    const has = (name: string) => random.chance(isRare(name) ? 0.9 : 0.3) && note(name) === name;
     const message = at(document, 'BkToCstmrStmt');
     const other = copy(account);
     if (has('pages')) {
@@ -423,7 +418,7 @@ export function createRewriter(
       if (container === 'one_after_another') chained.push(bytes);
       else if (container === 'zip') zipped.push(await save(bytes));
       else await save(bytes);
-      if (container === 'alone' && random.chance(0.3))
+      if (container === 'alone' && random.chance(0.6))
         await save(bytes).then(() => note('same_file'));
     }
     if (chained.length > 0) await save(Buffer.concat(chained));
@@ -436,11 +431,8 @@ export function createRewriter(
   return {
     /** Charges of the rewriter alone, in cents. */
     charged: () => charged,
-    /** Variants that are on, with how often they came. */
-    counts: () => {
-      const names = Object.values(VARIANTS).flat().filter(isOn);
-      return names.map((name) => [name, written.get(name) ?? 0] as const);
-    },
+    /** Variants that came less often than each has to. */
+    listRare: () => Object.values(VARIANTS).flat().filter(isRare),
     /** Rewrites what the bank has written by now. @param drop folder of the files to it */
     relay: async (from: string, to: string, drop: string): Promise<void> => {
       const read = async (path: string) => at(parse(await readFile(path, 'utf8')), 'Document');
@@ -450,8 +442,7 @@ export function createRewriter(
         seen.add(name);
         const file = await read(join(drop, name));
         const isInstant = [...walk(file)].some((each) => each.name === 'LclInstrm');
-        const how = isInstant ? 'instant' : 'payees';
-        if (isOn(how)) documents.push(writeReport(file, note(how)));
+        documents.push(writeReport(file, note(isInstant ? 'instant' : 'payees')));
       }
       await mkdir(join(from, 'relayed'), { recursive: true });
       const names = (await readdir(from)).filter((name) => name.endsWith('.xml'));
