@@ -66,8 +66,13 @@ async function main(): Promise<void> {
   // What the process does for itself waits for no environment.
   const { mongo, stores } = await openDatabase();
   await checkDatabase(stores, log);
+  const connectors = createConnectors(
+    SANDBOX_CONNECTOR,
+    config.LIVE_CONNECTORS,
+    config.SANDBOX_CONNECTORS,
+  );
   const limitTexts = { limit: config.APPROVAL_LIMIT, day: config.APPROVAL_LIMIT_DAY };
-  await stores.approvals.publishLimits(limitTexts);
+  await stores.approvals.publishLimits(limitTexts, connectors.liveNames);
   const allowPlainText = config.ALLOW_CLEAR_TEXT === PLAIN_TEXT_ALLOWED;
   const smtp = readSmtpServer(config.SMTP_URL, allowPlainText);
   await stores.mails.publish(smtp !== undefined);
@@ -83,11 +88,6 @@ async function main(): Promise<void> {
   const queues = taskQueues(config.TASK_QUEUE_PREFIX);
   const registry = createRegistry();
   measureStores(registry, createMetricStore(mongo.db(config.MONGODB_DB)), () => new Date(), log);
-  const connectors = createConnectors(
-    SANDBOX_CONNECTOR,
-    config.LIVE_CONNECTORS,
-    config.SANDBOX_CONNECTORS,
-  );
   measureRouting(registry, { connectors, stores }, log);
   await warnAboutMissingKeys(connectors, stores, log);
   const temporal = new Client({ connection, namespace });

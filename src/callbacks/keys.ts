@@ -23,14 +23,15 @@ const SECRET_BYTES = 32;
 /**
  * Creates a key, whose secret is shown once. A connector can have several, so that a bank can
  * change keys without an interruption.
+ * @param _id a repeat with the same creates no second key
  * @see docs/connectors.md#callbacks-over-http
  */
 export async function createConnectorKey(
   deps: ConnectorKeyDeps & { encrypter: Pick<Encrypter, 'encrypt'> },
   connector: string,
+  _id = `cnkey_${randomUUID()}`,
 ): Promise<{ key_id: string; secret: string }> {
   const { mongo, stores, audit, now, encrypter } = deps;
-  const _id = `cnkey_${randomUUID()}`;
   const secret = `cnsec_${randomBytes(SECRET_BYTES).toString('base64url')}`;
   const ciphertext = await encrypter.encrypt(secret, connectorKeyOwner(_id));
   const created_at = now().toISOString();
@@ -46,6 +47,7 @@ export async function createConnectorKey(
 export async function revokeConnectorKey(
   { mongo, stores, audit, now }: ConnectorKeyDeps,
   id: string,
+  reason?: string,
 ): Promise<(ConnectorKeyDocument & { revoked_at: string }) | null> {
   return await inTransaction(mongo, async (session) => {
     const at = now().toISOString();
@@ -55,7 +57,7 @@ export async function revokeConnectorKey(
     const { connector } = before;
     const states = {
       before: { connector, revoked_at: null },
-      after: { connector, revoked_at: at },
+      after: { connector, revoked_at: at, reason },
     };
     await audit({ ...buildChange('connector_key.revoked', before), ...states }, session);
     return { ...before, revoked_at: at };

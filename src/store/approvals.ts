@@ -13,17 +13,18 @@ import type { CallbackResource } from '../domain/callback/callback';
 /** @see docs/operators.md#approvals */
 export interface ApprovalDocument {
   _id: string;
-  /** Such as `payout.mark_failed` or `balance.fund`. */
+  /** Such as `payout.mark_failed` or `balance.fund`, or the command that asks for authority. */
   act: string;
   /** Merchant, or bank account; null of an act on several. */
   account_id: string | null;
-  /** Null of an act on a balance, a statement line or a file. */
+  /** Null of an act on a balance, a statement line, a file or no money at all. */
   resource: CallbackResource | null;
   target: string;
-  /** Largest entry line, in minor or smallest units; of a plan the sum. */
-  amount: string;
-  currency: string;
-  input: Readonly<Record<string, string | number | boolean | readonly string[] | undefined>>;
+  /** Largest entry line, in minor or smallest units; of a plan the sum; null without money. */
+  amount: string | null;
+  currency: string | null;
+  /** Never a secret. */
+  input: Readonly<Record<string, unknown>>;
   /** Acts on many, approved as one. */
   plan?: readonly PlannedAct[];
   requested_by: string;
@@ -33,7 +34,10 @@ export interface ApprovalDocument {
   created_at: string;
   expires_at: string;
   state: ApprovalState;
-  /** Names the act with its input while it is open, so that a repeat finds it. */
+  /**
+   * Names the act with its input while it is open, so that a repeat finds it; for good where the
+   * act printed a secret, which no repeat does again.
+   */
   open?: string;
   decided_by: string | null;
   decided_at: string | null;
@@ -59,6 +63,14 @@ interface SumDocument {
   expires_at: Date;
 }
 
+/** Settings of the worker, which no environment of a command changes. */
+interface PublishedLimits {
+  _id: 'worker';
+  text: string;
+  day: string;
+  live_connectors?: string[];
+}
+
 interface Decision {
   state: 'approved' | 'rejected';
   by: string;
@@ -81,7 +93,7 @@ function getOldest(now: Date): number {
 export function createApprovalStore(db: Db) {
   const approvals = db.collection<ApprovalDocument>('approvals');
   const sums = db.collection<SumDocument>('approval_sums');
-  const limits = db.collection<{ _id: 'worker'; text: string; day: string }>('approval_limits');
+  const limits = db.collection<PublishedLimits>('approval_limits');
   const inTime = (now: Date) => ({ expires_at: { $gt: now.toISOString() } });
   return {
     ensureIndexes: async (missing?: MissingIndexes): Promise<void> => {
@@ -143,9 +155,10 @@ export function createApprovalStore(db: Db) {
       return (await approvals.updateOne(filter, change, { session })).matchedCount === 1;
     },
     /** Ends a request in the transaction that posts its act. */
-    finish: async (id: string, session?: ClientSession): Promise<boolean> => {
+    finish: async (id: string, session?: ClientSession, keepsName = false): Promise<boolean> => {
       const approved = { _id: id, state: 'approved' } as const;
-      return (await approvals.updateOne(approved, DONE, { session })).matchedCount === 1;
+      const change = keepsName ? { $set: DONE.$set } : DONE;
+      return (await approvals.updateOne(approved, change, { session })).matchedCount === 1;
     },
     /** Ends the request of an act on a resource, or the act's part of a plan. */
     finishAct: async (id: string, target: string, session: ClientSession): Promise<boolean> => {
@@ -161,9 +174,22 @@ export function createApprovalStore(db: Db) {
       const change = { $set: { state: 'refused', refusal }, ...CLOSED } as const;
       return (await approvals.updateOne(filter, change)).matchedCount === 1;
     },
-    /** Publishes the worker's limits, empty where they are not set. */
-    publishLimits: ({ limit = '', day = '' }: LimitTexts) =>
-      limits.updateOne({ _id: 'worker' }, { $set: { text: limit, day } }, { upsert: true }),
+    /** Publishes the worker's limits, empty where they are not set, and its live connectors. */
+    publishLimits: (
+      { limit = '', day = '' }: LimitTexts,
+      live_connectors: readonly string[] = [],
+    ) =>
+      limits.updateOne(
+        { _id: 'worker' },
+        {
+          $set: { text: limit, day },
+          // One that is retired may still have resources.
+          $addToSet: { live_connectors: { $each: [...live_connectors] } },
+        },
+        { upsert: true },
+      ),
+    readLiveConnectors: async (): Promise<readonly string[]> =>
+      (await limits.findOne({ _id: 'worker' }))?.live_connectors ?? [],
     /** Empty before the first worker. */
     readLimits: async (session?: ClientSession): Promise<LimitTexts> => {
       const stored = await limits.findOne({ _id: 'worker' }, { session });

@@ -7,6 +7,10 @@ export interface OperatorDocument {
   name: string;
   role: OperatorRole;
   hash: string;
+  /** Operator who requested the key; absent of the first two. */
+  created_by?: string;
+  /** Place among the first two, which nobody approved. */
+  first?: 1 | 2;
   created_at: string;
   revoked_at: string | null;
 }
@@ -16,9 +20,14 @@ const OPERATORS_MAX = 1_000;
 export function createOperatorStore(db: Db) {
   const operators = db.collection<OperatorDocument>('operators');
   return {
-    ensureIndexes: indexBuilder(operators, [{ key: { hash: 1 }, name: 'hash', unique: true }]),
+    ensureIndexes: indexBuilder(operators, [
+      { key: { hash: 1 }, name: 'hash', unique: true },
+      // Two at once cannot have the same place.
+      { key: { first: 1 }, name: 'first', unique: true, sparse: true },
+    ]),
     insert: (operator: OperatorDocument, session?: ClientSession) =>
       operators.insertOne(operator, { session }),
+    listFirst: () => operators.find({ first: { $in: [1, 2] } }).toArray(),
     /** Never cached, so that a revocation takes effect at once. */
     byHash: (hash: string) => operators.findOne({ hash }),
     list: () => operators.find().sort({ created_at: 1, _id: 1 }).limit(OPERATORS_MAX).toArray(),

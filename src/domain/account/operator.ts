@@ -3,6 +3,9 @@ export const OPERATOR_ROLES = ['operator', 'approver'] as const;
 /** An approver also decides on the requests of others. */
 export type OperatorRole = (typeof OPERATOR_ROLES)[number];
 
+/** So long an approver decides on nothing that those ask for who made the key. */
+export const NEW_APPROVER_MS = 24 * 3_600_000;
+
 export interface VerifiedOperator {
   operator_id: string;
   name: string;

@@ -25,6 +25,15 @@ export function isRouted(routes: Routes, name: string): boolean {
   return parseConnectors(routes).names.includes(name);
 }
 
+/** Whether a connector serves the sandbox alone, as the variables and the worker say. */
+export async function isOfSandboxOnly(
+  { stores, ...routes }: { stores: Pick<Stores, 'approvals'> } & Routes,
+  name: string,
+): Promise<boolean> {
+  const isHere = isRouted(routes, name) && !isLiveConnector(routes, name);
+  return isHere && !(await stores.approvals.readLiveConnectors()).includes(name);
+}
+
 /** @throws ServiceError `setting_invalid` */
 export function isLiveConnector(routes: Routes, name: string): boolean {
   return parseConnectors(routes).liveNames.includes(name);
@@ -176,33 +185,51 @@ interface ReleaseNote {
 }
 
 /**
- * Lets a connector that a restore has stopped send again, from its book as it is by then. Its
- * process reads the release within seconds. A repeat changes nothing.
- * @throws ServiceError `operator_required`, `connector_not_stopped`, `connector_environment`, and
- *   those of `findPauseEnvironment`
- * @see docs/operators.md#release-a-connector
+ * Finds why a connector has stopped, and whether it was released since.
+ * @throws ServiceError `connector_not_stopped`, `connector_environment`, and those of
+ *   `findPauseEnvironment`
  */
-export async function releaseConnector(
-  deps: WriteDeps & Routes,
+export async function findStop(
+  deps: Pick<WriteDeps, 'stores'> & Routes,
   { connector, livemode }: { connector: string; livemode: boolean },
-  { operator, reason }: ReleaseNote,
-): Promise<ConnectorRelease> {
+) {
   const { stores } = deps;
   const served = await findPauseEnvironment(deps, connector);
   if (served.livemode !== livemode) {
     const message = `${connector} serves ${toEnv(served.livemode)}, not ${toEnv(livemode)}.`;
     throw new ServiceError('connector_environment', message);
   }
-  if (livemode && operator === undefined) {
-    const message = 'On live, OPERATOR_KEY says who releases a connector.';
-    throw new ServiceError('operator_required', message);
-  }
   const { stopped } = (await stores.capabilities.get(connector)) ?? {};
   if (!stopped) {
     const message = `${connector} reports no stop: \`connector health ${connector}\` shows its state.`;
     throw new ServiceError('connector_not_stopped', message);
   }
-  const { id: _id, reason: stopped_for, at: stopped_at } = stopped;
+  const isReleased = (await stores.connectorReleases.get(stopped.id)) !== null;
+  return { ...stopped, isReleased };
+}
+
+/**
+ * Lets a connector that a restore has stopped send again, from its book as it is by then. Its
+ * process reads the release within seconds. A repeat changes nothing.
+ * @param stop id of the stop that was approved, and no later one
+ * @throws ServiceError `approval_differs`, and those of `findStop`
+ * @see docs/operators.md#release-a-connector
+ */
+export async function releaseConnector(
+  deps: WriteDeps & Routes,
+  { connector, livemode, stop }: { connector: string; livemode: boolean; stop?: string },
+  { operator, reason }: ReleaseNote,
+): Promise<ConnectorRelease> {
+  const { stores } = deps;
+  const {
+    id: _id,
+    reason: stopped_for,
+    at: stopped_at,
+  } = await findStop(deps, { connector, livemode });
+  if (stop !== undefined && stop !== _id) {
+    const message = `${connector} has stopped again, at ${stopped_at}: ask again.`;
+    throw new ServiceError('approval_differs', message);
+  }
   const release = { connector, livemode, stopped_for, stopped_at };
   return await inTransaction(deps.mongo, async (session) => {
     const existing = await stores.connectorReleases.get(_id, session);

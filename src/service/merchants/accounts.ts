@@ -1,13 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import type { ClientSession } from 'mongodb';
+import { z } from 'zod';
 import { describeError } from '../../base/errors';
 import { inTransaction, isDuplicateKey } from '../../base/mongo';
 import { SCOPES } from '../../domain/account/api-key';
 import { PAYER_MONTHS } from '../../domain/account/retention';
 import { ServiceError } from '../../domain/errors';
-import { PAYMENT_METHOD_IDS, type PaymentMethodId } from '../../domain/payment/catalog';
-import type { FeeName } from '../../domain/payout/fees';
-import type { RailId } from '../../domain/payout/rails';
+import { PAYMENT_METHOD_IDS } from '../../domain/payment/catalog';
+import { type FeeName, parseFeeName } from '../../domain/payout/fees';
+import { RAIL_IDS } from '../../domain/payout/rails';
 import type { Stores } from '../../store';
 import type { AccountDocument } from '../../store/accounts';
 import type { UserDocument } from '../../store/users';
@@ -70,33 +71,80 @@ export async function createAccount(
   };
 }
 
-interface AccountChange {
-  crypto?: 'on' | 'off' | undefined;
-  enable_method?: (PaymentMethodId | RailId)[] | undefined;
-  disable_method?: (PaymentMethodId | RailId)[] | undefined;
+const OnOff = z.enum(['on', 'off']).optional();
+const Methods = z.array(z.enum([...PAYMENT_METHOD_IDS, ...RAIL_IDS])).optional();
+/** Minor units by currency; null removes a limit. */
+const Limits = z.record(z.string(), z.number().nullable()).optional();
+
+/** Stored in an approval, too. */
+export const AccountChange = z.object({
+  crypto: OnOff,
+  enable_method: Methods,
+  disable_method: Methods,
   /** Minor units; null removes a fee, and 0 that of a whole rail. */
-  payout_fee?: { name: FeeName; fee: number | null }[] | undefined;
-  payer_data_months?: number | undefined;
-  /** Minor units per day, by currency; null removes a limit. */
-  payout_limit?: Record<string, number | null> | undefined;
-  /** Debt in minor units with which it still pays out; null removes a limit. */
-  owed_limit?: Record<string, number | null> | undefined;
-  /** Minor units above which a live refund in the dashboard has a step-up; null removes a limit. */
-  refund_step_up?: Record<string, number | null> | undefined;
+  payout_fee: z
+    .array(
+      z.object({
+        name: z.custom<FeeName>((name) => parseFeeName(String(name)) !== undefined),
+        fee: z.number().nullable(),
+      }),
+    )
+    .optional(),
+  payer_data_months: z.number().optional(),
+  /** Per day. */
+  payout_limit: Limits,
+  /** Debt with which it still pays out. */
+  owed_limit: Limits,
+  /** Above it, a live refund in the dashboard has a step-up. */
+  refund_step_up: Limits,
   /** Whether payouts to who was not verified wait, once their file was withdrawn. */
-  hold_unverified?: 'on' | 'off' | undefined;
+  hold_unverified: OnOff,
   /** Percent, of payments that are created from then on. */
-  crypto_tolerance?: number | undefined;
+  crypto_tolerance: z.number().optional(),
+});
+type AccountChange = z.infer<typeof AccountChange>;
+
+/**
+ * Whether a change raises a limit or switches off a brake.
+ * @see docs/operators.md#approvals
+ */
+export function liftsBrake(account: AccountDocument, change: AccountChange): boolean {
+  const { payout_limits = {}, owed_limits = {}, refund_step_up = {} } = account;
+  // Once one currency has a limit of payouts, every other has the limit 0.
+  const isLimited = Object.keys(payout_limits).length > 0;
+  const raises = (
+    limits: Record<string, number>,
+    changed: typeof change.owed_limit,
+    usual: number,
+  ) =>
+    Object.entries(changed ?? {}).some(([currency, limit]) =>
+      limit === null ? currency in limits : limit > (limits[currency] ?? usual),
+    );
+  return (
+    (change.hold_unverified === 'off' && account.hold_unverified === true) ||
+    raises(payout_limits, change.payout_limit, isLimited ? 0 : Number.POSITIVE_INFINITY) ||
+    raises(owed_limits, change.owed_limit, 0) ||
+    raises(refund_step_up, change.refund_step_up, Number.POSITIVE_INFINITY)
+  );
 }
 
-/** Applies all changes, or none. @throws ServiceError `account_not_found` */
+/**
+ * Applies all changes, or none.
+ * @param mayLift whether a limit may be raised, as another operator has approved
+ * @throws ServiceError `account_not_found`, `approval_differs`
+ */
 export async function updateAccount(
   { mongo, stores, audit, now }: WriteDeps,
   id: string,
   change: AccountChange,
+  { mayLift }: { mayLift: boolean },
 ): Promise<AccountDocument> {
   const updated = await inTransaction(mongo, async (session) => {
     const before = requireAccount(await stores.accounts.get(id, session), id);
+    if (!mayLift && liftsBrake(before, change)) {
+      const message = 'The limits have changed meanwhile, so that this raises one: repeat it.';
+      throw new ServiceError('approval_differs', message);
+    }
     const after = await applyChanges(stores.accounts, id, change, session);
     const line = { act: 'account.updated', account_id: id, livemode: null, target: id } as const;
     const [earlier, current] = [presentSettings(before), presentSettings(after)];
@@ -167,18 +215,30 @@ export function presentSettings({ crypto, enabled_methods, ...account }: Account
   };
 }
 
+interface FreezeChange {
+  freeze: boolean;
+  reason: string;
+  operator?: string | undefined;
+  /** Freeze that may be lifted, and no later one. */
+  frozen_at?: string;
+}
+
 /**
  * Payments in progress continue; payouts that the bank has not received do not.
- * @throws ServiceError `account_not_found`
+ * @throws ServiceError `account_not_found`, `approval_differs`
  * @see docs/operators.md#freeze-an-account
  */
 export async function setFrozen(
   { mongo, stores: { accounts }, audit, now }: WriteDeps,
   id: string,
-  { freeze, reason, operator }: { freeze: boolean; reason: string; operator?: string | undefined },
+  { freeze, reason, operator, frozen_at }: FreezeChange,
 ): Promise<AccountDocument> {
   return await inTransaction(mongo, async (session) => {
-    requireAccount(await accounts.get(id, session), id);
+    const { frozen } = requireAccount(await accounts.get(id, session), id);
+    if (frozen_at !== undefined && frozen !== undefined && frozen.at !== frozen_at) {
+      const message = `The account was frozen again at ${frozen.at}: ask again.`;
+      throw new ServiceError('approval_differs', message);
+    }
     const at = now().toISOString();
     const { modifiedCount } = freeze
       ? await accounts.freeze(id, { at, reason }, session)

@@ -13,10 +13,15 @@ const RACES_MAX = 3;
 
 export type NewWallet = Pick<WalletDocument, 'account_id' | 'livemode' | 'network' | 'address'>;
 
-/** A repeat changes nothing. @throws ServiceError `address_invalid` when the checksum is wrong */
-export async function setWallet(deps: WriteDeps, wallet: NewWallet): Promise<ShownWallet> {
-  const fault = addressFault(wallet.network, wallet.address, wallet.livemode);
+/** @throws ServiceError `address_invalid` when the checksum is wrong */
+export function assertAddress({ network, address, livemode }: Omit<NewWallet, 'account_id'>): void {
+  const fault = addressFault(network, address, livemode);
   if (fault !== undefined) throw new ServiceError('address_invalid', fault);
+}
+
+/** A repeat changes nothing. @throws ServiceError `address_invalid` */
+export async function setWallet(deps: WriteDeps, wallet: NewWallet): Promise<ShownWallet> {
+  assertAddress(wallet);
   const at = deps.now();
   const { mongo, stores, audit } = deps;
   const { account_id, livemode, network, address } = wallet;

@@ -1,10 +1,11 @@
 import { randomBytes, randomUUID } from 'node:crypto';
-import { inTransaction } from '../../base/mongo';
+import { inTransaction, isDuplicateKey } from '../../base/mongo';
 import {
   isSameOperator,
   type OperatorRole,
   type VerifiedOperator,
 } from '../../domain/account/operator';
+import { omitUndefined } from '../../domain/defined';
 import { ServiceError } from '../../domain/errors';
 import { fingerprint, hashKey } from '../../store/keys';
 import type { OperatorDocument } from '../../store/operators';
@@ -12,28 +13,78 @@ import type { WriteDeps } from '../deps';
 
 const KEY_BYTES = 32;
 
+interface NewOperator extends Pick<OperatorDocument, 'created_by' | 'first'> {
+  name: string;
+  role: OperatorRole;
+  /** A repeat with the same id creates no second key. */
+  id?: string;
+}
+
 /**
  * The key is shown once. Keys under one name belong to one operator.
+ * @throws MongoServerError duplicate key when the id or the place is already used
  * @see docs/operators.md#operators-and-their-keys
  */
 export async function createOperator(
   { mongo, stores, audit, now }: WriteDeps,
-  { name, role }: { name: string; role: OperatorRole },
+  { name, role, id: operator_id = `op_${randomUUID()}`, ...origin }: NewOperator,
 ): Promise<VerifiedOperator & { key: string }> {
-  const operator_id = `op_${randomUUID()}`;
   const key = `opkey_${randomBytes(KEY_BYTES).toString('base64url')}`;
   await inTransaction(mongo, async (session) => {
     const created_at = now().toISOString();
     const hash = hashKey(key);
-    const document = { _id: operator_id, name, role, hash, created_at };
+    const document = { _id: operator_id, name, role, hash, created_at, ...omitUndefined(origin) };
     await stores.operators.insert({ ...document, revoked_at: null }, session);
     const change = { act: 'operator.created', account_id: null, livemode: null } as const;
     await audit(
-      { ...change, target: operator_id, after: { name, role, fingerprint: fingerprint(hash) } },
+      {
+        ...change,
+        target: operator_id,
+        after: { name, role, fingerprint: fingerprint(hash), ...origin },
+      },
       session,
     );
   });
   return { operator_id, name, role, key };
+}
+
+const FIRST_MAX = 2;
+
+/** Whether two keys were created, also ones that are revoked: then another needs an approval. */
+export async function areFirstCreated({ stores }: Pick<WriteDeps, 'stores'>): Promise<boolean> {
+  return (await stores.operators.listFirst()).length >= FIRST_MAX;
+}
+
+/**
+ * Creates one of the first two keys of the installation, which nobody can approve yet: of two
+ * approvers, so that each can approve what the other asks for.
+ * @throws ServiceError `role_not_allowed`, `same_operator`; `operator_key_required` after two
+ */
+export async function createFirstOperator(
+  deps: WriteDeps,
+  { name, role }: { name: string; role: OperatorRole },
+): Promise<VerifiedOperator & { key: string }> {
+  if (role !== 'approver') {
+    const message = 'The first two operators are approvers: without two, nobody could approve.';
+    throw new ServiceError('role_not_allowed', message);
+  }
+  const [earlier, ...others] = await deps.stores.operators.listFirst();
+  if (others.length > 0) {
+    const message = 'The first two keys exist: set OPERATOR_KEY to ask for another one.';
+    throw new ServiceError('operator_key_required', message);
+  }
+  if (earlier !== undefined && isSameOperator(earlier.name, name)) {
+    const message = `The first key is of ${earlier.name}: the second is of another operator.`;
+    throw new ServiceError('same_operator', message);
+  }
+  const first = earlier?.first === 1 ? 2 : 1;
+  try {
+    return await createOperator(deps, { name, role, first });
+  } catch (error) {
+    if (!isDuplicateKey(error, 'first')) throw error;
+    // Another was created meanwhile.
+    return await createFirstOperator(deps, { name, role });
+  }
 }
 
 export type ListedOperator = Omit<OperatorDocument, 'hash'>;
@@ -50,6 +101,7 @@ export function listOperators({ stores }: Pick<WriteDeps, 'stores'>): Promise<Li
 export async function revokeOperator(
   { mongo, stores, audit, now }: WriteDeps,
   nameOrId: string,
+  reason?: string,
 ): Promise<ListedOperator[]> {
   const all = await stores.operators.list();
   const byId = all.filter(({ _id }) => _id === nameOrId);
@@ -67,7 +119,7 @@ export async function revokeOperator(
       if (before?.revoked_at !== null) continue;
       const { name, role } = operator;
       const change = { act: 'operator.revoked', account_id: null, livemode: null, target } as const;
-      const facts = { before: { name, role, revoked_at: null }, after: { revoked_at: at } };
+      const facts = { before: { name, role, revoked_at: null }, after: { revoked_at: at, reason } };
       await audit({ ...change, ...facts }, session);
     }
     return revoked;

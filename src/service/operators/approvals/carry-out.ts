@@ -1,9 +1,11 @@
 import type { VerifiedOperator } from '../../../domain/account/operator';
 import { isApprovalRequired } from '../../../domain/approval';
+import { findApprovedAct } from '../../../domain/authority';
 import { ServiceError } from '../../../domain/errors';
 import type { ActSender } from '../../../domain/operator-act';
 import type { UnclearedEntry } from '../../../ledger/uncleared';
 import { isInFlight } from '../../../lifecycles';
+import type { Routes } from '../../../routing';
 import type { ApprovalDocument } from '../../../store/approvals';
 import type { LineDocument } from '../../../store/statement-lines';
 import { RESEND_ACT, resendFile } from '../../banks/sepa/files';
@@ -13,9 +15,10 @@ import type { WriteDeps } from '../../deps';
 import { type Posted, postBalanceAct, readBalanceCall } from '../../money/balances/act';
 import { type Act, type ActDeps, type ActResult, actOn } from '../act';
 import { actOnMany, type Outcome, planActs } from '../act-many';
+import { carryOutAuthority } from './authority';
 import { decide, findApproval } from './decide';
 
-interface ApproveDeps extends WriteDeps {
+interface ApproveDeps extends WriteDeps, Routes {
   /** Service database. */
   database: string;
   openActDeps: () => Promise<ActDeps>;
@@ -26,11 +29,13 @@ interface ApproveDeps extends WriteDeps {
 
 /** Another try would not change them. */
 const FINAL: readonly string[] = [
+  'account_not_found',
   'amounts_differ',
   'approval_decided',
   'approval_differs',
   'approval_expired',
   'bank_reference_used',
+  'connector_not_stopped',
   'entry_not_open',
   'entry_not_found',
   'held_by_bank',
@@ -60,8 +65,8 @@ interface Approved {
 
 /**
  * Approves a request and carries its act out once. Repeat it after an unknown outcome: the act ends
- * the approval in its own transaction.
- * @returns without a result where it was done before, or was only confirmed
+ * the approval in its own transaction. An act that prints a secret is left to its requester.
+ * @returns without a result where it was done before, was only confirmed, or is the requester's
  * @throws ServiceError those of `decide`; `approval_expired`; those of the act, which the approval
  * stores if they are final
  */
@@ -72,15 +77,18 @@ export async function approve(
 ): Promise<Approved> {
   const approval = await decide(deps, id, { to: 'approved', operator, reason });
   if (approval.state !== 'approved') return { approval };
+  const authority = findApprovedAct(approval.act);
+  if (authority?.isRepeated) return { approval };
   if (approval.expires_at <= deps.now().toISOString()) {
     const message = `The request ${id} was approved, and not carried out in time: repeat it.`;
     throw new ServiceError('approval_expired', message);
   }
   try {
-    const result = await carryOut(deps, approval);
+    const result = authority ? undefined : await carryOut(deps, approval);
+    if (authority) await carryOutAuthority(deps, approval);
     // A repeated entry ends no approval.
     await deps.stores.approvals.finish(id);
-    return { approval: await findApproval(deps, id), result };
+    return { approval: await findApproval(deps, id), ...(result && { result }) };
   } catch (error) {
     if (!isFinal(error)) throw error;
     const { code, message } = error;

@@ -1,5 +1,10 @@
 import { inTransaction } from '../../../base/mongo';
-import { isSameOperator, type VerifiedOperator } from '../../../domain/account/operator';
+import {
+  isSameOperator,
+  NEW_APPROVER_MS,
+  type VerifiedOperator,
+} from '../../../domain/account/operator';
+import { describeAuthority } from '../../../domain/authority';
 import { parseBookCurrency } from '../../../domain/crypto/assets';
 import { ServiceError } from '../../../domain/errors';
 import { amountInJson } from '../../../domain/money';
@@ -38,7 +43,7 @@ interface Decision {
  * another operator approves.
  * @returns the request: `approved` before its act is done
  * @throws ServiceError `approval_not_found`, `same_operator`, `role_not_allowed`,
- * `approval_expired`, `approval_decided`; the refusal of its act, if that is how it ended
+ * `approver_too_new`, `approval_expired`, `approval_decided`; the refusal of its act, if that is how it ended
  */
 export async function decide(
   deps: WriteDeps,
@@ -59,6 +64,7 @@ export async function decide(
     const message = `${name} is an operator: only an approver decides on requests.`;
     throw new ServiceError('role_not_allowed', message);
   }
+  if (!isConfirming) await assertNotTooNew(deps, operator, approval);
   // A repeat of an approval finishes it.
   if (to === 'approved' && (state === 'approved' || state === 'done')) return approval;
   if (to === 'rejected' && state === 'rejected') return approval;
@@ -106,6 +112,32 @@ export async function confirmOwn(
   });
 }
 
+/**
+ * Refuses an approver who is new, where the creator of the key, or another operator whom the
+ * creator made, asked within a day of that.
+ */
+async function assertNotTooNew(
+  { stores }: Pick<WriteDeps, 'stores'>,
+  { operator_id, name }: VerifiedOperator,
+  { requested_by, created_at: requested_at }: ApprovalDocument,
+): Promise<void> {
+  const operators = await stores.operators.list();
+  const { created_by, created_at } = operators.find(({ _id }) => _id === operator_id) ?? {};
+  if (created_by === undefined || created_at === undefined) return;
+  const from = new Date(Date.parse(created_at) + NEW_APPROVER_MS).toISOString();
+  if (requested_at >= from) return;
+  const isFromCreator = (other: string) => isSameOperator(other, created_by);
+  const isMade = operators.some(
+    ({ name: other, created_by: by = '' }) =>
+      isSameOperator(other, requested_by) && isFromCreator(by),
+  );
+  if (!isMade && !isFromCreator(requested_by)) return;
+  const message =
+    `The key of ${name} is new, and was requested by ${created_by}: it decides on nothing that ` +
+    `${requested_by} asks for before ${from}. Another approver decides.`;
+  throw new ServiceError('approver_too_new', message);
+}
+
 export type ShownApproval = ReturnType<typeof presentApproval>;
 
 /** Writes an asset in its smallest unit, as text. */
@@ -119,8 +151,9 @@ export function presentApproval({
   plan,
   ...approval
 }: ApprovalDocument) {
-  const isAsset = parseBookCurrency(approval.currency) !== undefined;
+  const isAsset = parseBookCurrency(approval.currency ?? '') !== undefined;
   const present = (units: string) => (isAsset ? units : amountInJson(BigInt(units)));
+  const request = describeAuthority(approval.act, approval.input);
   const isOfLine = approval.act.startsWith('statement.');
   const ids =
     resource === null && !isOfLine
@@ -136,7 +169,8 @@ export function presentApproval({
     ...approval,
     ...ids,
     ...(acts && { resource_id: null, plan: acts }),
-    amount: present(amount),
+    amount: amount === null ? null : present(amount),
+    ...(request !== undefined && { request }),
     requester_verified: requester_id !== null,
   };
 }

@@ -29,10 +29,13 @@ export interface ApprovalDeps {
   now: () => Date;
 }
 
-export interface ApprovalRequest extends Omit<Credited, 'account_id'> {
+export interface ApprovalRequest {
   act: string;
-  /** Null where a plan has several. */
+  /** Null where a plan has several, or where the act concerns none. */
   account_id: string | null;
+  /** Null where no money moves. */
+  amount: bigint | null;
+  currency: string | null;
   resource: CallbackResource | null;
   target: string;
   input: ApprovalDocument['input'];
@@ -56,7 +59,8 @@ export async function requestApproval(
   await stores.approvals.expire(at);
   const { operator, verified, amount: units, ...subject } = request;
   const { act, account_id, target, currency } = subject;
-  const [_id, open, amount] = [`appr_${randomUUID()}`, nameSubject(subject), String(units)];
+  const [_id, open] = [`appr_${randomUUID()}`, nameSubject(subject)];
+  const amount = units === null ? null : String(units);
   const document: ApprovalDocument = {
     _id,
     ...subject,
@@ -86,7 +90,7 @@ export async function requestApproval(
     // It was decided meanwhile.
     if (waiting === null) return await requestApproval({ mongo, stores, now }, audit, request);
     if (hashInput(waiting.input) === hashInput(document.input)) return waiting._id;
-    const message = `Another ${act} waits under this id: see the approval ${waiting._id}.`;
+    const message = `Another ${act} has this id: see the approval ${waiting._id}.`;
     throw new ServiceError('operation_id_used', message);
   }
 }
@@ -101,7 +105,7 @@ function nameSubject({
   return resource === null ? `${act}:${target}` : `${act}:${target}:${hashInput(input)}`;
 }
 
-function hashInput(input: ApprovalDocument['input']): string {
+export function hashInput(input: ApprovalDocument['input']): string {
   return hash(Object.entries(omitUndefined(input)).sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 

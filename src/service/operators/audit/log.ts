@@ -51,7 +51,7 @@ export interface MerchantLine
   who: string;
 }
 
-const OPERATORS_OWN = ['operator', 'reason', 'why', 'approved_by', 'approval_id'];
+const OPERATORS_OWN = ['operator', 'reason', 'why', 'requested_by', 'approved_by', 'approval_id'];
 
 function toMerchantLine({ _id, at, act, target, actor, before, after }: AuditLine): MerchantLine {
   const line = { _id, at, act, target, who: nameActor(actor) };
