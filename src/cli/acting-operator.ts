@@ -1,6 +1,15 @@
+import { randomUUID } from 'node:crypto';
 import type { VerifiedOperator } from '../domain/account/operator';
-import { type ApprovalRequired, needsKey } from '../domain/approval';
+import { type ApprovalRequired, isApprovalRequired, needsKey } from '../domain/approval';
+import { type ApprovedCommand, findApprovedAct } from '../domain/authority';
 import { ServiceError } from '../domain/errors';
+import type { WriteDeps } from '../service/deps';
+import {
+  type AuthorityRequest,
+  auditApproved,
+  getIdPart,
+  requestAuthority,
+} from '../service/operators/approvals/authority';
 import { auditAs, getSystemUser } from '../service/operators/deps';
 import { verifyOperator } from '../service/operators/keys';
 import type { CliContext } from './context';
@@ -61,6 +70,50 @@ export async function openNoted(
   return { deps, note: { operator, reason }, approval: { verified, limits } };
 }
 
+interface AuthorityCall extends Omit<AuthorityRequest, 'verified' | 'reason'> {
+  /** Whether this call needs an approval, as the table says. */
+  isNeeded: boolean;
+  reason?: string | undefined;
+}
+
+/**
+ * Does an act, or, on live, requests that another operator approves it. Where it prints a secret, the
+ * requester repeats the command after that.
+ * @param act is called with a part for the id of what it makes
+ * @throws ServiceError as `identifyOperator` and `requestAuthority`; `operator_required`
+ */
+export async function withAuthority(
+  context: CliContext,
+  command: ApprovedCommand,
+  { isNeeded, reason, operation_id, ...request }: AuthorityCall,
+  act: (deps: WriteDeps, idPart: string) => Promise<void>,
+): Promise<void> {
+  if (!isNeeded) return await act(await context.actingDeps(), randomUUID());
+  const { deps, verified, reason: why } = await openKeyed(context, reason);
+  const isRepeated = findApprovedAct(command)?.isRepeated === true;
+  const id = operation_id ?? (isRepeated ? randomUUID() : undefined);
+  const named = { ...request, operation_id: id, verified, reason: why };
+  const answer = await requestAuthority(deps, command, named);
+  if (isApprovalRequired(answer)) {
+    const isNew = operation_id === undefined && id !== undefined;
+    return printApprovalRequired(context, { ...answer, ...(isNew && { operation_id: id }) });
+  }
+  await act({ ...deps, audit: auditApproved(deps, answer) }, getIdPart(answer));
+}
+
+/**
+ * Opens what a change on live needs, with an operator's key and a reason.
+ * @throws ServiceError as `identifyOperator`; `operator_required`
+ */
+export async function openKeyed(context: CliContext, reason: string | undefined) {
+  const verified = await verifyOperator(await context.readDeps(), context.operatorKey);
+  if (reason === undefined) {
+    const message = 'On live, OPERATOR_KEY and --reason say who does this and why.';
+    throw new ServiceError('operator_required', message);
+  }
+  return { deps: await openAudited(context, verified), verified, reason };
+}
+
 /** Audit lines name the operator whose key was verified. */
 async function openAudited(context: CliContext, verified: VerifiedOperator | undefined) {
   const deps = await context.actingDeps();
@@ -79,9 +132,13 @@ export function assertNamed(
 
 export function printApprovalRequired(
   context: Pick<CliContext, 'print'>,
-  json: ApprovalRequired,
+  json: ApprovalRequired & { operation_id?: string },
 ): void {
-  const { approval_id } = json;
-  const note = 'Nothing was done yet. Another operator runs `approval approve` within 24 hours.';
-  printFields(context, { json, note }, [['Approval required', approval_id]]);
+  const { approval_id, operation_id } = json;
+  const wait = 'Nothing was done yet. Another operator runs `approval approve` within 24 hours.';
+  const then = operation_id && ` Then repeat this with --operation-id ${operation_id}.`;
+  printFields(context, { json, note: `${wait}${then ?? ''}` }, [
+    ['Approval required', approval_id],
+    ['Operation id', operation_id],
+  ]);
 }

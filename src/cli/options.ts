@@ -115,6 +115,17 @@ export const Operator = words(100)
   .describe('who does it; on live the key says so')
   .meta({ placeholder: 'name' });
 export const Reason = words(500).describe('why, in your words').meta({ placeholder: 'text' });
+/** Options of a command that asks for an approval and prints a secret. */
+export const APPROVED = {
+  reason: Reason.optional(),
+  operation_id: OperationId.optional().describe('makes a repeat find the request'),
+};
+export const APPROVED_NOTE = `On live it needs OPERATOR_KEY and --reason, and another operator approves it; then
+repeat it with the same --operation-id.`;
+
+export const APPROVED_HERE =
+  'On live it needs OPERATOR_KEY and --reason, and is done once another operator approves it.';
+
 export const ApprovedBy = words(100)
   .optional()
   .describe('second operator, in the sandbox')

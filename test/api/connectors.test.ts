@@ -13,7 +13,7 @@ import { setRule } from '../../src/service/banks/routing/change';
 import { createStores } from '../../src/store';
 import { CACHE_MS } from '../../src/store/cache';
 import { runWorker } from '../../src/temporal/native';
-import { commandsIn, everythingStored } from '../cli/cli';
+import { asOperator, commandsIn, everythingStored, runApproved } from '../cli/cli';
 import { useResourceSetting } from '../cli/resource-setting';
 import { ROOT } from '../docs/pages';
 import { operatorsAudit } from '../support/audit';
@@ -41,7 +41,7 @@ const commands = useFixture(async () => {
   return commandsIn({ ...env, KEYS_FILE: service.keysFile, LIVE_CONNECTORS });
 });
 const createKey = async (connector: string): Promise<Key> =>
-  Object(await commands.json('connector', 'key', 'create', connector));
+  Object(await runApproved(commands, 'connector', 'key', 'create', connector));
 let bank: string;
 let bankKey: Key;
 let otherKey: Key;
@@ -199,6 +199,20 @@ test('refuses a callback that its connector has not signed, and stores nothing',
   expectDelivery(await postSigned(text, { headers: [good] }));
 });
 
+test('one operator alone gets no key of a live bank to forge a settlement with', async () => {
+  const id = await setting.payment();
+  const eve = await asOperator(commands, 'eve');
+  const create = ['connector', 'key', 'create', bank, '--reason', 'Why', '--operation-id', 'eve-1'];
+  const { approval_id, ...answer } = Object(await eve.json(...create));
+  expect(answer).toEqual({ status: 'approval_required' });
+  const own = await eve.refusal('approval', 'approve', approval_id, '--reason', 'Why');
+  expect(own.code).toBe('same_operator');
+  expect(await eve.json(...create)).toEqual({ ...answer, approval_id });
+  const key = { key_id: approval_id, secret: `cnsec_${approval_id}` };
+  expect(await sendForSummary(report('payment', id, 'settled'), { key })).toEqual(NOT_SIGNED);
+  expect(await listStored(id)).toEqual([]);
+});
+
 test('refuses a signed body that is no report with each fault, and stores nothing', async () => {
   const id = randomUUID();
   const good = report('payment', id, 'settled');
@@ -226,7 +240,8 @@ test('each key of a connector signs until it is revoked, and no secret is shown 
   const sendWith = (key: Key) =>
     sendForSummary(report('payout', randomUUID(), 'sent'), { connector: OTHER, key });
   for (const key of [otherKey, next]) expect(await sendWith(key)).toEqual(PARKED);
-  const revoke = () => commands.json('connector', 'key', 'revoke', next.key_id);
+  const mia = await asOperator(commands);
+  const revoke = () => mia.json('connector', 'key', 'revoke', next.key_id, '--reason', 'Why');
   const revoked = await revoke();
   expect(await sendWith(next)).toEqual(NOT_SIGNED);
   expect(await sendWith(otherKey)).toEqual(PARKED);

@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import type { Db } from 'mongodb';
 import { createWalletStore } from '../../src/store/wallets';
 import { ASSET, ETHER, IN_ETHER, WALLET } from '../api/crypto-setting';
+import { runApproved } from '../cli/cli';
 import { startEthereum } from '../connectors/evm/ethereum';
 import { eventually } from '../support/http';
 import { createEvmProcess } from './evm-process';
@@ -21,9 +22,11 @@ type WithDb = <T>(pick: (name: string) => string, work: (db: Db) => Promise<T>) 
 /** Opens a chain, which no restore puts back, and its connector as a process. */
 export async function openChain(stack: RunningStack, withDb: WithDb) {
   const chain = await startEthereum();
+  const place = { env: { ...CHAIN_ENV, DATA_DIR: stack.dataDir } };
+  const create = ['connector', 'key', 'create', CONNECTOR];
   const evm = createEvmProcess({
     ...{ node: chain.url, secondNode: chain.url, token: chain.token, connector: CONNECTOR },
-    ...{ confirmations: 1, signing: await stack.cli('connector', 'key', 'create', CONNECTOR) },
+    ...{ confirmations: 1, signing: Object(await runApproved(place, ...create)) },
     env: { ...CHAIN_ENV, CONNECTOR_STATE_DIR: join(stack.dataDir, 'connectors') },
   });
   const { payer: address } = evm;

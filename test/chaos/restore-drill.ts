@@ -11,6 +11,7 @@ import {
 } from '../../src/service/banks/sandbox-bank/movements';
 import { type Child, startChild } from '../../stack/child-process';
 import { freePort } from '../../stack/ports';
+import { runApproved } from '../cli/cli';
 import { type Dump, dumpDatabase, restoreDatabase } from '../support/dump';
 import { eventually } from '../support/http';
 import { createPatientClient, type PatientClient } from './patient-client';
@@ -40,9 +41,8 @@ export async function openDrill() {
   let { client }: { client: PatientClient } = merchant;
   const { body } = await client.post('/v1/payout-recipients', RECIPIENT, 'recipient');
   await cli('account', 'update', merchant.account, '--crypto', 'on');
-  const { key: liveKey } = await cli('key', 'create', merchant.account, '--env', 'live');
-  let live = createPatientClient(stack, liveKey, over.signal);
-  const { key: OPERATOR_KEY } = await cli('operator', 'create', 'ada', '--role', 'operator');
+  let live = createPatientClient(stack, merchant.opened.live_key, over.signal);
+  const { key: OPERATOR_KEY } = await cli('operator', 'create', 'ada', '--role', 'approver');
   const options: StackOptions = { autoplay: 'on', env: { ...ROUTES, OPERATOR_KEY } };
   /** Banks by what was sent to them. */
   const made = new Map<string, BankName>();
@@ -117,7 +117,9 @@ export async function openDrill() {
     release: (name: BankName) => {
       const env = name === 'evm' ? 'live' : 'sandbox';
       const about = ['--env', env, '--after-restore', '--reason', 'Ticket 1: compared'];
-      return stack.cli('connector', 'release', name, ...about);
+      if (env === 'sandbox') return stack.cli('connector', 'release', name, ...about);
+      const place = { env: { ...ROUTES, DATA_DIR: stack.dataDir } };
+      return runApproved(place, 'connector', 'release', name, ...about);
     },
     /** Counts what each bank has executed of a payout or settlement, by its own store. */
     countExecuted: async (ids: readonly string[]): Promise<number[]> => {
@@ -184,7 +186,7 @@ export async function openDrill() {
     start: async (more: Partial<StackOptions> = {}, bank?: Dump): Promise<void> => {
       stack = await startStack({ ...options, dataDir: stack.dataDir, ...more });
       client = createPatientClient(stack, merchant.opened.sandbox_key, over.signal);
-      live = createPatientClient(stack, liveKey, over.signal);
+      live = createPatientClient(stack, merchant.opened.live_key, over.signal);
       if (bank !== undefined) await withBank((db) => keepBank(db, bank));
       await startExample();
       await (bank === undefined ? chain.start(readServers()) : chain.startOlder(readServers()));

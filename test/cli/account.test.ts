@@ -13,7 +13,14 @@ import { createOperator, revokeOperator, verifyOperator } from '../../src/servic
 import { CACHE_MS } from '../../src/store/cache';
 import { hashKey } from '../../src/store/keys';
 import { camt, TEST_IBAN } from '../support/camt';
-import { asOperator, CreatedAccount, commandsIn, everythingStored, useProvisioning } from './cli';
+import {
+  asOperator,
+  CreatedAccount,
+  commandsIn,
+  everythingStored,
+  runApproved,
+  useProvisioning,
+} from './cli';
 
 const service = useProvisioning();
 
@@ -122,11 +129,15 @@ describe('account update', () => {
   test('switches rails, and sets payout fees, limits by currency, and months for which payers are stored', async () => {
     const { account_id } = await service.account();
     const set = (line: string) => runUpdate(account_id, ...line.split(' '));
+    const setApproved = async (line: string) => {
+      await runApproved(service, 'account', 'update', account_id, ...line.split(' '));
+      return await service.json('account', 'show', account_id);
+    };
     const rails = '--disable-method card_payout --disable-method faster_payments';
     const fees = '--payout-fee sepa_instant=50 --payout-fee card_payout:JPY=150';
     const limits =
       '--payout-limit EUR=0 --owed-limit EUR=100 --refund-step-up GBP=0 --hold-unverified on --crypto-tolerance 0.75';
-    expect(await set(`${rails} ${fees} ${limits} --payer-data-months 6`)).toMatchObject({
+    expect(await setApproved(`${rails} ${fees} ${limits} --payer-data-months 6`)).toMatchObject({
       enabled_methods: PAYMENT_METHOD_IDS,
       enabled_rails: ['sepa_credit_transfer', 'sepa_instant'],
       payout_fees: { sepa_instant: 50, 'card_payout:JPY': 150 },
@@ -149,7 +160,7 @@ describe('account update', () => {
     const off =
       '--payout-limit EUR=off --owed-limit EUR=off --refund-step-up GBP=off --hold-unverified off';
     const free = '--payout-fee sepa_instant=0 --payout-fee card_payout:JPY=off';
-    const removed = await set(`${off} ${free} --enable-method card_payout`);
+    const removed = await setApproved(`${off} ${free} --enable-method card_payout`);
     expect(removed).toMatchObject({
       enabled_rails: ['card_payout', 'sepa_credit_transfer', 'sepa_instant'],
       ...{ payout_fees: {}, payer_data_months: 6, hold_unverified: false },
@@ -169,6 +180,7 @@ test('account freeze is shown with its reason, logged once, and ended by unfreez
   expect(await service.json(...freeze, 'Again')).toEqual(frozen);
   const { stdout } = await service.cli('account', 'show', account_id);
   expect(stdout).toMatch(/\nFrozen: +since .* UTC: Ticket 42: a live key leaked\n/);
+  await runApproved(service, 'account', 'unfreeze', account_id);
   expect(await service.json('account', 'unfreeze', account_id)).not.toHaveProperty('frozen');
   expect(await service.stores.auditLog.list({ account_id, limit: 2 })).toMatchObject([
     { act: 'account.unfrozen' },
@@ -193,7 +205,7 @@ test('account list begins with the newest account, says whether there are more, 
 test('an API key has all scopes or some, expires, is limited to networks, listed without its secret, and revoked once', async () => {
   const { account_id, sandbox_key } = await service.account();
   const create = ['key', 'create', account_id, '--env'];
-  const { key, key_id } = Object(await service.json(...create, 'live'));
+  const { key, key_id } = Object(await runApproved(service, ...create, 'live'));
   expect(key).toMatch(/^sk_live_/);
   const until = ['--expires-at', '2999-01-01T01:00:00+01:00'];
   const from = ['--allow-cidr', '203.0.113.0/24', '--allow-cidr', '2001:db8::/32'];
@@ -298,7 +310,7 @@ test.concurrent('webhook set keeps the secret and the events of each environment
   expect(again).toMatch(/^Signing secret: +unchanged: `webhook show` shows it$/m);
   expect(again).not.toContain('whsec_');
   const onLive = ['--env', 'live', '--url', 'https://1.1.1.1/hook'];
-  const live = Object(await service.json('webhook', 'set', account_id, ...onLive));
+  const live = Object(await runApproved(service, 'webhook', 'set', account_id, ...onLive));
   const chosen = await set('--events', 'payout.returned, payment.settled');
   expect(await listActs()).toEqual(['webhook.secret_shown', ...Array(3).fill('webhook.set')]);
   const { signing_secret } = chosen;
@@ -337,12 +349,14 @@ test.concurrent('webhook set needs an address that the environment allows, and t
   expect((await refuse({}, onLive)).code).toBe('url_not_https');
   expect((await refuse({}, place, 'hook')).code).toBe('url_invalid');
   expect(await json('show')).toEqual(before);
-  expect(await service.json('webhook', 'show', ...onLive)).toBeNull();
+  const ida = await asOperator(service, 'ida');
+  expect((await service.refusal('webhook', 'show', ...onLive)).code).toBe('operator_key_required');
+  expect(await ida.json('webhook', 'show', ...onLive)).toBeNull();
   expect((await service.refusal('webhook', 'roll', ...onLive)).code).toBe('webhook_not_set');
   // No secret decrypts for another environment.
   const endpoints = service.db.collection('webhook_endpoints');
   await endpoints.updateOne({ account_id, livemode: false }, { $set: { livemode: true } });
-  expect((await service.refusal('webhook', 'show', ...onLive)).code).toBe('keys_file_mismatch');
+  expect((await ida.refusal('webhook', 'show', ...onLive)).code).toBe('keys_file_mismatch');
 });
 
 test.concurrent('webhook roll replaces the secret at once, or keeps it until --after', async () => {
@@ -405,7 +419,7 @@ test('operator create shows a key once, which is listed without its secret, audi
   const operator_id: unknown = expect.stringMatching(/^op_/);
   expect(operator).toEqual({ operator_id, name: 'ana', role: 'approver' });
   const row = { ...operator, created_at: expect.any(String), revoked_at: null };
-  expect(await service.json('operator', 'list')).toEqual({ data: [row] });
+  expect(Object(await service.json('operator', 'list')).data).toContainEqual(row);
   expect(await everythingStored(service.db)).not.toContain(key.slice('opkey_'.length));
   const [line] = await stores.auditLog.list({ limit: 1, act: 'operator.created' });
   expect(line).toMatchObject({
@@ -419,14 +433,18 @@ test('operator create shows a key once, which is listed without its secret, audi
   expect(await verifyOperator(deps, next.key)).toMatchObject({ name: 'Ana' });
   const refused = { code: 'operator_key_revoked' };
   await expect(verifyOperator(deps, key)).rejects.toMatchObject(refused);
-  const first = await service.json('operator', 'revoke', 'ANA');
+  const revoke = (name: string) => ['operator', 'revoke', name, '--reason', 'Ticket 42'];
+  expect((await service.refusal(...revoke('ANA'))).code).toBe('operator_key_required');
+  const mel = await asOperator(service, 'mel');
+  expect((await mel.refusal('operator', 'revoke', 'ANA')).code).toBe('operator_required');
+  const first = await mel.json(...revoke('ANA'));
   expect(first).toMatchObject({
     data: [
       { operator_id: id, revoked_at },
       { operator_id: next.operator_id, revoked_at },
     ],
   });
-  expect(await service.json('operator', 'revoke', 'ana')).toEqual(first);
+  expect(await mel.json(...revoke('ana'))).toEqual(first);
   const lines = await stores.auditLog.list({ limit: 10, act: 'operator.revoked' });
   expect(lines).toHaveLength(2);
 });

@@ -66,9 +66,11 @@ function approveAs(id: string, now = () => new Date()) {
   const acting = { ...deps, audit: operatorsAudit(service.stores) };
   const openActDeps = () => Promise.reject(new Error('not of a resource'));
   const by = { operator, reason: 'Why' };
+  const routes = { liveConnectors: BANK.LIVE_CONNECTORS, sandboxConnectors: '' };
   return {
     decided: () => decide(acting, id, { ...by, to: 'approved' }),
-    done: () => approve({ ...acting, database: service.db.databaseName, openActDeps }, id, by),
+    done: () =>
+      approve({ ...acting, ...routes, database: service.db.databaseName, openActDeps }, id, by),
   };
 }
 const later = () => new Date(Date.now() + 25 * 3_600_000);

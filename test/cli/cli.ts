@@ -8,8 +8,11 @@ import { checkConnector } from '../../connectors/conformance/check';
 import { connectMongo } from '../../src/base/mongo';
 import { createContext } from '../../src/cli/context';
 import { runCli, runIn } from '../../src/cli/program';
+import { readSettings } from '../../src/cli/settings';
 import type { OperatorRole } from '../../src/domain/account/operator';
 import { ensureKeys } from '../../src/encryption/ensure-keys';
+import { createOperatorDeps, createReadDeps } from '../../src/service/operators/deps';
+import { createOperator } from '../../src/service/operators/keys';
 import { createStores } from '../../src/store';
 import { operatorsAudit } from '../support/audit';
 import { useFixture } from '../support/fixture';
@@ -124,14 +127,34 @@ export function commandsIn(env: NodeJS.ProcessEnv) {
 
 /** A command line with the key of a new operator, as live needs it. */
 export async function asOperator(
-  commands: Pick<ReturnType<typeof commandsIn>, 'env' | 'json'>,
+  { env }: Pick<ReturnType<typeof commandsIn>, 'env'>,
   name = 'mia',
   role: OperatorRole = 'operator',
   more: NodeJS.ProcessEnv = {},
 ) {
-  const created = await commands.json('operator', 'create', name, '--role', role);
-  const { key } = z.object({ key: z.string() }).parse(created);
-  return commandsIn({ ...commands.env, OPERATOR_KEY: key, ...more });
+  const { mongodb } = readSettings(env);
+  const mongo = await connectMongo(mongodb.uri, 'cli-test');
+  try {
+    const deps = await createOperatorDeps(createReadDeps(mongo, mongodb.db));
+    const { key } = await createOperator(deps, { name, role });
+    return commandsIn({ ...env, OPERATOR_KEY: key, ...more });
+  } finally {
+    await mongo.close();
+  }
+}
+
+/** Runs a command that a second operator approves, and again where it then prints a secret. */
+export async function runApproved(
+  commands: Pick<ReturnType<typeof commandsIn>, 'env'>,
+  ...args: string[]
+): Promise<unknown> {
+  const why = ['--reason', 'Ticket 42'];
+  const requester = await asOperator(commands, `requester ${randomUUID()}`);
+  const approver = await asOperator(commands, `approver ${randomUUID()}`, 'approver');
+  const { approval_id, operation_id } = Object(await requester.json(...args, ...why));
+  const approved = await approver.json('approval', 'approve', approval_id, ...why);
+  if (operation_id === undefined) return approved;
+  return await requester.json(...args, ...why, '--operation-id', operation_id);
 }
 
 /** A command line on a product, and what its commands hand to the service. */

@@ -162,7 +162,7 @@ describe('act --query', () => {
     await change(ids[1]);
     expect(await refuse()).toBe('operator_key_required');
     const mia = await asOperator(setting);
-    await setting.json('operator', 'revoke', 'mia');
+    await mia.json('operator', 'revoke', 'mia', '--reason', 'Ticket 42');
     expect(await refuse({ ...setting, ...mia })).toBe('operator_key_revoked');
     // Each act is below the limit of a second operator, and the sum above.
     const may = await asOperator(setting, 'may');

@@ -80,7 +80,8 @@ async function openShop() {
   const owner = await openUser(database.stores, account_id);
   await openUser(database.stores, account_id, 'read_only');
   await mails().deleteMany();
-  const setLimit = (EUR: number) => updateAccount(deps(), account_id, { payout_limit: { EUR } });
+  const setLimit = (EUR: number) =>
+    updateAccount(deps(), account_id, { payout_limit: { EUR } }, { mayLift: true });
   return { account_id, owner, setLimit };
 }
 
@@ -161,7 +162,8 @@ const ACTS: readonly [kind: string, to: 'user' | 'owner', act: Act][] = [
   [
     'payout_limit_changed',
     'owner',
-    ({ account_id }) => updateAccount(deps(), account_id, { payout_limit: { EUR: 100 } }),
+    ({ account_id }) =>
+      updateAccount(deps(), account_id, { payout_limit: { EUR: 100 } }, { mayLift: false }),
   ],
 ];
 
@@ -185,7 +187,7 @@ test('a known browser, a sandbox key or wallet, and other settings mail nobody',
   await startSession(deps(), { ...owner, device_hashes: ['known'] }, session);
   await createKey(deps(), { account_id, livemode: false, scopes: [...SCOPES] });
   await setWallet(deps(), { account_id, livemode: false, ...WALLET });
-  await updateAccount(deps(), account_id, { refund_step_up: { EUR: 1 } });
+  await updateAccount(deps(), account_id, { refund_step_up: { EUR: 1 } }, { mayLift: false });
   await setFrozen(deps(), account_id, { freeze: true, reason: 'fraud', operator: 'Jo' });
   expect(await listMails()).toEqual([]);
 });

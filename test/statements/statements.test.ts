@@ -1057,7 +1057,8 @@ describe('an operator', () => {
     expect(await bank.balance('expense.bank_fees')).toBe(20_000);
     const operator = { operator_id: 'op_bo', name: 'bo', role: 'approver' } as const;
     const { approval_id = '' } = { approval_id: undefined, ...answered };
-    const approving = { ...deps, database: database.db.databaseName };
+    const routes = { liveConnectors: '', sandboxConnectors: '' };
+    const approving = { ...deps, ...routes, database: database.db.databaseName };
     const { approval } = await approve(approving, approval_id, { operator, reason: 'Seen' });
     const account_id = bank.account._id;
     expect(approval).toMatchObject({ state: 'done', amount: '60001', account_id });

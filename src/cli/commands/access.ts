@@ -10,9 +10,20 @@ import { createKey, listKeys, revokeKey } from '../../service/merchants/keys';
 import { invite as inviteUser, listTeam } from '../../service/merchants/team/members';
 import { resetPassword } from '../../service/merchants/team/sessions';
 import { unlockUser } from '../../service/merchants/team/sign-in';
+import { withAuthority } from '../acting-operator';
 import { defineCommand, defineGroup } from '../command';
 import { findOwner } from '../context';
-import { AccountId, Email, Env, Id, idOption, names, Time } from '../options';
+import {
+  AccountId,
+  APPROVED,
+  APPROVED_NOTE,
+  Email,
+  Env,
+  Id,
+  idOption,
+  names,
+  Time,
+} from '../options';
 import { formatTime, printFields, printList } from '../output';
 
 const Cidr = z
@@ -38,26 +49,31 @@ const create = defineCommand({
       .optional()
       .describe('network that it may be used from')
       .meta({ placeholder: 'cidr' }),
+    ...APPROVED,
   }),
-  notes: `Scopes: ${SCOPES.join(', ')}`,
+  notes: `Scopes: ${SCOPES.join(', ')}\n${APPROVED_NOTE}`,
   example: 'key create acct_… --env live --scopes payments:read,refunds:read',
   run: async (context, { account_id, env, scopes = [...SCOPES], ...options }) => {
-    const { allow_cidr: allowed_cidrs } = options;
+    const { allow_cidr: allowed_cidrs, operation_id, reason } = options;
     const expires_at = options.expires_at && new Date(options.expires_at).toISOString();
     if (expires_at !== undefined && expires_at <= context.now().toISOString()) {
       throw new ServiceError('invalid_usage', '--expires-at has to be in the future.');
     }
     const owner = await findOwner(context, { account_id, env });
     const bounds = { scopes, expires_at, allowed_cidrs };
-    const key = await createKey(await context.actingDeps(), { ...owner, ...bounds });
-    const note = 'The key is not stored and not shown again: save it now.';
-    printFields(context, { json: key, note }, [
-      ['Key id', key.key_id],
-      ['Key', key.key],
-      ['Scopes', scopes.join(', ')],
-      ['Expires', expires_at && formatTime(expires_at)],
-      ['Only from', allowed_cidrs?.join(', ')],
-    ]);
+    const input = { account_id, ...bounds };
+    const call = { isNeeded: owner.livemode, account_id, input, operation_id, reason };
+    await withAuthority(context, 'key create', call, async (deps, part) => {
+      const key = await createKey(deps, { ...owner, ...bounds, id: `key_${part}` });
+      const note = 'The key is not stored and not shown again: save it now.';
+      printFields(context, { json: key, note }, [
+        ['Key id', key.key_id],
+        ['Key', key.key],
+        ['Scopes', scopes.join(', ')],
+        ['Expires', expires_at && formatTime(expires_at)],
+        ['Only from', allowed_cidrs?.join(', ')],
+      ]);
+    });
   },
 });
 
@@ -123,24 +139,27 @@ const invite = defineCommand({
     account_id: AccountId,
     email: Email.describe('login of the user'),
     role: z.enum(ROLES).describe('what the user may do'),
+    ...APPROVED,
   }),
-  notes:
-    'The link works once, and for three days. With a mail server, another one is sent to the address; without, pass it on yourself.',
+  notes: `
+The link works once, and for three days. With a mail server, another one is sent to the address; without,
+pass it on yourself. With --role owner: ${APPROVED_NOTE}`,
   example: 'dashboard invite acct_… --email ana@example.com --role developer',
-  run: async (context, { account_id, email, role }) => {
-    const deps = await context.actingDeps();
-    await findAccount(deps.stores, account_id);
-    const { token, expires_at } = await inviteUser(deps, {
-      ...{ account_id, email, role },
-      invited_by: null,
+  run: async (context, { account_id, email, role, operation_id, reason }) => {
+    const { stores } = await context.readDeps();
+    await findAccount(stores, account_id);
+    const input = { account_id, email, role };
+    const call = { isNeeded: role === 'owner', account_id, input, operation_id, reason };
+    await withAuthority(context, 'dashboard invite', call, async (deps) => {
+      const { token, expires_at } = await inviteUser(deps, { ...input, invited_by: null });
+      const link = `${context.settings().publicUrl}/dashboard/invitation/${token}`;
+      const expires = expires_at.toISOString();
+      const note = 'The link is not stored and not shown again: pass it on now.';
+      printFields(context, { json: { link, expires_at: expires }, note }, [
+        ['Link', link],
+        ['Expires', formatTime(expires)],
+      ]);
     });
-    const link = `${context.settings().publicUrl}/dashboard/invitation/${token}`;
-    const expires = expires_at.toISOString();
-    const note = 'The link is not stored and not shown again: pass it on now.';
-    printFields(context, { json: { link, expires_at: expires }, note }, [
-      ['Link', link],
-      ['Expires', formatTime(expires)],
-    ]);
   },
 });
 
@@ -185,21 +204,30 @@ const reset = defineCommand({
       .boolean()
       .default(false)
       .describe('also switch off a lost factor, and remove passkeys'),
+    ...APPROVED,
   }),
-  notes:
-    'Verify the request first: the new password is enough to sign in, once, within 24 hours, which asks ' +
-    'for another one.',
+  notes: `
+Verify the request first: the new password is enough to sign in, once, within 24 hours, which asks for
+another one. With --without-second-factor: ${APPROVED_NOTE}`,
   example: 'dashboard reset-password ana@example.com',
-  run: async (context, { email, account, without_second_factor: dropSecondFactor }) => {
+  run: async (context, { email, account, operation_id, reason, ...options }) => {
+    const { without_second_factor: dropSecondFactor } = options;
     const request = { email, account_id: account, dropSecondFactor };
-    const password = await resetPassword(await context.actingDeps(), request);
-    if (password === null) throw new ServiceError('user_not_found', `There is no login ${email}.`);
-    const json = { email: email.toLowerCase(), password };
-    const note = 'The password is not stored and not shown again: save it now.';
-    printFields(context, { json, note }, [
-      ['E-mail', json.email],
-      ['Password', password],
-    ]);
+    const input = { email, account };
+    const about = { account_id: account ?? null, input, operation_id, reason };
+    const call = { isNeeded: dropSecondFactor, ...about };
+    await withAuthority(context, 'dashboard reset-password', call, async (deps) => {
+      const password = await resetPassword(deps, request);
+      if (password === null) {
+        throw new ServiceError('user_not_found', `There is no login ${email}.`);
+      }
+      const json = { email: email.toLowerCase(), password };
+      const note = 'The password is not stored and not shown again: save it now.';
+      printFields(context, { json, note }, [
+        ['E-mail', json.email],
+        ['Password', password],
+      ]);
+    });
   },
 });
 

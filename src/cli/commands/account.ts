@@ -11,14 +11,26 @@ import {
   type AccountDocument,
   createAccount,
   findAccount,
+  liftsBrake,
   listAccounts,
   setFrozen,
   updateAccount,
 } from '../../service/merchants/accounts';
-import { listWallets, setWallet } from '../../service/money/wallets';
+import { assertAddress, listWallets, setWallet } from '../../service/money/wallets';
+import { withAuthority } from '../acting-operator';
 import { defineCommand, defineGroup } from '../command';
 import { type CliContext, findOwner } from '../context';
-import { AccountId, Email, Env, limit, Operator, Reason, readBy, wholeNumber } from '../options';
+import {
+  AccountId,
+  APPROVED_HERE,
+  Email,
+  Env,
+  limit,
+  Operator,
+  Reason,
+  readBy,
+  wholeNumber,
+} from '../options';
 import { formatTime, printFields, printList } from '../output';
 
 function presentAccount(account: AccountDocument) {
@@ -159,6 +171,7 @@ const update = defineCommand({
       description: 'payouts to a payee that is not verified wait once their file was withdrawn',
       placeholder: 'state',
     }),
+    reason: Reason.optional(),
   }),
   notes: `
 Methods: ${PAYMENT_METHOD_IDS.join(', ')}
@@ -166,9 +179,9 @@ Rails:   ${RAIL_IDS.join(', ')}
 
 The fee of a rail in one currency comes before that of the rail. NAME=off removes a fee or a limit. Fees
 apply to payouts that are created from now on; a limit of payouts counts each day (UTC) of each
-environment. A tolerance is of crypto payments that are created from now on.`,
+environment. A tolerance is of crypto payments that are created from now on. To raise or switch off a limit, or for --hold-unverified off: ${APPROVED_HERE}`,
   example: 'account update acct_… --enable-method visa --payout-fee sepa_instant=50',
-  run: async (context, { account_id, ...change }) => {
+  run: async (context, { account_id, reason, ...change }) => {
     if (Object.values(change).every((value) => value === undefined)) {
       throw new ServiceError(
         'nothing_to_change',
@@ -183,7 +196,13 @@ environment. A tolerance is of crypto payments that are created from now on.`,
     if (both !== undefined) {
       throw new ServiceError('contradiction', `${both} can't be enabled and disabled at once.`);
     }
-    printAccount(context, await updateAccount(await context.actingDeps(), account_id, change));
+    const { stores } = await context.readDeps();
+    const isNeeded = liftsBrake(await findAccount(stores, account_id), change);
+    const input = { account_id, ...omitUndefined(change) };
+    const call = { isNeeded, account_id, input, reason };
+    await withAuthority(context, 'account update', call, async (deps) =>
+      printAccount(context, await updateAccount(deps, account_id, change, { mayLift: false })),
+    );
   },
 });
 
@@ -242,10 +261,18 @@ const unfreeze = defineCommand({
     reason: Reason.optional(),
     operator: Operator.optional(),
   }),
+  notes: APPROVED_HERE,
   example: 'account unfreeze acct_… --reason "Ticket 42: keys changed" --operator mia',
-  run: async (context, { account_id, reason = '', operator }) => {
-    const request = { freeze: false, reason, operator };
-    printAccount(context, await setFrozen(await context.actingDeps(), account_id, request));
+  run: async (context, { account_id, reason, operator }) => {
+    const { stores } = await context.readDeps();
+    const account = await findAccount(stores, account_id);
+    if (account.frozen === undefined) return printAccount(context, account);
+    const input = { account_id, frozen_at: account.frozen.at };
+    const call = { isNeeded: true, account_id, input, reason };
+    await withAuthority(context, 'account unfreeze', call, async (deps) => {
+      const change = { ...input, freeze: false, reason: reason ?? '', operator };
+      printAccount(context, await setFrozen(deps, account_id, change));
+    });
   },
 });
 
@@ -297,21 +324,27 @@ const setAddress = defineCommand({
     env: Env,
     network: z.enum(NETWORKS).describe('network of its assets'),
     address: z.string().describe('address, with its checksum'),
+    reason: Reason.optional(),
   }),
   notes: `
 Settlements of every asset on the network go to it. On live it takes effect after 24 hours, in which nothing
-is settled: a wallet that is replaced gets nothing more.`,
+is settled: a wallet that is replaced gets nothing more. ${APPROVED_HERE}`,
   example:
     'wallet set acct_… --env sandbox --network ethereum --address 0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed',
-  run: async (context, { account_id, env, ...wallet }) => {
+  run: async (context, { account_id, env, reason, ...wallet }) => {
     const owner = await findOwner(context, { account_id, env });
-    const json = await setWallet(await context.actingDeps(), { ...owner, ...wallet });
-    printFields(context, { json }, [
-      ['Network', json.network],
-      ['Address', json.address],
-      ['Takes effect', formatTime(json.counts_from)],
-      ['Until then', json.paused_until === null ? '-' : 'nothing is settled'],
-    ]);
+    assertAddress({ ...owner, ...wallet });
+    const input = { account_id, ...wallet };
+    const call = { isNeeded: owner.livemode, account_id, input, reason };
+    await withAuthority(context, 'wallet set', call, async (deps) => {
+      const json = await setWallet(deps, { ...owner, ...wallet });
+      printFields(context, { json }, [
+        ['Network', json.network],
+        ['Address', json.address],
+        ['Takes effect', formatTime(json.counts_from)],
+        ['Until then', json.paused_until === null ? '-' : 'nothing is settled'],
+      ]);
+    });
   },
 });
 

@@ -8,15 +8,26 @@ import { createConnector } from '../../service/banks/connector-template';
 import {
   assertConnectorName,
   findPauseEnvironment,
+  findStop,
+  isOfSandboxOnly,
   isRouted,
   pauseConnector,
   releaseConnector,
   resumeConnector,
 } from '../../service/banks/connectors';
-import { openNoted } from '../acting-operator';
+import { identifyOperator, openKeyed, openNoted, withAuthority } from '../acting-operator';
 import { defineCommand, defineGroup } from '../command';
 import type { CliContext } from '../context';
-import { Env, Id, Operator, Reason, textOption } from '../options';
+import {
+  APPROVED,
+  APPROVED_HERE,
+  APPROVED_NOTE,
+  Env,
+  Id,
+  Operator,
+  Reason,
+  textOption,
+} from '../options';
 import { fields, formatTime, printFields, printList } from '../output';
 import { connectorCheck } from './connector-check';
 import { readRoutes } from './routing';
@@ -107,8 +118,8 @@ const connectorRelease = defineCommand({
   }),
   notes: `
 First compare with the bank, and end what it has executed (docs/operators.md, "Release a connector"): the
-connector sends all that its database has as unsent. Its process reads the release within 15 seconds. On live
-it needs OPERATOR_KEY.`,
+connector sends all that its database has as unsent. Its process reads the release within 15 seconds.
+${APPROVED_HERE}`,
   example:
     'connector release sepa --env live --after-restore --reason "Ticket 42: no file since noon"',
   run: async (context, { name: connector, env, after_restore, reason, operator: typed }) => {
@@ -117,20 +128,27 @@ it needs OPERATOR_KEY.`,
       throw new ServiceError('invalid_usage', message);
     }
     const livemode = isLive(env);
-    const { deps, note } = await openNoted(context, { livemode }, { operator: typed, reason });
-    const routed = { ...deps, ...readRoutes(context) };
-    const { operator } = note;
-    const done = await releaseConnector(routed, { connector, livemode }, { operator, reason });
-    const { stopped_for, stopped_at, changed } = done;
-    const json = { connector, env: toEnv(livemode), changed, stopped_for, stopped_at };
-    const hint = changed ? 'It sends again within 15 seconds.' : 'It was released already.';
-    printFields(context, { json, note: hint }, [
-      ['Connector', connector],
-      ['Environment', env],
-      ['Stopped', `since ${formatTime(stopped_at)}`],
-      ['Stopped for', stopped_for],
-      ['Operator', operator],
-    ]);
+    const routes = readRoutes(context);
+    const { stores } = await context.readDeps();
+    const { operator } = await identifyOperator(context, { livemode, operator: typed });
+    const stop = await findStop({ stores, ...routes }, { connector, livemode });
+    const input = { name: connector, stop: stop.id };
+    const isNeeded = livemode && !stop.isReleased;
+    const call = { isNeeded, account_id: null, input, reason };
+    await withAuthority(context, 'connector release', call, async (deps) => {
+      const place = { connector, livemode, stop: stop.id };
+      const done = await releaseConnector({ ...deps, ...routes }, place, { operator, reason });
+      const { stopped_for, stopped_at, changed } = done;
+      const json = { connector, env: toEnv(livemode), changed, stopped_for, stopped_at };
+      const hint = changed ? 'It sends again within 15 seconds.' : 'It was released already.';
+      printFields(context, { json, note: hint }, [
+        ['Connector', connector],
+        ['Environment', env],
+        ['Stopped', `since ${formatTime(stopped_at)}`],
+        ['Stopped for', stopped_for],
+        ['Operator', operator],
+      ]);
+    });
   },
 });
 
@@ -192,20 +210,28 @@ async function changePause(
 const create = defineCommand({
   name: 'create',
   description: 'create a key, and show its secret once',
-  options: z.object({ name: ConnectorName }),
-  notes: 'To replace a key, create another, let the bank sign with it, then revoke the old one.',
+  options: z.object({ name: ConnectorName, ...APPROVED }),
+  notes: `
+To replace a key, create another, let the bank sign with it, then revoke the old one. A connector that is not
+of the sandbox only counts as live. ${APPROVED_NOTE}`,
   example: 'connector key create sandbox',
-  run: async (context, { name }) => {
+  run: async (context, { name, operation_id, reason }) => {
     assertConnectorName(name);
-    const isKnown = isRouted(context.settings(), name);
-    const deps = await context.actingDeps();
-    const key = await createConnectorKey({ ...deps, encrypter: context.encrypter() }, name);
-    const hint = isKnown ? '' : `\nNothing is routed to ${name} yet: see LIVE_CONNECTORS.`;
-    const note = `The secret is not shown again: save it now.${hint}`;
-    printFields(context, { json: key, note }, [
-      ['Key id', key.key_id],
-      ['Secret', key.secret],
-    ]);
+    const routes = readRoutes(context);
+    const { stores } = await context.readDeps();
+    const isNeeded = !(await isOfSandboxOnly({ stores, ...routes }, name));
+    const call = { isNeeded, account_id: null, input: { name }, operation_id, reason };
+    await withAuthority(context, 'connector key create', call, async (deps, part) => {
+      const encrypted = { ...deps, encrypter: context.encrypter() };
+      const key = await createConnectorKey(encrypted, name, `cnkey_${part}`);
+      const isKnown = isRouted(routes, name);
+      const hint = isKnown ? '' : `\nNothing is routed to ${name} yet: see LIVE_CONNECTORS.`;
+      const note = `The secret is not shown again: save it now.${hint}`;
+      printFields(context, { json: key, note }, [
+        ['Key id', key.key_id],
+        ['Secret', key.secret],
+      ]);
+    });
   },
 });
 
@@ -239,12 +265,17 @@ const list = defineCommand({
 const revoke = defineCommand({
   name: 'revoke',
   description: 'revoke a key at once; again changes nothing',
-  options: z.object({ key_id: Id.meta({ argument: true }) }),
-  example: 'connector key revoke cnkey_…',
-  run: async (context, { key_id }) => {
-    const key = await revokeConnectorKey(await context.actingDeps(), key_id);
+  options: z.object({ key_id: Id.meta({ argument: true }), reason: Reason.optional() }),
+  notes: ON_LIVE,
+  example: 'connector key revoke cnkey_… --reason "Ticket 42: the bank has the next one"',
+  run: async (context, { key_id, reason }) => {
+    const { stores } = await context.readDeps();
+    const key = await stores.connectorKeys.get(key_id);
     if (key === null) throw new ServiceError('key_not_found', `There is no key ${key_id}.`);
-    const { revoked_at } = key;
+    const isOpen = await isOfSandboxOnly({ stores, ...readRoutes(context) }, key.connector);
+    const deps = isOpen ? await context.actingDeps() : (await openKeyed(context, reason)).deps;
+    const revoked = await revokeConnectorKey(deps, key_id, reason);
+    const revoked_at = revoked?.revoked_at ?? null;
     const text = `The key ${key_id} is revoked since ${formatTime(revoked_at)}.`;
     context.print({ json: { key_id, revoked_at }, text });
   },

@@ -6,6 +6,7 @@ import type { Outcome } from '../../service/operators/act-many';
 import { approve as approveRequest } from '../../service/operators/approvals/carry-out';
 import {
   decide,
+  findApproval,
   listApprovals,
   presentApproval,
   type ShownApproval,
@@ -19,17 +20,21 @@ import {
 } from '../../service/operators/attention';
 import { auditAs, getSystemUser } from '../../service/operators/deps';
 import {
+  areFirstCreated,
+  createFirstOperator,
   createOperator,
   type ListedOperator,
   listOperators,
   revokeOperator,
   verifyOperator,
 } from '../../service/operators/keys';
+import { openKeyed, withAuthority } from '../acting-operator';
 import { defineCommand, defineGroup } from '../command';
 import type { CliContext } from '../context';
-import { Id, limit, Operator, Reason, textOption } from '../options';
+import { APPROVED, APPROVED_NOTE, Id, limit, Operator, Reason, textOption } from '../options';
 import { formatTime, printFields, printList, sanitize } from '../output';
 import { describeOutcome } from './act-many';
+import { readRoutes } from './routing';
 
 const create = defineCommand({
   name: 'create',
@@ -37,20 +42,29 @@ const create = defineCommand({
   options: z.object({
     name: Operator.describe('the operator').meta({ argument: true }),
     role: z.enum(OPERATOR_ROLES).describe('an approver decides on the requests of others, too'),
+    ...APPROVED,
   }),
   notes: `
 The operator sets it as OPERATOR_KEY. To replace a key, create another for the same name, then revoke the
-old one by its id. Who may write to the database may create operators.`,
+old one by its id. The first two keys, of two approvers, need nothing; after that: ${APPROVED_NOTE}`,
   example: 'operator create mia --role approver',
-  run: async (context, { name, role }) => {
-    const operator = await createOperator(await context.actingDeps(), { name, role });
-    const note = 'The key is not stored and not shown again: pass it on now.';
-    printFields(context, { json: operator, note }, [
-      ['Operator id', operator.operator_id],
-      ['Name', name],
-      ['Role', role],
-      ['Key', operator.key],
-    ]);
+  run: async (context, { name, role, operation_id, reason }) => {
+    // Before the first start, no index bounds the first keys.
+    const isNeeded = await areFirstCreated(await context.actingDeps());
+    const call = { isNeeded, account_id: null, input: { name, role }, operation_id, reason };
+    await withAuthority(context, 'operator create', call, async (deps, part) => {
+      const created_by = isNeeded ? await verifyOperator(deps, context.operatorKey) : undefined;
+      const operator = created_by
+        ? await createOperator(deps, { name, role, id: `op_${part}`, created_by: created_by.name })
+        : await createFirstOperator(deps, { name, role });
+      const note = 'The key is not stored and not shown again: pass it on now.';
+      printFields(context, { json: operator, note }, [
+        ['Operator id', operator.operator_id],
+        ['Name', name],
+        ['Role', role],
+        ['Key', operator.key],
+      ]);
+    });
   },
 });
 
@@ -89,10 +103,13 @@ const revoke = defineCommand({
   description: 'revoke a key, or all keys of a name, at once; again changes nothing',
   options: z.object({
     operator: Id.meta({ argument: true, placeholder: 'name or id' }),
+    reason: Reason.optional(),
   }),
-  example: 'operator revoke mia',
-  run: async (context, { operator }) => {
-    const rows = await revokeOperator(await context.actingDeps(), operator);
+  notes: 'It needs OPERATOR_KEY and --reason.',
+  example: 'operator revoke mia --reason "Ticket 42: mia has left"',
+  run: async (context, { operator, reason }) => {
+    const { deps, reason: why } = await openKeyed(context, reason);
+    const rows = await revokeOperator(deps, operator, why);
     const lines = rows.map(
       ({ _id, name, revoked_at }) =>
         `The key ${_id} of ${name} is revoked since ${formatTime(revoked_at)}.`,
@@ -122,7 +139,7 @@ const listRequests = defineCommand({
         row.state,
         row.act,
         formatTarget(row),
-        formatAmount(row.amount, row.currency),
+        formatCredit(row.amount, row.currency),
         formatRequester(row),
         formatTime(row.expires_at),
       ],
@@ -131,7 +148,12 @@ const listRequests = defineCommand({
   },
 });
 
-function formatTarget({ resource, resource_id, operation_id, plan }: ShownApproval): string {
+function formatCredit(amount: ShownApproval['amount'], currency: string | null): string {
+  return amount === null || currency === null ? '-' : formatAmount(amount, currency);
+}
+
+function formatTarget({ resource, resource_id, operation_id, plan, ...row }: ShownApproval) {
+  if (row.request !== undefined) return row.request;
   return plan ? `${plan.length} ${resource}s` : (resource_id ?? operation_id ?? '-');
 }
 
@@ -140,6 +162,17 @@ function formatRequester({ requested_by, requester_verified }: ShownApproval): s
 }
 
 const ApprovalId = Id.meta({ argument: true, placeholder: 'approval_id' });
+
+const showRequest = defineCommand({
+  name: 'show',
+  description: 'show a request, and what it asks for',
+  options: z.object({ id: ApprovalId }),
+  example: 'approval show appr_…',
+  run: async (context, { id }) => {
+    const approval = await findApproval(await context.readDeps(), id);
+    printApproval(context, presentApproval(approval), undefined);
+  },
+});
 const DecisionOptions = z.object({ id: ApprovalId, reason: Reason });
 
 const approve = defineCommand({
@@ -149,7 +182,8 @@ const approve = defineCommand({
   notes: `
 It needs an approver's OPERATOR_KEY. If the outcome is unknown, repeat it: the act is done once, and of a plan
 each of its acts; a plan that has changed is refused. A request from the Temporal UI proves no operator: the
-first who approves it confirms it, and another approves it.`,
+first who approves it confirms it, and another approves it. Where the act prints a secret, its requester then
+repeats the command.`,
   example: 'approval approve appr_… --reason "Ticket 42: I have seen the statement"',
   run: async (context, { id, reason }) => {
     const operator = await verifyOperator(await context.readDeps(), context.operatorKey);
@@ -157,6 +191,7 @@ first who approves it confirms it, and another approves it.`,
       ...(await context.actingDeps()),
       audit: auditAs(await context.readDeps(), operator.name),
       database: context.settings().mongodb.db,
+      ...readRoutes(context),
       openActDeps: async () => context.withTemporal(await context.readDeps()),
       by: getSystemUser(),
       onOutcome: (outcome: Outcome) =>
@@ -165,12 +200,14 @@ first who approves it confirms it, and another approves it.`,
     const { approval } = await approveRequest(deps, id, { operator, reason });
     const isConfirmed = approval.state === 'requested';
     const status = isConfirmed ? 'approval_required' : undefined;
-    const note = isConfirmed ? 'Confirmed. Now another operator approves it.' : undefined;
+    const isLeft = approval.state === 'approved';
+    const left = isLeft ? `Now ${approval.requested_by} repeats the command.` : undefined;
+    const note = isConfirmed ? 'Confirmed. Now another operator approves it.' : left;
     printApproval(context, { ...presentApproval(approval), ...(status && { status }) }, note);
     const { plan = [], state } = approval;
-    const left = plan.filter(({ is_done }) => !is_done).length;
-    if (state !== 'done' || left === 0) return;
-    const message = `Not done: ${left} of ${plan.length}, which their workflows refused.`;
+    const undone = plan.filter(({ is_done }) => !is_done).length;
+    if (state !== 'done' || undone === 0) return;
+    const message = `Not done: ${undone} of ${plan.length}, which their workflows refused.`;
     throw new ServiceError('not_all_done', message);
   },
 });
@@ -200,19 +237,20 @@ function printApproval(
     ['Act', json.act],
     ['On', formatTarget(json)],
     ...(json.plan ?? []).map(({ id, status, amount, done }) => {
-      const text = `${id} ${status} ${formatAmount(amount, json.currency)}`;
+      const text = `${id} ${status} ${formatCredit(amount, json.currency)}`;
       return ['', done ? `${text}, done` : text] as const;
     }),
-    ['Amount', formatAmount(json.amount, json.currency)],
+    ['Amount', json.amount === null ? undefined : formatCredit(json.amount, json.currency)],
     ['Requested by', formatRequester(json)],
+    ['Reason', json.reason],
     ['Decided by', json.decided_by ?? '-'],
   ]);
 }
 
 export const approvalCommands = defineGroup({
   name: 'approval',
-  description: 'requests above the limit, which a second operator decides on',
-  commands: [listRequests, approve, reject],
+  description: 'requests that a second operator decides on',
+  commands: [listRequests, showRequest, approve, reject],
 });
 
 const listReasons = defineCommand({

@@ -1,5 +1,7 @@
 import { z } from 'zod';
-import type { Env as EnvName } from '../../domain/environment';
+import type { ApprovedCommand } from '../../domain/authority';
+import { omitUndefined } from '../../domain/defined';
+import { type Env as EnvName, isLive } from '../../domain/environment';
 import { ServiceError } from '../../domain/errors';
 import { ENDPOINT_STATUSES } from '../../domain/webhook/endpoint';
 import { EVENT_TYPES } from '../../domain/webhook/event';
@@ -10,6 +12,7 @@ import {
   checkEndpointUrl,
   deleteEndpoint,
   type Endpoint,
+  type EndpointDeps,
   listEndpoints,
   presentEndpoint,
   ROLL_DELAYS_MS,
@@ -17,9 +20,19 @@ import {
 import { rollSecret, setEndpoint, showEndpoint } from '../../service/events/endpoints/oldest';
 
 import { createDenyCheck } from '../../webhooks/address';
+import { openNoted, withAuthority } from '../acting-operator';
 import { defineCommand, defineGroup } from '../command';
 import { type CliContext, findOwner } from '../context';
-import { AccountId, Env, idOption, names, readBy, words } from '../options';
+import {
+  AccountId,
+  APPROVED,
+  APPROVED_NOTE,
+  Env,
+  idOption,
+  names,
+  readBy,
+  words,
+} from '../options';
 import { formatTime, printFields, printList } from '../output';
 
 const EventList = names(EVENT_TYPES);
@@ -37,6 +50,30 @@ const EndpointId = idOption('id of the endpoint');
 async function openEndpoints(context: CliContext, options: { account_id: string; env: EnvName }) {
   const owner = await findOwner(context, options);
   return { owner, deps: { ...(await context.actingDeps()), encrypter: context.encrypter() } };
+}
+
+interface Change {
+  account_id: string;
+  env: EnvName;
+  /** Params that the approval shows. */
+  input: object;
+  /** By default each on live. */
+  isNeeded?: boolean;
+  operation_id?: string | undefined;
+  reason?: string | undefined;
+}
+
+/** Changes an endpoint; on live another operator approves it first. */
+async function changeWithAuthority(
+  context: CliContext,
+  command: ApprovedCommand,
+  { account_id, env, input, isNeeded = true, ...rest }: Change,
+  act: (deps: EndpointDeps) => Promise<void>,
+): Promise<void> {
+  const encrypter = context.encrypter();
+  const about = { ...rest, account_id, input: { account_id, ...omitUndefined(input) } };
+  const call = { ...about, isNeeded: isNeeded && isLive(env) };
+  await withAuthority(context, command, call, (deps) => act({ ...deps, encrypter }));
 }
 
 /** @throws ServiceError with the code of the fault */
@@ -85,13 +122,18 @@ const add = defineCommand({
     url: z.string().describe('where events are posted'),
     events: Events.default('all'),
     description: Description,
+    ...APPROVED,
   }),
+  notes: APPROVED_NOTE,
   example: 'webhook add acct_… --env live --url https://books.example/hook --events payout.sent',
-  run: async (context, { account_id, env, url, events, description = null }) => {
-    const { deps, owner } = await openEndpoints(context, { account_id, env });
+  run: async (context, { account_id, env, url, events, description = null, ...call }) => {
+    const owner = await findOwner(context, { account_id, env });
     const settings = { url: await admitUrl(context, owner, url), events, description };
-    const { endpoint, signing_secret } = await addEndpoint(deps, owner, settings);
-    printEndpoint(context, endpoint, signing_secret);
+    const change = { ...call, account_id, env, input: settings };
+    await changeWithAuthority(context, 'webhook add', change, async (deps) => {
+      const { endpoint, signing_secret } = await addEndpoint(deps, owner, settings);
+      printEndpoint(context, endpoint, signing_secret);
+    });
   },
 });
 
@@ -110,18 +152,26 @@ const update = defineCommand({
       .optional()
       .describe('whether events are sent to it')
       .meta({ placeholder: 'status' }),
+    ...APPROVED,
   }),
   notes: `
-Events of the time in which it is disabled are recorded; \`event redeliver\` sends them.`,
+Events of the time in which it is disabled are recorded; \`event redeliver\` sends them. For another URL:
+${APPROVED_NOTE}`,
   example: 'webhook update acct_… --env live --endpoint we_… --status disabled',
-  run: async (context, { account_id, env, endpoint: id, url, ...settings }) => {
+  run: async (context, { account_id, env, endpoint: id, operation_id, reason, ...options }) => {
+    const { url, ...settings } = options;
     if ([url, ...Object.values(settings)].every((value) => value === undefined)) {
       const message = 'Give what to change: --url, --events, --description or --status.';
       throw new ServiceError('invalid_usage', message);
     }
-    const { deps, owner } = await openEndpoints(context, { account_id, env });
+    const owner = await findOwner(context, { account_id, env });
     const admitted = url === undefined ? undefined : await admitUrl(context, owner, url);
-    printEndpoint(context, await changeEndpoint(deps, owner, id, { ...settings, url: admitted }));
+    const after = { ...settings, url: admitted };
+    const call = { account_id, env, operation_id, reason, isNeeded: url !== undefined };
+    const change = { ...call, input: { ...after, endpoint: id } };
+    await changeWithAuthority(context, 'webhook update', change, async (deps) =>
+      printEndpoint(context, await changeEndpoint(deps, owner, id, after)),
+    );
   },
 });
 
@@ -162,24 +212,28 @@ const set = defineCommand({
     env: Env,
     url: z.string().describe('where events are posted'),
     events: Events.optional(),
+    ...APPROVED,
   }),
   notes: `
 The URL must be https, at a public address. With WEBHOOK_ALLOW_PRIVATE=sandbox, as \`npm start\` sets it, a
-sandbox endpoint may also be on this machine, over plain http.`,
+sandbox endpoint may also be on this machine, over plain http. ${APPROVED_NOTE}`,
   example:
     'webhook set acct_… --env live --url https://shop.example/hook --events payment.settled,payout.returned',
-  run: async (context, { account_id, env, url, events }) => {
-    const { deps, owner } = await openEndpoints(context, { account_id, env });
+  run: async (context, { account_id, env, url, events, ...call }) => {
+    const owner = await findOwner(context, { account_id, env });
     const admitted = await admitUrl(context, owner, url);
-    // Scripts rely on the secret in each answer; a terminal shows it once.
-    const request = { url: admitted, events, showsSecret: context.isJson };
-    const { isNew, ...endpoint } = await setEndpoint(deps, owner, request);
-    const { signing_secret } = endpoint;
-    printFields(context, { json: endpoint }, [
-      ['URL', endpoint.url],
-      ['Signing secret', isNew ? signing_secret : 'unchanged: `webhook show` shows it'],
-      ['Events', formatEvents(endpoint)],
-    ]);
+    const change = { ...call, account_id, env, input: { url: admitted, events } };
+    await changeWithAuthority(context, 'webhook set', change, async (deps) => {
+      // Scripts rely on the secret in each answer; a terminal shows it once.
+      const request = { url: admitted, events, showsSecret: context.isJson };
+      const { isNew, ...endpoint } = await setEndpoint(deps, owner, request);
+      const { signing_secret } = endpoint;
+      printFields(context, { json: endpoint }, [
+        ['URL', endpoint.url],
+        ['Signing secret', isNew ? signing_secret : 'unchanged: `webhook show` shows it'],
+        ['Events', formatEvents(endpoint)],
+      ]);
+    });
   },
 });
 
@@ -195,17 +249,25 @@ const roll = defineCommand({
       .default('now')
       .describe('from when it signs')
       .meta({ placeholder: 'time' }),
+    ...APPROVED,
   }),
+  notes: APPROVED_NOTE,
   example: 'webhook roll acct_… --env live --after 24h',
-  run: async (context, { account_id, env, endpoint: endpoint_id, after }) => {
-    const { deps, owner } = await openEndpoints(context, { account_id, env });
-    const endpoint = await rollSecret(deps, { ...owner, endpoint_id }, ROLL_DELAYS_MS[after]);
-    if (endpoint === null) throw new ServiceError('webhook_not_set', notSetText(account_id, env));
-    printFields(context, { json: endpoint }, [
-      ['URL', endpoint.url],
-      ['New signing secret', endpoint.signing_secret],
-      ['Signs from', after === 'now' ? 'now on' : formatTime(endpoint.active_from)],
-    ]);
+  run: async (context, { account_id, env, endpoint: endpoint_id, after, ...call }) => {
+    const owner = await findOwner(context, { account_id, env });
+    const { stores } = await context.readDeps();
+    const notSet = () => new ServiceError('webhook_not_set', notSetText(account_id, env));
+    if ((await stores.endpoints.find({ ...owner, endpoint_id })) === null) throw notSet();
+    const change = { ...call, account_id, env, input: { endpoint: endpoint_id, after } };
+    await changeWithAuthority(context, 'webhook roll', change, async (deps) => {
+      const endpoint = await rollSecret(deps, { ...owner, endpoint_id }, ROLL_DELAYS_MS[after]);
+      if (endpoint === null) throw notSet();
+      printFields(context, { json: endpoint }, [
+        ['URL', endpoint.url],
+        ['New signing secret', endpoint.signing_secret],
+        ['Signs from', after === 'now' ? 'now on' : formatTime(endpoint.active_from)],
+      ]);
+    });
   },
 });
 
@@ -217,10 +279,13 @@ const show = defineCommand({
     env: Env,
     endpoint: EndpointId.optional().describe('id of the endpoint (default: the oldest)'),
   }),
+  notes: 'On live it needs OPERATOR_KEY: who has the secret can sign events.',
   example: 'webhook show acct_… --env live',
   run: async (context, { account_id, env, endpoint: endpoint_id }) => {
-    const { deps, owner } = await openEndpoints(context, { account_id, env });
-    const endpoint = await showEndpoint(deps, { ...owner, endpoint_id });
+    const owner = await findOwner(context, { account_id, env });
+    const { deps } = await openNoted(context, owner, {});
+    const encrypter = context.encrypter();
+    const endpoint = await showEndpoint({ ...deps, encrypter }, { ...owner, endpoint_id });
     if (endpoint === null) return context.print({ json: null, text: notSetText(account_id, env) });
     const { url, signing_secret, next_secret, next_active_from } = endpoint;
     printFields(context, { json: endpoint }, [

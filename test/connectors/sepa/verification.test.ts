@@ -1,6 +1,6 @@
 import { PAYEE_RESULTS, type PayeeResult } from '../../../src/domain/callback/callback';
 import { createMetricStore } from '../../../src/store/metrics';
-import { useCommands } from '../../cli/cli';
+import { runApproved, useCommands } from '../../cli/cli';
 import { eventually } from '../../support/http';
 import { describeWithBank } from '../../support/mock-bank';
 import { createRandom } from '../../support/random';
@@ -147,7 +147,9 @@ describeWithBank('verification of payee', () => {
     await world.send();
     await payer.becomes(released, 'completed');
     expect((await world.line(failed))?.state).toBe('cancelled');
-    expect(await hold('off')).toMatchObject({ hold_unverified: false });
+    await runApproved(commands, 'account', 'update', payer.account_id, '--hold-unverified', 'off');
+    const after = await commands.json('account', 'show', payer.account_id);
+    expect(after).toMatchObject({ hold_unverified: false });
   });
 
   test('frees what the bank withdraws alone, and needs its word for what it has accepted', async () => {

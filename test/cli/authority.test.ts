@@ -1,0 +1,311 @@
+import { randomUUID } from 'node:crypto';
+import type { Command } from 'commander';
+import { createContext } from '../../src/cli/context';
+import { createProgram } from '../../src/cli/program';
+import { AUTHORITY } from '../../src/domain/authority';
+import { createKey } from '../../src/service/merchants/keys';
+import { auditApproved } from '../../src/service/operators/approvals/authority';
+import { useFixture } from '../support/fixture';
+import { commandsIn, everythingStored, openProvisioning, useProvisioning } from './cli';
+
+const service = useProvisioning();
+const WHY = ['--reason', 'Ticket 42'];
+const BANK = { LIVE_CONNECTORS: 'acme=visa', SANDBOX_CONNECTORS: 'test=ideal' };
+const WALLET = '0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed';
+type Commands = ReturnType<typeof commandsIn>;
+const without = useFixture(async () => commandsIn({ ...service.env, ...BANK }));
+const withKey = (OPERATOR_KEY: string) => commandsIn({ ...without.env, OPERATOR_KEY });
+const createOperator = async (by: Commands, name: string, role: string, ...more: string[]) =>
+  Object(await by.json('operator', 'create', name, '--role', role, ...more));
+
+/** The first two, who need nobody, and eve, whom ada requested and ben approved. */
+const operators = useFixture(async () => {
+  const [ada, ben] = [
+    withKey((await createOperator(without, 'ada', 'approver')).key),
+    withKey((await createOperator(without, 'ben', 'approver')).key),
+  ];
+  const create = async (name: string, role: string) => {
+    const once = [...WHY, '--operation-id', `create-${name}`];
+    await approve(ben, (await createOperator(ada, name, role, ...once)).approval_id);
+    return withKey((await createOperator(ada, name, role, ...once)).key);
+  };
+  return { ada, ben, eve: await create('eve', 'operator'), create };
+});
+const approve = (by: Commands, id: string) => by.json('approval', 'approve', id, ...WHY);
+const refuse = async (by: Commands, id: string) =>
+  (await by.refusal('approval', 'approve', id, ...WHY)).code;
+
+test('every command says in the table what it needs on live, and the table names no other', () => {
+  const io = { env: {}, stdout: () => undefined, stderr: () => undefined };
+  const loads = { openRebuilder: jest.fn(), checkConnector: jest.fn() };
+  const program = createProgram(createContext(io, true, loads).context, io, true);
+  const list = (parent: Command, path: string[]): string[] =>
+    parent
+      .createHelp()
+      .visibleCommands(parent)
+      .flatMap((command) => {
+        if (command.name() === 'help') return [];
+        const name = [...path, command.name()];
+        return command.commands.length === 0 ? [name.join(' ')] : list(command, name);
+      });
+  expect(list(program, []).sort()).toEqual(Object.keys(AUTHORITY).sort());
+});
+
+/** Lists what one person would run to have live money: all that gives power or lifts a brake. */
+async function openTarget() {
+  const { account_id, dashboard_email } = await service.account();
+  const update = (...more: string[]) => ['account', 'update', account_id, ...more];
+  const brakes = ['--payout-limit', 'EUR=100', '--refund-step-up', 'EUR=100'];
+  await service.json(...update(...brakes, '--hold-unverified', 'on'));
+  await service.json('account', 'freeze', account_id, ...WHY);
+  const live = [account_id, '--env', 'live'];
+  const url = ['--url', 'https://1.1.1.1/hook'];
+  const repeated = [
+    ['operator', 'create', `mal ${account_id}`, '--role', 'approver'],
+    ['connector', 'key', 'create', 'acme'],
+    // It may be routed tomorrow.
+    ['connector', 'key', 'create', 'unknown'],
+    ['key', 'create', ...live],
+    ['dashboard', 'invite', account_id, '--email', 'mal@x.example', '--role', 'owner'],
+    ['dashboard', 'reset-password', dashboard_email, '--without-second-factor'],
+    ['webhook', 'set', ...live, ...url],
+    ['webhook', 'add', ...live, ...url],
+  ];
+  const done = [
+    ['account', 'unfreeze', account_id],
+    update('--payout-limit', 'EUR=101'),
+    // Once one currency has a limit, another has none.
+    update('--payout-limit', 'USD=1'),
+    update('--payout-limit', 'EUR=off', '--crypto', 'on'),
+    update('--owed-limit', 'EUR=1'),
+    update('--refund-step-up', 'EUR=off'),
+    update('--hold-unverified', 'off'),
+    ['wallet', 'set', ...live, '--network', 'ethereum', '--address', WALLET],
+  ];
+  return { account_id, update, repeated, done, all: [...repeated, ...done] };
+}
+
+describe('one operator alone', () => {
+  test('gets no power on live and lifts no brake: without a key, a reason or another operator nothing happens', async () => {
+    const { eve } = operators;
+    const { account_id, all } = await openTarget();
+    const ignored = ['approvals', 'audit_log', 'audit_heads'];
+    const readAll = async () => {
+      const names = (await service.db.listCollections().toArray()).map(({ name }) => name);
+      const left = names.filter((name) => !ignored.includes(name)).sort();
+      return await Promise.all(left.map((name) => service.db.collection(name).find().toArray()));
+    };
+    const before = await readAll();
+    for (const args of all) {
+      expect((await without.refusal(...args, ...WHY)).code).toBe('operator_key_required');
+      expect((await eve.refusal(...args)).code).toBe('operator_required');
+      const { status, approval_id } = Object(await eve.json(...args, ...WHY));
+      expect([args, status]).toEqual([args, 'approval_required']);
+      expect(await refuse(eve, approval_id)).toBe('same_operator');
+      const shown = Object(await eve.json('approval', 'show', approval_id));
+      expect(shown).toMatchObject({ amount: null, requested_by: 'eve', reason: 'Ticket 42' });
+      expect((await eve.cli('approval', 'show', approval_id)).stdout).toContain(shown.request);
+    }
+    expect(await readAll()).toEqual(before);
+    for (const args of [
+      ['operator', 'revoke', 'ada'],
+      ['webhook', 'show', account_id, '--env', 'live'],
+    ]) {
+      expect((await without.refusal(...args)).code).toBe('operator_key_required');
+    }
+  });
+
+  test('cannot move money by a second identity, a key of a bank or a live key, and has a sum of credits', async () => {
+    const { eve } = operators;
+    const { account_id } = await service.account();
+    const where = [account_id, '--env', 'live', '--balance-account', 'main', '--currency', 'EUR'];
+    const fund = () => [
+      ...['balance', 'fund', ...where, '--amount', '60000', '--connector', 'acme', ...WHY],
+      ...['--bank-reference', randomUUID()],
+    ];
+    const first = await createOperator(eve, 'mallory', 'approver', ...WHY);
+    expect(first).toMatchObject({ status: 'approval_required' });
+    expect(await eve.json(...fund())).toMatchObject({ available: 60_000 });
+    const above = Object(await eve.json(...fund()));
+    expect(above).toMatchObject({ status: 'approval_required' });
+    for (const id of [first.approval_id, above.approval_id]) {
+      expect(await refuse(eve, id)).toBe('same_operator');
+    }
+    const signing = Object(await eve.json('connector', 'key', 'create', 'acme', ...WHY));
+    const api = Object(await eve.json('key', 'create', account_id, '--env', 'live', ...WHY));
+    for (const { approval_id } of [signing, api]) {
+      expect(await refuse(eve, approval_id)).toBe('same_operator');
+    }
+    // Nothing signs a callback, and no other key than that of the merchant pays out.
+    expect(await service.stores.connectorKeys.current('acme')).toEqual([]);
+    expect(await service.stores.keys.forAccount(account_id)).toHaveLength(2);
+    // The variables of a command make no live connector one of the sandbox.
+    await service.stores.approvals.publishLimits({}, ['acme']);
+    const { OPERATOR_KEY } = eve.env;
+    const env = { LIVE_CONNECTORS: '', SANDBOX_CONNECTORS: 'acme=visa' };
+    const posing = commandsIn({ ...service.env, ...env, OPERATOR_KEY });
+    expect(await posing.json('connector', 'key', 'create', 'acme', ...WHY)).toMatchObject({
+      status: 'approval_required',
+    });
+  });
+});
+
+describe('an approved command', () => {
+  test('prints its secret once, to its requester alone, and stores none', async () => {
+    const { ada, ben, eve } = operators;
+    const { account_id, repeated } = await openTarget();
+    await approve(
+      ada,
+      Object(await eve.json('account', 'unfreeze', account_id, ...WHY)).approval_id,
+    );
+    for (const args of repeated) {
+      const once = [...args, ...WHY, '--operation-id', randomUUID()];
+      const { approval_id } = Object(await eve.json(...once));
+      expect(await eve.json(...once)).toEqual({ status: 'approval_required', approval_id });
+      expect(await approve(ben, approval_id)).toMatchObject({ state: 'approved' });
+      expect(await approve(ben, approval_id)).toMatchObject({ state: 'approved' });
+      expect((await ada.refusal(...once)).code).toBe('operation_id_used');
+      const answers = await Promise.all([1, 2].map(() => eve.cli(...once, '--json')));
+      expect(answers.map(({ exit }) => exit).sort()).toEqual([0, 1]);
+      const made = Object(JSON.parse(answers.find(({ exit }) => exit === 0)?.stdout ?? ''));
+      const secret = String(
+        made.key ??
+          made.secret ??
+          made.signing_secret ??
+          made.password ??
+          made.link.split('/').at(-1),
+      );
+      const [, text = secret] = secret.split(/^[a-z_]+_/);
+      expect(await everythingStored(service.db)).not.toContain(text);
+      expect((await eve.refusal(...once)).code).toBe('operation_id_used');
+      expect((await eve.refusal(...once, ...['--reason', 'Other'])).code).toBe('operation_id_used');
+      const [line] = await service.db
+        .collection('audit_log')
+        .find({ 'after.approval_id': approval_id })
+        .toArray();
+      expect(line).toMatchObject({
+        actor: { operator: 'eve' },
+        after: { requested_by: 'eve', approved_by: 'ben', reason: 'Ticket 42' },
+      });
+    }
+  });
+
+  test('that is killed before its transaction ends has made nothing, and its repeat does', async () => {
+    const { ben, eve } = operators;
+    const { account_id } = await service.account();
+    const once = ['key', 'create', account_id, '--env', 'live', ...WHY, '--operation-id', 'killed'];
+    const { approval_id } = Object(await eve.json(...once));
+    await approve(ben, approval_id);
+    const approval = await service.stores.approvals.get(approval_id);
+    if (approval === null) throw new Error('There is no approval.');
+    const killed = { ...service.deps, audit: () => Promise.reject(new Error('killed')) };
+    const deps = { ...killed, audit: auditApproved(killed, approval) };
+    const key = { account_id, livemode: true, scopes: [] };
+    await expect(createKey(deps, key)).rejects.toThrow('killed');
+    expect(await service.stores.keys.forAccount(account_id)).toHaveLength(2);
+    const key_id = approval_id.replace('appr_', 'key_');
+    expect(await eve.json(...once)).toMatchObject({ key_id });
+  });
+
+  test('without a secret is done at the approval, once, and shows who asked and who approved', async () => {
+    const { ben, eve } = operators;
+    const { account_id, done } = await openTarget();
+    for (const args of done) {
+      const { approval_id } = Object(await eve.json(...args, ...WHY));
+      expect(await eve.json(...args, ...WHY)).toEqual({ status: 'approval_required', approval_id });
+      expect(await approve(ben, approval_id)).toMatchObject({ state: 'done' });
+      expect(await approve(ben, approval_id)).toMatchObject({ state: 'done' });
+      const lines = service.db.collection('audit_log').find({ 'after.approval_id': approval_id });
+      expect(await lines.toArray()).toMatchObject([
+        { actor: { operator: 'ben' }, after: { requested_by: 'eve', approved_by: 'ben' } },
+      ]);
+    }
+    expect(await service.json('account', 'show', account_id)).toMatchObject({
+      ...{ crypto: true, payout_limits: { USD: 1 }, owed_limits: { EUR: 1 } },
+      hold_unverified: false,
+    });
+  });
+
+  test('that lowers limits, or a key for the sandbox only, needs nobody', async () => {
+    const { account_id, update } = await openTarget();
+    const lower = [
+      '--payout-limit',
+      'EUR=99',
+      '--owed-limit',
+      'EUR=0',
+      '--refund-step-up',
+      'USD=1',
+    ];
+    expect(await without.json(...update(...lower))).toMatchObject({ payout_limits: { EUR: 99 } });
+    const { key_id } = Object(await without.json('connector', 'key', 'create', 'test'));
+    expect(await without.json('connector', 'key', 'revoke', key_id)).toMatchObject({ key_id });
+    expect(await without.json('key', 'create', account_id, '--env', 'sandbox')).toMatchObject({
+      key: expect.any(String),
+    });
+  });
+
+  test('does not lift a later freeze, and what was rejected is never done', async () => {
+    const { ben, eve } = operators;
+    const { account_id, repeated } = await openTarget();
+    const unfreeze = ['account', 'unfreeze', account_id, ...WHY];
+    const again = Object(await eve.json(...unfreeze)).approval_id;
+    await service.db
+      .collection<{ _id: string }>('accounts')
+      .updateOne({ _id: account_id }, { $set: { 'frozen.at': '2999-01-01T00:00:00.000Z' } });
+    expect(await refuse(ben, again)).toBe('approval_differs');
+    const once = [...(repeated[0] ?? []), ...WHY, '--operation-id', randomUUID()];
+    const rejected = Object(await eve.json(...once)).approval_id;
+    await ben.json('approval', 'reject', rejected, ...WHY);
+    const next = Object(await eve.json(...once)).approval_id;
+    expect(next).not.toBe(rejected);
+  });
+});
+
+test('a new approver decides on nothing that the creator, or another whom the creator made, asks for within a day', async () => {
+  const { ada, ben, eve, create } = operators;
+  const zoe = await create('zoe', 'approver');
+  const { account_id } = await service.account();
+  const ask = async (by: Commands) =>
+    Object(await by.json('key', 'create', account_id, '--env', 'live', ...WHY)).approval_id;
+  const [byAda, byEve, byBen] = [await ask(ada), await ask(eve), await ask(ben)];
+  expect([await refuse(zoe, byAda), await refuse(zoe, byEve)]).toEqual([
+    'approver_too_new',
+    'approver_too_new',
+  ]);
+  expect((await zoe.refusal('approval', 'reject', byAda, ...WHY)).code).toBe('approver_too_new');
+  expect(await approve(zoe, byBen)).toMatchObject({ state: 'approved' });
+  const created_at = new Date(Date.now() - 25 * 3_600_000).toISOString();
+  await service.db.collection('operators').updateOne({ name: 'zoe' }, { $set: { created_at } });
+  expect(await approve(zoe, byAda)).toMatchObject({ state: 'approved' });
+});
+
+describe('the first two keys', () => {
+  const fresh = useFixture(openProvisioning, (provisioning) => provisioning.close());
+
+  test('are of two approvers, and no third is created at once or after their revocation', async () => {
+    const create = (name: string, role = 'approver') => [
+      'operator',
+      'create',
+      name,
+      '--role',
+      role,
+    ];
+    expect((await fresh.refusal(...create('ann', 'operator'))).code).toBe('role_not_allowed');
+    const names = ['ann', 'bob', 'cyd', 'dan', 'eli'];
+    const answers = await Promise.all(names.map((name) => fresh.cli(...create(name), '--json')));
+    const created = answers.filter(({ exit }) => exit === 0);
+    expect(created).toHaveLength(2);
+    const [first, second] = created.map(({ stdout }) => JSON.parse(stdout));
+    expect((await fresh.refusal(...create('fay'))).code).toBe('operator_key_required');
+    const own = commandsIn({ ...fresh.env, OPERATOR_KEY: first.key });
+    for (const { name } of [second, first]) await own.json('operator', 'revoke', name, ...WHY);
+    expect((await fresh.refusal(...create('fay'))).code).toBe('operator_key_required');
+    expect((await own.refusal(...create('fay'), ...WHY)).code).toBe('operator_key_revoked');
+    // How the administrator of the database lets two be created again.
+    await fresh.db.collection('operators').updateMany({}, { $unset: { first: '' } });
+    await fresh.json(...create('gus'));
+    expect((await fresh.refusal(...create('Gus'))).code).toBe('same_operator');
+    expect(await fresh.json(...create('hal'))).toMatchObject({ name: 'hal' });
+    expect((await fresh.refusal(...create('ida'))).code).toBe('operator_key_required');
+  });
+});
