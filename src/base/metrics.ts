@@ -89,7 +89,7 @@ const METRICS = {
     labels: ['connector'],
   },
   payments_watched_acts: {
-    help: 'New live keys, live wallets and frozen accounts of the last hour, by their act.',
+    help: 'Acts of the last hour that give power on live, or lift or apply a brake.',
     labels: ['act'],
   },
   payments_mails_unsent: {

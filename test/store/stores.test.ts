@@ -9,7 +9,7 @@ import { buildPosition } from '../../src/domain/cursor';
 import type { EventType } from '../../src/domain/webhook/event';
 import { Encrypted } from '../../src/encryption/encrypter';
 import { KINDS, LIFECYCLES } from '../../src/lifecycles';
-import type { Change } from '../../src/store/audit';
+import { auditBy, type Change } from '../../src/store/audit';
 import {
   buildDelivery,
   createDeliveryStore,
@@ -83,9 +83,10 @@ test('selects and releases no idempotency record by a missing id', async () => {
   expect(await idempotency.release(missing)).toMatchObject({ deletedCount: 0 });
 });
 
-test('counts live keys, live wallets and freezes for the alert, and no sandbox or earlier ones', async () => {
+test('counts what gives or lifts power on live for the alert, and no sandbox or earlier acts', async () => {
   const audit = operatorsAudit(database.stores);
-  const acts: [Change['act'], boolean | null][] = [
+  const raised = { approval_id: 'appr_1' };
+  const acts: [Change['act'], boolean | null, Change['after']?][] = [
     ['api_key.created', true],
     ['api_key.created', true],
     ['api_key.created', false],
@@ -93,18 +94,38 @@ test('counts live keys, live wallets and freezes for the alert, and no sandbox o
     ['wallet.set', false],
     ['account.frozen', null],
     ['account.unfrozen', null],
+    ['account.updated', null],
+    ['account.updated', null, raised],
+    ['operator.created', null],
+    ['connector_key.created', null],
+    ['user.password_reset', null],
+    ['webhook.set', true],
   ];
-  for (const [act, livemode] of acts) {
-    await audit({ act, account_id: 'acct_1', livemode, target: null });
+  for (const [act, livemode, after] of acts) {
+    await audit({ act, account_id: 'acct_1', livemode, target: null, ...(after && { after }) });
+  }
+  const byMember = auditBy(
+    { stores: database.stores, now: () => new Date() },
+    { via: 'dashboard', user_id: 'user_1', email: 'ana@x.example' },
+  );
+  for (const role of ['owner', 'developer']) {
+    const invited = { act: 'user.invited', account_id: 'acct_1', livemode: null } as const;
+    await byMember({ ...invited, target: null, after: { role } });
   }
   const { auditLog } = database.stores;
-  expect(await auditLog.countWatched('2026-01-01T00:00:00.000Z')).toEqual([
-    { act: 'api_key.created', count: 2 },
-    { act: 'wallet.set', count: 1 },
-    { act: 'account.frozen', count: 1 },
-  ]);
-  const counts = await auditLog.countWatched('9999-01-01T00:00:00.000Z');
-  expect(counts.map(({ count }) => count)).toEqual([0, 0, 0]);
+  const readCounts = async (since: string) => {
+    const counted = await auditLog.countWatched(since);
+    return Object.fromEntries(
+      counted.filter(({ count }) => count > 0).map(({ act, count }) => [act, count]),
+    );
+  };
+  const once = ['account.frozen', 'account.unfrozen', 'account.updated', 'operator.created'];
+  const others = ['connector_key.created', 'user.password_reset', 'webhook.set', 'user.invited'];
+  expect(await readCounts('2026-01-01T00:00:00.000Z')).toEqual({
+    ...Object.fromEntries([...once, ...others, 'wallet.set'].map((act) => [act, 1])),
+    'api_key.created': 2,
+  });
+  expect(await readCounts('9999-01-01T00:00:00.000Z')).toEqual({});
 });
 
 const monitored = useDatabase({ connect: connectMonitored, indexed: false });
