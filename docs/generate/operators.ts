@@ -1,4 +1,5 @@
 import { CREDITS, mayCredit } from '../../src/domain/approval';
+import { AUTHORITY } from '../../src/domain/authority';
 import {
   COMMON_REMEDIES,
   describeRemedy,
@@ -33,6 +34,20 @@ function remedyList(remedies: Readonly<Record<string, Remedy>>): string {
 function shorten(remedy: Remedy): string {
   const text = describeRemedy(remedy).replace(' Ask the bank. ', ' ');
   return text.replaceAll(/`[\w-]+ act ID ([^`]+)`/g, '`$1`');
+}
+
+/** Commands that need an operator's key on live, and those that another operator approves, too. */
+export function authorityLists() {
+  const keyed = Object.entries(AUTHORITY).filter(([, need]) => need === 'key');
+  const approved = Object.entries(AUTHORITY).flatMap(([command, need]) => {
+    if (typeof need === 'string') return [];
+    const { when } = { when: undefined, ...need };
+    return [`${code(command)}${when === undefined ? '' : ` ${when}`}`];
+  });
+  return {
+    'key-commands': codes(keyed.map(([name]) => name)),
+    'approved-commands': list(approved),
+  };
 }
 
 /** Acts that may credit a merchant. */

@@ -6,7 +6,7 @@ import { assetTable } from './assets';
 import { errorList } from './errors';
 import { growthTable } from './growth';
 import { magicAmountLists } from './magic-amounts';
-import { listCredits, listFindings, remedyLists } from './operators';
+import { authorityLists, listCredits, listFindings, remedyLists } from './operators';
 import { roleList } from './roles';
 import { variableTable } from './variables';
 
@@ -20,6 +20,6 @@ export function blocksByPage(): Record<string, Record<string, string>> {
     'docs/evm.md': { settings: variableTable(listFields(EvmSettings), 'Field') },
     'docs/ledger.md': { findings: listFindings() },
     'docs/operations.md': { growth: growthTable() },
-    'docs/operators.md': { ...remedyLists(), credits: listCredits() },
+    'docs/operators.md': { ...remedyLists(), ...authorityLists(), credits: listCredits() },
   };
 }
