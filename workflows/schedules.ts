@@ -18,6 +18,7 @@ import {
 } from '../src/domain/audit';
 import type { SettleResult } from '../src/domain/crypto/settle';
 import type { LedgerCheckResult } from '../src/domain/ledger-check';
+import { quoteMarkdown } from '../src/domain/printable';
 import { SEARCH_KEYS } from '../src/domain/search-attributes';
 
 /** Heartbeats show a lost worker in a minute. */
@@ -70,7 +71,7 @@ function describeCallbacks({ delivered, waiting, parked, named }: CallbackFindin
 }
 
 function formatList(named: readonly string[]): string {
-  return `\n\n${named.map((id) => `- \`${id}\``).join('\n')}`;
+  return `\n\n${named.map((id) => `- ${quoteMarkdown(id)}`).join('\n')}`;
 }
 
 /** Checkpoints keep what an attempt has read. */
@@ -93,7 +94,9 @@ export async function ledgerCheck(): Promise<LedgerCheckResult> {
     differences === 0
       ? '**Nothing differs.**'
       : `⚠ **ledger_differs**: ${differences}. See \`ledger verify\`.`;
-  setCurrentDetails([headline, scope, ...named.map((line) => `- ${line}`)].join('\n\n'));
+  setCurrentDetails(
+    [headline, scope, ...named.map((line) => `- ${quoteMarkdown(line)}`)].join('\n\n'),
+  );
   return result;
 }
 

@@ -1,4 +1,6 @@
 /** Connector kit. A connector imports nothing else of the service. @see docs/connectors.md */
+
+export { encodeIdentifier } from '../../src/domain/identifier';
 export type * from '../contract/activities';
 export type { Attempt } from '../contract/attempt';
 export { RecipientDeleted } from '../contract/recipient-deleted';

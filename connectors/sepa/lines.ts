@@ -154,7 +154,7 @@ export function buildPaymentReports({
   credits,
 }: Pick<SepaPayment, '_id' | 'credits'>): Report[] {
   return credits.map(({ at: occurred_at, amount, currency, isReversal, ...credit }) => {
-    const name = credit.bank_reference ?? '';
+    const name = nameInCallback(credit);
     const kind = isReversal ? 'clawed_back' : 'credited';
     const bank_reference = credit.bank_reference ?? undefined;
     const value_date = credit.value_date ?? undefined;
@@ -168,6 +168,11 @@ export function buildPaymentReports({
       },
     };
   });
+}
+
+/** Writes the place in a reference so that neither a `callback_id` refuses it, nor another equals it. */
+function nameInCallback({ bank_reference }: { bank_reference: string | null }): string {
+  return bank_reference?.replace('#', '%:') ?? '';
 }
 
 async function collectPayouts({ lines }: Pick<SepaBook, 'lines'>, report_batch: string) {
@@ -203,9 +208,9 @@ export function buildReports(line: ReportedLine): Report[] {
     reports.push({ ...payout, name, callback });
   const addOthers = (kinds: readonly Kind[]) => {
     for (const fact of others.filter((other) => kinds.includes(other.kind))) {
-      const { amount, currency, kind, bank_reference } = fact;
+      const { amount, currency, kind } = fact;
       // Differs for each reference and amount.
-      const callback_id = `sepa:${kind}:${_id}:${bank_reference ?? ''}:${amount}${currency}`;
+      const callback_id = `sepa:${kind}:${_id}:${nameInCallback(fact)}:${amount}${currency}`;
       const about = { ...describeMovement(line, fact), ...describeReturn(kind, fact) };
       add(kind === 'booked' ? 'completed' : kind, { ...about, callback_id, amount, currency });
     }

@@ -7,7 +7,6 @@ import {
   InvalidStatement,
   isReversal,
   listFileNames,
-  parseReference,
   parseResourceId,
   type Statement,
   type StatementLine,
@@ -15,6 +14,7 @@ import {
 import type { MovementReference } from '../../src/service/banks/sepa/book';
 import { createCamtReader } from '../../src/statements/camt';
 import { type FileSource, readFiles } from '../../src/statements/intake';
+import { parseReference } from '../../src/statements/reference';
 import {
   ANSWER_MESSAGES,
   assertValid,

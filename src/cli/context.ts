@@ -1,6 +1,7 @@
 import type { Client } from '@temporalio/client';
 import type { MongoClient } from 'mongodb';
 import { type Env, isLive } from '../domain/environment';
+import { formatJson, sanitize, sanitizeLines } from '../domain/printable';
 import { type TaskQueues, taskQueues } from '../domain/task-queues';
 import type { Encrypter } from '../encryption/encrypter';
 import { warnOfReaders } from '../encryption/file-mode';
@@ -102,9 +103,9 @@ export function createContext(
     now: () => new Date(),
     isJson,
     progress: (line) => {
-      if (!isJson) io.stderr(`${line}\n`);
+      if (!isJson) io.stderr(`${sanitize(line)}\n`);
     },
-    print: ({ json, text }) => io.stdout(`${isJson ? JSON.stringify(json, null, 2) : text}\n`),
+    print: ({ json, text }) => io.stdout(`${isJson ? formatJson(json, 2) : sanitizeLines(text)}\n`),
   };
   const close = async (): Promise<void> => {
     await Promise.allSettled([...clients.map((one) => one.close()), temporal?.connection.close()]);

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { isBalanceAccountName } from '../domain/account/balance-account';
 import { isCurrency } from '../domain/currencies';
 import { parsePosition } from '../domain/cursor';
+import { BANK_REFERENCE, BANK_REFERENCE_FAULT } from '../domain/identifier';
 import { toLowerId } from '../domain/shape';
 import { Id, isEmail, Amount as WireAmount } from '../domain/wire/fields';
 
@@ -132,6 +133,10 @@ export const ApprovedBy = words(100)
   .meta({ placeholder: 'name' });
 
 export const BankReference = words(100)
+  .regex(
+    BANK_REFERENCE,
+    `It ${BANK_REFERENCE_FAULT}; others, and %, as statement show prints them.`,
+  )
   .describe("the bank's name for the movement")
   .meta({ placeholder: 'text' });
 

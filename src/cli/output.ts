@@ -1,16 +1,11 @@
+import { sanitize } from '../domain/printable';
 import type { CliContext } from './context';
 
-/** Control and direction characters: a name must not move the cursor or reorder a line. */
-const UNPRINTABLE = /[\p{Cc}\p{Bidi_Control}\u2028\u2029]+/gu;
 /** Characters two columns wide. */
 const WIDE =
   /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60]|\p{Emoji_Presentation}/u;
 
 const graphemes = new Intl.Segmenter('en', { granularity: 'grapheme' });
-
-export function sanitize(text: string): string {
-  return text.replace(/[\t\r\n]+/g, ' ').replace(UNPRINTABLE, '');
-}
 
 export function formatTime(iso: string | null): string {
   return iso === null ? '-' : `${iso.slice(0, 19).replace('T', ' ')} UTC`;

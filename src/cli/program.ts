@@ -1,5 +1,6 @@
 import { Command, CommanderError } from 'commander';
 import { PROGRAM } from '../base/program';
+import { formatJson, sanitize } from '../domain/printable';
 import type { CliCommand } from './command';
 import { dashboardCommands, keyCommands } from './commands/access';
 import { accountCommands, walletCommands } from './commands/account';
@@ -22,7 +23,6 @@ import { auditCommands, ledgerCommands } from './commands/verify';
 import { webhookCommands } from './commands/webhook';
 import { type CliContext, type CliIo, createContext, type Loads } from './context';
 import { explain } from './failure';
-import { sanitize } from './output';
 
 const ABOUT = `
 Addresses come from MONGODB_URI, MONGODB_DB, TEMPORAL_ADDRESS, TEMPORAL_NAMESPACE, KEYS_FILE and
@@ -143,5 +143,5 @@ function reportUsage(error: CommanderError, io: CliIo, isJson: boolean): number 
 }
 
 function errorJson(code: string, message: string): string {
-  return `${JSON.stringify({ error: { code, message } })}\n`;
+  return `${formatJson({ error: { code, message } })}\n`;
 }

@@ -23,6 +23,13 @@ interface Range {
   optional?: boolean;
 }
 
+export function matching(pattern: RegExp, fault: string, { optional = false } = {}): Rule {
+  return (value) => {
+    if (value === undefined) return optional ? undefined : 'is required';
+    return typeof value === 'string' && pattern.test(value) ? undefined : fault;
+  };
+}
+
 /** @param trimmed whether surrounding white space does not count */
 
 export function text(range: Partial<Range> & { max: number; trimmed?: boolean }): Rule {

@@ -145,13 +145,6 @@ export function addDays(day: string, days: number): string {
   return new Date(Date.parse(day) + days * DAY_MS).toISOString().slice(0, 10);
 }
 
-const NO_REFERENCE = /^(?:NOTPROVIDED|NONREF|NONE|N\/A|)$/i;
-
-export function parseReference(text: string | undefined): string | null {
-  const reference = text?.trim() ?? '';
-  return NO_REFERENCE.test(reference) ? null : reference;
-}
-
 /** Lists what may be the id of a file of ours; that of a payout has the same form. */
 export function listFileNames({
   files = [],

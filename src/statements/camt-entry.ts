@@ -2,11 +2,11 @@ import { parseDecimalMoney } from '../domain/money';
 import { findCreditorReference } from '../domain/payment/creditor-reference';
 import {
   InvalidStatement,
-  parseReference,
   parseResourceId,
   type Statement,
   type StatementLine,
 } from '../domain/statement';
+import { parseReference } from './reference';
 import { CREDITOR_REFERENCE, type Element, find, findAll, isTrueAt, MENTION, textAt } from './xml';
 
 /** @see ISO 20022 external code list, BankTransactionSubFamily */

@@ -3,15 +3,11 @@ import { isCurrency } from '../domain/currencies';
 import { normalizeAccount } from '../domain/iban';
 import { parseDecimalMoney } from '../domain/money';
 import { isDay } from '../domain/shape';
-import {
-  InvalidStatement,
-  parseReference,
-  type Statement,
-  type StatementLine,
-} from '../domain/statement';
+import { InvalidStatement, type Statement, type StatementLine } from '../domain/statement';
 import { createCamtReader } from './camt';
 import { createDecoder } from './encoding';
 import { type BankFile, type FileSource, findKind, isXml, readFiles } from './intake';
+import { parseReference } from './reference';
 import { ANSWER_MESSAGES, readMessages, STATEMENT_MESSAGES } from './xml';
 
 export interface StatementFile {

@@ -189,7 +189,7 @@ test('account freeze is shown with its reason, logged once, and ended by unfreez
 });
 
 test('account list begins with the newest account, says whether there are more, and prints no control characters', async () => {
-  const { account_id } = await service.account('\u001b[2J\u202eEvil\u0007\nLine');
+  const { account_id } = await service.account('\u001b[2J\u202eEvil\u0007\nLine\u009b');
   expect(await service.json('account', 'list', '--limit', '1')).toEqual({
     data: [expect.objectContaining({ account_id })],
     has_more: true,
@@ -197,8 +197,12 @@ test('account list begins with the newest account, says whether there are more, 
   const { stdout } = await service.cli('account', 'list');
   expect(stdout).toContain('[2JEvil Line\n');
   expect(stdout).not.toContain('There are more');
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what must not be there.
-  expect(stdout.replaceAll('\n', '')).not.toMatch(/[\u0000-\u001f\u007f-\u009f\u202e]/);
+  const asJson = await service.cli('account', 'list', '--limit', '1', '--json');
+  expect(Object(JSON.parse(asJson.stdout)).data[0].name).toContain('\u202eEvil\u0007\nLine\u009b');
+  for (const printed of [stdout, asJson.stdout]) {
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what must not be there.
+    expect(printed.replaceAll('\n', '')).not.toMatch(/[\u0000-\u001f\u007f-\u009f\u202e]/);
+  }
 });
 
 // What a key is refused for is in test/api/keys.test.ts.

@@ -14,6 +14,7 @@ test('a callback is read without unknown fields', () => {
 test('the workflow and the connector kit accept and refuse the same payloads', () => {
   const field = fc.oneof(
     fc.string({ maxLength: 510 }),
+    fc.constantFrom("aZ09._:/@+-(),'?% ", 'A#2.1', 'A#2', 'A\n', 'é', 'A&B'),
     fc.constantFrom('', 'x'.repeat(101), 'x'.repeat(201), 'x'.repeat(501)),
     fc.constantFrom(good.occurred_at, '2026-03-01T12:00:00+02:00', '2026-03-01', 'yesterday'),
     fc.constantFrom(null, 7, true, [], {}),
@@ -82,7 +83,13 @@ const REPORT = {
 };
 
 test('a callback over HTTP is accepted with all that it may have, or without', () => {
-  const more = { bank_reference: 'R1', code: 'c', reason: 'r', amount: 1, currency: 'EUR' };
+  const more = {
+    bank_reference: "aZ09._:/@+-(),'?% #2.1",
+    code: 'c',
+    reason: 'r',
+    amount: 1,
+    currency: 'EUR',
+  };
   const whole = { ...REPORT, ...more, value_date: '2026-03-01' };
   for (const body of [REPORT, whole]) expect(HttpCallback.parse(body)).toEqual(body);
 });
@@ -94,6 +101,9 @@ test.each([
   ['no callback_id', { callback_id: undefined }, 'callback_id'],
   ['an empty callback_id', { callback_id: '' }, 'callback_id'],
   ['a long callback_id', { callback_id: 'x'.repeat(201) }, 'callback_id'],
+  ['Markdown in its callback_id', { callback_id: '1)\n\n**settled**' }, 'callback_id'],
+  ['another alphabet in its callback_id', { callback_id: 'é' }, 'callback_id'],
+  ['another alphabet in its bank_reference', { bank_reference: 'A&B' }, 'bank_reference'],
   ['a time without an offset', { occurred_at: '2026-03-01T12:00:00' }, 'occurred_at'],
   ['a part of a cent', { amount: 0.5 }, 'amount'],
   ['an amount of nothing', { amount: 0 }, 'amount'],

@@ -18,11 +18,11 @@ export async function applyCallback(
   const { callback_id } = callback;
   const change = buildChange(payment, name, callback);
   if (change === undefined) {
-    note(payment, `callback \`${name}\` (${callback_id}) lacks fields that it must have`);
+    note(payment, `callback ${name} (${callback_id}) lacks fields that it must have`);
     await record.recordUnapplied(payment, name, callback, 'it lacks fields');
     return await record.flagMalformed(payment);
   }
-  note(payment, `callback \`${name}\` (${callback_id}): ${describe(payment, callback)}`);
+  note(payment, `callback ${name} (${callback_id}): ${describe(payment, callback)}`);
   const closes = name === 'expired' && change.kind === 'changed';
   const closed_early_at = closes ? payment.facts.expires_at : undefined;
   await applyChange(payment, change, { name, callback, ...omitUndefined({ closed_early_at }) });

@@ -106,7 +106,7 @@ async function handle(payment: CryptoPayment, item: CryptoPaymentItem): Promise<
         applyCallback(payment, item.name, item.callback),
       );
     case 'malformed':
-      note(payment, `unreadable callback \`${item.name}\`: ${item.fault}`);
+      note(payment, `unreadable callback ${item.name}: ${item.fault}`);
       return await record.flagMalformed(payment);
     case 'screened': {
       const { transaction_id, answer } = item;

@@ -18,7 +18,7 @@ import {
   reversalId,
 } from '../../src/domain/movement/movement';
 import type { PaymentInput } from '../../src/domain/payment/workflow';
-import { bankQueue } from '../shared/instruction';
+import { bankQueue, encodeReference } from '../shared/instruction';
 import { holdMovement } from '../shared/movement';
 import { writeScheduled } from '../shared/persist';
 import { note } from '../shared/state';
@@ -44,7 +44,8 @@ export async function quickSession(
     retry: { initialInterval: '200ms', maximumAttempts: 3 },
     summary: 'Open a session at the bank',
   });
-  return await unlessFailed(openSession(sessionInstruction(input, expires_at)));
+  const opening = openSession(sessionInstruction(input, expires_at)).then(encodeReference);
+  return await unlessFailed(opening);
 }
 
 /** Repeats under the same instruction id. */
@@ -55,7 +56,7 @@ export function patientSession(input: Opening, expires_at: string): Promise<Sess
     retry: { initialInterval: '1s', backoffCoefficient: 2, maximumInterval: '30s' },
     summary: 'Open a session at the bank (it was slow)',
   });
-  return openSession(sessionInstruction(input, expires_at));
+  return openSession(sessionInstruction(input, expires_at)).then(encodeReference);
 }
 
 export async function closeAtBank(

@@ -33,7 +33,7 @@ export async function applyCallback(
   const decision: PaymentDecision = isOfSuspense(payment, name, callback)
     ? { kind: 'reversed' }
     : decidePayment(payment.status, name, holdsMoney(payment));
-  note(payment, `callback \`${name}\` (${callback_id}): ${decision.kind}`);
+  note(payment, `callback ${name} (${callback_id}): ${decision.kind}`);
   const unapplied = (why: string) => record.recordUnapplied(payment, name, callback, why);
   switch (decision.kind) {
     case 'move': {

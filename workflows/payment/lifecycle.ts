@@ -130,7 +130,7 @@ async function handle(payment: Payment, item: PaymentItem): Promise<void> {
         applyCallback(payment, item.name, item.callback),
       );
     case 'malformed':
-      note(payment, `unreadable callback \`${item.name}\`: ${item.fault}`);
+      note(payment, `unreadable callback ${item.name}: ${item.fault}`);
       return await record.flagMalformed(payment);
     case 'cancel':
       return await cancel(payment, item);
@@ -348,7 +348,7 @@ async function load(mail: PaymentMailbox, start: PaymentResume): Promise<Payment
 }
 
 function awaitSession(payment: Payment, input: bank.Opening, expires_at: string): void {
-  note(payment, 'The bank is slow to open a session; the API has answered `created`.');
+  note(payment, 'The bank is slow to open a session; the API has answered created.');
   void bank.patientSession(input, expires_at).then(
     (answer) => payment.inbox.push({ kind: 'session', answer }),
     (error) => {

@@ -94,7 +94,7 @@ async function handle<K extends Kind, R extends Instructed<K>>(
         applyCallback(rules, resource, item.name, item.callback),
       );
     case 'malformed':
-      note(resource, `unreadable callback \`${item.name}\`: ${item.fault}`);
+      note(resource, `unreadable callback ${item.name}: ${item.fault}`);
       return await record.flagMalformed(resource);
     case 'answer':
       if (isOutdated(item.answer)) {
@@ -130,7 +130,7 @@ async function applyCallback<K extends Kind, R extends Instructed<K>>(
   const { callback_id, value_date }: { callback_id: string; value_date?: string | undefined } =
     callback;
   const decision = rules.decide(resource, name, callback);
-  note(resource, `callback \`${name}\` (${callback_id}): ${decision.kind}`);
+  note(resource, `callback ${name} (${callback_id}): ${decision.kind}`);
   switch (decision.kind) {
     case 'move': {
       const { to } = decision;

@@ -8,6 +8,7 @@ import {
   workflowInfo,
 } from '@temporalio/workflow';
 import type { ConnectorActivities, Outdated } from '../../connectors/contract/activities';
+import { readBankReference } from '../../src/domain/identifier';
 import { connectorQueue, readPrefix } from '../../src/domain/task-queues';
 import type {
   BankAnswer,
@@ -110,8 +111,9 @@ export async function instruct<K extends Kind, R extends Instructed<K>>(
     })
     .then((answer) => {
       if (answer) {
+        encodeReference(answer);
         // At once, since a callback may overtake the answer.
-        resource.bankReference = getReference(answer) ?? resource.bankReference;
+        resource.bankReference = getReference(answer) || resource.bankReference;
         resource.inbox.push({ kind: 'answer', answer });
       }
       pendingSends.delete(pendingSend);
@@ -123,6 +125,13 @@ export async function instruct<K extends Kind, R extends Instructed<K>>(
 
 function isUnknown<Answer extends BankAnswer>(answer: Answer | NotFound): answer is NotFound {
   return answer.outcome === 'not_found';
+}
+
+/** Encodes what no identifier may have, before the answer is stored or shown. */
+export function encodeReference<Answer extends BankAnswer>(answer: Answer): Answer {
+  const { bank_reference } = answer;
+  if (bank_reference !== undefined) answer.bank_reference = readBankReference(bank_reference);
+  return answer;
 }
 
 export function getReference({ bank_reference, transaction_id }: BankAnswer): string | undefined {

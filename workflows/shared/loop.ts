@@ -133,7 +133,7 @@ function refuse(item: unknown, code: string, message: string): boolean {
 function describeItem(item: { kind: string }): string {
   const { kind, name, callback, answer } = { name: '', callback: {}, answer: {}, ...item };
   const { callback_id } = Object(callback);
-  if (callback_id !== undefined) return `callback \`${name}\` (${callback_id})`;
+  if (callback_id !== undefined) return `callback ${name} (${callback_id})`;
   const { outcome } = Object(answer);
   return outcome === undefined ? kind : `${kind} of the bank: ${outcome}`;
 }

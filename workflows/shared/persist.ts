@@ -14,6 +14,7 @@ import {
 import type { LifecycleActivities } from '../../activities';
 import type { SenderActivities } from '../../activities/shared/verification';
 import { NO_LOCK } from '../../src/domain/no-lock';
+import { quoteMarkdown } from '../../src/domain/printable';
 import { SEARCH_KEYS } from '../../src/domain/search-attributes';
 import { STEP_STUCK_REASON, STEP_STUCK_SIGNAL } from '../../src/domain/stuck';
 
@@ -96,7 +97,7 @@ function showStuck(step: string): void {
   writes.covered = { attention: readAttention(), details: getCurrentDetails() };
   setAttention(STEP_STUCK_REASON);
   setCurrentDetails(
-    `⚠ **${STEP_STUCK_REASON}**: \`${step}\` fails again and again, and nothing else happens until it ` +
+    `⚠ **${STEP_STUCK_REASON}**: ${quoteMarkdown(step)} fails again and again, and nothing else happens until it ` +
       'succeeds. **Pending Activities** has its last failure. It goes on by itself once the cause ' +
       'is gone.',
   );

@@ -483,7 +483,7 @@ async function applyVerified<K extends RecordKind, R extends Recorded<K>>(
       const at = new Date().toISOString();
       await writeLocally((activities) => activities.recordRefused({ ...refused, at }));
       const why = VERIFICATION_FAULTS[fault];
-      note(resource, `callback \`${name}\` (${callback_id}) is ignored: ${why}`);
+      note(resource, `callback ${name} (${callback_id}) is ignored: ${why}`);
       // A false callback must not hide another attention reason.
       return resource.attention === null
         ? await setAttention(rules, resource, UNVERIFIED)
@@ -493,7 +493,7 @@ async function applyVerified<K extends RecordKind, R extends Recorded<K>>(
     // The same item is applied again after a stale state.
   } else if (first !== item) return;
   if (resource.appliedIds.has(callback_id)) {
-    return logActivity(rules, resource, `callback \`${name}\` (${callback_id}): applied before`);
+    return logActivity(rules, resource, `callback ${name} (${callback_id}): applied before`);
   }
   await act();
 }

@@ -5,6 +5,7 @@ import type { CallbackResource } from '../../src/domain/callback/callback';
 import type { MissedCallback, VerificationMode } from '../../src/domain/callback/signature';
 import type { RuleViolation } from '../../src/domain/errors';
 import type { Movement } from '../../src/domain/movement/movement';
+import { quoteMarkdown } from '../../src/domain/printable';
 import { describeRemedy, findRemedy } from '../../src/domain/remedies';
 import { SEARCH_KEYS } from '../../src/domain/search-attributes';
 import { type AccountClock, now, syncClock } from './clock';
@@ -190,7 +191,9 @@ export function updateDetails<
   }
   // Newest first: the UI's frame cuts off the end.
   const activityLog = [...state.activityLog].reverse();
-  if (activityLog.length > 0) lines.push('', ...activityLog.map((line) => `- ${line}`));
+  if (activityLog.length > 0) {
+    lines.push('', ...activityLog.map((line) => `- ${quoteMarkdown(line)}`));
+  }
   setCurrentDetails(lines.join('\n'));
 }
 

@@ -16,6 +16,7 @@ import {
 } from '@temporalio/workflow';
 import type { WebhookActivities } from '../../activities/webhooks/deliver';
 import type { DeliveryOutcome } from '../../activities/webhooks/next-attempt';
+import { quoteMarkdown } from '../../src/domain/printable';
 import { SEARCH_KEYS } from '../../src/domain/search-attributes';
 import {
   type DeliveryTarget,
@@ -187,12 +188,13 @@ function describe(event_id: string, { outcome, lastFailure }: Line): string {
   if (outcome === undefined) {
     return '**in progress**; its pending activity shows the last failure and the next time.';
   }
+  const failure = quoteMarkdown(lastFailure ?? 'unknown');
   return {
     delivered: '**delivered**.',
     no_endpoint: '**no endpoint**, since it was deleted: nothing was sent.',
     disabled: '**disabled** before it was delivered.',
     exhausted:
-      `**exhausted**: all ${ATTEMPTS_MAX} attempts failed. Last failure: ${lastFailure}. Once the ` +
+      `**exhausted**: all ${ATTEMPTS_MAX} attempts failed. Last failure: ${failure}. Once the ` +
       `endpoint works, send it again: \`event redeliver ${event_id}\`.`,
   }[outcome];
 }

@@ -18,7 +18,7 @@ import { assertNamed, openActing, printApprovalRequired } from '../acting-operat
 import type { CliContext } from '../context';
 import { explain } from '../failure';
 import { wholeNumber, words } from '../options';
-import { sanitize, table } from '../output';
+import { table } from '../output';
 
 /** It may name each of them by its workflow's id. */
 const QUERY_MAX = 60_000;
@@ -140,7 +140,7 @@ async function applyTo(
     onOutcome: (outcome) => {
       begun += 1;
       const line = `${begun} of ${ids.length}: ${outcome.id} ${describeOutcome(outcome)}`;
-      context.progress(sanitize(line));
+      context.progress(line);
     },
   });
 }

@@ -32,7 +32,7 @@ import { openKeyed, withAuthority } from '../acting-operator';
 import { defineCommand, defineGroup } from '../command';
 import type { CliContext } from '../context';
 import { APPROVED, APPROVED_NOTE, Id, limit, Operator, Reason, textOption } from '../options';
-import { formatTime, printFields, printList, sanitize } from '../output';
+import { formatTime, printFields, printList } from '../output';
 import { describeOutcome } from './act-many';
 import { readRoutes } from './routing';
 
@@ -195,7 +195,7 @@ repeats the command.`,
       openActDeps: async () => context.withTemporal(await context.readDeps()),
       by: getSystemUser(),
       onOutcome: (outcome: Outcome) =>
-        context.progress(sanitize(`${outcome.id} ${describeOutcome(outcome)}`)),
+        context.progress(`${outcome.id} ${describeOutcome(outcome)}`),
     };
     const { approval } = await approveRequest(deps, id, { operator, reason });
     const isConfirmed = approval.state === 'requested';

@@ -5,6 +5,7 @@ import { formatCount } from '../../domain/format-count';
 import { formatMoney } from '../../domain/money';
 import { isLiveConnector } from '../../service/banks/connectors';
 import { SEPA_CONNECTOR } from '../../service/banks/sepa/book';
+import { presentName } from '../../service/banks/sepa/file-names';
 import {
   isLiveFile,
   listFiles,
@@ -21,7 +22,7 @@ import { identifyOperator, openNoted, printApprovalRequired } from '../acting-op
 import { defineCommand, defineGroup } from '../command';
 import type { CliContext } from '../context';
 import { Id, limit, Operator, Reason, textOption } from '../options';
-import { fields, formatTime, printFields, printList, sanitize, table } from '../output';
+import { fields, formatTime, printFields, printList, table } from '../output';
 
 const Connector = textOption('name of the connector', 'name').default(SEPA_CONNECTOR);
 const FileId = Id.describe('id of the file, its MsgId').meta({
@@ -66,9 +67,9 @@ connector. A refused statement goes to SEPA_IN_DIR/refused. \`npm start\` does i
       ...sepa,
     });
     const lines = imports.map(({ file, statements, set_aside, refusal }) => {
-      if (refusal !== null) return `${sanitize(file)}: ${refusal.code}: ${refusal.message}`;
+      if (refusal !== null) return `${presentName(file)}: ${refusal.code}: ${refusal.message}`;
       const others = set_aside.map(({ account }) => `, ${account} set aside`).join('');
-      return `${sanitize(file)}: ${formatCount(statements.length, 'statement')}${others}`;
+      return `${presentName(file)}: ${formatCount(statements.length, 'statement')}${others}`;
     });
     context.print({ json: { data: imports }, text: lines.join('\n') || 'Nothing to import.' });
   },

@@ -3,6 +3,7 @@ import {
   CRYPTO_SETTLEMENT_CALLBACKS,
   type CryptoCallback,
 } from '../crypto/callback';
+import { bankReference, identifier } from '../identifier';
 import { currencyCode, day, type Faults, instant, integer, object, text } from '../shape';
 
 /** Allows only additions: connector teams rely on the names. */
@@ -112,9 +113,9 @@ export function describeFailure(
 
 export function readCallback(raw: unknown): BankCallback | Faults {
   return object<BankCallback>(raw, {
-    callback_id: text({ min: 1, max: 200 }),
+    callback_id: identifier,
     occurred_at: instant,
-    bank_reference: text({ max: 200, optional: true }),
+    bank_reference: bankReference,
     code: text({ max: 100, optional: true }),
     reason: text({ max: 500, optional: true }),
     amount: integer({ min: 1, max: AMOUNT_MAX, optional: true }),

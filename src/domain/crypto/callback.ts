@@ -1,3 +1,4 @@
+import { bankReference, identifier } from '../identifier';
 import { type Faults, instant, object, type Rule, text, wholeNumber } from '../shape';
 import { ASSET_CODES, UNITS } from './assets';
 
@@ -67,7 +68,7 @@ const verdict: Rule = (value) =>
 
 export function readCryptoCallback(raw: unknown): CryptoCallback | Faults {
   return object<CryptoCallback>(raw, {
-    callback_id: text({ min: 1, max: 200 }),
+    callback_id: identifier,
     occurred_at: instant,
     transaction_id: text({ min: 1, max: 200, optional: true }),
     amount: units,
@@ -78,7 +79,7 @@ export function readCryptoCallback(raw: unknown): CryptoCallback | Faults {
     screening: verdict,
     asset: assetCode,
     network_fee: feeUnits,
-    bank_reference: text({ max: 200, optional: true }),
+    bank_reference: bankReference,
     code: text({ max: 100, optional: true }),
     reason: text({ max: 500, optional: true }),
   });

@@ -14,14 +14,18 @@ import {
 } from '../callback/callback';
 import { ASSET_CODES, UNITS } from '../crypto/assets';
 import { BLOCKS_MAX, type CryptoCallback as CryptoPayload, FEE_UNITS } from '../crypto/callback';
+import { BANK_REFERENCE, BANK_REFERENCE_FAULT, IDENTIFIER, IDENTIFIER_FAULT } from '../identifier';
 import { Currency } from './fields';
+
+const CallbackId = z.string().regex(IDENTIFIER, IDENTIFIER_FAULT);
+const BankReference = z.string().regex(BANK_REFERENCE, BANK_REFERENCE_FAULT);
 
 /** Published to connector teams. */
 export const BankCallback = z
   .object({
-    callback_id: z.string().min(1).max(200),
+    callback_id: CallbackId,
     occurred_at: z.iso.datetime({ offset: true }),
-    bank_reference: z.string().max(200).optional(),
+    bank_reference: BankReference.optional(),
     code: z.string().max(100).optional(),
     reason: z.string().max(500).optional(),
     amount: z.int().min(1).max(AMOUNT_MAX).optional(),
@@ -37,7 +41,7 @@ const Count = z.int().min(0).max(BLOCKS_MAX).optional();
 
 const CryptoCallback = z
   .object({
-    callback_id: z.string().min(1).max(200),
+    callback_id: CallbackId,
     occurred_at: z.iso.datetime({ offset: true }),
     transaction_id: z.string().min(1).max(200).optional(),
     amount: z.string().regex(UNITS).optional(),
@@ -48,7 +52,7 @@ const CryptoCallback = z
     screening: z.enum(['passed', 'failed']).optional(),
     asset: z.enum(ASSET_CODES).optional(),
     network_fee: z.string().regex(FEE_UNITS).optional(),
-    bank_reference: z.string().max(200).optional(),
+    bank_reference: BankReference.optional(),
     code: z.string().max(100).optional(),
     reason: z.string().max(500).optional(),
   })

@@ -175,6 +175,21 @@ describe('an entry of a camt.053', () => {
   });
 });
 
+test('names each line by an identifier, one to one', async () => {
+  const plain = "aZ09 ._:/@+-(),'?";
+  const long = 'Ω'.repeat(34);
+  const texts = ['A&amp;B', 'A%26B', 'A#1.1', 'A!~*', 'é', plain, `${long}Ω`, `${long}Ψ`];
+  const lines = await readLines(
+    texts.map((text) => ({ amount: 5, reference: text, bank_reference: text })),
+  );
+  const names = lines.map(({ bank_reference }) => bank_reference);
+  const encoded = ['A%26B', 'A%2526B', 'A%231.1', 'A%21%7E%2A', '%C3%A9', plain];
+  expect(names.slice(0, 6)).toEqual(encoded);
+  expect(new Set(names).size).toBe(texts.length);
+  for (const name of names) expect(name).toMatch(/^[a-z0-9 ._:/@+(),'?%-]{1,100}$/i);
+  expect(lines.map(({ reference }) => reference)).toEqual(names);
+});
+
 test('reads no name of a person', async () => {
   const party = '<RltdPties><Dbtr><Pty><Nm>Ana Secret</Nm></Pty></Dbtr></RltdPties>';
   const remittance = '<RmtInf><Ustrd>for Ana Secret</Ustrd></RmtInf>';
@@ -200,7 +215,7 @@ test.each([
   ].join(end);
   const { format, statements } = await read(text.replaceAll(',', separator));
   expect(format).toBe('csv');
-  const order = { amount: 1000, reference: 'ORDER "7"', bank_reference: 'B-1' };
+  const order = { amount: 1000, reference: 'ORDER %227%22', bank_reference: 'B-1' };
   const charge = { amount: -1500, kind: 'fee', is_fee: true, value_date: null };
   const transfer = { amount: 490, kind: 'transfer', fee: 10, value_date: null, entry: 2 };
   expect(statements).toMatchObject([

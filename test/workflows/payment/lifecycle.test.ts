@@ -336,7 +336,7 @@ test('a callback is given up and an update refused where another writer changes 
     await payment.becomes({ status: 'authorized' });
     await handle.signal('settled', callback({ callback_id: 'lost-one' }));
     await payment.becomes({ attention: 'message_given_up' });
-    await payment.shows('changed each time: callback `settled` (lost-one)');
+    await payment.shows('changed each time: callback settled (lost-one)');
     const refusal = await payment.refusal('acknowledge');
     expect(refusal).toMatchObject({ code: 'temporarily_unavailable' });
     isCalm = true;

@@ -30,7 +30,7 @@ import {
  * Rules of payments, refunds and payouts alike, and of refunds and payouts, which instruct a bank.
  * Tests that skip hours come first: what another test leaves under way holds the clock.
  */
-const { setting, withUnsentPayout, withStatus } = useLifecycles();
+const { setting, withRefund, withUnsentPayout, withStatus } = useLifecycles();
 
 type Story = (subject: Tracked) => Promise<void>;
 
@@ -295,6 +295,15 @@ describe('an update of an operator', () => {
   );
 });
 
+test('the reference of a bank that answers is stored as an identifier', async () => {
+  const bank_reference = 'A&B 50%';
+  const sendRefund = async () => ({ outcome: 'accepted', bank_reference }) as const;
+  await withRefund(scriptedBank({ sendRefund }), async ({ becomes, endBy }) => {
+    await becomes({ bank_reference: 'A%26B 50%25' });
+    await endBy('settled');
+  });
+});
+
 describe('a callback', () => {
   test.each([
     ['refund', withStatus.processing, 'settled', 'failed', 2],
@@ -305,11 +314,36 @@ describe('a callback', () => {
       reach(async ({ handle, shows, endBy, stored }) => {
         await handle.signal(done, { callback_id: 7 });
         await handle.signal(other);
-        const details = await shows(`unreadable callback \`${other}\``);
+        const details = await shows(`unreadable callback ${other}`);
         expect(details).toContain('malformed_callback');
         expect(await endBy(done)).toMatchObject({ status: done });
         expect(await stored()).toMatchObject({ transition, attention: 'malformed_callback' });
         await saveHistory(handle, `${resource}-malformed-callback`);
+      }),
+  );
+
+  test.each([
+    ['payment', withStatus.authorized],
+    ['refund', withStatus.processing],
+    ['payout', withStatus.submitted],
+  ] as const)(
+    'about a %s, and the acts of operators, are shown as text, never as Markdown',
+    (...row) =>
+      row[1](async ({ handle, act, signal, shows }: Tracked) => {
+        const text =
+          '1)\n\n**settled** [Evidence](https://evil.example) `![](https://evil.example/p.png)\u009b';
+        const unsigned = {
+          callback_id: 'www.evil.example/_x_',
+          mac: { key_id: text, v1: '0'.repeat(64) },
+        };
+        await signal('failed', unsigned);
+        await handle.signal('failed', { callback_id: text, bank_reference: text, [text]: text });
+        await shows('unreadable callback failed: callback_id: must have');
+        await act('snooze', { operator: text, reason: text, hours: 1 });
+        const details = await shows('operator 1)');
+        const outside = details.replace(/`[^`\n]*`/g, '');
+        for (const part of ['evil', '`', '\u009b', '[']) expect(outside).not.toContain(part);
+        expect(details).toContain('is ignored: its connector has no such key');
       }),
   );
 

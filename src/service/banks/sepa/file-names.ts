@@ -1,5 +1,6 @@
 import { access } from 'node:fs/promises';
 import { extname, join } from 'node:path';
+import { encodeIdentifier } from '../../../domain/identifier';
 
 /** Limit below that of file systems, 255: a suffix may follow. */
 const NAME_BYTES_MAX = 200;
@@ -30,12 +31,9 @@ export async function exists(path: string): Promise<boolean> {
   }
 }
 
-const NOT_SHOWN = /[^A-Za-z0-9 ._:/@+(),'?-]/gu;
 const SHOWN_MAX = 200;
 
 /** Writes the bank's name of a file, or its path, for an operator's terminal: the rest as `%XX`. */
 export function presentName(name: string): string {
-  const toHex = (character: string) =>
-    Buffer.from(character).toString('hex').toUpperCase().replaceAll(/../g, '%$&');
-  return name.replaceAll(NOT_SHOWN, toHex).slice(0, SHOWN_MAX);
+  return encodeIdentifier(name).slice(0, SHOWN_MAX);
 }

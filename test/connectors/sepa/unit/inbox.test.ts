@@ -3,6 +3,7 @@ import { makeReference } from '../../../../connectors/sepa/definition';
 import { addCredits } from '../../../../connectors/sepa/inbox';
 import { buildPaymentReports, buildReports } from '../../../../connectors/sepa/lines';
 import { readBankMessages } from '../../../../connectors/sepa/messages';
+import { readCallback } from '../../../../src/domain/callback/callback';
 import { isCreditorReference } from '../../../../src/domain/payment/creditor-reference';
 import {
   type LineMovement,
@@ -452,6 +453,17 @@ describe('a report about a payout', () => {
       ['return_reversed', `sepa:return_reversed:${PAYOUT}:B-return_reversed:1000EUR`, 1_000],
       ['returned', `sepa:returned:${PAYOUT}:B-returned:1000EUR`, 1_000],
     ]);
+  });
+
+  test('has an identifier that names the place in a reference, as no reference can', () => {
+    const fact = { ...MONEY, at, references: [], code: null, value_date: null };
+    const names = ['A%231.2', 'A#1.2', `${'%CE%A9'.repeat(16)}#12345.12345`];
+    const others = names.map((name) => ({
+      ...{ ...fact, kind: 'return_reversed' as const, bank_reference: name },
+    }));
+    const callbacks = buildReports({ ...LINE, others }).map(({ callback }) => callback);
+    expect(new Set(callbacks.map(({ callback_id }) => callback_id)).size).toBe(names.length);
+    for (const callback of callbacks) expect(readCallback(callback)).toEqual(callback);
   });
 
   test('has the result of a name check under an id of its own', () => {
