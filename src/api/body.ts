@@ -9,6 +9,8 @@ import { setSentBody } from './context';
 const BODY_BYTES_MAX = 64 * 1_024;
 /** Metadata of 8 KiB cannot reach it. */
 const BODY_VALUES_MAX = 5_000;
+/** No request has so many next to its metadata. */
+const OWN_VALUES_MAX = 500;
 const utf8 = new TextDecoder();
 const EMPTY: ParsedJson = { value: {}, canonical: '{}' };
 
@@ -33,7 +35,8 @@ export async function readBody(
 export function parseBody(bytes: Buffer, raw: readonly string[] = []): ParsedJson {
   if (!isUtf8(bytes)) throw new Refusal('invalid_json', 'The body is not UTF-8.');
   try {
-    return parseJson(utf8.decode(bytes), { raw, valuesMax: BODY_VALUES_MAX });
+    const limits = { valuesMax: BODY_VALUES_MAX, ownValuesMax: OWN_VALUES_MAX };
+    return parseJson(utf8.decode(bytes), { raw, ...limits });
   } catch (error) {
     if (error instanceof JsonSyntaxError) throw new Refusal('invalid_json', error.message);
     throw error;

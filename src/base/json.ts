@@ -82,6 +82,8 @@ interface ParseJsonOptions {
   raw?: readonly string[];
   depthMax?: number;
   valuesMax?: number;
+  /** Values outside of raw fields. */
+  ownValuesMax?: number;
 }
 
 export interface ParsedJson {
@@ -102,9 +104,10 @@ export interface ParsedJson {
 export function parseJson(text: string, options: ParseJsonOptions = {}): ParsedJson {
   const depthMax = Math.min(options.depthMax ?? JSON_DEPTH_MAX, JSON_DEPTH_MAX);
   // The parsers are recursive and slow.
-  checkShape(text, depthMax, options.valuesMax ?? Number.POSITIVE_INFINITY);
+  const raw = new Set(options.raw);
+  checkShape(text, { ...options, depthMax }, raw);
   const root = readStrictly(text);
-  const value = readNode(root, { text, raw: new Set(options.raw), outermost: root });
+  const value = readNode(root, { text, raw, outermost: root });
   return {
     value,
     get canonical() {
@@ -128,10 +131,20 @@ const OPENING = new Set(['[', '{']);
 const CLOSING = new Set([']', '}']);
 const BETWEEN = new Set([' ', '\t', '\n', '\r', ':']);
 
-function checkShape(text: string, depthMax: number, valuesMax: number): void {
+function checkShape(
+  text: string,
+  {
+    depthMax,
+    valuesMax = Number.POSITIVE_INFINITY,
+    ownValuesMax = Number.POSITIVE_INFINITY,
+  }: ParseJsonOptions & { depthMax: number },
+  raw: ReadonlySet<string>,
+): void {
   let depth = 0;
   let values = 0;
+  let ownValues = 0;
   let isDue = true;
+  let isRaw = false;
   for (let index = 0; index < text.length; index += 1) {
     const char = text.charAt(index);
     if (BETWEEN.has(char)) continue;
@@ -140,18 +153,23 @@ function checkShape(text: string, depthMax: number, valuesMax: number): void {
       depth -= 1;
       isDue = false;
     } else {
-      if (isDue) values += 1;
+      const isMember = isDue;
+      if (isMember) values += 1;
       isDue = OPENING.has(char);
       if (isDue) depth += 1;
       else if (char === '"') {
-        index += 1;
+        const start = index + 1;
+        index = start;
         while (index < text.length && text.charAt(index) !== '"') {
           index += text.charAt(index) === '\\' ? 2 : 1;
         }
+        if (isMember && depth === 1) isRaw = raw.has(text.slice(start, index));
       }
+      if (isMember && !isRaw) ownValues += 1;
     }
     if (depth > depthMax) throw new JsonSyntaxError(`Nested deeper than ${depthMax} levels.`);
     if (values > valuesMax) throw new JsonSyntaxError(`More than ${valuesMax} values.`);
+    if (ownValues > ownValuesMax) throw new JsonSyntaxError(`More than ${ownValuesMax} values.`);
   }
 }
 

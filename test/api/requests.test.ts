@@ -1,7 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { Registry } from 'prom-client';
+import { z } from 'zod';
 import { Contention } from '../../src/base/mongo';
 import { createConnectorKey } from '../../src/callbacks/keys';
+import { LOGGED, WHOLE } from '../../src/domain/logged';
 import { createPayment } from '../../src/domain/wire/payments';
 import { createEncrypter } from '../../src/encryption/encrypter';
 import { createRequestRecorder } from '../../src/service/events/requests/recorder';
@@ -65,6 +67,7 @@ describe('the text of a body', () => {
     ['missing, like its type', undefined, null, 'invalid_json'],
     ['empty', '', JSON_TYPE, 'invalid_json'],
     ['one key with two values', good.replace('{', '{"amount":1,'), JSON_TYPE, 'invalid_json'],
+    ['hundreds of fields', `{"x":[${'1,'.repeat(500)}1]}`, JSON_TYPE, 'invalid_json'],
     ['thousands of values', `{"x":[${'1,'.repeat(5_000)}1]}`, JSON_TYPE, 'invalid_json'],
     ['not UTF-8', latin1('{"reference":"caf\xe9"}'), JSON_TYPE, 'invalid_json'],
     ['a surrogate', latin1('{"reference":"\xed\xa0\x80"}'), JSON_TYPE, 'invalid_json'],
@@ -669,16 +672,44 @@ describe('the recorder of requests', () => {
     expect(await hopeless.readMetrics()).toContain('payments_requests_dropped_total 1\n');
   });
 
-  test('stores few of a flood over a rate limit, and all others but an unreadable one', async () => {
+  test('stores few of a flood of equal refusals, and all others but an unreadable one', async () => {
     const stored: RequestDocument[] = [];
     const recorder = open(async (documents) => void stored.push(...documents));
     const readExchange = () => {
       throw new Error('unreadable');
     };
     const flood = { status: 429, code: 'rate_limited' };
-    for (let n = 0; n < 50; n += 1) recorder.record(buildCall(flood));
+    for (let n = 0; n < 500; n += 1) recorder.record(buildCall(flood));
     for (const changes of [{ readExchange }, {}]) recorder.record(buildCall(changes));
     await recorder.close();
-    expect(stored).toHaveLength(6);
+    expect(stored).toHaveLength(101);
+    expect(await recorder.readMetrics()).toContain('payments_requests_dropped_total 401\n');
+  });
+
+  test('stores a bounded number and size of an account in a day, and all of the next day', async () => {
+    const stored: RequestDocument[] = [];
+    const recorder = open(async (documents) => void stored.push(...documents));
+    const at = new Date('2026-03-01T12:00:00.000Z');
+    const record = async (count: number, changes: object = {}) => {
+      stored.length = 0;
+      for (let left = count; left > 0; left -= 1_000) {
+        for (let n = 0; n < Math.min(left, 1_000); n += 1)
+          recorder.record(buildCall({ at, ...changes }));
+        await new Promise(setImmediate);
+        await recorder.close();
+      }
+      return stored.length;
+    };
+    expect(await record(50_500)).toBe(50_000);
+    expect(await record(1)).toBe(0);
+    expect(await record(1, { livemode: true })).toBe(1);
+    expect(await record(1, { at: new Date('2026-03-02T00:00:00.000Z') })).toBe(1);
+    const schema = z.string().register(LOGGED, WHOLE);
+    const response = 'x'.repeat(1_024 * 1_024);
+    const exchange = { ...buildCall().readExchange(), endpoint: { success: { schema } }, response };
+    const long = { account_id: 'account_y', readExchange: () => exchange };
+    let count = 0;
+    for (let n = 0; n < 66; n += 1) count += await record(1, long);
+    expect(count).toBe(64);
   });
 });

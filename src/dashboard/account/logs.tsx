@@ -58,7 +58,7 @@ export const LOG_ROUTES: readonly Route[] = [
       <>
         <PageHead title={TITLE} />
         <p class="muted">
-          {`What your API keys wrote in the last ${REQUEST_DAYS} days, and every error. Personal data and secrets are redacted.`}
+          {`What your API keys wrote in the last ${REQUEST_DAYS} days, and every error, as far as the log’s limits of a day allow. Personal data and secrets are redacted.`}
         </p>
         <ListPanel
           label={TITLE}

@@ -32,12 +32,12 @@ export function normalizeBody(schema: z.core.$ZodType | undefined, value: JsonVa
   const { shape } = type;
   const fields = Object.entries(value).map(([name, item]) => [
     name,
-    normalizeBody(shape[name], item),
+    normalizeBody(Object.hasOwn(shape, name) ? shape[name] : undefined, item),
   ]);
   return Object.fromEntries(fields);
 }
 
-/** @throws Refusal 400 with the first hundred invalid fields */
+/** @throws Refusal 400 with the first invalid fields */
 export function validate<T extends z.ZodType>(schema: T, value: unknown): z.output<T> {
   const parsed = schema.safeParse(replaceLiterals(value), { error: describeIssue });
   if (parsed.success) return parsed.data;

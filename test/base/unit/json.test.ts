@@ -289,6 +289,18 @@ describe('the limits of JSON', () => {
       );
     });
 
+    test('those of a raw field have a limit of their own', () => {
+      const limits = { raw: ['m'], valuesMax: 12, ownValuesMax: 3 };
+      const parse = (text: string) => () => parseJson(text, limits);
+      const raw = '"m":[1,{"x":[2]},"m"]';
+      for (const text of [`{"a":"m",${raw},"b":2}`, `{${raw},"a":1}`])
+        expect(parse(text)).not.toThrow();
+      for (const text of [`{"a":1,${raw},"b":2,"c":3}`, `{${raw},"a":{"m":[1]}}`]) {
+        expect(parse(text)).toThrow('More than 3 values.');
+      }
+      expect(parse('{"m":[1,2,3,4,5,6,7,8,9,10,11]}')).toThrow('More than 12 values.');
+    });
+
     test('too many are refused before they are read, at any depth', () => {
       const body = `[${Array.from({ length: 160 }, () => nested(199)).join()}]`;
       const refuse = () => expect(valued(body, 5_000)).toThrow('More than 5000 values.');

@@ -194,7 +194,7 @@ test.each([
 test('cuts a long list', () => {
   const enabled_events = Array(5_000).fill('payment.settled');
   const { request } = redact({ enabled_events }, { operation: 'createWebhookEndpoint' });
-  expect(request.enabled_events).toEqual([...Array(20).fill('payment.settled'), '[cut]']);
+  expect(request.enabled_events).toEqual([...Array(10).fill('payment.settled'), '[cut]']);
 });
 
 test.each([

@@ -41,8 +41,12 @@ const FLUSH_MS = 400;
 const BATCH_MAX = 500;
 /** About 10 MiB, in an outage of the database too. */
 const WAITING_MAX = 2_000;
-/** Calls over a rate limit, per account and flush. */
-const RATE_LIMITED_MAX = 5;
+/** Refusals of one account with one code, per minute. */
+const EQUAL_MAX = 100;
+const MINUTE_MS = 60_000;
+/** Limits of one account and environment, per day and process: it must not fill the database. */
+const ROWS_MAX = 50_000;
+const BYTES_MAX = 64 * 1_024 * 1_024;
 const CLOSE_MS = 3_000;
 const DAY_MS = 86_400_000;
 
@@ -59,14 +63,23 @@ export function createRequestRecorder({ stores, log, registry }: RecorderDeps): 
   let redacting = 0;
   let writing: Promise<void> | undefined;
   let isAway = false;
-  const rateLimited = new Map<string, number>();
+  const refusals = createTally(MINUTE_MS);
+  const rows = createTally(DAY_MS);
+  const bytes = createTally(DAY_MS);
   let tie = randomInt(TIES);
 
   const add = (call: AnsweredCall) => {
     redacting -= 1;
     try {
       tie = (tie + 1) % TIES;
-      waiting.push(buildDocument(call, tie));
+      const document = buildDocument(call, tie);
+      waiting.push(document);
+      const { request_body, response_body } = document;
+      bytes.add(
+        nameOwner(call),
+        call.at,
+        (request_body ?? '').length + (response_body ?? '').length,
+      );
     } catch (err) {
       dropped.inc();
       log.warn({ err, request_id: call.request_id }, 'request not recorded');
@@ -90,26 +103,25 @@ export function createRequestRecorder({ stores, log, registry }: RecorderDeps): 
   };
 
   const flush = (): Promise<void> => {
-    rateLimited.clear();
     writing ??= writeAll().finally(() => {
       writing = undefined;
     });
     return writing;
   };
 
-  const isOneTooMany = ({ account_id, code }: AnsweredCall): boolean => {
-    if (code !== 'rate_limited') return false;
-    const count = (rateLimited.get(account_id) ?? 0) + 1;
-    rateLimited.set(account_id, count);
-    return count > RATE_LIMITED_MAX;
+  const isOneTooMany = (call: AnsweredCall): boolean => {
+    const { at, status, code } = call;
+    const owner = nameOwner(call);
+    const isRefused = getOutcome(status) === 'refused';
+    if (isRefused && refusals.add(`${owner}:${code}`, at) > EQUAL_MAX) return true;
+    return bytes.add(owner, at, 0) >= BYTES_MAX || rows.add(owner, at) > ROWS_MAX;
   };
 
   const timer = setInterval(() => void flush(), FLUSH_MS);
   timer.unref();
   return {
     record: (call) => {
-      if (isOneTooMany(call)) return;
-      if (waiting.length + redacting >= WAITING_MAX) {
+      if (isOneTooMany(call) || waiting.length + redacting >= WAITING_MAX) {
         dropped.inc();
         return;
       }
@@ -125,6 +137,25 @@ export function createRequestRecorder({ stores, log, registry }: RecorderDeps): 
       // A running flush may have begun before the last call.
       await Promise.race([flush().then(flush), late]);
       dropped.inc(waiting.length);
+    },
+  };
+}
+
+const nameOwner = ({ account_id, livemode }: AnsweredCall) => `${account_id}:${livemode}`;
+
+/** Counts by name, from 0 again in each period. */
+function createTally(periodMs: number) {
+  const counts = new Map<string, number>();
+  let current = 0;
+  return {
+    /** @returns the count with this one */
+    add: (name: string, at: Date, count = 1): number => {
+      const period = Math.floor(at.getTime() / periodMs);
+      if (period > current) counts.clear();
+      current = Math.max(current, period);
+      const sum = (counts.get(name) ?? 0) + count;
+      counts.set(name, sum);
+      return sum;
     },
   };
 }
@@ -147,7 +178,7 @@ function buildDocument(call: AnsweredCall, tie: number): RequestDocument {
 const REDACTED = '[redacted]';
 const CUT = '[cut]';
 /** Items of a list; the rest is not stored. */
-const ITEMS_MAX = 20;
+const ITEMS_MAX = 10;
 
 export interface SentBody {
   bytes: number;
@@ -221,7 +252,7 @@ function show(
   if (schema instanceof z.ZodObject && isJsonObject(value)) {
     const fields = Object.entries(value).map(([name, item]) => {
       const field = Object.hasOwn(schema.shape, name) ? schema.shape[name] : undefined;
-      if (field === undefined) hidden.add(name);
+      if (field === undefined) hide(name, hidden);
       return [field === undefined ? REDACTED : name, show(field, item, hidden, hasAll)] as const;
     });
     return Object.fromEntries(fields);
@@ -256,30 +287,35 @@ function isLogged(
   return entry.shows(text);
 }
 
-function collectTexts(value: JsonValue, texts: Set<string>): void {
-  if (typeof value === 'string' || typeof value === 'number') texts.add(String(value));
-  else if (value instanceof NumberLiteral) texts.add(value.text);
-  else if (Array.isArray(value)) for (const item of value) collectTexts(item, texts);
+function collectTexts(value: JsonValue, hidden: Set<string>): void {
+  if (typeof value === 'string' || typeof value === 'number') hide(String(value), hidden);
+  else if (value instanceof NumberLiteral) hide(value.text, hidden);
+  else if (Array.isArray(value)) for (const item of value) collectTexts(item, hidden);
   else if (isJsonObject(value)) {
     for (const [name, item] of Object.entries(value)) {
-      texts.add(name);
-      collectTexts(item, texts);
+      hide(name, hidden);
+      collectTexts(item, hidden);
     }
   }
 }
 
-const HIDDEN_MAX = 500;
+/** Above it, no message is shown: what each could quote is not looked for. */
+const HIDDEN_MAX = 100;
 const HIDDEN_LENGTH_MIN = 3;
 /** A message may cut what it quotes. */
 const QUOTED_LENGTH = 24;
 
+function hide(text: string, hidden: Set<string>): void {
+  if (hidden.size > HIDDEN_MAX) return;
+  const lower = text.trim().slice(0, QUOTED_LENGTH).toLowerCase();
+  const start = lower.slice(0, QUOTED_LENGTH).trim();
+  if (start.length >= HIDDEN_LENGTH_MIN) hidden.add(start);
+}
+
 function quotes(message: string, hidden: ReadonlySet<string>): boolean {
   if (hidden.size > HIDDEN_MAX) return true;
   const lower = message.toLowerCase();
-  return [...hidden].some((text) => {
-    const start = text.trim().toLowerCase().slice(0, QUOTED_LENGTH).trim();
-    return start.length >= HIDDEN_LENGTH_MIN && lower.includes(start);
-  });
+  return [...hidden].some((start) => lower.includes(start));
 }
 
 /** Fills `/v1/payments/:id`, but for parameters that are no ids. */
