@@ -1,6 +1,5 @@
 import { ApplicationFailure } from '@temporalio/activity';
 import type { ClientSession } from 'mongodb';
-import { leaveOutSecret } from '../../src/domain/account/audit-log';
 import { LIMIT_REACHED, readApprovalLimits } from '../../src/domain/approval';
 import type { CallbackResource } from '../../src/domain/callback/callback';
 import { omitUndefined } from '../../src/domain/defined';
@@ -78,7 +77,7 @@ export async function auditAct(
       throw ApplicationFailure.nonRetryable(error.message, LIMIT_REACHED);
     }
   }
-  const [why, approved_by] = [act.why, act.approved_by].map(leaveOutSecret);
+  const { why, approved_by } = act;
   const actor: Actor =
     by === undefined ? { via: 'workflow', operator } : { via: 'command_line', ...by, operator };
   const change = {

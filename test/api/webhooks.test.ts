@@ -110,6 +110,24 @@ describe('an endpoint', () => {
     }
   });
 
+  test('may have a URL that looks like a secret, which its audit line leaves out', async () => {
+    const shop = await service.account();
+    const url = `${new URL(inbox.url).href}?k=whsec_`;
+    const created = await shop.post(PATH, { url }, { idempotencyKey: 'secret' });
+    expect([created.status, created.body]).toMatchObject([201, { url }]);
+    const again = await shop.post(PATH, { url }, { idempotencyKey: 'secret' });
+    expect(again.body.id).toBe(created.body.id);
+    const description = 'sk_live_';
+    const changed = await patch(shop, created.body.id, { description, url: `${url}2` });
+    expect([changed.status, changed.body]).toMatchObject([200, { description, url: `${url}2` }]);
+    const { account_id } = shop;
+    const lines = await service.stores.auditLog.list({ account_id, limit: 2 });
+    expect(lines.map(({ act, after }) => [act, after?.['url']])).toEqual([
+      ['webhook.updated', 'omitted: it looks like a secret'],
+      ['webhook.created', 'omitted: it looks like a secret'],
+    ]);
+  });
+
   // Addresses that no URL may have: test/webhooks/address.test.ts
   test.each([
     ['url', { url: 'https://10.0.0.1/hook' }],

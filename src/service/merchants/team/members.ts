@@ -1,7 +1,6 @@
 import { createHash, randomBytes, randomUUID } from 'node:crypto';
 import type { ClientSession } from 'mongodb';
 import { inTransaction, isDuplicateKey } from '../../../base/mongo';
-import { leaveOutSecret } from '../../../domain/account/audit-log';
 import { ROLES, type Role } from '../../../domain/account/dashboard-role';
 import { ServiceError } from '../../../domain/errors';
 import { hashPassword } from '../../../encryption/password';
@@ -78,7 +77,7 @@ export async function dropPasskey(
   const user = await stores.users.removePasskey(_id, id, session);
   const passkey = user?.passkeys?.find((each) => each.id === id);
   if (passkey === undefined) return false;
-  const before = { passkey: id, name: leaveOutSecret(passkey.name) };
+  const before = { passkey: id, name: passkey.name };
   const change = { account_id, livemode: null, target: _id, before };
   await audit({ act: 'passkey.removed', ...change }, session);
   const subject = { kind: 'passkey_removed', name: passkey.name } as const;

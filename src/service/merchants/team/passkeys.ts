@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto';
 import { inTransaction, isDuplicateKey } from '../../../base/mongo';
-import { leaveOutSecret } from '../../../domain/account/audit-log';
 import { hasSecondFactor, type Passkey, type UserDocument } from '../../../store/users';
 import type { ServiceDeps, WriteDeps } from '../../deps';
 import { notifyUser } from '../mail/outbox';
@@ -123,7 +122,7 @@ export async function addPasskey(
       const isAdded = await stores.users.addPasskey(_id, { passkey, recovery_hashes }, session);
       if (!isAdded) return null;
       if (isFirst) await stores.sessions.endAll(_id, session, keep);
-      const after = { passkey: passkey.id, name: leaveOutSecret(passkey.name) };
+      const after = { passkey: passkey.id, name: passkey.name };
       const change = { account_id, livemode: null, target: _id, after };
       await audit({ act: 'passkey.added', ...change }, session);
       const subject = { kind: 'passkey_added', name: passkey.name } as const;

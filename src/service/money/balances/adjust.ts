@@ -13,7 +13,6 @@ import { buildNote, type Note, type PostedBalance, type PostOptions, postOnce } 
 
 export { parseAgainst } from '../../../ledger/against';
 
-import { leaveOutSecret } from '../../../domain/account/audit-log';
 import { MAIN_BALANCE } from '../../../domain/account/balance-account';
 import { type EntryLine, type NewEntry, PLATFORM } from '../../../ledger/entries';
 import { explainShortage, InsufficientBalance } from '../../../ledger/insufficient-balance';
@@ -177,8 +176,7 @@ export async function postPlatform(
   const details = await buildEntryDetails(deps, owner, note);
   const posted = { kind: 'platform_posted', resource_id: id, ...owner, bank_reference } as const;
   const { approval_id, count: writeMore } = note;
-  const reference = leaveOutSecret(bank_reference);
-  const money = { connector, kind, currency, amount, bank_reference: reference };
+  const money = { connector, kind, currency, amount, bank_reference };
   const after = { ...money, ...details.note, approval_id };
   const change = { act: 'platform.posted', after } as const;
   // Its book has no balance account.

@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { ClientSession } from 'mongodb';
 import { inTransaction, isDuplicateKey } from '../../../base/mongo';
-import { leaveOutSecret } from '../../../domain/account/audit-log';
 import { MAIN_BALANCE } from '../../../domain/account/balance-account';
 import { ServiceError } from '../../../domain/errors';
 import type { BalanceRow } from '../../../ledger/balance-rows';
@@ -91,7 +90,7 @@ export async function fundBalance(
   const entry = { ...buildEntry(funding, id, at), note: storedNote };
   const { balance_account } = funding;
   const { connector, bank_reference } = funding;
-  const bank = { connector, bank_reference: leaveOutSecret(bank_reference) };
+  const bank = { connector, bank_reference };
   const after = { balance_account, currency, amount, ...bank, ...storedNote, approval_id };
   const change = { act: 'balance.funded', after } as const;
   return await postOnce(deps, entry, change, { balance_account, approval_id, writeMore });
