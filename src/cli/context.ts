@@ -74,12 +74,15 @@ export function createContext(
       return connection;
     });
   const mongo = client(openMongo);
+  const operatorKey = VARIABLES.shape.OPERATOR_KEY.parse(io.env['OPERATOR_KEY']) || undefined;
   const context: CliContext = {
     settings,
-    operatorKey: VARIABLES.shape.OPERATOR_KEY.parse(io.env['OPERATOR_KEY']) || undefined,
+    operatorKey,
     longReader: client(openLongReader),
     indexBuilder: client(openIndexBuilder),
-    readDeps: memoize(async () => createReadDeps(await mongo(), settings().mongodb.db)),
+    readDeps: memoize(async () =>
+      createReadDeps(await mongo(), settings().mongodb.db, operatorKey),
+    ),
     actingDeps: memoize(async () => await createOperatorDeps(await context.readDeps())),
     withTemporal: async (deps) => ({
       ...deps,

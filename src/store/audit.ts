@@ -27,11 +27,12 @@ export type Audit = (change: Change, session?: ClientSession) => Promise<void>;
 export function auditBy(
   { stores, now }: { stores: { auditLog: Pick<AuditLogStore, 'add'> }; now: () => Date },
   actor: Actor,
+  sign?: Sign,
 ): Audit {
   return async (change, session) => {
     const at = now().toISOString();
     const _id = `${at}_${randomBytes(8).toString('hex')}`;
-    await stores.auditLog.add(buildLine(change, actor, { _id, at }), session);
+    await stores.auditLog.add(buildLine(change, actor, { _id, at }), session, sign);
   };
 }
 
@@ -55,6 +56,9 @@ function buildLine(
   const read = (facts: AuditFacts | null) => facts && leaveOutSecrets(omitUndefined(facts));
   return { ...place, ...change, actor, before: read(before), after: read(after) };
 }
+
+/** Signs the hash of a line under the key of the operator whose act it is. */
+export type Sign = (hash: string) => string;
 
 export interface Origin {
   address: string;
@@ -90,8 +94,10 @@ export interface ChainedLine extends AuditLine {
   seq: number;
   /** Null on the first line. */
   prev: string | null;
-  /** SHA-256 of all other fields, hex. */
+  /** SHA-256 of all other fields but the signature, hex. */
   hash: string;
+  /** Signature of the hash, in a line of an operator whose key was verified. */
+  signature?: string;
 }
 
 export interface ChainHead {
@@ -147,7 +153,7 @@ export function getChainName({ account_id }: Pick<AuditLine, 'account_id'>): str
   return account_id ?? INSTALLATION;
 }
 
-export function hashLine(line: Omit<ChainedLine, 'hash'>): string {
+export function hashLine(line: Omit<ChainedLine, 'hash' | 'signature'>): string {
   return createHash('sha256')
     .update(JSON.stringify(sortFields(line)))
     .digest('hex');
@@ -169,14 +175,19 @@ export function createAuditLogStore(db: Db) {
   const heads = db.collection<ChainHead>('audit_heads');
 
   /** Two writers at once have a write conflict on the head, so that one starts again. */
-  const addLine = async (line: AuditLine, session: ClientSession): Promise<void> => {
+  const addLine = async (
+    line: AuditLine,
+    session: ClientSession,
+    sign: Sign | undefined,
+  ): Promise<void> => {
     const _id = getChainName(line);
     const head = await heads.findOne({ _id }, { session });
     const place = { seq: (head?.seq ?? 0) + 1, prev: head?.hash ?? null };
     const hash = hashLine({ ...line, ...place });
     const next = { $set: { seq: place.seq, hash } };
     await heads.updateOne({ _id }, next, { session, upsert: head === null });
-    await lines.insertOne({ ...line, ...place, hash }, { session });
+    const signed = sign === undefined ? {} : { signature: sign(hash) };
+    await lines.insertOne({ ...line, ...place, hash, ...signed }, { session });
   };
 
   return {
@@ -192,9 +203,9 @@ export function createAuditLogStore(db: Db) {
       );
       await makeIndexes(heads, [{ key: { seq: 1 }, name: 'length' }], missing);
     },
-    add: async (line: AuditLine, session?: ClientSession): Promise<void> => {
-      if (session !== undefined) return await addLine(line, session);
-      await inTransaction(db.client, (own) => addLine(line, own));
+    add: async (line: AuditLine, session?: ClientSession, sign?: Sign): Promise<void> => {
+      if (session !== undefined) return await addLine(line, session, sign);
+      await inTransaction(db.client, (own) => addLine(line, own, sign));
     },
     has: async (_id: string, session: ClientSession): Promise<boolean> =>
       (await lines.findOne({ _id }, { session })) !== null,

@@ -7,6 +7,8 @@ export interface OperatorDocument {
   name: string;
   role: OperatorRole;
   hash: string;
+  /** Verifies the operator's lines of the audit log. */
+  public_key: string;
   /** Operator who requested the key; absent of the first two. */
   created_by?: string;
   /** Place among the first two, which nobody approved. */

@@ -479,6 +479,9 @@ describe('a command that moves money', () => {
     expect(entry?.note).toEqual({ operator: 'dora', reason: 'Ticket 42' });
     const [line] = await service.stores.auditLog.list({ account_id, limit: 1 });
     expect(line).toMatchObject({ act: 'balance.funded', actor: { operator: 'dora' } });
+    expect(line).toHaveProperty('signature');
+    const { broken } = JSON.parse((await service.cli('audit', 'verify', '--json')).stdout);
+    expect(JSON.stringify(broken)).not.toContain(account_id);
     const silent = await dora.refusal(...fund(account_id, 'live'));
     expect(silent.message).toContain("'--reason <text>' not specified");
   });

@@ -1,19 +1,29 @@
 import { hostname, userInfo } from 'node:os';
 import type { MongoClient } from 'mongodb';
+import { signAs } from '../../encryption/operator-signature';
 import { createStores } from '../../store';
 import type { Audit } from '../../store/audit';
 import type { ServiceDeps, WriteDeps } from '../deps';
 import { auditAndNotify } from './audit/log';
 
-export type ReadDeps = Pick<ServiceDeps, 'mongo' | 'stores' | 'now'>;
+export type ReadDeps = Pick<ServiceDeps, 'mongo' | 'stores' | 'now'> & {
+  /** Key of the operator who runs the command, not verified yet. */
+  operatorKey?: string | undefined;
+};
 
-export function createReadDeps(mongo: MongoClient, db: string): ReadDeps {
-  return { mongo, stores: createStores(mongo.db(db)), now: () => new Date() };
+export function createReadDeps(
+  mongo: MongoClient,
+  db: string,
+  operatorKey?: string | undefined,
+): ReadDeps {
+  return { mongo, stores: createStores(mongo.db(db)), now: () => new Date(), operatorKey };
 }
 
 /** @param operator whose key was verified */
 export function auditAs(deps: ReadDeps, operator: string): Audit {
-  return auditAndNotify(deps, { via: 'command_line', ...getSystemUser(), operator });
+  const { operatorKey } = deps;
+  const sign = operatorKey === undefined ? undefined : (hash: string) => signAs(operatorKey, hash);
+  return auditAndNotify(deps, { via: 'command_line', ...getSystemUser(), operator }, sign);
 }
 
 /** Creates the indexes that acts need, too. */

@@ -7,6 +7,7 @@ import {
 } from '../../domain/account/operator';
 import { omitUndefined } from '../../domain/defined';
 import { ServiceError } from '../../domain/errors';
+import { derivePublicKey } from '../../encryption/operator-signature';
 import { fingerprint, hashKey } from '../../store/keys';
 import type { OperatorDocument } from '../../store/operators';
 import type { WriteDeps } from '../deps';
@@ -33,14 +34,16 @@ export async function createOperator(
   await inTransaction(mongo, async (session) => {
     const created_at = now().toISOString();
     const hash = hashKey(key);
-    const document = { _id: operator_id, name, role, hash, created_at, ...omitUndefined(origin) };
+    const public_key = derivePublicKey(key);
+    const own = { _id: operator_id, name, role, hash, public_key, created_at };
+    const document = { ...own, ...omitUndefined(origin) };
     await stores.operators.insert({ ...document, revoked_at: null }, session);
     const change = { act: 'operator.created', account_id: null, livemode: null } as const;
     await audit(
       {
         ...change,
         target: operator_id,
-        after: { name, role, fingerprint: fingerprint(hash), ...origin },
+        after: { name, role, public_key, fingerprint: fingerprint(hash), ...origin },
       },
       session,
     );
@@ -87,7 +90,7 @@ export async function createFirstOperator(
   }
 }
 
-export type ListedOperator = Omit<OperatorDocument, 'hash'>;
+export type ListedOperator = Omit<OperatorDocument, 'hash' | 'public_key'>;
 
 /** Oldest first. */
 export function listOperators({ stores }: Pick<WriteDeps, 'stores'>): Promise<ListedOperator[]> {

@@ -1,4 +1,5 @@
 import { Refusal } from '../../../src/domain/errors';
+import { derivePublicKey, signAs } from '../../../src/encryption/operator-signature';
 import { type ChainsCheck, verifyChains } from '../../../src/service/operators/audit/chains';
 import { withAuditLine } from '../../../src/service/operators/audit/log';
 import {
@@ -39,6 +40,13 @@ const findHead = (lines: ChainedLine[]): ChainHead[] => {
 const WHOLE = [...chain(null, 1), ...chain('acct_a', 4), ...chain('acct_b', 2)];
 const HEADS = [chain(null, 1), chain('acct_a', 4), chain('acct_b', 2)].flatMap(findHead);
 
+const KEY = 'opkey_of_ada';
+const OPERATORS = [
+  { name: 'ada', public_key: derivePublicKey('opkey_older'), revoked_at: null },
+  { name: 'ada', public_key: derivePublicKey(KEY), revoked_at: '2026-03-01T00:00:02.000Z' },
+  { name: 'ben', public_key: derivePublicKey('opkey_of_ben'), revoked_at: null },
+];
+
 const verify = (lines: ChainedLine[], heads = HEADS, known: ChainsCheck['heads'] = []) =>
   verifyChains(
     {
@@ -46,6 +54,7 @@ const verify = (lines: ChainedLine[], heads = HEADS, known: ChainsCheck['heads']
       head: async (name) => heads.find(({ _id }) => _id === name) ?? null,
       listChained: () => Object(lines),
     },
+    OPERATORS,
     known,
   );
 const changed = (n: number, change: Partial<ChainedLine>) =>
@@ -61,6 +70,31 @@ test('whole chains have no fault, and the check lists their heads', async () => 
     heads: HEADS.map(({ _id, ...head }) => ({ chain: _id, ...head })),
   });
 });
+
+test.each([
+  ['is signed', 1, (hash: string) => signAs(KEY, hash), undefined],
+  ['is not signed', 1, () => undefined, 'not_signed'],
+  ['has no signature but a text', 1, () => 'x', 'not_signed'],
+  [
+    'is signed by another operator',
+    1,
+    (hash: string) => signAs('opkey_of_ben', hash),
+    'not_signed',
+  ],
+  ['has the signature of another line', 1, () => signAs(KEY, 'x'), 'not_signed'],
+  ['is signed after the key was revoked', 3, (hash: string) => signAs(KEY, hash), 'not_signed'],
+] as const)(
+  'a line of an operator that %s is found where it is forged',
+  async (_, n, sign, fault) => {
+    const actor = { via: 'command_line', system_user: 'x', host: 'x', operator: 'Ada' } as const;
+    const whole = { ...line('acct_a', n), actor, seq: 1, prev: null };
+    const hash = hashLine(whole);
+    const signature = sign(hash);
+    const chained = { ...whole, hash, ...(signature && { signature }) };
+    const { broken } = await verify([chained], findHead([chained]));
+    expect(broken.map((each) => each.fault)).toEqual(fault === undefined ? [] : [fault]);
+  },
+);
 
 test.each([undefined, null, '2'])(
   'a line with the place %j is reported as unchained, and the other chains have no fault',

@@ -1,4 +1,6 @@
 import { z } from 'zod';
+import { isSameOperator } from '../../../domain/account/operator';
+import { isSignedBy } from '../../../encryption/operator-signature';
 import {
   type AuditLogStore,
   type ChainedLine,
@@ -6,6 +8,7 @@ import {
   getChainName,
   hashLine,
 } from '../../../store/audit';
+import type { OperatorDocument } from '../../../store/operators';
 
 /** Reported by an earlier verification. */
 export const StoredHeads = z.array(
@@ -20,6 +23,7 @@ export const CHAIN_FAULTS = {
   no_head: 'the end of the chain is missing',
   not_as_kept: 'the line differs from the stored end of the chain',
   unchained: 'the line has no place in the chain',
+  not_signed: 'the line names an operator whose key has not signed it',
 } as const;
 
 interface BrokenLine {
@@ -48,10 +52,12 @@ interface ChainProgress {
 
 /**
  * Verifies while lines are added.
+ * @param operators whose keys sign the lines of their acts
  * @param storedHeads ends of an earlier verification: their lines must still be there
  */
 export async function verifyChains(
   log: Pick<AuditLogStore, 'heads' | 'head' | 'listChained'>,
+  operators: readonly Signer[],
   storedHeads: readonly StoredHead[] = [],
 ): Promise<ChainsCheck> {
   // First, so that the lines that follow must include each of them.
@@ -90,15 +96,35 @@ export async function verifyChains(
       [heads.get(chain), 'not_linked'],
       [storedByChain.get(chain), 'not_as_kept'],
     ]);
+    if (progress.broken === undefined && !isSigned(line, operators)) {
+      progress.broken = { chain, seq: line.seq, line_id: line._id, fault: 'not_signed' };
+    }
   }
   if (progress !== undefined) await finishChain(progress);
   for (const chain of [...unseen]) await finishChain({ chain, seq: 0, hash: null });
   return check;
 }
 
+type Signer = Pick<OperatorDocument, 'name' | 'public_key' | 'revoked_at'>;
+
+/** The worker writes acts on resources, whose documents have them, too. */
+function isSigned(line: ChainedLine, operators: readonly Signer[]): boolean {
+  const { actor, act, at, hash, signature } = line;
+  if (actor.via !== 'command_line' || actor.operator === undefined) return true;
+  if (act.endsWith('.act')) return true;
+  const { operator: name } = actor;
+  return operators.some(
+    ({ name: own, public_key, revoked_at }) =>
+      signature !== undefined &&
+      isSameOperator(own, name) &&
+      (revoked_at === null || at <= revoked_at) &&
+      isSignedBy(public_key, hash, signature),
+  );
+}
+
 function checkLine(
   progress: ChainProgress,
-  { hash, ...line }: ChainedLine,
+  { hash, signature: _, ...line }: ChainedLine,
   expected: readonly (readonly [
     Pick<ChainHead, 'seq' | 'hash'> | undefined,
     BrokenLine['fault'],

@@ -10,8 +10,8 @@ import {
   type ChainedLine,
   type Change,
   type Origin,
+  type Sign,
 } from '../../../store/audit';
-
 import type { UserDocument } from '../../../store/users';
 import type { Owner, ServiceDeps } from '../../deps';
 import { notifyOfChange } from '../../merchants/mail/outbox';
@@ -35,8 +35,12 @@ export function auditAsUser(
 }
 
 /** Mails the owners, too, in the session of the change. */
-export function auditAndNotify(deps: Pick<ServiceDeps, 'stores' | 'now'>, actor: Actor): Audit {
-  const audit = auditBy(deps, actor);
+export function auditAndNotify(
+  deps: Pick<ServiceDeps, 'stores' | 'now'>,
+  actor: Actor,
+  sign?: Sign,
+): Audit {
+  const audit = auditBy(deps, actor, sign);
   return async (change, session) => {
     await audit(change, session);
     if (session !== undefined) await notifyOfChange(deps, change, nameActor(actor), session);

@@ -167,8 +167,8 @@ const AUDITED_KINDS: Record<string, AuditedKind> = {
   operator: {
     collection: 'operators',
     name: getId,
-    facts: ({ hash, name, role, revoked_at }) => ({
-      ...{ fingerprint: fingerprint(String(hash)), name, role, revoked_at },
+    facts: ({ hash, public_key, name, role, revoked_at }) => ({
+      ...{ fingerprint: fingerprint(String(hash)), public_key, name, role, revoked_at },
     }),
     acts: { 'operator.created': creates, 'operator.revoked': changes },
   },
