@@ -1,5 +1,4 @@
 import { z } from 'zod';
-import { leaveOutSecret } from '../../../domain/account/audit-log';
 import { isSameOperator, type VerifiedOperator } from '../../../domain/account/operator';
 import { type ApprovalRequired, requireApproval } from '../../../domain/approval';
 import { type ApprovedCommand, findApprovedAct } from '../../../domain/authority';
@@ -80,7 +79,7 @@ export function auditApproved(
       const message = `The approval ${approval_id} has ended meanwhile; nothing was done.`;
       throw new ServiceError('approval_decided', message);
     }
-    const by = { requested_by, approved_by: decided_by, reason: leaveOutSecret(reason) };
+    const by = { requested_by, approved_by: decided_by, reason };
     await audit({ ...change, after: { ...change.after, ...by, approval_id } }, session);
   };
 }
