@@ -4,6 +4,7 @@ export const TIES = 1_000_000;
 const TIE_MAX = TIES - 1;
 
 const POSITION_LENGTH = 'YYYY-MM-DDTHH:mm:ss.nnnnnnnnnZ'.length;
+const CREATED_AT_LENGTH = 'YYYY-MM-DDTHH:mm:ss.nnnZ'.length;
 
 const DATE = /(\d{4})-(\d{2})-(\d{2})/.source;
 const TIME = /(\d{2}):(\d{2})(?::(\d{2})(?:[.,](\d{1,9}))?)?/.source;
@@ -42,13 +43,21 @@ export function parsePosition(text: string): string | undefined {
  * Finds the positions that have more digits than a time is written with: one of them may be the
  * cursor of which a date type has cut the last.
  * @param time as of `parseCreatedBefore`
- * @returns exclusive bounds, or undefined for a whole position
+ * @returns the position at which the time begins, exclusive bounds, and the number of rows between
+ *   them from which it is refused; undefined for a whole position
  */
-export function findUncutRange(time: string): { after: string; until: string } | undefined {
+export function findUncutRange(
+  time: string,
+): { position: string; after: string; until: string; rowsMin: number } | undefined {
   if (time.length >= POSITION_LENGTH) return undefined;
   const digits = time.slice(0, -1);
+  const position = `${digits.padEnd(POSITION_LENGTH - 1, '0')}Z`;
   // Above every digit.
-  return { after: `${digits.padEnd(POSITION_LENGTH - 1, '0')}Z`, until: `${digits}:` };
+  const until = `${digits}:`;
+  // A row's own `created_at` has milliseconds, too: cut so, the cursor of a single row skips none.
+  return time.length > CREATED_AT_LENGTH
+    ? { position, after: position, until, rowsMin: 1 }
+    : { position, after: digits, until, rowsMin: 2 };
 }
 
 /**

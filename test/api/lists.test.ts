@@ -125,6 +125,13 @@ describe.each(LISTS.filter(({ statuses }) => statuses.length > 0))('the list $pa
     const pages = await walkPages(readPage, { limit: '17' });
     expect(pages.slice(0, -1).every((page) => page.length === 17)).toBe(true);
     expect(pages.flat().toSorted()).toEqual(inserted.toSorted());
+    // The time of the only row of its millisecond, and a cursor that lost the digits of several.
+    const [before, after] = ['2026-01-02T00:00:00.001Z', '2026-01-02T00:00:00.002Z'];
+    const [earlier] = [await insert(1, before), await insert(1, after)];
+    const own = (await list({ created_before: after, limit: '1' })).body;
+    expect(ids(own.data)).toEqual(earlier);
+    const cut = await list({ created_before: OLD });
+    expectRefusal(cut, 'invalid_cursor', ['created_before']);
   });
 });
 
@@ -140,12 +147,9 @@ test.each(['/v1/payments', '/v1/events', '/v1/webhook-endpoints'])(
       shop.get(`${path}?${new URLSearchParams({ ...query, limit: '1' })}`);
     const { data, next_cursor: cursor } = (await read({})).body;
     expect(cursor).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{9}Z$/);
-    for (const length of ['T00:00:00', 'T00:00:00.000', 'T00:00:00.000000'].map(
-      (t) => 10 + t.length,
-    )) {
-      // The digits after it were zeros: nothing is lost.
-      if (/^[.0]*Z$/.test(cursor.slice(length))) continue;
-      const cut = await read({ created_before: `${cursor.slice(0, length)}Z` });
+    const cut = await read({ created_before: `${cursor.slice(0, -4)}Z` });
+    // Its last digits may be zeros: nothing is lost then.
+    if (!cursor.endsWith('000Z')) {
       expectRefusal(cut, 'invalid_cursor', ['created_before']);
       expect(cut.body.error.message).toContain('send a next_cursor as the text it is');
     }

@@ -97,10 +97,11 @@ export async function readCursor(
 ): Promise<string | undefined> {
   const range = created_before === undefined ? undefined : findUncutRange(created_before);
   if (range === undefined) return created_before;
-  const [row] = await list({ ...range, limit: 1 });
-  if (row === undefined) return range.after;
+  const { position, rowsMin, ...bounds } = range;
+  const rows = await list({ ...bounds, limit: rowsMin });
+  if (rows.length < rowsMin) return position;
   const message =
-    'has fewer than nine fractional digits, and something was made within the last of them: send ' +
+    'has fewer than nine fractional digits, and rows were made within the last of them: send ' +
     'a next_cursor as the text it is, unparsed, and a time of your own with nine digits';
   const details = [{ code: 'invalid_cursor', field: 'created_before', message }] as const;
   throw new Refusal('invalid_cursor', `created_before: ${message}`, { details });
