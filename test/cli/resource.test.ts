@@ -39,7 +39,10 @@ async function report(
       resource: 'payout',
       resource_id: id,
       name,
-      callback: { callback_id, occurred_at: '2026-03-01T12:00:00.000Z', reason: 'Said so' },
+      callback: {
+        ...{ callback_id, occurred_at: '2026-03-01T12:00:00.000Z', reason: 'Said so' },
+        ...{ amount: 1_000, currency: 'EUR', value_date: '2026-03-02' },
+      },
     },
   );
 }
@@ -74,6 +77,7 @@ test('payout show has its transitions, journal entries, callbacks and audit trai
   const buildCallback = (number: number, facts: object) =>
     expect.objectContaining({
       ...{ ...said, callback_id: `${id}-${number}`, bank_reference: null, reason: 'Said so' },
+      ...{ amount: 1_000, currency: 'EUR', value_date: '2026-03-02' },
       ...facts,
     });
   expect(shown).toEqual({
@@ -91,8 +95,11 @@ test('payout show has its transitions, journal entries, callbacks and audit trai
     recipient: { type: 'bank_account', scheme: null, last4: '3000' },
     events,
     postings: [
-      { id: `payout_reserved:${id}`, kind: 'payout_reserved', at, book, legs },
-      expect.objectContaining({ kind: 'payout_captured' }),
+      {
+        ...{ id: `payout_reserved:${id}`, kind: 'payout_reserved', at, book, legs },
+        ...{ value_date: null, bank_reference: null },
+      },
+      expect.objectContaining({ kind: 'payout_captured', bank_reference: expect.any(String) }),
     ],
     movements: [
       expect.objectContaining({
@@ -119,8 +126,12 @@ test('payout show has its transitions, journal entries, callbacks and audit trai
   expect(stdout).toMatch(/^Attention: +failed_after_completed$/m);
   expect(stdout).toMatch(/\n\nMOVES\nAT +EVENT +ID .+\n.+ payout\.submitted .+\n.+ payout\.sent /);
   expect(stdout).toMatch(/ payout_reserved +balances\.main\.available +-€10\.00\n +balances\.main/);
-  expect(stdout).toMatch(/ failed +sandbox-\S+ +\S+-2 +Said so +not applied: a completed payout/);
-  expect(stdout).toMatch(/ failed +other +\S+-3 +Said so +parked: no such payout/);
+  expect(stdout).toMatch(
+    / failed +sandbox-\S+ +\S+-2 +Said so, €10\.00, value date 2026-03-02 +not applied: a completed payout/,
+  );
+  expect(stdout).toMatch(
+    / failed +other +\S+-3 +Said so, €10\.00, value date 2026-03-02 +parked: no such payout/,
+  );
   expect(stdout).toMatch(/\n\nAUDIT TRAIL\nNo operator has acted\.\n$/);
   for (const hidden of ['M0', 'Lovelace', 'DE8937', '12 Long Lane']) {
     expect(stdout + JSON.stringify(shown)).not.toContain(hidden);

@@ -140,7 +140,7 @@ function listLogs({ events, postings: entries, callbacks, audit }: ResourcePage)
     callback.name,
     callback.connector,
     callback.callback_id,
-    [callback.code, callback.reason].filter((word) => word !== null).join(': ') || '-',
+    formatReport(callback),
     formatOutcome(callback),
   ]);
   const auditRows = audit.map(({ who, when: at, what, why, before, after, ...act }) => [
@@ -160,4 +160,18 @@ function listLogs({ events, postings: entries, callbacks, audit }: ResourcePage)
     section('BANK CALLBACKS', ofCallbacks, callbackRows, 'The bank has reported nothing.'),
     section('AUDIT TRAIL', ofAudit, auditRows, 'No operator has acted.'),
   ];
+}
+
+function formatReport(callback: ResourcePage['callbacks'][number]): string {
+  const { code, reason, amount, currency, value_date } = callback;
+  const money = currency === null ? amount : formatAmount(amount ?? 0, currency);
+  return (
+    [
+      [code, reason].filter((word) => word !== null).join(': '),
+      amount === null ? '' : String(money),
+      value_date === null ? '' : `value date ${value_date}`,
+    ]
+      .filter((word) => word !== '')
+      .join(', ') || '-'
+  );
 }

@@ -177,17 +177,26 @@ function byTimeAndKind(a: EntryDocument, b: EntryDocument): number {
   return KIND_ORDER.indexOf(a.kind) - KIND_ORDER.indexOf(b.kind);
 }
 
-function presentEntry({ _id, kind, at, book, lines }: EntryDocument) {
+function presentEntry({ _id, kind, at, book, lines, ...bank }: EntryDocument) {
+  const { value_date = null, bank_reference = null } = bank;
   const legs = lines.map(({ account, amount }) => {
     // It may have been read without 64-bit integers.
     return { account, amount: amountInJson(toBigInt(amount) ?? BigInt(String(amount))) };
   });
-  return { id: _id, kind, at, book, legs };
+  return { id: _id, kind, at, value_date, bank_reference, book, legs };
 }
 
 function presentCallback(callback: CallbackDocument) {
   const { connector, name, body, received_at, signalled_at, unapplied, parked } = callback;
   const { callback_id, occurred_at, bank_reference = null, code = null, reason = null } = body;
+  const {
+    amount = null,
+    currency = null,
+    value_date = null,
+  } = {
+    ...{ currency: undefined, value_date: undefined },
+    ...body,
+  };
   return {
     callback_id,
     connector,
@@ -196,6 +205,9 @@ function presentCallback(callback: CallbackDocument) {
     received_at,
     signalled_at,
     bank_reference,
+    amount,
+    currency,
+    value_date,
     code,
     reason,
     unapplied,
