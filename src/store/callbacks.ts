@@ -90,6 +90,7 @@ export function createCallbackStore(db: Db) {
   return {
     ensureIndexes: indexBuilder(callbacks, [
       { key: { resource_id: 1, received_at: 1 }, name: 'resource' },
+      { key: { received_at: 1 }, name: 'received' },
       {
         key: { parked: 1, received_at: 1 },
         name: 'waiting',
@@ -207,7 +208,7 @@ export function createCallbackStore(db: Db) {
         .sort({ received_at: 1, _id: 1 })
         .limit(MISSED_MAX)
         .toArray(),
-    /** Reads those of all resources, about in the order of arrival. */
+    /** Reads those of all resources, in the order of arrival. */
     missedSince: (received_from: string, connector: string | undefined) =>
       callbacks
         .find({
@@ -215,6 +216,7 @@ export function createCallbackStore(db: Db) {
           ...SIGNALLED,
           ...omitUndefined({ connector }),
         })
+        .sort({ received_at: 1 })
         .batchSize(MISSED_MAX),
     countWaiting: (filter: WaitingFilter, limit?: number) =>
       callbacks.countDocuments(waitingQuery(filter), omitUndefined({ limit })),

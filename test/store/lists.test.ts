@@ -139,6 +139,13 @@ test.each(LISTS)(
   },
 );
 
+test('what a failover may have lost is read from an index, in the order of arrival', async () => {
+  const plan = await readPlan(({ callbacks }) =>
+    callbacks.missedSince(BEFORE, undefined).toArray(),
+  );
+  expect(plan).toMatchObject({ indexes: ['received'], stages: ['FETCH', 'IXSCAN'] });
+});
+
 test('a list of waiting callbacks sorts only what an index selects', async () => {
   for (const waits of ['unsignalled', 'parked', 'any'] as const) {
     const plan = await readPlan(({ callbacks }) =>

@@ -11,6 +11,7 @@ import {
   redeliverCallback,
   redeliverSignalled,
 } from '../../service/banks/callbacks';
+import { createReadDeps } from '../../service/operators/deps';
 import { defineCommand, defineGroup } from '../command';
 import { idOption, limit, Reason, Since, textOption } from '../options';
 import { formatTime, printFields, printList } from '../output';
@@ -102,7 +103,8 @@ const deliver = defineCommand({
         const message = 'Name a callback, or use --again with --since.';
         throw new ServiceError('invalid_request', message);
       }
-      const acting = { ...(await context.withTemporal(deps)), again };
+      const { stores } = createReadDeps(await context.longReader(), context.settings().mongodb.db);
+      const acting = { ...(await context.withTemporal(deps)), again, reader: stores.callbacks };
       const filter = { since, connector };
       const { delivered, failed } = await redeliverSignalled(acting, filter, context.progress);
       const faults = failed.map((each) => `${each.id}: ${each.reason}`);

@@ -63,17 +63,17 @@ async function redeliver({ temporal, ...deps }: CallbackActDeps, callback: Callb
 /**
  * Delivers again what no run has applied since: Temporal may have lost the signals. A callback
  * counts once.
+ * @param deps.reader waits for minutes: between two of them may be millions
  * @returns ids of the delivered, and why others could not be
  */
 export async function redeliverSignalled(
-  deps: CallbackActDeps,
+  { reader, ...deps }: CallbackActDeps & { reader: Pick<Stores['callbacks'], 'missedSince'> },
   { since, connector }: { since: Date; connector?: string | undefined },
   progress: (line: string) => void = () => {},
 ) {
   const delivered: string[] = [];
   const failed: { id: string; reason: string }[] = [];
-  const { callbacks } = deps.stores;
-  for await (const callback of callbacks.missedSince(since.toISOString(), connector)) {
+  for await (const callback of reader.missedSince(since.toISOString(), connector)) {
     const { _id: id, resource, resource_id, body } = callback;
     const document = await LIFECYCLES[resource].get(deps.stores, resource_id);
     if (document?.applied_callbacks?.includes(body.callback_id)) continue;
