@@ -20,6 +20,13 @@ export interface EpochDocument {
   keys_lost?: boolean;
 }
 
+/** Without a majority, such a read would wait for ever. */
+const SURE_MS_MAX = 4_000;
+
+const MONGODB_TIME = {
+  $dateToString: { date: '$$NOW', format: '%Y-%m-%dT%H:%M:%S.%LZ' },
+} as const;
+
 /** Earlier than any time of a worker. */
 const NO_TIME = new Date(0).toISOString();
 
@@ -31,7 +38,12 @@ export function createEpochStore(db: Db) {
     readConcern: { level: 'majority' },
     writeConcern: { w: 'majority', journal: true },
   });
-  const read = () => epochs.findOne({ _id: 'epoch' });
+  /** @param isSure asks a majority, also where a primary does not know that it is none any more */
+  const read = ({ isSure = false } = {}): Promise<EpochDocument | null> =>
+    epochs.findOne(
+      { _id: 'epoch' },
+      isSure ? { readConcern: { level: 'linearizable' }, maxTimeMS: SURE_MS_MAX } : {},
+    );
   /** @throws ServiceError `other_format` */
   const checkFormat = async (): Promise<void> => {
     const stored = await read();
@@ -61,13 +73,21 @@ export function createEpochStore(db: Db) {
     },
     noteLostKeys: (keys_lost: boolean) =>
       epochs.updateOne({ _id: 'epoch' }, { $set: { keys_lost } }),
-    /** Never goes back. */
-    raise: async (at: string): Promise<EpochDocument> => {
-      const epoch = await epochs.findOneAndUpdate(
-        { _id: 'epoch' },
-        { $max: { at }, $setOnInsert: newEpoch() },
-        { upsert: true, returnDocument: 'after' },
-      );
+    /**
+     * Never goes back.
+     * @param at by default the time of MongoDB: a worker with a fast clock would hide a restore
+     */
+    raise: async (at?: string): Promise<EpochDocument> => {
+      const { installation, format } = newEpoch();
+      const raised = {
+        at: { $max: ['$at', at ?? MONGODB_TIME] },
+        installation: { $ifNull: ['$installation', installation] },
+        format: { $ifNull: ['$format', format] },
+      };
+      const epoch = await epochs.findOneAndUpdate({ _id: 'epoch' }, [{ $set: raised }], {
+        upsert: true,
+        returnDocument: 'after',
+      });
       if (epoch === null) throw new Error('The epoch was not stored.');
       return epoch;
     },

@@ -189,7 +189,11 @@ describe('the guard against a restored store', () => {
   test('allows writes though the epochs cannot be raised, or Temporal denies access to schedules', async () => {
     await advance();
     const raise = () => Promise.reject(new Error('denied'));
-    const now = () => new Date(Date.now() + 120_000);
+    const now = () => new Date(Date.now() + 86_400_000);
+    // By the time of MongoDB: after a restore, a later one would be that of no process.
+    await advanceEpoch({ ...createDeps(), now }, await readEpochs(createDeps()));
+    const { mongodb } = await readEpochs(createDeps());
+    expect(Date.parse(mongodb ?? '')).toBeLessThan(Date.now() + 43_200_000);
     const raised = await watch({ now, epoch: { ...createDeps().epoch, raise } });
     const allowed = { fault: undefined, lines: [NOT_COMPARED] };
     expect({ fault: raised.fault(), lines: raised.lines }).toEqual(allowed);

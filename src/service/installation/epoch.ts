@@ -52,7 +52,7 @@ export async function readEpochs({ epoch, temporal, lifecycleQueue }: EpochDeps)
   const copy = await createTemporalEpoch(temporal, lifecycleQueue).read(installation);
   if (copy === undefined || copy <= at) return { mongodb: at, temporal: copy };
   // Another process may have raised both between the two reads.
-  return { mongodb: (await epoch.read())?.at ?? at, temporal: copy };
+  return { mongodb: (await epoch.read({ isSure: true }))?.at ?? at, temporal: copy };
 }
 
 /** MongoDB is older than Temporal, as after a restore: each epoch is written to MongoDB first. */
@@ -73,10 +73,10 @@ export async function advanceEpoch(deps: EpochDeps, epochs: Epochs): Promise<voi
   const now = deps.now();
   // One of all workers is enough.
   const isDue = !(now.getTime() - Date.parse(mongodb) < ADVANCE_MS) || temporal === undefined;
-  if (isDue && !isBehind(epochs)) await raise(deps, now.toISOString());
+  if (isDue && !isBehind(epochs)) await raise(deps);
 }
 
-async function raise({ epoch, temporal, lifecycleQueue }: EpochDeps, to: string): Promise<void> {
+async function raise({ epoch, temporal, lifecycleQueue }: EpochDeps, to?: string): Promise<void> {
   // MongoDB first, so that Temporal is never later while neither was restored.
   const { installation, at } = await epoch.raise(to);
   await createTemporalEpoch(temporal, lifecycleQueue).write(installation, at);
