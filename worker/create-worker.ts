@@ -52,6 +52,9 @@ const LIFECYCLE_TASK_SLOTS = 12;
  */
 const PATIENCE = { isolateExecutionTimeout: '60s' };
 
+/** A process has four workers: idle ones poll little, which Temporal counts for each namespace. */
+const POLLERS = { type: 'autoscaling', minimum: 2, initial: 10, maximum: 10 } as const;
+
 /**
  * Lets a webhook attempt, of ten seconds at most, end within the grace.
  * @see docs/operations.md#scaling
@@ -64,6 +67,8 @@ export const WORKER_OPTIONS = {
   stickyQueueScheduleToStartTimeout: '5s',
   maxConcurrentWorkflowTaskExecutions: LIFECYCLE_TASK_SLOTS,
   maxCachedWorkflows: 1_000,
+  workflowTaskPollerBehavior: POLLERS,
+  activityTaskPollerBehavior: POLLERS,
   // By default 80 % of the heartbeat timeout: a killed worker's later progress is repeated.
   maxHeartbeatThrottleInterval: '10s',
 } satisfies Partial<WorkerOptions>;
@@ -116,7 +121,10 @@ export async function createWorkers(deps: WorkerDeps): Promise<Workers> {
   const temporal = new Client({ connection, namespace });
   const activity = [reportStuckSteps(temporal, LIFECYCLE_TYPES, log), failRefusedBooks(log)];
   if (tracing !== undefined) activity.push(traceActivities(tracing));
-  const common = { ...WORKER_OPTIONS, connection, namespace, interceptors: { activity } };
+  const common = {
+    ...WORKER_OPTIONS,
+    ...{ connection, namespace, interceptors: { activity } },
+  };
   const workers: Worker[] = [];
   for (const [environment, database] of deps.databases) {
     const livemode = isLive(environment);
