@@ -118,6 +118,7 @@ function connect(access: Omit<TemporalAccess, 'namespace'>): Connection {
     },
   });
   const connection = Connection.lazy({ ...access, interceptors: [retry] });
+  paceLists(connection);
   const close = connection.close.bind(connection);
   connection.close = async () => {
     closing = true;
@@ -125,4 +126,30 @@ function connect(access: Omit<TemporalAccess, 'namespace'>): Connection {
     await close();
   };
   return connection;
+}
+
+/** Lists and counts that a server admits in one second by default (`frontend.namespaceRPS.visibility`). */
+const LISTS_PER_SECOND = 10;
+
+/** Lets further lists and counts of the connection wait, which the server would refuse. */
+function paceLists({ workflowService }: Connection): void {
+  let begun: number[] = [];
+  const waitUntilAdmitted = async () => {
+    const now = performance.now();
+    const at = Math.max(now, (begun.at(-LISTS_PER_SECOND) ?? Number.NEGATIVE_INFINITY) + 1_000);
+    begun = [...begun.slice(1 - LISTS_PER_SECOND), at];
+    if (at > now) await sleep(at - now);
+  };
+  const list = workflowService.listWorkflowExecutions.bind(workflowService);
+  const count = workflowService.countWorkflowExecutions.bind(workflowService);
+  Object.assign(workflowService, {
+    listWorkflowExecutions: async (request: Parameters<typeof list>[0]) => {
+      await waitUntilAdmitted();
+      return await list(request);
+    },
+    countWorkflowExecutions: async (request: Parameters<typeof count>[0]) => {
+      await waitUntilAdmitted();
+      return await count(request);
+    },
+  });
 }

@@ -33,8 +33,8 @@ export async function getNewestRun(temporal: Client, workflowId: string): Promis
   }
 }
 
-/** Bounds the length of a query. */
-const LISTED_AT_ONCE = 100;
+/** Bounds the length of a query to 30 kB. */
+const LISTED_AT_ONCE = 500;
 
 /** The list of workflows lags by seconds. */
 export async function listRunning(
@@ -44,7 +44,8 @@ export async function listRunning(
   const running = new Set<string>();
   for await (const ids of inBatches(workflowIds, LISTED_AT_ONCE)) {
     const query = `ExecutionStatus = 'Running' AND WorkflowId IN ('${ids.join(`', '`)}')`;
-    for await (const { workflowId } of workflow.list({ query })) running.add(workflowId);
+    const pageSize = LISTED_AT_ONCE;
+    for await (const { workflowId } of workflow.list({ query, pageSize })) running.add(workflowId);
   }
   return running;
 }

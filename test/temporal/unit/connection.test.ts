@@ -49,6 +49,18 @@ test('a namespace that the SDK does not find is a fault of the configuration', (
   expect(findConfigFault(undefined)).toBeUndefined();
 });
 
+test('lists and counts begin ten times a second at most, as a server admits them', async () => {
+  const { workflow, connection } = connectTemporal({
+    address: '127.0.0.1:9',
+    namespace: 'default',
+  });
+  const began = performance.now();
+  // Nobody listens there: without a pace, all have failed after half a second.
+  await Promise.allSettled(Array.from({ length: 11 }, () => workflow.count()));
+  expect(performance.now() - began).toBeGreaterThan(1_000);
+  await connection.close();
+});
+
 /** Builds a server that answers from the third call on, with its store. */
 function buildLateServer(persistenceStore: string) {
   let calls = 0;

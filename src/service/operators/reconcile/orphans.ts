@@ -18,6 +18,8 @@ import { getNewestRun, getWorkflowStatus } from '../../../temporal/status';
 import { redeliver, resumeDeliveries } from '../../events/deliveries';
 
 const PAGE = 200;
+/** Covered by one list of Temporal, which admits few a second. */
+const LISTED_PAGE = 500;
 const CHECKED_AT_ONCE = 20;
 const START_TIMEOUT_MS = 5_000;
 
@@ -94,11 +96,12 @@ export async function* findInFlight(
   from?: ResourcePlace,
   isIncluded: (resource: Resource) => boolean = () => true,
 ): AsyncGenerator<OrphanBatch<ResourceOrphan> & { place: ResourcePlace }> {
+  const size = deps.listRunning === undefined ? PAGE : LISTED_PAGE;
   for (const kind of KINDS.slice(from === undefined ? 0 : KINDS.indexOf(from.kind))) {
     let after = kind === from?.kind ? from.after : '';
     for (let isLast = false; !isLast; ) {
-      const page = await LIFECYCLES[kind].page(deps.stores, after, PAGE);
-      isLast = page.length < PAGE;
+      const page = await LIFECYCLES[kind].page(deps.stores, after, size);
+      isLast = page.length < size;
       after = page.at(-1)?._id ?? after;
       const rows = page.filter(isIncluded);
       const getName = ({ _id }: Resource) => LIFECYCLES[kind].workflowId(_id);

@@ -1,4 +1,4 @@
-import type { Client, WorkflowExecutionInfo } from '@temporalio/client';
+import { type Client, type WorkflowExecutionInfo, WorkflowNotFoundError } from '@temporalio/client';
 import { defaultPayloadConverter } from '@temporalio/common';
 import type { History } from '@temporalio/common/lib/proto-utils';
 import { z } from 'zod';
@@ -50,7 +50,8 @@ interface Step {
   differences: Difference[];
 }
 
-const PAGE = 200;
+/** As many as a list of Temporal returns at most: it admits few lists a second. */
+const PAGE = 1_000;
 const READ_AT_ONCE = 20;
 
 /**
@@ -131,17 +132,13 @@ async function compareOne(
   resource: CallbackResource,
   id: string,
 ): Promise<Difference | null> {
-  const { get, workflowId } = LIFECYCLES[resource];
-  const runs: Run[] = [];
-  const query = `WorkflowId = '${workflowId(id)}'`;
-  for await (const run of listRuns(temporal, resource, query)) runs.push(run);
-  runs.sort((a, b) => a.startedAt.getTime() - b.startedAt.getTime());
-  const newest = runs.at(-1);
-  if (newest === undefined) return null;
-  const workflow = await readState(temporal, resource, newest);
+  const { get } = LIFECYCLES[resource];
+  const newest = await describeNewest(temporal, resource, id);
+  if (newest === null) return null;
+  const workflow = getState(newest);
   let document = await get(stores, id);
   if (document === null && workflow !== REFUSED) {
-    if (!(await wasOpened(temporal, resource, runs))) return null;
+    if (!(await wasOpened(temporal, resource, id))) return null;
     document = await get(stores, id);
   }
   const kind = compare(workflow, document);
@@ -154,28 +151,34 @@ async function compareOne(
   return { kind, resource, id, workflow, document: state, running, started_at };
 }
 
-/** Reads the run itself, which is never late. @returns null before it has a state */
-async function readState(
+/** Reads the run itself, which is never late. */
+async function describeNewest(
   { workflow }: Client,
   kind: CallbackResource,
-  { id, runId }: Run,
-): Promise<ResourceState | null> {
-  const info = await workflow.getHandle(LIFECYCLES[kind].workflowId(id), runId).describe();
-  const { status, version } = readRun(kind, info);
+  id: string,
+): Promise<Run | null> {
+  try {
+    return readRun(kind, await workflow.getHandle(LIFECYCLES[kind].workflowId(id)).describe());
+  } catch (error) {
+    if (error instanceof WorkflowNotFoundError) return null;
+    throw error;
+  }
+}
+
+/** @returns null before it has a state */
+function getState({ status, version }: Run): ResourceState | null {
   if (status === REFUSED.status) return REFUSED;
   return status === undefined || version === undefined ? null : { status, version };
 }
 
 /** A first run has the state of an opened resource from its start. */
-async function wasOpened(
-  { workflow }: Client,
-  kind: CallbackResource,
-  runs: readonly Run[],
-): Promise<boolean> {
-  const { workflowId } = LIFECYCLES[kind];
-  const handles = runs.map(({ id, runId }) => workflow.getHandle(workflowId(id), runId));
-  const histories = await Promise.all(handles.map((handle) => handle.fetchHistory()));
-  return hasEnded(listStateSteps(kind), histories);
+async function wasOpened(temporal: Client, kind: CallbackResource, id: string): Promise<boolean> {
+  const workflowId = LIFECYCLES[kind].workflowId(id);
+  const histories: Promise<History>[] = [];
+  for await (const { runId } of listRuns(temporal, kind, `WorkflowId = '${workflowId}'`)) {
+    histories.push(temporal.workflow.getHandle(workflowId, runId).fetchHistory());
+  }
+  return hasEnded(listStateSteps(kind), await Promise.all(histories));
 }
 
 export async function getRetentionStart({ workflowService, options }: Client, now: Date) {
