@@ -16,7 +16,7 @@ import { readConfig } from '../src/config';
 import { parseRetention } from '../src/domain/account/retention';
 import { readApprovalLimits } from '../src/domain/approval';
 import { type Env, parseEnvironments } from '../src/domain/environment';
-import { taskQueues } from '../src/domain/task-queues';
+import { connectorQueue, taskQueues } from '../src/domain/task-queues';
 import { warnOfReaders } from '../src/encryption/file-mode';
 import { followKeyFile } from '../src/encryption/service-keys';
 import { type Connectors, createConnectors, SANDBOX_CONNECTOR } from '../src/routing';
@@ -29,6 +29,7 @@ import { createMetricStore } from '../src/store/metrics';
 import { checkTemporal } from '../src/temporal/attributes';
 import { connectNative, installRuntime } from '../src/temporal/native';
 import { SCHEDULE_ENVIRONMENT } from '../src/temporal/schedules';
+import { readTaskQueue } from '../src/temporal/status';
 import { createDenyCheck } from '../src/webhooks/address';
 import { meterPost } from '../src/webhooks/observed-post';
 import { postOutside } from '../src/webhooks/post';
@@ -38,6 +39,8 @@ import { startCollecting, startScheduling, startSendingMail } from './rounds';
 import { readVersion } from './versioning';
 
 const HEARTBEAT_MS = 2_000;
+/** Less than a scrape may take. */
+const QUEUE_MS_MAX = 4_000;
 
 /** A killed worker would lock its merchant's book for so long. */
 const LIFETIME_S_MAX = 5;
@@ -88,9 +91,14 @@ async function main(): Promise<void> {
   const queues = taskQueues(config.TASK_QUEUE_PREFIX);
   const registry = createRegistry();
   measureStores(registry, createMetricStore(mongo.db(config.MONGODB_DB)), () => new Date(), log);
-  measureRouting(registry, { connectors, stores }, log);
-  await warnAboutMissingKeys(connectors, stores, log);
   const temporal = new Client({ connection, namespace });
+  const readQueue = (connector: string) => {
+    const name = connectorQueue(connector, config.TASK_QUEUE_PREFIX);
+    const queue = { namespace, name, type: 'activity' } as const;
+    return temporal.withDeadline(Date.now() + QUEUE_MS_MAX, () => readTaskQueue(temporal, queue));
+  };
+  measureRouting(registry, { connectors, stores, readQueue }, log);
+  await warnAboutMissingKeys(connectors, stores, log);
   let workers: Workers | undefined;
   const isPolling = () => workers?.polling() ?? false;
   const metrics = await serveMetrics(config, registry, sdkMetrics, isPolling);

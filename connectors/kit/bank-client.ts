@@ -1,6 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { asyncLocalStorage } from '@temporalio/activity';
 import type { z } from 'zod';
 import { createGate } from '../../src/base/gate';
+import { QUESTION_PRIORITY } from '../../src/domain/task-queues';
 import type { Attempt } from '../contract/attempt';
 
 const TIMEOUT_MS = 10_000;
@@ -61,7 +63,7 @@ export function createBankClient({ limits = {}, needsTls, count }: BankClientDep
       }
       try {
         const call = () => callOnce(request, answers, attempt);
-        const answer = await inOrder(call, attempt?.assertInTime);
+        const answer = await inOrder(call, attempt?.assertInTime, isQuestion());
         count('answered');
         return answer;
       } catch (error) {
@@ -69,6 +71,12 @@ export function createBankClient({ limits = {}, needsTls, count }: BankClientDep
         throw error;
       }
     };
+}
+
+/** An operator waits for the answer. */
+function isQuestion(): boolean {
+  const priority = asyncLocalStorage.getStore()?.info.priority;
+  return priority?.priorityKey === QUESTION_PRIORITY.priorityKey;
 }
 
 async function callOnce<A extends Answers>(
@@ -143,14 +151,14 @@ export function countSlots({ perSecond = PER_SECOND, atOnce = AT_ONCE }: BankLim
 }
 
 /**
- * Limits concurrency and rate; further calls wait in order.
+ * Limits concurrency and rate; further calls wait in order, urgent ones before all others.
  * @returns runs a call; `assertNeeded` throws where nobody waits for it any more, and it takes no turn
  */
 export function createLimiter({ perSecond = PER_SECOND, atOnce = AT_ONCE }: BankLimits) {
   const gate = createGate(atOnce);
   const spacingMs = 1_000 / perSecond;
   let nextAt = 0;
-  return <T>(work: () => Promise<T>, assertNeeded?: () => void): Promise<T> =>
+  return <T>(work: () => Promise<T>, assertNeeded?: () => void, isUrgent = false): Promise<T> =>
     gate(async () => {
       assertNeeded?.();
       const now = performance.now();
@@ -158,5 +166,5 @@ export function createLimiter({ perSecond = PER_SECOND, atOnce = AT_ONCE }: Bank
       nextAt = at + spacingMs;
       if (at > now) await sleep(at - now);
       return await work();
-    });
+    }, isUrgent);
 }

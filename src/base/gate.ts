@@ -1,21 +1,25 @@
-/** Limits parallel calls; the others wait in order of arrival. */
-export type Gate = <T>(work: () => Promise<T>) => Promise<T>;
+/** Limits parallel calls; the others wait in order of arrival, urgent ones before them. */
+export type Gate = <T>(work: () => Promise<T>, isUrgent?: boolean) => Promise<T>;
 
 /** @param rest pause after a call for which others wait, as a multiple of its time */
 export function createGate(atOnce: number, rest = 0): Gate {
   const waiting: (() => void)[] = [];
   let free = atOnce;
-  const enter = async (): Promise<void> => {
+  const enter = async (isUrgent: boolean): Promise<void> => {
     if (free > 0) free -= 1;
-    else await new Promise<void>((resolve) => waiting.push(resolve));
+    else {
+      await new Promise<void>((resolve) =>
+        isUrgent ? waiting.unshift(resolve) : waiting.push(resolve),
+      );
+    }
   };
   const leave = () => {
     const next = waiting.shift();
     if (next === undefined) free += 1;
     else next();
   };
-  return async (work) => {
-    await enter();
+  return async (work, isUrgent = false) => {
+    await enter(isUrgent);
     const began = performance.now();
     try {
       return await work();

@@ -84,6 +84,10 @@ const METRICS = {
     help: '1 for each connector that an operator has paused.',
     labels: ['connector', 'livemode'],
   },
+  payments_instructions_waiting_seconds: {
+    help: 'Time for which the oldest instruction waits for its connector to take it.',
+    labels: ['connector'],
+  },
   payments_connector_stopped: {
     help: '1 while a connector sends nothing, because a store was restored.',
     labels: ['connector'],

@@ -34,6 +34,9 @@ export function connectorQueue(connector: string, prefix = ''): string {
   return addPrefix(prefix, `connector-${connector}`);
 }
 
+/** Takes the next slot of a connector, before all instructions that wait: an operator waits. */
+export const QUESTION_PRIORITY = { priorityKey: 1 } as const;
+
 export function readPrefix(lifecycleQueue: string): string {
   return /^(.+)-lifecycle(?:-live)?$/.exec(lifecycleQueue)?.[1] ?? '';
 }

@@ -9,7 +9,7 @@ import {
 } from '@temporalio/workflow';
 import type { ConnectorActivities, Outdated } from '../../connectors/contract/activities';
 import { readBankReference } from '../../src/domain/identifier';
-import { connectorQueue, readPrefix } from '../../src/domain/task-queues';
+import { connectorQueue, QUESTION_PRIORITY, readPrefix } from '../../src/domain/task-queues';
 import type {
   BankAnswer,
   Earlier,
@@ -239,12 +239,14 @@ export function questionActivities<Activities extends object = ConnectorActiviti
     canceller: proxyActivities<Required<Activities>>({
       taskQueue,
       scheduleToCloseTimeout: CANCEL_MS_MAX,
+      priority: QUESTION_PRIORITY,
       retry: { maximumAttempts: 1 },
       summary: `Cancel the ${name} at the bank`,
     }),
     asker: proxyActivities<Required<Activities>>({
       taskQueue,
       scheduleToCloseTimeout: QUESTION_MS_MAX,
+      priority: QUESTION_PRIORITY,
       retry: { initialInterval: '500ms', backoffCoefficient: 2 },
       summary: `Ask the bank whether it holds the ${name}`,
     }),

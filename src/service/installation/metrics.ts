@@ -1,8 +1,10 @@
 import { Gauge, type Registry } from 'prom-client';
 import type { Logger } from '../../base/log';
 import { describeMetric, type MetricName } from '../../base/metrics';
+import type { Connectors } from '../../routing';
 import { isServedBy } from '../../routing';
 import type { MetricStore, ServiceMetrics } from '../../store/metrics';
+import type { TaskQueueState } from '../../temporal/status';
 import type { RoutingDeps } from '../banks/routing/read';
 
 /** Frequent scrapes must add little load on the database. */
@@ -114,10 +116,17 @@ const GAUGES: readonly [MetricName, (metrics: ServiceMetrics) => LabelledValue[]
   ],
 ];
 
-/** Measures what refuses new resources: rules that lead nowhere, and pauses. */
+/** Measures what refuses new resources, rules that lead nowhere and pauses, and what waits for a bank. */
 export function measureRouting(
   registry: Registry,
-  { stores, connectors }: RoutingDeps,
+  {
+    stores,
+    connectors,
+    readQueue,
+  }: RoutingDeps & {
+    connectors: Pick<Connectors, 'names'>;
+    readQueue: (connector: string) => Promise<Pick<TaskQueueState, 'oldest_seconds'>>;
+  },
   log: Pick<Logger, 'warn'>,
 ): void {
   const measure = (name: MetricName, count: (gauge: Gauge) => Promise<void>) => {
@@ -137,6 +146,12 @@ export function measureRouting(
       const { connector, method, livemode } = rule;
       gauge.inc({ connector, method, livemode: String(livemode) });
     }
+  });
+  measure('payments_instructions_waiting_seconds', async (gauge) => {
+    const read = async (connector: string) => {
+      gauge.set({ connector }, (await readQueue(connector)).oldest_seconds);
+    };
+    await Promise.all(connectors.names.map(read));
   });
   measure('payments_connectors_paused', async (gauge) => {
     for (const { connector, livemode } of (await stores.connectorPauses.readCached()).values()) {

@@ -192,6 +192,15 @@ test('calls beyond the limits of concurrency and rate wait', async () => {
   expect(Math.max(...begun) - Math.min(...begun)).toBeGreaterThan(79);
 });
 
+test('the question of an operator takes the next turn', async () => {
+  const limit = createLimiter({ perSecond: 1_000, atOnce: 1 });
+  const begun: string[] = [];
+  const call = (name: string, isUrgent = false) =>
+    limit(async () => void begun.push(name), undefined, isUrgent);
+  await Promise.all([call('first'), call('second'), call('question', true)]);
+  expect(begun).toEqual(['first', 'question', 'second']);
+});
+
 test('a call that nobody waits for any more takes no turn', async () => {
   const limit = createLimiter({ perSecond: 10, atOnce: 1 });
   const began = performance.now();

@@ -170,7 +170,7 @@ test('metrics of the database are read once in ten seconds, and are absent while
   expect(warn).toHaveBeenCalledTimes(1);
 });
 
-test('routing rules without a configured connector are counted, and are absent while the database is away', async () => {
+test('routing rules without a configured connector and instructions that wait show, and rules are absent while the database is away', async () => {
   const registry = createRegistry();
   const warn = jest.fn();
   const scope = { livemode: true, method: 'visa', currency: null };
@@ -186,13 +186,18 @@ test('routing rules without a configured connector are counted, and are absent w
     connectorPauses: Object({ readCached: readPauses }),
   };
   const connectors = createConnectors('sandbox', 'acme=visa');
-  measureRouting(registry, { connectors, stores }, { warn });
+  const readQueue = async (connector: string) => ({
+    oldest_seconds: connector === 'acme' ? 90 : 0,
+  });
+  measureRouting(registry, { connectors, stores, readQueue }, { warn });
   const lines = (await registry.metrics()).match(/^payments_routing_rules_refusing\{.*$/gm);
   expect(lines).toEqual([
     'payments_routing_rules_refusing{connector="gone",method="visa",livemode="true"} 2',
   ]);
   const pausedLine = 'payments_connectors_paused{connector="acme",livemode="true"} 1';
   expect(await registry.metrics()).toContain(pausedLine);
+  const waitingLine = 'payments_instructions_waiting_seconds{connector="acme"} 90';
+  expect(await registry.metrics()).toContain(waitingLine);
   readCached.mockRejectedValueOnce(new Error('away'));
   expect(await registry.metrics()).not.toMatch(/^payments_routing_rules_refusing\{/m);
   expect(warn).toHaveBeenCalledTimes(1);
