@@ -149,7 +149,7 @@ const TOO_LATE = {
 } as const;
 
 async function openPayout(deps: RecordDeps, input: OpenPayout): Promise<PayoutOpening> {
-  deps.clock?.observe(Date.parse(input.created_at));
+  if (input.livemode) deps.clock?.observe(Date.parse(input.created_at));
   try {
     return await openReserved(deps, buildOpening(deps, input));
   } catch (error) {

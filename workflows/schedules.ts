@@ -59,8 +59,9 @@ function describeOrphans({ checked, found, named, walked_at }: OrphanFindings): 
   return `${summary} See \`orphan list\`, then \`orphan restart\`.${formatList(named)}`;
 }
 
-function describeDeliveries({ checked, restarted, named }: DeliveryFindings): string {
-  const summary = `${checked} deliveries late, ${restarted} without a workflow.`;
+function describeDeliveries({ checked, restarted, failed, named }: DeliveryFindings): string {
+  const left = failed > 0 ? ` ${failed} are left to the next audit: see the worker's log.` : '';
+  const summary = `${checked} deliveries late, ${restarted} without a workflow.${left}`;
   return restarted === 0 ? summary : `${summary} These were started again.${formatList(named)}`;
 }
 

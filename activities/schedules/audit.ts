@@ -77,6 +77,7 @@ const DeliveryProgress = z.object({
   from: z.string().nullable().optional(),
   checked: z.int(),
   restarted: z.int(),
+  failed: z.int(),
   named: z.array(z.string()),
 });
 
@@ -86,20 +87,25 @@ async function auditDeliveries(deps: AuditDeps): Promise<DeliveryFindings> {
   const stored = DeliveryProgress.safeParse(activityInfo().heartbeatDetails);
   const { from, ...total }: DeliveryProgress = stored.success
     ? stored.data
-    : { checked: 0, restarted: 0, named: [] };
+    : { checked: 0, restarted: 0, failed: 0, named: [] };
+  /** Leaves what fails to the next audit: one row must not end it. */
+  const guard = async ({ event_id, endpoint_id }: DeliveryRow, work: () => Promise<unknown>) => {
+    try {
+      await work();
+      return true;
+    } catch (err) {
+      total.failed += 1;
+      deps.log.warn({ event_id, endpoint_id, err }, 'delivery neither started nor tried again');
+      return false;
+    }
+  };
   // After a kill, a delivery may not know that its wait for an endpoint has ended.
-  const onLate = (row: DeliveryRow) => tryDeliveryNow(deps.temporal, row);
+  const onLate = (row: DeliveryRow) => guard(row, () => tryDeliveryNow(deps.temporal, row));
   for await (const { checked, orphans, place } of findLateDeliveries(deps, from, onLate)) {
     for (const orphan of orphans) {
-      const { event_id, endpoint_id } = orphan.delivery;
-      try {
-        await restart(deps, orphan);
-        total.restarted += 1;
-        addName(total.named, event_id);
-      } catch (err) {
-        // The next audit finds it again.
-        deps.log.warn({ event_id, endpoint_id, err }, 'delivery not restarted');
-      }
+      if (!(await guard(orphan.delivery, () => restart(deps, orphan)))) continue;
+      total.restarted += 1;
+      addName(total.named, orphan.delivery.event_id);
     }
     total.checked += checked;
     reportProgress({ ...total, from: place });
@@ -183,14 +189,16 @@ type Progress = z.infer<typeof Progress>;
  * @param progress changes as the audit goes on
  */
 async function auditInFlight(deps: AuditDeps, progress: Progress): Promise<OrphanFindings> {
-  const { scheduleRuns } = deps.stores;
+  const { accounts, scheduleRuns } = deps.stores;
   const walk = await scheduleRuns.readWalk();
+  const offsets = await accounts.readOffsets();
+  const isLate = (resource: Resource) => isOverdue(resource, progress, offsets);
   if (progress.part === 'overdue') {
-    await checkOverdue(deps, progress, walk.orphans);
+    await checkOverdue(deps, progress, walk.orphans, isLate);
     progress.part = 'everything';
     progress.place = walk.place;
   }
-  const isComplete = await checkEverything(deps, progress);
+  const isComplete = await checkEverything(deps, progress, isLate);
   const place = isComplete ? null : progress.place;
   await scheduleRuns.storeWalk({ place, orphans: progress.orphans });
   if (isComplete) await scheduleRuns.note(AUDIT_WALK, deps.now());
@@ -204,6 +212,7 @@ async function checkOverdue(
   deps: AuditDeps,
   progress: Progress,
   earlier: readonly string[],
+  isLate: (resource: Resource) => boolean,
 ): Promise<void> {
   const from = progress.place ?? undefined;
   if (from === undefined) {
@@ -212,8 +221,7 @@ async function checkOverdue(
       reportProgress(progress);
     }
   }
-  const isIncluded = (resource: Resource) => isOverdue(resource, progress);
-  for await (const { place, ...batch } of findInFlight(deps, from, isIncluded)) {
+  for await (const { place, ...batch } of findInFlight(deps, from, isLate)) {
     add(progress, batch);
     progress.place = place;
     reportProgress(progress);
@@ -221,11 +229,15 @@ async function checkOverdue(
 }
 
 /** @returns whether the walk has reached its end */
-async function checkEverything(deps: AuditDeps, progress: Progress): Promise<boolean> {
+async function checkEverything(
+  deps: AuditDeps,
+  progress: Progress,
+  isLate: (resource: Resource) => boolean,
+): Promise<boolean> {
   const { walkMs = WALK_MS_MAX } = deps;
   const endAt = performance.now() + walkMs;
   const from = progress.place ?? undefined;
-  const isIncluded = (resource: Resource) => !isOverdue(resource, progress);
+  const isIncluded = (resource: Resource) => !isLate(resource);
   for await (const { place, ...batch } of findInFlight(deps, from, isIncluded)) {
     add(progress, batch);
     progress.place = place;
@@ -246,10 +258,17 @@ function add(progress: Progress, { checked, orphans }: OrphanBatch<ResourceOrpha
   }
 }
 
-function isOverdue(resource: Resource, { began_at_ms }: Progress): boolean {
-  if ('due_at' in resource) return Date.parse(resource.due_at) < began_at_ms;
+/** Compares with the time of the account, whose sandbox clock may have been advanced. */
+function isOverdue(
+  resource: Resource,
+  { began_at_ms }: Progress,
+  offsets: ReadonlyMap<string, number>,
+): boolean {
+  const offset_ms = resource.livemode ? 0 : (offsets.get(resource.account_id) ?? 0);
+  const account_ms = began_at_ms + offset_ms;
+  if ('due_at' in resource) return Date.parse(resource.due_at) < account_ms;
   if (resource.status === 'authorized') {
-    return Date.parse(resource.updated_at) < began_at_ms - AUTHORIZED_MS_MAX;
+    return Date.parse(resource.updated_at) < account_ms - AUTHORIZED_MS_MAX;
   }
-  return Date.parse(resource.expires_at) < began_at_ms;
+  return Date.parse(resource.expires_at) < account_ms;
 }

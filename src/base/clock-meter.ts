@@ -2,13 +2,15 @@ import { Gauge, type Registry } from 'prom-client';
 import { describeMetric } from './metrics';
 
 export interface ClockMeter {
-  /** @param taskTime ms since the epoch, when Temporal started the task */
+  /** @param taskTime real time, ms since the epoch, when Temporal started the task */
   observe(taskTime: number): void;
 }
 
 const WINDOW_MS = 60_000;
-/** With fewer, a busy process would look like a wrong clock. */
+/** With fewer, the delay of a busy process would look like a wrong clock. */
 const SAMPLES_MIN = 3;
+/** More than an alert needs, which waits for ten minutes. */
+const WARN_SAMPLES_MIN = 10;
 const WARN_MS = 1_000;
 
 interface Window {
@@ -27,13 +29,13 @@ export function createClockMeter(
   now: () => number = Date.now,
 ): ClockMeter {
   let windows: Window[] = [];
-  const read = (): number | undefined => {
+  const read = (samplesMin = SAMPLES_MIN): number | undefined => {
     const recent = windows.filter(({ from }) => from > now() - 3 * WINDOW_MS);
     const samples = recent.reduce((sum, window) => sum + window.samples, 0);
-    return samples < SAMPLES_MIN ? undefined : Math.min(...recent.map(({ leastMs }) => leastMs));
+    return samples < samplesMin ? undefined : Math.min(...recent.map(({ leastMs }) => leastMs));
   };
   const warn = () => {
-    const ahead = read();
+    const ahead = read(WARN_SAMPLES_MIN);
     if (ahead === undefined || Math.abs(ahead) < WARN_MS) return;
     const fields = { seconds: ahead / 1_000, code: 'clock_differs' };
     log.warn(fields, 'the clock of this worker differs from that of Temporal');

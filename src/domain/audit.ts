@@ -16,6 +16,8 @@ export interface OrphanFindings {
 export interface DeliveryFindings {
   checked: number;
   restarted: number;
+  /** Could not be started or tried again, and are left to the next audit. */
+  failed: number;
   named: string[];
 }
 

@@ -172,6 +172,11 @@ export function createAccountStore(db: Db, cacheMs = 0) {
       );
       return { offset_ms: account?.clock?.offset_ms ?? 0 };
     },
+    /** Reads by how many ms each sandbox clock was advanced. */
+    readOffsets: async (): Promise<Map<string, number>> => {
+      const rows = accounts.find({ 'clock.offset_ms': { $gt: 0 } }, { projection: { clock: 1 } });
+      return new Map((await rows.toArray()).map(({ _id, clock }) => [_id, clock?.offset_ms ?? 0]));
+    },
     /** The clock never goes back. */
     storeOffset: async (id: string, offset_ms: number): Promise<void> => {
       await accounts.updateOne({ _id: id }, { $max: { 'clock.offset_ms': offset_ms } });

@@ -240,6 +240,22 @@ export function createDeliveryStore(db: Db) {
         )
         .sort({ next_attempt_at: 1 })
         .batchSize(BATCH),
+    /** Lists those of an account whose sandbox clock was advanced. */
+    overdueOf: ({
+      account_id,
+      from,
+      before,
+    }: {
+      account_id: string;
+      from: string;
+      before: string;
+    }) =>
+      rows
+        .find(
+          { account_id, livemode: false, ...PENDING, next_attempt_at: { $gte: from, $lt: before } },
+          WITHOUT_LOG,
+        )
+        .batchSize(BATCH),
     countPending: (limit: number): Promise<number> =>
       rows.countDocuments({ ...PENDING }, { hint: 'pending', limit }),
     firstDue: async (before: string): Promise<string | undefined> => {

@@ -135,6 +135,20 @@ describe('opening a payment again', () => {
   });
 });
 
+test('the time of a sandbox payment, which its merchant advances, is not compared with the clock of a worker', async () => {
+  const observe = jest.fn();
+  const measured = createPaymentActivities({
+    ...{ ...records, log: createLogger('test', 'silent'), webhookQueue: 'unused' },
+    ...{ payTokenKey: randomBytes(32), clock: { observe } },
+  });
+  const payment = await reservePayment();
+  const transition = payment.buildTransition({ status: 'awaiting_customer', version: 2 }, []);
+  for (const livemode of [false, true]) {
+    await measured.recordPaymentMove({ ...transition, livemode });
+  }
+  expect(observe.mock.calls).toEqual([[Date.parse(transition.at)]]);
+});
+
 describe('a transition', () => {
   type Step = [from: PaymentStatus, version: number, to: PaymentStatus[]];
   const AUTHORIZE: Step = ['awaiting_customer', 2, ['authorized']];

@@ -11,6 +11,7 @@ import { countHistories } from '../../../bench/measure/histories';
 import { createBank } from '../../../bench/product/bank';
 import type { ResourceCallback } from '../../../src/callbacks/deliver';
 import { createConnectorKey } from '../../../src/callbacks/keys';
+import type { StoredClock } from '../../../src/domain/account/clock';
 import type { AuditResult, OrphanFindings } from '../../../src/domain/audit';
 import type { LedgerCheckResult } from '../../../src/domain/ledger-check';
 import { SEARCH_KEYS } from '../../../src/domain/search-attributes';
@@ -107,7 +108,7 @@ describe('a check of the ledger', () => {
 describe('an audit', () => {
   const ALL_IS_WELL: AuditResult = {
     orphans: { checked: expect.any(Number), found: 0, named: [], walked_at: expect.any(String) },
-    deliveries: { checked: 0, restarted: 0, named: [] },
+    deliveries: { checked: 0, restarted: 0, failed: 0, named: [] },
     callbacks: { delivered: 0, waiting: 0, parked: 0, parked_lately: 0, named: [] },
     attention: null,
   };
@@ -169,7 +170,7 @@ describe('an audit', () => {
         ...{ checked: expect.any(Number), found: 1, named: [`payout:${orphan}`] },
         walked_at: expect.any(String),
       },
-      deliveries: { checked: 1, restarted: 1, named: [event?._id] },
+      deliveries: { checked: 1, restarted: 1, failed: 0, named: [event?._id] },
       callbacks: {
         ...{ delivered: 1, waiting: 1, parked: 2, parked_lately: 1 },
         named: [unreadable, parked],
@@ -434,7 +435,10 @@ const database = useDatabase();
 const server = useRealServer();
 const payouts = () => database.db.collection<PayoutDocument>('payouts');
 
-function buildActivities(stores: Stores = database.stores, more: { walkMs?: number } = {}) {
+function buildActivities(
+  stores: Stores = database.stores,
+  more: { walkMs?: number; temporal?: Client } = {},
+) {
   return createAuditActivities({
     ...{ stores, temporal: server.env.client, now: () => new Date(), ...more },
     ...{ lifecycleQueue: 'unused', webhookQueue: 'unused' },
@@ -487,6 +491,32 @@ describe('an activity', () => {
     expect(new Set(heartbeatsBefore).size).toBe(COUNT);
     const place = { part: 'everything', began_at_ms: expect.any(Number), orphans: [] };
     expect(heartbeats.slice(-COUNT)).toEqual(Array(COUNT).fill(expect.objectContaining(place)));
+  });
+
+  test('that audits deliveries, also by an advanced clock, goes on after those that cannot be tried again, and counts them', async () => {
+    const DAY_MS = 24 * 60 * MINUTE_MS;
+    await database.db
+      .collection<{ _id: string; clock: StoredClock }>('accounts')
+      .insertOne({ _id: 'acct_late', clock: { offset_ms: 10 * DAY_MS } });
+    const later = new Date(Date.now() + 5 * DAY_MS).toISOString();
+    const owner = { account_id: 'acct_late', livemode: false, type: 'payment.settled' } as const;
+    const rows = Array.from({ length: COUNT }, (_, n): DeliveryRow => {
+      const event = { event_id: `evt_${n}`, endpoint_id: 'we_1', resource_id: 'pay_1' };
+      const state = { status: 'pending', attempts: 1, run: 0 } as const;
+      const next_attempt_at = n === 0 ? later : PAST;
+      return { _id: `${n}`, ...owner, ...event, position: `${n}`, ...state, next_attempt_at };
+    });
+    await database.db.collection<DeliveryRow>('deliveries').insertMany(rows);
+    const running = { status: { name: 'RUNNING' }, raw: { pendingWorkflowTask: {} } };
+    const temporal: Client = Object.create(server.env.client, {
+      workflow: { value: { getHandle: () => ({ describe: async () => running }) } },
+      // Such as a server without this call.
+      workflowService: { value: { resetActivity: () => Promise.reject(new Error('unknown')) } },
+    });
+    const { environment } = openEnvironment();
+    const { auditDeliveries } = buildActivities(database.stores, { temporal });
+    const result = await environment.run(auditDeliveries);
+    expect(result).toEqual({ checked: COUNT, restarted: 0, failed: COUNT, named: [] });
   });
 
   test('that advances a sandbox clock ends when its worker stops, though no workflow answers', async () => {

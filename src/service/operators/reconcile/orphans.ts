@@ -29,7 +29,7 @@ const RUNNING = 'RUNNING';
 const OVERDUE_MS = 60_000;
 
 export interface OrphanDeps {
-  stores: ResourceStores & Pick<Stores, 'events' | 'deliveries'>;
+  stores: ResourceStores & Pick<Stores, 'accounts' | 'events' | 'deliveries'>;
   temporal: Client;
   lifecycleQueue: string;
   webhookQueue: string;
@@ -134,6 +134,7 @@ export async function* findDeliveries(
 }
 
 /**
+ * Those of sandbox accounts whose clock was moved come last.
  * @param from continues at deliveries that are due then
  * @param onLate gets each delivery that is overdue although its workflow runs
  */
@@ -142,14 +143,26 @@ export async function* findLateDeliveries(
   from?: string | null,
   onLate?: (row: DeliveryRow) => Promise<unknown>,
 ): AsyncGenerator<OrphanBatch<DeliveryOrphan> & { place: string | null | undefined }> {
-  const before = new Date(deps.now().getTime() - OVERDUE_MS).toISOString();
+  const { accounts, deliveries } = deps.stores;
+  const at_ms = deps.now().getTime() - OVERDUE_MS;
   let place = from;
-  const rows = deps.stores.deliveries.overdue(before, from);
+  const rows = deliveries.overdue(new Date(at_ms).toISOString(), from);
   const check = (row: DeliveryRow) => {
     place = row.next_attempt_at;
     return findDeliveryOrphan(deps, row, onLate);
   };
   for await (const batch of checkRows(rows, check)) yield { ...batch, place };
+  const moved = [...(await accounts.readOffsets())].map(([account_id, offset_ms]) => ({
+    account_id,
+    from: new Date(at_ms).toISOString(),
+    before: new Date(at_ms + offset_ms).toISOString(),
+  }));
+  for (const owner of moved) {
+    const own = checkRows(deliveries.overdueOf(owner), (row) =>
+      findDeliveryOrphan(deps, row, onLate),
+    );
+    for await (const batch of own) yield { ...batch, place };
+  }
 }
 
 const END_OF_TIME = '9999';

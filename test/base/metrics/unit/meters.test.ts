@@ -285,6 +285,7 @@ describe('the clock of this machine', () => {
     const { observe, read, clock, warn } = openMeter();
     for (const late of lates) observe(late);
     expect(await read()).toBe(seconds);
+    for (let n = 0; n < 7; n += 1) observe(60_000);
     clock.now += 60_000;
     observe(10);
     expect(warn.mock.calls.map(([fields]) => fields)).toEqual(
@@ -293,12 +294,16 @@ describe('the clock of this machine', () => {
   });
 
   test('a clock difference needs three tasks of the last three minutes', async () => {
-    const { observe, read, clock } = openMeter();
+    const { observe, read, clock, warn } = openMeter();
     observe(8_000);
     observe(8_000);
     expect(await read()).toBeUndefined();
     observe(8_000);
     expect(await read()).toBe(8);
+    clock.now += 60_000;
+    observe(8_000);
+    // The log needs ten: a busy process starts a few tasks late.
+    expect(warn).not.toHaveBeenCalled();
     clock.now += 180_000;
     expect(await read()).toBeUndefined();
   });
