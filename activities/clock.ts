@@ -1,15 +1,19 @@
 import { Context, heartbeat } from '@temporalio/activity';
 import { type Client, WorkflowNotFoundError, WorkflowUpdateFailedError } from '@temporalio/client';
+import { inBatches } from '../src/base/batches';
 import {
   type ClockAdvance,
+  type ClockAsk,
+  type ClockPlace,
   type ClockStop,
   type ClockTarget,
   joinStops,
+  type ResourceStop,
 } from '../src/domain/account/clock';
 import { KINDS, LIFECYCLES } from '../src/lifecycles';
 import { tryDeliveryNow } from '../src/service/events/deliveries';
 import type { Stores } from '../src/store';
-import { isTimeout } from '../src/temporal/deadline';
+import { isExhausted, isTimeout } from '../src/temporal/deadline';
 import { reportProgress } from './shared/progress';
 
 export interface ClockDeps {
@@ -23,9 +27,26 @@ interface Offset {
   offset_ms: number;
 }
 
+/** Resources in progress. */
+export interface InFlightWalk {
+  /** Only those created from then on, ISO 8601, account time. */
+  since?: string;
+  /** Absent: the beginning. */
+  place?: ClockPlace;
+}
+
+interface ResourceAdvance extends Offset {
+  /** End of the advance, ms ahead of the real time. */
+  until_ms: number;
+  asks: readonly ClockAsk[];
+  walk?: InFlightWalk | undefined;
+}
+
 export type ClockActivities = ReturnType<typeof createClockActivities>;
 
 const BATCH = 20;
+/** Also silent ones leave time to the activity. */
+const PAGE = 100;
 /** Others follow at the next stop. */
 const PENDING_MAX = 500;
 /** Time for a workflow to do what is due; the clock asks again. */
@@ -43,22 +64,16 @@ export function createClockActivities(deps: ClockDeps) {
       accounts.storeOffset(account_id, offset_ms),
     endAdvance: ({ account_id, behind }: { account_id: string; behind: string[] }): Promise<void> =>
       accounts.endAdvance(account_id, behind),
-    /** Each try asks all: those that were silent while a worker stopped may answer now. */
-    advanceResources: async ({ account_id, offset_ms }: Offset): Promise<ClockStop> => {
-      const stops: ClockStop[] = [];
-      for (const kind of KINDS) {
-        const { pageOf, workflowId } = LIFECYCLES[kind];
-        let ids: string[] = [];
-        do {
-          reportProgress();
-          ids = await pageOf(deps.stores, account_id, ids.at(-1) ?? '', BATCH);
-          const advances = ids.map((id) =>
-            advanceResource(deps.temporal, workflowId(id), id, offset_ms),
-          );
-          stops.push(...(await waitForAll(advances)));
-        } while (ids.length === BATCH);
+    /** Asks workflows to follow. A repeat gets the first answer of each. */
+    advanceResources: async ({ account_id, asks, walk, ...advance }: ResourceAdvance) => {
+      const page = walk && (await listPage(deps.stores, account_id, walk));
+      const all = new Map([...(page?.ids.map((id): ClockAsk => [id, 0]) ?? []), ...asks]);
+      const stop: ResourceStop = { dues: [], silent: [], place: page?.place ?? null };
+      for await (const batch of inBatches(all, BATCH)) {
+        reportProgress();
+        await waitForAll(batch.map((ask) => advanceResource(deps, ask, advance, stop)));
       }
-      return joinStops(stops);
+      return stop;
     },
     /** @param input.tried attempts that were made due a moment ago, and are only waited for */
     advanceDeliveries: (input: Offset & { tried: string[] }) => advanceDeliveries(deps, input),
@@ -79,27 +94,45 @@ async function waitForAll<T>(calls: readonly Promise<T>[]): Promise<T[]> {
   }
 }
 
+async function listPage(
+  stores: Stores,
+  account_id: string,
+  { since, place = { kind: 'payment', after: '' } }: InFlightWalk,
+): Promise<{ ids: string[]; place: ClockPlace | null }> {
+  const found: string[] = [];
+  for (const kind of KINDS.slice(KINDS.indexOf(place.kind))) {
+    const { pageOf, workflowId } = LIFECYCLES[kind];
+    const after = kind === place.kind ? place.after : '';
+    const ids = await pageOf(stores, account_id, { after, limit: PAGE - found.length, since });
+    found.push(...ids.map(workflowId));
+    if (found.length === PAGE) return { ids: found, place: { kind, after: ids.at(-1) ?? after } };
+  }
+  return { ids: found, place: null };
+}
+
 async function advanceResource(
-  temporal: Client,
-  workflowId: string,
-  id: string,
-  offset_ms: number,
-): Promise<ClockStop> {
-  const handle = temporal.workflow.getHandle(workflowId);
+  { temporal, now }: ClockDeps,
+  [workflow_id, answers]: ClockAsk,
+  { offset_ms, until_ms }: Pick<ResourceAdvance, 'offset_ms' | 'until_ms'>,
+  stop: ResourceStop,
+): Promise<void> {
+  const handle = temporal.workflow.getHandle(workflow_id);
+  // Attaches a repeat to the one before: a workflow takes ten updates at a time.
+  const updateId = `clock:${until_ms}:${offset_ms}:${answers}`;
+  const update = { updateId, args: [{ offset_ms }] as [ClockAdvance] };
   try {
     const { due_at_ms } = await temporal.withDeadline(Date.now() + ADVANCE_MS, () =>
-      handle.executeUpdate<Pick<ClockStop, 'due_at_ms'>, [ClockAdvance]>('advance_clock', {
-        args: [{ offset_ms }],
-      }),
+      handle.executeUpdate<Pick<ClockStop, 'due_at_ms'>, [ClockAdvance]>('advance_clock', update),
     );
-    return { due_at_ms, waiting: [] };
+    const isDueBefore = due_at_ms !== null && due_at_ms <= now().getTime() + until_ms;
+    if (isDueBefore) stop.dues.push([workflow_id, due_at_ms]);
   } catch (error) {
     // It has ended, or was refused: nothing waits.
     if (error instanceof WorkflowNotFoundError || error instanceof WorkflowUpdateFailedError) {
-      return { due_at_ms: null, waiting: [] };
+      return;
     }
-    if (!isTimeout(error)) throw error;
-    return { due_at_ms: null, waiting: [id] };
+    if (!isTimeout(error) && !isExhausted(error)) throw error;
+    stop.silent.push(workflow_id);
   }
 }
 

@@ -6,7 +6,7 @@ import type { CryptoSettlementDocument } from './store/crypto-settlements';
 import type { PaymentDocument } from './store/payments';
 import type { PayoutDocument } from './store/payouts';
 import type { RefundDocument } from './store/refunds';
-import type { StoredVersion } from './store/resource';
+import type { InFlightPage, StoredVersion } from './store/resource';
 
 export { isInFlight, KINDS } from './domain/resources';
 
@@ -28,12 +28,9 @@ interface Lifecycle extends ResourceKind {
   /** Pages through resources in progress, by id. */
   page: (stores: ResourceStores, after: string, limit: number) => Promise<Resource[]>;
   /** Pages through a sandbox account's resources in progress, by id. */
-  pageOf: (
-    stores: ResourceStores,
-    account_id: string,
-    after: string,
-    limit: number,
-  ) => Promise<string[]>;
+  pageOf: (stores: ResourceStores, account_id: string, page: InFlightPage) => Promise<string[]>;
+  /** Counts a sandbox account's resources in progress, up to a limit. */
+  countOf: (stores: ResourceStores, account_id: string, limit: number) => Promise<number>;
 }
 
 export const LIFECYCLES: Record<CallbackResource, Lifecycle> = {
@@ -95,7 +92,7 @@ function addStore(kind: CallbackResource, fields: readonly string[]): Lifecycle 
     get: (stores, id) => stores[collection].get(id),
     listStates: (stores, ids) => stores[collection].listStates(ids),
     page: (stores, after, limit) => stores[collection].inFlight(after, limit).toArray(),
-    pageOf: (stores, account_id, after, limit) =>
-      stores[collection].inFlightOf(account_id, after, limit),
+    pageOf: (stores, account_id, page) => stores[collection].inFlightOf(account_id, page),
+    countOf: (stores, account_id, limit) => stores[collection].countInFlightOf(account_id, limit),
   };
 }

@@ -6,7 +6,14 @@ export interface ClockConnectorActivities {
    * Does what is due by the new time; safe to repeat.
    * @see docs/api.md#sandbox-clock
    */
-  advanceBankClock(input: BankClockAdvance): Promise<ClockStop>;
+  advanceBankClock(input: BankClockAdvance): Promise<BankClockStop>;
+}
+
+export interface BankClockStop extends ClockStop {
+  /** Reports that are on their way, with their workflows. One that is gone next time has arrived. */
+  reporting: [report: string, workflow_id: string][];
+  /** Workflows about which the bank reports at its next due time. */
+  awaited: string[];
 }
 
 export interface BankClockAdvance {

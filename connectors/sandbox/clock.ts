@@ -1,14 +1,9 @@
-import {
-  type ClockStop,
-  joinStops,
-  readAccountTime,
-  toAccountTime,
-} from '../../src/domain/account/clock';
+import { joinStops, readAccountTime, toAccountTime } from '../../src/domain/account/clock';
 import type { CallbackResource } from '../../src/domain/callback/callback';
 import { LIFECYCLES } from '../../src/lifecycles';
 import type { Stores } from '../../src/store';
 import type { InboxStores } from '../contract/callbacks';
-import type { BankClockAdvance } from '../contract/clock';
+import type { BankClockAdvance, BankClockStop } from '../contract/clock';
 
 /** Row that is due in real time. */
 interface Waiting {
@@ -46,39 +41,54 @@ export function createTimeReader(
   };
 }
 
+/** Time after which a row that was handed out comes again unless it has arrived. */
+export const LEASE_MS = 5_000;
+
 /** Rows wait for seconds, so there are few. */
 const ROWS_MAX = 1_000;
 
 export async function advanceBankClock(
   deps: BankClockDeps,
   advance: BankClockAdvance,
-): Promise<ClockStop> {
+): Promise<BankClockStop> {
   const stops = await Promise.all(deps.waiting.map((store) => advanceStore(deps, store, advance)));
   deps.wake();
-  return joinStops(stops);
+  const joined = joinStops(stops);
+  const next = stops.filter(({ due_at_ms }) => due_at_ms === joined.due_at_ms);
+  return {
+    ...joined,
+    reporting: stops.flatMap(({ reporting }) => reporting),
+    awaited: next.flatMap(({ awaited }) => awaited),
+  };
 }
 
 async function advanceStore(
   { product, now }: BankClockDeps,
   store: WaitingStore,
   advance: BankClockAdvance,
-): Promise<ClockStop> {
+): Promise<BankClockStop> {
   const rows = await listOwn(product, await store.listPending(ROWS_MAX), advance.account_id);
-  if (rows.length === 0) return { due_at_ms: null, waiting: [] };
-  await store.bringForward(
-    rows.map(({ _id }) => _id),
-    advance,
-  );
-  const ids = new Set(rows.map(({ _id }) => _id));
-  const moved = (await store.listPending(ROWS_MAX)).filter(({ _id }) => ids.has(_id));
+  const ids = rows.map(({ _id }) => _id);
+  if (rows.length > 0) await store.bringForward(ids, advance);
+  const pending = rows.length === 0 ? [] : await store.listPending(ROWS_MAX);
   const at = now().getTime();
-  return joinStops(
-    moved.map(({ _id, due_at }) => {
-      const due_ms = due_at?.getTime() ?? at;
-      if (due_ms <= at) return { due_at_ms: null, waiting: [_id] };
-      return { due_at_ms: due_ms + advance.offset_ms, waiting: [] };
-    }),
+  const dues = new Map(pending.map(({ _id, due_at }) => [_id, due_at?.getTime() ?? at]));
+  const later = ids.flatMap((id) => dues.get(id) ?? []).filter((due_ms) => due_ms > at);
+  const next_ms = later.reduce(
+    (first, due_ms) => Math.min(first, due_ms),
+    Number.POSITIVE_INFINITY,
   );
+  // One that is not pending any more was sent just now.
+  const found = rows.map(({ _id, resource, resource_id }) => ({
+    due_ms: dues.get(_id) ?? at,
+    report: [_id, LIFECYCLES[resource].workflowId(resource_id)] as [string, string],
+  }));
+  return {
+    due_at_ms: later.length === 0 ? null : next_ms + advance.offset_ms,
+    waiting: ids.filter((id) => (dues.get(id) ?? Number.POSITIVE_INFINITY) <= at),
+    reporting: found.filter(({ due_ms }) => due_ms <= at + LEASE_MS).map(({ report }) => report),
+    awaited: found.filter(({ due_ms }) => due_ms === next_ms).map(({ report }) => report[1]),
+  };
 }
 
 async function listOwn<W extends Waiting>(

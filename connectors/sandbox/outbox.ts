@@ -4,7 +4,7 @@ import type { BankCallback, BankResource } from '../../src/domain/callback/callb
 import { omitUndefined } from '../../src/domain/defined';
 import type { SandboxReport } from '../../src/store/sandbox-reports';
 import type { BankClockAdvance } from '../contract/clock';
-import { bringForward } from './clock';
+import { bringForward, LEASE_MS } from './clock';
 import type { CallbackByResource, PlannedCallback } from './plan';
 
 export interface CallbackSubject<R extends BankResource = BankResource> {
@@ -30,8 +30,6 @@ export interface OutboxRow<R extends BankResource = BankResource> extends Callba
 }
 
 const KEEP_S = 30 * 86_400;
-/** After it what was handed out, or simulated, comes again unless it was delivered. */
-const LEASE_MS = 5_000;
 
 export type Outbox = ReturnType<typeof createOutbox>;
 

@@ -35,7 +35,7 @@ import {
 
 import { getMerchantEvent, listMerchantEvents } from '../service/events/merchant';
 import { listRequests, presentRequest } from '../service/events/requests/list';
-import { advanceClock, getClock } from '../service/merchants/clock';
+import { advanceClock, getClock, stopClock } from '../service/merchants/clock';
 import {
   listBalanceTransactions,
   presentBalances,
@@ -195,6 +195,7 @@ export function mountRoutes(mount: Mount, deps: ApiDeps): void {
     const request = to === undefined ? { by_ms: parseDuration(advance) ?? 0 } : { to };
     return await advanceClock(deps, key.account_id, request);
   });
+  mount.endpoint(clock.stopClock, ({ key }) => stopClock(deps, key.account_id));
   mount.endpoint(sandbox.simulatePayment, async ({ key, params, body }) =>
     presentPaymentTo(deps, await simulatePayment(deps, key, params.id, body), key),
   );

@@ -68,6 +68,7 @@ export const ERROR_CODES = {
   route_not_found: { status: 404, type: 'invalid_request_error' },
   method_not_allowed: { status: 405, type: 'invalid_request_error' },
   clock_advancing: { status: 409, type: 'invalid_request_error' },
+  clock_too_busy: { status: 422, type: 'invalid_request_error' },
   callback_conflict: { status: 409, type: 'idempotency_error' },
   idempotency_request_in_progress: { status: 409, type: 'idempotency_error' },
   body_too_large: { status: 413, type: 'invalid_request_error' },

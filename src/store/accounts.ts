@@ -182,9 +182,10 @@ export function createAccountStore(db: Db, cacheMs = 0) {
       await accounts.updateOne({ _id: id }, { $max: { 'clock.offset_ms': offset_ms } });
       await cache.refresh(id, () => accounts.findOne({ _id: id }));
     },
+    /** A repeat changes nothing. */
     endAdvance: async (id: string, behind: string[]): Promise<void> => {
       await accounts.updateOne(
-        { _id: id },
+        { _id: id, 'clock.target': { $exists: true } },
         { $set: { 'clock.behind': behind }, $unset: { 'clock.target': '' } },
       );
     },

@@ -17,6 +17,7 @@ import {
   listNewest,
   listQuery,
   STUCK,
+  toRange,
 } from './list';
 
 export interface ResourceDocument<
@@ -58,7 +59,16 @@ export interface ResourceDocument<
   last_transition?: string;
 }
 
+export interface InFlightPage {
+  /** Id; '' for the first page. */
+  after: string;
+  limit: number;
+  /** Inclusive position. */
+  since?: string | undefined;
+}
+
 interface Rows<D> extends Listable<D> {
+  countDocuments(filter: object, options: { limit: number }): Promise<number>;
   aggregate<Row extends object>(
     pipeline: object[],
     options: { maxTimeMS: number },
@@ -198,15 +208,22 @@ export function resourceStore<D extends ResourceDocument, Field extends string>(
         .find({ status: { $in: inFlight }, _id: { $gt: after } })
         .sort({ _id: 1 })
         .limit(limit),
-    inFlightOf: async (account_id: string, after: string, limit: number): Promise<string[]> => {
+    inFlightOf: async (
+      account_id: string,
+      { after, limit, since }: InFlightPage,
+    ): Promise<string[]> => {
+      const own = { account_id, livemode: false, status: { $in: inFlight } };
+      const position = toRange({ $gte: since });
       const page = await rows
-        .find({ account_id, livemode: false, status: { $in: inFlight }, _id: { $gt: after } })
+        .find({ ...own, _id: { $gt: after }, ...omitUndefined({ position }) })
         .sort({ _id: 1 })
         .limit(limit)
         .project<{ _id: string }>({ _id: 1 })
         .toArray();
       return page.map(({ _id }) => _id);
     },
+    countInFlightOf: (account_id: string, limit: number): Promise<number> =>
+      rows.countDocuments({ account_id, livemode: false, status: { $in: inFlight } }, { limit }),
     /** Writes only at `version`. @returns null when it has changed */
     update: (
       id: string,

@@ -26,7 +26,7 @@ import type { RequestHashes } from '../encryption/request-fingerprint';
 import { LIFECYCLES, type ResourceStores } from '../lifecycles';
 import type { Stores } from '../store';
 import type { PaymentDocument } from '../store/payments';
-import { startAdvance } from './clock';
+import { startAdvance, stopAdvance } from './clock';
 import { getFailureCode, isTimeout, withinLimit } from './deadline';
 import type { LabeledFacts } from './labels';
 import { assertNotBehind } from './reopening';
@@ -73,6 +73,7 @@ export function createTemporalClient(deps: TemporalClientDeps) {
     cancelPayment: (payment: Cancellable, by: CancelledBy) =>
       withinLimit(client, () => cancelPayment(deps, payment, by)),
     startAdvance: (clock: ClockStart, target: ClockTarget) => startAdvance(deps, clock, target),
+    stopAdvance: (clock: ClockStart) => stopAdvance(deps, clock),
     answers: async (): Promise<boolean> => {
       try {
         const { namespace } = client.options;

@@ -10,13 +10,21 @@ export interface ClockCaller {
 }
 
 /** @throws Refusal 409 `clock_advancing`; 503 `temporarily_unavailable`: outcome unknown */
-export async function startAdvance(
+export const startAdvance = (caller: ClockCaller, clock: ClockStart, target: ClockTarget) =>
+  updateClock(caller, clock, 'advance', target);
+
+/** @throws Refusal 503 `temporarily_unavailable`: outcome unknown */
+export const stopAdvance = (caller: ClockCaller, clock: ClockStart) =>
+  updateClock(caller, clock, 'stop', {});
+
+async function updateClock(
   { client, lifecycleQueue }: ClockCaller,
   clock: ClockStart,
-  target: ClockTarget,
+  update: 'advance' | 'stop',
+  argument: ClockTarget | object,
 ): Promise<void> {
   await withinLimit(client, () =>
-    updateWithStart(client, 'accountClock', 'advance', target, {
+    updateWithStart(client, 'accountClock', update, argument, {
       workflowId: clockWorkflowId(clock.account_id),
       taskQueue: environmentQueue(lifecycleQueue, false),
       args: [clock],

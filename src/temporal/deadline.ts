@@ -43,11 +43,21 @@ function isServiceError(error: unknown): boolean {
 }
 
 const DEADLINE_EXCEEDED = 4;
+const RESOURCE_EXHAUSTED = 8;
 
 export function isTimeout(error: unknown): boolean {
-  if (error instanceof WorkflowUpdateRPCTimeoutOrCancelledError) return true;
-  if (isGrpcServiceError(error)) return error.code === DEADLINE_EXCEEDED;
-  return error instanceof Error && error.cause !== undefined && isTimeout(error.cause);
+  return hasGrpcCode(error, DEADLINE_EXCEEDED);
+}
+
+/** Says whether the server takes no more calls, or the workflow no more updates. */
+export function isExhausted(error: unknown): boolean {
+  return hasGrpcCode(error, RESOURCE_EXHAUSTED);
+}
+
+function hasGrpcCode(error: unknown, code: number): boolean {
+  if (error instanceof WorkflowUpdateRPCTimeoutOrCancelledError) return code === DEADLINE_EXCEEDED;
+  if (isGrpcServiceError(error)) return error.code === code;
+  return error instanceof Error && error.cause !== undefined && hasGrpcCode(error.cause, code);
 }
 
 /** `ApplicationFailure.type` of a refused update. */

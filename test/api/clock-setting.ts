@@ -16,12 +16,13 @@ const STOPPED_MS_MAX = 90_000;
 export async function untilStopped(
   merchant: Merchant,
   from = '',
+  msMax = STOPPED_MS_MAX,
 ): Promise<Record<string, unknown>> {
   const read = async () => {
     const { body } = await merchant.get(PATH);
     return body['state'] === 'standing' && body['now'] >= from && body;
   };
-  return await eventually('the clock to stop', read, STOPPED_MS_MAX);
+  return await eventually('the clock to stop', read, msMax);
 }
 
 /** Advances the clock once, also on a busy machine. @returns the clock when it has stopped */

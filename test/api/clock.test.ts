@@ -1,5 +1,6 @@
 import { clockWorkflowId } from '../../src/domain/account/clock';
 import { verifyLedger } from '../../src/ledger-check/verify';
+import { LIFECYCLES } from '../../src/lifecycles';
 import { countFailedEvents, createRedeliveries } from '../../src/service/events/redeliveries';
 import { reverseOperation } from '../../src/service/money/balances/act';
 import { adjustBalance } from '../../src/service/money/balances/adjust';
@@ -10,7 +11,7 @@ import { openUser, openVisitor } from '../support/dashboard';
 import { buildPayment, buildPayout, fundAccount } from '../support/factories';
 import { saveHistory } from '../support/histories';
 import { useHook } from '../support/hook';
-import { eventually, idealPayment } from '../support/http';
+import { createClient, eventually, idealPayment } from '../support/http';
 import { useService } from '../support/service';
 import {
   advance,
@@ -35,6 +36,13 @@ const VOUCHER = idealPayment({
 const RETURNED = { event: 'returned', code: 'AC04', reason: 'Account closed' };
 const CORRECTION = { operator: 'mia', reason: 'Ticket 42' };
 const PAYMENTS = '/v1/payments';
+const PATH = '/v1/sandbox/clock';
+/** `CLOCK_PAYMENTS=2000` prints what an advance past so many costs. */
+const WAITING = Number(process.env['CLOCK_PAYMENTS'] ?? 25);
+/** They expire an hour apart. */
+const GROUPS = 5;
+/** Creates at once, as a merchant's client makes them. */
+const CREATES = 20;
 
 const now = () => new Date();
 /** Days from the real time. */
@@ -108,7 +116,7 @@ test(
 
     const elsewhere = await other.get(`${PAYMENTS}/${otherVoucher.id}`);
     expect(elsewhere.body.status).toBe('awaiting_customer');
-    expect((await other.get('/v1/sandbox/clock')).body.offset_seconds).toBe(0);
+    expect((await other.get(PATH)).body.offset_seconds).toBe(0);
     const book = `${shop.account_id}:sandbox:EUR`;
     const { differences } = await verifyLedger(service.mongo, service.database, { book });
     expect(differences).toEqual([]);
@@ -213,10 +221,12 @@ test.each([
 ])('a key of %s that sends %j to the clock is refused', async (env, body) => {
   const isLive = env === 'live';
   const account = await service.account({ livemode: isLive });
-  const answer = await account.post('/v1/sandbox/clock', body, { idempotencyKey: null });
+  const answer = await account.post(PATH, body, { idempotencyKey: null });
   expectRefusal(answer, isLive ? 'sandbox_only' : 'invalid_request');
-  const read = await account.get('/v1/sandbox/clock');
-  expect(read.body.error?.code).toBe(isLive ? 'sandbox_only' : undefined);
+  for (const method of ['get', 'delete'] as const) {
+    const { body } = await account[method](PATH);
+    expect(body.error?.code).toBe(isLive ? 'sandbox_only' : undefined);
+  }
 });
 
 test(
@@ -228,7 +238,7 @@ test(
       const shop = await service.account();
       await shop.post(PAYMENTS, VOUCHER);
       const more = { idempotencyKey: null, once: true };
-      const post = () => shop.post('/v1/sandbox/clock', { advance: 'P10D' }, more);
+      const post = () => shop.post(PATH, { advance: 'P10D' }, more);
       const both = await Promise.all([post(), post()]);
       const statuses = both.map(({ status }) => status);
       for (const status of statuses) expect([202, 409, 503]).toContain(status);
@@ -241,3 +251,79 @@ test(
     expect((clock?.offset_ms ?? 0) / DAY_MS).toBeCloseTo(10, 1);
   }),
 );
+
+test('a clock that is stopped stands where it is, follows for all, and advances again', async () => {
+  const { shop, id, stopped } = await eventually('a stop before the target', async () => {
+    const shop = await service.account();
+    const { id } = await buildPayment(shop, VOUCHER);
+    await shop.post(PATH, { advance: 'P10D' }, { idempotencyKey: null });
+    const { status, body: stopped } = await shop.delete(PATH);
+    expect({ status, body: stopped }).toMatchObject({
+      status: 200,
+      body: { object: 'clock', state: 'standing', target: null },
+    });
+    return stopped.offset_seconds < DAY_MS / SECOND_MS && { shop, id, stopped };
+  });
+  const again = (await shop.delete(PATH)).body;
+  expect({ ...again, now: '' }).toEqual({ ...stopped, now: '' });
+  expect((await shop.get(`${PAYMENTS}/${id}`)).body.status).toBe('awaiting_customer');
+  await advance(shop, { advance: 'P4D' });
+  expect((await shop.get(`${PAYMENTS}/${id}`)).body.status).toBe('expired');
+});
+
+test('an account with more resources in progress than an advance may ask is refused', async () => {
+  const { stores } = service;
+  const payments = {
+    ...stores.payments,
+    countInFlightOf: async (_: string, limit: number) => limit,
+  };
+  const { key } = await service.account();
+  await service.withApp({ stores: { ...stores, payments } }, async (url) => {
+    const answer = await createClient(url, key).post(PATH, { advance: 'P1D' });
+    expectRefusal(answer, 'clock_too_busy');
+  });
+});
+
+test('an advance asks each of many payments a few times, however many stops it has', async () => {
+  const shop = await service.account();
+  const ids: string[] = [];
+  const create = async (until: number): Promise<void> => {
+    while (ids.length < until) {
+      const place = ids.push('') - 1;
+      ids[place] = (await shop.post(PAYMENTS, VOUCHER)).body.id;
+    }
+  };
+  for (let group = 1; group <= GROUPS; group += 1) {
+    const until = (group * WAITING) / GROUPS;
+    await Promise.all(Array.from({ length: CREATES }, () => create(until)));
+    await advanceBy('PT1H');
+  }
+  const before = await countUpdates();
+  const began = performance.now();
+  const { behind } = await advanceBy('P4D');
+  const seconds = (performance.now() - began) / SECOND_MS;
+  const expired = { account_id: shop.account_id, status: 'expired' };
+  expect(await service.collection('payments').countDocuments(expired)).toBe(WAITING);
+  const updates = (await countUpdates()) - before;
+  if (process.env['CLOCK_PAYMENTS'] !== undefined) {
+    console.info({ payments: WAITING, updates, seconds, behind });
+  }
+  expect(updates / WAITING).toBeLessThanOrEqual(4);
+
+  async function advanceBy(by: string) {
+    const { status } = await shop.post(PATH, { advance: by }, { idempotencyKey: null });
+    expect(status).toBe(202);
+    return await untilStopped(shop, '', WAITING * SECOND_MS + 90_000);
+  }
+  async function countUpdates(): Promise<number> {
+    let count = 0;
+    for (const id of ids) {
+      const handle = service.temporal.workflow.getHandle(LIFECYCLES.payment.workflowId(id));
+      const { events } = await handle.fetchHistory();
+      for (const event of events ?? []) {
+        if (event.workflowExecutionUpdateAcceptedEventAttributes) count += 1;
+      }
+    }
+    return count;
+  }
+}, 3_600_000);

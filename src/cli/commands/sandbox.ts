@@ -9,8 +9,8 @@ import { SANDBOX_CONNECTOR } from '../../routing';
 import { registerSandboxAccounts } from '../../service/banks/sandbox-bank/accounts';
 import { writeDayStatements } from '../../service/banks/sandbox-bank/statements';
 import { findAccount } from '../../service/merchants/accounts';
-import { advanceClock, getClock } from '../../service/merchants/clock';
-import { startAdvance } from '../../temporal/clock';
+import { advanceClock, getClock, stopClock } from '../../service/merchants/clock';
+import { startAdvance, stopAdvance } from '../../temporal/clock';
 import { defineCommand, defineGroup } from '../command';
 import type { CliContext } from '../context';
 import { AccountId } from '../options';
@@ -49,19 +49,7 @@ Everything that waits in this account happens in order: payments expire, refund 
 retried. The clock never goes back, and live has none.`,
   example: 'clock advance acct_… --by P60D',
   run: async (context, { account_id, by, to }) => {
-    const read = await context.readDeps();
-    await findAccount(read.stores, account_id);
-    const { temporal: client, lifecycleQueue } = await context.withTemporal(read);
-    const caller = { client, lifecycleQueue };
-    const deps = {
-      ...read,
-      temporal: {
-        startAdvance: (clock: ClockStart, target: ClockTarget) =>
-          startAdvance(caller, clock, target),
-      },
-      connectors: { sandbox: SANDBOX_CONNECTOR },
-      now: context.now,
-    };
+    const deps = await openDeps(context, account_id);
     let clock = await advanceClock(deps, account_id, readRequest(by, to));
     while (clock.state === 'advancing') {
       context.progress(`at ${clock.now}`);
@@ -71,6 +59,33 @@ retried. The clock never goes back, and live has none.`,
     print(context, clock);
   },
 });
+
+const stop = defineCommand({
+  name: 'stop',
+  description: 'stop the time of an account in the sandbox where it is',
+  options: z.object({ account_id: AccountId }),
+  notes: 'Ends an advance before its target. A clock that stands stays as it is.',
+  example: 'clock stop acct_…',
+  run: async (context, { account_id }) => {
+    print(context, await stopClock(await openDeps(context, account_id), account_id));
+  },
+});
+
+async function openDeps(context: CliContext, account_id: string) {
+  const read = await context.readDeps();
+  await findAccount(read.stores, account_id);
+  const { temporal: client, lifecycleQueue } = await context.withTemporal(read);
+  const caller = { client, lifecycleQueue };
+  return {
+    ...read,
+    temporal: {
+      startAdvance: (clock: ClockStart, target: ClockTarget) => startAdvance(caller, clock, target),
+      stopAdvance: (clock: ClockStart) => stopAdvance(caller, clock),
+    },
+    connectors: { sandbox: SANDBOX_CONNECTOR },
+    now: context.now,
+  };
+}
 
 /** @throws ServiceError `invalid_usage` */
 function readRequest(by: string | undefined, to: string | undefined) {
@@ -99,7 +114,7 @@ function print(context: CliContext, clock: Awaited<ReturnType<typeof getClock>>)
 export const clockCommands = defineGroup({
   name: 'clock',
   description: 'time of an account in the sandbox',
-  commands: [show, advance],
+  commands: [show, advance, stop],
 });
 
 const statement = defineCommand({

@@ -1,3 +1,5 @@
+import type { CallbackResource } from '../callback/callback';
+
 /** Real on live; a merchant can advance the sandbox's. @see docs/api.md#sandbox-clock */
 export type AccountTime = { livemode: true; offset_ms: 0 } | { livemode: false; offset_ms: number };
 
@@ -27,6 +29,26 @@ export interface ClockStop {
   waiting: string[];
 }
 
+/** Workflow to ask, and how often it has answered at this stop: it may have got something new. */
+export type ClockAsk = [workflow_id: string, answers: number];
+
+/** Next due time before the end of the advance, account time. */
+export type ResourceDue = [workflow_id: string, due_at_ms: number];
+
+export interface ClockPlace {
+  kind: CallbackResource;
+  after: string;
+}
+
+/** Answers of workflows. */
+export interface ResourceStop {
+  dues: ResourceDue[];
+  /** Those that did not answer in time. */
+  silent: string[];
+  /** Start of the next page; null after the last one. */
+  place: ClockPlace | null;
+}
+
 export interface ClockStart {
   account_id: string;
   /** Sandbox bank, which follows the clock. */
@@ -49,11 +71,31 @@ export function toAccountTime({ offset_ms }: AccountTime, at: Date): Date {
 }
 
 export function joinStops(stops: readonly ClockStop[]): ClockStop {
-  const dues = stops.flatMap(({ due_at_ms }) => (due_at_ms === null ? [] : [due_at_ms]));
-  return {
-    due_at_ms: dues.length === 0 ? null : Math.min(...dues),
-    waiting: stops.flatMap(({ waiting }) => waiting),
-  };
+  const waiting = stops.flatMap((stop) => stop.waiting);
+  return { due_at_ms: findEarliest(stops.map(({ due_at_ms }) => due_at_ms)), waiting };
+}
+
+/** As late as a timer may fire: what is due within it is done at one stop. */
+const TOGETHER_MS = 1_000;
+
+/**
+ * Finds the next time at which the clock stops, account time.
+ * @param dues of resources
+ * @param others next ones of all else, each of which is a stop of its own
+ */
+export function findStop(dues: readonly number[], others: readonly (number | null)[]) {
+  const other = findEarliest(others);
+  const first = findEarliest([other, ...dues]);
+  if (first === null) return null;
+  const last = Math.min(first + TOGETHER_MS, other ?? Number.POSITIVE_INFINITY);
+  return dues.reduce((latest, at) => (at <= last && at > latest ? at : latest), first);
+}
+
+function findEarliest(times: readonly (number | null)[]): number | null {
+  return times.reduce(
+    (first, at) => (first === null || (at !== null && at < first) ? at : first),
+    null,
+  );
 }
 
 export function clockWorkflowId(account_id: string): string {

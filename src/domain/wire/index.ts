@@ -9,7 +9,7 @@ import { createRecipient, deleteRecipient } from './recipients';
 import { createRefund, getRefund, listPaymentRefunds, listRefunds } from './refunds';
 import { listRequests } from './requests';
 import * as sandbox from './sandbox';
-import { advanceClock, getClock } from './sandbox-clock';
+import { advanceClock, getClock, stopClock } from './sandbox-clock';
 import * as webhooks from './webhook-endpoints';
 
 /** Order of the OpenAPI document; a new endpoint is added here and in `src/api`. */
@@ -56,4 +56,5 @@ export const ENDPOINTS: readonly Endpoint[] = [
   sandbox.simulateCryptoSettlement,
   getClock,
   advanceClock,
+  stopClock,
 ];

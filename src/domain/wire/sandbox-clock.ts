@@ -81,5 +81,26 @@ export const advanceClock = endpoint({
       ...{ state: 'advancing', target: SAMPLE_TARGET, behind: [] },
     },
   },
-  codes: ['sandbox_only', 'clock_advancing'],
+  codes: ['sandbox_only', 'clock_advancing', 'clock_too_busy'],
+});
+
+export const stopClock = endpoint({
+  method: 'delete',
+  path: '/v1/sandbox/clock',
+  operation: 'stopClock',
+  summary: 'Stop the time of the sandbox account where it is',
+  description:
+    'Sandbox keys only. Ends an advance before its target; a clock that stands stays as it is. Safe to repeat.',
+  scope: 'sandbox:write',
+  sandboxOnly: true,
+  success: {
+    status: 200,
+    description: 'The clock, which stands.',
+    schema: Clock,
+    example: {
+      ...{ object: 'clock', now: SAMPLE_UPDATED, offset_seconds: 86_400 },
+      ...{ state: 'standing', target: null, behind: [] },
+    },
+  },
+  codes: ['sandbox_only'],
 });

@@ -6,16 +6,25 @@ import {
 } from '../../domain/account/clock';
 import { type ClockRequest, planAdvance } from '../../domain/account/clock-request';
 import { Refusal } from '../../domain/errors';
+import { KINDS, LIFECYCLES } from '../../lifecycles';
 import type { Connectors } from '../../routing';
 import type { AccountDocument } from '../../store/accounts';
 import type { Owner, ServiceDeps } from '../deps';
 
 type ClockDeps = Pick<ServiceDeps, 'stores' | 'now'>;
 
+interface StopDeps extends ClockDeps {
+  temporal: { stopAdvance: (clock: ClockStart) => Promise<void> };
+  connectors: Pick<Connectors, 'sandbox'>;
+}
+
 interface AdvanceDeps extends ClockDeps {
   temporal: { startAdvance: (clock: ClockStart, target: ClockTarget) => Promise<void> };
   connectors: Pick<Connectors, 'sandbox'>;
 }
+
+/** An advance asks each of them several times, on servers that it shares with other accounts. */
+const IN_FLIGHT_MAX = 5_000;
 
 export async function accountNow(
   { stores, now }: { stores: Pick<ClockDeps['stores'], 'accounts'>; now: () => Date },
@@ -46,7 +55,10 @@ export async function getClock({ stores, now }: ClockDeps, account_id: string) {
   };
 }
 
-/** @throws Refusal 400; 409 `clock_advancing`; 503 `temporarily_unavailable`: outcome unknown */
+/**
+ * @throws Refusal 400; 409 `clock_advancing`; 422 `clock_too_busy`; 503 `temporarily_unavailable`:
+ *   outcome unknown
+ */
 export async function advanceClock(deps: AdvanceDeps, account_id: string, request: ClockRequest) {
   const stored: Pick<AccountDocument, 'clock'> | null = await deps.stores.accounts.get(account_id);
   const target = planAdvance(request, stored?.clock, deps.now());
@@ -55,7 +67,28 @@ export async function advanceClock(deps: AdvanceDeps, account_id: string, reques
     const details = [{ code: 'invalid', field, message }];
     throw new Refusal('invalid_request', `${field}: ${message}.`, { details });
   }
+  await assertFewInFlight(deps, account_id);
   const connector = deps.connectors.sandbox;
   await deps.temporal.startAdvance({ account_id, connector }, target);
+  return await getClock(deps, account_id);
+}
+
+async function assertFewInFlight({ stores }: ClockDeps, account_id: string): Promise<void> {
+  let count = 0;
+  for (const kind of KINDS) {
+    count += await LIFECYCLES[kind].countOf(stores, account_id, IN_FLIGHT_MAX + 1 - count);
+    if (count > IN_FLIGHT_MAX) {
+      const message = `More than ${IN_FLIGHT_MAX} resources of the account are in progress.`;
+      throw new Refusal('clock_too_busy', message);
+    }
+  }
+}
+
+/** Lets the clock stand where it is. @throws Refusal 503 `temporarily_unavailable`: try again */
+export async function stopClock(deps: StopDeps, account_id: string) {
+  const stored = await deps.stores.accounts.get(account_id);
+  if (stored?.clock?.target !== undefined) {
+    await deps.temporal.stopAdvance({ account_id, connector: deps.connectors.sandbox });
+  }
   return await getClock(deps, account_id);
 }

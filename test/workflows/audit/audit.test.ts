@@ -530,7 +530,8 @@ describe('an activity', () => {
     const silent = { withDeadline: { value: withDeadline } };
     const temporal: Client = Object.create(server.env.client, silent);
     const deps = { stores: database.stores, temporal, now: () => new Date() };
-    const run = environment.run(() => createClockActivities(deps).advanceResources(offset));
+    const advance = { ...offset, until_ms: 60_000, asks: [], walk: {} };
+    const run = environment.run(() => createClockActivities(deps).advanceResources(advance));
     await expect(run).rejects.toBeInstanceOf(CancelledFailure);
   });
 });

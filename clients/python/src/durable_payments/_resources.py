@@ -288,6 +288,10 @@ class Sandbox(_Resource):
         """Begins to move the clock of your sandbox; read it until it is there."""
         return cast(Clock, self._api.post_once("/v1/sandbox/clock", body, options))
 
+    def stop_clock(self, *, options: CallOptions = None) -> Clock:
+        """Ends an advance where the clock is."""
+        return cast(Clock, self._api.delete("/v1/sandbox/clock", options))
+
     def simulate_payment(
         self, id: str, body: SimulatePayment, *, options: CallOptions = None
     ) -> Payment:

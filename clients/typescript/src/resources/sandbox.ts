@@ -21,6 +21,8 @@ export function createSandbox(api: Api) {
     /** Begins to move the clock of your sandbox; read it until it is there. */
     advanceClock: (body: AdvanceClock, options?: CallOptions) =>
       api.postOnce<Clock>('/v1/sandbox/clock', body, options),
+    /** Ends an advance where the clock is. */
+    stopClock: (options?: CallOptions) => api.delete<Clock>('/v1/sandbox/clock', options),
     simulatePayment: (id: string, body: SimulatePayment, options?: CallOptions) =>
       api.postOnce<Payment>(route`/v1/sandbox/payments/${id}/simulate`, body, options),
     simulateRefund: (id: string, body: SimulateRefund, options?: CallOptions) =>
