@@ -19,6 +19,7 @@ import { setWallet } from '../../src/service/money/wallets';
 import { verifyChains } from '../../src/service/operators/audit/chains';
 import { listAuditLines } from '../../src/service/operators/audit/log';
 import { verifyRows } from '../../src/service/operators/audit/rows';
+import { auditAs } from '../../src/service/operators/deps';
 import { createOperator, revokeOperator } from '../../src/service/operators/keys';
 import { commandsIn, runApproved, useProvisioning } from './cli';
 
@@ -141,14 +142,18 @@ describe('the chains of the audit log', () => {
     const limits = { payout_limit: { EUR: 500 }, refund_step_up: { EUR: 9 } };
     await updateAccount(deps, account_id, { crypto: 'on', ...limits }, { mayLift: true });
     await updateAccount(deps, account_id, { payout_limit: { EUR: null } }, { mayLift: true });
-    await setFrozen(deps, account_id, { freeze: true, reason: 'Leak' });
-    await setFrozen(deps, account_id, { freeze: false, reason: 'Closed' });
+    const ana = await createOperator(deps, { name: 'ana', role: 'approver' });
+    const signed = { ...deps, audit: auditAs({ ...deps, operatorKey: ana.key }, 'ana') };
+    const freeze = () => setFrozen(deps, account_id, { freeze: true, reason: 'Leak' });
+    const unfreeze = (by: typeof deps) =>
+      setFrozen(by, account_id, { freeze: false, reason: 'Closed' });
+    await freeze();
+    await unfreeze(signed);
     const owner = { account_id, livemode: true };
     const bounds = { expires_at: '2999-01-01T00:00:00.000Z', allowed_cidrs: ['203.0.113.0/24'] };
     const { key_id: key } = await createKey(deps, { ...owner, scopes: [], ...bounds });
     const { key_id: revoked } = await createKey(deps, { ...owner, scopes: [] });
     await revokeKey(deps, revoked);
-    const ana = await createOperator(deps, { name: 'ana', role: 'approver' });
     await createOperator(deps, { name: 'ben', role: 'approver' });
     await revokeOperator(deps, 'ben');
     const tested = commandsIn({ ...service.env, SANDBOX_CONNECTORS: 'acme=ideal' });
@@ -191,6 +196,8 @@ describe('the chains of the audit log', () => {
       operator: ana.operator_id,
       connectorKey: await connectorKey(),
       member,
+      freeze,
+      unfreeze: { signed: () => unfreeze(signed), unsigned: () => unfreeze(deps) },
     };
   }
 
@@ -231,6 +238,13 @@ describe('the chains of the audit log', () => {
       expect(await verify()).toMatchObject({ broken: [], findings: [planted] });
       await collection.deleteOne({ _id });
     }
+    await own.freeze();
+    await own.unfreeze.unsigned();
+    const unfrozen = { code: 'account_changed', fields: ['frozen'] };
+    expect(await verify()).toMatchObject({ broken: [], findings: [unfrozen] });
+    await own.freeze();
+    await own.unfreeze.signed();
+    expect(await verify()).toMatchObject({ broken: [], findings: [] });
   });
 
   test('have no line that was written outside them, and no merchant reads it', async () => {

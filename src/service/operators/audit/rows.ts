@@ -122,7 +122,7 @@ interface AuditedKind {
   name: (row: Document) => unknown;
   /** Named as in the lines. */
   facts: (row: Document) => AuditFacts;
-  acts: Partial<Record<AuditedAct, (line: ChainedLine) => Effect>>;
+  acts: Partial<Record<AuditedAct, (line: ChainedLine) => Effect | undefined>>;
 }
 
 const getId = ({ _id }: Document): unknown => _id;
@@ -138,6 +138,11 @@ const removes = ({ target }: ChainedLine): Effect => ({ name: target });
 const changesTo =
   (facts: AuditFacts) =>
   ({ target }: ChainedLine): Effect => ({ name: target, changes: facts });
+/** Explains nothing without the signature of the operator who approved it. */
+const ifSigned =
+  (readEffect: (line: ChainedLine) => Effect) =>
+  (line: ChainedLine): Effect | undefined =>
+    line.signature === undefined ? undefined : readEffect(line);
 
 /** Rows that give access or direct money, and the acts that explain them. */
 const AUDITED_KINDS: Record<string, AuditedKind> = {
@@ -152,7 +157,7 @@ const AUDITED_KINDS: Record<string, AuditedKind> = {
       'account.created': creates,
       'account.updated': changes,
       'account.frozen': changesTo({ frozen: true }),
-      'account.unfrozen': changesTo({ frozen: false }),
+      'account.unfrozen': ifSigned(changesTo({ frozen: false })),
     },
   },
   api_key: {
