@@ -15,7 +15,7 @@ export interface BankRequest {
   headers?: Record<string, string>;
   /** Body, sent as JSON. */
   json?: unknown;
-  /** JSON text, sent as it is: for a signature over its bytes. */
+  /** Text, sent as it is, by default as JSON: for a signature over its bytes, or another type. */
   text?: string;
   /** 10 seconds by default; a send never passes the deadline of its attempt. */
   timeoutMs?: number;
@@ -38,6 +38,13 @@ export type CallBank = <A extends Answers>(request: BankRequest, answers: A) => 
 /** Failure of the bank; the service tries again. */
 export class BankFailure extends Error {
   override readonly name = 'BankFailure';
+  /** Status that was not listed, and its headers, for a bank that says by them what to do. */
+  readonly answer: { status: number; headers: Headers } | undefined;
+
+  constructor(message: string, answer?: { status: number; headers: Headers }) {
+    super(message);
+    this.answer = answer;
+  }
 }
 
 export interface BankLimits {
@@ -87,7 +94,7 @@ async function callOnce<A extends Answers>(
   const signals = [AbortSignal.timeout(timeoutMs), ...(attempt ? [attempt.signal] : [])];
   const body = json === undefined ? text : JSON.stringify(json);
   const sent = new Headers({ Accept: 'application/json', ...headers });
-  if (body !== undefined) sent.set('Content-Type', 'application/json');
+  if (body !== undefined && !sent.has('Content-Type')) sent.set('Content-Type', 'application/json');
   // An attempt may have ended while it waited for the rate.
   attempt?.assertInTime();
   const answer = await readAnswer(
@@ -99,7 +106,7 @@ async function callOnce<A extends Answers>(
   );
   const { status } = answer;
   const schema = answers[status];
-  if (schema === undefined) throw new BankFailure(`The bank answered ${status}.`);
+  if (schema === undefined) throw new BankFailure(`The bank answered ${status}.`, answer);
   const parsed = schema.safeParse(parseJson(answer.text));
   if (parsed.success) return { status, body: parsed.data } as Answer<A>;
   const fields = parsed.error.issues.map(({ path }) => path.join('.') || 'the body');
@@ -107,7 +114,7 @@ async function callOnce<A extends Answers>(
 }
 
 /** @throws BankFailure without the cause, which may quote the request */
-async function readAnswer(call: Promise<Response>): Promise<{ status: number; text: string }> {
+async function readAnswer(call: Promise<Response>) {
   try {
     const response = await call;
     const chunks: Uint8Array[] = [];
@@ -117,7 +124,8 @@ async function readAnswer(call: Promise<Response>): Promise<{ status: number; te
       if (bytes > ANSWER_BYTES_MAX) throw new RangeError('too large');
       chunks.push(chunk);
     }
-    return { status: response.status, text: Buffer.concat(chunks).toString('utf8') };
+    const { status, headers } = response;
+    return { status, headers, text: Buffer.concat(chunks).toString('utf8') };
   } catch (error) {
     // By name: errors of `fetch` may be of another realm.
     const isNamed = typeof error === 'object' && error !== null && 'name' in error;

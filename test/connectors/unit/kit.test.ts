@@ -127,6 +127,18 @@ describe('a call to the bank', () => {
     expect(counted.at(-1)).toBe('failed');
   });
 
+  test('may have a body of another type, and a failure has the headers of its answer', async () => {
+    server.script.push(answer(503, {}, { 'Retry-After': '7' }));
+    const headers = { 'Content-Type': 'application/x-www-form-urlencoded' };
+    const request = { method: 'POST' as const, url: server.url, text: 'a=1', headers };
+    const failure = await createCall()(request, { 200: z.unknown() }).catch((error) => error);
+    expect(server.calls[0]).toMatchObject({
+      body: 'a=1',
+      headers: { 'content-type': headers['Content-Type'] },
+    });
+    expect([failure.answer.status, failure.answer.headers.get('Retry-After')]).toEqual([503, '7']);
+  });
+
   test('is refused without TLS if real money is sent', async () => {
     server.script.push(answer(200, {}));
     const call = (needsTls: boolean) =>
