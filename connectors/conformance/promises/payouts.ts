@@ -3,7 +3,7 @@ import type { Fault } from '../faults';
 import type { ContractPromise } from '../promise';
 import { assertSeen, NotApplicable } from '../verdict';
 import { assertEffects, needBank } from '../world';
-import { makeTaken, PAYOUT } from './outgoing';
+import { assertHas, makeTaken, PAYOUT } from './outgoing';
 
 const FAULTS: readonly Fault[] = [
   ...(['quotes', 'quotes_code', 'garbage', 'unavailable'] as const),
@@ -38,6 +38,7 @@ export const PAYOUT_PROMISES: readonly ContractPromise[] = [
     id: 'payout.frozen',
     promise: 'Nothing is sent for an account that is frozen.',
     check: async (world) => {
+      await assertHas(PAYOUT, world);
       const input = await world.documents.makePayout(undefined, { isFrozen: true });
       const outcome = await world.instructor.ask('sendPayout', input);
       assertSeen(!('answer' in outcome), 'it was answered');
@@ -48,6 +49,7 @@ export const PAYOUT_PROMISES: readonly ContractPromise[] = [
     id: 'payout.deleted',
     promise: 'A payout to a deleted recipient is refused.',
     check: async (world) => {
+      await assertHas(PAYOUT, world);
       const input = await world.documents.makePayout(undefined, { isDeleted: true });
       const { outcome } = await world.instructor.read('sendPayout', input);
       assertSeen(outcome === 'refused', `answered ${outcome}`);

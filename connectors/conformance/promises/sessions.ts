@@ -16,6 +16,9 @@ async function makeLate(world: World) {
   const input = await world.documents.makePayment();
   const answer = await world.instructor.read('openSession', input);
   if (answer['code'] === 'not_supported') throw new NotApplicable('The connector has no payments.');
+  const { payment_id: resource_id } = input;
+  // A bank that sends back only what has come has the money first.
+  await world.desk?.report({ resource: 'payment', resource_id, name: 'settled' });
   return await world.documents.endLate(input.payment_id, String(answer.bank_reference));
 }
 
