@@ -194,6 +194,9 @@ const PAYMENT: Record<Exclude<PaymentAttention, CommonAttention>, Remedy> = {
   late_authorization_voided: {
     what: 'The customer authorized after the end, and the bank released it. Nothing to do.',
   },
+  method_differs: {
+    what: 'The customer paid by another method or card brand, which may have another price, and the payment is settled. Notify the merchant where that matters, and acknowledge it.',
+  },
   late_settlement_reversed: {
     what: 'The money moved after the end, and the bank has to send it back. It has confirmed that once the money has left suspense.',
   },

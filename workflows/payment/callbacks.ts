@@ -15,6 +15,7 @@ import {
 } from '../../src/domain/movement/movement';
 import {
   decidePayment,
+  METHOD_DIFFERS,
   PAYMENT_FAILURES,
   type PaymentDecision,
 } from '../../src/domain/payment/payment';
@@ -46,7 +47,10 @@ export async function applyCallback(
         ...(bank_reference ? { bank_reference } : {}),
       };
       const told = { callback_id, value_date, reference: bank_reference || undefined };
-      return await record.transition(payment, decision.to, { change, ...told });
+      await record.transition(payment, decision.to, { change, ...told });
+      const isOther = name === 'settled' && callback.code === METHOD_DIFFERS;
+      if (isOther) await record.setAttention(payment, METHOD_DIFFERS);
+      return;
     }
     case 'void':
       await unapplied(`late: the payment is ${payment.status}; to be voided`);

@@ -85,7 +85,11 @@ export type PaymentAttention =
   | 'amount_differs'
   | 'second_settlement'
   | 'expired_after_authorized'
+  | typeof METHOD_DIFFERS
   | CommonAttention;
+
+/** Code of a bank's `settled`: the customer paid by another method or brand. */
+export const METHOD_DIFFERS = 'method_differs';
 
 export type PaymentDecision =
   | Decision<PaymentStatus, PaymentAttention>

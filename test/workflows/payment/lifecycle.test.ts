@@ -248,6 +248,13 @@ test('an authorization after the end is voided at the bank, under one instructio
     expect(await attention()).toBe('late_authorization_voided');
   }));
 
+test('a payment by another card brand is settled, and operators see it', () =>
+  withPayment(scriptedBank(), async ({ handle, signal, stored }) => {
+    await signal('settled', { code: 'method_differs' });
+    expect(await handle.result()).toMatchObject({ status: 'settled' });
+    expect(await stored()).toMatchObject({ status: 'settled', attention: 'method_differs' });
+  }));
+
 test('a callback counts once, and one out of order is stored as unapplied', () =>
   withPayment(scriptedBank(), async ({ handle, eventTypes, unapplied }) => {
     const [settled, late] = [callback(), callback()];
