@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { EvmSettings } from '../../connectors/evm/config';
 import { httpSettings } from '../../connectors/http/settings';
+import { settings as stripeSettings } from '../../connectors/stripe/settings';
 import { listFields, listVariables } from '../../stack/usage';
 import { assetTable } from './assets';
 import { errorList } from './errors';
@@ -21,5 +22,6 @@ export function blocksByPage(): Record<string, Record<string, string>> {
     'docs/ledger.md': { findings: listFindings() },
     'docs/operations.md': { growth: growthTable() },
     'docs/operators.md': { ...remedyLists(), ...authorityLists(), credits: listCredits() },
+    'docs/stripe.md': { settings: variableTable(listFields(z.object(stripeSettings))) },
   };
 }

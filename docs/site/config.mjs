@@ -37,6 +37,7 @@ const OPERATORS = [
   ['Bank connectors', '/connectors'],
   ['Ethereum connector', '/evm'],
   ['SEPA files', '/sepa'],
+  ['Stripe', '/stripe'],
   ['Security', '/security'],
   ['OWASP ASVS', '/asvs'],
   ['Report a vulnerability', '/security-policy'],

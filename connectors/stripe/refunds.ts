@@ -1,0 +1,103 @@
+import {
+  BankFailure,
+  type RefundAnswer,
+  type RefundInstruction,
+  type RefundLookup,
+  type ReversalInstruction,
+} from '../kit';
+import { buildFailure, findInList, readStripe, type StripeTools } from './api';
+import type { Refunded, Sent } from './book';
+import { BalanceTransaction, RefundHead } from './objects';
+import { sendOnce } from './sending';
+import { readSession } from './sessions';
+
+/** Refusals that no repeat changes, in words for merchants. Others are tried again. */
+const REFUSALS: Readonly<Record<string, string>> = {
+  charge_already_refunded: 'The payment is refunded already.',
+  charge_disputed: 'The payment is disputed: the dispute decides.',
+  refund_disputed_payment: 'The payment is disputed: the dispute decides.',
+  charge_not_refundable: 'The payment cannot be refunded.',
+  amount_too_large: 'More than what is left of the payment.',
+};
+
+interface Sending {
+  /** Instruction id, by which the refund is found. */
+  id: string;
+  amount: number;
+  refunded: Refunded;
+  /** Resource that a report is about. */
+  metadata: { refund_id: string } | { payment_id: string };
+}
+
+async function send(
+  tools: StripeTools,
+  { id, amount, refunded, metadata }: Sending,
+): Promise<RefundAnswer> {
+  const { object, problem } = await sendOnce(tools, {
+    ...{ id, path: 'refunds', refunded, schema: RefundHead },
+    buildParams: () => ({ ...refunded, amount, metadata: { instruction_id: id, ...metadata } }),
+    find: (record) => find(tools, record),
+  });
+  if (problem === undefined) return { outcome: 'accepted', bank_reference: object.id };
+  const { code = '' } = problem;
+  const message = REFUSALS[code];
+  if (message === undefined) throw buildFailure(problem);
+  return { outcome: 'refused', code, message };
+}
+
+/** Finds a refund in the list of its payment. */
+async function find(tools: StripeTools, { _id, refunded }: Sent) {
+  if (refunded === null) throw new BankFailure('The book does not say which payment it refunds.');
+  return await findInList(tools, 'refunds', refunded, {
+    schema: RefundHead,
+    fits: ({ metadata }) => metadata?.['instruction_id'] === _id,
+  });
+}
+
+/** Sends a refund of what the payment has brought, by the reference under which it came. */
+export async function sendRefund(
+  { refund_id, amount, payment_bank_reference: reference }: RefundInstruction,
+  tools: StripeTools,
+): Promise<RefundAnswer> {
+  if (reference === null) throw new BankFailure('The payment has no reference of Stripe.');
+  const refunded = await findRefunded(tools, refund_id, reference);
+  return await send(tools, { id: refund_id, amount, refunded, metadata: { refund_id } });
+}
+
+async function findRefunded(tools: StripeTools, id: string, reference: string): Promise<Refunded> {
+  const known = (await tools.book.get(id))?.refunded;
+  if (known) return known;
+  if (!reference.startsWith('txn_')) return { payment_intent: reference };
+  const path = `balance_transactions/${reference}`;
+  const { source } = await readStripe(tools, { path }, BalanceTransaction);
+  if (source) return { charge: source };
+  throw new BankFailure('The balance transaction of the payment has no charge.');
+}
+
+export async function lookUpRefund(
+  { refund_id }: { refund_id: string },
+  tools: StripeTools,
+): Promise<RefundLookup> {
+  const record = await tools.book.get(refund_id);
+  if (record === null) return { outcome: 'not_found' };
+  const { object } = record;
+  const found =
+    object === null
+      ? await find(tools, record)
+      : await readStripe(tools, { path: `refunds/${object}` }, RefundHead);
+  if (found === undefined) return { outcome: 'not_found' };
+  return { outcome: 'accepted', bank_reference: found.id };
+}
+
+/** Sends back what came too late, by the payment's own session. */
+export async function reversePayment(
+  { payment_id, instruction_id, amount }: ReversalInstruction,
+  tools: StripeTools,
+): Promise<RefundAnswer> {
+  const session = (await tools.book.get(payment_id))?.object;
+  if (!session) throw new BankFailure('The book has no session of the payment.');
+  const { payment_intent: intent } = await readSession(tools, session);
+  if (!intent) throw new BankFailure('Nothing was paid on the page of the payment.');
+  const refunded = { payment_intent: intent.id };
+  return await send(tools, { id: instruction_id, amount, refunded, metadata: { payment_id } });
+}

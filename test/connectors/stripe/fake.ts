@@ -1,0 +1,544 @@
+import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import Stripe from 'stripe';
+
+// biome-ignore lint/suspicious/noExplicitAny: as loose as Stripe's JSON.
+type Loose = any;
+
+/** Object of Stripe, by its public documentation. References are IDs, unless expanded. */
+export interface Thing {
+  id: string;
+  object: string;
+  created: number;
+  [field: string]: Loose;
+}
+
+interface Answer {
+  status: number;
+  body: unknown;
+  headers?: Record<string, string>;
+}
+
+/** Result that Stripe keeps under an idempotency key, for 24 hours. */
+interface Stored {
+  answer: Answer;
+  request: string;
+  at: number;
+}
+
+/**
+ * Fault of the next POST: a 500 that is stored, before or after it has acted; a cut connection
+ * before it was read, or while it goes on; a 429.
+ */
+export type Fault = 'stored_500' | 'stored_500_after' | 'cut_before' | 'cut_after' | 'limited';
+
+export interface SeenRequest {
+  method: string;
+  path: string;
+  headers: Record<string, string>;
+  body: string;
+  /** Answer of the fake. */
+  answer?: { status: number; body: unknown };
+}
+
+interface Options {
+  port?: number;
+  key?: string;
+  /** Address and secret of the webhook endpoint. */
+  webhook?: { url: string; secret: string };
+}
+
+/** Objects without `livemode`. */
+const MODELESS = ['refund', 'balance_transaction'];
+
+const DAY_S = 86_400;
+const HALF_HOUR_S = 1_800;
+
+class Refused extends Error {
+  readonly answer: Answer;
+
+  constructor(status: number, code: string, param?: string) {
+    super(code);
+    this.answer = refuse(status, 'invalid_request_error', code, param);
+  }
+}
+
+/** Stateful Stripe: what stripe-mock and others lack is keys, late bookings, expiry and webhooks. */
+export async function startFakeStripe({ port = 0, key = 'sk_test_fake', webhook }: Options = {}) {
+  const things = new Map<string, Thing>();
+  const events: Thing[] = [];
+  const keys = new Map<string, Stored>();
+  const running = new Set<string>();
+  const faults: Fault[] = [];
+  const requests: SeenRequest[] = [];
+  let offsetMs = 0;
+  let numbers = 0;
+  let booksLate = false;
+  let livemode = false;
+  let cancelsProcessing = false;
+
+  const now = () => Math.floor((Date.now() + offsetMs) / 1_000);
+  const nextId = (prefix: string) => {
+    numbers += 1;
+    return `${prefix}_${String(numbers).padStart(6, '0')}${randomUUID().slice(0, 8)}`;
+  };
+  const put = (prefix: string, object: string, fields: Record<string, unknown>): Thing => {
+    const mode = MODELESS.includes(object) ? {} : { livemode };
+    const thing = { id: nextId(prefix), object, created: now(), ...mode, ...fields };
+    things.set(thing.id, thing);
+    return thing;
+  };
+  const get = (id: string, object: string): Thing => {
+    const thing = things.get(id);
+    if (thing?.object !== object) throw new Refused(404, 'resource_missing', 'id');
+    return thing;
+  };
+  const list = (object: string) =>
+    [...things.values()].filter((thing) => thing.object === object).reverse();
+
+  /** Creates an event, and posts it as Stripe does. A lost one stays in the list. */
+  const emit = async (type: string, thing: Thing): Promise<Thing> => {
+    const data = { object: expand(thing, []) };
+    const event: Thing = {
+      ...{ id: nextId('evt'), object: 'event', created: now(), livemode, type, data },
+      ...{ api_version: Stripe.API_VERSION, pending_webhooks: 1, request: { id: null } },
+    };
+    events.unshift(event);
+    if (webhook) await postEvent(event, webhook).catch(() => undefined);
+    return event;
+  };
+  /** Books money on the balance; an asynchronous booking comes by `book`. */
+  const bookNow = (thing: Thing, type: string, amount: number, currency: string): Thing => {
+    const fee = type === 'charge' || type === 'payment' ? Math.round(amount * 0.015) + 25 : 0;
+    return put('txn', 'balance_transaction', {
+      ...{ amount, currency, fee, net: amount - fee, type, source: thing.id },
+      ...{ available_on: now() + 2 * DAY_S, status: 'pending', exchange_rate: null },
+      ...{ description: null, fee_details: [], reporting_category: type },
+    });
+  };
+
+  const createSession = (params: Record<string, Loose>): Thing => {
+    const { expires_at: end = now() + DAY_S } = params;
+    if (end < now() + HALF_HOUR_S || end > now() + DAY_S) {
+      throw new Refused(400, 'parameter_invalid_integer', 'expires_at');
+    }
+    const [item] = Object.values<Loose>(params['line_items']);
+    const amount = Number(item.price_data.unit_amount);
+    if (amount < 50) throw new Refused(400, 'amount_too_small');
+    const session = put('cs_test', 'checkout.session', {
+      ...{ status: 'open', payment_status: 'unpaid', payment_intent: null },
+      ...{ amount_total: amount, currency: item.price_data.currency },
+      ...{ client_reference_id: params['client_reference_id'], metadata: params['metadata'] },
+      ...{ expires_at: Number(end), mode: 'payment', params },
+      ...{ success_url: params['success_url'], cancel_url: params['cancel_url'] },
+    });
+    session['url'] = `https://checkout.stripe.example/c/pay/${session.id}`;
+    return session;
+  };
+  const createIntent = (fields: Record<string, unknown>): Thing =>
+    put('pi', 'payment_intent', {
+      ...{ status: 'requires_payment_method', amount_received: 0, latest_charge: null },
+      ...{ canceled_at: null, cancellation_reason: null, last_payment_error: null },
+      ...fields,
+    });
+  const expireSession = async (session: Thing): Promise<Thing> => {
+    if (session['status'] !== 'open') throw new Refused(400, 'checkout_session_not_open');
+    session['status'] = 'expired';
+    session['url'] = null;
+    await emit('checkout.session.expired', session);
+    return session;
+  };
+  const cancelIntent = (intent: Thing, params: Record<string, Loose>): Thing => {
+    const isProcessing = intent['status'] === 'processing' && !cancelsProcessing;
+    if (['succeeded', 'canceled'].includes(intent['status']) || isProcessing) {
+      throw new Refused(400, 'payment_intent_unexpected_state');
+    }
+    return Object.assign(intent, {
+      ...{ status: 'canceled', canceled_at: now() },
+      cancellation_reason: params['cancellation_reason'] ?? null,
+    });
+  };
+  const sumRefunds = (charge: string) =>
+    list('refund')
+      .filter((each) => each['charge'] === charge && each['status'] !== 'failed')
+      .reduce((sum, each) => sum + each['amount'], 0);
+  const createRefund = (params: Record<string, Loose>): Thing => {
+    const { payment_intent, charge = things.get(payment_intent)?.['latest_charge'] } = params;
+    const refunded = things.get(charge ?? '');
+    if (refunded?.object !== 'charge') throw new Refused(404, 'resource_missing', 'charge');
+    if (refunded['disputed']) throw new Refused(400, 'charge_disputed');
+    const left = refunded['amount'] - sumRefunds(refunded.id);
+    if (left === 0) throw new Refused(400, 'charge_already_refunded');
+    const amount = Number(params['amount'] ?? left);
+    if (amount > left) throw new Refused(400, 'amount_too_large');
+    return put('re', 'refund', {
+      ...{ amount, currency: refunded['currency'], charge: refunded.id, status: 'pending' },
+      ...{ payment_intent: refunded['payment_intent'], metadata: params['metadata'] ?? {} },
+      ...{ balance_transaction: null, reason: null },
+    });
+  };
+
+  /** Pays without a page, by a test card. */
+  const payDirectly = async ({ amount, currency, metadata }: Record<string, Loose>) => {
+    const money = { amount: Number(amount), currency };
+    const intent = createIntent({ ...money, metadata, status: 'succeeded' });
+    const charge = addCharge(intent, 'succeeded', { type: 'card', card: { brand: 'visa' } });
+    bank.book(charge);
+    await emit('charge.succeeded', charge);
+    return intent;
+  };
+  /** Requests by method and path; the first group is an ID. */
+  const ROUTES: [string, RegExp, (id: string, params: Record<string, Loose>) => unknown][] = [
+    ['POST', /^checkout\/sessions$/, (_id, params) => createSession(params)],
+    ['GET', /^checkout\/sessions\/([^/]+)$/, (id) => get(id, 'checkout.session')],
+    ['GET', /^checkout\/sessions$/, (_id, params) => page(list('checkout.session'), params)],
+    [
+      'POST',
+      /^checkout\/sessions\/([^/]+)\/expire$/,
+      (id) => expireSession(get(id, 'checkout.session')),
+    ],
+    ['POST', /^payment_intents$/, (_id, params) => payDirectly(params)],
+    ['GET', /^payment_intents\/([^/]+)$/, (id) => get(id, 'payment_intent')],
+    [
+      'POST',
+      /^payment_intents\/([^/]+)\/cancel$/,
+      (id, params) => cancelIntent(get(id, 'payment_intent'), params),
+    ],
+    ['GET', /^charges\/([^/]+)$/, (id) => get(id, 'charge')],
+    ['POST', /^refunds$/, (_id, params) => createRefund(params)],
+    ['GET', /^refunds\/([^/]+)$/, (id) => get(id, 'refund')],
+    ['GET', /^refunds$/, (_id, params) => page(list('refund'), params)],
+    ['GET', /^balance_transactions\/([^/]+)$/, (id) => get(id, 'balance_transaction')],
+    ['GET', /^balance_transactions$/, (_id, params) => page(list('balance_transaction'), params)],
+    [
+      'GET',
+      /^events$/,
+      (_id, params) => {
+        const types: string[] = Object.values(params['types'] ?? {});
+        const since = now() - 30 * DAY_S;
+        const listed = events.filter(({ created }) => created >= since);
+        return page(
+          types.length === 0 ? listed : listed.filter((event) => types.includes(event['type'])),
+          params,
+        );
+      },
+    ],
+  ];
+  const page = (rows: Thing[], params: Record<string, Loose>) => {
+    const { limit = 10, starting_after, created, payment_intent, charge } = params;
+    const fitting = rows.filter(
+      (row) =>
+        (created?.gte === undefined || row.created >= Number(created.gte)) &&
+        (payment_intent === undefined || row['payment_intent'] === payment_intent) &&
+        (charge === undefined || row['charge'] === charge),
+    );
+    const from = fitting.findIndex(({ id }) => id === starting_after) + 1;
+    const data = fitting.slice(from, from + Number(limit));
+    const has_more = fitting.length > from + data.length;
+    return { object: 'list', url: '/v1/list', has_more, data };
+  };
+  const expand = (value: Loose, paths: string[]): unknown => {
+    const copy = structuredClone(value);
+    for (const each of copy?.data ?? [copy]) {
+      for (const path of paths) {
+        let at = each;
+        for (const name of path.replace(/^data\./, '').split('.')) {
+          if (typeof at?.[name] === 'string')
+            at[name] = structuredClone(things.get(at[name]) ?? null);
+          at = at?.[name];
+        }
+      }
+      if (each !== null) delete each.params;
+    }
+    return copy;
+  };
+  const answerRoute = async (method: string, path: string, params: Loose): Promise<Answer> => {
+    try {
+      for (const [verb, pattern, act] of ROUTES) {
+        const match = verb === method ? pattern.exec(path) : null;
+        if (match === null) continue;
+        const body = await act(decodeURIComponent(match[1] ?? ''), params);
+        return { status: 200, body: expand(body, Object.values(params.expand ?? {})) };
+      }
+      throw new Refused(404, 'resource_missing');
+    } catch (error) {
+      if (!(error instanceof Refused)) throw error;
+      return error.answer;
+    }
+  };
+  /** Answers a POST once for each key, and repeats what is stored, failures too. */
+  const answerOnce = async (
+    { path, headers, body }: SeenRequest,
+    params: Loose,
+    fault: Fault | undefined,
+  ): Promise<Answer> => {
+    const idempotencyKey = headers['idempotency-key'];
+    for (const [name, { at }] of keys) if (now() - at >= DAY_S) keys.delete(name);
+    const request = `${path}\n${body}`;
+    const stored = idempotencyKey === undefined ? undefined : keys.get(idempotencyKey);
+    if (stored !== undefined) {
+      if (stored.request !== request) return refuse(400, 'idempotency_error');
+      return { ...stored.answer, headers: { 'Idempotent-Replayed': 'true' } };
+    }
+    if (idempotencyKey === undefined) return await answerRoute('POST', path, params);
+    if (running.has(idempotencyKey)) {
+      return refuse(409, 'idempotency_error', 'idempotency_key_in_use');
+    }
+    running.add(idempotencyKey);
+    const failure = refuse(500, 'api_error');
+    const acts = fault !== 'stored_500';
+    const made = acts ? await answerRoute('POST', path, params) : failure;
+    const answer = fault === 'stored_500_after' ? failure : made;
+    running.delete(idempotencyKey);
+    // A request that fails validation is not stored.
+    if (answer.status !== 400) keys.set(idempotencyKey, { answer, request, at: now() });
+    return answer;
+  };
+  const handle = async (incoming: IncomingMessage, response: ServerResponse): Promise<void> => {
+    const url = new URL(incoming.url ?? '', 'http://stripe');
+    const isDesk = url.pathname.startsWith('/desk/');
+    const fault = incoming.method === 'POST' && !isDesk ? faults.shift() : undefined;
+    if (fault === 'cut_before') return void incoming.socket.destroy();
+    const chunks: Buffer[] = [];
+    for await (const chunk of incoming) chunks.push(chunk);
+    const body = Buffer.concat(chunks).toString();
+    const { method = 'GET' } = incoming;
+    const headers = Object.fromEntries(
+      Object.entries(incoming.headers).map(([name, value]) => [name, String(value)]),
+    );
+    const seen: SeenRequest = { method, path: `${url.pathname}${url.search}`, headers, body };
+    const answer = await (async (): Promise<Answer> => {
+      if (isDesk) return await serveDesk(url.pathname, body);
+      if (fault === 'limited') return { ...refuse(429, 'rate_limit'), headers: RETRY_AFTER };
+      if (headers['authorization'] !== `Bearer ${key}`) return refuse(401, 'api_key_invalid');
+      requests.push(seen);
+      const params = decodeForm(method === 'GET' ? url.search.slice(1) : body);
+      const path = url.pathname.replace('/v1/', '');
+      if (method === 'GET') return await answerRoute(method, path, params);
+      return await answerOnce({ ...seen, path }, params, fault);
+    })();
+    Object.assign(seen, { answer });
+    // The request has gone on after the client has left.
+    if (fault === 'cut_after') return void incoming.socket.destroy();
+    response.writeHead(answer.status, { 'Content-Type': 'application/json', ...answer.headers });
+    response.end(JSON.stringify(answer.body));
+  };
+
+  const findSession = (payment_id: string): Thing => {
+    const session = list('checkout.session').find(
+      (each) => each['client_reference_id'] === payment_id,
+    );
+    if (session === undefined) throw new Error(`No session of ${payment_id}.`);
+    return session;
+  };
+  /** Begins a payment on the page of a session. */
+  const begin = (session: Thing, status: string): Thing => {
+    const known = things.get(session['payment_intent'] ?? '');
+    const { payment_intent_data: data = {} } = session['params'] ?? {};
+    const { amount_total: amount, currency } = session;
+    const intent = known ?? createIntent({ amount, currency, metadata: data.metadata ?? {} });
+    intent['status'] = status;
+    Object.assign(session, { status: 'complete', payment_intent: intent.id, url: null });
+    return intent;
+  };
+  const addCharge = (intent: Thing, status: string, details: Record<string, unknown>): Thing => {
+    const known = things.get(intent['latest_charge'] ?? '');
+    const { amount, currency, metadata } = intent;
+    const charge =
+      known ??
+      put('ch', 'charge', {
+        ...{ amount, currency, metadata: { ...metadata }, payment_intent: intent.id },
+        ...{ captured: true, disputed: false, balance_transaction: null },
+        payment_method_details: details,
+      });
+    charge['status'] = status;
+    charge['paid'] = status === 'succeeded';
+    intent['latest_charge'] = charge.id;
+    return charge;
+  };
+
+  interface Paying {
+    /** As `payment_method_details`; by default what the session takes. */
+    details?: Record<string, unknown>;
+    /** Currency and amount that the balance gets, by default those of the payment. */
+    booked?: { amount: number; currency: string };
+  }
+  const defaultDetails = (session: Thing) => {
+    const [type = 'card'] = Object.values<string>(session['params']?.payment_method_types ?? {});
+    const brand = session['metadata']?.method;
+    return type === 'card' ? { type, card: { brand } } : { type, [type]: {} };
+  };
+  const bank = {
+    now,
+    things,
+    events,
+    requests,
+    findSession,
+    /** Refunds by instruction id. */
+    listRefunds: (id: string) =>
+      list('refund').filter((refund) => refund['metadata']?.instruction_id === id),
+    failNext: (...next: Fault[]) => void faults.push(...next),
+    advance: (ms: number) => {
+      offsetMs += ms;
+    },
+    /** From now on, balance transactions come by `book` only. */
+    bookLate: (late = true) => {
+      booksLate = late;
+    },
+    setMode: (live: boolean) => {
+      livemode = live;
+    },
+    /** The customer pays on the page. */
+    pay: async (payment_id: string, { details, booked }: Paying = {}): Promise<Thing> => {
+      const session = findSession(payment_id);
+      const intent = begin(session, 'succeeded');
+      const charge = addCharge(intent, 'succeeded', details ?? defaultDetails(session));
+      intent['amount_received'] = intent['amount'];
+      session['payment_status'] = 'paid';
+      if (!booksLate) bank.book(charge, booked);
+      await emit('charge.succeeded', charge);
+      await emit('checkout.session.completed', session);
+      return charge;
+    },
+    /** Books a charge; Stripe does so later for some methods. */
+    book: (charge: Thing, money?: { amount: number; currency: string }): Thing => {
+      const { amount, currency } = money ?? charge;
+      const booked = bookNow(charge, 'charge', amount, currency);
+      charge['balance_transaction'] = booked.id;
+      return booked;
+    },
+    emit,
+    /** The customer has a voucher, or has approved a debit: money may come. */
+    complete: async (payment_id: string, status: 'requires_action' | 'processing') => {
+      const session = findSession(payment_id);
+      const intent = begin(session, status);
+      if (status === 'processing') addCharge(intent, 'pending', defaultDetails(session));
+      await emit('checkout.session.completed', session);
+      if (status === 'processing') await emit('payment_intent.processing', intent);
+      return intent;
+    },
+    /** A voucher ends, or a debit fails. */
+    fail: async (payment_id: string, code: string) => {
+      const session = findSession(payment_id);
+      const intent = begin(session, 'requires_payment_method');
+      intent['last_payment_error'] = { code, type: 'card_error' };
+      await emit('checkout.session.async_payment_failed', session);
+    },
+    /** The clock has passed the end of a session. */
+    expire: (payment_id: string) => expireSession(findSession(payment_id)),
+    settleRefund: async (refund: Thing): Promise<void> => {
+      const { amount, currency } = refund;
+      refund['status'] = 'succeeded';
+      refund['balance_transaction'] ??= bookNow(refund, 'refund', -amount, currency).id;
+      await emit('refund.updated', refund);
+    },
+    failRefund: async (refund: Thing, failure_reason = 'declined'): Promise<void> => {
+      const { amount, currency } = refund;
+      Object.assign(refund, { status: 'failed', failure_reason });
+      if (refund['balance_transaction'] !== null) {
+        const back = bookNow(refund, 'refund_failure', amount, currency);
+        refund['failure_balance_transaction'] = back.id;
+      }
+      await emit('refund.failed', refund);
+    },
+    stop: async (): Promise<void> => {
+      server.closeAllConnections();
+      server.close();
+    },
+  };
+
+  /** Makes the objects of a payment that was never opened here. */
+  const addForeign = (payment_id: string): Thing =>
+    put('cs_test', 'checkout.session', {
+      ...{ status: 'open', payment_status: 'unpaid', payment_intent: null },
+      ...{ amount_total: 1_000, currency: 'eur', client_reference_id: payment_id },
+      ...{ metadata: { payment_id, method: 'ideal' }, expires_at: now() + DAY_S },
+      params: { payment_intent_data: { metadata: { payment_id, method: 'ideal' } } },
+    });
+  const reportPayment = async (payment_id: string, name: string): Promise<boolean> => {
+    const known = list('checkout.session').some(
+      (each) => each['client_reference_id'] === payment_id,
+    );
+    if (!known) addForeign(payment_id);
+    if (name === 'settled') await bank.pay(payment_id);
+    else if (name === 'authorized') await bank.complete(payment_id, 'processing');
+    else if (name === 'failed') await bank.fail(payment_id, 'card_declined');
+    else return false;
+    return true;
+  };
+  const reportRefund = async (refund_id: string, name: string): Promise<boolean> => {
+    const metadata = { refund_id, instruction_id: refund_id };
+    const payment_intent = 'CHECK-PAYMENT';
+    const refund =
+      bank.listRefunds(refund_id)[0] ?? createRefund({ payment_intent, amount: 1, metadata });
+    if (name === 'settled') await bank.settleRefund(refund);
+    else if (name === 'failed') await bank.failRefund(refund);
+    else return false;
+    return true;
+  };
+  /** Desk of `connector check`. */
+  const serveDesk = async (path: string, text: string): Promise<Answer> => {
+    if (path === '/desk/reports') {
+      const { resource, resource_id, name } = JSON.parse(text);
+      const report = { payment: reportPayment, refund: reportRefund }[resource as string];
+      const isDone = (await report?.(resource_id, name)) ?? false;
+      return { status: isDone ? 200 : 404, body: {} };
+    }
+    const id = decodeURIComponent(path.split('/').at(-1) ?? '');
+    const effects = bank.listRefunds(id).map(({ amount, currency }) => ({
+      ...{ amount, currency: String(currency).toUpperCase() },
+    }));
+    return { status: 200, body: { effects } };
+  };
+  /** Lets a check refund what its documents say was paid. */
+  const openCheck = (): void => {
+    const paid = createIntent({
+      amount: 10 ** 9,
+      currency: 'eur',
+      metadata: {},
+      status: 'succeeded',
+    });
+    addCharge(paid, 'succeeded', { type: 'ideal' });
+    things.set('CHECK-PAYMENT', paid);
+    cancelsProcessing = true;
+  };
+
+  const server = createServer((request, response) => {
+    handle(request, response).catch(() => request.socket.destroy());
+  });
+  server.listen(port, '127.0.0.1');
+  await once(server, 'listening');
+  const { port: bound } = server.address() as AddressInfo;
+  return { ...bank, url: `http://127.0.0.1:${bound}`, openCheck };
+}
+
+const RETRY_AFTER = { 'Retry-After': '1' };
+
+function refuse(status: number, type: string, code?: string, param?: string): Answer {
+  return { status, body: { error: { type, code, param, message: 'As Stripe says.' } } };
+}
+
+/** Posts an event with a fresh signature. */
+export async function postEvent(
+  event: Thing,
+  { url, secret }: { url: string; secret: string },
+): Promise<Response> {
+  const payload = JSON.stringify(event);
+  const signature = Stripe.webhooks.generateTestHeaderString({ payload, secret });
+  const headers = { 'Content-Type': 'application/json', 'Stripe-Signature': signature };
+  return await fetch(url, { method: 'POST', body: payload, headers });
+}
+
+/** Reads `a[b]=1&c[0]=2`. */
+export function decodeForm(text: string): Record<string, Loose> {
+  const params: Record<string, Loose> = {};
+  for (const [name, value] of new URLSearchParams(text)) {
+    const path = name.replaceAll(']', '').split('[');
+    let at = params;
+    for (const part of path.slice(0, -1)) at = at[part] ??= {};
+    at[path.at(-1) ?? ''] = value;
+  }
+  return params;
+}
