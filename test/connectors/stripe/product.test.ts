@@ -1,0 +1,159 @@
+import { randomUUID } from 'node:crypto';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { startStripe } from '../../../connectors/stripe/connector';
+import { freePort } from '../../../stack/ports';
+import { buildPayment } from '../../support/factories';
+import { useFixture } from '../../support/fixture';
+import { eventually } from '../../support/http';
+import { retryUntilDone } from '../../support/insist';
+import { createRandom } from '../../support/random';
+import { useAccount, useService } from '../../support/service';
+import { connectConnector } from '../process';
+import { postEvent, startFakeStripe, type Thing } from './fake';
+import { KEY, WEBHOOK_SECRET } from './world';
+
+const prefix = `stripe-${randomUUID().slice(0, 8)}`;
+// A product of its own: its payments go to Stripe.
+const service = useService({
+  live: { connectors: '', prefix },
+  tests: 'stripe=visa|mastercard|ideal|multibanco',
+});
+const account = useAccount(service);
+
+/** Starts the connector between the product and a fake Stripe that posts webhooks. */
+async function startWorld() {
+  const { database, keysDir } = service;
+  const stateDir = mkdtempSync(join(tmpdir(), 'stripe-state-'));
+  const port = await freePort();
+  const webhook = { url: `http://127.0.0.1:${port}/webhooks`, secret: WEBHOOK_SECRET };
+  const bank = await startFakeStripe({ key: KEY, webhook });
+  const settings = {
+    ...{ STRIPE_API_URL: bank.url, STRIPE_SECRET_KEY_FILE: KEY },
+    ...{ STRIPE_WEBHOOK_SECRET_FILE: WEBHOOK_SECRET, STRIPE_CURRENCIES: ['EUR'] },
+  };
+  const connect = async (key = KEY) => {
+    const place = { database, prefix, keysDir, stateDir };
+    const own = { ...settings, STRIPE_SECRET_KEY_FILE: key };
+    const opened = await connectConnector('stripe', { ...place, settings: own });
+    const config = { ...opened.config, CONNECTOR_PORT: port };
+    const start = startStripe(config, opened.own, { pollSeconds: 0.2 });
+    const connector = await start.catch(async (error: unknown) => {
+      await opened.own.close();
+      throw error;
+    });
+    connector.finished.catch(() => undefined);
+    return { stop: () => connector.stop().then(opened.own.close) };
+  };
+  let running = await connect();
+  return {
+    ...{ bank, webhook, connect },
+    stopConnector: () => running.stop(),
+    startConnector: async () => {
+      running = await connect();
+    },
+    stop: async (): Promise<void> => {
+      await running.stop();
+      await retryUntilDone(() => service.mongo.db(`${database}_stripe`).dropDatabase());
+      await bank.stop();
+      rmSync(stateDir, { recursive: true });
+    },
+  };
+}
+
+const world = useFixture(startWorld, ({ stop }) => stop());
+
+const begin = async (fields: object = {}): Promise<string> =>
+  (await buildPayment(account, { amount: 1_000, method: 'visa', ...fields })).id;
+const becomes = (id: string, values: { status?: string; attention?: string }) =>
+  service.becomes('payments', id, values);
+const listCallbacks = async (id: string) =>
+  (await service.stores.callbacks.forResource(id)).map(({ name }) => name).toSorted();
+
+test('a payment is paid on the page, settled by its balance transaction, and refunded', async () => {
+  const { bank } = world;
+  const id = await begin();
+  const charge = await bank.pay(id);
+  await becomes(id, { status: 'settled' });
+  const { bank_reference, attention } = (await service.stores.payments.get(id)) ?? {};
+  expect({ bank_reference, attention }).toEqual({
+    ...{ bank_reference: charge['balance_transaction'], attention: null },
+  });
+  const { body: refund } = await account.post('/v1/refunds', { payment_id: id, amount: 400 });
+  const made = await eventually('a refund at Stripe', async () => bank.listRefunds(refund.id)[0]);
+  await bank.settleRefund(made as Thing);
+  await service.becomes('refunds', refund.id, { status: 'settled' });
+  // It comes back weeks later.
+  await bank.failRefund(made as Thing, 'expired_or_canceled_card');
+  await service.becomes('refunds', refund.id, { attention: 'failed_after_settled' });
+});
+
+test('a payment by another brand is settled with an attention reason', async () => {
+  const id = await begin({ method: 'visa' });
+  await world.bank.pay(id, { details: { type: 'card', card: { brand: 'mastercard' } } });
+  await becomes(id, { status: 'settled', attention: 'method_differs' });
+});
+
+test('a payment that is cancelled can no longer be paid, and late funds go back once', async () => {
+  const { bank } = world;
+  const id = await begin({ method: 'ideal' });
+  const { status } = await account.post(`/v1/payments/${id}/cancel`);
+  expect(status).toBe(200);
+  await becomes(id, { status: 'cancelled' });
+  expect(bank.findSession(id)['status']).toBe('expired');
+  // As a bank might have had it under way.
+  await bank.pay(id);
+  const reversal = await eventually('a reversal at Stripe', async () => {
+    return bank.listRefunds(`reversal:${id}`)[0];
+  });
+  await bank.settleRefund(reversal as Thing);
+  await becomes(id, { status: 'cancelled', attention: 'late_settlement_reversed' });
+  expect(bank.listRefunds(`reversal:${id}`)).toHaveLength(1);
+});
+
+test('a payment that its customer has paid is not cancelled, but settled', async () => {
+  const { bank } = world;
+  const id = await begin({ method: 'ideal' });
+  await world.stopConnector();
+  await bank.pay(id);
+  await world.startConnector();
+  await account.post(`/v1/payments/${id}/cancel`);
+  await becomes(id, { status: 'settled' });
+});
+
+test('what happened while the connector was away is read, whatever webhooks got lost', async () => {
+  const { bank } = world;
+  const ids = [await begin(), await begin({ method: 'ideal' })];
+  await world.stopConnector();
+  for (const id of ids) await bank.pay(id);
+  await world.startConnector();
+  for (const id of ids) await becomes(id, { status: 'settled' });
+});
+
+test('events in any order, doubled and signed again report each fact once', async () => {
+  const { bank, webhook } = world;
+  const ids = await Promise.all(Array.from({ length: 5 }, () => begin()));
+  for (const id of ids) await bank.pay(id);
+  for (const id of ids) await becomes(id, { status: 'settled' });
+  const before = await Promise.all(ids.map(listCallbacks));
+  const random = createRandom(7);
+  const events = bank.events
+    .slice(0, 10)
+    .map((event) => ({ event, order: random.integer(0, 1_000) }));
+  const shuffled = events.toSorted((a, b) => a.order - b.order).map(({ event }) => event);
+  for (const event of [...shuffled, ...shuffled]) {
+    expect((await postEvent(event, webhook)).status).toBe(200);
+  }
+  const forged = { url: webhook.url, secret: 'whsec_of_somebody_else' };
+  expect((await postEvent(shuffled[0] as Thing, forged)).status).toBe(400);
+  expect(await Promise.all(ids.map(listCallbacks))).toEqual(before);
+  expect(before).toEqual(ids.map(() => ['settled']));
+  expect(await Promise.all(ids.map((id) => account.events(id)))).toEqual(
+    ids.map(() => ['payment.awaiting_customer', 'payment.authorized', 'payment.settled']),
+  );
+});
+
+test('a key of the other mode starts no connector', async () => {
+  await expect(world.connect('sk_live_x')).rejects.toThrow('STRIPE_SECRET_KEY_FILE');
+});
