@@ -188,6 +188,9 @@ describe('the settings', () => {
     INSTRUCTIONS_FOR: 'payouts',
     INSTRUCTIONS_SECRET_FILE: __filename,
   };
+  // Others can read these files, of which the kit warns.
+  beforeEach(() => void jest.spyOn(process, 'emitWarning').mockReturnValue());
+  afterEach(() => jest.restoreAllMocks());
   const read = (env: NodeJS.ProcessEnv = {}) =>
     parseEnvironment(z.object(httpSettings), { ...ENV, ...env });
 
