@@ -490,17 +490,30 @@ test.each([
   expect(await lines()).toEqual(before);
 });
 
-test('refuses a form of more than 8 MiB or with an incomplete part', async () => {
+test('refuses a form of more than 8 MiB, or 32 KiB without a file, with an incomplete part or too many', async () => {
   const large = await upload(Buffer.alloc(9 * 1_024 * 1_024));
   expect([large.status, large.html.includes('could not be read')]).toEqual([400, true]);
-  const headers = {
-    Cookie: `dashboard=${owner.secret}`,
-    'Content-Type': 'multipart/form-data; boundary=x',
-  };
-  const body = '--x\r\nContent-Disposition: form-data; name="csrf"\r\n';
   const to = `${service.url}${brandPath('/logo')}`;
-  const cut = await fetch(to, { method: 'POST', headers, body, redirect: 'manual' });
-  expect(cut.status).toBe(400);
+  const send = async (type: string, body: string) => {
+    const headers = { Cookie: `dashboard=${owner.secret}`, 'Content-Type': type };
+    const response = await fetch(to, { method: 'POST', headers, body, redirect: 'manual' });
+    return [response.status, (await response.text()).includes('could not be read')];
+  };
+  const boundary = 'x'.repeat(27);
+  const part = `--${boundary}\r\nContent-Disposition: form-data; name="csrf"\r\n\r\n${owner.csrf}\r\n`;
+  const multipart = `multipart/form-data; boundary=${boundary}`;
+  expect(await send(multipart, `${part}--${boundary}--\r\n`)).toEqual([400, false]);
+  for (const body of [part.slice(0, -60), `${part.repeat(101)}--${boundary}--\r\n`]) {
+    expect(await send(multipart, body)).toEqual([400, true]);
+  }
+  const fields = `csrf=${owner.csrf}&a=`;
+  for (const [length, isUnread] of [
+    [31 * 1_024, false],
+    [33 * 1_024, true],
+  ] as const) {
+    const body = fields + 'a'.repeat(length);
+    expect(await send('application/x-www-form-urlencoded', body)).toEqual([400, isUnread]);
+  }
 });
 
 test('refuses an upload without the form’s token, and shows no upload to who may not change the brand', async () => {

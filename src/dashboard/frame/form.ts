@@ -29,7 +29,7 @@ interface SentForm {
 async function readForm(ctx: Context, upload?: Upload): Promise<SentForm | null> {
   const type = ctx.is(upload === undefined ? [FORM] : [FORM, UPLOAD]);
   if (type === false || type === null) return null;
-  const limit = upload?.bytesMax ?? BODY_BYTES_MAX;
+  const limit = (type === UPLOAD && upload?.bytesMax) || BODY_BYTES_MAX;
   const body = await getRawBody(ctx.req, { limit, length: ctx.request.length }).catch(
     (error: unknown) => {
       const isTooLarge = error instanceof Error && 'type' in error && error.type === TOO_LARGE;
@@ -50,6 +50,8 @@ async function readParts(
   type: string,
   { field: name }: Upload,
 ): Promise<SentForm | null> {
+  // Parsing thousands of small parts would hold the process for a second.
+  if (countParts(body, type) > FIELDS_MAX) return null;
   const headers = { 'Content-Type': type };
   const parts = await new Response(new Uint8Array(body), { headers }).formData().catch(() => null);
   if (parts === null) return null;
@@ -60,6 +62,16 @@ async function readParts(
   if (chosen === null || typeof chosen === 'string' || chosen.size === 0)
     return { form, file: null };
   return { form, file: new Uint8Array(await chosen.arrayBuffer()) };
+}
+
+/** @returns at most one more than allowed */
+function countParts(body: Buffer, type: string): number {
+  const delimiter = `--${/boundary="?([^";]+)/i.exec(type)?.[1] ?? ''}`;
+  let parts = 0;
+  for (let at = body.indexOf(delimiter); at >= 0 && parts <= FIELDS_MAX; parts += 1) {
+    at = body.indexOf(delimiter, at + delimiter.length);
+  }
+  return parts;
 }
 
 /**
