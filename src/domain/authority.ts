@@ -111,6 +111,7 @@ export const AUTHORITY = {
   'wallet set': { act: 'wallet.set', asks: 'set a live wallet', when: 'with `--env live`' },
   'wallet show': 'nothing',
   'clock show': 'nothing',
+  'clock stop': 'nothing',
   'clock advance': 'nothing',
   'payment show': 'nothing',
   'payment act': 'key',
