@@ -7,7 +7,7 @@ import {
 } from '../kit';
 import { buildFailure, findInList, readStripe, type StripeTools } from './api';
 import type { Refunded, Sent } from './book';
-import { BalanceTransaction, RefundHead } from './objects';
+import { BalanceTransaction, type PaymentIntent, RefundHead } from './objects';
 import { sendOnce } from './sending';
 import { readSession } from './sessions';
 
@@ -42,11 +42,15 @@ async function send(
   const { code = '' } = problem;
   const message = REFUSALS[code];
   if (message === undefined) throw buildFailure(problem);
-  return { outcome: 'refused', code, message };
+  // An earlier attempt may have made it, and that may be why nothing is left to refund.
+  const made = await find(tools, { _id: id, refunded });
+  if (made === undefined) return { outcome: 'refused', code, message };
+  await tools.book.noteObject(id, made.id);
+  return { outcome: 'accepted', bank_reference: made.id };
 }
 
 /** Finds a refund in the list of its payment. */
-async function find(tools: StripeTools, { _id, refunded }: Sent) {
+async function find(tools: StripeTools, { _id, refunded }: Pick<Sent, '_id' | 'refunded'>) {
   if (refunded === null) throw new BankFailure('The book does not say which payment it refunds.');
   return await findInList(tools, 'refunds', refunded, {
     schema: RefundHead,
@@ -67,6 +71,8 @@ export async function sendRefund(
 async function findRefunded(tools: StripeTools, id: string, reference: string): Promise<Refunded> {
   const known = (await tools.book.get(id))?.refunded;
   if (known) return known;
+  // What an operator has credited has the reference of its session still.
+  if (reference.startsWith('cs_')) return { payment_intent: (await readPaid(tools, reference)).id };
   if (!reference.startsWith('txn_')) return { payment_intent: reference };
   const path = `balance_transactions/${reference}`;
   const { source } = await readStripe(tools, { path }, BalanceTransaction);
@@ -89,15 +95,24 @@ export async function lookUpRefund(
   return { outcome: 'accepted', bank_reference: found.id };
 }
 
+async function readPaid(tools: StripeTools, session: string): Promise<PaymentIntent> {
+  const { payment_intent: intent } = await readSession(tools, session);
+  if (intent) return intent;
+  throw new BankFailure('Nothing was paid on the page of the payment.');
+}
+
 /** Sends back what came too late, by the payment's own session. */
 export async function reversePayment(
-  { payment_id, instruction_id, amount }: ReversalInstruction,
+  { payment_id, instruction_id, amount, currency }: ReversalInstruction,
   tools: StripeTools,
 ): Promise<RefundAnswer> {
   const session = (await tools.book.get(payment_id))?.object;
   if (!session) throw new BankFailure('The book has no session of the payment.');
-  const { payment_intent: intent } = await readSession(tools, session);
-  if (!intent) throw new BankFailure('Nothing was paid on the page of the payment.');
+  const intent = await readPaid(tools, session);
+  if (intent.currency.toUpperCase() !== currency) {
+    const message = `Stripe refunds in ${intent.currency.toUpperCase()} what came as ${currency}.`;
+    return { outcome: 'refused', code: 'currency_differs', message };
+  }
   const refunded = { payment_intent: intent.id };
   return await send(tools, { id: instruction_id, amount, refunded, metadata: { payment_id } });
 }

@@ -72,8 +72,11 @@ function buildSession(
 }
 
 /** Finds the session of an instruction by time, since Stripe's search is late. */
-function findSession(tools: StripeTools, { _id, begun_at }: Sent) {
-  const created = { gte: Math.floor(begun_at.getTime() / 1_000) - 10 * MINUTE_S };
+function findSession(tools: StripeTools, { _id, begun_at, tried_at }: Sent) {
+  const toSeconds = (time: Date) => Math.floor(time.getTime() / 1_000);
+  const gte = toSeconds(begun_at) - 10 * MINUTE_S;
+  // An account may have very many sessions since.
+  const created = { gte, lte: toSeconds(tried_at) + 10 * MINUTE_S };
   return findInList(
     tools,
     'checkout/sessions',

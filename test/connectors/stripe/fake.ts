@@ -231,6 +231,7 @@ export async function startFakeStripe({ port = 0, key = 'sk_test_fake', webhook 
     const fitting = rows.filter(
       (row) =>
         (created?.gte === undefined || row.created >= Number(created.gte)) &&
+        (created?.lte === undefined || row.created <= Number(created.lte)) &&
         (payment_intent === undefined || row['payment_intent'] === payment_intent) &&
         (charge === undefined || row['charge'] === charge),
     );

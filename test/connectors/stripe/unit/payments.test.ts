@@ -155,6 +155,9 @@ describe('a session', () => {
     expect(await reversePayment(instruction, tools)).toEqual(answer);
     const [refund, ...others] = bank.listRefunds(instruction.instruction_id);
     expect(others).toEqual([]);
+    const other = { ...instruction, instruction_id: `reversal:${payment_id}:2`, currency: 'PLN' };
+    const differs = { outcome: 'refused', code: 'currency_differs' };
+    expect(await reversePayment(other, tools)).toMatchObject(differs);
     await bank.settleRefund(refund as Thing);
     expect(await read(refund as Thing)).toMatchObject([
       { resource: 'payment', resource_id: payment_id, name: 'reversed', callback: money },
@@ -198,6 +201,27 @@ describe('a refund', () => {
     expect(bank.listRefunds(lost.refund_id)).toEqual([]);
     expect(await sendRefund(made, tools)).toMatchObject({ outcome: 'accepted' });
     expect(bank.listRefunds(made.refund_id)).toHaveLength(1);
+  });
+
+  test('that Stripe shows late after a stored failure is found as its repeat is refused', async () => {
+    const { reference, ...payment } = await pay();
+    const { bank, tools } = world;
+    const refund = buildRefund(payment, reference, 1_000);
+    bank.failNext('stored_500_after');
+    await expect(sendRefund(refund, tools)).rejects.toThrow();
+    const [made] = bank.listRefunds(refund.refund_id) as [Thing];
+    await tools.book.takeNextKey({ _id: refund.refund_id, key: refund.refund_id });
+    const accepted = { outcome: 'accepted', bank_reference: made.id };
+    expect(await sendRefund(refund, tools)).toEqual(accepted);
+    expect(bank.listRefunds(refund.refund_id)).toEqual([made]);
+  });
+
+  test('of what an operator has credited is of the session, whose reference the payment has', async () => {
+    const payment = await pay();
+    const refund = buildRefund(payment, payment.bank_reference);
+    expect(await sendRefund(refund, world.tools)).toMatchObject({ outcome: 'accepted' });
+    const [made] = world.bank.listRefunds(refund.refund_id);
+    expect(made).toMatchObject({ charge: payment.charge.id });
   });
 
   test('is refused for what no repeat changes, and tried again for the rest', async () => {
