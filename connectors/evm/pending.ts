@@ -17,11 +17,11 @@ const UNMINED_MAX = 10;
  * when the node has lost it, or an hour after the window.
  */
 export async function watchPending(deps: EvmContext, cursor: number): Promise<void> {
-  const { addresses, deposits, node, now, log } = deps;
+  const { addresses, deposits, now, log } = deps;
   try {
     const unmined = await deposits.listUnmined();
     const isAwaited = await addresses.isAnyAwaited(now());
-    const transactions = isAwaited ? ((await node.pending(cursor)) ?? []) : [];
+    const transactions = isAwaited ? await listPending(deps, cursor) : [];
     for (const deposit of unmined) {
       const { transaction_id } = deposit;
       const isPending =
@@ -32,8 +32,17 @@ export async function watchPending(deps: EvmContext, cursor: number): Promise<vo
     }
     await seeNew(deps, transactions, unmined);
   } catch (err) {
-    log.warn({ err }, 'pending transactions could not be read, tried again later');
+    log.warn({ err }, 'transactions that no block has were not compared, tried again later');
   }
+}
+
+/** Lists none where the node fails: what was seen ends all the same. */
+async function listPending({ node, log }: EvmContext, cursor: number) {
+  const transactions = await node.pending(cursor).catch((err: unknown) => {
+    log.warn({ err }, 'pending transactions could not be read, tried again later');
+    return undefined;
+  });
+  return transactions ?? [];
 }
 
 /** False too if a block that is followed has it: it brought nothing there. */

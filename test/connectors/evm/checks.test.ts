@@ -213,6 +213,20 @@ describe('a deposit that no block has', () => {
     expect(world.product.about(id)[2]?.callback).toMatchObject({ occurred_at, confirmations: 1 });
   });
 
+  it('is withdrawn then also where the node fails to show any', async () => {
+    const { id } = await payInTime('ETH', ETHER);
+    await world.giveAddress('ETH', {
+      expires_at: new Date(Date.now() + 9 * HOUR_MS).toISOString(),
+    });
+    const pending = () => Promise.reject(new NodeFailure('away'));
+    await world.restart({ node: { ...node(), pending } });
+    world.clock.ahead_ms = 10_000 + HOUR_MS;
+    await world.run();
+    await world.run();
+    expect(world.product.names(id)).toEqual(['deposit', 'deposit_undone']);
+    await world.makeBlocks(1);
+  });
+
   it.each<[string, () => Promise<unknown>]>([
     ['that is dust', () => payNew('ETH', 1n)],
     ['that comes after the window', () => payNew('ETH', ETHER, -1)],
