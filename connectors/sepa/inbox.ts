@@ -274,7 +274,14 @@ async function applyMessage(deps: InboxDeps, file_id: string, read: BankMessage)
 }
 
 async function applyBookings(deps: InboxDeps, read: Bookings): Promise<void> {
-  await applyMovements(deps, [...read.movements, ...(await resolveSums(deps, read.sums))]);
+  const isBack = ({ kind }: Bookings['sums'][number]) => kind === 'returned';
+  const booked = await resolveSums(
+    deps,
+    read.sums.filter((sum) => !isBack(sum)),
+  );
+  await applyMovements(deps, [...read.movements, ...booked]);
+  // Of what was booked, perhaps in the same file.
+  await applyMovements(deps, await resolveSums(deps, read.sums.filter(isBack)));
   await applyCredits(deps, read.credits);
   // One at a time: what one names is no longer open for the next.
   for (const each of read.mentioning) {

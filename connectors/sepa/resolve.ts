@@ -35,7 +35,8 @@ export async function resolveSums(
     if (file_id === undefined || others.length > 0) continue;
     const carried = await book.lines.find({ file_id, state: { $in: CARRIED } }).toArray();
     const isBack = kind === 'returned';
-    const lines = carried.filter(({ booked }) => !isBack || booked !== null);
+    // What has not been booked may have come back instead.
+    const lines = isBack && carried.some(({ booked }) => booked === null) ? [] : carried;
     const amount = sumUp(lines);
     const read = pickReading(money, { amount, currency: 'EUR' });
     const isWhole = read.amount === amount && read.currency === 'EUR';

@@ -264,13 +264,19 @@ describeWithBank('a booking as banks write it', () => {
     },
   );
 
-  test('comes back as one sum, and each payout is returned once', async () => {
+  test.each([
+    ['later', 'ALL', false],
+    ['in the file that books it', 'ONE', true],
+  ])('comes back as one sum %s, and each payout is returned once', async (_when, name, isOne) => {
     const { ids, file, sum } = await submit(1_000, 2_000);
-    const entry = { amount: sum, bank_reference: 'ALL-1', details: writeBatch(file, 2) };
-    await deliver([entry]);
-    await completed(ids);
-    const back = { ...entry, amount: -sum, bank_reference: 'ALL-2', code: 'PMNT.RCDT.RRTN' };
-    for (const message of [NOTIFICATION, STATEMENT]) await deliver([back], message);
+    const entry = { amount: sum, bank_reference: `${name}-1`, details: writeBatch(file, 2) };
+    const back = { ...entry, amount: -sum, bank_reference: `${name}-2`, code: 'PMNT.RCDT.RRTN' };
+    if (isOne) await deliver([back, entry]);
+    else {
+      await deliver([entry]);
+      await completed(ids);
+      for (const message of [NOTIFICATION, STATEMENT]) await deliver([back], message);
+    }
     for (const id of ids) await payer.becomes(id, 'returned');
     await importAll();
     expect(await listLines('open')).toHaveLength(left);
