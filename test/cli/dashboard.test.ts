@@ -114,7 +114,7 @@ test('the audit log has a change of the command line with its actor, before and 
 
 describe('the chains of the audit log', () => {
   const verify = async () => ({
-    ...(await verifyChains(service.stores.auditLog, await service.stores.operators.list())),
+    ...(await verifyChains(service.stores.auditLog, service.stores.operators.list)),
     ...(await verifyRows(service.mongo, service.db.databaseName)),
   });
 

@@ -101,8 +101,8 @@ Accounts, keys, routing rules, pauses, users, invitations, endpoints and wallets
   run: async (context, { against }) => {
     const printed = against && readPrinted(against, PrintedHeads, 'audit verify');
     const { stores } = await context.readDeps();
-    const operators = await stores.operators.list();
-    const check = await verifyChains(stores.auditLog, operators, printed ? printed.heads : []);
+    const { list: listOperators } = stores.operators;
+    const check = await verifyChains(stores.auditLog, listOperators, printed ? printed.heads : []);
     const rows = await verifyRows(await context.longReader(), context.settings().mongodb.db);
     const text = `${reportChains(check)}\n\n${reportRows(rows)}`;
     context.print({ json: { ...check, ...rows }, text });

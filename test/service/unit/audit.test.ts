@@ -43,7 +43,7 @@ const HEADS = [chain(null, 1), chain('acct_a', 4), chain('acct_b', 2)].flatMap(f
 const KEY = 'opkey_of_ada';
 const OPERATORS = [
   { name: 'ada', public_key: derivePublicKey('opkey_older'), revoked_at: null },
-  { name: 'ada', public_key: derivePublicKey(KEY), revoked_at: '2026-03-01T00:00:02.000Z' },
+  { name: 'ada', public_key: derivePublicKey(KEY), revoked_at: '2026-02-28T23:50:02.000Z' },
   { name: 'ben', public_key: derivePublicKey('opkey_of_ben'), revoked_at: null },
 ];
 
@@ -54,7 +54,7 @@ const verify = (lines: ChainedLine[], heads = HEADS, known: ChainsCheck['heads']
       head: async (name) => heads.find(({ _id }) => _id === name) ?? null,
       listChained: () => Object(lines),
     },
-    OPERATORS,
+    async () => OPERATORS,
     known,
   );
 const changed = (n: number, change: Partial<ChainedLine>) =>
@@ -82,7 +82,8 @@ test.each([
     'not_signed',
   ],
   ['has the signature of another line', 1, () => signAs(KEY, 'x'), 'not_signed'],
-  ['is signed after the key was revoked', 3, (hash: string) => signAs(KEY, hash), 'not_signed'],
+  ['ends soon after the key was revoked', 2, (hash: string) => signAs(KEY, hash), undefined],
+  ['begins after the key was revoked', 3, (hash: string) => signAs(KEY, hash), 'not_signed'],
 ] as const)(
   'a line of an operator that %s is found where it is forged',
   async (_, n, sign, fault) => {
@@ -95,6 +96,28 @@ test.each([
     expect(broken.map((each) => each.fault)).toEqual(fault === undefined ? [] : [fault]);
   },
 );
+
+test('a line with a signature is found where it names no operator', async () => {
+  const whole = { ...line('acct_a', 1), seq: 1, prev: null };
+  const chained = { ...whole, hash: hashLine(whole), signature: 'x' };
+  expect((await verify([chained], findHead([chained]))).broken).toMatchObject([
+    { fault: 'not_signed' },
+  ]);
+});
+
+test('a line that the key of a new operator signs is not found, though it was listed before', async () => {
+  const actor = { via: 'command_line', system_user: 'x', host: 'x', operator: 'ada' } as const;
+  const whole = { ...line('acct_a', 1), actor, seq: 1, prev: null };
+  const hash = hashLine(whole);
+  const chained = { ...whole, hash, signature: signAs(KEY, hash) };
+  const lists = [[], OPERATORS];
+  const log = { heads: async () => [], head: async () => findHead([chained])[0] ?? null };
+  const check = await verifyChains(
+    { ...log, listChained: () => Object([chained]) },
+    async () => lists.shift() ?? [],
+  );
+  expect(check.broken).toEqual([]);
+});
 
 test.each([undefined, null, '2'])(
   'a line with the place %j is reported as unchained, and the other chains have no fault',
