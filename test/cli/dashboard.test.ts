@@ -240,6 +240,15 @@ describe('the chains of the audit log', () => {
     }
     await own.freeze();
     await own.unfreeze.unsigned();
+    const line = { account_id, livemode: null, target: account_id } as const;
+    const { after } = Object(
+      await service.db
+        .collection('audit_log')
+        .findOne({ ...line, act: 'account.updated' }, { sort: { seq: -1 } }),
+    );
+    for (const act of ['account.updated', 'account.created'] as const) {
+      await service.deps.audit({ ...line, act, after: { ...after, frozen: false } });
+    }
     const unfrozen = { code: 'account_changed', fields: ['frozen'] };
     expect(await verify()).toMatchObject({ broken: [], findings: [unfrozen] });
     await own.freeze();
