@@ -147,6 +147,16 @@ describe('one operator alone', () => {
     expect(await posing.json('connector', 'key', 'create', 'acme', ...WHY)).toMatchObject({
       status: 'approval_required',
     });
+    const stopped = { id: randomUUID(), reason: 'MongoDB is older', at: new Date().toISOString() };
+    const report = { serves: ['visa'], functions: [], contract: 1 };
+    await service.stores.capabilities.report('acme', report, { seen_at: new Date(), stopped });
+    const release = (env: string) => [
+      ...['connector', 'release', 'acme', '--env', env, '--after-restore', ...WHY],
+    ];
+    expect((await posing.refusal(...release('sandbox'))).code).toBe('connector_environment');
+    for (const by of [posing, eve]) {
+      expect(await by.json(...release('live'))).toMatchObject({ status: 'approval_required' });
+    }
   });
 });
 

@@ -3,7 +3,7 @@ import type { PayeeCounts } from '../../domain/capabilities';
 import { ServiceError } from '../../domain/errors';
 import { formatCount } from '../../domain/format-count';
 import { formatMoney } from '../../domain/money';
-import { isLiveConnector } from '../../service/banks/connectors';
+import { hasServedLive, isLiveConnector } from '../../service/banks/connectors';
 import { SEPA_CONNECTOR } from '../../service/banks/sepa/book';
 import { presentName } from '../../service/banks/sepa/file-names';
 import {
@@ -247,7 +247,9 @@ OPERATOR_KEY.`,
   example: 'sepa inbound dismiss 9f86d0…0a08 --reason "Ticket 42: a letter of the bank"',
   run: async (context, { file_id, connector, operator: typed, reason }) => {
     const { liveConnectors, sandboxConnectors, mongodb } = context.settings();
-    const livemode = isLiveConnector({ liveConnectors, sandboxConnectors }, connector);
+    const { stores } = await context.readDeps();
+    const routes = { liveConnectors, sandboxConnectors };
+    const livemode = await hasServedLive({ stores, ...routes }, connector);
     const { deps, note } = await openNoted(context, { livemode }, { operator: typed, reason });
     const { operator = getSystemUser().system_user } = note;
     const file = await dismissInbound(

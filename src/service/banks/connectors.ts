@@ -25,13 +25,20 @@ export function isRouted(routes: Routes, name: string): boolean {
   return parseConnectors(routes).names.includes(name);
 }
 
+type LiveDeps = { stores: Pick<Stores, 'approvals'> } & Routes;
+
 /** Whether a connector serves the sandbox alone, as the variables and the worker say. */
-export async function isOfSandboxOnly(
-  { stores, ...routes }: { stores: Pick<Stores, 'approvals'> } & Routes,
+export async function isOfSandboxOnly(deps: LiveDeps, name: string): Promise<boolean> {
+  return isRouted(deps, name) && !(await hasServedLive(deps, name));
+}
+
+/** Whether the variables say so, or a worker ever did: those of a command may be anything. */
+export async function hasServedLive(
+  { stores, ...routes }: LiveDeps,
   name: string,
 ): Promise<boolean> {
-  const isHere = isRouted(routes, name) && !isLiveConnector(routes, name);
-  return isHere && !(await stores.approvals.readLiveConnectors()).includes(name);
+  const isHere = isLiveConnector(routes, name);
+  return isHere || (await stores.approvals.readLiveConnectors()).includes(name);
 }
 
 /** @throws ServiceError `setting_invalid` */
@@ -195,8 +202,9 @@ export async function findStop(
 ) {
   const { stores } = deps;
   const served = await findPauseEnvironment(deps, connector);
-  if (served.livemode !== livemode) {
-    const message = `${connector} serves ${toEnv(served.livemode)}, not ${toEnv(livemode)}.`;
+  const isLive = served.livemode || (await hasServedLive(deps, connector));
+  if (isLive !== livemode) {
+    const message = `${connector} serves ${toEnv(isLive)}, not ${toEnv(livemode)}.`;
     throw new ServiceError('connector_environment', message);
   }
   const { stopped } = (await stores.capabilities.get(connector)) ?? {};
