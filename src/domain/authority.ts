@@ -215,6 +215,8 @@ export function describeAuthority(
 function formatParam(value: unknown): string {
   if (value === null) return 'off';
   if (Array.isArray(value)) return value.map(formatParam).join(' ');
+  // A comma in a text begins no other param.
+  if (typeof value === 'string') return value.includes(',') ? JSON.stringify(value) : value;
   if (typeof value !== 'object') return String(value);
   return Object.entries(value)
     .map(([name, part]) => `${name}=${formatParam(part)}`)

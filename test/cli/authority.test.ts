@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { Command } from 'commander';
 import { createContext } from '../../src/cli/context';
 import { createProgram } from '../../src/cli/program';
-import { AUTHORITY } from '../../src/domain/authority';
+import { AUTHORITY, describeAuthority } from '../../src/domain/authority';
 import { createKey } from '../../src/service/merchants/keys';
 import { auditApproved } from '../../src/service/operators/approvals/authority';
 import { useFixture } from '../support/fixture';
@@ -49,6 +49,12 @@ test('every command says in the table what it needs on live, and the table names
         return command.commands.length === 0 ? [name.join(' ')] : list(command, name);
       });
   expect(list(program, []).sort()).toEqual(Object.keys(AUTHORITY).sort());
+});
+
+test('a text in a request cannot look like another param', () => {
+  const input = { name: 'eve, role operator', role: 'approver' };
+  const text = 'create an operator’s key: name "eve, role operator", role approver';
+  expect(describeAuthority('operator create', input)).toBe(text);
 });
 
 /** Lists what one person would run to have live money: all that gives power or lifts a brake. */
