@@ -503,6 +503,9 @@ test('refuses a form of more than 8 MiB, or 32 KiB without a file, with an incom
   const part = `--${boundary}\r\nContent-Disposition: form-data; name="csrf"\r\n\r\n${owner.csrf}\r\n`;
   const multipart = `multipart/form-data; boundary=${boundary}`;
   expect(await send(multipart, `${part}--${boundary}--\r\n`)).toEqual([400, false]);
+  // Its parts would be counted by another boundary.
+  const two = multipart.replace('boundary', 'xboundary=z; boundary');
+  expect(await send(two, `${part}--${boundary}--\r\n`)).toEqual([400, true]);
   for (const body of [part.slice(0, -60), `${part.repeat(101)}--${boundary}--\r\n`]) {
     expect(await send(multipart, body)).toEqual([400, true]);
   }

@@ -50,9 +50,11 @@ async function readParts(
   type: string,
   { field: name }: Upload,
 ): Promise<SentForm | null> {
+  const [, boundary = ''] = /boundary="?([^";]+)/i.exec(type) ?? [];
   // Parsing thousands of small parts would hold the process for a second.
-  if (countParts(body, type) > FIELDS_MAX) return null;
-  const headers = { 'Content-Type': type };
+  if (countParts(body, `--${boundary}`) > FIELDS_MAX) return null;
+  // Not the header that came, which may have another boundary, too.
+  const headers = { 'Content-Type': `${UPLOAD}; boundary="${boundary}"` };
   const parts = await new Response(new Uint8Array(body), { headers }).formData().catch(() => null);
   if (parts === null) return null;
   const form = new URLSearchParams();
@@ -65,8 +67,7 @@ async function readParts(
 }
 
 /** @returns at most one more than allowed */
-function countParts(body: Buffer, type: string): number {
-  const delimiter = `--${/boundary="?([^";]+)/i.exec(type)?.[1] ?? ''}`;
+function countParts(body: Buffer, delimiter: string): number {
   let parts = 0;
   for (let at = body.indexOf(delimiter); at >= 0 && parts <= FIELDS_MAX; parts += 1) {
     at = body.indexOf(delimiter, at + delimiter.length);
