@@ -315,6 +315,7 @@ describe('the first two keys', () => {
     expect((await fresh.refusal(...create('fay'))).code).toBe('operator_key_required');
     const own = commandsIn({ ...fresh.env, OPERATOR_KEY: first.key });
     for (const { name } of [second, first]) await own.json('operator', 'revoke', name, ...WHY);
+    expect(await fresh.json('audit', 'verify')).toMatchObject({ broken: [], unexplained: 0 });
     expect((await fresh.refusal(...create('fay'))).code).toBe('operator_key_required');
     expect((await own.refusal(...create('fay'), ...WHY)).code).toBe('operator_key_revoked');
     // How the administrator of the database lets two be created again.
