@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { isDuplicateKey } from '../base/mongo';
 import type { VerifiedOperator } from '../domain/account/operator';
 import { type ApprovalRequired, isApprovalRequired, needsKey } from '../domain/approval';
 import { type ApprovedCommand, findApprovedAct } from '../domain/authority';
@@ -98,7 +99,13 @@ export async function withAuthority(
     const isNew = operation_id === undefined && id !== undefined;
     return printApprovalRequired(context, { ...answer, ...(isNew && { operation_id: id }) });
   }
-  await act({ ...deps, audit: auditApproved(deps, answer) }, getIdPart(answer));
+  try {
+    await act({ ...deps, audit: auditApproved(deps, answer) }, getIdPart(answer));
+  } catch (error) {
+    // Another repeat was faster, and made what has this id.
+    if (isDuplicateKey(error)) await requestAuthority(deps, command, named);
+    throw error;
+  }
 }
 
 /**

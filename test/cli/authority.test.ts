@@ -183,6 +183,8 @@ describe('an approved command', () => {
       expect((await ada.refusal(...once)).code).toBe('operation_id_used');
       const answers = await Promise.all([1, 2].map(() => eve.cli(...once, '--json')));
       expect(answers.map(({ exit }) => exit).sort()).toEqual([0, 1]);
+      const late = JSON.parse(answers.find(({ exit }) => exit === 1)?.stderr ?? '').error.code;
+      expect(['operation_id_used', 'approval_decided']).toContain(late);
       const made = Object(JSON.parse(answers.find(({ exit }) => exit === 0)?.stdout ?? ''));
       const secret = String(
         made.key ??
