@@ -156,59 +156,52 @@ interface Kind<S extends z.ZodType> {
   read: (object: z.output<S>, tools: StripeTools) => Facts | Promise<Facts>;
 }
 
-const defineKind = <S extends z.ZodType>(kind: Kind<S>) => kind as unknown as Kind<z.ZodType>;
+/** @returns function that reads what an object says now, whatever an event has said of it */
+function readBy<S extends z.ZodType>({ path, expand, schema, read }: Kind<S>) {
+  return async (id: string, tools: StripeTools): Promise<Facts> => {
+    const request = { path: `${path}/${encodeURIComponent(id)}`, params: { expand } };
+    const answer = await callStripe(tools, request, schema);
+    if (answer.problem !== undefined) {
+      if (answer.problem.code !== 'resource_missing') throw buildFailure(answer.problem);
+      tools.log.warn({ object: id }, 'Stripe does not know an object of an event');
+      return NONE;
+    }
+    const { livemode = tools.livemode } = Object(answer.object);
+    if (livemode === tools.livemode) return await read(answer.object, tools);
+    reportMode(tools, id);
+    return NONE;
+  };
+}
 
 /** Objects that events are about, by their names. */
-const KINDS = new Map([
+const READERS = new Map([
   [
     'checkout.session',
-    defineKind({
+    readBy({
       ...{ path: 'checkout/sessions', expand: EXPAND.session },
       ...{ schema: Session, read: readSession },
     }),
   ],
   [
     'payment_intent',
-    defineKind({
+    readBy({
       ...{ path: 'payment_intents', expand: EXPAND.payment_intent },
       ...{ schema: PaymentIntent, read: readIntent },
     }),
   ],
-  [
-    'charge',
-    defineKind({
-      ...{ path: 'charges', expand: EXPAND.charge, schema: Charge, read: readCharge },
-    }),
-  ],
-  [
-    'refund',
-    defineKind({
-      ...{ path: 'refunds', expand: EXPAND.refund, schema: Refund, read: readRefund },
-    }),
-  ],
+  ['charge', readBy({ path: 'charges', expand: EXPAND.charge, schema: Charge, read: readCharge })],
+  ['refund', readBy({ path: 'refunds', expand: EXPAND.refund, schema: Refund, read: readRefund })],
 ]);
 
 export const NONE: Facts = { reports: [] };
 
-/** Reads what an object says now, whatever an event has said of it. */
+/** @returns nothing about an object that events are not about */
 export async function readFacts(
   { object, id }: { object: string; id?: string | undefined },
   tools: StripeTools,
 ): Promise<Facts> {
-  const kind = KINDS.get(object);
-  if (kind === undefined || id === undefined) return NONE;
-  const { path, expand, schema, read } = kind;
-  const request = { path: `${path}/${encodeURIComponent(id)}`, params: { expand } };
-  const answer = await callStripe(tools, request, schema);
-  if (answer.problem !== undefined) {
-    if (answer.problem.code !== 'resource_missing') throw buildFailure(answer.problem);
-    tools.log.warn({ object: id }, 'Stripe does not know an object of an event');
-    return NONE;
-  }
-  const { livemode = tools.livemode } = Object(answer.object);
-  if (livemode === tools.livemode) return await read(answer.object, tools);
-  reportMode(tools, id);
-  return NONE;
+  const read = READERS.get(object);
+  return read === undefined || id === undefined ? NONE : await read(id, tools);
 }
 
 /** Reports an object of the other mode, which has the money of another account. */
