@@ -55,6 +55,8 @@ const ADVICE: Record<Exclude<ErrorCode, NotFoundCode>, string> = {
   asset_not_supported: CORRECT,
   asset_not_available: 'it has no connector here, or no rate',
   wallet_not_registered: '[register](dashboard.md#crypto) a wallet',
+  dispute_closed: 'it has ended, its deadline is over, or its evidence is sent',
+  evidence_not_supported: 'answer the bank in another way',
   endpoint_disabled: 'enable the endpoint',
   endpoint_limit_reached: 'delete an endpoint',
   payout_limit_exceeded: LESS_OR_LATER,

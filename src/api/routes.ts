@@ -4,6 +4,7 @@ import { railEntry } from '../domain/payout/rails';
 import * as balances from '../domain/wire/balances';
 import * as catalogue from '../domain/wire/catalogue';
 import * as crypto from '../domain/wire/crypto';
+import * as disputes from '../domain/wire/disputes';
 import * as events from '../domain/wire/events';
 import * as payments from '../domain/wire/payments';
 import * as payouts from '../domain/wire/payouts';
@@ -50,6 +51,7 @@ import {
   listCryptoPayments,
   listCryptoSettlements,
 } from '../service/money/crypto';
+import { acceptDispute, getDispute, listDisputes, submitEvidence } from '../service/money/disputes';
 import {
   cancelPayment,
   createPayment,
@@ -61,6 +63,7 @@ import { createPayout, getPayout, getPayoutSettings, listPayouts } from '../serv
 import {
   presentCryptoPayment,
   presentCryptoSettlement,
+  presentDispute,
   presentPage,
   presentPayment,
   presentPaymentTo,
@@ -98,6 +101,20 @@ export function mountRoutes(mount: Mount, deps: ApiDeps): void {
   );
   mount.endpoint(refunds.listPaymentRefunds, async ({ key, params, query }) =>
     presentPage(await listPaymentRefunds(deps, key, params.id, query), presentRefund),
+  );
+
+  // @see docs/api.md#disputes
+  mount.endpoint(disputes.getDispute, async ({ key, params }) =>
+    presentDispute(await getDispute(deps, key, params.id)),
+  );
+  mount.endpoint(disputes.listDisputes, async ({ key, query }) =>
+    presentPage(await listDisputes(deps, key, query), presentDispute),
+  );
+  mount.endpoint(disputes.submitEvidence, async ({ key, params, body }) =>
+    presentDispute(await submitEvidence(deps, key, params.id, body)),
+  );
+  mount.endpoint(disputes.acceptDispute, async ({ key, params }) =>
+    presentDispute(await acceptDispute(deps, key, params.id)),
   );
 
   // @see docs/api.md#payouts

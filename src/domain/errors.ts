@@ -35,7 +35,13 @@ export const ErrorBody = z
   })
   .meta({ id: 'Error', description: 'Every error has this shape.' });
 
-const RESOURCE_NOUNS = [...CALLBACK_RESOURCES, 'recipient', 'event', 'webhook_endpoint'] as const;
+const RESOURCE_NOUNS = [
+  ...CALLBACK_RESOURCES,
+  'dispute',
+  'recipient',
+  'event',
+  'webhook_endpoint',
+] as const;
 export type ResourceNoun = (typeof RESOURCE_NOUNS)[number];
 export type NotFoundCode = `${ResourceNoun}_not_found`;
 
@@ -89,6 +95,8 @@ export const ERROR_CODES = {
   asset_not_supported: { status: 422, type: 'invalid_request_error' },
   asset_not_available: { status: 422, type: 'invalid_request_error' },
   wallet_not_registered: { status: 422, type: 'invalid_request_error' },
+  dispute_closed: { status: 422, type: 'invalid_request_error' },
+  evidence_not_supported: { status: 422, type: 'invalid_request_error' },
   endpoint_disabled: { status: 422, type: 'invalid_request_error' },
   endpoint_limit_reached: { status: 422, type: 'invalid_request_error' },
   payout_limit_exceeded: { status: 422, type: 'invalid_request_error' },

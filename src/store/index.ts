@@ -17,6 +17,7 @@ import {
 import { createCryptoPaymentStore } from './crypto-payments';
 import { createCryptoSettlementStore } from './crypto-settlements';
 import { createDeliveryStore } from './deliveries';
+import { createDisputeStore } from './disputes';
 import { createEndpointStore } from './endpoints';
 import { createEpochStore } from './epoch';
 import { createEventOrderStore, createEventStore } from './events';
@@ -61,6 +62,7 @@ export function createStores(db: Db, cacheMs = 0) {
     crypto_payments: createCryptoPaymentStore(db),
     crypto_settlements: createCryptoSettlementStore(db),
     deliveries: createDeliveryStore(db),
+    disputes: createDisputeStore(db),
     endpoints: createEndpointStore(db, cacheMs),
     epoch: createEpochStore(db),
     eventOrder: createEventOrderStore(db),

@@ -14,6 +14,8 @@ export const SCOPES = [
   'requests:read',
   'webhooks:read',
   'webhooks:write',
+  'disputes:read',
+  'disputes:write',
 ] as const;
 
 export type Scope = (typeof SCOPES)[number];

@@ -1,6 +1,7 @@
 import { listBalances, listBalanceTransactions } from './balances';
 import { listAvailablePaymentMethods, listPaymentMethods } from './catalogue';
 import * as crypto from './crypto';
+import * as disputes from './disputes';
 import type { Endpoint } from './endpoint';
 import { getEvent, listEvents } from './events';
 import { cancelPayment, createPayment, getPayment, listPayments } from './payments';
@@ -22,6 +23,10 @@ export const ENDPOINTS: readonly Endpoint[] = [
   createRefund,
   getRefund,
   listRefunds,
+  disputes.getDispute,
+  disputes.listDisputes,
+  disputes.submitEvidence,
+  disputes.acceptDispute,
   createRecipient,
   deleteRecipient,
   createPayout,

@@ -5,6 +5,7 @@ export const SAMPLE_IDS = {
   payout: 'd94f2b7a-6c05-4e18-b3f7-91a0c8e65d44',
   crypto_payment: 'e16c8f39-0a7d-4d2b-8c54-7b3e9f1d0a55',
   crypto_settlement: 'f3a95d10-8e42-4176-9b6a-4c0d2e7f8b66',
+  dispute: 'dp_2c7e9a10-5b3d-4f86-8a1c-6d0e4b9f7c99',
   event: 'evt_0a91b2c3-d4e5-4f60-8a7b-9c0d1e2f3a77',
   webhook_endpoint: 'we_6d1f0b8e-92c4-4a7d-b350-1e8c7f2a9d88',
 } as const;

@@ -7,6 +7,7 @@ import { buildCryptoPageUrl, buildRedirectUrl } from '../../encryption/pay-token
 import { returnedAmount, settledAmount } from '../../ledger/resource-entries';
 import type { CryptoPaymentDocument } from '../../store/crypto-payments';
 import type { CryptoSettlementDocument } from '../../store/crypto-settlements';
+import type { DisputeDocument } from '../../store/disputes';
 import type { PaymentDocument } from '../../store/payments';
 import type { PayoutDocument } from '../../store/payouts';
 import type { RecipientDocument } from '../../store/recipients';
@@ -108,6 +109,22 @@ export function presentRefund(refund: RefundDocument) {
       refund.status === 'settled' ? settledAmount(refund) : (refund.late_amount ?? null),
     settled_at: refund.settled_at,
     created_at: refund.created_at,
+  };
+}
+
+/** @see docs/api.md#disputes */
+export function presentDispute(dispute: DisputeDocument) {
+  const { _id: id, payment_id, status, amount, currency, fee, reason } = dispute;
+  return {
+    id,
+    object: 'dispute',
+    ...{ payment_id, status, amount, currency, fee, reason },
+    evidence_due_at: dispute.evidence_due_at,
+    evidence_submitted_at: dispute.evidence_submitted_at,
+    closed_at: dispute.closed_at,
+    livemode: dispute.livemode,
+    created_at: dispute.created_at,
+    updated_at: dispute.updated_at,
   };
 }
 
