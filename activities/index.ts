@@ -1,5 +1,6 @@
 import { createCryptoPaymentActivities } from './crypto-payments';
 import { createCryptoSettlementActivities } from './crypto-settlements';
+import { createDisputeActivities } from './disputes';
 import { createMovements } from './movements';
 import { createPaymentActivities, type PaymentActivityDeps } from './payments';
 import { createPayoutActivities } from './payouts';
@@ -13,6 +14,7 @@ export function createLifecycleActivities(deps: PaymentActivityDeps) {
     ...createPaymentActivities(deps),
     ...createRefundActivities(deps),
     ...createPayoutActivities(deps),
+    ...createDisputeActivities(deps),
     ...createMovements(deps),
     ...createCryptoPaymentActivities(deps),
     ...createCryptoSettlementActivities(deps),

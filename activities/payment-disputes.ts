@@ -1,29 +1,41 @@
+import { Context } from '@temporalio/activity';
+import {
+  WithStartWorkflowOperation,
+  WorkflowNotFoundError,
+  WorkflowUpdateFailedError,
+} from '@temporalio/client';
+import { ApplicationFailure, type Workflow } from '@temporalio/common';
 import type { ClientSession } from 'mongodb';
 import { inTransaction } from '../src/base/mongo';
+import { readAccountTime } from '../src/domain/account/clock';
+import { type ApprovalRequired, isApprovalRequired } from '../src/domain/approval';
+import type { BankCallback } from '../src/domain/callback/callback';
+import type { CallbackSignature } from '../src/domain/callback/signature';
 import {
-  DISPUTE_STATES,
-  type Dispute,
-  type DisputeReport,
-  decideDispute,
-  sumDisputed,
+  type DisputeCallbackName,
+  OPENING_CALLBACKS,
   undisputedAmount,
-} from '../src/domain/payment/dispute';
+} from '../src/domain/dispute/report';
+import type { DisputeInput } from '../src/domain/dispute/workflow';
+import type { ActPayload } from '../src/domain/operator-act';
 import type { PaymentAttention } from '../src/domain/payment/payment';
-import { buildDispute, buildDisputeWon, settledAmount } from '../src/ledger/resource-entries';
-import { recordDisputed } from '../src/movements/register';
-import type { DisputeAct, PaymentDocument } from '../src/store/payments';
-import { splitDebit } from './shared/debit';
+import { settledAmount } from '../src/ledger/resource-entries';
+import { LIFECYCLES } from '../src/lifecycles';
+import { type DisputeDocument, disputeId } from '../src/store/disputes';
+import type { PaymentDocument } from '../src/store/payments';
+import { assertNotBehind } from '../src/temporal/reopening';
+import { firstRun, nextRun } from '../src/temporal/start';
+import { postMove } from './disputes';
+import { positionAt, tieBase } from './shared/events';
 import { auditAct, buildAuditEntry } from './shared/operator-acts';
 import type { Act, Known, RecordDeps, WriteAnswer } from './shared/record-table';
 import { bookInBook, bookOnce, type Work } from './shared/written';
 
-type DisputeReportInput = BankBooking &
-  DisputeReport & {
-    /** Posted before: later refunds may have left less. */
-    rebuilding?: true;
-  };
-
-/** @see docs/ledger.md#money-that-goes-wrong */
+/**
+ * What a payment's workflow does about disputes: it passes the bank's reports on to theirs, and posts
+ * the chargebacks of operators.
+ * @see docs/ledger.md#money-that-goes-wrong
+ */
 export function createPaymentDisputes(deps: RecordDeps) {
   const { payments } = deps.stores;
   return {
@@ -38,54 +50,155 @@ export function createPaymentDisputes(deps: RecordDeps) {
           return { answer: {}, isNew: matchedCount === 1 };
         },
       ),
-    recordDisputeReport: (input: DisputeReportInput): Promise<DisputeResult> =>
-      bookInBook(
-        deps,
-        deps.stores.payments,
-        toBooking(input),
-        async (payment, session, clashes) => {
-          const work = await bookReport(deps, payment, { ...input, clashes }, session);
-          if (work.isNew) await payments.noteApplied(payment._id, input.callback_id, session);
-          return work;
-        },
-      ),
+    forwardDispute: (input: Forwarding): Promise<Forwarded> => forwardReport(deps, input),
+    forwardDisputeAct: (input: ForwardedAct): Promise<ActAnswer> => forwardAct(deps, input),
     /** Merchant owes what the balance lacks. */
     clawBack: (input: Chargeback): Promise<ChargebackResult> => postChargeback(deps, input),
-    liftDispute: (input: DisputeLift): Promise<DisputeResult> => liftDispute(deps, input),
+    liftDispute: (input: DisputeLift): Promise<LiftResult> => liftDispute(deps, input),
   };
 }
 
-async function bookReport(
-  deps: RecordDeps,
-  payment: PaymentDocument,
-  input: DisputeReportInput & { clashes: number },
-  session: ClientSession,
-): Promise<Work<DisputeAnswer>> {
-  const { callback_id, at, rebuilding } = input;
-  const decision = decideDispute(rebuilding ? { ...payment, refunded: 0 } : payment, input);
-  switch (decision.kind) {
-    case 'open': {
-      const { id, amount, fee } = decision;
-      const dispute = { id, kind: 'dispute_opened', step: id, amount, fee } as const;
-      const opening = { ...dispute, state: 'opened', opened_by: callback_id } as const;
-      await openDispute(deps, payment, opening, input, session);
-      return POSTED;
-    }
-    case 'close': {
-      const { dispute, won, fee_returned } = decision;
-      const closing = { state: DISPUTE_STATES[input.name], won, fee_returned };
-      const change = { ...closing, closed_at: at, closed_by: callback_id };
-      await closeDispute(deps, payment, { dispute, change }, input, session);
-      return POSTED;
-    }
-    case 'repeated':
-      return keep({ outcome: decision.isOwn ? 'posted' : 'repeated' });
-    default:
-      return keep({ outcome: 'refused', why: decision.why });
+interface Forwarding {
+  payment_id: string;
+  name: DisputeCallbackName;
+  callback: BankCallback;
+  signature?: CallbackSignature;
+  request_id: string;
+}
+
+type Forwarded = { outcome: 'forwarded' } | { outcome: 'refused'; why: string };
+
+/**
+ * Signals the workflow of a dispute with the bank's report, and starts it with the first one. A
+ * repeat changes nothing: the dispute applies a callback once.
+ */
+async function forwardReport(deps: RecordDeps, input: Forwarding): Promise<Forwarded> {
+  const { stores, temporal } = deps;
+  const { payment_id, name, callback, signature, request_id } = input;
+  const payment = await stores.payments.get(payment_id);
+  if (payment === null) throw new Error(`The record of ${payment_id} is not there.`);
+  const disputes = await stores.disputes.forPayment(payment_id);
+  const isOpening = OPENING_CALLBACKS.includes(name);
+  const own = callback.dispute_id ?? (isOpening ? callback.callback_id : findOnly(disputes));
+  if (own === undefined) return { outcome: 'refused', why: UNKNOWN };
+  const id = disputeId(payment_id, own);
+  const payload = signature === undefined ? callback : { ...callback, mac: signature };
+  if (await signalRunning(deps, id, name, payload)) return { outcome: 'forwarded' };
+  const dispute = await stores.disputes.get(id);
+  if (dispute?.kind === 'clawed_back') return { outcome: 'refused', why: OF_OPERATOR };
+  if (dispute === null && !isOpening) return { outcome: 'refused', why: UNKNOWN };
+  const queue = getLifecycleQueue();
+  const { workflowType } = LIFECYCLES.dispute;
+  const signal = { signal: name, signalArgs: [payload] };
+  if (dispute !== null) {
+    await assertNotBehind(deps, 'dispute', dispute);
+    const start = nextRun('dispute', dispute, queue, callback.callback_id);
+    await temporal.workflow.signalWithStart(workflowType, { ...start, ...signal });
+    return { outcome: 'forwarded' };
+  }
+  const start = await buildStart(deps, payment, { id, name: own, request_id, callback });
+  await temporal.workflow.signalWithStart(workflowType, {
+    ...firstRun('dispute', id, start, queue, undefined),
+    ...signal,
+  });
+  return { outcome: 'forwarded' };
+}
+
+const UNKNOWN = 'the payment has no such dispute';
+const OF_OPERATOR = 'an operator has posted a chargeback under this name';
+
+/** Finds the name of the bank's only dispute. */
+function findOnly(disputes: readonly DisputeDocument[]): string | undefined {
+  const [only, another] = disputes.filter(({ kind }) => kind === 'dispute_opened');
+  return another === undefined ? only?.name : undefined;
+}
+
+async function signalRunning(
+  { temporal }: RecordDeps,
+  id: string,
+  name: string,
+  payload: object,
+): Promise<boolean> {
+  try {
+    await temporal.workflow.getHandle(LIFECYCLES.dispute.workflowId(id)).signal(name, payload);
+    return true;
+  } catch (error) {
+    if (error instanceof WorkflowNotFoundError) return false;
+    throw error;
   }
 }
 
-const POSTED = { answer: { outcome: 'posted' }, isNew: true } as const;
+async function buildStart(
+  { stores }: RecordDeps,
+  { _id: payment_id, account_id, livemode, currency, method, connector }: PaymentDocument,
+  about: { id: string; name: string; request_id: string; callback: BankCallback },
+): Promise<DisputeInput> {
+  const { id: dispute_id, name, request_id, callback } = about;
+  const account = livemode ? null : await stores.accounts.get(account_id);
+  const clock = readAccountTime(livemode, account?.clock);
+  const owner = { account_id, livemode, currency, method, connector };
+  return {
+    ...{ dispute_id, payment_id, name, ...owner },
+    amount: callback.amount ?? 0,
+    request_id,
+    ...(clock.offset_ms === 0 ? {} : { clock }),
+  };
+}
+
+/** Queue of this very worker, without its environment. */
+function getLifecycleQueue(): string {
+  return Context.current().info.taskQueue.replace(/-live$/, '');
+}
+
+interface ForwardedAct {
+  payment_id: string;
+  /** Name of the dispute; null: the only one. */
+  dispute_id: string | null;
+  act: ActPayload;
+  /** Of the update, so that a repeat does it once. */
+  id: string;
+}
+
+type ActAnswer =
+  /** The payment's workflow decides: no dispute of a bank is meant. */
+  | { outcome: 'own' }
+  | { outcome: 'done' }
+  | { outcome: 'approval_required'; approval_id: string }
+  | { outcome: 'refused'; code: string; message: string };
+
+/** Sends an operator's `dispute_won` to the dispute that is meant, if it is a bank's. */
+async function forwardAct(deps: RecordDeps, input: ForwardedAct): Promise<ActAnswer> {
+  const { stores, temporal } = deps;
+  const { payment_id, dispute_id, act, id } = input;
+  const disputes = await stores.disputes.forPayment(payment_id);
+  const found = findLiftable(disputes, dispute_id, act.fee ?? 0);
+  if (typeof found === 'string') return { outcome: 'refused', code: 'wrong_state', message: found };
+  if (found === null || found.kind === 'clawed_back') return { outcome: 'own' };
+  await assertNotBehind(deps, 'dispute', found);
+  const start = new WithStartWorkflowOperation(LIFECYCLES.dispute.workflowType, {
+    ...nextRun('dispute', found, getLifecycleQueue(), id),
+    workflowIdConflictPolicy: 'USE_EXISTING',
+  });
+  const { dispute_id: _name, ...payload } = act;
+  try {
+    const answer = await temporal.workflow.executeUpdateWithStart<
+      Workflow,
+      object | ApprovalRequired,
+      [ActPayload]
+    >('dispute_won', { updateId: id, args: [payload], startWorkflowOperation: start });
+    if (!isApprovalRequired(answer)) return { outcome: 'done' };
+    return { outcome: 'approval_required', approval_id: answer.approval_id };
+  } catch (error) {
+    const { cause } = error instanceof WorkflowUpdateFailedError ? error : { cause: undefined };
+    if (!(cause instanceof ApplicationFailure)) throw error;
+    return { outcome: 'refused', code: cause.type ?? 'wrong_state', message: cause.message };
+  }
+}
+
+interface Booking extends Known {
+  payment_id: string;
+  at: string;
+}
 
 interface OperatorInput extends Booking {
   /** Makes a repeat post nothing. */
@@ -104,8 +217,6 @@ interface Chargeback extends OperatorInput {
 
 interface DisputeLift extends OperatorInput {
   dispute_id: string | null;
-  /** Minor units. */
-  fee: number;
 }
 
 type ChargebackAnswer =
@@ -119,71 +230,124 @@ type ChargebackAnswer =
 type ChargebackResult = WriteAnswer<PaymentDocument, ChargebackAnswer>;
 
 function postChargeback(deps: RecordDeps, input: Chargeback): Promise<ChargebackResult> {
-  const { id: act_id, at, attention, operation_id } = input;
-  const id = operation_id ?? act_id;
+  const { id: act_id, attention, operation_id } = input;
+  const name = operation_id ?? act_id;
   return bookInBook(
     deps,
     deps.stores.payments,
     toBooking(input),
     async (payment, session, clashes): Promise<Work<ChargebackAnswer>> => {
-      const { disputes = [] } = payment;
-      const known = disputes.find((dispute) => dispute.id === id);
+      const disputes = await deps.stores.disputes.forPayment(payment._id, session);
+      const known = disputes.find((dispute) => dispute.name === name);
       const settled = settledAmount(payment);
       const left = undisputedAmount(payment);
-      const amount = input.amount ?? known?.amount ?? left;
+      const [first] = known?.moves ?? [];
+      const amount = input.amount ?? first?.amount ?? left;
       if (known !== undefined) {
-        const isRepeat = known.kind === 'clawed_back' && known.amount === amount;
+        const isRepeat = known.kind === 'clawed_back' && first?.amount === amount;
         if (!isRepeat) return keep({ outcome: 'already_posted' });
-        return keep({ outcome: 'posted', held: known.held, owed: known.owed });
+        return keep({ outcome: 'posted', held: first.held, owed: first.owed });
       }
       if (left <= 0 || payment.status !== 'settled') return keep({ outcome: 'already_posted' });
-      const taken = sumDisputed(disputes.filter(({ kind }) => kind === 'dispute_opened'));
+      const taken = disputes
+        .filter(({ kind }) => kind === 'dispute_opened')
+        .reduce((sum, dispute) => sum + dispute.amount, 0);
       if (input.amount === null && taken > 0)
         return keep({ outcome: 'amount_needed', taken, left });
       if (amount > left) return keep({ outcome: 'amount_too_large', settled, left });
-      const isFirst = disputes.every(({ kind }) => kind !== 'clawed_back');
-      const step = isFirst ? {} : { step: id };
-      const closing = { state: 'lost', closed_at: at, closed_by: act_id } as const;
-      const opening = {
-        id,
-        kind: 'clawed_back',
-        ...step,
-        amount,
-        fee: 0,
-        opened_by: act_id,
+      const fresh = newChargeback(payment, name, input);
+      const report = {
+        name: 'dispute_opened',
+        callback_id: act_id,
+        occurred_at: input.at,
       } as const;
+      const booked = { at: input.at, report, clashes, isAct: true };
+      const move = { direction: 'out', amount, fee: 0 } as const;
+      const money = await postMove(deps, payment, fresh, move, booked, session);
+      await deps.stores.disputes.insert({ ...fresh, ...money }, session);
+      await deps.stores.payments.countDisputed(payment._id, { amount, at: input.at }, session);
       const entry = await auditDispute(deps, payment, input, 'clawed back', session);
-      const act = { entry, attention };
-      const all = { ...opening, ...closing };
-      const reported = { ...input, clashes };
-      const { held, owed } = await openDispute(deps, payment, all, reported, session, act);
+      const ended = { at: input.at, isWon: false };
+      await deps.stores.payments.endDisputeReport(
+        payment._id,
+        { entry, attention },
+        ended,
+        session,
+      );
+      const [posted = { held: 0, owed: 0 }] = money.moves;
+      const { held, owed } = posted;
       return { answer: { outcome: 'posted', held, owed }, isNew: true };
     },
   );
 }
 
-function liftDispute(deps: RecordDeps, input: DisputeLift): Promise<DisputeResult> {
-  const { id: act_id, at, attention, fee } = input;
+/** Builds a dispute of which an operator knows, and no report: it is over. */
+function newChargeback(
+  payment: PaymentDocument,
+  name: string,
+  { at }: Pick<Chargeback, 'at'>,
+): DisputeDocument {
+  const { _id: payment_id, account_id, livemode, currency, method, connector } = payment;
+  return {
+    _id: disputeId(payment_id, name),
+    ...{ account_id, livemode, payment_id, name, currency, method, connector },
+    request_id: payment.request_id,
+    kind: 'clawed_back',
+    version: 1,
+    transition: 1,
+    position: positionAt(at, 0, tieBase(1)),
+    status: 'lost',
+    amount: 0,
+    fee: 0,
+    reason: null,
+    failure: null,
+    evidence_due_at: null,
+    evidence_submitted_at: null,
+    closed_at: at,
+    created_at: at,
+    updated_at: at,
+    bank_reference: null,
+    attention: null,
+    audit: [],
+    moves: [],
+  };
+}
+
+type LiftAnswer = { outcome: 'posted' } | { outcome: 'refused'; why: string };
+type LiftResult = WriteAnswer<PaymentDocument, LiftAnswer>;
+
+function liftDispute(deps: RecordDeps, input: DisputeLift): Promise<LiftResult> {
+  const { stores } = deps;
+  const { id: act_id, at, attention } = input;
   return bookInBook(
     deps,
-    deps.stores.payments,
+    stores.payments,
     toBooking(input),
-    async (payment, session, clashes): Promise<Work<DisputeAnswer>> => {
+    async (payment, session, clashes): Promise<Work<LiftAnswer>> => {
       if (payment.audit.some(({ id }) => id === act_id)) return keep({ outcome: 'posted' });
-      const found = findLiftable(payment, input);
+      const disputes = await stores.disputes.forPayment(payment._id, session);
+      const found = findLiftable(disputes, input.dispute_id, 0);
       if (typeof found === 'string') return keep({ outcome: 'refused', why: found });
-      const entry = await auditDispute(deps, payment, input, 'dispute won', session);
-      const act = { entry, attention };
-      const answer = { answer: { outcome: 'posted' }, isNew: true } as const;
-      if (found === null) {
-        await deps.stores.payments.closeDispute(payment._id, undefined, { at, act }, session);
-        return answer;
+      if (found === null && !payment.disputed_at) {
+        return keep({ outcome: 'refused', why: 'The payment is not disputed.' });
       }
-      const closing = { state: 'won', won: found.amount, fee_returned: fee } as const;
-      const change = { ...closing, closed_at: at, closed_by: act_id };
-      const reported = { ...input, clashes };
-      await closeDispute(deps, payment, { dispute: found, change, act }, reported, session);
-      return answer;
+      if (found?.kind === 'dispute_opened') {
+        const why = `Send it to the workflow ${LIFECYCLES.dispute.workflowId(found._id)}.`;
+        return keep({ outcome: 'refused', why });
+      }
+      if (found !== null) {
+        const report = { name: 'dispute_won', callback_id: act_id, occurred_at: at } as const;
+        const booked = { at, report, clashes, isAct: true };
+        const move = { direction: 'in', amount: found.amount, fee: 0 } as const;
+        const money = await postMove(deps, payment, found, move, booked, session);
+        const change = { ...money, status: 'won', closed_at: at, updated_at: at } as const;
+        await stores.disputes.change(found._id, change, session);
+        await stores.payments.countDisputed(payment._id, { amount: -found.amount, at }, session);
+      }
+      const entry = await auditDispute(deps, payment, input, 'dispute won', session);
+      const ended = { at, isWon: true };
+      await stores.payments.endDisputeReport(payment._id, { entry, attention }, ended, session);
+      return { answer: { outcome: 'posted' }, isNew: true };
     },
   );
 }
@@ -193,20 +357,21 @@ function keep<Answer>(answer: Answer): Work<Answer> {
   return { answer, isNew: false };
 }
 
-/** @returns null where only the bank's report ends; a text: the reason for none */
+/** @returns null without one that can be won; a text: the reason for none */
 function findLiftable(
-  { disputes = [], disputed_at }: PaymentDocument,
-  { dispute_id, fee }: DisputeLift,
-): Dispute | string | null {
-  const isOther = ({ id }: Dispute) => dispute_id !== null && id !== dispute_id;
-  const [dispute, another] = disputes.filter((each) => each.state !== 'won' && !isOther(each));
+  disputes: readonly DisputeDocument[],
+  dispute_id: string | null,
+  fee: number,
+): DisputeDocument | string | null {
+  const open = disputes.filter(({ status }) => status !== 'won');
+  const isOther = ({ _id, name }: DisputeDocument) => dispute_id !== name && dispute_id !== _id;
+  const [dispute, another] = open.filter((each) => dispute_id === null || !isOther(each));
   if (another !== undefined) {
-    const ids = disputes.filter(({ state }) => state !== 'won').map(({ id }) => id);
-    return `The payment has several disputes; say which by dispute_id: ${ids.join(', ')}.`;
+    const names = open.map(({ name }) => name).join(', ');
+    return `The payment has several disputes; say which by dispute_id: ${names}.`;
   }
   if (dispute === undefined) {
     if (dispute_id !== null) return `The payment has no dispute ${dispute_id} that can be won.`;
-    if (!disputed_at) return 'The payment is not disputed.';
     return fee === 0 ? null : 'No fee was charged, since no dispute is posted.';
   }
   if (fee <= dispute.fee) return dispute;
@@ -226,86 +391,9 @@ async function auditDispute(
   return buildAuditEntry(actChange);
 }
 
-interface Booking extends Known {
-  payment_id: string;
-  at: string;
-}
-
-interface BankBooking extends Booking {
-  value_date?: string;
-  bank_reference?: string;
-}
-
-type DisputeAnswer = { outcome: 'posted' | 'repeated' } | { outcome: 'refused'; why: string };
-
-type DisputeResult = WriteAnswer<PaymentDocument, DisputeAnswer>;
-
 const toBooking = ({ payment_id, at, version, transition }: Booking) => ({
   resource_id: payment_id,
   at,
   version,
   transition,
 });
-
-/** @param clashes number of tries that found a name taken */
-type Reported = BankBooking & { clashes: number };
-
-type Opening = Omit<Dispute, 'held' | 'owed' | 'currency' | 'opened_at'>;
-
-async function openDispute(
-  deps: RecordDeps,
-  payment: PaymentDocument,
-  opening: Opening,
-  { at, value_date, bank_reference, clashes }: Reported,
-  session: ClientSession,
-  act?: DisputeAct,
-): Promise<Dispute> {
-  const { payments, ledger } = deps.stores;
-  const { currency } = payment;
-  const parts = await splitDebit(ledger, payment, opening.amount + opening.fee, session);
-  const dispute = { ...opening, ...parts, currency, opened_at: at };
-  if (!(await payments.openDispute(payment._id, dispute, act, session))) {
-    throw new Error(`The payment ${payment._id} can't be disputed by ${dispute.id}.`);
-  }
-  const entry = buildDispute(payment, dispute, { at, value_date, bank_reference });
-  await ledger.post(entry, session);
-  const amount = opening.amount + opening.fee;
-  const source = buildSource(dispute.opened_by, act);
-  const moved = { direction: 'out', amount, dispute: dispute.id, source, entry, clashes } as const;
-  await recordDisputed(deps.stores, payment, moved, session);
-  return dispute;
-}
-
-interface Closing {
-  dispute: Dispute;
-  change: Pick<Dispute, 'state' | 'won' | 'fee_returned' | 'closed_at'> & { closed_by: string };
-  act?: DisputeAct;
-}
-
-async function closeDispute(
-  deps: RecordDeps,
-  payment: PaymentDocument,
-  { dispute, change, act }: Closing,
-  { at, value_date, bank_reference, clashes }: Reported,
-  session: ClientSession,
-): Promise<void> {
-  const { payments, ledger } = deps.stores;
-  const from = { id: dispute.id, states: [dispute.state] };
-  const write = { at, change, ...(act === undefined ? {} : { act }) };
-  if (!(await payments.closeDispute(payment._id, from, write, session))) {
-    throw new Error(`The dispute ${dispute.id} of ${payment._id} is not ${dispute.state}.`);
-  }
-  const { won = 0, fee_returned = 0 } = change;
-  if (won + fee_returned === 0) return;
-  const { id } = dispute;
-  const time = { at, value_date, bank_reference };
-  const entry = buildDisputeWon(payment, { id, won, fee_returned }, time);
-  await ledger.post(entry, session);
-  const amount = won + fee_returned;
-  const source = buildSource(change.closed_by, act);
-  const moved = { direction: 'in', amount, dispute: id, source, entry, clashes } as const;
-  await recordDisputed(deps.stores, payment, moved, session);
-}
-
-const buildSource = (id: string, act: DisputeAct | undefined) =>
-  ({ kind: act === undefined ? 'callback' : 'act', id }) as const;

@@ -3,6 +3,7 @@ import { RESOURCES, type ResourceKind } from './domain/resources';
 import type { Stores } from './store';
 import type { CryptoPaymentDocument } from './store/crypto-payments';
 import type { CryptoSettlementDocument } from './store/crypto-settlements';
+import type { DisputeDocument } from './store/disputes';
 import type { PaymentDocument } from './store/payments';
 import type { PayoutDocument } from './store/payouts';
 import type { RefundDocument } from './store/refunds';
@@ -14,6 +15,7 @@ export interface Documents {
   payment: PaymentDocument;
   refund: RefundDocument;
   payout: PayoutDocument;
+  dispute: DisputeDocument;
   crypto_payment: CryptoPaymentDocument;
   crypto_settlement: CryptoSettlementDocument;
 }
@@ -36,6 +38,7 @@ interface Lifecycle extends ResourceKind {
 export const LIFECYCLES: Record<CallbackResource, Lifecycle> = {
   payment: addStore('payment', [
     'refunded',
+    'disputed',
     'country',
     'reference',
     'opened_at',
@@ -61,6 +64,16 @@ export const LIFECYCLES: Record<CallbackResource, Lifecycle> = {
     'completed_at',
     'verification',
   ] satisfies (keyof PayoutDocument)[]),
+  dispute: addStore('dispute', [
+    'payment_id',
+    'name',
+    'fee',
+    'reason',
+    'evidence_due_at',
+    'evidence_submitted_at',
+    'closed_at',
+    'moves',
+  ] satisfies (keyof DisputeDocument)[]),
   crypto_payment: addStore('crypto_payment', [
     'asset',
     'network',

@@ -270,5 +270,7 @@ function isOverdue(
   if (resource.status === 'authorized') {
     return Date.parse(resource.updated_at) < account_ms - AUTHORIZED_MS_MAX;
   }
+  // A bank may take its time to decide.
+  if ('evidence_due_at' in resource) return false;
   return Date.parse(resource.expires_at) < account_ms;
 }

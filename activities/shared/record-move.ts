@@ -166,13 +166,17 @@ export async function startPendingDeliveries(
 }
 
 function listReportedEvents<Document extends ResourceDocument, Change>(
-  { events, shouldReport }: RecordTable<Document, Change>,
+  { events, shouldReport, getEvent }: RecordTable<Document, Change>,
   transition: Transition<Document, Change>,
   to: readonly Document['status'][],
 ) {
-  return (shouldReport?.(transition) ?? true)
-    ? listTransitionEvents(events, to, transition.from.transition)
-    : [];
+  if (shouldReport?.(transition) === false) return [];
+  const { status, transition: first } = transition.from;
+  if (getEvent === undefined) return listTransitionEvents(events, to, first);
+  return to.map((reached, index) => {
+    const type = getEvent(to[index - 1] ?? status, reached);
+    return { type, transition: first + index + 1 };
+  });
 }
 
 function isRecorded(

@@ -67,6 +67,8 @@ export interface RecordTable<Document extends ResourceDocument, Change> {
   >;
   transitions: Record<Document['status'], readonly Document['status'][]>;
   events: Record<Document['status'], EventType | undefined>;
+  /** Replaces `events` where the status before counts, too. */
+  getEvent?: (from: Document['status'], to: Document['status']) => EventType;
   eventData: (document: Document) => Record<string, string>;
   buildChange: (transition: Transition<Document, Change>) => Partial<Document>;
   posted: readonly Document['status'][];

@@ -30,6 +30,16 @@ export interface ConnectorActivities {
    */
   sendPayout(input: PayoutInstruction): Promise<PayoutAnswer | Outdated>;
   lookUpPayout(input: { payout_id: string }): Promise<PayoutLookup>;
+  /**
+   * Sends a merchant's evidence to the bank that disputes a payment, once and before its deadline.
+   * Decrypted, it never appears in an answer or error. Optional. Instruction id:
+   * `evidence:{dispute_id}`.
+   */
+  submitEvidence?(input: DisputeInstruction): Promise<DisputeReply | Outdated>;
+  lookUpEvidence?(input: DisputeQuestion): Promise<DisputeLookup>;
+  /** Gives in. Optional. Instruction id: `acceptance:{dispute_id}`. */
+  acceptDispute?(input: DisputeInstruction): Promise<DisputeReply | Outdated>;
+  lookUpAcceptance?(input: DisputeQuestion): Promise<DisputeLookup>;
   /** Cancels a payout before an operator marks it as failed. Optional: register it if supported. */
   cancelPayout?(input: { payout_id: string }): Promise<CancelAnswer>;
 }
@@ -119,6 +129,25 @@ export interface PayoutInstruction {
   method: string;
   livemode: boolean;
 }
+
+export interface DisputeQuestion {
+  instruction_id: string;
+  dispute_id: string;
+  payment_id: string;
+  /** The bank's name for the dispute. */
+  bank_dispute_id: string;
+}
+
+export interface DisputeInstruction extends DisputeQuestion {
+  version: number;
+  livemode: boolean;
+}
+
+export type DisputeReply =
+  | { outcome: 'accepted' }
+  | { outcome: 'refused'; code: string; message: string };
+
+export type DisputeLookup = DisputeReply | { outcome: 'not_found' };
 
 /** `submitted`: queued at the bank; `sent`: passed on to the scheme. */
 export type PayoutAnswer =

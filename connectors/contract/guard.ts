@@ -1,6 +1,7 @@
 import { Counter, type Registry } from 'prom-client';
 import type { Logger } from '../../src/base/log';
 import { describeMetric } from '../../src/base/metrics';
+import { disputeInstructionId } from '../../src/domain/dispute/dispute';
 import {
   computeRest,
   isInSuspense,
@@ -13,6 +14,7 @@ import type { Stores } from '../../src/store';
 import { toMovement } from '../../src/store/movements';
 import type { PaymentDocument } from '../../src/store/payments';
 import type {
+  DisputeInstruction,
   Outdated,
   PayoutInstruction,
   RefundInstruction,
@@ -27,6 +29,7 @@ interface Instructions {
   payment: ReversalInstruction;
   refund: RefundInstruction;
   payout: PayoutInstruction;
+  dispute: DisputeInstruction;
   crypto_settlement: SettlementInstruction;
 }
 
@@ -78,6 +81,14 @@ const RULES: { [R in Outgoing]: Rules<R> } = {
     read: (stores, id) => stores.payouts.get(id),
     buildFacts: ({ _id, amount, currency, method, livemode }) => {
       return { payout_id: _id, amount, currency, method, livemode };
+    },
+  },
+  dispute: {
+    getId: ({ dispute_id }) => dispute_id,
+    read: (stores, id) => stores.disputes.get(id),
+    buildFacts: ({ _id, payment_id, name, livemode, answering }) => {
+      const instruction_id = disputeInstructionId(_id, answering ?? 'acceptance');
+      return { instruction_id, dispute_id: _id, payment_id, bank_dispute_id: name, livemode };
     },
   },
   crypto_settlement: {

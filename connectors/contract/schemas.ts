@@ -1,7 +1,9 @@
 import { z } from 'zod';
+import { DISPUTE_ID } from '../../src/domain/dispute/dispute';
 import { isIban } from '../../src/domain/iban';
 import { isCreditorReference } from '../../src/domain/payment/creditor-reference';
 import type { ConnectorActivities, Outdated } from './activities';
+import { Evidence } from './evidence';
 import { Details } from './recipients';
 
 const Id = z.uuid();
@@ -47,7 +49,15 @@ const Instructions = z.object({
 });
 const Accepted = z.object({ outcome: z.literal('accepted'), bank_reference: BankReference });
 const Paid = z.object({ outcome: z.enum(['submitted', 'sent']), bank_reference: BankReference });
+const Told = z.object({ outcome: z.literal('accepted') });
 const NotFound = z.object({ outcome: z.literal('not_found') });
+
+const DISPUTE = {
+  instruction_id: InstructionId,
+  dispute_id: z.string().regex(DISPUTE_ID),
+  payment_id: Id,
+  bank_dispute_id: z.string().meta({ description: 'What the bank calls it.' }),
+};
 
 type Refused = { outcome: 'declined' | 'refused' };
 
@@ -168,6 +178,37 @@ export const ACTIVITIES = {
   lookUpPayout: {
     instruction: z.object({ activity: z.literal('lookUpPayout'), payout_id: Id }),
     answer: z.discriminatedUnion('outcome', [Paid, NotFound]),
+    isRefusable: true,
+  },
+  submitEvidence: {
+    instruction: z.object({
+      activity: z.literal('submitEvidence'),
+      ...DISPUTE,
+      version: DocumentVersion,
+      livemode: z.boolean(),
+      evidence: Evidence,
+    }),
+    answer: Told,
+    isRefusable: true,
+  },
+  lookUpEvidence: {
+    instruction: z.object({ activity: z.literal('lookUpEvidence'), ...DISPUTE }),
+    answer: z.discriminatedUnion('outcome', [Told, NotFound]),
+    isRefusable: true,
+  },
+  acceptDispute: {
+    instruction: z.object({
+      activity: z.literal('acceptDispute'),
+      ...DISPUTE,
+      version: DocumentVersion,
+      livemode: z.boolean(),
+    }),
+    answer: Told,
+    isRefusable: true,
+  },
+  lookUpAcceptance: {
+    instruction: z.object({ activity: z.literal('lookUpAcceptance'), ...DISPUTE }),
+    answer: z.discriminatedUnion('outcome', [Told, NotFound]),
     isRefusable: true,
   },
   cancelPayout: {

@@ -5,7 +5,14 @@ import type { RecipientDetails } from '../../src/domain/payout/recipient';
 import { signPayload } from '../../src/webhooks/signature';
 import { ACTIVITIES, type ActivityName, Refusal } from '../contract/schemas';
 import { BankFailure, type BankRequest, type ConnectorDefinition, defineConnector } from '../kit';
-import type { Optional, SendsPayouts, SendsRefunds, TakesPayments, Tools } from '../kit/definition';
+import type {
+  AnswersDisputes,
+  Optional,
+  SendsPayouts,
+  SendsRefunds,
+  TakesPayments,
+  Tools,
+} from '../kit/definition';
 import { type HttpSettings, httpSettings } from './settings';
 
 const CALLS_AT_ONCE = 50;
@@ -34,6 +41,9 @@ export function defineHttp({
   const payouts: Optional<SendsPayouts<HttpSettings>> = hasPayouts
     ? { ...PAYOUTS, ...(canCancel ? { cancelPayout } : {}) }
     : {};
+  const disputes: Optional<AnswersDisputes<HttpSettings>> = groups.includes('disputes')
+    ? DISPUTES
+    : {};
   return defineConnector<HttpSettings>({
     name: 'http',
     // The variable of the API says which of them are routed here.
@@ -45,6 +55,7 @@ export function defineHttp({
     ...payments,
     ...refunds,
     ...payouts,
+    ...disputes,
   });
 }
 
@@ -133,6 +144,42 @@ const PAYOUTS: SendsPayouts<HttpSettings> = {
     return status === 422 ? { outcome: 'refused', code: body.code, message: REFUSED } : body;
   },
 };
+
+const DISPUTES: AnswersDisputes<HttpSettings> = {
+  submitEvidence: async (input, tools) => {
+    const evidence = await tools.evidence();
+    const request = buildRequest(
+      tools,
+      'submitEvidence',
+      { ...input, evidence },
+      input.instruction_id,
+    );
+    const { answer } = ACTIVITIES.submitEvidence;
+    const { status, body } = await tools.call(request, { 200: answer, 422: Refusal });
+    // The message may quote what the merchant wrote.
+    return status === 422 ? { outcome: 'refused', code: body.code, message: NOT_TAKEN } : body;
+  },
+  lookUpEvidence: async (input, tools) => {
+    const request = buildRequest(tools, 'lookUpEvidence', input);
+    const { answer } = ACTIVITIES.lookUpEvidence;
+    const { status, body } = await tools.call(request, { 200: answer, 422: Refusal });
+    return status === 422 ? { outcome: 'refused', code: body.code, message: NOT_TAKEN } : body;
+  },
+  acceptDispute: async (input, tools) => {
+    const request = buildRequest(tools, 'acceptDispute', input, input.instruction_id);
+    const { answer } = ACTIVITIES.acceptDispute;
+    const { status, body } = await tools.call(request, { 200: answer, 422: Refusal });
+    return status === 422 ? { outcome: 'refused', ...body } : body;
+  },
+  lookUpAcceptance: async (input, tools) => {
+    const request = buildRequest(tools, 'lookUpAcceptance', input);
+    const { answer } = ACTIVITIES.lookUpAcceptance;
+    const { status, body } = await tools.call(request, { 200: answer, 422: Refusal });
+    return status === 422 ? { outcome: 'refused', ...body } : body;
+  },
+};
+
+const NOT_TAKEN = 'The bank did not take the evidence.';
 
 const cancelPayout: NonNullable<SendsPayouts<HttpSettings>['cancelPayout']> = async (
   input,

@@ -3,7 +3,7 @@ import { secretFile } from '../kit';
 
 const SECRET_LENGTH_MIN = 24;
 
-const GROUPS = ['payments', 'refunds', 'payouts', 'cancelPayout'] as const;
+const GROUPS = ['payments', 'refunds', 'payouts', 'cancelPayout', 'disputes'] as const;
 type Group = (typeof GROUPS)[number];
 
 function parseGroups(text: string): Group[] | undefined {
@@ -43,7 +43,7 @@ export const httpSettings = {
       return z.NEVER;
     })
     .meta({
-      description: 'What the bank has of `payments|refunds|payouts|cancelPayout`',
+      description: 'What the bank has of `payments|refunds|payouts|cancelPayout|disputes`',
     }),
   INSTRUCTIONS_PER_SECOND: z.coerce.number().int().min(1).max(1_000).default(20).meta({
     description: 'Instructions per second of each process',

@@ -1,6 +1,9 @@
 import type {
   CloseAnswer,
   ConnectorActivities,
+  DisputeInstruction,
+  DisputeQuestion,
+  DisputeReply,
   Outdated,
   PayoutAnswer,
   PayoutInstruction,
@@ -11,7 +14,13 @@ import { type Attempt, beginAttempt } from '../contract/guard';
 import { RecipientDeleted } from '../contract/recipients';
 import type { ActivityDeps } from './activity-deps';
 import { BankFailure } from './bank-client';
-import type { SendsPayouts, SendsRefunds, Settings, TakesPayments } from './definition';
+import type {
+  AnswersDisputes,
+  SendsPayouts,
+  SendsRefunds,
+  Settings,
+  TakesPayments,
+} from './definition';
 import { assertEnvironment } from './environment';
 import { AttemptInProgress } from './instructions';
 
@@ -26,10 +35,12 @@ export function createKitActivities<S extends Settings>(
   const { definition } = deps;
   const refunds = definition.sendRefund === undefined ? undefined : definition;
   const payouts = definition.sendPayout === undefined ? undefined : definition;
+  const disputes = definition.submitEvidence === undefined ? undefined : definition;
   return {
     ...createPaymentActivities(deps),
     ...createRefundActivities(deps, refunds),
     ...createPayoutActivities(deps, payouts),
+    ...createDisputeActivities(deps, disputes),
   };
 }
 
@@ -113,11 +124,67 @@ function createPayoutActivities<S extends Settings>(
   };
 }
 
+type DisputeActivities = Required<
+  Pick<
+    ConnectorActivities,
+    'submitEvidence' | 'lookUpEvidence' | 'acceptDispute' | 'lookUpAcceptance'
+  >
+>;
+
+function createDisputeActivities<S extends Settings>(
+  deps: ActivityDeps<S>,
+  bank: AnswersDisputes<S> | undefined,
+): DisputeActivities {
+  if (bank === undefined) {
+    const refuse = refuseMissing('answers to disputes');
+    return {
+      submitEvidence: refuse,
+      lookUpEvidence: refuse,
+      acceptDispute: refuse,
+      lookUpAcceptance: refuse,
+    };
+  }
+  const find = (
+    input: DisputeQuestion,
+    ask: AnswersDisputes<S>['lookUpEvidence'],
+    attempt = beginAttempt(deps.now),
+  ) => lookUp(deps, input.instruction_id, () => ask(input, deps.buildTools(attempt)));
+  const instruct = (
+    input: DisputeInstruction,
+    ask: AnswersDisputes<S>['lookUpEvidence'],
+    call: (attempt: Attempt) => Promise<DisputeReply>,
+  ) =>
+    send(deps, {
+      ...{ id: input.instruction_id, livemode: input.livemode },
+      lookUp: (attempt) => find(input, ask, attempt),
+      findOutdated: (attempt) => deps.findOutdated('dispute', input, attempt),
+      call,
+    });
+  const submit = async (input: DisputeInstruction, attempt: Attempt): Promise<DisputeReply> => {
+    const evidence = () => deps.decryptEvidence(input.dispute_id);
+    try {
+      return await bank.submitEvidence(input, { ...deps.buildTools(attempt), evidence });
+    } catch (error) {
+      throw error instanceof BankFailure ? error : hideMessage(error, 'The evidence');
+    }
+  };
+  return {
+    submitEvidence: (input) =>
+      instruct(input, bank.lookUpEvidence, (attempt) => submit(input, attempt)),
+    lookUpEvidence: (input) => find(input, bank.lookUpEvidence),
+    acceptDispute: (input) =>
+      instruct(input, bank.lookUpAcceptance, (attempt) =>
+        bank.acceptDispute(input, deps.buildTools(attempt)),
+      ),
+    lookUpAcceptance: (input) => find(input, bank.lookUpAcceptance),
+  };
+}
+
 /** Errors stay in Temporal's history, and this message may quote the recipient. */
-function hideMessage(error: unknown): Error {
+function hideMessage(error: unknown, what = 'The payout'): Error {
   const name = error instanceof Error ? error.name : typeof error;
   const frames = error instanceof Error ? error.stack?.split('\n').filter(isFrame) : undefined;
-  const hidden = new BankFailure(`The payout was not sent (${name}).`);
+  const hidden = new BankFailure(`${what} was not sent (${name}).`);
   hidden.stack = [`${hidden.name}: ${hidden.message}`, ...(frames ?? [])].join('\n');
   return hidden;
 }

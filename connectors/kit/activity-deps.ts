@@ -1,4 +1,5 @@
 import type { RecipientDetails } from '../../src/domain/payout/recipient';
+import type { Evidence } from '../contract/evidence';
 import type { Attempt, InstructionGuard } from '../contract/guard';
 import type { ConnectorDefinition, Settings, Tools } from './definition';
 import type { InstructionStore } from './instructions';
@@ -10,6 +11,7 @@ export interface ActivityDeps<S extends Settings> {
   instructions: InstructionStore;
   findOutdated: InstructionGuard['findOutdated'];
   decryptRecipient: (payout_id: string) => Promise<RecipientDetails>;
+  decryptEvidence: (dispute_id: string) => Promise<Evidence>;
   readReference: (payout_id: string) => Promise<string | null>;
   livemode: boolean;
   now: () => Date;

@@ -7,21 +7,26 @@ import type { RestoreGuard } from './restore-guard';
 type Served = Omit<Capabilities, 'contract'>;
 
 const FUNCTIONS = [
+  'acceptDispute',
   'cancelPayout',
   'closeSession',
+  'lookUpAcceptance',
+  'lookUpEvidence',
   'lookUpPayout',
   'lookUpRefund',
   'openSession',
   'reversePayment',
   'sendPayout',
   'sendRefund',
+  'submitEvidence',
   'voidPayment',
 ] as const;
 
 export function listCapabilities<S extends Settings>(definition: ConnectorDefinition<S>): Served {
   const functions = FUNCTIONS.filter((name) => definition[name] !== undefined);
-  const { serves, referencePerStep: reference_per_step = false } = definition;
-  return { serves: serves.toSorted(), functions, reference_per_step };
+  const { serves, referencePerStep: reference_per_step = false, disputeFeeMax } = definition;
+  const dispute_fee_max = disputeFeeMax;
+  return { serves: serves.toSorted(), functions, reference_per_step, dispute_fee_max };
 }
 
 /** Adds what a connector serves by activities of its own. */

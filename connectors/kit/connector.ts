@@ -6,6 +6,7 @@ import { createDetailsDecrypter } from '../../src/encryption/recipient-keys';
 import { checkTemporal } from '../../src/temporal/attributes';
 import { runWorker } from '../../src/temporal/native';
 import type { ConnectorActivities } from '../contract/activities';
+import { createEvidenceDecrypter } from '../contract/evidence';
 import { createRecipientDecrypter, createReferenceReader } from '../contract/recipients';
 import { createKitActivities } from './activities';
 import type { ActivityDeps } from './activity-deps';
@@ -74,7 +75,8 @@ export interface ConnectorParts<A extends object = Partial<ConnectorActivities>>
   /** Methods that the added activities serve. */
   alsoServes?: readonly string[];
   /** Replaces what is read of a payout’s recipient. */
-  recipients?: Pick<ActivityDeps<Settings>, 'decryptRecipient' | 'readReference'>;
+  recipients?: Pick<ActivityDeps<Settings>, 'decryptRecipient' | 'readReference'> &
+    Partial<Pick<ActivityDeps<Settings>, 'decryptEvidence'>>;
 }
 
 /**
@@ -109,8 +111,9 @@ export async function startConnector<
   const restoreGuard =
     parts.restoreGuard ??
     (await openRestoreGuard(own, { environment, dir, db, book: instructions }));
-  const { decryptRecipient, readReference } =
-    parts.recipients ?? createReaders(config, own, definition.sendPayout !== undefined);
+  const { sendPayout, submitEvidence } = definition;
+  const readers = createReaders(config, own, (sendPayout ?? submitEvidence) !== undefined);
+  const { decryptRecipient, readReference, decryptEvidence } = { ...readers, ...parts.recipients };
   const bare = createKitActivities({
     ...{ definition, buildTools, now },
     instructions,
@@ -121,6 +124,7 @@ export async function startConnector<
     },
     decryptRecipient: steps?.watchRecipient(decryptRecipient) ?? decryptRecipient,
     readReference,
+    decryptEvidence,
     livemode: config.environment === 'live',
   });
   const guarded = restoreGuard.protect(bare);
@@ -182,15 +186,16 @@ function createReaders(
     name,
   }: { KEYS_DIR: string; environment: 'live' | 'sandbox'; name: string },
   { stores, log }: OwnProcess,
-  paysOut: boolean,
-): NonNullable<ConnectorParts['recipients']> {
-  // A process that pays nobody needs no key.
-  const encrypter = paysOut
+  isSecret: boolean,
+): Pick<ActivityDeps<Settings>, 'decryptRecipient' | 'readReference' | 'decryptEvidence'> {
+  // A process that pays nobody, and answers no dispute, needs no key.
+  const encrypter = isSecret
     ? createDetailsDecrypter(KEYS_DIR, environment, name)
-    : { decrypt: () => Promise.reject(new Error('This connector pays nobody.')) };
+    : { decrypt: () => Promise.reject(new Error('This connector decrypts nothing.')) };
   return {
     decryptRecipient: createRecipientDecrypter({ ...stores, encrypter, connector: name, log }),
     readReference: createReferenceReader({ payouts: stores.payouts }),
+    decryptEvidence: createEvidenceDecrypter({ ...stores, encrypter, connector: name, log }),
   };
 }
 

@@ -8,6 +8,10 @@ import type { RecipientDetails } from '../../src/domain/payout/recipient';
 import type {
   CancelAnswer,
   CloseAnswer,
+  DisputeInstruction,
+  DisputeLookup,
+  DisputeQuestion,
+  DisputeReply,
   PayoutAnswer,
   PayoutInstruction,
   PayoutLookup,
@@ -20,6 +24,7 @@ import type {
   SessionInstruction,
   VoidAnswer,
 } from '../contract/activities';
+import type { Evidence } from '../contract/evidence';
 import type { BankLimits, CallBank } from './bank-client';
 import type { WebhookRequest } from './webhook-request';
 
@@ -81,6 +86,19 @@ export interface SendsPayouts<S extends Settings> {
   cancelPayout?: (input: { payout_id: string }, tools: Tools<S>) => Promise<CancelAnswer>;
 }
 
+/** Tools of `submitEvidence`; what it reads goes only to the bank. */
+export interface EvidenceTools<S extends Settings> extends Tools<S> {
+  evidence: () => Promise<Evidence>;
+}
+
+/** Functions for disputes: all four, or none. @see docs/connectors.md#disputes */
+export interface AnswersDisputes<S extends Settings> {
+  submitEvidence: (input: DisputeInstruction, tools: EvidenceTools<S>) => Promise<DisputeReply>;
+  lookUpEvidence: (input: DisputeQuestion, tools: Tools<S>) => Promise<DisputeLookup>;
+  acceptDispute: (input: DisputeInstruction, tools: Tools<S>) => Promise<DisputeReply>;
+  lookUpAcceptance: (input: DisputeQuestion, tools: Tools<S>) => Promise<DisputeLookup>;
+}
+
 export interface Webhook<S extends Settings> {
   /** Path on the connector's own port, such as `/webhooks`. */
   path: string;
@@ -133,6 +151,8 @@ interface Base<S extends Settings> {
    * Otherwise that is a second payment.
    */
   referencePerStep?: boolean;
+  /** Minor units; a larger fee of a dispute is not posted. */
+  disputeFeeMax?: number;
 }
 
 type None<T> = { [K in keyof T]?: undefined };
@@ -142,7 +162,8 @@ export type Optional<T> = T | None<T>;
 export type ConnectorDefinition<S extends Settings> = Base<S> &
   Optional<TakesPayments<S>> &
   Optional<SendsRefunds<S>> &
-  Optional<SendsPayouts<S>>;
+  Optional<SendsPayouts<S>> &
+  Optional<AnswersDisputes<S>>;
 
 /**
  * Defines a connector, whose functions are its capabilities.

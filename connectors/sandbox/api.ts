@@ -5,6 +5,7 @@ import { z } from 'zod';
 import type { Logger } from '../../src/base/log';
 import { verifySignature } from '../../src/webhooks/signature';
 import { ACTIVITIES, type ActivityName } from '../contract/schemas';
+import { type AnswerBook, lookUpAnswer, takeAnswer } from './disputes';
 import {
   closeSession,
   type IncomingDeps,
@@ -24,6 +25,7 @@ import { handOut, type ReportDeps } from './reports';
 
 export interface BankApiDeps extends IncomingDeps, OutgoingDeps, ReportDeps {
   secret: string;
+  answers: AnswerBook;
   now: () => Date;
   log: Logger;
 }
@@ -67,6 +69,12 @@ export function createBankApi(deps: BankApiDeps): Koa {
   instruct('lookUpPayout', ACTIVITIES.lookUpPayout, ({ input }) => lookUpPayout(deps, input));
   // Every payout that has arrived is executed.
   instruct('cancelPayout', ACTIVITIES.cancelPayout, async () => ({ outcome: 'too_late' }));
+  instruct('submitEvidence', ACTIVITIES.submitEvidence, (call) => takeAnswer(deps, call));
+  instruct('lookUpEvidence', ACTIVITIES.lookUpEvidence, ({ input }) => lookUpAnswer(deps, input));
+  instruct('acceptDispute', ACTIVITIES.acceptDispute, (call) => takeAnswer(deps, call));
+  instruct('lookUpAcceptance', ACTIVITIES.lookUpAcceptance, ({ input }) =>
+    lookUpAnswer(deps, input),
+  );
   serve('/reports', z.object({}), () => handOut(deps));
   serve('/reports/delivered', Delivered, async ({ input }) => {
     await deps.outbox.finish(input.ids, 'sent');

@@ -23,6 +23,7 @@ import { createChainStores, startChain } from './chain/chain';
 import { advanceBankClock, createTimeReader } from './clock';
 import type { SandboxBankConfig } from './config';
 import { buildSettings, defineSandboxBank } from './definition';
+import { createAnswerBook } from './disputes';
 import { createOutbox } from './outbox';
 import { isAwaited } from './reports';
 import { createSessionStore } from './sessions';
@@ -188,6 +189,7 @@ async function openBooks(db: Db, now: () => Date) {
     payouts: createBook(db, 'payouts', now),
     outbox: createOutbox(db, now),
     movements: createMovementStore(db, now),
+    answers: createAnswerBook(db, now),
   };
   const indexed = [books.sessions, books.outbox, books.movements];
   await Promise.all(indexed.map((store) => store.ensureIndexes()));

@@ -24,7 +24,7 @@ export function buildSettings(url: string, secret: string): Settings {
   return {
     INSTRUCTIONS_URL: url,
     INSTRUCTIONS_SECRET_FILE: secret,
-    INSTRUCTIONS_FOR: ['payments', 'refunds', 'payouts', 'cancelPayout'],
+    INSTRUCTIONS_FOR: ['payments', 'refunds', 'payouts', 'cancelPayout', 'disputes'],
     INSTRUCTIONS_PER_SECOND: CALLS_PER_SECOND,
     REFERENCE_PER_STEP: 'no',
   };

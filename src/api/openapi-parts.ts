@@ -36,6 +36,7 @@ export const WEBHOOKS = 'Webhooks';
 const TAGS = [
   ['Payments', 'Take money from customers.', /^\/v1\/payments/],
   ['Refunds', 'Send it back to them.', /^\/v1\/refunds/],
+  ['Disputes', 'Answer what a bank takes back.', /^\/v1\/disputes/],
   ['Payouts', 'Pay recipients out of a balance.', /^\/v1\/payout/],
   ['Balances', 'What you have, and every change of it.', /^\/v1\/balance/],
   ['Events', 'What happened, also while you were away.', /^\/v1\/events/],
@@ -69,6 +70,7 @@ const PARAMETERS: Readonly<Record<string, Words>> = {
   status: { description: 'Only those in this state.' },
   method: { description: 'Only those by this method.' },
   reference: { description: 'Only those with exactly this reference.', example: 'order-1001' },
+  payment_id: { description: 'Only those of this payment.', example: SAMPLE_IDS.payment },
   balance_account: { description: 'Only those of this balance account.', example: 'main' },
   currency: { description: 'Only those in this currency.', example: 'EUR' },
   asset: { description: 'Only those in this asset.' },

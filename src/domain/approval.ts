@@ -5,6 +5,7 @@ import { type ActTarget, actOnDeposits } from './crypto/deposit-acts';
 import type { CryptoPaymentAct } from './crypto/payment';
 import type { CryptoSettlementAct } from './crypto/settlement';
 import { isCurrency } from './currencies';
+import type { DisputeAct } from './dispute/dispute';
 import {
   isInSuspense,
   listTakeable,
@@ -12,7 +13,6 @@ import {
   type Outcome,
   sumRests,
 } from './movement/movement';
-import type { Dispute } from './payment/dispute';
 import type { PaymentAct } from './payment/payment';
 import type { PayoutAct } from './payout/payout';
 import type { RefundAct } from './refund/refund';
@@ -29,7 +29,8 @@ export interface CreditFacts {
   /** Lines of the entry that is reversed. */
   lines?: readonly { amount: number | bigint }[];
   movements?: readonly Movement[];
-  disputes?: readonly Dispute[];
+  /** Chargebacks that operators posted. */
+  chargebacks?: readonly { amount: number; name: string }[];
   deposits?: readonly Deposit[];
   asset?: string;
   network?: string;
@@ -76,12 +77,14 @@ const resolved: Credit = (facts, named) => {
   return held.length === 0 ? 0n : BigInt(named.amount ?? sumRests(held));
 };
 
-const won: Credit = ({ disputes = [] }, { dispute_id, fee = 0 }) => {
-  const possible = disputes.filter(
-    ({ id, state }) => state !== 'won' && (dispute_id === undefined || id === dispute_id),
+const won: Credit = ({ chargebacks = [] }, { dispute_id }) => {
+  const possible = chargebacks.filter(
+    ({ name }) => dispute_id === undefined || name === dispute_id,
   );
-  return BigInt(Math.max(0, ...possible.map(({ amount }) => amount + fee)));
+  return BigInt(Math.max(0, ...possible.map(({ amount }) => amount)));
 };
+
+const wonWithFee: Credit = ({ amount }, { fee = 0 }) => BigInt(amount) + BigInt(fee);
 
 /** The status of a deposit does not matter for the amount that changes. */
 function deposited(act: 'release' | 'accept' | 'credit_late' | 'confirm'): Credit {
@@ -114,6 +117,7 @@ interface Acts {
   payment: PaymentAct;
   refund: RefundAct;
   payout: PayoutAct;
+  dispute: DisputeAct;
   crypto_payment: CryptoPaymentAct;
   crypto_settlement: CryptoSettlementAct;
 }
@@ -154,6 +158,13 @@ export const CREDITS: {
     mark_returned: namedOrWhole,
     release_unverified: null,
     resolve_movement: resolved,
+    snooze: null,
+    acknowledge: null,
+  },
+  dispute: {
+    // What the merchant gives up.
+    accept: whole,
+    dispute_won: wonWithFee,
     snooze: null,
     acknowledge: null,
   },

@@ -12,6 +12,8 @@ export interface Capabilities {
   contract: number;
   /** The bank has another name for a payout where it is completed. */
   reference_per_step?: boolean;
+  /** Minor units, of each currency; a larger fee of a dispute is not posted. */
+  dispute_fee_max?: number | null | undefined;
 }
 
 /** Why a connector sends nothing. @see docs/connectors.md#after-a-restore */

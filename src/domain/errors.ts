@@ -35,13 +35,7 @@ export const ErrorBody = z
   })
   .meta({ id: 'Error', description: 'Every error has this shape.' });
 
-const RESOURCE_NOUNS = [
-  ...CALLBACK_RESOURCES,
-  'dispute',
-  'recipient',
-  'event',
-  'webhook_endpoint',
-] as const;
+const RESOURCE_NOUNS = [...CALLBACK_RESOURCES, 'recipient', 'event', 'webhook_endpoint'] as const;
 export type ResourceNoun = (typeof RESOURCE_NOUNS)[number];
 export type NotFoundCode = `${ResourceNoun}_not_found`;
 

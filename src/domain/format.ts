@@ -2,7 +2,7 @@
  * Format of the data in MongoDB, in Temporal and in `DATA_DIR`. Processes read no other one.
  * @see docs/operations.md#another-format
  */
-export const FORMAT = 9;
+export const FORMAT = 10;
 
 /** @param found undefined where none is noted */
 export function describeOtherFormat(

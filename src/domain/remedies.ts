@@ -1,6 +1,7 @@
 import type { CallbackResource } from './callback/callback';
 import type { CryptoPaymentAttention } from './crypto/payment';
 import type { CryptoSettlementAttention } from './crypto/settlement';
+import type { DisputeAttention } from './dispute/dispute';
 import type { CommonAttention } from './lifecycle';
 import type { PaymentAttention } from './payment/payment';
 import type { PayoutAttention } from './payout/payout';
@@ -410,6 +411,27 @@ const PAYOUT: Record<Exclude<PayoutAttention, CommonAttention>, Remedy> = {
   },
 };
 
+const DISPUTE: Record<Exclude<DisputeAttention, CommonAttention>, Remedy> = {
+  dispute_differs: {
+    what: 'A report of the dispute does not fit it, or its payment, and was not posted; the callback in `payment show` says why. A fee above what the connector has declared was left out.',
+    ask: 'dispute',
+    rows: [
+      {
+        if: 'taken',
+        run: ['payment act PAYMENT claw_back --amount AMOUNT --operation-id REFERENCE'],
+      },
+      { if: 'counted', run: [ACKNOWLEDGE] },
+      { if: 'error', run: ['dispute act ID dispute_won'] },
+    ],
+  },
+  answer_refused: {
+    what: 'The bank refused the evidence, or the acceptance; the activity log says why. Answer it in another way, where that matters.',
+  },
+  answer_overdue: {
+    what: 'The bank has not confirmed that it has the evidence, or the acceptance. Check the connector.',
+  },
+};
+
 const CRYPTO_PAYMENT: Record<Exclude<CryptoPaymentAttention, CommonAttention>, Remedy> = {
   deposit_held: {
     what: 'Screening holds a deposit, which is in suspense.',
@@ -514,6 +536,7 @@ export const REMEDIES = {
   payment: PAYMENT,
   refund: REFUND,
   payout: PAYOUT,
+  dispute: DISPUTE,
   crypto_payment: CRYPTO_PAYMENT,
   crypto_settlement: CRYPTO_SETTLEMENT,
   sepa_file: {

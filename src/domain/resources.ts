@@ -16,6 +16,12 @@ import {
   cryptoSettlementWorkflowId,
 } from './crypto/settlement';
 import {
+  DISPUTE_ACTS,
+  DISPUTE_IN_FLIGHT,
+  type DisputeAct,
+  disputeWorkflowId,
+} from './dispute/dispute';
+import {
   PAYMENT_ACTS,
   PAYMENT_IN_FLIGHT,
   type PaymentAct,
@@ -28,6 +34,8 @@ interface KindRules {
   /** Part of its activities' names. @see listStateSteps */
   workflowType: string;
   workflowId: (id: string) => string;
+  /** Before the UUID of each id. */
+  idStart?: string;
   /** Updates of the workflow. */
   acts: readonly string[];
   /** Updates that the ended workflow takes, with `acknowledge`. */
@@ -87,6 +95,17 @@ export const RESOURCES: Record<CallbackResource, ResourceKind> = {
     openingVersion: 1,
     inFlight: PAYOUT_IN_FLIGHT,
     isOutgoing: true,
+  }),
+  dispute: addNames('dispute', {
+    workflowType: 'dispute',
+    workflowId: disputeWorkflowId,
+    idStart: 'dp_',
+    acts: DISPUTE_ACTS,
+    // What a lost dispute took may come back.
+    actsWhenEnded: ['dispute_won'] satisfies DisputeAct[],
+    opening: 'needs_response',
+    openingVersion: 1,
+    inFlight: DISPUTE_IN_FLIGHT,
   }),
   crypto_payment: addNames('crypto_payment', {
     workflowType: 'cryptoPayment',

@@ -20,13 +20,15 @@ export type ListPayers = (rail: RailId) => readonly string[];
 interface RecipientEncrypter {
   /** @throws KeyRingError when a current key is unknown */
   encrypt(details: string, owner: string, facts: RailFacts): Promise<Encrypted>;
+  /** Encrypts for one connector. */
+  encryptFor(connector: string, details: string, owner: string): Promise<Encrypted>;
   getKid(ciphertext: Encrypted): string;
 }
 
 export interface RecipientEncrypters {
   live: RecipientEncrypter;
   /** All connectors of the sandbox share a key ring. */
-  sandbox: Pick<RecipientEncrypter, 'getKid'> & {
+  sandbox: Pick<RecipientEncrypter, 'getKid' | 'encryptFor'> & {
     encrypt(details: string, owner: string, facts?: RailFacts): Promise<Encrypted>;
   };
 }
@@ -48,10 +50,16 @@ export function createRecipientEncrypters(
         const holders = findHolders(keyRings.has, listPayers, 'live', facts);
         return await encryptForHolders(details, owner, holders.map(keyRings.get));
       },
+      encryptFor: (connector, details, owner) => {
+        const own = getHolder(connector);
+        const holder = keyRings.has(own) ? own : 'live';
+        return encryptForHolders(details, owner, [keyRings.get(holder)]);
+      },
       getKid: getRecipientKid,
     },
     sandbox: {
       encrypt: (details, owner) => encryptForHolders(details, owner, [sandbox]),
+      encryptFor: (_connector, details, owner) => encryptForHolders(details, owner, [sandbox]),
       getKid: getRecipientKid,
     },
   };

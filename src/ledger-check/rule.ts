@@ -3,6 +3,7 @@ import { eventId } from '../base/ids';
 import type { CallbackResource } from '../domain/callback/callback';
 import type { Movement } from '../domain/movement/movement';
 import { bookId, type EntryKind, type EntryLine } from '../ledger/entries';
+import type { DisputeDocument } from '../store/disputes';
 import { type MovementDocument, toMovement } from '../store/movements';
 import type { PaymentDocument } from '../store/payments';
 import { RETENTION_RUN, type ScheduleRun } from '../store/schedule-runs';
@@ -87,7 +88,7 @@ export function resourceCheck<Part extends CommonFields, Kind extends EntryKind>
   const kinds = Object.keys(lines);
   const page = async (read: Read, filter: Document, options: FindOptions): Promise<Page> => {
     const pageRows = read<Part & ResourceRow>(collection, filter, { ...options, projection });
-    const rows = await withMovements(read, await readAll(pageRows));
+    const rows = await withDisputes(read, await withMovements(read, await readAll(pageRows)));
     const ids = rows.map(({ _id }) => _id);
     const entryFilter = { resource_id: { $in: ids }, kind: { $in: kinds } };
     const entryRows = read<EntryRow>('journal_entries', entryFilter);
@@ -169,6 +170,21 @@ async function missingEvents<Row extends ResourceRow>(
 function describeLines(book: string, lines: EntryRow['lines'] = []): string {
   const each = lines.map(({ account, amount }) => `${account} ${amount}`).sort();
   return `${each.join(', ')} in ${book}`;
+}
+
+export type CheckedDispute = Pick<DisputeDocument, '_id' | 'kind' | 'status' | 'moves' | 'amount'>;
+
+/** Adds the disputes of each payment. */
+async function withDisputes<Row extends { _id: string }>(
+  read: Read,
+  rows: readonly Row[],
+): Promise<(Row & { disputes: CheckedDispute[] })[]> {
+  const byPayment = new Map<string, CheckedDispute[]>(rows.map(({ _id }) => [_id, []]));
+  const filter = { payment_id: { $in: [...byPayment.keys()] } };
+  for await (const dispute of read<DisputeDocument>('disputes', filter)) {
+    byPayment.get(dispute.payment_id)?.push(dispute);
+  }
+  return rows.map((row) => ({ ...row, disputes: byPayment.get(row._id) ?? [] }));
 }
 
 export type CheckedMovement = Movement & Pick<MovementDocument, 'entry'>;

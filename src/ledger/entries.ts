@@ -19,6 +19,8 @@ interface Steps {
   payment: 'settled' | 'held' | 'resolved' | 'clawed_back' | 'dispute_opened' | 'dispute_won';
   refund: 'accepted' | 'settled' | 'failed' | MovementStep;
   payout: 'reserved' | 'captured' | 'released' | 'reversed' | 'returned' | MovementStep;
+  /** Its entries are those of its payment. */
+  dispute: never;
   crypto_payment: DepositEntry;
   crypto_settlement: 'reserved' | 'captured' | 'released' | 'fee' | MovementStep;
 }

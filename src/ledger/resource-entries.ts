@@ -1,8 +1,8 @@
 import { MAIN_BALANCE } from '../domain/account/balance-account';
 import { assertNever } from '../domain/assert';
 import { parseBookCurrency } from '../domain/crypto/assets';
+import type { DisputeMove } from '../domain/dispute/report';
 import { computeRest, type Movement, type Resolution } from '../domain/movement/movement';
-import type { Dispute } from '../domain/payment/dispute';
 import type { PayoutStatus } from '../domain/payout/payout';
 import { type EntryKind, type EntryLine, type NewEntry, operationId } from './entries';
 import { ENTRY_LINES } from './entry-lines';
@@ -69,32 +69,22 @@ function renameAtBank(payment: PaymentFacts, { bank_reference }: BankReport): Pa
   return { ...payment, bank_reference };
 }
 
-export function buildDispute(
+/** What a dispute took, or gave back, with its fee. */
+export function buildDisputeMove(
   payment: PaymentFacts,
-  { kind, step, held, owed, fee }: Pick<Dispute, 'kind' | 'step' | 'held' | 'owed' | 'fee'>,
+  kind: 'dispute_opened' | 'clawed_back',
+  move: Pick<DisputeMove, 'step' | 'direction' | 'amount' | 'fee' | 'held' | 'owed'>,
   report: BankReport,
 ): NewEntry {
-  const lines = ENTRY_LINES[`payment_${kind}`](payment.connector, held, owed);
-  const entry = buildEntry(`payment_${kind}`, renameAtBank(payment, report), lines, report);
-  return { ...entry, step, fee: Math.min(fee, held) };
-}
-
-/** Minor units, the fee of the dispute included. */
-export function returnedByBank({
-  won = 0,
-  fee_returned = 0,
-}: Pick<Dispute, 'won' | 'fee_returned'>) {
-  return won + fee_returned;
-}
-
-export function buildDisputeWon(
-  payment: PaymentFacts,
-  dispute: Pick<Dispute, 'id' | 'won' | 'fee_returned'>,
-  report: BankReport,
-): NewEntry {
-  const lines = ENTRY_LINES.payment_dispute_won(payment.connector, returnedByBank(dispute));
+  const { step, held, owed, fee } = move;
   const owner = renameAtBank(payment, report);
-  return { ...buildEntry('payment_dispute_won', owner, lines, report), step: dispute.id };
+  if (move.direction === 'in') {
+    const lines = ENTRY_LINES.payment_dispute_won(payment.connector, move.amount + fee);
+    return { ...buildEntry('payment_dispute_won', owner, lines, report), step };
+  }
+  const lines = ENTRY_LINES[`payment_${kind}`](payment.connector, held, owed);
+  const entry = buildEntry(`payment_${kind}`, owner, lines, report);
+  return { ...entry, step, fee: Math.min(fee, held) };
 }
 
 /** @param held minor units of what the bank sent that are in suspense */

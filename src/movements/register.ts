@@ -240,6 +240,25 @@ export async function recordDisputed(
   await movements.insert({ ...row, dispute, entry: operationId(posted) }, session);
 }
 
+/** Adds the bank's name to the movement of a dispute that had none. */
+export async function nameDisputed(
+  { movements }: Register,
+  payment_id: string,
+  { by, bank_reference }: { by: string; bank_reference: string },
+  { at, report, clashes }: { at: string; report: { callback_id: string }; clashes: number },
+  session: ClientSession,
+): Promise<void> {
+  const rows = await movements.forResource(payment_id, session);
+  const row = rows.find(({ sources }) => sources.some(({ id }) => id === by));
+  if (row === undefined) return;
+  const named = {
+    bank_reference,
+    ...(clashes > 0 ? {} : { names: [bank_reference, ...row.names] }),
+  };
+  const source = { kind: 'callback', id: report.callback_id, at } as const;
+  await movements.addSource(row._id, source, named, session);
+}
+
 /** A bank without a reference of its own answers with the id that it was given. */
 function isOwn(resource_id: string, reference: string): boolean {
   return reference === resource_id || reference === resource_id.replaceAll('-', '');

@@ -80,11 +80,12 @@ export function createCapabilitiesStore(db: Db) {
   return {
     report: async (
       _id: string,
-      { serves, functions, contract, reference_per_step = false }: Capabilities,
+      { serves, functions, contract, reference_per_step = false, dispute_fee_max }: Capabilities,
       { seen_at, stopped }: { seen_at: Date; stopped: ConnectorStop | null },
     ) => {
       const report = { serves, functions, contract, reference_per_step, seen_at, stopped };
-      await reports.updateOne({ _id }, { $set: report }, { upsert: true });
+      const $set = { ...report, dispute_fee_max: dispute_fee_max ?? null };
+      await reports.updateOne({ _id }, { $set }, { upsert: true });
     },
     /** @returns false before the first report of the connector */
     reportAwaited: async (_id: string, awaiting_release: AwaitedFile[]): Promise<boolean> =>

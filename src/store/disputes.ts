@@ -1,15 +1,34 @@
-import type { Db } from 'mongodb';
+import type { ClientSession, Db } from 'mongodb';
+import { deriveUuid } from '../base/ids';
 import { indexBuilder } from '../base/mongo-indexes';
-import { DISPUTE_IN_FLIGHT, type DisputeStatus } from '../domain/dispute/dispute';
+import {
+  DISPUTE_IN_FLIGHT,
+  type DisputeAnswer,
+  type DisputeAttention,
+  type DisputeStatus,
+} from '../domain/dispute/dispute';
+import type { DisputeMove } from '../domain/dispute/report';
+import type { Encrypted } from '../encryption/encrypter';
 import { OWNER, resourceIndexes } from './list';
 import { PAYMENT } from './refunds';
 import { type ResourceDocument, resourceStore } from './resource';
 
+/** Evidence of the merchant, which only its connector decrypts. */
+export interface StoredEvidence {
+  /** Null once the bank has it, or it is erased. */
+  ciphertext: Encrypted | null;
+  /** Keyed hash, by which a repeat is known. */
+  fingerprint: string;
+  kid: string;
+}
+
 /** @see docs/api.md#disputes */
-export interface DisputeDocument extends ResourceDocument<DisputeStatus> {
+export interface DisputeDocument extends ResourceDocument<DisputeStatus, DisputeAttention> {
   payment_id: string;
-  /** The bank's for the dispute, or id of the act that opened it. */
+  /** The bank's for the dispute, or id of the act that posted it. */
   name: string;
+  /** Reported by the bank, or posted by an operator. */
+  kind: 'dispute_opened' | 'clawed_back';
   /** Minor units that it took, without what came back. */
   amount: number;
   /** Minor units, as `amount`. */
@@ -19,12 +38,71 @@ export interface DisputeDocument extends ResourceDocument<DisputeStatus> {
   evidence_due_at: string | null;
   evidence_submitted_at: string | null;
   closed_at: string | null;
+  /** Oldest first. */
+  moves: DisputeMove[];
+  /** Time of the bank's last report of a status. */
+  reported_at?: string;
+  evidence?: StoredEvidence;
+  /** What the bank is told, and has not confirmed. */
+  answering?: DisputeAnswer | null;
+  answering_since?: string;
+  /** The bank refused it, for good. */
+  answers_refused?: DisputeAnswer[];
+  reminded_at?: string;
 }
+
+/** Derives the id, so that a repeated report finds its dispute. */
+export function disputeId(payment_id: string, name: string): string {
+  return `dp_${deriveUuid(`dispute:${payment_id}:${name}`)}`;
+}
+
+/** Bound to the ciphertext of its evidence. */
+export function evidenceOwner(dispute_id: string): string {
+  return `evidence/${dispute_id}`;
+}
+
+export type DisputeStore = ReturnType<typeof createDisputeStore>;
 
 export function createDisputeStore(db: Db) {
   const disputes = db.collection<DisputeDocument>('disputes');
   return {
     ...resourceStore<DisputeDocument, 'payment_id' | 'status'>(disputes, DISPUTE_IN_FLIGHT),
+    /** Oldest first. */
+    forPayment: (payment_id: string, session?: ClientSession): Promise<DisputeDocument[]> =>
+      disputes.find({ payment_id }, { session }).sort({ position: 1 }).toArray(),
+    /** Writes what the transaction has decided on the document that it read. */
+    change: async (
+      _id: string,
+      change: Partial<DisputeDocument>,
+      session: ClientSession,
+    ): Promise<void> => {
+      await disputes.updateOne({ _id }, { $set: change }, { session });
+    },
+    noteApplied: (_id: string, callback_id: string, session: ClientSession) =>
+      disputes.updateOne({ _id }, { $addToSet: { applied_callbacks: callback_id } }, { session }),
+    /**
+     * Stores evidence once, while the bank still takes it.
+     * @param now ISO 8601, account time
+     */
+    storeEvidence: async (_id: string, evidence: StoredEvidence, now: string): Promise<boolean> => {
+      const isInTime = { $or: [{ evidence_due_at: null }, { evidence_due_at: { $gt: now } }] };
+      const status = { $in: [...DISPUTE_IN_FLIGHT] };
+      const filter = { _id, status, evidence: { $exists: false }, ...isInTime };
+      return (await disputes.updateOne(filter, { $set: { evidence } })).matchedCount === 1;
+    },
+    /** Erases evidence that nobody sends any more. */
+    dropEvidence: (_id: string, session: ClientSession) =>
+      disputes.updateOne(
+        { _id, evidence: { $exists: true } },
+        { $set: { 'evidence.ciphertext': null } },
+        { session },
+      ),
+    eraseEvidence: (payment_ids: readonly string[], session?: ClientSession) =>
+      disputes.updateMany(
+        { payment_id: { $in: [...payment_ids] }, evidence: { $exists: true } },
+        { $set: { 'evidence.ciphertext': null } },
+        { session },
+      ),
     ensureIndexes: indexBuilder(disputes, [
       ...resourceIndexes(DISPUTE_IN_FLIGHT, 'status'),
       { key: { ...OWNER, payment_id: 1, position: -1 }, name: 'payment_position' },

@@ -1,8 +1,6 @@
 import type { ClientSession, Collection, Db, Document, Filter } from 'mongodb';
 import { indexBuilder } from '../base/mongo-indexes';
 import type { EncryptedCustomer } from '../domain/creation';
-import { omitUndefined } from '../domain/defined';
-import type { Dispute } from '../domain/payment/dispute';
 import {
   PAYMENT_IN_FLIGHT,
   type PaymentAttention,
@@ -86,80 +84,57 @@ function paymentDisputes(payments: Collection<PaymentDocument>) {
         { session },
       ),
     /**
-     * Adds a dispute once. An act answers the bank's report of a chargeback, so that the rest of
-     * the payment can be refunded.
+     * Counts what a dispute took or gave back, and whether it opens or closes one.
+     * @param amount minor units; below 0: given back
      */
-    openDispute: (
-      id: string,
-      dispute: Dispute,
-      act: DisputeAct | undefined,
+    countDisputed: (
+      _id: string,
+      { amount = 0, open = 0, at }: { amount?: number; open?: number; at: string },
       session: ClientSession,
-    ) =>
+    ): Promise<boolean> =>
       updateOnce(
         payments,
-        { _id: id, status: 'settled', 'disputes.id': { $ne: dispute.id } },
+        { _id, status: 'settled' },
+        { $inc: { disputed: amount, disputes_open: open }, $max: { updated_at: at } },
+        session,
+      ),
+    /** Ends the report of a chargeback whose entry is reversed. */
+    endReport: (_id: string, at: string, session: ClientSession) =>
+      payments.updateOne(
+        { _id },
+        { $set: { disputed_at: null, dispute_ended_at: at }, $max: { updated_at: at } },
+        { session },
+      ),
+    /**
+     * Ends the report of a chargeback by an operator's act, so that the rest of the payment can be
+     * refunded. One that left nothing to refund stays disputed.
+     */
+    endDisputeReport: (
+      _id: string,
+      { entry, attention }: DisputeAct,
+      { at, isWon }: { at: string; isWon: boolean },
+      session: ClientSession,
+    ) => {
+      const ended = { $ifNull: ['$disputed_at', entry.when] };
+      const disputed_at = isWon ? null : { $cond: [{ $gt: [REMAINING, 0] }, null, ended] };
+      return updateOnce(
+        payments,
+        { _id },
         [
           {
             $set: {
-              disputes: {
-                $concatArrays: [{ $ifNull: ['$disputes', []] }, [{ $literal: dispute }]],
-              },
-              updated_at: { $max: ['$updated_at', dispute.opened_at] },
+              attention,
+              attention_at: { $max: ['$attention_at', Date.parse(entry.when)] },
+              disputed_at,
+              dispute_ended_at: isWon ? at : entry.when,
+              updated_at: { $max: ['$updated_at', at] },
+              audit: { $concatArrays: ['$audit', [{ $literal: entry }]] },
             },
           },
-          ...(act === undefined ? [] : [{ $set: buildActChange(act) }]),
         ],
-        session,
-      ),
-    /**
-     * Closes a dispute once, or ends the report of a chargeback that took no money.
-     * @param from present states; undefined: the report
-     * @param act ends the report, too
-     */
-    closeDispute: (
-      id: string,
-      from: { id: string; states: readonly Dispute['state'][] } | undefined,
-      {
-        at,
-        change = {},
-        act,
-      }: { at: string; change?: Partial<Dispute>; act?: Partial<DisputeAct> },
-      session: ClientSession,
-    ) => {
-      const { entry, attention } = act ?? {};
-      // Reasons are ordered by real time, and the account's may be later.
-      const attention_at = Math.min(Date.now(), Date.parse(entry?.when ?? at));
-      const closed = Object.entries(change).map(([field, value]) => [`disputes.$.${field}`, value]);
-      return updateOnce(
-        payments,
-        from === undefined
-          ? { _id: id, disputed_at: { $ne: null } }
-          : { _id: id, disputes: { $elemMatch: { id: from.id, state: { $in: from.states } } } },
-        {
-          $set: {
-            ...Object.fromEntries(closed),
-            ...(act === undefined ? {} : { disputed_at: null, dispute_ended_at: at }),
-            ...omitUndefined({ attention }),
-          },
-          $max: { updated_at: at, ...(act === undefined ? {} : { attention_at }) },
-          ...(entry === undefined ? {} : { $push: { audit: entry } }),
-        },
         session,
       );
     },
-  };
-}
-
-/** A payment whose chargeback left nothing to refund stays disputed. */
-function buildActChange({ entry, attention }: DisputeAct) {
-  return {
-    attention,
-    attention_at: { $max: ['$attention_at', Date.parse(entry.when)] },
-    disputed_at: {
-      $cond: [{ $gt: [REMAINING, 0] }, null, { $ifNull: ['$disputed_at', entry.when] }],
-    },
-    dispute_ended_at: entry.when,
-    audit: { $concatArrays: ['$audit', [{ $literal: entry }]] },
   };
 }
 
@@ -231,8 +206,10 @@ export interface PaymentDocument extends ResourceDocument<PaymentStatus, Payment
   disputed_at?: string | null;
   /** Decision of an operator: an earlier report disputes it no more. */
   dispute_ended_at?: string;
-  /** Oldest first. */
-  disputes?: Dispute[];
+  /** Minor units that disputes took, without what came back. */
+  disputed?: number;
+  /** Number of disputes that are not closed. */
+  disputes_open?: number;
   return_url?: string;
   success_url: string;
   error_url: string;
@@ -249,8 +226,7 @@ export interface PaymentDocument extends ResourceDocument<PaymentStatus, Payment
 /** The amount, or less if less settled. */
 const REFUNDABLE = { $min: ['$amount', { $ifNull: ['$settled_amount', '$amount'] }] };
 const TAKEN = { $add: ['$refunded', { $ifNull: ['$refunded_over', 0] }] };
-const DISPUTED = { $subtract: [{ $sum: '$disputes.amount' }, { $sum: '$disputes.won' }] };
-const UNDISPUTED = { $subtract: [REFUNDABLE, DISPUTED] };
+const UNDISPUTED = { $subtract: [REFUNDABLE, { $ifNull: ['$disputed', 0] }] };
 /** Minor units. */
 const REMAINING = { $subtract: [UNDISPUTED, '$refunded'] };
 
@@ -276,7 +252,7 @@ function paymentRefunds(payments: Collection<PaymentDocument>) {
           _id: id,
           status: 'settled',
           disputed_at: null,
-          'disputes.state': { $ne: 'opened' },
+          disputes_open: { $not: { $gt: 0 } },
           $expr: { $lte: [amount ?? 1, REMAINING] },
         },
         [{ $set: { refunded: amount === null ? UNDISPUTED : { $add: ['$refunded', amount] } } }],

@@ -93,6 +93,10 @@ export function createUserStore(db: Db) {
       const owners = users.find({ account_id, role: 'owner' }, { session }).limit(OWNERS_MAX);
       return await owners.map(({ email }) => email).toArray();
     },
+    teamAddresses: async (account_id: string, session: ClientSession): Promise<string[]> => {
+      const team = users.find({ account_id }, { session }).limit(TEAM_MAX);
+      return await team.map(({ email }) => email).toArray();
+    },
     /** Locks the owners of the account, too, until the session ends. */
     findLocked: async (id: string, account_id: string, now: string, session: ClientSession) => {
       const user = await users.findOne({ _id: id, account_id }, { session });

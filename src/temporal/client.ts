@@ -10,6 +10,8 @@ import type { Workflow } from '@temporalio/common';
 import { type ClockStart, type ClockTarget, readAccountTime } from '../domain/account/clock';
 import type { CallbackResource } from '../domain/callback/callback';
 import type { CryptoPaymentInput, CryptoSettlementInput } from '../domain/crypto/workflow';
+import type { DisputeAnswer } from '../domain/dispute/dispute';
+import type { DisputeResponse, RespondInput } from '../domain/dispute/workflow';
 import { isErrorCode, Refusal, ServiceError, unavailable } from '../domain/errors';
 import type { Refused } from '../domain/lifecycle';
 import { type CancelledBy, isCancellable, paymentWorkflowId } from '../domain/payment/payment';
@@ -25,6 +27,7 @@ import type { RefundInput } from '../domain/refund/workflow';
 import type { RequestHashes } from '../encryption/request-fingerprint';
 import { LIFECYCLES, type ResourceStores } from '../lifecycles';
 import type { Stores } from '../store';
+import type { DisputeDocument } from '../store/disputes';
 import type { PaymentDocument } from '../store/payments';
 import { startAdvance, stopAdvance } from './clock';
 import { getFailureCode, isTimeout, withinLimit } from './deadline';
@@ -72,6 +75,9 @@ export function createTemporalClient(deps: TemporalClientDeps) {
     /** Returns no state: read it from MongoDB. */
     cancelPayment: (payment: Cancellable, by: CancelledBy) =>
       withinLimit(client, () => cancelPayment(deps, payment, by)),
+    /** Waits up to 5 seconds until the bank has it. @throws Refusal 422 `dispute_closed` */
+    respond: (dispute: DisputeDocument, answer: DisputeAnswer) =>
+      withinLimit(client, () => respond(deps, dispute, answer)),
     startAdvance: (clock: ClockStart, target: ClockTarget) => startAdvance(deps, clock, target),
     stopAdvance: (clock: ClockStart) => stopAdvance(deps, clock),
     answers: async (): Promise<boolean> => {
@@ -138,6 +144,33 @@ async function cancelInNewRun(
 
 function wasNotCancelled(error: unknown): boolean {
   return error instanceof WorkflowUpdateFailedError && getFailureCode(error) === 'cannot_cancel';
+}
+
+const RESPOND_WAIT_MS = 5_000;
+
+async function respond(
+  { client, stores, lifecycleQueue }: OpeningDeps,
+  dispute: DisputeDocument,
+  answer: DisputeAnswer,
+): Promise<void> {
+  const startWorkflowOperation = new WithStartWorkflowOperation(LIFECYCLES.dispute.workflowType, {
+    ...nextRun('dispute', dispute, lifecycleQueue, `respond-${dispute._id}`),
+    workflowIdConflictPolicy: 'USE_EXISTING',
+  });
+  try {
+    await assertNotBehind({ temporal: client, stores }, 'dispute', dispute);
+    await client.withDeadline(Date.now() + RESPOND_WAIT_MS, () =>
+      client.workflow.executeUpdateWithStart<Workflow, DisputeResponse, [RespondInput]>('respond', {
+        args: [{ with: answer }],
+        startWorkflowOperation,
+      }),
+    );
+  } catch (error) {
+    if (error instanceof ServiceError) throw unavailable('Its state is being restored.', error);
+    // The caller reads what has been begun.
+    if (isTimeout(error)) return;
+    throw error;
+  }
 }
 
 interface OpeningDeps {

@@ -128,6 +128,7 @@ async function write(deps: Deps, step: Write, resource: Resource): Promise<void>
     case 'recordPaymentMove':
     case 'recordRefundMove':
     case 'recordPayoutMove':
+    case 'recordDisputeMove':
     case 'recordCryptoPaymentMove':
     case 'recordCryptoSettlementMove': {
       // It wrote nothing then, either.
@@ -136,14 +137,28 @@ async function write(deps: Deps, step: Write, resource: Resource): Promise<void>
       if (stale === undefined) return;
       throw new NotRebuilt('unreadable', 'The record has other transitions than the workflow.');
     }
-    case 'recordDisputeReport':
+    case 'openDispute': {
+      const { input, result } = step;
+      if (result.outcome !== 'accepted' || result.answer === undefined) return;
+      const report = leaveOutFee(input.report, result.answer);
+      await activities.openDispute({ ...input, report, rebuilding: true });
+      return;
+    }
+    case 'recordDisputeReport': {
       if (isUnwritten(step.result)) return;
       // It fit what was left of the payment then.
-      await activities.recordDisputeReport({ ...step.input, rebuilding: true });
+      const report = leaveOutFee(step.input.report, step.result);
+      await activities.recordDisputeReport({ ...step.input, report, rebuilding: true });
       return;
+    }
     default:
       if (!isUnwritten(step.result)) await repeat(activities, step);
   }
+}
+
+/** Repeats that a fee was above what the connector had declared then. */
+function leaveOutFee<Report extends { fee?: number }>(report: Report, result: object): Report {
+  return 'isFeeRefused' in result ? { ...report, fee: 0 } : report;
 }
 
 /** Outcomes of which a repeat writes what was written then: perhaps nothing. */
@@ -183,7 +198,10 @@ async function assertAccepted(
   );
 }
 
-type Opening = Extract<Write, { activity: `open${string}` | `abandon${string}` }>;
+type Opening = Exclude<
+  Extract<Write, { activity: `open${string}` | `abandon${string}` }>,
+  { activity: 'openDispute' }
+>;
 
 /** Matches no request. */
 const NONE = '';

@@ -5,6 +5,7 @@ import {
   describeFailure,
   type PaymentCallbackName,
 } from '../../src/domain/callback/callback';
+import type { CallbackSignature } from '../../src/domain/callback/signature';
 import {
   computeRest,
   findMovement,
@@ -29,6 +30,7 @@ export async function applyCallback(
   payment: Payment,
   name: PaymentCallbackName,
   callback: BankCallback,
+  signature: CallbackSignature | undefined,
 ): Promise<void> {
   const { callback_id, bank_reference, value_date } = callback;
   const decision: PaymentDecision = isOfSuspense(payment, name, callback)
@@ -68,7 +70,7 @@ export async function applyCallback(
       await unapplied(decision.reason);
       return await money.dispute(payment, decision.attention);
     case 'dispute_report':
-      return await money.bookDispute(payment, decision.name, callback);
+      return await money.forwardReport(payment, decision.name, callback, signature);
     case 'unapplied':
       await unapplied(decision.reason);
       if (decision.attention !== undefined) await record.setAttention(payment, decision.attention);

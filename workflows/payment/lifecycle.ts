@@ -49,7 +49,14 @@ import { isReported, note } from '../shared/state';
 import * as bank from './bank';
 import { applyCallback } from './callbacks';
 import { messages } from './messages';
-import { bookChargeback, bookResolution, bookReversal, liftDispute, pickSettled } from './money';
+import {
+  bookChargeback,
+  bookResolution,
+  bookReversal,
+  forwardAct,
+  liftDispute,
+  pickSettled,
+} from './money';
 import {
   buildOpened,
   getState,
@@ -127,7 +134,7 @@ async function handle(payment: Payment, item: PaymentItem): Promise<void> {
   switch (item.kind) {
     case 'callback':
       return await record.applyVerified(payment, item, () =>
-        applyCallback(payment, item.name, item.callback),
+        applyCallback(payment, item.name, item.callback, item.signature),
       );
     case 'malformed':
       note(payment, `unreadable callback ${item.name}: ${item.fault}`);
@@ -240,6 +247,7 @@ async function applyAct(
   const { what, hours, answer } = item;
   const fault = actFault(payment, what);
   if (fault !== undefined) return rejectUpdate(answer, 'wrong_state', fault);
+  if (what === 'dispute_won' && (await forwardAct(payment, item))) return;
   if (!(await authorize('payment', record, payment, item))) return;
   const { act } = item;
   record.logActivity(payment, `operator ${act.operator}: ${what} (${act.reason})`);

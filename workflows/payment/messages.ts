@@ -46,6 +46,9 @@ export const messages = {
     dispute_won:
       `What a dispute took is back: ${OPERATOR}}. The payment can be refunded again. Of several, ` +
       'the "dispute_id"; a "fee" in minor units came back, too. As a signal, from the bank.',
+    dispute_updated: 'From the bank: the status of a dispute, or its deadline.',
+    dispute_withdrawn: 'From the bank: a dispute took money, by a movement of its own.',
+    dispute_reinstated: 'From the bank: money of a dispute came back, by a movement of its own.',
     dispute_lost: 'From the bank: what a dispute took does not come back.',
   },
 };

@@ -1,5 +1,8 @@
+import { requireApproval } from '../../src/domain/approval';
 import type { BankCallback, PaymentCallbackName } from '../../src/domain/callback/callback';
+import type { CallbackSignature } from '../../src/domain/callback/signature';
 import { omitUndefined } from '../../src/domain/defined';
+import type { DisputeCallbackName } from '../../src/domain/dispute/report';
 import {
   computeRest,
   holdsMoney,
@@ -11,8 +14,8 @@ import {
   reversalId,
   sumRests,
 } from '../../src/domain/movement/movement';
-import type { DisputeCallbackName } from '../../src/domain/payment/dispute';
 import { isFinal, type PaymentAttention } from '../../src/domain/payment/payment';
+import type { PaymentState } from '../../src/domain/payment/workflow';
 import { timestamp } from '../shared/clock';
 import {
   bookReturn,
@@ -26,9 +29,11 @@ import {
   resolveMovement,
 } from '../shared/movement';
 import { type AuditedAct, datedAudit, type OperatorItem } from '../shared/operator-acts';
+import { writeScheduled } from '../shared/persist';
+import { rejectUpdate } from '../shared/refusal';
 import { note } from '../shared/state';
 import { reverseLateFunds } from './bank';
-import { type Payment, record } from './state';
+import { getState, type Payment, record } from './state';
 
 export function isForeign(
   { facts }: Payment,
@@ -131,12 +136,12 @@ function buildAct(payment: Payment, audit: AuditedAct) {
 export async function liftDispute(
   payment: Payment,
   audit: AuditedAct,
-  { dispute_id, fee = 0 }: Pick<OperatorItem<string, unknown>, 'dispute_id' | 'fee'>,
+  { dispute_id }: Pick<OperatorItem<string, unknown>, 'dispute_id'>,
 ): Promise<string | undefined> {
   const { id: payment_id } = payment;
   const attention = keepsReason(payment, payment.movements) ? payment.attention : null;
   const act = { ...buildAct(payment, audit), attention };
-  const lift = { payment_id, ...act, dispute_id: dispute_id ?? null, fee };
+  const lift = { payment_id, ...act, dispute_id: dispute_id ?? null };
   const answer = await record.book(
     payment,
     (known) => (activities) => activities.liftDispute({ ...lift, ...known }),
@@ -147,26 +152,48 @@ export async function liftDispute(
   return undefined;
 }
 
-/** A report that does not fit is left to operators. */
-export async function bookDispute(
+/** Sends an act to the dispute that is meant, if it is a bank's. @returns whether it is answered */
+export async function forwardAct(
+  payment: Payment,
+  { act, dispute_id, fee, answer }: OperatorItem<string, PaymentState>,
+): Promise<boolean> {
+  const { id: payment_id } = payment;
+  const { id } = datedAudit({ who: '', what: '', why: '', credited: undefined });
+  const forwarded = { payment_id, dispute_id: dispute_id ?? null, id };
+  const payload = { ...act, ...omitUndefined({ fee }) };
+  const result = await writeScheduled((activities) =>
+    activities.forwardDisputeAct({ ...forwarded, act: payload }),
+  );
+  switch (result.outcome) {
+    case 'own':
+      return false;
+    case 'done':
+      answer.resolve(getState(payment));
+      break;
+    case 'approval_required':
+      answer.resolve(requireApproval(result.approval_id));
+      break;
+    default:
+      rejectUpdate(answer, result.code, result.message);
+  }
+  record.logActivity(payment, `dispute_won of a dispute: ${result.outcome}`);
+  return true;
+}
+
+/** Passes a report on to its dispute. One of no dispute is left to operators. */
+export async function forwardReport(
   payment: Payment,
   name: DisputeCallbackName,
   callback: BankCallback,
+  signature: CallbackSignature | undefined,
 ): Promise<void> {
-  const { callback_id, dispute_id, amount, currency, fee, value_date, bank_reference } = callback;
-  const report = {
-    ...{ payment_id: payment.id, at: timestamp(payment), name, callback_id },
-    ...omitUndefined({ dispute_id, amount, currency, fee, value_date }),
-    ...omitUndefined({ bank_reference: bank_reference || undefined }),
-  };
-  const answer = await record.book(
-    payment,
-    (known) => (activities) => activities.recordDisputeReport({ ...report, ...known }),
-  );
-  if (answer.outcome === 'posted') return;
-  const why = answer.outcome === 'refused' ? answer.why : 'the dispute is posted already';
-  await record.recordUnapplied(payment, name, callback, why);
-  if (answer.outcome === 'refused') await record.setAttention(payment, 'dispute_differs');
+  const { id: payment_id, facts } = payment;
+  const { request_id } = facts;
+  const report = { payment_id, name, callback, request_id, ...omitUndefined({ signature }) };
+  const answer = await writeScheduled((activities) => activities.forwardDispute(report));
+  if (answer.outcome === 'forwarded') return record.show(payment);
+  await record.recordUnapplied(payment, name, callback, answer.why);
+  await record.setAttention(payment, 'dispute_differs');
 }
 
 type Decided = Pick<OperatorItem<string, unknown>, 'movement' | 'as' | 'amount'>;

@@ -82,14 +82,17 @@ export function receiveMissed<Name extends string, Callback extends AnyCallback,
   {
     callbacks,
     read,
-  }: { callbacks: readonly { name: Name }[]; read: (raw: unknown) => Callback | Faults },
+  }: {
+    callbacks: readonly { name: Name }[];
+    read: (raw: unknown, name: string) => Callback | Faults;
+  },
   missed: readonly MissedCallback[] = [],
 ): void {
   const items: CallbackItem<Name, Callback>[] = [];
   for (const { name, body, signature } of missed) {
     const known = callbacks.find((each) => each.name === name);
     if (known === undefined) continue;
-    receiveCallback({ inbox: items, seen }, known.name, read(body), signature);
+    receiveCallback({ inbox: items, seen }, known.name, read(body, known.name), signature);
   }
   inbox.unshift(...items);
 }
@@ -134,7 +137,7 @@ interface Messages<K extends MessageKind> {
   open: UpdateDefinition<K['opened']>;
   callbacks: readonly { name: K['callbackName']; signal: SignalDefinition<[unknown]> }[];
   /** Parses a payload; never throws. */
-  read: (raw: unknown) => K['callback'] | Faults;
+  read: (raw: unknown, name: string) => K['callback'] | Faults;
   acts: readonly {
     name: K['act'];
     update: UpdateDefinition<K['actResult'] | ApprovalRequired, [ActPayload]>;
@@ -181,7 +184,7 @@ export function listen<K extends MessageKind, R extends { facts: { livemode: boo
   );
   listenForStuckSteps();
   const receive = (name: K['callbackName'], raw: unknown) =>
-    receiveCallback(mail, name, read(raw), readSignature(raw));
+    receiveCallback(mail, name, read(raw, name), readSignature(raw));
   for (const { name, raw } of takeEarly(callbacks)) receive(name, raw);
   for (const { name, signal } of callbacks) {
     const description = descriptions[name];

@@ -100,11 +100,11 @@ export type ActTransition<K extends Kind, R extends Instructed<K>> = (
 };
 
 export interface InstructedRules<K extends Kind, R extends Instructed<K>> {
-  kind: Exclude<CallbackResource, 'crypto_payment'>;
+  kind: Exclude<CallbackResource, 'crypto_payment' | 'dispute'>;
   noun: string;
   messages: {
     callbacks: readonly { name: K['callbackName'] }[];
-    read: (raw: unknown) => K['callback'] | Faults;
+    read: (raw: unknown, name: string) => K['callback'] | Faults;
   };
   record: ReturnType<typeof createRecord<K, R>>;
   isEnded: (status: K['status']) => boolean;

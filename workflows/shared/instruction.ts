@@ -13,10 +13,7 @@ import { connectorQueue, QUESTION_PRIORITY, readPrefix } from '../../src/domain/
 import type {
   BankAnswer,
   Earlier,
-  Instructed,
-  InstructedRules,
   InstructionState,
-  Kind,
   NotFound,
   PendingSend,
 } from './instructed-rules';
@@ -35,6 +32,22 @@ const WAIT_MS_MAX = 3_600_000;
 /** Ends the waits of a payout that its recipient waits for. */
 const INSTANT_WAIT_MS_MAX = 60_000;
 
+interface Instructing<Answer> extends InstructionState {
+  status: string;
+  inbox: { push(item: { kind: 'answer'; answer: Answer | Outdated }): unknown };
+}
+
+interface InstructRules<Answer extends BankAnswer, R extends Instructing<Answer>> {
+  noun: string;
+  record: { logActivity(resource: R, line: string): void };
+  isUnsent: (status: R['status']) => boolean;
+  buildInstruction: (resource: R) => {
+    send: () => Promise<Answer | Outdated>;
+    lookUp: () => Promise<Answer | NotFound>;
+    isInstant?: boolean;
+  };
+}
+
 /**
  * Sends an instruction, and adds the bank's answer to the inbox. An attempt without an answer may
  * have arrived: the bank is asked, and it is sent again only if the bank does not know it. An
@@ -42,8 +55,8 @@ const INSTANT_WAIT_MS_MAX = 60_000;
  * wait for its next attempt.
  * @param earlier is looked up before anything is sent
  */
-export async function instruct<K extends Kind, R extends Instructed<K>>(
-  { noun, record, isUnsent, buildInstruction }: InstructedRules<K, R>,
+export async function instruct<Answer extends BankAnswer, R extends Instructing<Answer>>(
+  { noun, record, isUnsent, buildInstruction }: InstructRules<Answer, R>,
   resource: R,
   earlier?: Earlier,
 ): Promise<void> {
@@ -66,7 +79,7 @@ export async function instruct<K extends Kind, R extends Instructed<K>>(
     cancelled: false,
     end: Promise.resolve(undefined),
   };
-  const untilAnswered = async (): Promise<K['answer'] | Outdated | undefined> => {
+  const untilAnswered = async (): Promise<Answer | Outdated | undefined> => {
     let mayHaveArrived = earlier !== undefined;
     let wasSent = false;
     let [wait, lookUpWait] = [WAIT_MS_MIN, LOOK_UP_WAIT_MS_MIN];

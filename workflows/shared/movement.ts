@@ -17,7 +17,7 @@ import { type AuditedAct, datedAudit, type OperatorItem } from './operator-acts'
 import type { Write } from './persist';
 import type { CommonFacts, WorkflowState } from './state';
 
-type Kind = Exclude<CallbackResource, 'crypto_payment'>;
+type Kind = Exclude<CallbackResource, 'crypto_payment' | 'dispute'>;
 
 type Moving = WorkflowState<string, string, CommonFacts>;
 

@@ -51,6 +51,8 @@ interface Next<K extends RecordKind> {
 
 export interface RecordRules<K extends RecordKind, R extends Recorded<K>> {
   noun: CallbackResource;
+  /** Names under which banks report about it; absent: its own. */
+  getReported?: (resource: R) => { resource: CallbackResource; resource_id: string };
   view: View<K['status']>;
   /** Waiting time as the end of a clause; empty when nothing is due. */
   until: (resource: R) => string;
@@ -114,11 +116,19 @@ export function createRecord<K extends RecordKind, R extends Recorded<K>>(
      */
     book: <Answer extends object>(resource: R, write: (known: Known) => Write<Written<Answer>>) =>
       book(rules, resource, write),
+    /**
+     * Books a report that may change the status in the same transaction.
+     * @throws StaleState after a sync from the database
+     */
+    bookState: <Answer extends object>(
+      resource: R,
+      write: (known: Known) => Write<Written<Answer & StateChange<K>>>,
+    ) => bookState(rules, resource, write),
     applyStored: (resource: R, state: StoredState<K>) => applyStored(rules, resource, state),
     applyVerified: (resource: R, item: ReceivedCallback, act: () => Promise<void>) =>
       applyVerified(rules, resource, item, act),
     recordUnapplied: (resource: R, name: CallbackName, callback: AnyCallback, reason: string) =>
-      recordUnapplied(rules.noun, resource, { name, callback, reason }),
+      recordUnapplied(rules, resource, { name, callback, reason }),
     noteReference: (resource: R, reference: string) => noteReference(rules, resource, reference),
     /** Stores a result of a name check with the reason that it leaves. */
     noteVerification: (
@@ -232,6 +242,29 @@ async function book<K extends RecordKind, R extends Recorded<K>, Answer extends 
   return answer;
 }
 
+/** State after a booking; absent where it changed none. */
+interface StateChange<K extends RecordKind> {
+  status?: K['status'];
+  transition?: number;
+  /** Version that a lost task has reached. */
+  reached?: number;
+}
+
+async function bookState<K extends RecordKind, R extends Recorded<K>, Answer extends object>(
+  rules: RecordRules<K, R>,
+  resource: R,
+  write: (known: Known) => Write<Written<Answer & StateChange<K>>>,
+): Promise<Answer> {
+  const before = resource.transition;
+  const answer = await book(rules, resource, write);
+  const { status = resource.status, transition = before, reached = 0 } = answer;
+  const version = Math.max(resource.version, reached);
+  const { attention } = resource;
+  if (transition !== before) enterState(resource, { status, transition, version, attention });
+  show(rules, resource);
+  return answer;
+}
+
 function enterState<K extends RecordKind>(resource: Recorded<K>, state: StoredState<K>): void {
   resource.status = state.status;
   resource.version = state.version;
@@ -264,16 +297,21 @@ function throwStale<K extends RecordKind, R extends Recorded<K>>(
   throw new StaleState(`The ${rules.noun} is ${stored.status} in the database.`);
 }
 
-async function recordUnapplied(
-  resource: CallbackResource,
-  state: Recorded<RecordKind>,
+async function recordUnapplied<K extends RecordKind, R extends Recorded<K>>(
+  rules: RecordRules<K, R>,
+  state: R,
   callback: Pick<RecordUnapplied, 'name' | 'callback' | 'reason'>,
 ): Promise<void> {
-  const { connector } = state.facts;
-  const about = { resource, connector, ...callback };
-  await writeLocally((activities) =>
-    activities.recordUnapplied({ ...getResourceRef(state), ...about }),
-  );
+  const { connector, request_id } = state.facts;
+  const about = { ...getReported(rules, state), connector, request_id, ...callback };
+  await writeLocally((activities) => activities.recordUnapplied(about));
+}
+
+function getReported<K extends RecordKind, R extends Recorded<K>>(
+  { noun, getReported: read }: Pick<RecordRules<K, R>, 'noun' | 'getReported'>,
+  resource: R,
+) {
+  return read?.(resource) ?? { resource: noun, resource_id: resource.id };
 }
 
 async function setAttention<K extends RecordKind, R extends Recorded<K>>(
@@ -475,8 +513,7 @@ async function applyVerified<K extends RecordKind, R extends Recorded<K>>(
   const first = verifiedCallbacks.get(callback_id);
   if (first === undefined) {
     const { connector, request_id } = resource.facts;
-    const ids = { connector, resource: rules.noun, resource_id: resource.id };
-    const report = { ...ids, name, callback };
+    const report = { connector, ...getReported(rules, resource), name, callback };
     const fault = await findSenderFault(resource, report, signature);
     if (fault !== undefined) {
       const refused = { report, ...omitUndefined({ signature }), code: fault, request_id };
@@ -498,8 +535,8 @@ async function applyVerified<K extends RecordKind, R extends Recorded<K>>(
   await act();
 }
 
-async function findSenderFault(
-  { verification }: Recorded<RecordKind>,
+export async function findSenderFault(
+  { verification }: Pick<Recorded<RecordKind>, 'verification'>,
   report: SignedCallback,
   signature: CallbackSignature | undefined,
 ): Promise<VerificationFault | undefined> {

@@ -31,8 +31,9 @@ export function assertIdentity(
   field: string,
   id: unknown,
   getWorkflowId: (id: string) => string,
+  isId = uuid,
 ): void {
-  const fault = uuid(id);
+  const fault = isId(id);
   if (fault !== undefined) refuse('invalid_request', `${field}: ${fault}`);
   const { workflowId } = workflowInfo();
   if (workflowId !== getWorkflowId(String(id))) {

@@ -1,7 +1,6 @@
 import { formatAmount } from '../../domain/amount';
 import { formatUnits } from '../../domain/crypto/assets';
 import { formatMoney } from '../../domain/money';
-import type { Dispute } from '../../domain/payment/dispute';
 import type { ResourcePage } from '../../service/operators/resource';
 import { fields, formatTime, table } from '../output';
 import { formatOutcome } from './callback';
@@ -20,7 +19,7 @@ const UNITS = ['amount_due', 'amount_received'];
 
 export function pageText(page: ResourcePage): string {
   const currency = String(page.resource['currency']);
-  const { disputes, ...rest } = page.resource;
+  const { moves: _moves, ...rest } = page.resource;
   const rows = Object.entries(rest).map(([name, value]) => {
     const words = name.replaceAll('_', ' ');
     const title = `${words.charAt(0).toUpperCase()}${words.slice(1)}`;
@@ -29,7 +28,7 @@ export function pageText(page: ResourcePage): string {
   return [
     fields([...rows, ...formatRecipient(page)]),
     ...listMoney(page, currency),
-    ...listDisputes(disputes),
+    ...listDisputes(page),
     ...listLogs(page),
   ].join('\n\n');
 }
@@ -103,18 +102,18 @@ function describeDeposit(deposit: NonNullable<ResourcePage['deposits']>[number])
   ].filter((word) => word !== '');
 }
 
-function listDisputes(disputes: unknown): string[] {
-  if (!Array.isArray(disputes) || disputes.length === 0) return [];
-  const rows = disputes.map(({ id, opened_at, state, won = 0, currency, ...dispute }: Dispute) => [
+function listDisputes({ disputes = [] }: ResourcePage): string[] {
+  if (disputes.length === 0) return [];
+  const rows = disputes.map(({ id, name, created_at, status, currency, ...dispute }) => [
     id,
-    formatTime(opened_at),
-    state,
+    name,
+    formatTime(created_at),
+    status,
     formatMoney(dispute.amount, currency),
     formatMoney(dispute.fee, currency),
     formatMoney(dispute.owed, currency),
-    formatMoney(won, currency),
   ]);
-  const heading = ['DISPUTE', 'OPENED', 'STATE', 'AMOUNT', 'FEE', 'OWED THEN', 'WON'];
+  const heading = ['DISPUTE', 'AT THE BANK', 'OPENED', 'STATUS', 'AMOUNT', 'FEE', 'OWED THEN'];
   return [section('DISPUTES', heading, rows)];
 }
 

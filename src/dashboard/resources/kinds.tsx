@@ -14,6 +14,7 @@ const PAGES: Readonly<Record<Kind, { noun: string; path: string }>> = {
   payment: { noun: 'payment', path: '/payments' },
   refund: { noun: 'refund', path: '/refunds' },
   payout: { noun: 'payout', path: '/payouts' },
+  dispute: { noun: 'dispute', path: '/disputes' },
   crypto_payment: { noun: 'crypto payment', path: '/crypto/payments' },
   crypto_settlement: { noun: 'settlement', path: '/crypto/settlements' },
 };

@@ -2,7 +2,6 @@ import type { PayeeResult } from '../../domain/callback/callback';
 import { omitUndefined } from '../../domain/defined';
 import { decimalMoney, formatMoney, minorUnitDigits, parseMoney } from '../../domain/money';
 import { computeRest } from '../../domain/movement/movement';
-import { sumDisputed } from '../../domain/payment/dispute';
 import { isCancellable } from '../../domain/payment/payment';
 import { refundableAmount, refundFault } from '../../domain/refund/rules';
 import { CreateRefund } from '../../domain/wire/refunds';
@@ -44,7 +43,7 @@ export const RESOURCE_ROUTES: readonly Route[] = [
     if (result === null) return 'not_found';
     const { resource: payment, customer, refunds, held, timeline } = result;
     const { currency, refunded = 0, settled_amount } = payment;
-    const disputed = sumDisputed(payment.disputes);
+    const { disputed = 0 } = payment;
     const name = [customer.first_name, customer.last_name]
       .filter((part) => part !== null)
       .join(' ');

@@ -1,5 +1,5 @@
 import { listEnabledEvents } from '../../domain/webhook/endpoint';
-import { EVENT_TYPES, type EventType } from '../../domain/webhook/event';
+import { DEFAULT_EVENT_TYPES, EVENT_TYPES, type EventType } from '../../domain/webhook/event';
 import type { Endpoint } from '../../service/events/endpoints/manage';
 import {
   checkEndpointUrl,
@@ -76,6 +76,7 @@ export function SettingsForm(props: SettingsFormProps) {
 export async function readSettings({ form, scope }: Call, { webhookUrls }: PageDeps) {
   const chosen = form.getAll('events');
   const events = EVENT_TYPES.filter((type) => chosen.includes(type));
+  const isDefault = events.join() === DEFAULT_EVENT_TYPES.join();
   const url = field(form, 'url');
   const description = field(form, 'description').slice(0, DESCRIPTION_LENGTH_MAX).trim();
   const check = await checkEndpointUrl(webhookUrls, scope, url);
@@ -86,7 +87,7 @@ export async function readSettings({ form, scope }: Call, { webhookUrls }: PageD
   const settings = {
     url: check.url,
     description: description === '' ? null : description,
-    events: events.length === EVENT_TYPES.length ? ('all' as const) : events,
+    events: isDefault ? ('all' as const) : events,
   };
   return { settings };
 }

@@ -39,6 +39,7 @@ export type MailSubject =
   | { kind: 'wallet_set'; network: string; address: string; counts_from: string }
   | { kind: 'changed'; act: ReportedAct; about: string; by: string }
   | { kind: 'payout_limit_changed'; before: string; after: string }
+  | { kind: 'dispute_due'; dispute_id: string; due_at: string; livemode: boolean }
   | { kind: 'endpoint_disabled'; host: string; since: string; livemode: boolean };
 
 export interface MailFacts {
@@ -172,6 +173,18 @@ function describe({ subject, publicUrl, link }: Omit<MailFacts, 'merchant' | 'at
           '',
           'If you expected no more events there, do nothing. Otherwise enable it once it works, and send what it missed again: ' +
             page(`${toEnv(subject.livemode)}/webhooks`),
+        ],
+      };
+    case 'dispute_due':
+      return {
+        title: 'A dispute needs an answer',
+        lines: [
+          'A bank disputes a payment, and has no evidence from you yet.',
+          `Dispute: ${subject.dispute_id}`,
+          `Evidence is taken until: ${subject.due_at.slice(0, 16).replace('T', ' ')} UTC`,
+          '',
+          'Send evidence, or accept the dispute: ' +
+            page(`${toEnv(subject.livemode)}/disputes/${subject.dispute_id}`),
         ],
       };
     default:

@@ -3,6 +3,8 @@ import {
   CRYPTO_SETTLEMENT_CALLBACKS,
   type CryptoCallback,
 } from '../crypto/callback';
+import { OPEN_DISPUTE_STATUSES, type OpenDisputeStatus } from '../dispute/dispute';
+import { DISPUTE_CALLBACKS } from '../dispute/report';
 import { bankReference, identifier } from '../identifier';
 import { currencyCode, day, type Faults, instant, integer, object, text } from '../shape';
 
@@ -15,9 +17,7 @@ export const PAYMENT_CALLBACKS = [
   'reversed',
   'reversal_failed',
   'clawed_back',
-  'dispute_opened',
-  'dispute_won',
-  'dispute_lost',
+  ...DISPUTE_CALLBACKS,
 ] as const;
 export type PaymentCallbackName = (typeof PAYMENT_CALLBACKS)[number];
 
@@ -47,14 +47,15 @@ export type BankResource = (typeof BANK_RESOURCES)[number];
 export const CRYPTO_RESOURCES = ['crypto_payment', 'crypto_settlement'] as const;
 export type CryptoResource = (typeof CRYPTO_RESOURCES)[number];
 
-/** Display order. */
-export const CALLBACK_RESOURCES = [...BANK_RESOURCES, ...CRYPTO_RESOURCES] as const;
+/** Display order. The bank names a payment and its own dispute, never ours. */
+export const CALLBACK_RESOURCES = [...BANK_RESOURCES, 'dispute', ...CRYPTO_RESOURCES] as const;
 export type CallbackResource = (typeof CALLBACK_RESOURCES)[number];
 
 export const CALLBACKS = {
   payment: PAYMENT_CALLBACKS,
   refund: REFUND_CALLBACKS,
   payout: PAYOUT_CALLBACKS,
+  dispute: DISPUTE_CALLBACKS,
   crypto_payment: CRYPTO_PAYMENT_CALLBACKS,
   crypto_settlement: CRYPTO_SETTLEMENT_CALLBACKS,
 } as const satisfies Record<CallbackResource, readonly string[]>;
@@ -72,13 +73,16 @@ export interface BankCallback {
   code?: string | undefined;
   /** Never personal: Temporal's history contains it. */
   reason?: string | undefined;
-  /** Minor units; absent: the requested amount. */
+  /** Minor units; absent: the requested amount; 0: none, of a dispute only. */
   amount?: number | undefined;
   /** ISO 4217. */
   currency?: string | undefined;
   /** `YYYY-MM-DD`. */
   value_date?: string | undefined;
   dispute_id?: string | undefined;
+  dispute_status?: OpenDisputeStatus | undefined;
+  /** ISO 8601 with an offset. */
+  evidence_due_at?: string | undefined;
   /** Minor units, charged for a dispute or returned with a won one. */
   fee?: number | undefined;
   /** Result of `payee_verified`, as of `occurred_at`. */
@@ -111,20 +115,30 @@ export function describeFailure(
   return { code: code ?? defaultFailure.code, message: reason ?? defaultFailure.message };
 }
 
-export function readCallback(raw: unknown): BankCallback | Faults {
+/** Reports of a dispute that may move no money. */
+export const MONEYLESS: readonly string[] = ['dispute_opened', 'dispute_won', 'dispute_lost'];
+
+export function readCallback(raw: unknown, name = ''): BankCallback | Faults {
   return object<BankCallback>(raw, {
     callback_id: identifier,
     occurred_at: instant,
     bank_reference: bankReference,
     code: text({ max: 100, optional: true }),
     reason: text({ max: 500, optional: true }),
-    amount: integer({ min: 1, max: AMOUNT_MAX, optional: true }),
+    amount: integer({ min: MONEYLESS.includes(name) ? 0 : 1, max: AMOUNT_MAX, optional: true }),
     currency: currencyCode,
     value_date: day,
     dispute_id: text({ min: 1, max: 200, optional: true }),
+    dispute_status: disputeStatus,
+    evidence_due_at: (value) => (value === undefined ? undefined : instant(value)),
     fee: integer({ min: 0, max: AMOUNT_MAX, optional: true }),
     result: payeeResult,
   });
+}
+
+function disputeStatus(value: unknown): string | undefined {
+  const isKnown = value === undefined || OPEN_DISPUTE_STATUSES.some((each) => each === value);
+  return isKnown ? undefined : `must be ${OPEN_DISPUTE_STATUSES.join(', ')}`;
 }
 
 function payeeResult(value: unknown): string | undefined {

@@ -1,8 +1,8 @@
 import type { PaymentCallbackName } from '../callback/callback';
+import type { DisputeCallbackName } from '../dispute/report';
 import type { Failure } from '../failure';
 import { type CommonAttention, type Decision, transition, unapplied } from '../lifecycle';
 import type { EventType } from '../webhook/event';
-import type { DisputeCallbackName } from './dispute';
 
 /** @see docs/api.md#states */
 export const PAYMENT_STATUSES = [
@@ -109,6 +109,9 @@ export type PaymentDecision =
 const notDisputable = unapplied('only a settled payment can be disputed', 'dispute_differs');
 const undisputable = {
   dispute_opened: notDisputable,
+  dispute_updated: notDisputable,
+  dispute_withdrawn: notDisputable,
+  dispute_reinstated: notDisputable,
   dispute_won: notDisputable,
   dispute_lost: notDisputable,
 } as const;
@@ -173,6 +176,9 @@ const DECISIONS: Record<PaymentStatus, Record<PaymentCallbackName, PaymentDecisi
       attention: 'clawed_back',
     },
     dispute_opened: { kind: 'dispute_report', name: 'dispute_opened' },
+    dispute_updated: { kind: 'dispute_report', name: 'dispute_updated' },
+    dispute_withdrawn: { kind: 'dispute_report', name: 'dispute_withdrawn' },
+    dispute_reinstated: { kind: 'dispute_report', name: 'dispute_reinstated' },
     dispute_won: { kind: 'dispute_report', name: 'dispute_won' },
     dispute_lost: { kind: 'dispute_report', name: 'dispute_lost' },
   },

@@ -1,7 +1,6 @@
 import type { RuleViolation } from '../errors';
 import { formatMoney } from '../money';
 import { isPaymentMethodId, methodRules } from '../payment/catalog';
-import { type Dispute, isDisputeOpen, sumDisputed } from '../payment/dispute';
 import type { PaymentStatus } from '../payment/payment';
 
 export interface RefundablePayment {
@@ -17,7 +16,10 @@ export interface RefundablePayment {
   settled_amount?: number | null;
   /** A bank's report of a chargeback waits for an operator. */
   disputed_at?: string | null;
-  disputes?: readonly Dispute[];
+  /** Minor units that disputes took. */
+  disputed?: number;
+  /** Number of disputes that are not closed. */
+  disputes_open?: number;
 }
 
 const DAY_MS = 86_400_000;
@@ -26,9 +28,9 @@ const DAY_MS = 86_400_000;
 export function refundableAmount({
   amount,
   settled_amount,
-  disputes,
-}: Pick<RefundablePayment, 'amount' | 'settled_amount' | 'disputes'>): number {
-  return Math.min(amount, settled_amount ?? amount) - sumDisputed(disputes);
+  disputed = 0,
+}: Pick<RefundablePayment, 'amount' | 'settled_amount' | 'disputed'>): number {
+  return Math.min(amount, settled_amount ?? amount) - disputed;
 }
 
 /**
@@ -56,8 +58,9 @@ export function refundFault(
     return { code: 'payment_not_settled', message: message + advice };
   }
   const remaining = refundableAmount(payment) - payment.refunded;
-  const isLost = remaining <= 0 && sumDisputed(payment.disputes) > 0;
-  if (payment.disputed_at || isDisputeOpen(payment) || isLost) {
+  const { disputed = 0, disputes_open = 0 } = payment;
+  const isLost = remaining <= 0 && disputed > 0;
+  if (payment.disputed_at || disputes_open > 0 || isLost) {
     const message = 'The payment is disputed, so there is nothing left to refund.';
     return { code: 'payment_disputed', message };
   }

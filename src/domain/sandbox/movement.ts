@@ -65,7 +65,9 @@ const RULES: Record<BankResource, Partial<Record<Name, Rule>>> = {
     clawed_back: sendBack,
     failed: sendBack,
     dispute_opened: withdraw,
+    dispute_withdrawn: withdraw,
     dispute_won: recover,
+    dispute_reinstated: recover,
   },
   refund: { settled: send, failed: recover },
   payout: { sent: send, completed: send, failed: recover, returned: comeBack },
@@ -84,7 +86,8 @@ export function decideMovements(
   const own = earlier.filter((each) => each.currency === currency);
   const paid = own.filter((each) => resource === 'payment' && each.name === 'settled');
   const isKnown = earlier.some((each) => each.bank_reference === bank_reference);
-  return rule(amount, { net: sum(own), received: sum(paid), isKnown });
+  const moved = rule(amount, { net: sum(own), received: sum(paid), isKnown });
+  return moved.filter((each) => each !== 0);
 }
 
 function sum(movements: readonly Pick<Movement, 'amount'>[]): number {

@@ -1,4 +1,4 @@
-import { EVENT_TYPES, type EventType } from './event';
+import { DEFAULT_EVENT_TYPES, type EventType } from './event';
 
 /** `failing`: disabled by the service after `FAILING_DAYS`. */
 export const DISABLED_REASONS = ['merchant', 'failing'] as const;
@@ -15,7 +15,7 @@ export function hasFailedTooLong(failing_since: string, nowMs: number): boolean 
   return nowMs - Date.parse(failing_since) >= FAILING_DAYS * DAY_MS;
 }
 
-/** @param enabled_events absent: all types, those of later versions too */
+/** @param enabled_events absent: the default */
 export function listEnabledEvents(enabled_events: readonly EventType[] | undefined): EventType[] {
-  return [...(enabled_events ?? EVENT_TYPES)];
+  return [...(enabled_events ?? DEFAULT_EVENT_TYPES)];
 }

@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { CALLBACK_RESOURCES, type CallbackResource } from '../callback/callback';
 
-/** @see docs/webhooks.md#events */
-export const EVENT_TYPES = [
+/** Sent to an endpoint that chooses none. @see docs/webhooks.md#events */
+export const DEFAULT_EVENT_TYPES = [
   'payment.awaiting_customer',
   'payment.authorized',
   'payment.settled',
@@ -24,6 +24,14 @@ export const EVENT_TYPES = [
   'crypto.settlement.failed',
 ] as const;
 
+/** @see docs/webhooks.md#events */
+export const EVENT_TYPES = [
+  ...DEFAULT_EVENT_TYPES,
+  'dispute.opened',
+  'dispute.updated',
+  'dispute.closed',
+] as const;
+
 export type EventType = (typeof EVENT_TYPES)[number];
 
 export function findEventResource(type: EventType): CallbackResource | undefined {
@@ -34,7 +42,8 @@ export function findEventResource(type: EventType): CallbackResource | undefined
 export function eventIds(type: EventType): string[] {
   const kind = findEventResource(type);
   if (kind === undefined) return [];
-  return kind === 'refund' ? ['refund_id', 'payment_id'] : [`${kind}_id`];
+  const ofPayment = kind === 'refund' || kind === 'dispute';
+  return ofPayment ? [`${kind}_id`, 'payment_id'] : [`${kind}_id`];
 }
 
 export function buildTestData(
@@ -92,7 +101,8 @@ export function firstDeliveryStatus(
   type: EventType,
 ): DeliveryStatus {
   if (isDisabled) return 'disabled';
-  return wants === 'all' || wants.includes(type) ? 'pending' : 'not_subscribed';
+  const wanted: readonly EventType[] = wants === 'all' ? DEFAULT_EVENT_TYPES : wants;
+  return wanted.includes(type) ? 'pending' : 'not_subscribed';
 }
 
 export function webhookWorkflowId(event_id: string): string {

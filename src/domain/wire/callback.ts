@@ -4,16 +4,17 @@ import {
   AMOUNT_MAX,
   type AnyCallback,
   BANK_RESOURCES,
-  CALLBACK_RESOURCES,
   CALLBACKS,
   type BankCallback as Callback,
   type CallbackName,
   type CallbackResource,
   CRYPTO_RESOURCES,
+  MONEYLESS,
   PAYEE_RESULTS,
 } from '../callback/callback';
 import { ASSET_CODES, UNITS } from '../crypto/assets';
 import { BLOCKS_MAX, type CryptoCallback as CryptoPayload, FEE_UNITS } from '../crypto/callback';
+import { OPEN_DISPUTE_STATUSES } from '../dispute/dispute';
 import { BANK_REFERENCE, BANK_REFERENCE_FAULT, IDENTIFIER, IDENTIFIER_FAULT } from '../identifier';
 import { Currency } from './fields';
 
@@ -28,10 +29,12 @@ export const BankCallback = z
     bank_reference: BankReference.optional(),
     code: z.string().max(100).optional(),
     reason: z.string().max(500).optional(),
-    amount: z.int().min(1).max(AMOUNT_MAX).optional(),
+    amount: z.int().min(0).max(AMOUNT_MAX).optional(),
     currency: Currency.optional(),
     value_date: z.iso.date().optional(),
     dispute_id: z.string().min(1).max(200).optional(),
+    dispute_status: z.enum(OPEN_DISPUTE_STATUSES).optional(),
+    evidence_due_at: z.iso.datetime({ offset: true }).optional(),
     fee: z.int().min(0).max(AMOUNT_MAX).optional(),
     result: z.enum(PAYEE_RESULTS).optional(),
   })
@@ -71,13 +74,25 @@ export const CryptoReport = z.object({
   callback: CryptoCallback,
 });
 
-const BankReport = z.object({
-  connector: Connector,
-  resource: z.enum(BANK_RESOURCES),
-  resource_id: ResourceId,
-  name: z.enum(BANK_RESOURCES.flatMap((kind) => CALLBACKS[kind])),
-  callback: BankCallback,
-});
+const NO_MONEY = 'must be at least 1';
+
+/** Only a dispute can be about no money. */
+function movesMoney(name: string, { amount }: { amount?: unknown }): boolean {
+  return amount !== 0 || MONEYLESS.includes(name);
+}
+
+const BankReport = z
+  .object({
+    connector: Connector,
+    resource: z.enum(BANK_RESOURCES),
+    resource_id: ResourceId,
+    name: z.enum(BANK_RESOURCES.flatMap((kind) => CALLBACKS[kind])),
+    callback: BankCallback,
+  })
+  .refine(({ name, callback }) => movesMoney(name, callback), {
+    path: ['callback', 'amount'],
+    error: NO_MONEY,
+  });
 
 export const ResourceCallback = z.discriminatedUnion('resource', [BankReport, CryptoReport]);
 
@@ -105,12 +120,17 @@ function buildHttpCallback<Payload extends z.ZodRawShape>(
 const [first, ...others] = BANK_RESOURCES;
 
 /** @see docs/connectors.md#callbacks-over-http */
-export const HttpCallback = z.discriminatedUnion(
-  'resource',
-  [
-    buildHttpCallback(first, BankCallback),
-    ...others.map((kind) => buildHttpCallback(kind, BankCallback)),
-    ...CRYPTO_RESOURCES.map((kind) => buildHttpCallback(kind, CryptoCallback)),
-  ],
-  { error: `must be one of ${CALLBACK_RESOURCES.join(', ')}` },
-);
+export const HttpCallback = z
+  .discriminatedUnion(
+    'resource',
+    [
+      buildHttpCallback(first, BankCallback),
+      ...others.map((kind) => buildHttpCallback(kind, BankCallback)),
+      ...CRYPTO_RESOURCES.map((kind) => buildHttpCallback(kind, CryptoCallback)),
+    ],
+    { error: `must be one of ${[...BANK_RESOURCES, ...CRYPTO_RESOURCES].join(', ')}` },
+  )
+  .refine(({ event, ...callback }) => movesMoney(event, callback), {
+    path: ['amount'],
+    error: NO_MONEY,
+  });

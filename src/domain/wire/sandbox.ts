@@ -1,9 +1,16 @@
 import { z } from 'zod';
-import { AMOUNT_MAX, type BankResource, CALLBACKS, PAYEE_RESULTS } from '../callback/callback';
+import {
+  AMOUNT_MAX,
+  type BankResource,
+  CALLBACKS,
+  MONEYLESS,
+  PAYEE_RESULTS,
+} from '../callback/callback';
 import { SIMULATED_DEPOSITS } from '../crypto/simulation';
+import { OPEN_DISPUTE_STATUSES } from '../dispute/dispute';
 import { CryptoPayment, CryptoSettlement, RequestUnits } from './crypto';
 import { endpoint } from './endpoint';
-import { Amount, ById, optional, text } from './fields';
+import { ById, Moved, optional, text } from './fields';
 import { Payment } from './payments';
 import { Payout } from './payouts';
 import { Refund } from './refunds';
@@ -30,7 +37,8 @@ function buildPaymentReportSchema(event: unknown) {
   return buildReportSchema(CALLBACKS.payment, event)
     .extend({
       dispute_id: optional(text(DISPUTE_LENGTH_MAX).min(1)),
-      amount: optional(Amount),
+      amount: optional(Moved.max(AMOUNT_MAX)),
+      dispute_status: optional(z.enum(OPEN_DISPUTE_STATUSES)),
       fee: optional(z.int().min(0).max(AMOUNT_MAX)),
     })
     .refine(
@@ -38,6 +46,10 @@ function buildPaymentReportSchema(event: unknown) {
         name.startsWith('dispute_') || (dispute_id ?? amount ?? fee) == null,
       { path: ['event'], message: 'dispute_id, amount and fee are for disputes only' },
     )
+    .refine(({ event: name, amount }) => amount !== 0 || MONEYLESS.includes(name), {
+      path: ['amount'],
+      message: 'must be at least 1',
+    })
     .meta({ examples: [{ event }] });
 }
 

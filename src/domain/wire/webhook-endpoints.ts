@@ -65,7 +65,7 @@ const FIELDS = {
     .meta({ examples: ['Orders'] }),
   enabled_events: z
     .array(z.enum(EVENT_TYPES))
-    .meta({ description: 'All of them by default.', examples: [SAMPLE_EVENTS] }),
+    .meta({ description: 'By default all but those of disputes.', examples: [SAMPLE_EVENTS] }),
   status: z.enum(ENDPOINT_STATUSES),
   disabled_reason: z
     .enum(DISABLED_REASONS)

@@ -1,15 +1,25 @@
 import { omitUndefined } from '../../domain/defined';
+import { isDisputeClosed } from '../../domain/dispute/dispute';
 import type { PaymentStatus } from '../../domain/payment/payment';
 import type { EntryKind, ResourceEntryKind } from '../../ledger/entries';
 import { ENTRY_LINES } from '../../ledger/entry-lines';
-import { returnedByBank, settledAmount } from '../../ledger/resource-entries';
+import { settledAmount } from '../../ledger/resource-entries';
 import type { PaymentDocument } from '../../store/payments';
-import type { ExpectedKinds, ExpectedStep, ResourceRule } from '../rule';
+import { compareValues } from '../compare';
+import type { CheckedDispute, ExpectedKinds, ExpectedStep, ResourceRule } from '../rule';
 import { COMMON, listHeld, listResolved, sumFromSuspense, type WithMovements } from './common';
 
-const PAYMENT_FIELDS = [...COMMON, 'amount', 'connector', 'settled_amount', 'disputes'] as const;
+const PAYMENT_FIELDS = [
+  ...COMMON,
+  'amount',
+  'connector',
+  'settled_amount',
+  'disputed',
+  'disputes_open',
+] as const;
 
-type PaymentPart = Pick<PaymentDocument, (typeof PAYMENT_FIELDS)[number]> & WithMovements;
+type PaymentPart = Pick<PaymentDocument, (typeof PAYMENT_FIELDS)[number]> &
+  WithMovements & { disputes: readonly CheckedDispute[] };
 
 /** Movements may be in suspense, and leave it, in any state. */
 const MOVED = [
@@ -27,23 +37,23 @@ const DISPUTED = [
 const SETTLED = [...MOVED, 'payment_settled', ...DISPUTED] as const;
 
 function listDisputeSteps(
-  { disputes = [], connector }: PaymentPart,
+  { disputes, connector }: PaymentPart,
   kind: (typeof DISPUTED)[number],
 ): ExpectedStep[] {
-  if (kind !== 'payment_dispute_won') {
-    return disputes
-      .filter((dispute) => kind === `payment_${dispute.kind}`)
-      .map(({ step, held, owed }) => ({
-        ...omitUndefined({ step }),
-        lines: ENTRY_LINES[kind](connector, held, owed),
-      }));
-  }
-  return disputes
-    .filter((dispute) => returnedByBank(dispute) > 0 && !dispute.is_reversed)
-    .map((dispute) => ({
-      step: dispute.id,
-      lines: ENTRY_LINES.payment_dispute_won(connector, returnedByBank(dispute)),
-    }));
+  return disputes.flatMap((dispute) =>
+    dispute.moves.flatMap((move): ExpectedStep[] => {
+      const { direction, step, amount, fee, held, owed, is_reversed } = move;
+      const isOut = direction === 'out';
+      if (kind !== (isOut ? `payment_${dispute.kind}` : 'payment_dispute_won')) return [];
+      // What came back by a reversal has that entry.
+      if (!isOut && is_reversed) return [];
+      const lines =
+        kind === 'payment_dispute_won'
+          ? ENTRY_LINES.payment_dispute_won(connector, amount + fee)
+          : ENTRY_LINES[kind](connector, held, owed);
+      return [{ ...omitUndefined({ step }), lines }];
+    }),
+  );
 }
 
 export const PAYMENTS: ResourceRule<PaymentPart, ResourceEntryKind<'payment'>> = {
@@ -70,6 +80,14 @@ export const PAYMENTS: ResourceRule<PaymentPart, ResourceEntryKind<'payment'>> =
     payment_clawed_back: () => [],
     payment_dispute_opened: () => [],
     payment_dispute_won: () => [],
+  },
+  compare: ({ _id, disputes, disputed = 0, disputes_open = 0 }) => {
+    const taken = disputes.reduce((sum, { amount }) => sum + amount, 0);
+    const open = disputes.filter(({ status }) => !isDisputeClosed(status)).length;
+    return [
+      ...compareValues('disputed_differs', _id, 'disputed', taken, disputed),
+      ...compareValues('disputed_differs', _id, 'disputes_open', open, disputes_open),
+    ];
   },
   steps: Object.fromEntries([
     ['payment_held', (payment: PaymentPart) => listHeld('payment', payment)],

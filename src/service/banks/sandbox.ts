@@ -9,11 +9,12 @@ import type {
 } from '../../domain/callback/callback';
 import type { CryptoCallback } from '../../domain/crypto/callback';
 import { type SimulatedDeposit, simulateReport } from '../../domain/crypto/simulation';
+import { isDisputeClosed } from '../../domain/dispute/dispute';
 import { Refusal } from '../../domain/errors';
-import type { Dispute } from '../../domain/payment/dispute';
 import { isFinal, PAYMENT_STATUSES } from '../../domain/payment/payment';
 import type { BankDecision } from '../../domain/sandbox/movement';
 import { callbackKey } from '../../store/callbacks';
+import type { DisputeDocument } from '../../store/disputes';
 import type { MerchantDeps, Owner } from '../deps';
 import { accountNow } from '../merchants/clock';
 import { getCryptoPayment, getCryptoSettlement } from '../money/crypto';
@@ -57,7 +58,8 @@ interface BankDocument extends SimulatedResource {
   amount: number;
   currency: string;
   bank_reference: string | null;
-  disputes?: readonly Dispute[];
+  /** Of a payment. */
+  disputes?: readonly DisputeDocument[];
 }
 
 type Find<D extends SimulatedResource> = (
@@ -72,9 +74,14 @@ type Find<D extends SimulatedResource> = (
  * @throws Refusal 403 for a live caller; 404
  * @see docs/decisions.md#sandbox
  */
-export const simulatePayment = createBankSimulation('payment', getPayment);
+export const simulatePayment = createBankSimulation('payment', findWithDisputes);
 export const simulateRefund = createBankSimulation('refund', getRefund);
 export const simulatePayout = createBankSimulation('payout', getPayout);
+
+async function findWithDisputes(deps: MerchantDeps, caller: Owner, id: string) {
+  const payment = await getPayment(deps, caller, id);
+  return { ...payment, disputes: await deps.stores.disputes.forPayment(payment._id) };
+}
 
 export async function simulateCryptoSettlement(
   deps: MerchantDeps,
@@ -128,6 +135,7 @@ function createBankSimulation<D extends BankDocument>(resource: BankResource, fi
       const callback = {
         ...buildCallback(at, facts),
         ...(resource === 'payment' && RECEIPTS.has(name) ? { bank_reference } : {}),
+        ...(name === 'dispute_opened' ? { evidence_due_at: dueAt(at) } : {}),
       };
       const moved = getDisputeAmount(document, name, facts) ?? facts.amount ?? amount;
       const money = { amount: moved, currency: facts.currency ?? currency };
@@ -139,12 +147,20 @@ function createBankSimulation<D extends BankDocument>(resource: BankResource, fi
   };
 }
 
+const ANSWER_MS = 7 * 86_400_000;
+
+function dueAt(at: Date): string {
+  return new Date(at.getTime() + ANSWER_MS).toISOString();
+}
+
 /** Callbacks that name money of a payment by the bank's reference. */
 const RECEIPTS: ReadonlySet<string> = new Set([
   'settled',
   'reversed',
   'clawed_back',
   'dispute_opened',
+  'dispute_withdrawn',
+  'dispute_reinstated',
   'dispute_won',
 ]);
 
@@ -165,10 +181,12 @@ function getDisputeAmount(
   name: BankDecision['name'],
   { dispute_id, amount: stated, fee }: Omit<SimulatedEvent<CallbackName>, 'event'>,
 ): number | undefined {
+  if (!name.startsWith('dispute_')) return undefined;
   if (name === 'dispute_opened') return (stated ?? amount) + (fee ?? 0);
-  if (name !== 'dispute_won') return undefined;
-  const dispute = disputes.find(({ id, state }) => state === 'opened' && id === (dispute_id ?? id));
-  return dispute && (stated ?? dispute.amount) + (fee ?? 0);
+  const dispute = disputes.find(
+    ({ status, name: own }) => !isDisputeClosed(status) && own === (dispute_id ?? own),
+  );
+  return (stated ?? dispute?.amount ?? 0) + (fee ?? 0);
 }
 
 function isEndedPayment(status: string): boolean {

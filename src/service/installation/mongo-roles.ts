@@ -38,6 +38,8 @@ export const WRITES: Readonly<Record<string, Partial<Record<Service, readonly Wr
   dashboard_sessions: { api: ALL },
   dashboard_throttles: { api: ALL },
   deliveries: { api: KEEP, worker: ALL },
+  // The merchant's evidence is stored before it is sent.
+  disputes: { api: CHANGE, worker: KEEP },
   entry_states: { worker: ALL },
   event_orders: { api: KEEP },
   events: { api: KEEP, worker: ALL },

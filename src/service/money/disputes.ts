@@ -1,42 +1,122 @@
-import { isDisputeClosed } from '../../domain/dispute/dispute';
-import { Refusal } from '../../domain/errors';
+import { createHmac } from 'node:crypto';
+import { type DisputeAnswer, isDisputeClosed } from '../../domain/dispute/dispute';
+import { toEnv } from '../../domain/environment';
+import { Refusal, unavailable } from '../../domain/errors';
 import type { SubmitEvidence } from '../../domain/wire/disputes';
-import type { DisputeDocument } from '../../store/disputes';
+import { type DisputeDocument, evidenceOwner } from '../../store/disputes';
+import { refuseFrozen } from '../access';
 import type { MerchantDeps, Owner } from '../deps';
+import { accountNow } from '../merchants/clock';
 import { createGet, createList } from './read';
 
-type DisputeDeps = Pick<MerchantDeps, 'stores' | 'temporal' | 'now'>;
+type DisputeDeps = Pick<
+  MerchantDeps,
+  'stores' | 'temporal' | 'now' | 'keys' | 'recipientEncrypters'
+>;
 
 /** @throws Refusal 404 */
 export const getDispute = createGet('dispute', ({ disputes }) => disputes);
 export const listDisputes = createList(({ disputes }) => disputes);
 
+/** Functions of a connector that tell its bank. */
+const FUNCTIONS = { evidence: 'submitEvidence', acceptance: 'acceptDispute' } as const;
+
 /**
- * A repeat of the same evidence changes nothing.
- * @throws Refusal 404; 422 `dispute_closed`, `evidence_not_supported`; 503
+ * Stores evidence, encrypted for its connector, and has it sent once and in time. A repeat of the
+ * same changes nothing.
+ * @throws Refusal 403 `account_frozen`; 404; 422 `dispute_closed`, `evidence_not_supported`; 503
+ *   `temporarily_unavailable`: outcome unknown
  */
 export async function submitEvidence(
   deps: DisputeDeps,
   caller: Owner,
   id: string,
-  _evidence: SubmitEvidence,
+  evidence: SubmitEvidence,
 ): Promise<DisputeDocument> {
-  return refuseAnswer(await getDispute(deps, caller, id));
+  const dispute = await getDispute(deps, caller, id);
+  const text = JSON.stringify(normalize(evidence));
+  const fingerprint = createHmac('sha256', deps.keys.fingerprint)
+    .update(`${evidenceOwner(id)}\n${text}`)
+    .digest('hex');
+  if (dispute.evidence === undefined) await storeEvidence(deps, dispute, { text, fingerprint });
+  const { evidence: stored, evidence_submitted_at } = await getDispute(deps, caller, id);
+  if (stored?.fingerprint !== fingerprint) {
+    throw new Refusal('dispute_closed', 'The dispute has other evidence already.');
+  }
+  if (evidence_submitted_at !== null) return await getDispute(deps, caller, id);
+  return await respond(deps, caller, dispute, 'evidence');
 }
 
 /**
- * A repeat changes nothing.
- * @throws Refusal 404; 422 `dispute_closed`, `evidence_not_supported`; 503
+ * Gives in. A repeat changes nothing.
+ * @throws Refusal as `submitEvidence`
  */
 export async function acceptDispute(
   deps: DisputeDeps,
   caller: Owner,
   id: string,
 ): Promise<DisputeDocument> {
-  return refuseAnswer(await getDispute(deps, caller, id));
+  const dispute = await getDispute(deps, caller, id);
+  if (dispute.status === 'accepted') return dispute;
+  return await respond(deps, caller, dispute, 'acceptance');
 }
 
-function refuseAnswer({ status }: DisputeDocument): never {
+function normalize(evidence: SubmitEvidence) {
+  const { customer_reference = null, shipped_at = null, carrier = null } = evidence;
+  const { explanation, tracking_number = null, refund_reference = null } = evidence;
+  const parcel = { shipped_at, carrier, tracking_number };
+  return { explanation, customer_reference, ...parcel, refund_reference };
+}
+
+async function storeEvidence(
+  deps: DisputeDeps,
+  dispute: DisputeDocument,
+  { text, fingerprint }: { text: string; fingerprint: string },
+): Promise<void> {
+  const { _id, connector, livemode } = dispute;
+  const now = await accountNow(deps, dispute);
+  refuseClosed(dispute, now);
+  await requireSupport(deps, dispute, 'evidence');
+  const encrypter = deps.recipientEncrypters[toEnv(livemode)];
+  const ciphertext = await encrypter.encryptFor(connector, text, evidenceOwner(_id));
+  const evidence = { ciphertext, fingerprint, kid: encrypter.getKid(ciphertext) };
+  await deps.stores.disputes.storeEvidence(_id, evidence, now.toISOString());
+}
+
+function refuseClosed({ status, evidence_due_at }: DisputeDocument, now: Date): void {
   if (isDisputeClosed(status)) throw new Refusal('dispute_closed', `The dispute is ${status}.`);
-  throw new Refusal('evidence_not_supported', 'Its bank takes no answer over this service.');
+  if (evidence_due_at === null || now.getTime() < Date.parse(evidence_due_at)) return;
+  throw new Refusal('dispute_closed', `Evidence was taken until ${evidence_due_at}.`);
+}
+
+async function requireSupport(
+  { stores }: Pick<DisputeDeps, 'stores'>,
+  { connector }: DisputeDocument,
+  answer: DisputeAnswer,
+): Promise<void> {
+  const { functions = [] } = (await stores.capabilities.get(connector)) ?? {};
+  if (functions.includes(FUNCTIONS[answer])) return;
+  const message = 'The bank takes no answers to disputes over this service.';
+  throw new Refusal('evidence_not_supported', message);
+}
+
+/** Has the bank told. @returns the dispute, also where the bank has not confirmed it yet */
+async function respond(
+  deps: DisputeDeps,
+  caller: Owner,
+  dispute: DisputeDocument,
+  answer: DisputeAnswer,
+): Promise<DisputeDocument> {
+  refuseFrozen(await deps.stores.accounts.getCached(caller.account_id));
+  if (isDisputeClosed(dispute.status)) {
+    throw new Refusal('dispute_closed', `The dispute is ${dispute.status}.`);
+  }
+  await requireSupport(deps, dispute, answer);
+  await deps.temporal.respond(dispute, answer);
+  const current = await getDispute(deps, caller, dispute._id);
+  const isDone =
+    answer === 'evidence' ? current.evidence_submitted_at !== null : current.status === 'accepted';
+  if (isDone || current.answering === answer) return current;
+  const cause = new Error(`The workflow of ${dispute._id} has not begun to tell the bank.`);
+  throw unavailable('The bank may not have been told.', cause);
 }

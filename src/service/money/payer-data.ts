@@ -1,7 +1,6 @@
 import { abandon, inTransaction } from '../../base/mongo';
 import type { Customer } from '../../domain/creation';
 import { toEnv } from '../../domain/environment';
-import { isDisputeOpen } from '../../domain/payment/dispute';
 import { isInFlight } from '../../domain/resources';
 import { DecryptionError, type Encrypter } from '../../encryption/encrypter';
 import type { PaymentDocument } from '../../store/payments';
@@ -172,7 +171,7 @@ async function erasePayment(
     [isHeld, 'money that came for it is in question'],
     [isInFlight('payment', payment.status), `it is ${payment.status}`],
     [refunds.some(({ status }) => isInFlight('refund', status)), 'a refund is processing'],
-    [isDisputeOpen(payment), 'a dispute is open'],
+    [(payment.disputes_open ?? 0) > 0, 'a dispute is open'],
   ];
   const [, reason] = reasons.find(([isLeft]) => isLeft) ?? [];
   if (reason !== undefined || isDryRun) return reason;
@@ -184,6 +183,7 @@ async function erasePayment(
       return await abandon(session);
     }
     await stores.refunds.eraseReasons(payment_id, session);
+    await stores.disputes.eraseEvidence([payment_id], session);
     const ids = [payment_id, ...refunds.map(({ _id }) => _id)];
     await stores.idempotency.eraseAnswers(ids, session);
     const change = { act: 'payer.erased', account_id, livemode, target: payment_id } as const;

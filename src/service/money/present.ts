@@ -1,7 +1,6 @@
 import { RawJson } from '../../base/json';
 import type { EncryptedCustomer } from '../../domain/creation';
 import { isRequestedAsset } from '../../domain/crypto/deposit';
-import { sumDisputed } from '../../domain/payment/dispute';
 import type { PaymentOpening } from '../../domain/payment/workflow';
 import { buildCryptoPageUrl, buildRedirectUrl } from '../../encryption/pay-token';
 import { returnedAmount, settledAmount } from '../../ledger/resource-entries';
@@ -31,7 +30,7 @@ type PaymentFields = Owner & { customer: EncryptedCustomer } & Pick<
     | 'failure'
     | 'metadata'
     | 'settled_amount'
-    | 'disputes'
+    | 'disputed'
     | 'authorized_at'
     | 'settled_at'
     | 'cancelled_at'
@@ -60,7 +59,7 @@ export async function presentPayment(
     livemode: payment.livemode,
     metadata: new RawJson(payment.metadata),
     amount_settled: payment.settled_at === null ? null : settledAmount(payment),
-    disputed: sumDisputed(payment.disputes),
+    disputed: payment.disputed ?? 0,
     authorized_at: payment.authorized_at,
     settled_at: payment.settled_at,
     cancelled_at: payment.cancelled_at,
@@ -89,7 +88,7 @@ export function withOpening<T extends Omit<PaymentFields, keyof ReturnType<typeo
 
 function openingFields({ status, failure, created_at }: PaymentOpening) {
   const unsetTimes = { authorized_at: null, settled_at: null, cancelled_at: null };
-  const unmoved = { settled_amount: null, disputes: [] };
+  const unmoved = { settled_amount: null, disputed: 0 };
   return { status, failure, ...unsetTimes, ...unmoved, created_at, updated_at: created_at };
 }
 

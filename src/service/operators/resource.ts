@@ -19,6 +19,7 @@ import type { Stores } from '../../store';
 import type { AuditEntry } from '../../store/attention';
 import type { CallbackDocument } from '../../store/callbacks';
 import type { CryptoPaymentDocument } from '../../store/crypto-payments';
+import type { DisputeDocument } from '../../store/disputes';
 import type { MovementDocument } from '../../store/movements';
 import type { PaymentDocument } from '../../store/payments';
 import type { PayoutDocument } from '../../store/payouts';
@@ -41,7 +42,6 @@ const RARE = [
   'settled_amount',
   'returned_amount',
   'disputed_at',
-  'disputes',
   'refunded_over',
   'late_amount',
 ] satisfies (keyof PaymentDocument | keyof PayoutDocument | keyof RefundDocument)[];
@@ -102,9 +102,11 @@ interface Related {
   /** Facts that do not identify a person. */
   recipient?: Pick<RecipientDocument, 'type' | 'scheme' | 'last4' | 'deleted_at'> | null;
   refunds?: ReturnType<typeof presentRefund>[];
+  disputes?: ShownDispute[];
 }
 
-async function findRelated({ refunds, recipients }: Stores, resource: Resource): Promise<Related> {
+async function findRelated(stores: Stores, resource: Resource): Promise<Related> {
+  const { refunds, recipients, disputes } = stores;
   if ('recipient_id' in resource) {
     const recipient = await recipients.get(resource.recipient_id);
     if (recipient === null) return { recipient: null };
@@ -115,7 +117,16 @@ async function findRelated({ refunds, recipients }: Stores, resource: Resource):
   if ('payment_id' in resource || 'wallet_address' in resource) return {};
   const { _id: payment_id, account_id, livemode } = resource;
   const rows = await refunds.list({ account_id, livemode, payment_id, limit: ROWS_MAX });
-  return { refunds: rows.map(presentRefund) };
+  const disputed = await disputes.forPayment(payment_id);
+  return { refunds: rows.map(presentRefund), disputes: disputed.map(presentDispute) };
+}
+
+export type ShownDispute = ReturnType<typeof presentDispute>;
+
+function presentDispute({ _id, name, kind, status, amount, fee, moves, ...row }: DisputeDocument) {
+  const owed = moves.reduce((sum, move) => sum + move.owed, 0);
+  const { currency, created_at, attention } = row;
+  return { id: _id, name, kind, status, amount, currency, fee, owed, created_at, attention };
 }
 
 export type ShownDeposit = ReturnType<typeof presentDeposit>;

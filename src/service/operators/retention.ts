@@ -7,7 +7,14 @@ import type { AccountDocument } from '../../store/accounts';
 export interface RetentionDeps {
   stores: Pick<
     Stores,
-    'accounts' | 'callbacks' | 'deliveries' | 'payments' | 'payouts' | 'recipients' | 'scheduleRuns'
+    | 'accounts'
+    | 'callbacks'
+    | 'deliveries'
+    | 'disputes'
+    | 'payments'
+    | 'payouts'
+    | 'recipients'
+    | 'scheduleRuns'
   >;
   months: RetentionMonths;
   now: () => Date;
@@ -83,7 +90,9 @@ async function redactAccount(
     const last = batch.at(-1);
     onProgress(before + count);
     if (last === undefined) return count;
-    await payments.redactPayers(batch.map(({ _id }) => _id));
+    const ids = batch.map(({ _id }) => _id);
+    await payments.redactPayers(ids);
+    await stores.disputes.eraseEvidence(ids);
     after = last.position;
     await accounts.setPayersRedacted(account_id, env, after);
     count += batch.length;

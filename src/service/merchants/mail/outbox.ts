@@ -67,6 +67,18 @@ export async function notifyOwners(
   await addMail(deps, { account_id, to, subject, ends_at }, session);
 }
 
+/** @param ends_at when it is of no use any more */
+export async function notifyTeam(
+  deps: OutboxDeps,
+  account_id: string,
+  subject: MailSubject,
+  ends_at: Date,
+  session: ClientSession,
+): Promise<void> {
+  const to = await deps.stores.users.teamAddresses(account_id, session);
+  await addMail(deps, { account_id, to, subject, ends_at }, session);
+}
+
 const HOUR_MS = 3_600_000;
 /** A key that changes an endpoint in a loop must fill no mailbox. */
 const REPORTS_AN_HOUR = 10;

@@ -8,6 +8,7 @@ import {
   computeCredit,
 } from '../../../domain/approval';
 import { parseBookCurrency } from '../../../domain/crypto/assets';
+import { type DisputeMove, sumTaken } from '../../../domain/dispute/report';
 import { ServiceError } from '../../../domain/errors';
 import type { EntryDocument } from '../../../ledger/documents';
 import { type NewEntry, operationId, PLATFORM } from '../../../ledger/entries';
@@ -251,7 +252,10 @@ export async function reverseOperation(deps: WriteDeps, id: string, note: Note) 
   return { ...balance, amount };
 }
 
-/** Closes the dispute whose money an entry took, so that it comes back once. */
+const WON = { status: 'won' } as const;
+const REVERSED = { is_reversed: true } as const;
+
+/** Gives a dispute back what an entry took, once. */
 async function markDisputeWon(
   { stores }: WriteDeps,
   { _id, kind, resource_id }: EntryDocument,
@@ -260,21 +264,28 @@ async function markDisputeWon(
 ): Promise<void> {
   if (!kind.startsWith('payment_')) return;
   const payment = await stores.payments.get(resource_id, session);
-  const dispute = payment?.disputes?.find(
-    (each) => operationId({ ...each, kind: `payment_${each.kind}`, resource_id }) === _id,
-  );
-  if (payment !== null && dispute !== undefined) {
-    const { id, amount: won, fee: fee_returned } = dispute;
-    const closing = { state: 'won', won, fee_returned, is_reversed: true } as const;
-    const source = { kind: 'act', id: operationId(entry) } as const;
-    const change = { ...closing, closed_at: entry.at, closed_by: source.id };
-    const from = { id, states: ['opened', 'lost'] as const };
-    const write = { at: entry.at, change, act: {} };
-    if (await stores.payments.closeDispute(resource_id, from, write, session)) {
-      const moved = { direction: 'in', amount: won + fee_returned, dispute: id } as const;
-      await recordDisputed(stores, payment, { ...moved, source, entry }, session);
-      return;
-    }
+  const disputes = await stores.disputes.forPayment(resource_id, session);
+  const isOf = ({ step }: DisputeMove) => operationId({ kind, resource_id, step }) === _id;
+  const dispute = disputes.find(({ moves }) => moves.some(isOf));
+  const move = dispute?.moves.find(isOf);
+  const isTaken = dispute && move && move.amount <= dispute.amount && move.fee <= dispute.fee;
+  if (payment !== null && isTaken && move.is_reversed !== true) {
+    const { amount, fee } = move;
+    const { at } = entry;
+    const by = operationId(entry);
+    const back = { direction: 'in', amount, fee, held: 0, owed: 0, at, by } as const;
+    const marked = dispute.moves.map((each) => (each === move ? { ...each, ...REVERSED } : each));
+    const moves: DisputeMove[] = [...marked, { ...back, ...REVERSED }];
+    // A bank's own dispute ends by what the bank, or an operator, says of it.
+    const isOver = dispute.kind === 'clawed_back';
+    const change = { moves, ...sumTaken(moves), updated_at: at, ...(isOver ? WON : {}) };
+    await stores.disputes.change(dispute._id, change, session);
+    await stores.payments.countDisputed(resource_id, { amount: -amount, at }, session);
+    await stores.payments.endReport(resource_id, at, session);
+    const moved = { direction: 'in', amount: amount + fee, dispute: dispute._id } as const;
+    const source = { kind: 'act', id: by } as const;
+    await recordDisputed(stores, payment, { ...moved, source, entry }, session);
+    return;
   }
   throw new ServiceError('not_reversible', `The dispute of ${_id} is won already.`);
 }

@@ -18,6 +18,7 @@ const SEARCH_FIELDS = {
   payment: 'reference',
   refund: 'payment_id',
   payout: 'reference',
+  dispute: 'payment_id',
   crypto_payment: 'reference',
   crypto_settlement: 'transaction_id',
 } as const satisfies Record<Kind, string>;
@@ -41,6 +42,7 @@ export function getRows<K extends Kind>({ stores }: ReadDeps, kind: K): Rows<Doc
     payment: stores.payments,
     refund: stores.refunds,
     payout: stores.payouts,
+    dispute: stores.disputes,
     crypto_payment: stores.crypto_payments,
     crypto_settlement: stores.crypto_settlements,
   };

@@ -190,7 +190,9 @@ export async function measureAct(
   const document = await LIFECYCLES[resource].get(stores, resource_id);
   if (document === null) throw new Error(`The record of ${resource_id} is not there.`);
   const movements = (await stores.movements.forResource(resource_id)).map(toMovement);
-  const credited = computeCredit(resource, what, { ...document, movements }, named);
+  const disputes = resource === 'payment' ? await stores.disputes.forPayment(resource_id) : [];
+  const chargebacks = disputes.filter(({ kind }) => kind === 'clawed_back');
+  const credited = computeCredit(resource, what, { ...document, movements, chargebacks }, named);
   return { document, credited };
 }
 

@@ -199,7 +199,7 @@ interface PlaceDeps {
 /** Resources of a kind whose ids begin alike. */
 export interface Place {
   kind: CallbackResource;
-  /** Empty for all. */
+  /** First digits of their UUIDs; empty for all. */
   prefix: string;
 }
 
@@ -236,8 +236,9 @@ function buildQueries(
   { kind, prefix }: Place,
   since: Date,
 ): string[] {
-  const { workflowType, workflowId } = LIFECYCLES[kind];
-  const named = prefix === '' ? '' : ` AND WorkflowId STARTS_WITH '${workflowId(prefix)}'`;
+  const { workflowType, workflowId, idStart = '' } = LIFECYCLES[kind];
+  const start = workflowId(`${idStart}${prefix}`);
+  const named = prefix === '' ? '' : ` AND WorkflowId STARTS_WITH '${start}'`;
   const base = `${buildWorkflowQuery(workflowType, lifecycleQueue)}${named}`;
   // The next run of one that was continued is listed itself. SQL databases also find running ones
   // by a later CloseTime, which would be compared twice.

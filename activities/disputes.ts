@@ -1,0 +1,520 @@
+import type { ClientSession } from 'mongodb';
+import { inTransaction } from '../src/base/mongo';
+import { getVerificationMode } from '../src/domain/callback/signature';
+import { omitUndefined } from '../src/domain/defined';
+import {
+  DISPUTE_TRANSITIONS,
+  type DisputeAnswer,
+  type DisputeStatus,
+  getDisputeEvent,
+  isDisputeClosed,
+} from '../src/domain/dispute/dispute';
+import {
+  type DisputeDecision,
+  type DisputeMove,
+  type DisputeReport,
+  decideReport,
+  sumTaken,
+} from '../src/domain/dispute/report';
+import type { DisputeInput } from '../src/domain/dispute/workflow';
+import type { ErrorCode } from '../src/domain/errors';
+import type { EventType } from '../src/domain/webhook/event';
+import { bookId } from '../src/ledger/entries';
+import { buildDisputeMove } from '../src/ledger/resource-entries';
+import { nameDisputed, recordDisputed, withFreeNames } from '../src/movements/register';
+import { type RecordedEvents, startDeliveries } from '../src/service/events/deliveries';
+import { notifyTeam } from '../src/service/merchants/mail/outbox';
+import type { DisputeDocument } from '../src/store/disputes';
+import type { PaymentDocument } from '../src/store/payments';
+import { buildLockRequest, splitDebit, withDebitLock } from './shared/debit';
+import { buildEvents, insertEvents, positionAt, readSubscribers, tieBase } from './shared/events';
+import { openWithRetry } from './shared/opening';
+import { auditAct, buildAuditEntry } from './shared/operator-acts';
+import { createRecord } from './shared/record';
+import { startPendingDeliveries } from './shared/record-move';
+import {
+  type Act,
+  buildCommonChange,
+  type Known,
+  type OpenedState,
+  type RecordDeps,
+  type RecordTable,
+  type WriteAnswer,
+} from './shared/record-table';
+import { bookInBook, bookOnce, type Work } from './shared/written';
+
+export type DisputeFacts = ReturnType<typeof readFacts>;
+
+/** Report, or act, with what the ledger needs. */
+export interface BookedReport extends DisputeReport {
+  value_date?: string;
+}
+
+export type OpenDispute = Omit<DisputeInput, 'clock'> & {
+  created_at: string;
+  report: BookedReport;
+  /** Posted before: later refunds may have left less. */
+  rebuilding?: true;
+};
+
+type Answer =
+  | {
+      outcome: 'posted';
+      status: DisputeStatus;
+      transition: number;
+      evidence_due_at: string | null;
+      /** Version that a lost task has reached. */
+      reached?: number;
+      isFeeRefused?: true;
+    }
+  | { outcome: 'repeated' }
+  | { outcome: 'late' | 'refused'; why: string };
+
+export type DisputeOpening =
+  | ({
+      outcome: 'accepted';
+      facts: DisputeFacts;
+      evidence_due_at: string | null;
+      /** Undefined where an earlier run has opened it: the report is decided on as any other. */
+      answer?: Answer;
+    } & OpenedState<DisputeStatus>)
+  | { outcome: 'refused'; code: ErrorCode; message: string };
+
+export interface DisputeChange {
+  evidence_submitted_at: string;
+  answering: null;
+}
+
+export interface BookDispute extends Known {
+  dispute_id: string;
+  at: string;
+  report: BookedReport;
+  /** Act of an operator, of which the report is made. */
+  audit?: Act;
+  acted_at?: string;
+  rebuilding?: true;
+}
+
+/** What the workflow has begun or done, apart from transitions. */
+export type DisputeStep =
+  | { kind: 'answering'; answer: DisputeAnswer }
+  | { kind: 'refused'; answer: DisputeAnswer }
+  | { kind: 'reminded' };
+
+interface RecordStep extends Known {
+  dispute_id: string;
+  at: string;
+  step: DisputeStep;
+}
+
+/** @see docs/api.md#disputes */
+export function createDisputeActivities(deps: RecordDeps) {
+  const { stores } = deps;
+  const table: RecordTable<DisputeDocument, DisputeChange> = {
+    resource: 'dispute',
+    store: stores.disputes,
+    transitions: DISPUTE_TRANSITIONS,
+    events: NO_EVENTS,
+    getEvent: getDisputeEvent,
+    eventData,
+    buildChange: (transition) => {
+      const { at, to, change } = transition;
+      return {
+        ...buildCommonChange(transition),
+        ...(to.some(isDisputeClosed) ? { closed_at: at } : {}),
+        ...change,
+      };
+    },
+    posted: [],
+    post: async ({ _id, payment_id, status }, { from, at }, session) => {
+      await stores.disputes.dropEvidence(_id, session);
+      if (!isDisputeClosed(from.status) && isDisputeClosed(status)) {
+        await stores.payments.countDisputed(payment_id, { open: -1, at }, session);
+      }
+      return [];
+    },
+  };
+  const record = createRecord(deps, table, (dispute, request_id) => ({
+    facts: readFacts(dispute, request_id),
+    evidence_due_at: dispute.evidence_due_at,
+    isSubmitted: dispute.evidence_submitted_at !== null,
+    isReminded: dispute.reminded_at !== undefined,
+    answering: dispute.answering ?? null,
+    answering_since: dispute.answering_since ?? null,
+  }));
+  return {
+    openDispute: (input: OpenDispute): Promise<DisputeOpening> =>
+      openWithRetry(() => openDispute(deps, input)),
+    recordDisputeReport: (input: BookDispute): Promise<WriteAnswer<DisputeDocument, Answer>> =>
+      recordReport(deps, input),
+    recordDisputeStep: (input: RecordStep): Promise<WriteAnswer<DisputeDocument>> =>
+      recordStep(deps, input),
+    recordDisputeMove: record.transition,
+    recordDisputeAttention: record.setAttention,
+    loadDispute: record.load,
+  };
+}
+
+const NO_EVENTS = {
+  needs_response: undefined,
+  under_review: undefined,
+  won: undefined,
+  lost: undefined,
+  accepted: undefined,
+} as const;
+
+function eventData({ _id, payment_id }: Pick<DisputeDocument, '_id' | 'payment_id'>) {
+  return { dispute_id: _id, payment_id };
+}
+
+function readFacts(dispute: DisputeDocument, request_id: string) {
+  const { _id, payment_id, name, account_id, livemode, amount, currency } = dispute;
+  const { method, connector } = dispute;
+  const ids = { dispute_id: _id, payment_id, name };
+  return { ...ids, account_id, livemode, amount, currency, method, connector, request_id };
+}
+
+/** Stores a dispute with its first report. Where its money does not fit, it has taken none. */
+async function openDispute(deps: RecordDeps, input: OpenDispute): Promise<DisputeOpening> {
+  const { stores, log } = deps;
+  const { dispute_id, payment_id, account_id, livemode, created_at: at, request_id } = input;
+  const existing = await stores.disputes.get(dispute_id);
+  if (existing !== null) {
+    await startPendingDeliveries(deps, existing);
+    const isOwn = existing.applied_callbacks?.[0] === input.report.callback_id;
+    return accept(existing, input, isOwn ? toPosted(existing) : undefined);
+  }
+  const report = await limitFee(deps, input.connector, input);
+  const subscribers = await readSubscribers(stores, account_id, livemode);
+  const subject = { resource: 'dispute', resource_id: dispute_id, account_id, livemode } as const;
+  const data = eventData({ _id: dispute_id, payment_id });
+  const transitions = [{ type: 'dispute.opened', transition: 1 }] as const;
+  const events = buildEvents({ ...subject, data, at, request_id, transitions }, subscribers);
+  const open = async (session: ClientSession, clashes: number) => {
+    const payment = await stores.payments.get(payment_id, session);
+    const isOwn = payment?.account_id === account_id && payment.livemode === livemode;
+    if (!isOwn || payment.status !== 'settled') return null;
+    const fresh = newDispute(input, payment);
+    const decision = decideReport(toDisputed(payment, input), null, report);
+    const booked = { at, clashes, report };
+    const change = await applyDecision(deps, payment, fresh, decision, booked, session);
+    const dispute = { ...fresh, ...change };
+    await stores.disputes.insert(dispute, session);
+    const { status, amount } = dispute;
+    const counted = { amount, open: isDisputeClosed(status) ? 0 : 1, at };
+    await stores.payments.countDisputed(payment_id, counted, session);
+    await stores.payments.noteApplied(payment_id, report.callback_id, session);
+    await insertEvents(stores, events, session);
+    return { dispute, answer: toAnswer(decision, dispute, report !== input.report) };
+  };
+  const lock = buildLockRequest(bookId(input), at);
+  const opened = await withFreeNames((clashes) =>
+    withDebitLock(deps, lock, (session) => open(session, clashes)),
+  );
+  if (opened === null) {
+    const message = 'Only a settled payment can be disputed.';
+    return { outcome: 'refused', code: 'payment_not_settled', message };
+  }
+  await startDeliveries(deps, events);
+  log.info({ dispute_id, request_id }, 'dispute opened');
+  return accept(opened.dispute, input, opened.answer);
+}
+
+function accept(
+  dispute: DisputeDocument,
+  { request_id }: OpenDispute,
+  answer: Answer | undefined,
+): DisputeOpening {
+  const { status, version, transition, livemode, evidence_due_at } = dispute;
+  const verification = getVerificationMode(livemode);
+  const state = { status, version, transition, verification };
+  const facts = readFacts(dispute, request_id);
+  return { outcome: 'accepted', facts, evidence_due_at, ...state, ...omitUndefined({ answer }) };
+}
+
+function newDispute(input: OpenDispute, payment: PaymentDocument): DisputeDocument {
+  const { dispute_id, payment_id, name, account_id, livemode, created_at, request_id } = input;
+  const { currency, method, connector } = payment;
+  return {
+    _id: dispute_id,
+    ...{ account_id, livemode, payment_id, name, currency, method, connector, request_id },
+    kind: 'dispute_opened',
+    version: 1,
+    transition: 1,
+    position: positionAt(created_at, 0, tieBase(1)),
+    status: 'needs_response',
+    amount: 0,
+    fee: 0,
+    reason: null,
+    failure: null,
+    evidence_due_at: null,
+    evidence_submitted_at: null,
+    closed_at: null,
+    created_at,
+    updated_at: created_at,
+    bank_reference: name,
+    attention: null,
+    audit: [],
+    moves: [],
+    applied_callbacks: [input.report.callback_id],
+  };
+}
+
+/** What was posted once fits, whatever was refunded since. */
+function toDisputed(payment: PaymentDocument, { rebuilding }: { rebuilding?: true }) {
+  return rebuilding ? { ...payment, refunded: 0 } : payment;
+}
+
+/** Leaves out a fee above what the connector has declared. @returns the same report within it */
+async function limitFee(
+  { stores }: RecordDeps,
+  connector: string,
+  { report, rebuilding }: Pick<OpenDispute, 'report' | 'rebuilding'>,
+): Promise<BookedReport> {
+  const { fee = 0 } = report;
+  if (fee === 0 || rebuilding) return report;
+  const { dispute_fee_max } = (await stores.capabilities.get(connector)) ?? {};
+  if (dispute_fee_max == null || fee <= dispute_fee_max) return report;
+  return { ...report, fee: 0 };
+}
+
+function toAnswer(
+  decision: DisputeDecision,
+  dispute: DisputeDocument,
+  isFeeRefused: boolean,
+): Answer {
+  switch (decision.kind) {
+    case 'applied':
+    case 'named':
+      return isFeeRefused ? { ...toPosted(dispute), isFeeRefused } : toPosted(dispute);
+    case 'repeated':
+      return decision.isOwn ? toPosted(dispute) : { outcome: 'repeated' };
+    default:
+      return { outcome: decision.kind, why: decision.why };
+  }
+}
+
+function toPosted({ status, transition, evidence_due_at }: DisputeDocument) {
+  return { outcome: 'posted', status, transition, evidence_due_at } as const;
+}
+
+interface Booked {
+  at: string;
+  report: BookedReport;
+  /** Tries that found a name taken. */
+  clashes: number;
+  isAct?: boolean;
+}
+
+/** Posts what a report moves. @returns what changes of the document */
+async function applyDecision(
+  deps: RecordDeps,
+  payment: PaymentDocument,
+  dispute: DisputeDocument,
+  decision: DisputeDecision,
+  booked: Booked,
+  session: ClientSession,
+): Promise<Partial<DisputeDocument>> {
+  const { at } = booked;
+  if (decision.kind === 'named') {
+    const { by, bank_reference } = decision;
+    await nameDisputed(deps.stores, dispute.payment_id, decision, booked, session);
+    const moves = dispute.moves.map((move) =>
+      move.by === by ? { ...move, bank_reference } : move,
+    );
+    return { moves, updated_at: at };
+  }
+  if (decision.kind !== 'applied') return {};
+  const { to, move, change } = decision;
+  const isClosing = isDisputeClosed(to) && to !== dispute.status;
+  const money = move && (await postMove(deps, payment, dispute, move, booked, session));
+  return {
+    ...change,
+    ...money,
+    status: to,
+    updated_at: at,
+    ...(isClosing ? { closed_at: at } : {}),
+  };
+}
+
+/** Posts what a dispute takes or gives back. @returns the sums after it */
+export async function postMove(
+  { stores }: RecordDeps,
+  payment: PaymentDocument,
+  dispute: DisputeDocument,
+  { direction, amount, fee }: Pick<DisputeMove, 'direction' | 'amount' | 'fee'>,
+  { at, report, clashes, isAct = false }: Booked,
+  session: ClientSession,
+): Promise<Pick<DisputeDocument, 'moves' | 'amount' | 'fee'>> {
+  const { callback_id: by, bank_reference, value_date } = report;
+  const parts =
+    direction === 'out'
+      ? await splitDebit(stores.ledger, payment, amount + fee, session)
+      : { held: 0, owed: 0 };
+  const move: DisputeMove = {
+    ...omitUndefined({ step: findStep(dispute, direction) }),
+    ...{ direction, amount, fee, ...parts, at, by },
+    ...omitUndefined({ bank_reference: bank_reference || undefined }),
+  };
+  const entry = buildDisputeMove(payment, dispute.kind, move, { at, value_date, bank_reference });
+  await stores.ledger.post(entry, session);
+  const source = { kind: isAct ? 'act' : 'callback', id: by } as const;
+  const moved = { direction, amount: amount + fee, dispute: dispute._id, source, entry, clashes };
+  await recordDisputed(stores, payment, moved, session);
+  const moves = [...dispute.moves, move];
+  return { moves, ...sumTaken(moves) };
+}
+
+/** The first move of each direction has the name of the dispute, and a first chargeback none. */
+function findStep(
+  { _id, name, kind, moves }: DisputeDocument,
+  direction: DisputeMove['direction'],
+): string {
+  const earlier = moves.filter((move) => move.direction === direction).length;
+  return earlier === 0 || kind === 'clawed_back' ? name : `${_id}#${earlier + 1}`;
+}
+
+/** Decides on a report, and writes all that it changes in one transaction. */
+async function recordReport(
+  deps: RecordDeps,
+  input: BookDispute,
+): Promise<WriteAnswer<DisputeDocument, Answer>> {
+  const { stores } = deps;
+  const { dispute_id, at, audit: act, acted_at = at, version, transition } = input;
+  const { callback_id } = input.report;
+  let events: RecordedEvents = { events: [], deliveries: [] };
+  const booking = { resource_id: dispute_id, at, version, transition };
+  const answer = await bookInBook(
+    deps,
+    stores.disputes,
+    booking,
+    async (dispute, session, clashes): Promise<Work<Answer>> => {
+      const isOwn =
+        dispute.applied_callbacks?.includes(callback_id) ||
+        dispute.audit.some(({ id }) => id === callback_id);
+      if (isOwn) {
+        await startPendingDeliveries(deps, dispute);
+        return { answer: { ...toPosted(dispute), reached: dispute.version }, isNew: false };
+      }
+      const { payment_id, connector } = dispute;
+      const payment = await stores.payments.get(payment_id, session);
+      if (payment === null) throw new Error(`The record of ${payment_id} is not there.`);
+      const report = await limitFee(deps, connector, input);
+      const decision = decideReport(toDisputed(payment, input), dispute, report);
+      const isWritten = decision.kind === 'applied' || decision.kind === 'named';
+      if (!isWritten) return { answer: toAnswer(decision, dispute, false), isNew: false };
+      const booked = { at, report, clashes, isAct: act !== undefined };
+      const change = await applyDecision(deps, payment, dispute, decision, booked, session);
+      const moved = decision.kind === 'applied' ? 1 : 0;
+      const counted = { ...change, transition: dispute.transition + moved };
+      await stores.disputes.change(dispute_id, counted, session);
+      await countChange(deps, dispute, change, at, session);
+      if (act === undefined) {
+        await stores.disputes.noteApplied(dispute_id, callback_id, session);
+        await stores.payments.noteApplied(payment_id, callback_id, session);
+      } else await auditWon(deps, dispute, { act, id: callback_id, at: acted_at }, session);
+      const to = change.status ?? dispute.status;
+      if (moved > 0) events = await writeEvent(deps, dispute, to, at, session);
+      return {
+        answer: toAnswer(decision, { ...dispute, ...counted }, report !== input.report),
+        isNew: true,
+      };
+    },
+  );
+  await startDeliveries(deps, events);
+  return answer;
+}
+
+async function countChange(
+  { stores }: RecordDeps,
+  before: DisputeDocument,
+  { amount = before.amount, status = before.status }: Partial<DisputeDocument>,
+  at: string,
+  session: ClientSession,
+): Promise<void> {
+  const open = !isDisputeClosed(before.status) && isDisputeClosed(status) ? -1 : 0;
+  const change = { amount: amount - before.amount, open, at };
+  await stores.payments.countDisputed(before.payment_id, change, session);
+}
+
+async function writeEvent(
+  { stores }: RecordDeps,
+  dispute: DisputeDocument,
+  to: DisputeStatus,
+  at: string,
+  session: ClientSession,
+): Promise<RecordedEvents> {
+  const { _id, account_id, livemode, transition, request_id } = dispute;
+  const subscribers = await readSubscribers(stores, account_id, livemode);
+  const type: EventType = getDisputeEvent(dispute.status, to);
+  const subject = { resource: 'dispute', resource_id: _id, account_id, livemode } as const;
+  const transitions = [{ type, transition: transition + 1 }];
+  const about = { ...subject, data: eventData(dispute), at, request_id, transitions };
+  const events = buildEvents(about, subscribers);
+  await insertEvents(stores, events, session);
+  return events;
+}
+
+async function auditWon(
+  deps: RecordDeps,
+  { _id: resource_id, account_id, livemode, status, audit }: DisputeDocument,
+  about: { act: Act; id: string; at: string },
+  session: ClientSession,
+): Promise<void> {
+  const change = { ...about, before: status, after: 'won' };
+  await auditAct(deps, { resource: 'dispute', resource_id, account_id, livemode }, change, session);
+  const entries = [...audit, buildAuditEntry(change)];
+  await deps.stores.disputes.change(resource_id, { audit: entries, attention: null }, session);
+}
+
+function recordStep(deps: RecordDeps, input: RecordStep): Promise<WriteAnswer<DisputeDocument>> {
+  const { stores, mongo } = deps;
+  const { dispute_id: resource_id, at, step, version, transition } = input;
+  return bookOnce<DisputeDocument, object>(
+    deps,
+    (work) => inTransaction(mongo, work),
+    stores.disputes,
+    { resource_id, known: { version, transition } },
+    async (dispute, session) => {
+      const change = buildStepChange(dispute, step, at);
+      if (change === undefined) return { answer: {}, isNew: false };
+      await stores.disputes.change(resource_id, change, session);
+      if (step.kind === 'refused') await stores.disputes.dropEvidence(resource_id, session);
+      if (step.kind === 'reminded' && !deps.isRebuild) await remind(deps, dispute, session);
+      return { answer: {}, isNew: true };
+    },
+  );
+}
+
+/** @returns undefined for a repeat */
+function buildStepChange(
+  { answering, answers_refused = [], reminded_at }: DisputeDocument,
+  step: DisputeStep,
+  at: string,
+): Partial<DisputeDocument> | undefined {
+  switch (step.kind) {
+    case 'answering':
+      if (answering === step.answer) return undefined;
+      return { answering: step.answer, answering_since: at };
+    case 'refused':
+      if (answers_refused.includes(step.answer)) return undefined;
+      return { answering: null, answers_refused: [...answers_refused, step.answer] };
+    default:
+      return reminded_at === undefined ? { reminded_at: at } : undefined;
+  }
+}
+
+async function remind(
+  { stores }: RecordDeps,
+  { _id: dispute_id, account_id, livemode, evidence_due_at }: DisputeDocument,
+  session: ClientSession,
+): Promise<void> {
+  if (evidence_due_at === null) return;
+  const subject = { kind: 'dispute_due', dispute_id, due_at: evidence_due_at, livemode } as const;
+  const now = () => new Date();
+  const ends_at = new Date(now().getTime() + MAIL_MS);
+  await notifyTeam({ stores, now }, account_id, subject, ends_at, session);
+}
+
+/** A sandbox's deadline is by its own clock, and a mail server may be down for a while. */
+const MAIL_MS = 72 * 3_600_000;

@@ -1,0 +1,306 @@
+import { type DisputeStatus, isDisputeClosed, type OpenDisputeStatus } from './dispute';
+
+/** Money that a dispute moved, by a bank's report or an operator's act; each has an entry. */
+export interface DisputeMove {
+  /** Tells its entry from those of the other moves; absent for a payment's first chargeback. */
+  step?: string;
+  /** `out`: taken. */
+  direction: 'in' | 'out';
+  /** Minor units, without the fee. */
+  amount: number;
+  /** Minor units, in addition to the amount. */
+  fee: number;
+  /** Parts of both that the balance held, and that the merchant owes. */
+  held: number;
+  owed: number;
+  at: string;
+  /** Callback or act. */
+  by: string;
+  bank_reference?: string;
+  /** The money came back by the reversal of its entry. */
+  is_reversed?: true;
+}
+
+export const DISPUTE_CALLBACKS = [
+  'dispute_opened',
+  'dispute_updated',
+  'dispute_withdrawn',
+  'dispute_reinstated',
+  'dispute_won',
+  'dispute_lost',
+] as const;
+export type DisputeCallbackName = (typeof DISPUTE_CALLBACKS)[number];
+
+/** Reports that may be the first about a dispute. */
+export const OPENING_CALLBACKS: readonly string[] = ['dispute_opened', 'dispute_withdrawn'];
+
+/** Amounts in minor units. */
+export interface DisputedPayment {
+  amount: number;
+  settled_amount?: number | null;
+  refunded: number;
+  refunded_over?: number;
+  currency: string;
+  /** What disputes took, without what came back. */
+  disputed?: number;
+}
+
+export interface DisputeFacts {
+  status: DisputeStatus;
+  reason: string | null;
+  evidence_due_at: string | null;
+  moves: readonly DisputeMove[];
+  /** Time of the bank's last report of a status. */
+  reported_at?: string;
+}
+
+export interface DisputeReport {
+  name: DisputeCallbackName;
+  callback_id: string;
+  occurred_at: string;
+  /** Minor units; absent: all that settled, or all that the dispute took. */
+  amount?: number;
+  currency?: string;
+  /** Minor units, charged or returned. */
+  fee?: number;
+  bank_reference?: string;
+  /** The scheme's. */
+  code?: string;
+  dispute_status?: OpenDisputeStatus;
+  evidence_due_at?: string;
+}
+
+export type DisputeDecision =
+  | {
+      kind: 'applied';
+      to: DisputeStatus;
+      move?: Pick<DisputeMove, 'direction' | 'amount' | 'fee'>;
+      /** Known facts that change. */
+      change: Partial<Pick<DisputeFacts, 'reason' | 'evidence_due_at' | 'reported_at'>>;
+    }
+  /** Names a posted move of the same money. @param by its report */
+  | { kind: 'named'; by: string; bank_reference: string }
+  /** @param isOwn whether this report was posted itself */
+  | { kind: 'repeated'; isOwn: boolean }
+  /** Comes too late to matter. @param why for operators */
+  | { kind: 'late'; why: string }
+  /** @param why for operators */
+  | { kind: 'refused'; why: string };
+
+/** Minor units that a dispute took, without what came back. */
+export function sumTaken(moves: readonly DisputeMove[]): { amount: number; fee: number } {
+  const sum = { amount: 0, fee: 0 };
+  for (const { direction, amount, fee } of moves) {
+    const sign = direction === 'out' ? 1 : -1;
+    sum.amount += sign * amount;
+    sum.fee += sign * fee;
+  }
+  return sum;
+}
+
+/** Minor units. */
+export function undisputedAmount({ amount, settled_amount, disputed = 0 }: DisputedPayment) {
+  return (settled_amount ?? amount) - disputed;
+}
+
+/**
+ * Decides what a bank's report means. What does not fit changes nothing.
+ * @param dispute as it is; null: the bank reports it for the first time
+ */
+export function decideReport(
+  payment: DisputedPayment,
+  dispute: DisputeFacts | null,
+  report: DisputeReport,
+): DisputeDecision {
+  const { currency = payment.currency, callback_id } = report;
+  if (currency !== payment.currency) {
+    return refused(
+      `the bank reports a dispute in ${currency}, and the payment is in another currency`,
+    );
+  }
+  if (dispute?.moves.some(({ by }) => by === callback_id)) return { kind: 'repeated', isOwn: true };
+  switch (report.name) {
+    case 'dispute_opened':
+      return decideOpening(payment, dispute, report);
+    case 'dispute_withdrawn':
+      return decideWithdrawal(payment, dispute, report);
+    case 'dispute_reinstated':
+      return dispute === null ? refused(UNKNOWN) : decideReinstatement(dispute, report);
+    case 'dispute_updated':
+      return dispute === null ? refused(UNKNOWN) : decideUpdate(dispute, report);
+    default:
+      return dispute === null ? refused(UNKNOWN) : decideClosing(dispute, report);
+  }
+}
+
+const UNKNOWN = 'the payment has no such dispute';
+
+function refused(why: string): DisputeDecision {
+  return { kind: 'refused', why };
+}
+
+const REPEATED = { kind: 'repeated', isOwn: false } as const;
+
+function decideOpening(
+  payment: DisputedPayment,
+  dispute: DisputeFacts | null,
+  report: DisputeReport,
+): DisputeDecision {
+  const { fee = 0, dispute_status } = report;
+  const first = dispute?.moves.find(({ direction }) => direction === 'out');
+  const amount = report.amount ?? first?.amount ?? payment.settled_amount ?? payment.amount;
+  const facts = readFacts(dispute, report);
+  const status = dispute?.status ?? dispute_status ?? 'needs_response';
+  if (first !== undefined && amount + fee > 0) {
+    const isSame = amount === first.amount && fee === first.fee;
+    if (!isSame) return refused('the dispute is known, with another amount or fee');
+    return isChanged(facts) ? { kind: 'applied', to: status, change: facts } : REPEATED;
+  }
+  if (amount + fee > 0) return takeMoney(payment, dispute, report, { amount, fee });
+  if (dispute !== null && !isChanged(facts)) return REPEATED;
+  return { kind: 'applied', to: status, change: facts };
+}
+
+/** Takes money that is left of the payment. */
+function takeMoney(
+  payment: DisputedPayment,
+  dispute: DisputeFacts | null,
+  report: DisputeReport,
+  { amount, fee }: { amount: number; fee: number },
+): DisputeDecision {
+  const left = undisputedAmount(payment) - payment.refunded - (payment.refunded_over ?? 0);
+  if (amount > left) {
+    return refused(`the bank disputes ${amount}, and ${left} is left of the payment (minor units)`);
+  }
+  return {
+    kind: 'applied',
+    to: dispute?.status ?? report.dispute_status ?? 'needs_response',
+    move: { direction: 'out', amount, fee },
+    change: readFacts(dispute, report),
+  };
+}
+
+function decideWithdrawal(
+  payment: DisputedPayment,
+  dispute: DisputeFacts | null,
+  report: DisputeReport,
+): DisputeDecision {
+  const { amount = 0, fee = 0 } = report;
+  const fault = findMoneyFault(report);
+  if (fault !== undefined) return refused(fault);
+  const known = decideKnown(dispute, 'out', { amount, fee }, report);
+  if (known !== undefined) return known;
+  return takeMoney(payment, dispute, report, { amount, fee });
+}
+
+function decideReinstatement(dispute: DisputeFacts, report: DisputeReport): DisputeDecision {
+  const { amount = 0, fee = 0 } = report;
+  const fault = findMoneyFault(report);
+  if (fault !== undefined) return refused(fault);
+  const known = decideKnown(dispute, 'in', { amount, fee }, report);
+  if (known !== undefined) return known;
+  const taken = sumTaken(dispute.moves);
+  if (amount > taken.amount || fee > taken.fee) return refused(TOO_MUCH);
+  const move = { direction: 'in', amount, fee } as const;
+  return { kind: 'applied', to: dispute.status, move, change: {} };
+}
+
+const TOO_MUCH = 'more came back than the dispute took';
+
+function findMoneyFault({ bank_reference, amount = 0, fee = 0 }: DisputeReport) {
+  if (!bank_reference) return 'the report does not name its movement by a bank reference';
+  return amount + fee > 0 ? undefined : 'the report names no money';
+}
+
+/** Finds whether a report is about a posted move; one without a name is named by it. */
+function decideKnown(
+  dispute: DisputeFacts | null,
+  direction: DisputeMove['direction'],
+  { amount, fee }: { amount: number; fee: number },
+  { bank_reference = '' }: DisputeReport,
+): DisputeDecision | undefined {
+  const moves = dispute?.moves.filter((move) => move.direction === direction) ?? [];
+  const isSame = (move: DisputeMove) => move.amount === amount && move.fee === fee;
+  const named = moves.find((move) => move.bank_reference === bank_reference);
+  if (named !== undefined) {
+    return isSame(named) ? REPEATED : refused('the movement is known, with another amount or fee');
+  }
+  const unnamed = moves.find((move) => move.bank_reference === undefined && isSame(move));
+  return unnamed && { kind: 'named', by: unnamed.by, bank_reference };
+}
+
+function decideUpdate(dispute: DisputeFacts, report: DisputeReport): DisputeDecision {
+  const { status, reported_at } = dispute;
+  const { dispute_status = status, occurred_at } = report;
+  if (isDisputeClosed(status)) return { kind: 'late', why: `the dispute is ${status} already` };
+  if (reported_at !== undefined && Date.parse(occurred_at) < Date.parse(reported_at)) {
+    return { kind: 'late', why: 'the bank has reported a later status before' };
+  }
+  const change = readFacts(dispute, report);
+  if (dispute_status === status && !isChanged(change)) return REPEATED;
+  return { kind: 'applied', to: dispute_status, change };
+}
+
+function decideClosing(dispute: DisputeFacts, report: DisputeReport): DisputeDecision {
+  const { status, moves } = dispute;
+  const to = report.name === 'dispute_won' ? 'won' : 'lost';
+  const taken = sumTaken(moves);
+  if (status === to) return decideRepeat(dispute, report);
+  // A lost dispute may be won later, by arbitration: the bank gives the money back.
+  if (isDisputeClosed(status) && to !== 'won' && status !== 'accepted') {
+    return refused(`the dispute is ${status} already`);
+  }
+  const { amount = taken.amount, fee } = report;
+  if (to === 'won') {
+    if (amount > taken.amount || (fee ?? 0) > taken.fee) return refused(TOO_MUCH);
+    return {
+      kind: 'applied',
+      to,
+      ...returnMoney(amount, fee ?? 0),
+      change: close(dispute, report),
+    };
+  }
+  if (amount !== taken.amount || (fee ?? taken.fee) !== taken.fee) {
+    return refused('the dispute has another amount or fee');
+  }
+  // Who gives in has lost.
+  return status === 'accepted' ? REPEATED : { kind: 'applied', to, change: close(dispute, report) };
+}
+
+function returnMoney(amount: number, fee: number) {
+  return amount + fee === 0 ? {} : { move: { direction: 'in', amount, fee } as const };
+}
+
+function close(dispute: DisputeFacts, report: DisputeReport) {
+  return { ...readFacts(dispute, report), reported_at: report.occurred_at };
+}
+
+/** Compares a closing with that of before. */
+function decideRepeat({ status, moves }: DisputeFacts, report: DisputeReport): DisputeDecision {
+  const taken = sumTaken(moves);
+  const back = moves.findLast(({ direction }) => direction === 'in');
+  const known = status === 'won' ? { amount: back?.amount ?? 0, fee: back?.fee ?? 0 } : taken;
+  const isSame =
+    (report.amount ?? known.amount) === known.amount && (report.fee ?? known.fee) === known.fee;
+  return isSame ? REPEATED : refused(`the dispute is ${status} already`);
+}
+
+/** Finds what the report says for the first time, or anew. */
+function readFacts(
+  dispute: DisputeFacts | null,
+  { name, code, evidence_due_at, occurred_at }: DisputeReport,
+): Partial<Pick<DisputeFacts, 'reason' | 'evidence_due_at' | 'reported_at'>> {
+  const due = evidence_due_at && new Date(evidence_due_at).toISOString();
+  // A deadline changes by an update only: other reports may be older.
+  const isDueNew = due && (name === 'dispute_updated' || !dispute?.evidence_due_at);
+  const isStatus = name === 'dispute_updated';
+  return {
+    ...(code && !dispute?.reason ? { reason: code } : {}),
+    ...(isDueNew && due !== dispute?.evidence_due_at ? { evidence_due_at: due } : {}),
+    ...(isStatus ? { reported_at: new Date(occurred_at).toISOString() } : {}),
+  };
+}
+
+function isChanged({ reason, evidence_due_at }: Partial<DisputeFacts>): boolean {
+  return (reason ?? evidence_due_at) != null;
+}

@@ -1,0 +1,406 @@
+import {
+  allHandlersFinished,
+  CancellationScope,
+  condition,
+  continueAsNew,
+  setHandler,
+  Trigger,
+} from '@temporalio/workflow';
+import type { BookedReport } from '../../activities/disputes';
+import { assertNever } from '../../src/domain/assert';
+import type { BankCallback } from '../../src/domain/callback/callback';
+import { getVerificationMode } from '../../src/domain/callback/signature';
+import { omitUndefined } from '../../src/domain/defined';
+import {
+  DISPUTE_ANSWERS,
+  DISPUTE_ID,
+  DISPUTE_IN_FLIGHT,
+  DISPUTE_STATUSES,
+  type DisputeAct,
+  type DisputeAnswer,
+  type DisputeStatus,
+  disputeWorkflowId,
+  isDisputeClosed,
+  REMINDER_MS,
+} from '../../src/domain/dispute/dispute';
+import { type DisputeCallbackName, OPENING_CALLBACKS } from '../../src/domain/dispute/report';
+import type {
+  DisputeInput,
+  DisputeResponse,
+  DisputeResume,
+  DisputeStart,
+  DisputeState,
+} from '../../src/domain/dispute/workflow';
+import { now, timestamp } from '../shared/clock';
+import {
+  getResource,
+  listen,
+  type Opening,
+  openMailbox,
+  receiveMissed,
+  uncancelled,
+  untilOpened,
+} from '../shared/inbox';
+import { getEarlierInstruction } from '../shared/instruction';
+import { type Due, runUntilFinal } from '../shared/loop';
+import {
+  type ActRules,
+  authorize,
+  buildAudit,
+  datedAudit,
+  type OperatorItem,
+  stateFault,
+} from '../shared/operator-acts';
+import { writeScheduled } from '../shared/persist';
+import { findSenderFault } from '../shared/record';
+import { assertIdentity, refuse, rejectUpdate } from '../shared/refusal';
+import { isReported, note, showRefusal } from '../shared/state';
+import { applyAnswer, beginAnswer, instructBank } from './bank';
+import { messages } from './messages';
+import {
+  type Dispute,
+  type DisputeItem,
+  type DisputeKind,
+  type DisputeMailbox,
+  type DisputeResult,
+  getResult,
+  getState,
+  newDispute,
+  record,
+} from './state';
+
+/** @see docs/api.md#disputes */
+export async function dispute(start: DisputeStart): Promise<DisputeResult> {
+  const isId = (id: unknown) =>
+    DISPUTE_ID.test(String(id)) ? undefined : 'must be `dp_` and a UUID';
+  assertIdentity('dispute_id', Object(start).dispute_id, disputeWorkflowId, isId);
+  const { dispute_id } = start;
+  const mail: DisputeMailbox = openMailbox(start);
+  takeMessages(mail, start);
+  // A cancel request from the Temporal UI must not interrupt a booking.
+  return await CancellationScope.nonCancellable(async () => {
+    const opening = 'resume' in start ? await load(mail, start) : await open(mail, start);
+    mail.opening = opening;
+    if (opening.outcome === 'refused') {
+      await condition(allHandlersFinished);
+      return getResult(mail, dispute_id);
+    }
+    const { resource } = opening;
+    const { request_id } = resource.facts;
+    await runUntilFinal({
+      inbox: mail.inbox,
+      clock: mail.clock,
+      handle: (item) => handle(resource, item),
+      reportGivenUp: (what, refused) => record.flagGivenUp(resource, what, refused),
+      isFinal: () => isDisputeClosed(resource.status) && isIdle(resource),
+      nextDue: () => nextDue(resource),
+      isIdle: () => isIdle(resource),
+      continueInNewRun: () =>
+        continueAsNew<(start: DisputeResume) => Promise<DisputeResult>>({
+          dispute_id,
+          resume: true,
+          request_id,
+        }),
+    });
+    return getState(resource);
+  });
+}
+
+function isIdle({ pendingSends, waiting }: Dispute): boolean {
+  return pendingSends.size === 0 && waiting.length === 0;
+}
+
+function takeMessages(mail: DisputeMailbox, start: DisputeStart): void {
+  listen<DisputeKind, Dispute>(mail, messages, {
+    noun: 'dispute',
+    resumed: 'resume' in start,
+    state: () => getResult(mail, start.dispute_id),
+    opened: async () => getState(await untilOpened(mail)),
+    actFault,
+  });
+  const enqueue = async (by: DisputeAnswer): Promise<DisputeResponse> => {
+    const answer = new Trigger<DisputeResponse>();
+    mail.inbox.push({ kind: 'respond', with: by, answer });
+    return await answer;
+  };
+  setHandler(
+    messages.respond,
+    uncancelled((input) => enqueue(input.with)),
+    {
+      description: messages.descriptions.respond,
+      validator: (input) => {
+        const by: unknown = Object(input).with;
+        if (!DISPUTE_ANSWERS.some((each) => each === by)) {
+          refuse('invalid_request', `with: must be ${DISPUTE_ANSWERS.join(' or ')}`);
+        }
+        const dispute = getResource(mail);
+        const isDone = by === 'acceptance' && dispute?.status === 'accepted';
+        if (dispute !== undefined && isDisputeClosed(dispute.status) && !isDone) {
+          refuse('dispute_closed', `The dispute is ${dispute.status}.`);
+        }
+      },
+    },
+  );
+}
+
+type CallbackItem = Extract<DisputeItem, { kind: 'callback' }>;
+
+/** Stores the dispute with the first report whose sender is verified. */
+async function open(
+  mail: DisputeMailbox,
+  { clock, ...input }: DisputeInput,
+): Promise<Opening<Dispute>> {
+  const item = await takeOpening(mail, input);
+  const { callback, name } = item;
+  const report = buildReport(name, callback);
+  const opening = await writeScheduled((activities) =>
+    activities.openDispute({ ...input, created_at: timestamp(mail), report }),
+  );
+  if (opening.outcome === 'refused') {
+    showRefusal({ status: 'needs_response', attention: null }, opening);
+    return opening;
+  }
+  const { answer, ...state } = opening;
+  const applied = answer === undefined ? [] : [callback.callback_id];
+  const snapshot = { ...state, attention: null, applied };
+  const dispute = newDispute(mail, input.dispute_id, snapshot, false);
+  note(dispute, `callback ${name} (${callback.callback_id}): ${answer?.outcome ?? 'known before'}`);
+  // Another run has stored it.
+  if (answer === undefined) mail.inbox.unshift(item);
+  else await noteOutcome(dispute, name, callback, answer);
+  record.show(dispute);
+  return { outcome: 'accepted', resource: dispute };
+}
+
+async function takeOpening(
+  mail: DisputeMailbox,
+  { payment_id: resource_id, connector, livemode }: Omit<DisputeInput, 'clock'>,
+): Promise<CallbackItem> {
+  const verification = getVerificationMode(livemode);
+  const others: DisputeItem[] = [];
+  for (;;) {
+    await condition(() => mail.inbox.length > 0);
+    const item = mail.inbox.shift();
+    if (item === undefined) continue;
+    if (item.kind !== 'callback' || !OPENING_CALLBACKS.includes(item.name)) {
+      others.push(item);
+      continue;
+    }
+    const { name, callback, signature } = item;
+    const about = { connector, resource: 'payment', resource_id, name, callback } as const;
+    if ((await findSenderFault({ verification }, about, signature)) !== undefined) continue;
+    mail.inbox.unshift(...others);
+    return item;
+  }
+}
+
+function buildReport(name: DisputeCallbackName, callback: BankCallback): BookedReport {
+  const { callback_id, occurred_at, amount, currency, fee, code, value_date } = callback;
+  const { bank_reference, dispute_status, evidence_due_at } = callback;
+  return {
+    ...{ name, callback_id, occurred_at },
+    ...omitUndefined({ amount, currency, fee, code, value_date, dispute_status, evidence_due_at }),
+    ...omitUndefined({ bank_reference: bank_reference || undefined }),
+  };
+}
+
+async function load(mail: DisputeMailbox, start: DisputeResume): Promise<Opening<Dispute>> {
+  const { dispute_id: resource_id, request_id } = start;
+  const snapshot = await writeScheduled((activities) =>
+    activities.loadDispute({ resource_id, request_id }),
+  );
+  const dispute = newDispute(mail, resource_id, snapshot, true);
+  dispute.isOverdueReported = isReported(dispute, 'answer_overdue');
+  receiveMissed(mail, messages, snapshot.missed);
+  const ended = isDisputeClosed(dispute.status);
+  record.logActivity(dispute, ended ? 'Started again after the end.' : 'Started again in flight.');
+  if (dispute.answering !== null && !ended) instructBank(dispute, getEarlierInstruction());
+  return { outcome: 'accepted', resource: dispute };
+}
+
+/** Returns when all changes of the item are written. */
+async function handle(dispute: Dispute, item: DisputeItem): Promise<void> {
+  switch (item.kind) {
+    case 'callback':
+      return await record.applyVerified(dispute, item, () =>
+        applyReport(dispute, item.name, item.callback),
+      );
+    case 'malformed':
+      note(dispute, `unreadable callback ${item.name}: ${item.fault}`);
+      return await record.flagMalformed(dispute);
+    case 'respond':
+      return await respond(dispute, item);
+    case 'answer':
+      return await applyAnswer(dispute, item.answer);
+    case 'operator':
+      return await applyAct(dispute, item);
+    default:
+      assertNever(item);
+  }
+}
+
+async function applyReport(
+  dispute: Dispute,
+  name: DisputeCallbackName,
+  callback: BankCallback,
+): Promise<void> {
+  const input = { dispute_id: dispute.id, at: timestamp(dispute) };
+  const report = buildReport(name, callback);
+  const answer = await record.bookState(
+    dispute,
+    (known) => (activities) => activities.recordDisputeReport({ ...input, report, ...known }),
+  );
+  note(dispute, `callback ${name} (${callback.callback_id}): ${answer.outcome}`);
+  await noteOutcome(dispute, name, callback, answer);
+}
+
+type Outcome =
+  | { outcome: 'posted'; evidence_due_at?: string | null; isFeeRefused?: true }
+  | { outcome: 'repeated' }
+  | { outcome: 'late' | 'refused'; why: string };
+
+async function noteOutcome(
+  dispute: Dispute,
+  name: DisputeCallbackName,
+  callback: BankCallback,
+  answer: Outcome,
+): Promise<void> {
+  switch (answer.outcome) {
+    case 'posted':
+      dispute.dueAt = answer.evidence_due_at ?? dispute.dueAt;
+      // Nothing is sent after the end.
+      if (isDisputeClosed(dispute.status)) dispute.instruction += 1;
+      if (answer.isFeeRefused) await record.setAttention(dispute, 'dispute_differs');
+      return record.show(dispute);
+    case 'repeated':
+      return await record.recordUnapplied(dispute, name, callback, 'the dispute is posted already');
+    default:
+      await record.recordUnapplied(dispute, name, callback, answer.why);
+      if (answer.outcome === 'refused') await record.setAttention(dispute, 'dispute_differs');
+  }
+}
+
+/** Sends evidence once and in time, or an acceptance. */
+async function respond(
+  dispute: Dispute,
+  { with: by, answer }: Extract<DisputeItem, { kind: 'respond' }>,
+): Promise<void> {
+  const { status, answering, isSubmitted, dueAt } = dispute;
+  const isDone = by === 'evidence' ? isSubmitted : status === 'accepted';
+  if (isDone) return answer.resolve({ ...getState(dispute), outcome: 'accepted' });
+  const close = (why: string) => rejectUpdate(answer, 'dispute_closed', why);
+  if (isDisputeClosed(status)) return close(`The dispute is ${status}.`);
+  if (by === 'evidence') {
+    if (answering === 'acceptance') return close('The dispute is being accepted.');
+    if (dueAt !== null && now(dispute) >= Date.parse(dueAt)) {
+      return close(`Evidence was taken until ${dueAt}.`);
+    }
+  }
+  dispute.waiting.push(answer);
+  await beginAnswer(dispute, by);
+}
+
+function nextDue(dispute: Dispute): Due | undefined {
+  const { status, dueAt, answering, isOverdueReported, isReminded, isSubmitted } = dispute;
+  if (isDisputeClosed(status)) return undefined;
+  if (answering !== null) {
+    if (isOverdueReported) return undefined;
+    const act = () => record.flagOverdue(dispute, 'answer_overdue');
+    const at = dispute.snoozedUntil ?? dispute.answeringSince + ANSWER_MS;
+    return { at, summary: "The bank's confirmation is due", act };
+  }
+  if (status !== 'needs_response' || dueAt === null || isReminded || isSubmitted) return undefined;
+  if (now(dispute) >= Date.parse(dueAt)) return undefined;
+  const act = () => remind(dispute);
+  return { at: Date.parse(dueAt) - REMINDER_MS, summary: 'The team gets a reminder', act };
+}
+
+/** A bank confirms in a moment that it has an answer. */
+const ANSWER_MS = 3_600_000;
+
+async function remind(dispute: Dispute): Promise<void> {
+  const { id: dispute_id } = dispute;
+  const step = { dispute_id, at: timestamp(dispute), step: { kind: 'reminded' } } as const;
+  await record.book(
+    dispute,
+    (known) => (activities) => activities.recordDisputeStep({ ...step, ...known }),
+  );
+  dispute.isReminded = true;
+  record.logActivity(dispute, 'The team was reminded of the deadline.');
+}
+
+const ACTS: ActRules<DisputeAct, DisputeStatus> = {
+  accept: {
+    from: DISPUTE_IN_FLIGHT,
+    refusal: (status) => `The dispute is ${status}; only an open one can be accepted.`,
+  },
+  dispute_won: {
+    from: DISPUTE_STATUSES.filter((status) => status !== 'won'),
+    refusal: () => 'The dispute is won already.',
+  },
+  snooze: {
+    from: DISPUTE_IN_FLIGHT,
+    refusal: (status) => `The dispute is ${status}; nothing of it is overdue.`,
+  },
+};
+
+function actFault({ status }: Dispute, what: DisputeAct): string | undefined {
+  return stateFault(ACTS, status, what);
+}
+
+/** Decides again: the state may have changed since the update was accepted. */
+async function applyAct(
+  dispute: Dispute,
+  item: OperatorItem<DisputeAct, DisputeState>,
+): Promise<void> {
+  const { what, hours, answer, act } = item;
+  const fault = actFault(dispute, what);
+  if (fault !== undefined) return rejectUpdate(answer, 'wrong_state', fault);
+  if (!(await authorize('dispute', record, dispute, item))) return;
+  record.logActivity(dispute, `operator ${act.operator}: ${what} (${act.reason})`);
+  const audit = buildAudit(item);
+  switch (what) {
+    case 'accept':
+      await record.recordAct(dispute, audit, dispute.attention);
+      await beginAnswer(dispute, 'acceptance');
+      break;
+    case 'dispute_won': {
+      const why = await bookWon(dispute, item);
+      if (why !== undefined) return rejectUpdate(answer, 'wrong_state', why);
+      break;
+    }
+    case 'snooze':
+      await record.snooze(dispute, audit, hours);
+      break;
+    case 'acknowledge': {
+      const refused = await record.acknowledge(dispute, audit, item.attention);
+      if (refused) return rejectUpdate(answer, refused.code, refused.message);
+      break;
+    }
+    default:
+      assertNever(what);
+  }
+  answer.resolve(getState(dispute));
+}
+
+/** Books what came back, as an operator knows. */
+async function bookWon(
+  dispute: Dispute,
+  item: OperatorItem<DisputeAct, DisputeState>,
+): Promise<string | undefined> {
+  const { id, at: acted_at, ...audit } = datedAudit(buildAudit(item));
+  const at = timestamp(dispute);
+  const report = { name: 'dispute_won', callback_id: id, occurred_at: at } as const;
+  const named = { ...report, ...omitUndefined({ fee: item.fee }) };
+  const input = { dispute_id: dispute.id, at, acted_at, report: named, audit };
+  const answer = await record.bookState(
+    dispute,
+    (known) => (activities) => activities.recordDisputeReport({ ...input, ...known }),
+  );
+  if (answer.outcome === 'repeated') return 'The dispute is won already.';
+  if (answer.outcome !== 'posted') return answer.why;
+  dispute.attention = null;
+  dispute.instruction += 1;
+  record.show(dispute);
+  return undefined;
+}

@@ -1,0 +1,130 @@
+import type { Trigger } from '@temporalio/workflow';
+import type { DisputeChange, DisputeFacts } from '../../activities/disputes';
+import type { DisputeReply, Outdated } from '../../connectors/contract/activities';
+import type { BankCallback } from '../../src/domain/callback/callback';
+import type {
+  DisputeAct,
+  DisputeAnswer,
+  DisputeAttention,
+  DisputeStatus,
+} from '../../src/domain/dispute/dispute';
+import type { DisputeCallbackName } from '../../src/domain/dispute/report';
+import type { DisputeResponse, DisputeState } from '../../src/domain/dispute/workflow';
+import type { Refused } from '../../src/domain/lifecycle';
+import { type CallbackItem, type Mailbox, readResult } from '../shared/inbox';
+import type { InstructionState } from '../shared/instructed-rules';
+import type { OperatorItem } from '../shared/operator-acts';
+import { createRecord } from '../shared/record';
+import {
+  FINAL,
+  initialState,
+  type ResourceSnapshot,
+  startLabels,
+  type View,
+  type WorkflowState,
+} from '../shared/state';
+
+export type DisputeResult = DisputeState | Refused<'dispute_id'>;
+
+export interface DisputeKind {
+  status: DisputeStatus;
+  attention: DisputeAttention;
+  facts: DisputeFacts;
+  change: DisputeChange;
+  callbackName: DisputeCallbackName;
+  callback: BankCallback;
+  act: DisputeAct;
+  actResult: DisputeState;
+  result: DisputeResult;
+  opened: DisputeState;
+}
+
+export type DisputeItem =
+  | CallbackItem<DisputeCallbackName>
+  | { kind: 'respond'; with: DisputeAnswer; answer: Trigger<DisputeResponse> }
+  | { kind: 'answer'; answer: DisputeReply | Outdated }
+  | OperatorItem<DisputeAct, DisputeState>;
+
+export interface Dispute
+  extends WorkflowState<DisputeStatus, DisputeAttention, DisputeFacts>,
+    InstructionState {
+  readonly inbox: DisputeItem[];
+  /** ISO 8601. */
+  dueAt: string | null;
+  isSubmitted: boolean;
+  isReminded: boolean;
+  /** What the bank is told, and has not confirmed. */
+  answering: DisputeAnswer | null;
+  /** Ms since the epoch. */
+  answeringSince: number;
+  /** Callers who wait for the bank's answer. */
+  waiting: Trigger<DisputeResponse>[];
+}
+
+export type DisputeMailbox = Mailbox<DisputeItem, Dispute>;
+
+export interface DisputeSnapshot
+  extends ResourceSnapshot<DisputeStatus, DisputeAttention, DisputeFacts> {
+  evidence_due_at: string | null;
+  isSubmitted?: boolean;
+  isReminded?: boolean;
+  answering?: DisputeAnswer | null;
+  answering_since?: string | null;
+}
+
+/** @param resumed its search attributes are not known */
+export function newDispute(
+  { inbox, clock }: DisputeMailbox,
+  id: string,
+  snapshot: DisputeSnapshot,
+  resumed: boolean,
+): Dispute {
+  const { answering = null, answering_since } = snapshot;
+  return {
+    ...initialState(id, snapshot, startLabels(resumed), clock),
+    inbox,
+    dueAt: snapshot.evidence_due_at,
+    isSubmitted: snapshot.isSubmitted ?? false,
+    isReminded: snapshot.isReminded ?? false,
+    answering,
+    answeringSince: Date.parse(answering_since ?? '') || 0,
+    waiting: [],
+    instruction: 0,
+    unanswered: undefined,
+    arrivesBy: 0,
+    pendingSends: new Set(),
+    bankReference: undefined,
+  };
+}
+
+export function getState({ id, status, version }: Dispute): DisputeState {
+  return { dispute_id: id, status, version };
+}
+
+export function getResult(mail: DisputeMailbox, dispute_id: string): DisputeResult {
+  return readResult(mail, { dispute_id, status: 'needs_response', version: 0 }, getState);
+}
+
+const VIEW: View<DisputeStatus> = {
+  waitingFor: {
+    needs_response: {
+      what: 'evidence, or an acceptance',
+      updates: '`respond`, `accept`, `dispute_won`',
+    },
+    under_review: { what: 'the bank to decide', updates: '`accept`, `dispute_won`' },
+    won: FINAL,
+    lost: { what: FINAL.what, updates: '`dispute_won`' },
+    accepted: { what: FINAL.what, updates: '`dispute_won`' },
+  },
+};
+
+export const record = createRecord<DisputeKind, Dispute>({
+  noun: 'dispute',
+  getReported: ({ facts }) => ({ resource: 'payment', resource_id: facts.payment_id }),
+  view: VIEW,
+  until: ({ status, dueAt }) =>
+    status === 'needs_response' && dueAt !== null ? `, until ${dueAt}` : '',
+  overdueReasons: ['answer_overdue'],
+  writeTransition: (input) => (activities) => activities.recordDisputeMove(input),
+  writeAttention: (input) => (activities) => activities.recordDisputeAttention(input),
+});
