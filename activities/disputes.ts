@@ -53,6 +53,8 @@ export interface BookedReport extends DisputeReport {
 export type OpenDispute = Omit<DisputeInput, 'clock'> & {
   created_at: string;
   report: BookedReport;
+  /** MongoDB has refused the entry: the dispute is stored, and its report not applied. */
+  isRefused?: true;
   /** Posted before: later refunds may have left less. */
   rebuilding?: true;
 };
@@ -195,7 +197,8 @@ async function openDispute(deps: RecordDeps, input: OpenDispute): Promise<Disput
     const isOwn = payment?.account_id === account_id && payment.livemode === livemode;
     if (!isOwn || payment.status !== 'settled') return null;
     const fresh = newDispute(input, payment);
-    const decision = decideReport(toDisputed(payment, input), null, report);
+    const moneyless = input.isRefused ? { ...report, amount: 0, fee: 0 } : report;
+    const decision = decideReport(toDisputed(payment, input), null, moneyless);
     const booked = { at, clashes, report };
     const change = await applyDecision(deps, payment, fresh, decision, booked, session);
     const dispute = { ...fresh, ...change };
@@ -203,7 +206,9 @@ async function openDispute(deps: RecordDeps, input: OpenDispute): Promise<Disput
     const { status, amount } = dispute;
     const counted = { amount, open: isDisputeClosed(status) ? 0 : 1, at };
     await stores.payments.countDisputed(payment_id, counted, session);
-    await stores.payments.noteApplied(payment_id, report.callback_id, session);
+    if (!input.isRefused) {
+      await stores.payments.noteApplied(payment_id, report.callback_id, session);
+    }
     await insertEvents(stores, events, session);
     return { dispute, answer: toAnswer(decision, dispute, report !== input.report) };
   };
@@ -256,7 +261,7 @@ function newDispute(input: OpenDispute, payment: PaymentDocument): DisputeDocume
     attention: null,
     audit: [],
     moves: [],
-    applied_callbacks: [input.report.callback_id],
+    applied_callbacks: input.isRefused ? [] : [input.report.callback_id],
   };
 }
 
@@ -327,7 +332,9 @@ async function applyDecision(
   if (decision.kind !== 'applied') return {};
   const { to, move, change } = decision;
   const isClosing = isDisputeClosed(to) && to !== dispute.status;
-  const money = move && (await postMove(deps, payment, dispute, move, booked, session));
+  const step = move && findStep(dispute, move.direction);
+  const money =
+    move && (await postMove(deps, payment, dispute, { ...move, step }, booked, session));
   return {
     ...change,
     ...money,
@@ -342,7 +349,7 @@ export async function postMove(
   { stores }: RecordDeps,
   payment: PaymentDocument,
   dispute: DisputeDocument,
-  { direction, amount, fee }: Pick<DisputeMove, 'direction' | 'amount' | 'fee'>,
+  { step, direction, amount, fee }: Pick<DisputeMove, 'step' | 'direction' | 'amount' | 'fee'>,
   { at, report, clashes, isAct = false }: Booked,
   session: ClientSession,
 ): Promise<Pick<DisputeDocument, 'moves' | 'amount' | 'fee'>> {
@@ -352,7 +359,7 @@ export async function postMove(
       ? await splitDebit(stores.ledger, payment, amount + fee, session)
       : { held: 0, owed: 0 };
   const move: DisputeMove = {
-    ...omitUndefined({ step: findStep(dispute, direction) }),
+    ...omitUndefined({ step }),
     ...{ direction, amount, fee, ...parts, at, by },
     ...omitUndefined({ bank_reference: bank_reference || undefined }),
   };
@@ -365,13 +372,13 @@ export async function postMove(
   return { moves, ...sumTaken(moves) };
 }
 
-/** The first move of each direction has the name of the dispute, and a first chargeback none. */
+/** The first move of each direction has the name of the dispute. */
 function findStep(
-  { _id, name, kind, moves }: DisputeDocument,
+  { _id, name, moves }: DisputeDocument,
   direction: DisputeMove['direction'],
 ): string {
   const earlier = moves.filter((move) => move.direction === direction).length;
-  return earlier === 0 || kind === 'clawed_back' ? name : `${_id}#${earlier + 1}`;
+  return earlier === 0 ? name : `${_id}#${earlier + 1}`;
 }
 
 /** Decides on a report, and writes all that it changes in one transaction. */

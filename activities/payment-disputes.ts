@@ -262,7 +262,9 @@ function postChargeback(deps: RecordDeps, input: Chargeback): Promise<Chargeback
         occurred_at: input.at,
       } as const;
       const booked = { at: input.at, report, clashes, isAct: true };
-      const move = { direction: 'out', amount, fee: 0 } as const;
+      const isFirst = disputes.every(({ kind }) => kind !== 'clawed_back');
+      const step = isFirst ? {} : { step: name };
+      const move = { direction: 'out', amount, fee: 0, ...step } as const;
       const money = await postMove(deps, payment, fresh, move, booked, session);
       await deps.stores.disputes.insert({ ...fresh, ...money }, session);
       await deps.stores.payments.countDisputed(payment._id, { amount, at: input.at }, session);
@@ -338,7 +340,8 @@ function liftDispute(deps: RecordDeps, input: DisputeLift): Promise<LiftResult> 
       if (found !== null) {
         const report = { name: 'dispute_won', callback_id: act_id, occurred_at: at } as const;
         const booked = { at, report, clashes, isAct: true };
-        const move = { direction: 'in', amount: found.amount, fee: 0 } as const;
+        const { name: step, amount } = found;
+        const move = { step, direction: 'in', amount, fee: 0 } as const;
         const money = await postMove(deps, payment, found, move, booked, session);
         const change = { ...money, status: 'won', closed_at: at, updated_at: at } as const;
         await stores.disputes.change(found._id, change, session);

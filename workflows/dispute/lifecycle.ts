@@ -6,7 +6,7 @@ import {
   setHandler,
   Trigger,
 } from '@temporalio/workflow';
-import type { BookedReport } from '../../activities/disputes';
+import type { BookedReport, DisputeOpening, OpenDispute } from '../../activities/disputes';
 import { assertNever } from '../../src/domain/assert';
 import type { BankCallback } from '../../src/domain/callback/callback';
 import { getVerificationMode } from '../../src/domain/callback/signature';
@@ -31,6 +31,7 @@ import type {
   DisputeStart,
   DisputeState,
 } from '../../src/domain/dispute/workflow';
+import { BOOKS_REFUSED } from '../../src/domain/lifecycle';
 import { now, timestamp } from '../shared/clock';
 import {
   getResource,
@@ -53,7 +54,7 @@ import {
 } from '../shared/operator-acts';
 import { writeScheduled } from '../shared/persist';
 import { findSenderFault } from '../shared/record';
-import { assertIdentity, refuse, rejectUpdate } from '../shared/refusal';
+import { assertIdentity, findRefusal, refuse, rejectUpdate } from '../shared/refusal';
 import { isReported, note, showRefusal } from '../shared/state';
 import { applyAnswer, beginAnswer, instructBank } from './bank';
 import { messages } from './messages';
@@ -153,23 +154,40 @@ async function open(
   const item = await takeOpening(mail, input);
   const { callback, name } = item;
   const report = buildReport(name, callback);
-  const opening = await writeScheduled((activities) =>
-    activities.openDispute({ ...input, created_at: timestamp(mail), report }),
-  );
+  const first = { ...input, created_at: timestamp(mail), report };
+  const { opening, fault } = await store(first);
   if (opening.outcome === 'refused') {
     showRefusal({ status: 'needs_response', attention: null }, opening);
     return opening;
   }
   const { answer, ...state } = opening;
-  const applied = answer === undefined ? [] : [callback.callback_id];
+  const isApplied = answer !== undefined && fault === undefined;
+  const applied = isApplied ? [callback.callback_id] : [];
   const snapshot = { ...state, attention: null, applied };
   const dispute = newDispute(mail, input.dispute_id, snapshot, false);
   note(dispute, `callback ${name} (${callback.callback_id}): ${answer?.outcome ?? 'known before'}`);
   // Another run has stored it.
   if (answer === undefined) mail.inbox.unshift(item);
-  else await noteOutcome(dispute, name, callback, answer);
+  else if (fault !== undefined) {
+    await record.flagGivenUp(dispute, `callback ${name} (${callback.callback_id})`, fault);
+  } else await noteOutcome(dispute, name, callback, answer);
   record.show(dispute);
   return { outcome: 'accepted', resource: dispute };
+}
+
+/** Stores the dispute without its money where MongoDB refuses the entry. */
+async function store(input: OpenDispute): Promise<{ opening: DisputeOpening; fault?: string }> {
+  try {
+    return { opening: await writeScheduled((activities) => activities.openDispute(input)) };
+  } catch (error) {
+    const fault = findRefusal(error, BOOKS_REFUSED);
+    if (fault === undefined) throw error;
+    const without = { ...input, isRefused: true } as const;
+    return {
+      opening: await writeScheduled((activities) => activities.openDispute(without)),
+      fault,
+    };
+  }
 }
 
 async function takeOpening(

@@ -5,6 +5,7 @@ import type { PaymentCallbackName } from '../../../src/domain/callback/callback'
 import type { PaymentAct } from '../../../src/domain/payment/payment';
 import { applyMovements } from '../../../src/movements/register';
 import { reverseOperation } from '../../../src/service/money/balances/act';
+import type { DisputeDocument } from '../../../src/store/disputes';
 import { breakBook } from '../../support/book';
 import { gate } from '../../support/gate';
 import { saveHistory } from '../../support/histories';
@@ -21,7 +22,7 @@ import {
   type ScriptedBank,
   scriptedBank,
 } from '../../support/workflow-setting';
-import { ACT, isAt, refusalOf, type TrackedPayment, trackPayment } from '../lifecycles';
+import { ACT, isAt, refusalOf, shows, type TrackedPayment, trackPayment } from '../lifecycles';
 import { by, MAIN, type Row, type Step, useMovementStories } from '../movement-stories';
 
 /**
@@ -503,9 +504,27 @@ type DisputeStep = [
   expected?: string | Partial<Awaited<ReturnType<typeof readState>>>,
 ];
 
-async function readState({ money, stored }: TrackedPayment) {
+async function readState({ id, money, stored }: TrackedPayment) {
   const { attention, disputed_at } = await stored();
-  return { ...(await money()), attention, disputed_at };
+  const disputes = await setting.stores.disputes.forPayment(id);
+  const differing = disputes.flatMap((dispute) => dispute.attention ?? []);
+  return { ...(await money()), attention, disputed_at, differing };
+}
+
+/** Reports as the bank does, until the dispute, or an operator, has it. */
+async function reportDispute(
+  { id, report }: TrackedPayment,
+  name: PaymentCallbackName,
+  facts: object,
+): Promise<void> {
+  const callback_id = randomUUID();
+  await report(name, { callback_id, ...facts });
+  await eventually(`${name} to be applied`, async () => {
+    const { applied_callbacks = [], attention } = (await setting.stores.payments.get(id)) ?? {};
+    const rows = await setting.stores.callbacks.forResource(id);
+    const isUnapplied = rows.some(({ body }) => body.callback_id === callback_id);
+    return applied_callbacks.includes(callback_id) || isUnapplied || attention !== null;
+  });
 }
 
 async function playDispute(payment: TrackedPayment, [what, facts]: DisputeStep): Promise<unknown> {
@@ -524,7 +543,7 @@ async function playDispute(payment: TrackedPayment, [what, facts]: DisputeStep):
       return expect(reversed).toMatchObject(amount === null ? {} : { amount });
     }
     default:
-      return await payment.report(what as PaymentCallbackName, facts);
+      return await reportDispute(payment, what as PaymentCallbackName, facts);
   }
 }
 
@@ -553,16 +572,18 @@ test('a dispute whose entry MongoDB refuses is shown to operators, and not tried
     await playDispute(payment, ['spend', { amount: 1 }]);
     const correct = await breakBook(setting.stores, `${payment.account_id}:sandbox:EUR`);
     await payment.report('dispute_opened', FIRST_DISPUTE);
-    await payment.becomes({ attention: 'books_refused' });
-    await payment.shows('The books refuse payment_dispute_opened: ');
-    await payment.shows('This is a fault of the service: report it');
-    expect(await payment.actAfterEnd('acknowledge', ACT)).toMatchObject({ status: 'settled' });
+    const dispute = await eventually('the dispute', async () => {
+      const [first] = await setting.stores.disputes.forPayment(payment.id);
+      return first?.attention === 'books_refused' && first;
+    });
+    const handle = setting.env.client.workflow.getHandle(`dispute:${dispute._id}`);
+    await shows(handle, 'The books refuse payment_dispute_opened: ');
     const refused = payment.actAfterEnd('claw_back', ACT).catch((error: unknown) => error);
     expect(await refused).toMatchObject({ cause: { type: 'books_refused' } });
     await correct();
-    await payment.report('dispute_opened', { ...FIRST_DISPUTE, callback_id: randomUUID() });
-    await payment.becomes({ attention: null });
-    expect(await payment.stored()).toMatchObject({ disputes: [{ id: 'D1', state: 'opened' }] });
+    await reportDispute(payment, 'dispute_opened', FIRST_DISPUTE);
+    const disputes = await setting.stores.disputes.forPayment(payment.id);
+    expect(disputes).toMatchObject([{ name: 'D1', status: 'needs_response', amount: 400 }]);
     expect(await payment.differences()).toEqual([]);
   }));
 
@@ -578,9 +599,10 @@ test('a dispute that differs changes nothing and waits for an operator', () =>
   withSteps([], async (payment) => {
     const balances = await payment.money();
     await playDispute(payment, ['dispute_opened', { amount: 1_051 }]);
-    const unchanged = { ...balances, attention: 'dispute_differs', disputed_at: undefined };
+    const differing = ['dispute_differs'];
+    const unchanged = { ...balances, attention: null, disputed_at: undefined, differing };
+    await eventually('the reason', async () => (await readState(payment)).differing.length > 0);
     expect(await readState(payment)).toEqual(unchanged);
-    expect((await payment.stored()).disputes).toBeUndefined();
     expect(await payment.unapplied()).toEqual([expect.stringContaining('1050 is left')]);
     await saveHistory(payment.handle, 'payment-dispute-differs');
   }));
@@ -604,10 +626,17 @@ test.each([
 
 const POSTED = 'posted already';
 
+function describeDispute({ name, status, amount, fee, moves }: DisputeDocument): string {
+  const each = moves.map((move) => `${move.direction} ${move.amount} held ${move.held}`);
+  return `${name} ${status} ${amount} ${fee}: ${each.join(', ')}`;
+}
+
 interface DisputeRow {
   title: string;
   steps: DisputeStep[];
   stored: object;
+  /** In words, the oldest first. */
+  disputes?: string[];
   entries?: string[];
   /** In words, after that of the payment. */
   movements?: unknown[];
@@ -630,13 +659,8 @@ test.each<DisputeRow>([
       ['refund', { amount: 651 }, TOO_MUCH],
       ['refund', { amount: 300 }],
     ],
-    stored: {
-      attention: null,
-      disputes: [
-        { id: 'D1', amount: 400, fee: 15, held: 415, owed: 0, state: 'lost' },
-        { id: 'D2', amount: 300, fee: 0, held: 35, owed: 265, state: 'won', won: 300 },
-      ],
-    },
+    stored: { attention: null, disputed: 400, disputes_open: 0 },
+    disputes: ['D1 lost 400 15: out 400 held 415', 'D2 won 0 0: out 300 held 35, in 300 held 0'],
     entries: [
       'payment_settled:ID',
       'payment_dispute_opened:ID:D1',
@@ -659,7 +683,7 @@ test.each<DisputeRow>([
     ],
     stored: {
       ...{ status: 'settled', transition: 4, attention: null, disputed_at: expect.any(String) },
-      disputes: [{ kind: 'clawed_back', amount: 1_050, held: 750, owed: 300, state: 'lost' }],
+      disputed: 1_050,
       audit: [{ who: 'ada', what: 'claw_back', why: ACT.reason }],
     },
     entries: ['payment_settled:ID', 'payment_clawed_back:ID'],
@@ -720,7 +744,7 @@ test.each<DisputeRow>([
       ['act claw_back', {}, 'Disputes have taken 400 already'],
       ['act claw_back', { amount: 650 }, { attention: null }],
     ],
-    stored: { disputes: [{ kind: 'dispute_opened' }, { kind: 'clawed_back', amount: 650 }] },
+    stored: { disputed: 1_050, disputes_open: 1 },
   },
   {
     title: 'a chargeback is reversed once, which pays what the merchant still owes',
@@ -734,18 +758,18 @@ test.each<DisputeRow>([
       ['act claw_back', { amount: 100, operation_id: 'again' }],
       ['act dispute_won', {}],
     ],
-    stored: {
-      disputes: [
-        { state: 'won', is_reversed: true },
-        { amount: 100, state: 'won' },
-      ],
-    },
+    stored: { disputed: 0 },
+    disputes: [1_050, 100].map((sum, n) =>
+      expect.stringMatching(`won 0 0: out ${sum} held ${n === 0 ? 50 : 49}, in ${sum} held 0`),
+    ),
     movements: [1_050, 100].flatMap((sum) => [`out - ${sum} applied`, `in - ${sum} applied`]),
   },
-])('$title', ({ steps, stored, entries, movements, unapplied }) =>
+])('$title', ({ steps, stored, disputes, entries, movements, unapplied }) =>
   withSteps(steps, async (payment) => {
     const { id, handle } = payment;
     expect(await payment.stored()).toMatchObject(stored);
+    const rows = (await setting.stores.disputes.forPayment(id)).map(describeDispute);
+    expect(rows).toEqual(disputes ?? rows);
     const written = await setting.stores.ledger.forResource(id);
     const ids = written.map(({ _id }) => _id.replace(id, 'ID'));
     expect(ids).toEqual(entries ?? ids);
