@@ -1,87 +1,242 @@
+import fc from 'fast-check';
+import type { DisputeStatus } from '../../src/domain/dispute/dispute';
 import {
-  type Dispute,
+  DISPUTE_CALLBACKS,
   type DisputedPayment,
+  type DisputeFacts,
+  type DisputeMove,
   type DisputeReport,
-  decideDispute,
-  isDisputeOpen,
-  sumDisputed,
-} from '../../src/domain/payment/dispute';
+  decideReport,
+  sumTaken,
+} from '../../src/domain/dispute/report';
 
-const build = (more: Partial<Dispute> = {}): Dispute => ({
-  ...{ id: 'D1', kind: 'dispute_opened', amount: 400, currency: 'EUR', fee: 15 },
-  ...{ held: 415, owed: 0, state: 'opened', opened_at: '2026-03-01', opened_by: 'cb-1' },
+const PAYMENT: DisputedPayment = { amount: 1_050, refunded: 0, currency: 'EUR' };
+const AT = '2026-03-01T10:00:00.000Z';
+
+const move = (direction: 'in' | 'out', amount: number, more: Partial<DisputeMove> = {}) => ({
+  ...{ direction, amount, fee: 0, held: amount, owed: 0, at: AT, by: 'cb-1' },
   ...more,
 });
-const OPEN = build();
-const WON = build({ state: 'won', won: 400, fee_returned: 0, closed_by: 'cb-2' });
-const LOST = build({ state: 'lost', closed_by: 'cb-2' });
-const OTHER = build({ id: 'D2', amount: 300, opened_by: 'cb-3' });
+const build = (status: DisputeStatus, ...moves: DisputeMove[]): DisputeFacts => ({
+  ...{ status, reason: null, evidence_due_at: null, moves },
+});
+const TAKEN = move('out', 400, { fee: 15 });
+const BACK = move('in', 400, { by: 'cb-2' });
+const OPEN = build('needs_response', TAKEN);
+const INQUIRY = build('needs_response');
+const WON = build('won', TAKEN, BACK);
+const LOST = build('lost', TAKEN);
+const ACCEPTED = build('accepted', TAKEN);
 
+/** Decision in words. */
 function decide(
-  disputes: Dispute[],
+  dispute: DisputeFacts | null,
   name: DisputeReport['name'],
-  facts: Partial<DisputeReport>,
+  facts: Partial<DisputeReport> = {},
   payment: Partial<DisputedPayment> = {},
 ): string {
-  const disputed = { amount: 1_050, refunded: 0, currency: 'EUR', disputes, ...payment };
-  const decision = decideDispute(disputed, { name, callback_id: 'cb-9', ...facts });
+  const disputed = sumTaken(dispute?.moves ?? []).amount;
+  const report = { name, callback_id: 'cb-9', occurred_at: AT, ...facts };
+  const decision = decideReport({ ...PAYMENT, disputed, ...payment }, dispute, report);
   switch (decision.kind) {
-    case 'open':
-      return `open ${decision.id} ${decision.amount} ${decision.fee}`;
-    case 'close':
-      return `close ${decision.dispute.id} ${decision.won} ${decision.fee_returned}`;
+    case 'applied': {
+      const { direction = '', amount = '', fee = '' } = decision.move ?? {};
+      const changed = Object.entries(decision.change)
+        .filter(([field]) => field !== 'reported_at')
+        .map(([field, value]) => `${field} ${value}`);
+      return [decision.to, direction, amount, fee, ...changed]
+        .filter((each) => each !== '')
+        .join(' ');
+    }
+    case 'named':
+      return `named ${decision.by} ${decision.bank_reference}`;
     case 'repeated':
-      return `repeated${decision.isOwn ? ' by its own report' : ''}`;
+      return decision.isOwn ? 'own' : 'repeated';
     default:
-      return decision.why;
+      return `${decision.kind}: ${decision.why}`;
   }
 }
 
-test.each<[string, Dispute[], Partial<DisputeReport>, string, Partial<DisputedPayment>]>([
-  ['of all that settled', [], {}, 'open cb-9 1050 0', {}],
-  ['of what settled', [], {}, 'open cb-9 999 0', { settled_amount: 999 }],
-  ['of more than settled', [], { amount: 1_000 }, '999 is left', { settled_amount: 999 }],
-  ['of a part, with a fee', [], { dispute_id: 'D1', amount: 400, fee: 15 }, 'open D1 400 15', {}],
-  ['of all that is left', [OPEN], { amount: 650 }, 'open cb-9 650 0', {}],
-  ['of more than is left', [OPEN], { amount: 651 }, 'disputes 651, and 650 is left', {}],
-  ['of what was won back', [WON], { amount: 1_050 }, 'open cb-9 1050 0', {}],
-  ['of what was refunded', [], { amount: 1_000 }, '949 is left', { refunded: 101 }],
-  ['of what was refunded beyond it', [], {}, '1049 is left', { refunded_over: 1 }],
-  ['in another currency', [], { currency: 'USD' }, 'a dispute in USD', {}],
-  ['again', [OPEN], { dispute_id: 'D1', amount: 400, fee: 15 }, 'repeated', {}],
-  ['again by its own report', [OPEN], { callback_id: 'cb-1', fee: 15 }, 'by its own report', {}],
-  ['of another amount', [OPEN], { dispute_id: 'D1', amount: 401, fee: 15 }, 'another amount', {}],
-  ['again without its fee', [OPEN], { dispute_id: 'D1' }, 'another amount or fee', {}],
-])('a dispute that is opened %s', (_what, disputes, facts, expected, payment) => {
-  expect(decide(disputes, 'dispute_opened', facts, payment)).toContain(expected);
+const OPENED = 'needs_response out';
+
+test.each<[string, DisputeFacts | null, Partial<DisputeReport>, string, Partial<DisputedPayment>?]>(
+  [
+    ['of all that settled', null, {}, `${OPENED} 1050 0`],
+    ['of what settled', null, {}, `${OPENED} 999 0`, { settled_amount: 999 }],
+    ['of more than settled', null, { amount: 1_000 }, '999 is left', { settled_amount: 999 }],
+    ['of a part, with a fee', null, { amount: 400, fee: 15 }, `${OPENED} 400 15`],
+    ['of all that is left', null, { amount: 650 }, `${OPENED} 650 0`, { disputed: 400 }],
+    ['of more than is left', null, { amount: 651 }, '650 is left', { disputed: 400 }],
+    ['of what was refunded', null, { amount: 1_000 }, '949 is left', { refunded: 101 }],
+    ['of what was refunded beyond it', null, {}, '1049 is left', { refunded_over: 1 }],
+    [
+      'in another currency',
+      null,
+      { currency: 'USD' },
+      'refused: the bank reports a dispute in USD',
+    ],
+    ['as an inquiry', null, { amount: 0, code: '13.1' }, 'needs_response reason 13.1'],
+    ['while the bank decides', null, { amount: 0, dispute_status: 'under_review' }, 'under_review'],
+    ['after an inquiry', INQUIRY, { amount: 400 }, `${OPENED} 400 0`],
+    [
+      'after it was withdrawn',
+      OPEN,
+      { amount: 400, fee: 15, code: '10.4' },
+      'needs_response reason 10.4',
+    ],
+    ['again', OPEN, { amount: 400, fee: 15 }, 'repeated'],
+    ['again by its own report', OPEN, { callback_id: 'cb-1', fee: 15 }, 'own'],
+    ['of another amount', OPEN, { amount: 401, fee: 15 }, 'refused: the dispute is known'],
+    ['again without its fee', OPEN, {}, 'another amount or fee'],
+    ['after the end', LOST, { amount: 400, fee: 15 }, 'repeated'],
+  ],
+)('a dispute that is opened %s', (_what, dispute, facts, expected, payment = {}) => {
+  expect(decide(dispute, 'dispute_opened', facts, payment)).toContain(expected);
 });
 
-test.each<[string, Dispute[], DisputeReport['name'], Partial<DisputeReport>, string]>([
-  ['is won', [OPEN], 'dispute_won', {}, 'close D1 400 0'],
-  ['is won in part, with its fee', [OPEN], 'dispute_won', { amount: 1, fee: 15 }, 'close D1 1 15'],
-  ['is won with more than it took', [OPEN], 'dispute_won', { amount: 401 }, 'more came back'],
-  ['is won with more than its fee', [OPEN], 'dispute_won', { fee: 16 }, 'more came back'],
-  ['is lost', [OPEN], 'dispute_lost', { amount: 400, fee: 15 }, 'close D1 0 0'],
-  ['is lost with another amount', [OPEN], 'dispute_lost', { amount: 399 }, 'another amount'],
-  ['is lost with another fee', [OPEN], 'dispute_lost', { fee: 16 }, 'another amount or fee'],
-  ['is won by arbitration', [LOST], 'dispute_won', {}, 'close D1 400 0'],
-  ['is lost after it was won', [WON], 'dispute_lost', {}, 'D1 is won already'],
-  ['is won again', [WON], 'dispute_won', {}, 'repeated'],
-  ['is won again by one report', [WON], 'dispute_won', { callback_id: 'cb-2' }, 'own report'],
-  ['is won again otherwise', [WON], 'dispute_won', { amount: 399 }, 'D1 is won already'],
-  ['is lost again', [LOST], 'dispute_lost', {}, 'repeated'],
-  ['is not known', [], 'dispute_won', {}, 'no such dispute'],
-  ['is one of two', [OPEN, OTHER], 'dispute_won', {}, 'no such dispute'],
-  ['is named', [OPEN, OTHER], 'dispute_won', { dispute_id: 'D2' }, 'close D2 300'],
-  ['has another name', [OPEN], 'dispute_lost', { dispute_id: 'D2' }, 'no such dispute'],
-])('a dispute that %s', (_what, disputes, name, facts, expected) => {
-  expect(decide(disputes, name, facts)).toContain(expected);
+test.each<[string, DisputeFacts | null, DisputeReport['name'], Partial<DisputeReport>, string]>([
+  ['is won', OPEN, 'dispute_won', {}, 'won in 400 0'],
+  ['is won in part, with its fee', OPEN, 'dispute_won', { amount: 1, fee: 15 }, 'won in 1 15'],
+  ['is won without money', OPEN, 'dispute_won', { amount: 0 }, 'won'],
+  ['is won with more than it took', OPEN, 'dispute_won', { amount: 401 }, 'more came back'],
+  ['is won with more than its fee', OPEN, 'dispute_won', { fee: 16 }, 'more came back'],
+  ['is lost', OPEN, 'dispute_lost', { amount: 400, fee: 15 }, 'lost'],
+  ['is lost with another amount', OPEN, 'dispute_lost', { amount: 399 }, 'another amount'],
+  ['is lost with another fee', OPEN, 'dispute_lost', { fee: 16 }, 'another amount or fee'],
+  ['is won by arbitration', LOST, 'dispute_won', {}, 'won in 400 0'],
+  ['is won after it was accepted', ACCEPTED, 'dispute_won', {}, 'won in 400 0'],
+  ['is lost after it was accepted', ACCEPTED, 'dispute_lost', {}, 'repeated'],
+  ['is lost after it was won', WON, 'dispute_lost', {}, 'the dispute is won already'],
+  ['is won again', WON, 'dispute_won', {}, 'repeated'],
+  ['is won again by one report', WON, 'dispute_won', { callback_id: 'cb-2' }, 'own'],
+  ['is won again otherwise', WON, 'dispute_won', { amount: 399 }, 'the dispute is won already'],
+  ['is lost again', LOST, 'dispute_lost', {}, 'repeated'],
+  ['is not known', null, 'dispute_won', {}, 'no such dispute'],
+])('a dispute that %s', (_what, dispute, name, facts, expected) => {
+  expect(decide(dispute, name, facts)).toContain(expected);
 });
 
-test('disputes take what did not come back, and one that has no end is open', () => {
-  expect(sumDisputed([OPEN, OTHER, build({ state: 'won', won: 150 })])).toBe(950);
-  expect(sumDisputed()).toBe(0);
-  expect([[OPEN, LOST], [LOST, WON], []].map((disputes) => isDisputeOpen({ disputes }))).toEqual([
-    ...[true, false, false],
-  ]);
+const NAMED = { bank_reference: 'R1' };
+const ONCE = build('needs_response', move('out', 400, NAMED));
+
+test.each<[string, DisputeFacts | null, DisputeReport['name'], Partial<DisputeReport>, string]>([
+  ['is withdrawn first', null, 'dispute_withdrawn', { amount: 400, ...NAMED }, `${OPENED} 400 0`],
+  [
+    'is withdrawn for an inquiry',
+    INQUIRY,
+    'dispute_withdrawn',
+    { amount: 400, ...NAMED },
+    'out 400',
+  ],
+  ['is withdrawn again', ONCE, 'dispute_withdrawn', { amount: 400, ...NAMED }, 'repeated'],
+  ['is withdrawn otherwise', ONCE, 'dispute_withdrawn', { amount: 401, ...NAMED }, 'refused'],
+  [
+    'names what was opened',
+    OPEN,
+    'dispute_withdrawn',
+    { amount: 400, fee: 15, ...NAMED },
+    'named cb-1 R1',
+  ],
+  ['is withdrawn without a name', INQUIRY, 'dispute_withdrawn', { amount: 400 }, 'bank reference'],
+  ['is withdrawn without an amount', INQUIRY, 'dispute_withdrawn', NAMED, 'names no money'],
+  [
+    'is withdrawn after the end',
+    build('won'),
+    'dispute_withdrawn',
+    { amount: 9, ...NAMED },
+    'won out 9',
+  ],
+  [
+    'is withdrawn beyond the rest',
+    OPEN,
+    'dispute_withdrawn',
+    { amount: 651, ...NAMED },
+    '650 is left',
+  ],
+  ['comes back', OPEN, 'dispute_reinstated', { amount: 400, ...NAMED }, 'needs_response in 400'],
+  [
+    'comes back after the end',
+    LOST,
+    'dispute_reinstated',
+    { amount: 400, ...NAMED },
+    'lost in 400',
+  ],
+  ['names what was won', WON, 'dispute_reinstated', { amount: 400, ...NAMED }, 'named cb-2 R1'],
+  ['comes back beyond it', OPEN, 'dispute_reinstated', { amount: 401, ...NAMED }, 'more came back'],
+  ['comes back unknown', null, 'dispute_reinstated', { amount: 1, ...NAMED }, 'no such dispute'],
+])('money of a dispute that %s', (_what, dispute, name, facts, expected) => {
+  expect(decide(dispute, name, facts)).toContain(expected);
+});
+
+const DUE = '2026-03-08T10:00:00.000Z';
+const REVIEW = { dispute_status: 'under_review' } as const;
+
+test.each<[string, DisputeFacts, Partial<DisputeReport>, string]>([
+  ['a later status', OPEN, REVIEW, 'under_review'],
+  ['a deadline', OPEN, { evidence_due_at: DUE }, `needs_response evidence_due_at ${DUE}`],
+  ['nothing new', OPEN, { dispute_status: 'needs_response' }, 'repeated'],
+  ['a status after the end', LOST, REVIEW, 'late: the dispute is lost already'],
+  [...(['a status that is older', { ...OPEN, reported_at: DUE }, REVIEW, 'late'] as const)],
+])('an update of a dispute with %s', (_what, dispute, facts, expected) => {
+  expect(decide(dispute, 'dispute_updated', facts)).toContain(expected);
+});
+
+/** Plays reports in any order, with repeats, and holds what was taken against a plain sum. */
+test('whatever comes in whatever order, no money is posted twice, lost or beyond the payment', () => {
+  const report = fc.record({
+    name: fc.constantFrom(...DISPUTE_CALLBACKS),
+    amount: fc.option(fc.integer({ min: 0, max: 700 }), { nil: undefined }),
+    reference: fc.integer({ min: 0, max: 3 }),
+    repeats: fc.boolean(),
+  });
+  fc.assert(
+    fc.property(fc.array(report, { maxLength: 25 }), (reports) => {
+      let dispute: DisputeFacts | null = null;
+      let taken = 0;
+      const referred = new Map<string, number>();
+      for (const [n, { name, amount, reference, repeats }] of reports.entries()) {
+        for (const callback_id of repeats ? [`cb-${n}`, `cb-${n}`] : [`cb-${n}`]) {
+          const bank_reference = /withdrawn|reinstated/.test(name)
+            ? `${name}-${reference}`
+            : undefined;
+          const facts = { ...(amount === undefined ? {} : { amount }), bank_reference };
+          const known: DisputeFacts | null = dispute;
+          const decision = decideReport({ ...PAYMENT, disputed: taken }, known, {
+            name,
+            callback_id,
+            occurred_at: AT,
+            ...JSON.parse(JSON.stringify(facts)),
+          });
+          const before: DisputeFacts = known ?? INQUIRY;
+          if (decision.kind === 'named') {
+            const { by } = decision;
+            const moves = before.moves.map((each) =>
+              each.by === by ? { ...each, bank_reference: decision.bank_reference } : each,
+            );
+            dispute = { ...before, moves };
+          }
+          if (decision.kind !== 'applied') continue;
+          const moved = decision.move;
+          const added = moved && {
+            ...move(moved.direction, moved.amount, { by: callback_id }),
+            ...(bank_reference === undefined ? {} : { bank_reference }),
+          };
+          if (moved) taken += moved.direction === 'out' ? moved.amount : -moved.amount;
+          if (added && bank_reference) {
+            // A name is of one movement.
+            expect(referred.has(bank_reference)).toBe(false);
+            referred.set(bank_reference, moved?.amount ?? 0);
+          }
+          dispute = {
+            ...before,
+            status: decision.to,
+            moves: added ? [...before.moves, added] : before.moves,
+          };
+          expect(sumTaken(dispute.moves).amount).toBe(taken);
+          expect(taken).toBeGreaterThanOrEqual(0);
+          expect(taken).toBeLessThanOrEqual(1_050);
+        }
+      }
+    }),
+  );
 });
