@@ -9,7 +9,7 @@ export function scriptedBank(changes: Partial<ConnectorActivities> = {}) {
       instructions.push(`${name}${getInstructionId(input)}`);
       return act(input);
     };
-  const bank: ConnectorActivities = {
+  const bank: Required<Omit<ConnectorActivities, 'cancelPayout'>> = {
     openSession: async ({ payment_id }) => ({
       outcome: 'opened',
       bank_reference: `ref-${payment_id}`,
@@ -25,6 +25,10 @@ export function scriptedBank(changes: Partial<ConnectorActivities> = {}) {
     lookUpRefund: async () => ({ outcome: 'not_found' }),
     sendPayout: async ({ payout_id }) => ({ outcome: 'sent', bank_reference: `ref-${payout_id}` }),
     lookUpPayout: async () => ({ outcome: 'not_found' }),
+    submitEvidence: async () => ({ outcome: 'accepted' }),
+    lookUpEvidence: async () => ({ outcome: 'not_found' }),
+    acceptDispute: async () => ({ outcome: 'accepted' }),
+    lookUpAcceptance: async () => ({ outcome: 'not_found' }),
     ...changes,
   };
   return {
@@ -38,6 +42,10 @@ export function scriptedBank(changes: Partial<ConnectorActivities> = {}) {
       lookUpRefund: record('lookUpRefund', bank.lookUpRefund),
       sendPayout: record('sendPayout', bank.sendPayout),
       lookUpPayout: record('lookUpPayout', bank.lookUpPayout),
+      submitEvidence: record('submitEvidence', bank.submitEvidence),
+      lookUpEvidence: record('lookUpEvidence', bank.lookUpEvidence),
+      acceptDispute: record('acceptDispute', bank.acceptDispute),
+      lookUpAcceptance: record('lookUpAcceptance', bank.lookUpAcceptance),
     } satisfies ConnectorActivities,
   };
 }

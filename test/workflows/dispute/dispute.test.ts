@@ -1,0 +1,160 @@
+import { randomUUID } from 'node:crypto';
+import { WithStartWorkflowOperation } from '@temporalio/client';
+import type { Workflow } from '@temporalio/common';
+import type { ConnectorActivities } from '../../../connectors/contract/activities';
+import type { DisputeAnswer } from '../../../src/domain/dispute/dispute';
+import { saveHistory } from '../../support/histories';
+import { eventually } from '../../support/http';
+import { scriptedBank } from '../../support/workflow-setting';
+import { refusalOf, type TrackedPayment, track, useLifecycles } from '../lifecycles';
+
+/** Holds docs/api.md#disputes and docs/connectors.md#disputes for the workflow of a dispute. */
+const { setting, withPayment } = useLifecycles();
+
+const DAY_MS = 86_400_000;
+const inDays = (days: number, at: number) => new Date(at + days * DAY_MS).toISOString();
+
+type TrackedDispute = ReturnType<typeof track<'dispute'>> & {
+  payment: TrackedPayment;
+  told: readonly string[];
+  respond: (answer: DisputeAnswer) => Promise<unknown>;
+  reportOf: (name: Parameters<TrackedPayment['report']>[0], facts?: object) => Promise<object>;
+};
+
+/** Has a settled payment of 1,050 disputed, and verifies the ledger after the story. */
+const withDispute = (
+  story: (dispute: TrackedDispute) => Promise<unknown>,
+  facts: object = {},
+  changes: Partial<ConnectorActivities> = {},
+) =>
+  withPayment(scriptedBank(changes), async (payment) => {
+    await payment.endBy('settled');
+    const { stores, env, queues } = setting;
+    const now = await env.currentTimeMs();
+    const due = { evidence_due_at: inDays(10, now) };
+    await payment.report('dispute_opened', { dispute_id: 'D1', amount: 400, ...due, ...facts });
+    const { _id: id } = await eventually('the dispute', async () => {
+      const [first] = await stores.disputes.forPayment(payment.id);
+      return first;
+    });
+    const handle = env.client.workflow.getHandle(`dispute:${id}`);
+    const tracked = track('dispute', setting, id, payment.account_id, handle, stores.disputes.get);
+    const respond = (by: DisputeAnswer) =>
+      env.client.workflow.executeUpdateWithStart<Workflow, unknown, [object]>('respond', {
+        args: [{ with: by }],
+        startWorkflowOperation: new WithStartWorkflowOperation('dispute', {
+          workflowId: `dispute:${id}`,
+          taskQueue: queues.lifecycle,
+          args: [{ dispute_id: id, resume: true, request_id: 'late' }],
+          workflowIdConflictPolicy: 'USE_EXISTING',
+        }),
+      });
+    const reportOf: TrackedDispute['reportOf'] = (name, more = {}) =>
+      payment.report(name, { dispute_id: 'D1', ...more });
+    await story({ ...tracked, payment, told: payment.told, respond, reportOf });
+    expect(await payment.differences()).toEqual([]);
+    expect(await tracked.differences()).toEqual([]);
+  });
+
+const answers = (told: readonly string[]) =>
+  told.filter((each) => /Evidence|Dispute|Acceptance/.test(each));
+
+test('evidence reaches the bank once, by one instruction, and the dispute is under review', () =>
+  withDispute(async ({ id, handle, respond, told, stored, reportOf, eventTypes }) => {
+    await Promise.all([respond('evidence'), respond('evidence')]);
+    await respond('evidence');
+    expect(answers(told)).toEqual([`submitEvidence evidence:${id}`]);
+    expect(await stored()).toMatchObject({ status: 'under_review', answering: null });
+    await reportOf('dispute_lost');
+    expect(await handle.result()).toMatchObject({ status: 'lost' });
+    const types = ['dispute.opened', 'dispute.updated', 'dispute.closed'];
+    expect(await eventTypes()).toEqual(types);
+    await saveHistory(handle, 'dispute-evidence');
+  }));
+
+test('an instruction without an answer is looked up, and sent again only if the bank lacks it', () => {
+  return withDispute(
+    async ({ id, handle, respond, told, stored }) => {
+      await respond('acceptance');
+      expect(await handle.result()).toMatchObject({ status: 'accepted' });
+      const instruction = `acceptance:${id}`;
+      expect(answers(told)).toEqual([
+        `acceptDispute ${instruction}`,
+        `lookUpAcceptance ${instruction}`,
+      ]);
+      expect(await stored()).toMatchObject({ status: 'accepted', amount: 400 });
+    },
+    {},
+    {
+      acceptDispute: async () => {
+        throw new Error('The answer got lost.');
+      },
+      lookUpAcceptance: async () => ({ outcome: 'accepted' }),
+    },
+  );
+});
+
+test('a refused answer is for operators, and the dispute stays as it is', () =>
+  withDispute(
+    async ({ respond, becomes, stored, act }) => {
+      const refusal = await refusalOf(respond('evidence') as Promise<object>);
+      expect(refusal).toMatchObject({ code: 'dispute_closed' });
+      await becomes({ attention: 'answer_refused' });
+      expect(await stored()).toMatchObject({ status: 'needs_response', answering: null });
+      await act('acknowledge');
+      await act('accept');
+      await becomes({ status: 'accepted' });
+    },
+    {},
+    { submitEvidence: async () => ({ outcome: 'refused', code: 'late', message: 'Too late.' }) },
+  ));
+
+test('the team gets a mail 72 hours before the deadline, and after it evidence is refused', () =>
+  withDispute(async ({ account_id, id, stored, respond, becomes, reportOf }) => {
+    const { stores, env, mongo, database } = setting;
+    await stores.mails.publish(true);
+    const user = { _id: randomUUID(), account_id, email: 'ana@shop.example', role: 'read_only' };
+    await mongo.db(database).collection<typeof user>('users').insertOne(user);
+    const mails = mongo.db(database).collection('mails').find({ account_id });
+    await env.sleep(6.9 * DAY_MS);
+    expect(await stored()).not.toHaveProperty('reminded_at');
+    await env.sleep(0.2 * DAY_MS);
+    await eventually('the reminder', async () => (await stored()).reminded_at);
+    const due = { kind: 'dispute_due', dispute_id: id, livemode: false };
+    expect(await mails.toArray()).toMatchObject([{ to: 'ana@shop.example', subject: due }]);
+    await env.sleep(3 * DAY_MS);
+    const refusal = await refusalOf(respond('evidence') as Promise<object>);
+    expect(refusal).toMatchObject({ code: 'dispute_closed' });
+    await reportOf('dispute_lost');
+    await becomes({ status: 'lost' });
+  }));
+
+test('a report after the end starts the workflow again, and moves the money of the books', () =>
+  withDispute(async ({ handle, reportOf, stored, payment, eventTypes }) => {
+    await reportOf('dispute_won', { amount: 0 });
+    expect(await handle.result()).toMatchObject({ status: 'won' });
+    expect(await payment.money()).toMatchObject({ available: 650 });
+    await reportOf('dispute_reinstated', { amount: 400, bank_reference: 'R1' });
+    await reportOf('dispute_reinstated', { amount: 400, bank_reference: 'R1' });
+    await eventually('the money', async () => (await stored()).amount === 0);
+    expect(await payment.money()).toMatchObject({ available: 1_050, clearing: -1_050 });
+    expect(await eventTypes()).toEqual(['dispute.opened', 'dispute.closed', 'dispute.updated']);
+    await saveHistory(handle, 'dispute-reinstated');
+  }));
+
+test('a fee above the maximum of the connector is not posted, and an operator sees it', () =>
+  withDispute(async ({ payment, reportOf, becomes, act }) => {
+    const { stores } = setting;
+    const [{ connector = '' } = {}] = await stores.disputes.forPayment(payment.id);
+    const report = { serves: [], functions: [], contract: 1, dispute_fee_max: 15 };
+    await stores.capabilities.report(connector, report, { seen_at: new Date(), stopped: null });
+    await payment.report('dispute_opened', { dispute_id: 'D2', amount: 100, fee: 16 });
+    const second = await eventually('the second dispute', async () => {
+      const rows = await stores.disputes.forPayment(payment.id);
+      return rows.find(({ name, attention }) => name === 'D2' && attention !== null);
+    });
+    expect(second).toMatchObject({ amount: 100, fee: 0, attention: 'dispute_differs' });
+    await act('dispute_won');
+    await becomes({ status: 'won' });
+    await reportOf('dispute_lost');
+  }));
