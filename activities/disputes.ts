@@ -11,8 +11,8 @@ import {
 } from '../src/domain/dispute/dispute';
 import {
   type DisputeDecision,
-  type DisputeMove,
   type DisputeReport,
+  type DisputeTransfer,
   decideReport,
   sumTaken,
 } from '../src/domain/dispute/report';
@@ -20,7 +20,7 @@ import type { DisputeInput } from '../src/domain/dispute/workflow';
 import type { ErrorCode } from '../src/domain/errors';
 import type { EventType } from '../src/domain/webhook/event';
 import { bookId } from '../src/ledger/entries';
-import { buildDisputeMove } from '../src/ledger/resource-entries';
+import { buildDisputeTransfer } from '../src/ledger/resource-entries';
 import { nameDisputed, recordDisputed, withFreeNames } from '../src/movements/register';
 import { type RecordedEvents, startDeliveries } from '../src/service/events/deliveries';
 import { notifyTeam } from '../src/service/merchants/mail/outbox';
@@ -97,7 +97,7 @@ export interface BookDispute extends Known {
   rebuilding?: true;
 }
 
-/** What the workflow has begun or done, apart from transitions. */
+/** Step that the workflow has begun or done, apart from transitions. */
 export type DisputeStep =
   | { kind: 'answering'; answer: DisputeAnswer }
   | { kind: 'refused'; answer: DisputeAnswer }
@@ -260,12 +260,12 @@ function newDispute(input: OpenDispute, payment: PaymentDocument): DisputeDocume
     bank_reference: name,
     attention: null,
     audit: [],
-    moves: [],
+    transfers: [],
     applied_callbacks: input.isRefused ? [] : [input.report.callback_id],
   };
 }
 
-/** What was posted once fits, whatever was refunded since. */
+/** Lets fit what was posted once, whatever was refunded since. */
 function toDisputed(payment: PaymentDocument, { rebuilding }: { rebuilding?: true }) {
   return rebuilding ? { ...payment, refunded: 0 } : payment;
 }
@@ -311,7 +311,7 @@ interface Booked {
   isAct?: boolean;
 }
 
-/** Posts what a report moves. @returns what changes of the document */
+/** Posts what a report transfers. @returns what changes of the document */
 async function applyDecision(
   deps: RecordDeps,
   payment: PaymentDocument,
@@ -324,17 +324,18 @@ async function applyDecision(
   if (decision.kind === 'named') {
     const { by, bank_reference } = decision;
     await nameDisputed(deps.stores, dispute.payment_id, decision, booked, session);
-    const moves = dispute.moves.map((move) =>
-      move.by === by ? { ...move, bank_reference } : move,
+    const transfers = dispute.transfers.map((transfer) =>
+      transfer.by === by ? { ...transfer, bank_reference } : transfer,
     );
-    return { moves, updated_at: at };
+    return { transfers, updated_at: at };
   }
   if (decision.kind !== 'applied') return {};
-  const { to, move, change } = decision;
+  const { to, transfer, change } = decision;
   const isClosing = isDisputeClosed(to) && to !== dispute.status;
-  const step = move && findStep(dispute, move.direction);
+  const step = transfer && findStep(dispute, transfer.direction);
   const money =
-    move && (await postMove(deps, payment, dispute, { ...move, step }, booked, session));
+    transfer &&
+    (await postTransfer(deps, payment, dispute, { ...transfer, step }, booked, session));
   return {
     ...change,
     ...money,
@@ -345,39 +346,43 @@ async function applyDecision(
 }
 
 /** Posts what a dispute takes or gives back. @returns the sums after it */
-export async function postMove(
+export async function postTransfer(
   { stores }: RecordDeps,
   payment: PaymentDocument,
   dispute: DisputeDocument,
-  { step, direction, amount, fee }: Pick<DisputeMove, 'step' | 'direction' | 'amount' | 'fee'>,
+  { step, direction, amount, fee }: Pick<DisputeTransfer, 'step' | 'direction' | 'amount' | 'fee'>,
   { at, report, clashes, isAct = false }: Booked,
   session: ClientSession,
-): Promise<Pick<DisputeDocument, 'moves' | 'amount' | 'fee'>> {
+): Promise<Pick<DisputeDocument, 'transfers' | 'amount' | 'fee'>> {
   const { callback_id: by, bank_reference, value_date } = report;
   const parts =
     direction === 'out'
       ? await splitDebit(stores.ledger, payment, amount + fee, session)
       : { held: 0, owed: 0 };
-  const move: DisputeMove = {
+  const transfer: DisputeTransfer = {
     ...omitUndefined({ step }),
     ...{ direction, amount, fee, ...parts, at, by },
     ...omitUndefined({ bank_reference: bank_reference || undefined }),
   };
-  const entry = buildDisputeMove(payment, dispute.kind, move, { at, value_date, bank_reference });
+  const entry = buildDisputeTransfer(payment, dispute.kind, transfer, {
+    at,
+    value_date,
+    bank_reference,
+  });
   await stores.ledger.post(entry, session);
   const source = { kind: isAct ? 'act' : 'callback', id: by } as const;
   const moved = { direction, amount: amount + fee, dispute: dispute._id, source, entry, clashes };
   await recordDisputed(stores, payment, moved, session);
-  const moves = [...dispute.moves, move];
-  return { moves, ...sumTaken(moves) };
+  const transfers = [...dispute.transfers, transfer];
+  return { transfers, ...sumTaken(transfers) };
 }
 
-/** The first move of each direction has the name of the dispute. */
+/** The first transfer of each direction has the name of the dispute. */
 function findStep(
-  { _id, name, moves }: DisputeDocument,
-  direction: DisputeMove['direction'],
+  { _id, name, transfers }: DisputeDocument,
+  direction: DisputeTransfer['direction'],
 ): string {
-  const earlier = moves.filter((move) => move.direction === direction).length;
+  const earlier = transfers.filter((transfer) => transfer.direction === direction).length;
   return earlier === 0 ? name : `${_id}#${earlier + 1}`;
 }
 

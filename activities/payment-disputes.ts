@@ -25,15 +25,15 @@ import { type DisputeDocument, disputeId } from '../src/store/disputes';
 import type { PaymentDocument } from '../src/store/payments';
 import { assertNotBehind } from '../src/temporal/reopening';
 import { firstRun, nextRun } from '../src/temporal/start';
-import { postMove } from './disputes';
+import { postTransfer } from './disputes';
 import { positionAt, tieBase } from './shared/events';
 import { auditAct, buildAuditEntry } from './shared/operator-acts';
 import type { Act, Known, RecordDeps, WriteAnswer } from './shared/record-table';
 import { bookInBook, bookOnce, type Work } from './shared/written';
 
 /**
- * What a payment's workflow does about disputes: it passes the bank's reports on to theirs, and posts
- * the chargebacks of operators.
+ * Passes the bank's reports about disputes of a payment on to their workflows, and posts the
+ * chargebacks of operators.
  * @see docs/ledger.md#money-that-goes-wrong
  */
 export function createPaymentDisputes(deps: RecordDeps) {
@@ -155,7 +155,7 @@ interface ForwardedAct {
   /** Name of the dispute; null: the only one. */
   dispute_id: string | null;
   act: ActPayload;
-  /** Of the update, so that a repeat does it once. */
+  /** Update's id, so that a repeat does it once. */
   id: string;
 }
 
@@ -241,7 +241,7 @@ function postChargeback(deps: RecordDeps, input: Chargeback): Promise<Chargeback
       const known = disputes.find((dispute) => dispute.name === name);
       const settled = settledAmount(payment);
       const left = undisputedAmount(payment);
-      const [first] = known?.moves ?? [];
+      const [first] = known?.transfers ?? [];
       const amount = input.amount ?? first?.amount ?? left;
       if (known !== undefined) {
         const isRepeat = known.kind === 'clawed_back' && first?.amount === amount;
@@ -264,8 +264,8 @@ function postChargeback(deps: RecordDeps, input: Chargeback): Promise<Chargeback
       const booked = { at: input.at, report, clashes, isAct: true };
       const isFirst = disputes.every(({ kind }) => kind !== 'clawed_back');
       const step = isFirst ? {} : { step: name };
-      const move = { direction: 'out', amount, fee: 0, ...step } as const;
-      const money = await postMove(deps, payment, fresh, move, booked, session);
+      const transfer = { direction: 'out', amount, fee: 0, ...step } as const;
+      const money = await postTransfer(deps, payment, fresh, transfer, booked, session);
       await deps.stores.disputes.insert({ ...fresh, ...money }, session);
       await deps.stores.payments.countDisputed(payment._id, { amount, at: input.at }, session);
       const entry = await auditDispute(deps, payment, input, 'clawed back', session);
@@ -276,7 +276,7 @@ function postChargeback(deps: RecordDeps, input: Chargeback): Promise<Chargeback
         ended,
         session,
       );
-      const [posted = { held: 0, owed: 0 }] = money.moves;
+      const [posted = { held: 0, owed: 0 }] = money.transfers;
       const { held, owed } = posted;
       return { answer: { outcome: 'posted', held, owed }, isNew: true };
     },
@@ -311,7 +311,7 @@ function newChargeback(
     bank_reference: null,
     attention: null,
     audit: [],
-    moves: [],
+    transfers: [],
   };
 }
 
@@ -341,8 +341,8 @@ function liftDispute(deps: RecordDeps, input: DisputeLift): Promise<LiftResult> 
         const report = { name: 'dispute_won', callback_id: act_id, occurred_at: at } as const;
         const booked = { at, report, clashes, isAct: true };
         const { name: step, amount } = found;
-        const move = { step, direction: 'in', amount, fee: 0 } as const;
-        const money = await postMove(deps, payment, found, move, booked, session);
+        const transfer = { step, direction: 'in', amount, fee: 0 } as const;
+        const money = await postTransfer(deps, payment, found, transfer, booked, session);
         const change = { ...money, status: 'won', closed_at: at, updated_at: at } as const;
         await stores.disputes.change(found._id, change, session);
         await stores.payments.countDisputed(payment._id, { amount: -found.amount, at }, session);

@@ -72,7 +72,7 @@ export const LIFECYCLES: Record<CallbackResource, Lifecycle> = {
     'evidence_due_at',
     'evidence_submitted_at',
     'closed_at',
-    'moves',
+    'transfers',
   ] satisfies (keyof DisputeDocument)[]),
   crypto_payment: addStore('crypto_payment', [
     'asset',

@@ -149,6 +149,7 @@ const PUBLIC_NAMES = new Set([
   'recordPaymentMove',
   'recordRefundMove',
   'recordPayoutMove',
+  'recordDisputeMove',
   'recordCryptoPaymentMove',
   'recordCryptoSettlementMove',
   'blankOldPayers',

@@ -7,7 +7,7 @@ import { evidenceOwner } from '../../src/store/disputes';
 
 const optional = z.string().nullable();
 
-/** What a merchant says of a dispute. */
+/** Statement of a merchant about a dispute. */
 export const Evidence = z.object({
   explanation: z.string(),
   customer_reference: optional,

@@ -49,7 +49,7 @@ const Instructions = z.object({
 });
 const Accepted = z.object({ outcome: z.literal('accepted'), bank_reference: BankReference });
 const Paid = z.object({ outcome: z.enum(['submitted', 'sent']), bank_reference: BankReference });
-const Told = z.object({ outcome: z.literal('accepted') });
+const Confirmed = z.object({ outcome: z.literal('accepted') });
 const NotFound = z.object({ outcome: z.literal('not_found') });
 
 const DISPUTE = {
@@ -188,12 +188,12 @@ export const ACTIVITIES = {
       livemode: z.boolean(),
       evidence: Evidence,
     }),
-    answer: Told,
+    answer: Confirmed,
     isRefusable: true,
   },
   lookUpEvidence: {
     instruction: z.object({ activity: z.literal('lookUpEvidence'), ...DISPUTE }),
-    answer: z.discriminatedUnion('outcome', [Told, NotFound]),
+    answer: z.discriminatedUnion('outcome', [Confirmed, NotFound]),
     isRefusable: true,
   },
   acceptDispute: {
@@ -203,12 +203,12 @@ export const ACTIVITIES = {
       version: DocumentVersion,
       livemode: z.boolean(),
     }),
-    answer: Told,
+    answer: Confirmed,
     isRefusable: true,
   },
   lookUpAcceptance: {
     instruction: z.object({ activity: z.literal('lookUpAcceptance'), ...DISPUTE }),
-    answer: z.discriminatedUnion('outcome', [Told, NotFound]),
+    answer: z.discriminatedUnion('outcome', [Confirmed, NotFound]),
     isRefusable: true,
   },
   cancelPayout: {

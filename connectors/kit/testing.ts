@@ -1,6 +1,7 @@
 import type { RecipientDetails } from '../../src/domain/payout/recipient';
+import type { Evidence } from '../contract/evidence';
 import { createBankClient } from './bank-client';
-import type { PayoutTools, Settings, Tools } from './definition';
+import type { EvidenceTools, PayoutTools, Settings, Tools } from './definition';
 
 const NOBODY: RecipientDetails = {
   type: 'bank_account',
@@ -23,6 +24,15 @@ const NOBODY: RecipientDetails = {
   parent_payment_reference: null,
 };
 
+const EVIDENCE: Evidence = {
+  explanation: 'It was delivered.',
+  customer_reference: null,
+  shipped_at: null,
+  carrier: null,
+  tracking_number: null,
+  refund_reference: null,
+};
+
 /**
  * Creates the tools for a connector's own tests. Calls reach a bank, such as a fake one, as in a
  * running connector.
@@ -30,7 +40,7 @@ const NOBODY: RecipientDetails = {
 export function createTestTools<S extends Settings>(
   settings: Tools<S>['settings'],
   recipient: Partial<RecipientDetails> = {},
-): PayoutTools<S> {
+): PayoutTools<S> & EvidenceTools<S> {
   const none = () => undefined;
   const log = { info: none, warn: none, error: none } as Tools<S>['log'];
   const client = createBankClient({ needsTls: false, count: none });
@@ -38,5 +48,6 @@ export function createTestTools<S extends Settings>(
     ...{ settings, log, call: client(), now: () => new Date() },
     recipient: async () => ({ ...NOBODY, ...recipient }),
     reference: async () => null,
+    evidence: async () => EVIDENCE,
   };
 }

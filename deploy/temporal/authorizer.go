@@ -103,11 +103,15 @@ type resource struct {
 var resources = map[string]*resource{
 	"payment": {"payment", "payment_id", strings.Fields(
 		"authorized settled failed expired reversed reversal_failed clawed_back " +
-			"dispute_opened dispute_won dispute_lost")},
+			"dispute_opened dispute_updated dispute_withdrawn dispute_reinstated " +
+			"dispute_won dispute_lost")},
 	"refund": {"refund", "refund_id", strings.Fields("settled failed")},
 	"payout": {"payout", "payout_id", strings.Fields(
 		"submitted sent completed failed returned called_duplicate debit_reversed " +
 			"return_reversed payee_verified")},
+	"dispute": {"dispute", "dispute_id", strings.Fields(
+		"dispute_opened dispute_updated dispute_withdrawn dispute_reinstated " +
+			"dispute_won dispute_lost")},
 	"crypto-payment": {"cryptoPayment", "crypto_payment_id", strings.Fields(
 		"deposit deposit_undone wrong_asset expired")},
 	"crypto-settlement": {"cryptoSettlement", "crypto_settlement_id", strings.Fields(

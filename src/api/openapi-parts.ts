@@ -36,7 +36,7 @@ export const WEBHOOKS = 'Webhooks';
 const TAGS = [
   ['Payments', 'Take money from customers.', /^\/v1\/payments/],
   ['Refunds', 'Send it back to them.', /^\/v1\/refunds/],
-  ['Disputes', 'Answer what a bank takes back.', /^\/v1\/disputes/],
+  ['Disputes', 'Answer what a bank disputes.', /^\/v1\/disputes/],
   ['Payouts', 'Pay recipients out of a balance.', /^\/v1\/payout/],
   ['Balances', 'What you have, and every change of it.', /^\/v1\/balance/],
   ['Events', 'What happened, also while you were away.', /^\/v1\/events/],

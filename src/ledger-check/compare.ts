@@ -32,7 +32,7 @@ export const CHECKS = {
   refunded_differs: 'what a payment counts as refunded is not the sum of its refunds',
   refunded_exceeds: 'a payment has more refunded than its amount',
   refund_misplaced: 'a refund is not of a settled payment of its account, currency and bank',
-  dispute_differs: 'a dispute took another amount than its moves',
+  dispute_differs: 'a dispute took another amount than its transfers',
   dispute_misplaced: 'a dispute is not of a payment of its account, currency and bank',
   disputed_differs: 'what a payment counts as disputed is not the sum of its disputes',
   deposit_differs: 'a deposit counts, or has an amount, other than its movement in the register',

@@ -172,7 +172,10 @@ function describeLines(book: string, lines: EntryRow['lines'] = []): string {
   return `${each.join(', ')} in ${book}`;
 }
 
-export type CheckedDispute = Pick<DisputeDocument, '_id' | 'kind' | 'status' | 'moves' | 'amount'>;
+export type CheckedDispute = Pick<
+  DisputeDocument,
+  '_id' | 'kind' | 'status' | 'transfers' | 'amount'
+>;
 
 /** Adds the disputes of each payment. */
 async function withDisputes<Row extends { _id: string }>(

@@ -1,7 +1,7 @@
 import { MAIN_BALANCE } from '../domain/account/balance-account';
 import { assertNever } from '../domain/assert';
 import { parseBookCurrency } from '../domain/crypto/assets';
-import type { DisputeMove } from '../domain/dispute/report';
+import type { DisputeTransfer } from '../domain/dispute/report';
 import { computeRest, type Movement, type Resolution } from '../domain/movement/movement';
 import type { PayoutStatus } from '../domain/payout/payout';
 import { type EntryKind, type EntryLine, type NewEntry, operationId } from './entries';
@@ -69,17 +69,17 @@ function renameAtBank(payment: PaymentFacts, { bank_reference }: BankReport): Pa
   return { ...payment, bank_reference };
 }
 
-/** What a dispute took, or gave back, with its fee. */
-export function buildDisputeMove(
+/** Builds the entry of what a dispute took, or gave back, with its fee. */
+export function buildDisputeTransfer(
   payment: PaymentFacts,
   kind: 'dispute_opened' | 'clawed_back',
-  move: Pick<DisputeMove, 'step' | 'direction' | 'amount' | 'fee' | 'held' | 'owed'>,
+  transfer: Pick<DisputeTransfer, 'step' | 'direction' | 'amount' | 'fee' | 'held' | 'owed'>,
   report: BankReport,
 ): NewEntry {
-  const { step, held, owed, fee } = move;
+  const { step, held, owed, fee } = transfer;
   const owner = renameAtBank(payment, report);
-  if (move.direction === 'in') {
-    const lines = ENTRY_LINES.payment_dispute_won(payment.connector, move.amount + fee);
+  if (transfer.direction === 'in') {
+    const lines = ENTRY_LINES.payment_dispute_won(payment.connector, transfer.amount + fee);
     return { ...buildEntry('payment_dispute_won', owner, lines, report), step };
   }
   const lines = ENTRY_LINES[`payment_${kind}`](payment.connector, held, owed);

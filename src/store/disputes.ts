@@ -7,7 +7,7 @@ import {
   type DisputeAttention,
   type DisputeStatus,
 } from '../domain/dispute/dispute';
-import type { DisputeMove } from '../domain/dispute/report';
+import type { DisputeTransfer } from '../domain/dispute/report';
 import type { Encrypted } from '../encryption/encrypter';
 import { OWNER, resourceIndexes } from './list';
 import { PAYMENT } from './refunds';
@@ -39,11 +39,11 @@ export interface DisputeDocument extends ResourceDocument<DisputeStatus, Dispute
   evidence_submitted_at: string | null;
   closed_at: string | null;
   /** Oldest first. */
-  moves: DisputeMove[];
+  transfers: DisputeTransfer[];
   /** Time of the bank's last report of a status. */
   reported_at?: string;
   evidence?: StoredEvidence;
-  /** What the bank is told, and has not confirmed. */
+  /** Answer that the bank has not confirmed. */
   answering?: DisputeAnswer | null;
   answering_since?: string;
   /** The bank refused it, for good. */

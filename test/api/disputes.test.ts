@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import type { EventType } from '../../src/domain/webhook/event';
 import { buildEndpoint, buildPayment } from '../support/factories';
 import { useHook } from '../support/hook';
 import { eventually } from '../support/http';
@@ -53,7 +54,10 @@ test('evidence is sent once, and the bank then decides', async () => {
   const { id, payment_id } = await openDispute();
   const path = `/v1/disputes/${id}`;
   const sent = await shop.post(`${path}/evidence`, EVIDENCE);
-  expect(sent.body).toMatchObject({ status: 'under_review', evidence_submitted_at: expect.any(String) });
+  expect(sent.body).toMatchObject({
+    status: 'under_review',
+    evidence_submitted_at: expect.any(String),
+  });
   expect((await shop.post(`${path}/evidence`, EVIDENCE)).body).toEqual(sent.body);
   expectRefusal(await shop.post(`${path}/evidence`, { explanation: 'Other' }), 'dispute_closed');
   await simulate(payment_id, { event: 'dispute_won', dispute_id: 'D1' });
@@ -103,7 +107,7 @@ test('an inquiry takes nothing until the bank withdraws the money, and gives it 
 
 test('only an endpoint that names the events of disputes gets them', async () => {
   const payment = await buildPayment(shop, { status: 'settled' });
-  const enabled_events = ['dispute.opened', 'dispute.updated', 'dispute.closed'];
+  const enabled_events: EventType[] = ['dispute.opened', 'dispute.updated', 'dispute.closed'];
   const chosen = await buildEndpoint(shop, { url: `${hook.url}/chosen`, enabled_events });
   const standard = await buildEndpoint(shop, { url: `${hook.url}/standard` });
   expect(standard.enabled_events).toHaveLength(19);

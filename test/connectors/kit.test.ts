@@ -47,7 +47,7 @@ function connect(bank: Partial<Bank>, refunds: Refunds = {}) {
       buildTools: () => ({ settings: {}, call: never, log: console, now }),
       instructions: createInstructionStore(database.db, now),
       findOutdated: async () => undefined,
-      ...{ decryptRecipient: never, readReference: never },
+      ...{ decryptRecipient: never, readReference: never, decryptEvidence: never },
     },
   );
   if (!openSession || !closeSession || !voidPayment || !reversePayment) throw new Error('missing');

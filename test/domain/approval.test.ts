@@ -10,7 +10,6 @@ import {
 import type { CallbackResource } from '../../src/domain/callback/callback';
 import type { Deposit } from '../../src/domain/crypto/deposit';
 import type { MovementReason } from '../../src/domain/movement/movement';
-import type { Dispute } from '../../src/domain/payment/dispute';
 import { KINDS, RESOURCES } from '../../src/domain/resources';
 import { makeMovement } from '../support/movements';
 
@@ -19,6 +18,7 @@ const CREDITING: Record<CallbackResource, string[]> = {
   payment: ['dispute_won', 'mark_settled', 'resolve_movement'],
   refund: ['mark_failed', 'mark_settled', 'resolve_movement'],
   payout: ['mark_failed', 'mark_returned', 'resolve_movement'],
+  dispute: ['accept', 'dispute_won'],
   crypto_payment: ['accept', 'confirm', 'credit_late', 'release', 'resolve_movement'],
   crypto_settlement: ['mark_failed', 'resolve_movement'],
 };
@@ -72,10 +72,10 @@ const BACK = {
   deposits: [deposit('8', { status: 'rejected' })],
   movements: [row('8', 'deposit_to_return')],
 };
-const disputes: Partial<Dispute>[] = [
-  { id: 'd1', state: 'opened', amount: 800 },
-  { id: 'd2', state: 'lost', amount: 300 },
-  { id: 'd3', state: 'won', amount: 900 },
+const chargebacks = [
+  { name: 'd1', amount: 800 },
+  { name: 'd2', amount: 300 },
+  { name: 'd3', amount: 0 },
 ];
 const movements = [
   makeMovement({ id: 'mv_1', amount: 1_200 }),
@@ -99,7 +99,9 @@ test.each<[CreditingKind, string, object, number | undefined, bigint]>([
   ['payment', 'mark_settled', HELD, 1, 1_250n],
   ['payment', 'mark_settled', HELD, 5_000, 5_000n],
   ['payment', 'mark_failed', EURO, undefined, 0n],
-  ['payment', 'dispute_won', { ...EURO, disputes }, undefined, 800n],
+  ['payment', 'dispute_won', { ...EURO, chargebacks }, undefined, 800n],
+  ['dispute', 'dispute_won', { ...EURO, amount: 800 }, undefined, 800n],
+  ['dispute', 'accept', { ...EURO, amount: 800 }, undefined, 800n],
   ['refund', 'mark_settled', EURO, 1, 1_000n],
   ['refund', 'mark_failed', EURO, undefined, 1_000n],
   ['payout', 'mark_failed', { ...EURO, fee: 25 }, undefined, 1_025n],

@@ -58,6 +58,9 @@ type Expected<Status extends string, Name extends string> = Record<
 
 const UNDISPUTED = {
   dispute_opened: 'unapplied dispute_differs',
+  dispute_updated: 'unapplied dispute_differs',
+  dispute_withdrawn: 'unapplied dispute_differs',
+  dispute_reinstated: 'unapplied dispute_differs',
   dispute_won: 'unapplied dispute_differs',
   dispute_lost: 'unapplied dispute_differs',
 };
@@ -97,6 +100,9 @@ const PAYMENTS: Expected<PaymentStatus, PaymentCallbackName> = {
     clawed_back: 'dispute clawed_back',
     reversed: 'reversed',
     dispute_opened: 'dispute_report',
+    dispute_updated: 'dispute_report',
+    dispute_withdrawn: 'dispute_report',
+    dispute_reinstated: 'dispute_report',
     dispute_won: 'dispute_report',
     dispute_lost: 'dispute_report',
   },

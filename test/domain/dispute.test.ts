@@ -4,8 +4,8 @@ import {
   DISPUTE_CALLBACKS,
   type DisputedPayment,
   type DisputeFacts,
-  type DisputeMove,
   type DisputeReport,
+  type DisputeTransfer,
   decideReport,
   sumTaken,
 } from '../../src/domain/dispute/report';
@@ -13,15 +13,19 @@ import {
 const PAYMENT: DisputedPayment = { amount: 1_050, refunded: 0, currency: 'EUR' };
 const AT = '2026-03-01T10:00:00.000Z';
 
-const move = (direction: 'in' | 'out', amount: number, more: Partial<DisputeMove> = {}) => ({
+const transfer = (
+  direction: 'in' | 'out',
+  amount: number,
+  more: Partial<DisputeTransfer> = {},
+) => ({
   ...{ direction, amount, fee: 0, held: amount, owed: 0, at: AT, by: 'cb-1' },
   ...more,
 });
-const build = (status: DisputeStatus, ...moves: DisputeMove[]): DisputeFacts => ({
-  ...{ status, reason: null, evidence_due_at: null, moves },
+const build = (status: DisputeStatus, ...transfers: DisputeTransfer[]): DisputeFacts => ({
+  ...{ status, reason: null, evidence_due_at: null, transfers },
 });
-const TAKEN = move('out', 400, { fee: 15 });
-const BACK = move('in', 400, { by: 'cb-2' });
+const TAKEN = transfer('out', 400, { fee: 15 });
+const BACK = transfer('in', 400, { by: 'cb-2' });
 const OPEN = build('needs_response', TAKEN);
 const INQUIRY = build('needs_response');
 const WON = build('won', TAKEN, BACK);
@@ -35,12 +39,12 @@ function decide(
   facts: Partial<DisputeReport> = {},
   payment: Partial<DisputedPayment> = {},
 ): string {
-  const disputed = sumTaken(dispute?.moves ?? []).amount;
+  const disputed = sumTaken(dispute?.transfers ?? []).amount;
   const report = { name, callback_id: 'cb-9', occurred_at: AT, ...facts };
   const decision = decideReport({ ...PAYMENT, disputed, ...payment }, dispute, report);
   switch (decision.kind) {
     case 'applied': {
-      const { direction = '', amount = '', fee = '' } = decision.move ?? {};
+      const { direction = '', amount = '', fee = '' } = decision.transfer ?? {};
       const changed = Object.entries(decision.change)
         .filter(([field]) => field !== 'reported_at')
         .map(([field, value]) => `${field} ${value}`);
@@ -117,7 +121,7 @@ test.each<[string, DisputeFacts | null, DisputeReport['name'], Partial<DisputeRe
 });
 
 const NAMED = { bank_reference: 'R1' };
-const ONCE = build('needs_response', move('out', 400, NAMED));
+const ONCE = build('needs_response', transfer('out', 400, NAMED));
 
 test.each<[string, DisputeFacts | null, DisputeReport['name'], Partial<DisputeReport>, string]>([
   ['is withdrawn first', null, 'dispute_withdrawn', { amount: 400, ...NAMED }, `${OPENED} 400 0`],
@@ -210,15 +214,15 @@ test('whatever comes in whatever order, no money is posted twice, lost or beyond
           const before: DisputeFacts = known ?? INQUIRY;
           if (decision.kind === 'named') {
             const { by } = decision;
-            const moves = before.moves.map((each) =>
+            const transfers = before.transfers.map((each) =>
               each.by === by ? { ...each, bank_reference: decision.bank_reference } : each,
             );
-            dispute = { ...before, moves };
+            dispute = { ...before, transfers };
           }
           if (decision.kind !== 'applied') continue;
-          const moved = decision.move;
+          const moved = decision.transfer;
           const added = moved && {
-            ...move(moved.direction, moved.amount, { by: callback_id }),
+            ...transfer(moved.direction, moved.amount, { by: callback_id }),
             ...(bank_reference === undefined ? {} : { bank_reference }),
           };
           if (moved) taken += moved.direction === 'out' ? moved.amount : -moved.amount;
@@ -230,9 +234,9 @@ test('whatever comes in whatever order, no money is posted twice, lost or beyond
           dispute = {
             ...before,
             status: decision.to,
-            moves: added ? [...before.moves, added] : before.moves,
+            transfers: added ? [...before.transfers, added] : before.transfers,
           };
-          expect(sumTaken(dispute.moves).amount).toBe(taken);
+          expect(sumTaken(dispute.transfers).amount).toBe(taken);
           expect(taken).toBeGreaterThanOrEqual(0);
           expect(taken).toBeLessThanOrEqual(1_050);
         }

@@ -30,7 +30,7 @@ const database = useDatabase();
 function buildRows(count: number, statuses: readonly string[]) {
   return Array.from({ length: count }, (_, n) => {
     const _id = randomUUID();
-    const unique = { position: _id, token_hash: _id, payment_id: _id, address: _id };
+    const unique = { position: _id, token_hash: _id, payment_id: _id, address: _id, name: _id };
     const status = statuses[n % statuses.length];
     return { _id, account_id: 'acct_1', livemode: false, status, ...unique };
   });
@@ -38,6 +38,7 @@ function buildRows(count: number, statuses: readonly string[]) {
 
 const FINAL = {
   ...{ payment: 'settled', refund: 'settled', payout: 'completed' },
+  dispute: 'lost',
   ...{ crypto_payment: 'received', crypto_settlement: 'completed' },
 };
 

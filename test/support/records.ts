@@ -1,4 +1,5 @@
 import { randomBytes, randomUUID } from 'node:crypto';
+import { createDisputeActivities } from '../../activities/disputes';
 import { createMovements } from '../../activities/movements';
 import { createPaymentActivities } from '../../activities/payments';
 import { createPayoutActivities, type PayoutTransition } from '../../activities/payouts';
@@ -30,13 +31,14 @@ export async function openRecords(uri = mongodbUri(), database = `test_${randomU
   const payments = createPaymentActivities({ ...deps, payTokenKey: randomBytes(32) });
   const refunds = createRefundActivities(deps);
   const payouts = createPayoutActivities(deps);
+  const disputes = createDisputeActivities(deps);
   const movements = createMovements(deps);
   const close = async () => {
     await retryUntilDone(() => db.dropDatabase());
     await mongo.close();
     await temporal.connection.close();
   };
-  return { mongo, db, stores, temporal, payments, refunds, payouts, movements, close };
+  return { mongo, db, stores, temporal, payments, refunds, payouts, disputes, movements, close };
 }
 
 export type Records = Awaited<ReturnType<typeof openRecords>>;

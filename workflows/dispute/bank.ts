@@ -17,7 +17,7 @@ import { rejectUpdate } from '../shared/refusal';
 import { note } from '../shared/state';
 import { type Dispute, getState, record } from './state';
 
-/** Tells the bank, unless it is being told already; the answer comes by the inbox. */
+/** Answers the bank, unless that is under way; its confirmation comes by the inbox. */
 export async function beginAnswer(dispute: Dispute, answer: DisputeAnswer): Promise<void> {
   if (dispute.answering === answer) {
     if (dispute.unanswered === undefined) instructBank(dispute, getEarlierInstruction());

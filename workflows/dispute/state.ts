@@ -53,7 +53,7 @@ export interface Dispute
   dueAt: string | null;
   isSubmitted: boolean;
   isReminded: boolean;
-  /** What the bank is told, and has not confirmed. */
+  /** Answer that the bank has not confirmed. */
   answering: DisputeAnswer | null;
   /** Ms since the epoch. */
   answeringSince: number;

@@ -19,7 +19,7 @@ const UNITS = ['amount_due', 'amount_received'];
 
 export function pageText(page: ResourcePage): string {
   const currency = String(page.resource['currency']);
-  const { moves: _moves, ...rest } = page.resource;
+  const { transfers: _transfers, ...rest } = page.resource;
   const rows = Object.entries(rest).map(([name, value]) => {
     const words = name.replaceAll('_', ' ');
     const title = `${words.charAt(0).toUpperCase()}${words.slice(1)}`;

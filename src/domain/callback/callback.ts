@@ -118,14 +118,16 @@ export function describeFailure(
 /** Reports of a dispute that may move no money. */
 export const MONEYLESS: readonly string[] = ['dispute_opened', 'dispute_won', 'dispute_lost'];
 
-export function readCallback(raw: unknown, name = ''): BankCallback | Faults {
+/** @param name by which an amount must be more than 0; absent: any may be 0 */
+export function readCallback(raw: unknown, name?: string): BankCallback | Faults {
+  const mayBeNone = name === undefined || MONEYLESS.includes(name);
   return object<BankCallback>(raw, {
     callback_id: identifier,
     occurred_at: instant,
     bank_reference: bankReference,
     code: text({ max: 100, optional: true }),
     reason: text({ max: 500, optional: true }),
-    amount: integer({ min: MONEYLESS.includes(name) ? 0 : 1, max: AMOUNT_MAX, optional: true }),
+    amount: integer({ min: mayBeNone ? 0 : 1, max: AMOUNT_MAX, optional: true }),
     currency: currencyCode,
     value_date: day,
     dispute_id: text({ min: 1, max: 200, optional: true }),

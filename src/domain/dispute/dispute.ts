@@ -55,7 +55,7 @@ export type DisputeAttention =
   | 'answer_overdue'
   | CommonAttention;
 
-/** What the merchant, or an operator, tells the bank; each has one instruction. */
+/** Answers of the merchant, or an operator, to the bank; each has one instruction. */
 export const DISPUTE_ANSWERS = ['evidence', 'acceptance'] as const;
 export type DisputeAnswer = (typeof DISPUTE_ANSWERS)[number];
 

@@ -1,8 +1,8 @@
 import { type DisputeStatus, isDisputeClosed, type OpenDisputeStatus } from './dispute';
 
 /** Money that a dispute moved, by a bank's report or an operator's act; each has an entry. */
-export interface DisputeMove {
-  /** Tells its entry from those of the other moves; absent for a payment's first chargeback. */
+export interface DisputeTransfer {
+  /** Separates its entry from those of the other transfers; absent for a payment's first chargeback. */
   step?: string;
   /** `out`: taken. */
   direction: 'in' | 'out';
@@ -41,7 +41,7 @@ export interface DisputedPayment {
   refunded: number;
   refunded_over?: number;
   currency: string;
-  /** What disputes took, without what came back. */
+  /** Sum that disputes took, without what came back. */
   disputed?: number;
 }
 
@@ -49,7 +49,7 @@ export interface DisputeFacts {
   status: DisputeStatus;
   reason: string | null;
   evidence_due_at: string | null;
-  moves: readonly DisputeMove[];
+  transfers: readonly DisputeTransfer[];
   /** Time of the bank's last report of a status. */
   reported_at?: string;
 }
@@ -74,11 +74,11 @@ export type DisputeDecision =
   | {
       kind: 'applied';
       to: DisputeStatus;
-      move?: Pick<DisputeMove, 'direction' | 'amount' | 'fee'>;
+      transfer?: Pick<DisputeTransfer, 'direction' | 'amount' | 'fee'>;
       /** Known facts that change. */
       change: Partial<Pick<DisputeFacts, 'reason' | 'evidence_due_at' | 'reported_at'>>;
     }
-  /** Names a posted move of the same money. @param by its report */
+  /** Names a posted transfer of the same money. @param by its report */
   | { kind: 'named'; by: string; bank_reference: string }
   /** @param isOwn whether this report was posted itself */
   | { kind: 'repeated'; isOwn: boolean }
@@ -88,9 +88,9 @@ export type DisputeDecision =
   | { kind: 'refused'; why: string };
 
 /** Minor units that a dispute took, without what came back. */
-export function sumTaken(moves: readonly DisputeMove[]): { amount: number; fee: number } {
+export function sumTaken(transfers: readonly DisputeTransfer[]): { amount: number; fee: number } {
   const sum = { amount: 0, fee: 0 };
-  for (const { direction, amount, fee } of moves) {
+  for (const { direction, amount, fee } of transfers) {
     const sign = direction === 'out' ? 1 : -1;
     sum.amount += sign * amount;
     sum.fee += sign * fee;
@@ -118,7 +118,8 @@ export function decideReport(
       `the bank reports a dispute in ${currency}, and the payment is in another currency`,
     );
   }
-  if (dispute?.moves.some(({ by }) => by === callback_id)) return { kind: 'repeated', isOwn: true };
+  if (dispute?.transfers.some(({ by }) => by === callback_id))
+    return { kind: 'repeated', isOwn: true };
   switch (report.name) {
     case 'dispute_opened':
       return decideOpening(payment, dispute, report);
@@ -147,7 +148,7 @@ function decideOpening(
   report: DisputeReport,
 ): DisputeDecision {
   const { fee = 0, dispute_status } = report;
-  const first = dispute?.moves.find(({ direction }) => direction === 'out');
+  const first = dispute?.transfers.find(({ direction }) => direction === 'out');
   const amount = report.amount ?? first?.amount ?? payment.settled_amount ?? payment.amount;
   const facts = readFacts(dispute, report);
   const status = dispute?.status ?? dispute_status ?? 'needs_response';
@@ -175,7 +176,7 @@ function takeMoney(
   return {
     kind: 'applied',
     to: dispute?.status ?? report.dispute_status ?? 'needs_response',
-    move: { direction: 'out', amount, fee },
+    transfer: { direction: 'out', amount, fee },
     change: readFacts(dispute, report),
   };
 }
@@ -199,10 +200,10 @@ function decideReinstatement(dispute: DisputeFacts, report: DisputeReport): Disp
   if (fault !== undefined) return refused(fault);
   const known = decideKnown(dispute, 'in', { amount, fee }, report);
   if (known !== undefined) return known;
-  const taken = sumTaken(dispute.moves);
+  const taken = sumTaken(dispute.transfers);
   if (amount > taken.amount || fee > taken.fee) return refused(TOO_MUCH);
-  const move = { direction: 'in', amount, fee } as const;
-  return { kind: 'applied', to: dispute.status, move, change: {} };
+  const transfer = { direction: 'in', amount, fee } as const;
+  return { kind: 'applied', to: dispute.status, transfer, change: {} };
 }
 
 const TOO_MUCH = 'more came back than the dispute took';
@@ -212,20 +213,22 @@ function findMoneyFault({ bank_reference, amount = 0, fee = 0 }: DisputeReport) 
   return amount + fee > 0 ? undefined : 'the report names no money';
 }
 
-/** Finds whether a report is about a posted move; one without a name is named by it. */
+/** Finds whether a report is about a posted transfer; one without a name is named by it. */
 function decideKnown(
   dispute: DisputeFacts | null,
-  direction: DisputeMove['direction'],
+  direction: DisputeTransfer['direction'],
   { amount, fee }: { amount: number; fee: number },
   { bank_reference = '' }: DisputeReport,
 ): DisputeDecision | undefined {
-  const moves = dispute?.moves.filter((move) => move.direction === direction) ?? [];
-  const isSame = (move: DisputeMove) => move.amount === amount && move.fee === fee;
-  const named = moves.find((move) => move.bank_reference === bank_reference);
+  const transfers = dispute?.transfers.filter((transfer) => transfer.direction === direction) ?? [];
+  const isSame = (transfer: DisputeTransfer) => transfer.amount === amount && transfer.fee === fee;
+  const named = transfers.find((transfer) => transfer.bank_reference === bank_reference);
   if (named !== undefined) {
     return isSame(named) ? REPEATED : refused('the movement is known, with another amount or fee');
   }
-  const unnamed = moves.find((move) => move.bank_reference === undefined && isSame(move));
+  const unnamed = transfers.find(
+    (transfer) => transfer.bank_reference === undefined && isSame(transfer),
+  );
   return unnamed && { kind: 'named', by: unnamed.by, bank_reference };
 }
 
@@ -242,9 +245,9 @@ function decideUpdate(dispute: DisputeFacts, report: DisputeReport): DisputeDeci
 }
 
 function decideClosing(dispute: DisputeFacts, report: DisputeReport): DisputeDecision {
-  const { status, moves } = dispute;
+  const { status, transfers } = dispute;
   const to = report.name === 'dispute_won' ? 'won' : 'lost';
-  const taken = sumTaken(moves);
+  const taken = sumTaken(transfers);
   if (status === to) return decideRepeat(dispute, report);
   // A lost dispute may be won later, by arbitration: the bank gives the money back.
   if (isDisputeClosed(status) && to !== 'won' && status !== 'accepted') {
@@ -268,7 +271,7 @@ function decideClosing(dispute: DisputeFacts, report: DisputeReport): DisputeDec
 }
 
 function returnMoney(amount: number, fee: number) {
-  return amount + fee === 0 ? {} : { move: { direction: 'in', amount, fee } as const };
+  return amount + fee === 0 ? {} : { transfer: { direction: 'in', amount, fee } as const };
 }
 
 function close(dispute: DisputeFacts, report: DisputeReport) {
@@ -276,16 +279,16 @@ function close(dispute: DisputeFacts, report: DisputeReport) {
 }
 
 /** Compares a closing with that of before. */
-function decideRepeat({ status, moves }: DisputeFacts, report: DisputeReport): DisputeDecision {
-  const taken = sumTaken(moves);
-  const back = moves.findLast(({ direction }) => direction === 'in');
+function decideRepeat({ status, transfers }: DisputeFacts, report: DisputeReport): DisputeDecision {
+  const taken = sumTaken(transfers);
+  const back = transfers.findLast(({ direction }) => direction === 'in');
   const known = status === 'won' ? { amount: back?.amount ?? 0, fee: back?.fee ?? 0 } : taken;
   const isSame =
     (report.amount ?? known.amount) === known.amount && (report.fee ?? known.fee) === known.fee;
   return isSame ? REPEATED : refused(`the dispute is ${status} already`);
 }
 
-/** Finds what the report says for the first time, or anew. */
+/** Finds what the report says for the first time, or otherwise. */
 function readFacts(
   dispute: DisputeFacts | null,
   { name, code, evidence_due_at, occurred_at }: DisputeReport,

@@ -77,7 +77,7 @@ export const CryptoReport = z.object({
 const NO_MONEY = 'must be at least 1';
 
 /** Only a dispute can be about no money. */
-function movesMoney(name: string, { amount }: { amount?: unknown }): boolean {
+function namesMoney(name: string, { amount }: { amount?: unknown }): boolean {
   return amount !== 0 || MONEYLESS.includes(name);
 }
 
@@ -89,7 +89,7 @@ const BankReport = z
     name: z.enum(BANK_RESOURCES.flatMap((kind) => CALLBACKS[kind])),
     callback: BankCallback,
   })
-  .refine(({ name, callback }) => movesMoney(name, callback), {
+  .refine(({ name, callback }) => namesMoney(name, callback), {
     path: ['callback', 'amount'],
     error: NO_MONEY,
   });
@@ -130,7 +130,7 @@ export const HttpCallback = z
     ],
     { error: `must be one of ${[...BANK_RESOURCES, ...CRYPTO_RESOURCES].join(', ')}` },
   )
-  .refine(({ event, ...callback }) => movesMoney(event, callback), {
+  .refine(({ event, ...callback }) => namesMoney(event, callback), {
     path: ['amount'],
     error: NO_MONEY,
   });

@@ -6,7 +6,7 @@ import type { ResourceRow, ResourceRule } from '../rule';
 import type { Read } from '../snapshot';
 import { COMMON } from './common';
 
-const DISPUTE_FIELDS = [...COMMON, 'amount', 'fee', 'kind', 'moves'] as const;
+const DISPUTE_FIELDS = [...COMMON, 'amount', 'fee', 'kind', 'transfers'] as const;
 
 type DisputePart = Pick<DisputeDocument, (typeof DISPUTE_FIELDS)[number]>;
 
@@ -16,8 +16,8 @@ export const DISPUTES: ResourceRule<DisputePart, never> = {
   fields: DISPUTE_FIELDS,
   entries: { needs_response: [], under_review: [], won: [], lost: [], accepted: [] },
   lines: {},
-  compare: ({ _id, amount, fee, moves }) => {
-    const taken = sumTaken(moves);
+  compare: ({ _id, amount, fee, transfers }) => {
+    const taken = sumTaken(transfers);
     return [
       ...compareValues('dispute_differs', _id, 'amount', taken.amount, amount),
       ...compareValues('dispute_differs', _id, 'fee', taken.fee, fee),

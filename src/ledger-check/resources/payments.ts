@@ -41,8 +41,8 @@ function listDisputeSteps(
   kind: (typeof DISPUTED)[number],
 ): ExpectedStep[] {
   return disputes.flatMap((dispute) =>
-    dispute.moves.flatMap((move): ExpectedStep[] => {
-      const { direction, step, amount, fee, held, owed, is_reversed } = move;
+    dispute.transfers.flatMap((transfer): ExpectedStep[] => {
+      const { direction, step, amount, fee, held, owed, is_reversed } = transfer;
       const isOut = direction === 'out';
       if (kind !== (isOut ? `payment_${dispute.kind}` : 'payment_dispute_won')) return [];
       // What came back by a reversal has that entry.

@@ -58,7 +58,7 @@ interface BankDocument extends SimulatedResource {
   amount: number;
   currency: string;
   bank_reference: string | null;
-  /** Of a payment. */
+  /** Disputes of a payment. */
   disputes?: readonly DisputeDocument[];
 }
 

@@ -18,7 +18,7 @@ type DisputeDeps = Pick<
 export const getDispute = createGet('dispute', ({ disputes }) => disputes);
 export const listDisputes = createList(({ disputes }) => disputes);
 
-/** Functions of a connector that tell its bank. */
+/** Functions of a connector that answer its bank. */
 const FUNCTIONS = { evidence: 'submitEvidence', acceptance: 'acceptDispute' } as const;
 
 /**
@@ -100,7 +100,7 @@ async function requireSupport(
   throw new Refusal('evidence_not_supported', message);
 }
 
-/** Has the bank told. @returns the dispute, also where the bank has not confirmed it yet */
+/** Has the bank answered. @returns the dispute, also where the bank has not confirmed it yet */
 async function respond(
   deps: DisputeDeps,
   caller: Owner,
@@ -117,6 +117,6 @@ async function respond(
   const isDone =
     answer === 'evidence' ? current.evidence_submitted_at !== null : current.status === 'accepted';
   if (isDone || current.answering === answer) return current;
-  const cause = new Error(`The workflow of ${dispute._id} has not begun to tell the bank.`);
-  throw unavailable('The bank may not have been told.', cause);
+  const cause = new Error(`The workflow of ${dispute._id} has not begun to answer the bank.`);
+  throw unavailable('The bank may not have the answer.', cause);
 }

@@ -123,8 +123,17 @@ async function findRelated(stores: Stores, resource: Resource): Promise<Related>
 
 export type ShownDispute = ReturnType<typeof presentDispute>;
 
-function presentDispute({ _id, name, kind, status, amount, fee, moves, ...row }: DisputeDocument) {
-  const owed = moves.reduce((sum, move) => sum + move.owed, 0);
+function presentDispute({
+  _id,
+  name,
+  kind,
+  status,
+  amount,
+  fee,
+  transfers,
+  ...row
+}: DisputeDocument) {
+  const owed = transfers.reduce((sum, transfer) => sum + transfer.owed, 0);
   const { currency, created_at, attention } = row;
   return { id: _id, name, kind, status, amount, currency, fee, owed, created_at, attention };
 }

@@ -12,7 +12,7 @@ import { answer, useScriptedServer } from '../../clients/unit/scripted-server';
 const SECRET = 'a secret of 24 characters';
 const RECIPIENT = { first_name: 'Zephyrine', last_name: 'Li', iban: 'DE89370400440532013000' };
 const SERVED: Parameters<typeof defineHttp>[0] = {
-  INSTRUCTIONS_FOR: ['payments', 'refunds', 'payouts', 'cancelPayout'],
+  INSTRUCTIONS_FOR: ['payments', 'refunds', 'payouts', 'cancelPayout', 'disputes'],
   INSTRUCTIONS_PER_SECOND: 1_000,
   REFERENCE_PER_STEP: 'no',
 };
@@ -52,6 +52,14 @@ const submitted = { outcome: 'submitted', bank_reference: 'B-3' };
 const settledBefore = { outcome: 'already_settled', ...money };
 const refusal = { code: 'account_closed', message: 'The account is closed.' };
 
+const told = { outcome: 'accepted' };
+const dispute_id = `dp_${payment_id}`;
+const asking = {
+  ...{ instruction_id: `evidence:${dispute_id}`, dispute_id, payment_id },
+  bank_dispute_id: 'D1',
+};
+const answering = { ...asking, version: 1, livemode: false };
+
 /** `refused`: outcome of a refusal, if the bank can refuse. */
 type Case = readonly [input: object, key: string | undefined, answer: object, refused?: string];
 
@@ -65,6 +73,10 @@ const CASES: Record<ActivityName, Case> = {
   sendPayout: [payout, payout_id, submitted, 'refused'],
   lookUpPayout: [{ payout_id }, undefined, { outcome: 'not_found' }, 'refused'],
   cancelPayout: [{ payout_id }, undefined, { outcome: 'too_late' }],
+  submitEvidence: [answering, asking.instruction_id, told, 'refused'],
+  lookUpEvidence: [asking, undefined, told, 'refused'],
+  acceptDispute: [answering, asking.instruction_id, told, 'refused'],
+  lookUpAcceptance: [asking, undefined, { outcome: 'not_found' }, 'refused'],
 };
 const NAMES = Object.keys(CASES) as ActivityName[];
 
@@ -97,7 +109,12 @@ test.each(NAMES)('422 of %s is a refusal, or an outage if the bank cannot refuse
   const [input, , , outcome] = CASES[name];
   const result = instruct(name, input, 422, { ...refusal, more: 1 });
   if (outcome === undefined) return await expect(result).rejects.toThrow('answered 422');
-  const message = name === 'lookUpPayout' ? 'The bank refused the payout.' : refusal.message;
+  const hidden: Partial<Record<ActivityName, string>> = {
+    lookUpPayout: 'The bank refused the payout.',
+    submitEvidence: 'The bank did not take the evidence.',
+    lookUpEvidence: 'The bank did not take the evidence.',
+  };
+  const message = hidden[name] ?? refusal.message;
   expect(await result).toEqual({ outcome, code: refusal.code, message });
 });
 

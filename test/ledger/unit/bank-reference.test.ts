@@ -15,10 +15,11 @@ const resource = {
   bank_reference: 'own',
 };
 const report = { ...time, bank_reference: 'again' };
-const chargeback = { kind: 'clawed_back', held: 0, owed: 1_000, fee: 0 } as const;
-const dispute = { kind: 'dispute_opened', held: 1_000, owed: 15, fee: 15 } as const;
+const chargeback = { direction: 'out', amount: 1_000, held: 0, owed: 1_000, fee: 0 } as const;
+const dispute = { ...chargeback, held: 1_000, owed: 15, fee: 15 };
+const won = { direction: 'in', amount: 900, held: 0, owed: 0, fee: 0 } as const;
 
-const { buildRefundEntry, buildSettlement, buildDispute } = entries;
+const { buildRefundEntry, buildSettlement, buildDisputeTransfer } = entries;
 const moved = (direction: Direction) =>
   makeMovement({ direction, bank_reference: 'moved', currency: 'USD' });
 const hold = (kind: MovingKind, direction: Direction) =>
@@ -44,9 +45,19 @@ test.each([
   ['their unnamed return', resolve('payment', 'in', 'customer', time), undefined, -1_000],
   ['what goes to the bank', resolve('payment', 'in', 'bank'), 'again', -1_000],
   ['a report that was wrong', resolve('payment', 'in', 'never_happened', time), undefined, -1_000],
-  ['a chargeback', buildDispute(resource, chargeback, time), undefined, -1_000],
-  ['a dispute with its fee', buildDispute(resource, dispute, report), 'again', -1_015],
-  ['a won dispute', entries.buildDisputeWon(resource, { id: 'D', won: 900 }, report), 'again', 900],
+  [
+    'a chargeback',
+    buildDisputeTransfer(resource, 'clawed_back', chargeback, time),
+    undefined,
+    -1_000,
+  ],
+  [
+    'a dispute with its fee',
+    buildDisputeTransfer(resource, 'dispute_opened', dispute, report),
+    'again',
+    -1_015,
+  ],
+  ['a won dispute', buildDisputeTransfer(resource, 'dispute_opened', won, report), 'again', 900],
   ['a refund', buildRefundEntry('refund_settled', resource, time), 'own', -1_000],
   ['a refund that is sent late', hold('refund', 'out'), 'moved', -1_000],
   ['a refund that came back', hold('refund', 'in'), 'moved', 1_000],

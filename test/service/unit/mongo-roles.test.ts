@@ -87,6 +87,7 @@ test('a connector writes callbacks and its own database, and reads no secrets ex
     'connector_releases',
     'crypto_payments',
     'crypto_settlements',
+    'disputes',
     'payments',
     'payouts',
     'recipients',

@@ -50,7 +50,7 @@ describe('the format of a data directory', () => {
     (name) => {
       folder.write(name, '');
       expect(() => markDataDir(folder.at())).toThrow(
-        /^DATA_DIR .* has data without a format number, .* only format \d\. Set DATA_DIR to another/,
+        /^DATA_DIR .* has data without a format number, .* only format \d+\. Set DATA_DIR to another/,
       );
       expect(existsSync(folder.at('version'))).toBe(false);
     },

@@ -626,8 +626,10 @@ test.each([
 
 const POSTED = 'posted already';
 
-function describeDispute({ name, status, amount, fee, moves }: DisputeDocument): string {
-  const each = moves.map((move) => `${move.direction} ${move.amount} held ${move.held}`);
+function describeDispute({ name, status, amount, fee, transfers }: DisputeDocument): string {
+  const each = transfers.map(
+    (transfer) => `${transfer.direction} ${transfer.amount} held ${transfer.held}`,
+  );
   return `${name} ${status} ${amount} ${fee}: ${each.join(', ')}`;
 }
 

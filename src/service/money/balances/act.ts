@@ -8,7 +8,7 @@ import {
   computeCredit,
 } from '../../../domain/approval';
 import { parseBookCurrency } from '../../../domain/crypto/assets';
-import { type DisputeMove, sumTaken } from '../../../domain/dispute/report';
+import { type DisputeTransfer, sumTaken } from '../../../domain/dispute/report';
 import { ServiceError } from '../../../domain/errors';
 import type { EntryDocument } from '../../../ledger/documents';
 import { type NewEntry, operationId, PLATFORM } from '../../../ledger/entries';
@@ -265,20 +265,23 @@ async function markDisputeWon(
   if (!kind.startsWith('payment_')) return;
   const payment = await stores.payments.get(resource_id, session);
   const disputes = await stores.disputes.forPayment(resource_id, session);
-  const isOf = ({ step }: DisputeMove) => operationId({ kind, resource_id, step }) === _id;
-  const dispute = disputes.find(({ moves }) => moves.some(isOf));
-  const move = dispute?.moves.find(isOf);
-  const isTaken = dispute && move && move.amount <= dispute.amount && move.fee <= dispute.fee;
-  if (payment !== null && isTaken && move.is_reversed !== true) {
-    const { amount, fee } = move;
+  const isSource = ({ step }: DisputeTransfer) => operationId({ kind, resource_id, step }) === _id;
+  const dispute = disputes.find(({ transfers }) => transfers.some(isSource));
+  const transfer = dispute?.transfers.find(isSource);
+  const isTaken =
+    dispute && transfer && transfer.amount <= dispute.amount && transfer.fee <= dispute.fee;
+  if (payment !== null && isTaken && transfer.is_reversed !== true) {
+    const { amount, fee } = transfer;
     const { at } = entry;
     const by = operationId(entry);
     const back = { direction: 'in', amount, fee, held: 0, owed: 0, at, by } as const;
-    const marked = dispute.moves.map((each) => (each === move ? { ...each, ...REVERSED } : each));
-    const moves: DisputeMove[] = [...marked, { ...back, ...REVERSED }];
+    const marked = dispute.transfers.map((each) =>
+      each === transfer ? { ...each, ...REVERSED } : each,
+    );
+    const transfers: DisputeTransfer[] = [...marked, { ...back, ...REVERSED }];
     // A bank's own dispute ends by what the bank, or an operator, says of it.
     const isOver = dispute.kind === 'clawed_back';
-    const change = { moves, ...sumTaken(moves), updated_at: at, ...(isOver ? WON : {}) };
+    const change = { transfers, ...sumTaken(transfers), updated_at: at, ...(isOver ? WON : {}) };
     await stores.disputes.change(dispute._id, change, session);
     await stores.payments.countDisputed(resource_id, { amount: -amount, at }, session);
     await stores.payments.endReport(resource_id, at, session);
