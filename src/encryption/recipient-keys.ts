@@ -51,8 +51,7 @@ export function createRecipientEncrypters(
         return await encryptForHolders(details, owner, holders.map(keyRings.get));
       },
       encryptFor: (connector, details, owner) => {
-        const own = getHolder(connector);
-        const holder = keyRings.has(own) ? own : 'live';
+        const holder = findHolder(keyRings.has, 'live', connector);
         return encryptForHolders(details, owner, [keyRings.get(holder)]);
       },
       getKid: getRecipientKid,
@@ -89,11 +88,17 @@ export function createRecipientReencrypter(
   { holders, listPayers }: { holders: readonly Holder[]; listPayers: ListPayers },
 ) {
   const keyRings = followHolders(dir, 'private');
+  const getOwn = (environment: Env, connector: string) =>
+    keyRings.get(findHolder(keyRings.has, environment, connector));
   const find = (environment: Env, facts: RailFacts) =>
     findHolders(keyRings.has, listPayers, environment, facts).map(keyRings.get);
   return {
     encrypt: (environment: Env, facts: RailFacts, value: { text: string; owner: string }) =>
       encryptForHolders(value.text, value.owner, find(environment, facts)),
+    encryptFor: (environment: Env, connector: string, value: { text: string; owner: string }) =>
+      encryptForHolders(value.text, value.owner, [getOwn(environment, connector)]),
+    getCurrentKidFor: (environment: Env, connector: string) =>
+      joinKids([getOwn(environment, connector).forEncryption().current]),
     decrypt: createDecrypt(keyRings, () => holders),
     getKid: getRecipientKid,
     getCurrentKid: (environment: Env, facts: RailFacts) =>
@@ -122,6 +127,13 @@ function findHolders(
   const own = connectors.map(getHolder);
   const holders = own.map((holder) => (has(holder) ? holder : 'live'));
   return holders.length === 0 ? ['live'] : [...new Set(holders)].toSorted();
+}
+
+/** Finds the holder of what one connector decrypts. */
+function findHolder(has: (holder: Holder) => boolean, environment: Env, connector: string): Holder {
+  const own = getHolder(connector);
+  if (environment === 'sandbox') return 'sandbox';
+  return has(own) ? own : 'live';
 }
 
 /** Follows files that appear later, too. */

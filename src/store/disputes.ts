@@ -9,7 +9,7 @@ import {
 } from '../domain/dispute/dispute';
 import type { DisputeTransfer } from '../domain/dispute/report';
 import type { Encrypted } from '../encryption/encrypter';
-import { OWNER, resourceIndexes } from './list';
+import { OWNER, readPage, resourceIndexes } from './list';
 import { PAYMENT } from './refunds';
 import { type ResourceDocument, resourceStore } from './resource';
 
@@ -96,6 +96,18 @@ export function createDisputeStore(db: Db) {
         { _id, evidence: { $exists: true } },
         { $set: { 'evidence.ciphertext': null } },
         { session },
+      ),
+    /** Pages through evidence that is not erased, by id. */
+    listEvidence: (after: string, limit: number): Promise<DisputeDocument[]> =>
+      readPage<DisputeDocument>(disputes, after, limit, { 'evidence.ciphertext': { $type: 'string' } }),
+    reencryptEvidence: (
+      _id: string,
+      before: Encrypted,
+      next: { ciphertext: Encrypted; kid: string },
+    ) =>
+      disputes.updateOne(
+        { _id, 'evidence.ciphertext': before },
+        { $set: { 'evidence.ciphertext': next.ciphertext, 'evidence.kid': next.kid } },
       ),
     eraseEvidence: (payment_ids: readonly string[], session?: ClientSession) =>
       disputes.updateMany(

@@ -47,7 +47,7 @@ const COLLECTIONS = [
 ];
 const none = {
   ...{ recipients: 0, endpoints: 0, claims: 0 },
-  ...{ users: 0, connector_keys: 0, payer_keys: 0 },
+  ...{ users: 0, connector_keys: 0, payer_keys: 0, evidence: 0 },
 };
 
 type Facts = RecipientFacts & { last4: string };

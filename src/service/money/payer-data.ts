@@ -3,6 +3,7 @@ import type { Customer } from '../../domain/creation';
 import { toEnv } from '../../domain/environment';
 import { isInFlight } from '../../domain/resources';
 import { DecryptionError, type Encrypter } from '../../encryption/encrypter';
+import type { DisputeDocument } from '../../store/disputes';
 import type { PaymentDocument } from '../../store/payments';
 import type { RefundDocument } from '../../store/refunds';
 import { listHeld } from '../banks/movements';
@@ -106,6 +107,7 @@ async function exportPayment(
     customer,
     payment: payment && leaveOutHashes(payment),
     refunds,
+    disputes: (await stores.disputes.forPayment(payment_id)).map(leaveOutEvidence),
     callbacks: callbacks
       .flat()
       .map(({ signature: _, key_id: signed_by, ...callback }) => ({ ...callback, signed_by })),
@@ -120,6 +122,11 @@ async function exportPayment(
         })),
     ),
   };
+}
+
+/** Only a connector decrypts it. */
+function leaveOutEvidence({ evidence: _evidence, ...dispute }: DisputeDocument) {
+  return dispute;
 }
 
 function leaveOutHashes({

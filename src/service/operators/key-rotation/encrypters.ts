@@ -19,7 +19,7 @@ import {
 import { followKeyFile } from '../../../encryption/service-keys';
 import { listPayoutConnectors } from '../../../routing';
 import type { RecipientGroup } from '../../../store/recipients';
-import { type EncryptedStores, type KeyFileDeps, VALUE_KINDS } from './values';
+import { type EncryptedStores, type KeyFileDeps, readAll, VALUE_KINDS } from './values';
 
 /** `keys rotate --ring` takes these, and `recipients.live-NAME` for a connector. */
 export const KEY_RING_NAMES = ['seal', 'recipients.sandbox', 'recipients.live'] as const;
@@ -101,6 +101,8 @@ export const ZERO_COUNTS = {
   users: 0,
   connector_keys: 0,
   payer_keys: 0,
+  /** Disputes with evidence that their banks have not confirmed. */
+  evidence: 0,
 };
 type KeyCounts = typeof ZERO_COUNTS;
 
@@ -114,6 +116,14 @@ async function listGroups({ recipients }: EncryptedStores) {
   ];
 }
 
+/** Lists evidence that its connector still has to send. */
+export function listEvidence({ disputes }: EncryptedStores) {
+  const readPage = (after = '') => disputes.listEvidence(after, BATCH);
+  return readAll(readPage);
+}
+
+const BATCH = 100;
+
 export async function countByKey(stores: EncryptedStores, { seal }: Encrypters) {
   const countsByKey = new Map<string, KeyCounts>();
   const add = (kid: string, count: keyof KeyCounts, n: number) => {
@@ -122,6 +132,9 @@ export async function countByKey(stores: EncryptedStores, { seal }: Encrypters) 
   };
   for (const { held, ...group } of await listGroups(stores)) {
     for (const kid of splitKids(group.kid)) add(kid, held, group.count);
+  }
+  for await (const { evidence } of listEvidence(stores)) {
+    for (const kid of splitKids(evidence?.kid ?? NO_KEY)) add(kid, 'evidence', 1);
   }
   for (const { count, read } of VALUE_KINDS) {
     for await (const values of read(stores)) {
@@ -139,9 +152,14 @@ export async function countOutdated(
   const groups = await listGroups(stores);
   const outdated = groups.filter((group) => isOutdated(encrypters, group));
   const countsByKey = await countByKey(stores, encrypters);
-  const others = [...countsByKey].map(([kid, { recipients: _, claims: __, ...counts }]) =>
-    kid === encrypters.seal.kid ? 0 : sum(Object.values(counts)),
+  const others = [...countsByKey].map(
+    ([kid, { recipients: _, claims: __, evidence: ___, ...counts }]) =>
+      kid === encrypters.seal.kid ? 0 : sum(Object.values(counts)),
   );
+  for await (const { evidence, livemode, connector } of listEvidence(stores)) {
+    const current = encrypters.recipients.getCurrentKidFor(toEnv(livemode), connector);
+    others.push(evidence?.kid === current ? 0 : 1);
+  }
   return sum(outdated.map(({ count }) => count)) + sum(others);
 }
 

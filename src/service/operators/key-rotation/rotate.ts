@@ -11,6 +11,7 @@ import {
 } from '../../../encryption/recipient-key-files';
 import { getHolder, getKeyRingName, keyRingPath } from '../../../encryption/recipient-pairs';
 import { listPayoutConnectors } from '../../../routing';
+import { evidenceOwner } from '../../../store/disputes';
 import { buildRecipient, recipientOwner } from '../../../store/recipients';
 import { withAuditLine } from '../audit/log';
 import {
@@ -22,6 +23,7 @@ import {
   findKeyRingName,
   isOutdated,
   type KeyRingName,
+  listEvidence,
   readKid,
   sum,
   ZERO_COUNTS,
@@ -178,7 +180,8 @@ async function refuseInUse(deps: KeyDeps, kid: string): Promise<void> {
     'sealing_key_in_use',
     `${kid} still holds ${counts.recipients} recipients, ${counts.endpoints} webhook endpoints, ` +
       `${counts.claims} recipients not written yet, ${counts.users} second factors, ` +
-      `${counts.connector_keys} connector keys and ${counts.payer_keys} keys of payers. ` +
+      `${counts.connector_keys} connector keys, ${counts.payer_keys} keys of payers and evidence of ` +
+      `${counts.evidence} disputes. ` +
       '`keys reseal` moves them to the current key.',
   );
 }
@@ -233,6 +236,7 @@ async function reencryptAll(deps: ReencryptDeps): Promise<number> {
     let count = 0;
     await writePendingRecipients(deps);
     count += await reencryptRecipients(deps, reencrypt);
+    count += await reencryptEvidence(deps, reencrypt);
     await replacePayerKeys(deps.stores, deps.encrypters.seal, deps.now);
     count += await reencryptValues(deps, reencrypt);
     if (count === 0) break;
@@ -287,6 +291,28 @@ async function writePendingRecipients({
       progress(`recipients that were still to be written: ${records.length}`);
     }
   }
+}
+
+async function reencryptEvidence(
+  { stores, encrypters: { recipients: encrypter }, progress }: ReencryptDeps,
+  reencrypt: Reencrypt,
+): Promise<number> {
+  let count = 0;
+  for await (const { _id, evidence, livemode, connector } of listEvidence(stores)) {
+    const { ciphertext = null, kid } = evidence ?? {};
+    const environment = toEnv(livemode);
+    if (ciphertext === null || kid === encrypter.getCurrentKidFor(environment, connector)) continue;
+    const owner = evidenceOwner(_id);
+    const next = await reencrypt(owner, async () => {
+      const text = await encrypter.decrypt(ciphertext, owner);
+      return await encrypter.encryptFor(environment, connector, { text, owner });
+    });
+    if (next === undefined) continue;
+    const change = { ciphertext: next, kid: encrypter.getKid(next) };
+    count += (await stores.disputes.reencryptEvidence(_id, ciphertext, change)).modifiedCount;
+  }
+  if (count > 0) progress(`evidence re-encrypted: ${count}`);
+  return count;
 }
 
 async function reencryptRecipients(

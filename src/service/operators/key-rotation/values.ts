@@ -98,7 +98,14 @@ export function changeKeyFile<T>(change: () => T): T {
 
 export type EncryptedStores = Pick<
   Stores,
-  'accounts' | 'payments' | 'recipients' | 'endpoints' | 'idempotency' | 'users' | 'connectorKeys'
+  | 'accounts'
+  | 'payments'
+  | 'recipients'
+  | 'disputes'
+  | 'endpoints'
+  | 'idempotency'
+  | 'users'
+  | 'connectorKeys'
 >;
 
 interface EncryptedValue {
@@ -123,7 +130,7 @@ export async function* readPages<Id, T extends { _id: Id }>(
   }
 }
 
-async function* readAll<Id, T extends { _id: Id }>(
+export async function* readAll<Id, T extends { _id: Id }>(
   readPage: (after: Id | undefined) => Promise<T[]>,
 ): AsyncGenerator<T> {
   for await (const page of readPages(readPage)) yield* page;
