@@ -10,6 +10,7 @@ import type {
   SessionAnswer,
   SessionInstruction,
 } from '../contract/activities';
+import { EvidenceTooLate } from '../contract/evidence';
 import { type Attempt, beginAttempt } from '../contract/guard';
 import { RecipientDeleted } from '../contract/recipients';
 import type { ActivityDeps } from './activity-deps';
@@ -165,6 +166,7 @@ function createDisputeActivities<S extends Settings>(
     try {
       return await bank.submitEvidence(input, { ...deps.buildTools(attempt), evidence });
     } catch (error) {
+      if (error instanceof EvidenceTooLate) return { outcome: 'refused', ...error.refusal };
       throw error instanceof BankFailure ? error : hideMessage(error, 'The evidence');
     }
   };

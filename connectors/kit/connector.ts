@@ -185,7 +185,7 @@ function createReaders(
     environment,
     name,
   }: { KEYS_DIR: string; environment: 'live' | 'sandbox'; name: string },
-  { stores, log }: OwnProcess,
+  { stores, log, now }: OwnProcess,
   isSecret: boolean,
 ): Pick<ActivityDeps<Settings>, 'decryptRecipient' | 'readReference' | 'decryptEvidence'> {
   // A process that pays nobody, and answers no dispute, needs no key.
@@ -195,7 +195,7 @@ function createReaders(
   return {
     decryptRecipient: createRecipientDecrypter({ ...stores, encrypter, connector: name, log }),
     readReference: createReferenceReader({ payouts: stores.payouts }),
-    decryptEvidence: createEvidenceDecrypter({ ...stores, encrypter, connector: name, log }),
+    decryptEvidence: createEvidenceDecrypter({ ...stores, encrypter, connector: name, log, now }),
   };
 }
 

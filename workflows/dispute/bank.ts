@@ -1,8 +1,4 @@
-import type {
-  ConnectorActivities,
-  DisputeReply,
-  Outdated,
-} from '../../connectors/contract/activities';
+import type { ConnectorActivities, Outdated } from '../../connectors/contract/activities';
 import {
   type DisputeAnswer,
   type DisputeStatus,
@@ -15,7 +11,7 @@ import { getEarlierInstruction, instruct, moneyActivities } from '../shared/inst
 import { writeScheduled } from '../shared/persist';
 import { rejectUpdate } from '../shared/refusal';
 import { note } from '../shared/state';
-import { type Dispute, getState, record } from './state';
+import { type Dispute, getState, type NamedReply, record } from './state';
 
 /** Answers the bank, unless that is under way; its confirmation comes by the inbox. */
 export async function beginAnswer(dispute: Dispute, answer: DisputeAnswer): Promise<void> {
@@ -37,7 +33,7 @@ export async function beginAnswer(dispute: Dispute, answer: DisputeAnswer): Prom
 
 /** @param earlier is looked up before anything is sent */
 export function instructBank(dispute: Dispute, earlier?: Earlier): void {
-  void instruct<DisputeReply, Dispute>(
+  void instruct<NamedReply, Dispute>(
     {
       noun: 'dispute',
       record,
@@ -57,39 +53,76 @@ function buildInstruction(dispute: Dispute) {
   const instruction_id = disputeInstructionId(dispute_id, answer);
   const ids = { instruction_id, dispute_id, payment_id, bank_dispute_id };
   const build = () => ({ ...ids, version: dispute.transition, livemode });
-  return answer === 'evidence'
-    ? { send: () => once.submitEvidence(build()), lookUp: () => patient.lookUpEvidence(ids) }
-    : { send: () => once.acceptDispute(build()), lookUp: () => patient.lookUpAcceptance(ids) };
+  // An answer may come when the next instruction is under way.
+  const name = <Reply extends object>(reply: Reply) => ({ ...reply, to: answer });
+  if (answer === 'acceptance') {
+    return {
+      send: async () => name(await once.acceptDispute(build())),
+      lookUp: async () => name(await patient.lookUpAcceptance(ids)),
+    };
+  }
+  return {
+    send: async () => name(isTooLate(dispute) ? TOO_LATE : await once.submitEvidence(build())),
+    lookUp: async () => name(await patient.lookUpEvidence(ids)),
+  };
 }
+
+/** The bank may have been away until after the deadline. */
+function isTooLate(dispute: Dispute): boolean {
+  return dispute.dueAt !== null && now(dispute) >= Date.parse(dispute.dueAt);
+}
+
+const TOO_LATE = {
+  outcome: 'refused',
+  code: 'dispute_closed',
+  message: 'Its deadline was over before the bank could be reached.',
+} as const;
 
 export async function applyAnswer(
   dispute: Dispute,
-  answer: DisputeReply | Outdated,
+  answer: NamedReply | (Outdated & { to?: DisputeAnswer }),
 ): Promise<void> {
   const { id: resource_id, answering, status, facts } = dispute;
-  note(dispute, `${answering ?? 'answer'} at the bank: ${answer.outcome}`);
+  note(dispute, `${answer.to ?? 'answer'} at the bank: ${answer.outcome}`);
+  const isCurrent = answer.to === answering;
   if (answer.outcome === 'outdated') {
+    if (!isCurrent) return;
     const { request_id } = facts;
     const stored = await writeScheduled((activities) =>
       activities.loadDispute({ resource_id, request_id }),
     );
     record.applyStored(dispute, stored);
     if (!isDisputeClosed(dispute.status)) instructBank(dispute, getEarlierInstruction());
+    else endWaits(dispute);
     return;
   }
-  if (answering === null) return;
-  if (answer.outcome === 'refused') return await applyRefusal(dispute, answering, answer.message);
+  if (answer.outcome === 'refused') {
+    if (isCurrent) await applyRefusal(dispute, answer.to, answer.message);
+    return;
+  }
   const at = timestamp(dispute);
-  const isEvidence = answering === 'evidence';
+  const isEvidence = answer.to === 'evidence';
+  if (isEvidence && dispute.isSubmitted) return;
   const reached = isEvidence ? 'under_review' : 'accepted';
-  const change = { answering: null, ...(isEvidence ? { evidence_submitted_at: at } : {}) };
+  const change = {
+    ...(isCurrent ? { answering: null } : {}),
+    ...(isEvidence ? { evidence_submitted_at: at } : {}),
+  };
   // The bank may have decided before it answered.
   const to = isDisputeClosed(status) ? status : reached;
   await record.transition(dispute, [to], { change, scheduled: true });
   dispute.isSubmitted ||= isEvidence;
+  if (!isCurrent) return;
   dispute.answering = null;
   for (const waiting of dispute.waiting.splice(0)) {
     waiting.resolve({ ...getState(dispute), outcome: 'accepted' });
+  }
+}
+
+/** Answers callers who wait for a bank that has decided before. */
+export function endWaits(dispute: Dispute): void {
+  for (const waiting of dispute.waiting.splice(0)) {
+    rejectUpdate(waiting, 'dispute_closed', `The dispute is ${dispute.status}.`);
   }
 }
 

@@ -42,7 +42,7 @@ import {
   uncancelled,
   untilOpened,
 } from '../shared/inbox';
-import { getEarlierInstruction } from '../shared/instruction';
+import { cancelUnstartedSends, getEarlierInstruction } from '../shared/instruction';
 import { type Due, runUntilFinal } from '../shared/loop';
 import {
   type ActRules,
@@ -56,7 +56,7 @@ import { writeScheduled } from '../shared/persist';
 import { findSenderFault } from '../shared/record';
 import { assertIdentity, findRefusal, refuse, rejectUpdate } from '../shared/refusal';
 import { isReported, note, showRefusal } from '../shared/state';
-import { applyAnswer, beginAnswer, instructBank } from './bank';
+import { applyAnswer, beginAnswer, endWaits, instructBank } from './bank';
 import { messages } from './messages';
 import {
   type Dispute,
@@ -287,7 +287,7 @@ async function noteOutcome(
     case 'posted':
       dispute.dueAt = answer.evidence_due_at ?? dispute.dueAt;
       // Nothing is sent after the end.
-      if (isDisputeClosed(dispute.status)) dispute.instruction += 1;
+      if (isDisputeClosed(dispute.status)) stopAnswering(dispute);
       if (answer.isFeeRefused) await record.setAttention(dispute, 'dispute_differs');
       return record.show(dispute);
     case 'repeated':
@@ -296,6 +296,11 @@ async function noteOutcome(
       await record.recordUnapplied(dispute, name, callback, answer.why);
       if (answer.outcome === 'refused') await record.setAttention(dispute, 'dispute_differs');
   }
+}
+
+function stopAnswering(dispute: Dispute): void {
+  dispute.instruction += 1;
+  endWaits(dispute);
 }
 
 /** Sends evidence once and in time, or an acceptance. */
@@ -320,7 +325,7 @@ async function respond(
 
 function nextDue(dispute: Dispute): Due | undefined {
   const { status, dueAt, answering, isOverdueReported, isReminded, isSubmitted } = dispute;
-  if (isDisputeClosed(status)) return undefined;
+  if (isDisputeClosed(status)) return cancelUnstartedSends(dispute);
   if (answering !== null) {
     if (isOverdueReported) return undefined;
     const act = () => record.flagOverdue(dispute, 'answer_overdue');
@@ -418,7 +423,7 @@ async function bookWon(
   if (answer.outcome === 'repeated') return 'The dispute is won already.';
   if (answer.outcome !== 'posted') return answer.why;
   dispute.attention = null;
-  dispute.instruction += 1;
+  stopAnswering(dispute);
   record.show(dispute);
   return undefined;
 }

@@ -39,10 +39,13 @@ export interface DisputeKind {
   opened: DisputeState;
 }
 
+/** Reply of the bank, with what it is about. */
+export type NamedReply = DisputeReply & { to: DisputeAnswer };
+
 export type DisputeItem =
   | CallbackItem<DisputeCallbackName>
   | { kind: 'respond'; with: DisputeAnswer; answer: Trigger<DisputeResponse> }
-  | { kind: 'answer'; answer: DisputeReply | Outdated }
+  | { kind: 'answer'; answer: NamedReply | Outdated }
   | OperatorItem<DisputeAct, DisputeState>;
 
 export interface Dispute
