@@ -14,6 +14,7 @@ import {
   type DisputeReport,
   type DisputeTransfer,
   decideReport,
+  splitFee,
   sumTaken,
 } from '../src/domain/dispute/report';
 import type { DisputeInput } from '../src/domain/dispute/workflow';
@@ -48,7 +49,11 @@ export type DisputeFacts = ReturnType<typeof readFacts>;
 /** Report, or act, with what the ledger needs. */
 export interface BookedReport extends DisputeReport {
   value_date?: string;
+  /** Bearer of the fee when a history was written. */
+  fee_bearer?: FeeBearer;
 }
+
+type FeeBearer = 'service' | 'merchant';
 
 export type OpenDispute = Omit<DisputeInput, 'clock'> & {
   created_at: string;
@@ -68,6 +73,8 @@ type Answer =
       /** Version that a lost task has reached. */
       reached?: number;
       isFeeRefused?: true;
+      /** Bearer of the fee that it charged. */
+      fee_bearer?: FeeBearer;
     }
   | { outcome: 'repeated' }
   | { outcome: 'late' | 'refused'; why: string };
@@ -299,8 +306,15 @@ function toAnswer(
   }
 }
 
-function toPosted({ status, transition, evidence_due_at }: DisputeDocument) {
-  return { outcome: 'posted', status, transition, evidence_due_at } as const;
+function toPosted({
+  status,
+  transition,
+  evidence_due_at,
+  transfers,
+}: DisputeDocument): Extract<Answer, { outcome: 'posted' }> {
+  const { fee = 0, fee_bearer = 'merchant' } = transfers.at(-1) ?? {};
+  const borne: { fee_bearer?: FeeBearer } = fee === 0 ? {} : { fee_bearer };
+  return { outcome: 'posted', status, transition, evidence_due_at, ...borne };
 }
 
 interface Booked {
@@ -355,13 +369,16 @@ export async function postTransfer(
   session: ClientSession,
 ): Promise<Pick<DisputeDocument, 'transfers' | 'amount' | 'fee'>> {
   const { callback_id: by, bank_reference, value_date } = report;
+  const bearer = await findFeeBearer({ stores }, dispute, { fee, direction, report }, session);
+  const fee_bearer = bearer === 'service' ? { fee_bearer: bearer } : {};
+  const borne = amount + splitFee({ fee, ...fee_bearer }).merchant;
   const parts =
     direction === 'out'
-      ? await splitDebit(stores.ledger, payment, amount + fee, session)
+      ? await splitDebit(stores.ledger, payment, borne, session)
       : { held: 0, owed: 0 };
   const transfer: DisputeTransfer = {
     ...omitUndefined({ step }),
-    ...{ direction, amount, fee, ...parts, at, by },
+    ...{ direction, amount, fee, ...fee_bearer, ...parts, at, by },
     ...omitUndefined({ bank_reference: bank_reference || undefined }),
   };
   const entry = buildDisputeTransfer(payment, dispute.kind, transfer, {
@@ -375,6 +392,21 @@ export async function postTransfer(
   await recordDisputed(stores, payment, moved, session);
   const transfers = [...dispute.transfers, transfer];
   return { transfers, ...sumTaken(transfers) };
+}
+
+/** Decides who bears a fee that is charged now; who bore it has it back. */
+async function findFeeBearer(
+  { stores }: Pick<RecordDeps, 'stores'>,
+  { account_id, transfers }: DisputeDocument,
+  moved: Pick<DisputeTransfer, 'fee' | 'direction'> & { report: BookedReport },
+  session: ClientSession,
+): Promise<FeeBearer> {
+  const { fee, direction, report } = moved;
+  if (fee === 0) return 'merchant';
+  const charged = transfers.findLast((each) => each.direction === 'out' && each.fee > 0);
+  if (direction === 'in') return charged?.fee_bearer ?? 'merchant';
+  const account = await stores.accounts.get(account_id, session);
+  return report.fee_bearer ?? account?.acquirer_fee ?? 'service';
 }
 
 /** The first transfer of each direction has the name of the dispute. */

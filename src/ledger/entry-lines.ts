@@ -3,6 +3,7 @@ import type { Direction, Outcome } from '../domain/movement/movement';
 import { type Against, getOppositeAccount } from './against';
 import type { EntryKind, EntryLine } from './entries';
 import {
+  ACQUIRER_FEES,
   ADJUSTMENTS,
   available,
   BANK_FEES,
@@ -83,15 +84,24 @@ export const ENTRY_LINES = {
       { account: available(MAIN_BALANCE), amount: -held },
       { account: RECEIVABLE, amount: -owed },
     ]),
-  /** @param held part that `main` holds; the merchant owes the rest */
-  payment_dispute_opened: (connector: string, held: number, owed: number) =>
+  /**
+   * @param held part that `main` holds; the merchant owes the rest
+   * @param fee part that the service bears
+   */
+  payment_dispute_opened: (connector: string, held: number, owed: number, fee = 0) =>
     dropZeroLines([
-      { account: clearing(connector), amount: held + owed },
+      { account: clearing(connector), amount: held + owed + fee },
       { account: available(MAIN_BALANCE), amount: -held },
       { account: RECEIVABLE, amount: -owed },
+      { account: ACQUIRER_FEES, amount: -fee },
     ]),
-  payment_dispute_won: (connector: string, amount: number) =>
-    transfer(clearing(connector), available(MAIN_BALANCE), amount),
+  /** @param fee part that the service has back */
+  payment_dispute_won: (connector: string, amount: number, fee = 0) =>
+    dropZeroLines([
+      { account: clearing(connector), amount: -amount - fee },
+      { account: available(MAIN_BALANCE), amount },
+      { account: ACQUIRER_FEES, amount: fee },
+    ]),
   /** @see docs/decisions.md#balances */
   refund_accepted: (amount: number) => transfer(available(MAIN_BALANCE), REFUNDS, amount),
   /** @param held part that is in suspense, since the bank has reported it before */

@@ -6,6 +6,7 @@ export const clearing = (connector: string) => `clearing.${checkName(connector)}
 export const FUNDING = 'external.funding';
 export const REFUNDS = 'transit.refunds';
 export const FEES = 'income.fees';
+export const ACQUIRER_FEES = 'income.acquirer_fees';
 export const LATE = 'suspense.late';
 export const DEPOSITS = 'suspense.deposits';
 export const ADJUSTMENTS = 'external.adjustments';

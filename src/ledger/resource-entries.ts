@@ -1,7 +1,7 @@
 import { MAIN_BALANCE } from '../domain/account/balance-account';
 import { assertNever } from '../domain/assert';
 import { parseBookCurrency } from '../domain/crypto/assets';
-import type { DisputeTransfer } from '../domain/dispute/report';
+import { type DisputeTransfer, splitFee } from '../domain/dispute/report';
 import { computeRest, type Movement, type Resolution } from '../domain/movement/movement';
 import type { PayoutStatus } from '../domain/payout/payout';
 import { type EntryKind, type EntryLine, type NewEntry, operationId } from './entries';
@@ -73,18 +73,22 @@ function renameAtBank(payment: PaymentFacts, { bank_reference }: BankReport): Pa
 export function buildDisputeTransfer(
   payment: PaymentFacts,
   kind: 'dispute_opened' | 'clawed_back',
-  transfer: Pick<DisputeTransfer, 'step' | 'direction' | 'amount' | 'fee' | 'held' | 'owed'>,
+  transfer: Omit<DisputeTransfer, 'at' | 'by'>,
   report: BankReport,
 ): NewEntry {
-  const { step, held, owed, fee } = transfer;
+  const { step, held, owed, amount } = transfer;
+  const { merchant, service } = splitFee(transfer);
   const owner = renameAtBank(payment, report);
   if (transfer.direction === 'in') {
-    const lines = ENTRY_LINES.payment_dispute_won(payment.connector, transfer.amount + fee);
+    const lines = ENTRY_LINES.payment_dispute_won(payment.connector, amount + merchant, service);
     return { ...buildEntry('payment_dispute_won', owner, lines, report), step };
   }
-  const lines = ENTRY_LINES[`payment_${kind}`](payment.connector, held, owed);
+  const lines =
+    kind === 'clawed_back'
+      ? ENTRY_LINES.payment_clawed_back(payment.connector, held, owed)
+      : ENTRY_LINES.payment_dispute_opened(payment.connector, held, owed, service);
   const entry = buildEntry(`payment_${kind}`, owner, lines, report);
-  return { ...entry, step, fee: Math.min(fee, held) };
+  return { ...entry, step, fee: Math.min(merchant, held) };
 }
 
 /** @param held minor units of what the bank sent that are in suspense */

@@ -34,6 +34,8 @@ export interface AccountDocument {
   hold_unverified?: boolean;
   /** Percent by which a crypto payment may be short and still be received; absent: 0. */
   crypto_tolerance?: number;
+  /** Bears what acquirers keep; absent: the service. */
+  acquirer_fee?: 'service' | 'merchant';
   /** Absent before it was first moved. */
   clock?: StoredClock;
   brand?: Partial<Record<Env, Brand>>;

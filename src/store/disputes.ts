@@ -99,7 +99,9 @@ export function createDisputeStore(db: Db) {
       ),
     /** Pages through evidence that is not erased, by id. */
     listEvidence: (after: string, limit: number): Promise<DisputeDocument[]> =>
-      readPage<DisputeDocument>(disputes, after, limit, { 'evidence.ciphertext': { $type: 'string' } }),
+      readPage<DisputeDocument>(disputes, after, limit, {
+        'evidence.ciphertext': { $type: 'string' },
+      }),
     reencryptEvidence: (
       _id: string,
       before: Encrypted,

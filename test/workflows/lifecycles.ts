@@ -208,6 +208,7 @@ interface Change {
   attention?: string | null;
   bank_reference?: string;
   amount_received?: string;
+  amount?: number;
 }
 
 /** The resource's workflow and record, as a story asks and changes them. */

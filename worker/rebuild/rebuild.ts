@@ -3,10 +3,12 @@ import { ApplicationFailure } from '@temporalio/common';
 import type { WorkflowBundleOption } from '@temporalio/worker';
 import { MongoError } from 'mongodb';
 import { createLifecycleActivities, type LifecycleActivities } from '../../activities';
+import type { BookedReport } from '../../activities/disputes';
 import { createLogger } from '../../src/base/log';
 import { assertNever } from '../../src/domain/assert';
 import type { CallbackResource } from '../../src/domain/callback/callback';
 import type { AcceptedRequest } from '../../src/domain/creation';
+import { omitUndefined } from '../../src/domain/defined';
 import { InsufficientBalance } from '../../src/ledger/insufficient-balance';
 import { LIFECYCLES } from '../../src/lifecycles';
 import type {
@@ -140,14 +142,14 @@ async function write(deps: Deps, step: Write, resource: Resource): Promise<void>
     case 'openDispute': {
       const { input, result } = step;
       if (result.outcome !== 'accepted' || result.answer === undefined) return;
-      const report = leaveOutFee(input.report, result.answer);
+      const report = repeatFee(input.report, result.answer);
       await activities.openDispute({ ...input, report, rebuilding: true });
       return;
     }
     case 'recordDisputeReport': {
       if (isUnwritten(step.result)) return;
       // It fit what was left of the payment then.
-      const report = leaveOutFee(step.input.report, step.result);
+      const report = repeatFee(step.input.report, step.result);
       await activities.recordDisputeReport({ ...step.input, report, rebuilding: true });
       return;
     }
@@ -156,9 +158,11 @@ async function write(deps: Deps, step: Write, resource: Resource): Promise<void>
   }
 }
 
-/** Repeats that a fee was above what the connector had declared then. */
-function leaveOutFee<Report extends { fee?: number }>(report: Report, result: object): Report {
-  return 'isFeeRefused' in result ? { ...report, fee: 0 } : report;
+/** Repeats who bore a fee, and that one was above what the connector had declared then. */
+function repeatFee(report: BookedReport, result: object): BookedReport {
+  const { fee_bearer }: Pick<BookedReport, 'fee_bearer'> = Object(result);
+  const borne = { ...report, ...omitUndefined({ fee_bearer }) };
+  return 'isFeeRefused' in result ? { ...borne, fee: 0 } : borne;
 }
 
 /** Outcomes of which a repeat writes what was written then: perhaps nothing. */

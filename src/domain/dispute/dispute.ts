@@ -1,5 +1,4 @@
 import type { CommonAttention } from '../lifecycle';
-import type { EventType } from '../webhook/event';
 
 /** @see docs/api.md#disputes */
 export const DISPUTE_STATUSES = [
@@ -39,7 +38,7 @@ export function isDisputeClosed(status: DisputeStatus): boolean {
 }
 
 /** @see docs/webhooks.md#events */
-export function getDisputeEvent(from: DisputeStatus, to: DisputeStatus): EventType {
+export function getDisputeEvent(from: DisputeStatus, to: DisputeStatus) {
   return from !== to && isDisputeClosed(to) ? 'dispute.closed' : 'dispute.updated';
 }
 

@@ -10,7 +10,9 @@ export interface DisputeTransfer {
   amount: number;
   /** Minor units, in addition to the amount. */
   fee: number;
-  /** Parts of both that the balance held, and that the merchant owes. */
+  /** Side that bears the fee; absent: the merchant. */
+  fee_bearer?: 'service';
+  /** Parts that the balance held, and that the merchant owes, of what the merchant bears. */
   held: number;
   owed: number;
   at: string;
@@ -86,6 +88,11 @@ export type DisputeDecision =
   | { kind: 'late'; why: string }
   /** @param why for operators */
   | { kind: 'refused'; why: string };
+
+/** Splits a fee, in minor units, into the parts that the merchant and the service bear. */
+export function splitFee({ fee, fee_bearer }: Pick<DisputeTransfer, 'fee' | 'fee_bearer'>) {
+  return fee_bearer === 'service' ? { merchant: 0, service: fee } : { merchant: fee, service: 0 };
+}
 
 /** Minor units that a dispute took, without what came back. */
 export function sumTaken(transfers: readonly DisputeTransfer[]): { amount: number; fee: number } {

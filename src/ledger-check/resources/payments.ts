@@ -1,5 +1,6 @@
 import { omitUndefined } from '../../domain/defined';
 import { isDisputeClosed } from '../../domain/dispute/dispute';
+import { splitFee } from '../../domain/dispute/report';
 import type { PaymentStatus } from '../../domain/payment/payment';
 import type { EntryKind, ResourceEntryKind } from '../../ledger/entries';
 import { ENTRY_LINES } from '../../ledger/entry-lines';
@@ -42,15 +43,19 @@ function listDisputeSteps(
 ): ExpectedStep[] {
   return disputes.flatMap((dispute) =>
     dispute.transfers.flatMap((transfer): ExpectedStep[] => {
-      const { direction, step, amount, fee, held, owed, is_reversed } = transfer;
+      const { direction, step, amount, held, owed, is_reversed } = transfer;
+      const { merchant, service } = splitFee(transfer);
       const isOut = direction === 'out';
       if (kind !== (isOut ? `payment_${dispute.kind}` : 'payment_dispute_won')) return [];
       // What came back by a reversal has that entry.
       if (!isOut && is_reversed) return [];
-      const lines =
-        kind === 'payment_dispute_won'
-          ? ENTRY_LINES.payment_dispute_won(connector, amount + fee)
-          : ENTRY_LINES[kind](connector, held, owed);
+      const lines = {
+        payment_clawed_back: () => ENTRY_LINES.payment_clawed_back(connector, held, owed),
+        payment_dispute_opened: () =>
+          ENTRY_LINES.payment_dispute_opened(connector, held, owed, service),
+        payment_dispute_won: () =>
+          ENTRY_LINES.payment_dispute_won(connector, amount + merchant, service),
+      }[kind]();
       return [{ ...omitUndefined({ step }), lines }];
     }),
   );

@@ -142,6 +142,29 @@ test('a report after the end starts the workflow again, and moves the money of t
     await saveHistory(handle, 'dispute-reinstated');
   }));
 
+test.each([
+  ['service', 650, 1_050],
+  ['merchant', 635, 1_050],
+] as const)('the fee is borne, and had back, by the %s', (acquirer_fee, during, after) =>
+  withDispute(
+    async ({ payment, reportOf, becomes }) => {
+      const { account_id } = payment;
+      const { mongo, database } = setting;
+      const account = { _id: account_id, acquirer_fee } as const;
+      await mongo.db(database).collection<typeof account>('accounts').insertOne(account);
+      const taken = { amount: 400, fee: 15, bank_reference: 'W1' };
+      await reportOf('dispute_withdrawn', taken);
+      await becomes({ amount: 400 });
+      const clearing = -635;
+      expect(await payment.money()).toMatchObject({ available: during, clearing });
+      await reportOf('dispute_won', { amount: 400, fee: 15 });
+      await becomes({ status: 'won' });
+      expect(await payment.money()).toMatchObject({ available: after, clearing: -1_050 });
+    },
+    { amount: 0 },
+  ),
+);
+
 test('a fee above the maximum of the connector is not posted, and an operator sees it', () =>
   withDispute(async ({ payment, reportOf, becomes, act }) => {
     const { stores } = setting;

@@ -649,10 +649,10 @@ test.each<DisputeRow>([
   {
     title: 'several disputes each debit their amount and fee at once, and what is won is credited',
     steps: [
-      ['dispute_opened', FIRST_DISPUTE, { available: 635, clearing: -635 }],
-      ['dispute_opened', FIRST_DISPUTE, { available: 635, clearing: -635 }],
+      ['dispute_opened', FIRST_DISPUTE, { available: 650, clearing: -635 }],
+      ['dispute_opened', FIRST_DISPUTE, { available: 650, clearing: -635 }],
       ['refund', { amount: 1 }, DISPUTED],
-      ['spend', { amount: 600 }],
+      ['spend', { amount: 615 }],
       ['dispute_opened', { dispute_id: 'D2', amount: 300 }, { available: 0, receivable: -265 }],
       ['dispute_lost', { dispute_id: 'D1' }],
       ['refund', { amount: 1 }, DISPUTED],
@@ -662,7 +662,7 @@ test.each<DisputeRow>([
       ['refund', { amount: 300 }],
     ],
     stored: { attention: null, disputed: 400, disputes_open: 0 },
-    disputes: ['D1 lost 400 15: out 400 held 415', 'D2 won 0 0: out 300 held 35, in 300 held 0'],
+    disputes: ['D1 lost 400 15: out 400 held 400', 'D2 won 0 0: out 300 held 35, in 300 held 0'],
     entries: [
       'payment_settled:ID',
       'payment_dispute_opened:ID:D1',
@@ -729,7 +729,7 @@ test.each<DisputeRow>([
       ['act dispute_won', {}, 'several disputes'],
       ['act dispute_won', { dispute_id: 'D2' }, 'no dispute D2'],
       ['act dispute_won', { dispute_id: 'D1', fee: 16 }, 'is 15'],
-      ['dispute_lost', { dispute_id: 'D1' }, { available: 185 }],
+      ['dispute_lost', { dispute_id: 'D1' }, { available: 200 }],
       ['act dispute_won', { dispute_id: 'D1', fee: 15 }, { available: 600 }],
       ['act dispute_won', { dispute_id: 'D1' }, 'no dispute D1'],
       ['act dispute_won', {}, { available: 1_000, clearing: -1_050 }],

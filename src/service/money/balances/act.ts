@@ -8,6 +8,7 @@ import {
   computeCredit,
 } from '../../../domain/approval';
 import { parseBookCurrency } from '../../../domain/crypto/assets';
+import { omitUndefined } from '../../../domain/defined';
 import { type DisputeTransfer, sumTaken } from '../../../domain/dispute/report';
 import { ServiceError } from '../../../domain/errors';
 import type { EntryDocument } from '../../../ledger/documents';
@@ -271,10 +272,11 @@ async function markDisputeWon(
   const isTaken =
     dispute && transfer && transfer.amount <= dispute.amount && transfer.fee <= dispute.fee;
   if (payment !== null && isTaken && transfer.is_reversed !== true) {
-    const { amount, fee } = transfer;
+    const { amount, fee, fee_bearer } = transfer;
+    const borne = { fee, ...omitUndefined({ fee_bearer }) };
     const { at } = entry;
     const by = operationId(entry);
-    const back = { direction: 'in', amount, fee, held: 0, owed: 0, at, by } as const;
+    const back = { direction: 'in', amount, ...borne, held: 0, owed: 0, at, by } as const;
     const marked = dispute.transfers.map((each) =>
       each === transfer ? { ...each, ...REVERSED } : each,
     );
