@@ -268,8 +268,7 @@ describe('when MongoDB is older than Temporal, reconcile', () => {
     await eventually('the dispute', async () => (await stores.payments.get(id))?.disputed_at);
     await setting.act('payment', id, 'claw_back');
     await setting.handle('payment', id).result();
-    const disputes = [{ held: 1_050, owed: 0 }];
-    expect(await stores.payments.get(id)).toMatchObject({ refunded: 300, disputes });
+    expect(await stores.payments.get(id)).toMatchObject({ refunded: 300, disputed: 1_050 });
     const state = await setting.read(['payment', id]);
 
     const { differences } = await restoreAndRebuild(backup, 2);
@@ -278,6 +277,37 @@ describe('when MongoDB is older than Temporal, reconcile', () => {
     });
     await expectRebuilt(state, [['payment', id]]);
     expect(await stores.refunds.get(refund)).toMatchObject({ status: 'settled' });
+    const [dispute] = await stores.disputes.forPayment(id);
+    expect(dispute).toMatchObject({ amount: 1_050, transfers: [{ held: 1_050, owed: 0 }] });
+    expect(await setting.left(0)).toEqual([]);
+  });
+
+  test('rebuilds a dispute of a bank, what it took, and what came back after its end', async () => {
+    const { stores, shop } = setting;
+    const { id } = await shop.settledPayment();
+    const backup = await setting.backUp();
+    const of = { dispute_id: 'D1' };
+    await setting.report('payment', id, 'dispute_opened', { ...of, amount: 400, fee: 15 });
+    const dispute = await eventually('the dispute', async () => {
+      const [first] = await stores.disputes.forPayment(id);
+      return first;
+    });
+    await setting.report('payment', id, 'dispute_won', { ...of, amount: 0 });
+    await setting.handle('dispute', dispute._id).result();
+    const back = { ...of, amount: 400, bank_reference: `B-${id}` };
+    await setting.report('payment', id, 'dispute_reinstated', back);
+    await eventually(
+      'the money',
+      async () => (await stores.disputes.get(dispute._id))?.amount === 0,
+    );
+    await setting.handle('dispute', dispute._id).result();
+    const state = await setting.read(['dispute', dispute._id]);
+
+    const { differences } = await restoreAndRebuild(backup, 1);
+    expect(differences).toMatchObject([{ kind: 'missing', resource: 'dispute', id: dispute._id }]);
+    await expectRebuilt(state, [['dispute', dispute._id]]);
+    expect(await stores.payments.get(id)).toMatchObject({ disputed: 0, disputes_open: 0 });
+    expect(await setting.verified()).toEqual([]);
     expect(await setting.left(0)).toEqual([]);
   });
 

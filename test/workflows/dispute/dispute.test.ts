@@ -150,7 +150,8 @@ test.each([
     async ({ payment, reportOf, becomes }) => {
       const { account_id } = payment;
       const { mongo, database } = setting;
-      const account = { _id: account_id, acquirer_fee } as const;
+      const dashboard = { email: account_id };
+      const account = { _id: account_id, acquirer_fee, dashboard };
       await mongo.db(database).collection<typeof account>('accounts').insertOne(account);
       const taken = { amount: 400, fee: 15, bank_reference: 'W1' };
       await reportOf('dispute_withdrawn', taken);
