@@ -105,7 +105,7 @@ export interface BookDispute extends Known {
 }
 
 /** Step that the workflow has begun or done, apart from transitions. */
-export type DisputeStep =
+type DisputeStep =
   | { kind: 'answering'; answer: DisputeAnswer }
   | { kind: 'refused'; answer: DisputeAnswer }
   | { kind: 'reminded' };

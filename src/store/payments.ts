@@ -70,7 +70,7 @@ export function createPaymentStore(db: Db) {
   };
 }
 
-export interface DisputeAct {
+interface DisputeAct {
   entry: AuditEntry;
   attention: PaymentAttention | null;
 }

@@ -3,7 +3,7 @@ import {
   CRYPTO_SETTLEMENT_CALLBACKS,
   type CryptoCallback,
 } from '../crypto/callback';
-import { OPEN_DISPUTE_STATUSES, type OpenDisputeStatus } from '../dispute/dispute';
+import { DISPUTE_IN_FLIGHT, type OpenDisputeStatus } from '../dispute/dispute';
 import { DISPUTE_CALLBACKS } from '../dispute/report';
 import { bankReference, identifier } from '../identifier';
 import { currencyCode, day, type Faults, instant, integer, object, text } from '../shape';
@@ -139,8 +139,8 @@ export function readCallback(raw: unknown, name?: string): BankCallback | Faults
 }
 
 function disputeStatus(value: unknown): string | undefined {
-  const isKnown = value === undefined || OPEN_DISPUTE_STATUSES.some((each) => each === value);
-  return isKnown ? undefined : `must be ${OPEN_DISPUTE_STATUSES.join(', ')}`;
+  const isKnown = value === undefined || DISPUTE_IN_FLIGHT.some((each) => each === value);
+  return isKnown ? undefined : `must be ${DISPUTE_IN_FLIGHT.join(', ')}`;
 }
 
 function payeeResult(value: unknown): string | undefined {

@@ -16,13 +16,11 @@ export const DISPUTE_STATUSES = [
 
 export type DisputeStatus = (typeof DISPUTE_STATUSES)[number];
 
-export const OPEN_DISPUTE_STATUSES = [
+export const DISPUTE_IN_FLIGHT = [
   'needs_response',
   'under_review',
 ] as const satisfies DisputeStatus[];
-export type OpenDisputeStatus = (typeof OPEN_DISPUTE_STATUSES)[number];
-
-export const DISPUTE_IN_FLIGHT: readonly DisputeStatus[] = OPEN_DISPUTE_STATUSES;
+export type OpenDisputeStatus = (typeof DISPUTE_IN_FLIGHT)[number];
 
 /** A present status stays where only money, or a deadline, changes. */
 export const DISPUTE_TRANSITIONS = {
@@ -34,7 +32,7 @@ export const DISPUTE_TRANSITIONS = {
 } as const satisfies Record<DisputeStatus, readonly DisputeStatus[]>;
 
 export function isDisputeClosed(status: DisputeStatus): boolean {
-  return !DISPUTE_IN_FLIGHT.includes(status);
+  return !DISPUTE_IN_FLIGHT.some((each) => each === status);
 }
 
 /** @see docs/webhooks.md#events */

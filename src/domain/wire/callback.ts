@@ -14,7 +14,7 @@ import {
 } from '../callback/callback';
 import { ASSET_CODES, UNITS } from '../crypto/assets';
 import { BLOCKS_MAX, type CryptoCallback as CryptoPayload, FEE_UNITS } from '../crypto/callback';
-import { OPEN_DISPUTE_STATUSES } from '../dispute/dispute';
+import { DISPUTE_IN_FLIGHT } from '../dispute/dispute';
 import { BANK_REFERENCE, BANK_REFERENCE_FAULT, IDENTIFIER, IDENTIFIER_FAULT } from '../identifier';
 import { Currency } from './fields';
 
@@ -33,7 +33,7 @@ export const BankCallback = z
     currency: Currency.optional(),
     value_date: z.iso.date().optional(),
     dispute_id: z.string().min(1).max(200).optional(),
-    dispute_status: z.enum(OPEN_DISPUTE_STATUSES).optional(),
+    dispute_status: z.enum(DISPUTE_IN_FLIGHT).optional(),
     evidence_due_at: z.iso.datetime({ offset: true }).optional(),
     fee: z.int().min(0).max(AMOUNT_MAX).optional(),
     result: z.enum(PAYEE_RESULTS).optional(),

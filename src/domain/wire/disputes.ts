@@ -9,7 +9,7 @@ const CARRIER_LENGTH_MAX = 255;
 const TRACKING_LENGTH_MAX = 255;
 
 /** @see docs/api.md#disputes */
-export const Dispute = z
+const Dispute = z
   .object({
     id: z
       .string()

@@ -7,7 +7,7 @@ import {
   PAYEE_RESULTS,
 } from '../callback/callback';
 import { SIMULATED_DEPOSITS } from '../crypto/simulation';
-import { OPEN_DISPUTE_STATUSES } from '../dispute/dispute';
+import { DISPUTE_IN_FLIGHT } from '../dispute/dispute';
 import { CryptoPayment, CryptoSettlement, RequestUnits } from './crypto';
 import { endpoint } from './endpoint';
 import { ById, Moved, optional, text } from './fields';
@@ -38,7 +38,7 @@ function buildPaymentReportSchema(event: unknown) {
     .extend({
       dispute_id: optional(text(DISPUTE_LENGTH_MAX).min(1)),
       amount: optional(Moved.max(AMOUNT_MAX)),
-      dispute_status: optional(z.enum(OPEN_DISPUTE_STATUSES)),
+      dispute_status: optional(z.enum(DISPUTE_IN_FLIGHT)),
       fee: optional(z.int().min(0).max(AMOUNT_MAX)),
     })
     .refine(

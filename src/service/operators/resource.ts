@@ -121,7 +121,7 @@ async function findRelated(stores: Stores, resource: Resource): Promise<Related>
   return { refunds: rows.map(presentRefund), disputes: disputed.map(presentDispute) };
 }
 
-export type ShownDispute = ReturnType<typeof presentDispute>;
+type ShownDispute = ReturnType<typeof presentDispute>;
 
 function presentDispute({
   _id,
