@@ -107,6 +107,7 @@ const OWNERS = [
   ['/crypto/settlements/', SAMPLE_IDS.crypto_settlement],
   ['/payments/', SAMPLE_IDS.payment],
   ['/refunds/', SAMPLE_IDS.refund],
+  ['/disputes/', SAMPLE_IDS.dispute],
   ['/payouts/', SAMPLE_IDS.payout],
   ['/payout-recipients/', SAMPLE_IDS.recipient],
   ['/events/', SAMPLE_IDS.event],

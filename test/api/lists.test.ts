@@ -30,7 +30,7 @@ const LISTS = ENDPOINTS.flatMap(({ path, query }) => {
   return isPaged ? [{ path, names: Object.keys(properties), statuses: statuses.map(String) }] : [];
 });
 /** Parameters that may have any text. */
-const FREE = ['reference', 'resource_id', 'after'];
+const FREE = ['reference', 'resource_id', 'payment_id', 'after'];
 /** Moment in which the rows of a test are created. */
 const OLD = '2026-01-02T03:04:05.678Z';
 /** Rows of one millisecond are inserted in another order than that of their positions. */
@@ -39,10 +39,10 @@ let tie = 0;
 
 test('the lists are those of docs/api.md', () => {
   expect(LISTS.map(({ path }) => path.replace('/v1/', '')).toSorted()).toEqual([
-    ...['balance_transactions', 'crypto/payments', 'crypto/settlements', 'events', 'payments'],
-    ...['payouts', 'refunds', 'requests', 'webhook-endpoints'],
+    ...['balance_transactions', 'crypto/payments', 'crypto/settlements', 'disputes', 'events'],
+    ...['payments', 'payouts', 'refunds', 'requests', 'webhook-endpoints'],
   ]);
-  expect(LISTS.filter(({ statuses }) => statuses.length > 0)).toHaveLength(5);
+  expect(LISTS.filter(({ statuses }) => statuses.length > 0)).toHaveLength(6);
 });
 
 test.each(LISTS)('the list $path refuses wrong parameters, and names each', async (list) => {
@@ -76,7 +76,8 @@ async function openList(path: string) {
   const insert = async (count: number, created_at = OLD, changes: object = {}) => {
     const documents = Array.from({ length: count }, () => {
       tie = (tie + STEP) % TIES;
-      const unique = { _id: randomUUID(), token_hash: randomUUID(), address: randomUUID() };
+      const [_id, token_hash, address] = [randomUUID(), randomUUID(), randomUUID()];
+      const unique = { _id, token_hash, address, name: _id };
       const position = buildPosition(Date.parse(created_at), tie);
       return { ...row, account_id, created_at, position, ...unique, ...changes };
     });
@@ -426,7 +427,7 @@ describe('a debt', () => {
       expect(status).toBe(200);
     };
     await adjust(shop, -1_001_000);
-    await report({ event: 'dispute_opened', amount: 1_000, fee: 15 });
+    await report({ event: 'dispute_opened', amount: 1_015 });
     expect(await read()).toEqual([0, 1_000]);
     return {
       ...shop,

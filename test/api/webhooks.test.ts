@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import type { ClientSession } from 'mongodb';
 import { buildEvents } from '../../activities/shared/events';
-import { EVENT_TYPES, webhookWorkflowId } from '../../src/domain/webhook/event';
+import { DEFAULT_EVENT_TYPES, webhookWorkflowId } from '../../src/domain/webhook/event';
 import {
   type DeliveryOrphan,
   findDeliveries,
@@ -72,7 +72,7 @@ describe('an endpoint', () => {
       object: 'webhook_endpoint',
       url: new URL(inbox.url).href,
       description: 'Orders',
-      enabled_events: [...EVENT_TYPES],
+      enabled_events: [...DEFAULT_EVENT_TYPES],
       status: 'enabled',
       disabled_reason: null,
       livemode: false,

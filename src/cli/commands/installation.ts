@@ -142,9 +142,25 @@ const show = defineCommand({
     const rows = usage.keys.map(({ kid, recipients, endpoints, claims, users, ...more }) => [
       kid,
       currentKids.includes(kid) ? 'current' : '',
-      ...[recipients, endpoints, claims, users, more.connector_keys, more.payer_keys].map(String),
+      ...[
+        recipients,
+        endpoints,
+        claims,
+        users,
+        more.connector_keys,
+        more.payer_keys,
+        more.evidence,
+      ].map(String),
     ]);
-    const counts = ['RECIPIENTS', 'ENDPOINTS', 'CLAIMS', 'USERS', 'CONNECTOR KEYS', 'PAYER KEYS'];
+    const counts = [
+      'RECIPIENTS',
+      'ENDPOINTS',
+      'CLAIMS',
+      'USERS',
+      'CONNECTOR KEYS',
+      'PAYER KEYS',
+      'EVIDENCE',
+    ];
     context.print({ json: usage, text: table(['KEY', '', ...counts], rows, 'There are no keys.') });
   },
 });

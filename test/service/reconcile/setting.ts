@@ -147,7 +147,9 @@ async function untilQuiet({ service, handle }: ResourceSetting): Promise<void> {
     return (await outbox.countDocuments(waiting)) === 0;
   });
   for (const kind of KINDS) {
-    const resources = await service.collection<Resource>(`${kind}s`).find().toArray();
+    // An operator's chargeback has no workflow of its own.
+    const own = { kind: { $ne: 'clawed_back' } };
+    const resources = await service.collection<Resource>(`${kind}s`).find(own).toArray();
     const ended = resources.filter(({ status }) => !isInFlight(kind, status));
     await Promise.all(ended.map(({ _id }) => handle(kind, _id).result()));
   }
