@@ -1,6 +1,8 @@
 import type { ClientSession } from 'mongodb';
+import type { FeeBearer } from '../src/domain/account/acquirer-fee';
 import { omitUndefined } from '../src/domain/defined';
 import {
+  computeResolvedFee,
   computeRest,
   fits,
   hasName,
@@ -32,6 +34,7 @@ import {
 import type { Stores } from '../src/store';
 import type { ResourceDocument, resourceStore } from '../src/store/resource';
 import { splitDebit } from './shared/debit';
+import { findFeeBearer } from './shared/fee-bearer';
 import { auditAct, buildAuditEntry } from './shared/operator-acts';
 import type { Act, Known, RecordDeps, WriteAnswer } from './shared/record-table';
 import { bookInBook, type Work } from './shared/written';
@@ -52,6 +55,8 @@ export interface MovementInput extends Booking {
   isBorne?: true;
   /** A bank with a reference for each step names what it has sent. */
   isLaterStep?: true;
+  /** Bore its fee when a history was written. */
+  fee_bearer?: FeeBearer | undefined;
 }
 
 /** Act of an operator, written with what it changes. */
@@ -188,7 +193,7 @@ type HoldInput = Omit<MovementInput, keyof Booking>;
 
 async function hold(context: Context, input: HoldInput): Promise<Work<Held>> {
   const { deps, kind, resource, movements, clashes, at, session } = context;
-  const { report, reason, isAfresh, isBorne, isLaterStep } = input;
+  const { report, reason, isAfresh, isBorne, isLaterStep, fee_bearer: bearer } = input;
   const known = isAfresh ? movements.filter((each) => each.reason !== null) : movements;
   const sent = isLaterStep ? await findSent(context) : undefined;
   const found = identify(known, report);
@@ -199,7 +204,10 @@ async function hold(context: Context, input: HoldInput): Promise<Work<Held>> {
     return { answer: { id: identity.movement.id, isNew: false }, isNew };
   }
   const order = resource.version + 1;
-  const row = buildMovement(resource, report, { resource: kind, at, order, reason, clashes });
+  const fee = { fee: report.fee, fee_bearer: bearer };
+  const fee_bearer = await findFeeBearer(deps.stores, resource, fee, session);
+  const reported = { resource: kind, at, order, reason, clashes, fee_bearer };
+  const row = buildMovement(resource, report, reported);
   const movement = { ...row, id: row._id };
   const { id: entry, entry: held } = buildMovementHeld(kind, resource, movement, at);
   await deps.stores.movements.insert({ ...row, entry }, session);
@@ -358,7 +366,8 @@ async function settle(
   const { deps, kind, resource, at, session } = context;
   const { stores } = deps;
   const owed = await computeDebt(context, movement, resolution);
-  const decided = { ...resolution, ...(owed === 0 ? {} : { owed }) };
+  const fee = computeResolvedFee(movement, resolution);
+  const decided = { ...resolution, ...(owed ? { owed } : {}), ...(fee ? { fee } : {}) };
   const time = { at, ...omitUndefined({ bank_reference, value_date }) };
   const { id, entry } = buildMovementResolved(kind, resource, movement, decided, time);
   const note = { operator: resolution.operator, reason: resolution.reason };

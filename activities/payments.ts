@@ -4,6 +4,7 @@ import { getVerificationMode } from '../src/domain/callback/signature';
 import type { PaymentRequest } from '../src/domain/creation';
 import { omitUndefined } from '../src/domain/defined';
 import type { Failure } from '../src/domain/failure';
+import { sumFees } from '../src/domain/movement/movement';
 import { isPaymentMethodId, methodRules, settlesSoon } from '../src/domain/payment/catalog';
 import {
   PAYMENT_EVENTS,
@@ -20,6 +21,7 @@ import { startDeliveries } from '../src/service/events/deliveries';
 import type { PaymentDocument } from '../src/store/payments';
 import { createPaymentDisputes } from './payment-disputes';
 import { buildEvents, insertEvents, positionAt, readSubscribers, tieBase } from './shared/events';
+import { findFeeBearer } from './shared/fee-bearer';
 import { openWithRetry, throwMissing } from './shared/opening';
 import { createRecord } from './shared/record';
 import { listTransitionEvents, startPendingDeliveries } from './shared/record-move';
@@ -80,12 +82,16 @@ export function createPaymentActivities(deps: PaymentActivityDeps) {
     post: async (payment, transition, session) => {
       if (!transition.to.includes('settled')) return [];
       const taken = await applyMovements(stores, payment._id, transition.taken, session);
-      const entry = buildSettlement(payment, Number(taken.in), transition);
-      const amount = settledAmount(payment) - Number(taken.in);
-      const applied = { kind: 'payment', direction: 'in', amount } as const;
-      const moved = { ...applied, entry: operationId(entry) };
-      const movements = await recordApplied(stores, payment, transition, moved, session);
-      await stores.ledger.post(entry, session);
+      const held = Number(taken.in);
+      const amount = settledAmount(payment) - held;
+      const entry = operationId({ kind: 'payment_settled', resource_id: payment._id });
+      const moved = { kind: 'payment', direction: 'in', amount, entry } as const;
+      const fee_bearer = await findFeeBearer(stores, payment, transition, session);
+      const moving = { ...transition, fee_bearer };
+      const movements = await recordApplied(stores, payment, moving, moved, session);
+      const settled = held === 0 ? movements : await listMovements(stores, payment._id, session);
+      const parts = { held, fee: sumFees(settled) };
+      await stores.ledger.post(buildSettlement(payment, parts, transition), session);
       return movements;
     },
   };

@@ -1,6 +1,7 @@
 import type { ClientSession, MongoClient } from 'mongodb';
 import type { ClockMeter } from '../../src/base/clock-meter';
 import type { Logger } from '../../src/base/log';
+import type { FeeBearer } from '../../src/domain/account/acquirer-fee';
 import type { ApprovalLimits } from '../../src/domain/approval';
 import type {
   AnyCallback,
@@ -178,6 +179,10 @@ export interface TransitionInput<Status extends string, Attention extends string
   value_date?: string;
   /** The bank's, of the movement that a callback reports. */
   reference?: string;
+  /** Minor units that the acquirer keeps of it. */
+  fee?: number;
+  /** Bore the fee when a history was written. */
+  fee_bearer?: FeeBearer | undefined;
   /** Parts of movements that leave suspense with it. */
   taken?: Taken[];
   request_id: string;

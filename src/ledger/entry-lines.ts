@@ -69,13 +69,17 @@ export const ENTRY_LINES = {
   /** @param amount below 0 leaves the bank account */
   platform_posted: (connector: string, kind: PlatformKind, amount: number) =>
     transfer(clearing(connector), PLATFORM_ACCOUNTS[kind], amount),
-  /** @see docs/decisions.md#balances */
-  payment_settled: (connector: string, amount: number, held = 0) =>
-    dropZeroLines([
+  /**
+   * @param fee part of the amount that the merchant bears
+   * @see docs/decisions.md#balances
+   */
+  payment_settled: (connector: string, amount: number, held = 0, fee = 0) => [
+    ...dropZeroLines([
       { account: clearing(connector), amount: held - amount },
       { account: LATE, amount: -held },
-      { account: available(MAIN_BALANCE), amount },
     ]),
+    ...creditNet(MAIN_BALANCE, amount, fee),
+  ],
   payment_held: holdMovement,
   payment_resolved: resolveMovement,
   payment_clawed_back: (connector: string, held: number, owed: number) =>
@@ -208,6 +212,8 @@ export interface Bearer {
   balance: string;
   /** Part of the merchant's that the balance does not hold. */
   owed: number;
+  /** Acquirer's, of what the merchant has; absent: none. */
+  fee?: number;
 }
 
 /** Holds what came, or was sent, until somebody decides. */
@@ -218,8 +224,11 @@ function holdMovement(connector: string, direction: Direction, amount: Amount): 
 }
 
 function resolveMovement(direction: Direction, amount: Amount, bearer: Bearer): EntryLine[] {
+  const { as, balance, owed, fee = 0 } = bearer;
+  if (direction === 'in' && fee > 0) {
+    return [{ account: LATE, amount: -amount }, ...creditNet(balance, Number(amount), fee)];
+  }
   if (direction === 'in') return transfer(LATE, getAccount(bearer), amount);
-  const { as, balance, owed } = bearer;
   if (as !== 'merchant') return transfer(getAccount(bearer), SENT, amount);
   const held = typeof amount === 'bigint' ? amount - BigInt(owed) : amount - owed;
   return dropZeroLines([
@@ -233,6 +242,14 @@ function resolveMovement(direction: Direction, amount: Amount, bearer: Bearer): 
 function getAccount({ as, connector, balance }: Bearer): string {
   if (as === 'merchant') return available(balance);
   return as === 'loss' ? ADJUSTMENTS : clearing(connector);
+}
+
+/** A fee of all of it still has its balance transaction. */
+function creditNet(balance: string, amount: number, fee: number): EntryLine[] {
+  return [
+    ...dropZeroLines([{ account: ACQUIRER_FEES, amount: fee }]),
+    { account: available(balance), amount: amount - fee },
+  ];
 }
 
 function transfer(from: string, to: string, amount: number | bigint): EntryLine[] {

@@ -58,10 +58,17 @@ export function buildEntry(
   return { kind, resource_id, ...owner, at, value_date, bank_reference, lines };
 }
 
-/** @param held minor units of the settled amount that were in suspense */
-export function buildSettlement(payment: PaymentFacts, held: number, time: BookingTime): NewEntry {
-  const lines = ENTRY_LINES.payment_settled(payment.connector, settledAmount(payment), held);
-  return buildEntry('payment_settled', payment, lines, time);
+/**
+ * @param held minor units of the settled amount that were in suspense
+ * @param fee minor units of the acquirer's fee that the merchant bears
+ */
+export function buildSettlement(
+  payment: PaymentFacts,
+  { held, fee }: { held: number; fee: number },
+  time: BookingTime,
+): NewEntry {
+  const lines = ENTRY_LINES.payment_settled(payment.connector, settledAmount(payment), held, fee);
+  return { ...buildEntry('payment_settled', payment, lines, time), fee };
 }
 
 /** Another movement has another name at the bank. */
@@ -199,12 +206,12 @@ export function buildMovementResolved(
   kind: MovingKind,
   resource: Owner,
   movement: Omit<Movement, 'names' | 'reported_at' | 'sources' | 'reason'>,
-  { as, amount, owed = 0 }: Pick<Resolution, 'as' | 'amount' | 'owed'>,
+  { as, amount, owed = 0, fee = 0 }: Pick<Resolution, 'as' | 'amount' | 'owed' | 'fee'>,
   { bank_reference, ...time }: BookingTime & { bank_reference?: string | undefined },
 ): NamedEntry {
   const { id, direction, currency, resolutions } = movement;
   const { connector, balance_account: balance = MAIN_BALANCE } = resource;
-  const bearer = { as, connector, balance, owed };
+  const bearer = { as, connector, balance, owed, fee };
   const units = toLineAmount(amount, currency);
   const lines = ENTRY_LINES[`${kind}_resolved`](direction, units, bearer);
   const owner = { ...resource, currency, bank_reference };
@@ -213,7 +220,7 @@ export function buildMovementResolved(
   const isWhole = BigInt(movement.amount) === BigInt(amount) && computeRest(movement) > 0n;
   const held = { kind: `${kind}_held`, resource_id: resource._id, step: id };
   const offsets = as === 'never_happened' && isWhole ? operationId(held) : undefined;
-  const entry = { ...buildEntry(`${kind}_resolved`, owner, lines, time), step, offsets };
+  const entry = { ...buildEntry(`${kind}_resolved`, owner, lines, time), step, offsets, fee };
   return { id: operationId(entry), entry };
 }
 

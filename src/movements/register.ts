@@ -1,6 +1,7 @@
 import type { ClientSession } from 'mongodb';
 import { deriveUuid } from '../base/ids';
 import { isDuplicateKey } from '../base/mongo';
+import type { FeeBearer } from '../domain/account/acquirer-fee';
 import type { CallbackResource } from '../domain/callback/callback';
 import {
   computeRest,
@@ -43,13 +44,15 @@ export interface Reported {
   reason: MovementReason | null;
   /** Number of tries that found a name taken. */
   clashes: number;
+  /** Bears what the acquirer keeps. */
+  fee_bearer?: FeeBearer | undefined;
 }
 
 /** Derives the id from the first report, so that a repeated write keeps it. */
 export function buildMovement(
   owner: MovementOwner,
-  { source, direction, bank_reference, value_date, ...money }: MovementReport,
-  { resource, at, order, reason, clashes }: Reported,
+  { source, direction, bank_reference, value_date, fee, ...money }: MovementReport,
+  { resource, at, order, reason, clashes, fee_bearer: bearer }: Reported,
 ): Omit<MovementDocument, 'entry'> {
   const { _id: resource_id, connector, livemode, account_id } = owner;
   const { amount = owner.amount, currency = owner.currency } = money;
@@ -65,6 +68,7 @@ export function buildMovement(
     ...{ direction, amount, currency, value_date: value_date ?? null, reported_at: at },
     sources: [{ ...source, at }],
     ...{ reason, resolutions: [] },
+    ...(fee && bearer ? { fee: { amount: fee, bearer } } : {}),
     applied: reason === null ? amount : toUnits({ amount }, 0n),
     state: reason === null ? 'applied' : 'suspense',
   };
@@ -178,6 +182,9 @@ export interface Moving {
   value_date?: string;
   /** The bank's, of the movement. */
   reference?: string;
+  /** Minor units that the acquirer keeps of it. */
+  fee?: number;
+  fee_bearer?: FeeBearer | undefined;
   clashes?: number;
 }
 
@@ -195,7 +202,7 @@ interface Applied {
 export async function recordApplied(
   { movements }: Register,
   resource: MovementOwner & { version: number; transition: number },
-  { at, callback_id, audit, value_date, reference, clashes = 0 }: Moving,
+  { at, callback_id, audit, value_date, reference, fee, fee_bearer, clashes = 0 }: Moving,
   { kind, direction, amount, entry, isImplied = false }: Applied,
   session: ClientSession,
 ): Promise<Movement[]> {
@@ -206,10 +213,10 @@ export async function recordApplied(
     audit === undefined ? { kind: 'answer', id: _id } : { kind: 'act', id: `${_id}:${transition}` };
   const source = (isReported ? { kind: 'callback', id: callback_id } : named) as MovementSource;
   const isOwnName = reference === undefined || isImplied || isOwn(_id, reference);
-  const facts = { value_date, bank_reference: isOwnName ? undefined : reference };
+  const facts = { value_date, fee, bank_reference: isOwnName ? undefined : reference };
   const report = { source, direction, amount, currency, ...facts };
   const order = version + (direction === 'in' ? 0.5 : 0);
-  const reported = { resource: kind, at, order, reason: null, clashes };
+  const reported = { resource: kind, at, order, reason: null, clashes, fee_bearer };
   const row = buildMovement(resource, report, reported);
   await movements.insert({ ...row, entry }, session);
   return [toMovement({ ...row, entry })];

@@ -1,6 +1,7 @@
 import { Binary, type ClientSession, type Db, type UpdateFilter } from 'mongodb';
 
 import { indexBuilder } from '../base/mongo-indexes';
+import type { FeeBearer } from '../domain/account/acquirer-fee';
 import type { Brand } from '../domain/account/brand';
 import type { ClockTarget, StoredClock } from '../domain/account/clock';
 import { type Env, toEnv } from '../domain/environment';
@@ -35,7 +36,7 @@ export interface AccountDocument {
   /** Percent by which a crypto payment may be short and still be received; absent: 0. */
   crypto_tolerance?: number;
   /** Bears what acquirers keep; absent: the service. */
-  acquirer_fee?: 'service' | 'merchant';
+  acquirer_fee?: FeeBearer;
   /** Absent before it was first moved. */
   clock?: StoredClock;
   brand?: Partial<Record<Env, Brand>>;
@@ -146,6 +147,8 @@ export function createAccountStore(db: Db, cacheMs = 0) {
       ),
     setCryptoTolerance: (id: string, crypto_tolerance: number, session?: ClientSession) =>
       change(id, { $set: { crypto_tolerance } }, session),
+    setAcquirerFee: (id: string, acquirer_fee: FeeBearer, session?: ClientSession) =>
+      change(id, { $set: { acquirer_fee } }, session),
     setHoldUnverified: (id: string, hold_unverified: boolean, session?: ClientSession) =>
       change(id, { $set: { hold_unverified } }, session),
     /** Methods are off until they are listed, rails on. */

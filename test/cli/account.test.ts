@@ -112,7 +112,7 @@ describe('account update', () => {
       ...{ account_id, name: 'Update', crypto: true, dashboard_email },
       enabled_methods: PAYMENT_METHOD_IDS.filter((id) => id !== 'amex' && id !== 'visa'),
       ...{ enabled_rails: RAIL_IDS, payout_fees: {}, payer_data_months: 18 },
-      ...{ hold_unverified: false, crypto_tolerance: 0 },
+      ...{ hold_unverified: false, crypto_tolerance: 0, acquirer_fee: 'service' },
       created_at: expect.stringMatching(/Z$/),
     });
     expect(await service.json('account', 'show', account_id)).toEqual(changed);
@@ -134,13 +134,14 @@ describe('account update', () => {
       return await service.json('account', 'show', account_id);
     };
     const rails = '--disable-method card_payout --disable-method faster_payments';
-    const fees = '--payout-fee sepa_instant=50 --payout-fee card_payout:JPY=150';
+    const fees =
+      '--payout-fee sepa_instant=50 --payout-fee card_payout:JPY=150 --acquirer-fee merchant';
     const limits =
       '--payout-limit EUR=0 --owed-limit EUR=100 --refund-step-up GBP=0 --hold-unverified on --crypto-tolerance 0.75';
     expect(await setApproved(`${rails} ${fees} ${limits} --payer-data-months 6`)).toMatchObject({
       enabled_methods: PAYMENT_METHOD_IDS,
       enabled_rails: ['sepa_credit_transfer', 'sepa_instant'],
-      payout_fees: { sepa_instant: 50, 'card_payout:JPY': 150 },
+      ...{ payout_fees: { sepa_instant: 50, 'card_payout:JPY': 150 }, acquirer_fee: 'merchant' },
       ...{ payer_data_months: 6, payout_limits: { EUR: 0 }, owed_limits: { EUR: 100 } },
       ...{ refund_step_up: { GBP: 0 }, hold_unverified: true, crypto_tolerance: 0.75 },
     });
@@ -148,6 +149,7 @@ describe('account update', () => {
     for (const [label, value] of [
       ['Rails', 'sepa_credit_transfer, sepa_instant'],
       ['Payout fees', 'sepa_instant=50, card_payout:JPY=150'],
+      ['Acquirers’ fees', 'borne by the merchant'],
       ['Payers stored', '6 months'],
       ['Payout limits', 'EUR=0'],
       ['Owed limits', 'EUR=100'],
@@ -159,11 +161,13 @@ describe('account update', () => {
     }
     const off =
       '--payout-limit EUR=off --owed-limit EUR=off --refund-step-up GBP=off --hold-unverified off';
-    const free = '--payout-fee sepa_instant=0 --payout-fee card_payout:JPY=off';
+    const free =
+      '--payout-fee sepa_instant=0 --payout-fee card_payout:JPY=off --acquirer-fee service';
     const removed = await setApproved(`${off} ${free} --enable-method card_payout`);
     expect(removed).toMatchObject({
       enabled_rails: ['card_payout', 'sepa_credit_transfer', 'sepa_instant'],
-      ...{ payout_fees: {}, payer_data_months: 6, hold_unverified: false },
+      ...{ payout_fees: {}, acquirer_fee: 'service' },
+      ...{ payer_data_months: 6, hold_unverified: false },
     });
     expect(Object.keys(Object(removed)).join()).not.toMatch(/limits|step_up/);
     const exempt = { payout_fees: { 'card_payout:KWD': 0 } };

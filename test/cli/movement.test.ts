@@ -22,7 +22,7 @@ async function list(...more: string[]) {
 }
 
 /** Makes a payment with money in suspense, which differs from its amount. */
-async function hold(amount: number, facts: { bank_reference?: string } = {}) {
+async function hold(amount: number, facts: { bank_reference?: string; fee?: number } = {}) {
   const payment_id = await setting.payment();
   const { service, deps } = setting;
   await deliverCallback(deps, {
@@ -53,7 +53,7 @@ test('movement list says so where there is none', async () => {
 
 describe('movement list and show', () => {
   test('print one movement with its names, sources and resource', async () => {
-    const { id, payment_id } = await hold(1_200, { bank_reference: 'B-1' });
+    const { id, payment_id } = await hold(1_200, { bank_reference: 'B-1', fee: 43 });
     const { connector } = setting.service;
     const shown = {
       ...{ id, connector, livemode: false, account: null, identity: 'B-1' },
@@ -62,6 +62,7 @@ describe('movement list and show', () => {
       ...{ reported_at: at, sources: [{ kind: 'callback', id: expect.any(String), at }] },
       ...{ resource: 'payment', resource_id: payment_id, state: 'suspense' },
       ...{ in_suspense: 1_200, reason: 'amount_differs', resolution: null },
+      fee: { amount: 43, bearer: 'service' },
     };
     expect(await setting.json('movement', 'show', id)).toEqual(shown);
     expect((await list('--resource', payment_id)).data).toEqual([shown]);
@@ -83,6 +84,7 @@ describe('movement list and show', () => {
     );
     const { stdout } = await setting.cli('movement', 'show', id);
     expect(stdout).toMatch(new RegExp(`^Movement: +${id}\nConnector: +${connector}, sandbox\n`));
+    expect(stdout).toMatch(/^Acquirer’s fee: +€0\.43, borne by the service$/m);
     expect(stdout).toMatch(/^Names: +B-1, \S+$/m);
     expect(stdout).toMatch(/^Amount: +€12\.00 in$/m);
     expect(stdout).toMatch(/^Value date: +2026-03-02$/m);

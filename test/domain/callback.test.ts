@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describeDifference, readCallback } from '../../src/domain/callback/callback';
 import { readAct } from '../../src/domain/operator-act';
 import { Faults } from '../../src/domain/shape';
-import { BankCallback, HttpCallback } from '../../src/domain/wire/callback';
+import { BankCallback, HttpCallback, ResourceCallback } from '../../src/domain/wire/callback';
 
 const good = { callback_id: 'cb-1', occurred_at: '2026-03-01T12:00:00.000Z' };
 
@@ -111,11 +111,23 @@ test.each([
   ['a day that is none', { value_date: '2026-02-30' }, 'value_date'],
   ['a null', { code: null }, 'code'],
   ['an unknown field', { status: 'x' }, 'status'],
+  ['a fee above what settled', { amount: 1_000, fee: 1_001 }, 'fee'],
 ])('a callback over HTTP with %s is refused', (_, change, field) => {
   const { error } = HttpCallback.safeParse({ ...REPORT, ...change });
   const [issue] = error?.issues ?? [];
   const unknown = issue?.code === 'unrecognized_keys' ? issue.keys : issue?.path;
   expect(unknown?.join('.')).toBe(field);
+});
+
+test.each([
+  ['settled', 1_000, true],
+  ['settled', 1_001, false],
+  ['dispute_opened', 1_001, true],
+] as const)('a report %s of 1000 with a fee of %i is delivered: %s', (name, fee, success) => {
+  const { event, resource_id, ...facts } = REPORT;
+  const about = { connector: 'acme', resource: 'payment', resource_id, name };
+  const report = { ...about, callback: { ...facts, amount: 1_000, fee } };
+  expect(ResourceCallback.safeParse(report)).toMatchObject({ success });
 });
 
 test.each([

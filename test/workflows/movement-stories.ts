@@ -1,11 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import type { Duration } from '@temporalio/common';
+import type { FeeBearer } from '../../src/domain/account/acquirer-fee';
 import type { CallbackName } from '../../src/domain/callback/callback';
 import { PAYMENT_STATUSES } from '../../src/domain/payment/payment';
 import { PAYOUT_STATUSES } from '../../src/domain/payout/payout';
 import type { PayoutInput } from '../../src/domain/payout/workflow';
 import { REFUND_STATUSES } from '../../src/domain/refund/refund';
 import { adjustBalance } from '../../src/service/money/balances/adjust';
+import { setFeeBearer } from '../support/fee-bearer';
 import { saveHistory } from '../support/histories';
 import { eventually } from '../support/http';
 import { describeMovement } from '../support/movements';
@@ -29,6 +31,8 @@ export type Step =
   | [what: 'save', history: string]
   /** Leaves so much in the balance. */
   | [what: 'spend', left: number]
+  /** Says who bears acquirers' fees from then on. */
+  | [what: 'bear', bearer: FeeBearer]
   | [what: (typeof ACTS)[number] | CallbackName, facts: object, then: string, rows?: Rows];
 
 export interface Row {
@@ -108,6 +112,7 @@ export function useMovementStories() {
       if (what === 'sleep') await setting.env.sleep(facts);
       else if (what === 'save') await saveHistory(subject.handle, facts);
       else if (what === 'spend') await spend(subject, facts);
+      else if (what === 'bear') await setFeeBearer(setting.stores, subject.account_id, facts);
       else if (then.startsWith('refused: ')) {
         const refusal = await subject.refusalAfterEnd(what, await buildAct(subject, facts));
         expect(`${refusal?.code}: ${refusal?.message}`).toContain(then.replace('refused: ', ''));

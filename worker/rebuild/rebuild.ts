@@ -9,6 +9,7 @@ import { assertNever } from '../../src/domain/assert';
 import type { CallbackResource } from '../../src/domain/callback/callback';
 import type { AcceptedRequest } from '../../src/domain/creation';
 import { omitUndefined } from '../../src/domain/defined';
+import type { Movement } from '../../src/domain/movement/movement';
 import { InsufficientBalance } from '../../src/ledger/insufficient-balance';
 import { LIFECYCLES } from '../../src/lifecycles';
 import type {
@@ -127,17 +128,26 @@ async function write(deps: Deps, step: Write, resource: Resource): Promise<void>
       const reopening = await activities.openCryptoSettlement(reopenInput);
       return await assertAccepted(deps, resource, reopening);
     }
-    case 'recordPaymentMove':
+    case 'recordPaymentMove': {
+      const { input, result } = step;
+      if (result.stale !== undefined) return;
+      const fee_bearer = findFeeBearer(result.moved, input.callback_id);
+      return assertMoved(await activities.recordPaymentMove({ ...input, fee_bearer }));
+    }
     case 'recordRefundMove':
     case 'recordPayoutMove':
     case 'recordDisputeMove':
     case 'recordCryptoPaymentMove':
-    case 'recordCryptoSettlementMove': {
+    case 'recordCryptoSettlementMove':
       // It wrote nothing then, either.
       if (step.result.stale !== undefined) return;
-      const { stale } = await repeat(activities, step);
-      if (stale === undefined) return;
-      throw new NotRebuilt('unreadable', 'The record has other transitions than the workflow.');
+      return assertMoved(await repeat(activities, step));
+    case 'recordMovement': {
+      const { input, result } = step;
+      if (result.stale !== undefined) return;
+      const fee_bearer = findFeeBearer(result.movements, input.report.source.id);
+      await activities.recordMovement({ ...input, fee_bearer });
+      return;
     }
     case 'openDispute': {
       const { input, result } = step;
@@ -163,6 +173,17 @@ function repeatFee(report: BookedReport, result: object): BookedReport {
   const { fee_bearer }: Pick<BookedReport, 'fee_bearer'> = Object(result);
   const borne = { ...report, ...omitUndefined({ fee_bearer }) };
   return 'isFeeRefused' in result ? { ...borne, fee: 0 } : borne;
+}
+
+/** Finds who bore the fee of a report then: the account may say otherwise now. */
+function findFeeBearer(movements: readonly Movement[] = [], source: string | undefined) {
+  return movements.find(({ sources }) => sources.some(({ id }) => id === source))?.fee?.bearer;
+}
+
+/** @throws NotRebuilt */
+function assertMoved({ stale }: { stale?: unknown }): void {
+  if (stale === undefined) return;
+  throw new NotRebuilt('unreadable', 'The record has other transitions than the workflow.');
 }
 
 /** Outcomes of which a repeat writes what was written then: perhaps nothing. */

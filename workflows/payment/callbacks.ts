@@ -20,7 +20,6 @@ import {
   PAYMENT_FAILURES,
   type PaymentDecision,
 } from '../../src/domain/payment/payment';
-import { buildReport } from '../shared/movement';
 import { note } from '../shared/state';
 import * as bank from './bank';
 import * as money from './money';
@@ -32,7 +31,7 @@ export async function applyCallback(
   callback: BankCallback,
   signature: CallbackSignature | undefined,
 ): Promise<void> {
-  const { callback_id, bank_reference, value_date } = callback;
+  const { callback_id, bank_reference, value_date, fee } = callback;
   const decision: PaymentDecision = isOfSuspense(payment, name, callback)
     ? { kind: 'reversed' }
     : decidePayment(payment.status, name, holdsMoney(payment));
@@ -48,7 +47,7 @@ export async function applyCallback(
         ...(name === 'failed' ? { failure } : {}),
         ...(bank_reference ? { bank_reference } : {}),
       };
-      const told = { callback_id, value_date, reference: bank_reference || undefined };
+      const told = { callback_id, value_date, fee, reference: bank_reference || undefined };
       await record.transition(payment, decision.to, { change, ...told });
       const isOther = name === 'settled' && callback.code === METHOD_DIFFERS;
       if (isOther) await record.setAttention(payment, METHOD_DIFFERS);
@@ -104,7 +103,7 @@ function isQuestionable(payment: Payment, callback: BankCallback): boolean {
 /** Finds a movement of the report, whose money is as requested where it does not say. */
 function findReported({ movements, facts }: Payment, callback: BankCallback) {
   const { amount, currency } = facts;
-  return findMovement(movements, { amount, currency, ...buildReport('in', callback) });
+  return findMovement(movements, { amount, currency, ...money.buildReceipt(callback) });
 }
 
 /** Holds a different amount in suspense; a repeat without one settles nothing. */
@@ -114,7 +113,7 @@ async function hold(
   callback: BankCallback,
 ): Promise<void> {
   const difference = describeDifference(callback, payment.facts);
-  const report = buildReport('in', callback);
+  const report = money.buildReceipt(callback);
   const movement =
     name === 'settled' && (difference !== undefined || findReported(payment, callback))
       ? await money.holdReceipt(payment, 'amount_differs', report)
@@ -130,7 +129,7 @@ async function holdSecondSettlement(
   name: PaymentCallbackName,
   callback: BankCallback,
 ): Promise<void> {
-  const report = buildReport('in', callback);
+  const report = money.buildReceipt(callback);
   const movement = await money.holdReceipt(payment, 'second_settlement', report);
   const isSecond = movement?.reason === 'second_settlement' && isInSuspense(movement);
   const why = isSecond
@@ -147,7 +146,7 @@ async function reverseLatePayment(
 ): Promise<void> {
   const isForeign = money.isForeign(payment, callback);
   const reason = isForeign ? 'amount_differs' : 'late';
-  const movement = await money.holdReceipt(payment, reason, buildReport('in', callback));
+  const movement = await money.holdReceipt(payment, reason, money.buildReceipt(callback));
   const about = isForeign ? `late, and in ${callback.currency}` : 'late; to be sent back';
   await record.recordUnapplied(
     payment,

@@ -42,6 +42,11 @@ export function isForeign(
   return currency !== undefined && currency !== facts.currency;
 }
 
+/** Builds the report of what came, with what the acquirer keeps of it. */
+export function buildReceipt(callback: BankCallback): MovementReport {
+  return { ...buildReport('in', callback), ...omitUndefined({ fee: callback.fee }) };
+}
+
 /** @returns movement of the report, new or known */
 export async function holdReceipt(
   payment: Payment,

@@ -88,6 +88,8 @@ interface TransitionOptions<K extends RecordKind> {
   value_date?: string | undefined;
   /** The bank's, of the movement that a callback reports. */
   reference?: string | undefined;
+  /** Minor units that the acquirer keeps of what a callback reports. */
+  fee?: number | undefined;
   /** Movement that an act takes. */
   movement?: string | undefined;
   scheduled?: boolean;
@@ -179,7 +181,7 @@ async function transition<K extends RecordKind, R extends Recorded<K>>(
 ): Promise<void> {
   const last = to.at(-1);
   if (last === undefined) return;
-  const { callback_id, id, value_date, reference, movement } = options;
+  const { callback_id, id, value_date, reference, fee, movement } = options;
   const { account_id, livemode } = resource.facts;
   const at = timestamp(resource);
   const change = { ...rules.getExtraFields?.(resource), ...ownChange };
@@ -206,7 +208,7 @@ async function transition<K extends RecordKind, R extends Recorded<K>>(
       at,
       attention,
       change,
-      ...omitUndefined({ audit, callback_id, id, value_date, reference }),
+      ...omitUndefined({ audit, callback_id, id, value_date, reference, fee }),
       ...(taken.length === 0 ? {} : { taken }),
     }),
   );

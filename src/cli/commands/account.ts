@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { FEE_BEARERS } from '../../domain/account/acquirer-fee';
 import { MONTHS_MAX, PAYER_MONTHS } from '../../domain/account/retention';
 import { NETWORKS } from '../../domain/crypto/assets';
 import { isCurrency } from '../../domain/currencies';
@@ -48,6 +49,7 @@ function presentAccount(account: AccountDocument) {
     payer_data_months: account.payer_data_months ?? PAYER_MONTHS,
     hold_unverified: account.hold_unverified ?? false,
     crypto_tolerance: account.crypto_tolerance ?? 0,
+    acquirer_fee: account.acquirer_fee ?? 'service',
     ...omitUndefined({ payout_limits, owed_limits, refund_step_up, frozen }),
     dashboard_email: account.dashboard.email,
     created_at: account.created_at,
@@ -69,6 +71,7 @@ function printAccount(context: CliContext, account: AccountDocument): void {
     ['Methods', json.enabled_methods.join(', ') || 'none'],
     ['Rails', json.enabled_rails.join(', ') || 'none'],
     ['Payout fees', formatPairs(json.payout_fees)],
+    ['Acquirers’ fees', `borne by the ${json.acquirer_fee}`],
     ['Payers stored', `${json.payer_data_months} months`],
     ['Payout limits', formatPairs(json.payout_limits ?? {})],
     ['Owed limits', json.owed_limits && formatPairs(json.owed_limits)],
@@ -156,6 +159,10 @@ const update = defineCommand({
     enable_method: Methods.describe('enable a method or rail'),
     disable_method: Methods.describe('disable a method or rail'),
     payout_fee: Fees.describe('fee of a payout over a rail, or in one of its currencies'),
+    acquirer_fee: z.enum(FEE_BEARERS).optional().meta({
+      description: 'who bears what acquirers keep of payments and disputes (usual: service)',
+      placeholder: 'bearer',
+    }),
     payer_data_months: wholeNumber(1, MONTHS_MAX)
       .optional()
       .describe(
@@ -179,14 +186,15 @@ Rails:   ${RAIL_IDS.join(', ')}
 
 The fee of a rail in one currency comes before that of the rail. NAME=off removes a fee or a limit. Fees
 apply to payouts that are created from now on; a limit of payouts counts each day (UTC) of each
-environment. A tolerance is of crypto payments that are created from now on. To raise or switch off a limit, or for --hold-unverified off: ${APPROVED_HERE}`,
+environment. A tolerance is of crypto payments that are created from now on. Who bears acquirers' fees counts for
+what they report from now on. To raise or switch off a limit, or for --hold-unverified off: ${APPROVED_HERE}`,
   example: 'account update acct_… --enable-method visa --payout-fee sepa_instant=50',
   run: async (context, { account_id, reason, ...change }) => {
     if (Object.values(change).every((value) => value === undefined)) {
       throw new ServiceError(
         'nothing_to_change',
         'Say what to change: --crypto on|off, --crypto-tolerance PERCENT, --enable-method METHOD, --disable-method METHOD, ' +
-          '--payout-fee RAIL[:CURRENCY]=MINOR, --payout-limit CURRENCY=MINOR, ' +
+          '--payout-fee RAIL[:CURRENCY]=MINOR, --acquirer-fee service|merchant, --payout-limit CURRENCY=MINOR, ' +
           '--owed-limit CURRENCY=MINOR, --refund-step-up CURRENCY=MINOR, ' +
           '--hold-unverified on|off or --payer-data-months N.',
       );

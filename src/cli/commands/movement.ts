@@ -89,13 +89,19 @@ const show = defineCommand({
   run: async (context, { id }) => {
     const movement = presentMovement(await findMovement(await context.readDeps(), id));
     const { connector, livemode, names, direction, value_date, sources, state } = movement;
-    const { resource, resource_id, reason, resolution } = movement;
+    const { resource, resource_id, reason, resolution, fee } = movement;
     printFields(context, { json: movement }, [
       ['Movement', id],
       ['Connector', `${connector}, ${toEnv(livemode)}`],
       ['Names', names.join(', ')],
       ['Amount', `${formatMovementAmount(movement)} ${direction}`],
       ['In suspense', formatMovementAmount(movement, movement.in_suspense)],
+      [
+        'Acquirer’s fee',
+        fee === null
+          ? undefined
+          : `${formatMovementAmount(movement, fee.amount)}, borne by the ${fee.bearer}`,
+      ],
       ['Value date', value_date ?? '-'],
       ['Reported', sources.map((each) => `${formatTime(each.at)} ${each.kind}`).join(', ')],
       ['Resource', resource === null ? '-' : `${resource} ${resource_id}`],

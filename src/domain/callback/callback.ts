@@ -83,7 +83,10 @@ export interface BankCallback {
   dispute_status?: OpenDisputeStatus | undefined;
   /** ISO 8601 with an offset. */
   evidence_due_at?: string | undefined;
-  /** Minor units, charged for a dispute or returned with a won one. */
+  /**
+   * Minor units, which the acquirer keeps of what `settled`, charges for a dispute, or returns with a
+   * won one.
+   */
   fee?: number | undefined;
   /** Result of `payee_verified`, as of `occurred_at`. */
   result?: PayeeResult | undefined;

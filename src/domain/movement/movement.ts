@@ -1,3 +1,5 @@
+import type { AcquirerFee } from '../account/acquirer-fee';
+
 export type Direction = 'in' | 'out';
 
 /** Report of a movement, by a callback, an answer or another source. */
@@ -49,6 +51,8 @@ export interface Resolution {
   amount: Units;
   /** Minor units of the merchant's part that the balance did not hold. */
   owed?: number;
+  /** Minor units of the acquirer's fee that the merchant bears. */
+  fee?: number;
   /** Movement with which the money came back. */
   by?: string;
   /** Address to which a deposit went back. */
@@ -77,6 +81,8 @@ export interface Movement {
   reported_at: string;
   sources: readonly MovementSource[];
   reason: MovementReason | null;
+  /** Part of a payment's money that the acquirer keeps, if reported. */
+  fee?: AcquirerFee;
   /** Part that an entry of the resource has taken. */
   applied: Units;
   resolutions: readonly Resolution[];
@@ -126,6 +132,26 @@ export function isGoingBack(movement: Movement): boolean {
   return isInSuspense(movement) && (movement.reason === 'late' || movement.is_returning === true);
 }
 
+/** @returns minor units that the merchant bears of a credit, and at most all of it */
+function computeFee({ fee }: Pick<Movement, 'fee'>, credited: Units): number {
+  return fee?.bearer === 'merchant' ? Math.min(fee.amount, Number(credited)) : 0;
+}
+
+/** Minor units of acquirers' fees in what a settlement applies. @see docs/ledger.md#fees-of-acquirers */
+export function sumFees(movements: readonly Pick<Movement, 'fee' | 'applied'>[]): number {
+  return movements.reduce((sum, movement) => sum + computeFee(movement, movement.applied), 0);
+}
+
+/** Minor units of the acquirer's fee in what the merchant has of it; all is in the first part. */
+export function computeResolvedFee(
+  movement: Pick<Movement, 'direction' | 'fee' | 'applied' | 'resolutions'>,
+  { as, amount }: Pick<Resolution, 'as' | 'amount'>,
+): number {
+  const { direction, applied, resolutions } = movement;
+  const isCredited = BigInt(applied) > 0n || resolutions.some((each) => each.as === 'merchant');
+  return as === 'merchant' && direction === 'in' && !isCredited ? computeFee(movement, amount) : 0;
+}
+
 /** Report of a bank about a resource. */
 export interface MovementReport {
   source: Omit<MovementSource, 'at'>;
@@ -133,6 +159,8 @@ export interface MovementReport {
   bank_reference?: string | undefined;
   /** Absent: not reported. */
   amount?: Units | undefined;
+  /** Minor units that the acquirer keeps of it. */
+  fee?: number | undefined;
   currency?: string | undefined;
   value_date?: string | undefined;
 }

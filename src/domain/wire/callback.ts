@@ -81,6 +81,13 @@ function namesMoney(name: string, { amount }: { amount?: unknown }): boolean {
   return amount !== 0 || MONEYLESS.includes(name);
 }
 
+/** Part of what settles; the fee of a dispute is taken besides its amount. */
+function isFeeWithin(name: string, { amount = AMOUNT_MAX, fee = 0 }: Partial<Callback>): boolean {
+  return name !== 'settled' || fee <= amount;
+}
+
+const FEE_FAULT = { path: ['fee'], message: 'must be at most the amount' };
+
 const BankReport = z
   .object({
     connector: Connector,
@@ -92,7 +99,8 @@ const BankReport = z
   .refine(({ name, callback }) => namesMoney(name, callback), {
     path: ['callback', 'amount'],
     error: NO_MONEY,
-  });
+  })
+  .refine(({ name, callback }) => isFeeWithin(name, callback), FEE_FAULT);
 
 export const ResourceCallback = z.discriminatedUnion('resource', [BankReport, CryptoReport]);
 
@@ -133,4 +141,5 @@ export const HttpCallback = z
   .refine(({ event, ...callback }) => namesMoney(event, callback), {
     path: ['amount'],
     error: NO_MONEY,
-  });
+  })
+  .refine((report) => !('fee' in report) || isFeeWithin(report.event, report), FEE_FAULT);

@@ -1,6 +1,7 @@
 import { omitUndefined } from '../../domain/defined';
 import { isDisputeClosed } from '../../domain/dispute/dispute';
 import { splitFee } from '../../domain/dispute/report';
+import { sumFees } from '../../domain/movement/movement';
 import type { PaymentStatus } from '../../domain/payment/payment';
 import type { EntryKind, ResourceEntryKind } from '../../ledger/entries';
 import { ENTRY_LINES } from '../../ledger/entry-lines';
@@ -79,6 +80,7 @@ export const PAYMENTS: ResourceRule<PaymentPart, ResourceEntryKind<'payment'>> =
         payment.connector,
         settledAmount(payment),
         Number(sumFromSuspense(movements, 'in')),
+        sumFees(movements),
       ),
     payment_held: () => [],
     payment_resolved: () => [],

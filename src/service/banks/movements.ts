@@ -59,6 +59,7 @@ export function presentMovement({ _id: id, currency, ...row }: MovementDocument)
     ...(parseBookCurrency(currency) ?? { currency }),
     ...{ value_date, reported_at, sources, resource, resource_id, state, reason },
     resolution: resolutions.at(-1) ?? null,
+    fee: row.fee ?? null,
     in_suspense: toUnits(row, computeRest(row)),
   };
 }

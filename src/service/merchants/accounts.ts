@@ -3,6 +3,7 @@ import type { ClientSession } from 'mongodb';
 import { z } from 'zod';
 import { describeError } from '../../base/errors';
 import { inTransaction, isDuplicateKey } from '../../base/mongo';
+import { FEE_BEARERS } from '../../domain/account/acquirer-fee';
 import { SCOPES } from '../../domain/account/api-key';
 import { PAYER_MONTHS } from '../../domain/account/retention';
 import { ServiceError } from '../../domain/errors';
@@ -101,6 +102,8 @@ export const AccountChange = z.object({
   hold_unverified: OnOff,
   /** Percent, of payments that are created from then on. */
   crypto_tolerance: z.number().optional(),
+  /** Bears what acquirers keep, of what they report from then on. */
+  acquirer_fee: z.enum(FEE_BEARERS).optional(),
 });
 type AccountChange = z.infer<typeof AccountChange>;
 
@@ -173,6 +176,9 @@ async function applyChanges(
   if (change.crypto_tolerance !== undefined) {
     await accounts.setCryptoTolerance(id, change.crypto_tolerance, session);
   }
+  if (change.acquirer_fee !== undefined) {
+    await accounts.setAcquirerFee(id, change.acquirer_fee, session);
+  }
   for (const method of change.enable_method ?? []) {
     await accounts.enable(id, method, true, session);
   }
@@ -201,13 +207,13 @@ async function applyChanges(
 /** Presents every setting, so that a line of the audit log states what it removed. */
 export function presentSettings({ crypto, enabled_methods, ...account }: AccountDocument) {
   const { payer_data_months = PAYER_MONTHS, hold_unverified = false } = account;
-  const { crypto_tolerance = 0 } = account;
+  const { crypto_tolerance = 0, acquirer_fee = 'service' } = account;
   const { disabled_rails = [], payout_fees, payout_limits, owed_limits, refund_step_up } = account;
   const pairs = (values: object = {}) =>
     Object.entries(values).map(([name, minor]) => `${name}=${minor}`);
   return {
     ...{ crypto, enabled_methods, payer_data_months, disabled_rails, hold_unverified },
-    crypto_tolerance,
+    ...{ crypto_tolerance, acquirer_fee },
     payout_fees: pairs(payout_fees),
     payout_limits: pairs(payout_limits),
     owed_limits: pairs(owed_limits),

@@ -20,6 +20,7 @@ const dispute = { ...chargeback, held: 1_000, owed: 15, fee: 15 };
 const won = { direction: 'in', amount: 900, held: 0, owed: 0, fee: 0 } as const;
 
 const { buildRefundEntry, buildSettlement, buildDisputeTransfer } = entries;
+const settle = (held: number) => buildSettlement(resource, { held, fee: 40 }, time);
 const moved = (direction: Direction) =>
   makeMovement({ direction, bank_reference: 'moved', currency: 'USD' });
 const hold = (kind: MovingKind, direction: Direction) =>
@@ -38,8 +39,8 @@ const buildPayout = (from: 'submitted' | 'sent', to: 'sent' | 'failed' | 'return
 };
 
 test.each([
-  ['a settlement', buildSettlement(resource, 0, time), 'own', 1_000],
-  ['the rest of a settlement', buildSettlement(resource, 300, time), 'own', 700],
+  ['a settlement', settle(0), 'own', 1_000],
+  ['the rest of a settlement', settle(300), 'own', 700],
   ['late funds', hold('payment', 'in'), 'moved', 1_000],
   ['their return', resolve('payment', 'in', 'customer'), 'again', -1_000],
   ['their unnamed return', resolve('payment', 'in', 'customer', time), undefined, -1_000],
@@ -80,7 +81,7 @@ test.each([
 test.each([
   ['an accepted refund', buildRefundEntry('refund_accepted', resource, time)],
   ['a released payout', buildPayout('submitted', 'failed')],
-  ['a settlement that is in suspense already', buildSettlement(resource, 1_000, time)],
+  ['a settlement that is in suspense already', settle(1_000)],
   ['late funds of the merchant', resolve('payment', 'in', 'merchant')],
   ['late funds that nobody has', resolve('payment', 'in', 'loss')],
   ['a payout that the merchant bears', resolve('payout', 'out', 'merchant')],

@@ -40,6 +40,12 @@ const bearer = fc.record({
 const moved = fc.tuple(name, direction, amount);
 const movedAssets = fc.tuple(name, direction, units);
 const resolved = fc.tuple(direction, amount, bearer);
+const resolvedWithFee = fc
+  .tuple(resolved, fee)
+  .map(([[direction, minor, { as, ...more }], most]): [Direction, number, Bearer] => {
+    const borne = as === 'merchant' ? Math.min(minor, most) : 0;
+    return [direction, minor, { as, ...more, fee: borne }];
+  });
 const match = fc.record({ clearing: amount, bank_fees: fee });
 
 const LINES = ENTRY_LINES;
@@ -59,9 +65,11 @@ const EVERY_KIND = {
     fc.tuple(name, fc.constantFrom(...(Object.keys(PLATFORM_ACCOUNTS) as PlatformKind[])), amount),
     LINES.platform_posted,
   ),
-  payment_settled: build(money, LINES.payment_settled),
+  payment_settled: withFee.map(([connector, minor, most]) =>
+    LINES.payment_settled(connector, minor, 0, Math.min(minor, most)),
+  ),
   payment_held: build(moved, LINES.payment_held),
-  payment_resolved: build(resolved, LINES.payment_resolved),
+  payment_resolved: build(resolvedWithFee, LINES.payment_resolved),
   payment_clawed_back: build(withFee, LINES.payment_clawed_back),
   payment_dispute_opened: build(withFee, LINES.payment_dispute_opened),
   payment_dispute_won: build(money, LINES.payment_dispute_won),
@@ -150,6 +158,15 @@ const MEANINGS: Record<string, EntryLine[][]> = {
     LINES.crypto_payment_written_off('chain', 5n, true),
   ],
   'suspense.late -5, balances.main.available 5': [LINES.payment_settled('sandbox', 5, 5)],
+  'clearing.sandbox -5, income.acquirer_fees 2, balances.main.available 3': [
+    LINES.payment_settled('sandbox', 5, 0, 2),
+  ],
+  'suspense.late -5, income.acquirer_fees 5, balances.main.available 0': [
+    LINES.payment_settled('sandbox', 5, 5, 5),
+  ],
+  'suspense.late -5, income.acquirer_fees 2, balances.ads.available 3': [
+    LINES.payment_resolved('in', 5, { ...bear('merchant'), fee: 2 }),
+  ],
   'clearing.sandbox 2, suspense.late -7, balances.main.available 5': [
     LINES.payment_settled('sandbox', 5, 7),
   ],

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { WorkflowNotFoundError } from '@temporalio/client';
 import { type Document, MongoError } from 'mongodb';
+import type { FeeBearer } from '../../../src/domain/account/acquirer-fee';
 import type { CallbackResource } from '../../../src/domain/callback/callback';
 import { SEARCH_KEYS } from '../../../src/domain/search-attributes';
 import { isUnresolved } from '../../../src/service/operators/reconcile/rebuild';
@@ -335,6 +336,29 @@ describe('when MongoDB is older than Temporal, reconcile', () => {
 
     await restoreAndRebuild(backup, 1);
     await expectRebuilt(state, [['payout', id]]);
+  });
+
+  test('rebuilds fees as they were borne, also where the account says otherwise now', async () => {
+    const { stores, shop } = setting;
+    const bear = (bearer: FeeBearer) => stores.accounts.setAcquirerFee(shop.account_id, bearer);
+    const [own, held] = [await setting.payment(), await setting.payment()];
+    const backup = await setting.backUp();
+    const settle = (id: string, facts: object) => setting.report('payment', id, 'settled', facts);
+    await bear('merchant');
+    await settle(own, { fee: 40 });
+    await settle(held, { amount: 999, fee: 40 });
+    const isHeld = async () => (await stores.payments.get(held))?.attention === 'amount_differs';
+    await eventually('money in suspense', isHeld);
+    await setting.act('payment', held, 'mark_settled');
+    for (const id of [own, held]) await setting.handle('payment', id).result();
+    await bear('service');
+    const rebuilt = [own, held].map((id): Rebuilt => ['payment', id]);
+    const state = await setting.read(...rebuilt);
+    const fees = state.recorded.map(({ entries }) => entries.map(({ fee = 0 }) => Number(fee)));
+    expect(fees).toEqual([[40], [0, 40]]);
+
+    await restoreAndRebuild(backup, 2);
+    await expectRebuilt(state, rebuilt);
   });
 
   test('pays once for a key of which the backup has the idempotency record, and keeps its texts', async () => {

@@ -137,6 +137,83 @@ describe('a payment', () => {
     },
   ])('$title', play);
 
+  const KEPT = { 'income.acquirer_fees': 40, clearing: -1_050 };
+  const settledWith = (fee: number, rows: Record<string, number>): Step => [
+    ...(['settled', by('A', 1_050, { fee }), 'settled', rows] as const),
+  ];
+
+  test.each<Row>([
+    {
+      title: 'is credited in full where the service bears the fee',
+      from: 'awaiting_customer',
+      steps: [settledWith(40, SETTLED), ['bear', 'merchant'], ['settled', by('A', 1_050), '']],
+      movements: ['in A 1050 applied'],
+    },
+    {
+      title: 'is credited without the fee where the merchant bears it',
+      from: 'awaiting_customer',
+      steps: [['bear', 'merchant'], settledWith(40, { [MAIN]: 1_010, ...KEPT })],
+    },
+    {
+      title: 'is credited nothing where all of it is the fee, and more than that is never borne',
+      from: 'awaiting_customer',
+      steps: [['bear', 'merchant'], settledWith(1_051, { ...KEPT, 'income.acquirer_fees': 1_050 })],
+    },
+    {
+      title:
+        'whose merchant bore fees when a different amount came bears this one when it is credited',
+      from: 'awaiting_customer',
+      steps: [
+        ['bear', 'merchant'],
+        odd(999, { fee: 40 }),
+        ['bear', 'service'],
+        ['mark_settled', { amount: 1_050 }, 'settled clear', { [MAIN]: 1_010, ...KEPT }],
+      ],
+    },
+    {
+      title: 'whose service bore fees when a different amount came is credited all of it',
+      from: 'awaiting_customer',
+      steps: [
+        odd(999, { fee: 40 }),
+        ['bear', 'merchant'],
+        ['mark_settled', {}, 'settled clear', { [MAIN]: 999, clearing: -999 }],
+      ],
+    },
+    {
+      title:
+        'that settles twice has the second fee in the first part that the merchant is credited',
+      from: 'settled',
+      steps: [
+        ['bear', 'merchant'],
+        ['settled', by('second', 700, { fee: 40 }), 'second_settlement'],
+        ['resolve_movement', { as: 'loss', amount: 100 }, ''],
+        [
+          ...(['resolve_movement', { as: 'merchant', amount: 200 }, ''] as const),
+          {
+            ...{ [MAIN]: 1_210, 'income.acquirer_fees': 40, clearing: -1_750 },
+            ...{ 'external.adjustments': 100, 'suspense.late': 400 },
+          },
+        ],
+        [
+          ...(['resolve_movement', { as: 'merchant' }, 'clear'] as const),
+          {
+            ...{ [MAIN]: 1_610, 'income.acquirer_fees': 40, clearing: -1_750 },
+            'external.adjustments': 100,
+          },
+        ],
+      ],
+    },
+    {
+      title: 'that comes too late goes back whole, whoever bears fees',
+      from: 'cancelled',
+      steps: [
+        ['bear', 'merchant'],
+        ['settled', by('late', 1_050, { fee: 40 }), 'late_settlement_reversed', buildHeld(1_050)],
+        ['reversed', {}, 'late_settlement_reversed', {}],
+      ],
+    },
+  ])('$title', play);
+
   // Which account each books to is in test/cli/movement.test.ts.
   test.each(['merchant', 'bank', 'loss', 'never_happened'])(
     'has money in suspense resolved as %s part by part',
