@@ -7,6 +7,8 @@ export interface Candidate {
   /** Minor units; above 0 comes in. */
   amount: number;
   bank_reference: string | null;
+  /** Minor units that its report says the bank keeps. */
+  fee?: number | undefined;
 }
 
 export type LineFacts = Pick<
@@ -35,7 +37,8 @@ export interface Parts {
 }
 
 export type Match =
-  | { status: 'matched'; entries: readonly string[]; parts: Parts }
+  /** `announced`: charges that reports of the entries say, in minor units. */
+  | { status: 'matched'; entries: readonly string[]; parts: Parts; announced?: number }
   | { status: 'booked'; entries: readonly []; parts: Parts }
   /** `different`: entry that the line names, with a different amount. */
   | { status: 'open'; different: string | null };
@@ -92,29 +95,32 @@ export function listTargets({ amount, fee, charges = [] }: LineFacts): Parts[] {
 function matchAmount(line: LineFacts, found: readonly Candidate[]): Match | undefined {
   for (const parts of listTargets(line)) {
     const entry = found.find(({ amount }) => amount === parts.clearing);
-    if (entry !== undefined) return { status: 'matched', entries: [entry.entry_id], parts };
+    if (entry !== undefined) return buildMatched([entry], parts);
   }
-  return undefined;
+  const entry = found.find(({ amount, fee = 0 }) => fee > 0 && amount - fee === line.amount);
+  if (entry === undefined) return undefined;
+  return buildMatched([entry], { clearing: entry.amount, bank_fees: line.amount - entry.amount });
+}
+
+function buildMatched(found: readonly Candidate[], parts: Parts): Match {
+  const announced = found.reduce((sum, { fee = 0 }) => sum + fee, 0);
+  const entries = found.map(({ entry_id }) => entry_id);
+  return { status: 'matched', entries, parts, ...(announced > 0 ? { announced } : {}) };
 }
 
 /** Takes a small difference for a charge of the bank. */
-function matchAbout(
-  line: LineFacts,
-  { entry_id, amount }: Candidate,
-  tolerance = 0,
-): Match | undefined {
+function matchAbout(line: LineFacts, entry: Candidate, tolerance = 0): Match | undefined {
+  const { amount } = entry;
   const differs = listTargets(line).map(({ clearing }) => Math.abs(clearing - amount));
   if (Math.min(...differs) > tolerance) return undefined;
-  const parts = { clearing: amount, bank_fees: line.amount - amount };
-  return { status: 'matched', entries: [entry_id], parts };
+  return buildMatched([entry], { clearing: amount, bank_fees: line.amount - amount });
 }
 
 function matchSum(line: LineFacts, found: readonly Candidate[], least = 2): Match | undefined {
   if (found.length < least) return undefined;
   const sum = found.reduce((total, { amount }) => total + amount, 0);
   const parts = listTargets(line).find(({ clearing }) => clearing === sum);
-  if (parts === undefined) return undefined;
-  return { status: 'matched', entries: found.map(({ entry_id }) => entry_id), parts };
+  return parts && buildMatched(found, parts);
 }
 
 /** Matches the one entry of the amount, unless the bank gave it another name. */
@@ -123,6 +129,5 @@ function matchOnly(line: LineFacts, found: readonly Candidate[]): Match | undefi
     ? found.filter(({ bank_reference }) => bank_reference === null || line.bank_reference === null)
     : [];
   if (entry === undefined || more.length > 0) return undefined;
-  const parts = { clearing: line.amount, bank_fees: 0 };
-  return { status: 'matched', entries: [entry.entry_id], parts };
+  return buildMatched([entry], { clearing: line.amount, bank_fees: 0 });
 }

@@ -1,3 +1,4 @@
+import { measureCharge } from '../../../src/service/banks/statements/matching';
 import { type Candidate, type LineFacts, matchLine } from '../../../src/statements/match';
 
 const ID = '0d1f2e3c4b5a69788796a5b4c3d2e1f0';
@@ -15,6 +16,8 @@ const match = (entries: string[], clearing = 1000, bank_fees = 0) => ({
   ...{ status: 'matched', entries, parts: { clearing, bank_fees } },
 });
 const leaveOpen = (different: string | null = null) => ({ status: 'open', different });
+const ACQUIRED = { ...fit, fee: 40 };
+const ANNOUNCED = { ...match(['e1000'], 1000, -40), announced: 40 };
 const BOOKED = { status: 'booked', entries: [], parts: { clearing: 0, bank_fees: -5 } };
 
 interface Candidates {
@@ -48,6 +51,24 @@ test.each<[string, Partial<LineFacts>, Candidates, object]>([
   ],
   ['the amount before charges', FEE, { ours: [fit] }, match(['e1000'], 1000, -10)],
   ['the amount after charges', FEE, { ours: [buildEntry(990)] }, match(['e990'], 990)],
+  [
+    'the amount after the fee that its report announced',
+    { ...OURS, amount: 960 },
+    { ours: [ACQUIRED] },
+    ANNOUNCED,
+  ],
+  [
+    'the amount before the fee that its report announced',
+    { ...OURS, amount: 960, fee: 40 },
+    { ours: [ACQUIRED] },
+    ANNOUNCED,
+  ],
+  [
+    'no amount after another fee than its report announced',
+    { ...OURS, amount: 959 },
+    { ours: [ACQUIRED] },
+    leaveOpen('e1000'),
+  ],
   ['the only entry of its amount and day', {}, { only: [fit] }, match(['e1000'])],
   ['none of two entries of its amount', {}, { only: [fit, fit] }, leaveOpen()],
   ['no entry that the bank names otherwise', NAMED, { only: [buildEntry(1000, 'A')] }, leaveOpen()],
@@ -99,6 +120,16 @@ test.each<[string, Partial<LineFacts>, Candidates, object]>([
     expect(matchLine({ ...facts, ...names, ...line }, found)).toEqual(result);
   },
 );
+
+test.each([
+  ['no charge that a report announced', 40, 0n],
+  ['a charge beyond what a report announced', 39, 40n],
+])('the limit of charges counts %s', (_, announced, counted) => {
+  const book = { account_id: 'ba_1', currency: 'EUR' };
+  const parts = { clearing: 1000, bank_fees: -40 };
+  const charged = { status: 'matched', entries: ['e1000'], parts, announced } as const;
+  expect(measureCharge(charged, book).amount).toBe(counted);
+});
 
 test.each<[string, Partial<LineFacts>, Candidates, object]>([
   ['the one entry that it names', OURS, { ours: [less] }, match(['e999'], 999, 1)],

@@ -116,7 +116,13 @@ function joinMatches(
   const entries = matched.flatMap((part) => part.entries);
   if (matched.length < parts.length || entries.length === 0) return undefined;
   const clearing = matched.reduce((sum, part) => sum + part.parts.clearing, 0);
-  return { status: 'matched', entries, parts: { clearing, bank_fees: amount - clearing } };
+  const announced = matched.reduce((sum, part) => sum + getAnnounced(part), 0);
+  return {
+    status: 'matched',
+    entries,
+    parts: { clearing, bank_fees: amount - clearing },
+    announced,
+  };
 }
 
 async function matchEach(
@@ -238,7 +244,7 @@ async function findNamed(
   return groupBy([...joined, ...others], ({ bank_reference }) => bank_reference);
 }
 
-/** Names entries as the register does: a report may name a movement after its entry. */
+/** Names entries as the register does, with the acquirer's fee: a report may name one later. */
 async function joinNames<Entry extends Candidate>(
   { movements }: JoinedStores,
   entries: readonly Entry[],
@@ -247,11 +253,11 @@ async function joinNames<Entry extends Candidate>(
   if (entries.length === 0) return [];
   const ids = entries.map(({ entry_id }) => entry_id);
   const rows = await movements.findByEntries(ids, session);
-  const names = new Map(rows.map(({ entry, bank_reference }) => [entry, bank_reference]));
-  return entries.map((each) => ({
-    ...each,
-    bank_reference: names.get(each.entry_id) ?? each.bank_reference,
-  }));
+  const moved = new Map(rows.map((row) => [row.entry, row]));
+  return entries.map((each) => {
+    const { bank_reference, fee } = moved.get(each.entry_id) ?? {};
+    return { ...each, bank_reference: bank_reference ?? each.bank_reference, fee: fee?.amount };
+  });
 }
 
 /** Finds entries by amount and day in one query, unless these are common ones. */
@@ -331,7 +337,13 @@ export function measureCharge(
   book: { account_id: string; currency: string },
 ): Credited {
   const amount = match.status === 'open' ? 0 : match.parts.bank_fees;
-  return computeCredit('statement', 'match', { ...book, amount });
+  // Two reports agree on what is announced.
+  const isOfReport = amount < 0 && getAnnounced(match) >= -amount;
+  return computeCredit('statement', 'match', { ...book, amount: isOfReport ? 0 : amount });
+}
+
+function getAnnounced(match: Match): number {
+  return match.status === 'matched' ? (match.announced ?? 0) : 0;
 }
 
 type LineOfEntry = Pick<
