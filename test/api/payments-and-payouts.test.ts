@@ -56,6 +56,40 @@ describe('a payment', () => {
     expect(direct.authorized_at).toBe(direct.settled_at);
   });
 
+  test.each([
+    ['service', 0],
+    ['merchant', 40],
+  ] as const)(
+    'whose acquirer keeps a fee that the %s bears is listed with a fee of %i, and refunded in full',
+    async (bearer, fee) => {
+      const account = await buildAccount(service, { funds: 40 });
+      await service.stores.accounts.setAcquirerFee(account.account_id, bearer);
+      const { id } = await buildPayment(account);
+      const { body } = await simulate(account, `payments/${id}`, { event: 'settled', fee: 40 });
+      expect(body).toMatchObject({ status: 'settled', amount: 1_050, amount_settled: 1_050 });
+      const listRows = async () => (await account.get('/v1/balance_transactions')).body.data;
+      const paid = { type: 'payment', source: { object: 'payment', id } };
+      expect(await listRows()).toMatchObject([
+        { ...paid, amount: 1_050, fee, net: 1_050 - fee },
+        { type: 'funding' },
+      ]);
+      await buildRefund(account, { payment_id: id, amount: 1_050 });
+      expect(await listRows()).toMatchObject([
+        { type: 'refund', amount: -1_050, fee: 0 },
+        paid,
+        { type: 'funding' },
+      ]);
+      const { data } = (await account.get('/v1/balances')).body;
+      expect(data).toMatchObject([{ currency: 'EUR', available: 40 - fee }]);
+    },
+  );
+
+  test('has a fee simulated of its settlement and its disputes only', async () => {
+    const { id } = await buildPayment(shop);
+    const answer = await simulate(shop, `payments/${id}`, { event: 'authorized', fee: 40 });
+    expectRefusal(answer, 'invalid_request');
+  });
+
   test('is cancelled before the customer pays, also twice', async () => {
     const { id } = await buildPayment(shop);
     const cancelled = await cancel(id);

@@ -16,6 +16,8 @@ export interface Movement {
   bank_reference: string;
   /** Minor units; above 0: to the service. */
   amount: number;
+  /** Minor units that the bank keeps of it. */
+  fee?: number;
   /** ISO 4217. */
   currency: string;
 }
@@ -27,6 +29,8 @@ export interface BankDecision {
   bank_reference: string;
   /** Minor units. */
   amount: number;
+  /** Minor units that the bank keeps of what settles. */
+  fee?: number;
   currency: string;
 }
 

@@ -43,8 +43,12 @@ function buildPaymentReportSchema(event: unknown) {
     })
     .refine(
       ({ event: name, dispute_id, amount, fee }) =>
-        name.startsWith('dispute_') || (dispute_id ?? amount ?? fee) == null,
-      { path: ['event'], message: 'dispute_id, amount and fee are for disputes only' },
+        name.startsWith('dispute_') ||
+        ((dispute_id ?? amount) == null && (fee == null || name === 'settled')),
+      {
+        path: ['event'],
+        message: 'dispute_id, amount and fee are for disputes only, fee for settled, too',
+      },
     )
     .refine(({ event: name, amount }) => amount !== 0 || MONEYLESS.includes(name), {
       path: ['amount'],

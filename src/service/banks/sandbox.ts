@@ -34,8 +34,8 @@ interface SimulatedEvent<Name extends CallbackName> {
   /** Minor units; absent: the amount of the resource. */
   amount?: number | null;
   currency?: string;
-  /** Fee in minor units. */
   dispute_id?: string | null;
+  /** Minor units. */
   fee?: number | null;
   result?: PayeeResult | null;
 }
@@ -138,7 +138,9 @@ function createBankSimulation<D extends BankDocument>(resource: BankResource, fi
         ...(name === 'dispute_opened' ? { evidence_due_at: dueAt(at) } : {}),
       };
       const moved = getDisputeAmount(document, name, facts) ?? facts.amount ?? amount;
-      const money = { amount: moved, currency: facts.currency ?? currency };
+      const fee = name === 'settled' ? facts.fee : null;
+      const charge = fee == null ? {} : { fee };
+      const money = { amount: moved, currency: facts.currency ?? currency, ...charge };
       const body = { callback_id, ...callback };
       const decision = { resource, resource_id, name, bank_reference, ...money, body };
       return { name, callback, decision };

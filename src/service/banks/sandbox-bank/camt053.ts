@@ -86,7 +86,8 @@ function buildTotals({ credits, debits, currency }: StatementFacts): string {
 
 /** A reference has at most 35 characters, so our id loses its dashes. */
 function buildEntry(entry: Entry): string {
-  const { resource, resource_id, amount, currency, bank_reference, day } = entry;
+  const { resource, resource_id, amount, fee = 0, currency, bank_reference, day } = entry;
+  const net = amount - fee;
   const isIncoming = resource === 'payment';
   const isReturn = isIncoming ? amount < 0 : amount > 0;
   const family = element(
@@ -99,13 +100,14 @@ function buildEntry(entry: Entry): string {
   const details = element(
     'TxDtls',
     element('Refs', reference, element('EndToEndId', text(resource_id.replaceAll('-', '')))),
-    buildAmount(amount, currency),
+    buildAmount(net, currency),
+    ...(fee > 0 ? buildFee(amount, fee, currency) : []),
     // No reason given.
     ...(isReturn ? [element('RtrInf', element('Rsn', element('Cd', 'MS03')))] : []),
   );
   return `${element(
     'Ntry',
-    buildAmount(amount, currency),
+    buildAmount(net, currency),
     element('Sts', element('Cd', 'BOOK')),
     element('BookgDt', date),
     element('ValDt', date),
@@ -113,6 +115,18 @@ function buildEntry(entry: Entry): string {
     element('BkTxCd', element('Domn', element('Cd', 'PMNT'), family)),
     element('NtryDtls', details),
   )}\n`;
+}
+
+/** Amount before the fee, and the fee in what the entry has. */
+function buildFee(amount: number, fee: number, currency: string): string[] {
+  const [gross, charge] = [amount, fee].map(
+    (each) => `<Amt Ccy="${text(currency)}">${decimalMoney(each, currency)}</Amt>`,
+  );
+  const record = [charge ?? '', element('CdtDbtInd', 'DBIT'), element('ChrgInclInd', 'true')];
+  return [
+    element('AmtDtls', element('TxAmt', gross ?? '')),
+    element('Chrgs', element('Rcrd', ...record)),
+  ];
 }
 
 function buildAmount(amount: number, currency: string): string {

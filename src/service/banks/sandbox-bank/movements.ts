@@ -1,5 +1,6 @@
 import type { ClientSession, Db } from 'mongodb';
 import { deriveUuid } from '../../../base/ids';
+import { omitUndefined } from '../../../domain/defined';
 import {
   type BankDecision,
   decideMovements,
@@ -56,7 +57,7 @@ export function createMovementStore(db: Db, now: () => Date) {
       decision: BankDecision & { decision: string },
       session: ClientSession,
     ): Promise<void> => {
-      const { resource, resource_id, name, bank_reference, currency } = decision;
+      const { resource, resource_id, name, bank_reference, fee, currency } = decision;
       const earlier = await movements.find({ resource_id }, { session }).toArray();
       if (earlier.some((each) => each.decision === decision.decision)) return;
       const booked_at = now();
@@ -66,7 +67,7 @@ export function createMovementStore(db: Db, now: () => Date) {
           index === 0 && !earlier.some((each) => each.bank_reference === bank_reference);
         return {
           _id,
-          ...{ resource, resource_id, name, amount, currency },
+          ...{ resource, resource_id, name, amount, currency, ...omitUndefined({ fee }) },
           bank_reference: isFree ? bank_reference : bankReference(`movement:${_id}`),
           decision: decision.decision,
           booked_at,

@@ -192,7 +192,7 @@ function fillSome({ mongo, movements, statements }: StatementStore, _id: string)
     const ids = rows.map((row) => row._id);
     await movements.updateMany({ _id: { $in: ids } }, { $set: { statement: _id } }, { session });
     const [incoming, outgoing] = [true, false].map((isCredit) =>
-      rows.map(({ amount }) => amount).filter((amount) => amount > 0 === isCredit),
+      rows.map(({ amount, fee = 0 }) => amount - fee).filter((net) => net > 0 === isCredit),
     );
     const sum = (amounts: readonly number[] = []) =>
       amounts.reduce((total, amount) => total + Math.abs(amount), 0);
