@@ -78,7 +78,9 @@ function readCharge({ metadata, ...charge }: Charge): Facts {
   const { balance_transaction: booked } = charge;
   if (!booked) return { reports: [], isUnbooked: true };
   const mark = isOtherMethod(charge, metadata?.['method']) ? { code: 'method_differs' } : {};
-  return { reports: [build(id, 'settled', { ...describeMoney(booked), ...mark })] };
+  // A fee that is no part of the amount must not keep the settlement back.
+  const fee = Math.min(Math.max(booked.fee, 0), Math.abs(booked.amount));
+  return { reports: [build(id, 'settled', { ...describeMoney(booked), fee, ...mark })] };
 }
 
 function isOtherMethod(

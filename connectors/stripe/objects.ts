@@ -10,6 +10,7 @@ const Metadata = z.record(z.string(), z.string()).nullish();
 export const BalanceTransaction = z.object({
   id: Id,
   amount: Minor,
+  fee: Minor,
   currency: z.string(),
   created: Seconds,
   source: Id.nullish(),

@@ -89,6 +89,18 @@ test('a payment is paid on the page, settled by its balance transaction, and ref
   await service.becomes('refunds', refund.id, { attention: 'failed_after_settled' });
 });
 
+test('the fee of a balance transaction is what the merchant bears', async () => {
+  const { account_id } = account;
+  await service.stores.accounts.setAcquirerFee(account_id, 'merchant');
+  const id = await begin();
+  await world.bank.pay(id);
+  await becomes(id, { status: 'settled' });
+  const [entry] = await service.stores.ledger.forResource(id);
+  // 1.5 % and 0.25.
+  expect(Number(entry?.fee)).toBe(40);
+  await service.stores.accounts.setAcquirerFee(account_id, 'service');
+});
+
 test('a payment by another brand is settled with an attention reason', async () => {
   const id = await begin({ method: 'visa' });
   await world.bank.pay(id, { details: { type: 'card', card: { brand: 'mastercard' } } });

@@ -281,7 +281,7 @@ describe('a fact', () => {
       ...{ resource: 'payment', resource_id: payment_id, name: 'settled' },
       callback: {
         ...{ callback_id: id, bank_reference: id, occurred_at: at, value_date: at.slice(0, 10) },
-        ...{ amount: 1_000, currency: 'EUR' },
+        ...{ amount: 1_000, currency: 'EUR', fee: 40 },
       },
     };
     // The same in each object that has it.
