@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import type { ClientSession, Collection, Db, Document, MongoClient } from 'mongodb';
 import { Contention, connectMongo, inTransaction, isDuplicateKey } from '../../src/base/mongo';
+import { omitUndefined } from '../../src/domain/defined';
 import type { PayoutStatus } from '../../src/domain/payout/payout';
 import { sandboxIban } from '../../src/domain/sandbox/movement';
 import { createLedgerStore } from '../../src/ledger/book';
@@ -81,7 +82,8 @@ async function holdAlways<T>(
 
 describe('money of payments', () => {
   const amount = fc.integer({ min: 1, max: 1_100 });
-  const settling = fc.record({ kind: kind('settle'), payment: index(PAYMENTS) });
+  const fee = fc.integer({ min: 0, max: 999 });
+  const settling = fc.record({ kind: kind('settle'), payment: index(PAYMENTS), fee });
   const of = { payment: index(PAYMENTS) };
   const take = { refund: index(REFUNDS), amount: fc.option(amount, { freq: 4 }) };
   const refunding = fc.record({ kind: kind('refund'), ...of, ...take });
@@ -104,7 +106,12 @@ describe('money of payments', () => {
         ...of,
       }),
     ),
-    fc.record({ kind: kind('late'), late: index(LATE), amount }),
+    fc.record({
+      kind: kind('bear'),
+      bearer: fc.constantFrom('service' as const, 'merchant' as const),
+    }),
+    fc.record({ kind: kind('late'), late: index(LATE), amount, fee }),
+    fc.record({ kind: kind('late_credited'), late: index(LATE), amount }),
     fc.record({ kind: kind('late_reversed'), late: index(LATE), amount: fc.option(amount) }),
     fc.record({ kind: kind('fund'), operation: index(OPERATIONS) }),
     fc.record({
@@ -114,7 +121,7 @@ describe('money of payments', () => {
     }),
     often(2, fc.record({ kind: kind('reverse'), posting: index(2 * OPERATIONS + PAYMENTS) })),
   );
-  const settle = (payment: number): Step => ({ kind: 'settle', payment });
+  const settle = (payment: number, fee = 0): Step => ({ kind: 'settle', payment, fee });
   const clawBack = (payment: number): Step => ({ kind: 'claw_back', payment, operator: 0 });
   const dispute = (payment: number): Step => ({ kind: 'dispute', payment });
   const refund = (refund: number, payment: number, amount: number): Step => {
@@ -123,7 +130,7 @@ describe('money of payments', () => {
   const twice = (taken: Step): [Step, boolean] => [taken, true];
   /** A chargeback that is owed, collected and reversed: chance seldom comes by all of it. */
   const OWED: [Step, boolean][][] = [
-    [settle(0), { kind: 'late', late: 0, amount: 5 } as const].map(twice),
+    [settle(0), { kind: 'late', late: 0, amount: 5, fee: 0 } as const].map(twice),
     [refund(0, 0, 700)].map(twice),
     [clawBack(0), refund(1, 0, 700)].map(twice),
     [settle(1), { kind: 'late_reversed', late: 0, amount: null } as const].map(twice),
@@ -146,8 +153,16 @@ describe('money of payments', () => {
     [
       [{ kind: 'late_reversed', late: 1, amount: null }, true],
       [{ kind: 'late_reversed', late: 1, amount: 288 }, true],
-      [{ kind: 'late', late: 1, amount: 794 }, false],
+      [{ kind: 'late', late: 1, amount: 794, fee: 0 }, false],
     ],
+  ];
+  /** Fees that the merchant bears at first, and not later. */
+  const WITH_FEES: [Step, boolean][][] = [
+    [twice({ kind: 'bear', bearer: 'merchant' })],
+    [twice(settle(0, 300)), twice({ kind: 'late', late: 0, amount: 500, fee: 499 })],
+    [twice({ kind: 'bear', bearer: 'service' })],
+    [twice(settle(1, 300)), twice({ kind: 'late_credited', late: 0, amount: 200 })],
+    [twice({ kind: 'late_credited', late: 0, amount: 101 }), twice(refund(0, 0, 600))],
   ];
 
   const seen = new Set<string>();
@@ -174,12 +189,18 @@ describe('money of payments', () => {
   });
 
   test('stays whole in any interleaving of money that goes wrong, and each act is booked once', async () => {
-    const examples: [[Step, boolean][][]][] = [[OWED], [DISPUTED], [SENT_BACK_AT_ONCE]];
+    const examples: [[Step, boolean][][]][] = [
+      [OWED],
+      [DISPUTED],
+      [SENT_BACK_AT_ONCE],
+      [WITH_FEES],
+    ];
     await holdAlways(buildProgram(fc.tuple(step, fc.boolean()), 4, 8), 30, openMoney, examples);
     expect([...seen]).toEqual(
       expect.arrayContaining([
         ...['payment_held', 'payment_resolved', 'payment_clawed_back'],
         ...['refund_accepted', 'funded', 'adjusted', 'reversed', 'owed', 'payment_disputed'],
+        'fees',
       ]),
     );
   });
@@ -505,8 +526,8 @@ const CLEARING = /^clearing\.(.+)$/;
 
 /**
  * Lets a bank move what the lines of all journal entries say, and imports its statements: each
- * movement has its entry, each entry its movement, and the trial balance has no finding but money in
- * suspense, about which nobody has decided.
+ * movement has its entry, each entry its movement, what the bank kept is an expense, and the trial
+ * balance has no finding but money in suspense, about which nobody has decided.
  * @returns the number of movements
  */
 async function reconcile({ mongo, db, stores }: Pick<Records, 'mongo' | 'db' | 'stores'>) {
@@ -551,6 +572,10 @@ async function reconcile({ mongo, db, stores }: Pick<Records, 'mongo' | 'db' | '
     expect(differences.flatMap(({ ids }) => ids).sort()).toEqual(
       corrections.map(({ _id }) => _id).sort(),
     );
+    const fees = rows.reduce((sum, { fee = 0 }) => sum + fee, 0);
+    expect(fees).toBeGreaterThan(0);
+    const ours = await stores.ledger.book('ba_EUR:sandbox:EUR');
+    expect(ours?.expense?.['bank_fees']).toBe(-fees);
     return rows.length;
   } finally {
     rmSync(dataDir, { recursive: true, force: true });
@@ -559,8 +584,13 @@ async function reconcile({ mongo, db, stores }: Pick<Records, 'mongo' | 'db' | '
 }
 
 /** Lists a movement for each line of an entry on the account of a bank. */
-async function listMovements({ ledger }: Pick<Stores, 'ledger'>, booked_at: Date) {
+async function listMovements(
+  { ledger, movements }: Pick<Stores, 'ledger' | 'movements'>,
+  booked_at: Date,
+) {
   const rows: (MovementDocument & { connector: string })[] = [];
+  const reported = await movements.list({}, 10_000);
+  const fees = new Map(reported.map(({ entry, fee }) => [entry, fee?.amount]));
   for await (const { _id, kind, resource_id, book, lines } of ledger.collections.entries.find()) {
     for (const { account, amount } of lines) {
       const [, connector] = CLEARING.exec(account) ?? [];
@@ -570,6 +600,7 @@ async function listMovements({ ledger }: Pick<Stores, 'ledger'>, booked_at: Date
         ...{ amount: -Number(toBigInt(amount)), currency: book.slice(book.lastIndexOf(':') + 1) },
         ...{ bank_reference: `SBX${rows.length}`, booked_at, statement: null },
         day: booked_at.toISOString().slice(0, 10),
+        ...omitUndefined({ fee: fees.get(_id) }),
       });
     }
   }

@@ -25,7 +25,11 @@ export async function expectWholeBook(
   const isPendingById = new Set(states.map(({ _id }) => _id));
   const pending = entries.filter(({ _id }) => isPendingById.has(_id));
   expect(sumEntryLines(states)).toEqual(sumEntryLines(pending));
-  for (const { lines } of entries) expect(total(lines)).toBe(0);
+  for (const { lines, fee = 0, balance_account } of entries) {
+    expect(total(lines)).toBe(0);
+    const fees = lines.filter(({ account }) => account === 'income.acquirer_fees');
+    if (fees.length > 0) expect([balance_account, Number(fee)]).toEqual(['main', total(fees)]);
+  }
   for (const entry of pending) expect(isPending(entry)).toBe(true);
   const applied = sumEntryLines(entries.filter((entry) => !pending.includes(entry)));
   const balances = addPending(await collections.books.findOne({ _id: book }, EXACT));

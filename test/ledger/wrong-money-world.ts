@@ -1,15 +1,17 @@
 import { randomUUID } from 'node:crypto';
 import type { Known, Written } from '../../activities/shared/record-table';
+import type { FeeBearer } from '../../src/domain/account/acquirer-fee';
 import { assertNever } from '../../src/domain/assert';
 import type { DisputeReport } from '../../src/domain/dispute/report';
 import { ServiceError } from '../../src/domain/errors';
-import { sumRests } from '../../src/domain/movement/movement';
+import { isInSuspense, sumFees, sumRests } from '../../src/domain/movement/movement';
 import { listMovements } from '../../src/movements/register';
 import { reverseOperation } from '../../src/service/money/balances/act';
 import { adjustBalance } from '../../src/service/money/balances/adjust';
 import { fundBalance } from '../../src/service/money/balances/fund';
 import { disputeId } from '../../src/store/disputes';
 import { operatorsAudit } from '../support/audit';
+import { setFeeBearer } from '../support/fee-bearer';
 import { retryUntilDone } from '../support/insist';
 import type { WorkerProcess } from '../support/processes';
 import type { PaymentFacts, Records } from '../support/records';
@@ -28,12 +30,15 @@ const CHARGED_BACK = [null, 400];
 type Reported = 'dispute_opened' | 'dispute_won' | 'dispute_lost';
 
 export type Step =
-  | { kind: 'settle' | 'dispute'; payment: number }
+  | { kind: 'dispute'; payment: number }
+  | { kind: 'settle'; payment: number; fee: number }
+  | { kind: 'bear'; bearer: FeeBearer }
   | { kind: 'claw_back'; payment: number; operator: number }
   | { kind: Reported; payment: number; amount: number }
   | { kind: 'refund'; refund: number; payment: number; amount: number | null }
   | { kind: 'report'; refund: number; to: 'settled' | 'failed' }
-  | { kind: 'late'; late: number; amount: number }
+  | { kind: 'late'; late: number; amount: number; fee: number }
+  | { kind: 'late_credited'; late: number; amount: number }
   | { kind: 'late_reversed'; late: number; amount: number | null }
   | { kind: 'fund'; operation: number }
   | { kind: 'adjust'; operation: number; against: 'adjustments' | 'receivable' }
@@ -86,7 +91,11 @@ export async function createWorld(first: WorkerProcess, operator: Records) {
     const { records } = worker;
     switch (step.kind) {
       case 'settle':
-        return await retryUntilDone(() => worker.settle(records, of(payments, step.payment)));
+        return await retryUntilDone(() =>
+          worker.settle(records, of(payments, step.payment), step.fee),
+        );
+      case 'bear':
+        return await retryUntilDone(() => setFeeBearer(operator.stores, account_id, step.bearer));
       case 'dispute': {
         const { payment_id } = of(payments, step.payment);
         await book(payment_id, (known) =>
@@ -108,9 +117,11 @@ export async function createWorld(first: WorkerProcess, operator: Records) {
       case 'late': {
         const { payment_id } = of(late, step.late);
         const { amount } = step;
+        // No statement has a line of nothing.
+        const fee = Math.min(step.fee, amount - 1);
         // Money of one amount is reported once, by any process.
         const source = { kind: 'callback', id: `late-${amount}-${payment_id}` } as const;
-        const report = { source, direction: 'in', amount, currency: 'EUR' } as const;
+        const report = { source, direction: 'in', amount, fee, currency: 'EUR' } as const;
         const call = { ...about(payment_id), reason: 'late', report } as const;
         const { id, movements } = await book(payment_id, (known) =>
           records.movements.recordMovement({ ...call, ...known }),
@@ -119,6 +130,8 @@ export async function createWorld(first: WorkerProcess, operator: Records) {
         expect(movements.filter((movement) => movement.id === id)).toMatchObject([{ amount }]);
         return;
       }
+      case 'late_credited':
+        return await creditLate(worker, step);
       case 'late_reversed': {
         const { payment_id } = of(late, step.late);
         const by = `reversed-${step.amount}-${payment_id}`;
@@ -152,6 +165,27 @@ export async function createWorld(first: WorkerProcess, operator: Records) {
       default:
         return assertNever(step);
     }
+  }
+
+  /** Credits a part of what is in suspense, twice at most. */
+  async function creditLate(
+    { records }: WorkerProcess,
+    { late: n, amount }: Extract<Step, { kind: 'late_credited' }>,
+  ): Promise<void> {
+    const { payment_id } = of(late, n);
+    const held = (await listMovements(operator.stores, payment_id)).find(isInSuspense);
+    if (held === undefined) return;
+    const id = `credit_${amount % 2}_${payment_id}`;
+    const audit = { who: 'ana', what: 'resolve_movement', why: 'the merchant delivers' };
+    const act = { id, acted_at: now(), audit, attention: null };
+    const call = {
+      ...about(payment_id),
+      ...act,
+      movement: held.id,
+      as: 'merchant',
+      amount,
+    } as const;
+    await book(payment_id, (known) => records.movements.resolveMovement({ ...call, ...known }));
   }
 
   async function clawBack({ records }: WorkerProcess, payment: number, n: number): Promise<void> {
@@ -272,12 +306,19 @@ export async function createWorld(first: WorkerProcess, operator: Records) {
       if (parts.length > 0) return;
       expect(refunded + disputed).toBeLessThanOrEqual(AMOUNT);
     };
-    const [book, movements] = await Promise.all([
+    const listAll = (some: readonly PaymentFacts[]) =>
+      Promise.all(some.map(({ payment_id }) => listMovements(operator.stores, payment_id)));
+    const [book, movements, came] = await Promise.all([
       expectWholeBook(operator, account_id),
-      Promise.all(late.map(({ payment_id }) => listMovements(operator.stores, payment_id))),
+      listAll(late),
+      listAll(payments),
       ...payments.map(expectPayment),
     ]);
     expect(BigInt(book.sum('suspense.late'))).toBe(sumRests(movements.flat()));
+    const credited = movements.flat().flatMap(({ resolutions }) => resolutions);
+    const fees = credited.reduce((sum, { fee = 0 }) => sum + fee, sumFees(came.flat()));
+    expect(book.sum('income.acquirer_fees')).toBe(fees);
+    if (fees > 0) met.add('fees');
     if (book.sum('receivable.merchant') < 0) met.add('owed');
     return [...book.kinds, ...met];
   }

@@ -102,10 +102,11 @@ async function paymentAt(
   return facts;
 }
 
-export async function settle({ payments }: Records, facts: PaymentFacts): Promise<void> {
+/** @param fee minor units that the acquirer keeps */
+export async function settle({ payments }: Records, facts: PaymentFacts, fee = 0): Promise<void> {
   const from = { status: 'authorized', version: 3, transition: 3 } as const;
   const transition = moved(facts.payment_id, facts);
-  await payments.recordPaymentMove({ ...transition, from, to: ['settled'], change: {} });
+  await payments.recordPaymentMove({ ...transition, from, to: ['settled'], change: {}, fee });
 }
 
 type Owner = Pick<PaymentFacts, 'account_id' | 'livemode' | 'request_id'>;
