@@ -81,6 +81,11 @@ function filterNamed(references: readonly string[]) {
   return { $or: [{ bank_reference: { $in } }, { entry_reference: { $in, $exists: true } }] };
 }
 
+/** Names the lines of another statement that have the numbers of these. */
+function nameSame(statement: string, rows: readonly LineDocument[]): string[] {
+  return rows.map((row) => `${statement}${row._id.slice(row.statement.length)}`);
+}
+
 export function createStatementLines(db: Db) {
   const lines = db.collection<LineDocument>('statement_lines');
   return {
@@ -236,26 +241,51 @@ export function createStatementLines(db: Db) {
       const open = { ...filter, acknowledged: { $exists: false } };
       return (await lines.updateMany(open, { $set: { acknowledged } }, { session })).modifiedCount;
     },
+    /** Repeats what was announced of these lines before their statement could be imported. */
+    repeatSame: async (
+      announced: string,
+      rows: readonly LineDocument[],
+      session: ClientSession,
+    ): Promise<void> => {
+      const [{ statement } = { statement: '' }] = rows;
+      const number = { $substrBytes: ['$_id', announced.length, -1] };
+      await lines.updateMany(
+        { _id: { $in: nameSame(announced, rows) }, status: 'announced' },
+        [{ $set: { status: 'repeated', repeats: { $concat: [statement, number] } } }],
+        { session },
+      );
+    },
     listLeft: (statement: string, limit: number, session: ClientSession) =>
       lines
         .find({ statement, status: { $ne: 'abandoned' } }, { session })
         .limit(limit)
         .toArray(),
-    /** Gives lines up, and announces again what they had repeated. */
-    abandonLines: async (rows: readonly LineDocument[], session: ClientSession): Promise<void> => {
+    /**
+     * Gives lines up, and announces again what they had repeated.
+     * @param announced notification of the same lines
+     */
+    abandonLines: async (
+      rows: readonly LineDocument[],
+      announced: string | undefined,
+      session: ClientSession,
+    ): Promise<void> => {
       const ids = rows.map(({ _id }) => _id);
       const nothing = { entries: [], parts: { clearing: 0, bank_fees: 0 }, different: null };
       const set = { status: 'abandoned' as const, ...nothing };
       const abandoned = { $set: set, $inc: { version: 1 } };
       await lines.updateMany({ _id: { $in: ids } }, abandoned, { session });
-      const [first] = rows;
       const names = rows.flatMap((row) =>
         [row.bank_reference ?? [], row.entry_reference ?? []].flat(),
       );
-      if (first === undefined || names.length === 0) return;
-      const { bank_account_id } = first;
       const repeated = { status: 'repeated' as const, repeats: { $in: ids } };
       const again = { $set: { status: 'announced' as const, repeats: null } };
+      if (announced !== undefined) {
+        const same = { _id: { $in: nameSame(announced, rows) } };
+        await lines.updateMany({ ...same, ...repeated }, again, { session });
+      }
+      const [first] = rows;
+      if (first === undefined || names.length === 0) return;
+      const { bank_account_id } = first;
       const named = { bank_account_id, ...filterNamed(names) };
       await lines.updateMany({ ...named, ...repeated }, again, { session });
     },

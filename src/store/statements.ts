@@ -20,6 +20,8 @@ export interface StatementDocument extends OfAccount, StatementFacts {
   batches?: number;
   /** An operator has given up its interrupted import. */
   abandoned_at?: string;
+  /** Notification of the lines of a statement that is refused, `filled` once that is imported. */
+  behind_gap?: 'open' | 'filled';
 }
 
 const LIST_MAX = 1_000;
@@ -48,7 +50,7 @@ export function createStatementStore(db: Db) {
       statements.insertOne(statement, { session }),
     findByBankId: (statement_id: string) =>
       statements
-        .find({ statement_id, ...NOT_ABANDONED })
+        .find({ statement_id, ...NOT_ABANDONED, behind_gap: { $ne: 'filled' } })
         .limit(2)
         .toArray(),
     /** Counts those that were given up, of which each has an id of its own. */
@@ -63,18 +65,34 @@ export function createStatementStore(db: Db) {
     ) => {
       const days = { to_day: { $gte: from_day }, from_day: { $lte: to_day } };
       // A day may have thousands.
-      const alike = kind === 'statement' ? {} : { $or: [{ content }, { statement_id }] };
+      const isNamed = { $or: [{ content }, { statement_id }], behind_gap: { $exists: false } };
+      const alike = kind === 'statement' ? {} : isNamed;
       return statements
         .find({ bank_account_id, kind, ...days, ...alike, ...NOT_ABANDONED })
         .sort({ to_day: 1, _id: 1 })
         .toArray();
     },
+    /** Finds the same statement, or with a state what is announced of it. */
+    findSame: (
+      { bank_account_id, to_day, content }: StatementDocument,
+      behind_gap?: 'open' | 'filled',
+      session?: ClientSession,
+    ) =>
+      statements.findOne(
+        {
+          ...{ bank_account_id, to_day, content, ...NOT_ABANDONED },
+          ...(behind_gap ? { kind: 'notification', behind_gap } : { kind: 'statement' }),
+        },
+        { session },
+      ),
+    setBehindGap: (_id: string, behind_gap: 'open' | 'filled', session: ClientSession) =>
+      statements.updateOne({ _id }, { $set: { behind_gap } }, { session }),
     /**
      * Makes a batch of lines and the end of their import exclude each other.
-     * @returns false when the import was given up
+     * @returns false when the import was given up, or the statement of what is announced was begun
      */
     addBatch: async (_id: string, session: ClientSession): Promise<boolean> => {
-      const filter = { _id, ...NOT_ABANDONED };
+      const filter = { _id, ...NOT_ABANDONED, behind_gap: { $ne: 'filled' as const } };
       const counted = { $inc: { batches: 1 } };
       return (await statements.updateOne(filter, counted, { session })).matchedCount > 0;
     },

@@ -237,6 +237,30 @@ describe('statement', () => {
     expect(shown).toMatchObject({ account: '4711-ab', theirs_only: [{ account: '4711-ab' }] });
   });
 
+  test('behind a missing one is refused, and shown with its lines as announced until that comes', async () => {
+    const iban = 'IT60X0542811101000000123456';
+    await service.json('bank-account', 'add', ...SOURCE, '--iban', iban, '--currency', 'EUR');
+    const [, second = '', third = ''] = ['21', '22', '23'].map((day, at) => {
+      const about = { id: `G-${at + 1}`, iban, day: `2026-11-${day}`, opening: at * 2 };
+      const path = write(`g-${at}.xml`, camt([{ ...about, entries: [{ amount: 2 }] }]));
+      return path;
+    });
+    await statement('import', join(service.folder, 'g-0.xml'), ...SOURCE);
+    for (const _ of ['first', 'again']) {
+      const { code } = await service.refusal('statement', 'import', third, ...SOURCE);
+      expect(code).toBe('statement_gap');
+    }
+    const announced = { kind: 'notification', behind_gap: 'open', data: [{ status: 'announced' }] };
+    expect(await statement('show', 'G-3')).toMatchObject(announced);
+    await statement('import', second, ...SOURCE);
+    expect(await statement('import', third, ...SOURCE)).toMatchObject({ open: 1 });
+    const imported = { kind: 'statement', data: [{ status: 'open' }] };
+    expect(await statement('show', 'G-3')).toMatchObject(imported);
+    const list = Object(await statement('list', ...SOURCE, '--account', iban)).data;
+    expect(list).toHaveLength(4);
+    expect(list).toContainEqual(expect.objectContaining({ behind_gap: 'filled' }));
+  });
+
   test('is checked without a trace, as its import does after that', async () => {
     const iban = 'GB33BUKB20201555555555';
     const account = ['bank-account', 'add', ...SOURCE, '--iban', iban, '--currency', 'EUR'];

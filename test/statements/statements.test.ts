@@ -297,12 +297,10 @@ describe('a refused file leaves only its refusal', () => {
     await opened.import(opened.write({ id: 'S-0', day, entries: [{ amount: 50 }] }));
     return opened;
   });
-  const GAP = /S-1 opens at €0.60.* closed at €0.50: €0.10 differ. .*: 2026-11-18 to 2026-11-19/;
   const future = [{ amount: 1, value_date: '2026-12-21' }];
 
   test.each<[code: string, CamtStatement, RegExp, cut?: number]>([
     ['statement_conflict', { id: 'S-0', day, entries }, /S-0 .* line 1 is €10.00 of .* has €0.50/],
-    ['statement_gap', { opening: 60, entries }, GAP],
     ['statement_gap', { day: '2026-11-16', opening: 50, entries }, /is older than the last one/],
     ['sum_mismatch', { opening: 50, closing: 1049, entries }, /S-1 .* lead .*: -€0.01 is missing/],
     ['wrong_currency', { currency: 'USD', opening: 50, entries }, /S-1 is in USD.* in EUR/],
@@ -333,6 +331,147 @@ describe('a refused file leaves only its refusal', () => {
     await expect(bank.import(Buffer.from(both))).rejects.toMatchObject({ code: 'sum_mismatch' });
     expect(await bank.stored()).toEqual(before);
     expect(await bank.import(bank.write({ opening: 50, entries }))).toMatchObject([{ open: 1 }]);
+  });
+});
+
+describe('a statement behind a missing one', () => {
+  const named = { reference: 'X', bank_reference: 'B-1' };
+  const setup = async () => {
+    const bank = await openAccount();
+    const first = {
+      id: 'S-1',
+      day: '2026-11-17',
+      entries: [{ amount: 50, bank_reference: 'B-0' }],
+    };
+    await bank.import(bank.write(first));
+    const posted = await bank.post(1_000, { bank_reference: 'B-1' });
+    const [unnamed, charge] = [{ amount: -300 }, { amount: -5, code: 'PMNT.MDOP.CHRG' }];
+    const entries = [{ ...named, amount: 1_000 }, unnamed, charge];
+    const late = bank.write({
+      id: 'S-2',
+      day: '2026-11-18',
+      opening: 50,
+      entries: [{ amount: 10 }],
+    });
+    const behind = { id: 'S-3', opening: 60, entries };
+    const refused = async (file = bank.write(behind)) =>
+      await expect(bank.import(file)).rejects.toMatchObject({
+        code: 'statement_gap',
+        message: expect.stringMatching(
+          /S-3 opens at €0.60.* closed at €0.50: €0.10 differ. .*: 2026-11-18 to 2026-11-19/,
+        ),
+      });
+    const listStatuses = async (id: string) => {
+      const own = (await bank.lines()).filter(({ statement }) => statement === id);
+      return own.map(({ status }) => status);
+    };
+    /** Imports the missing one, then this one. */
+    const fill = async (file = bank.write(behind)) => {
+      await bank.import(late);
+      const [imported] = await bank.import(file);
+      expect(imported).toMatchObject({ statement_id: 'S-3', matched: 1, booked: 1, open: 1 });
+      expect(await bank.balance('cash')).toBe(-755);
+      expect(await bank.uncleared()).toEqual([]);
+      expect(await bank.verify()).toEqual([]);
+    };
+    const findOwn = () => {
+      const own = { bank_account_id: bank.account._id, statement_id: 'S-3' };
+      return database.db.collection('statements').find(own).toArray();
+    };
+    return { ...bank, posted, behind, late, refused, listStatuses, fill, findOwn };
+  };
+
+  test('has its lines announced, which move no money, and are repeated when it is imported', async () => {
+    const bank = await setup();
+    await bank.refused();
+    const stored = await bank.stored();
+    const [announced, ...more] = await bank.findOwn();
+    expect([announced, more]).toMatchObject([{ kind: 'notification', lines: 3 }, []]);
+    const id = String(announced?._id);
+    expect(await bank.listStatuses(id)).toEqual(['announced', 'announced', 'announced']);
+    expect(await bank.balance('cash')).toBe(-50);
+    expect(await bank.uncleared()).toEqual([bank.posted.entry_id]);
+    await bank.refused();
+    await bank.refused(bank.write({ ...bank.behind, entries: bank.behind.entries.toReversed() }));
+    expect(await bank.stored()).toEqual(stored);
+    await bank.fill();
+    expect(await bank.listStatuses(id)).toEqual(['repeated', 'repeated', 'repeated']);
+    const [again] = await bank.import(bank.write(bank.behind));
+    expect(again).toMatchObject({ kind: 'statement', already_imported: true });
+  });
+
+  test('is repeated whatever the order of its lines, and once it was given up announced again', async () => {
+    const bank = await setup();
+    await bank.refused();
+    const id = String((await bank.findOwn())[0]?._id);
+    const turned = bank.write({ ...bank.behind, entries: bank.behind.entries.toReversed() });
+    await bank.import(bank.late);
+    const stop = stopAt('complete', 0);
+    await expect(bank.import(turned)).rejects.toThrow('killed');
+    stop.mockRestore();
+    expect(new Set(await bank.listStatuses(id))).toEqual(new Set(['repeated']));
+    const begun = (await database.stores.bankAccounts.get(bank.account._id))?.importing?._id;
+    const act = { operator: 'mia', reason: 'the file is lost' };
+    await abandonStatement(buildDeps(), begun ?? '', act);
+    expect(new Set(await bank.listStatuses(id))).toEqual(new Set(['announced']));
+    await bank.fill(turned);
+    expect(new Set(await bank.listStatuses(id))).toEqual(new Set(['repeated']));
+  });
+
+  test.each<[Step, number]>([
+    ['insert', 0],
+    ['insertLines', 0],
+    ['complete', 0],
+    ['repeatSame', 0],
+  ])('moves its money once, wherever a process ends: at %s', async (step, skipped) => {
+    const bank = await setup();
+    const stopAnnouncing = stopAt(step, skipped);
+    const killed = bank.import(bank.write(bank.behind));
+    if (step === 'repeatSame')
+      await expect(killed).rejects.toMatchObject({ code: 'statement_gap' });
+    else await expect(killed).rejects.toThrow('killed');
+    stopAnnouncing.mockRestore();
+    await bank.refused();
+    const id = String((await bank.findOwn())[0]?._id);
+    expect(await bank.listStatuses(id)).toEqual(['announced', 'announced', 'announced']);
+    await bank.import(bank.late);
+    const stop = stopAt(step, skipped);
+    await expect(bank.import(bank.write(bank.behind))).rejects.toThrow('killed');
+    stop.mockRestore();
+    await bank.fill();
+    expect(await bank.listStatuses(id)).toEqual(['repeated', 'repeated', 'repeated']);
+  });
+
+  test('is announced with all others of its account in the file, and none that does not add up', async () => {
+    const bank = await setup();
+    const next = { id: 'S-4', day: '2026-11-21', opening: 755 };
+    const write = (closing: number) =>
+      camt([bank.behind, { ...next, closing, entries: [{ amount: 5 }] }]);
+    const stored = await bank.stored();
+    await expect(bank.import(write(1))).rejects.toMatchObject({ code: 'sum_mismatch' });
+    expect(await bank.stored()).toEqual(stored);
+    const notification = { id: 'N-1', entries: [{ ...named, amount: 1_000 }] };
+    await bank.import(camt([notification], { message: 'camt.054.001.08' }));
+    await bank.refused(write(760));
+    const lines = await bank.lines();
+    expect(lines.filter(({ status }) => status === 'announced')).toHaveLength(5);
+    await bank.import(bank.late);
+    expect(await bank.import(write(760))).toMatchObject([{ matched: 1 }, { open: 1 }]);
+    const left = (await bank.lines()).filter(({ status }) => status === 'announced');
+    expect(left).toEqual([]);
+    expect(await bank.balance('cash')).toBe(-760);
+  });
+
+  test('is imported once where it comes several times at once with the missing one', async () => {
+    const bank = await setup();
+    const file = bank.write(bank.behind);
+    const importOnce = (bytes: Buffer) => retryTransient(() => bank.import(bytes));
+    for (const files of [[file, file, bank.late, file], [file, file], [file]]) {
+      await Promise.allSettled(files.map(importOnce));
+    }
+    await bank.fill();
+    const left = (await bank.lines()).filter(({ status }) => status === 'announced');
+    expect(left).toEqual([]);
   });
 });
 
@@ -577,7 +716,7 @@ test('concurrent imports of one file agree, and one of two statements for a day 
   expect(await bank.verify()).toEqual([]);
 });
 
-type Step = 'insert' | 'insertLines' | 'complete' | 'ofAccount';
+type Step = 'insert' | 'insertLines' | 'complete' | 'ofAccount' | 'repeatSame';
 
 /** Makes a step of the store fail once others of its kind were done. */
 function stopAt(step: Step, skipped: number) {

@@ -48,7 +48,9 @@ export async function checkStatementPath(
   const refusals: StatementRefused[] = [];
   for (const own of known) {
     try {
-      statements.push(...(await checkLines(deps, await planStatements(deps, own, source))));
+      const { planned, gap } = await planStatements(deps, own, source);
+      if (gap !== undefined) throw gap;
+      statements.push(...(await checkLines(deps, planned)));
     } catch (error) {
       if (!(error instanceof StatementRefused)) throw error;
       const { code, message } = error;

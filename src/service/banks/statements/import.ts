@@ -106,9 +106,13 @@ export async function importStatements(
   for (const own of known) {
     try {
       await refuseIn(deps, file, async () => {
-        const planned = await planStatements(deps, own, file);
+        const { planned, gap } = await planStatements(deps, own, file);
         if (fault !== undefined && own.some(({ iban }) => iban === fault.account)) {
-          throw new StatementRefused(fault.code, fault.message);
+          throw gap ?? new StatementRefused(fault.code, fault.message);
+        }
+        if (gap !== undefined) {
+          for (const each of planned) await importOne(deps, each);
+          throw gap;
         }
         for (const each of planned) imported.push(await importOne(deps, each));
       });
@@ -188,13 +192,18 @@ async function begin(
   await inTransaction(mongo, async (session) => {
     const stored = await statements.get(document._id, session);
     if (stored !== null && (stored.sha256 === sha256 || stored.completed_at !== null)) return;
-    const { _id, statement_id } = document;
+    const { _id, statement_id, kind, behind_gap } = document;
     const isFree =
-      document.kind === 'notification' ||
-      (await bankAccounts.beginImport(account._id, previous, { _id, statement_id }, session));
+      kind === 'statement'
+        ? await bankAccounts.beginImport(account._id, previous, { _id, statement_id }, session)
+        : behind_gap === undefined ||
+          (await statements.findSame(document, undefined, session)) === null;
     // Another statement came since the check.
     if (stored !== null || !isFree) throw await explainRace({ stores }, account, document);
     await statements.insert(document, session);
+    const announced =
+      kind === 'statement' && (await statements.findSame(document, 'open', session));
+    if (announced) await statements.setBehindGap(announced._id, 'filled', session);
     if (previous === null && document.opening) {
       await ledger.post(buildOpening(account, document.opening, document, now), session);
     }
@@ -210,7 +219,8 @@ async function explainRace(
   try {
     if (account !== null) {
       assertFree(account, document);
-      assertNext(document, account.closing);
+      const gap = assertNext(document, account.closing);
+      if (gap !== undefined) return gap;
     }
   } catch (error) {
     if (error instanceof Error) return error;
@@ -238,7 +248,7 @@ async function complete(
   { mongo, stores, now, audit }: WriteDeps,
   { document, previous, gap }: PlannedStatement,
 ): Promise<void> {
-  const { _id, kind, bank_account_id, statement_id, livemode, connector } = document;
+  const { _id, kind, bank_account_id, statement_id, livemode, connector, behind_gap } = document;
   const { closing: amount, to_day: day, lines, iban } = document;
   await inTransaction(mongo, async (session) => {
     const times = { completed_at: now().toISOString(), closed_at: null };
@@ -249,7 +259,9 @@ async function complete(
       if (gap === null) await checkNumber(stores, document, previous, { now, session });
       else await stores.statements.fillMissing(gap._id, fillGap(gap, document, now), session);
     }
-    await stores.statements.resolveRefusals(bank_account_id, document, session);
+    if (behind_gap === undefined) {
+      await stores.statements.resolveRefusals(bank_account_id, document, session);
+    }
     const after = { connector, account: iban, statement_id, day, lines };
     const change = { act: 'statement.imported', account_id: null, livemode } as const;
     await audit({ ...change, target: _id, after }, session);
@@ -295,6 +307,8 @@ export async function abandonStatement(
       await stores.ledger.post({ ...entry, step: `${_id}:abandoned` }, session);
     }
     await stores.bankAccounts.endImport(bank_account_id, _id, undefined, session);
+    const announced = await stores.statements.findSame(statement, 'filled', session);
+    if (announced !== null) await stores.statements.setBehindGap(announced._id, 'open', session);
     const after = { statement_id, lines: statement.lines, operator, reason };
     const about = { account_id: null, livemode, target: _id };
     await deps.audit({ act: 'statement.abandoned', ...about, after }, session);
@@ -305,8 +319,9 @@ export async function abandonStatement(
 /** @returns false when no line is left */
 async function abandonBatch(
   { mongo, stores: { ledger, statements }, now }: WriteDeps,
-  { _id, kind }: StatementDocument,
+  statement: StatementDocument,
 ): Promise<boolean> {
+  const { _id, kind } = statement;
   return await inTransaction(mongo, async (session) => {
     const rows = await statements.listLeft(_id, BATCH, session);
     if (rows.length === 0) return false;
@@ -320,7 +335,8 @@ async function abandonBatch(
       const cleared = rows.flatMap((row) => row.entries);
       if (cleared.length > 0) await ledger.unclear(cleared, session);
     }
-    await statements.abandonLines(rows, session);
+    const announced = await statements.findSame(statement, 'filled', session);
+    await statements.abandonLines(rows, announced?._id, session);
     return true;
   });
 }

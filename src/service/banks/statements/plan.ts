@@ -66,15 +66,18 @@ export async function groupByAccount(
 }
 
 /**
- * Checks all statements of an account in a file before anything of them is stored.
+ * Checks all statements of an account in a file before anything of them is stored. Where one before
+ * them is missing, it plans notifications of their lines, and says so.
  * @throws StatementRefused
  */
 export async function planStatements(
   deps: PlanDeps,
   statements: readonly Statement[],
   bank: Bank,
-): Promise<PlannedStatement[]> {
+): Promise<{ planned: PlannedStatement[]; gap?: StatementRefused }> {
   const planned: PlannedStatement[] = [];
+  const fresh: PlannedStatement[] = [];
+  let missing: StatementRefused | undefined;
   const ends = new Map<string, BankAccountDocument['closing']>();
   for (const statement of statements.toSorted(compareOrder)) {
     const { fault, statement_id } = statement;
@@ -116,19 +119,26 @@ export async function planStatements(
     if (stored === null) {
       const isOwn = planned.some((other) => other.document._id === account.importing?._id);
       assertFree(isOwn ? null : account, document);
-      if (gap === null) assertNext(document, previous);
+      if (gap === null) missing ??= assertNext(document, previous);
     }
     const { sha256 } = document;
-    planned.push({
+    const each: PlannedStatement = {
       ...{ account, statement, document: stored ?? document },
       ...{ sha256, previous, gap, isRepeat: false },
-    });
+    };
+    planned.push(each);
+    if (stored === null || stored.kind === 'notification') fresh.push(each);
     const { closing: amount, to_day: day } = document;
     if (amount !== null && gap === null && !isComplete) {
       ends.set(account._id, { amount, day, statement_id });
     }
   }
-  return planned;
+  if (missing === undefined) return { planned };
+  const announced: PlannedStatement[] = [];
+  for (const each of fresh.filter(({ statement }) => statement.lines.length > 0)) {
+    announced.push(await announce(deps, each));
+  }
+  return { planned: announced, gap: missing };
 }
 
 /** Statements of a day come in the order of their numbers. */
@@ -189,6 +199,17 @@ async function findAccount(
   throw new StatementRefused('wrong_currency', message, { statement_id, currency });
 }
 
+/** Makes of a statement behind a gap a notification of its lines, which move no money. */
+async function announce(deps: PlanDeps, planned: PlannedStatement): Promise<PlannedStatement> {
+  const { account, statement, document: bank } = planned;
+  if (bank.kind === 'notification') return planned;
+  const nothing = { kind: 'notification', opening: null, closing: null } as const;
+  const facts = { ...readFacts(statement), ...nothing };
+  const document = await buildDocument(deps, { statement, facts, account, bank });
+  const stored = await deps.stores.statements.findSame(document, 'open');
+  return { ...planned, document: stored ?? { ...document, behind_gap: 'open' } };
+}
+
 interface StatementOfAccount {
   statement: Statement;
   facts: StatementFacts;
@@ -229,15 +250,19 @@ export function assertFree(
   );
 }
 
-/** @throws StatementRefused `statement_gap` */
+/**
+ * @returns why it has to wait for one before it
+ * @throws StatementRefused `statement_gap` where it is an older one
+ */
 export function assertNext(
   document: StatementDocument,
   previous: BankAccountDocument['closing'],
-): void {
+): StatementRefused | undefined {
   const { statement_id, opening, currency, from_day, to_day } = document;
-  if (opening === null || previous === null) return;
+  if (opening === null || previous === null) return undefined;
   const amount = BigInt(opening) - BigInt(previous.amount);
-  if (amount === 0n && from_day >= previous.day) return;
+  const isLater = from_day >= previous.day;
+  if (amount === 0n && isLater) return undefined;
   const place = to_day < previous.day ? 'is older than' : 'begins before the end of';
   const last = `statement ${previous.statement_id} of ${previous.day}`;
   const [missingFrom, missingTo] = [addDays(previous.day, 1), addDays(from_day, -1)];
@@ -246,7 +271,7 @@ export function assertNext(
     missingFrom > missingTo
       ? 'No day is missing between them.'
       : `Days without a statement: ${days}.`;
-  throw new StatementRefused(
+  const refusal = new StatementRefused(
     'statement_gap',
     amount === 0n
       ? `Statement ${statement_id} of ${describeDays(document)} ${place} the last one, ${last}.`
@@ -254,6 +279,8 @@ export function assertNext(
           `${formatMoney(previous.amount, currency)}: ${formatMoney(amount, currency)} differ. ${missing}`,
     { ...describe(document), ...toFact(amount) },
   );
+  if (isLater) return refusal;
+  throw refusal;
 }
 
 /** A difference of two amounts may be larger than what a document holds. */

@@ -247,12 +247,12 @@ export function presentEntry(entry: UnclearedEntry, now: Date) {
 export function presentStatement(statement: StatementDocument) {
   const { _id: id, statement_id, kind, connector, livemode, iban: account } = statement;
   const { currency, from_day, to_day: day, opening, closing, lines } = statement;
-  const { imported_at, completed_at, closed_at, abandoned_at } = statement;
+  const { imported_at, completed_at, closed_at, abandoned_at, behind_gap } = statement;
   const env = livemode ? 'live' : 'sandbox';
   return {
     ...{ id, statement_id, kind, connector, env, account, currency, from_day, day },
     ...{ opening, closing, lines, imported_at, complete: completed_at !== null },
     closed: closed_at !== null,
-    ...omitUndefined({ abandoned_at }),
+    ...omitUndefined({ abandoned_at, behind_gap }),
   };
 }

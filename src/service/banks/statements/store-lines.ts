@@ -99,7 +99,11 @@ async function storeBatch(
   if (cleared.length > 0) await ledger.clear(cleared, session);
   const at = deps.now().toISOString();
   for (const row of fresh) await nameActed(deps.stores, row, at, session);
-  const announced = known.filter(({ status }) => status === 'announced');
+  const same = await statements.findSame(document, 'filled', session);
+  if (same !== null) await statements.repeatSame(same._id, fresh, session);
+  const announced = known.filter(
+    ({ status, statement }) => status === 'announced' && statement !== same?._id,
+  );
   await repeatLines(deps, announced, fresh, session);
 }
 
