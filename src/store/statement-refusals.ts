@@ -1,5 +1,6 @@
 import type { ClientSession, Db } from 'mongodb';
 import { indexBuilder } from '../base/mongo-indexes';
+import type { StatementFacts } from '../domain/statement';
 import { LIST_MS_MAX } from './list';
 
 /** Numbers over which a statement jumps although its balance follows on. */
@@ -27,6 +28,8 @@ export interface RefusalDocument {
   message: string;
   bank_account_id: string | null;
   statement_id: string | null;
+  /** What ends its attention reason. */
+  kind?: StatementFacts['kind'];
   /** Its last day. */
   day: string | null;
   /** Difference in minor units. */
@@ -84,16 +87,17 @@ export function createStatementRefusals(db: Db) {
       const filled = { $set: { attention: false }, $unset: { missing: '' } } as const;
       await refusals.updateOne({ _id }, filled, { session });
     },
-    /** Resolves those of the days of a statement. */
+    /** Resolves those of the days of a statement, or of a notification. */
     resolveRefusals: (
       bank_account_id: string,
-      { from_day, to_day }: { from_day: string; to_day: string },
+      { kind, from_day, to_day }: StatementFacts,
       session: ClientSession,
     ) =>
       refusals.updateMany(
         {
           ...{ bank_account_id, attention: true, missing: { $exists: false } },
           day: { $gte: from_day, $lte: to_day },
+          $or: [{ kind }, { kind: { $exists: false } }],
         },
         { $set: { attention: false } },
         { session },

@@ -198,6 +198,10 @@ describe('statement', () => {
     expect(await list()).toEqual([]);
     expect(await list('--all')).toMatchObject([{ id, acknowledged: true }]);
     await refuse();
+    const notified = camt([{ id: 'N-2', entries: [{ amount: -1 }] }], {
+      message: 'camt.054.001.08',
+    });
+    await statement('import', write('n-2.xml', notified), ...SOURCE);
     expect(await list()).toMatchObject([{ reason: 'sum_mismatch' }]);
     const { stuck, statement_lines } = await createMetricStore(service.db).read(new Date());
     const about = { resource: 'bank_account', livemode: 'false', reason: 'sum_mismatch' };

@@ -217,8 +217,9 @@ interface InboundStatement {
   believed?: StatementFacts[];
   /** Why nothing of it was believed: the import refuses it. */
   fault?: { code: string; message: string };
-  /** Last day of the statement that the import refused. */
+  /** Last day of the statement that the import refused, and its kind. */
   refused_day?: string;
+  refused_kind?: StatementFacts['kind'];
   /** Ends of the accounts when a gap refused it. */
   waits_after?: string;
 }

@@ -2,6 +2,7 @@ import { rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isMissingFile } from '../../../base/errors';
 import { ServiceError } from '../../../domain/errors';
+import type { StatementFacts } from '../../../domain/statement';
 import type { Routes } from '../../../routing';
 import type { WriteDeps } from '../../deps';
 import { addBankAccount } from '../bank-accounts';
@@ -40,6 +41,7 @@ type Refusal = NonNullable<SepaInbound['refusal']>;
 interface RefusedImport {
   refusal: Refusal;
   'statement.refused_day'?: string;
+  'statement.refused_kind'?: StatementFacts['kind'];
 }
 
 const NOTHING: ImportedFile = { statements: [], set_aside: [] };
@@ -150,10 +152,11 @@ async function importOne(
     if (!(error instanceof ServiceError)) throw error;
     const { code, message } = error;
     if (code === 'statement_incomplete' || code === 'file_not_found') return error;
-    const { day } = error instanceof StatementRefused ? error.facts : {};
+    const { day, kind } = error instanceof StatementRefused ? error.facts : {};
     return {
       refusal: { code, message },
       ...(day && { 'statement.refused_day': day }),
+      ...(kind && { 'statement.refused_kind': kind }),
     };
   }
 }

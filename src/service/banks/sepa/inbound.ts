@@ -105,6 +105,7 @@ export async function noteRefused(
       ...{ _id, ...about, bank_account_id, sha256: id, code: BANK_FILE_REFUSED, message },
       ...{ statement_id: null, day: statement?.refused_day ?? null, amount: null, currency, since },
       ...{ attention: true, acknowledged: null },
+      ...(statement?.refused_kind && { kind: statement.refused_kind }),
       file: { id, name: presentName(file.received_as ?? file.name), code },
     });
   }

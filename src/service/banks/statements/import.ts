@@ -248,7 +248,7 @@ async function complete(
   { mongo, stores, now, audit }: WriteDeps,
   { document, previous, gap }: PlannedStatement,
 ): Promise<void> {
-  const { _id, kind, bank_account_id, statement_id, livemode, connector, behind_gap } = document;
+  const { _id, kind, bank_account_id, statement_id, livemode, connector } = document;
   const { closing: amount, to_day: day, lines, iban } = document;
   await inTransaction(mongo, async (session) => {
     const times = { completed_at: now().toISOString(), closed_at: null };
@@ -259,9 +259,7 @@ async function complete(
       if (gap === null) await checkNumber(stores, document, previous, { now, session });
       else await stores.statements.fillMissing(gap._id, fillGap(gap, document, now), session);
     }
-    if (behind_gap === undefined) {
-      await stores.statements.resolveRefusals(bank_account_id, document, session);
-    }
+    await stores.statements.resolveRefusals(bank_account_id, document, session);
     const after = { connector, account: iban, statement_id, day, lines };
     const change = { act: 'statement.imported', account_id: null, livemode } as const;
     await audit({ ...change, target: _id, after }, session);

@@ -182,8 +182,9 @@ function describeDays({ from_day, to_day }: Pick<StatementDocument, 'from_day' |
   return from_day === to_day ? to_day : `${from_day} to ${to_day}`;
 }
 
-function describe({ bank_account_id, statement_id, currency, to_day: day }: StatementDocument) {
-  return { bank_account_id, statement_id, currency, day };
+function describe({ to_day: day, ...document }: StatementDocument) {
+  const { bank_account_id, statement_id, kind, currency } = document;
+  return { bank_account_id, statement_id, kind, currency, day };
 }
 
 async function findAccount(

@@ -35,7 +35,7 @@ export function toRefusal(error: unknown): unknown {
 }
 
 type RefusalFacts = Partial<
-  Pick<RefusalDocument, 'bank_account_id' | 'statement_id' | 'day' | 'amount' | 'currency'>
+  Pick<RefusalDocument, 'bank_account_id' | 'statement_id' | 'kind' | 'day' | 'amount' | 'currency'>
 >;
 
 /** The bank's own amounts are wrong. */
