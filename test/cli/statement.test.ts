@@ -495,6 +495,10 @@ describe('sepa', () => {
     const cut = service.json('sepa', 'cut').finally(() => clearInterval(answering));
     expect(await cut).toEqual({ files: [REFUSED] });
     expect((await service.refusal('sepa', 'import')).code).toBe('setting_missing');
+    for (const name of ['', 'x.y', 'a'.repeat(65)]) {
+      const refused = service.refusal('sepa', 'inbound', 'list', '--connector', name);
+      expect((await refused).code).toBe('invalid_usage');
+    }
   });
 
   describe('import', () => {

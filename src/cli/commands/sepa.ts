@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { isBalanceAccountName } from '../../domain/account/balance-account';
 import type { PayeeCounts } from '../../domain/capabilities';
 import { ServiceError } from '../../domain/errors';
 import { formatCount } from '../../domain/format-count';
@@ -21,10 +22,19 @@ import { getSystemUser } from '../../service/operators/deps';
 import { identifyOperator, openNoted, printApprovalRequired } from '../acting-operator';
 import { defineCommand, defineGroup } from '../command';
 import type { CliContext } from '../context';
-import { Id, limit, Operator, Reason, textOption } from '../options';
+import { Id, limit, Operator, Reason } from '../options';
 import { fields, formatTime, printFields, printList, table } from '../output';
 
-const Connector = textOption('name of the connector', 'name').default(SEPA_CONNECTOR);
+const Connector = z
+  .string()
+  // Its database has it as a part of its name.
+  .refine(
+    isBalanceAccountName,
+    'It must be the name of a connector: 1 to 64 letters, digits, hyphens and underscores.',
+  )
+  .describe('name of the connector')
+  .meta({ placeholder: 'name' })
+  .default(SEPA_CONNECTOR);
 const FileId = Id.describe('id of the file, its MsgId').meta({
   argument: true,
   placeholder: 'file_id',
