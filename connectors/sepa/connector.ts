@@ -1,17 +1,23 @@
 import { resolve } from 'node:path';
 import { Gauge } from 'prom-client';
 import { describeMetric } from '../../src/base/metrics';
+import type { AwaitedFile } from '../../src/domain/capabilities';
 import { latestCutOff } from '../../src/domain/payout/target2';
 import { createEncrypter } from '../../src/encryption/encrypter';
 import { createDetailsDecrypter } from '../../src/encryption/recipient-keys';
 import { findHolder, followPairs } from '../../src/encryption/recipient-pairs';
-import { openSepaBook, type SepaBook, sepaDatabase } from '../../src/service/banks/sepa/book';
+import {
+  countResults,
+  openSepaBook,
+  type SepaBook,
+  sepaDatabase,
+} from '../../src/service/banks/sepa/book';
 import { checkMessage } from '../../src/statements/schema';
+import type { PayoutStore } from '../../src/store/payouts';
 import { createRecipientDecrypter, createReferenceReader } from '../contract/recipients';
 import { type RunConfig, startConnector } from '../kit/connector';
 import type { ConnectorProcess } from '../kit/process';
 import { openRestoreGuard, type RestoreGuard, type SentBook } from '../kit/restore-guard';
-import { createReleaseReport, listOverdueFiles } from './apply';
 import { type CutDeps, cutFiles, isCutDue, uploadFiles } from './cutting';
 import { defineSepa, type SepaDefinition, type SepaParts } from './definition';
 import { makeDirectories, writeWhole } from './files';
@@ -185,5 +191,72 @@ function createSentBook({ files }: Pick<SepaBook, 'files'>): SentBook {
         return isKnown ? [] : [id];
       });
     },
+  };
+}
+
+const AWAITED_MAX = 100;
+
+/**
+ * Lists instant files with payouts that have no result in time: of the bank, or of an operator. One
+ * that cannot leave is late from its cut on.
+ * @see docs/sepa.md#instant
+ */
+async function listOverdueFiles(
+  { book, now }: Pick<InboxDeps, 'book' | 'now'>,
+  payouts: Pick<PayoutStore, 'listUnsent'>,
+  seconds: number,
+): Promise<Omit<AwaitedFile, 'livemode'>[]> {
+  const states = ['cut', 'sent', 'acknowledged'] as const;
+  const open = book.files
+    .find({ instant: true, state: { $in: [...states] } })
+    .sort({ created_at: 1 })
+    .limit(AWAITED_MAX);
+  const rows: Omit<AwaitedFile, 'livemode'>[] = [];
+  for (const { _id: file_id, sent_at, created_at } of await open.toArray()) {
+    const since = (sent_at ?? created_at).getTime() + seconds * 1_000;
+    if (since > now().getTime()) continue;
+    const lines = await book.lines.find({ file_id, state: 'in_file' }).toArray();
+    const unsent = new Set(await payouts.listUnsent(lines.map(({ _id }) => _id)));
+    const late = lines.filter(({ _id }) => unsent.has(_id));
+    if (late.length === 0) continue;
+    const amount = late.reduce((sum, line) => sum + line.amount, 0);
+    const results = await countResults(book.lines, { file_id });
+    const reason = 'file_overdue' as const;
+    rows.push({ file_id, reason, since, payouts: late.length, amount, results });
+  }
+  return rows;
+}
+
+/**
+ * Reports which files wait for a release or are overdue, to the service, where it has changed. A
+ * booking ends the wait for a release.
+ * @param report returns whether it has stored them
+ */
+function createReleaseReport(
+  { lines, files }: Pick<SepaBook, 'lines' | 'files'>,
+  livemode: boolean,
+  listOverdue: () => Promise<Omit<AwaitedFile, 'livemode'>[]>,
+  report: (rows: AwaitedFile[]) => Promise<boolean>,
+): () => Promise<void> {
+  let reported = '';
+  return async () => {
+    const rows: AwaitedFile[] = [];
+    const awaited = { 'awaiting_release.since': { $type: 'date' as const } };
+    const held = files.find(awaited).sort({ 'awaiting_release.since': 1 }).limit(AWAITED_MAX);
+    for (const { _id, state, payouts, amount, awaiting_release } of await held.toArray()) {
+      const ended = { file_id: _id, state: { $in: ['executed', 'booked', 'returned'] as const } };
+      const isOver = state === 'booked' || state === 'refused';
+      if (isOver || (await lines.findOne({ ...ended })) !== null) {
+        await files.updateOne({ _id }, { $unset: { awaiting_release: '' } });
+      } else if (awaiting_release !== undefined) {
+        const results = await countResults(lines, { file_id: _id });
+        const since = awaiting_release.since.getTime();
+        const reason = 'awaiting_release' as const;
+        rows.push({ file_id: _id, reason, livemode, since, payouts, amount, results });
+      }
+    }
+    rows.push(...(await listOverdue()).map((row) => ({ ...row, livemode })));
+    const text = JSON.stringify(rows);
+    if (text !== reported && (await report(rows))) reported = text;
   };
 }

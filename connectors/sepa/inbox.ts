@@ -3,31 +3,16 @@ import { lstat, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isMissingFile } from '../../src/base/errors';
 import { isDuplicateKey } from '../../src/base/mongo';
-import { omitUndefined } from '../../src/domain/defined';
 import { InvalidStatement, type Statement, type StatementFacts } from '../../src/domain/statement';
-import {
-  endByName,
-  type LineMovement,
-  type SepaBook,
-  type SepaInbound,
-} from '../../src/service/banks/sepa/book';
+import { endByName, type SepaBook, type SepaInbound } from '../../src/service/banks/sepa/book';
 import { chooseName, exists } from '../../src/service/banks/sepa/file-names';
 import { findFlaw } from '../../src/statements/check';
 import { readFacts, relate } from '../../src/statements/compare';
 import { FILE_BYTES_MAX, hashFile } from '../../src/statements/intake';
-import {
-  type ApplyDeps,
-  applyMovements,
-  applyStatus,
-  buildFact,
-  ForeignMessage,
-  findFact,
-  nameFact,
-  pickReading,
-  putNamedFirst,
-} from './apply';
+import { type AnswerDeps, applyStatus, ForeignMessage } from './answers';
 import { makeDirectories, putFile, writeWhole } from './files';
-import { type BankMessage, type Bookings, type Credit, readBankMessages } from './messages';
+import { type BankMessage, type Bookings, readBankMessages } from './messages';
+import { applyCredits, applyMovements } from './movements';
 import { resolveMention, resolveSums } from './resolve';
 
 const GROWS_MS = 10_000;
@@ -37,7 +22,7 @@ const PARTIAL = /^[.]|[.](?:tmp|part|partial|filepart|writing|swp)$|~$/i;
 const CURRENCY = 'EUR';
 const FOLDERS = ['processed', 'refused', 'other'] as const;
 
-export interface InboxDeps extends ApplyDeps {
+export interface InboxDeps extends AnswerDeps {
   book: Pick<SepaBook, 'lines' | 'files' | 'inbound' | 'readings' | 'payments'>;
   dir: string;
   iban: string;
@@ -334,55 +319,4 @@ async function explain(
 ): Promise<void> {
   const text = Buffer.from(`${code}: ${message}\n`, 'utf8');
   await writeWhole(join(dir, 'refused'), `${name}.txt`, text);
-}
-
-/**
- * Counts each credit once. One with an unknown reference waits in its statement, for an operator.
- */
-async function applyCredits(deps: InboxDeps, credits: readonly Credit[]): Promise<void> {
-  for (const reference of new Set(credits.map((credit) => credit.reference))) {
-    const own = credits.filter((credit) => credit.reference === reference);
-    await applyToPayment(deps, reference, own);
-  }
-}
-
-async function applyToPayment(
-  { book: { payments }, now }: InboxDeps,
-  reference: string,
-  own: readonly Credit[],
-): Promise<void> {
-  for (;;) {
-    const payment = await payments.findOne({ reference });
-    if (payment === null) return;
-    const { _id, credits } = payment;
-    const read = own.map((credit) => pickReading(credit, payment));
-    const changed = addCredits(credits, read, now().toISOString());
-    if (changed === undefined) return;
-    const isNew = changed.length > credits.length;
-    const report = isNew ? { unreported: true, report_batch: null } : {};
-    const $set = { credits: changed, ...report };
-    const applied = await payments.updateOne({ _id, credits }, { $set });
-    // Otherwise another process has changed them.
-    if (applied.matchedCount > 0) return;
-  }
-}
-
-export function addCredits(
-  credits: readonly LineMovement[],
-  own: readonly Credit[],
-  at: string,
-): LineMovement[] | undefined {
-  let facts = [...credits];
-  let isChanged = false;
-  for (const credit of putNamedFirst(credits, own)) {
-    const { isReversal } = credit;
-    const alike = facts.filter((fact) => fact.isReversal === isReversal);
-    const known = findFact(alike, credit);
-    const fresh = { ...buildFact(credit, null, at), ...omitUndefined({ isReversal }) };
-    const next = known === undefined ? fresh : nameFact(known, credit);
-    if (next === known) continue;
-    isChanged = true;
-    facts = known === undefined ? [...facts, next] : facts.map((f) => (f === known ? next : f));
-  }
-  return isChanged ? facts : undefined;
 }

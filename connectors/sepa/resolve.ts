@@ -7,8 +7,8 @@ import {
   type SepaPayment,
   shortenId,
 } from '../../src/service/banks/sepa/book';
-import { findFact, pickReading } from './apply';
 import type { Credit, FileSum, Mentioning, Movement } from './messages';
+import { findFact, pickReading } from './movements';
 
 interface ResolveDeps {
   book: Pick<SepaBook, 'lines' | 'files' | 'payments'>;

@@ -28,7 +28,7 @@ export interface RefusalDocument {
   message: string;
   bank_account_id: string | null;
   statement_id: string | null;
-  /** What ends its attention reason. */
+  /** Kind of which one ends its attention reason. */
   kind?: StatementFacts['kind'];
   /** Its last day. */
   day: string | null;

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
-import { pickReading } from '../../../../connectors/sepa/apply';
 import { makeReference } from '../../../../connectors/sepa/definition';
 import { readBankMessages } from '../../../../connectors/sepa/messages';
+import { pickReading } from '../../../../connectors/sepa/movements';
 import { camt } from '../../../support/camt';
 import { type Part, VERSIONS, type Wording, writeBooking } from '../bookings';
 

@@ -1,8 +1,7 @@
-import { changeLine } from '../../../../connectors/sepa/apply';
 import { makeReference } from '../../../../connectors/sepa/definition';
-import { addCredits } from '../../../../connectors/sepa/inbox';
 import { buildPaymentReports, buildReports } from '../../../../connectors/sepa/lines';
 import { readBankMessages } from '../../../../connectors/sepa/messages';
+import { addCredits, changeLine } from '../../../../connectors/sepa/movements';
 import { readCallback } from '../../../../src/domain/callback/callback';
 import { isCreditorReference } from '../../../../src/domain/payment/creditor-reference';
 import {

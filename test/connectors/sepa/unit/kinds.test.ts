@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto';
-import { pickReading } from '../../../../connectors/sepa/apply';
 import { makeReference } from '../../../../connectors/sepa/definition';
 import { type Bookings, readBankMessages } from '../../../../connectors/sepa/messages';
+import { pickReading } from '../../../../connectors/sepa/movements';
 import { toLatin } from '../../../../src/domain/payout/sepa-text';
 import type { Statement } from '../../../../src/domain/statement';
 import { isEmail } from '../../../../src/domain/wire/fields';
@@ -122,7 +122,7 @@ function expectBooked({ movements, credits, mentioning, statements }: Read, { bo
   }
 }
 
-/** What banks write where nobody reads. */
+/** Elements with faults that banks write and nobody reads. */
 const UNREAD = [
   '<Purp/>',
   '<RltdPties><Dbtr><Pty><PstlAdr><AdrLine></AdrLine></PstlAdr></Pty></Dbtr></RltdPties>',
