@@ -111,12 +111,12 @@ describeWithBank('what people met at their banks', () => {
     ['14 Latin 1 that says UTF-8', '14-umlauts', '13', latin1, true],
     ['14 UTF-8 that says nothing', '14-umlauts', '08', (text) => Buffer.from(undeclare(text))],
     [
-      '14 UTF-16 with a mark',
+      '14 UTF-16 with a BOM',
       '14-umlauts',
       '08',
       (text) => Buffer.from(`\ufeff${declare('UTF-16')(text)}`, 'utf16le'),
     ],
-    ['14 UTF-8 with a mark', '14-umlauts', '13', (text) => Buffer.from(`\ufeff${text}`)],
+    ['14 UTF-8 with a BOM', '14-umlauts', '13', (text) => Buffer.from(`\ufeff${text}`)],
   ])(
     '%s: the statement is imported',
     async (_case, name, version, encode = Buffer.from, noticed = false) => {
@@ -226,7 +226,7 @@ describeWithBank('what people met at their banks', () => {
   /** Name of a file, and what it moves; null: a notification. */
   type Step = [name: string, moved: number | null];
   test.each<[string, number[], Step[], number]>([
-    ['08 a charge next to the amount', [150_000], [['08-charge-beside-amount', -152_600]], 2_600],
+    ['08 a charge next to the amount', [150_000], [['08-charge-next-to-amount', -152_600]], 2_600],
     ['08 a charge within the amount', [150_000], [['08-charge-included', -152_600]], 2_600],
     ['08 charges of each part', [10_000, 20_000], [['08-charges-of-parts', -30_400]], 400],
     ['09 only a total of charges', [10_000], [['09-total-charges', -10_150]], 150],
