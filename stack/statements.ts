@@ -14,7 +14,7 @@ import {
 } from '../src/service/banks/sandbox-bank/statements';
 import { SEPA_CONNECTOR } from '../src/service/banks/sepa/book';
 import { importTaken } from '../src/service/banks/sepa/import';
-import { importStatementPath } from '../src/service/banks/statements/import';
+import { importMade, importStatementPath } from '../src/service/banks/statements/import';
 import { createOperatorDeps, createReadDeps } from '../src/service/operators/deps';
 import type { StackConfig } from './config';
 import { mongoAddress } from './parts';
@@ -30,10 +30,11 @@ type Deps = Awaited<ReturnType<typeof createOperatorDeps>>;
 
 const SANDBOX_MS = 3_600_000;
 const RETRY_MS = 30_000;
+const MADE_MS = 60_000;
 
 /**
- * Imports what banks state: of the sandbox bank each ended day, which this writes, and the files that
- * the SEPA connector took. The next round makes up for a failure.
+ * Imports what banks state: of the sandbox bank each ended day, which this writes, the files that the
+ * SEPA connector took, and what connectors make. The next round makes up for a failure.
  */
 export async function keepStatements(
   config: StatementConfig,
@@ -85,16 +86,31 @@ export async function keepStatements(
       await pause(RETRY_MS);
     }
   };
+  const keepMade = async (): Promise<void> => {
+    while (!signal.aborted) {
+      await withDeps(importAllMade).catch(report('Connectors’'));
+      await pause(MADE_MS);
+    }
+  };
   await withDeps((deps) => registerSandboxAccounts(deps, SANDBOX_CURRENCIES)).catch(
     report('Sandbox'),
   );
-  const running = Promise.all([keepSandbox(), sepa && keepSepa(sepa)]);
+  const running = Promise.all([keepSandbox(), keepMade(), sepa && keepSepa(sepa)]);
   return {
     stop: async (): Promise<void> => {
       stopping.abort();
       await running;
     },
   };
+}
+
+/** Imports what connectors have made of their balances. */
+async function importAllMade(deps: Deps): Promise<void> {
+  const accounts = await listBankAccounts(deps);
+  const sources = accounts.map(({ connector, livemode }) => [connector, livemode] as const);
+  for (const [connector, livemode] of new Map(sources)) {
+    if (connector !== SANDBOX_CONNECTOR) await importMade(deps, { connector, livemode });
+  }
 }
 
 async function writeAndImport(

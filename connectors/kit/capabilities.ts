@@ -1,4 +1,9 @@
-import { type Capabilities, CONTRACT_VERSION, REPORT_MS } from '../../src/domain/capabilities';
+import {
+  type Capabilities,
+  CONTRACT_VERSION,
+  MAKES_STATEMENTS,
+  REPORT_MS,
+} from '../../src/domain/capabilities';
 import type { ConnectorDefinition, Settings } from './definition';
 import { startLoop } from './loop';
 import type { ConnectorProcess } from './process';
@@ -23,9 +28,12 @@ const FUNCTIONS = [
 ] as const;
 
 export function listCapabilities<S extends Settings>(definition: ConnectorDefinition<S>): Served {
-  const functions = FUNCTIONS.filter((name) => definition[name] !== undefined);
-  const { serves, referencePerStep: reference_per_step = false, disputeFeeMax } = definition;
-  const dispute_fee_max = disputeFeeMax;
+  const { serves, statements, referencePerStep: reference_per_step = false } = definition;
+  const functions = [
+    ...FUNCTIONS.filter((name) => definition[name] !== undefined),
+    ...(statements === undefined ? [] : [MAKES_STATEMENTS]),
+  ].toSorted();
+  const dispute_fee_max = definition.disputeFeeMax;
   return { serves: serves.toSorted(), functions, reference_per_step, dispute_fee_max };
 }
 

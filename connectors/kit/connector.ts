@@ -24,6 +24,7 @@ import { createPoller } from './poller';
 import { beginProcess, type ConnectorProcess } from './process';
 import { createReportDelivery, type DeliverReports } from './reports';
 import { openRestoreGuard, type RestoreGuard } from './restore-guard';
+import { createStatementMaker } from './statements';
 
 const WEBHOOK_TIMEOUTS = { headersTimeout: 5_000, requestTimeout: 10_000 };
 const LISTENER_GRACE_MS = 5_000;
@@ -31,6 +32,7 @@ const POLL_GRACE_MS = 5_000;
 const POLL_TROUBLE_MS_MAX = 60_000;
 /** Far below the first wait of a report that was set aside. */
 const RETRY_POLL_MS = 10_000;
+const STATEMENT_POLL_MS = 600_000;
 
 /** Serves a bank with the variables of this process, until the process is stopped. */
 export async function serveConnector<S extends Settings>(
@@ -95,7 +97,8 @@ export async function startConnector<
   const { log, now } = own;
   const { db = own.mongo.db(`${config.MONGODB_DB}_${config.name}`) } = parts;
   const meter = createKitMeter(own.registry, config.name);
-  const { limits } = definition;
+  const { limits, statements } = definition;
+  const livemode = config.environment === 'live';
   const client = createBankClient({ limits, needsTls: config.isLive, count: meter.called });
   const { settings } = config;
   const listens = definition.webhook !== undefined || config.CONNECTOR_PORT !== undefined;
@@ -125,7 +128,7 @@ export async function startConnector<
     decryptRecipient: steps?.watchRecipient(decryptRecipient) ?? decryptRecipient,
     readReference,
     decryptEvidence,
-    livemode: config.environment === 'live',
+    livemode,
   });
   const guarded = restoreGuard.protect(bare);
   const bank = steps?.watchActivities(guarded) ?? guarded;
@@ -149,6 +152,17 @@ export async function startConnector<
       failureText: 'the bank’s reports could not be read, tried again later',
       log,
     });
+  const makeStatements =
+    statements && createStatementMaker({ ...own, statements, db, tools, livemode });
+  const making =
+    makeStatements &&
+    startLoop({
+      round: makeStatements,
+      pollMs: STATEMENT_POLL_MS,
+      graceMs: POLL_GRACE_MS,
+      failureText: 'a statement of the balance could not be made, tried again later',
+      log,
+    });
   const retries = startLoop({
     round: delivery.retry,
     pollMs: RETRY_POLL_MS,
@@ -162,7 +176,7 @@ export async function startConnector<
   });
   const report = reportCapabilities(own, served, restoreGuard);
   const finished = runWorker(worker).finally(() =>
-    Promise.all([loop?.stop(), retries.stop(), listener?.close(), report.stop()]),
+    Promise.all([loop?.stop(), making?.stop(), retries.stop(), listener?.close(), report.stop()]),
   );
   return {
     url: listener?.url,
@@ -171,6 +185,7 @@ export async function startConnector<
     isReady: () => worker.getState() === 'RUNNING',
     /** Reads the bank's reports now. */
     poll: () => loop?.wake(),
+    makeStatements,
     stop: async (): Promise<void> => {
       if (worker.getState() === 'RUNNING') worker.shutdown();
       await finished;

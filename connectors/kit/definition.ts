@@ -5,6 +5,7 @@ import { CRYPTO_METHODS } from '../../src/domain/crypto/assets';
 import { PAYMENT_METHOD_IDS, type PaymentMethodId } from '../../src/domain/payment/catalog';
 import { isRailId, RAIL_IDS, type RailId } from '../../src/domain/payout/rails';
 import type { RecipientDetails } from '../../src/domain/payout/recipient';
+import type { MadeStatement } from '../../src/domain/statement';
 import type {
   CancelAnswer,
   CloseAnswer,
@@ -129,6 +130,33 @@ export interface Poll<S extends Settings> {
   acknowledge?: (delivered: readonly Report[], tools: Tools<S>) => Promise<void>;
 }
 
+/** Day of an account at the bank, of which a statement is made. */
+export interface StatementDay {
+  account: string;
+  /** ISO 4217. */
+  currency: string;
+  /** Begin of the first day whose movements are known; what shows late is booked now. */
+  since: Date;
+  /** Midnight UTC after the day, exclusive. */
+  end: Date;
+  /** Minor units with which the day before has closed; null of the first statement. */
+  opening: number | null;
+  /** Whether one of the days before has a movement, by its reference. */
+  isBooked: (bank_reference: string) => boolean;
+  /** Whether the closing balance is that to which the bank's own leads back; else it follows. */
+  isCompared: boolean;
+}
+
+export interface Statements<S extends Settings> {
+  /** Hours after the end of a day when the bank shows all of it. */
+  readyHours: number;
+  /** A closing balance to which the lines do not lead is for an operator. */
+  make: (
+    day: StatementDay,
+    tools: Tools<S>,
+  ) => Promise<Pick<MadeStatement, 'opening' | 'closing' | 'lines'>>;
+}
+
 interface Base<S extends Settings> {
   /** Default name; `CONNECTOR_NAME` replaces it. */
   name: string;
@@ -139,6 +167,8 @@ interface Base<S extends Settings> {
   limits?: BankLimits;
   webhook?: Webhook<S>;
   poll?: Poll<S>;
+  /** Makes statements of a balance of which the bank has none. */
+  statements?: Statements<S>;
   /** Whether the bank posts signed callbacks to the API itself, without this process. */
   postsCallbacks?: boolean;
   /**

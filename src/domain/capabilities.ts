@@ -42,6 +42,9 @@ export interface AwaitedFile {
 
 export type PayeeCounts = Record<PayeeResult, number>;
 
+/** Function of a connector that makes the statements of its accounts. */
+export const MAKES_STATEMENTS = 'makeStatement';
+
 /** Additions do not change it. @see docs/connectors.md#instructions-over-http */
 export const CONTRACT_VERSION = 1;
 

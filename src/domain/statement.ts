@@ -30,6 +30,8 @@ export interface StatementLine {
   mentions?: readonly string[];
   /** Number of movements, where the bank booked several as one sum. */
   batch: number | null;
+  /** The fee is that of a contract, and named by the bank's connector: no limit of charges holds it. */
+  is_agreed?: true;
   /** Codes of the bank. */
   kind: string;
   /** The whole line is a charge. */
@@ -60,6 +62,64 @@ export interface Statement {
   notice?: string;
   /** Why nothing else of it could be read. */
   fault?: InvalidStatement;
+}
+
+/** Movement of a balance, as its connector reports it. */
+export interface MadeLine {
+  bank_reference: string;
+  /** Minor units before the fee; above 0 comes in. */
+  amount: number;
+  /** Minor units that the bank took out of the amount; below 0: given back. */
+  fee: number;
+  /** Codes of the bank. */
+  kind: string;
+  /** The whole line is a charge. */
+  is_fee: boolean;
+  /** `YYYY-MM-DD`. */
+  value_date?: string;
+}
+
+/**
+ * Statement of a UTC day, which a connector makes where its bank has none.
+ * @see docs/connectors.md#statements-of-a-balance
+ */
+export interface MadeStatement {
+  /** Id of the account at the bank. */
+  account: string;
+  /** ISO 4217. */
+  currency: string;
+  /** `YYYY-MM-DD`. */
+  day: string;
+  /** Minor units. */
+  opening: number;
+  closing: number;
+  lines: readonly MadeLine[];
+}
+
+/** Builds what an import reads, as of a bank's file. */
+export function buildMadeStatement({
+  account: iban,
+  currency,
+  day,
+  opening,
+  closing,
+  lines,
+}: MadeStatement): Statement {
+  return {
+    ...{ statement_id: `${day} ${currency}`, iban, currency, balances: { opening, closing } },
+    ...{ from_day: day, to_day: day, sequence: null },
+    lines: lines.map(({ amount, value_date = null, ...line }, index) => ({
+      ...{
+        ...line,
+        day,
+        value_date,
+        currency,
+        amount: amount - line.fee,
+        is_agreed: true as const,
+      },
+      ...{ reference: null, batch: null, entry: index + 1 },
+    })),
+  };
 }
 
 export function isReversal({ kind }: Pick<StatementLine, 'kind'>): boolean {

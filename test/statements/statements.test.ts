@@ -7,7 +7,11 @@ import { readTrialBalance } from '../../src/ledger-check/trial-balance';
 import { verifyLedger } from '../../src/ledger-check/verify';
 import { updateBankAccount } from '../../src/service/banks/bank-accounts';
 import { clearEntries } from '../../src/service/banks/statements/clear';
-import { abandonStatement, importStatements } from '../../src/service/banks/statements/import';
+import {
+  abandonStatement,
+  importMade,
+  importStatements,
+} from '../../src/service/banks/statements/import';
 import {
   DIFFERENCE_ACCOUNTS,
   matchByHand,
@@ -21,6 +25,7 @@ import { fundBalance } from '../../src/service/money/balances/fund';
 import { readProvedBalances } from '../../src/service/money/read';
 import { approve } from '../../src/service/operators/approvals/carry-out';
 import { acknowledgeOfBankAccount, listAttention } from '../../src/service/operators/attention';
+import { openMadeStatements } from '../../src/store/made-statements';
 import { createMetricStore } from '../../src/store/metrics';
 import type { MovementDocument } from '../../src/store/movements';
 import { operatorsAudit } from '../support/audit';
@@ -1296,5 +1301,33 @@ describe('money that an operator posts for a bank', () => {
     expect(refused).toHaveLength(4);
     for (const error of refused) expect(error).toMatchObject({ code: 'bank_reference_used' });
     expect(await bank.movements()).toHaveLength(1);
+  });
+});
+
+describe('a statement that a connector makes', () => {
+  const makeDay = async (
+    { account, connector }: Awaited<ReturnType<typeof openAccount>>,
+    moved: readonly { bank_reference: string; amount: number; fee: number }[],
+  ) => {
+    const { iban, currency } = account;
+    const lines = moved.map((line) => ({ ...line, kind: 'charge', is_fee: false }));
+    const closing = lines.reduce((sum, { amount, fee }) => sum + amount - fee, 0);
+    const day = { account: iban, currency, day: TEST_DAY, opening: 0, closing, lines };
+    const made = { _id: `${iban} ${TEST_DAY}`, ...day, is_proved: true, made_at: TEST_DAY };
+    await openMadeStatements(database.stores.statements.openConnectorDb(connector)).insertOne(made);
+  };
+
+  test('books a fee next to an amount, which no limit holds up to a tenth of it', async () => {
+    const bank = await openAccount('EUR', true);
+    await bank.post(10_000_000, { bank_reference: 'txn_1' });
+    await bank.post(3_000_000, { bank_reference: 'txn_2' });
+    await makeDay(bank, [
+      { bank_reference: 'txn_1', amount: 10_000_000, fee: 150_000 },
+      { bank_reference: 'txn_2', amount: 3_000_000, fee: 310_000 },
+    ]);
+    const source = { connector: bank.connector, livemode: true };
+    const { statements } = await importMade(buildDeps(), source);
+    expect(statements).toMatchObject([{ lines: 2, matched: 1, open: 1 }]);
+    expect(await bank.balance('expense.bank_fees')).toBe(-150_000);
   });
 });

@@ -65,7 +65,7 @@ Give each process and the command line a user with its role, and print the roles
     for (const name of names) assertConnectorName(name);
     const { db } = context.settings().mongodb;
     const connectors = new Map(names.map((name) => [name, connectorRole(db, name)]));
-    const service = serviceRoles(db);
+    const service = serviceRoles(db, names.slice(1));
     const lines = [...Object.values(service), ...connectors.values()].map(
       ({ role, privileges }) => {
         const name = JSON.stringify(role);

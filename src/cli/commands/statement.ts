@@ -8,6 +8,7 @@ import { clearEntries, isLiveClearing } from '../../service/banks/statements/cle
 import {
   abandonStatement,
   type ImportedStatement,
+  importMade,
   importStatementPath,
   throwRefusals,
 } from '../../service/banks/statements/import';
@@ -96,23 +97,27 @@ function printFile<Row extends ImportedStatement | CheckedStatement>(
     ({ account, statement_id }) =>
       `Set aside: statement ${statement_id} of ${account}, which is not registered.`,
   );
-  const text = [...texts, ...others].join('\n\n');
+  const text = [...texts, ...others].join('\n\n') || 'Nothing new.';
   context.print({ json: isOne ? only : { data: statements, set_aside }, text });
 }
 
 const importFile = defineCommand({
   name: 'import',
   description: 'import the statements of a file, and match their lines; again adds nothing',
-  options: z.object(FILE),
+  options: z.object({ ...FILE, file: FILE.file.optional() }),
   notes: `
-A file has at most 64 MiB. The statements of each account in it are imported, or refused, together; those of accounts that
+Without FILE it imports what the connector itself has made of a balance, as that of Stripe does: run it every hour. A file has at most 64 MiB. The statements of each account in it are imported, or refused, together; those of accounts that
 are not registered are set aside: register them, and import the file again, as after an interruption. A file with
 several statements prints them under "data".`,
   example: 'statement import camt053.xml --connector sandbox --env sandbox',
   run: async (context, { file, connector, env }) => {
     const deps = await context.actingDeps();
     const source = { connector, livemode: isLive(env) };
-    printFile(context, await importStatementPath(deps, file, source), (row) => [
+    const imported =
+      file === undefined
+        ? await importMade(deps, source)
+        : await importStatementPath(deps, file, source);
+    printFile(context, imported, (row) => [
       ['Id', row.id],
       ['Matched', String(row.matched)],
       ['Booked', String(row.booked)],

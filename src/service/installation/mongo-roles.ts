@@ -70,9 +70,10 @@ export const WRITES: Readonly<Record<string, Partial<Record<Service, readonly Wr
   worker_heartbeats: { worker: ALL },
 };
 
-/** Tie an instruction or a callback to its merchant, and say which format and time they have. */
+/** Tie an instruction, a callback or a statement to its owner, and say which format and time they have. */
 const READ_BY_CONNECTORS = [
   'accounts',
+  'bank_accounts',
   'bank_movements',
   'connector_releases',
   'recipients',
@@ -99,8 +100,14 @@ export interface MongoRole {
   privileges: readonly Privilege[];
 }
 
-/** Builds the fewest rights that API, worker and command line need. */
-export function serviceRoles(database: string): Record<Service | 'command_line', MongoRole> {
+/**
+ * Builds the fewest rights that API, worker and command line need.
+ * @param connectors whose statements the command line imports
+ */
+export function serviceRoles(
+  database: string,
+  connectors: readonly string[] = [],
+): Record<Service | 'command_line', MongoRole> {
   const buildRole = (service: Service, ...more: Privilege[]): MongoRole => ({
     role: `${database}_${service}`,
     privileges: [
@@ -130,6 +137,7 @@ export function serviceRoles(database: string): Record<Service | 'command_line',
         ...[sandboxBankDatabase(database), sepaDatabase(database, SEPA_CONNECTOR)].map((own) =>
           buildPrivilege(own, EVERY, 'find', 'listIndexes', 'createIndex', ...ALL),
         ),
+        ...connectors.map((name) => buildPrivilege(`${database}_${name}`, EVERY, 'find')),
       ],
     },
   };

@@ -81,6 +81,7 @@ test('a connector writes callbacks and its own database, and reads no secrets ex
     .filter((name) => listActions(role, 'shop', name).length > 0);
   expect(open).toEqual([
     'accounts',
+    'bank_accounts',
     'bank_callbacks',
     'bank_movements',
     'connector_capabilities',
@@ -122,7 +123,7 @@ describe('the command roles', () => {
 
   test('prints the roles of the service and of each connector', async () => {
     expect(JSON.parse(await print('--connectors', 'evm, wise', '--json'))).toEqual({
-      ...serviceRoles('shop'),
+      ...serviceRoles('shop', ['evm', 'wise']),
       connectors: {
         sandbox_bank: connectorRole('shop', 'sandbox_bank'),
         evm: connectorRole('shop', 'evm'),

@@ -111,7 +111,8 @@ async function checkLines(
     }
   }
   const matches = rows.map(({ match }) => match);
-  for (const [index, { status }] of (await limitCharges(deps, account, matches)).entries()) {
+  // No file has agreed fees.
+  for (const [index, { status }] of (await limitCharges(deps, account, [], matches)).entries()) {
     const row = rows[index];
     if (row !== undefined) statuses.get(row.statement)?.push(status);
   }

@@ -2,11 +2,14 @@ import { stat } from 'node:fs/promises';
 import { inTransaction } from '../../../base/mongo';
 import { omitUndefined } from '../../../domain/defined';
 import { ServiceError } from '../../../domain/errors';
+import { buildMadeStatement, type Statement } from '../../../domain/statement';
 import type { NewEntry } from '../../../ledger/entries';
 import { ENTRY_LINES } from '../../../ledger/entry-lines';
+import { hashLines } from '../../../statements/compare';
 import { assertSize, type FileSource, hashFile } from '../../../statements/intake';
 import { readStatementFile } from '../../../statements/read';
 import type { BankAccountDocument } from '../../../store/bank-accounts';
+import { openMadeStatements } from '../../../store/made-statements';
 import type { StatementDocument } from '../../../store/statements';
 import type { WriteDeps } from '../../deps';
 import { assertNoted } from '../connectors';
@@ -49,9 +52,15 @@ export interface ImportedFile {
   set_aside: SetAside[];
 }
 
-export interface ImportSource {
+/** Most days of an account that are imported at once; a repeat takes the next. */
+const MADE_MAX = 40;
+
+interface Source {
   connector: string;
   livemode: boolean;
+}
+
+export interface ImportSource extends Source {
   /** Why its connector believed no statement of an account, which is refused. */
   fault?: { account: string; code: string; message: string } | undefined;
 }
@@ -87,9 +96,7 @@ export async function importStatements(
   content: FileSource,
   { fault, ...source }: ImportSource,
 ): Promise<ImportedFile> {
-  const { auditLog, bankAccounts, ledger, statements } = deps.stores;
-  // This may be the first write of the installation.
-  await Promise.all([auditLog, bankAccounts, ledger, statements].map((s) => s.ensureIndexes()));
+  await ensureIndexes(deps);
   const sha256 = await hashFile(content);
   const file = { ...source, sha256 };
   const { known, set_aside } = await refuseIn(deps, file, async () => {
@@ -101,9 +108,48 @@ export async function importStatements(
     if (grouped.known.length === 0) throw createUnknown(source.connector, grouped.set_aside);
     return grouped;
   });
+  const statements = await importGroups(deps, known, { ...file, fault });
+  return { statements, set_aside };
+}
+
+/**
+ * Imports what the connector itself has made of registered accounts, and was not imported. A repeat
+ * continues where it was interrupted.
+ * @see docs/connectors.md#statements-of-a-balance
+ * @throws ServiceError with the codes of docs/statements.md#refusals, once the other accounts are
+ * imported
+ */
+export async function importMade(deps: WriteDeps, source: Source): Promise<ImportedFile> {
+  await ensureIndexes(deps);
+  const { connector, livemode } = source;
+  const made = openMadeStatements(deps.stores.statements.openConnectorDb(connector));
+  const groups: Statement[][] = [];
+  for (const account of await deps.stores.bankAccounts.list({ connector, livemode })) {
+    const { iban, currency, closing } = account;
+    const fresh = { account: iban, currency, day: { $gt: closing?.day ?? '' } };
+    const found = await made.find(fresh).sort({ day: 1 }).limit(MADE_MAX).toArray();
+    // Each for itself: one that does not add up refuses no day before it.
+    groups.push(...found.map((each) => [buildMadeStatement(each)]));
+  }
+  const sha256 = hashLines(groups.flat().flatMap(({ lines }) => lines));
+  return { statements: await importGroups(deps, groups, { ...source, sha256 }), set_aside: [] };
+}
+
+/** An import may be the first write of the installation. */
+async function ensureIndexes({ stores }: WriteDeps): Promise<void> {
+  const { auditLog, bankAccounts, ledger, statements } = stores;
+  await Promise.all([auditLog, bankAccounts, ledger, statements].map((s) => s.ensureIndexes()));
+}
+
+/** Imports groups of statements, each of one account, all of a group or none. */
+async function importGroups(
+  deps: WriteDeps,
+  groups: readonly (readonly Statement[])[],
+  { fault, ...file }: ImportSource & { sha256: string },
+): Promise<ImportedStatement[]> {
   const imported: ImportedStatement[] = [];
   const refusals: StatementRefused[] = [];
-  for (const own of known) {
+  for (const own of groups) {
     try {
       await refuseIn(deps, file, async () => {
         const { planned, gap } = await planStatements(deps, own, file);
@@ -122,7 +168,7 @@ export async function importStatements(
     }
   }
   throwRefusals(refusals, imported);
-  return { statements: imported, set_aside };
+  return imported;
 }
 
 export function createUnknown(

@@ -310,10 +310,13 @@ export function groupBy<Row, Key>(
 export async function limitCharges(
   deps: Pick<ServiceDeps, 'stores' | 'now'>,
   { _id: account_id, livemode, currency }: BankAccountDocument,
+  lines: readonly Pick<LineDocument, 'is_agreed' | 'fee'>[],
   matches: readonly Match[],
   session?: ClientSession,
 ): Promise<Match[]> {
-  const charges = matches.map((match) => measureCharge(match, { account_id, currency }).amount);
+  const charges = matches.map((match, index) =>
+    isAgreed(match, lines[index]) ? 0n : measureCharge(match, { account_id, currency }).amount,
+  );
   if (!livemode || charges.every((amount) => amount === 0n)) return [...matches];
   const limits = [await readLimits(deps, session)];
   const scopes = listScopes({ account_id }, currency, limits);
@@ -330,6 +333,20 @@ export async function limitCharges(
   const booked = { account_id, amount, currency };
   if (session !== undefined) await countCredit(deps, limits, { account_id }, booked, session);
   return limited;
+}
+
+/** Largest fee of an acquirer that no limit holds: minor units, or a part of the amount. */
+const AGREED_MINOR = 100;
+const AGREED_PARTS = 10;
+
+function isAgreed(
+  match: Match,
+  line: Pick<LineDocument, 'is_agreed' | 'fee'> | undefined,
+): boolean {
+  if (match.status !== 'matched' || !line?.is_agreed) return false;
+  const { clearing, bank_fees } = match.parts;
+  const max = Math.max(AGREED_MINOR, Math.abs(clearing) / AGREED_PARTS);
+  return bank_fees === -line.fee && Math.abs(bank_fees) <= max;
 }
 
 export function measureCharge(
@@ -420,7 +437,7 @@ async function rematchPage(
   const { statements } = deps.stores;
   const lines = (await statements.getLines(ids, session)).filter(({ status }) => status === 'open');
   const found = await matchLines(deps.stores, account, lines, session);
-  const matches = await limitCharges(deps, account, found, session);
+  const matches = await limitCharges(deps, account, lines, found, session);
   let matched = 0;
   for (const [index, line] of lines.entries()) {
     const match = matches[index];

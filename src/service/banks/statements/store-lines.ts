@@ -79,7 +79,7 @@ async function storeBatch(
     return row.repeats === null;
   });
   const found = await matchLines(deps.stores, account, unique, session);
-  const matches = await limitCharges(deps, account, found, session);
+  const matches = await limitCharges(deps, account, unique, found, session);
   for (const [index, row] of unique.entries()) {
     const match = matches[index];
     if (match?.status === 'open') row.different = match.different;
