@@ -133,7 +133,31 @@ export async function readPage<S extends z.ZodType>(
   return await readStripe(tools, { path, params: { limit: PAGE, ...params } }, list);
 }
 
-const PAGES_MAX = 100;
+interface List {
+  path: string;
+  params: Params;
+  /** Pages of a hundred after which the list is too long. */
+  pagesMax?: number;
+}
+
+/**
+ * Walks through a list, the newest first.
+ * @throws BankFailure if it is too long
+ */
+export async function* walkList<S extends z.ZodType<{ id: string }>>(
+  tools: StripeTools,
+  { path, params, pagesMax = 100 }: List,
+  schema: S,
+): AsyncGenerator<z.output<S>> {
+  let starting_after: string | undefined;
+  for (let page = 0; page < pagesMax; page += 1) {
+    const { data, has_more } = await readPage(tools, path, { ...params, starting_after }, schema);
+    yield* data;
+    if (!has_more) return;
+    starting_after = data.at(-1)?.id;
+  }
+  throw new BankFailure(`The list ${path} is too long to be looked through.`);
+}
 
 /**
  * Finds the first object of a list that fits.
@@ -145,12 +169,6 @@ export async function findInList<S extends z.ZodType<{ id: string }>>(
   params: Params,
   { schema, fits }: { schema: S; fits: (object: z.output<S>) => boolean },
 ): Promise<z.output<S> | undefined> {
-  let starting_after: string | undefined;
-  for (let page = 0; page < PAGES_MAX; page += 1) {
-    const { data, has_more } = await readPage(tools, path, { ...params, starting_after }, schema);
-    const found = data.find(fits);
-    if (found !== undefined || !has_more) return found;
-    starting_after = data.at(-1)?.id;
-  }
-  throw new BankFailure(`The list ${path} is too long to be looked through.`);
+  for await (const each of walkList(tools, { path, params }, schema)) if (fits(each)) return each;
+  return undefined;
 }

@@ -9,10 +9,15 @@ const Metadata = z.record(z.string(), z.string()).nullish();
 
 export const BalanceTransaction = z.object({
   id: Id,
+  /** Before the fee. */
   amount: Minor,
   fee: Minor,
+  net: Minor,
   currency: z.string(),
   created: Seconds,
+  available_on: Seconds,
+  /** Only `payments` is the balance that statements are of. */
+  balance_type: z.string(),
   source: Id.nullish(),
   type: z.string(),
 });
@@ -85,6 +90,11 @@ export const RefundHead = Refund.omit({
   balance_transaction: true,
   failure_balance_transaction: true,
 });
+
+const Amounts = z.array(z.object({ amount: Minor, currency: z.string() }));
+export const Balance = z.object({ available: Amounts, pending: Amounts });
+
+export const Head = z.object({ id: Id });
 
 /** Name of an object, which says whether it may concern us. */
 export const Hint = z.object({ id: Id.optional(), object: z.string(), metadata: Metadata });

@@ -53,6 +53,9 @@ interface Options {
 /** Objects without `livemode`. */
 const MODELESS = ['refund', 'balance_transaction'];
 
+/** ID of the account at Stripe. */
+export const ACCOUNT = 'acct_1FakeOfTests';
+
 const DAY_S = 86_400;
 const HALF_HOUR_S = 1_800;
 
@@ -76,6 +79,9 @@ export async function startFakeStripe({ port = 0, key = 'sk_test_fake', webhook 
   let offsetMs = 0;
   let numbers = 0;
   let booksLate = false;
+  let account = ACCOUNT;
+  /** In the balance, and not in the list yet. */
+  let unseen: Thing[] = [];
   let livemode = false;
   let cancelsProcessing = false;
 
@@ -112,11 +118,28 @@ export async function startFakeStripe({ port = 0, key = 'sk_test_fake', webhook 
   /** Books money on the balance; an asynchronous booking comes by `book`. */
   const bookNow = (thing: Thing, type: string, amount: number, currency: string): Thing => {
     const fee = type === 'charge' || type === 'payment' ? Math.round(amount * 0.015) + 25 : 0;
+    // Money waits for a midnight UTC.
+    const midnight = now() - (now() % DAY_S) + 2 * DAY_S;
+    const available_on = type === 'charge' ? midnight : now();
     return put('txn', 'balance_transaction', {
-      ...{ amount, currency, fee, net: amount - fee, type, source: thing.id },
-      ...{ available_on: now() + 2 * DAY_S, status: 'pending', exchange_rate: null },
-      ...{ description: null, fee_details: [], reporting_category: type },
+      ...{ amount, currency, fee, net: amount - fee, type, source: thing.id, available_on },
+      ...{ balance_type: 'payments', exchange_rate: null, description: null },
+      ...{ status: type === 'charge' ? 'pending' : 'available' },
+      ...{ fee_details: [], reporting_category: type },
     });
+  };
+  const isAvailable = (booked: Thing) => booked['available_on'] <= now();
+  const sumNet = (some: Thing[]) => some.reduce((total, { net }) => total + net, 0);
+  const readBalance = () => {
+    const all = [...list('balance_transaction'), ...unseen];
+    const currencies = [...new Set(['eur', ...all.map(({ currency }) => currency)])];
+    const add = (isOf: (booked: Thing) => boolean) =>
+      currencies.map((currency) => {
+        const amount = sumNet(all.filter((each) => each['currency'] === currency && isOf(each)));
+        return { amount, currency, source_types: { card: amount } };
+      });
+    const pending = add((each) => !isAvailable(each));
+    return { object: 'balance', livemode, available: add(isAvailable), pending };
   };
 
   const createSession = (params: Record<string, Loose>): Thing => {
@@ -212,6 +235,8 @@ export async function startFakeStripe({ port = 0, key = 'sk_test_fake', webhook 
     ['GET', /^refunds$/, (_id, params) => page(list('refund'), params)],
     ['GET', /^balance_transactions\/([^/]+)$/, (id) => get(id, 'balance_transaction')],
     ['GET', /^balance_transactions$/, (_id, params) => page(list('balance_transaction'), params)],
+    ['GET', /^balance$/, () => readBalance()],
+    ['GET', /^account$/, () => ({ id: account, object: 'account', type: 'standard' })],
     [
       'GET',
       /^events$/,
@@ -227,9 +252,11 @@ export async function startFakeStripe({ port = 0, key = 'sk_test_fake', webhook 
     ],
   ];
   const page = (rows: Thing[], params: Record<string, Loose>) => {
-    const { limit = 10, starting_after, created, payment_intent, charge } = params;
+    const { limit = 10, starting_after, created, payment_intent, charge, currency } = params;
     const fitting = rows.filter(
       (row) =>
+        (currency === undefined || row['currency'] === currency) &&
+        (created?.lt === undefined || row.created < Number(created.lt)) &&
         (created?.gte === undefined || row.created >= Number(created.gte)) &&
         (created?.lte === undefined || row.created <= Number(created.lte)) &&
         (payment_intent === undefined || row['payment_intent'] === payment_intent) &&
@@ -387,6 +414,29 @@ export async function startFakeStripe({ port = 0, key = 'sk_test_fake', webhook 
     /** From now on, balance transactions come by `book` only. */
     bookLate: (late = true) => {
       booksLate = late;
+    },
+    setAccount: (id: string) => {
+      account = id;
+    },
+    /** Balance in a currency, available and pending. */
+    balance: (currency: string) =>
+      sumNet(list('balance_transaction').filter((each) => each['currency'] === currency)),
+    /** Moves money by a transaction that the list has later. */
+    addUnseen: (amount: number, currency = 'eur') => {
+      const booked = bookNow(
+        { id: 'none', object: 'none', created: 0 },
+        'adjustment',
+        amount,
+        currency,
+      );
+      things.delete(booked.id);
+      unseen.push(booked);
+      return {
+        show: () => {
+          unseen = unseen.filter((each) => each !== booked);
+          things.set(booked.id, booked);
+        },
+      };
     },
     setMode: (live: boolean) => {
       livemode = live;

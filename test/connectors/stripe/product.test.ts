@@ -1,18 +1,11 @@
 import { randomUUID } from 'node:crypto';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { startStripe } from '../../../connectors/stripe/connector';
-import { freePort } from '../../../stack/ports';
 import { buildPayment } from '../../support/factories';
 import { useFixture } from '../../support/fixture';
 import { eventually } from '../../support/http';
-import { retryUntilDone } from '../../support/insist';
 import { createRandom } from '../../support/random';
 import { useAccount, useService } from '../../support/service';
-import { connectConnector } from '../process';
-import { postEvent, startFakeStripe, type Thing } from './fake';
-import { KEY, WEBHOOK_SECRET } from './world';
+import { postEvent, type Thing } from './fake';
+import { startStripeWorld } from './product';
 
 const prefix = `stripe-${randomUUID().slice(0, 8)}`;
 // A product of its own: its payments go to Stripe.
@@ -22,47 +15,10 @@ const service = useService({
 });
 const account = useAccount(service);
 
-/** Starts the connector between the product and a fake Stripe that posts webhooks. */
-async function startWorld() {
-  const { database, keysDir } = service;
-  const stateDir = mkdtempSync(join(tmpdir(), 'stripe-state-'));
-  const port = await freePort();
-  const webhook = { url: `http://127.0.0.1:${port}/webhooks`, secret: WEBHOOK_SECRET };
-  const bank = await startFakeStripe({ key: KEY, webhook });
-  const settings = {
-    ...{ STRIPE_API_URL: bank.url, STRIPE_SECRET_KEY_FILE: KEY },
-    ...{ STRIPE_WEBHOOK_SECRET_FILE: WEBHOOK_SECRET, STRIPE_CURRENCIES: ['EUR'] },
-  };
-  const connect = async (key = KEY) => {
-    const place = { database, prefix, keysDir, stateDir };
-    const own = { ...settings, STRIPE_SECRET_KEY_FILE: key };
-    const opened = await connectConnector('stripe', { ...place, settings: own });
-    const config = { ...opened.config, CONNECTOR_PORT: port };
-    const start = startStripe(config, opened.own, { pollSeconds: 0.2 });
-    const connector = await start.catch(async (error: unknown) => {
-      await opened.own.close();
-      throw error;
-    });
-    connector.finished.catch(() => undefined);
-    return { stop: () => connector.stop().then(opened.own.close) };
-  };
-  let running = await connect();
-  return {
-    ...{ bank, webhook, connect },
-    stopConnector: () => running.stop(),
-    startConnector: async () => {
-      running = await connect();
-    },
-    stop: async (): Promise<void> => {
-      await running.stop();
-      await retryUntilDone(() => service.mongo.db(`${database}_stripe`).dropDatabase());
-      await bank.stop();
-      rmSync(stateDir, { recursive: true });
-    },
-  };
-}
-
-const world = useFixture(startWorld, ({ stop }) => stop());
+const world = useFixture(
+  () => startStripeWorld({ service, prefix }),
+  ({ stop }) => stop(),
+);
 
 const begin = async (fields: object = {}): Promise<string> =>
   (await buildPayment(account, { amount: 1_000, method: 'visa', ...fields })).id;

@@ -5,9 +5,10 @@ import { METHOD_IDS } from '../../../connectors/stripe/methods';
 import { lookUpRefund, reversePayment, sendRefund } from '../../../connectors/stripe/refunds';
 import { rehearse } from '../../../connectors/stripe/rehearse';
 import { closeSession, openSession, voidPayment } from '../../../connectors/stripe/sessions';
+import { makeStatement } from '../../../connectors/stripe/statements';
 import { useFixture } from '../../support/fixture';
 import { describeWithStripeMock, startStripeMock } from '../../support/stripe-mock';
-import { decodeForm, type SeenRequest } from './fake';
+import { ACCOUNT, decodeForm, type SeenRequest } from './fake';
 import { buildPayment, openStripe } from './world';
 
 interface Judge {
@@ -121,6 +122,9 @@ describeWithStripeMock('what Stripe’s own mock knows of the API', () => {
     for (let [page, cursor] = [0, null as string | null]; page < 6; page += 1) {
       cursor = (await read(cursor, tools)).cursor;
     }
+    const day = { account: ACCOUNT, currency: 'EUR', since: new Date(0), end: tools.now() };
+    const period = { opening: null, isBooked: () => false, isCompared: true };
+    await makeStatement({ ...day, ...period }, tools);
     const wrong: string[] = [];
     const step = (name: string, isRight: boolean) => {
       if (!isRight) wrong.push(name);
@@ -139,6 +143,8 @@ describeWithStripeMock('what Stripe’s own mock knows of the API', () => {
     }
     expect([...new Set(faults)]).toEqual([]);
     expect([...counts.keys()].toSorted()).toEqual([
+      'GET /v1/account',
+      'GET /v1/balance',
       'GET /v1/balance_transactions',
       'GET /v1/balance_transactions/{id}',
       'GET /v1/charges/{id}',

@@ -1,0 +1,58 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { startStripe } from '../../../connectors/stripe/connector';
+import { freePort } from '../../../stack/ports';
+import { retryUntilDone } from '../../support/insist';
+import type { Service } from '../../support/service';
+import { connectConnector } from '../process';
+import { startFakeStripe } from './fake';
+import { KEY, WEBHOOK_SECRET } from './world';
+
+interface Place {
+  service: Service;
+  prefix: string;
+}
+
+/** Starts the connector between a product and a fake Stripe that posts webhooks, and whose clock it has. */
+export async function startStripeWorld({ service, prefix }: Place) {
+  const { database, keysDir } = service;
+  const stateDir = mkdtempSync(join(tmpdir(), 'stripe-state-'));
+  const port = await freePort();
+  const webhook = { url: `http://127.0.0.1:${port}/webhooks`, secret: WEBHOOK_SECRET };
+  const bank = await startFakeStripe({ key: KEY, webhook });
+  const settings = {
+    ...{ STRIPE_API_URL: bank.url, STRIPE_SECRET_KEY_FILE: KEY },
+    ...{ STRIPE_WEBHOOK_SECRET_FILE: WEBHOOK_SECRET, STRIPE_CURRENCIES: ['EUR'] },
+  };
+  const connect = async (key = KEY) => {
+    const place = { database, prefix, keysDir, stateDir };
+    const changed = { ...settings, STRIPE_SECRET_KEY_FILE: key };
+    const opened = await connectConnector('stripe', { ...place, settings: changed });
+    const config = { ...opened.config, CONNECTOR_PORT: port };
+    const own = { ...opened.own, now: () => new Date(bank.now() * 1_000) };
+    const start = startStripe(config, own, { pollSeconds: 0.2 });
+    const connector = await start.catch(async (error: unknown) => {
+      await opened.own.close();
+      throw error;
+    });
+    connector.finished.catch(() => undefined);
+    const { makeStatements = () => Promise.reject(new Error('It makes none.')) } = connector;
+    return { makeStatements, stop: () => connector.stop().then(opened.own.close) };
+  };
+  let running = await connect();
+  return {
+    ...{ bank, webhook, connect },
+    makeStatements: () => running.makeStatements(),
+    stopConnector: () => running.stop(),
+    startConnector: async () => {
+      running = await connect();
+    },
+    stop: async (): Promise<void> => {
+      await running.stop();
+      await retryUntilDone(() => service.mongo.db(`${database}_stripe`).dropDatabase());
+      await bank.stop();
+      rmSync(stateDir, { recursive: true });
+    },
+  };
+}
