@@ -5,7 +5,7 @@ import { CRYPTO_METHODS } from '../../src/domain/crypto/assets';
 import { PAYMENT_METHOD_IDS, type PaymentMethodId } from '../../src/domain/payment/catalog';
 import { isRailId, RAIL_IDS, type RailId } from '../../src/domain/payout/rails';
 import type { RecipientDetails } from '../../src/domain/payout/recipient';
-import type { MadeStatement } from '../../src/domain/statement';
+import type { MadeStatement, MadeTransfer } from '../../src/domain/statement';
 import type {
   CancelAnswer,
   CloseAnswer,
@@ -155,6 +155,14 @@ export interface Statements<S extends Settings> {
     day: StatementDay,
     tools: Tools<S>,
   ) => Promise<Pick<MadeStatement, 'opening' | 'closing' | 'lines'>>;
+  /**
+   * Lists transfers of the last weeks, of which a bank says more after their day.
+   * @param isRead whether the parts of one are stored, by its reference
+   */
+  listTransfers?: (
+    isRead: (bank_reference: string) => boolean,
+    tools: Tools<S>,
+  ) => Promise<MadeTransfer[]>;
 }
 
 interface Base<S extends Settings> {

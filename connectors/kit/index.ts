@@ -1,7 +1,7 @@
 /** Connector kit. A connector imports nothing else of the service. @see docs/connectors.md */
 
 export { encodeIdentifier } from '../../src/domain/identifier';
-export type { MadeLine } from '../../src/domain/statement';
+export type { MadeLine, MadeTransfer } from '../../src/domain/statement';
 export type * from '../contract/activities';
 export type { Attempt } from '../contract/attempt';
 export { RecipientDeleted } from '../contract/recipient-deleted';

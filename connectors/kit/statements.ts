@@ -2,7 +2,7 @@ import type { Db } from 'mongodb';
 import { isDuplicateKey } from '../../src/base/mongo';
 import { addDays } from '../../src/domain/statement';
 import type { BankAccountDocument } from '../../src/store/bank-accounts';
-import { openMadeStatements } from '../../src/store/made-statements';
+import { openMadeStatements, openMadeTransfers } from '../../src/store/made-statements';
 import type { Settings, Statements, Tools } from './definition';
 import type { ConnectorProcess } from './process';
 
@@ -31,7 +31,7 @@ interface MakerDeps<S extends Settings> extends Pick<ConnectorProcess, 'connecto
  * @see docs/connectors.md#statements-of-a-balance
  */
 export function createStatementMaker<S extends Settings>({
-  statements: { readyHours, make },
+  statements: { readyHours, make, listTransfers },
   ...deps
 }: MakerDeps<S>): () => Promise<boolean> {
   const { db, tools, connector, stores, livemode } = deps;
@@ -76,6 +76,14 @@ export function createStatementMaker<S extends Settings>({
     }
     return is_proved;
   };
+  const noteTransfers = async (): Promise<void> => {
+    const transfers = openMadeTransfers(db);
+    const read = new Set(await transfers.distinct('_id', { parts: { $exists: true } }));
+    const isRead = (reference: string) => read.has(reference);
+    for (const { bank_reference: _id, ...known } of (await listTransfers?.(isRead, tools)) ?? []) {
+      await transfers.updateOne({ _id }, { $set: known }, { upsert: true });
+    }
+  };
   return async () => {
     const errors: unknown[] = [];
     for (const account of await stores.bankAccounts.list({ connector, livemode })) {
@@ -87,6 +95,7 @@ export function createStatementMaker<S extends Settings>({
         errors.push(error);
       }
     }
+    await noteTransfers().catch((error: unknown) => errors.push(error));
     if (errors.length > 0) throw errors[0];
     return false;
   };

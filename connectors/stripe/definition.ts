@@ -5,7 +5,7 @@ import { METHOD_IDS } from './methods';
 import { lookUpRefund, reversePayment, sendRefund } from './refunds';
 import { closeSession, openSession, voidPayment } from './sessions';
 import { type StripeSettings, settings } from './settings';
-import { makeStatement, READY_HOURS } from './statements';
+import { listTransfers, makeStatement, READY_HOURS } from './statements';
 
 /** @see docs/stripe.md */
 export function defineStripe(getParts: () => Parts) {
@@ -27,6 +27,7 @@ export function defineStripe(getParts: () => Parts) {
     statements: {
       readyHours: READY_HOURS,
       make: (day, tools) => makeStatement(day, open(tools)),
+      listTransfers: (isRead, tools) => listTransfers(isRead, open(tools)),
     },
     // Webhooks get lost, so the list of events is read, too.
     poll: { seconds: 30, read: (cursor, tools) => readEvents(cursor, open(tools)) },

@@ -118,3 +118,16 @@ export const EXPAND = {
   charge: ['balance_transaction'],
   refund: ['balance_transaction', 'failure_balance_transaction'],
 };
+
+export const Payout = z.object({
+  id: Id,
+  object: z.literal('payout'),
+  amount: Minor,
+  automatic: z.boolean(),
+  arrival_date: Seconds,
+  balance_transaction: Id.nullish(),
+  reconciliation_status: z.string(),
+  statement_descriptor: z.string().nullish(),
+  trace_id: z.object({ value: z.string().nullish() }).nullish(),
+});
+export type Payout = z.infer<typeof Payout>;

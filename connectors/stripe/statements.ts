@@ -1,6 +1,6 @@
-import { BankFailure, type MadeLine, type StatementDay } from '../kit';
+import { BankFailure, type MadeLine, type MadeTransfer, type StatementDay } from '../kit';
 import { readStripe, type StripeTools, walkList } from './api';
-import { Balance, BalanceTransaction, Head } from './objects';
+import { Balance, BalanceTransaction, Head, Payout } from './objects';
 
 /** Statements of the Stripe balance, which has none. @see docs/stripe.md#the-balance */
 
@@ -9,6 +9,17 @@ export const READY_HOURS = 2;
 
 /** Charges that are a transaction of their own. */
 const FEES: readonly string[] = ['stripe_fee', 'stripe_fx_fee', 'tax_fee'];
+
+/** To and from a bank account of ours. */
+const TRANSFERS: readonly string[] = [
+  ...['payout', 'payout_cancel', 'payout_failure', 'topup', 'topup_reversal'],
+];
+
+/** Text of a bank statement, unless the payout has one of its own. */
+const DESCRIPTOR = 'STRIPE';
+
+/** Stripe learns a payout’s trace ID up to ten days after it has arrived. */
+const TRACED_S = 21 * 86_400;
 
 const PAGES_MAX = 1_500;
 
@@ -36,7 +47,8 @@ export async function makeStatement(
   all.reverse();
   const ofDay = all.filter((each) => each.created < until);
   const after = all.filter((each) => each.created >= until);
-  const lines = ofDay.filter(({ net }) => net !== 0).map(buildLine);
+  const lines: MadeLine[] = [];
+  for (const each of ofDay) if (each.net !== 0) lines.push(await buildLine(tools, each));
   if (previous === null) {
     if ((await readBalance(tools, currency)) !== before) throw new BankFailure('Money moves now.');
     const closing = before - sum(after);
@@ -66,6 +78,51 @@ async function readBalance(tools: StripeTools, currency: string): Promise<number
     .reduce((total, { amount }) => total + amount, 0);
 }
 
-function buildLine({ id: bank_reference, amount, fee, type: kind }: BalanceTransaction): MadeLine {
-  return { bank_reference, amount, fee, kind, is_fee: FEES.includes(kind) };
+async function buildLine(
+  tools: StripeTools,
+  { id: bank_reference, amount, fee, type: kind, source }: BalanceTransaction,
+): Promise<MadeLine> {
+  const line = { bank_reference, amount, fee, kind, is_fee: FEES.includes(kind) };
+  if (!source || !TRANSFERS.includes(kind)) return line;
+  if (kind !== 'payout') return { ...line, transfer: [source, DESCRIPTOR] };
+  const payout = await readStripe(tools, { path: `payouts/${source}` }, Payout);
+  const value_date = new Date(payout.arrival_date * 1_000).toISOString().slice(0, 10);
+  return { ...line, value_date, transfer: listNames(payout) };
+}
+
+function listNames({ id, statement_descriptor, trace_id }: Payout): string[] {
+  return [id, statement_descriptor || DESCRIPTOR, trace_id?.value ?? []].flat();
+}
+
+/** Lists payouts with their trace IDs, and what the automatic ones contain, once Stripe knows it. */
+export async function listTransfers(
+  isRead: (bank_reference: string) => boolean,
+  tools: StripeTools,
+): Promise<MadeTransfer[]> {
+  const gte = Math.floor(tools.now().getTime() / 1_000) - TRACED_S;
+  const transfers: MadeTransfer[] = [];
+  for await (const payout of walkList(
+    tools,
+    { path: 'payouts', params: { created: { gte } } },
+    Payout,
+  )) {
+    const { balance_transaction: bank_reference } = payout;
+    if (!bank_reference) continue;
+    const isKnown = payout.automatic && payout.reconciliation_status === 'completed';
+    const parts = isKnown && !isRead(bank_reference) ? await readParts(tools, payout) : undefined;
+    transfers.push({ bank_reference, names: listNames(payout), ...(parts && { parts }) });
+  }
+  return transfers;
+}
+
+/** @returns undefined where the parts are not what was paid out */
+async function readParts(tools: StripeTools, payout: Payout): Promise<string[] | undefined> {
+  const list = { path: 'balance_transactions', params: { payout: payout.id }, pagesMax: PAGES_MAX };
+  const parts: BalanceTransaction[] = [];
+  for await (const each of walkList(tools, list, BalanceTransaction)) {
+    if (each.id !== payout.balance_transaction) parts.push(each);
+  }
+  if (sum(parts) === payout.amount) return parts.map(({ id }) => id);
+  tools.log.error({ payout: payout.id }, 'the parts of a payout are not what Stripe has paid out');
+  return undefined;
 }

@@ -26,12 +26,14 @@ export interface StatementLine {
   charges?: readonly number[];
   /** `MsgId` and `PmtInfId` that may be those of a file of ours, where it names no payout. */
   files?: readonly string[];
-  /** Resource IDs and creditor references in its free text. */
+  /** Resource IDs, creditor references and names of own transfers in its free text. */
   mentions?: readonly string[];
   /** Number of movements, where the bank booked several as one sum. */
   batch: number | null;
   /** The fee is that of a contract, and named by the bank's connector: no limit of charges holds it. */
   is_agreed?: true;
+  /** It is one end of a transfer between own accounts: its id, and names that the other end may have. */
+  transfer?: readonly string[];
   /** Codes of the bank. */
   kind: string;
   /** The whole line is a charge. */
@@ -77,6 +79,20 @@ export interface MadeLine {
   is_fee: boolean;
   /** `YYYY-MM-DD`. */
   value_date?: string;
+  /**
+   * It is a transfer to or from another account of ours: its id here, and names that it may have at the
+   * other bank.
+   */
+  transfer?: readonly string[];
+}
+
+/** Facts that are known of a transfer after its line was made. */
+export interface MadeTransfer {
+  bank_reference: string;
+  /** As those of its line. */
+  names: readonly string[];
+  /** References of the movements that it has paid out; absent where the bank does not say. */
+  parts?: readonly string[];
 }
 
 /**
@@ -223,9 +239,13 @@ const HEX_RUN = /[0-9a-f](?:[^0-9a-z]{0,3}[0-9a-f]){31,}/gi;
 /** Version and variant that this service makes. */
 const UUID = /^.{12}[48].{3}[89ab]/;
 
-/** Finds resource IDs and creditor references that a text may mean: all else in it is private. */
-export function findMentions(text: string): string[] {
+/**
+ * Finds resource IDs and creditor references that a text may mean, and names of own transfers: all else
+ * in it is private.
+ */
+export function findMentions(text: string, names: readonly string[] = []): string[] {
   const found = new Set(listCreditorReferences(text));
+  for (const name of names) if (hasName(text, name)) found.add(name);
   for (const [run] of text.matchAll(HEX_RUN)) {
     const hex = run.replace(/[^0-9a-f]/gi, '').toLowerCase();
     for (let at = 0; at + 32 <= hex.length && found.size < MENTIONS_MAX; at += 1) {
@@ -235,6 +255,21 @@ export function findMentions(text: string): string[] {
     }
   }
   return [...found];
+}
+
+/** Shorter ones are found in any text. */
+const NAME_MIN = 4;
+
+const toWords = (text: string) =>
+  text
+    .toUpperCase()
+    .replace(/[^A-Z0-9]+/g, ' ')
+    .trim();
+
+/** Whether a text has the words of a name, one after another. */
+export function hasName(text: string, name: string): boolean {
+  const words = toWords(name);
+  return words.length >= NAME_MIN && ` ${toWords(text)} `.includes(` ${words} `);
 }
 
 /** Accepts ids without dashes. */

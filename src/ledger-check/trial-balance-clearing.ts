@@ -3,11 +3,11 @@ import { toEnv } from '../domain/environment';
 import { formatCount } from '../domain/format-count';
 import { computeRest } from '../domain/movement/movement';
 import type { FINDING_REMEDIES } from '../domain/remedies';
-import { addDays, announcedBefore } from '../domain/statement';
+import { announcedBefore } from '../domain/statement';
 import type { EntryDocument, EntryStateDocument } from '../ledger/documents';
 import { bookId, bookOwner } from '../ledger/entries';
 import { toBigInt } from '../ledger/integers';
-import { IN_TRANSIT, UNMATCHED } from '../ledger/ledger-accounts';
+import { UNMATCHED } from '../ledger/ledger-accounts';
 import { EXACT } from '../ledger/pending';
 import type { ClearingScope } from '../ledger/uncleared';
 import { createBankAccountStore } from '../store/bank-accounts';
@@ -152,49 +152,33 @@ export async function readSuspense(
   }));
 }
 
-/** Days for which a transfer between own accounts may be under way. */
-const TRANSFER_DAYS = 5;
-
-/** Newest ends of transfers that are read; the oldest are settled first. */
-const ENDS_MAX = 10_000;
-
-/** Finds the ends that make up what is in transit, if the oldest is too old. */
+/** Finds ends of transfers whose other end is missing for too long; the past is not stored. */
 export async function readTransfers(
   { db, session }: Reader,
-  { at, now }: TrialBalanceOptions,
-  book: string,
-  balance: bigint,
+  { livemode, at, now }: TrialBalanceOptions,
 ): Promise<TrialBalanceFinding[]> {
-  if (balance === 0n) return [];
-  const until = at === undefined ? {} : { written_at: { $lte: at } };
+  if (at !== undefined) return [];
+  const today = now().toISOString().slice(0, DAY);
+  const missing = { 'transfer.other': null, 'transfer.until': { $lt: today } };
+  const own = livemode === undefined ? {} : { livemode };
   const ends = db
-    .collection<EntryDocument>('journal_entries')
-    .find({ book, 'lines.account': IN_TRANSIT, ...until }, { session, ...EXACT })
-    .sort({ written_at: -1 })
-    .limit(ENDS_MAX);
-  const open: EntryDocument[] = [];
-  let rest = balance;
-  for await (const entry of ends) {
-    const line = entry.lines.find(({ account }) => account === IN_TRANSIT);
-    const amount = toBigInt(line?.amount) ?? 0n;
-    if (amount < 0n !== balance < 0n) continue;
-    open.push(entry);
-    rest -= amount;
-    if (rest === 0n || rest < 0n !== balance < 0n) break;
-  }
-  const day = open.at(-1)?.at.slice(0, DAY) ?? '';
-  const last = addDays((at ?? now().toISOString()).slice(0, DAY), -TRANSFER_DAYS);
-  if (day === '' || day >= last) return [];
-  const { livemode, currency } = bookOwner(book);
-  return [
-    {
-      ...{ code: 'transfer_open', amount: balance, currency },
-      ids: open.map(({ _id }) => _id).slice(-IDS_MAX),
+    .collection<EntryStateDocument>('entry_states')
+    .find({ transfer: { $exists: true }, ...missing, ...own }, { session, ...EXACT })
+    .sort({ 'transfer.day': 1, _id: 1 });
+  const groups = new Map<string, EntryStateDocument[]>();
+  for await (const end of ends) groups.set(end.book, [...(groups.get(end.book) ?? []), end]);
+  return [...groups].map(([book, group]) => {
+    const { currency, livemode: isLive } = bookOwner(book);
+    const amounts = group.map(({ bank_amount }) => toBigInt(bank_amount) ?? 0n);
+    return {
+      ...{ code: 'transfer_open' as const, currency },
+      amount: amounts.reduce((sum, amount) => sum + amount, 0n),
+      ids: group.slice(0, IDS_MAX).map(({ _id }) => _id),
       message:
-        `${toEnv(livemode)} ${currency}: the other end of ${formatCount(open.length, 'transfer')} ` +
-        `between own accounts is missing; ${describeAge(day, now)}.`,
-    },
-  ];
+        `${toEnv(isLive)} ${currency}: the other end of ${formatCount(group.length, 'transfer')} ` +
+        `between own accounts is missing; ${describeAge(group[0]?.transfer?.day ?? '', now)}.`,
+    };
+  });
 }
 
 interface Items {

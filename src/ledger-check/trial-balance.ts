@@ -4,7 +4,7 @@ import { toEnv } from '../domain/environment';
 import { listConnectors } from '../ledger/balance-rows';
 import { bookOwner } from '../ledger/entries';
 import { toBigInt } from '../ledger/integers';
-import { FUNDING, IN_TRANSIT, readClearing } from '../ledger/ledger-accounts';
+import { FUNDING, readClearing } from '../ledger/ledger-accounts';
 import { createBankAccountStore } from '../store/bank-accounts';
 import { createProof } from '../store/proof';
 import { createStatementStore } from '../store/statements';
@@ -66,16 +66,14 @@ async function read(reader: Reader, options: TrialBalanceOptions): Promise<Trial
     if (livemode !== undefined && bookOwner(book).livemode !== livemode) continue;
     tally.add(book, balances, options.at === undefined ? await prove(book, balances) : null);
   }
-  const { rows, rows_total, totals, unbalanced, unbanked, clearing, transfers } = tally.result();
+  const { rows, rows_total, totals, unbalanced, unbanked, clearing } = tally.result();
   const findings = [...unbalanced, ...unbanked];
   const scopes = await listScopes(reader, livemode);
   findings.push(...findUnregistered(scopes, clearing));
   for (const scope of scopes) {
     findings.push(...(await compareScope(reader, options, scope, clearing)));
   }
-  for (const [book, balance] of transfers) {
-    findings.push(...(await readTransfers(reader, options, book, balance)));
-  }
+  findings.push(...(await readTransfers(reader, options)));
   findings.push(...(await readSuspense(reader, options)));
   return { rows, rows_total, totals, findings };
 }
@@ -96,8 +94,6 @@ function createTally() {
   const unbalanced = new Map<string, TrialBalanceFinding>();
   /** By currency, on live. */
   const unbanked = new Map<string, TrialBalanceFinding>();
-  /** In transit between own accounts, by book. */
-  const transfers = new Map<string, bigint>();
   /** Keys: connector for merchants' books, id for bank books. */
   const clearing = new Map<string, bigint>();
   let rows_total = 0;
@@ -142,7 +138,6 @@ function createTally() {
         if (rows.length < ROWS_MAX) rows.push({ book, account, currency, balance, proved_until });
         if (account === FUNDING && livemode && balance !== 0n)
           addUnbanked(book, currency, -balance);
-        if (account === IN_TRANSIT) transfers.set(book, balance);
         const connector = readClearing(account);
         if (connector === undefined && account !== 'clearing') continue;
         const key = connector === undefined ? book : scopeKey({ connector, livemode, currency });
@@ -156,7 +151,6 @@ function createTally() {
       totals: [...totals.keys()].sort().flatMap((key) => totals.get(key) ?? []),
       unbalanced: [...unbalanced.values()],
       unbanked: [...unbanked.values()],
-      transfers,
       clearing,
     }),
   };

@@ -24,6 +24,7 @@ import {
 import { RECEIVABLE, UNMATCHED } from './ledger-accounts';
 import { addPending, applyPending, EXACT, PENDING_INDEX, sumPending } from './pending';
 import { buildDocument, buildState, sumByBook, toStoredLines } from './stored-entry';
+import { createTransfers, TRANSFER_INDEX } from './transfers';
 import { createUncleared, UNCLEARED_INDEXES } from './uncleared';
 import { BOOK_VALIDATOR, ENTRY_VALIDATOR, orRefused } from './validators';
 
@@ -155,7 +156,7 @@ export function createLedgerStore(db: Db, now: () => Date = () => new Date()) {
         ],
         missing,
       );
-      await makeIndexes(states, [PENDING_INDEX, ...UNCLEARED_INDEXES], missing);
+      await makeIndexes(states, [PENDING_INDEX, TRANSFER_INDEX, ...UNCLEARED_INDEXES], missing);
       await makeIndexes(
         books,
         [{ key: { account_id: 1, livemode: 1 }, name: 'account' }, OWING_INDEX],
@@ -226,6 +227,7 @@ export function createLedgerStore(db: Db, now: () => Date = () => new Date()) {
       });
     },
     ...uncleared,
+    ...createTransfers(states, now),
     /** @throws BooksRefused */
     applyPending: (book: string, session: ClientSession) =>
       orRefused('pending entries', () => applyPending(states, books, book, session)),

@@ -1,5 +1,5 @@
 import type { BalanceTransactionType } from '../domain/account/balance-transaction';
-import type { EntryKind, EntryNote } from './entries';
+import type { EntryKind, EntryNote, TransferEnd } from './entries';
 import type { StoredInteger } from './integers';
 
 /** Journal entry: immutable. */
@@ -46,6 +46,8 @@ export interface EntryStateDocument
   livemode?: boolean;
   /** ISO 4217. */
   currency?: string;
+  /** The entry is one end of a transfer between own accounts. */
+  transfer?: TransferEnd;
 }
 
 export interface BalanceChange {

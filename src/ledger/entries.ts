@@ -68,6 +68,8 @@ export interface NewEntry {
   /** Day on which the bank books it, if reported: `YYYY-MM-DD`. */
   value_date?: string | undefined;
   bank_reference?: string | null | undefined;
+  /** The entry is one end of a transfer between own accounts. */
+  transfer?: Omit<TransferEnd, 'other'> | undefined;
   /** Entry that this one reverses before any statement has shown it. */
   offsets?: string | undefined;
   lines: readonly EntryLine[];
@@ -75,6 +77,16 @@ export interface NewEntry {
   owed_max?: number | undefined;
   fee?: number | bigint | undefined;
   note?: EntryNote | undefined;
+}
+
+export interface TransferEnd {
+  /** Day from which the other end may be booked, and after which it is missing: `YYYY-MM-DD`. */
+  day: string;
+  until: string;
+  /** Names under which its bank may have it; none of what an operator has posted. */
+  names: readonly string[];
+  /** Entry of the other end; null until it is posted. */
+  other: string | null;
 }
 
 export interface EntryNote {

@@ -64,6 +64,7 @@ export function buildState(
             : { cleared: connector, cleared_at }),
           ...{ livemode, currency, kind, resource_id, at, bank_day },
           ...omitUndefined({ bank_amount, bank_reference }),
+          ...(entry.transfer && { transfer: { ...entry.transfer, other: null } }),
         }
       : {}),
   };

@@ -37,11 +37,26 @@ export interface Parts {
 }
 
 export type Match =
-  /** `announced`: charges that reports of the entries say, in minor units. */
-  | { status: 'matched'; entries: readonly string[]; parts: Parts; announced?: number }
+  /**
+   * `announced`: charges that reports of the entries say, in minor units; `transfer`: the entry is posted
+   * with the match, as one end of a transfer.
+   */
+  | {
+      status: 'matched';
+      entries: readonly string[];
+      parts: Parts;
+      announced?: number;
+      transfer?: PostedTransfer;
+    }
   | { status: 'booked'; entries: readonly []; parts: Parts }
   /** `different`: entry that the line names, with a different amount. */
   | { status: 'open'; different: string | null };
+
+interface PostedTransfer {
+  names: readonly string[];
+  /** Entry of the other end; null while it is missing. */
+  other: string | null;
+}
 
 /** @see docs/statements.md#matching */
 export function matchLine(

@@ -23,9 +23,13 @@ const MESSAGES = { kinds: { ...kinds, ...ANSWER_MESSAGES }, expected };
 /**
  * Reads XML or CSV, or a ZIP of them. An answer to a file of ours in the same file is left to its
  * connector.
+ * @param names of own transfers, which texts may have
  * @throws InvalidStatement
  */
-export async function readStatementFile(source: FileSource): Promise<StatementFile> {
+export async function readStatementFile(
+  source: FileSource,
+  names: readonly string[] = [],
+): Promise<StatementFile> {
   const formats = new Set<string>();
   const reader = createCamtReader();
   let rows: Statement[] = [];
@@ -41,6 +45,7 @@ export async function readStatementFile(source: FileSource): Promise<StatementFi
           return isAnswer ? undefined : reader.take(part);
         },
         note: (notice) => (isAnswer ? undefined : reader.note(notice)),
+        names,
       });
     } else {
       formats.add('csv');

@@ -76,6 +76,8 @@ export interface PartReader {
   take(part: Part): Element | undefined;
   /** Notes what is odd in the part before, and not read; without personal data. */
   note(notice: string): void;
+  /** Names of own transfers, which free texts may have. */
+  names?: readonly string[];
 }
 
 /**
@@ -378,7 +380,7 @@ function createTree(decoder: Decoder, reader: PartReader, getLine: () => number)
         if (parent !== undefined && instead !== undefined) attach(parent, instead);
         if (!ENTRY.includes(name)) reportOdd();
       } else if (FREE_TEXT.has(name)) {
-        const ours = readOurs(element);
+        const ours = readOurs(element, reader.names);
         size = frame.size + ours.length;
         for (const each of ours) attach(parent, each);
       } else {
@@ -393,14 +395,14 @@ function createTree(decoder: Decoder, reader: PartReader, getLine: () => number)
 }
 
 /** Reads only references of ours in a text, which a bank may have cut into lines. */
-function readOurs(element: Element): Element[] {
+function readOurs(element: Element, names: readonly string[] | undefined): Element[] {
   const reference = element.name === REMITTANCE ? readCreditorReference(element) : null;
   const build = (name: string, text: string): Element => ({
     ...{ name, text, currency: undefined, children: NO_ELEMENTS, fault: undefined },
   });
   return [
     ...(reference === null ? [] : [build(CREDITOR_REFERENCE, reference)]),
-    ...findMentions([...listTexts(element)].join('\n')).map((text) => build(MENTION, text)),
+    ...findMentions([...listTexts(element)].join('\n'), names).map((text) => build(MENTION, text)),
   ];
 }
 

@@ -1,5 +1,5 @@
 import type { Collection, Db } from 'mongodb';
-import type { MadeStatement } from '../domain/statement';
+import type { MadeStatement, MadeTransfer } from '../domain/statement';
 
 /** Statement in the database of the connector that has made it. */
 export interface MadeStatementDocument extends MadeStatement {
@@ -11,8 +11,15 @@ export interface MadeStatementDocument extends MadeStatement {
   made_at: string;
 }
 
-const COLLECTION = 'made_statements';
+/** Under the reference of its line. */
+export type MadeTransferDocument = Omit<MadeTransfer, 'bank_reference'> & { _id: string };
+
+const COLLECTIONS = { statements: 'made_statements', transfers: 'made_transfers' };
 
 export function openMadeStatements(ofConnector: Db): Collection<MadeStatementDocument> {
-  return ofConnector.collection<MadeStatementDocument>(COLLECTION);
+  return ofConnector.collection<MadeStatementDocument>(COLLECTIONS.statements);
+}
+
+export function openMadeTransfers(ofConnector: Db): Collection<MadeTransferDocument> {
+  return ofConnector.collection<MadeTransferDocument>(COLLECTIONS.transfers);
 }

@@ -80,6 +80,8 @@ export async function startFakeStripe({ port = 0, key = 'sk_test_fake', webhook 
   let numbers = 0;
   let booksLate = false;
   let account = ACCOUNT;
+  /** Balance transactions of each payout, with its own. */
+  const paidOut = new Map<string, Set<string>>();
   /** In the balance, and not in the list yet. */
   let unseen: Thing[] = [];
   let livemode = false;
@@ -235,6 +237,8 @@ export async function startFakeStripe({ port = 0, key = 'sk_test_fake', webhook 
     ['GET', /^refunds$/, (_id, params) => page(list('refund'), params)],
     ['GET', /^balance_transactions\/([^/]+)$/, (id) => get(id, 'balance_transaction')],
     ['GET', /^balance_transactions$/, (_id, params) => page(list('balance_transaction'), params)],
+    ['GET', /^payouts\/([^/]+)$/, (id) => get(id, 'payout')],
+    ['GET', /^payouts$/, (_id, params) => page(list('payout'), params)],
     ['GET', /^balance$/, () => readBalance()],
     ['GET', /^account$/, () => ({ id: account, object: 'account', type: 'standard' })],
     [
@@ -253,8 +257,10 @@ export async function startFakeStripe({ port = 0, key = 'sk_test_fake', webhook 
   ];
   const page = (rows: Thing[], params: Record<string, Loose>) => {
     const { limit = 10, starting_after, created, payment_intent, charge, currency } = params;
+    const parts = paidOut.get(params['payout']);
     const fitting = rows.filter(
       (row) =>
+        (params['payout'] === undefined || parts?.has(row.id) === true) &&
         (currency === undefined || row['currency'] === currency) &&
         (created?.lt === undefined || row.created < Number(created.lt)) &&
         (created?.gte === undefined || row.created >= Number(created.gte)) &&
@@ -414,6 +420,37 @@ export async function startFakeStripe({ port = 0, key = 'sk_test_fake', webhook 
     /** From now on, balance transactions come by `book` only. */
     bookLate: (late = true) => {
       booksLate = late;
+    },
+    /** Pays out what is available, as by a schedule; an amount as by hand, of which nobody knows parts. */
+    payOut: async ({ amount, currency = 'eur' }: { amount?: number; currency?: string } = {}) => {
+      const paid = new Set([...paidOut.values()].flatMap((ids) => [...ids]));
+      const parts = list('balance_transaction').filter(
+        (each) => each['currency'] === currency && isAvailable(each) && !paid.has(each.id),
+      );
+      const automatic = amount === undefined;
+      const payout = put('po', 'payout', {
+        ...{ amount: amount ?? sumNet(parts), currency, automatic, status: 'pending' },
+        ...{ arrival_date: now() - (now() % DAY_S) + 2 * DAY_S, type: 'bank_account' },
+        ...{ method: 'standard', source_type: 'card', statement_descriptor: null },
+        ...{ trace_id: { status: 'pending', value: null }, failure_balance_transaction: null },
+        reconciliation_status: automatic ? 'in_progress' : 'not_applicable',
+      });
+      const booked = bookNow(payout, 'payout', -payout['amount'], currency);
+      payout['balance_transaction'] = booked.id;
+      if (automatic) paidOut.set(payout.id, new Set([booked.id, ...parts.map(({ id }) => id)]));
+      return payout;
+    },
+    /** The payout has arrived, and Stripe knows its trace ID, and what it contains. */
+    arrive: (payout: Thing, value: string) => {
+      payout['status'] = 'paid';
+      payout['trace_id'] = { status: 'supported', value };
+      if (payout['automatic']) payout['reconciliation_status'] = 'completed';
+    },
+    failPayout: (payout: Thing) => {
+      payout['status'] = 'failed';
+      const back = bookNow(payout, 'payout_failure', payout['amount'], payout['currency']);
+      payout['failure_balance_transaction'] = back.id;
+      paidOut.delete(payout.id);
     },
     setAccount: (id: string) => {
       account = id;

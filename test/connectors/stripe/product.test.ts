@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
-import { buildPayment } from '../../support/factories';
+import { buildAccount, buildPayment } from '../../support/factories';
 import { useFixture } from '../../support/fixture';
 import { eventually } from '../../support/http';
 import { createRandom } from '../../support/random';
-import { useAccount, useService } from '../../support/service';
+import { useService } from '../../support/service';
 import { postEvent, type Thing } from './fake';
 import { startStripeWorld } from './product';
 
@@ -13,7 +13,8 @@ const service = useService({
   live: { connectors: '', prefix },
   tests: 'stripe=visa|mastercard|ideal|multibanco',
 });
-const account = useAccount(service);
+// A refund of what is not available yet needs funds.
+const account = useFixture(() => buildAccount(service, { funds: 100_000 }));
 
 const world = useFixture(
   () => startStripeWorld({ service, prefix }),

@@ -5,7 +5,7 @@ import { METHOD_IDS } from '../../../connectors/stripe/methods';
 import { lookUpRefund, reversePayment, sendRefund } from '../../../connectors/stripe/refunds';
 import { rehearse } from '../../../connectors/stripe/rehearse';
 import { closeSession, openSession, voidPayment } from '../../../connectors/stripe/sessions';
-import { makeStatement } from '../../../connectors/stripe/statements';
+import { listTransfers, makeStatement } from '../../../connectors/stripe/statements';
 import { useFixture } from '../../support/fixture';
 import { describeWithStripeMock, startStripeMock } from '../../support/stripe-mock';
 import { ACCOUNT, decodeForm, type SeenRequest } from './fake';
@@ -122,9 +122,12 @@ describeWithStripeMock('what Stripe’s own mock knows of the API', () => {
     for (let [page, cursor] = [0, null as string | null]; page < 6; page += 1) {
       cursor = (await read(cursor, tools)).cursor;
     }
-    const day = { account: ACCOUNT, currency: 'EUR', since: new Date(0), end: tools.now() };
+    const day = { account: ACCOUNT, currency: 'EUR', since: new Date(0) };
     const period = { opening: null, isBooked: () => false, isCompared: true };
-    await makeStatement({ ...day, ...period }, tools);
+    bank.arrive(await bank.payOut(), 'TRACE-1');
+    await bank.payOut({ amount: 100 });
+    await makeStatement({ ...day, end: new Date(bank.now() * 1_000 + 1_000), ...period }, tools);
+    await listTransfers(() => false, tools);
     const wrong: string[] = [];
     const step = (name: string, isRight: boolean) => {
       if (!isRight) wrong.push(name);
@@ -152,6 +155,8 @@ describeWithStripeMock('what Stripe’s own mock knows of the API', () => {
       'GET /v1/checkout/sessions/{id}',
       'GET /v1/events',
       'GET /v1/payment_intents/{id}',
+      'GET /v1/payouts',
+      'GET /v1/payouts/{id}',
       'GET /v1/refunds',
       'GET /v1/refunds/{id}',
       'POST /v1/checkout/sessions',

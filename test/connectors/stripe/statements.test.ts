@@ -1,14 +1,18 @@
 import { randomUUID } from 'node:crypto';
+import { readTrialBalance } from '../../../src/ledger-check/trial-balance';
 import { addBankAccount } from '../../../src/service/banks/bank-accounts';
-import { importMade } from '../../../src/service/banks/statements/import';
+import { importMade, importStatements } from '../../../src/service/banks/statements/import';
 import { reconcileAccounts } from '../../../src/service/banks/statements/reconciliation';
-import { openMadeStatements } from '../../../src/store/made-statements';
+import { reverseOperation } from '../../../src/service/money/balances/act';
+import { postPlatform } from '../../../src/service/money/balances/adjust';
+import { openMadeStatements, openMadeTransfers } from '../../../src/store/made-statements';
 import { operatorsAudit } from '../../support/audit';
 import { readBalances } from '../../support/book';
-import { buildPayment } from '../../support/factories';
+import { type CamtEntry, camt } from '../../support/camt';
+import { buildAccount, buildPayment } from '../../support/factories';
 import { useFixture } from '../../support/fixture';
 import { eventually } from '../../support/http';
-import { useAccount, useService } from '../../support/service';
+import { useService } from '../../support/service';
 import { ACCOUNT, type Thing } from './fake';
 import { startStripeWorld } from './product';
 
@@ -19,7 +23,8 @@ const prefix = `stripe-${randomUUID().slice(0, 8)}`;
 const ROUTES = 'stripe=visa|ideal';
 // A product of its own: its payments go to Stripe, and its days are those of the fake's clock.
 const service = useService({ live: { connectors: '', prefix }, tests: ROUTES });
-const account = useAccount(service);
+// A refund of what is not available yet needs funds.
+const account = useFixture(() => buildAccount(service, { funds: 100_000 }));
 const own = { connector: 'stripe', livemode: false };
 
 const buildDeps = () => {
@@ -146,4 +151,135 @@ test('a key of another account makes no statement', async () => {
   await expect(world.makeStatements()).rejects.toThrow('The key is of acct_other');
   bank.setAccount(ACCOUNT);
   expect(await listMade()).toHaveLength(days);
+});
+
+describe('a payout of Stripe', () => {
+  const bank = { connector: 'giro', livemode: false };
+  const IBAN = 'DE89370400440532013000';
+  const openGiro = async () => {
+    const routes = {
+      liveConnectors: '',
+      sandboxConnectors: `${ROUTES},giro=sepa_credit_transfer`,
+    };
+    const registered = { ...bank, iban: IBAN, currency: 'EUR' };
+    return await addBankAccount({ ...buildDeps(), ...routes }, registered);
+  };
+  let closing = 0;
+  /** Imports a statement of the other bank, of the day of the clock. */
+  const importGiro = async (amount: number, entry: Partial<CamtEntry> = {}) => {
+    const day = buildDeps().now().toISOString().slice(0, 10);
+    const opening = closing;
+    closing += amount;
+    const entries = [{ amount, day, ...entry }];
+    const file = camt([{ iban: IBAN, id: randomUUID().slice(0, 30), day, opening, entries }]);
+    return (await importStatements(buildDeps(), file, bank)).statements[0];
+  };
+  const listOpen = () =>
+    service.stores.ledger.listOpenTransfers({ livemode: false, currency: 'EUR' });
+  const listFindings = async () => {
+    const { findings } = await readTrialBalance(service.mongo, service.database, buildDeps());
+    return findings.filter(({ code }) => code === 'transfer_open');
+  };
+  const makeDay = async () => {
+    endDay();
+    await world.makeStatements();
+    return await importAll();
+  };
+  const platform = async () =>
+    (await readBalances(service.stores, 'platform:sandbox:EUR'))('platform.in_transit') ?? 0;
+
+  test('meets the credit that another bank has, and what it contains is read', async () => {
+    await openGiro();
+    const { charge } = await settle(20_000);
+    await makeDay();
+    await makeDay();
+    const payout = await world.bank.payOut();
+    await settle(1_500);
+    await makeDay();
+    expect(await listOpen()).toMatchObject([{ connector: 'stripe', amount: -payout['amount'] }]);
+    expect(await platform()).toBe(-payout['amount']);
+    const credit = await importGiro(payout['amount'], { info: 'STRIPE T8X4' });
+    expect(credit).toMatchObject({ matched: 1, open: 0 });
+    expect([await listOpen(), await platform()]).toEqual([[], 0]);
+    world.bank.arrive(payout, 'TRACE-1');
+    await world.makeStatements();
+    const transfers = openMadeTransfers(service.mongo.db(`${service.database}_stripe`));
+    const { parts = [] } = (await transfers.findOne({ _id: payout['balance_transaction'] })) ?? {};
+    expect(parts).toContain(charge['balance_transaction']);
+    const booked = (await listMade()).flatMap(({ lines }) =>
+      lines.map((line) => line.bank_reference),
+    );
+    expect(booked).toEqual(expect.arrayContaining([...parts]));
+    expect(await readBook('cash')).toBe(-world.bank.balance('eur'));
+  });
+
+  test('is known among others of the same amount by its trace ID, whichever statement comes first', async () => {
+    const [one, two] = [
+      await world.bank.payOut({ amount: 300 }),
+      await world.bank.payOut({ amount: 300 }),
+    ];
+    // The bank is faster than the statement of the balance.
+    const credit = await importGiro(300, { reference: 'TRACE-2' });
+    expect(credit).toMatchObject({ open: 1 });
+    world.bank.arrive(two, 'TRACE-2');
+    await makeDay();
+    const [open, ...more] = await listOpen();
+    expect([open?.bank_reference, more]).toEqual([one['balance_transaction'], []]);
+    // Neither another amount nor another text is it.
+    expect(await importGiro(300, { info: 'Rent' })).toMatchObject({ open: 1 });
+    expect(await importGiro(301, { info: 'STRIPE' })).toMatchObject({ open: 1 });
+    expect(await importGiro(300, { info: 'Stripe' })).toMatchObject({ matched: 1 });
+    expect(await listOpen()).toEqual([]);
+  });
+
+  test('that fails comes back, and nothing is in transit', async () => {
+    const payout = await world.bank.payOut({ amount: 400 });
+    world.bank.failPayout(payout);
+    await makeDay();
+    expect([await listOpen(), await platform()]).toEqual([[], 0]);
+  });
+
+  test('whose other end is missing five days after its arrival is found, until an operator posts it', async () => {
+    const payout = await world.bank.payOut({ amount: 500 });
+    await makeDay();
+    const note = { operator: 'mia', reason: 'Ticket 42' };
+    const post = (connector: string, amount: number) => {
+      const money = { livemode: false, connector, currency: 'EUR', amount, bank_reference: 'H-1' };
+      return postPlatform(buildDeps(), { ...money, kind: 'acquirer_payout' }, note, randomUUID());
+    };
+    world.bank.advance(6 * DAY_MS);
+    expect(await listFindings()).toEqual([]);
+    world.bank.advance(DAY_MS);
+    const [end] = await listOpen();
+    expect(await listFindings()).toMatchObject([{ amount: -500n, ids: [end?.entry_id] }]);
+    expect(end?.bank_reference).toBe(payout['balance_transaction']);
+    await eventually('the report of the connector', () =>
+      service.stores.capabilities.get('stripe'),
+    );
+    await expect(post('stripe', -500)).rejects.toMatchObject({ code: 'transfer_by_statement' });
+    const { operation_id } = await post('giro', 500);
+    expect([await listOpen(), await listFindings()]).toEqual([[], []]);
+    // What was posted in error is missing again.
+    await reverseOperation(buildDeps(), operation_id, note);
+    expect(await listFindings()).toMatchObject([{ ids: [end?.entry_id] }]);
+  });
+
+  test('is found by a trace ID that Stripe learns later, and by nothing after five days', async () => {
+    const [one, two] = [
+      await world.bank.payOut({ amount: 350 }),
+      await world.bank.payOut({ amount: 350 }),
+    ];
+    await makeDay();
+    world.bank.arrive(two, 'TRACE-9');
+    await world.makeStatements();
+    await importAll();
+    const both = { info: 'STRIPE', reference: 'TRACE-9' };
+    expect(await importGiro(350, both)).toMatchObject({ matched: 1 });
+    const open = await listOpen();
+    expect(open.filter(({ amount }) => amount === -350)).toMatchObject([
+      { bank_reference: one['balance_transaction'] },
+    ]);
+    world.bank.advance(8 * DAY_MS);
+    expect(await importGiro(350, { info: 'STRIPE' })).toMatchObject({ open: 1 });
+  });
 });

@@ -39,7 +39,8 @@ export async function checkStatementPath(
   path: string,
   source: ImportSource,
 ): Promise<CheckedFile> {
-  const found = await readStatements(path).catch((error) => {
+  const names = await deps.stores.ledger.listTransferNames(source.livemode);
+  const found = await readStatements(path, names).catch((error) => {
     throw toRefusal(error);
   });
   const { known, set_aside } = await groupByAccount(deps, found, source);
@@ -65,9 +66,12 @@ export async function checkStatementPath(
   return { statements, set_aside, refusals };
 }
 
-async function readStatements(path: string): Promise<readonly Statement[]> {
+async function readStatements(
+  path: string,
+  names: readonly string[],
+): Promise<readonly Statement[]> {
   await assertReadable(path);
-  return (await readStatementFile(await readFile(path))).statements;
+  return (await readStatementFile(await readFile(path), names)).statements;
 }
 
 /** Lines of one query. */

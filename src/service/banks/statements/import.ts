@@ -9,7 +9,7 @@ import { hashLines } from '../../../statements/compare';
 import { assertSize, type FileSource, hashFile } from '../../../statements/intake';
 import { readStatementFile } from '../../../statements/read';
 import type { BankAccountDocument } from '../../../store/bank-accounts';
-import { openMadeStatements } from '../../../store/made-statements';
+import { openMadeStatements, openMadeTransfers } from '../../../store/made-statements';
 import type { StatementDocument } from '../../../store/statements';
 import type { WriteDeps } from '../../deps';
 import { assertNoted } from '../connectors';
@@ -99,8 +99,9 @@ export async function importStatements(
   await ensureIndexes(deps);
   const sha256 = await hashFile(content);
   const file = { ...source, sha256 };
+  const names = await deps.stores.ledger.listTransferNames(source.livemode);
   const { known, set_aside } = await refuseIn(deps, file, async () => {
-    const { statements: found } = await readStatementFile(content);
+    const { statements: found } = await readStatementFile(content, names);
     if ((await hashFile(content)) !== sha256) {
       throw new StatementRefused('file_invalid', 'The file changed while it was read.');
     }
@@ -132,7 +133,33 @@ export async function importMade(deps: WriteDeps, source: Source): Promise<Impor
     groups.push(...found.map((each) => [buildMadeStatement(each)]));
   }
   const sha256 = hashLines(groups.flat().flatMap(({ lines }) => lines));
-  return { statements: await importGroups(deps, groups, { ...source, sha256 }), set_aside: [] };
+  try {
+    return { statements: await importGroups(deps, groups, { ...source, sha256 }), set_aside: [] };
+  } finally {
+    await meetTransfers(deps, source);
+  }
+}
+
+/** Matches lines of other banks with the ends of transfers that are posted, by all names known by now. */
+async function meetTransfers(deps: WriteDeps, { connector, livemode }: Source): Promise<void> {
+  const { bankAccounts, ledger, statements } = deps.stores;
+  const made = openMadeTransfers(statements.openConnectorDb(connector));
+  const accounts = await bankAccounts.list({ livemode });
+  const own = accounts.filter((account) => account.connector === connector);
+  for (const currency of new Set(own.map((account) => account.currency))) {
+    const open = await ledger.listOpenTransfers({ livemode, currency });
+    const ends = open.filter((end) => end.connector === connector);
+    if (ends.length === 0) continue;
+    for (const { entry_id, bank_reference } of ends) {
+      const { names = [] } = (await made.findOne({ _id: bank_reference ?? '' })) ?? {};
+      if (names.length > 0) await ledger.nameTransfer(entry_id, names);
+    }
+    for (const account of accounts) {
+      if (account.connector === connector || account.currency !== currency) continue;
+      await rematch(deps, account);
+      await closeDays(deps, account);
+    }
+  }
 }
 
 /** An import may be the first write of the installation. */

@@ -2,9 +2,10 @@ import { type ClientSession, MongoServerError } from 'mongodb';
 import { inTransaction } from '../../../base/mongo';
 import { type Credited, computeCredit, listScopes } from '../../../domain/approval';
 import { nameMovement } from '../../../domain/movement/name';
-import { listFileNames, parseResourceId } from '../../../domain/statement';
-import type { NewEntry } from '../../../ledger/entries';
+import { addDays, hasName, listFileNames, parseResourceId } from '../../../domain/statement';
+import { type NewEntry, operationId, PLATFORM } from '../../../ledger/entries';
 import { ENTRY_LINES } from '../../../ledger/entry-lines';
+import { type OpenTransfer, TRANSFER_DAYS } from '../../../ledger/transfers';
 import type { ClearingScope } from '../../../ledger/uncleared';
 import { nameActed } from '../../../movements/acts';
 import {
@@ -24,7 +25,7 @@ import { openSepaBook, type SepaLine, type SepaPayment } from '../sepa/book';
 
 type MatchDeps = Pick<ServiceDeps, 'mongo' | 'stores' | 'now'>;
 type LineToMatch = LineFacts &
-  Pick<LineDocument, 'day' | 'value_date' | 'bank_account_id'> &
+  Pick<LineDocument, '_id' | 'day' | 'value_date' | 'bank_account_id' | 'transfer'> &
   Pick<LineDocument, 'entry_reference' | 'part_reference' | 'files' | 'mentions'> &
   Pick<LineDocument, 'creditor_reference'>;
 
@@ -69,7 +70,91 @@ export async function matchLines(
       break;
     }
   }
-  return matches;
+  return await matchTransfers(stores, account, { lines, matches, taken }, session);
+}
+
+/**
+ * Matches lines that name no entry with the ends of own transfers: one that its connector calls a
+ * transfer, and one that names an end whose other end is missing.
+ */
+async function matchTransfers(
+  { ledger }: JoinedStores,
+  account: MatchedAccount,
+  {
+    lines,
+    matches,
+    taken,
+  }: { lines: readonly LineToMatch[]; matches: readonly Match[]; taken: Set<string> },
+  session: ClientSession | undefined,
+): Promise<Match[]> {
+  const isFree = (match: Match | undefined) => match?.status === 'open' && match.different === null;
+  const amounts = lines.flatMap((line, index) =>
+    isFree(matches[index]) ? listTargets(line).map(({ clearing }) => -clearing || 0) : [],
+  );
+  const all = await ledger.listOpenTransfers(pickPlace(account), amounts, session);
+  const ends = all.filter(({ connector }) => connector !== account.connector);
+  return matches.map((match, index) => {
+    const line = lines[index];
+    if (line === undefined || !isFree(match)) return match;
+    const found = listTargets(line).flatMap((parts) =>
+      ends
+        .filter((end) => end.amount === -parts.clearing && !taken.has(end.entry_id))
+        .flatMap((end) => {
+          const names = countNames(line, end);
+          return names > 0 ? [{ parts, names, other: end.entry_id }] : [];
+        }),
+    );
+    // A trace names one of several with the same descriptor.
+    const [best] = found.toSorted((a, b) => b.names - a.names);
+    const [parts] = line.transfer === undefined ? [] : listTargets(line);
+    const own = best ?? (parts && { parts, other: null });
+    if (own === undefined) return match;
+    if (own.other !== null) taken.add(own.other);
+    const transfer = { names: line.transfer ?? [], other: own.other };
+    const entries = [operationId({ kind: TRANSFER, resource_id: line._id })];
+    return { status: 'matched', entries, parts: own.parts, transfer };
+  });
+}
+
+const TRANSFER = 'platform_posted';
+
+const pickPlace = ({ livemode, currency }: ClearingScope) => ({ livemode, currency });
+
+/** Counts the names of an end that a line has; what an operator has posted has none. */
+function countNames(line: LineToMatch, { day, until, names }: OpenTransfer): number {
+  if (line.day < (names.length > 0 ? day : addDays(day, -TRANSFER_DAYS)) || line.day > until) {
+    return 0;
+  }
+  if (line.transfer !== undefined) return names.length === 0 ? 1 : 0;
+  const texts = [line.reference, ...listNames(line), ...(line.mentions ?? [])];
+  return names.filter((name) => texts.some((text) => hasName(text ?? '', name))).length;
+}
+
+/** Posts the end of a transfer that a line is, before its match clears it. */
+export async function postTransfer(
+  { stores: { ledger }, now }: Pick<ServiceDeps, 'stores' | 'now'>,
+  line: LineDocument,
+  match: Match,
+  session: ClientSession,
+): Promise<void> {
+  if (match.status !== 'matched' || match.transfer === undefined) return;
+  const { names, other } = match.transfer;
+  const { _id: resource_id, connector, livemode, currency, day } = line;
+  const value_date = line.value_date ?? day;
+  const entry: NewEntry = {
+    ...{ kind: TRANSFER, resource_id, account_id: PLATFORM, livemode, currency },
+    ...{ at: now().toISOString(), value_date, bank_reference: nameMovement(line) },
+    lines: ENTRY_LINES.platform_posted(connector, 'transfer', match.parts.clearing),
+    transfer: { day, until: addDays(value_date, TRANSFER_DAYS), names },
+  };
+  await ledger.post(entry, session);
+  const [id] = names;
+  const opposite = [-match.parts.clearing];
+  const ends = await ledger.listOpenTransfers({ livemode, currency }, opposite, session);
+  // What comes back before it has left has the same id.
+  const back = ends.find((end) => id !== undefined && end.names[0] === id);
+  const joined = other ?? back?.entry_id;
+  if (joined !== undefined) await ledger.joinTransfer([operationId(entry), joined], session);
 }
 
 function isWhole({ bank_reference, entry_reference, position }: LineToMatch): boolean {
@@ -385,17 +470,20 @@ export function buildLineEntry(
 
 /** Takes what a match explains out of suspense, and notes it on the line and its entries. */
 export async function storeMatch(
-  { stores: { ledger, movements, statements }, now }: Pick<ServiceDeps, 'stores' | 'now'>,
+  { stores, now }: Pick<ServiceDeps, 'stores' | 'now'>,
   line: LineDocument,
-  { status, entries, parts }: Exclude<Match, { status: 'open' }>,
+  match: Exclude<Match, { status: 'open' }>,
   session: ClientSession,
 ): Promise<boolean> {
+  const { ledger, movements, statements } = stores;
+  const { status, entries, parts } = match;
   const version = line.version + 1;
   const change = { status, entries: [...entries], parts, different: null, version };
   if (!(await statements.changeLine(line, change, session))) return false;
   const lines = ENTRY_LINES.bank_line_matched(parts);
   const entry = buildLineEntry('bank_line_matched', line, lines, { now, step: version });
   await ledger.post(entry, session);
+  await postTransfer({ stores, now }, line, match, session);
   if (entries.length > 0) await ledger.clear(entries, session);
   await nameActed({ movements }, { ...line, ...change }, entry.at, session);
   return true;
@@ -405,8 +493,11 @@ export async function storeMatch(
 export async function rematch(deps: MatchDeps, account: BankAccountDocument): Promise<number> {
   const { mongo, stores } = deps;
   const scope = pickScope(account);
-  const [waiting] = await stores.ledger.listUncleared({ ...scope, limit: 1 });
-  if (waiting === undefined) return 0;
+  const waiting = [
+    ...(await stores.ledger.listUncleared({ ...scope, limit: 1 })),
+    ...(await stores.ledger.listOpenTransfers(pickPlace(account))),
+  ];
+  if (waiting.length === 0) return 0;
   let matched = 0;
   let after: LineDocument | undefined;
   for (;;) {

@@ -7,7 +7,7 @@ import { nameActed } from '../../../movements/acts';
 import type { LineDocument } from '../../../store/statement-lines';
 import type { StatementDocument } from '../../../store/statements';
 import type { WriteDeps } from '../../deps';
-import { buildLineEntry, groupBy, limitCharges, matchLines } from './matching';
+import { buildLineEntry, groupBy, limitCharges, matchLines, postTransfer } from './matching';
 import type { PlannedStatement } from './plan';
 import { StatementRefused } from './refusals';
 
@@ -95,6 +95,10 @@ async function storeBatch(
     return buildLineEntry('bank_line', row, lines, deps);
   });
   await ledger.postAll(entries, session);
+  for (const [index, row] of unique.entries()) {
+    const match = matches[index];
+    if (match !== undefined) await postTransfer(deps, row, match, session);
+  }
   const cleared = fresh.flatMap(({ entries }) => entries);
   if (cleared.length > 0) await ledger.clear(cleared, session);
   const at = deps.now().toISOString();

@@ -245,6 +245,7 @@ export async function reverseOperation(deps: WriteDeps, id: string, note: Note) 
     ...(await buildEntryDetails(deps, owner, note)),
   };
   const writeMore = async (session: ClientSession): Promise<void> => {
+    await deps.stores.ledger.leaveTransfer(id, session);
     await releaseActed(deps.stores, { entry: id, reversal: entry }, session);
     await markDisputeWon(deps, original, entry, session);
     await count?.(session);

@@ -14,9 +14,12 @@ import { buildNote, type Note, type PostedBalance, type PostOptions, postOnce } 
 export { parseAgainst } from '../../../ledger/against';
 
 import { MAIN_BALANCE } from '../../../domain/account/balance-account';
-import { type EntryLine, type NewEntry, PLATFORM } from '../../../ledger/entries';
+import { MAKES_STATEMENTS } from '../../../domain/capabilities';
+import { addDays } from '../../../domain/statement';
+import { type EntryLine, type NewEntry, operationId, PLATFORM } from '../../../ledger/entries';
 import { explainShortage, InsufficientBalance } from '../../../ledger/insufficient-balance';
-import { PLATFORM_ACCOUNTS, type PlatformKind } from '../../../ledger/ledger-accounts';
+import { IN_TRANSIT, PLATFORM_ACCOUNTS, type PlatformKind } from '../../../ledger/ledger-accounts';
+import { TRANSFER_DAYS } from '../../../ledger/transfers';
 import { accountNow } from '../../merchants/clock';
 
 export interface Adjustment {
@@ -163,7 +166,8 @@ interface PlatformMovement {
 /**
  * Posts what a bank moved of the service's own money. A repeat with the same id posts nothing.
  * @see docs/ledger.md#the-services-own-money
- * @throws ServiceError `operation_id_used`, `bank_reference_used`, `approval_decided`
+ * @throws ServiceError `transfer_by_statement`, `operation_id_used`, `bank_reference_used`,
+ * `approval_decided`
  */
 export async function postPlatform(
   deps: WriteDeps,
@@ -172,14 +176,33 @@ export async function postPlatform(
   id: string,
 ): Promise<PostedBalance> {
   const owner = { account_id: PLATFORM, livemode, currency };
+  const { functions = [] } = (await deps.stores.capabilities.get(connector)) ?? {};
+  if (PLATFORM_ACCOUNTS[kind] === IN_TRANSIT && functions.includes(MAKES_STATEMENTS)) {
+    const message =
+      `The statements of ${connector} post its ends of transfers themselves: post only the other end, at the ` +
+      'connector of its bank.';
+    throw new ServiceError('transfer_by_statement', message);
+  }
   const lines = ENTRY_LINES.platform_posted(connector, kind, amount);
   const details = await buildEntryDetails(deps, owner, note);
   const posted = { kind: 'platform_posted', resource_id: id, ...owner, bank_reference } as const;
-  const { approval_id, count: writeMore } = note;
+  const isTransfer = PLATFORM_ACCOUNTS[kind] === IN_TRANSIT;
+  const day = details.at.slice(0, 10);
+  const end = { day, until: addDays(day, TRANSFER_DAYS), names: [] };
+  const transfer = isTransfer ? end : undefined;
+  const { approval_id, count } = note;
   const money = { connector, kind, currency, amount, bank_reference };
   const after = { ...money, ...details.note, approval_id };
   const change = { act: 'platform.posted', after } as const;
+  const writeMore = async (session: ClientSession): Promise<void> => {
+    await count?.(session);
+    if (!isTransfer) return;
+    const { ledger } = deps.stores;
+    const [other] = await ledger.listOpenTransfers({ livemode, currency }, [-amount], session);
+    const ids = [operationId(posted), other?.entry_id ?? ''] as const;
+    if (other !== undefined) await ledger.joinTransfer(ids, session);
+  };
   // Its book has no balance account.
   const options = { balance_account: MAIN_BALANCE, approval_id, writeMore };
-  return await postOnce(deps, { ...posted, ...details, lines }, change, options);
+  return await postOnce(deps, { ...posted, ...details, lines, transfer }, change, options);
 }
