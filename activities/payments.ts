@@ -52,6 +52,8 @@ export interface PaymentChange {
   instructions: TransferInstructions;
   /** Minor units; an operator may post a different amount. */
   settled_amount: number;
+  /** `YYYY-MM-DD`. */
+  available_on: string;
 }
 
 export type PaymentTransition = Transition<PaymentDocument, PaymentChange>;

@@ -80,7 +80,9 @@ function readCharge({ metadata, ...charge }: Charge): Facts {
   const mark = isOtherMethod(charge, metadata?.['method']) ? { code: 'method_differs' } : {};
   // A fee that is no part of the amount must not keep the settlement back.
   const fee = Math.min(Math.max(booked.fee, 0), Math.abs(booked.amount));
-  return { reports: [build(id, 'settled', { ...describeMoney(booked), fee, ...mark })] };
+  const available_on = toTime(booked.available_on).slice(0, 10);
+  const facts = { ...describeMoney(booked), fee, available_on, ...mark };
+  return { reports: [build(id, 'settled', facts)] };
 }
 
 function isOtherMethod(

@@ -4,6 +4,7 @@ import { KINDS } from '../domain/resources';
 import type { BalanceChange, EntryDocument } from './documents';
 import type { BankEntryKind, EntryKind, NewEntry } from './entries';
 import { toBigInt, toStoredInteger } from './integers';
+import { readAvailable } from './ledger-accounts';
 
 /** An entry without a line on an available balance has no row, whatever its kind. */
 const TYPES = {
@@ -43,7 +44,7 @@ const TYPES = {
   crypto_settlement_held: 'crypto_settlement',
   crypto_settlement_resolved: 'crypto_settlement',
 } as const satisfies Record<
-  Exclude<EntryKind, BankEntryKind | 'platform_posted'>,
+  Exclude<EntryKind, BankEntryKind | 'made_available' | 'platform_posted'>,
   BalanceTransactionType
 >;
 
@@ -80,6 +81,11 @@ export function readChange({ lines, fee }: Pick<EntryDocument & BalanceChange, '
   return { amount: net + exactFee, fee: exactFee, net };
 }
 
+/** @returns the day from which the money of a change can be used, `YYYY-MM-DD`; null: at once */
+export function readDueDay({ lines }: Pick<EntryDocument, 'lines'>): string | null {
+  return findAvailableLine(lines)?.day || null;
+}
+
 /** Finds the resource or act that an entry is about; for a reversal, what it reverses. */
 export function findSource({ kind, resource_id: id }: { kind: string; resource_id: string }): {
   object: string;
@@ -98,8 +104,8 @@ export function findSource({ kind, resource_id: id }: { kind: string; resource_i
 
 function findAvailableLine(lines: readonly { account: string; amount: unknown }[]) {
   for (const { account, amount } of lines) {
-    const balance_account = /^balances\.([^.]+)\.available$/.exec(account)?.[1];
-    if (balance_account !== undefined) return { balance_account, amount };
+    const found = readAvailable(account);
+    if (found !== undefined) return { balance_account: found.name, amount, day: found.day };
   }
   return undefined;
 }

@@ -1,6 +1,6 @@
 import type { BookDocument } from './documents';
 import { toBigInt } from './integers';
-import { readClearing } from './ledger-accounts';
+import { readAvailable, readClearing } from './ledger-accounts';
 
 /** Minor units, or an asset's smallest; a bigint where a number would not be exact. */
 export interface BalanceRow {
@@ -8,6 +8,8 @@ export interface BalanceRow {
   currency: string;
   available: number | bigint;
   reserved: number | bigint;
+  /** Settled, and not available yet; absent: nothing is. */
+  pending?: number;
 }
 
 export interface Receivable {
@@ -19,17 +21,37 @@ export interface Receivable {
 export function toBalanceRows(
   currency: string,
   balances: ReadonlyMap<string, unknown>,
+  now: Date,
 ): BalanceRow[] {
   const names = [...balances.keys()].flatMap(
-    (path) => /^balances\.([^.]+)\./.exec(path)?.[1] ?? [],
+    (path) => /^(?:balances|due)\.([^.]+)\./.exec(path)?.[1] ?? [],
   );
   return [...new Set(names)].map((balance_account) => {
-    const at = (part: string) => {
-      const amount = toBigInt(balances.get(`balances.${balance_account}.${part}`)) ?? 0n;
+    const { come, pending } = readDue(balances, balance_account, now);
+    const at = (part: string, more = 0) => {
+      const stored = toBigInt(balances.get(`balances.${balance_account}.${part}`)) ?? 0n;
+      const amount = stored + BigInt(more);
       return Number.isSafeInteger(Number(amount)) ? Number(amount) : amount;
     };
-    return { balance_account, currency, available: at('available'), reserved: at('reserved') };
+    const more = [...come.values()].reduce((sum, amount) => sum + amount, 0);
+    const row = { available: at('available', more), reserved: at('reserved') };
+    return { balance_account, currency, ...row, ...(pending === 0 ? {} : { pending }) };
   });
+}
+
+/** Reads what can be used by now, by its day, and the sum of what cannot; minor units. */
+export function readDue(balances: ReadonlyMap<string, unknown>, balance: string, now: Date) {
+  const today = now.toISOString().slice(0, 'YYYY-MM-DD'.length);
+  const come = new Map<string, number>();
+  let pending = 0;
+  for (const [account, stored] of balances) {
+    const { name, day = '' } = readAvailable(account) ?? {};
+    const amount = Number(stored ?? 0);
+    if (name !== balance || day === '' || amount === 0) continue;
+    if (day <= today) come.set(day, amount);
+    else pending += amount;
+  }
+  return { come, pending };
 }
 
 /** Lists connectors that have moved money of a book. */

@@ -7,11 +7,19 @@ import {
   type BalanceRow,
   byNameAndCurrency,
   listConnectors,
+  readDue,
   toBalanceRows,
   toReceivables,
 } from './balance-rows';
 import type { BookDocument, EntryDocument, EntryStateDocument } from './documents';
-import { bookId, bookOwner, buildBookRange, isPending, type NewEntry } from './entries';
+import {
+  bookId,
+  bookOwner,
+  buildBookRange,
+  type EntryLine,
+  isPending,
+  type NewEntry,
+} from './entries';
 import { ENTRY_LINES } from './entry-lines';
 import {
   type Applied,
@@ -21,7 +29,8 @@ import {
   isCovered,
   readOwed,
 } from './insufficient-balance';
-import { RECEIVABLE, UNMATCHED } from './ledger-accounts';
+import { toBigInt } from './integers';
+import { RECEIVABLE, readAvailable, UNMATCHED } from './ledger-accounts';
 import { addPending, applyPending, EXACT, PENDING_INDEX, sumPending } from './pending';
 import { buildDocument, buildState, sumByBook, toStoredLines } from './stored-entry';
 import { createTransfers, TRANSFER_INDEX } from './transfers';
@@ -86,14 +95,36 @@ export function createLedgerStore(db: Db, now: () => Date = () => new Date()) {
   ): Promise<void> => {
     if (await incrementBalances(book, entry, session)) return;
     const balances = await readBalances(book, session);
+    const come = readCome(balances, entry.lines);
     // Check first: what a refused transaction has applied is lost with it.
-    if (readOwed(balances) <= (entry.owed_max ?? Infinity) && isCovered(entry.lines, balances)) {
+    const isOwable = readOwed(balances) <= (entry.owed_max ?? Infinity);
+    if (isOwable && isCovered(entry.lines, addLines(balances, come))) {
       while ((await applyPending(states, books, book, session)) > 0) {
         if (await incrementBalances(book, entry, session)) return;
       }
+      for (const lines of come) await makeAvailable(book, lines, session);
+      if (come.length > 0 && (await incrementBalances(book, entry, session))) return;
     }
     throw new InsufficientBalance('The balance does not hold this amount.');
   };
+
+  /** Builds the lines by which what a debit can use by now becomes available. */
+  const readCome = (balances: ReadonlyMap<string, unknown>, lines: Applied['lines']) =>
+    lines.flatMap(({ account, amount }) => {
+      const { name, day } = readAvailable(account) ?? {};
+      if (name === undefined || day !== '' || amount >= 0) return [];
+      const { come } = readDue(balances, name, now());
+      return come.size === 0 ? [] : [ENTRY_LINES.made_available(name, come)];
+    });
+
+  const makeAvailable = (book: string, lines: EntryLine[], session: ClientSession) =>
+    post(
+      {
+        ...{ kind: 'made_available', resource_id: randomUUID(), ...bookOwner(book) },
+        ...{ at: now().toISOString(), lines },
+      },
+      session,
+    );
 
   const readOwner = async (account_id: string, livemode: boolean) => {
     const all = buildBookRange(account_id, livemode);
@@ -116,7 +147,9 @@ export function createLedgerStore(db: Db, now: () => Date = () => new Date()) {
       currency: bookOwner(book).currency,
       balances: addPending(booksById.get(book) ?? null, pendingSums.get(book)),
     }));
-    const balances = allBalances.flatMap((each) => toBalanceRows(each.currency, each.balances));
+    const balances = allBalances.flatMap((each) =>
+      toBalanceRows(each.currency, each.balances, now()),
+    );
     return {
       balances: balances.sort(byNameAndCurrency),
       receivables: toReceivables(storedBooks),
@@ -184,7 +217,9 @@ export function createLedgerStore(db: Db, now: () => Date = () => new Date()) {
       session: ClientSession,
     ): Promise<number> => {
       const balances = await readBalances(bookId(owner), session);
-      const available = Number(balances.get(`balances.${balance_account}.available`) ?? 0);
+      const rows = toBalanceRows(owner.currency, balances, now());
+      const row = rows.find((each) => each.balance_account === balance_account);
+      const available = Number(row?.available ?? 0);
       const amount = Math.min(readOwed(balances), available);
       if (amount <= 0) return 0;
       const lines = ENTRY_LINES.debt_collected(balance_account, amount);
@@ -200,7 +235,7 @@ export function createLedgerStore(db: Db, now: () => Date = () => new Date()) {
       const owing = await books
         .find(
           { _id: { $gt: after }, [RECEIVABLE]: { $lt: 0 }, livemode },
-          { projection: { balances: 1 } },
+          { projection: { balances: 1, due: 1 } },
         )
         .hint(OWING_INDEX.name)
         .sort({ _id: 1 })
@@ -209,7 +244,12 @@ export function createLedgerStore(db: Db, now: () => Date = () => new Date()) {
       const ids = owing.map(({ _id }) => _id);
       if (ids.length === 0) return { books: [], last: undefined };
       const pending = await states.distinct('book', { book: { $in: ids }, pending: true });
-      const rich = owing.filter(({ balances }) => Number(balances?.['main']?.available ?? 0) > 0);
+      const today = now().toISOString().slice(0, 10);
+      const rich = owing.filter(
+        ({ balances, due = {} }) =>
+          Number(balances?.['main']?.available ?? 0) > 0 ||
+          Object.entries(due['main'] ?? {}).some(([day, amount]) => day <= today && amount > 0),
+      );
       const found = [...new Set([...rich.map(({ _id }) => _id), ...pending])];
       return { books: found, last: ids.length < limit ? undefined : ids.at(-1) };
     },
@@ -241,7 +281,8 @@ export function createLedgerStore(db: Db, now: () => Date = () => new Date()) {
       name: string,
       session: ClientSession,
     ): Promise<BalanceRow | null> => {
-      const rows = toBalanceRows(owner.currency, await readBalances(bookId(owner), session));
+      const balances = await readBalances(bookId(owner), session);
+      const rows = toBalanceRows(owner.currency, balances, now());
       return rows.find(({ balance_account }) => balance_account === name) ?? null;
     },
     book: (id: string) => books.findOne({ _id: id }),
@@ -250,4 +291,12 @@ export function createLedgerStore(db: Db, now: () => Date = () => new Date()) {
       entries.find({ resource_id }).sort({ at: 1 }).limit(50).toArray(),
     collections: { entries, states, books },
   };
+}
+
+function addLines(balances: ReadonlyMap<string, unknown>, entries: readonly EntryLine[][]) {
+  const sums = new Map(balances);
+  for (const { account, amount } of entries.flat()) {
+    sums.set(account, (toBigInt(sums.get(account)) ?? 0n) + BigInt(amount));
+  }
+  return sums;
 }

@@ -70,6 +70,8 @@ export interface BookDocument {
   currency: string;
   balances?: Record<string, { available?: number | bigint; reserved?: number | bigint }>;
   /** Keyed by connector; in a bank book, the balance itself. */
+  /** By balance account and day from which it can be used. */
+  due?: Record<string, Record<string, number>>;
   clearing?: Record<string, number> | number;
   cash?: number;
   expense?: Record<string, number>;

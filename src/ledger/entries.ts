@@ -42,6 +42,7 @@ export type EntryKind =
   | 'adjusted'
   | 'reversed'
   | 'debt_collected'
+  | 'made_available'
   | 'platform_posted'
   | BankEntryKind
   | { [Kind in CallbackResource]: ResourceEntryKind<Kind> }[CallbackResource];

@@ -9,6 +9,7 @@ import {
   BANK_FEES,
   clearing,
   DEPOSITS,
+  due,
   FEES,
   FUNDING,
   LATE,
@@ -64,6 +65,14 @@ export const ENTRY_LINES = {
     const debt = opposite.filter(isForgiven).map(({ amount }) => ({ account: main, amount }));
     return mergeLines([...opposite.filter((line) => !isForgiven(line)), ...debt]);
   },
+  /** @param days balances of days that have come */
+  made_available: (balance: string, days: ReadonlyMap<string, number>) => [
+    ...[...days].map(([day, amount]) => ({ account: due(balance, day), amount: -amount })),
+    {
+      account: available(balance),
+      amount: [...days.values()].reduce((sum, each) => sum + each, 0),
+    },
+  ],
   debt_collected: (balance: string, amount: number) =>
     transfer(available(balance), RECEIVABLE, amount),
   /** @param amount below 0 leaves the bank account */
@@ -71,14 +80,15 @@ export const ENTRY_LINES = {
     transfer(clearing(connector), PLATFORM_ACCOUNTS[kind], amount),
   /**
    * @param fee part of the amount that the merchant bears
+   * @param day on which the merchant may use the rest
    * @see docs/decisions.md#balances
    */
-  payment_settled: (connector: string, amount: number, held = 0, fee = 0) => [
+  payment_settled: (connector: string, amount: number, held = 0, fee = 0, day?: string | null) => [
     ...dropZeroLines([
       { account: clearing(connector), amount: held - amount },
       { account: LATE, amount: -held },
     ]),
-    ...creditNet(MAIN_BALANCE, amount, fee),
+    ...creditNet(day ? due(MAIN_BALANCE, day) : available(MAIN_BALANCE), amount, fee),
   ],
   payment_held: holdMovement,
   payment_resolved: resolveMovement,
@@ -226,7 +236,10 @@ function holdMovement(connector: string, direction: Direction, amount: Amount): 
 function resolveMovement(direction: Direction, amount: Amount, bearer: Bearer): EntryLine[] {
   const { as, balance, owed, fee = 0 } = bearer;
   if (direction === 'in' && fee > 0) {
-    return [{ account: LATE, amount: -amount }, ...creditNet(balance, Number(amount), fee)];
+    return [
+      { account: LATE, amount: -amount },
+      ...creditNet(available(balance), Number(amount), fee),
+    ];
   }
   if (direction === 'in') return transfer(LATE, getAccount(bearer), amount);
   if (as !== 'merchant') return transfer(getAccount(bearer), SENT, amount);
@@ -245,10 +258,10 @@ function getAccount({ as, connector, balance }: Bearer): string {
 }
 
 /** A fee of all of it still has its balance transaction. */
-function creditNet(balance: string, amount: number, fee: number): EntryLine[] {
+function creditNet(account: string, amount: number, fee: number): EntryLine[] {
   return [
     ...dropZeroLines([{ account: ACQUIRER_FEES, amount: fee }]),
-    { account: available(balance), amount: amount - fee },
+    { account, amount: amount - fee },
   ];
 }
 

@@ -1,6 +1,8 @@
 import { isBalanceAccountName } from '../domain/account/balance-account';
 
 export const available = (name: string) => `balances.${checkName(name)}.available`;
+/** Money that is settled, and can be used from a day on: `YYYY-MM-DD`. */
+export const due = (name: string, day: string) => `due.${checkName(name)}.${day}`;
 export const reserved = (name: string) => `balances.${checkName(name)}.reserved`;
 export const clearing = (connector: string) => `clearing.${checkName(connector)}`;
 export const FUNDING = 'external.funding';
@@ -31,6 +33,14 @@ export const PLATFORM_ACCOUNTS = {
 } as const;
 export type PlatformKind = keyof typeof PLATFORM_ACCOUNTS;
 
+/** @returns the balance, and the day from which it can be used: '' now; undefined of another account */
+export function readAvailable(account: string): { name: string; day: string } | undefined {
+  const [, now, later, day = ''] =
+    /^(?:balances\.([^.]+)\.available|due\.([^.]+)\.([^.]+))$/.exec(account) ?? [];
+  const name = now ?? later;
+  return name === undefined ? undefined : { name, day };
+}
+
 /** @returns the connector whose money an account is; undefined of another account */
 export function readClearing(account: string): string | undefined {
   return /^clearing\.(.+)$/.exec(account)?.[1];
@@ -42,6 +52,7 @@ type Bound = 'not_negative' | 'not_positive' | null;
 export const LEDGER_ACCOUNTS: Readonly<Record<string, Bound>> = {
   'balances.*.available': 'not_negative',
   'balances.*.reserved': 'not_negative',
+  'due.*.*': 'not_negative',
   [REFUNDS]: 'not_negative',
   [LATE]: 'not_negative',
   [HELD]: 'not_negative',
@@ -67,7 +78,8 @@ export function mustNotBePositive(account: string): boolean {
 }
 
 function findBound(account: string): Bound {
-  return LEDGER_ACCOUNTS[account.replace(/^balances\.[^.]+\./, 'balances.*.')] ?? null;
+  const named = account.replace(/^balances\.[^.]+\./, 'balances.*.').replace(/^due\..+/, 'due.*.*');
+  return LEDGER_ACCOUNTS[named] ?? null;
 }
 
 function checkName(name: string): string {

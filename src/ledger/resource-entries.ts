@@ -18,7 +18,12 @@ export interface Owned {
 }
 
 /** Amounts in minor units. */
-type PaymentFacts = Owned & { amount: number; settled_amount?: number | null };
+type PaymentFacts = Owned & {
+  amount: number;
+  settled_amount?: number | null;
+  /** `YYYY-MM-DD` from which the merchant can use it; absent: at once. */
+  available_on?: string;
+};
 
 type RefundFacts = Owned & { amount: number; settled_amount?: number | null };
 
@@ -67,7 +72,9 @@ export function buildSettlement(
   { held, fee }: { held: number; fee: number },
   time: BookingTime,
 ): NewEntry {
-  const lines = ENTRY_LINES.payment_settled(payment.connector, settledAmount(payment), held, fee);
+  const { connector, available_on } = payment;
+  const amount = settledAmount(payment);
+  const lines = ENTRY_LINES.payment_settled(connector, amount, held, fee, available_on);
   return { ...buildEntry('payment_settled', payment, lines, time), fee };
 }
 

@@ -32,7 +32,23 @@ const NET = {
         $filter: {
           input: '$lines',
           cond: {
-            $eq: ['$$this.account', { $concat: ['balances.', '$balance_account', '.available'] }],
+            $or: [
+              {
+                $eq: [
+                  '$$this.account',
+                  { $concat: ['balances.', '$balance_account', '.available'] },
+                ],
+              },
+              // Pending until its day.
+              {
+                $eq: [
+                  {
+                    $indexOfCP: ['$$this.account', { $concat: ['due.', '$balance_account', '.'] }],
+                  },
+                  0,
+                ],
+              },
+            ],
           },
         },
       },

@@ -202,6 +202,8 @@ export interface PaymentDocument extends ResourceDocument<PaymentStatus, Payment
   cancelled_at: string | null;
   /** Minor units, where an operator booked a different amount. */
   settled_amount?: number | null;
+  /** `YYYY-MM-DD` from which the merchant can use it, where the bank says so. */
+  available_on?: string;
   /** No refunds since then: the bank reported a chargeback, or it took all. */
   disputed_at?: string | null;
   /** Decision of an operator: an earlier report disputes it no more. */

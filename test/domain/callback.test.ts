@@ -34,6 +34,7 @@ test('the workflow and the connector kit accept and refuse the same payloads', (
           fc.constantFrom(0, 1, 1.5, -1, 99_999_999_999, 100_000_000_000, Number.NaN, 2 ** 60),
         ),
         currency: fc.oneof(field, fc.constantFrom('EUR', 'eur', 'EURO', 'XXX')),
+        available_on: fc.oneof(field, fc.constantFrom('2026-02-28', '2026-02-30')),
         value_date: fc.oneof(
           field,
           fc.constantFrom('2026-02-28', '2026-02-29', '2024-02-29', '2026-13-01', '26-01-01'),
@@ -90,7 +91,7 @@ test('a callback over HTTP is accepted with all that it may have, or without', (
     amount: 1,
     currency: 'EUR',
   };
-  const whole = { ...REPORT, ...more, value_date: '2026-03-01' };
+  const whole = { ...REPORT, ...more, value_date: '2026-03-01', available_on: '2026-03-02' };
   for (const body of [REPORT, whole]) expect(HttpCallback.parse(body)).toEqual(body);
 });
 
@@ -109,6 +110,7 @@ test.each([
   ['an amount of nothing', { amount: 0 }, 'amount'],
   ['a text for an amount', { amount: '1050' }, 'amount'],
   ['a day that is none', { value_date: '2026-02-30' }, 'value_date'],
+  ['another day that is none', { available_on: '2026-13-01' }, 'available_on'],
   ['a null', { code: null }, 'code'],
   ['an unknown field', { status: 'x' }, 'status'],
   ['a fee above what settled', { amount: 1_000, fee: 1_001 }, 'fee'],

@@ -75,6 +75,59 @@ const mainRow = (available: number, currency = 'EUR') => ({
   ...{ balance_account: 'main', currency, available, reserved: 0 },
 });
 
+describe('what a bank makes available from a day on', () => {
+  const settle = (amount: number, day: string) =>
+    ENTRY_LINES.payment_settled('bank', amount, 0, 0, day);
+
+  test('is pending until that day begins, and debits use it from then on', async () => {
+    const { build, buildRefund, post, readRows, readBook, readDifferences } = openBook();
+    await post(
+      build('payment_settled', settle(500, '2026-03-03')),
+      build('payment_settled', settle(200, '2026-03-04')),
+      build('payment_settled', settle(900, '2026-03-05')),
+    );
+    expect(await readRows()).toEqual([{ ...mainRow(700), pending: 900 }]);
+    await expect(post(buildRefund(701))).rejects.toThrow(InsufficientBalance);
+    await post(buildRefund(600));
+    expect(await readRows()).toEqual([{ ...mainRow(100), pending: 900 }]);
+    expect((await readBook())?.due).toEqual({
+      main: { '2026-03-03': 0, '2026-03-04': 0, '2026-03-05': 900 },
+    });
+    const differences = await readDifferences();
+    // These payments are none.
+    expect(differences.filter(({ check }) => check !== 'resource_missing')).toEqual([]);
+  });
+
+  test('is used once by debits at the same time', async () => {
+    const { build, buildRefund, post, readRows } = openBook();
+    await post(build('payment_settled', settle(500, '2026-03-03')));
+    const refunds = Array.from({ length: 8 }, () => buildRefund(100));
+    const posted = await Promise.allSettled(refunds.map((each) => post(each)));
+    const done = posted.filter(({ status }) => status === 'fulfilled');
+    expect(done.length).toBeLessThanOrEqual(5);
+    expect(await readRows()).toEqual([mainRow(500 - 100 * done.length)]);
+  });
+
+  test('is collected from who owes once it is there', async () => {
+    const { build, post, book } = openBook();
+    await post(build('payment_dispute_opened', ENTRY_LINES.payment_dispute_opened('bank', 0, 300)));
+    const list = async () => (await ledger.listCollectable(false, '', 1_000)).books;
+    await post(build('payment_settled', settle(500, '2026-03-05')));
+    await inTransaction(records.mongo, (session) => ledger.applyPending(book, session));
+    expect(await list()).not.toContain(book);
+    await post(build('payment_settled', settle(400, '2026-03-04')));
+    await inTransaction(records.mongo, (session) => ledger.applyPending(book, session));
+    expect(await list()).toContain(book);
+    const owner = { account_id: book.split(':')[0] ?? '', livemode: false, currency: 'EUR' };
+    const collect = (session: ClientSession) =>
+      ledger.collectDebt(owner, 'main', WRITTEN_AT.toISOString(), session);
+    expect(await inTransaction(records.mongo, collect)).toBe(300);
+    expect(await ledger.balances(owner.account_id, false)).toEqual([
+      { ...mainRow(100), pending: 500 },
+    ]);
+  });
+});
+
 describe('an entry', () => {
   test('changes every balance that it names, and is stored as it was posted', async () => {
     const { build, buildFunding, buildRefund, post, readBook, applyPending, book, account_id } =

@@ -31,7 +31,7 @@ export async function applyCallback(
   callback: BankCallback,
   signature: CallbackSignature | undefined,
 ): Promise<void> {
-  const { callback_id, bank_reference, value_date, fee } = callback;
+  const { callback_id, bank_reference, value_date, available_on, fee } = callback;
   const decision: PaymentDecision = isOfSuspense(payment, name, callback)
     ? { kind: 'reversed' }
     : decidePayment(payment.status, name, holdsMoney(payment));
@@ -46,6 +46,7 @@ export async function applyCallback(
       const change = {
         ...(name === 'failed' ? { failure } : {}),
         ...(bank_reference ? { bank_reference } : {}),
+        ...(name === 'settled' && available_on !== undefined ? { available_on } : {}),
       };
       const told = { callback_id, value_date, fee, reference: bank_reference || undefined };
       await record.transition(payment, decision.to, { change, ...told });

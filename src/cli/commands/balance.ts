@@ -140,10 +140,15 @@ last day until which all days of its connectors' bank accounts are closed.`,
     const owed = receivables.map(
       (row) => `The merchant owes ${formatMoney(row.owed, row.currency)}.`,
     );
+    const later = balances.flatMap(({ balance_account, currency, pending }) =>
+      pending
+        ? [`${formatMoney(pending, currency)} of ${balance_account} is not available yet.`]
+        : [],
+    );
     const data = balances.map(presentBalance);
     context.print({
       json: receivables.length === 0 ? { data } : { data, receivables },
-      text: [table(heading, rows, none), ...owed].join('\n\n'),
+      text: [table(heading, rows, none), ...later, ...owed].join('\n\n'),
     });
   },
 });

@@ -113,14 +113,15 @@ export function BalanceTable({ balances }: { balances: readonly ProvedBalance[] 
   return (
     <Table
       label="Balances"
-      head={['Balance account', 'Currency', 'Available', 'Reserved', 'Proved until']}
-      rows={balances.map(({ balance_account, currency, available, reserved, proved_until }) => ({
+      head={['Balance account', 'Currency', 'Available', 'Reserved', 'Pending', 'Proved until']}
+      rows={balances.map(({ balance_account, currency, proved_until, ...amounts }) => ({
         key: `${balance_account} ${currency}`,
         cells: [
           balance_account,
           formatCurrency(currency),
-          formatAmount(available, currency),
-          formatAmount(reserved, currency),
+          formatAmount(amounts.available, currency),
+          formatAmount(amounts.reserved, currency),
+          formatAmount(amounts.pending ?? 0, currency),
           proved_until ?? '–',
         ],
       }))}

@@ -79,6 +79,8 @@ export interface BankCallback {
   currency?: string | undefined;
   /** `YYYY-MM-DD`. */
   value_date?: string | undefined;
+  /** `YYYY-MM-DD` from which the settled money can be used; absent: at once. */
+  available_on?: string | undefined;
   dispute_id?: string | undefined;
   dispute_status?: OpenDisputeStatus | undefined;
   /** ISO 8601 with an offset. */
@@ -133,6 +135,7 @@ export function readCallback(raw: unknown, name?: string): BankCallback | Faults
     amount: integer({ min: mayBeNone ? 0 : 1, max: AMOUNT_MAX, optional: true }),
     currency: currencyCode,
     value_date: day,
+    available_on: day,
     dispute_id: text({ min: 1, max: 200, optional: true }),
     dispute_status: disputeStatus,
     evidence_due_at: (value) => (value === undefined ? undefined : instant(value)),

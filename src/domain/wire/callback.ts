@@ -32,6 +32,7 @@ export const BankCallback = z
     amount: z.int().min(0).max(AMOUNT_MAX).optional(),
     currency: Currency.optional(),
     value_date: z.iso.date().optional(),
+    available_on: z.iso.date().optional(),
     dispute_id: z.string().min(1).max(200).optional(),
     dispute_status: z.enum(DISPUTE_IN_FLIGHT).optional(),
     evidence_due_at: z.iso.datetime({ offset: true }).optional(),

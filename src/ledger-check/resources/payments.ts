@@ -18,6 +18,7 @@ const PAYMENT_FIELDS = [
   'settled_amount',
   'disputed',
   'disputes_open',
+  'available_on',
 ] as const;
 
 type PaymentPart = Pick<PaymentDocument, (typeof PAYMENT_FIELDS)[number]> &
@@ -81,6 +82,7 @@ export const PAYMENTS: ResourceRule<PaymentPart, ResourceEntryKind<'payment'>> =
         settledAmount(payment),
         Number(sumFromSuspense(movements, 'in')),
         sumFees(movements),
+        payment.available_on,
       ),
     payment_held: () => [],
     payment_resolved: () => [],

@@ -7,6 +7,7 @@ import { useService } from '../../support/service';
 import { postEvent, type Thing } from './fake';
 import { startStripeWorld } from './product';
 
+const DAY_MS = 86_400_000;
 const prefix = `stripe-${randomUUID().slice(0, 8)}`;
 // A product of its own: its payments go to Stripe.
 const service = useService({
@@ -56,6 +57,32 @@ test('the fee of a balance transaction is what the merchant bears', async () => 
   // 1.5 % and 0.25.
   expect(Number(entry?.fee)).toBe(40);
   await service.stores.accounts.setAcquirerFee(account_id, 'service');
+});
+
+test('a settled payment is pending until the day that Stripe names, and pays no refund before', async () => {
+  const { bank } = world;
+  const shop = await service.account();
+  const pay = async (daysAgo: number): Promise<string> => {
+    const { id } = await buildPayment(shop, { amount: 1_000, method: 'visa' });
+    bank.advance(-daysAgo * DAY_MS);
+    await bank.pay(id);
+    bank.advance(daysAgo * DAY_MS);
+    await becomes(id, { status: 'settled' });
+    return id;
+  };
+  const readMain = async () => (await shop.get('/v1/balances')).body.data[0];
+  const refund = async (amount: number) =>
+    (await shop.post('/v1/refunds', { payment_id, amount })).status;
+  const payment_id = await pay(0);
+  expect(await readMain()).toMatchObject({ available: 0, pending: 1_000 });
+  expect(await refund(1)).toBe(422);
+  await pay(5);
+  expect(await readMain()).toMatchObject({ available: 1_000, pending: 1_000 });
+  expect([await refund(700), await refund(301)]).toEqual([201, 422]);
+  expect(await readMain()).toMatchObject({ available: 300, pending: 1_000 });
+  const { body } = await shop.get('/v1/balance_transactions');
+  const dates = body.data.map((row: { available_on: string }) => Date.parse(row.available_on));
+  expect(dates.filter((at: number) => at > Date.now())).toHaveLength(1);
 });
 
 test('a payment by another brand is settled with an attention reason', async () => {

@@ -61,6 +61,13 @@ const EVERY_KIND = {
   ),
   reversed: build(money, LINES.funded).map(LINES.reversed),
   debt_collected: build(money, LINES.debt_collected),
+  made_available: build(
+    fc.tuple(
+      name,
+      amount.map((each) => new Map([['2026-03-04', each]])),
+    ),
+    LINES.made_available,
+  ),
   platform_posted: build(
     fc.tuple(name, fc.constantFrom(...(Object.keys(PLATFORM_ACCOUNTS) as PlatformKind[])), amount),
     LINES.platform_posted,
@@ -127,6 +134,18 @@ const MEANINGS: Record<string, EntryLine[][]> = {
   'clearing.sandbox 5, platform.in_transit -5': [
     LINES.platform_posted('sandbox', 'transfer', -5),
     LINES.platform_posted('sandbox', 'acquirer_payout', -5),
+  ],
+  'clearing.sandbox -5, due.main.2026-03-04 5': [
+    LINES.payment_settled('sandbox', 5, 0, 0, '2026-03-04'),
+  ],
+  'due.ads.2026-03-03 -2, due.ads.2026-03-04 -3, balances.ads.available 5': [
+    LINES.made_available(
+      'ads',
+      new Map([
+        ['2026-03-03', 2],
+        ['2026-03-04', 3],
+      ]),
+    ),
   ],
   'clearing.sandbox -5, balances.main.available 5': [
     LINES.payment_settled('sandbox', 5),

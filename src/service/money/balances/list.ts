@@ -5,7 +5,7 @@ import { ASSETS, bookCurrency, parseBookCurrency } from '../../../domain/crypto/
 import { readPositionTime } from '../../../domain/cursor';
 import { Refusal } from '../../../domain/errors';
 import type { BalanceTransactionQuery } from '../../../domain/wire/balances';
-import { findSource, readChange } from '../../../ledger/balance-changes';
+import { findSource, readChange, readDueDay } from '../../../ledger/balance-changes';
 import type { BalanceRow, Receivable } from '../../../ledger/balance-rows';
 import type { BalanceTransactionDocument } from '../../../store/balance-transactions';
 import type { Owner, ServiceDeps } from '../../deps';
@@ -51,14 +51,15 @@ export function presentBalances({
 }) {
   const isAsset = ({ currency }: BalanceRow) => parseBookCurrency(currency) !== undefined;
   const rows = [...balances.filter((row) => !isAsset(row)), ...balances.filter(isAsset)];
-  const data = rows.map(({ balance_account, currency, available, reserved, proved_until }) => {
+  const data = rows.map(({ balance_account, currency, proved_until, ...amounts }) => {
+    const { available, reserved, pending = 0 } = amounts;
     const debt = receivables.find((row) => row.currency === currency)?.owed ?? 0;
     // Chargebacks are debited from `main`.
     const owed = balance_account === MAIN_BALANCE ? debt : 0;
     return {
       object: 'balance',
       balance_account,
-      ...presentMoney(currency, { available, reserved, pending: 0, owed }),
+      ...presentMoney(currency, { available, reserved, pending, owed }),
       proved_until,
     };
   });
@@ -69,13 +70,14 @@ export function presentBalances({
 export function presentBalanceTransaction(row: BalanceTransactionDocument) {
   const { _id, type, balance_account, currency, position } = row;
   const created_at = readPositionTime(position);
+  const day = readDueDay(row);
   return {
     id: `txn_${deriveUuid(_id)}`,
     object: 'balance_transaction',
     type,
     balance_account,
     ...presentMoney(currency, readChange(row)),
-    available_on: created_at,
+    available_on: day === null ? created_at : `${day}T00:00:00.000Z`,
     source: findSource(row),
     created_at,
   };

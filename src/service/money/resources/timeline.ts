@@ -200,6 +200,8 @@ function describeAttempt(row: DeliveryAttempt, { type }: EventDocument): Timelin
 function describeAccount(account: string): string | undefined {
   const [, name, part] = /^balances\.(.+)\.(available|reserved)$/.exec(account) ?? [];
   if (name !== undefined) return `${name}, ${part}`;
+  const [, balance, day] = /^due\.(.+)\.([^.]+)$/.exec(account) ?? [];
+  if (balance !== undefined) return `${balance}, available on ${day}`;
   if (account === 'receivable.merchant') return 'owed to us';
   return account === 'transit.refunds' ? 'refunds on their way' : undefined;
 }

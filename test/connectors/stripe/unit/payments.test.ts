@@ -275,13 +275,14 @@ describe('a fact', () => {
     const { payment_id, charge } = await pay({ method: 'ideal' });
     bank.bookLate(false);
     expect(await readFacts(charge, world.tools)).toEqual({ reports: [], isUnbooked: true });
-    const { id, created } = bank.book(charge);
+    const { id, created, available_on: ready } = bank.book(charge);
     const at = new Date(created * 1_000).toISOString();
+    const available_on = new Date(ready * 1_000).toISOString().slice(0, 10);
     const settled = {
       ...{ resource: 'payment', resource_id: payment_id, name: 'settled' },
       callback: {
         ...{ callback_id: id, bank_reference: id, occurred_at: at, value_date: at.slice(0, 10) },
-        ...{ amount: 1_000, currency: 'EUR', fee: 40 },
+        ...{ amount: 1_000, currency: 'EUR', fee: 40, available_on },
       },
     };
     // The same in each object that has it.
