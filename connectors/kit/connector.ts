@@ -101,6 +101,7 @@ export async function startConnector<
   const livemode = config.environment === 'live';
   const client = createBankClient({ limits, needsTls: config.isLive, count: meter.called });
   const { settings } = config;
+  await definition.prepare?.({ db, settings, livemode, now });
   const listens = definition.webhook !== undefined || config.CONNECTOR_PORT !== undefined;
   const steps =
     config.environment === 'sandbox' && listens ? createStepLog({ now, log }) : undefined;

@@ -1,3 +1,4 @@
+import type { Db } from 'mongodb';
 import type { z } from 'zod';
 import type { Logger } from '../../src/base/log';
 import type { BankCallback, BankResource, CALLBACKS } from '../../src/domain/callback/callback';
@@ -165,6 +166,13 @@ export interface Statements<S extends Settings> {
   ) => Promise<MadeTransfer[]>;
 }
 
+/** Parts of a process, once it is connected. */
+interface Prepared<S extends Settings> extends Pick<Tools<S>, 'settings' | 'now'> {
+  /** Own database. */
+  db: Db;
+  livemode: boolean;
+}
+
 interface Base<S extends Settings> {
   /** Default name; `CONNECTOR_NAME` replaces it. */
   name: string;
@@ -173,6 +181,8 @@ interface Base<S extends Settings> {
   /** Variables of the connector, read at its start. */
   settings: S;
   limits?: BankLimits;
+  /** Opens what its functions need, before they run. @throws Error that refuses the start */
+  prepare?: (own: Prepared<S>) => Promise<void>;
   webhook?: Webhook<S>;
   poll?: Poll<S>;
   /** Makes statements of a balance of which the bank has none. */

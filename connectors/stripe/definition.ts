@@ -1,18 +1,29 @@
 import { defineConnector, type Tools } from '../kit';
 import type { Parts, StripeTools } from './api';
+import { createBook } from './book';
 import { createEventReader, readWebhook } from './events';
 import { METHOD_IDS } from './methods';
 import { lookUpRefund, reversePayment, sendRefund } from './refunds';
 import { closeSession, openSession, voidPayment } from './sessions';
-import { type StripeSettings, settings } from './settings';
+import { assertKeyMode, type StripeSettings, settings } from './settings';
 import { listTransfers, makeStatement, READY_HOURS } from './statements';
 
 /** @see docs/stripe.md */
-export function defineStripe(getParts: () => Parts) {
-  const open = (tools: Tools<StripeSettings>): StripeTools => ({ ...tools, ...getParts() });
+export function defineStripe() {
+  let parts: Parts | undefined;
+  const open = (tools: Tools<StripeSettings>): StripeTools => {
+    if (parts === undefined) throw new Error('The connector is not connected yet.');
+    return { ...tools, ...parts };
+  };
   const readEvents = createEventReader();
   return defineConnector({
     ...{ name: 'stripe', serves: METHOD_IDS, settings },
+    prepare: async ({ db, settings: own, livemode, now }) => {
+      assertKeyMode(own.STRIPE_SECRET_KEY_FILE, livemode ? 'live' : 'sandbox');
+      const book = createBook(db, now);
+      await book.ensureIndexes();
+      parts = { book, livemode, pause: { until: 0 } };
+    },
     openSession: (input, tools) => openSession(input, open(tools)),
     closeSession: (input, tools) => closeSession(input, open(tools)),
     voidPayment: (input, tools) => voidPayment(input, open(tools)),

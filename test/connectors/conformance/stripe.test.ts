@@ -1,4 +1,3 @@
-import { createBook } from '../../../connectors/stripe/book';
 import { defineStripe } from '../../../connectors/stripe/definition';
 import { freePort } from '../../../stack/ports';
 import { startFakeStripe } from '../stripe/fake';
@@ -14,10 +13,7 @@ test('the connector of Stripe keeps every promise of a connector that pays nobod
   const webhook = { url: `http://127.0.0.1:${webhookPort}/webhooks`, secret: WEBHOOK_SECRET };
   const bank = await startFakeStripe({ key: KEY, webhook });
   bank.openCheck();
-  const book = createBook(bench.mongo.db(`${bench.database}_stripe`), () => new Date());
-  const { poll, ...definition } = defineStripe(() => ({
-    ...{ book, livemode: false, pause: { until: 0 } },
-  }));
+  const { poll, ...definition } = defineStripe();
   const quick = { ...definition, ...(poll && { poll: { ...poll, seconds: 0.2 } }) };
   const connector = await startOnKit(
     { ...quick, limits: { perSecond: 200, atOnce: 50 } },

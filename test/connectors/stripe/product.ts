@@ -1,7 +1,8 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { startStripe } from '../../../connectors/stripe/connector';
+import { startConnector } from '../../../connectors/kit/connector';
+import { defineStripe } from '../../../connectors/stripe/definition';
 import { freePort } from '../../../stack/ports';
 import { retryUntilDone } from '../../support/insist';
 import type { Service } from '../../support/service';
@@ -31,7 +32,9 @@ export async function startStripeWorld({ service, prefix }: Place) {
     const opened = await connectConnector('stripe', { ...place, settings: changed });
     const config = { ...opened.config, CONNECTOR_PORT: port };
     const own = { ...opened.own, now: () => new Date(bank.now() * 1_000) };
-    const start = startStripe(config, own, { pollSeconds: 0.2 });
+    const { poll, ...definition } = defineStripe();
+    const often = { ...definition, ...(poll && { poll: { ...poll, seconds: 0.2 } }) };
+    const start = startConnector(often, config, own);
     const connector = await start.catch(async (error: unknown) => {
       await opened.own.close();
       throw error;
