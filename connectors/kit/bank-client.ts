@@ -158,21 +158,29 @@ export function countSlots({ perSecond = PER_SECOND, atOnce = AT_ONCE }: BankLim
   return Math.max(1, Math.floor(Math.min(SLOTS_MAX, 2 * atOnce, WAIT_S_MAX * perSecond)));
 }
 
+/** Concurrent calls that only an operator's question takes, where the bank allows more than one. */
+const RESERVED = 1;
+
 /**
- * Limits concurrency and rate; further calls wait in order, urgent ones before all others.
+ * Limits concurrency and rate; further calls wait in order, urgent ones before all others, which
+ * leave a call free for them.
  * @returns runs a call; `assertNeeded` throws where nobody waits for it any more, and it takes no turn
  */
 export function createLimiter({ perSecond = PER_SECOND, atOnce = AT_ONCE }: BankLimits) {
-  const gate = createGate(atOnce);
+  const gate = createGate(atOnce, { reserved: Math.min(RESERVED, atOnce - 1) });
+  const inOrder = createGate(1);
   const spacingMs = 1_000 / perSecond;
   let nextAt = 0;
+  const waitForRate = async (assertNeeded?: () => void) => {
+    assertNeeded?.();
+    const now = performance.now();
+    const at = Math.max(now, nextAt);
+    nextAt = at + spacingMs;
+    if (at > now) await sleep(at - now);
+  };
   return <T>(work: () => Promise<T>, assertNeeded?: () => void, isUrgent = false): Promise<T> =>
     gate(async () => {
-      assertNeeded?.();
-      const now = performance.now();
-      const at = Math.max(now, nextAt);
-      nextAt = at + spacingMs;
-      if (at > now) await sleep(at - now);
+      await inOrder(() => waitForRate(assertNeeded), isUrgent);
       return await work();
     }, isUrgent);
 }

@@ -7,11 +7,11 @@ import { createRegistry, type MetricsSource, serveMetrics } from '../../src/base
 import { connectMongo } from '../../src/base/mongo';
 import { listenForStop } from '../../src/base/process';
 import { createCallbackMeter } from '../../src/callbacks/metrics';
-import { connectorQueue, taskQueues } from '../../src/domain/task-queues';
+import { connectorQueue, questionQueue, taskQueues } from '../../src/domain/task-queues';
 import { checkFormats } from '../../src/service/installation/epoch';
 import { createStores, type Stores } from '../../src/store';
 import { connectTemporal, type TemporalAccess } from '../../src/temporal/access';
-import { connectNative, installRuntime } from '../../src/temporal/native';
+import { connectNative, installRuntime, runWorker } from '../../src/temporal/native';
 import {
   type CallbackMeter,
   type CallbackReceipt,
@@ -31,6 +31,8 @@ import {
 /** Shorter than the client's own retries. */
 const DELIVERY_MS = 4_000;
 const SHUTDOWN_GRACE = '10s';
+/** Idle but for operators: polls count for the namespace. */
+const QUESTION_POLLERS = { type: 'autoscaling', minimum: 1, initial: 1, maximum: 5 } as const;
 
 export interface ProcessConfig {
   LOG_LEVEL: string;
@@ -49,6 +51,8 @@ interface ProcessNames {
   logger?: string;
 }
 
+export type BankWorker = Pick<Worker, 'run' | 'getState' | 'shutdown'>;
+
 export interface ConnectorProcess {
   connector: string;
   registry: Registry;
@@ -59,7 +63,7 @@ export interface ConnectorProcess {
   now: () => Date;
   log: Logger;
   key: ConnectorKey | undefined;
-  taskQueue: string;
+  taskQueuePrefix: string;
   lifecycleQueue: string;
   namespace: string;
   meter: CallbackMeter;
@@ -68,7 +72,8 @@ export interface ConnectorProcess {
   memory: ReturnType<typeof createCallbackMemory>;
   /** Delivers a report. Retry it until it does not throw. */
   deliver: (report: Omit<ResourceCallback, 'connector'>) => Promise<CallbackReceipt>;
-  createWorker: (activities: object, options?: Partial<WorkerOptions>) => Promise<Worker>;
+  /** Takes instructions, and on a queue and in slots of their own the questions of operators. */
+  createWorker: (activities: object, options?: Partial<WorkerOptions>) => Promise<BankWorker>;
   /** Serves metrics, and with `isReady` also `/healthz` and `/readyz`. */
   serveMetrics: (isReady?: () => boolean) => Promise<{ close(): Promise<void> }>;
   close: () => Promise<void>;
@@ -115,7 +120,7 @@ export async function connectProcess(
     temporal,
     log,
     lifecycleQueue: taskQueues(config.TASK_QUEUE_PREFIX).lifecycleQueue,
-    taskQueue: connectorQueue(connector, config.TASK_QUEUE_PREFIX),
+    taskQueuePrefix: config.TASK_QUEUE_PREFIX,
     stores: createStores(mongo.db(config.MONGODB_DB)),
   });
   const close = async () => {
@@ -146,13 +151,13 @@ type Connections = Pick<
   | 'temporal'
   | 'stores'
   | 'log'
-  | 'taskQueue'
+  | 'taskQueuePrefix'
   | 'lifecycleQueue'
 >;
 
 /** Opens a process over connections that its caller closes. */
 export function openProcess(connections: Connections): Omit<ConnectorProcess, 'serveMetrics'> {
-  const { connector, registry, connection, temporal, stores, log, taskQueue } = connections;
+  const { connector, registry, connection, temporal, stores, log, taskQueuePrefix } = connections;
   const now = () => new Date();
   const meter = createCallbackMeter(registry);
   const guardMeter = createGuardMeter(registry);
@@ -172,11 +177,32 @@ export function openProcess(connections: Connections): Omit<ConnectorProcess, 's
         deliverCallback(inbox, { connector, ...report }),
       ),
     createWorker: (activities, options = {}) =>
-      createWorker({ connection, namespace, taskQueue, activities, ...options }),
+      createWorker({ connection, namespace, activities, ...options }, [
+        connectorQueue(connector, taskQueuePrefix),
+        questionQueue(connector, taskQueuePrefix),
+      ]),
     close: memory.close,
   };
 }
 
-function createWorker(options: WorkerOptions & { connection: NativeConnection }): Promise<Worker> {
-  return Worker.create({ shutdownGraceTime: SHUTDOWN_GRACE, ...options });
+async function createWorker(
+  options: Omit<WorkerOptions, 'taskQueue'>,
+  [instructions, questions]: [instructions: string, questions: string],
+): Promise<BankWorker> {
+  const common = { shutdownGraceTime: SHUTDOWN_GRACE, ...options };
+  const pollers = { activityTaskPollerBehavior: QUESTION_POLLERS };
+  const workers = await Promise.all([
+    Worker.create({ ...common, taskQueue: instructions }),
+    Worker.create({ ...common, ...pollers, taskQueue: questions }),
+  ]);
+  return {
+    run: async () => {
+      await Promise.all(workers.map(runWorker));
+    },
+    getState: () =>
+      workers.map((worker) => worker.getState()).find((state) => state !== 'RUNNING') ?? 'RUNNING',
+    shutdown: () => {
+      for (const worker of workers) if (worker.getState() === 'RUNNING') worker.shutdown();
+    },
+  };
 }

@@ -76,7 +76,9 @@ func (a Authorizer) allows(name string, target *authorization.CallTarget) bool {
 	}
 	switch request := target.Request.(type) {
 	case *workflowservice.PollActivityTaskQueueRequest:
-		return request.GetTaskQueue().GetName() == a.QueuePrefix+name
+		queue := request.GetTaskQueue().GetName()
+		questions := "questions-" + strings.TrimPrefix(name, "connector-")
+		return queue == a.QueuePrefix+name || queue == a.QueuePrefix+questions
 	case *workflowservice.DescribeWorkflowExecutionRequest:
 		return a.signaled(name, request.GetExecution().GetWorkflowId()) != nil
 	case *workflowservice.GetWorkflowExecutionHistoryRequest:

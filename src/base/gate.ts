@@ -1,22 +1,29 @@
 /** Limits parallel calls; the others wait in order of arrival, urgent ones before them. */
 export type Gate = <T>(work: () => Promise<T>, isUrgent?: boolean) => Promise<T>;
 
-/** @param rest pause after a call for which others wait, as a multiple of its time */
-export function createGate(atOnce: number, rest = 0): Gate {
-  const waiting: (() => void)[] = [];
+/**
+ * @param reserved of `atOnce`, for the next urgent calls
+ * @param rest pause after a call for which others wait, as a multiple of its time
+ */
+export function createGate(atOnce: number, { reserved = 0, rest = 0 } = {}): Gate {
+  const urgent: (() => void)[] = [];
+  const others: (() => void)[] = [];
   let free = atOnce;
-  const enter = async (isUrgent: boolean): Promise<void> => {
-    if (free > 0) free -= 1;
-    else {
-      await new Promise<void>((resolve) =>
-        isUrgent ? waiting.unshift(resolve) : waiting.push(resolve),
-      );
-    }
+  const admitNext = () => {
+    if (free === 0) return;
+    const next = urgent.shift() ?? (free > reserved ? others.shift() : undefined);
+    if (next === undefined) return;
+    free -= 1;
+    next();
   };
+  const enter = (isUrgent: boolean) =>
+    new Promise<void>((resolve) => {
+      (isUrgent ? urgent : others).push(resolve);
+      admitNext();
+    });
   const leave = () => {
-    const next = waiting.shift();
-    if (next === undefined) free += 1;
-    else next();
+    free += 1;
+    admitNext();
   };
   return async (work, isUrgent = false) => {
     await enter(isUrgent);
@@ -24,7 +31,8 @@ export function createGate(atOnce: number, rest = 0): Gate {
     try {
       return await work();
     } finally {
-      if (rest > 0 && waiting.length > 0) setTimeout(leave, rest * (performance.now() - began));
+      const isAwaited = urgent.length + others.length > 0;
+      if (rest > 0 && isAwaited) setTimeout(leave, rest * (performance.now() - began));
       else leave();
     }
   };
@@ -47,7 +55,7 @@ export function createNamedGates({
   const gates = new Map<string, { gate: Gate; calls: number }>();
   return {
     run: async (name, work) => {
-      const entry = gates.get(name) ?? { gate: createGate(atOnce, rest), calls: 0 };
+      const entry = gates.get(name) ?? { gate: createGate(atOnce, { rest }), calls: 0 };
       gates.set(name, entry);
       entry.calls += 1;
       try {

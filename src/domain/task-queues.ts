@@ -34,7 +34,12 @@ export function connectorQueue(connector: string, prefix = ''): string {
   return addPrefix(prefix, `connector-${connector}`);
 }
 
-/** Takes the next slot of a connector, before all instructions that wait: an operator waits. */
+/** Separate, so that instructions never hold the slots of questions that operators wait for. */
+export function questionQueue(connector: string, prefix = ''): string {
+  return addPrefix(prefix, `questions-${connector}`);
+}
+
+/** Takes the next turn at the bank, before all instructions that wait. */
 export const QUESTION_PRIORITY = { priorityKey: 1 } as const;
 
 export function readPrefix(lifecycleQueue: string): string {

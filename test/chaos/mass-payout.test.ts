@@ -23,8 +23,8 @@ import { useService } from '../support/service';
  */
 const PAYOUTS = Number(process.env['MASS_PAYOUT'] ?? 60);
 const LATENCY_MS = 1_000;
-/** As many calls a second as the bank's latency allows. */
-const LIMITS = { perSecond: 10, atOnce: 10 };
+/** As many calls a second as the bank's latency allows, and one for questions. */
+const LIMITS = { perSecond: 10, atOnce: 11 };
 /** A look-up, then the instruction. */
 const BANK_MS = (PAYOUTS * 2 * 1_000) / LIMITS.perSecond;
 /** Payouts that are created at once, as a merchant's client does it. */
@@ -38,6 +38,7 @@ const service = useService({
   tests: 'example=sepa_credit_transfer',
 });
 const shop = useShop(service);
+const other = useShop(service);
 
 const world = useFixture(
   async () => {
@@ -64,11 +65,13 @@ const world = useFixture(
 /** Passes each call on to the bank when it has waited, and counts it. */
 async function startSlowProxy(target: string) {
   let calls = 0;
+  let ended = 0;
+  let latency = (_url: string) => LATENCY_MS;
   const pass = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     calls += 1;
     const { method = 'GET', url = '/', headers } = request;
     const body = method === 'GET' ? null : await text(request);
-    await sleep(LATENCY_MS);
+    await sleep(latency(url));
     const { host, connection, 'content-length': length, ...rest } = headers;
     const passed = Object.entries(rest).map(([name, value]) => [name, String(value)] as const);
     const answer = await fetch(new URL(url, target), {
@@ -78,6 +81,7 @@ async function startSlowProxy(target: string) {
     });
     response.writeHead(answer.status, { 'content-type': 'application/json' });
     response.end(await answer.text());
+    ended += 1;
   };
   const server = createServer((request, response) => {
     pass(request, response).catch(() => response.destroy());
@@ -86,6 +90,10 @@ async function startSlowProxy(target: string) {
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     count: () => calls,
+    countEnded: () => ended,
+    setLatency: (ms: typeof latency) => {
+      latency = ms;
+    },
     stop: async () => {
       server.closeAllConnections();
       server.close();
@@ -178,3 +186,37 @@ test('a slow bank is asked twice about each of many payouts, while others open s
   expect(calls / PAYOUTS).toBeLessThanOrEqual(2.1);
   expect(world.bank.posted).toHaveLength(sent);
 }, 1_200_000);
+
+/** Far longer than an operator waits, and not so long that a call times out. */
+const HANGS_MS = 9_000;
+const QUESTION_MS = process.env['MASS_PAYOUT'] === undefined ? 500 : 3_000;
+
+test('an operator is answered while every other call of the bank hangs', async () => {
+  const { slow } = world;
+  const { account_id } = other;
+  slow.setLatency(() => HANGS_MS);
+  const earlier = slow.count() - slow.countEnded();
+  const changes = { recipient_id: other.recipients.sepa_credit_transfer, amount: 100 };
+  const paying = Promise.all(
+    Array.from({ length: 40 }, () => other.pay({ ...changes, method: 'sepa_credit_transfer' })),
+  );
+  const payouts = service.collection<PayoutDocument>('payouts');
+  await eventually('all payouts to wait', async () => {
+    const created = await payouts.countDocuments({ account_id, status: 'created' });
+    return created === 40 && slow.count() - slow.countEnded() - earlier === LIMITS.atOnce - 1;
+  });
+  const newest = await payouts.findOne({ account_id }, { sort: { position: -1 } });
+  const id = newest?._id ?? '';
+  slow.setLatency((url) => (url.includes(id) ? QUESTION_MS : HANGS_MS));
+  const ended = slow.countEnded();
+  const began = performance.now();
+  expect(await markFailed(id)).toBe('failed');
+  const answer_ms = performance.now() - began;
+  expect(slow.countEnded() - ended).toBe(1);
+  if (process.env['MASS_PAYOUT'] !== undefined) {
+    console.info({ answer_ms });
+    expect(answer_ms).toBeLessThan(4_000);
+  }
+  slow.setLatency(() => 0);
+  await paying;
+}, 120_000);

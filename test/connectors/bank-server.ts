@@ -57,7 +57,7 @@ export async function startBankServer(mongo: MongoClient, database: string) {
     openSandboxBank(
       {
         ...{ mongo, stores, connection, temporal, lifecycleQueue, log: createTestLogger('bank') },
-        ...{ connector: 'sandbox', taskQueue: `connector-sandbox-${suffix}`, ...change },
+        ...{ connector: 'sandbox', taskQueuePrefix: suffix, ...change },
       },
       {
         ...{ database, keysDir: '', autoplay },

@@ -1,6 +1,7 @@
 import {
   connectorQueue,
   environmentQueue,
+  questionQueue,
   readPrefix,
   taskQueues,
 } from '../../src/domain/task-queues';
@@ -20,7 +21,8 @@ test('installations, and environments of one installation, never share a queue',
     const { lifecycleQueue, webhookQueue } = taskQueues(prefix);
     const own = [lifecycleQueue, webhookQueue];
     const live = own.map((queue) => environmentQueue(queue, true));
-    return [...own, ...live, connectorQueue('sandbox', prefix)];
+    const connector = [connectorQueue('sandbox', prefix), questionQueue('sandbox', prefix)];
+    return [...own, ...live, ...connector];
   });
   expect(new Set(names).size).toBe(names.length);
   const first = ['lifecycle', 'webhooks', 'lifecycle-live', 'webhooks-live', 'connector-sandbox'];

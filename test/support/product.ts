@@ -187,7 +187,7 @@ export async function startProduct(options: ProductOptions = {}) {
       {
         ...{ mongo, stores, connection, connector, log: deps.log, temporal: parts.temporal },
         lifecycleQueue: queues.lifecycle,
-        taskQueue: connectorQueue(connector, options.live?.prefix),
+        taskQueuePrefix: options.live?.prefix ?? '',
       },
       { database, keysDir: parts.keysDir, autoplay: options.autoplay ?? false },
     ),

@@ -33,7 +33,7 @@ import {
   runInstructed,
 } from '../shared/instructed';
 import type { BankQuestion, InstructedRules } from '../shared/instructed-rules';
-import { cancelUnstartedSends, moneyActivities, questionActivities } from '../shared/instruction';
+import { askForOperator, cancelUnstartedSends, moneyActivities } from '../shared/instruction';
 import type { Due } from '../shared/loop';
 import type { Suspension } from '../shared/movement';
 import { type ActRules, stateFault } from '../shared/operator-acts';
@@ -209,13 +209,10 @@ function buildInstruction(settlement: Settlement) {
 
 function buildQuestion({ facts }: Settlement): BankQuestion<SettlementAnswer> {
   const { connector, crypto_settlement_id } = facts;
-  const { canceller, asker } = questionActivities<CryptoConnectorActivities>(
-    connector,
-    'settlement',
-  );
+  const ask = askForOperator<CryptoConnectorActivities>(connector, 'settlement');
   return {
-    cancel: () => canceller.cancelSettlement({ crypto_settlement_id }),
-    lookUp: () => asker.lookUpSettlement({ crypto_settlement_id }),
+    cancel: () => ask(({ canceller }) => canceller.cancelSettlement({ crypto_settlement_id })),
+    lookUp: () => ask(({ asker }) => asker.lookUpSettlement({ crypto_settlement_id })),
   };
 }
 

@@ -40,11 +40,11 @@ import {
 } from '../shared/instructed';
 import type { InstructedRules } from '../shared/instructed-rules';
 import {
+  askForOperator,
   cancelUnstartedSends,
   getEarlierInstruction,
   instruct,
   moneyActivities,
-  questionActivities,
 } from '../shared/instruction';
 import { holdMovement, type Suspension } from '../shared/movement';
 import type { AuditedAct } from '../shared/operator-acts';
@@ -107,14 +107,14 @@ const rules: InstructedRules<PayoutKind, Payout> = {
   },
   buildQuestion: (payout) => {
     const { connector, payout_id } = payout.facts;
-    const { canceller, asker } = questionActivities(connector, 'payout');
+    const ask = askForOperator(connector, 'payout');
     return {
       // The connector may know only the second copy.
       cancel: async () =>
         isReported(payout, 'called_duplicate')
           ? { outcome: 'too_late' }
-          : await canceller.cancelPayout({ payout_id }),
-      lookUp: () => asker.lookUpPayout({ payout_id }),
+          : await ask(({ canceller }) => canceller.cancelPayout({ payout_id })),
+      lookUp: () => ask(({ asker }) => asker.lookUpPayout({ payout_id })),
     };
   },
   readSnapshot: (input) => (activities) => activities.loadPayout(input),

@@ -5,11 +5,17 @@ import {
   isCancellation,
   proxyActivities,
   sleep,
+  TimeoutFailure,
   workflowInfo,
 } from '@temporalio/workflow';
 import type { ConnectorActivities, Outdated } from '../../connectors/contract/activities';
 import { readBankReference } from '../../src/domain/identifier';
-import { connectorQueue, QUESTION_PRIORITY, readPrefix } from '../../src/domain/task-queues';
+import {
+  connectorQueue,
+  QUESTION_PRIORITY,
+  questionQueue,
+  readPrefix,
+} from '../../src/domain/task-queues';
 import type {
   BankAnswer,
   Earlier,
@@ -241,29 +247,60 @@ export function moneyActivities<Activities extends object = ConnectorActivities>
 /** Short, since an operator waits. @see askBank */
 const CANCEL_MS_MAX = 4_000;
 const QUESTION_MS_MAX = 8_000;
+/** Far longer than an idle worker takes to begin. */
+const IDLE_MS_MAX = 1_000;
 
-export function questionActivities<Activities extends object = ConnectorActivities>(
+/**
+ * Asks the bank for an operator, on the queue whose slots no instruction takes. Where nothing polls
+ * it, as with a connector without the kit, the question is among the instructions, before those that wait.
+ */
+export function askForOperator<Activities extends object = ConnectorActivities>(
   connector: string,
   name: string,
 ) {
-  const taskQueue = bankQueue(connector);
+  const reserved = questionQueue(connector, readPrefix(workflowInfo().taskQueue));
+  const place = { taskQueue: reserved, scheduleToStartTimeout: IDLE_MS_MAX };
+  const first = questionActivities<Activities>(name, place);
+  const second = questionActivities<Activities>(name, { taskQueue: bankQueue(connector) });
+  return async <Answer>(ask: (activities: typeof first) => Promise<Answer>): Promise<Answer> => {
+    try {
+      return await ask(first);
+    } catch (error) {
+      if (!isUnpolled(error)) throw error;
+      return await ask(second);
+    }
+  };
+}
+
+function questionActivities<Activities extends object>(
+  name: string,
+  place: { taskQueue: string; scheduleToStartTimeout?: number },
+) {
   return {
     // A single attempt: a connector that cannot cancel has not registered it.
     canceller: proxyActivities<Required<Activities>>({
-      taskQueue,
+      ...place,
       scheduleToCloseTimeout: CANCEL_MS_MAX,
       priority: QUESTION_PRIORITY,
       retry: { maximumAttempts: 1 },
       summary: `Cancel the ${name} at the bank`,
     }),
     asker: proxyActivities<Required<Activities>>({
-      taskQueue,
+      ...place,
       scheduleToCloseTimeout: QUESTION_MS_MAX,
       priority: QUESTION_PRIORITY,
       retry: { initialInterval: '500ms', backoffCoefficient: 2 },
       summary: `Ask the bank whether it holds the ${name}`,
     }),
   };
+}
+
+function isUnpolled(error: unknown): boolean {
+  return (
+    error instanceof ActivityFailure &&
+    error.cause instanceof TimeoutFailure &&
+    error.cause.timeoutType === 'SCHEDULE_TO_START'
+  );
 }
 
 export function bankQueue(connector: string): string {

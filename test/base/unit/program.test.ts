@@ -157,7 +157,7 @@ test('each name of gates has its own places, and its own limit of waiting calls'
 test('the place of a call for which others wait rests for a multiple of its time', async () => {
   jest.useFakeTimers();
   try {
-    const gate = createGate(1, 2);
+    const gate = createGate(1, { rest: 2 });
     const begun: number[] = [];
     const call = () =>
       gate(async () => {

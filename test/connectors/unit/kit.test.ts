@@ -187,7 +187,8 @@ test('a report that was not applied is shown as such on the page', async () => {
 });
 
 test('calls beyond the limits of concurrency and rate wait', async () => {
-  const limit = createLimiter({ perSecond: 50, atOnce: 2 });
+  // One is left for operators.
+  const limit = createLimiter({ perSecond: 50, atOnce: 3 });
   let running = 0;
   let most = 0;
   const begun: number[] = [];
@@ -211,6 +212,19 @@ test('the question of an operator takes the next turn', async () => {
     limit(async () => void begun.push(name), undefined, isUrgent);
   await Promise.all([call('first'), call('second'), call('question', true)]);
   expect(begun).toEqual(['first', 'question', 'second']);
+});
+
+test('calls that hang, and a slow rate, leave a call for the question of an operator', async () => {
+  const limit = createLimiter({ perSecond: 5, atOnce: 4 });
+  const begun: string[] = [];
+  const call = (name: string, isUrgent = false) => {
+    const work = async () => void begun.push(name);
+    const hangs = () => work().then(() => new Promise<void>(() => undefined));
+    return limit(isUrgent ? work : hangs, undefined, isUrgent);
+  };
+  for (const name of ['first', 'second', 'third', 'fourth']) void call(name);
+  await call('question', true);
+  expect(begun).toEqual(['first', 'question']);
 });
 
 test('a call that nobody waits for any more takes no turn', async () => {
