@@ -31,6 +31,7 @@ import { connectNative, installRuntime } from '../src/temporal/native';
 import { SCHEDULE_ENVIRONMENT } from '../src/temporal/schedules';
 import { readTaskQueue } from '../src/temporal/status';
 import { createDenyCheck } from '../src/webhooks/address';
+import { createHostLimits } from '../src/webhooks/host-limits';
 import { meterPost } from '../src/webhooks/observed-post';
 import { postOutside } from '../src/webhooks/post';
 import { workflowBundles } from './bundle';
@@ -106,6 +107,10 @@ async function main(): Promise<void> {
     { epoch: stores.epoch, temporal, lifecycleQueue: queues.lifecycleQueue, now: () => new Date() },
     { registry, log, advances: true, onBehind: () => workers?.shutdown() },
   );
+  const post = postOutside(
+    createDenyCheck(config.WEBHOOK_DENY_CIDRS),
+    createHostLimits({ registry, log }),
+  );
   // No transition is written to a database that lacks what its workflows know.
   while (epochs.fault() !== undefined) await sleep(FIRST_CHECK_MS);
   const environments = parseEnvironments(config.WORKER_ENVIRONMENTS);
@@ -128,7 +133,7 @@ async function main(): Promise<void> {
     refusals: createRefusalMeter(registry),
     clock: createClockMeter(registry, log),
     openLongReader: () => connectLongReader(config.MONGODB_URI, 'worker'),
-    post: meterPost(registry, postOutside(createDenyCheck(config.WEBHOOK_DENY_CIDRS))),
+    post: meterPost(registry, post),
   });
   // None of them polls yet, so what was found meanwhile has not shut them down.
   while (epochs.fault() !== undefined) await sleep(FIRST_CHECK_MS);

@@ -4,6 +4,7 @@ import { MongoError } from 'mongodb';
 import { type EndpointDeliveryInput, getDeliveryId } from '../../src/domain/webhook/delivery';
 import type { DeliveryAttempt } from '../../src/store/deliveries';
 import { WAIT_MS_MAX } from '../../src/webhooks/endpoint-limits';
+import { HostBusy } from '../../src/webhooks/host-limits';
 import {
   attemptFailed,
   type DeliveryOutcome,
@@ -71,10 +72,13 @@ async function deliverWebhook(
   input: AttemptInput,
 ): Promise<DeliveryOutcome> {
   const admission = deps.limits.admit(input.endpoint_id);
-  if (!admission.admitted) throw await buildBusyFailure(deps, input, admission.waitMs);
+  if (!admission.admitted) throw await buildBusyFailure(deps, input, admission.waitMs, ENDPOINT);
   const mayOthersWait = admission.isProbe || isRepeatedTry();
   const dispatchMs = deps.now() - activityInfo().currentAttemptScheduledTimestampMs;
-  const result = await makeAttempt(deps, input, admission);
+  const result = await makeAttempt(deps, input, admission).catch(async (error: unknown) => {
+    if (!(error instanceof HostBusy)) throw error;
+    throw await buildBusyFailure(deps, input, error.waitMs, HOST);
+  });
   if (typeof result === 'string') {
     if (mayOthersWait) await startWaiting(deps, input, { hasResponse: false, dispatchMs });
     return result;
@@ -133,6 +137,13 @@ const GONE_MAX = 20;
 /** Time from Temporal to a worker in which hardly a task waits for another. */
 const PROMPT_MS = 250;
 
+const ENDPOINT = {
+  wait: 'Other attempts at this endpoint are in progress: this one waits for a slot.',
+  longWait: 'The endpoint hangs: this attempt waits until it responds, or probes it at its time.',
+};
+const AT_HOST = 'Many attempts are made at the host of this endpoint: this one waits.';
+const HOST = { wait: AT_HOST, longWait: AT_HOST };
+
 /**
  * Fails without an attempt, to retry when a slot may be free. A long wait is first noted in the
  * database, where the endpoint's first response finds it.
@@ -141,6 +152,7 @@ async function buildBusyFailure(
   deps: WebhookActivityDeps,
   input: EndpointDeliveryInput,
   waitMs: number,
+  reason: typeof ENDPOINT,
 ): Promise<ApplicationFailure> {
   const { heartbeatDetails } = activityInfo();
   const isUnstored = heartbeatDetails !== undefined;
@@ -151,9 +163,7 @@ async function buildBusyFailure(
   const shortMs = waitMs > WAIT_MS_MAX ? (WAIT_MS_MAX * (1 + deps.random())) / 2 : waitMs;
   return ApplicationFailure.create({
     type: 'EndpointBusy',
-    message: isNoted
-      ? 'The endpoint hangs: this attempt waits until it responds, or probes it at its time.'
-      : 'Other attempts at this endpoint are in progress: this one waits for a slot.',
+    message: isNoted ? reason.longWait : reason.wait,
     nextRetryDelay: isNoted ? waitMs : shortMs,
     category: ApplicationFailureCategory.BENIGN,
   });

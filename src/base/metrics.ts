@@ -44,6 +44,10 @@ const METRICS = {
     help: 'Duration of the attempts to deliver a webhook.',
     labels: ['outcome'],
   },
+  payments_webhook_attempts_waiting_total: {
+    help: 'Attempts that had to wait, since one host gets only so many in a second.',
+    labels: ['livemode'],
+  },
   payments_webhook_backlog: {
     help: 'Events that have not reached their endpoint yet; 10,000 means that many or more.',
     labels: [],

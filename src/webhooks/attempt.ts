@@ -36,6 +36,7 @@ export function postEvent(
     body: event.body,
     timeoutMs: ATTEMPT_TIMEOUT_MS,
     allowPrivate,
+    livemode: event.livemode,
   });
 }
 

@@ -209,7 +209,11 @@ interface Reservation {
   random: number;
 }
 
-function reserve(endpoint: Endpoint, { eachMs, waitMsMax, now, random }: Reservation): number {
+/** @returns ms until the slot after all that are reserved; beyond the longest wait at random */
+export function reserve(
+  endpoint: Pick<Endpoint, 'reservedUntil'>,
+  { eachMs, waitMsMax, now, random }: Reservation,
+): number {
   const slotAt = Math.max(endpoint.reservedUntil, now) + eachMs;
   endpoint.reservedUntil = Math.min(slotAt, now + waitMsMax);
   const waitMs = slotAt - now > waitMsMax ? (waitMsMax * (1 + random)) / 2 : slotAt - now;

@@ -11,6 +11,7 @@ import { Agent as HttpsAgent, type RequestOptions, request as requestSecurely } 
 import { isIP, type LookupFunction } from 'node:net';
 import { performance } from 'node:perf_hooks';
 import { omitUndefined } from '../domain/defined';
+import { type AdmitAttempt, HostBusy } from './host-limits';
 import type { Resolve } from './names';
 import { classify, PostFault, type PostResult, parseRetryAfter } from './post-result';
 import { type AdmittedUrl, admitUrl } from './url';
@@ -38,8 +39,11 @@ export interface WebhookPost {
   /** Covers name lookup, connection, TLS and response. */
   timeoutMs: number;
   allowPrivate: boolean;
+  livemode: boolean;
   /** Absent: none is blocked. */
   isDenied?: (address: string) => boolean;
+  /** Absent: none waits. */
+  admitAttempt?: AdmitAttempt;
   resolve?: Resolve;
   /** Replaces the system's certificate authorities. */
   ca?: string;
@@ -52,6 +56,7 @@ export type PostWebhook = (post: WebhookPost) => Promise<PostResult>;
  * address that was checked here: DNS rebinding has no effect. A response that is incomplete at the
  * deadline is an error, even with 2xx: the receiver may not have stored the event. One that ends with
  * another fault counts by its status line.
+ * @throws HostBusy where the attempt has to wait
  */
 export async function postWebhook(post: WebhookPost): Promise<PostResult> {
   const startedAt = performance.now();
@@ -60,9 +65,11 @@ export async function postWebhook(post: WebhookPost): Promise<PostResult> {
   const progress = { connected: false };
   try {
     const target = await admit(post, deadline.signal);
+    await post.admitAttempt?.({ ...target, livemode: post.livemode });
     const answer = await exchange(target, post, progress, deadline.signal);
     return { outcome: 'response', ...answer, durationMs: getElapsedMs(startedAt) };
   } catch (error) {
+    if (error instanceof HostBusy) throw error;
     const fault = deadline.signal.aborted
       ? new PostFault('timeout', `No complete answer within ${post.timeoutMs / 1_000} s.`)
       : classify(error, progress.connected);
@@ -73,8 +80,11 @@ export async function postWebhook(post: WebhookPost): Promise<PostResult> {
   }
 }
 
-export function postOutside(isDenied: (address: string) => boolean): PostWebhook {
-  return (post) => postWebhook({ ...post, isDenied });
+export function postOutside(
+  isDenied: (address: string) => boolean,
+  admitAttempt?: AdmitAttempt,
+): PostWebhook {
+  return (post) => postWebhook(omitUndefined({ ...post, isDenied, admitAttempt }));
 }
 
 async function admit(post: WebhookPost, deadline: AbortSignal): Promise<AdmittedUrl> {

@@ -31,6 +31,7 @@ export function post(url: string, options: Partial<WebhookPost> = {}) {
     body: '{"id":"evt_1"}',
     timeoutMs: 60_000,
     allowPrivate: true,
+    livemode: false,
     ...options,
   });
 }

@@ -15,6 +15,8 @@ import { secretOwner } from '../../../src/store/endpoints';
 import type { EventDocument } from '../../../src/store/events';
 import { runWorker } from '../../../src/temporal/native';
 import { createEndpointLimits } from '../../../src/webhooks/endpoint-limits';
+import { HostBusy } from '../../../src/webhooks/host-limits';
+import { type PostWebhook, postWebhook } from '../../../src/webhooks/post';
 import type { PostResult } from '../../../src/webhooks/post-result';
 import { verifySignature } from '../../../src/webhooks/signature';
 import { patientClient } from '../../cli/resource-setting';
@@ -64,7 +66,8 @@ describe('the delivery of an event', () => {
   const skipping = useFixture(
     async () => {
       const server = { env: await skippingServer(), taskQueue: 'webhooks' };
-      const activities = buildActivities(stores, { now: () => nowMs });
+      const post: PostWebhook = (webhook) => postWebhook({ ...webhook, admitAttempt });
+      const activities = buildActivities(stores, { post, now: () => nowMs });
       const worker = await openWorker(server, onServerTime(activities));
       return { ...server, worker, running: runWorker(worker) };
     },
@@ -74,6 +77,13 @@ describe('the delivery of an event', () => {
       await env.teardown();
     },
   );
+
+  /** Ms for which the next attempts wait for their host. */
+  let hostWaits: number[] = [];
+  const admitAttempt = async () => {
+    const waitMs = hostWaits.shift() ?? 0;
+    if (waitMs > 0) throw new HostBusy(waitMs);
+  };
 
   /** The skipping server's clock, which stops during an attempt. */
   let nowMs = 0;
@@ -186,6 +196,22 @@ describe('the delivery of an event', () => {
     expect(received).toHaveLength(2);
     const { searchAttributes } = await handle.describe();
     expect(searchAttributes['ServiceAttention']).toBeUndefined();
+  });
+
+  test('waits for its host without using up an attempt', async () => {
+    const { received, event } = await openMerchant(500, 204);
+    hostWaits = [700, 0, 90_000, 0];
+    const handle = await startDelivery(skipping, event);
+    expect(await readOutcomes(handle)).toEqual(['delivered']);
+    expect(hostWaits).toEqual([]);
+    expect(received).toHaveLength(2);
+    const [first = 0, second = 0] = received.map(({ atMs }) => atMs);
+    expect(second - first).toBeGreaterThanOrEqual(attemptOffsetMs(2) + 90_000);
+    const rows = await readRows(event);
+    expect(rows.map(({ attempt, status_code }) => [attempt, status_code])).toEqual([
+      [2, 204],
+      [1, 500],
+    ]);
   });
 
   test('sends nothing without an endpoint, and stores that', async () => {

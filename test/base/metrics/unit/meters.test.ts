@@ -98,13 +98,15 @@ test('attempts of webhooks are counted by their outcome', async () => {
     { outcome: 'response', status: 302, excerpt: '', durationMs: 20 },
     { outcome: 'error', kind: 'dns', message: 'No such host.', durationMs: 20 },
   ];
-  const webhook = { url: 'https://hook.example', allowPrivate: false, timeoutMs: 1_000 };
+  const webhook = { url: 'https://hook.example', livemode: true, timeoutMs: 1_000 };
   const post = meterPost(registry, async () => {
     const result = results.shift();
     if (result === undefined) throw new Error('There is no other result.');
     return result;
   });
-  while (results.length > 0) await post({ ...webhook, headers: {}, body: '' });
+  while (results.length > 0) {
+    await post({ ...webhook, allowPrivate: false, headers: {}, body: '' });
+  }
   const text = await registry.metrics();
   for (const outcome of ['delivered', 'refused', 'dns']) {
     const labels = `outcome="${outcome}"`;
