@@ -51,7 +51,7 @@ interface ProcessNames {
   logger?: string;
 }
 
-export type BankWorker = Pick<Worker, 'run' | 'getState' | 'shutdown'>;
+type BankWorker = Pick<Worker, 'run' | 'getState' | 'shutdown'>;
 
 export interface ConnectorProcess {
   connector: string;
