@@ -9,6 +9,7 @@ import { NativeConnection, Worker } from '@temporalio/worker';
 import { createApp } from '../../src/api/app';
 import type { LimitConfig } from '../../src/api/context';
 import { closeServer, createHttpServer } from '../../src/api/server';
+import type { ClockMeter } from '../../src/base/clock-meter';
 import { connectMongo } from '../../src/base/mongo';
 import { connectLongReader } from '../../src/base/mongo-reads';
 import { traceStarts } from '../../src/base/tracing/temporal';
@@ -58,6 +59,8 @@ export interface ProductOptions {
   live?: { connectors: string; prefix: string };
   /** Test systems of banks, as `SANDBOX_CONNECTORS` names them. */
   tests?: string;
+  /** Meter of the workers' clocks; none by default. */
+  clock?: ClockMeter;
   /** Environments whose lifecycles are worked on; the sandbox by default, since each takes a second to start. */
   environments?: Env[];
 }
@@ -152,6 +155,7 @@ export async function startProduct(options: ProductOptions = {}) {
       connection: own ?? connection,
       version,
       tracing: options.tracing,
+      ...omitUndefined({ clock: options.clock }),
       namespace: 'default',
       databases: new Map(environments.map((env) => [env, { mongo, stores }])),
       keys: parts.keys,
