@@ -12,6 +12,7 @@ COPY workflows workflows
 COPY activities activities
 COPY worker worker
 COPY connectors connectors
+COPY stack stack
 COPY docs docs
 COPY README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md LICENSE ./
 # It writes into the docs what modules say that the image lacks.
@@ -25,7 +26,9 @@ ENV NODE_ENV=production NODE_OPTIONS=--enable-source-maps
 WORKDIR /app
 # Temporal's native core reads the system's certificates when it connects by TLS.
 RUN apt-get update && apt-get install -y --no-install-recommends ca-certificates \
-  && rm -rf /var/lib/apt/lists/* && mkdir -p /data/keys /state && chown -R node:node /data /state
+  && rm -rf /var/lib/apt/lists/* && mkdir -p /data/keys /state \
+  && for user in operator api worker sandbox_bank sepa; do mkdir -p /login/$user; done \
+  && chown -R node:node /data /state /login
 COPY --from=build /app/package.json ./
 COPY --from=build /app/node_modules node_modules
 COPY --from=build /app/dist dist

@@ -16,10 +16,10 @@ import { LOOPBACK, needPortFor } from './ports';
 import type { Progress } from './terminal';
 
 const PROCESSES = ['api', 'worker', 'sandbox_bank', 'sepa'] as const;
-const USERS = ['operator', ...PROCESSES] as const;
-const Passwords = z.record(z.enum(USERS), z.string());
+export const MONGO_USERS = ['operator', ...PROCESSES] as const;
+const Passwords = z.record(z.enum(MONGO_USERS), z.string());
 
-export type MongoUser = (typeof USERS)[number];
+export type MongoUser = (typeof MONGO_USERS)[number];
 
 export interface MongoLogin {
   passwords: z.infer<typeof Passwords>;
@@ -61,7 +61,9 @@ export function mongoLogin(dataDir: string): MongoLogin {
   replaceFile(keyFile, `${makeSecret()}\n`);
   const stored = readJson(path, Passwords);
   if (stored !== undefined) return { passwords: stored, keyFile };
-  const passwords = Passwords.parse(Object.fromEntries(USERS.map((user) => [user, makeSecret()])));
+  const passwords = Passwords.parse(
+    Object.fromEntries(MONGO_USERS.map((user) => [user, makeSecret()])),
+  );
   replaceFile(path, `${JSON.stringify(passwords, null, 2)}\n`);
   return { passwords, keyFile };
 }
@@ -156,7 +158,8 @@ export async function prepareMongo(
   }
 }
 
-async function becomePrimary(access: Access): Promise<void> {
+/** Makes a server a replica set of one node, with users where there is a login. */
+export async function becomePrimary(access: Access): Promise<void> {
   const hello = await asNobody(access, (admin) => admin.command({ hello: 1 }));
   if (hello['isWritablePrimary'] === true) return await makeUsers(access);
   if (hello['setName'] === undefined) await initiate(access);
@@ -164,7 +167,8 @@ async function becomePrimary(access: Access): Promise<void> {
 }
 
 async function initiate(access: Access): Promise<void> {
-  const members = [{ _id: 0, host: `${LOOPBACK}:${access.port}` }];
+  const { port, host = `${LOOPBACK}:${port}` } = access;
+  const members = [{ _id: 0, host }];
   try {
     const first = { replSetInitiate: { _id: REPLICA_SET, members } };
     await asNobody(access, (admin) => admin.command(first));
@@ -191,6 +195,8 @@ const SCRAM = { mechanisms: ['SCRAM-SHA-256'] };
 
 interface Access {
   port: number;
+  /** By which clients of the set find it; this machine by default. */
+  host?: string;
   login?: MongoLogin;
   database?: string;
 }

@@ -1,4 +1,12 @@
-import { mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  copyFileSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Connection } from '@temporalio/client';
@@ -6,6 +14,7 @@ import { msToTs } from '@temporalio/common/lib/time';
 import { type Db, type MongoClient, MongoServerError, MongoServerSelectionError } from 'mongodb';
 import { connectMongo } from '../../src/base/mongo';
 import {
+  MONGO_USERS,
   type MongoLogin,
   type MongoServer,
   type MongoUser,
@@ -14,6 +23,7 @@ import {
   prepareMongo,
   startMongo,
 } from '../../stack/mongo-server';
+import { prepareUsers } from '../../stack/mongo-users';
 import { freePort, LOOPBACK } from '../../stack/ports';
 import { mongod } from '../../stack/provision/mongod';
 import { prepareRemoteTemporal, temporalCli } from '../../stack/provision/temporal';
@@ -153,6 +163,20 @@ describe('a server with users', () => {
       client.db('payments').collection('audit_log').find().toArray(),
     );
     expect(lines).toEqual([{ _id: 'api' }]);
+  });
+
+  test('has its address for each process in a folder of that process', async () => {
+    const { host, port } = new URL((await start(login)).uri);
+    const own = join(folder, 'login');
+    for (const user of MONGO_USERS) mkdirSync(join(own, user), { recursive: true });
+    const file = 'mongodb-login.json';
+    copyFileSync(join(dataDir, file), join(own, 'operator', file));
+    await prepareUsers(own, host, Number(port));
+    for (const user of MONGO_USERS) {
+      const address = readFileSync(join(own, user, 'uri'), 'utf8');
+      expect(address).toBe(mongoUri(Number(port), login, user));
+      expect(await administer(address, (db) => db.command({ ping: 1 }))).toMatchObject({ ok: 1 });
+    }
   });
 
   test('starts with a new login after the old one was lost, and removes all other users', async () => {

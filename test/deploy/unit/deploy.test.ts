@@ -5,6 +5,7 @@ import { z } from 'zod';
 import { ENVIRONMENTS } from '../../../src/domain/environment';
 import { RESOURCES } from '../../../src/domain/resources';
 import { LIBRARY_VARIABLES } from '../../../src/variables';
+import { MONGO_USERS } from '../../../stack/mongo-server';
 import { NODE_PARTS } from '../../../stack/parts';
 import { listVariables } from '../../../stack/usage';
 
@@ -210,6 +211,7 @@ describe('the compose files', () => {
     networks: z.array(z.enum(['core', 'edge'])).default([]),
     ports: z.array(z.string()).default([]),
     volumes: z.array(z.string()).default([]),
+    command: z.array(z.string()).default([]),
     environment: z.record(z.string(), z.string()).default({}),
     healthcheck: z.object({ test: z.array(z.string()) }).optional(),
   });
@@ -242,12 +244,38 @@ describe('the compose files', () => {
     const volumes = Object.fromEntries(ours.map(([name, service]) => [name, service.volumes]));
     expect(volumes).toEqual({
       keys: ['keys:/data', 'recipients:/data/keys'],
-      migrate: [],
-      worker: ['keys:/data:ro'],
+      users: MONGO_USERS.map((user) => `login-${user.replace('_', '-')}:/login/${user}`),
+      migrate: ['login-operator:/login:ro'],
+      worker: ['keys:/data:ro', 'login-worker:/login:ro'],
       // No database is on the volume of its state file.
-      'sandbox-bank': ['recipients:/data/keys:ro', 'connectors:/state'],
-      api: ['keys:/data', 'recipients:/data/keys'],
+      'sandbox-bank': [
+        'recipients:/data/keys:ro',
+        'connectors:/state',
+        'login-sandbox-bank:/login:ro',
+      ],
+      cli: ['keys:/data', 'recipients:/data/keys', 'login-operator:/login:ro'],
+      api: ['keys:/data:ro', 'recipients:/data/keys:ro', 'login-api:/login:ro'],
     });
+  });
+
+  test('MongoDB asks for a password, and no file has one', () => {
+    const command = services['mongodb']?.command.join(' ');
+    expect(command).toContain('--keyFile /data/configdb/key');
+    const texts = ['docker-compose.yml', 'docker-compose.sepa.yml'].map((path) =>
+      readFileSync(path, 'utf8'),
+    );
+    expect(texts.join('')).not.toMatch(/mongodb:\/\/|PASSWORD/);
+    const made = readFileSync('Dockerfile', 'utf8').match(/for user in ([a-z_ ]+);/)?.[1];
+    expect(made?.split(' ')).toEqual([...MONGO_USERS]);
+  });
+
+  test('every image but Temporal’s is named by its digest', () => {
+    const images = Object.values(services).map(({ image }) => image);
+    const named = images.filter((image) => !/@sha256:[0-9a-f]{64}$/.test(image));
+    expect([...new Set(named)].sort()).toEqual([
+      'durable-payments:local',
+      expect.stringMatching(/^temporalio\/temporal:\d/),
+    ]);
   });
 
   test.each(ours)('%s has only variables that exist', (_name, { environment }) => {
