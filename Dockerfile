@@ -26,9 +26,9 @@ ENV NODE_ENV=production NODE_OPTIONS=--enable-source-maps
 WORKDIR /app
 # Temporal's native core reads the system's certificates when it connects by TLS.
 RUN apt-get update && apt-get install -y --no-install-recommends ca-certificates \
-  && rm -rf /var/lib/apt/lists/* && mkdir -p /data/keys /state \
+  && rm -rf /var/lib/apt/lists/* && mkdir -p /data/keys /keys/api /keys/worker /keys/bank /state \
   && for user in operator api worker sandbox_bank sepa; do mkdir -p /login/$user; done \
-  && chown -R node:node /data /state /login
+  && chown -R node:node /data /keys /state /login
 COPY --from=build /app/package.json ./
 COPY --from=build /app/node_modules node_modules
 COPY --from=build /app/dist dist

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { MongoClient } from 'mongodb';
 import { createApp } from './api/app';
 import { createApiMeter } from './api/metrics';
 import { closeServer, createHttpServer } from './api/server';
@@ -15,6 +16,7 @@ import { createCallbackMeter } from './callbacks/metrics';
 import { readConfig } from './config';
 import { omitUndefined } from './domain/defined';
 import { taskQueues } from './domain/task-queues';
+import { followAuditKey } from './encryption/audit-keys';
 import { createEncrypter } from './encryption/encrypter';
 import { warnOfReaders } from './encryption/file-mode';
 import { createRecipientEncrypters } from './encryption/recipient-keys';
@@ -39,11 +41,14 @@ async function main(): Promise<void> {
   const log = createLogger('api', config.LOG_LEVEL);
   const stopBy = listenForStop(log);
   const mongo = await connectMongo(config.MONGODB_URI, 'api');
-  const stores = createStores(openDatabase(mongo, config.MONGODB_DB, LIST_MS_MAX), CACHE_MS);
+  const sign = followAuditKey(config.KEYS_DIR, 'api');
+  const openStores = (client: MongoClient) =>
+    createStores(openDatabase(client, config.MONGODB_DB, LIST_MS_MAX), CACHE_MS, sign);
+  const stores = openStores(mongo);
   const visits = await connectMongo(config.MONGODB_URI, 'dashboard', {
     maxPoolSize: VISITS_AT_ONCE,
   });
-  const visitStores = createStores(openDatabase(visits, config.MONGODB_DB, LIST_MS_MAX), CACHE_MS);
+  const visitStores = openStores(visits);
   await checkDatabase(stores, log);
   const tracing = await startTracing('api', config, log);
   const interceptors = tracing === undefined ? [] : [traceStarts(tracing)];

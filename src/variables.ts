@@ -79,7 +79,7 @@ export const VARIABLES = z.object({
     launcher: true,
   }),
   KEYS_DIR: z.string().min(1).meta({
-    description: 'Key pairs that encrypt recipients',
+    description: 'Key pairs of recipients, keys that sign the audit log',
     usual: 'DATA_DIR/keys',
     launcher: true,
   }),

@@ -81,7 +81,7 @@ export async function launch(request: Launch): Promise<void> {
     if (inspect !== undefined) {
       progress.line(`A debugger can attach to ${inspect.part}: ${LOOPBACK}:${inspect.port}`);
     }
-    statements = await keepStatements(config, progress, signal);
+    statements = await keepStatements(config, keys, progress, signal);
     for (const line of await summary(config, state, env)) progress.line(line);
     watch.markReady();
     const restart = (part: PartName) => supervisor.restart(part);

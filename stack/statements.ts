@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describeError } from '../src/base/errors';
 import { connectMongo } from '../src/base/mongo';
+import type { KeyPaths } from '../src/encryption/ensure-keys';
 import { SANDBOX_CONNECTOR } from '../src/routing';
 import { listBankAccounts } from '../src/service/banks/bank-accounts';
 import { isLiveConnector } from '../src/service/banks/connectors';
@@ -38,6 +39,7 @@ const MADE_MS = 60_000;
  */
 export async function keepStatements(
   config: StatementConfig,
+  { KEYS_DIR: keysDir }: Pick<KeyPaths, 'KEYS_DIR'>,
   progress: Pick<Progress, 'line'>,
   ended: AbortSignal,
 ) {
@@ -49,7 +51,7 @@ export async function keepStatements(
   const withDeps = async (work: (deps: Deps) => Promise<void>): Promise<void> => {
     const mongo = await connectMongo(mongoAddress(config), 'statements');
     try {
-      await work(await createOperatorDeps(createReadDeps(mongo, config.mongodbDb)));
+      await work(await createOperatorDeps(createReadDeps(mongo, config.mongodbDb, { keysDir })));
     } finally {
       await mongo.close();
     }

@@ -17,6 +17,7 @@ import { parseRetention } from '../src/domain/account/retention';
 import { readApprovalLimits } from '../src/domain/approval';
 import { type Env, parseEnvironments } from '../src/domain/environment';
 import { connectorQueue, taskQueues } from '../src/domain/task-queues';
+import { followAuditKey } from '../src/encryption/audit-keys';
 import { warnOfReaders } from '../src/encryption/file-mode';
 import { followKeyFile } from '../src/encryption/service-keys';
 import { type Connectors, createConnectors, SANDBOX_CONNECTOR } from '../src/routing';
@@ -63,9 +64,10 @@ async function main(): Promise<void> {
   const log = createLogger('worker', config.LOG_LEVEL);
   const stopBy = listenForStop(log);
   const sdkMetrics = await installRuntime(log, config.METRICS_PORT !== undefined);
+  const sign = followAuditKey(config.KEYS_DIR, 'worker');
   const openDatabase = async (): Promise<Database> => {
     const mongo = await connectMongo(config.MONGODB_URI, 'worker');
-    return { mongo, stores: createStores(mongo.db(config.MONGODB_DB), CACHE_MS) };
+    return { mongo, stores: createStores(mongo.db(config.MONGODB_DB), CACHE_MS, sign) };
   };
   // What the process does for itself waits for no environment.
   const { mongo, stores } = await openDatabase();

@@ -6,6 +6,7 @@ import { connectToBuild } from '../base/mongo-indexes';
 import { connectLongReader } from '../base/mongo-reads';
 import { checkMongoTls, checkTemporalTls } from '../base/tls';
 import { ServiceError } from '../domain/errors';
+import { type AuditPublicKeys, readAuditPublicKeys } from '../encryption/audit-keys';
 import { createEncrypter, type Encrypter } from '../encryption/encrypter';
 import { NOT_RANDOM } from '../encryption/random-key';
 import { followPairs, listHolders } from '../encryption/recipient-pairs';
@@ -136,9 +137,19 @@ export function findKeysDir(settings: Settings): string {
   }
 }
 
+/** @throws ServiceError `keys_dir_missing` or `keys_dir_invalid` */
+export function findAuditKeys(settings: Settings): AuditPublicKeys {
+  const keysDir = getKeysDir(settings);
+  try {
+    return readAuditPublicKeys(keysDir);
+  } catch (error) {
+    throw new ServiceError('keys_dir_invalid', describeError(error));
+  }
+}
+
 /** Returns the directory, which may not exist yet. @throws ServiceError `keys_dir_missing` */
 export function getKeysDir({ keysDir, source }: Settings): string {
   if (keysDir !== undefined) return keysDir;
-  const message = `KEYS_DIR is not set (nor in ${source}): it holds the key pairs of recipients.`;
+  const message = `KEYS_DIR is not set (nor in ${source}): it holds key pairs.`;
   throw new ServiceError('keys_dir_missing', message);
 }

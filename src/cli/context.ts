@@ -80,9 +80,10 @@ export function createContext(
     operatorKey,
     longReader: client(openLongReader),
     indexBuilder: client(openIndexBuilder),
-    readDeps: memoize(async () =>
-      createReadDeps(await mongo(), settings().mongodb.db, operatorKey),
-    ),
+    readDeps: memoize(async () => {
+      const { mongodb, keysDir } = settings();
+      return createReadDeps(await mongo(), mongodb.db, { operatorKey, keysDir });
+    }),
     actingDeps: memoize(async () => await createOperatorDeps(await context.readDeps())),
     withTemporal: async (deps) => ({
       ...deps,

@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { OperationalError } from '../base/errors';
 import { ENVIRONMENTS } from '../domain/environment';
+import { createAuditKeys } from './audit-keys';
 import { createKeyFile } from './key-file';
 import { createRecipientKeyRings } from './recipient-key-files';
 import { getHolder, keyRingPath } from './recipient-pairs';
@@ -29,6 +30,8 @@ export function ensureKeys(dataDir: string, connectors: readonly string[] = []):
   if (missing.includes(paths.KEYS_FILE)) createKeyFile(paths.KEYS_FILE);
   // Later, a connector first needs a program that reads its own file: `keys split` creates it.
   const holders = missing.length === 0 ? [] : connectors.map(getHolder);
-  createRecipientKeyRings(paths.KEYS_DIR, new Date(), holders);
+  const now = new Date();
+  createRecipientKeyRings(paths.KEYS_DIR, now, holders);
+  createAuditKeys(paths.KEYS_DIR, now);
   return paths;
 }

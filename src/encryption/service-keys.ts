@@ -4,7 +4,7 @@ import { followFile } from './followed-file';
 import { checkEncryptionKeys, createKeyRing, type KeyRing } from './key-ring';
 import { KEY_BYTES, mayBeRandom, NOT_RANDOM } from './random-key';
 
-const Key32 = z
+export const Key32 = z
   .base64url()
   .transform((text) => Buffer.from(text, 'base64url'))
   .refine((key) => key.length === KEY_BYTES, `must be ${KEY_BYTES} bytes in base64url`)

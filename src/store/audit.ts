@@ -57,8 +57,8 @@ function buildLine(
   return { ...place, ...change, actor, before: read(before), after: read(after) };
 }
 
-/** Signs the hash of a line under the key of the operator whose act it is. */
-export type Sign = (hash: string) => string;
+/** Signs the hash of a line under the key of the operator whose act it is, or of the process. */
+export type Sign = (hash: string, line: AuditLine) => string;
 
 export interface Origin {
   address: string;
@@ -96,7 +96,7 @@ export interface ChainedLine extends AuditLine {
   prev: string | null;
   /** SHA-256 of all other fields but the signature, hex. */
   hash: string;
-  /** Signature of the hash, in a line of an operator whose key was verified. */
+  /** Signature of the hash. */
   signature?: string;
 }
 
@@ -170,7 +170,8 @@ function sortFields(value: unknown): unknown {
 
 export type AuditLogStore = ReturnType<typeof createAuditLogStore>;
 
-export function createAuditLogStore(db: Db) {
+/** @param signOwn signs what no operator does; a process without a key writes no lines */
+export function createAuditLogStore(db: Db, signOwn?: Sign) {
   const lines = db.collection<ChainedLine>('audit_log');
   const heads = db.collection<ChainHead>('audit_heads');
 
@@ -178,7 +179,7 @@ export function createAuditLogStore(db: Db) {
   const addLine = async (
     line: AuditLine,
     session: ClientSession,
-    sign: Sign | undefined,
+    sign: Sign | undefined = signOwn,
   ): Promise<void> => {
     const _id = getChainName(line);
     const head = await heads.findOne({ _id }, { session });
@@ -186,7 +187,7 @@ export function createAuditLogStore(db: Db) {
     const hash = hashLine({ ...line, ...place });
     const next = { $set: { seq: place.seq, hash } };
     await heads.updateOne({ _id }, next, { session, upsert: head === null });
-    const signed = sign === undefined ? {} : { signature: sign(hash) };
+    const signed = sign === undefined ? {} : { signature: sign(hash, line) };
     await lines.insertOne({ ...line, ...place, hash, ...signed }, { session });
   };
 

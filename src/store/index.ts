@@ -3,7 +3,7 @@ import { MissingIndexes } from '../base/mongo-indexes';
 import { createLedgerStore } from '../ledger/book';
 import { createAccountStore, createLogoStore } from './accounts';
 import { createApprovalStore } from './approvals';
-import { createAuditLogStore } from './audit';
+import { createAuditLogStore, type Sign } from './audit';
 import { createBalanceTransactionStore } from './balance-transactions';
 import { createBankAccountStore } from './bank-accounts';
 import { createCache } from './cache';
@@ -45,12 +45,15 @@ import { createWalletStore } from './wallets';
 
 export type Stores = ReturnType<typeof createStores>;
 
-/** @param cacheMs age up to which accounts, endpoints, routing rules and pauses are cached; 0: never */
-export function createStores(db: Db, cacheMs = 0) {
+/**
+ * @param cacheMs age up to which accounts, endpoints, routing rules and pauses are cached; 0: never
+ * @param sign signs the process's lines of the audit log
+ */
+export function createStores(db: Db, cacheMs = 0, sign?: Sign) {
   return {
     accounts: createAccountStore(db, cacheMs),
     approvals: createApprovalStore(db),
-    auditLog: createAuditLogStore(db),
+    auditLog: createAuditLogStore(db, sign),
     balanceTransactions: createBalanceTransactionStore(db),
     bankAccounts: createBankAccountStore(db),
     callbacks: createCallbackStore(db),

@@ -14,7 +14,7 @@ import { ensureKeys } from '../../src/encryption/ensure-keys';
 import { createOperatorDeps, createReadDeps } from '../../src/service/operators/deps';
 import { createOperator } from '../../src/service/operators/keys';
 import { createStores } from '../../src/store';
-import { operatorsAudit } from '../support/audit';
+import { operatorsAudit, signAsProcesses } from '../support/audit';
 import { useFixture } from '../support/fixture';
 import { eventually } from '../support/http';
 import { retryUntilDone } from '../support/insist';
@@ -132,10 +132,10 @@ export async function asOperator(
   role: OperatorRole = 'operator',
   more: NodeJS.ProcessEnv = {},
 ) {
-  const { mongodb } = readSettings(env);
+  const { mongodb, keysDir } = readSettings(env);
   const mongo = await connectMongo(mongodb.uri, 'cli-test');
   try {
-    const deps = await createOperatorDeps(createReadDeps(mongo, mongodb.db));
+    const deps = await createOperatorDeps(createReadDeps(mongo, mongodb.db, { keysDir }));
     const { key } = await createOperator(deps, { name, role });
     return commandsIn({ ...env, OPERATOR_KEY: key, ...more });
   } finally {
@@ -191,7 +191,7 @@ export async function openProvisioning() {
     WEBHOOK_ALLOW_PRIVATE: 'sandbox',
   };
   const commands = commandsIn(env);
-  const stores = createStores(db);
+  const stores = createStores(db, 0, signAsProcesses(keys.KEYS_DIR));
   return {
     ...commands,
     folder,

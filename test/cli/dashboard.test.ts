@@ -3,6 +3,7 @@ import { hostname, userInfo } from 'node:os';
 import { join } from 'node:path';
 import { type Document, type Filter, ObjectId } from 'mongodb';
 import { Secret, TOTP } from 'otpauth';
+import { readAuditPublicKeys } from '../../src/encryption/audit-keys';
 import { createEncrypter } from '../../src/encryption/encrypter';
 import { isPassword } from '../../src/encryption/password';
 import { followKeyFile } from '../../src/encryption/service-keys';
@@ -19,6 +20,7 @@ import { setWallet } from '../../src/service/money/wallets';
 import { verifyChains } from '../../src/service/operators/audit/chains';
 import { listAuditLines } from '../../src/service/operators/audit/log';
 import { verifyRows } from '../../src/service/operators/audit/rows';
+import { createSignatureCheck } from '../../src/service/operators/audit/signatures';
 import { auditAs } from '../../src/service/operators/deps';
 import { createOperator, revokeOperator } from '../../src/service/operators/keys';
 import { commandsIn, runApproved, useProvisioning } from './cli';
@@ -113,10 +115,18 @@ test('the audit log has a change of the command line with its actor, before and 
 });
 
 describe('the chains of the audit log', () => {
-  const verify = async () => ({
-    ...(await verifyChains(service.stores.auditLog, service.stores.operators.list)),
-    ...(await verifyRows(service.mongo, service.db.databaseName)),
-  });
+  const verify = async () => {
+    const processes = readAuditPublicKeys(service.env['KEYS_DIR'] ?? '');
+    const listSigners = async () => ({
+      operators: await service.stores.operators.list(),
+      processes,
+    });
+    const isSigned = await createSignatureCheck(listSigners);
+    return {
+      ...(await verifyChains(service.stores.auditLog, isSigned)),
+      ...(await verifyRows(service.mongo, service.db.databaseName, isSigned)),
+    };
+  };
 
   test('have lines that are written at once one after the other, per account', async () => {
     const [one, other] = [await service.account(), await service.account()];
@@ -141,9 +151,13 @@ describe('the chains of the audit log', () => {
     const { account_id } = await service.account();
     const limits = { payout_limit: { EUR: 500 }, refund_step_up: { EUR: 9 } };
     await updateAccount(deps, account_id, { crypto: 'on', ...limits }, { mayLift: true });
-    await updateAccount(deps, account_id, { payout_limit: { EUR: null } }, { mayLift: true });
     const ana = await createOperator(deps, { name: 'ana', role: 'approver' });
     const signed = { ...deps, audit: auditAs({ ...deps, operatorKey: ana.key }, 'ana') };
+    const lift = (by: typeof deps, EUR: number | null) =>
+      updateAccount(by, account_id, { payout_limit: { EUR } }, { mayLift: true });
+    await lift(signed, null);
+    await lift(deps, 500);
+    await lift(signed, 600);
     const freeze = () => setFrozen(deps, account_id, { freeze: true, reason: 'Leak' });
     const unfreeze = (by: typeof deps) =>
       setFrozen(by, account_id, { freeze: false, reason: 'Closed' });
@@ -197,6 +211,7 @@ describe('the chains of the audit log', () => {
       connectorKey: await connectorKey(),
       member,
       freeze,
+      lift: (by: 'operator' | 'command') => lift(by === 'operator' ? signed : deps, 700),
       unfreeze: { signed: () => unfreeze(signed), unsigned: () => unfreeze(deps) },
     };
   }
@@ -250,10 +265,21 @@ describe('the chains of the audit log', () => {
       await service.deps.audit({ ...line, act, after: { ...after, frozen: false } });
     }
     const unfrozen = { code: 'account_changed', fields: ['frozen'] };
-    expect(await verify()).toMatchObject({ broken: [], findings: [unfrozen] });
+    const unsigned = { chain: account_id, fault: 'not_signed' };
+    expect(await verify()).toMatchObject({ broken: [unsigned], findings: [unfrozen] });
     await own.freeze();
     await own.unfreeze.signed();
-    expect(await verify()).toMatchObject({ broken: [], findings: [] });
+    expect(await verify()).toMatchObject({ broken: [{}], findings: [] });
+    await own.lift('command');
+    const raised = { code: 'account_changed', fields: ['payout_limits'] };
+    expect(await verify()).toMatchObject({ findings: [raised] });
+    await own.lift('operator');
+    expect(await verify()).toMatchObject({ findings: [] });
+    // A forged line stays: the next test begins without this account.
+    for (const { collectionName } of await service.db.collections()) {
+      const rows = service.db.collection<{ _id: string; account_id: string }>(collectionName);
+      await rows.deleteMany({ $or: [{ account_id }, { _id: account_id }] });
+    }
   });
 
   test('have no line that was written outside them, and no merchant reads it', async () => {

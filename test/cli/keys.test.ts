@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto';
-import { readFileSync, statSync, writeFileSync } from 'node:fs';
+import { readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import timers from 'node:timers/promises';
 import { buildPosition } from '../../src/domain/cursor';
 import type { RecipientFacts } from '../../src/domain/payout/recipient';
+import { auditKeyPath, readAuditPublicKeys } from '../../src/encryption/audit-keys';
 import { createEncrypter, Encrypted, type Encrypter } from '../../src/encryption/encrypter';
 import { lockKeyFile } from '../../src/encryption/key-file';
 import { readPairs } from '../../src/encryption/recipient-key-files';
@@ -426,8 +427,14 @@ describe('the command', () => {
     const { env, keysDir, keysFile } = setting;
     env['KEYS_DIR'] = join(dirname(keysFile), 'other');
     expect((await setting.refusal('keys', 'show')).code).toBe('keys_dir_invalid');
-    expect(Object(await setting.json('keys', 'split')).written).toHaveLength(4);
+    expect(Object(await setting.json('keys', 'split')).written).toHaveLength(8);
     expect(await setting.json('keys', 'split')).toEqual({ written: [] });
+    const removed = auditKeyPath(env['KEYS_DIR'], 'worker');
+    rmSync(removed);
+    const { written } = Object(await setting.json('keys', 'split'));
+    expect(written).toEqual([removed, expect.stringContaining('audit.public.json')]);
+    const { worker, api } = readAuditPublicKeys(env['KEYS_DIR']);
+    expect([worker, api]).toMatchObject([[{}, {}], [{}]]);
     delete env['KEYS_DIR'];
     expect((await setting.refusal('keys', 'show')).code).toBe('keys_dir_missing');
     env['KEYS_DIR'] = keysDir;

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { inTransaction } from '../../src/base/mongo';
 import { type BankDecision, sandboxIban } from '../../src/domain/sandbox/movement';
+import { ensureKeys } from '../../src/encryption/ensure-keys';
 import {
   createMovementStore,
   sandboxBankDatabase,
@@ -200,13 +201,14 @@ test('registers the sandbox accounts, and with autoplay imports the statements o
     await inTransaction(mongo, (session) => movements.book(movement, session));
   }
   const ended = new AbortController();
+  const keys = ensureKeys(dataDir);
   const lines: string[] = [];
   const run = async (sandboxAutoplay: 'on' | 'off') => {
     const server = { mongodbUri: mongodbUri(), mongodbPort: 1, mongodbLogin: undefined };
     const routes = { liveConnectors: '', sandboxConnectors: '', sepa: undefined };
     const config = { ...server, ...routes, mongodbDb: db.databaseName, dataDir, sandboxAutoplay };
     const progress = { line: (line: string) => void lines.push(line) };
-    return await keepStatements(config, progress, ended.signal);
+    return await keepStatements(config, keys, progress, ended.signal);
   };
   const list = async () => (await stores.bankAccounts.list()).map(({ iban }) => iban);
   const manual = await run('off');

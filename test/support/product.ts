@@ -36,6 +36,7 @@ import { createTemporalClient } from '../../src/temporal/client';
 import { runWorker } from '../../src/temporal/native';
 import { createWorkers } from '../../worker/create-worker';
 import type { WorkerVersion } from '../../worker/versioning';
+import { signAsProcesses } from './audit';
 import { workflowBundles } from './bundle';
 import { retryUntilDone } from './insist';
 import { createTestLogger, quietTemporal } from './quiet';
@@ -86,7 +87,6 @@ export async function openParts(place: ProductPlace, options: ProductOptions = {
   const database = `test_${name}`;
   const mongo = await connectMongo(mongodbUri(), name, { monitorCommands: economical });
   const db = mongo.db(database);
-  const stores = createStores(db, economical ? CACHE_MS : 0);
   const log = createTestLogger(name);
   const { tracing } = options;
   // As in production: the native connection is for workers only.
@@ -94,6 +94,7 @@ export async function openParts(place: ProductPlace, options: ProductOptions = {
   const temporal = connectTemporal({ address, namespace: 'default' }, undefined, starts);
   const { KEYS_FILE: keysFile, KEYS_DIR: keysDir } = ensureKeys(folder);
   const keys = followKeyFile(keysFile);
+  const stores = createStores(db, economical ? CACHE_MS : 0, signAsProcesses(keysDir));
   const recipientEncrypters = createRecipientEncrypters(keysDir);
   const queues = buildQueues(name, options.live?.prefix);
   const { lifecycle: lifecycleQueue, webhooks: webhookQueue } = queues;

@@ -103,10 +103,11 @@ file until \`keys retire\` removes it: older database backups need it.`,
 
 const split = defineCommand({
   name: 'split',
-  description: 'create the key pairs of recipients that KEYS_DIR lacks',
+  description: 'create the keys that KEYS_DIR lacks',
   options: z.object({}),
   notes: `
-KEYS_DIR then holds, for each environment, recipients.ENV.json, which decrypts recipients, for its
+KEYS_DIR then holds, for each process, audit.PROCESS.json, which signs its lines of the audit log, and
+audit.public.json, which verifies them; for each environment, recipients.ENV.json, which decrypts recipients, for its
 connectors, and recipients.ENV.public.json, which only encrypts, for the API; and for each connector of
 LIVE_CONNECTORS that pays out its own, recipients.live-CONNECTOR.json and recipients.live-CONNECTOR.public.json.
 Existing files stay. \`keys reseal\` then re-encrypts recipients for those who may pay them.`,

@@ -18,6 +18,7 @@ import {
 } from '../../service/operators/audit/chains';
 import { type Actor, listAllAuditLines } from '../../service/operators/audit/log';
 import { type RowsCheck, verifyRows } from '../../service/operators/audit/rows';
+import { createSignatureCheck } from '../../service/operators/audit/signatures';
 import {
   CHECKS,
   checkLedger,
@@ -28,6 +29,7 @@ import {
   type Verification,
 } from '../../service/operators/ledger';
 import { defineCommand, defineGroup } from '../command';
+import { findAuditKeys } from '../connections';
 import { Env, idOption, limit, Time, textOption } from '../options';
 import { fields, formatTime, printList, table } from '../output';
 
@@ -92,8 +94,10 @@ const verify = defineCommand({
     ).optional(),
   }),
   notes: `
-Each line holds the hash of the line before it, so a change is seen. A writer of the database could make
-a whole new chain: store the output of --json elsewhere, and compare with it later by --against.
+Each line holds the hash of the line before it, so a change is seen, and is signed by the operator, or by
+the process, that may write it: audit.public.json of KEYS_DIR has the processes' public keys. A writer of
+the database could remove the end of a chain: store the output of --json elsewhere, and compare with it
+later by --against.
 
 Accounts, keys, routing rules, pauses, users, invitations, endpoints and wallets that no line created are
 \`…_unexplained\`, and those that differ from their lines \`…_changed\`.`,
@@ -101,9 +105,13 @@ Accounts, keys, routing rules, pauses, users, invitations, endpoints and wallets
   run: async (context, { against }) => {
     const printed = against && readPrinted(against, PrintedHeads, 'audit verify');
     const { stores } = await context.readDeps();
-    const { list: listOperators } = stores.operators;
-    const check = await verifyChains(stores.auditLog, listOperators, printed ? printed.heads : []);
-    const rows = await verifyRows(await context.longReader(), context.settings().mongodb.db);
+    const settings = context.settings();
+    const isSigned = await createSignatureCheck(async () => ({
+      operators: await stores.operators.list(),
+      processes: findAuditKeys(settings),
+    }));
+    const check = await verifyChains(stores.auditLog, isSigned, printed ? printed.heads : []);
+    const rows = await verifyRows(await context.longReader(), settings.mongodb.db, isSigned);
     const text = `${reportChains(check)}\n\n${reportRows(rows)}`;
     context.print({ json: { ...check, ...rows }, text });
     // The report is printed already; the error sets the exit code.
@@ -139,7 +147,7 @@ function reportChains({ lines, chains, unchained, broken }: ChainsCheck): string
     line_id ?? '-',
     CHAIN_FAULTS[fault],
   ]);
-  return `${scope} First broken line of each chain:\n\n${table(['CHAIN', 'PLACE', 'LINE', 'FAULT'], rows, '')}`;
+  return `${scope} Broken lines:\n\n${table(['CHAIN', 'PLACE', 'LINE', 'FAULT'], rows, '')}`;
 }
 
 /** @throws ServiceError `file_invalid` */

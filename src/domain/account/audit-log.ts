@@ -89,6 +89,52 @@ export const AUDIT_LABELS = {
 
 export type AuditedAct = keyof typeof AUDIT_LABELS;
 
+/** Processes, each of which signs the lines that it writes. */
+export const AUDIT_WRITERS = ['api', 'worker', 'command_line'] as const;
+export type AuditWriter = (typeof AUDIT_WRITERS)[number];
+
+const LINES_OF_WORKERS = Object.fromEntries(
+  CALLBACK_RESOURCES.map((kind) => [`${kind}.act`, 'worker']),
+) as Record<`${CallbackResource}.act`, 'worker'>;
+
+/** Names who writes an act besides the command line; `operator`: only operators, under their keys. */
+export const ACT_WRITERS: Partial<Record<AuditedAct, 'api' | 'worker' | 'operator'>> = {
+  ...LINES_OF_WORKERS,
+  'account.unfrozen': 'operator',
+  'api_key.created': 'api',
+  'api_key.revoked': 'api',
+  'approval.requested': 'worker',
+  'brand.changed': 'api',
+  'event.sent': 'api',
+  'passkey.added': 'api',
+  'passkey.removed': 'api',
+  'payment.cancelled': 'api',
+  'recipient.deleted': 'api',
+  'refund.created': 'api',
+  'settlement.created': 'api',
+  'user.invitation_withdrawn': 'api',
+  'user.invited': 'api',
+  'user.joined': 'api',
+  'user.other_sessions_ended': 'api',
+  'user.password_changed': 'api',
+  'user.recovery_code_used': 'api',
+  'user.removed': 'api',
+  'user.role_changed': 'api',
+  'user.second_factor_off': 'api',
+  'user.second_factor_on': 'api',
+  'user.session_ended': 'api',
+  'user.signed_in': 'api',
+  'user.signed_out_everywhere': 'api',
+  'wallet.set': 'api',
+  'webhook.created': 'api',
+  'webhook.deleted': 'api',
+  'webhook.disabled': 'worker',
+  'webhook.rolled': 'api',
+  'webhook.secret_shown': 'api',
+  'webhook.set': 'api',
+  'webhook.updated': 'api',
+};
+
 export function isAccountAct(act: AuditedAct): boolean {
   return !/^(?:approval|bank_account|connector_key|keys|operator|platform|routing|sepa_file|statement|stores)[.]/.test(
     act,

@@ -5,6 +5,7 @@ import { describeError } from '../../base/errors';
 import { inTransaction, isDuplicateKey } from '../../base/mongo';
 import { FEE_BEARERS } from '../../domain/account/acquirer-fee';
 import { SCOPES } from '../../domain/account/api-key';
+import type { AuditFacts } from '../../domain/account/audit-log';
 import { PAYER_MONTHS } from '../../domain/account/retention';
 import { ServiceError } from '../../domain/errors';
 import { PAYMENT_METHOD_IDS } from '../../domain/payment/catalog';
@@ -107,11 +108,16 @@ export const AccountChange = z.object({
 });
 type AccountChange = z.infer<typeof AccountChange>;
 
+type Brakes = Pick<
+  AccountDocument,
+  'payout_limits' | 'owed_limits' | 'refund_step_up' | 'hold_unverified'
+>;
+
 /**
  * Whether a change raises a limit or switches off a brake.
  * @see docs/operators.md#approvals
  */
-export function liftsBrake(account: AccountDocument, change: AccountChange): boolean {
+export function liftsBrake(account: Brakes, change: AccountChange): boolean {
   const { payout_limits = {}, owed_limits = {}, refund_step_up = {} } = account;
   // Once one currency has a limit of payouts, every other has the limit 0.
   const isLimited = Object.keys(payout_limits).length > 0;
@@ -219,6 +225,34 @@ export function presentSettings({ crypto, enabled_methods, ...account }: Account
     owed_limits: pairs(owed_limits),
     refund_step_up: pairs(refund_step_up),
   };
+}
+
+/** Whether settings lift a brake of earlier ones, both as in a line of the audit log. */
+export function liftsPresented(before: AuditFacts, after: AuditFacts): boolean {
+  const readLimits = (fact: AuditFacts[string]) =>
+    Object.fromEntries(
+      (Array.isArray(fact) ? fact : []).map((pair: string): [string, number] => {
+        const [currency = '', minor] = pair.split('=');
+        return [currency, Number(minor)];
+      }),
+    );
+  const read = (facts: AuditFacts) => ({
+    payout_limits: readLimits(facts['payout_limits']),
+    owed_limits: readLimits(facts['owed_limits']),
+    refund_step_up: readLimits(facts['refund_step_up']),
+    hold_unverified: facts['hold_unverified'] === true,
+  });
+  const [earlier, later] = [read(before), read(after)];
+  const change = (from: Record<string, number>, to: Record<string, number>) => ({
+    ...Object.fromEntries(Object.keys(from).map((currency) => [currency, null])),
+    ...to,
+  });
+  return liftsBrake(earlier, {
+    payout_limit: change(earlier.payout_limits, later.payout_limits),
+    owed_limit: change(earlier.owed_limits, later.owed_limits),
+    refund_step_up: change(earlier.refund_step_up, later.refund_step_up),
+    hold_unverified: later.hold_unverified ? 'on' : 'off',
+  });
 }
 
 interface FreezeChange {

@@ -1,6 +1,9 @@
 import { hostname, userInfo } from 'node:os';
 import type { MongoClient } from 'mongodb';
-import { signAs } from '../../encryption/operator-signature';
+import { describeError } from '../../base/errors';
+import { ServiceError } from '../../domain/errors';
+import { followAuditKey } from '../../encryption/audit-keys';
+import { signAs } from '../../encryption/audit-signature';
 import { createStores } from '../../store';
 import type { Audit } from '../../store/audit';
 import type { ServiceDeps, WriteDeps } from '../deps';
@@ -11,12 +14,27 @@ export type ReadDeps = Pick<ServiceDeps, 'mongo' | 'stores' | 'now'> & {
   operatorKey?: string | undefined;
 };
 
+/** @param keysDir has the key that signs what no operator's key does */
 export function createReadDeps(
   mongo: MongoClient,
   db: string,
-  operatorKey?: string | undefined,
+  { operatorKey, keysDir }: { operatorKey?: string | undefined; keysDir?: string | undefined } = {},
 ): ReadDeps {
-  return { mongo, stores: createStores(mongo.db(db)), now: () => new Date(), operatorKey };
+  const stores = createStores(mongo.db(db), 0, (hash) => signAsCommandLine(keysDir, hash));
+  return { mongo, stores, now: () => new Date(), operatorKey };
+}
+
+/** Reads the file for each line: a command that adds none needs no key. */
+function signAsCommandLine(keysDir: string | undefined, hash: string): string {
+  if (keysDir === undefined) {
+    const message = 'KEYS_DIR is not set: its audit.command_line.json signs the audit log.';
+    throw new ServiceError('keys_dir_missing', message);
+  }
+  try {
+    return followAuditKey(keysDir, 'command_line')(hash);
+  } catch (error) {
+    throw new ServiceError('keys_dir_invalid', describeError(error));
+  }
 }
 
 /** @param operator whose key was verified */

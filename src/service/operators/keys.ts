@@ -7,7 +7,7 @@ import {
 } from '../../domain/account/operator';
 import { omitUndefined } from '../../domain/defined';
 import { ServiceError } from '../../domain/errors';
-import { derivePublicKey } from '../../encryption/operator-signature';
+import { derivePublicKey } from '../../encryption/audit-signature';
 import { fingerprint, hashKey } from '../../store/keys';
 import type { OperatorDocument } from '../../store/operators';
 import type { WriteDeps } from '../deps';

@@ -50,7 +50,7 @@ export async function openBench(connector: string, waitMs = MUTANT_WAIT_MS) {
   const mongo = await connectMongo(mongodbUri(), 'connector-check');
   const access = { address: temporalAddress(), namespace: 'default' };
   const temporal = connectTemporal(access);
-  const deps = await createOperatorDeps(createReadDeps(mongo, database));
+  const deps = await createOperatorDeps(createReadDeps(mongo, database, { keysDir }));
   return {
     ...{ mongo, database, prefix, keysDir, temporal, stores: deps.stores },
     check: (

@@ -203,7 +203,7 @@ describeWith('python3', 'a check of the example of a bank team’s server', () =
     };
     const place = { name: NAME, database, prefix, keysDir, settings };
     const connector = await startOnKit(defineHttp(served), place);
-    const deps = await createOperatorDeps(createReadDeps(mongo, database));
+    const deps = await createOperatorDeps(createReadDeps(mongo, database, { keysDir }));
     const access = { address: temporalAddress(), namespace: 'default' };
     const report = await checkConnector(
       {

@@ -123,8 +123,8 @@ test('each process has only the keys that it needs and its own certificate', () 
       secret === undefined ? [] : [secret.secretName],
     );
   const needed = {
-    'api.yaml': ['payments-keys', 'payments-recipients-public'],
-    'worker/base/worker.yaml': ['payments-keys'],
+    'api.yaml': ['payments-keys', 'payments-keys-api'],
+    'worker/base/worker.yaml': ['payments-keys', 'payments-keys-worker'],
     'sandbox-bank.yaml': ['payments-recipients-sandbox'],
     'sepa.yaml': ['payments-recipients-sandbox'],
     'migrate.yaml': [],
@@ -240,21 +240,24 @@ describe('the compose files', () => {
     expect(services['temporal']?.networks).toEqual(['core']);
   });
 
-  test('the processes that need keys have them, and workers and banks cannot write them', () => {
+  test('each process has only the keys that it needs, and the command line alone writes them', () => {
     const volumes = Object.fromEntries(ours.map(([name, service]) => [name, service.volumes]));
     expect(volumes).toEqual({
-      keys: ['keys:/data', 'recipients:/data/keys'],
+      keys: [
+        ...['keys:/data', 'recipients:/data/keys', 'keys-api:/keys/api'],
+        ...['keys-worker:/keys/worker', 'keys-bank:/keys/bank'],
+      ],
       users: MONGO_USERS.map((user) => `login-${user.replace('_', '-')}:/login/${user}`),
+      cli: ['keys:/data', 'recipients:/data/keys', 'login-operator:/login:ro'],
       migrate: ['login-operator:/login:ro'],
-      worker: ['keys:/data:ro', 'login-worker:/login:ro'],
+      worker: ['keys:/data:ro', 'keys-worker:/keys:ro', 'login-worker:/login:ro'],
       // No database is on the volume of its state file.
       'sandbox-bank': [
-        'recipients:/data/keys:ro',
+        'keys-bank:/keys:ro',
         'connectors:/state',
         'login-sandbox-bank:/login:ro',
       ],
-      cli: ['keys:/data', 'recipients:/data/keys', 'login-operator:/login:ro'],
-      api: ['keys:/data:ro', 'recipients:/data/keys:ro', 'login-api:/login:ro'],
+      api: ['keys:/data:ro', 'keys-api:/keys:ro', 'login-api:/login:ro'],
     });
   });
 

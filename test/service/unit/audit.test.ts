@@ -1,7 +1,8 @@
 import { Refusal } from '../../../src/domain/errors';
-import { derivePublicKey, signAs } from '../../../src/encryption/operator-signature';
+import { derivePublicKey, signAs } from '../../../src/encryption/audit-signature';
 import { type ChainsCheck, verifyChains } from '../../../src/service/operators/audit/chains';
 import { withAuditLine } from '../../../src/service/operators/audit/log';
+import { createSignatureCheck } from '../../../src/service/operators/audit/signatures';
 import {
   type AuditLine,
   type ChainedLine,
@@ -21,12 +22,36 @@ const line = (account_id: string | null, n: number): AuditLine => ({
   after: { crypto: true, fees: [`card_payout=${n}`] },
 });
 
+const KEYS = {
+  api: 'key of the api',
+  worker: 'of the worker',
+  command_line: 'of the command line',
+};
+const created_at = '2026-01-01T00:00:00.000Z';
+const toPublic = (key: string, at = created_at) => ({
+  public_key: derivePublicKey(key),
+  created_at: at,
+});
+const PROCESSES = {
+  api: [toPublic(KEYS.api)],
+  worker: [toPublic(KEYS.worker)],
+  command_line: [toPublic(KEYS.command_line)],
+};
+
+const sign = (
+  { signature: _, ...whole }: Omit<ChainedLine, 'hash'>,
+  key = KEYS.command_line,
+): ChainedLine => {
+  const hash = hashLine(whole);
+  return { ...whole, hash, signature: signAs(key, hash) };
+};
+
 /** Builds a chain as the store writes it. */
 function chain(account_id: string | null, length: number): ChainedLine[] {
   const lines: ChainedLine[] = [];
   for (let seq = 1; seq <= length; seq += 1) {
     const whole = { ...line(account_id, seq), seq, prev: lines.at(-1)?.hash ?? null };
-    lines.push({ ...whole, hash: hashLine(whole) });
+    lines.push(sign(whole));
   }
   return lines;
 }
@@ -47,14 +72,19 @@ const OPERATORS = [
   { name: 'ben', public_key: derivePublicKey('opkey_of_ben'), revoked_at: null },
 ];
 
-const verify = (lines: ChainedLine[], heads = HEADS, known: ChainsCheck['heads'] = []) =>
+const verify = async (
+  lines: ChainedLine[],
+  heads = HEADS,
+  known: ChainsCheck['heads'] = [],
+  signers = { operators: OPERATORS, processes: PROCESSES },
+) =>
   verifyChains(
     {
       heads: async () => heads,
       head: async (name) => heads.find(({ _id }) => _id === name) ?? null,
       listChained: () => Object(lines),
     },
-    async () => OPERATORS,
+    await createSignatureCheck(async () => signers),
     known,
   );
 const changed = (n: number, change: Partial<ChainedLine>) =>
@@ -114,9 +144,61 @@ test('a line that the key of a new operator signs is not found, though it was li
   const log = { heads: async () => [], head: async () => findHead([chained])[0] ?? null };
   const check = await verifyChains(
     { ...log, listChained: () => Object([chained]) },
-    async () => lists.shift() ?? [],
+    await createSignatureCheck(async () => ({ operators: lists.shift() ?? [], processes: {} })),
   );
   expect(check.broken).toEqual([]);
+});
+
+const VIA = {
+  api: { via: 'api', key_id: 'key_1' },
+  dashboard: { via: 'dashboard', user_id: 'user_1', email: 'ana@x.example' },
+  service: { via: 'service' },
+  update: { via: 'workflow', operator: 'ada' },
+  command: { via: 'command_line', system_user: 'mia', host: 'ops-1' },
+  operator: { via: 'command_line', system_user: 'mia', host: 'ops-1', operator: 'ada' },
+} as const;
+
+test.each([
+  ['a merchant’s act', VIA.api, 'recipient.deleted', KEYS.api, true],
+  ['a team member’s act', VIA.dashboard, 'api_key.created', KEYS.api, true],
+  ['what the service does', VIA.service, 'webhook.disabled', KEYS.worker, true],
+  ['an update in Temporal', VIA.update, 'payout.act', KEYS.worker, true],
+  ['an act by a command', VIA.operator, 'payout.act', KEYS.worker, true],
+  ['an act that a command rebuilds', VIA.update, 'payout.act', KEYS.command_line, true],
+  ['a command', VIA.command, 'wallet.set', KEYS.command_line, true],
+  ['a command, signed by the API', VIA.command, 'wallet.set', KEYS.api, false],
+  ['a command, signed by the worker', VIA.command, 'wallet.set', KEYS.worker, false],
+  ['an operator, signed by the API', VIA.operator, 'wallet.set', KEYS.api, false],
+  ['an operator, signed by a command', VIA.operator, 'wallet.set', KEYS.command_line, false],
+  ['an act, signed by the API', VIA.operator, 'payout.act', KEYS.api, false],
+  ['the service, signed by the API', VIA.service, 'webhook.disabled', KEYS.api, false],
+  ['a team member, signed by the worker', VIA.dashboard, 'wallet.set', KEYS.worker, false],
+  ['limits by a team member', VIA.dashboard, 'account.updated', KEYS.api, false],
+  ['limits by the service', VIA.service, 'account.updated', KEYS.worker, false],
+  ['an unfreeze without an operator', VIA.command, 'account.unfrozen', KEYS.command_line, false],
+  ['an unfreeze by a team member', VIA.dashboard, 'account.unfrozen', KEYS.api, false],
+  ['a key that no process has', VIA.api, 'wallet.set', 'another', false],
+] as const)(
+  'of %s, a line is believed only from its process',
+  async (_, actor, act, key, isBelieved) => {
+    const chained = sign({ ...line('acct_a', 1), actor, act, seq: 1, prev: null }, key);
+    const { broken } = await verify([chained], findHead([chained]));
+    expect(broken.map(({ fault }) => fault)).toEqual(isBelieved ? [] : ['not_signed']);
+  },
+);
+
+test('an earlier key of a process signs for a day after the next one', async () => {
+  const { at } = line('acct_a', 2);
+  const nextAt = new Date(Date.parse(at) - 24 * 60 * 60_000).toISOString();
+  const command_line = [toPublic(KEYS.command_line), toPublic('the next key', nextAt)];
+  const signers = { operators: OPERATORS, processes: { ...PROCESSES, command_line } };
+  const lines = chain('acct_a', 4);
+  const { broken, heads } = await verify(lines, findHead(lines), [], signers);
+  expect(broken).toMatchObject([
+    { seq: 3, fault: 'not_signed' },
+    { seq: 4, fault: 'not_signed' },
+  ]);
+  expect(heads).toMatchObject([{ chain: 'acct_a', seq: 4 }]);
 });
 
 test.each([undefined, null, '2'])(
@@ -145,7 +227,7 @@ test('the order of the fields of a line is no part of its hash', () => {
 const forge = () => {
   const { hash: _, ...rest } = WHOLE[2] ?? chain('acct_a', 1)[0] ?? { ...line(null, 1), hash: '' };
   const whole = { ...rest, seq: 2, prev: WHOLE[1]?.hash ?? null, after: { crypto: false } };
-  return { ...whole, hash: hashLine(whole) };
+  return sign(whole);
 };
 
 test.each([
@@ -170,7 +252,7 @@ test('a chain that is removed with its head is missed only by heads that are sto
     { chain: 'acct_a', seq: 1, line_id: null, fault: 'missing' },
   ]);
   const other = chain('acct_a', 5).map((one) => ({ ...one, act: 'account.created' as const }));
-  const whole = other.map(({ hash: _, ...one }) => ({ ...one, hash: hashLine(one) }));
+  const whole = other.map(({ hash: _, ...one }) => sign(one));
   const first = whole.slice(0, 1);
   const end = [...heads, ...findHead(first)];
   const [one] = known.filter(({ chain }) => chain === 'acct_a');

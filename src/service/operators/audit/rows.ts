@@ -4,7 +4,8 @@ import { toEnv } from '../../../domain/environment';
 import { type InSnapshot, openSnapshots, readAll } from '../../../ledger-check/snapshot';
 import type { ChainedLine } from '../../../store/audit';
 import { fingerprint } from '../../../store/keys';
-import { presentSettings } from '../../merchants/accounts';
+import { liftsPresented, presentSettings } from '../../merchants/accounts';
+import { findOperator, type IsSigned } from './signatures';
 
 /** No line created the row (`…_unexplained`), or explains its state (`…_changed`). */
 interface RowFinding {
@@ -26,15 +27,19 @@ const FINDINGS_MAX = 1_000;
 const ROWS_AT_ONCE = 500;
 
 /**
- * Compares rows with their audit lines, while both may change. A line without a place in a chain
- * explains nothing.
+ * Compares rows with their audit lines, while both may change. A line without a place in a chain, or
+ * without the signature of who may write it, explains nothing.
  */
-export async function verifyRows(client: MongoClient, database: string): Promise<RowsCheck> {
+export async function verifyRows(
+  client: MongoClient,
+  database: string,
+  isSigned: IsSigned,
+): Promise<RowsCheck> {
   const inSnapshot = openSnapshots(client, database);
   const check: RowsCheck = { rows: 0, unexplained: 0, findings: [] };
   for (const [noun, kind] of Object.entries(AUDITED_KINDS)) {
     for await (const batch of listBatches(client, database, kind)) {
-      const findings = await checkBatch(inSnapshot, { noun, ...kind }, batch);
+      const findings = await checkBatch({ inSnapshot, isSigned }, { noun, ...kind }, batch);
       check.rows += batch.ids.length;
       check.unexplained += findings.length;
       check.findings.push(...findings.slice(0, FINDINGS_MAX - check.findings.length));
@@ -69,7 +74,7 @@ async function* listBatches(
 }
 
 async function checkBatch(
-  inSnapshot: InSnapshot,
+  { inSnapshot, isSigned }: { inSnapshot: InSnapshot; isSigned: IsSigned },
   { noun, collection, isMadeOnce, acts, name, facts }: AuditedKind & { noun: string },
   { account_id, ids }: Batch,
 ): Promise<RowFinding[]> {
@@ -82,10 +87,11 @@ async function checkBatch(
     const filter = { ...account, act: { $in: Object.keys(acts) }, seq: { $gte: 1 } };
     for await (const line of read<ChainedLine>('audit_log', filter, { sort: { seq: 1 } })) {
       const effect = acts[line.act]?.(line);
-      if (effect === undefined || !expected.has(effect.name)) continue;
+      if (effect === undefined || !expected.has(effect.name) || !(await isSigned(line))) continue;
       const before = expected.get(effect.name);
       if (isMadeOnce && before && effect.creates) continue;
-      const changed = effect.changes && before && { ...before, ...effect.changes };
+      const { changes } = effect;
+      const changed = before && changes && { ...before, ...omitLifted(before, changes, line) };
       expected.set(effect.name, effect.creates ?? changed);
     }
     return rows.flatMap((row) => {
@@ -99,6 +105,14 @@ async function checkBatch(
       return fields.length === 0 ? [] : [{ code: `${noun}_changed`, ...about, fields }];
     });
   });
+}
+
+/** Leaves out the brakes of an account where a line lifts one, but no operator signed it. */
+function omitLifted(before: AuditFacts, changes: AuditFacts, line: ChainedLine): AuditFacts {
+  if (line.act !== 'account.updated' || findOperator(line) !== undefined) return changes;
+  if (!liftsPresented(before, changes)) return changes;
+  const { payout_limits, owed_limits, refund_step_up, hold_unverified, ...others } = changes;
+  return others;
 }
 
 /** Treats absent, empty list and `false` alike. */
@@ -148,12 +162,6 @@ const removes = ({ target }: ChainedLine): Effect => ({ name: target });
 const changesTo =
   (facts: AuditFacts) =>
   ({ target }: ChainedLine): Effect => ({ name: target, changes: facts });
-/** Explains nothing without the signature of the operator who approved it. */
-const ifSigned =
-  (readEffect: (line: ChainedLine) => Effect) =>
-  (line: ChainedLine): Effect | undefined =>
-    line.signature === undefined ? undefined : readEffect(line);
-
 /** Rows that give access or direct money, and the acts that explain them. */
 const AUDITED_KINDS: Record<string, AuditedKind> = {
   account: {
@@ -168,7 +176,7 @@ const AUDITED_KINDS: Record<string, AuditedKind> = {
       'account.created': creates,
       'account.updated': changesAllBut('frozen'),
       'account.frozen': changesTo({ frozen: true }),
-      'account.unfrozen': ifSigned(changesTo({ frozen: false })),
+      'account.unfrozen': changesTo({ frozen: false }),
     },
   },
   api_key: {

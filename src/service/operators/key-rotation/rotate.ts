@@ -1,6 +1,8 @@
 import { existsSync } from 'node:fs';
+import { basename } from 'node:path';
 import { ENVIRONMENTS, toEnv } from '../../../domain/environment';
 import { ServiceError } from '../../../domain/errors';
+import { createAuditKeys } from '../../../encryption/audit-keys';
 import { DecryptionError, type Encrypted } from '../../../encryption/encrypter';
 import { addKey, removeKey } from '../../../encryption/key-file';
 import {
@@ -66,7 +68,12 @@ export async function createPairs({
   now,
 }: Omit<KeyFileDeps, 'wait' | 'progress'>): Promise<string[]> {
   return await withKeyFileLock({ keysFile }, async () => {
-    const written: string[] = [];
+    // First, since the command line's own signs the lines that follow.
+    const written = changeKeyFile(() => createAuditKeys(keysDir, now()));
+    if (written.length > 0) {
+      const target = written.map((path) => basename(path)).join(', ');
+      await audit({ act: 'keys.rotated', ...INSTALLATION, target, after: { outcome: 'done' } });
+    }
     for (const holder of [...ENVIRONMENTS, ...listPayoutConnectors(connectors).map(getHolder)]) {
       const create = async () =>
         changeKeyFile(() => createRecipientKeyRing(keysDir, holder, now()));

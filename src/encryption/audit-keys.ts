@@ -1,0 +1,91 @@
+import { existsSync, mkdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { z } from 'zod';
+import { AUDIT_WRITERS, type AuditWriter } from '../domain/account/audit-log';
+import { derivePublicKey, signAs } from './audit-signature';
+import { refuseWorldReadable } from './file-mode';
+import { followFile } from './followed-file';
+import { newRandomKey } from './random-key';
+import { Key32, parseJson } from './service-keys';
+import { writeKeyFile } from './write-key-file';
+
+const PUBLIC_MODE = 0o644;
+
+/** Key of one process, which only that process and who creates keys may read. */
+const KeyFile = z.object({ key: Key32.transform((key) => key.toString('base64url')) });
+
+/** Public halves, oldest first: the last one is in use, and the earlier ones verify older lines. */
+const PublicKeys = z.partialRecord(
+  z.enum(AUDIT_WRITERS),
+  z.array(z.object({ public_key: z.string(), created_at: z.string() })),
+);
+export type AuditPublicKeys = z.infer<typeof PublicKeys>;
+
+/**
+ * Creates only what is missing: a process whose file was removed gets another key.
+ * @returns paths of the files that were written
+ */
+export function createAuditKeys(dir: string, now: Date): string[] {
+  mkdirSync(dir, { recursive: true, mode: 0o700 });
+  const written = AUDIT_WRITERS.map((writer) => auditKeyPath(dir, writer)).filter(
+    (path) => !existsSync(path),
+  );
+  for (const path of written) {
+    const file = { key: newRandomKey().toString('base64url') };
+    writeKeyFile(path, `${JSON.stringify(file, null, 2)}\n`);
+  }
+  return [...written, ...publish(dir, now)];
+}
+
+/** Adds the halves that an interrupted creation left out, too. @returns path of a written file */
+function publish(dir: string, now: Date): string[] {
+  const path = publicPath(dir);
+  const before = existsSync(path) ? readAuditPublicKeys(dir) : {};
+  const after = AUDIT_WRITERS.map((writer) => {
+    const keys = before[writer] ?? [];
+    const { key } = parseKeyFile(readFileSync(auditKeyPath(dir, writer), 'utf8'));
+    const public_key = derivePublicKey(key);
+    if (keys.at(-1)?.public_key === public_key) return [writer, keys] as const;
+    return [writer, [...keys, { public_key, created_at: now.toISOString() }]] as const;
+  });
+  if (after.every(([writer, keys]) => keys === before[writer])) return [];
+  writeKeyFile(path, `${JSON.stringify(Object.fromEntries(after), null, 2)}\n`, PUBLIC_MODE);
+  return [path];
+}
+
+/**
+ * Follows the key of a process.
+ * @returns what signs the hash of a line
+ * @throws Error when the file is missing, invalid or world-readable
+ */
+export function followAuditKey(dir: string, writer: AuditWriter): (hash: string) => string {
+  const path = auditKeyPath(dir, writer);
+  if (!existsSync(path)) throw missing(path);
+  refuseWorldReadable(path);
+  const file = followFile(path, parseKeyFile);
+  return (hash) => signAs(file.latest().key, hash);
+}
+
+/** @throws Error when the file is missing or invalid */
+export function readAuditPublicKeys(dir: string): AuditPublicKeys {
+  const path = publicPath(dir);
+  if (!existsSync(path)) throw missing(path);
+  return PublicKeys.parse(parseJson(readFileSync(path, 'utf8')));
+}
+
+export function auditKeyPath(dir: string, writer: AuditWriter): string {
+  return join(dir, `audit.${writer}.json`);
+}
+
+function publicPath(dir: string): string {
+  return join(dir, 'audit.public.json');
+}
+
+function missing(path: string): Error {
+  return new Error(`${path} is missing (KEYS_DIR): \`keys split\` creates it.`);
+}
+
+/** @throws Error that never quotes the text */
+function parseKeyFile(text: string): z.infer<typeof KeyFile> {
+  return KeyFile.parse(parseJson(text));
+}
