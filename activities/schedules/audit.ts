@@ -10,6 +10,7 @@ import {
   PARKED_ATTENTION_DAYS,
 } from '../../src/domain/audit';
 import { CALLBACK_RESOURCES } from '../../src/domain/callback/callback';
+import { webhookWorkflowId } from '../../src/domain/webhook/event';
 import { LIFECYCLES, type Resource } from '../../src/lifecycles';
 import { tryDeliveryNow } from '../../src/service/events/deliveries';
 import {
@@ -24,6 +25,7 @@ import {
 import type { Stores } from '../../src/store';
 import type { DeliveryRow } from '../../src/store/deliveries';
 import { AUDIT_WALK } from '../../src/store/schedule-runs';
+import { createMover, type NewestRun } from '../../src/temporal/status';
 import { reportProgress } from '../shared/progress';
 
 const MINUTE_MS = 60_000;
@@ -99,8 +101,13 @@ async function auditDeliveries(deps: AuditDeps): Promise<DeliveryFindings> {
       return false;
     }
   };
-  // After a kill, a delivery may not know that its wait for an endpoint has ended.
-  const onLate = (row: DeliveryRow) => guard(row, () => tryDeliveryNow(deps.temporal, row));
+  const moveToCurrent = createMover(deps.temporal, deps.now);
+  const onLate = (row: DeliveryRow, run: NewestRun) =>
+    guard(row, async () => {
+      await moveToCurrent(webhookWorkflowId(row.event_id), run);
+      // After a kill, a delivery may not know that its wait for an endpoint has ended.
+      await tryDeliveryNow(deps.temporal, row);
+    });
   for await (const { checked, orphans, place } of findLateDeliveries(deps, from, onLate)) {
     for (const orphan of orphans) {
       if (!(await guard(orphan.delivery, () => restart(deps, orphan)))) continue;

@@ -1,13 +1,26 @@
-import { type Client, isGrpcServiceError, WorkflowNotFoundError } from '@temporalio/client';
+import {
+  type Client,
+  isGrpcServiceError,
+  type WorkflowExecutionDescription,
+  WorkflowNotFoundError,
+} from '@temporalio/client';
 import { inBatches } from '../base/batches';
 
 /** A timeout would end a walk over thousands of workflows. */
 const CALL_TIMEOUT_MS = 15_000;
 
-interface NewestRun {
+interface WorkerVersion {
+  deploymentName: string;
+  buildId: string;
+}
+
+export interface NewestRun {
   /** Such as `RUNNING`; `NOT_FOUND` if there is none. */
   status: string;
   runId?: string;
+  taskQueue?: string;
+  /** Version of workers whose tasks alone it is. */
+  pinnedTo?: WorkerVersion | undefined;
   /** Whether the workflow decides at this moment. */
   hasTask: boolean;
   /** Those in progress, or waiting for their next try. */
@@ -22,15 +35,91 @@ export async function getNewestRun(temporal: Client, workflowId: string): Promis
   try {
     const handle = temporal.workflow.getHandle(workflowId);
     const deadline = Date.now() + CALL_TIMEOUT_MS;
-    const { status, runId, raw } = await temporal.withDeadline(deadline, () => handle.describe());
+    const { status, runId, taskQueue, raw } = await temporal.withDeadline(deadline, () =>
+      handle.describe(),
+    );
     const activityIds = (raw.pendingActivities ?? []).flatMap(({ activityId }) => activityId ?? []);
-    return { status: status.name, runId, hasTask: raw.pendingWorkflowTask != null, activityIds };
+    const hasTask = raw.pendingWorkflowTask != null;
+    const pinnedTo = readPin(raw.workflowExecutionInfo?.versioningInfo);
+    return { status: status.name, runId, taskQueue, pinnedTo, hasTask, activityIds };
   } catch (error) {
     // Never started, or past the server's retention period.
     if (error instanceof WorkflowNotFoundError)
       return { status: 'NOT_FOUND', hasTask: false, activityIds: [] };
     throw error;
   }
+}
+
+/** Temporal's `VERSIONING_BEHAVIOR_PINNED`, and its `PINNED_OVERRIDE_BEHAVIOR_PINNED`. */
+const PINNED = 1;
+
+type Versioning = NonNullable<
+  NonNullable<WorkflowExecutionDescription['raw']['workflowExecutionInfo']>['versioningInfo']
+>;
+
+function readPin(versioning: Versioning | null | undefined): WorkerVersion | undefined {
+  const { behavior, deploymentVersion, versioningOverride } = versioning ?? {};
+  const own = behavior === PINNED ? deploymentVersion : undefined;
+  return readVersion(versioningOverride == null ? own : versioningOverride.pinned?.version);
+}
+
+function readVersion(
+  version: { deploymentName?: string | null; buildId?: string | null } | null | undefined,
+): WorkerVersion | undefined {
+  const { deploymentName, buildId } = version ?? {};
+  return deploymentName && buildId ? { deploymentName, buildId } : undefined;
+}
+
+/**
+ * Finds out once about each version where workflows go that are pinned to it: nowhere while a worker
+ * polls it, else to the current version.
+ * @returns what moves a workflow, which loses nothing by it
+ */
+export function createMover(
+  client: Client,
+  now: () => Date,
+): (workflowId: string, run: NewestRun) => Promise<void> {
+  const targets = new Map<string, Promise<WorkerVersion | undefined>>();
+  const { workflowService } = client;
+  const { namespace, identity } = client.options;
+  const findTarget = async (name: string, pinnedTo: WorkerVersion) => {
+    const workers = await workflowService.describeTaskQueue({
+      ...{ namespace, taskQueue: { name }, taskQueueType: QUEUE_TYPES.workflow },
+    });
+    const isPolled = (workers.pollers ?? []).some(
+      (poller) => isAlive(poller, now()) && isSame(readVersion(poller.deploymentOptions), pinnedTo),
+    );
+    if (isPolled) return undefined;
+    const { deploymentName } = pinnedTo;
+    const deployment = await workflowService.describeWorkerDeployment({
+      namespace,
+      deploymentName,
+    });
+    const { routingConfig } = deployment.workerDeploymentInfo ?? {};
+    const current = readVersion(routingConfig?.currentDeploymentVersion);
+    return isSame(current, pinnedTo) ? undefined : current;
+  };
+  return async (workflowId, { runId, taskQueue, pinnedTo }) => {
+    if (taskQueue === undefined || pinnedTo === undefined) return;
+    const key = JSON.stringify([taskQueue, pinnedTo]);
+    const target = targets.get(key) ?? findTarget(taskQueue, pinnedTo);
+    targets.set(key, target);
+    const version = await target;
+    if (version === undefined) return;
+    await workflowService.updateWorkflowExecutionOptions({
+      ...{ namespace, identity },
+      workflowExecution: { workflowId, ...(runId && { runId }) },
+      updateMask: { paths: ['versioning_override'] },
+      // An upgrade would lose the task of an activity that was reset before.
+      workflowExecutionOptions: {
+        versioningOverride: { pinned: { behavior: PINNED, version } },
+      },
+    });
+  };
+}
+
+function isSame(one: WorkerVersion | undefined, other: WorkerVersion): boolean {
+  return one?.deploymentName === other.deploymentName && one.buildId === other.buildId;
 }
 
 /** Bounds the length of a query to 30 kB. */
@@ -72,15 +161,18 @@ export async function readTaskQueue(
   const { pollers, stats } = await workflowService.describeTaskQueue({
     ...{ namespace, taskQueue: { name }, taskQueueType: QUEUE_TYPES[type], reportStats: true },
   });
-  const alive = (pollers ?? []).filter(({ lastAccessTime }) => {
-    const seconds = Number(lastAccessTime?.seconds ?? 0);
-    return Date.now() - seconds * 1_000 < POLLER_MS;
-  });
   return {
-    pollers: alive.length,
+    pollers: (pollers ?? []).filter((poller) => isAlive(poller, new Date())).length,
     waiting: Number(stats?.approximateBacklogCount ?? 0),
     oldest_seconds: Number(stats?.approximateBacklogAge?.seconds ?? 0),
   };
+}
+
+function isAlive(
+  { lastAccessTime }: { lastAccessTime?: { seconds?: unknown } | null },
+  now: Date,
+): boolean {
+  return now.getTime() - Number(lastAccessTime?.seconds ?? 0) * 1_000 < POLLER_MS;
 }
 
 const NOT_FOUND = 5;

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { request } from 'node:http';
 import { temporal as proto } from '@temporalio/proto';
+import { createAuditActivities } from '../../activities/schedules/audit';
 import { paymentWorkflowId } from '../../src/domain/payment/payment';
 import { webhookWorkflowId } from '../../src/domain/webhook/event';
 import type { IdempotencyRecord } from '../../src/store/idempotency';
@@ -9,6 +10,7 @@ import { expectRefusal } from '../api/refusal';
 import { buildPayment } from '../support/factories';
 import { useHook } from '../support/hook';
 import { eventually, idealPayment, readReplayed } from '../support/http';
+import { mockActivityEnvironment } from '../support/quiet';
 import { useAccount, useService } from '../support/service';
 
 // No worker runs by default, which is the outage.
@@ -239,12 +241,15 @@ describe('versions of workers', () => {
     await service.temporal.workflow.getHandle(paymentWorkflowId(id)).result();
   }
 
-  /** Reads the version of the delivery of a payment's event. */
-  async function readDeliveryVersion(resource_id: string, type: string) {
+  async function findEventId(resource_id: string, type: string): Promise<string> {
     const filter = { account_id: shop.account_id, livemode: false, resource_id, limit: 10 };
     const event = (await service.stores.events.list(filter)).find((each) => each.type === type);
-    return await readVersion(webhookWorkflowId(event?._id ?? ''));
+    return event?._id ?? '';
   }
+
+  /** Reads the version of the delivery of a payment's event. */
+  const readDeliveryVersion = async (resource_id: string, type: string) =>
+    await readVersion(webhookWorkflowId(await findEventId(resource_id, type)));
 
   const lifecycle = (buildId: string) => ({ behavior: VERSIONING_BEHAVIOR_AUTO_UPGRADE, buildId });
   const delivery = (buildId: string) => ({ behavior: VERSIONING_BEHAVIOR_PINNED, buildId });
@@ -267,5 +272,30 @@ describe('versions of workers', () => {
     await settle(second);
     expect(await readVersion(paymentWorkflowId(second))).toEqual(lifecycle('a'));
     expect(await readDeliveryVersion(second, 'payment.settled')).toEqual(delivery('a'));
+  });
+
+  test('the audit moves a late delivery whose version no worker polls to the current one, which repeats no attempt', async () => {
+    const old = await start('c');
+    const payment = await makeCurrent('c');
+    await start('d');
+    await makeCurrent('d');
+    await old.stop();
+    const id = await findEventId(payment, 'payment.awaiting_customer');
+    const readAttempts = async () => (await service.stores.deliveries.forEvents([id]))[0]?.attempts;
+    expect(await readAttempts()).toBe(1);
+    const { stores, temporal } = service;
+    const audit = createAuditActivities({
+      ...{ stores, temporal, lifecycleQueue: 'unused', webhookQueue: 'unused' },
+      // Then the second attempt is late, and the last poll of the old version was long ago.
+      now: () => new Date(Date.now() + 3 * 60_000),
+      log: { info: () => undefined, warn: () => undefined },
+    });
+    // As after a kill between moving a delivery and trying it, and in an audit that comes too soon.
+    for (let times = 0; times < 2; times += 1) {
+      await mockActivityEnvironment().run(audit.auditDeliveries);
+    }
+    // The second attempt is due 42 s after the first.
+    await eventually('its second attempt', async () => (await readAttempts()) === 2, 60_000);
+    expect(hook.events(id)).toHaveLength(2);
   });
 });

@@ -14,7 +14,7 @@ import type { Stores } from '../../../store';
 import type { DeliveryRow } from '../../../store/deliveries';
 import { assertNotBehind } from '../../../temporal/reopening';
 import { nextRun } from '../../../temporal/start';
-import { getNewestRun, getWorkflowStatus } from '../../../temporal/status';
+import { getNewestRun, getWorkflowStatus, type NewestRun } from '../../../temporal/status';
 import { redeliver, resumeDeliveries } from '../../events/deliveries';
 
 const PAGE = 200;
@@ -133,6 +133,8 @@ export async function* findDeliveries(
   yield* checkRows(read(), (row) => findDeliveryOrphan(deps, row));
 }
 
+type OnLate = (row: DeliveryRow, run: NewestRun) => Promise<unknown>;
+
 /**
  * Those of sandbox accounts whose clock was moved come last.
  * @param from continues at deliveries that are due then
@@ -141,7 +143,7 @@ export async function* findDeliveries(
 export async function* findLateDeliveries(
   deps: OrphanDeps,
   from?: string | null,
-  onLate?: (row: DeliveryRow) => Promise<unknown>,
+  onLate?: OnLate,
 ): AsyncGenerator<OrphanBatch<DeliveryOrphan> & { place: string | null | undefined }> {
   const { accounts, deliveries } = deps.stores;
   const at_ms = deps.now().getTime() - OVERDUE_MS;
@@ -227,13 +229,13 @@ async function findResourceOrphan(
 async function findDeliveryOrphan(
   { temporal, stores }: OrphanDeps,
   { _id, event_id, endpoint_id }: DeliveryRow,
-  onLate?: (row: DeliveryRow) => Promise<unknown>,
+  onLate?: OnLate,
 ): Promise<DeliveryOrphan | undefined> {
   const run = await getNewestRun(temporal, webhookWorkflowId(event_id));
   const row = await stores.deliveries.get(_id);
   if (row?.status !== 'pending') return undefined;
   if (run.status === RUNNING && (run.hasTask || run.activityIds.includes(endpoint_id))) {
-    await onLate?.(row);
+    await onLate?.(row, run);
     return undefined;
   }
   return { kind: 'delivery', delivery: row, workflow: run.status };
