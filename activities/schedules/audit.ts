@@ -25,7 +25,7 @@ import {
 import type { Stores } from '../../src/store';
 import type { DeliveryRow } from '../../src/store/deliveries';
 import { AUDIT_WALK } from '../../src/store/schedule-runs';
-import { createMover, type NewestRun } from '../../src/temporal/status';
+import { createRepin, type NewestRun } from '../../src/temporal/status';
 import { reportProgress } from '../shared/progress';
 
 const MINUTE_MS = 60_000;
@@ -101,10 +101,10 @@ async function auditDeliveries(deps: AuditDeps): Promise<DeliveryFindings> {
       return false;
     }
   };
-  const moveToCurrent = createMover(deps.temporal, deps.now);
+  const repin = createRepin(deps.temporal, deps.now);
   const onLate = (row: DeliveryRow, run: NewestRun) =>
     guard(row, async () => {
-      await moveToCurrent(webhookWorkflowId(row.event_id), run);
+      await repin(webhookWorkflowId(row.event_id), run);
       // After a kill, a delivery may not know that its wait for an endpoint has ended.
       await tryDeliveryNow(deps.temporal, row);
     });

@@ -75,7 +75,7 @@ function readVersion(
  * polls it, else to the current version.
  * @returns what moves a workflow, which loses nothing by it
  */
-export function createMover(
+export function createRepin(
   client: Client,
   now: () => Date,
 ): (workflowId: string, run: NewestRun) => Promise<void> {

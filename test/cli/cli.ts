@@ -10,6 +10,7 @@ import { createContext } from '../../src/cli/context';
 import { runCli, runIn } from '../../src/cli/program';
 import { readSettings } from '../../src/cli/settings';
 import type { OperatorRole } from '../../src/domain/account/operator';
+import { createAuditKeys } from '../../src/encryption/audit-keys';
 import { ensureKeys } from '../../src/encryption/ensure-keys';
 import { createOperatorDeps, createReadDeps } from '../../src/service/operators/deps';
 import { createOperator } from '../../src/service/operators/keys';
@@ -41,12 +42,25 @@ interface Outcome {
   stderr: string;
 }
 
+let auditKeys: string | undefined;
+afterAll(() => {
+  if (auditKeys !== undefined) rmSync(auditKeys, { recursive: true, force: true });
+});
+
+/** Lends keys that sign the audit log to a command line without any. */
+function lendKeys(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  if ('KEYS_DIR' in env) return env;
+  auditKeys ??= mkdtempSync(join(tmpdir(), 'cli-keys-'));
+  createAuditKeys(auditKeys, new Date());
+  return { ...env, KEYS_DIR: auditKeys };
+}
+
 /** Runs the command line once, as `main.ts` does. */
 export async function run(env: NodeJS.ProcessEnv, ...args: string[]): Promise<Outcome> {
   let stdout = '';
   let stderr = '';
   const io = {
-    env,
+    env: lendKeys(env),
     stdout: (text: string) => {
       stdout += text;
     },
@@ -64,7 +78,11 @@ export async function run(env: NodeJS.ProcessEnv, ...args: string[]): Promise<Ou
  */
 export function openCommandLine(env: NodeJS.ProcessEnv) {
   const open = () =>
-    createContext({ env, stdout: () => undefined, stderr: () => undefined }, true, LOADS);
+    createContext(
+      { env: lendKeys(env), stdout: () => undefined, stderr: () => undefined },
+      true,
+      LOADS,
+    );
   const opened = [open()];
   const runOnce = async (args: readonly string[]): Promise<Outcome> => {
     let stdout = '';
@@ -132,7 +150,7 @@ export async function asOperator(
   role: OperatorRole = 'operator',
   more: NodeJS.ProcessEnv = {},
 ) {
-  const { mongodb, keysDir } = readSettings(env);
+  const { mongodb, keysDir } = readSettings(lendKeys(env));
   const mongo = await connectMongo(mongodb.uri, 'cli-test');
   try {
     const deps = await createOperatorDeps(createReadDeps(mongo, mongodb.db, { keysDir }));

@@ -435,7 +435,7 @@ describe('the command', () => {
     expect(written).toEqual([removed, expect.stringContaining('audit.public.json')]);
     const { worker, api } = readAuditPublicKeys(env['KEYS_DIR']);
     expect([worker, api]).toMatchObject([[{}, {}], [{}]]);
-    delete env['KEYS_DIR'];
+    env['KEYS_DIR'] = '';
     expect((await setting.refusal('keys', 'show')).code).toBe('keys_dir_missing');
     env['KEYS_DIR'] = keysDir;
   });
