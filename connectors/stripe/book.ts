@@ -45,10 +45,9 @@ export function createBook(db: Db, now: () => Date) {
     noteObject: async (_id: string, object: string): Promise<void> => {
       await sent.updateOne({ _id }, { $set: { object } });
     },
-    /** Takes the next key, unless another attempt has. */
-    takeNextKey: async ({ _id, key }: Pick<Sent, '_id' | 'key'>): Promise<void> => {
-      const number = key === _id ? 1 : Number(key.slice(_id.length + 1));
-      await sent.updateOne({ _id, key }, { $set: { key: `${_id}:${number + 1}` } });
+    /** Takes the second key, which is the last one. */
+    takeNextKey: async (_id: string): Promise<void> => {
+      await sent.updateOne({ _id }, { $set: { key: `${_id}:2` } });
     },
     noteClosing: async (_id: string): Promise<void> => {
       await sent.updateOne({ _id }, { $set: { closing: true } });

@@ -60,10 +60,12 @@ async function find(tools: StripeTools, { _id, refunded }: Pick<Sent, '_id' | 'r
 
 /** Sends a refund of what the payment has brought, by the reference under which it came. */
 export async function sendRefund(
-  { refund_id, amount, payment_bank_reference: reference }: RefundInstruction,
+  { refund_id, payment_id, amount, payment_bank_reference }: RefundInstruction,
   tools: StripeTools,
 ): Promise<RefundAnswer> {
-  if (reference === null) throw new BankFailure('The payment has no reference of Stripe.');
+  // The service stores no reference that is longer than 200 characters, but the book has it.
+  const reference = payment_bank_reference || (await tools.book.get(payment_id))?.object;
+  if (!reference) throw new BankFailure('The payment has no reference of Stripe.');
   const refunded = await findRefunded(tools, refund_id, reference);
   return await send(tools, { id: refund_id, amount, refunded, metadata: { refund_id } });
 }

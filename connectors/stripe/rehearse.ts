@@ -101,7 +101,7 @@ export function createMemoryBook(now: () => Date): Book {
       return records.get(_id) ?? first;
     },
     noteObject: (_id, object) => change(_id, { object }),
-    takeNextKey: ({ _id, key }) => change(_id, { key: `${key}:2` }),
+    takeNextKey: (_id) => change(_id, { key: `${_id}:2` }),
     noteClosing: (_id) => change(_id, { closing: true }),
   };
 }

@@ -19,7 +19,8 @@ interface Sending<S extends z.ZodType> {
 
 /**
  * Sends an instruction under one idempotency key, which no look-up changes. Only a failure that
- * Stripe has stored under it, and an empty look-up, lead to the next key, at the next attempt.
+ * Stripe has stored under it, and an empty look-up, lead to a second key, at the next attempt; there
+ * is no third.
  * @throws BankFailure where nobody knows what Stripe has done: the service asks again
  */
 export async function sendOnce<S extends z.ZodType<{ id: string }>>(
@@ -45,7 +46,7 @@ export async function sendOnce<S extends z.ZodType<{ id: string }>>(
     if (!isStoredFailure(error)) throw error;
     const found = await find(record);
     if (found !== undefined) return await note(found);
-    await book.takeNextKey(record);
+    await book.takeNextKey(id);
     throw error;
   }
 }

@@ -210,18 +210,41 @@ describe('a refund', () => {
     bank.failNext('stored_500_after');
     await expect(sendRefund(refund, tools)).rejects.toThrow();
     const [made] = bank.listRefunds(refund.refund_id) as [Thing];
-    await tools.book.takeNextKey({ _id: refund.refund_id, key: refund.refund_id });
+    await tools.book.takeNextKey(refund.refund_id);
     const accepted = { outcome: 'accepted', bank_reference: made.id };
     expect(await sendRefund(refund, tools)).toEqual(accepted);
     expect(bank.listRefunds(refund.refund_id)).toEqual([made]);
   });
 
-  test('of what an operator has credited is of the session, whose reference the payment has', async () => {
+  test('of what an operator has credited is of its session, also where the service has no reference', async () => {
     const payment = await pay();
-    const refund = buildRefund(payment, payment.bank_reference);
-    expect(await sendRefund(refund, world.tools)).toMatchObject({ outcome: 'accepted' });
-    const [made] = world.bank.listRefunds(refund.refund_id);
-    expect(made).toMatchObject({ charge: payment.charge.id });
+    for (const reference of [payment.bank_reference, '', null]) {
+      const refund = { ...buildRefund(payment, '', 100), payment_bank_reference: reference };
+      expect(await sendRefund(refund, world.tools)).toMatchObject({ outcome: 'accepted' });
+      const [made] = world.bank.listRefunds(refund.refund_id);
+      expect(made).toMatchObject({ charge: payment.charge.id });
+    }
+    const unknown = buildRefund({ payment_id: randomUUID() }, '');
+    await expect(sendRefund(unknown, world.tools)).rejects.toThrow('no reference of Stripe');
+  });
+
+  test('whose second key stores a failure, too, is never sent under a third', async () => {
+    const { reference, ...payment } = await pay();
+    const { bank, tools } = world;
+    const refund = buildRefund(payment, reference);
+    bank.failNext('stored_500');
+    const requests = bank.requests.length;
+    for (let tried = 0; tried < 6; tried += 1) {
+      // The third attempt is the first one under the second key.
+      if (tried === 2) bank.failNext('stored_500');
+      await expect(sendRefund(refund, tools)).rejects.toThrow('answered 500');
+    }
+    const keys = bank.requests
+      .slice(requests)
+      .flatMap(({ method, headers }) => (method === 'POST' ? headers['idempotency-key'] : []));
+    const { refund_id: id } = refund;
+    expect(keys).toEqual([id, id, ...Array(4).fill(`${id}:2`)]);
+    expect(bank.listRefunds(id)).toEqual([]);
   });
 
   test('is refused for what no repeat changes, and tried again for the rest', async () => {
