@@ -83,7 +83,7 @@ async function main(): Promise<void> {
       serves: served.map((asset) => cryptoMethod({ asset, network: NETWORK })),
       functions: Object.keys(evm.activities).toSorted(),
     };
-    const report = reportCapabilities(own, capabilities, restoreGuard);
+    const report = reportCapabilities(own, capabilities, { restoreGuard });
     await Promise.all([runWorkerUntil(worker, stopped), runRounds(rounds)]).finally(report.stop);
   }
   await metricsServer.close();

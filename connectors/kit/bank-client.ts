@@ -47,6 +47,9 @@ export class BankFailure extends Error {
   }
 }
 
+/** Failure of an answer that its schema refuses, as of each repeat, too. */
+export class AnswerMalformed extends BankFailure {}
+
 export interface BankLimits {
   /** Calls that begin in one second, on average; by default 20. */
   perSecond?: number;
@@ -110,7 +113,7 @@ async function callOnce<A extends Answers>(
   const parsed = schema.safeParse(parseJson(answer.text));
   if (parsed.success) return { status, body: parsed.data } as Answer<A>;
   const fields = parsed.error.issues.map(({ path }) => path.join('.') || 'the body');
-  throw new BankFailure(`The bank answered ${status}, but ${fields.join(', ')} does not fit.`);
+  throw new AnswerMalformed(`The bank answered ${status}, but ${fields.join(', ')} does not fit.`);
 }
 
 /** @throws BankFailure without the cause, which may quote the request */

@@ -49,19 +49,26 @@ export function addCapabilities(
   };
 }
 
+interface Watched {
+  restoreGuard: Pick<RestoreGuard, 'check' | 'onChange'>;
+  /** Counts reports that were refused. */
+  countSetAside?: () => Promise<number>;
+}
+
 /**
- * Reports regularly what a connector serves and can do, and whether a restore has stopped it; it
- * works also without that.
+ * Reports regularly what a connector serves and can do, what it has set aside, and whether a restore
+ * has stopped it; it works also without that.
  * @see docs/connectors.md#what-a-connector-reports-of-itself
  */
 export function reportCapabilities(
   { connector, stores, now, log }: Pick<ConnectorProcess, 'connector' | 'stores' | 'now' | 'log'>,
   served: Served,
-  restoreGuard: Pick<RestoreGuard, 'check' | 'onChange'>,
+  { restoreGuard, countSetAside }: Watched,
 ): { stop: () => Promise<void> } {
   const loop = startLoop({
     round: async () => {
-      const report = { ...served, contract: CONTRACT_VERSION };
+      const set_aside = (await countSetAside?.()) ?? 0;
+      const report = { ...served, contract: CONTRACT_VERSION, set_aside };
       const stopped = await restoreGuard.check();
       await stores.capabilities.report(connector, report, { seen_at: now(), stopped });
       return false;

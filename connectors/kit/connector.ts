@@ -146,7 +146,7 @@ export async function startConnector<
   const loop =
     poll &&
     startLoop({
-      round: createPoller({ db, poll, tools, deliver, meter }),
+      round: createPoller({ db, poll, tools, deliver, setAside: delivery.setAside, meter }),
       pollMs: poll.seconds * 1_000,
       troubleMsMax: Math.min(POLL_TROUBLE_MS_MAX, 10_000 * poll.seconds),
       graceMs: POLL_GRACE_MS,
@@ -175,7 +175,8 @@ export async function startConnector<
     serves: parts.alsoServes ?? [],
     functions: Object.keys(activities).filter((name) => !(name in bank)),
   });
-  const report = reportCapabilities(own, served, restoreGuard);
+  const { countSetAside } = delivery;
+  const report = reportCapabilities(own, served, { restoreGuard, countSetAside });
   const finished = runWorker(worker).finally(() =>
     Promise.all([loop?.stop(), making?.stop(), retries.stop(), listener?.close(), report.stop()]),
   );

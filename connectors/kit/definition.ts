@@ -40,6 +40,13 @@ export type Report = {
   };
 }[BankResource];
 
+/** What a bank has listed and the connector cannot read, by the name that the bank gives it. */
+export interface Malformed {
+  id: string;
+  /** Sentence without values of the bank. */
+  why: string;
+}
+
 /** Schemas of a connector's own variables, by name. */
 export type Settings = z.ZodRawShape;
 
@@ -118,12 +125,18 @@ export interface Poll<S extends Settings> {
   seconds: number;
   /**
    * Reads what follows the cursor; null at the first start. The new cursor is stored once all
-   * reports are delivered, so a report may come twice and is never lost.
+   * reports are delivered, so a report may come twice and is never lost. What is malformed is set
+   * aside for an operator.
    */
   read: (
     cursor: string | null,
     tools: Tools<S>,
-  ) => Promise<{ reports: Report[]; cursor: string | null; more?: boolean }>;
+  ) => Promise<{
+    reports: Report[];
+    malformed?: readonly Malformed[];
+    cursor: string | null;
+    more?: boolean;
+  }>;
   /**
    * Acknowledges what is delivered, at a bank that hands each report out until then. No cursor is
    * stored, and a report that cannot be delivered keeps back only those of its resource.

@@ -5,10 +5,17 @@ export type { MadeLine, MadeTransfer } from '../../src/domain/statement';
 export type * from '../contract/activities';
 export type { Attempt } from '../contract/attempt';
 export { RecipientDeleted } from '../contract/recipient-deleted';
-export { BankFailure, type BankLimits, type BankRequest, type CallBank } from './bank-client';
+export {
+  AnswerMalformed,
+  BankFailure,
+  type BankLimits,
+  type BankRequest,
+  type CallBank,
+} from './bank-client';
 export {
   type ConnectorDefinition,
   defineConnector,
+  type Malformed,
   type PayoutTools,
   type Poll,
   type Report,

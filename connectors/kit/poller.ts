@@ -1,7 +1,7 @@
 import type { Db } from 'mongodb';
 import { createGate } from '../../src/base/gate';
 import { isDuplicateKey } from '../../src/base/mongo';
-import type { Poll, Settings, Tools } from './definition';
+import type { Malformed, Poll, Settings, Tools } from './definition';
 import type { KitMeter } from './metrics';
 import { type DeliverReports, groupByResource } from './reports';
 
@@ -17,6 +17,7 @@ interface PollerDeps<S extends Settings> {
   poll: Poll<S>;
   tools: Tools<S>;
   deliver: DeliverReports;
+  setAside: (malformed: Malformed) => Promise<void>;
   meter: Pick<KitMeter, 'polled'>;
 }
 
@@ -30,6 +31,7 @@ export function createPoller<S extends Settings>({
   poll,
   tools,
   deliver,
+  setAside,
   meter,
 }: PollerDeps<S>): () => Promise<boolean> {
   const cursors = db.collection<Cursor>('cursors');
@@ -45,7 +47,8 @@ export function createPoller<S extends Settings>({
   if (acknowledge !== undefined) {
     const gate = createGate(AT_ONCE);
     return async () => {
-      const { reports, more = false } = await poll.read(null, tools);
+      const { reports, malformed = [], more = false } = await poll.read(null, tools);
+      for (const each of malformed) await setAside(each);
       const groups = groupByResource(reports);
       const results = await Promise.allSettled(groups.map((group) => gate(() => deliver(group))));
       const delivered = groups.filter((_group, at) => results[at]?.status === 'fulfilled').flat();
@@ -57,8 +60,9 @@ export function createPoller<S extends Settings>({
   }
   return async () => {
     const from = (await cursors.findOne({ _id: 'poll' }))?.value ?? null;
-    const { reports, cursor, more = false } = await poll.read(from, tools);
+    const { reports, malformed = [], cursor, more = false } = await poll.read(from, tools);
     await deliver(reports);
+    for (const each of malformed) await setAside(each);
     if (cursor !== from) await advance(from, cursor);
     if (!more) meter.polled();
     return more;

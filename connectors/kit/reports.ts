@@ -3,7 +3,7 @@ import { ZodError } from 'zod';
 import { createGate } from '../../src/base/gate';
 import type { Logger } from '../../src/base/log';
 import { CallbackConflict } from '../contract/callbacks';
-import type { Report } from './definition';
+import type { Malformed, Report } from './definition';
 import type { KitMeter } from './metrics';
 
 interface ReportDeps {
@@ -26,6 +26,10 @@ interface SetAside {
   tries: number;
 }
 
+/** Without a report: what the connector could not read, which nothing delivers again. */
+type Row = Omit<SetAside, 'report'> & Partial<Pick<SetAside, 'report'>>;
+
+const COLLECTION = 'reports_set_aside';
 const AT_ONCE = 10;
 const RETRIES_AT_ONCE = 200;
 const RETRY_MS_MIN = 60_000;
@@ -47,16 +51,19 @@ export type DeliverReports = (reports: readonly Report[]) => Promise<readonly Re
  * @returns `deliver` and `retry` throw if a report has to be delivered again
  */
 export function createReportDelivery({ db, deliver, meter, log, now }: ReportDeps) {
-  const setAside = db.collection<SetAside>('reports_set_aside');
-  const put = async (report: Report, why: string, retry_at: Date | null): Promise<void> => {
-    const { resource, resource_id, name, callback } = report;
-    const _id = `${callback.callback_id}:${name}`;
-    const row = { report, why, at: now(), retry_at, tries: 1 };
-    const put = await setAside.updateOne({ _id }, { $setOnInsert: row }, { upsert: true });
-    if (put.upsertedCount === 0) return;
+  const setAside = db.collection<SetAside>(COLLECTION);
+  const rows = db.collection<Row>(COLLECTION);
+  const put = async ({ _id, ...row }: Omit<Row, 'at' | 'tries'>, about: object) => {
+    const $setOnInsert = { ...row, at: now(), tries: 1 };
+    const { upsertedCount } = await rows.updateOne({ _id }, { $setOnInsert }, { upsert: true });
+    if (upsertedCount === 0) return;
     meter.setAside();
+    log.error({ ...about, code: row.why }, 'a report of the bank was set aside');
+  };
+  const putReport = async (report: Report, why: string, retry_at: Date | null): Promise<void> => {
+    const { resource, resource_id, name, callback } = report;
     const about = { [`${resource}_id`]: resource_id, callback_id: callback.callback_id };
-    log.error({ ...about, code: why }, 'a report of the bank was set aside');
+    await put({ _id: `${callback.callback_id}:${name}`, report, why, retry_at }, about);
   };
   /** @returns why it was set aside, for good or until `retry_at` */
   const deliverOne = async (report: Report, parked: Report[] = []) => {
@@ -81,7 +88,7 @@ export function createReportDelivery({ db, deliver, meter, log, now }: ReportDep
       const refusal = retryAt === undefined ? await deliverOne(report, parked) : BEHIND;
       if (refusal === undefined) continue;
       if (!refusal.isFinal) retryAt ??= new Date(now().getTime() + RETRY_MS_MIN);
-      await put(report, refusal.why, refusal.isFinal ? null : (retryAt ?? null));
+      await putReport(report, refusal.why, refusal.isFinal ? null : (retryAt ?? null));
     }
   };
   const retryGroup = async (rows: readonly SetAside[]): Promise<void> => {
@@ -121,26 +128,32 @@ export function createReportDelivery({ db, deliver, meter, log, now }: ReportDep
       const groups = groupByResource(reports);
       const ids = groups.flatMap(([first]) => first?.resource_id ?? []);
       const waits = { 'report.resource_id': { $in: ids }, retry_at: { $ne: null } };
-      const rows = ids.length === 0 ? [] : await setAside.find(waits).toArray();
-      const waiting = new Map(rows.map(({ report, retry_at }) => [report.resource_id, retry_at]));
+      const earlier = ids.length === 0 ? [] : await setAside.find(waits).toArray();
+      const waiting = new Map(
+        earlier.map(({ report, retry_at }) => [report.resource_id, retry_at]),
+      );
       const parked: Report[] = [];
       await runGroups(groups, (group) =>
         deliverGroup(group, waiting.get(group[0]?.resource_id ?? '') ?? undefined, parked),
       );
       return parked;
     },
+    /** Sets aside what the connector could not read. */
+    setAside: ({ id, why }: Malformed) =>
+      put({ _id: id, why: `malformed: ${why}`, retry_at: null }, { id }),
+    countSetAside: () => rows.estimatedDocumentCount(),
     /** @returns whether more may be due */
     retry: async (): Promise<boolean> => {
-      const rows = await setAside
+      const due = await setAside
         .find({ retry_at: { $lte: now() } })
         .sort({ at: 1 })
         .limit(RETRIES_AT_ONCE)
         .toArray();
       await runGroups(
-        groupBy(rows, ({ report }) => report.resource_id),
+        groupBy(due, ({ report }) => report.resource_id),
         retryGroup,
       );
-      return rows.length === RETRIES_AT_ONCE;
+      return due.length === RETRIES_AT_ONCE;
     },
   };
 }

@@ -1,8 +1,15 @@
 import Stripe from 'stripe';
 import { z } from 'zod';
-import { type Poll, type Report, WebhookRefused, type WebhookRequest } from '../kit';
+import {
+  AnswerMalformed,
+  type Malformed,
+  type Poll,
+  type Report,
+  WebhookRefused,
+  type WebhookRequest,
+} from '../kit';
 import { readPage, type StripeTools } from './api';
-import { isOurs, NONE, readFacts, reportMode } from './facts';
+import { type Facts, isOurs, NONE, readFacts, reportMode } from './facts';
 import { Event, Hint } from './objects';
 
 /** Types to which the webhook has to be subscribed, and that are read from the list of events. */
@@ -49,6 +56,34 @@ async function readHint(hint: Hint | null | undefined, tools: StripeTools) {
   return hint && isOurs(hint) ? await readFacts(hint, tools) : NONE;
 }
 
+/** Fields by which a list is read on, whatever else of it fits. */
+const Row = z.looseObject({ id: z.string(), created: z.int() });
+type Row = z.infer<typeof Row>;
+
+/** Reads the facts of a row. One that does not fit must not keep back all others. */
+async function readRow<S extends z.ZodType>(
+  row: Row,
+  schema: S,
+  read: (fitting: z.output<S>) => Promise<Facts>,
+): Promise<Facts & { malformed?: Malformed }> {
+  const { success, data, error } = schema.safeParse(row);
+  const fields = error?.issues.map(({ path }) => path.join('.')) ?? [];
+  try {
+    if (!success) throw new AnswerMalformed(`The list has ${fields.join(', ')} that does not fit.`);
+    return await read(data);
+  } catch (failure) {
+    if (!(failure instanceof AnswerMalformed)) throw failure;
+    return { reports: [], malformed: { id: row.id, why: failure.message } };
+  }
+}
+
+function gather(all: readonly (Facts & { malformed?: Malformed })[]) {
+  return {
+    reports: all.flatMap(({ reports }) => reports),
+    malformed: all.flatMap(({ malformed }) => malformed ?? []),
+  };
+}
+
 const DAY_S = 86_400;
 
 /** Events that Stripe lists late. */
@@ -87,7 +122,7 @@ type Page = Awaited<ReturnType<Poll<never>['read']>>;
 export function createEventReader() {
   /** Creation of events that were delivered, or that the cursor `pending.cursor` would say so of. */
   const seen = new Map<string, number>();
-  let pending: { cursor: string; events: Event[] } | undefined;
+  let pending: { cursor: string; events: Row[] } | undefined;
   return async (text: string | null, tools: StripeTools): Promise<Page> => {
     const now = Math.floor(tools.now().getTime() / 1_000);
     const stored = text === null ? undefined : Cursor.parse(JSON.parse(text));
@@ -101,9 +136,10 @@ export function createEventReader() {
     for (const [id, created] of seen) if (created < oldest) seen.delete(id);
     const { after: starting_after } = cursor;
     const params = { created: { gte: oldest }, types: EVENT_TYPES, starting_after };
-    const { data, has_more } = await readPage(tools, 'events', params, Event);
+    const { data, has_more } = await readPage(tools, 'events', params, Row);
     const events = data.filter(({ id }) => !seen.has(id));
-    const facts = await Promise.all(events.map((event) => readEvent(event, tools)));
+    const read = (event: Event) => readEvent(event, tools);
+    const facts = await Promise.all(events.map((row) => readRow(row, Event, read)));
     const done = events.filter((_event, index) => facts[index]?.isUnbooked !== true);
     const top = Math.max(cursor.top ?? cursor.at, data[0]?.created ?? 0);
     const { at } = cursor;
@@ -113,7 +149,7 @@ export function createEventReader() {
     const next = has_more ? { at, read_at, reads, top, after } : { at: top, read_at, reads };
     const written = JSON.stringify(next);
     pending = { cursor: written, events: done };
-    return { reports: facts.flatMap(({ reports }) => reports), cursor: written, more: has_more };
+    return { ...gather(facts), cursor: written, more: has_more };
   };
 }
 
@@ -122,25 +158,25 @@ function beginWalk(stored: Cursor | undefined, now: number): Cursor {
   return { at: now, read_at: now, reads: 0, walk: { list: WALKS[0], from } };
 }
 
-const Listed = Hint.extend({ id: z.string() });
-const Booked = z.object({ id: z.string(), source: Hint.nullish() });
+const Booked = z.object({ source: Hint.nullish() });
 
 /** Reads a page of a list in place of events: what it names is read as if an event had named it. */
 async function walk({ walk: own, after, ...cursor }: Cursor, tools: StripeTools): Promise<Page> {
   const { list, from } = own ?? { list: WALKS[0], from: 0 };
   const params = { created: { gte: from }, starting_after: after };
-  const { data, has_more } =
-    list === 'balance_transactions'
-      ? await readPage(tools, list, { ...params, expand: ['data.source'] }, Booked)
-      : await readPage(tools, list, params, Listed);
-  const hints = data.map((each) => ('source' in each ? each.source : each) as Hint | null);
-  const facts = await Promise.all(hints.map((hint) => readHint(hint, tools)));
-  const reports = facts.flatMap((each) => each.reports);
+  const isBooked = list === 'balance_transactions';
+  const expand = isBooked ? ['data.source'] : undefined;
+  const { data, has_more } = await readPage(tools, list, { ...params, expand }, Row);
+  const schema = isBooked ? Booked : Hint.transform((source) => ({ source }));
+  const read = ({ source }: z.infer<typeof Booked>) => readHint(source, tools);
+  const facts = await Promise.all(data.map((row) => readRow(row, schema, read)));
   const following = has_more ? list : WALKS[WALKS.indexOf(list) + 1];
-  if (following === undefined) return { reports, cursor: JSON.stringify(cursor), more: true };
+  if (following === undefined) {
+    return { ...gather(facts), cursor: JSON.stringify(cursor), more: true };
+  }
   const next = {
     ...{ ...cursor, walk: { list: following, from } },
     ...(has_more ? { after: data.at(-1)?.id } : {}),
   };
-  return { reports, cursor: JSON.stringify(next), more: true };
+  return { ...gather(facts), cursor: JSON.stringify(next), more: true };
 }

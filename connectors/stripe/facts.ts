@@ -5,7 +5,7 @@ import { findMethod, isMethod } from './methods';
 import { type BalanceTransaction, Charge, EXPAND, PaymentIntent, Refund, Session } from './objects';
 
 /** Facts about our resources, as an object of Stripe has them. */
-interface Facts {
+export interface Facts {
   reports: Report[];
   /** Whether money has moved that Stripe has not booked yet: read it again. */
   isUnbooked?: boolean;

@@ -3,7 +3,8 @@ import { z } from 'zod';
 /** Objects of Stripe, with the fields that are read. Those of other systems must fit, too. */
 
 const Id = z.string().min(1).max(255);
-const Seconds = z.int();
+/** Time in Unix seconds that a date can have. */
+const Seconds = z.int().max(253_402_300_799);
 const Minor = z.int();
 const Metadata = z.record(z.string(), z.string()).nullish();
 

@@ -14,6 +14,8 @@ export interface Capabilities {
   reference_per_step?: boolean;
   /** Minor units, of each currency; a larger fee of a dispute is not posted. */
   dispute_fee_max?: number | null | undefined;
+  /** Number of reports of the bank that were refused. */
+  set_aside?: number;
 }
 
 /** Why a connector sends nothing. @see docs/connectors.md#after-a-restore */

@@ -80,12 +80,13 @@ export function createCapabilitiesStore(db: Db) {
   return {
     report: async (
       _id: string,
-      { serves, functions, contract, reference_per_step = false, dispute_fee_max }: Capabilities,
+      { serves, functions, contract, ...rest }: Capabilities,
       { seen_at, stopped }: { seen_at: Date; stopped: ConnectorStop | null },
     ) => {
-      const report = { serves, functions, contract, reference_per_step, seen_at, stopped };
-      const $set = { ...report, dispute_fee_max: dispute_fee_max ?? null };
-      await reports.updateOne({ _id }, { $set }, { upsert: true });
+      const { reference_per_step = false, dispute_fee_max = null, set_aside = 0 } = rest;
+      const served = { serves, functions, contract, reference_per_step, dispute_fee_max };
+      const report = { ...served, set_aside, seen_at, stopped };
+      await reports.updateOne({ _id }, { $set: report }, { upsert: true });
     },
     /** @returns false before the first report of the connector */
     reportAwaited: async (_id: string, awaiting_release: AwaitedFile[]): Promise<boolean> =>

@@ -23,11 +23,17 @@ type Lines = Record<string, unknown>[];
 /** Reports what a connector serves, as its process does. */
 function report(
   connector: string,
-  { serves = METHODS, functions = FUNCTIONS, contract = 1, seen_at = new Date() } = {},
+  {
+    serves = METHODS,
+    functions = FUNCTIONS,
+    contract = 1,
+    set_aside = 0,
+    seen_at = new Date(),
+  } = {},
 ): Promise<unknown> {
   return service.stores.capabilities.report(
     connector,
-    { serves, functions, contract },
+    { serves, functions, contract, set_aside },
     { seen_at, stopped: null },
   );
 }
@@ -292,13 +298,14 @@ test('connector health lists each fault of a connector that does not run', async
   });
   const seen_at = new Date(Date.now() - 60_000);
   const contract = CONTRACT_VERSION + 1;
-  await report('trial', { contract, seen_at });
+  await report('trial', { contract, set_aside: 2, seen_at });
   await routed.json('connector', 'pause', 'trial', ...WHY);
   const { exit, stdout, stderr } = await routed.cli('connector', 'health', 'trial');
-  expect([exit, stderr]).toEqual([1, expect.stringContaining('trial has 3 faults.')]);
+  expect([exit, stderr]).toEqual([1, expect.stringContaining('trial has 4 faults.')]);
   expect(stdout).toMatch(/Paused: +since .*\nPause: +Ticket 42\nProcesses: +0 take instructions\n/);
   expect(stdout).toContain(`Its processes have reported nothing since ${seen_at.toISOString()}.`);
   expect(stdout).toContain(`It has version ${contract} of the contract, unknown here.`);
+  expect(stdout).toContain('2 reports of its bank are set aside');
   const unknown = await routed.refusal('connector', 'health', 'none');
   expect(unknown.code).toBe('connector_unknown');
 });

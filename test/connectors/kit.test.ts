@@ -211,6 +211,7 @@ test('a bank that hands reports out until then learns which were delivered, and 
       if (report?.resource_id === 'stuck') throw new Error('away');
       return [];
     },
+    setAside: never,
     poll: {
       ...{ seconds: 1, read: async (cursor) => ({ reports, cursor }) },
       acknowledge: async (delivered) => {
@@ -221,6 +222,35 @@ test('a bank that hands reports out until then learns which were delivered, and 
   await expect(read()).rejects.toThrow('away');
   expect(acknowledged).toEqual(['quick']);
   expect(await database.db.collection('cursors').countDocuments()).toBe(0);
+});
+
+test('what a bank lists and nobody can read is set aside, and all else is delivered', async () => {
+  const log = { error: jest.fn() };
+  const resource_id = randomUUID();
+  const callback = { callback_id: resource_id, occurred_at: '2026-11-26T10:00:00Z' };
+  const reports: Report[] = [{ resource: 'payout', resource_id, name: 'sent', callback }];
+  const heard: Report[] = [];
+  const { deliver, setAside, countSetAside, retry } = createReportDelivery({
+    ...{ db: database.db, now: () => new Date(), log, meter: { setAside: () => undefined } },
+    deliver: async (each) => void heard.push(each),
+  });
+  const malformed = [{ id: 'evt_1', why: 'The list has created that does not fit.' }];
+  const read = createPoller({
+    ...{ db: database.db, meter: { polled: () => undefined }, deliver, setAside },
+    tools: { settings: {}, call: never, log: console, now: () => new Date() },
+    poll: { seconds: 1, read: async () => ({ reports, malformed, cursor: 'next' }) },
+  });
+  for (const _round of [1, 2]) await read();
+  expect(heard).toEqual([...reports, ...reports]);
+  const [cursors, rows] = ['cursors', 'reports_set_aside'].map((of) => database.db.collection(of));
+  expect(await cursors?.findOne({})).toMatchObject({ value: 'next' });
+  expect(await rows?.find().toArray()).toMatchObject([
+    { _id: 'evt_1', why: `malformed: ${malformed[0]?.why}`, retry_at: null },
+  ]);
+  expect(log.error).toHaveBeenCalledTimes(1);
+  expect(await retry()).toBe(false);
+  expect(await countSetAside()).toBe(1);
+  await Promise.all([cursors?.deleteMany({}), rows?.deleteMany({})]);
 });
 
 describe('the delivery of reports', () => {

@@ -91,6 +91,7 @@ Exit code 1 if it has a fault; a pause is none. A bank that does not answer show
       ...running.map(([kind, count]) => [`Running ${kind}`, count] as const),
       ['Callbacks', rest.callbacks_waiting === 0 ? 'none wait' : `${rest.callbacks_waiting} wait`],
       ['Refused files', rest.files_refused === 0 ? undefined : String(rest.files_refused)],
+      ['Set aside', rest.reports_set_aside === 0 ? undefined : `${rest.reports_set_aside} reports`],
       ['Keys', String(rest.keys)],
     ]);
     const json = { ...{ connector: name, env, healthy: faults.length === 0, faults }, ...rest };

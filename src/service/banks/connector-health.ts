@@ -28,6 +28,8 @@ interface ConnectorHealth {
   callbacks_waiting: number;
   /** Files of its bank that were refused, and neither taken nor dismissed since. */
   files_refused: number;
+  /** Reports of its bank that it has set aside, since they were refused or malformed. */
+  reports_set_aside: number;
   /** Why it sends nothing after a restore; null: it sends. */
   stopped: ConnectorStop | null;
   /** Keys that its callbacks may be signed with. */
@@ -86,6 +88,7 @@ export async function readConnectorHealth(
   const health = {
     ...{ connector, livemode, instructions, callbacks_waiting, keys: keys.length },
     files_refused: await stores.statements.countFiles(connector),
+    reports_set_aside: report?.set_aside ?? 0,
     pause: pause && presentPause(pause),
     stopped: report?.stopped ?? null,
     report: report && {
@@ -98,7 +101,8 @@ export async function readConnectorHealth(
 }
 
 function listFaults(health: Omit<ConnectorHealth, 'faults'>, now: Date): string[] {
-  const { livemode, stopped, report, callbacks_waiting, keys, resources, files_refused } = health;
+  const { livemode, stopped, report, callbacks_waiting, keys, resources } = health;
+  const { files_refused, reports_set_aside } = health;
   const { pollers, waiting, oldest_seconds } = health.instructions;
   const attention = KINDS.reduce((sum, kind) => sum + resources[kind].attention, 0);
   const contract = report?.contract ?? CONTRACT_VERSION;
@@ -117,6 +121,10 @@ function listFaults(health: Omit<ConnectorHealth, 'faults'>, now: Date): string[
     [
       files_refused > 0,
       `${files_refused} files of its bank are refused: see \`sepa inbound list\`.`,
+    ],
+    [
+      reports_set_aside > 0,
+      `${reports_set_aside} reports of its bank are set aside: see its collection \`reports_set_aside\`.`,
     ],
     [attention > 0, `${attention} resources need an operator: \`attention list\` shows them.`],
   ];

@@ -225,7 +225,8 @@ describe('the example connector', () => {
     });
     expect(report).toEqual({
       ...{ _id: 'example', serves: ['sepa_credit_transfer', 'sepa_instant'], contract: 1 },
-      ...{ functions: ['lookUpPayout', 'sendPayout'], reference_per_step: false, stopped: null },
+      ...{ functions: ['lookUpPayout', 'sendPayout'], reference_per_step: false },
+      ...{ set_aside: 1, stopped: null },
     });
   });
 

@@ -472,6 +472,29 @@ describe('the list of events', () => {
     expect((await drain(reader, early.cursor)).ids).toContain(payment_id);
   });
 
+  test('has what cannot be read set aside, and keeps nothing else back, also in a walk', async () => {
+    const { bank } = world;
+    const reader = createEventReader();
+    const { cursor } = await drain(reader, null);
+    const broken = await pay();
+    const booked = bank.things.get(broken.reference) as Thing;
+    Object.assign(booked, { amount: 'ten' });
+    const { payment_id } = await pay();
+    bank.events.unshift({ ...(bank.events[0] as Thing), id: 'evt_broken', data: { object: 7 } });
+    const page = await reader(cursor, world.tools);
+    expect(page.reports.map(({ resource_id }) => resource_id)).toContain(payment_id);
+    const why = expect.stringContaining('balance_transaction.amount does not fit');
+    expect(page.malformed).toEqual([
+      { id: 'evt_broken', why: 'The list has data.object that does not fit.' },
+      ...Array(2).fill({ id: expect.stringMatching(/^evt_\d/), why }),
+    ]);
+    const walk = await createEventReader()(null, world.tools);
+    expect(walk.malformed).toEqual([{ id: booked.id, why }]);
+    expect(walk.reports.map(({ resource_id }) => resource_id)).toContain(payment_id);
+    bank.events.shift();
+    Object.assign(booked, { amount: 1_000 });
+  });
+
   test('names objects of other systems, which are not read', async () => {
     const { bank } = world;
     const { payment_id } = await open();
