@@ -55,16 +55,35 @@ const MODELESS = ['refund', 'balance_transaction'];
 
 /** ID of the account at Stripe. */
 export const ACCOUNT = 'acct_1FakeOfTests';
+/** Fields that each object has, by Stripe's document, and nothing here is about. */
+const DEFAULTS: Record<string, object> = {
+  'checkout.session': {
+    automatic_tax: { enabled: false, liability: null, provider: null, status: null },
+    ...{ custom_fields: [], shipping_options: [], payment_method_types: ['card'] },
+    custom_text: {
+      ...{ after_submit: null, shipping_address: null, submit: null },
+      terms_of_service_acceptance: null,
+    },
+  },
+  charge: {
+    ...{ amount_refunded: 0, refunded: false },
+    billing_details: { address: null, email: null, name: null, phone: null, tax_id: null },
+  },
+  balance_transaction: { balance_type: 'payments' },
+};
+const CARD = { exp_month: 12, exp_year: 2039, country: 'NL', last4: '4242' };
 
 const DAY_S = 86_400;
 const HALF_HOUR_S = 1_800;
+
+const INVALID = 'invalid_request_error';
 
 class Refused extends Error {
   readonly answer: Answer;
 
   constructor(status: number, code: string, param?: string) {
     super(code);
-    this.answer = refuse(status, 'invalid_request_error', code, param);
+    this.answer = refuse(status, INVALID, code, param);
   }
 }
 
@@ -94,7 +113,8 @@ export async function startFakeStripe({ port = 0, key = 'sk_test_fake', webhook 
   };
   const put = (prefix: string, object: string, fields: Record<string, unknown>): Thing => {
     const mode = MODELESS.includes(object) ? {} : { livemode };
-    const thing = { id: nextId(prefix), object, created: now(), ...mode, ...fields };
+    const named = { id: nextId(prefix), object, created: now() };
+    const thing: Thing = { ...DEFAULTS[object], ...named, ...mode, ...fields };
     things.set(thing.id, thing);
     return thing;
   };
@@ -157,6 +177,7 @@ export async function startFakeStripe({ port = 0, key = 'sk_test_fake', webhook 
       ...{ amount_total: amount, currency: item.price_data.currency },
       ...{ client_reference_id: params['client_reference_id'], metadata: params['metadata'] },
       ...{ expires_at: Number(end), mode: 'payment', params },
+      payment_method_types: Object.values(params['payment_method_types'] ?? { 0: 'card' }),
       ...{ success_url: params['success_url'], cancel_url: params['cancel_url'] },
     });
     session['url'] = `https://checkout.stripe.example/c/pay/${session.id}`;
@@ -198,11 +219,15 @@ export async function startFakeStripe({ port = 0, key = 'sk_test_fake', webhook 
     if (left === 0) throw new Refused(400, 'charge_already_refunded');
     const amount = Number(params['amount'] ?? left);
     if (amount > left) throw new Refused(400, 'amount_too_large');
-    return put('re', 'refund', {
+    const refund = put('re', 'refund', {
       ...{ amount, currency: refunded['currency'], charge: refunded.id, status: 'pending' },
       ...{ payment_intent: refunded['payment_intent'], metadata: params['metadata'] ?? {} },
       ...{ balance_transaction: null, reason: null },
     });
+    const amount_refunded = sumRefunds(refunded.id);
+    const isAll = amount_refunded === refunded['amount'];
+    Object.assign(refunded, { amount_refunded, refunded: isAll });
+    return refund;
   };
 
   /** Pays without a page, by a test card. */
@@ -345,9 +370,11 @@ export async function startFakeStripe({ port = 0, key = 'sk_test_fake', webhook 
     const seen: SeenRequest = { method, path: `${url.pathname}${url.search}`, headers, body };
     const answer = await (async (): Promise<Answer> => {
       if (isDesk) return await serveDesk(url.pathname, body);
-      if (fault === 'limited') return { ...refuse(429, 'rate_limit'), headers: RETRY_AFTER };
-      if (headers['authorization'] !== `Bearer ${key}`) return refuse(401, 'api_key_invalid');
       requests.push(seen);
+      if (fault === 'limited')
+        return { ...refuse(429, INVALID, 'rate_limit'), headers: RETRY_AFTER };
+      if (headers['authorization'] !== `Bearer ${key}`)
+        return refuse(401, INVALID, 'api_key_invalid');
       const params = decodeForm(method === 'GET' ? url.search.slice(1) : body);
       const path = url.pathname.replace('/v1/', '');
       if (method === 'GET') return await answerRoute(method, path, params);
@@ -384,8 +411,8 @@ export async function startFakeStripe({ port = 0, key = 'sk_test_fake', webhook 
       known ??
       put('ch', 'charge', {
         ...{ amount, currency, metadata: { ...metadata }, payment_intent: intent.id },
-        ...{ captured: true, disputed: false, balance_transaction: null },
-        payment_method_details: details,
+        ...{ captured: true, disputed: false, balance_transaction: null, amount_captured: amount },
+        payment_method_details: withCard(details),
       });
     charge['status'] = status;
     charge['paid'] = status === 'succeeded';
@@ -600,6 +627,11 @@ export async function startFakeStripe({ port = 0, key = 'sk_test_fake', webhook 
   await once(server, 'listening');
   const { port: bound } = server.address() as AddressInfo;
   return { ...bank, url: `http://127.0.0.1:${bound}`, openCheck };
+}
+
+/** Adds what Stripe says of every card. */
+function withCard({ card, ...details }: Record<string, unknown>): Record<string, unknown> {
+  return card === undefined ? details : { ...details, card: { ...CARD, ...Object(card) } };
 }
 
 const RETRY_AFTER = { 'Retry-After': '1' };
