@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import Stripe from 'stripe';
+import { renderPage } from './page';
 
 // biome-ignore lint/suspicious/noExplicitAny: as loose as Stripe's JSON.
 type Loose = any;
@@ -76,6 +77,8 @@ const CARD = { exp_month: 12, exp_year: 2039, country: 'NL', last4: '4242' };
 const DAY_S = 86_400;
 const HALF_HOUR_S = 1_800;
 
+const PAGES = '/c/pay/';
+
 const INVALID = 'invalid_request_error';
 
 class Refused extends Error {
@@ -94,6 +97,7 @@ export async function startFakeStripe({ port = 0, key = 'sk_test_fake', webhook 
   const keys = new Map<string, Stored>();
   const running = new Set<string>();
   const faults: Fault[] = [];
+  const holds: { request: string; work: () => Promise<unknown> }[] = [];
   const requests: SeenRequest[] = [];
   let offsetMs = 0;
   let numbers = 0;
@@ -103,6 +107,7 @@ export async function startFakeStripe({ port = 0, key = 'sk_test_fake', webhook 
   const paidOut = new Map<string, Set<string>>();
   /** In the balance, and not in the list yet. */
   let unseen: Thing[] = [];
+  let isSilent = false;
   let livemode = false;
   let cancelsProcessing = false;
 
@@ -134,7 +139,7 @@ export async function startFakeStripe({ port = 0, key = 'sk_test_fake', webhook 
       ...{ api_version: Stripe.API_VERSION, pending_webhooks: 1, request: { id: null } },
     };
     events.unshift(event);
-    if (webhook) await postEvent(event, webhook).catch(() => undefined);
+    if (webhook && !isSilent) await postEvent(event, webhook).catch(() => undefined);
     return event;
   };
   /** Books money on the balance; an asynchronous booking comes by `book`. */
@@ -180,7 +185,7 @@ export async function startFakeStripe({ port = 0, key = 'sk_test_fake', webhook 
       payment_method_types: Object.values(params['payment_method_types'] ?? { 0: 'card' }),
       ...{ success_url: params['success_url'], cancel_url: params['cancel_url'] },
     });
-    session['url'] = `https://checkout.stripe.example/c/pay/${session.id}`;
+    session['url'] = `${getUrl()}${PAGES}${session.id}`;
     return session;
   };
   const createIntent = (fields: Record<string, unknown>): Thing =>
@@ -357,6 +362,7 @@ export async function startFakeStripe({ port = 0, key = 'sk_test_fake', webhook 
   };
   const handle = async (incoming: IncomingMessage, response: ServerResponse): Promise<void> => {
     const url = new URL(incoming.url ?? '', 'http://stripe');
+    if (url.pathname.startsWith(PAGES)) return await servePage(incoming, response);
     const isDesk = url.pathname.startsWith('/desk/');
     const fault = incoming.method === 'POST' && !isDesk ? faults.shift() : undefined;
     if (fault === 'cut_before') return void incoming.socket.destroy();
@@ -371,6 +377,8 @@ export async function startFakeStripe({ port = 0, key = 'sk_test_fake', webhook 
     const answer = await (async (): Promise<Answer> => {
       if (isDesk) return await serveDesk(url.pathname, body);
       requests.push(seen);
+      const held = holds.findIndex(({ request }) => request === `${method} ${url.pathname}`);
+      if (held >= 0) await holds.splice(held, 1)[0]?.work();
       if (fault === 'limited')
         return { ...refuse(429, INVALID, 'rate_limit'), headers: RETRY_AFTER };
       if (headers['authorization'] !== `Bearer ${key}`)
@@ -441,6 +449,8 @@ export async function startFakeStripe({ port = 0, key = 'sk_test_fake', webhook 
     listRefunds: (id: string) =>
       list('refund').filter((refund) => refund['metadata']?.instruction_id === id),
     failNext: (...next: Fault[]) => void faults.push(...next),
+    /** Has work done once the next such request was read, before it acts. */
+    holdNext: (request: string, work: () => Promise<unknown>) => void holds.push({ request, work }),
     advance: (ms: number) => {
       offsetMs += ms;
     },
@@ -501,6 +511,10 @@ export async function startFakeStripe({ port = 0, key = 'sk_test_fake', webhook 
           things.set(booked.id, booked);
         },
       };
+    },
+    /** From now on, no event is posted. */
+    fallSilent: (silent = true) => {
+      isSilent = silent;
     },
     setMode: (live: boolean) => {
       livemode = live;
@@ -620,13 +634,24 @@ export async function startFakeStripe({ port = 0, key = 'sk_test_fake', webhook 
     cancelsProcessing = true;
   };
 
+  /** Serves the page of a session, whose customer is led back once it is paid. */
+  const servePage = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    const session = get(String(request.url).slice(PAGES.length), 'checkout.session');
+    if (request.method === 'POST' && session['status'] === 'open') {
+      await bank.pay(session['client_reference_id']);
+      return void response.writeHead(303, { Location: session['success_url'] }).end();
+    }
+    const headers = { 'Content-Type': 'text/html; charset=utf-8' };
+    response.writeHead(200, headers).end(renderPage(session));
+  };
+  const getUrl = () => `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+
   const server = createServer((request, response) => {
     handle(request, response).catch(() => request.socket.destroy());
   });
   server.listen(port, '127.0.0.1');
   await once(server, 'listening');
-  const { port: bound } = server.address() as AddressInfo;
-  return { ...bank, url: `http://127.0.0.1:${bound}`, openCheck };
+  return { ...bank, url: getUrl(), openCheck };
 }
 
 /** Adds what Stripe says of every card. */
@@ -640,13 +665,14 @@ function refuse(status: number, type: string, code?: string, param?: string): An
   return { status, body: { error: { type, code, param, message: 'As Stripe says.' } } };
 }
 
-/** Posts an event with a fresh signature. */
+/** Posts an event, by default with a fresh signature. */
 export async function postEvent(
   event: Thing,
-  { url, secret }: { url: string; secret: string },
+  { url, secret, ageSeconds = 0 }: { url: string; secret: string; ageSeconds?: number },
 ): Promise<Response> {
   const payload = JSON.stringify(event);
-  const signature = Stripe.webhooks.generateTestHeaderString({ payload, secret });
+  const timestamp = Math.floor(Date.now() / 1_000) - ageSeconds;
+  const signature = Stripe.webhooks.generateTestHeaderString({ payload, secret, timestamp });
   const headers = { 'Content-Type': 'application/json', 'Stripe-Signature': signature };
   return await fetch(url, { method: 'POST', body: payload, headers });
 }

@@ -1,11 +1,18 @@
 import { randomUUID } from 'node:crypto';
+import { isDeepStrictEqual } from 'node:util';
+import type { Page } from 'playwright-core';
+import { useBrowser } from '../../browser/dashboard-visit';
 import { buildAccount, buildPayment } from '../../support/factories';
 import { useFixture } from '../../support/fixture';
+import { useHook } from '../../support/hook';
 import { eventually } from '../../support/http';
 import { createRandom } from '../../support/random';
 import { useService } from '../../support/service';
+import { describeWithStripeMock, startStripeMock } from '../../support/stripe-mock';
 import { postEvent, type Thing } from './fake';
+import { judge } from './judge';
 import { startStripeWorld } from './product';
+import { WEBHOOK_SECRET } from './world';
 
 const DAY_MS = 86_400_000;
 const prefix = `stripe-${randomUUID().slice(0, 8)}`;
@@ -127,29 +134,132 @@ test('what happened while the connector was away is read, whatever webhooks got 
   for (const id of ids) await becomes(id, { status: 'settled' });
 });
 
-test('events in any order, doubled and signed again report each fact once', async () => {
+test('twenty webhooks out of order and doubled, while a secret is rolled, report each fact once', async () => {
   const { bank, webhook } = world;
-  const ids = await Promise.all(Array.from({ length: 5 }, () => begin()));
+  const ids = await Promise.all(Array.from({ length: 10 }, () => begin()));
+  await world.stopConnector();
+  bank.fallSilent();
+  const rolled = { ...webhook, secret: `${WEBHOOK_SECRET}new` };
+  const secrets = { STRIPE_WEBHOOK_SECRET_FILE: `${WEBHOOK_SECRET}\n${rolled.secret}` };
+  const cursors = service.mongo.db(`${service.database}_stripe`).collection('cursors');
+  const before = await cursors.findOne({});
+  await world.startConnector(secrets, 3_600);
+  await eventually('the only read of events', async () => {
+    return JSON.stringify(await cursors.findOne({})) !== JSON.stringify(before);
+  });
   for (const id of ids) await bank.pay(id);
-  for (const id of ids) await becomes(id, { status: 'settled' });
-  const before = await Promise.all(ids.map(listCallbacks));
   const random = createRandom(7);
-  const events = bank.events
-    .slice(0, 10)
-    .map((event) => ({ event, order: random.integer(0, 1_000) }));
-  const shuffled = events.toSorted((a, b) => a.order - b.order).map(({ event }) => event);
-  for (const event of [...shuffled, ...shuffled]) {
-    expect((await postEvent(event, webhook)).status).toBe(200);
+  const events = bank.events.slice(0, 20);
+  const shuffled = [...events, ...events]
+    .map((event) => ({ event, order: random.integer(0, 1_000) }))
+    .toSorted((a, b) => a.order - b.order)
+    .map(({ event }) => event);
+  const answers = shuffled.map((event, at) => postEvent(event, at % 2 === 0 ? webhook : rolled));
+  expect((await Promise.all(answers)).map(({ status }) => status)).toEqual(Array(40).fill(200));
+  for (const id of ids) await becomes(id, { status: 'settled' });
+  const [delivered] = events as [Thing];
+  bank.advance(86_400_000);
+  const again = [
+    { ...{ how: webhook, status: 200 } },
+    { how: { ...webhook, ageSeconds: 86_400 }, status: 400 },
+    { how: { ...webhook, secret: 'whsec_of_somebody_else' }, status: 400 },
+  ];
+  for (const { how, status } of again) {
+    expect((await postEvent(delivered, how)).status).toBe(status);
   }
-  const forged = { url: webhook.url, secret: 'whsec_of_somebody_else' };
-  expect((await postEvent(shuffled[0] as Thing, forged)).status).toBe(400);
-  expect(await Promise.all(ids.map(listCallbacks))).toEqual(before);
-  expect(before).toEqual(ids.map(() => ['settled']));
+  expect(await Promise.all(ids.map(listCallbacks))).toEqual(ids.map(() => ['settled']));
   expect(await Promise.all(ids.map((id) => account.events(id)))).toEqual(
     ids.map(() => ['payment.awaiting_customer', 'payment.authorized', 'payment.settled']),
   );
+  bank.advance(-86_400_000);
+  bank.fallSilent(false);
+  await world.stopConnector();
+  await world.startConnector();
 });
 
 test('a key of the other mode starts no connector', async () => {
-  await expect(world.connect('sk_live_x')).rejects.toThrow('STRIPE_SECRET_KEY_FILE');
+  await expect(world.connect({ STRIPE_SECRET_KEY_FILE: 'sk_live_x' })).rejects.toThrow(
+    'STRIPE_SECRET_KEY_FILE',
+  );
+});
+
+describe('in a browser', () => {
+  const browser = useBrowser();
+  const hook = useHook(service);
+  const toEvents = (id: string) => hook.events(id).map(({ type }) => type);
+
+  /** Opens the pages of a payment in tabs of one customer, and goes to Stripe’s in each. */
+  async function visit(payment: { redirect_url: string }, tabs = 1): Promise<Page[]> {
+    const context = await browser.newContext({ viewport: { width: 390, height: 844 } });
+    await context.route('https://shop.example/**', (route) => {
+      const path = new URL(route.request().url()).pathname;
+      return route.fulfill({ contentType: 'text/html', body: `<h1>Shop ${path}</h1>` });
+    });
+    const pages = await Promise.all(Array.from({ length: tabs }, () => context.newPage()));
+    for (const page of pages) {
+      await page.goto(payment.redirect_url);
+      await page.getByRole('button', { name: 'Continue to' }).click();
+      await page.getByRole('heading', { name: 'Pay 10.00 EUR' }).waitFor();
+    }
+    return pages;
+  }
+  const pay = (page: Page) => page.getByRole('button', { name: 'Pay by card' }).click();
+  const heading = (page: Page, name: string) => page.getByRole('heading', { name }).waitFor();
+  const start = async () => {
+    await hook.register(account, ['payment.settled', 'payment.cancelled']);
+    return await buildPayment(account, { amount: 1_000, method: 'visa' });
+  };
+
+  test('a payer pays and comes back to the shop, whose server receives payment.settled', async () => {
+    const payment = await start();
+    const [page] = (await visit(payment)) as [Page];
+    await pay(page);
+    await heading(page, 'Shop /thanks');
+    await eventually('payment.settled', async () => toEvents(payment.id).length > 0);
+    expect(toEvents(payment.id)).toEqual(['payment.settled']);
+    await page.context().close();
+  });
+
+  test('a payer who pays while the merchant cancels has paid, and nothing is cancelled', async () => {
+    const payment = await start();
+    const [page] = (await visit(payment)) as [Page];
+    const session = world.bank.findSession(payment.id);
+    world.bank.holdNext(`POST /v1/checkout/sessions/${session.id}/expire`, async () => {
+      await pay(page);
+      await eventually('a payment', async () => session['status'] === 'complete');
+    });
+    const { status, body } = await account.post(`/v1/payments/${payment.id}/cancel`);
+    expect([status, body.error?.code]).toEqual([422, 'cannot_cancel']);
+    await heading(page, 'Shop /thanks');
+    await eventually('payment.settled', async () => toEvents(payment.id).length > 0);
+    expect(toEvents(payment.id)).toEqual(['payment.settled']);
+    await page.context().close();
+  });
+
+  test('a payer who pays in two tabs pays once', async () => {
+    const payment = await start();
+    const [first, second] = (await visit(payment, 2)) as [Page, Page];
+    await Promise.all([pay(first), pay(second)]);
+    const shows = async (page: Page) => await page.getByRole('heading').first().textContent();
+    await eventually('both tabs to be done', async () => {
+      const shown = (await Promise.all([shows(first), shows(second)])).toSorted();
+      return isDeepStrictEqual(shown, ['Shop /thanks', 'You have paid already']);
+    });
+    await becomes(payment.id, { status: 'settled' });
+    const charges = [...world.bank.things.values()].filter(
+      ({ object, metadata }) => object === 'charge' && metadata.payment_id === payment.id,
+    );
+    expect(charges).toHaveLength(1);
+    await first.context().close();
+  });
+});
+
+describeWithStripeMock('Stripe’s own document', () => {
+  const mock = useFixture(startStripeMock, ({ stop }) => stop());
+
+  test('has every request, answer and event of these stories', async () => {
+    const { counts, faults } = await judge(world.bank, mock);
+    if (process.env['STRIPE_COUNTS'] === 'yes') console.info(counts);
+    expect(faults).toEqual([]);
+  });
 });

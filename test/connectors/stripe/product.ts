@@ -26,14 +26,14 @@ export async function startStripeWorld({ service, prefix }: Place) {
     ...{ STRIPE_API_URL: bank.url, STRIPE_SECRET_KEY_FILE: KEY },
     ...{ STRIPE_WEBHOOK_SECRET_FILE: WEBHOOK_SECRET, STRIPE_CURRENCIES: ['EUR'] },
   };
-  const connect = async (key = KEY) => {
+  const connect = async (change: Partial<typeof settings> = {}, pollSeconds = 0.2) => {
     const place = { database, prefix, keysDir, stateDir };
-    const changed = { ...settings, STRIPE_SECRET_KEY_FILE: key };
+    const changed = { ...settings, ...change };
     const opened = await connectConnector('stripe', { ...place, settings: changed });
     const config = { ...opened.config, CONNECTOR_PORT: port };
     const own = { ...opened.own, now: () => new Date(bank.now() * 1_000) };
     const { poll, ...definition } = defineStripe();
-    const often = { ...definition, ...(poll && { poll: { ...poll, seconds: 0.2 } }) };
+    const often = { ...definition, ...(poll && { poll: { ...poll, seconds: pollSeconds } }) };
     const start = startConnector(often, config, own);
     const connector = await start.catch(async (error: unknown) => {
       await opened.own.close();
@@ -48,8 +48,8 @@ export async function startStripeWorld({ service, prefix }: Place) {
     ...{ bank, webhook, connect },
     makeStatements: () => running.makeStatements(),
     stopConnector: () => running.stop(),
-    startConnector: async () => {
-      running = await connect();
+    startConnector: async (...how: Parameters<typeof connect>) => {
+      running = await connect(...how);
     },
     stop: async (): Promise<void> => {
       await running.stop();

@@ -1,16 +1,22 @@
 import { randomUUID } from 'node:crypto';
-import { createEventReader } from '../../../connectors/stripe/events';
+import { findInList, readPage } from '../../../connectors/stripe/api';
+import { createEventReader, readWebhook } from '../../../connectors/stripe/events';
 import { readFacts } from '../../../connectors/stripe/facts';
 import { METHOD_IDS } from '../../../connectors/stripe/methods';
+import { Event } from '../../../connectors/stripe/objects';
 import { lookUpRefund, reversePayment, sendRefund } from '../../../connectors/stripe/refunds';
 import { rehearse } from '../../../connectors/stripe/rehearse';
 import { closeSession, openSession, voidPayment } from '../../../connectors/stripe/sessions';
 import { listTransfers, makeStatement } from '../../../connectors/stripe/statements';
 import { useFixture } from '../../support/fixture';
+import { useInbox } from '../../support/hook';
+import { eventually } from '../../support/http';
+import { startLocalstripe } from '../../support/localstripe';
+import { describeWith } from '../../support/python-tools';
 import { describeWithStripeMock, startStripeMock } from '../../support/stripe-mock';
 import { ACCOUNT } from './fake';
 import { judge } from './judge';
-import { buildPayment, openStripe } from './world';
+import { buildPayment, openStripe, WEBHOOK_SECRET } from './world';
 
 describeWithStripeMock('what Stripe’s own mock knows of the API', () => {
   const world = useFixture(openStripe, (opened) => opened.stop());
@@ -106,5 +112,45 @@ describeWithStripeMock('what Stripe’s own mock knows of the API', () => {
       'POST /v1/payment_intents/{id}/cancel',
       'POST /v1/refunds',
     ]);
+  });
+});
+
+describeWith('python3', 'a fake of Stripe that others wrote', () => {
+  const world = useFixture(openStripe, (opened) => opened.stop());
+  const local = useFixture(startLocalstripe, ({ stop }) => stop());
+  const inbox = useInbox();
+
+  test('signs webhooks, which count by the secret, and not by another or with other bytes', async () => {
+    await local.listen(inbox.url, WEBHOOK_SECRET);
+    await local.createCustomer();
+    const [posted] = await eventually(
+      'a webhook',
+      async () => inbox.received.length > 0 && inbox.received,
+    );
+    const { headers, body } = posted as (typeof inbox.received)[number];
+    const read = (text: string, secret = WEBHOOK_SECRET) => {
+      const settings = { ...world.tools.settings, STRIPE_WEBHOOK_SECRET_FILE: secret };
+      const request = { headers, body: Buffer.from(text), json: () => JSON.parse(text) };
+      return readWebhook(request, { ...world.tools, settings });
+    };
+    expect(await read(body)).toEqual([]);
+    expect(await read(body, `whsec_0000000000000000\n${WEBHOOK_SECRET}`)).toEqual([]);
+    await expect(read(body, 'whsec_0000000000000000')).rejects.toMatchObject({ status: 400 });
+    await expect(read(`${body} `)).rejects.toMatchObject({ status: 400 });
+  });
+
+  test('lists events in pages, of which each event is read once', async () => {
+    for (let n = 0; n < 120; n += 1) await local.createCustomer();
+    const { settings, ...tools } = world.tools;
+    const own = { ...tools, settings: { ...settings, STRIPE_API_URL: local.url } };
+    const read: string[] = [];
+    const fits = ({ id }: { id: string }) => read.push(id) === 0;
+    const schema = Event;
+    expect(await findInList(own, 'events', {}, { schema, fits })).toBeUndefined();
+    expect(new Set(read).size).toBe(read.length);
+    expect(read.length).toBeGreaterThan(120);
+    const { data, has_more } = await readPage(own, 'events', {}, schema);
+    expect([data.length, has_more]).toEqual([100, true]);
+    expect(data.map(({ id }) => id)).toEqual(read.slice(0, 100));
   });
 });
