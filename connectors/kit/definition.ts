@@ -40,8 +40,9 @@ export type Report = {
   };
 }[BankResource];
 
-/** What a bank has listed and the connector cannot read, by the name that the bank gives it. */
+/** Row of a bank’s list that the connector cannot read. */
 export interface Malformed {
+  /** Name that the bank gives it. */
   id: string;
   /** Sentence without values of the bank. */
   why: string;

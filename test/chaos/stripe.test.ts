@@ -78,7 +78,7 @@ const world = useFixture(
 const MAIN = resolve('connectors/stripe/main.ts');
 
 interface Row {
-  /** What the merchant or the customer does while the process runs. */
+  /** Act of the merchant or the customer while the process runs. */
   story: keyof typeof STORIES;
   at: string;
   /** Arguments of `die-at.ts`; absent: at the request, which goes on after the client has gone. */

@@ -4,17 +4,9 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import Stripe from 'stripe';
 import { renderPage } from './page';
+import type { Loose, Thing } from './thing';
 
-// biome-ignore lint/suspicious/noExplicitAny: as loose as Stripe's JSON.
-type Loose = any;
-
-/** Object of Stripe, by its public documentation. References are IDs, unless expanded. */
-export interface Thing {
-  id: string;
-  object: string;
-  created: number;
-  [field: string]: Loose;
-}
+export type { Thing };
 
 interface Answer {
   status: number;

@@ -1,4 +1,4 @@
-import type { Thing } from './fake';
+import type { Thing } from './thing';
 
 /** Page on which a customer pays, or reads why nothing can be paid. */
 export function renderPage({ id, status, amount_total, currency, ...session }: Thing): string {
@@ -20,5 +20,5 @@ export function renderPage({ id, status, amount_total, currency, ...session }: T
   button { background: #1a56db; border: 0; border-radius: 6px; color: #fff; font: inherit;
     padding: .75rem; width: 100% }
 </style>
-<main><h1>${title}</h1>${content}<p>A fake of Stripe Checkout: no money moves. ${id}</p></main></html>`;
+<main><h1>${title}</h1>${content}<p>A fake of Stripe Checkout: nobody is charged. ${id}</p></main></html>`;
 }
