@@ -76,7 +76,8 @@ async function openList(path: string) {
   const insert = async (count: number, created_at = OLD, changes: object = {}) => {
     const documents = Array.from({ length: count }, () => {
       tie = (tie + STEP) % TIES;
-      const [_id, token_hash, address] = [randomUUID(), randomUUID(), randomUUID()];
+      const [id, token_hash, address] = [randomUUID(), randomUUID(), randomUUID()];
+      const _id = name === 'disputes' ? `dp_${id}` : id;
       const unique = { _id, token_hash, address, name: _id };
       const position = buildPosition(Date.parse(created_at), tie);
       return { ...row, account_id, created_at, position, ...unique, ...changes };

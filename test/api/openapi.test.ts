@@ -255,6 +255,7 @@ const BODIES: [end: RegExp, body: object][] = [
   [/crypto\/payments\/[^/]+\/simulate$/, { event: 'received' }],
   [/simulate$/, { event: 'failed' }],
   [/test$/, { type: 'payout.sent' }],
+  [/evidence$/, { explanation: 'It was delivered.' }],
 ];
 
 const setting = useFixture(async () => {

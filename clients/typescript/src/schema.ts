@@ -5,6 +5,7 @@
 
 export interface components {
     schemas: {
+        AcceptDispute: Record<string, never>;
         AdvanceClock: {
             advance?: string;
             to?: string;
@@ -207,7 +208,7 @@ export interface components {
         };
         CreateWebhookEndpoint: {
             description?: string | null;
-            enabled_events?: ("payment.awaiting_customer" | "payment.authorized" | "payment.settled" | "payment.failed" | "payment.cancelled" | "payment.expired" | "refund.settled" | "refund.failed" | "payout.submitted" | "payout.sent" | "payout.completed" | "payout.failed" | "payout.returned" | "crypto.payment.received" | "crypto.payment.underpaid" | "crypto.payment.held" | "crypto.payment.expired" | "crypto.settlement.completed" | "crypto.settlement.failed")[];
+            enabled_events?: ("payment.awaiting_customer" | "payment.authorized" | "payment.settled" | "payment.failed" | "payment.cancelled" | "payment.expired" | "refund.settled" | "refund.failed" | "payout.submitted" | "payout.sent" | "payout.completed" | "payout.failed" | "payout.returned" | "crypto.payment.received" | "crypto.payment.underpaid" | "crypto.payment.held" | "crypto.payment.expired" | "crypto.settlement.completed" | "crypto.settlement.failed" | "dispute.opened" | "dispute.updated" | "dispute.closed")[];
             /** @description https, at a public address; in the sandbox of your own machine also http. */
             url: string;
         };
@@ -458,8 +459,88 @@ export interface components {
             /** @enum {string} */
             status: "pending" | "delivered" | "exhausted" | "no_endpoint" | "not_subscribed" | "disabled";
         };
+        Dispute: {
+            /** @description What the bank took, without what came back; 0 for an inquiry. */
+            amount: number;
+            closed_at: string | null;
+            created_at: string;
+            currency: string;
+            /** @description Evidence is refused from then on; null: without a deadline. */
+            evidence_due_at: string | null;
+            evidence_submitted_at: string | null;
+            /** @description What the bank charged for it. */
+            fee: number;
+            id: string;
+            livemode: boolean;
+            /** @constant */
+            object: "dispute";
+            payment_id: string;
+            /** @description The scheme's code. */
+            reason: string | null;
+            /** @enum {string} */
+            status: "needs_response" | "under_review" | "won" | "lost" | "accepted";
+            updated_at: string;
+        };
+        DisputeClosedEvent: {
+            created: string;
+            data: {
+                dispute_id: string;
+                payment_id: string;
+                /**
+                 * @description Only in a test event, which you send yourself.
+                 * @constant
+                 */
+                test?: true;
+            };
+            /** @description Deduplicate on it. */
+            id: string;
+            livemode: boolean;
+            /** @constant */
+            type: "dispute.closed";
+        };
+        DisputeList: {
+            data: components["schemas"]["Dispute"][];
+            has_more: boolean;
+            next_cursor: string | null;
+            /** @constant */
+            object: "list";
+        };
+        DisputeOpenedEvent: {
+            created: string;
+            data: {
+                dispute_id: string;
+                payment_id: string;
+                /**
+                 * @description Only in a test event, which you send yourself.
+                 * @constant
+                 */
+                test?: true;
+            };
+            /** @description Deduplicate on it. */
+            id: string;
+            livemode: boolean;
+            /** @constant */
+            type: "dispute.opened";
+        };
+        DisputeUpdatedEvent: {
+            created: string;
+            data: {
+                dispute_id: string;
+                payment_id: string;
+                /**
+                 * @description Only in a test event, which you send yourself.
+                 * @constant
+                 */
+                test?: true;
+            };
+            /** @description Deduplicate on it. */
+            id: string;
+            livemode: boolean;
+            /** @constant */
+            type: "dispute.updated";
+        };
         /** @enum {string} */
-        ErrorCode: "account_frozen" | "api_key_address_refused" | "api_key_expired" | "api_key_invalid" | "api_key_missing" | "api_key_revoked" | "api_key_scope_insufficient" | "asset_not_available" | "asset_not_supported" | "balance_account_not_found" | "body_too_large" | "books_refused" | "cannot_cancel" | "clock_advancing" | "clock_too_busy" | "crypto_not_enabled" | "crypto_payment_not_found" | "crypto_settlement_not_found" | "endpoint_disabled" | "endpoint_limit_reached" | "event_not_found" | "idempotency_key_invalid" | "idempotency_key_required" | "idempotency_key_reused" | "idempotency_request_in_progress" | "insufficient_balance" | "internal_error" | "invalid_amount" | "invalid_cursor" | "invalid_json" | "invalid_request" | "method_requirements_not_met" | "payment_disputed" | "payment_not_found" | "payment_not_settled" | "payout_limit_exceeded" | "payout_not_found" | "rail_requirements_not_met" | "rate_limited" | "recipient_deleted" | "recipient_not_found" | "recipient_type_mismatch" | "refund_amount_exceeds_balance" | "refund_not_found" | "refund_not_supported" | "refund_window_expired" | "sandbox_only" | "temporarily_unavailable" | "unsupported_media_type" | "wallet_not_registered" | "webhook_endpoint_not_found";
+        ErrorCode: "account_frozen" | "api_key_address_refused" | "api_key_expired" | "api_key_invalid" | "api_key_missing" | "api_key_revoked" | "api_key_scope_insufficient" | "asset_not_available" | "asset_not_supported" | "balance_account_not_found" | "body_too_large" | "books_refused" | "cannot_cancel" | "clock_advancing" | "clock_too_busy" | "crypto_not_enabled" | "crypto_payment_not_found" | "crypto_settlement_not_found" | "dispute_closed" | "dispute_not_found" | "endpoint_disabled" | "endpoint_limit_reached" | "event_not_found" | "evidence_not_supported" | "idempotency_key_invalid" | "idempotency_key_required" | "idempotency_key_reused" | "idempotency_request_in_progress" | "insufficient_balance" | "internal_error" | "invalid_amount" | "invalid_cursor" | "invalid_json" | "invalid_request" | "method_requirements_not_met" | "payment_disputed" | "payment_not_found" | "payment_not_settled" | "payout_limit_exceeded" | "payout_not_found" | "rail_requirements_not_met" | "rate_limited" | "recipient_deleted" | "recipient_not_found" | "recipient_type_mismatch" | "refund_amount_exceeds_balance" | "refund_not_found" | "refund_not_supported" | "refund_window_expired" | "sandbox_only" | "temporarily_unavailable" | "unsupported_media_type" | "wallet_not_registered" | "webhook_endpoint_not_found";
         ErrorDetail: {
             code: string;
             field: string;
@@ -478,7 +559,7 @@ export interface components {
             /** @constant */
             object: "event";
             /** @enum {string} */
-            type: "payment.awaiting_customer" | "payment.authorized" | "payment.settled" | "payment.failed" | "payment.cancelled" | "payment.expired" | "refund.settled" | "refund.failed" | "payout.submitted" | "payout.sent" | "payout.completed" | "payout.failed" | "payout.returned" | "crypto.payment.received" | "crypto.payment.underpaid" | "crypto.payment.held" | "crypto.payment.expired" | "crypto.settlement.completed" | "crypto.settlement.failed";
+            type: "payment.awaiting_customer" | "payment.authorized" | "payment.settled" | "payment.failed" | "payment.cancelled" | "payment.expired" | "refund.settled" | "refund.failed" | "payout.submitted" | "payout.sent" | "payout.completed" | "payout.failed" | "payout.returned" | "crypto.payment.received" | "crypto.payment.underpaid" | "crypto.payment.held" | "crypto.payment.expired" | "crypto.settlement.completed" | "crypto.settlement.failed" | "dispute.opened" | "dispute.updated" | "dispute.closed";
         };
         EventList: {
             data: components["schemas"]["Event"][];
@@ -499,7 +580,7 @@ export interface components {
             /** @constant */
             object: "event";
             /** @enum {string} */
-            type: "payment.awaiting_customer" | "payment.authorized" | "payment.settled" | "payment.failed" | "payment.cancelled" | "payment.expired" | "refund.settled" | "refund.failed" | "payout.submitted" | "payout.sent" | "payout.completed" | "payout.failed" | "payout.returned" | "crypto.payment.received" | "crypto.payment.underpaid" | "crypto.payment.held" | "crypto.payment.expired" | "crypto.settlement.completed" | "crypto.settlement.failed";
+            type: "payment.awaiting_customer" | "payment.authorized" | "payment.settled" | "payment.failed" | "payment.cancelled" | "payment.expired" | "refund.settled" | "refund.failed" | "payout.submitted" | "payout.sent" | "payout.completed" | "payout.failed" | "payout.returned" | "crypto.payment.received" | "crypto.payment.underpaid" | "crypto.payment.held" | "crypto.payment.expired" | "crypto.settlement.completed" | "crypto.settlement.failed" | "dispute.opened" | "dispute.updated" | "dispute.closed";
         };
         Failure: {
             code: string;
@@ -547,6 +628,19 @@ export interface components {
              */
             status?: "pending" | "sent" | "completed" | "failed";
         };
+        ListDisputesQuery: {
+            /** @description Only those made before this time. The last `next_cursor` goes on from there: as text, since most date types cut its nine fractional digits. */
+            created_before?: string;
+            /** @description Rows of a page; 25 when left out. */
+            limit?: number;
+            /** @description Only those of this payment. */
+            payment_id?: string;
+            /**
+             * @description Only those in this state.
+             * @enum {string}
+             */
+            status?: "needs_response" | "under_review" | "won" | "lost" | "accepted";
+        };
         ListEventsQuery: {
             /** @description Oldest first, the events after this one. The last `next_cursor` goes on from there. */
             after?: string;
@@ -560,7 +654,7 @@ export interface components {
              * @description Only those of this type.
              * @enum {string}
              */
-            type?: "payment.awaiting_customer" | "payment.authorized" | "payment.settled" | "payment.failed" | "payment.cancelled" | "payment.expired" | "refund.settled" | "refund.failed" | "payout.submitted" | "payout.sent" | "payout.completed" | "payout.failed" | "payout.returned" | "crypto.payment.received" | "crypto.payment.underpaid" | "crypto.payment.held" | "crypto.payment.expired" | "crypto.settlement.completed" | "crypto.settlement.failed";
+            type?: "payment.awaiting_customer" | "payment.authorized" | "payment.settled" | "payment.failed" | "payment.cancelled" | "payment.expired" | "refund.settled" | "refund.failed" | "payout.submitted" | "payout.sent" | "payout.completed" | "payout.failed" | "payout.returned" | "crypto.payment.received" | "crypto.payment.underpaid" | "crypto.payment.held" | "crypto.payment.expired" | "crypto.settlement.completed" | "crypto.settlement.failed" | "dispute.opened" | "dispute.updated" | "dispute.closed";
         };
         ListPaymentRefundsQuery: {
             /** @description Only those made before this time. The last `next_cursor` goes on from there: as text, since most date types cut its nine fractional digits. */
@@ -1028,8 +1122,9 @@ export interface components {
             amount?: number | null;
             code?: string | null;
             dispute_id?: string | null;
+            dispute_status?: ("needs_response" | "under_review") | null;
             /** @enum {string} */
-            event: "authorized" | "settled" | "failed" | "expired" | "reversed" | "reversal_failed" | "clawed_back" | "dispute_opened" | "dispute_won" | "dispute_lost";
+            event: "authorized" | "settled" | "failed" | "expired" | "reversed" | "reversal_failed" | "clawed_back" | "dispute_opened" | "dispute_updated" | "dispute_withdrawn" | "dispute_reinstated" | "dispute_won" | "dispute_lost";
             fee?: number | null;
             reason?: string | null;
         };
@@ -1046,13 +1141,25 @@ export interface components {
             event: "settled" | "failed";
             reason?: string | null;
         };
+        SubmitEvidence: {
+            carrier?: string | null;
+            /** @description The customer in your own system. */
+            customer_reference?: string | null;
+            /** @description What happened, for the bank. */
+            explanation: string;
+            /** @description The refund that the customer already has. */
+            refund_reference?: string | null;
+            /** @description When the goods left. */
+            shipped_at?: string | null;
+            tracking_number?: string | null;
+        };
         TestWebhookEndpoint: {
             /** @enum {string} */
-            type: "payment.awaiting_customer" | "payment.authorized" | "payment.settled" | "payment.failed" | "payment.cancelled" | "payment.expired" | "refund.settled" | "refund.failed" | "payout.submitted" | "payout.sent" | "payout.completed" | "payout.failed" | "payout.returned" | "crypto.payment.received" | "crypto.payment.underpaid" | "crypto.payment.held" | "crypto.payment.expired" | "crypto.settlement.completed" | "crypto.settlement.failed";
+            type: "payment.awaiting_customer" | "payment.authorized" | "payment.settled" | "payment.failed" | "payment.cancelled" | "payment.expired" | "refund.settled" | "refund.failed" | "payout.submitted" | "payout.sent" | "payout.completed" | "payout.failed" | "payout.returned" | "crypto.payment.received" | "crypto.payment.underpaid" | "crypto.payment.held" | "crypto.payment.expired" | "crypto.settlement.completed" | "crypto.settlement.failed" | "dispute.opened" | "dispute.updated" | "dispute.closed";
         };
         UpdateWebhookEndpoint: {
             description?: string | null;
-            enabled_events?: ("payment.awaiting_customer" | "payment.authorized" | "payment.settled" | "payment.failed" | "payment.cancelled" | "payment.expired" | "refund.settled" | "refund.failed" | "payout.submitted" | "payout.sent" | "payout.completed" | "payout.failed" | "payout.returned" | "crypto.payment.received" | "crypto.payment.underpaid" | "crypto.payment.held" | "crypto.payment.expired" | "crypto.settlement.completed" | "crypto.settlement.failed")[];
+            enabled_events?: ("payment.awaiting_customer" | "payment.authorized" | "payment.settled" | "payment.failed" | "payment.cancelled" | "payment.expired" | "refund.settled" | "refund.failed" | "payout.submitted" | "payout.sent" | "payout.completed" | "payout.failed" | "payout.returned" | "crypto.payment.received" | "crypto.payment.underpaid" | "crypto.payment.held" | "crypto.payment.expired" | "crypto.settlement.completed" | "crypto.settlement.failed" | "dispute.opened" | "dispute.updated" | "dispute.closed")[];
             /** @enum {string} */
             status?: "enabled" | "disabled";
             /** @description https, at a public address; in the sandbox of your own machine also http. */
@@ -1068,8 +1175,8 @@ export interface components {
             description: string | null;
             /** @description `merchant`: you disabled it. `failing`: nothing succeeded for five days. */
             disabled_reason: ("merchant" | "failing") | null;
-            /** @description All of them by default. */
-            enabled_events: ("payment.awaiting_customer" | "payment.authorized" | "payment.settled" | "payment.failed" | "payment.cancelled" | "payment.expired" | "refund.settled" | "refund.failed" | "payout.submitted" | "payout.sent" | "payout.completed" | "payout.failed" | "payout.returned" | "crypto.payment.received" | "crypto.payment.underpaid" | "crypto.payment.held" | "crypto.payment.expired" | "crypto.settlement.completed" | "crypto.settlement.failed")[];
+            /** @description By default all but those of disputes. */
+            enabled_events: ("payment.awaiting_customer" | "payment.authorized" | "payment.settled" | "payment.failed" | "payment.cancelled" | "payment.expired" | "refund.settled" | "refund.failed" | "payout.submitted" | "payout.sent" | "payout.completed" | "payout.failed" | "payout.returned" | "crypto.payment.received" | "crypto.payment.underpaid" | "crypto.payment.held" | "crypto.payment.expired" | "crypto.settlement.completed" | "crypto.settlement.failed" | "dispute.opened" | "dispute.updated" | "dispute.closed")[];
             id: string;
             livemode: boolean;
             /** @constant */
@@ -1091,8 +1198,8 @@ export interface components {
             description: string | null;
             /** @description `merchant`: you disabled it. `failing`: nothing succeeded for five days. */
             disabled_reason: ("merchant" | "failing") | null;
-            /** @description All of them by default. */
-            enabled_events: ("payment.awaiting_customer" | "payment.authorized" | "payment.settled" | "payment.failed" | "payment.cancelled" | "payment.expired" | "refund.settled" | "refund.failed" | "payout.submitted" | "payout.sent" | "payout.completed" | "payout.failed" | "payout.returned" | "crypto.payment.received" | "crypto.payment.underpaid" | "crypto.payment.held" | "crypto.payment.expired" | "crypto.settlement.completed" | "crypto.settlement.failed")[];
+            /** @description By default all but those of disputes. */
+            enabled_events: ("payment.awaiting_customer" | "payment.authorized" | "payment.settled" | "payment.failed" | "payment.cancelled" | "payment.expired" | "refund.settled" | "refund.failed" | "payout.submitted" | "payout.sent" | "payout.completed" | "payout.failed" | "payout.returned" | "crypto.payment.received" | "crypto.payment.underpaid" | "crypto.payment.held" | "crypto.payment.expired" | "crypto.settlement.completed" | "crypto.settlement.failed" | "dispute.opened" | "dispute.updated" | "dispute.closed")[];
             id: string;
             livemode: boolean;
             /** @constant */
@@ -1104,7 +1211,7 @@ export interface components {
             updated_at: string;
             url: string;
         };
-        WebhookEvent: components["schemas"]["PaymentAwaitingCustomerEvent"] | components["schemas"]["PaymentAuthorizedEvent"] | components["schemas"]["PaymentSettledEvent"] | components["schemas"]["PaymentFailedEvent"] | components["schemas"]["PaymentCancelledEvent"] | components["schemas"]["PaymentExpiredEvent"] | components["schemas"]["RefundSettledEvent"] | components["schemas"]["RefundFailedEvent"] | components["schemas"]["PayoutSubmittedEvent"] | components["schemas"]["PayoutSentEvent"] | components["schemas"]["PayoutCompletedEvent"] | components["schemas"]["PayoutFailedEvent"] | components["schemas"]["PayoutReturnedEvent"] | components["schemas"]["CryptoPaymentReceivedEvent"] | components["schemas"]["CryptoPaymentUnderpaidEvent"] | components["schemas"]["CryptoPaymentHeldEvent"] | components["schemas"]["CryptoPaymentExpiredEvent"] | components["schemas"]["CryptoSettlementCompletedEvent"] | components["schemas"]["CryptoSettlementFailedEvent"];
+        WebhookEvent: components["schemas"]["PaymentAwaitingCustomerEvent"] | components["schemas"]["PaymentAuthorizedEvent"] | components["schemas"]["PaymentSettledEvent"] | components["schemas"]["PaymentFailedEvent"] | components["schemas"]["PaymentCancelledEvent"] | components["schemas"]["PaymentExpiredEvent"] | components["schemas"]["RefundSettledEvent"] | components["schemas"]["RefundFailedEvent"] | components["schemas"]["PayoutSubmittedEvent"] | components["schemas"]["PayoutSentEvent"] | components["schemas"]["PayoutCompletedEvent"] | components["schemas"]["PayoutFailedEvent"] | components["schemas"]["PayoutReturnedEvent"] | components["schemas"]["CryptoPaymentReceivedEvent"] | components["schemas"]["CryptoPaymentUnderpaidEvent"] | components["schemas"]["CryptoPaymentHeldEvent"] | components["schemas"]["CryptoPaymentExpiredEvent"] | components["schemas"]["CryptoSettlementCompletedEvent"] | components["schemas"]["CryptoSettlementFailedEvent"] | components["schemas"]["DisputeOpenedEvent"] | components["schemas"]["DisputeUpdatedEvent"] | components["schemas"]["DisputeClosedEvent"];
     };
     responses: never;
     parameters: never;
@@ -1112,6 +1219,7 @@ export interface components {
     headers: never;
     pathItems: never;
 }
+export type AcceptDispute = components['schemas']['AcceptDispute'];
 export type AdvanceClock = components['schemas']['AdvanceClock'];
 export type ApiRequest = components['schemas']['ApiRequest'];
 export type ApiRequestList = components['schemas']['ApiRequestList'];
@@ -1149,6 +1257,11 @@ export type CustomerRequest = components['schemas']['CustomerRequest'];
 export type Delivery = components['schemas']['Delivery'];
 export type DeliveryAttempt = components['schemas']['DeliveryAttempt'];
 export type DeliveryWithLog = components['schemas']['DeliveryWithLog'];
+export type Dispute = components['schemas']['Dispute'];
+export type DisputeClosedEvent = components['schemas']['DisputeClosedEvent'];
+export type DisputeList = components['schemas']['DisputeList'];
+export type DisputeOpenedEvent = components['schemas']['DisputeOpenedEvent'];
+export type DisputeUpdatedEvent = components['schemas']['DisputeUpdatedEvent'];
 export type ErrorCode = components['schemas']['ErrorCode'];
 export type ErrorDetail = components['schemas']['ErrorDetail'];
 export type Event = components['schemas']['Event'];
@@ -1158,6 +1271,7 @@ export type Failure = components['schemas']['Failure'];
 export type ListBalanceTransactionsQuery = components['schemas']['ListBalanceTransactionsQuery'];
 export type ListCryptoPaymentsQuery = components['schemas']['ListCryptoPaymentsQuery'];
 export type ListCryptoSettlementsQuery = components['schemas']['ListCryptoSettlementsQuery'];
+export type ListDisputesQuery = components['schemas']['ListDisputesQuery'];
 export type ListEventsQuery = components['schemas']['ListEventsQuery'];
 export type ListPaymentRefundsQuery = components['schemas']['ListPaymentRefundsQuery'];
 export type ListPaymentsQuery = components['schemas']['ListPaymentsQuery'];
@@ -1199,6 +1313,7 @@ export type SimulateCryptoSettlement = components['schemas']['SimulateCryptoSett
 export type SimulatePayment = components['schemas']['SimulatePayment'];
 export type SimulatePayout = components['schemas']['SimulatePayout'];
 export type SimulateRefund = components['schemas']['SimulateRefund'];
+export type SubmitEvidence = components['schemas']['SubmitEvidence'];
 export type TestWebhookEndpoint = components['schemas']['TestWebhookEndpoint'];
 export type UpdateWebhookEndpoint = components['schemas']['UpdateWebhookEndpoint'];
 export type WebhookEndpoint = components['schemas']['WebhookEndpoint'];

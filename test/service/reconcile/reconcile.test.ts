@@ -306,7 +306,7 @@ describe('when MongoDB is older than Temporal, reconcile', () => {
 
     const { differences } = await restoreAndRebuild(backup, 1);
     expect(differences).toMatchObject([{ kind: 'missing', resource: 'dispute', id: dispute._id }]);
-    await expectRebuilt(state, [['dispute', dispute._id]]);
+    await expectRebuilt(state, [['dispute', dispute._id, {}]]);
     expect(await stores.payments.get(id)).toMatchObject({ disputed: 0, disputes_open: 0 });
     expect(await setting.verified()).toEqual([]);
     expect(await setting.left(0)).toEqual([]);

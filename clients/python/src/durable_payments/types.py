@@ -72,6 +72,67 @@ class CreateRefund(TypedDict):
     """
 
 
+class Dispute(TypedDict):
+    id: str
+    object: Literal['dispute']
+    payment_id: str
+    status: Literal['needs_response', 'under_review', 'won', 'lost', 'accepted']
+    amount: int
+    """
+    What the bank took, without what came back; 0 for an inquiry.
+    """
+    currency: str
+    fee: int
+    """
+    What the bank charged for it.
+    """
+    reason: Optional[str]
+    """
+    The scheme's code.
+    """
+    evidence_due_at: Optional[str]
+    """
+    Evidence is refused from then on; null: without a deadline.
+    """
+    evidence_submitted_at: Optional[str]
+    closed_at: Optional[str]
+    livemode: bool
+    created_at: str
+    updated_at: str
+
+
+class DisputeList(TypedDict):
+    object: Literal['list']
+    data: list[Dispute]
+    has_more: bool
+    next_cursor: Optional[str]
+
+
+class SubmitEvidence(TypedDict):
+    explanation: str
+    """
+    What happened, for the bank.
+    """
+    customer_reference: NotRequired[Optional[str]]
+    """
+    The customer in your own system.
+    """
+    shipped_at: NotRequired[Optional[str]]
+    """
+    When the goods left.
+    """
+    carrier: NotRequired[Optional[str]]
+    tracking_number: NotRequired[Optional[str]]
+    refund_reference: NotRequired[Optional[str]]
+    """
+    The refund that the customer already has.
+    """
+
+
+class AcceptDispute(TypedDict):
+    pass
+
+
 class PayoutRecipient(TypedDict):
     id: str
     object: Literal['payout_recipient']
@@ -288,9 +349,9 @@ class WebhookEndpointWithSecret(TypedDict):
     object: Literal['webhook_endpoint']
     url: str
     description: Optional[str]
-    enabled_events: list[Literal['payment.awaiting_customer', 'payment.authorized', 'payment.settled', 'payment.failed', 'payment.cancelled', 'payment.expired', 'refund.settled', 'refund.failed', 'payout.submitted', 'payout.sent', 'payout.completed', 'payout.failed', 'payout.returned', 'crypto.payment.received', 'crypto.payment.underpaid', 'crypto.payment.held', 'crypto.payment.expired', 'crypto.settlement.completed', 'crypto.settlement.failed']]
+    enabled_events: list[Literal['payment.awaiting_customer', 'payment.authorized', 'payment.settled', 'payment.failed', 'payment.cancelled', 'payment.expired', 'refund.settled', 'refund.failed', 'payout.submitted', 'payout.sent', 'payout.completed', 'payout.failed', 'payout.returned', 'crypto.payment.received', 'crypto.payment.underpaid', 'crypto.payment.held', 'crypto.payment.expired', 'crypto.settlement.completed', 'crypto.settlement.failed', 'dispute.opened', 'dispute.updated', 'dispute.closed']]
     """
-    All of them by default.
+    By default all but those of disputes.
     """
     status: Literal['enabled', 'disabled']
     disabled_reason: Optional[Literal['merchant', 'failing']]
@@ -312,7 +373,7 @@ class CreateWebhookEndpoint(TypedDict):
     https, at a public address; in the sandbox of your own machine also http.
     """
     description: NotRequired[Optional[str]]
-    enabled_events: NotRequired[list[Literal['payment.awaiting_customer', 'payment.authorized', 'payment.settled', 'payment.failed', 'payment.cancelled', 'payment.expired', 'refund.settled', 'refund.failed', 'payout.submitted', 'payout.sent', 'payout.completed', 'payout.failed', 'payout.returned', 'crypto.payment.received', 'crypto.payment.underpaid', 'crypto.payment.held', 'crypto.payment.expired', 'crypto.settlement.completed', 'crypto.settlement.failed']]]
+    enabled_events: NotRequired[list[Literal['payment.awaiting_customer', 'payment.authorized', 'payment.settled', 'payment.failed', 'payment.cancelled', 'payment.expired', 'refund.settled', 'refund.failed', 'payout.submitted', 'payout.sent', 'payout.completed', 'payout.failed', 'payout.returned', 'crypto.payment.received', 'crypto.payment.underpaid', 'crypto.payment.held', 'crypto.payment.expired', 'crypto.settlement.completed', 'crypto.settlement.failed', 'dispute.opened', 'dispute.updated', 'dispute.closed']]]
 
 
 class WebhookEndpoint(TypedDict):
@@ -320,9 +381,9 @@ class WebhookEndpoint(TypedDict):
     object: Literal['webhook_endpoint']
     url: str
     description: Optional[str]
-    enabled_events: list[Literal['payment.awaiting_customer', 'payment.authorized', 'payment.settled', 'payment.failed', 'payment.cancelled', 'payment.expired', 'refund.settled', 'refund.failed', 'payout.submitted', 'payout.sent', 'payout.completed', 'payout.failed', 'payout.returned', 'crypto.payment.received', 'crypto.payment.underpaid', 'crypto.payment.held', 'crypto.payment.expired', 'crypto.settlement.completed', 'crypto.settlement.failed']]
+    enabled_events: list[Literal['payment.awaiting_customer', 'payment.authorized', 'payment.settled', 'payment.failed', 'payment.cancelled', 'payment.expired', 'refund.settled', 'refund.failed', 'payout.submitted', 'payout.sent', 'payout.completed', 'payout.failed', 'payout.returned', 'crypto.payment.received', 'crypto.payment.underpaid', 'crypto.payment.held', 'crypto.payment.expired', 'crypto.settlement.completed', 'crypto.settlement.failed', 'dispute.opened', 'dispute.updated', 'dispute.closed']]
     """
-    All of them by default.
+    By default all but those of disputes.
     """
     status: Literal['enabled', 'disabled']
     disabled_reason: Optional[Literal['merchant', 'failing']]
@@ -351,7 +412,7 @@ class UpdateWebhookEndpoint(TypedDict):
     https, at a public address; in the sandbox of your own machine also http.
     """
     description: NotRequired[Optional[str]]
-    enabled_events: NotRequired[list[Literal['payment.awaiting_customer', 'payment.authorized', 'payment.settled', 'payment.failed', 'payment.cancelled', 'payment.expired', 'refund.settled', 'refund.failed', 'payout.submitted', 'payout.sent', 'payout.completed', 'payout.failed', 'payout.returned', 'crypto.payment.received', 'crypto.payment.underpaid', 'crypto.payment.held', 'crypto.payment.expired', 'crypto.settlement.completed', 'crypto.settlement.failed']]]
+    enabled_events: NotRequired[list[Literal['payment.awaiting_customer', 'payment.authorized', 'payment.settled', 'payment.failed', 'payment.cancelled', 'payment.expired', 'refund.settled', 'refund.failed', 'payout.submitted', 'payout.sent', 'payout.completed', 'payout.failed', 'payout.returned', 'crypto.payment.received', 'crypto.payment.underpaid', 'crypto.payment.held', 'crypto.payment.expired', 'crypto.settlement.completed', 'crypto.settlement.failed', 'dispute.opened', 'dispute.updated', 'dispute.closed']]]
     status: NotRequired[Literal['enabled', 'disabled']]
 
 
@@ -360,7 +421,7 @@ class RollWebhookSecret(TypedDict):
 
 
 class TestWebhookEndpoint(TypedDict):
-    type: Literal['payment.awaiting_customer', 'payment.authorized', 'payment.settled', 'payment.failed', 'payment.cancelled', 'payment.expired', 'refund.settled', 'refund.failed', 'payout.submitted', 'payout.sent', 'payout.completed', 'payout.failed', 'payout.returned', 'crypto.payment.received', 'crypto.payment.underpaid', 'crypto.payment.held', 'crypto.payment.expired', 'crypto.settlement.completed', 'crypto.settlement.failed']
+    type: Literal['payment.awaiting_customer', 'payment.authorized', 'payment.settled', 'payment.failed', 'payment.cancelled', 'payment.expired', 'refund.settled', 'refund.failed', 'payout.submitted', 'payout.sent', 'payout.completed', 'payout.failed', 'payout.returned', 'crypto.payment.received', 'crypto.payment.underpaid', 'crypto.payment.held', 'crypto.payment.expired', 'crypto.settlement.completed', 'crypto.settlement.failed', 'dispute.opened', 'dispute.updated', 'dispute.closed']
 
 
 class ApiRequest(TypedDict):
@@ -479,11 +540,12 @@ class CryptoSettlementList(TypedDict):
 
 
 class SimulatePayment(TypedDict):
-    event: Literal['authorized', 'settled', 'failed', 'expired', 'reversed', 'reversal_failed', 'clawed_back', 'dispute_opened', 'dispute_won', 'dispute_lost']
+    event: Literal['authorized', 'settled', 'failed', 'expired', 'reversed', 'reversal_failed', 'clawed_back', 'dispute_opened', 'dispute_updated', 'dispute_withdrawn', 'dispute_reinstated', 'dispute_won', 'dispute_lost']
     code: NotRequired[Optional[str]]
     reason: NotRequired[Optional[str]]
     dispute_id: NotRequired[Optional[str]]
     amount: NotRequired[Optional[int]]
+    dispute_status: NotRequired[Optional[Literal['needs_response', 'under_review']]]
     fee: NotRequired[Optional[int]]
 
 
@@ -791,6 +853,48 @@ class CryptoSettlementFailedEvent(TypedDict):
     data: Data17
 
 
+class Data19(TypedDict):
+    dispute_id: str
+    payment_id: str
+    test: NotRequired[Literal[True]]
+    """
+    Only in a test event, which you send yourself.
+    """
+
+
+class DisputeOpenedEvent(TypedDict):
+    id: str
+    """
+    Deduplicate on it.
+    """
+    type: Literal['dispute.opened']
+    created: str
+    livemode: bool
+    data: Data19
+
+
+class DisputeUpdatedEvent(TypedDict):
+    id: str
+    """
+    Deduplicate on it.
+    """
+    type: Literal['dispute.updated']
+    created: str
+    livemode: bool
+    data: Data19
+
+
+class DisputeClosedEvent(TypedDict):
+    id: str
+    """
+    Deduplicate on it.
+    """
+    type: Literal['dispute.closed']
+    created: str
+    livemode: bool
+    data: Data19
+
+
 class ListPaymentsQuery(TypedDict):
     limit: NotRequired[int]
     """
@@ -841,6 +945,25 @@ class ListRefundsQuery(TypedDict):
     created_before: NotRequired[str]
     """
     Only those made before this time. The last `next_cursor` goes on from there: as text, since most date types cut its nine fractional digits.
+    """
+
+
+class ListDisputesQuery(TypedDict):
+    limit: NotRequired[int]
+    """
+    Rows of a page; 25 when left out.
+    """
+    status: NotRequired[Literal['needs_response', 'under_review', 'won', 'lost', 'accepted']]
+    """
+    Only those in this state.
+    """
+    created_before: NotRequired[str]
+    """
+    Only those made before this time. The last `next_cursor` goes on from there: as text, since most date types cut its nine fractional digits.
+    """
+    payment_id: NotRequired[str]
+    """
+    Only those of this payment.
     """
 
 
@@ -895,7 +1018,7 @@ class ListEventsQuery(TypedDict):
     """
     Only those made before this time. The last `next_cursor` goes on from there: as text, since most date types cut its nine fractional digits.
     """
-    type: NotRequired[Literal['payment.awaiting_customer', 'payment.authorized', 'payment.settled', 'payment.failed', 'payment.cancelled', 'payment.expired', 'refund.settled', 'refund.failed', 'payout.submitted', 'payout.sent', 'payout.completed', 'payout.failed', 'payout.returned', 'crypto.payment.received', 'crypto.payment.underpaid', 'crypto.payment.held', 'crypto.payment.expired', 'crypto.settlement.completed', 'crypto.settlement.failed']]
+    type: NotRequired[Literal['payment.awaiting_customer', 'payment.authorized', 'payment.settled', 'payment.failed', 'payment.cancelled', 'payment.expired', 'refund.settled', 'refund.failed', 'payout.submitted', 'payout.sent', 'payout.completed', 'payout.failed', 'payout.returned', 'crypto.payment.received', 'crypto.payment.underpaid', 'crypto.payment.held', 'crypto.payment.expired', 'crypto.settlement.completed', 'crypto.settlement.failed', 'dispute.opened', 'dispute.updated', 'dispute.closed']]
     """
     Only those of this type.
     """
@@ -981,10 +1104,13 @@ WebhookEvent: TypeAlias = Union[
     CryptoPaymentExpiredEvent,
     CryptoSettlementCompletedEvent,
     CryptoSettlementFailedEvent,
+    DisputeOpenedEvent,
+    DisputeUpdatedEvent,
+    DisputeClosedEvent,
 ]
 
 
-ErrorCode: TypeAlias = Literal['account_frozen', 'api_key_address_refused', 'api_key_expired', 'api_key_invalid', 'api_key_missing', 'api_key_revoked', 'api_key_scope_insufficient', 'asset_not_available', 'asset_not_supported', 'balance_account_not_found', 'body_too_large', 'books_refused', 'cannot_cancel', 'clock_advancing', 'clock_too_busy', 'crypto_not_enabled', 'crypto_payment_not_found', 'crypto_settlement_not_found', 'endpoint_disabled', 'endpoint_limit_reached', 'event_not_found', 'idempotency_key_invalid', 'idempotency_key_required', 'idempotency_key_reused', 'idempotency_request_in_progress', 'insufficient_balance', 'internal_error', 'invalid_amount', 'invalid_cursor', 'invalid_json', 'invalid_request', 'method_requirements_not_met', 'payment_disputed', 'payment_not_found', 'payment_not_settled', 'payout_limit_exceeded', 'payout_not_found', 'rail_requirements_not_met', 'rate_limited', 'recipient_deleted', 'recipient_not_found', 'recipient_type_mismatch', 'refund_amount_exceeds_balance', 'refund_not_found', 'refund_not_supported', 'refund_window_expired', 'sandbox_only', 'temporarily_unavailable', 'unsupported_media_type', 'wallet_not_registered', 'webhook_endpoint_not_found']
+ErrorCode: TypeAlias = Literal['account_frozen', 'api_key_address_refused', 'api_key_expired', 'api_key_invalid', 'api_key_missing', 'api_key_revoked', 'api_key_scope_insufficient', 'asset_not_available', 'asset_not_supported', 'balance_account_not_found', 'body_too_large', 'books_refused', 'cannot_cancel', 'clock_advancing', 'clock_too_busy', 'crypto_not_enabled', 'crypto_payment_not_found', 'crypto_settlement_not_found', 'dispute_closed', 'dispute_not_found', 'endpoint_disabled', 'endpoint_limit_reached', 'event_not_found', 'evidence_not_supported', 'idempotency_key_invalid', 'idempotency_key_required', 'idempotency_key_reused', 'idempotency_request_in_progress', 'insufficient_balance', 'internal_error', 'invalid_amount', 'invalid_cursor', 'invalid_json', 'invalid_request', 'method_requirements_not_met', 'payment_disputed', 'payment_not_found', 'payment_not_settled', 'payout_limit_exceeded', 'payout_not_found', 'rail_requirements_not_met', 'rate_limited', 'recipient_deleted', 'recipient_not_found', 'recipient_type_mismatch', 'refund_amount_exceeds_balance', 'refund_not_found', 'refund_not_supported', 'refund_window_expired', 'sandbox_only', 'temporarily_unavailable', 'unsupported_media_type', 'wallet_not_registered', 'webhook_endpoint_not_found']
 
 
 class Payment(TypedDict):
@@ -1138,7 +1264,7 @@ class Event(TypedDict):
     Deduplicate on it.
     """
     object: Literal['event']
-    type: Literal['payment.awaiting_customer', 'payment.authorized', 'payment.settled', 'payment.failed', 'payment.cancelled', 'payment.expired', 'refund.settled', 'refund.failed', 'payout.submitted', 'payout.sent', 'payout.completed', 'payout.failed', 'payout.returned', 'crypto.payment.received', 'crypto.payment.underpaid', 'crypto.payment.held', 'crypto.payment.expired', 'crypto.settlement.completed', 'crypto.settlement.failed']
+    type: Literal['payment.awaiting_customer', 'payment.authorized', 'payment.settled', 'payment.failed', 'payment.cancelled', 'payment.expired', 'refund.settled', 'refund.failed', 'payout.submitted', 'payout.sent', 'payout.completed', 'payout.failed', 'payout.returned', 'crypto.payment.received', 'crypto.payment.underpaid', 'crypto.payment.held', 'crypto.payment.expired', 'crypto.settlement.completed', 'crypto.settlement.failed', 'dispute.opened', 'dispute.updated', 'dispute.closed']
     created: str
     livemode: bool
     data: dict[str, Union[str, Literal[True]]]
@@ -1253,7 +1379,7 @@ class EventWithLog(TypedDict):
     Deduplicate on it.
     """
     object: Literal['event']
-    type: Literal['payment.awaiting_customer', 'payment.authorized', 'payment.settled', 'payment.failed', 'payment.cancelled', 'payment.expired', 'refund.settled', 'refund.failed', 'payout.submitted', 'payout.sent', 'payout.completed', 'payout.failed', 'payout.returned', 'crypto.payment.received', 'crypto.payment.underpaid', 'crypto.payment.held', 'crypto.payment.expired', 'crypto.settlement.completed', 'crypto.settlement.failed']
+    type: Literal['payment.awaiting_customer', 'payment.authorized', 'payment.settled', 'payment.failed', 'payment.cancelled', 'payment.expired', 'refund.settled', 'refund.failed', 'payout.submitted', 'payout.sent', 'payout.completed', 'payout.failed', 'payout.returned', 'crypto.payment.received', 'crypto.payment.underpaid', 'crypto.payment.held', 'crypto.payment.expired', 'crypto.settlement.completed', 'crypto.settlement.failed', 'dispute.opened', 'dispute.updated', 'dispute.closed']
     created: str
     livemode: bool
     data: dict[str, Union[str, Literal[True]]]

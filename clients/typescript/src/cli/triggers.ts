@@ -32,6 +32,9 @@ const TRIGGERS: Record<Type, Trigger> = {
   'crypto.payment.expired': (client) => simulateCryptoPayment(client, 'expired'),
   'crypto.settlement.completed': (client) => simulateCryptoSettlement(client, 'completed'),
   'crypto.settlement.failed': (client) => simulateCryptoSettlement(client, 'failed'),
+  'dispute.opened': (client) => simulateDispute(client),
+  'dispute.updated': (client) => simulateDispute(client, 'dispute_updated'),
+  'dispute.closed': (client) => simulateDispute(client, 'dispute_lost'),
 };
 
 export const EVENT_TYPES = Object.keys(TRIGGERS) as Type[];
@@ -74,6 +77,20 @@ async function simulatePayment(
 ): Promise<string> {
   const { id } = await createPayment(client);
   return (await client.sandbox.simulatePayment(id, { event })).id;
+}
+
+/** Disputes a payment; the events of the dispute name it, too. */
+async function simulateDispute(
+  client: Client,
+  event?: 'dispute_updated' | 'dispute_lost',
+): Promise<string> {
+  const id = await simulatePayment(client, 'settled');
+  await waitFor(async () => (await client.payments.get(id)).status === 'settled');
+  await client.sandbox.simulatePayment(id, { event: 'dispute_opened', dispute_id: id });
+  if (event === undefined) return id;
+  const status = event === 'dispute_updated' ? { dispute_status: 'under_review' as const } : {};
+  await client.sandbox.simulatePayment(id, { event, dispute_id: id, ...status });
+  return id;
 }
 
 async function simulateRefund(client: Client, event: 'settled' | 'failed'): Promise<string> {
