@@ -105,10 +105,11 @@ export const WALLET_ROUTES: readonly Route[] = [
           `/crypto/settlements/${id}`,
           'The settlement has started. Its status shows when it has completed.',
         ],
-        unknown: [
-          PATH,
-          'It is not known yet whether it was settled. Look at the settlements before you try again.',
-        ],
+        unknown: () => {
+          const text =
+            'It is not known yet whether it was settled. Look at the settlements before you try again.';
+          return redirect(call, PATH, 'bad', text);
+        },
         refusedPath: PATH,
       });
     },

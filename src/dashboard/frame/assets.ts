@@ -139,13 +139,14 @@ label, legend { font-weight: 550; }
 .hint { color: var(--muted); font-size: 13px; }
 .fault { color: var(--bad); font-size: 14px; }
 .field.wide { max-width: none; }
+.field.long { max-width: 720px; }
 .checks { display: grid; grid-template-columns: repeat(auto-fill, minmax(250px, 1fr)); gap: 6px 16px; }
 .check { font-weight: 400; display: flex; gap: 8px; align-items: center; min-height: 28px; }
 input:not([type='checkbox']), select, textarea {
   width: 100%; min-height: 42px; padding: 8px 12px; font: inherit; color: var(--ink);
   background: var(--card); border: 1px solid var(--edge); border-radius: 9px;
 }
-input[aria-invalid] { border-color: var(--bad); }
+input[aria-invalid], textarea[aria-invalid] { border-color: var(--bad); }
 button, .button {
   display: inline-block; min-height: 42px; padding: 9px 18px; border-radius: 9px; cursor: pointer;
   border: 1px solid transparent; background: var(--accent); color: var(--on-accent);

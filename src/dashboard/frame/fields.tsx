@@ -3,7 +3,7 @@ import { PASSWORD_LENGTH } from '../../encryption/password';
 import { PasskeyButton } from './passkeys';
 import type { Proof, Viewer } from './route';
 
-type Attributes = Omit<InputHTMLAttributes, 'type' | 'role' | 'list'>;
+type Attributes = Omit<InputHTMLAttributes<HTMLElement>, 'type' | 'role' | 'list' | 'ref'>;
 
 /** Inputs, each written out, since each type has its own accessible role. */
 const INPUTS = {
@@ -16,7 +16,17 @@ const INPUTS = {
   date: (more) => <input type="date" {...more} />,
   number: (more) => <input type="number" {...more} />,
   file: (more) => <input type="file" {...more} />,
+  lines: ({ value, ...more }) => (
+    <textarea rows={8} {...more}>
+      {value}
+    </textarea>
+  ),
 } satisfies Record<string, (more: Attributes) => JSX.Element>;
+
+const CLASSES: Partial<Record<keyof typeof INPUTS, string>> = {
+  search: 'field search',
+  lines: 'field long',
+};
 
 interface FieldProps {
   label: string;
@@ -40,7 +50,7 @@ export function Field({ label, name, type = 'text', hint, fault, ...more }: Fiel
   const id = more.id ?? `field-${name}`;
   const described = [hint && `${id}-hint`, fault && `${id}-fault`].filter(Boolean).join(' ');
   return (
-    <div class={type === 'search' ? 'field search' : 'field'}>
+    <div class={CLASSES[type] ?? 'field'}>
       <label for={id}>{label}</label>
       {INPUTS[type]({
         ...more,

@@ -12,7 +12,7 @@ import type { CreateRequest } from '../../service/create-once';
 import type { Flash } from '../../service/merchants/team/sessions';
 import { withAuditLine } from '../../service/operators/audit/log';
 import { isCsrfToken } from './context';
-import type { Answer, Call, PageDeps, Upload } from './route';
+import type { Answer, Call, PageDeps, Route, Upload } from './route';
 
 const BODY_BYTES_MAX = 32 * 1_024;
 const FIELDS_MAX = 100;
@@ -26,10 +26,16 @@ interface SentForm {
   file: Uint8Array | null;
 }
 
-async function readForm(ctx: Context, upload?: Upload): Promise<SentForm | null> {
+/** Contents that only some forms have. */
+type Extent = Pick<Route, 'upload' | 'bytesMax'>;
+
+async function readForm(
+  ctx: Context,
+  { upload, bytesMax = BODY_BYTES_MAX }: Extent,
+): Promise<SentForm | null> {
   const type = ctx.is(upload === undefined ? [FORM] : [FORM, UPLOAD]);
   if (type === false || type === null) return null;
-  const limit = (type === UPLOAD && upload?.bytesMax) || BODY_BYTES_MAX;
+  const limit = (type === UPLOAD && upload?.bytesMax) || bytesMax;
   const body = await getRawBody(ctx.req, { limit, length: ctx.request.length }).catch(
     (error: unknown) => {
       const isTooLarge = error instanceof Error && 'type' in error && error.type === TOO_LARGE;
@@ -92,10 +98,10 @@ export async function readOwnUpload(
   ctx: Context,
   publicUrl: string,
   secret: string | null,
-  upload?: Upload,
+  extent: Extent = {},
 ): Promise<SentForm | 'foreign' | 'unreadable'> {
   if (isForeignPost(ctx, publicUrl)) return 'foreign';
-  const sent = await readForm(ctx, upload);
+  const sent = await readForm(ctx, extent);
   if (sent === null) return 'unreadable';
   return secret === null || isCsrfToken(sent.form.get('csrf') ?? '', secret) ? sent : 'foreign';
 }
@@ -128,7 +134,8 @@ interface MoneyAct<Result> {
   facts?: AuditFacts;
   run: () => Promise<Result>;
   success: (result: Result) => [path: string, text: string];
-  unknown: [path: string, text: string];
+  /** Answers with the same form, since another would have another key, and act twice. */
+  unknown: () => Answer | Promise<Answer>;
   refusedPath: string;
 }
 
@@ -169,11 +176,9 @@ export async function actOnMoney<Result extends { id?: string; isReplayed?: bool
     if (error instanceof Refusal && !OUTCOME_UNKNOWN.includes(error.code)) {
       return redirect(call, refusedPath, 'bad', error.message);
     }
-    // Another form would have another key, and act twice.
     if (!(error instanceof Refusal))
       log.error({ err: error }, 'the outcome of a form is not known');
-    const [path, text] = unknown;
-    return redirect(call, path, 'bad', text);
+    return await unknown();
   }
 }
 

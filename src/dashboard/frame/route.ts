@@ -96,6 +96,8 @@ export interface Route {
    */
   whileFrozen?: true;
   upload?: Upload;
+  /** Limit of a form with long texts. */
+  bytesMax?: number;
   confirmation?: Confirmation;
   handle: (call: Call, deps: PageDeps) => Promise<Answer>;
 }

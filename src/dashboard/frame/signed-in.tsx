@@ -72,9 +72,7 @@ async function serve(ctx: RouterContext, dashboard: Dashboard, route: Route, env
   if (!call.may(route.act)) return notice(visit, 'forbidden');
   // A body that comes slowly takes nothing of the account's share.
   const sent =
-    route.method === 'get'
-      ? null
-      : await readOwnUpload(ctx, dashboard.publicUrl, secret, route.upload);
+    route.method === 'get' ? null : await readOwnUpload(ctx, dashboard.publicUrl, secret, route);
   if (typeof sent === 'string') return notice(visit, sent);
   const isRescue = sent !== null && route.whileFrozen === true;
   const kind =

@@ -117,11 +117,12 @@ export const RESOURCE_ROUTES: readonly Route[] = [
           `/refunds/${id}`,
           'The refund has started. Its status shows when it has settled.',
         ],
-        unknown: [
-          `${path}?refund_key=${key}`,
-          'It is not known yet whether the refund was made. Press Refund again with the same amount ' +
-            'and reason: it is not made twice.',
-        ],
+        unknown: () => {
+          const text =
+            'It is not known yet whether the refund was made. Press Refund again with the same ' +
+            'amount and reason: it is not made twice.';
+          return redirect(call, `${path}?refund_key=${key}`, 'bad', text);
+        },
         refusedPath: path,
       });
     },
@@ -144,10 +145,11 @@ export const RESOURCE_ROUTES: readonly Route[] = [
           return {};
         },
         success: () => [path, 'The payment is cancelled.'],
-        unknown: [
-          path,
-          'It is not known yet whether the payment was cancelled. Look at its status, and try again.',
-        ],
+        unknown: () => {
+          const text =
+            'It is not known yet whether the payment was cancelled. Look at its status, and try again.';
+          return redirect(call, path, 'bad', text);
+        },
         refusedPath: path,
       });
     },
