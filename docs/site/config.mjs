@@ -20,6 +20,7 @@ const FIRST_HOUR = [
 const MERCHANTS = [
   ['The API', '/api'],
   ['Webhooks', '/webhooks'],
+  ['Disputes', '/disputes'],
   ['Clients', '/clients'],
   ['TypeScript client', '/clients/typescript'],
   ['Python client', '/clients/python'],
