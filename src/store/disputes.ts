@@ -1,6 +1,7 @@
 import type { ClientSession, Db } from 'mongodb';
 import { deriveUuid } from '../base/ids';
 import { indexBuilder } from '../base/mongo-indexes';
+import { omitUndefined } from '../domain/defined';
 import {
   DISPUTE_IN_FLIGHT,
   type DisputeAnswer,
@@ -9,7 +10,7 @@ import {
 } from '../domain/dispute/dispute';
 import type { DisputeTransfer } from '../domain/dispute/report';
 import type { Encrypted } from '../encryption/encrypter';
-import { OWNER, readPage, resourceIndexes } from './list';
+import { LIST_MS_MAX, OWNER, readPage, resourceIndexes } from './list';
 import { PAYMENT } from './refunds';
 import { type ResourceDocument, resourceStore } from './resource';
 
@@ -63,10 +64,22 @@ export function evidenceOwner(dispute_id: string): string {
 
 export type DisputeStore = ReturnType<typeof createDisputeStore>;
 
+export interface DisputeFilter {
+  account_id?: string | undefined;
+  livemode?: boolean | undefined;
+  status?: DisputeStatus | undefined;
+  payment_id?: string | undefined;
+  /** Row that ends the page before. */
+  before?: Pick<DisputeDocument, '_id' | 'position'> | undefined;
+}
+
 export function createDisputeStore(db: Db) {
   const disputes = db.collection<DisputeDocument>('disputes');
   return {
-    ...resourceStore<DisputeDocument, 'payment_id' | 'status'>(disputes, DISPUTE_IN_FLIGHT),
+    ...resourceStore<DisputeDocument, 'payment_id' | 'status' | 'method'>(
+      disputes,
+      DISPUTE_IN_FLIGHT,
+    ),
     /** Oldest first. */
     forPayment: (payment_id: string, session?: ClientSession): Promise<DisputeDocument[]> =>
       disputes.find({ payment_id }, { session }).sort({ position: 1 }).toArray(),
@@ -117,9 +130,45 @@ export function createDisputeStore(db: Db) {
         { $set: { 'evidence.ciphertext': null } },
         { session },
       ),
+    /** Reads newest first, of all accounts where the filter names none. */
+    listAll: ({
+      before,
+      limit,
+      ...equal
+    }: DisputeFilter & { limit: number }): Promise<DisputeDocument[]> =>
+      disputes
+        .find(
+          omitUndefined({
+            ...equal,
+            ...(before && {
+              $or: [
+                { position: { $lt: before.position } },
+                { position: before.position, _id: { $lt: before._id } },
+              ],
+            }),
+          }),
+        )
+        .sort({ position: -1, _id: -1 })
+        .limit(limit)
+        .maxTimeMS(LIST_MS_MAX)
+        .toArray(),
+    /** Reads those that can still be answered, with the first deadline first. */
+    listDue: (
+      account_id: string,
+      livemode: boolean,
+      { now, limit }: { now: string; limit: number },
+    ) =>
+      disputes
+        .find({ account_id, livemode, status: 'needs_response', evidence_due_at: { $gt: now } })
+        .sort({ evidence_due_at: 1 })
+        .limit(limit)
+        .maxTimeMS(LIST_MS_MAX)
+        .toArray(),
     ensureIndexes: indexBuilder(disputes, [
-      ...resourceIndexes(DISPUTE_IN_FLIGHT, 'status'),
+      ...resourceIndexes(DISPUTE_IN_FLIGHT, 'status', 'method'),
       { key: { ...OWNER, payment_id: 1, position: -1 }, name: 'payment_position' },
+      { key: { position: -1, _id: -1 }, name: 'newest' },
+      { key: { ...OWNER, status: 1, evidence_due_at: 1 }, name: 'status_due' },
       PAYMENT,
       { key: { payment_id: 1, name: 1 }, name: 'name', unique: true },
     ]),

@@ -378,7 +378,7 @@ describe('a command about what does not exist', () => {
     ...{ crypto_settlement_id: 'crypto_settlement_not_found', movement_id: 'movement_not_found' },
     ...{ approval_id: 'approval_not_found', 'name or id': 'operator_not_found' },
     ...{ recipient_id: 'recipient_not_found', callback: 'callback_not_found' },
-    ...{ file_id: 'sepa_file_not_found' },
+    ...{ file_id: 'sepa_file_not_found', dispute_id: 'dispute_not_found' },
     ...{ 'event redeliver': 'account_not_found', 'orphan restart': 'not_an_orphan' },
   };
   /** Their examples name what exists or is created, or a connector, which variables name. */
@@ -471,7 +471,7 @@ test('a missing index that only speeds up lists is a warning, and no process sta
 });
 
 const OTHER = FORMAT + 1;
-const NEEDS = /reads only format \d. Set both MONGODB_DB and TEMPORAL_NAMESPACE to new names/;
+const NEEDS = /reads only format \d+. Set both MONGODB_DB and TEMPORAL_NAMESPACE to new names/;
 
 /** Connects as connectors do, and as the sandbox bank. */
 const connectBank = () =>

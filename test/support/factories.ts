@@ -77,6 +77,20 @@ export async function buildRefund(
   return await untilStatus(account, `/v1/refunds/${id}`, status);
 }
 
+/** A dispute of a settled payment, with the fields of its report. */
+export async function buildDispute(
+  account: Account,
+  { payment_id, ...fields }: Fields & { payment_id: string },
+): Promise<Resource> {
+  const path = `/v1/sandbox/payments/${payment_id}/simulate`;
+  const answer = await account.post(path, { event: 'dispute_opened', ...fields });
+  if (answer.status !== 200) throw new Error(`${path}: ${answer.text}`);
+  return await eventually(`a dispute of ${payment_id}`, async () => {
+    const { body } = await account.get(`/v1/disputes?payment_id=${payment_id}`);
+    return body.data[0];
+  });
+}
+
 /** A recipient with an IBAN; `fields` may make it any other. */
 async function buildRecipient(account: Account, fields: Fields = {}): Promise<Resource> {
   return await create(account, '/v1/payout-recipients', {

@@ -5,6 +5,7 @@ import { buildPayment, buildPaymentEvents, toEndpointId } from '../../bench/prod
 import type { PaymentStatus } from '../../src/domain/payment/payment';
 import type { CallbackDocument } from '../../src/store/callbacks';
 import { buildDelivery, type DeliveryRow } from '../../src/store/deliveries';
+import type { DisputeDocument } from '../../src/store/disputes';
 import type { EventDocument } from '../../src/store/events';
 import type { PaymentDocument } from '../../src/store/payments';
 import type { PayoutDocument } from '../../src/store/payouts';
@@ -107,6 +108,20 @@ export function buildPayoutRow(payment: PaymentDocument, n: number): PayoutDocum
     status: n % 97 === 0 ? 'sent' : n % 31 === 0 ? 'returned' : 'completed',
     ...{ method: 'sepa_instant', fee: 0, recipient_id: _id, balance_account: 'main' },
     ...{ reference, metadata: '{}', returned: null, sent_at: at, completed_at: at },
+  };
+}
+
+/** A dispute that took all of a payment, and waits for an answer. */
+export function buildDisputeRow(payment: PaymentDocument): DisputeDocument {
+  const { _id, account_id, created_at: at, amount } = payment;
+  const transfer = { direction: 'out', amount, fee: 0, held: amount, owed: 0, at, by: 'b-1' } as const;
+  return {
+    ...shared(payment),
+    _id: `dp_${_id.slice(0, 14)}7${_id.slice(15)}`,
+    ...{ account_id, payment_id: _id, name: 'D-1', kind: 'dispute_opened', fee: 0 },
+    ...{ status: 'needs_response', reason: '13.1', transfers: [transfer] },
+    evidence_due_at: new Date(Date.parse(at) + 7 * 86_400_000).toISOString(),
+    ...{ evidence_submitted_at: null, closed_at: null },
   };
 }
 

@@ -33,7 +33,13 @@ export interface ServiceOptions extends ProductOptions {
   alone?: boolean;
 }
 
-type Kind = 'payments' | 'refunds' | 'payouts' | 'crypto_payments' | 'crypto_settlements';
+type Kind =
+  | 'payments'
+  | 'refunds'
+  | 'payouts'
+  | 'disputes'
+  | 'crypto_payments'
+  | 'crypto_settlements';
 
 export interface AccountOptions {
   livemode?: boolean;

@@ -27,6 +27,7 @@ import {
 } from '../options';
 import { printFields } from '../output';
 import { actByQuery, assertOneMode, MANY_OPTIONS } from './act-many';
+import { disputeCommands } from './dispute';
 import { pageText } from './resource-page';
 
 const OUTGOING_OPTIONS = {
@@ -156,7 +157,7 @@ live whose sum is above APPROVAL_LIMIT are one request.`,
   return defineGroup({
     name: group,
     description: `see one ${noun}, and act on it`,
-    commands: [show, act],
+    commands: [...(kind === 'dispute' ? disputeCommands : []), show, act],
   });
 });
 
@@ -178,6 +179,7 @@ function getActOptions(kind: CallbackResource) {
     approved_by: ApprovedBy,
     ...(LIFECYCLES[kind].isOutgoing ? OUTGOING_OPTIONS : {}),
     ...(kind === 'payment' ? DISPUTE_OPTIONS : {}),
+    ...(kind === 'dispute' ? { fee: DISPUTE_OPTIONS.fee } : {}),
     ...MOVEMENT_OPTIONS,
     ...(kind === 'crypto_payment' ? DEPOSIT_OPTIONS : {}),
     ...MANY_OPTIONS,

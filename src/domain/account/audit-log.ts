@@ -40,6 +40,8 @@ export const AUDIT_LABELS = {
   'keys.rotated': 'Encryption key created',
   'keys.retired': 'Encryption key removed',
   'payment.cancelled': 'Payment cancellation requested',
+  'dispute.answered': 'Evidence for a dispute sent',
+  'dispute.accepted': 'Dispute accepted',
   'refund.created': 'Refund requested',
   'payer.erased': 'Payer erased',
   'recipient.deleted': 'Recipient deleted',

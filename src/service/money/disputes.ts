@@ -1,12 +1,13 @@
 import { createHmac } from 'node:crypto';
 import { type DisputeAnswer, isDisputeClosed } from '../../domain/dispute/dispute';
 import { toEnv } from '../../domain/environment';
-import { Refusal, unavailable } from '../../domain/errors';
+import { Refusal, ServiceError, unavailable } from '../../domain/errors';
 import type { SubmitEvidence } from '../../domain/wire/disputes';
-import { type DisputeDocument, evidenceOwner } from '../../store/disputes';
+import { type DisputeDocument, type DisputeFilter, evidenceOwner } from '../../store/disputes';
 import { refuseFrozen } from '../access';
 import type { MerchantDeps, Owner } from '../deps';
 import { accountNow } from '../merchants/clock';
+import { type Page, toPage } from '../paging';
 import { createGet, createList } from './read';
 
 type DisputeDeps = Pick<
@@ -17,6 +18,35 @@ type DisputeDeps = Pick<
 /** @throws Refusal 404 */
 export const getDispute = createGet('dispute', ({ disputes }) => disputes);
 export const listDisputes = createList(({ disputes }) => disputes);
+
+/** Serves operators, since it checks no owner. @throws ServiceError `dispute_not_found` */
+export async function findDispute(
+  { stores }: Pick<DisputeDeps, 'stores'>,
+  id: string,
+): Promise<DisputeDocument> {
+  const dispute = await stores.disputes.get(id);
+  if (dispute !== null) return dispute;
+  throw new ServiceError('dispute_not_found', `There is no dispute ${id}.`);
+}
+
+interface AllQuery extends Omit<DisputeFilter, 'before'> {
+  /** Id of the last row of the page before. */
+  before?: string | undefined;
+  limit: number;
+}
+
+/**
+ * Lists disputes of one account or of all, for operators.
+ * @throws ServiceError `dispute_not_found` when `before` is no id of a dispute
+ */
+export async function listAllDisputes(
+  { stores }: Pick<DisputeDeps, 'stores'>,
+  { before, limit, ...filter }: AllQuery,
+): Promise<Page<DisputeDocument>> {
+  const row = before === undefined ? undefined : await findDispute({ stores }, before);
+  const rows = await stores.disputes.listAll({ ...filter, before: row, limit: limit + 1 });
+  return toPage(rows, limit, ({ _id }) => _id);
+}
 
 /** Functions of a connector that answer its bank. */
 const FUNCTIONS = { evidence: 'submitEvidence', acceptance: 'acceptDispute' } as const;
@@ -89,13 +119,22 @@ function refuseClosed({ status, evidence_due_at }: DisputeDocument, now: Date): 
   throw new Refusal('dispute_closed', `Evidence was taken until ${evidence_due_at}.`);
 }
 
-async function requireSupport(
+/** Whether the bank takes an answer over its connector. */
+export async function isSupported(
   { stores }: Pick<DisputeDeps, 'stores'>,
-  { connector }: DisputeDocument,
+  { connector }: Pick<DisputeDocument, 'connector'>,
+  answer: DisputeAnswer,
+): Promise<boolean> {
+  const { functions = [] } = (await stores.capabilities.get(connector)) ?? {};
+  return functions.includes(FUNCTIONS[answer]);
+}
+
+async function requireSupport(
+  deps: Pick<DisputeDeps, 'stores'>,
+  dispute: DisputeDocument,
   answer: DisputeAnswer,
 ): Promise<void> {
-  const { functions = [] } = (await stores.capabilities.get(connector)) ?? {};
-  if (functions.includes(FUNCTIONS[answer])) return;
+  if (await isSupported(deps, dispute, answer)) return;
   const message = 'The bank takes no answers to disputes over this service.';
   throw new Refusal('evidence_not_supported', message);
 }

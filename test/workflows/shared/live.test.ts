@@ -341,6 +341,41 @@ test.each([
     }),
 );
 
+test('accepting a live dispute above the limit waits for a second operator, and tells the bank once', async () => {
+  const bank = scriptedBank();
+  await withPayment(
+    bank,
+    async (payment) => {
+      const { id, input } = payment;
+      await payment.becomes({ status: 'awaiting_customer' });
+      const { build, deliver } = trackCallbacks(payment, input.connector, 'payment');
+      const key = await setting.connectorKey(input.connector);
+      await deliver(build('settled'), key);
+      await payment.becomes({ status: 'settled' });
+      await deliver(build('dispute_opened', { dispute_id: 'D-1' }), key);
+      const { disputes } = setting.stores;
+      const read = async () => (await disputes.forPayment(id))[0];
+      const { _id = '' } = (await eventually('the dispute', read)) ?? {};
+      const accept = ['dispute', 'accept', _id, ...WHY];
+      const approval_id = readRequest(await mia?.json(...accept));
+      expect((await refuseApproval(mia, approval_id))?.code).toBe('same_operator');
+      expect(await read()).toMatchObject({ status: 'needs_response', audit: [] });
+      expect(await approve(bo, approval_id)).toMatchObject({ state: 'done' });
+      const stored = await eventually('the acceptance', async () => {
+        const dispute = await read();
+        return dispute?.status === 'accepted' && dispute;
+      });
+      expect(stored.audit).toMatchObject([
+        { who: 'mia', what: 'accept', why: 'Ticket 42', approved_by: 'bo', approval_id },
+      ]);
+      const told = bank.told.filter((line) => line.startsWith('acceptDispute'));
+      expect(told).toEqual([`acceptDispute acceptance:${_id}`]);
+      expect((await mia?.refusal(...accept))?.code).toBe('wrong_state');
+    },
+    LARGE,
+  );
+});
+
 test('of two updates at once that pass alone and not together, one needs a second operator', async () => {
   const answer = gate();
   let questions = 0;
