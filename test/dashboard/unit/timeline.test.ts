@@ -94,6 +94,23 @@ test('each entry of a timeline has its details, without accounts that are not th
   ]);
 });
 
+test('a timeline of a dispute says when the bank had evidence, and how it decided', () => {
+  const closed_at = '2026-03-03T08:00:00.000Z';
+  const resource = { ...facts.resource, status: 'won', evidence_submitted_at: LATER, closed_at };
+  const entries = assembleTimeline({ ...facts, kind: 'dispute', resource, callbacks: [] });
+  const titles = entries.filter(({ kind }) => kind !== 'attempt').map(({ title }) => title);
+  expect(titles).toEqual([
+    'The bank has the evidence',
+    'Ledger: payment settled',
+    'Event payment.settled',
+    'Our operators: mark settled',
+    'Moved to won',
+  ]);
+  const open = { ...resource, status: 'needs_response', evidence_submitted_at: null };
+  const unanswered = { ...facts, kind: 'dispute', resource: { ...open, closed_at: null } } as const;
+  expect(JSON.stringify(assembleTimeline(unanswered))).not.toMatch(/Moved to|has the evidence/);
+});
+
 test('a journal entry of an operator shows neither the operator nor the reason', () => {
   const note = { operator: 'zoe', reason: 'Suspected mule', approved_by: 'mia' };
   const journalEntries = facts.journalEntries.map((entry) => ({ ...entry, note }));

@@ -1,6 +1,7 @@
-import type { CallbackResource } from '../../../domain/callback/callback';
+import { operationId } from '../../../ledger/entries';
 import type { Documents, Resource } from '../../../lifecycles';
 import type { CallbackDocument } from '../../../store/callbacks';
+import type { DisputeDocument } from '../../../store/disputes';
 import type { ListFilter } from '../../../store/list';
 import { listHeld } from '../../banks/movements';
 import type { Owner, ServiceDeps } from '../../deps';
@@ -9,6 +10,7 @@ import { type ListPage, type ListQuery, readPage, singleRow, toBounds } from '..
 import { assembleTimeline, type TimelineEntry } from './timeline';
 
 export type { Documents } from '../../../lifecycles';
+
 export type { ResourceDocument } from '../../../store/resource';
 
 export type Kind = keyof Documents;
@@ -17,8 +19,8 @@ export type Kind = keyof Documents;
 const SEARCH_FIELDS = {
   payment: 'reference',
   refund: 'payment_id',
-  payout: 'reference',
   dispute: 'payment_id',
+  payout: 'reference',
   crypto_payment: 'reference',
   crypto_settlement: 'transaction_id',
 } as const satisfies Record<Kind, string>;
@@ -41,15 +43,15 @@ export function getRows<K extends Kind>({ stores }: ReadDeps, kind: K): Rows<Doc
   const rows: { [Each in Kind]: Rows<Documents[Each]> } = {
     payment: stores.payments,
     refund: stores.refunds,
-    payout: stores.payouts,
     dispute: stores.disputes,
+    payout: stores.payouts,
     crypto_payment: stores.crypto_payments,
     crypto_settlement: stores.crypto_settlements,
   };
   return rows[kind];
 }
 
-const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
+const ID = /^(?:dp_)?[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 
 /** A search for an id finds that resource, or else those that refer to it. */
 export async function listResources<K extends Kind>(
@@ -59,7 +61,7 @@ export async function listResources<K extends Kind>(
   query: ListQuery,
 ): Promise<ListPage<Documents[K]>> {
   const rows = getRows(deps, kind);
-  if (UUID.test(query.search)) {
+  if (ID.test(query.search)) {
     const { account_id, livemode } = owner;
     const match = await rows.find(query.search.toLowerCase(), account_id, livemode);
     if (match !== null) return singleRow(match);
@@ -80,14 +82,14 @@ export function exportResources<K extends Kind>(
 
 function buildFilter(kind: Kind, owner: Owner, query: ListQuery): Filter {
   const { search, status, method } = query;
-  const text = UUID.test(search) ? search.toLowerCase() : search;
+  const text = ID.test(search) ? search.toLowerCase() : search;
   const searchFilter = search === '' ? {} : { [SEARCH_FIELDS[kind]]: text };
   return { ...owner, status, method, ...toBounds(query), ...searchFilter };
 }
 
 /** A resource makes only a few transitions. */
 const EVENTS_MAX = 100;
-const REFUNDS_MAX = 100;
+const ROWS_MAX = 100;
 
 export interface ReadResource<D> {
   resource: D;
@@ -115,7 +117,7 @@ export async function readPayment(
   if (payment === null) return null;
   const [customer, refunds, held] = await Promise.all([
     deps.payers.decrypt(payment.resource),
-    deps.stores.refunds.list({ ...owner, payment_id: id, limit: REFUNDS_MAX }),
+    deps.stores.refunds.list({ ...owner, payment_id: id, limit: ROWS_MAX }),
     listHeld(deps, id),
   ]);
   return { ...payment, customer, refunds, held };
@@ -141,26 +143,46 @@ export async function readTimeline(
       'callbacks' | 'deliveries' | 'events' | 'idempotency' | 'ledger'
     >;
   },
-  kind: CallbackResource,
+  kind: Kind,
   resource: Resource,
 ): Promise<TimelineEntry[]> {
   const { _id, account_id, livemode, connector } = resource;
+  const dispute = 'transfers' in resource ? resource : undefined;
+  // A bank names a payment and its own dispute, and the entries of a dispute are its payment's.
+  const reported_id = dispute?.payment_id ?? _id;
   const [idempotencyRecord, callbacks, journalEntries, newestEvents] = await Promise.all([
     stores.idempotency.forResource(_id),
-    stores.callbacks.forResource(_id),
-    stores.ledger.forResource(_id),
+    stores.callbacks.forResource(reported_id),
+    stores.ledger.forResource(reported_id),
     stores.events.list({ account_id, livemode, resource_id: _id, limit: EVENTS_MAX }),
   ]);
   const events = await withLogs({ stores }, newestEvents.reverse());
   // A callback may name another connector's resource, and a refused one was not verified.
-  const isOwn = (row: CallbackDocument) => row.connector === connector && row.resource === kind;
-  const ownCallbacks = callbacks.filter((row) => isOwn(row) && row.refused !== true);
+  const isOwn = (row: CallbackDocument) =>
+    row.connector === connector && row.resource === (dispute ? 'payment' : kind);
+  const ownCallbacks = callbacks.filter(
+    (row) => isOwn(row) && row.refused !== true && (!dispute || isAbout(dispute, row)),
+  );
+  const entryIds = dispute && listEntryIds(dispute);
   return assembleTimeline({
     kind,
     resource,
     idempotencyRecord,
     callbacks: ownCallbacks,
     events,
-    journalEntries,
+    journalEntries: journalEntries.filter((entry) => entryIds?.includes(entry._id) ?? true),
+  });
+}
+
+/** A closing report may name no dispute, where the payment has one only. */
+function isAbout({ name, applied_callbacks }: DisputeDocument, { body }: CallbackDocument) {
+  const { callback_id, dispute_id = callback_id } = { dispute_id: undefined, ...body };
+  return dispute_id === name || applied_callbacks?.includes(callback_id) === true;
+}
+
+function listEntryIds({ payment_id: resource_id, kind, transfers }: DisputeDocument): string[] {
+  return transfers.map(({ direction, step }) => {
+    const posted = direction === 'in' ? 'payment_dispute_won' : `payment_${kind}`;
+    return operationId({ kind: posted, resource_id, step });
   });
 }

@@ -45,6 +45,10 @@ export interface Facts {
     network?: string;
     audit: readonly AuditEntry[];
     applied_callbacks?: readonly string[];
+    /** Status of a dispute, which its events do not name. */
+    status?: string;
+    evidence_submitted_at?: string | null;
+    closed_at?: string | null;
   };
   /** Stored for a day. */
   idempotencyRecord: Pick<IdempotencyRecord, 'key'> | null;
@@ -55,20 +59,14 @@ export interface Facts {
 }
 
 export function assembleTimeline(facts: Facts): TimelineEntry[] {
-  const { resource, callbacks, events, journalEntries } = facts;
-  const key = facts.idempotencyRecord?.key;
+  const { kind, resource, callbacks, events, journalEntries } = facts;
+  const isDispute = kind === 'dispute';
   const entries = [
-    {
-      at: resource.created_at,
-      kind: 'call' as const,
-      tone: 'plain' as const,
-      title: `API call created the ${facts.kind.replaceAll('_', ' ')}`,
-      details: [`Request ${resource.request_id}`, ...(key ? [`Idempotency-Key ${key}`] : [])],
-    },
+    ...(isDispute ? describeDispute(resource) : [describeCall(facts)]),
     ...callbacks.map((callback) => describeCallback(callback, resource)),
     ...resource.audit.map(describeAct),
     ...events.flatMap((listed) => [
-      describeTransition(listed.event),
+      ...(isDispute ? [] : [describeTransition(listed.event)]),
       describeEvent(listed),
       ...listAttempts(listed.deliveries)
         .reverse()
@@ -80,6 +78,32 @@ export function assembleTimeline(facts: Facts): TimelineEntry[] {
     if (a.at !== b.at) return a.at < b.at ? -1 : 1;
     return KINDS.indexOf(a.kind) - KINDS.indexOf(b.kind);
   });
+}
+
+/** Names what its events do not; a bank opens it by a callback. */
+function describeDispute({
+  status = '',
+  evidence_submitted_at = null,
+  closed_at = null,
+}: Facts['resource']): TimelineEntry[] {
+  const entries = [
+    { at: evidence_submitted_at, tone: 'plain', title: 'The bank has the evidence' },
+    { at: closed_at, tone: status === 'won' ? 'good' : 'bad', title: `Moved to ${status}` },
+  ] as const;
+  return entries.flatMap(({ at, ...entry }) =>
+    at === null ? [] : [{ at, kind: 'transition', ...entry, details: [] }],
+  );
+}
+
+function describeCall({ kind, resource, idempotencyRecord }: Facts): TimelineEntry {
+  const key = idempotencyRecord?.key;
+  return {
+    at: resource.created_at,
+    kind: 'call',
+    tone: 'plain',
+    title: `API call created the ${kind.replaceAll('_', ' ')}`,
+    details: [`Request ${resource.request_id}`, ...(key ? [`Idempotency-Key ${key}`] : [])],
+  };
 }
 
 function describeCallback(callback: CallbackDocument, resource: Facts['resource']): TimelineEntry {
