@@ -12,6 +12,7 @@ const WORDS: Readonly<Record<Act, string>> = {
   'events.send': 'send events',
   'payments.refund': 'refund payments',
   'payments.cancel': 'cancel payments',
+  'disputes.answer': 'answer disputes',
   'crypto.settle': 'settle crypto balances',
   'wallets.change': 'register wallets',
   'team.change': 'change the team',

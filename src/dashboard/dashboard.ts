@@ -10,6 +10,7 @@ import { PROFILE_ROUTES } from './account/profile';
 import { TEAM_ROUTES } from './account/team';
 import { CRYPTO_ROUTES } from './crypto/pages';
 import { WALLET_ROUTES } from './crypto/wallets';
+import { DISPUTE_ROUTES } from './disputes/disputes';
 import { DASHBOARD_CSS, DASHBOARD_JS } from './frame/assets';
 import {
   createVisitLimits,
@@ -41,6 +42,7 @@ export const ROUTES: readonly Route[] = [
   ...listRoutes(REFUNDS),
   ...listRoutes(PAYOUTS),
   ...RESOURCE_ROUTES,
+  ...DISPUTE_ROUTES,
   ...[...CRYPTO_ROUTES, ...WALLET_ROUTES].map((route) => ({ ...route, crypto: true as const })),
   ...WEBHOOK_ROUTES,
   ...ENDPOINT_PAGE_ROUTES,

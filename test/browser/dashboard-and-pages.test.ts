@@ -41,7 +41,7 @@ async function fillMonth(account_id: string): Promise<void> {
 const link = (name: string) => page.getByRole('link', { name, exact: true });
 const button = (name: string) => page.getByRole('button', { name, exact: true });
 const NAVIGATION = [
-  ...['Overview', 'Payments', 'Refunds', 'Payouts', 'Balances', 'Webhooks'],
+  ...['Overview', 'Payments', 'Refunds', 'Disputes', 'Payouts', 'Balances', 'Webhooks'],
   ...['Requests', 'API keys', 'Team', 'Audit log', 'Getting started'],
 ];
 

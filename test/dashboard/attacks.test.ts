@@ -95,6 +95,7 @@ test('the table requires the password, or a step-up, of these acts', () => {
     'POST /brand: step_up on live',
     'POST /crypto/settle: step_up',
     'POST /crypto/wallets: step_up',
+    'POST /disputes/:id/accept: by amount',
     'POST /payments/:id/refund: by amount',
     'POST /profile/passkeys/remove: step_up',
     'POST /profile/passkeys: step_up',
@@ -117,7 +118,11 @@ test('the table requires the password, or a step-up, of these acts', () => {
 });
 
 /** Fields without which no confirmation is due. */
-const ENDPOINT = { url: 'https://1.1.1.1/hook', events: 'payment.settled' };
+const ENDPOINT = {
+  url: 'https://1.1.1.1/hook',
+  events: 'payment.settled',
+  explanation: 'It came.',
+};
 
 /** Sends a route's request as a browser does that has confirmed it. */
 const send = (browser: Visitor, { method }: Route, path: string, form?: Record<string, string>) =>

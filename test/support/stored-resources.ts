@@ -3,12 +3,12 @@ import type { Deposit } from '../../src/domain/crypto/deposit';
 import { buildPosition } from '../../src/domain/cursor';
 import type { CryptoPaymentDocument } from '../../src/store/crypto-payments';
 import type { CryptoSettlementDocument } from '../../src/store/crypto-settlements';
-import { type DisputeDocument, disputeId } from '../../src/store/disputes';
+import type { DisputeDocument } from '../../src/store/disputes';
 import type { PaymentDocument } from '../../src/store/payments';
 import type { PayoutDocument } from '../../src/store/payouts';
 import type { RefundDocument } from '../../src/store/refunds';
 import { recordEvents } from '../cli/event-log';
-import { buildPayoutRow, buildRefundRow, paymentAt } from './list-rows';
+import { buildDisputeRow, buildPayoutRow, buildRefundRow, paymentAt } from './list-rows';
 import type { Service } from './service';
 
 interface Owner {
@@ -24,8 +24,8 @@ export async function storeResources({ db }: Pick<Service, 'db'>, owner: Owner) 
     ...{ ...owner, _id: randomUUID(), token_hash: randomUUID() },
   };
   const refund = buildRefundRow(payment, 0);
+  const dispute = buildDisputeRow(payment);
   const payout = buildPayoutRow(payment, 1);
-  const dispute = buildDispute(payment);
   await db.collection<PaymentDocument>('payments').insertOne(payment);
   await db.collection<PayoutDocument>('payouts').insertOne(payout);
   await db.collection<RefundDocument>('refunds').insertOne(refund);
@@ -40,27 +40,13 @@ export async function storeResources({ db }: Pick<Service, 'db'>, owner: Owner) 
     ids: {
       payments: payment._id,
       refunds: refund._id,
-      payouts: payout._id,
       disputes: dispute._id,
+      payouts: payout._id,
       events: event?._id ?? '',
       'crypto/payments': cryptoPayment._id,
       'crypto/settlements': settlement._id,
     },
     currency: payment.currency,
-  };
-}
-
-/** An inquiry of a bank that took nothing. */
-function buildDispute(payment: PaymentDocument): DisputeDocument {
-  const { _id: payment_id, account_id, livemode, currency, method, connector } = payment;
-  const { created_at, updated_at, request_id } = payment;
-  return {
-    ...{ payment_id, account_id, livemode, currency, method, connector, request_id },
-    ...{ _id: disputeId(payment_id, 'D1'), name: 'D1', kind: 'dispute_opened', amount: 0, fee: 0 },
-    ...{ position: buildPosition(Date.parse(created_at), 0), status: 'needs_response' },
-    ...{ version: 1, transition: 1, failure: null, bank_reference: 'D1', attention: null },
-    ...{ reason: null, evidence_due_at: null, evidence_submitted_at: null, closed_at: null },
-    ...{ created_at, updated_at, audit: [], transfers: [] },
   };
 }
 

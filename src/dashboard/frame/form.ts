@@ -129,7 +129,12 @@ export function redirect(
 const OUTCOME_UNKNOWN = ['temporarily_unavailable', 'idempotency_request_in_progress'];
 
 interface MoneyAct<Result> {
-  act: 'refund.created' | 'payment.cancelled' | 'settlement.created';
+  act:
+    | 'refund.created'
+    | 'payment.cancelled'
+    | 'settlement.created'
+    | 'dispute.answered'
+    | 'dispute.accepted';
   target: string | null;
   facts?: AuditFacts;
   run: () => Promise<Result>;

@@ -13,6 +13,7 @@ const NAVIGATION: readonly NavigationEntry[] = [
   { name: 'Overview', path: '/overview' },
   { name: 'Payments', path: '/payments' },
   { name: 'Refunds', path: '/refunds' },
+  { name: 'Disputes', path: '/disputes' },
   { name: 'Payouts', path: '/payouts' },
   { name: 'Balances', path: '/balances' },
   { name: 'Crypto', path: '/crypto', crypto: true },

@@ -208,10 +208,13 @@ const TONES: Readonly<Record<string, Tone>> = {
   delivered: 'good',
   received: 'good',
   confirmed: 'good',
+  won: 'good',
+  needs_response: 'note',
   underpaid: 'note',
   held: 'note',
   rejected: 'bad',
   failed: 'bad',
+  lost: 'bad',
   returned: 'bad',
   exhausted: 'bad',
 };

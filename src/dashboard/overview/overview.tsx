@@ -12,7 +12,7 @@ import {
   successRate,
 } from '../../service/money/overview';
 import { field, redirect } from '../frame/form';
-import { PageHead, Panel, Table, useCall } from '../frame/parts';
+import { PageHead, Panel, Table, useCall, When } from '../frame/parts';
 import { postRoute, type Route, viewRoute } from '../frame/route';
 import { ResourceLink } from '../resources/kinds';
 import { BALANCE_ROUTES, BalanceTable } from './balances';
@@ -76,13 +76,27 @@ export const OVERVIEW_ROUTES: readonly Route[] = [
 
 function Attention({ overview }: { overview: Overview }) {
   const call = useCall();
-  const { needsAttention, receivables, webhooks } = overview;
+  const { needsAttention, disputesDue, receivables, webhooks } = overview;
   const owedAmounts = receivables.map(({ currency, owed }) => formatAmount(owed, currency));
-  if (needsAttention.length === 0 && owedAmounts.length === 0 && webhooks.exhausted === 0)
-    return null;
+  const rows = needsAttention.length + disputesDue.rows.length + owedAmounts.length;
+  if (rows === 0 && webhooks.exhausted === 0) return null;
   return (
     <Panel title="Needs attention">
       <ul class="plainlist">
+        {disputesDue.rows.map(({ _id, evidence_due_at }) => (
+          <li key={_id}>
+            <ResourceLink kind="dispute" id={_id} />
+            {' needs your answer until '}
+            <When at={evidence_due_at} />
+          </li>
+        ))}
+        {disputesDue.has_more && (
+          <li>
+            <a href={call.href('/disputes?status=needs_response')}>
+              More disputes need your answer
+            </a>
+          </li>
+        )}
         {owedAmounts.map((money) => (
           <li key={money}>{`You owe ${money}: a bank took back more than your balance held.`}</li>
         ))}

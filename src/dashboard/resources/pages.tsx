@@ -15,6 +15,7 @@ import {
   readResource,
 } from '../../service/money/resources/read';
 import { createInShare } from '../../service/shares';
+import { findDeadline, formatMoved } from '../disputes/answer';
 import { Field } from '../frame/fields';
 import {
   actOnMoney,
@@ -41,7 +42,7 @@ export const RESOURCE_ROUTES: readonly Route[] = [
   viewRoute('/payments/:id', 'Payment', async (call, deps) => {
     const result = await readPayment(deps, call.scope, call.params['id'] ?? '');
     if (result === null) return 'not_found';
-    const { resource: payment, customer, refunds, held, timeline } = result;
+    const { resource: payment, customer, refunds, disputes, held, timeline } = result;
     const { currency, refunded = 0, settled_amount } = payment;
     const { disputed = 0 } = payment;
     const name = [customer.first_name, customer.last_name]
@@ -72,6 +73,7 @@ export const RESOURCE_ROUTES: readonly Route[] = [
         <>
           <Acts payment={payment} held={held} />
           {refunds.length > 0 && <Refunds refunds={refunds} />}
+          {disputes.length > 0 && <Disputes disputes={disputes} />}
         </>
       ),
     });
@@ -209,7 +211,7 @@ export const RESOURCE_ROUTES: readonly Route[] = [
   }),
 ];
 
-interface PaymentView extends Pick<ReadPayment, 'refunds' | 'held'> {
+interface PaymentView extends Pick<ReadPayment, 'refunds' | 'disputes' | 'held'> {
   payment: ReadPayment['resource'];
 }
 
@@ -276,6 +278,29 @@ function Refunds({ refunds }: Pick<PaymentView, 'refunds'>) {
             formatMoney(amount, currency),
             <Status key="status" of={status} />,
             <When key="created" at={created_at} />,
+          ],
+        }))}
+        none="None."
+      />
+    </Panel>
+  );
+}
+
+function Disputes({ disputes }: Pick<PaymentView, 'disputes'>) {
+  const call = useCall();
+  return (
+    <Panel title="Disputes of this payment">
+      <Table
+        label="Disputes of this payment"
+        head={['Id', 'Withdrawn', 'Status', 'Answer until']}
+        rows={disputes.map((dispute) => ({
+          key: dispute._id,
+          href: call.href(`/disputes/${dispute._id}`),
+          cells: [
+            <code key="id">{dispute._id}</code>,
+            formatMoved(dispute, 'out') ?? 'Nothing',
+            <Status key="status" of={dispute.status} />,
+            <When key="due" at={findDeadline(dispute)} />,
           ],
         }))}
         none="None."

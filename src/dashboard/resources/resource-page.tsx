@@ -1,4 +1,4 @@
-import type { ComponentChildren } from 'preact';
+import type { ComponentChildren, VNode } from 'preact';
 import type { ReadResource } from '../../service/money/resources/read';
 import type { TimelineEntry, TimelineEntryKind } from '../../service/money/resources/timeline';
 import {
@@ -11,24 +11,30 @@ import {
   Status,
   When,
 } from '../frame/parts';
-import type { Answer, Call } from '../frame/route';
+import type { Call } from '../frame/route';
 
 interface ResourcePage extends Pick<ReadResource<unknown>, 'timeline'> {
   title: string;
   status: string;
   attention?: string | null;
+  /** Says what the status means. */
+  note?: ComponentChildren;
   facts: readonly FactRow[];
   tabs?: ComponentChildren;
   children?: ComponentChildren;
 }
 
-export function answerResource(call: Call, resourcePage: ResourcePage): Answer {
-  const { title, status, attention = null, facts, tabs, children, timeline } = resourcePage;
+export function answerResource(
+  call: Call,
+  resourcePage: ResourcePage,
+): { page: VNode; title: string } {
+  const { title, status, attention = null, note, facts, tabs, children, timeline } = resourcePage;
   const page = (
     <>
       {tabs}
       <PageHead title={title} badge={<Status of={status} />} />
       <NeedsAttentionNote attention={attention} />
+      {note}
       <Panel>
         <Facts rows={facts} />
       </Panel>

@@ -21,6 +21,7 @@ export const ACTS = {
   'events.send': ['owner', 'developer'],
   'payments.refund': ['owner', 'finance'],
   'payments.cancel': ['owner', 'finance'],
+  'disputes.answer': ['owner', 'finance'],
   'crypto.settle': ['owner', 'finance'],
   'wallets.change': ['owner', 'finance'],
   'team.change': ['owner'],

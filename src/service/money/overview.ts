@@ -3,6 +3,7 @@ import { KINDS } from '../../lifecycles';
 import type { OverviewCounts, SettledDay } from '../../store/overview-counts';
 import { hasSecondFactor } from '../../store/users';
 import type { Owner, ServiceDeps } from '../deps';
+import { toFirstRows } from '../paging';
 import { readProvedBalances } from './read';
 import { getRows, type Kind } from './resources/read';
 
@@ -24,9 +25,13 @@ export async function readOverview(
   const { account_id, livemode } = owner;
   const { overviewCounts, endpoints } = deps.stores;
   const kinds = crypto ? KINDS : KINDS.filter((kind) => !kind.startsWith('crypto_'));
-  const [balances, counts, needsAttention, endpoint] = await Promise.all([
+  const [balances, counts, disputesDue, needsAttention, endpoint] = await Promise.all([
     readProvedBalances(deps, owner),
     overviewCounts.get(`${account_id}:${livemode}`, () => readCounts(deps, owner, now)),
+    deps.stores.disputes.listDue(account_id, livemode, {
+      now: now.toISOString(),
+      limit: NEEDS_ATTENTION_MAX + 1,
+    }),
     Promise.all(kinds.map((kind) => listNeedingAttention(deps, kind, owner))),
     endpoints.get(account_id, livemode),
   ]);
@@ -34,6 +39,7 @@ export async function readOverview(
   return {
     ...balances,
     ...{ settledDays, today, needsAttention: needsAttention.flat() },
+    disputesDue: toFirstRows(disputesDue, NEEDS_ATTENTION_MAX),
     webhooks: { isRegistered: endpoint !== null, ...webhooks },
   };
 }

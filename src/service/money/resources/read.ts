@@ -115,12 +115,22 @@ export async function readPayment(
 ) {
   const payment = await readResource(deps, 'payment', owner, id);
   if (payment === null) return null;
-  const [customer, refunds, held] = await Promise.all([
+  const own = { ...owner, payment_id: id, limit: ROWS_MAX };
+  const [customer, refunds, disputes, held] = await Promise.all([
     deps.payers.decrypt(payment.resource),
-    deps.stores.refunds.list({ ...owner, payment_id: id, limit: ROWS_MAX }),
+    deps.stores.refunds.list(own),
+    deps.stores.disputes.list(own),
     listHeld(deps, id),
   ]);
-  return { ...payment, customer, refunds, held };
+  return { ...payment, customer, refunds, disputes, held };
+}
+
+export async function readDispute(deps: ReadDeps, owner: Owner, id: string) {
+  const dispute = await readResource(deps, 'dispute', owner, id);
+  if (dispute === null) return null;
+  const { account_id, livemode, payment_id } = dispute.resource;
+  const payment = await deps.stores.payments.find(payment_id, account_id, livemode);
+  return payment && { ...dispute, payment };
 }
 
 export type ReadPayout = NonNullable<Awaited<ReturnType<typeof readPayout>>>;
