@@ -252,11 +252,7 @@ describe('the compose files', () => {
       migrate: ['login-operator:/login:ro'],
       worker: ['keys:/data:ro', 'keys-worker:/keys:ro', 'login-worker:/login:ro'],
       // No database is on the volume of its state file.
-      'sandbox-bank': [
-        'keys-bank:/keys:ro',
-        'connectors:/state',
-        'login-sandbox-bank:/login:ro',
-      ],
+      'sandbox-bank': ['keys-bank:/keys:ro', 'connectors:/state', 'login-sandbox-bank:/login:ro'],
       api: ['keys:/data:ro', 'keys-api:/keys:ro', 'login-api:/login:ro'],
     });
   });
