@@ -290,7 +290,7 @@ function wrapPayments<S extends Settings>(
   const readSession = async (payment_id: string) => {
     const record = await instructions.get(`session:${payment_id}`);
     const answer = record?.answer as SessionAnswer | null | undefined;
-    return { answer, known: record?.closed ? CLOSED : answer };
+    return { record, answer };
   };
   const closeAtBank = (
     payment_id: string,
@@ -305,20 +305,15 @@ function wrapPayments<S extends Settings>(
       const attempt = beginAttempt(now);
       const { payment_id } = input;
       assertEnvironment(livemode, input.livemode);
-      const id = `session:${payment_id}`;
-      const { known } = await readSession(payment_id);
-      if (known) return known;
-      return await instructions.open(id, attempt.deadline, async () => {
-        // Another attempt may have ended since.
-        const { known: latest } = await readSession(payment_id);
-        if (latest) return latest;
-        const answer = await bank.openSession(input, buildTools(attempt));
-        assertAmount(input, answer);
-        if (await instructions.noteSession(id, answer)) return answer;
-        // It was closed while the bank opened it.
-        const { outcome } = await closeAtBank(payment_id, answer, attempt);
-        return outcome === 'closed' ? CLOSED : answer;
-      });
+      const { record, answer: stored } = await readSession(payment_id);
+      if (record?.closed) return CLOSED;
+      if (stored) return stored;
+      const answer = await bank.openSession(input, buildTools(attempt));
+      assertAmount(input, answer);
+      if (await instructions.open(`session:${payment_id}`, answer)) return answer;
+      // It was closed while the bank opened it.
+      const { outcome } = await closeAtBank(payment_id, answer, attempt);
+      return outcome === 'closed' ? CLOSED : answer;
     },
     closeSession: async ({ payment_id }): Promise<CloseAnswer> => {
       const attempt = beginAttempt(now);

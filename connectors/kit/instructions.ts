@@ -26,8 +26,6 @@ export interface InstructionRecord<A = unknown> {
   answer: A | null;
   /** Whether a session was closed, perhaps before it was opened. */
   closed?: boolean;
-  /** End of an attempt that opens a session. */
-  opening?: Date;
   /** Begin of the retention. */
   changed_at?: Date;
 }
@@ -89,21 +87,8 @@ export function createInstructionStore(db: Db, now: () => Date) {
     /** Cancels an instruction unless an attempt was answered or may reach the bank. */
     cancel: (_id: string): Promise<boolean> =>
       write(_id, { answer: null, ...isOver() }, { answer: CANCELLED }),
-    /**
-     * Runs an attempt that opens a session, alone: a bank may open another one for each.
-     * @throws AttemptInProgress while another one runs, or may after its process has died
-     */
-    open: async <A>(_id: string, opening: Date, attempt: () => Promise<A>): Promise<A> => {
-      const isFree = { $or: [{ opening: null }, { opening: { $lte: now() } }] };
-      if (!(await write(_id, isFree, { opening }))) throw new AttemptInProgress();
-      try {
-        return await attempt();
-      } finally {
-        await records.updateOne({ _id, opening }, { $unset: { opening: true } });
-      }
-    },
     /** Stores the answer for a session. @returns false if it was closed meanwhile */
-    noteSession: (_id: string, answer: object): Promise<boolean> =>
+    open: (_id: string, answer: object): Promise<boolean> =>
       write(_id, { closed: { $ne: true } }, { answer }),
     /** Closes a session, also one that was never opened. */
     close: async (_id: string): Promise<void> => {

@@ -86,39 +86,6 @@ describe('a session', () => {
     },
   );
 
-  test('is opened by one attempt at a time, and by the next one at once where one has failed', async () => {
-    const held = gate();
-    let sessions = 0;
-    const openSession = async () => {
-      sessions += 1;
-      await held.opened;
-      if (sessions === 1) throw new Error('away');
-      return OPENED;
-    };
-    const bank = connect({ openSession });
-    const input = instruct();
-    const first = bank.openSession(input);
-    await eventually('the first attempt', async () => sessions === 1);
-    await expect(bank.openSession(input)).rejects.toThrow('may still reach the bank');
-    held.release();
-    await expect(first).rejects.toThrow('away');
-    expect(await bank.openSession(input)).toEqual(OPENED);
-    expect(await bank.openSession(input)).toEqual(OPENED);
-    expect(sessions).toBe(2);
-  });
-
-  test('whose attempt has died is opened again once that can no longer reach the bank', async () => {
-    const bank = connect({ openSession: async () => OPENED });
-    const input = instruct();
-    const opening = new Date(Date.now() + 25_000);
-    const records = database.db.collection<{ _id: string }>('instructions');
-    const _id = `session:${input.payment_id}`;
-    await records.insertOne({ _id, ...{ deadline: null, answer: null, opening } });
-    await expect(bank.openSession(input)).rejects.toThrow('may still reach the bank');
-    await records.updateOne({ _id }, { $set: { opening: new Date() } });
-    expect(await bank.openSession(input)).toEqual(OPENED);
-  });
-
   test('with bank details in place of a page has the amount of the payment', async () => {
     const input = instruct();
     const transferred = (amount: number) => {
