@@ -76,9 +76,11 @@ export interface ConnectorParts<A extends object = Partial<ConnectorActivities>>
   addActivities?: (activities: Partial<ConnectorActivities>) => A;
   /** Methods that the added activities serve. */
   alsoServes?: readonly string[];
-  /** Replaces what is read of a payout’s recipient. */
-  recipients?: Pick<ActivityDeps<Settings>, 'decryptRecipient' | 'readReference'> &
-    Partial<Pick<ActivityDeps<Settings>, 'decryptEvidence'>>;
+  /** Replaces what is read of a payout’s recipient and of a dispute’s evidence. */
+  recipients?: Pick<
+    ActivityDeps<Settings>,
+    'decryptRecipient' | 'readReference' | 'decryptEvidence'
+  >;
 }
 
 /**
@@ -116,8 +118,8 @@ export async function startConnector<
     parts.restoreGuard ??
     (await openRestoreGuard(own, { environment, dir, db, book: instructions }));
   const { sendPayout, submitEvidence } = definition;
-  const readers = createReaders(config, own, (sendPayout ?? submitEvidence) !== undefined);
-  const { decryptRecipient, readReference, decryptEvidence } = { ...readers, ...parts.recipients };
+  const { decryptRecipient, readReference, decryptEvidence } =
+    parts.recipients ?? createReaders(config, own, (sendPayout ?? submitEvidence) !== undefined);
   const bare = createKitActivities({
     ...{ definition, buildTools, now },
     instructions,

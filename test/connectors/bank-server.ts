@@ -46,11 +46,13 @@ export async function startBankServer(mongo: MongoClient, database: string) {
   const usual: Recipients = {
     decryptRecipient: async () => RECIPIENT,
     readReference: async () => null,
+    decryptEvidence: () => Promise.reject(new Error('No dispute is answered here.')),
   };
   const reads = { ...usual };
   const recipients: Recipients = {
     decryptRecipient: (id) => reads.decryptRecipient(id),
     readReference: (id) => reads.readReference(id),
+    decryptEvidence: (...evidence) => reads.decryptEvidence(...evidence),
   };
   const deliveries = new Map<string, Delivery>();
   const open = ({ autoplay = true, slowSessionMs = 300, ...change }: BankChange = {}) =>
