@@ -110,8 +110,11 @@ async function callOnce<A extends Answers>(
   const { status } = answer;
   const schema = answers[status];
   if (schema === undefined) throw new BankFailure(`The bank answered ${status}.`, answer);
-  const parsed = schema.safeParse(parseJson(answer.text));
+  const content = parseJson(answer.text);
+  const parsed = schema.safeParse(content);
   if (parsed.success) return { status, body: parsed.data } as Answer<A>;
+  // A proxy may have answered in place of the bank.
+  if (content === undefined) throw new BankFailure(`The bank answered ${status} without JSON.`);
   const fields = parsed.error.issues.map(({ path }) => path.join('.') || 'the body');
   throw new AnswerMalformed(`The bank answered ${status}, but ${fields.join(', ')} does not fit.`);
 }

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { z } from 'zod';
 import {
+  AnswerMalformed,
   BankFailure,
   countSlots,
   createBankClient,
@@ -115,7 +116,8 @@ describe('a call to the bank', () => {
   test.each([
     [500, 'Ada Lovelace', 'The bank answered 500.'],
     [302, '', 'The bank does not answer (TypeError).'],
-    [200, 'Ada Lovelace', 'The bank answered 200, but the body does not fit.'],
+    [200, 'Ada Lovelace', 'The bank answered 200 without JSON.'],
+    [200, '"Ada"', 'The bank answered 200, but the body does not fit.'],
     [200, '{"name":7}', 'The bank answered 200, but name does not fit.'],
     [200, 'x'.repeat(1_048_577), 'The bank does not answer (RangeError).'],
   ])('fails without a word of the answer: %#', async (status, body, message) => {
@@ -123,6 +125,8 @@ describe('a call to the bank', () => {
     const call = createCall()({ url: server.url }, { 200: schema });
     const failure = await call.catch((error: unknown) => error);
     expect(failure).toEqual(new BankFailure(message));
+    // Each repeat is malformed, too: it may be set aside.
+    expect(failure instanceof AnswerMalformed).toBe(message.endsWith('fit.'));
     expect(failure).not.toHaveProperty('cause');
     expect(counted.at(-1)).toBe('failed');
   });
