@@ -89,8 +89,9 @@ export async function keepStatements(
     }
   };
   const keepMade = async (): Promise<void> => {
+    const failed = report('Connectors’');
     while (!signal.aborted) {
-      await withDeps(importAllMade).catch(report('Connectors’'));
+      await withDeps((deps) => importAllMade(deps, failed)).catch(failed);
       await pause(MADE_MS);
     }
   };
@@ -106,12 +107,13 @@ export async function keepStatements(
   };
 }
 
-/** Imports what connectors have made of their balances. */
-async function importAllMade(deps: Deps): Promise<void> {
+/** Imports what connectors have made of their balances. A failure ends the imports of one alone. */
+async function importAllMade(deps: Deps, report: (error: unknown) => void): Promise<void> {
   const accounts = await listBankAccounts(deps);
   const sources = accounts.map(({ connector, livemode }) => [connector, livemode] as const);
   for (const [connector, livemode] of new Map(sources)) {
-    if (connector !== SANDBOX_CONNECTOR) await importMade(deps, { connector, livemode });
+    if (connector === SANDBOX_CONNECTOR) continue;
+    await importMade(deps, { connector, livemode }).catch(report);
   }
 }
 

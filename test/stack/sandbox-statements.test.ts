@@ -15,6 +15,7 @@ import {
   writeDueStatements,
 } from '../../src/service/banks/sandbox-bank/statements';
 import { readStatementFile } from '../../src/statements/read';
+import { openMadeStatements } from '../../src/store/made-statements';
 import { keepStatements } from '../../stack/statements';
 import { useDatabase } from '../support/database';
 import { useFreshFixture } from '../support/fixture';
@@ -188,6 +189,20 @@ afterAll(async () => {
   rmSync(dataDir, { recursive: true });
 });
 
+async function run(sandboxAutoplay: 'on' | 'off', lines: string[]) {
+  const server = { mongodbUri: mongodbUri(), mongodbPort: 1, mongodbLogin: undefined };
+  const routes = { liveConnectors: '', sandboxConnectors: '', sepa: undefined };
+  const own = { mongodbDb: database.db.databaseName, dataDir, sandboxAutoplay };
+  const progress = { line: (line: string) => void lines.push(line) };
+  const { signal } = new AbortController();
+  return await keepStatements(
+    { ...server, ...routes, ...own },
+    ensureKeys(dataDir),
+    progress,
+    signal,
+  );
+}
+
 test('registers the sandbox accounts, and with autoplay imports the statements of past days', async () => {
   const { mongo, db, stores } = database;
   const earlier = () => new Date(Date.now() - 2 * DAY_MS);
@@ -200,18 +215,9 @@ test('registers the sandbox accounts, and with autoplay imports the statements o
     const movement = { ...payment, ...own, amount: 1_234, currency };
     await inTransaction(mongo, (session) => movements.book(movement, session));
   }
-  const ended = new AbortController();
-  const keys = ensureKeys(dataDir);
   const lines: string[] = [];
-  const run = async (sandboxAutoplay: 'on' | 'off') => {
-    const server = { mongodbUri: mongodbUri(), mongodbPort: 1, mongodbLogin: undefined };
-    const routes = { liveConnectors: '', sandboxConnectors: '', sepa: undefined };
-    const config = { ...server, ...routes, mongodbDb: db.databaseName, dataDir, sandboxAutoplay };
-    const progress = { line: (line: string) => void lines.push(line) };
-    return await keepStatements(config, keys, progress, ended.signal);
-  };
   const list = async () => (await stores.bankAccounts.list()).map(({ iban }) => iban);
-  const manual = await run('off');
+  const manual = await run('off', lines);
   expect(await list()).toEqual(expect.arrayContaining(['EUR', 'GBP', 'USD'].map(sandboxIban)));
   await eventually('the accounts that moved money', async () => (await list()).length === 5);
   await manual.stop();
@@ -223,16 +229,48 @@ test('registers the sandbox accounts, and with autoplay imports the statements o
   const [damaged = ''] = readdirSync(folder).filter((name) => name.includes('AUD'));
   writeFileSync(join(folder, damaged), 'no statement');
   const isImported = async (currency: string) => (await closing(currency))?.amount === 1_234;
-  const first = await run('on');
+  const first = await run('on', lines);
   await eventually('a statement after one that is refused', () => isImported('CHF'));
   await first.stop();
   expect(await closing('AUD')).toBeNull();
   expect(lines).toEqual([expect.stringMatching(/^Sandbox statements: /)]);
 
   rmSync(join(folder, damaged));
-  const second = await run('on');
+  const second = await run('on', lines);
   await eventually('the statement that is written again', () => isImported('AUD'));
   await second.stop();
   await own.dropDatabase();
   expect(lines).toHaveLength(1);
+});
+
+test('imports what connectors have made, whatever one of them cannot explain', async () => {
+  const { mongo, db, stores } = database;
+  const created_at = new Date().toISOString();
+  const facts = {
+    account: 'acct_1',
+    currency: 'EUR',
+    day: '2026-11-20',
+    lines: [],
+    made_at: created_at,
+  };
+  const made = { _id: 'acct_1 EUR 2026-11-20', ...facts, opening: 0, is_proved: true };
+  const names = ['acme', 'zeta'].map((name) => `${name}-${randomUUID().slice(0, 8)}`);
+  for (const [index, connector] of names.entries()) {
+    const own = { connector, livemode: false, iban: 'acct_1', currency: 'EUR', closing: null };
+    const account = { _id: `ba_${randomUUID()}`, ...own, created_at: `2026-11-0${index + 1}` };
+    await retryUntilDone(() =>
+      inTransaction(mongo, (session) => stores.bankAccounts.insert(account, session)),
+    );
+    const closing = index === 0 ? 5 : 0;
+    const statements = openMadeStatements(mongo.db(`${db.databaseName}_${connector}`));
+    await statements.insertOne({ ...made, closing });
+  }
+  const lines: string[] = [];
+  const kept = await run('off', lines);
+  const find = async (connector?: string) => (await stores.bankAccounts.list({ connector }))[0];
+  await eventually('the statement of the second', async () => (await find(names[1]))?.closing);
+  await kept.stop();
+  expect((await find(names[0]))?.closing).toBeNull();
+  expect(lines).toEqual([expect.stringContaining('do not lead from its opening')]);
+  for (const name of names) await mongo.db(`${db.databaseName}_${name}`).dropDatabase();
 });
