@@ -282,4 +282,26 @@ describe('a payout of Stripe', () => {
     world.bank.advance(8 * DAY_MS);
     expect(await importGiro(350, { info: 'STRIPE' })).toMatchObject({ open: 1 });
   });
+
+  test('is no top-up, which meets a debit of the five days before it', async () => {
+    const { bank: stripe } = world;
+    const topUp = () => {
+      stripe.addUnseen(650).show();
+      const booked = [...stripe.things.values()].findLast(({ amount }) => amount === 650);
+      return Object.assign(booked ?? {}, { type: 'topup', source: `tu_${randomUUID()}` });
+    };
+    const info = 'STRIPE TOP-UP';
+    expect(await importGiro(-650, { info })).toMatchObject({ open: 1 });
+    stripe.advance(2 * DAY_MS);
+    const booked = topUp();
+    await makeDay();
+    const listOwn = async () => (await listOpen()).filter(({ amount }) => amount === 650);
+    expect(booked).toMatchObject({ net: 650 });
+    expect(await listOwn()).toEqual([]);
+    expect(await importGiro(-650, { info })).toMatchObject({ open: 1 });
+    stripe.advance(7 * DAY_MS);
+    topUp();
+    await makeDay();
+    expect(await listOwn()).toHaveLength(1);
+  });
 });

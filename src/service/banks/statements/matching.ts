@@ -121,10 +121,10 @@ const TRANSFER = 'platform_posted';
 const pickPlace = ({ livemode, currency }: ClearingScope) => ({ livemode, currency });
 
 /** Counts the names of an end that a line has; what an operator has posted has none. */
-function countNames(line: LineToMatch, { day, until, names }: OpenTransfer): number {
-  if (line.day < (names.length > 0 ? day : addDays(day, -TRANSFER_DAYS)) || line.day > until) {
-    return 0;
-  }
+function countNames(line: LineToMatch, { amount, day, until, names }: OpenTransfer): number {
+  // What has come in may have left its bank before.
+  const from = names.length > 0 && amount < 0 ? day : addDays(day, -TRANSFER_DAYS);
+  if (line.day < from || line.day > until) return 0;
   if (line.transfer !== undefined) return names.length === 0 ? 1 : 0;
   const texts = [line.reference, ...listNames(line), ...(line.mentions ?? [])];
   return names.filter((name) => texts.some((text) => hasName(text ?? '', name))).length;
