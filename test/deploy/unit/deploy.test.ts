@@ -257,6 +257,24 @@ describe('the compose files', () => {
     });
   });
 
+  test('each process runs the command of the launcher', () => {
+    for (const [name, part] of [
+      ['api', 'api'],
+      ['worker', 'worker'],
+      ['sandbox-bank', 'sandbox_bank'],
+    ] as const) {
+      const { flags, script } = NODE_PARTS[part];
+      expect(services[name]?.command).toEqual(['node', ...flags, `dist/${script}`]);
+    }
+  });
+
+  test.each(['docker-compose.sepa.yml', 'docker-compose.ui.yml'])(
+    '%s changes each service once',
+    (path) => {
+      expect(parse(readFileSync(path, 'utf8'), { logLevel: 'error' })).toHaveProperty('services');
+    },
+  );
+
   test('MongoDB asks for a password, and no file has one', () => {
     const command = services['mongodb']?.command.join(' ');
     expect(command).toContain('--keyFile /data/configdb/key');
