@@ -104,7 +104,11 @@ export function createRepin(
     const key = JSON.stringify([taskQueue, pinnedTo]);
     const target = targets.get(key) ?? findTarget(taskQueue, pinnedTo);
     targets.set(key, target);
-    const version = await target;
+    const version = await target.catch((error: unknown) => {
+      // Others ask again, rather than fail by this one.
+      targets.delete(key);
+      throw error;
+    });
     if (version === undefined) return;
     await workflowService.updateWorkflowExecutionOptions({
       ...{ namespace, identity },
