@@ -4,6 +4,7 @@ export { encodeIdentifier } from '../../src/domain/identifier';
 export type { MadeLine, MadeTransfer } from '../../src/domain/statement';
 export type * from '../contract/activities';
 export type { Attempt } from '../contract/attempt';
+export type { Evidence } from '../contract/evidence';
 export { RecipientDeleted } from '../contract/recipient-deleted';
 export {
   AnswerMalformed,

@@ -1,12 +1,16 @@
 import { defineConnector, type Tools } from '../kit';
 import type { Parts, StripeTools } from './api';
 import { createBook } from './book';
+import { acceptDispute, lookUpAcceptance, lookUpEvidence, submitEvidence } from './disputes';
 import { createEventReader, readWebhook } from './events';
 import { METHOD_IDS } from './methods';
 import { lookUpRefund, reversePayment, sendRefund } from './refunds';
 import { closeSession, openSession, voidPayment } from './sessions';
 import { assertKeyMode, type StripeSettings, settings } from './settings';
 import { listTransfers, makeStatement, READY_HOURS } from './statements';
+
+/** Minor units; Stripe charges at most 25 units of the large currencies, twice. */
+const DISPUTE_FEE_MAX = 5_000;
 
 /** @see docs/stripe.md */
 export function defineStripe() {
@@ -30,6 +34,12 @@ export function defineStripe() {
     reversePayment: (input, tools) => reversePayment(input, open(tools)),
     sendRefund: (input, tools) => sendRefund(input, open(tools)),
     lookUpRefund: (input, tools) => lookUpRefund(input, open(tools)),
+    submitEvidence: async (input, tools) =>
+      submitEvidence(input, open(tools), await tools.evidence()),
+    lookUpEvidence: (input, tools) => lookUpEvidence(input, open(tools)),
+    acceptDispute: (input, tools) => acceptDispute(input, open(tools)),
+    lookUpAcceptance: (input, tools) => lookUpAcceptance(input, open(tools)),
+    disputeFeeMax: DISPUTE_FEE_MAX,
     webhook: {
       path: '/webhooks',
       bodyBytesMax: 524_288,

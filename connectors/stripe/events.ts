@@ -21,6 +21,11 @@ const EVENT_TYPES: readonly string[] = [
   'payment_intent.processing',
   'charge.succeeded',
   'charge.updated',
+  'charge.dispute.created',
+  'charge.dispute.updated',
+  'charge.dispute.closed',
+  'charge.dispute.funds_withdrawn',
+  'charge.dispute.funds_reinstated',
   'refund.created',
   'refund.updated',
   'refund.failed',
@@ -51,9 +56,9 @@ async function readEvent({ id, type, livemode, data }: Event, tools: StripeTools
   return NONE;
 }
 
-/** Spares the reading of what other systems have on the account. */
+/** Spares the reading of what other systems have; of a dispute only its charge says whose it is. */
 async function readHint(hint: Hint | null | undefined, tools: StripeTools) {
-  return hint && isOurs(hint) ? await readFacts(hint, tools) : NONE;
+  return hint && (isOurs(hint) || hint.object === 'dispute') ? await readFacts(hint, tools) : NONE;
 }
 
 /** Fields by which a list is read on, whatever else of it fits. */
@@ -95,10 +100,13 @@ const GAP_S_MAX = 29 * DAY_S;
 /** Longest time in which something of a session may still change. */
 const CHANGES_S = 30 * DAY_S;
 
+/** And of a dispute, from its opening to the end of an arbitration. */
+const DISPUTE_S = 200 * DAY_S;
+
 const HOUR_S = 3_600;
 
 /** Lists that are walked where events do not reach back. */
-const WALKS = ['balance_transactions', 'checkout/sessions', 'refunds'] as const;
+const WALKS = ['balance_transactions', 'checkout/sessions', 'refunds', 'disputes'] as const;
 
 /** Times in Unix seconds. */
 const Cursor = z.object({
@@ -163,7 +171,8 @@ const Booked = z.object({ source: Hint.nullish() });
 /** Reads a page of a list in place of events: what it names is read as if an event had named it. */
 async function walk({ walk: own, after, ...cursor }: Cursor, tools: StripeTools): Promise<Page> {
   const { list, from } = own ?? { list: WALKS[0], from: 0 };
-  const params = { created: { gte: from }, starting_after: after };
+  const gte = list === 'disputes' ? from + CHANGES_S - DISPUTE_S : from;
+  const params = { created: { gte }, starting_after: after };
   const isBooked = list === 'balance_transactions';
   const expand = isBooked ? ['data.source'] : undefined;
   const { data, has_more } = await readPage(tools, list, { ...params, expand }, Row);

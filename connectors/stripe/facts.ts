@@ -2,7 +2,17 @@ import { z } from 'zod';
 import type { Report } from '../kit';
 import { buildFailure, callStripe, type StripeTools } from './api';
 import { findMethod, isMethod } from './methods';
-import { type BalanceTransaction, Charge, EXPAND, PaymentIntent, Refund, Session } from './objects';
+import {
+  type BalanceTransaction,
+  Charge,
+  CLOSED_DISPUTES,
+  Dispute,
+  EXPAND,
+  OPEN_DISPUTES,
+  PaymentIntent,
+  Refund,
+  Session,
+} from './objects';
 
 /** Facts about our resources, as an object of Stripe has them. */
 export interface Facts {
@@ -153,6 +163,56 @@ function readRefund(refund: Refund): Facts {
   return { reports: [build(payment_id, hasFailed ? 'reversal_failed' : 'reversed', callback)] };
 }
 
+/** Only a balance transaction of a dispute moves money. */
+function readDispute(dispute: Dispute, { log }: StripeTools): Facts {
+  const { id: dispute_id, charge, status, reason: code, created } = dispute;
+  const payment_id = readId(charge.metadata, 'payment_id');
+  if (payment_id === undefined) return NONE;
+  // Only what has settled can be disputed.
+  const settled = readCharge(charge);
+  if (settled.isUnbooked) return settled;
+  const { due_by } = dispute.evidence_details;
+  const known = { dispute_id, code, ...(due_by ? { evidence_due_at: toTime(due_by) } : {}) };
+  const facts = `${code}:${due_by ?? 0}`;
+  // Stripe does not say when a status came: milliseconds keep their order.
+  const rank = Object.keys(OPEN_DISPUTES).indexOf(status) + 1;
+  const occurred_at = new Date(created * 1_000 + rank).toISOString();
+  const reports = [
+    build(payment_id, 'dispute_opened', {
+      ...{ callback_id: `${dispute_id}:opened:${facts}`, occurred_at: toTime(created) },
+      ...{ ...known, amount: 0 },
+    }),
+  ];
+  const dispute_status = OPEN_DISPUTES[status];
+  if (dispute_status !== undefined) {
+    const callback_id = `${dispute_id}:${status}:${facts}`;
+    const callback = { ...known, callback_id, occurred_at, dispute_status };
+    reports.push(build(payment_id, 'dispute_updated', callback));
+  }
+  for (const booked of dispute.balance_transactions) {
+    const { amount, fee } = booked;
+    const name =
+      amount < 0 || (amount === 0 && fee > 0) ? 'dispute_withdrawn' : 'dispute_reinstated';
+    const { amount: moved, ...money } = describeMoney(booked);
+    const callback = {
+      ...money,
+      dispute_id,
+      fee: Math.abs(fee),
+      ...(moved ? { amount: moved } : {}),
+    };
+    // A report has one direction.
+    if (amount * fee > 0) log.error({ object: booked.id }, 'what a dispute moved was not applied');
+    else if (moved + callback.fee > 0) reports.push(build(payment_id, name, callback));
+  }
+  const end = CLOSED_DISPUTES[status];
+  if (end !== undefined) {
+    const ended = { callback_id: `${dispute_id}:${status}`, occurred_at: toTime(created) };
+    const moneyless = end === 'dispute_won' ? { amount: 0 } : {};
+    reports.push(build(payment_id, end, { ...ended, dispute_id, code, ...moneyless }));
+  }
+  return { reports: [...settled.reports, ...reports] };
+}
+
 interface Kind<S extends z.ZodType> {
   path: string;
   expand: string[];
@@ -194,6 +254,10 @@ const READERS = new Map([
     }),
   ],
   ['charge', readBy({ path: 'charges', expand: EXPAND.charge, schema: Charge, read: readCharge })],
+  [
+    'dispute',
+    readBy({ path: 'disputes', expand: EXPAND.dispute, schema: Dispute, read: readDispute }),
+  ],
   ['refund', readBy({ path: 'refunds', expand: EXPAND.refund, schema: Refund, read: readRefund })],
 ]);
 

@@ -96,6 +96,42 @@ const Amounts = z.array(z.object({ amount: Minor, currency: z.string() }));
 export const Balance = z.object({ available: Amounts, pending: Amounts });
 
 export const Head = z.object({ id: Id });
+export const Dispute = z.object({
+  id: Id,
+  object: z.literal('dispute'),
+  livemode: z.boolean(),
+  status: z.string(),
+  reason: z.string(),
+  created: Seconds,
+  metadata: Metadata,
+  charge: Charge,
+  balance_transactions: z.array(BalanceTransaction),
+  evidence_details: z.object({
+    due_by: Seconds.nullish(),
+    past_due: z.boolean(),
+    submission_count: z.int(),
+  }),
+});
+export type Dispute = z.infer<typeof Dispute>;
+
+/** Dispute as an answer to evidence. */
+export const DisputeHead = Dispute.omit({ charge: true, balance_transactions: true });
+export type DisputeHead = z.infer<typeof DisputeHead>;
+
+/** Statuses of an open dispute, in their order; those of an inquiry are a warning. */
+export const OPEN_DISPUTES: Readonly<Record<string, 'needs_response' | 'under_review'>> = {
+  warning_needs_response: 'needs_response',
+  warning_under_review: 'under_review',
+  needs_response: 'needs_response',
+  under_review: 'under_review',
+};
+
+export const CLOSED_DISPUTES: Readonly<Record<string, 'dispute_won' | 'dispute_lost'>> = {
+  won: 'dispute_won',
+  warning_closed: 'dispute_won',
+  prevented: 'dispute_won',
+  lost: 'dispute_lost',
+};
 
 /** Name of an object, which says whether it may concern us. */
 export const Hint = z.object({ id: Id.optional(), object: z.string(), metadata: Metadata });
@@ -117,6 +153,7 @@ export const EXPAND = {
   session: ['payment_intent.latest_charge.balance_transaction'],
   payment_intent: ['latest_charge.balance_transaction'],
   charge: ['balance_transaction'],
+  dispute: ['charge.balance_transaction', 'balance_transactions'],
   refund: ['balance_transaction', 'failure_balance_transaction'],
 };
 

@@ -161,6 +161,39 @@ export async function startFakeStripe({ port = 0, key = 'sk_test_fake', webhook 
     return { object: 'balance', livemode, available: add(isAvailable), pending };
   };
 
+  /** Books what a dispute takes or gives back. */
+  const bookDispute = (dispute: Thing, amount: number, fee: number): Thing => {
+    const taken = put('txn', 'balance_transaction', {
+      ...{ amount, currency: dispute['currency'], fee, net: amount - fee, type: 'adjustment' },
+      ...{ available_on: now(), status: 'available', exchange_rate: null, source: dispute.id },
+      reporting_category: amount < 0 ? 'dispute' : 'dispute_reversal',
+      fee_details: [],
+      description: amount < 0 ? 'Chargeback withdrawal' : 'Chargeback reversal',
+    });
+    dispute['balance_transactions'].push(taken.id);
+    return taken;
+  };
+  const isDisputeOpen = ({ status }: Thing) => /needs_response|under_review/.test(status);
+  const updateDispute = async (dispute: Thing, params: Record<string, Loose>): Promise<Thing> => {
+    const { evidence = {}, metadata = {}, submit } = params;
+    const details = dispute['evidence_details'];
+    if (!isDisputeOpen(dispute) || details.past_due) throw new Refused(400, 'parameter_invalid');
+    Object.assign(dispute['evidence'], evidence);
+    Object.assign(dispute['metadata'], metadata);
+    details.has_evidence = true;
+    if (submit !== 'true') return dispute;
+    details.submission_count += 1;
+    dispute['status'] = dispute['status'].replace('needs_response', 'under_review');
+    await emit('charge.dispute.updated', dispute);
+    return dispute;
+  };
+  const closeDispute = async (dispute: Thing, status: string): Promise<Thing> => {
+    if (!isDisputeOpen(dispute)) throw new Refused(400, 'dispute_not_open');
+    dispute['status'] = status;
+    await emit('charge.dispute.closed', dispute);
+    return dispute;
+  };
+
   const createSession = (params: Record<string, Loose>): Thing => {
     const { expires_at: end = now() + DAY_S } = params;
     if (end < now() + HALF_HOUR_S || end > now() + DAY_S) {
@@ -254,6 +287,10 @@ export async function startFakeStripe({ port = 0, key = 'sk_test_fake', webhook 
       (id, params) => cancelIntent(get(id, 'payment_intent'), params),
     ],
     ['GET', /^charges\/([^/]+)$/, (id) => get(id, 'charge')],
+    ['GET', /^disputes$/, (_id, params) => page(list('dispute'), params)],
+    ['GET', /^disputes\/([^/]+)$/, (id) => get(id, 'dispute')],
+    ['POST', /^disputes\/([^/]+)$/, (id, params) => updateDispute(get(id, 'dispute'), params)],
+    ['POST', /^disputes\/([^/]+)\/close$/, (id) => closeDispute(get(id, 'dispute'), 'lost')],
     ['POST', /^refunds$/, (_id, params) => createRefund(params)],
     ['GET', /^refunds\/([^/]+)$/, (id) => get(id, 'refund')],
     ['GET', /^refunds$/, (_id, params) => page(list('refund'), params)],
@@ -297,13 +334,19 @@ export async function startFakeStripe({ port = 0, key = 'sk_test_fake', webhook 
   };
   const expand = (value: Loose, paths: string[]): unknown => {
     const copy = structuredClone(value);
+    const findThing = (id: string) => structuredClone(things.get(id) ?? null);
     for (const each of copy?.data ?? [copy]) {
+      if (each?.object === 'dispute') {
+        each.balance_transactions = each.balance_transactions.map(findThing);
+      }
       for (const path of paths) {
         let at = each;
         for (const name of path.replace(/^data\./, '').split('.')) {
-          if (typeof at?.[name] === 'string')
-            at[name] = structuredClone(things.get(at[name]) ?? null);
+          if (typeof at?.[name] === 'string') at[name] = findThing(at[name]);
           at = at?.[name];
+          // A dispute has them in full, whatever is expanded.
+          if (at?.object === 'dispute')
+            at.balance_transactions = at.balance_transactions.map(findThing);
         }
       }
       if (each !== null) delete each.params;
@@ -564,6 +607,42 @@ export async function startFakeStripe({ port = 0, key = 'sk_test_fake', webhook 
       }
       await emit('refund.failed', refund);
     },
+    /** The customer's bank asks, or takes the money back at once. */
+    dispute: async (charge: Thing, { isInquiry = false, due_by = now() + 7 * DAY_S } = {}) => {
+      const { amount, currency, payment_intent } = charge;
+      const dispute = put('du', 'dispute', {
+        ...{ amount, currency, charge: charge.id, payment_intent, reason: 'fraudulent' },
+        ...{ status: isInquiry ? 'warning_needs_response' : 'needs_response', metadata: {} },
+        ...{ balance_transactions: [], is_charge_refundable: isInquiry, evidence: {} },
+        enhanced_eligibility_types: [],
+        evidence_details: {
+          ...{ due_by, has_evidence: false, past_due: false, submission_count: 0 },
+          enhanced_eligibility: {},
+        },
+      });
+      charge['disputed'] = true;
+      await emit('charge.dispute.created', dispute);
+      return dispute;
+    },
+    /** An inquiry becomes a dispute. */
+    escalate: async (dispute: Thing): Promise<void> => {
+      dispute['status'] = 'needs_response';
+      await emit('charge.dispute.updated', dispute);
+    },
+    withdraw: async (dispute: Thing, amount = dispute['amount'], fee = 2_000) => {
+      const booked = bookDispute(dispute, -amount, fee);
+      await emit('charge.dispute.funds_withdrawn', dispute);
+      return booked;
+    },
+    reinstate: async (dispute: Thing, amount = dispute['amount'], fee = 0) => {
+      const booked = bookDispute(dispute, amount, -fee);
+      await emit('charge.dispute.funds_reinstated', dispute);
+      return booked;
+    },
+    decide: closeDispute,
+    /** Minor units of all balance transactions. */
+    sumBalance: () =>
+      list('balance_transaction').reduce((sum, { amount, fee }) => sum + amount - fee, 0),
     stop: async (): Promise<void> => {
       server.closeAllConnections();
       server.close();

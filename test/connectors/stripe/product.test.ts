@@ -263,3 +263,99 @@ describeWithStripeMock('Stripe’s own document', () => {
     expect(faults).toEqual([]);
   });
 });
+
+describe('a dispute', () => {
+  const merchant = useAccount(service);
+  const due_by = Math.floor(Date.now() / 1_000) + 7 * 86_400;
+
+  beforeAll(async () => {
+    await service.stores.accounts.setAcquirerFee(merchant.account_id, 'merchant');
+  });
+
+  /** Has a payment settled by Stripe. @returns its charge, and a reader of its dispute */
+  async function settle() {
+    const { id } = await buildPayment(merchant, { amount: 1_000, method: 'visa' });
+    const charge = await world.bank.pay(id);
+    await becomes(id, { status: 'settled' });
+    const find = async () => (await service.stores.disputes.forPayment(id))[0];
+    const shows = (change: object) =>
+      eventually(`a dispute ${JSON.stringify(change)}`, async () => {
+        const found = await find();
+        return found !== undefined && isMatch(found, change) ? found : undefined;
+      });
+    return { id, charge, shows };
+  }
+
+  const isMatch = (found: object, change: object) =>
+    Object.entries(change).every(([name, value]) => Object(found)[name] === value);
+
+  /** Sums what the books say that Stripe has of payments. */
+  async function sumBooks(ids: string[]): Promise<number> {
+    const entries = await Promise.all(ids.map((id) => service.stores.ledger.forResource(id)));
+    return entries
+      .flat()
+      .flatMap(({ lines }) => lines)
+      .filter(({ account }) => account === 'clearing.stripe')
+      .reduce((sum, { amount }) => sum - Number(amount), 0);
+  }
+
+  test('is asked about, withdrawn, answered, won and reinstated; lost; or accepted', async () => {
+    const { bank, webhook } = world;
+    const before = bank.sumBalance();
+    const won = await settle();
+    const made = await bank.dispute(won.charge, { isInquiry: true, due_by });
+    const inquiry = await won.shows({ status: 'needs_response', amount: 0 });
+    expect(inquiry).toMatchObject({
+      ...{ name: made.id, reason: 'fraudulent' },
+      evidence_due_at: new Date(due_by * 1_000).toISOString(),
+    });
+    await bank.escalate(made);
+    await bank.withdraw(made);
+    await won.shows({ status: 'needs_response', amount: 1_000, fee: 2_000 });
+    const evidence = { explanation: 'Signed for.', tracking_number: 'T-1' };
+    const path = `/v1/disputes/${inquiry._id}`;
+    const sent = await merchant.post(`${path}/evidence`, evidence);
+    expect(sent.body).toMatchObject({ status: 'under_review' });
+    expect(made['evidence']).toEqual({
+      ...{ uncategorized_text: 'Signed for.', shipping_tracking_number: 'T-1' },
+    });
+    await bank.decide(made, 'won');
+    await won.shows({ status: 'won', amount: 1_000 });
+    // After the close.
+    await bank.reinstate(made);
+    await won.shows({ status: 'won', amount: 0, fee: 2_000 });
+
+    const lost = await settle();
+    await world.stopConnector();
+    // The money is read with the dispute, and before its event.
+    const taken = await bank.dispute(lost.charge, { due_by });
+    await bank.withdraw(taken);
+    await bank.decide(taken, 'lost');
+    bank.events.reverse();
+    await world.startConnector();
+    await lost.shows({ status: 'lost', amount: 1_000, fee: 2_000 });
+
+    const accepted = await settle();
+    const given = await bank.dispute(accepted.charge, { due_by });
+    await bank.withdraw(given);
+    const { _id } = await accepted.shows({ amount: 1_000 });
+    const { body } = await merchant.post(`/v1/disputes/${_id}/accept`);
+    expect({ api: body.status, stripe: given['status'] }).toEqual({
+      ...{ api: 'accepted', stripe: 'lost' },
+    });
+
+    const names = [made, taken, given].map(({ id }) => id);
+    const events = bank.events.filter(({ data }) => names.includes(data.object.id));
+    const ids = [won, lost, accepted].map(({ id }) => id);
+    const read = async () => ({
+      disputes: await Promise.all(ids.map((id) => service.stores.disputes.forPayment(id))),
+      callbacks: await Promise.all(ids.map(listCallbacks)),
+    });
+    const stored = await read();
+    expect(stored.disputes.flat().map(({ attention }) => attention)).toEqual([null, null, null]);
+    for (const event of [...events, ...events]) await postEvent(event, webhook);
+    expect(await read()).toEqual(stored);
+    // Stripe keeps 0.40 of each payment, which the statement books.
+    expect(await sumBooks(ids)).toBe(bank.sumBalance() - before + 3 * 40);
+  });
+});

@@ -1,5 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { findInList, readPage } from '../../../connectors/stripe/api';
+import {
+  acceptDispute,
+  lookUpAcceptance,
+  lookUpEvidence,
+  submitEvidence,
+} from '../../../connectors/stripe/disputes';
 import { createEventReader, readWebhook } from '../../../connectors/stripe/events';
 import { readFacts } from '../../../connectors/stripe/facts';
 import { METHOD_IDS } from '../../../connectors/stripe/methods';
@@ -21,6 +27,31 @@ import { buildPayment, openStripe, WEBHOOK_SECRET } from './world';
 describeWithStripeMock('what Stripe’s own mock knows of the API', () => {
   const world = useFixture(openStripe, (opened) => opened.stop());
   const mock = useFixture(startStripeMock, ({ stop }) => stop());
+
+  /** Has one dispute answered by evidence and won, and one accepted. */
+  async function answerDisputes(): Promise<void> {
+    const { bank, tools } = world;
+    for (const by of ['evidence', 'acceptance']) {
+      const payment = buildPayment();
+      await openSession(payment, tools);
+      const made = await bank.dispute(await bank.pay(payment.payment_id));
+      await bank.withdraw(made);
+      const { payment_id } = payment;
+      const ids = { payment_id, dispute_id: `dp_${randomUUID()}`, bank_dispute_id: made.id };
+      const input = { ...ids, instruction_id: `${by}:${made.id}`, version: 1, livemode: false };
+      await (by === 'evidence' ? lookUpEvidence : lookUpAcceptance)(input, tools);
+      if (by === 'acceptance') {
+        await acceptDispute(input, tools);
+        continue;
+      }
+      await submitEvidence(input, tools, {
+        ...{ explanation: 'Signed for.', customer_reference: 'C-7', refund_reference: null },
+        ...{ shipped_at: '2026-11-01T10:00:00Z', carrier: 'DHL', tracking_number: 'T-1' },
+      });
+      await bank.decide(made, 'won');
+      await bank.reinstate(made);
+    }
+  }
 
   test('has every request of the connector and its rehearsal, and each answer and event of the fake', async () => {
     const { bank, tools } = world;
@@ -65,10 +96,11 @@ describeWithStripeMock('what Stripe’s own mock knows of the API', () => {
       await sendRefund({ ...tooMuch, payment_bank_reference }, tools).catch(() => undefined);
       tools.pause.until = 0;
     }
+    await answerDisputes();
     for (const thing of bank.things.values()) await readFacts(thing, tools);
     await readFacts({ object: 'charge', id: 'ch_000000unknown' }, tools);
     const read = createEventReader();
-    for (let [page, cursor] = [0, null as string | null]; page < 6; page += 1) {
+    for (let [page, cursor] = [0, null as string | null]; page < 7; page += 1) {
       cursor = (await read(cursor, tools)).cursor;
     }
     const day = { account: ACCOUNT, currency: 'EUR', since: new Date(0) };
@@ -100,6 +132,8 @@ describeWithStripeMock('what Stripe’s own mock knows of the API', () => {
       'GET /v1/charges/{id}',
       'GET /v1/checkout/sessions',
       'GET /v1/checkout/sessions/{id}',
+      'GET /v1/disputes',
+      'GET /v1/disputes/{id}',
       'GET /v1/events',
       'GET /v1/payment_intents/{id}',
       'GET /v1/payouts',
@@ -108,6 +142,8 @@ describeWithStripeMock('what Stripe’s own mock knows of the API', () => {
       'GET /v1/refunds/{id}',
       'POST /v1/checkout/sessions',
       'POST /v1/checkout/sessions/{id}/expire',
+      'POST /v1/disputes/{id}',
+      'POST /v1/disputes/{id}/close',
       'POST /v1/payment_intents',
       'POST /v1/payment_intents/{id}/cancel',
       'POST /v1/refunds',
