@@ -1,5 +1,6 @@
 import type { ClientSession } from 'mongodb';
 import { inTransaction } from '../src/base/mongo';
+import type { FeeBearer } from '../src/domain/account/acquirer-fee';
 import { getVerificationMode } from '../src/domain/callback/signature';
 import { omitUndefined } from '../src/domain/defined';
 import {
@@ -10,11 +11,11 @@ import {
   isDisputeClosed,
 } from '../src/domain/dispute/dispute';
 import {
+  computeBorneFee,
   type DisputeDecision,
   type DisputeReport,
   type DisputeTransfer,
   decideReport,
-  splitFee,
   sumTaken,
 } from '../src/domain/dispute/report';
 import type { DisputeInput } from '../src/domain/dispute/workflow';
@@ -29,6 +30,7 @@ import type { DisputeDocument } from '../src/store/disputes';
 import type { PaymentDocument } from '../src/store/payments';
 import { buildLockRequest, splitDebit, withDebitLock } from './shared/debit';
 import { buildEvents, insertEvents, positionAt, readSubscribers, tieBase } from './shared/events';
+import { findFeeBearer } from './shared/fee-bearer';
 import { openWithRetry } from './shared/opening';
 import { auditAct, buildAuditEntry } from './shared/operator-acts';
 import { createRecord } from './shared/record';
@@ -52,8 +54,6 @@ export interface BookedReport extends DisputeReport {
   /** Bearer of the fee when a history was written. */
   fee_bearer?: FeeBearer;
 }
-
-type FeeBearer = 'service' | 'merchant';
 
 export type OpenDispute = Omit<DisputeInput, 'clock'> & {
   created_at: string;
@@ -369,44 +369,37 @@ export async function postTransfer(
   session: ClientSession,
 ): Promise<Pick<DisputeDocument, 'transfers' | 'amount' | 'fee'>> {
   const { callback_id: by, bank_reference, value_date } = report;
-  const bearer = await findFeeBearer({ stores }, dispute, { fee, direction, report }, session);
-  const fee_bearer = bearer === 'service' ? { fee_bearer: bearer } : {};
-  const borne = amount + splitFee({ fee, ...fee_bearer }).merchant;
-  const parts =
+  const charge = { fee, fee_bearer: report.fee_bearer };
+  const charged = dispute.transfers.findLast((each) => each.direction === 'out' && each.fee > 0);
+  const bearer =
     direction === 'out'
-      ? await splitDebit(stores.ledger, payment, borne, session)
+      ? await findFeeBearer(stores, dispute, charge, session)
+      : // Who bore it has it back.
+        (charged?.fee_bearer ?? 'merchant');
+  const fee_bearer = fee > 0 && bearer === 'service' ? { fee_bearer: bearer } : {};
+  const moved = amount + computeBorneFee({ fee, ...fee_bearer });
+  const parts =
+    direction === 'out' && moved > 0
+      ? await splitDebit(stores.ledger, payment, moved, session)
       : { held: 0, owed: 0 };
   const transfer: DisputeTransfer = {
     ...omitUndefined({ step }),
     ...{ direction, amount, fee, ...fee_bearer, ...parts, at, by },
     ...omitUndefined({ bank_reference: bank_reference || undefined }),
   };
-  const entry = buildDisputeTransfer(payment, dispute.kind, transfer, {
-    at,
-    value_date,
-    bank_reference,
-  });
-  await stores.ledger.post(entry, session);
-  const source = { kind: isAct ? 'act' : 'callback', id: by } as const;
-  const moved = { direction, amount: amount + fee, dispute: dispute._id, source, entry, clashes };
-  await recordDisputed(stores, payment, moved, session);
   const transfers = [...dispute.transfers, transfer];
-  return { transfers, ...sumTaken(transfers) };
-}
-
-/** Decides who bears a fee that is charged now; who bore it has it back. */
-async function findFeeBearer(
-  { stores }: Pick<RecordDeps, 'stores'>,
-  { account_id, transfers }: DisputeDocument,
-  moved: Pick<DisputeTransfer, 'fee' | 'direction'> & { report: BookedReport },
-  session: ClientSession,
-): Promise<FeeBearer> {
-  const { fee, direction, report } = moved;
-  if (fee === 0) return 'merchant';
-  const charged = transfers.findLast((each) => each.direction === 'out' && each.fee > 0);
-  if (direction === 'in') return charged?.fee_bearer ?? 'merchant';
-  const account = await stores.accounts.get(account_id, session);
-  return report.fee_bearer ?? account?.acquirer_fee ?? 'service';
+  const sums = { transfers, ...sumTaken(transfers) };
+  if (moved === 0) return sums;
+  const time = { at, value_date, bank_reference };
+  const entry = buildDisputeTransfer(payment, dispute.kind, transfer, time);
+  await stores.ledger.post(entry, session);
+  // A fee alone is on the bank's statement as its charge.
+  if (amount === 0) return sums;
+  const source = { kind: isAct ? 'act' : 'callback', id: by } as const;
+  const borne = { fee, fee_bearer: bearer, amount };
+  const movement = { direction, ...borne, dispute: dispute._id, source, entry, clashes };
+  await recordDisputed(stores, payment, movement, session);
+  return sums;
 }
 
 /** The first transfer of each direction has the name of the dispute. */

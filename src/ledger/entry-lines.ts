@@ -100,21 +100,21 @@ export const ENTRY_LINES = {
     ]),
   /**
    * @param held part that `main` holds; the merchant owes the rest
-   * @param fee part that the service bears
+   * @param fee part of both that is the acquirer's fee
    */
   payment_dispute_opened: (connector: string, held: number, owed: number, fee = 0) =>
     dropZeroLines([
-      { account: clearing(connector), amount: held + owed + fee },
+      { account: clearing(connector), amount: held + owed - fee },
       { account: available(MAIN_BALANCE), amount: -held },
       { account: RECEIVABLE, amount: -owed },
-      { account: ACQUIRER_FEES, amount: -fee },
+      { account: ACQUIRER_FEES, amount: fee },
     ]),
-  /** @param fee part that the service has back */
+  /** @param fee that the merchant has back, besides the amount */
   payment_dispute_won: (connector: string, amount: number, fee = 0) =>
     dropZeroLines([
-      { account: clearing(connector), amount: -amount - fee },
-      { account: available(MAIN_BALANCE), amount },
-      { account: ACQUIRER_FEES, amount: fee },
+      { account: clearing(connector), amount: -amount },
+      { account: available(MAIN_BALANCE), amount: amount + fee },
+      { account: ACQUIRER_FEES, amount: -fee },
     ]),
   /** @see docs/decisions.md#balances */
   refund_accepted: (amount: number) => transfer(available(MAIN_BALANCE), REFUNDS, amount),

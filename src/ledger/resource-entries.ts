@@ -1,7 +1,7 @@
 import { MAIN_BALANCE } from '../domain/account/balance-account';
 import { assertNever } from '../domain/assert';
 import { parseBookCurrency } from '../domain/crypto/assets';
-import { type DisputeTransfer, splitFee } from '../domain/dispute/report';
+import { computeBorneFee, type DisputeTransfer } from '../domain/dispute/report';
 import { computeRest, type Movement, type Resolution } from '../domain/movement/movement';
 import type { PayoutStatus } from '../domain/payout/payout';
 import { type EntryKind, type EntryLine, type NewEntry, operationId } from './entries';
@@ -91,18 +91,18 @@ export function buildDisputeTransfer(
   report: BankReport,
 ): NewEntry {
   const { step, held, owed, amount } = transfer;
-  const { merchant, service } = splitFee(transfer);
+  const fee = computeBorneFee(transfer);
   const owner = renameAtBank(payment, report);
   if (transfer.direction === 'in') {
-    const lines = ENTRY_LINES.payment_dispute_won(payment.connector, amount + merchant, service);
+    const lines = ENTRY_LINES.payment_dispute_won(payment.connector, amount, fee);
     return { ...buildEntry('payment_dispute_won', owner, lines, report), step };
   }
   const lines =
     kind === 'clawed_back'
       ? ENTRY_LINES.payment_clawed_back(payment.connector, held, owed)
-      : ENTRY_LINES.payment_dispute_opened(payment.connector, held, owed, service);
+      : ENTRY_LINES.payment_dispute_opened(payment.connector, held, owed, fee);
   const entry = buildEntry(`payment_${kind}`, owner, lines, report);
-  return { ...entry, step, fee: Math.min(merchant, held) };
+  return { ...entry, step, fee: Math.min(fee, held) };
 }
 
 /** @param held minor units of what the bank sent that are in suspense */

@@ -226,8 +226,11 @@ interface Disputed {
   dispute: string;
   source: Omit<MovementSource, 'at'>;
   direction: Direction;
-  /** Minor units. */
+  /** Minor units, without the fee. */
   amount: number;
+  /** Minor units that the acquirer keeps besides, or gives back. */
+  fee?: number;
+  fee_bearer?: FeeBearer | undefined;
   /** Takes all of it. */
   entry: NewEntry;
   clashes?: number;
@@ -237,12 +240,12 @@ interface Disputed {
 export async function recordDisputed(
   { movements }: Register,
   payment: MovementOwner & { version: number },
-  { dispute, entry: posted, clashes = 0, ...moved }: Disputed,
+  { dispute, entry: posted, clashes = 0, fee_bearer, ...moved }: Disputed,
   session: ClientSession,
 ): Promise<void> {
   const { at, value_date, currency, bank_reference } = posted;
   const report = { ...moved, currency, value_date, bank_reference: bank_reference || undefined };
-  const reported = { at, order: payment.version + 1, reason: null, clashes };
+  const reported = { at, order: payment.version + 1, reason: null, clashes, fee_bearer };
   const row = buildMovement(payment, report, { resource: 'payment', ...reported });
   await movements.insert({ ...row, dispute, entry: operationId(posted) }, session);
 }

@@ -7,7 +7,7 @@ export interface Candidate {
   /** Minor units; above 0 comes in. */
   amount: number;
   bank_reference: string | null;
-  /** Minor units that its report says the bank keeps. */
+  /** Minor units that its report says the bank keeps; below 0: gives back. */
   fee?: number | undefined;
 }
 
@@ -112,7 +112,7 @@ function matchAmount(line: LineFacts, found: readonly Candidate[]): Match | unde
     const entry = found.find(({ amount }) => amount === parts.clearing);
     if (entry !== undefined) return buildMatched([entry], parts);
   }
-  const entry = found.find(({ amount, fee = 0 }) => fee > 0 && amount - fee === line.amount);
+  const entry = found.find(({ amount, fee = 0 }) => fee !== 0 && amount - fee === line.amount);
   if (entry === undefined) return undefined;
   return buildMatched([entry], { clearing: entry.amount, bank_fees: line.amount - entry.amount });
 }
@@ -120,7 +120,7 @@ function matchAmount(line: LineFacts, found: readonly Candidate[]): Match | unde
 function buildMatched(found: readonly Candidate[], parts: Parts): Match {
   const announced = found.reduce((sum, { fee = 0 }) => sum + fee, 0);
   const entries = found.map(({ entry_id }) => entry_id);
-  return { status: 'matched', entries, parts, ...(announced > 0 ? { announced } : {}) };
+  return { status: 'matched', entries, parts, ...(announced === 0 ? {} : { announced }) };
 }
 
 /** Takes a small difference for a charge of the bank. */

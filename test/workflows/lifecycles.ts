@@ -209,6 +209,7 @@ interface Change {
   bank_reference?: string;
   amount_received?: string;
   amount?: number;
+  fee?: number;
 }
 
 /** The resource's workflow and record, as a story asks and changes them. */

@@ -89,9 +89,9 @@ export type DisputeDecision =
   /** @param why for operators */
   | { kind: 'refused'; why: string };
 
-/** Splits a fee, in minor units, into the parts that the merchant and the service bear. */
-export function splitFee({ fee, fee_bearer }: Pick<DisputeTransfer, 'fee' | 'fee_bearer'>) {
-  return fee_bearer === 'service' ? { merchant: 0, service: fee } : { merchant: fee, service: 0 };
+/** Minor units of the fee that the merchant bears. @see docs/ledger.md#fees-of-acquirers */
+export function computeBorneFee({ fee, fee_bearer }: Pick<DisputeTransfer, 'fee' | 'fee_bearer'>) {
+  return fee_bearer === 'service' ? 0 : fee;
 }
 
 /** Minor units that a dispute took, without what came back. */

@@ -1,6 +1,6 @@
 import { omitUndefined } from '../../domain/defined';
 import { isDisputeClosed } from '../../domain/dispute/dispute';
-import { splitFee } from '../../domain/dispute/report';
+import { computeBorneFee } from '../../domain/dispute/report';
 import { sumFees } from '../../domain/movement/movement';
 import type { PaymentStatus } from '../../domain/payment/payment';
 import type { EntryKind, ResourceEntryKind } from '../../ledger/entries';
@@ -46,17 +46,18 @@ function listDisputeSteps(
   return disputes.flatMap((dispute) =>
     dispute.transfers.flatMap((transfer): ExpectedStep[] => {
       const { direction, step, amount, held, owed, is_reversed } = transfer;
-      const { merchant, service } = splitFee(transfer);
+      const fee = computeBorneFee(transfer);
       const isOut = direction === 'out';
       if (kind !== (isOut ? `payment_${dispute.kind}` : 'payment_dispute_won')) return [];
       // What came back by a reversal has that entry.
       if (!isOut && is_reversed) return [];
+      // The service's own fee is on the bank's statement only.
+      if (amount + fee === 0) return [];
       const lines = {
         payment_clawed_back: () => ENTRY_LINES.payment_clawed_back(connector, held, owed),
         payment_dispute_opened: () =>
-          ENTRY_LINES.payment_dispute_opened(connector, held, owed, service),
-        payment_dispute_won: () =>
-          ENTRY_LINES.payment_dispute_won(connector, amount + merchant, service),
+          ENTRY_LINES.payment_dispute_opened(connector, held, owed, fee),
+        payment_dispute_won: () => ENTRY_LINES.payment_dispute_won(connector, amount, fee),
       }[kind]();
       return [{ ...omitUndefined({ step }), lines }];
     }),

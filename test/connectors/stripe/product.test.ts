@@ -355,7 +355,7 @@ describe('a dispute', () => {
     expect(stored.disputes.flat().map(({ attention }) => attention)).toEqual([null, null, null]);
     for (const event of [...events, ...events]) await postEvent(event, webhook);
     expect(await read()).toEqual(stored);
-    // Stripe keeps 0.40 of each payment, which the statement books.
-    expect(await sumBooks(ids)).toBe(bank.sumBalance() - before + 3 * 40);
+    // Stripe keeps 0.40 of each payment and 20.00 of each dispute, which the statement books.
+    expect(await sumBooks(ids)).toBe(bank.sumBalance() - before + 3 * 2_040);
   });
 });

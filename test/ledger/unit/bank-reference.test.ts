@@ -56,7 +56,7 @@ test.each([
     'a dispute with its fee',
     buildDisputeTransfer(resource, 'dispute_opened', dispute, report),
     'again',
-    -1_015,
+    -1_000,
   ],
   ['a won dispute', buildDisputeTransfer(resource, 'dispute_opened', won, report), 'again', 900],
   ['a refund', buildRefundEntry('refund_settled', resource, time), 'own', -1_000],

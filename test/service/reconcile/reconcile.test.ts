@@ -288,11 +288,14 @@ describe('when MongoDB is older than Temporal, reconcile', () => {
     const { id } = await shop.settledPayment();
     const backup = await setting.backUp();
     const of = { dispute_id: 'D1' };
+    // The account of the backup says that the service bears the fee.
+    await stores.accounts.setAcquirerFee(shop.account_id, 'merchant');
     await setting.report('payment', id, 'dispute_opened', { ...of, amount: 400, fee: 15 });
     const dispute = await eventually('the dispute', async () => {
       const [first] = await stores.disputes.forPayment(id);
       return first;
     });
+    await stores.accounts.setAcquirerFee(shop.account_id, 'service');
     await setting.report('payment', id, 'dispute_won', { ...of, amount: 0 });
     await setting.handle('dispute', dispute._id).result();
     const back = { ...of, amount: 400, bank_reference: `B-${id}` };

@@ -69,6 +69,18 @@ test.each<[string, Partial<LineFacts>, Candidates, object]>([
     { ours: [ACQUIRED] },
     leaveOpen('e1000'),
   ],
+  [
+    'what a dispute took, with the fee that its report announced',
+    { ...OURS, amount: -3_000 },
+    { ours: [{ ...buildEntry(-1_000), fee: 2_000 }] },
+    { ...match(['e-1000'], -1_000, -2_000), announced: 2_000 },
+  ],
+  [
+    'what came back of a dispute, with its fee',
+    { ...OURS, amount: 3_000 },
+    { ours: [{ ...fit, fee: -2_000 }] },
+    { ...match(['e1000'], 1_000, 2_000), announced: -2_000 },
+  ],
   ['the only entry of its amount and day', {}, { only: [fit] }, match(['e1000'])],
   ['none of two entries of its amount', {}, { only: [fit, fit] }, leaveOpen()],
   ['no entry that the bank names otherwise', NAMED, { only: [buildEntry(1000, 'A')] }, leaveOpen()],
@@ -122,11 +134,12 @@ test.each<[string, Partial<LineFacts>, Candidates, object]>([
 );
 
 test.each([
-  ['no charge that a report announced', 40, 0n],
-  ['a charge beyond what a report announced', 39, 40n],
-])('the limit of charges counts %s', (_, announced, counted) => {
+  ['no charge that a report announced', -40, 40, 0n],
+  ['a charge beyond what a report announced', -40, 39, 40n],
+  ['no charge that comes back as a report announced', 40, -40, 0n],
+])('the limit of charges counts %s', (_, bank_fees, announced, counted) => {
   const book = { account_id: 'ba_1', currency: 'EUR' };
-  const parts = { clearing: 1000, bank_fees: -40 };
+  const parts = { clearing: 1000, bank_fees };
   const charged = { status: 'matched', entries: ['e1000'], parts, announced } as const;
   expect(measureCharge(charged, book).amount).toBe(counted);
 });

@@ -156,8 +156,15 @@ test.each([
       const taken = { amount: 400, fee: 15, bank_reference: 'W1' };
       await reportOf('dispute_withdrawn', taken);
       await becomes({ amount: 400 });
-      const clearing = -635;
+      const clearing = -650;
       expect(await payment.money()).toMatchObject({ available: during, clearing });
+      for (const direction of ['dispute_withdrawn', 'dispute_reinstated'] as const) {
+        await reportOf(direction, { fee: 7, bank_reference: direction });
+        const isTaken = direction === 'dispute_withdrawn';
+        await becomes({ fee: isTaken ? 22 : 15 });
+        const available = isTaken && acquirer_fee === 'merchant' ? during - 7 : during;
+        expect(await payment.money()).toMatchObject({ available, clearing });
+      }
       await reportOf('dispute_won', { amount: 400, fee: 15 });
       await becomes({ status: 'won' });
       expect(await payment.money()).toMatchObject({ available: after, clearing: -1_050 });

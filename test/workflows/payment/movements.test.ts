@@ -726,8 +726,8 @@ test.each<DisputeRow>([
   {
     title: 'several disputes each debit their amount and fee at once, and what is won is credited',
     steps: [
-      ['dispute_opened', FIRST_DISPUTE, { available: 650, clearing: -635 }],
-      ['dispute_opened', FIRST_DISPUTE, { available: 650, clearing: -635 }],
+      ['dispute_opened', FIRST_DISPUTE, { available: 650, clearing: -650 }],
+      ['dispute_opened', FIRST_DISPUTE, { available: 650, clearing: -650 }],
       ['refund', { amount: 1 }, DISPUTED],
       ['spend', { amount: 615 }],
       ['dispute_opened', { dispute_id: 'D2', amount: 300 }, { available: 0, receivable: -265 }],
@@ -746,7 +746,7 @@ test.each<DisputeRow>([
       'payment_dispute_opened:ID:D2',
       'payment_dispute_won:ID:D2',
     ],
-    movements: ['out W-1 415 applied', 'out - 300 applied', 'in - 300 applied'],
+    movements: ['out W-1 400 applied', 'out - 300 applied', 'in - 300 applied'],
     unapplied: ['dispute_opened', 'dispute_won'].map(
       (name) => `${name}: the dispute is posted already`,
     ),

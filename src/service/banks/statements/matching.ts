@@ -340,8 +340,10 @@ async function joinNames<Entry extends Candidate>(
   const rows = await movements.findByEntries(ids, session);
   const moved = new Map(rows.map((row) => [row.entry, row]));
   return entries.map((each) => {
-    const { bank_reference, fee } = moved.get(each.entry_id) ?? {};
-    return { ...each, bank_reference: bank_reference ?? each.bank_reference, fee: fee?.amount };
+    const { bank_reference, fee, dispute, direction } = moved.get(each.entry_id) ?? {};
+    // What comes back of a dispute brings its fee back.
+    const kept = fee && (dispute && direction === 'in' ? -fee.amount : fee.amount);
+    return { ...each, bank_reference: bank_reference ?? each.bank_reference, fee: kept };
   });
 }
 
@@ -440,7 +442,8 @@ export function measureCharge(
 ): Credited {
   const amount = match.status === 'open' ? 0 : match.parts.bank_fees;
   // Two reports agree on what is announced.
-  const isOfReport = amount < 0 && getAnnounced(match) >= -amount;
+  const announced = getAnnounced(match);
+  const isOfReport = amount < 0 ? announced >= -amount : announced <= -amount;
   return computeCredit('statement', 'match', { ...book, amount: isOfReport ? 0 : amount });
 }
 
