@@ -1,6 +1,7 @@
 import type { Document, FindOptions } from 'mongodb';
 import { eventId } from '../base/ids';
 import type { CallbackResource } from '../domain/callback/callback';
+import { omitUndefined } from '../domain/defined';
 import type { Movement } from '../domain/movement/movement';
 import { bookId, type EntryKind, type EntryLine } from '../ledger/entries';
 import type { DisputeDocument } from '../store/disputes';
@@ -190,7 +191,7 @@ async function withDisputes<Row extends { _id: string }>(
   return rows.map((row) => ({ ...row, disputes: byPayment.get(row._id) ?? [] }));
 }
 
-export type CheckedMovement = Movement & Pick<MovementDocument, 'entry'>;
+export type CheckedMovement = Movement & Pick<MovementDocument, 'entry' | 'dispute'>;
 
 /** Adds the movements of each, the oldest first. */
 export async function withMovements<Row extends { _id: string }>(
@@ -201,8 +202,9 @@ export async function withMovements<Row extends { _id: string }>(
   const filter = { resource_id: { $in: [...byResource.keys()] } };
   const movements = read<MovementDocument>('bank_movements', filter, { sort: { order: 1 } });
   for await (const row of movements) {
-    const { entry } = row;
-    byResource.get(row.resource_id ?? '')?.push({ ...toMovement(row), entry });
+    const { entry, dispute } = row;
+    const checked = { ...toMovement(row), entry, ...omitUndefined({ dispute }) };
+    byResource.get(row.resource_id ?? '')?.push(checked);
   }
   return rows.map((row) => ({ ...row, movements: byResource.get(row._id) ?? [] }));
 }

@@ -572,7 +572,10 @@ async function reconcile({ mongo, db, stores }: Pick<Records, 'mongo' | 'db' | '
     expect(differences.flatMap(({ ids }) => ids).sort()).toEqual(
       corrections.map(({ _id }) => _id).sort(),
     );
-    const fees = rows.reduce((sum, { fee = 0 }) => sum + fee, 0);
+    const moved = new Set(rows.map(({ _id }) => _id));
+    const fees = (await stores.movements.list({}, 10_000))
+      .filter(({ entry }) => moved.has(entry ?? ''))
+      .reduce((sum, { fee }) => sum + (fee?.amount ?? 0), 0);
     expect(fees).toBeGreaterThan(0);
     const ours = await stores.ledger.book('ba_EUR:sandbox:EUR');
     expect(ours?.expense?.['bank_fees']).toBe(-fees);
@@ -595,12 +598,17 @@ async function listMovements(
     for (const { account, amount } of lines) {
       const [, connector] = CLEARING.exec(account) ?? [];
       if (connector === undefined || kind === 'reversed') continue;
+      const [moved, kept] = [-Number(toBigInt(amount)), fees.get(_id)];
       rows.push({
         ...{ _id, decision: _id, resource: 'payment', name: 'settled', resource_id, connector },
-        ...{ amount: -Number(toBigInt(amount)), currency: book.slice(book.lastIndexOf(':') + 1) },
+        // A dispute's fee is taken in its line.
+        ...{
+          amount: moved > 0 ? moved : moved - (kept ?? 0),
+          currency: book.slice(book.lastIndexOf(':') + 1),
+        },
         ...{ bank_reference: `SBX${rows.length}`, booked_at, statement: null },
         day: booked_at.toISOString().slice(0, 10),
-        ...omitUndefined({ fee: fees.get(_id) }),
+        ...omitUndefined({ fee: moved > 0 ? kept : undefined }),
       });
     }
   }

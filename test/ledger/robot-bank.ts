@@ -271,9 +271,9 @@ export function createModelBank({ url, connector, secret, random }: BankPlace) {
       chargebacks.push({ ...about, amount, name: taken.name });
       return taken;
     },
-    dispute: (about: About, amount: number): Transfer => {
+    dispute: (about: About, { amount, fee }: { amount: number; fee: number }): Transfer => {
       disputed.add(about.id);
-      return transfer(about, 'out', { amount });
+      return transfer(about, 'out', { amount, ...chargeOf(fee) });
     },
     /** Lets money of a payer come that no callback reports. */
     receiveUnreported: (about: About, amount: number): void => {
@@ -334,6 +334,11 @@ export function createModelBank({ url, connector, secret, random }: BankPlace) {
     list: () => transfers,
     sum,
   };
+}
+
+/** Adds the fee of a dispute, which the bank takes in the same line. */
+export function chargeOf(amount: number): Pick<Booking, 'charge'> {
+  return amount === 0 ? {} : { charge: { amount, isNamed: false } };
 }
 
 /** Whether a movement in suspense is this one, of which the bank may have reported too much. */

@@ -3,7 +3,7 @@ import type { Direction } from '../../src/domain/movement/movement';
 import { eventually, idealPayment } from '../support/http';
 import type { Random } from '../support/random';
 import type { Account } from '../support/service';
-import type { About, ModelBank } from './robot-bank';
+import { type About, chargeOf, type ModelBank } from './robot-bank';
 
 export interface Story {
   account: Pick<Account, 'post' | 'get'>;
@@ -171,7 +171,7 @@ const PAYMENT_ENDS: Ends<Facts> = {
     const fee = random.pick([0, 1_500]);
     const amount = random.integer(1, about.amount);
     const dispute = { dispute_id: 'dispute_1', fee };
-    const opened = bank.dispute(about, amount + fee);
+    const opened = bank.dispute(about, { amount, fee });
     await bank.report(about, 'dispute_opened', { amount, name: opened.name, ...dispute });
     // Some banks report the same money by both.
     if (fee === 0 && random.chance(0.4)) await bank.report(about, 'clawed_back', opened);
@@ -179,7 +179,7 @@ const PAYMENT_ENDS: Ends<Facts> = {
     if (random.chance(0.5)) {
       return await bank.report(about, 'dispute_lost', { amount, name: bank.name(), ...dispute });
     }
-    const back = bank.transfer(about, 'in', { amount: amount + fee });
+    const back = bank.transfer(about, 'in', { amount, ...chargeOf(-fee) });
     await bank.report(about, 'dispute_won', { amount, name: back.name, ...dispute });
   },
 };

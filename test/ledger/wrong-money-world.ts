@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { Known, Written } from '../../activities/shared/record-table';
 import type { FeeBearer } from '../../src/domain/account/acquirer-fee';
 import { assertNever } from '../../src/domain/assert';
-import type { DisputeReport } from '../../src/domain/dispute/report';
+import { computeBorneFee, type DisputeReport } from '../../src/domain/dispute/report';
 import { ServiceError } from '../../src/domain/errors';
 import { isInSuspense, sumFees, sumRests } from '../../src/domain/movement/movement';
 import { listMovements } from '../../src/movements/register';
@@ -294,8 +294,7 @@ export async function createWorld(first: WorkerProcess, operator: Records) {
           (sum, { direction, amount }) => sum + Number(amount) * (direction === 'in' ? -1 : 1),
           0,
         );
-      const sums = disputes.map(({ amount, fee }) => amount + fee);
-      expect(taken).toBe(sums.reduce((sum, each) => sum + each, 0));
+      expect(taken).toBe(disputed);
       expect(disputed).toBe(disputes.reduce((sum, { amount }) => sum + amount, 0));
       const parts = disputes.filter(({ kind }) => kind === 'clawed_back');
       const live = all.filter((refund) => refund.status !== 'failed');
@@ -317,7 +316,14 @@ export async function createWorld(first: WorkerProcess, operator: Records) {
     expect(BigInt(book.sum('suspense.late'))).toBe(sumRests(movements.flat()));
     const credited = movements.flat().flatMap(({ resolutions }) => resolutions);
     const fees = credited.reduce((sum, { fee = 0 }) => sum + fee, sumFees(came.flat()));
-    expect(book.sum('income.acquirer_fees')).toBe(fees);
+    const disputes = await Promise.all(
+      payments.map(({ payment_id }) => operator.stores.disputes.forPayment(payment_id)),
+    );
+    const borne = disputes
+      .flat()
+      .flatMap(({ transfers }) => transfers)
+      .reduce((sum, each) => sum + computeBorneFee(each) * (each.direction === 'in' ? -1 : 1), 0);
+    expect(book.sum('income.acquirer_fees')).toBe(fees + borne);
     if (fees > 0) met.add('fees');
     if (book.sum('receivable.merchant') < 0) met.add('owed');
     return [...book.kinds, ...met];

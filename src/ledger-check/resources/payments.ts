@@ -8,8 +8,14 @@ import { ENTRY_LINES } from '../../ledger/entry-lines';
 import { settledAmount } from '../../ledger/resource-entries';
 import type { PaymentDocument } from '../../store/payments';
 import { compareValues } from '../compare';
-import type { CheckedDispute, ExpectedKinds, ExpectedStep, ResourceRule } from '../rule';
-import { COMMON, listHeld, listResolved, sumFromSuspense, type WithMovements } from './common';
+import type {
+  CheckedDispute,
+  CheckedMovement,
+  ExpectedKinds,
+  ExpectedStep,
+  ResourceRule,
+} from '../rule';
+import { COMMON, listHeld, listResolved, sumFromSuspense } from './common';
 
 const PAYMENT_FIELDS = [
   ...COMMON,
@@ -21,8 +27,10 @@ const PAYMENT_FIELDS = [
   'available_on',
 ] as const;
 
-type PaymentPart = Pick<PaymentDocument, (typeof PAYMENT_FIELDS)[number]> &
-  WithMovements & { disputes: readonly CheckedDispute[] };
+type PaymentPart = Pick<PaymentDocument, (typeof PAYMENT_FIELDS)[number]> & {
+  movements: readonly CheckedMovement[];
+  disputes: readonly CheckedDispute[];
+};
 
 /** Movements may be in suspense, and leave it, in any state. */
 const MOVED = [
@@ -82,7 +90,7 @@ export const PAYMENTS: ResourceRule<PaymentPart, ResourceEntryKind<'payment'>> =
         payment.connector,
         settledAmount(payment),
         Number(sumFromSuspense(movements, 'in')),
-        sumFees(movements),
+        sumFees(movements.filter(({ dispute }) => dispute === undefined)),
         payment.available_on,
       ),
     payment_held: () => [],
