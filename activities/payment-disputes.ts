@@ -23,6 +23,7 @@ import { settledAmount } from '../src/ledger/resource-entries';
 import { LIFECYCLES } from '../src/lifecycles';
 import { type DisputeDocument, disputeId } from '../src/store/disputes';
 import type { PaymentDocument } from '../src/store/payments';
+import { isTimeout } from '../src/temporal/deadline';
 import { assertNotBehind } from '../src/temporal/reopening';
 import { firstRun, nextRun } from '../src/temporal/start';
 import { postTransfer } from './disputes';
@@ -101,7 +102,21 @@ async function forwardReport(deps: RecordDeps, input: Forwarding): Promise<Forwa
     ...firstRun('dispute', id, start, queue, undefined),
     ...signal,
   });
+  if (callback.dispute_id === undefined) await untilStored(deps, id);
   return { outcome: 'forwarded' };
+}
+
+const STORED_MS_MAX = 5_000;
+
+/** Waits for a dispute that its bank does not name: the next report finds it as the only one. */
+async function untilStored({ temporal }: RecordDeps, id: string): Promise<void> {
+  const handle = temporal.workflow.getHandle(LIFECYCLES.dispute.workflowId(id));
+  try {
+    await temporal.withDeadline(Date.now() + STORED_MS_MAX, () => handle.executeUpdate('open'));
+  } catch (error) {
+    if (error instanceof WorkflowUpdateFailedError || isTimeout(error)) return;
+    throw error;
+  }
 }
 
 const UNKNOWN = 'the payment has no such dispute';
