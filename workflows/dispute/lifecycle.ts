@@ -319,8 +319,10 @@ async function respond(
       return close(`Evidence was taken until ${dueAt}.`);
     }
   }
-  dispute.waiting.push(answer);
+  // Only the first caller waits: the server bounds the updates that are under way, also an operator's.
+  if (answering === by && dispute.waiting.length > 0) return answer.resolve(getState(dispute));
   await beginAnswer(dispute, by);
+  dispute.waiting.push(answer);
 }
 
 function nextDue(dispute: Dispute): Due | undefined {
