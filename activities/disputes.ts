@@ -187,13 +187,14 @@ function readFacts(dispute: DisputeDocument, request_id: string) {
 async function openDispute(deps: RecordDeps, input: OpenDispute): Promise<DisputeOpening> {
   const { stores, log } = deps;
   const { dispute_id, payment_id, account_id, livemode, created_at: at, request_id } = input;
+  const report = await limitFee(deps, input.connector, input);
+  const isFeeRefused = report !== input.report;
   const existing = await stores.disputes.get(dispute_id);
   if (existing !== null) {
     await startPendingDeliveries(deps, existing);
-    const isOwn = existing.applied_callbacks?.[0] === input.report.callback_id;
-    return accept(existing, input, isOwn ? toPosted(existing) : undefined);
+    const isOwn = existing.applied_callbacks?.[0] === report.callback_id;
+    return accept(existing, input, isOwn ? toPosted(existing, report, isFeeRefused) : undefined);
   }
-  const report = await limitFee(deps, input.connector, input);
   const subscribers = await readSubscribers(stores, account_id, livemode);
   const subject = { resource: 'dispute', resource_id: dispute_id, account_id, livemode } as const;
   const data = eventData({ _id: dispute_id, payment_id });
@@ -205,19 +206,25 @@ async function openDispute(deps: RecordDeps, input: OpenDispute): Promise<Disput
     if (!isOwn || payment.status !== 'settled') return null;
     const fresh = newDispute(input, payment);
     const moneyless = input.isRefused ? { ...report, amount: 0, fee: 0 } : report;
-    const decision = decideReport(toDisputed(payment, input), null, moneyless);
+    const disputed = toDisputed(payment, input);
+    const decision = decideReport(disputed, null, moneyless);
+    const isPosted = decision.kind === 'applied' && !input.isRefused;
+    // Its deadline counts, also where its money does not fit.
+    const kept =
+      decision.kind === 'refused'
+        ? decideReport(disputed, null, { ...report, amount: 0, fee: 0 })
+        : decision;
     const booked = { at, clashes, report };
-    const change = await applyDecision(deps, payment, fresh, decision, booked, session);
-    const dispute = { ...fresh, ...change };
+    const change = await applyDecision(deps, payment, fresh, kept, booked, session);
+    const applied_callbacks = isPosted ? [report.callback_id] : [];
+    const dispute = { ...fresh, ...change, applied_callbacks };
     await stores.disputes.insert(dispute, session);
     const { status, amount } = dispute;
     const counted = { amount, open: isDisputeClosed(status) ? 0 : 1, at };
     await stores.payments.countDisputed(payment_id, counted, session);
-    if (!input.isRefused) {
-      await stores.payments.noteApplied(payment_id, report.callback_id, session);
-    }
+    if (isPosted) await stores.payments.noteApplied(payment_id, report.callback_id, session);
     await insertEvents(stores, events, session);
-    return { dispute, answer: toAnswer(decision, dispute, report !== input.report) };
+    return { dispute, answer: toAnswer(decision, dispute, report, isFeeRefused) };
   };
   const lock = buildLockRequest(bookId(input), at);
   const opened = await withFreeNames((clashes) =>
@@ -268,7 +275,6 @@ function newDispute(input: OpenDispute, payment: PaymentDocument): DisputeDocume
     attention: null,
     audit: [],
     transfers: [],
-    applied_callbacks: input.isRefused ? [] : [input.report.callback_id],
   };
 }
 
@@ -293,28 +299,30 @@ async function limitFee(
 function toAnswer(
   decision: DisputeDecision,
   dispute: DisputeDocument,
+  report: BookedReport,
   isFeeRefused: boolean,
 ): Answer {
   switch (decision.kind) {
     case 'applied':
     case 'named':
-      return isFeeRefused ? { ...toPosted(dispute), isFeeRefused } : toPosted(dispute);
+      return toPosted(dispute, report, isFeeRefused);
     case 'repeated':
-      return decision.isOwn ? toPosted(dispute) : { outcome: 'repeated' };
+      return decision.isOwn ? toPosted(dispute, report, isFeeRefused) : { outcome: 'repeated' };
     default:
       return { outcome: decision.kind, why: decision.why };
   }
 }
 
-function toPosted({
-  status,
-  transition,
-  evidence_due_at,
-  transfers,
-}: DisputeDocument): Extract<Answer, { outcome: 'posted' }> {
-  const { fee = 0, fee_bearer = 'merchant' } = transfers.at(-1) ?? {};
+/** Tells a repeat, too, what was posted of a report: a rebuild takes it from there. */
+function toPosted(
+  { status, transition, evidence_due_at, transfers }: DisputeDocument,
+  { callback_id }: BookedReport,
+  isFeeRefused: boolean,
+): Extract<Answer, { outcome: 'posted' }> {
+  const { fee = 0, fee_bearer = 'merchant' } = transfers.find(({ by }) => by === callback_id) ?? {};
   const borne: { fee_bearer?: FeeBearer } = fee === 0 ? {} : { fee_bearer };
-  return { outcome: 'posted', status, transition, evidence_due_at, ...borne };
+  const refused = isFeeRefused ? { isFeeRefused } : {};
+  return { outcome: 'posted', status, transition, evidence_due_at, ...borne, ...refused };
 }
 
 interface Booked {
@@ -426,25 +434,32 @@ async function recordReport(
     stores.disputes,
     booking,
     async (dispute, session, clashes): Promise<Work<Answer>> => {
+      const { payment_id, connector } = dispute;
+      const report = await limitFee(deps, connector, input);
+      const isFeeRefused = report !== input.report;
       const isOwn =
         dispute.applied_callbacks?.includes(callback_id) ||
         dispute.audit.some(({ id }) => id === callback_id);
       if (isOwn) {
         await startPendingDeliveries(deps, dispute);
-        return { answer: { ...toPosted(dispute), reached: dispute.version }, isNew: false };
+        const posted = toPosted(dispute, report, isFeeRefused);
+        return { answer: { ...posted, reached: dispute.version }, isNew: false };
       }
-      const { payment_id, connector } = dispute;
       const payment = await stores.payments.get(payment_id, session);
       if (payment === null) throw new Error(`The record of ${payment_id} is not there.`);
-      const report = await limitFee(deps, connector, input);
       const decision = decideReport(toDisputed(payment, input), dispute, report);
       const isWritten = decision.kind === 'applied' || decision.kind === 'named';
-      if (!isWritten) return { answer: toAnswer(decision, dispute, false), isNew: false };
+      if (!isWritten) {
+        return { answer: toAnswer(decision, dispute, report, isFeeRefused), isNew: false };
+      }
       const booked = { at, report, clashes, isAct: act !== undefined };
       const change = await applyDecision(deps, payment, dispute, decision, booked, session);
       const moved = decision.kind === 'applied' ? 1 : 0;
       const counted = { ...change, transition: dispute.transition + moved };
       await stores.disputes.change(dispute_id, counted, session);
+      if (isDisputeClosed(counted.status ?? dispute.status)) {
+        await stores.disputes.dropEvidence(dispute_id, session);
+      }
       await countChange(deps, dispute, change, at, session);
       if (act === undefined) {
         await stores.disputes.noteApplied(dispute_id, callback_id, session);
@@ -453,7 +468,7 @@ async function recordReport(
       const to = change.status ?? dispute.status;
       if (moved > 0) events = await writeEvent(deps, dispute, to, at, session);
       return {
-        answer: toAnswer(decision, { ...dispute, ...counted }, report !== input.report),
+        answer: toAnswer(decision, { ...dispute, ...counted }, report, isFeeRefused),
         isNew: true,
       };
     },
@@ -534,8 +549,8 @@ function buildStepChange(
       if (answering === step.answer) return undefined;
       return { answering: step.answer, answering_since: at };
     case 'refused':
-      if (answers_refused.includes(step.answer)) return undefined;
-      return { answering: null, answers_refused: [...answers_refused, step.answer] };
+      if (answering !== step.answer) return undefined;
+      return { answering: null, answers_refused: [...new Set([...answers_refused, step.answer])] };
     default:
       return reminded_at === undefined ? { reminded_at: at } : undefined;
   }

@@ -70,6 +70,17 @@ test('evidence is sent once, and the bank then decides', async () => {
   expect(stored?.evidence?.ciphertext).toBeNull();
 });
 
+test('evidence that the bank has refused is not sent again', async () => {
+  const { id } = await openDispute();
+  const path = `/v1/disputes/${id}/evidence`;
+  await shop.post(path, EVIDENCE);
+  const { mongo, database } = service;
+  const disputes = mongo.db(database).collection<{ _id: string }>('disputes');
+  const refused = { evidence_submitted_at: null, answers_refused: ['evidence'] };
+  await disputes.updateOne({ _id: id }, { $set: { ...refused, status: 'needs_response' } });
+  expectRefusal(await shop.post(path, EVIDENCE), 'dispute_closed');
+});
+
 test('evidence has at most 20,000 characters in all, and no other field', async () => {
   const { id } = await openDispute();
   const path = `/v1/disputes/${id}/evidence`;

@@ -153,7 +153,9 @@ async function write(deps: Deps, step: Write, resource: Resource): Promise<void>
       const { input, result } = step;
       if (result.outcome !== 'accepted' || result.answer === undefined) return;
       const report = repeatFee(input.report, result.answer);
-      await activities.openDispute({ ...input, report, rebuilding: true });
+      // Its money did not fit what was left of the payment then.
+      const refused = result.answer.outcome === 'refused' ? ({ isRefused: true } as const) : {};
+      await activities.openDispute({ ...input, ...refused, report, rebuilding: true });
       return;
     }
     case 'recordDisputeReport': {

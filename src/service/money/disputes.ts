@@ -69,11 +69,15 @@ export async function submitEvidence(
     .update(`${evidenceOwner(id)}\n${text}`)
     .digest('hex');
   if (dispute.evidence === undefined) await storeEvidence(deps, dispute, { text, fingerprint });
-  const { evidence: stored, evidence_submitted_at } = await getDispute(deps, caller, id);
+  const { evidence: stored, ...current } = await getDispute(deps, caller, id);
+  const { evidence_submitted_at, answers_refused = [] } = current;
   if (stored?.fingerprint !== fingerprint) {
     throw new Refusal('dispute_closed', 'The dispute has other evidence already.');
   }
   if (evidence_submitted_at !== null) return await getDispute(deps, caller, id);
+  if (answers_refused.includes('evidence')) {
+    throw new Refusal('dispute_closed', 'The bank has refused its evidence.');
+  }
   return await respond(deps, caller, dispute, 'evidence');
 }
 

@@ -315,6 +315,25 @@ describe('when MongoDB is older than Temporal, reconcile', () => {
     expect(await setting.left(0)).toEqual([]);
   });
 
+  test('rebuilds a dispute without the money that did not fit then', async () => {
+    const { stores, shop } = setting;
+    const { id } = await shop.settledPayment();
+    const { id: refund } = await setting.refund({ payment_id: id });
+    await setting.simulate('refund', refund, { event: 'settled' });
+    const backup = await setting.backUp();
+    await setting.report('payment', id, 'dispute_opened', { dispute_id: 'D1', amount: 1_000 });
+    const dispute = await eventually('the dispute', async () => {
+      const [first] = await stores.disputes.forPayment(id);
+      return first?.attention === 'dispute_differs' && first;
+    });
+    expect(dispute).toMatchObject({ amount: 0, transfers: [] });
+
+    await restoreAndRebuild(backup, 1);
+    const [rebuilt] = await stores.disputes.forPayment(id);
+    expect(rebuilt).toMatchObject({ amount: 0, transfers: [], status: 'needs_response' });
+    expect(await setting.verified()).toEqual([]);
+  });
+
   test('rebuilds what is in suspense, and what was decided about it', async () => {
     const { stores } = setting;
     const id = await setting.payout(SILENT);

@@ -1,17 +1,21 @@
 import { randomUUID } from 'node:crypto';
 import { WithStartWorkflowOperation } from '@temporalio/client';
 import type { Workflow } from '@temporalio/common';
+import { createDisputeActivities, type OpenDispute } from '../../../activities/disputes';
 import type { ConnectorActivities } from '../../../connectors/contract/activities';
 import type { DisputeAnswer } from '../../../src/domain/dispute/dispute';
+import { Encrypted } from '../../../src/encryption/encrypter';
+import { disputeId } from '../../../src/store/disputes';
 import { saveHistory } from '../../support/histories';
 import { eventually } from '../../support/http';
 import { scriptedBank } from '../../support/workflow-setting';
-import { refusalOf, type TrackedPayment, track, useLifecycles } from '../lifecycles';
+import { ACT, refusalOf, type TrackedPayment, track, useLifecycles } from '../lifecycles';
 
 /** Holds docs/api.md#disputes and docs/connectors.md#disputes for the workflow of a dispute. */
-const { setting, withPayment } = useLifecycles();
+const { setting, buildDeps, withPayment } = useLifecycles();
 
 const DAY_MS = 86_400_000;
+const CIPHERTEXT = 'header.key.iv.text.tag';
 const inDays = (days: number, at: number) => new Date(at + days * DAY_MS).toISOString();
 
 type TrackedDispute = ReturnType<typeof track<'dispute'>> & {
@@ -97,10 +101,12 @@ test('an instruction without an answer is looked up, and sent again only if the 
 test('a refused answer is for operators, and the dispute stays as it is', () =>
   withDispute(
     async ({ respond, becomes, stored, act }) => {
-      const refusal = await refusalOf(respond('evidence') as Promise<object>);
-      expect(refusal).toMatchObject({ code: 'dispute_closed' });
-      await becomes({ attention: 'answer_refused' });
-      expect(await stored()).toMatchObject({ status: 'needs_response', answering: null });
+      for (let times = 0; times < 2; times += 1) {
+        const refusal = await refusalOf(respond('evidence') as Promise<object>);
+        expect(refusal).toMatchObject({ code: 'dispute_closed' });
+        await becomes({ attention: 'answer_refused' });
+        expect(await stored()).toMatchObject({ status: 'needs_response', answering: null });
+      }
       await act('acknowledge');
       await act('accept');
       await becomes({ status: 'accepted' });
@@ -108,6 +114,76 @@ test('a refused answer is for operators, and the dispute stays as it is', () =>
     {},
     { submitEvidence: async () => ({ outcome: 'refused', code: 'late', message: 'Too late.' }) },
   ));
+
+test('while the bank is away, only the first caller waits, and the end answers it', () => {
+  const away = () => Promise.reject(new Error('The bank is away.'));
+  return withDispute(
+    async ({ respond, stored, act, reportOf }) => {
+      const first = refusalOf(respond('evidence') as Promise<object>);
+      await eventually('the attempt', async () => (await stored()).answering === 'evidence');
+      for (let times = 0; times < 10; times += 1) await respond('evidence');
+      await act('snooze', { ...ACT, hours: 1 });
+      await reportOf('dispute_lost');
+      expect(await first).toMatchObject({ code: 'dispute_closed' });
+    },
+    {},
+    { submitEvidence: away, lookUpEvidence: away },
+  );
+});
+
+test('evidence that nobody has sent is erased when the bank decides', () =>
+  withDispute(async ({ id, reportOf, becomes, stored }) => {
+    const evidence = { ciphertext: Encrypted.parse(CIPHERTEXT), fingerprint: 'f', kid: 'k' };
+    await setting.stores.disputes.storeEvidence(id, evidence, new Date().toISOString());
+    await reportOf('dispute_lost');
+    await becomes({ status: 'lost' });
+    expect(await stored()).toMatchObject({ evidence: { ciphertext: null } });
+  }));
+
+test('a bank may leave its only dispute unnamed, also where its reports come together', () =>
+  withPayment(scriptedBank(), async (payment) => {
+    await payment.endBy('settled');
+    await payment.signalAfterEnd('dispute_opened', { amount: 400 });
+    await payment.report('dispute_won');
+    const won = await eventually('the end', async () => {
+      const [dispute] = await setting.stores.disputes.forPayment(payment.id);
+      return dispute?.status === 'won' && dispute;
+    });
+    expect(won).toMatchObject({ amount: 0 });
+    expect(await payment.attention()).toBeNull();
+  }));
+
+test('a first report whose answer got lost is refused again, or leaves its fee out again', () =>
+  withPayment(scriptedBank(), async (payment) => {
+    await payment.endBy('settled');
+    const { stores } = setting;
+    const { connector } = await payment.stored();
+    const report = { serves: [], functions: [], contract: 1, dispute_fee_max: 15 };
+    await stores.capabilities.report(connector, report, { seen_at: new Date(), stopped: null });
+    const { openDispute } = createDisputeActivities(buildDeps());
+    const large = buildOpening(payment, connector, 'large', { amount: 1_051 });
+    const dear = buildOpening(payment, connector, 'dear', { amount: 400, fee: 16 });
+    const refused = { outcome: 'refused', why: expect.stringContaining('1050 is left') };
+    expect(await openDispute(large)).toMatchObject({ answer: refused });
+    // It is decided about as any other.
+    expect(await openDispute(large)).not.toHaveProperty('answer');
+    const posted = { outcome: 'posted', isFeeRefused: true };
+    expect(await openDispute(dear)).toMatchObject({ answer: posted });
+    expect(await openDispute(dear)).toMatchObject({ answer: posted });
+  }));
+
+function buildOpening(
+  { id: payment_id, account_id }: TrackedPayment,
+  connector: string,
+  name: string,
+  money: { amount: number; fee?: number },
+): OpenDispute {
+  const at = new Date().toISOString();
+  const owner = { account_id, livemode: false, currency: 'EUR', method: 'ideal', connector };
+  const ids = { dispute_id: disputeId(payment_id, name), payment_id, name, request_id: 'r' };
+  const report = { name: 'dispute_opened', callback_id: name, occurred_at: at, ...money } as const;
+  return { ...ids, ...owner, amount: money.amount, created_at: at, report };
+}
 
 test('the team gets a mail 72 hours before the deadline, and after it evidence is refused', () =>
   withDispute(async ({ account_id, id, stored, respond, becomes, reportOf }) => {
