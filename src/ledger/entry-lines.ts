@@ -224,6 +224,8 @@ export interface Bearer {
   owed: number;
   /** Acquirer's, of what the merchant has; absent: none. */
   fee?: number;
+  /** From which the merchant may use what came. */
+  day?: string | undefined;
 }
 
 /** Holds what came, or was sent, until somebody decides. */
@@ -238,7 +240,7 @@ function resolveMovement(direction: Direction, amount: Amount, bearer: Bearer): 
   if (direction === 'in' && fee > 0) {
     return [
       { account: LATE, amount: -amount },
-      ...creditNet(available(balance), Number(amount), fee),
+      ...creditNet(getAccount(bearer), Number(amount), fee),
     ];
   }
   if (direction === 'in') return transfer(LATE, getAccount(bearer), amount);
@@ -252,8 +254,8 @@ function resolveMovement(direction: Direction, amount: Amount, bearer: Bearer): 
 }
 
 /** Picks `clearing` for what goes to the bank, or never was: it leaves as it came. */
-function getAccount({ as, connector, balance }: Bearer): string {
-  if (as === 'merchant') return available(balance);
+function getAccount({ as, connector, balance, day }: Bearer): string {
+  if (as === 'merchant') return day ? due(balance, day) : available(balance);
   return as === 'loss' ? ADJUSTMENTS : clearing(connector);
 }
 

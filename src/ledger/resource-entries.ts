@@ -216,9 +216,9 @@ export function buildMovementResolved(
   { as, amount, owed = 0, fee = 0 }: Pick<Resolution, 'as' | 'amount' | 'owed' | 'fee'>,
   { bank_reference, ...time }: BookingTime & { bank_reference?: string | undefined },
 ): NamedEntry {
-  const { id, direction, currency, resolutions } = movement;
+  const { id, direction, currency, resolutions, available_on: day } = movement;
   const { connector, balance_account: balance = MAIN_BALANCE } = resource;
-  const bearer = { as, connector, balance, owed, fee };
+  const bearer = { as, connector, balance, owed, fee, day };
   const units = toLineAmount(amount, currency);
   const lines = ENTRY_LINES[`${kind}_resolved`](direction, units, bearer);
   const owner = { ...resource, currency, bank_reference };

@@ -3,6 +3,7 @@ import { deriveUuid } from '../base/ids';
 import { isDuplicateKey } from '../base/mongo';
 import type { FeeBearer } from '../domain/account/acquirer-fee';
 import type { CallbackResource } from '../domain/callback/callback';
+import { omitUndefined } from '../domain/defined';
 import {
   computeRest,
   type Direction,
@@ -51,7 +52,7 @@ export interface Reported {
 /** Derives the id from the first report, so that a repeated write keeps it. */
 export function buildMovement(
   owner: MovementOwner,
-  { source, direction, bank_reference, value_date, fee, ...money }: MovementReport,
+  { source, direction, bank_reference, value_date, fee, available_on, ...money }: MovementReport,
   { resource, at, order, reason, clashes, fee_bearer: bearer }: Reported,
 ): Omit<MovementDocument, 'entry'> {
   const { _id: resource_id, connector, livemode, account_id } = owner;
@@ -69,6 +70,7 @@ export function buildMovement(
     sources: [{ ...source, at }],
     ...{ reason, resolutions: [] },
     ...(fee && bearer ? { fee: { amount: fee, bearer } } : {}),
+    ...omitUndefined({ available_on }),
     applied: reason === null ? amount : toUnits({ amount }, 0n),
     state: reason === null ? 'applied' : 'suspense',
   };

@@ -153,7 +153,7 @@ export function createMovementStore(db: Db) {
 export function toMovement({ _id: id, ...row }: MovementDocument): Movement {
   const { names, bank_reference, direction, amount, currency, value_date } = row;
   const { reported_at, sources, reason, applied, resolutions } = row;
-  const { fee, is_returning, is_debited } = row;
+  const { fee, available_on, is_returning, is_debited } = row;
   return {
     id,
     names,
@@ -167,6 +167,6 @@ export function toMovement({ _id: id, ...row }: MovementDocument): Movement {
     reason,
     applied,
     resolutions,
-    ...omitUndefined({ fee, is_returning, is_debited }),
+    ...omitUndefined({ fee, available_on, is_returning, is_debited }),
   };
 }

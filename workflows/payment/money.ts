@@ -42,9 +42,10 @@ export function isForeign(
   return currency !== undefined && currency !== facts.currency;
 }
 
-/** Builds the report of what came, with what the acquirer keeps of it. */
+/** Builds the report of what came, with what the acquirer keeps of it, and until when. */
 export function buildReceipt(callback: BankCallback): MovementReport {
-  return { ...buildReport('in', callback), ...omitUndefined({ fee: callback.fee }) };
+  const { fee, available_on } = callback;
+  return { ...buildReport('in', callback), ...omitUndefined({ fee, available_on }) };
 }
 
 /** @returns movement of the report, new or known */
@@ -263,10 +264,15 @@ function findTaker({ status, facts }: Payment, { currency }: Movement): string |
 export function pickSettled(
   { movements, facts }: Payment,
   { amount, movement: id }: Pick<Decided, 'amount' | 'movement'>,
-): { settled_amount?: number } | string {
+): { settled_amount?: number; available_on?: string } | string {
   const { currency } = facts;
   const held = listTakeable(movements, { direction: 'in', currency, id });
-  if (held.length > 0) return { settled_amount: amount ?? Number(sumRests(held)) };
+  const available_on = held
+    .flatMap((each) => each.available_on ?? [])
+    .sort()
+    .at(-1);
+  const days = omitUndefined({ available_on });
+  if (held.length > 0) return { settled_amount: amount ?? Number(sumRests(held)), ...days };
   if (id !== undefined) return `No movement ${id} of the payment's currency is in suspense.`;
   return omitUndefined({ settled_amount: amount });
 }

@@ -83,6 +83,8 @@ export interface Movement {
   reason: MovementReason | null;
   /** Part of a payment's money that the acquirer keeps, if reported. */
   fee?: AcquirerFee;
+  /** `YYYY-MM-DD` from which a payment’s money can be used; absent: at once. */
+  available_on?: string;
   /** Part that an entry of the resource has taken. */
   applied: Units;
   resolutions: readonly Resolution[];
@@ -161,6 +163,8 @@ export interface MovementReport {
   amount?: Units | undefined;
   /** Minor units that the acquirer keeps of it. */
   fee?: number | undefined;
+  /** `YYYY-MM-DD` from which it can be used. */
+  available_on?: string | undefined;
   currency?: string | undefined;
   value_date?: string | undefined;
 }

@@ -214,6 +214,37 @@ describe('a payment', () => {
     },
   ])('$title', play);
 
+  const LATER = { available_on: '2999-01-02' };
+  const DUE = 'due.main.2999-01-02';
+
+  test.each<Row>([
+    {
+      title: 'of a different amount is pending until the last day that the bank said of it',
+      from: 'awaiting_customer',
+      steps: [
+        odd(999, { available_on: '2999-01-01' }),
+        ['settled', by('more', 51, LATER), 'amount_differs'],
+        ['mark_settled', {}, 'settled clear', { [DUE]: 1_050, clearing: -1_050 }],
+      ],
+    },
+    {
+      title: 'whose merchant has what came twice has it from the day that the bank said',
+      from: 'settled',
+      steps: [
+        ['bear', 'merchant'],
+        ['settled', by('second', 700, { fee: 40, ...LATER }), 'second_settlement'],
+        [
+          ...(['resolve_movement', { as: 'merchant', amount: 200 }, ''] as const),
+          {
+            ...{ [MAIN]: 1_050, [DUE]: 160, 'income.acquirer_fees': 40, clearing: -1_750 },
+            'suspense.late': 500,
+          },
+        ],
+        ['resolve_movement', { as: 'loss' }, 'clear'],
+      ],
+    },
+  ])('$title', play);
+
   // Which account each books to is in test/cli/movement.test.ts.
   test.each(['merchant', 'bank', 'loss', 'never_happened'])(
     'has money in suspense resolved as %s part by part',
