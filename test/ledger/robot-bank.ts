@@ -1,7 +1,9 @@
 import { randomUUID } from 'node:crypto';
-import type { PayoutAnswer } from '../../connectors/contract/activities';
+import type { DisputeReply, PayoutAnswer } from '../../connectors/contract/activities';
 import type { BankResource, CallbackName, PayeeResult } from '../../src/domain/callback/callback';
+import type { OpenDisputeStatus } from '../../src/domain/dispute/dispute';
 import type { Direction } from '../../src/domain/movement/movement';
+import { disputeId } from '../../src/store/disputes';
 import { signPayload } from '../../src/webhooks/signature';
 import { call, eventually } from '../support/http';
 import type { Random } from '../support/random';
@@ -35,6 +37,7 @@ export interface Money {
 type Facts = Partial<Money> & {
   name?: string;
   dispute_id?: string;
+  dispute_status?: OpenDisputeStatus;
   fee?: number;
   result?: PayeeResult;
 };
@@ -90,6 +93,8 @@ export function createModelBank({ url, connector, secret, random }: BankPlace) {
   const chargebacks: (About & { amount: number; name: string })[] = [];
   /** Payments of which it has money back by a dispute. */
   const disputed = new Set<string>();
+  /** Our ids of its disputes. */
+  const disputes = new Set<string>();
   const answers = new Map<string, PayoutAnswer>();
   const sentBack = new Map<string, Transfer>();
   const started = randomUUID().slice(0, 8).toUpperCase();
@@ -148,7 +153,7 @@ export function createModelBank({ url, connector, secret, random }: BankPlace) {
   const deliver = async (
     { resource, id }: About,
     event: CallbackName,
-    { name: bank_reference, amount, currency = 'EUR', dispute_id, fee, result }: Facts,
+    { name: bank_reference, amount, currency = 'EUR', dispute_id, ...more }: Facts,
     times = 1,
   ): Promise<void> => {
     reports += 1;
@@ -156,7 +161,9 @@ export function createModelBank({ url, connector, secret, random }: BankPlace) {
     reported.push({ id, callback_id });
     const named = { callback_id, occurred_at: new Date().toISOString(), bank_reference };
     const money = amount === undefined ? {} : { amount, currency };
-    const facts = { ...money, dispute_id, fee, result };
+    const { fee, result, dispute_status } = more;
+    const facts = { ...money, dispute_id, fee, result, dispute_status };
+    if (dispute_id !== undefined) disputes.add(disputeId(id, dispute_id));
     for (let time = 0; time < times; time += 1) {
       await post({ resource, resource_id: id, event, ...named, ...facts });
     }
@@ -184,7 +191,14 @@ export function createModelBank({ url, connector, secret, random }: BankPlace) {
       return answer;
     },
     lookUpPayout: async ({ payout_id }) => answers.get(payout_id) ?? { outcome: 'not_found' },
+    submitEvidence: async () => answerDispute(),
+    acceptDispute: async () => answerDispute(),
   });
+
+  function answerDispute(): DisputeReply {
+    if (random.chance(0.7)) return { outcome: 'accepted' };
+    return { outcome: 'refused', code: 'no', message: 'It is too late.' };
+  }
 
   function takePayout(id: string, amount: number): PayoutAnswer {
     if (plannedPayout === 'refused')
@@ -219,9 +233,9 @@ export function createModelBank({ url, connector, secret, random }: BankPlace) {
     dispute: (id) => {
       const at = chargebacks.findIndex((each) => each.id === id);
       const [taken] = at < 0 ? [] : chargebacks.splice(at, 1);
-      return taken === undefined
-        ? { if: disputed.has(id) ? 'counted' : 'error' }
-        : { if: 'taken', amount: taken.amount, reference: taken.name };
+      if (taken === undefined) return { if: disputed.has(id) ? 'counted' : 'error' };
+      disputed.add(id);
+      return { if: 'taken', amount: taken.amount, reference: taken.name };
     },
     correction: (_id, held) => {
       const found = transfers.find(({ name: own }) => held?.names.includes(own));
@@ -253,6 +267,7 @@ export function createModelBank({ url, connector, secret, random }: BankPlace) {
   const statements = createStatements(transfers, started, random);
   return {
     activities: bank.activities,
+    disputes,
     transfer,
     name,
     /** Reports once, or twice. */

@@ -138,8 +138,10 @@ export function createOperator(place: OperatorPlace) {
 
   const remedy = async (row: Attention): Promise<void> => {
     const found = find(row);
-    const { resource_id: id } = row;
-    const values = { ...shared, ID: id, ATTENTION: row.id };
+    const { resource, resource_id: id } = row;
+    const shown = resource === 'dispute' ? await print('dispute', 'show', id) : undefined;
+    const PAYMENT: string | undefined = shown?.dispute.payment_id;
+    const values = { ...shared, ID: id, ATTENTION: row.id, PAYMENT };
     const currency = accounts.get(id);
     if (currency !== undefined) {
       const answer = bank.findMissing(currency);
@@ -161,7 +163,7 @@ export function createOperator(place: OperatorPlace) {
       isDone = (await follow(rows, answer, { ...values, MOVEMENT: movement.id })) || isDone;
     }
     if (held.length === 0 && found.ask !== undefined) {
-      const answer = await ask(found.ask, id);
+      const answer = await ask(found.ask, PAYMENT ?? id);
       done.push(`${row.reason}: ${answer?.if}`);
       isDone = await follow(rows, answer, values);
     }
@@ -170,7 +172,8 @@ export function createOperator(place: OperatorPlace) {
 
   const listAttention = async (): Promise<Attention[]> => {
     const { data } = await print('attention', 'list', '--limit', '1000');
-    const own = new Set([...accounts.keys(), ...created.map(({ id }) => id), ...chain.ids]);
+    const payments = created.map(({ id }) => id);
+    const own = new Set([...accounts.keys(), ...payments, ...bank.disputes, ...chain.ids]);
     return data.filter((row: Attention) => own.has(row.resource_id));
   };
 

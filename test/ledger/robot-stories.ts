@@ -1,5 +1,6 @@
-import type { BankResource } from '../../src/domain/callback/callback';
+import type { BankResource, CallbackName } from '../../src/domain/callback/callback';
 import type { Direction } from '../../src/domain/movement/movement';
+import { disputeId } from '../../src/store/disputes';
 import { eventually, idealPayment } from '../support/http';
 import type { Random } from '../support/random';
 import type { Account } from '../support/service';
@@ -53,8 +54,12 @@ async function reaches(story: Story, about: About, ...statuses: string[]): Promi
 /**
  * Runs what happens to one to three resources, each from its own end.
  * @param isRefunded begins with a payment that is refunded, since few others are
+ * @param isDisputed ends with a payment that is disputed, since few others are
  */
-export async function runStories(story: Story, isRefunded = false): Promise<void> {
+export async function runStories(
+  story: Story,
+  { isRefunded, isDisputed }: { isRefunded: boolean; isDisputed: boolean },
+): Promise<void> {
   const { random } = story;
   if (isRefunded) await runPayment(story, 'settled');
   const count = random.integer(1, 3);
@@ -63,6 +68,7 @@ export async function runStories(story: Story, isRefunded = false): Promise<void
     else await runPayment(story);
     if (random.chance(0.2)) story.bank.charge(random.integer(1, 500), random.chance(0.5));
   }
+  if (isDisputed) await runPayment(story, 'disputed');
 }
 
 type Ends<Facts> = Record<string, (story: Story, facts: Facts) => Promise<unknown>>;
@@ -165,24 +171,108 @@ const PAYMENT_ENDS: Ends<Facts> = {
     await bank.report(about, random.pick(['clawed_back', 'failed', 'reversed']), taken);
   },
   disputed: async (story, about) => {
-    const { bank, random } = story;
     await settle(story, about, { amount: about.amount });
     await reaches(story, about, 'settled');
-    const fee = random.pick([0, 1_500]);
-    const amount = random.integer(1, about.amount);
-    const dispute = { dispute_id: 'dispute_1', fee };
-    const opened = bank.dispute(about, { amount, fee });
-    await bank.report(about, 'dispute_opened', { amount, name: opened.name, ...dispute });
-    // Some banks report the same money by both.
-    if (fee === 0 && random.chance(0.4)) await bank.report(about, 'clawed_back', opened);
-    if (random.chance(0.3)) return;
-    if (random.chance(0.5)) {
-      return await bank.report(about, 'dispute_lost', { amount, name: bank.name(), ...dispute });
-    }
-    const back = bank.transfer(about, 'in', { amount, ...chargeOf(-fee) });
-    await bank.report(about, 'dispute_won', { amount, name: back.name, ...dispute });
+    await run(story, DISPUTE_ENDS, about);
   },
 };
+
+const DISPUTE = { dispute_id: 'dispute_1' };
+
+interface Taken {
+  amount: number;
+  fee: number;
+  /** By movements that are reported apart. */
+  isApart: boolean;
+}
+
+const DISPUTE_ENDS: Ends<Facts> = {
+  /** Takes nothing. */
+  inquired: async (story, about) => {
+    const { bank, random } = story;
+    await bank.report(about, 'dispute_opened', { ...DISPUTE, amount: 0 });
+    await answerDispute(story, about);
+    const amount = random.pick([0, about.amount]);
+    await bank.report(about, 'dispute_lost', { ...DISPUTE, amount });
+  },
+  /** Takes what refunds have given back, too. */
+  after_refunds: async (story, about) => {
+    await runRefunds(story, about);
+    const { amount, name } = story.bank.reverse(about, about.amount);
+    await story.bank.report(about, 'dispute_opened', { ...DISPUTE, amount, name });
+  },
+  open: runDispute,
+  lost: async (story, about) => {
+    const { amount } = await runDispute(story, about);
+    await story.bank.report(about, 'dispute_lost', { ...DISPUTE, amount });
+  },
+  lost_otherwise: async (story, about) => {
+    const { amount } = await runDispute(story, about);
+    await story.bank.report(about, 'dispute_lost', { ...DISPUTE, amount: amount + 1 });
+  },
+  won: async (story, about) => await winDispute(story, about, await runDispute(story, about)),
+  lost_then_won: async (story, about) => {
+    const taken = await runDispute(story, about);
+    await story.bank.report(about, 'dispute_lost', { ...DISPUTE, amount: taken.amount });
+    await winDispute(story, about, taken);
+  },
+};
+
+/** Lets a dispute take money, and perhaps the merchant answer. */
+async function runDispute(story: Story, about: Facts): Promise<Taken> {
+  const { bank, random } = story;
+  const fee = random.pick([0, 1_500]);
+  const taken = { amount: random.integer(1, about.amount), fee, isApart: random.chance(0.5) };
+  const moved = bank.dispute(about, { amount: taken.amount, fee });
+  const events = { event: 'dispute_opened', move: 'dispute_withdrawn' } as const;
+  await reportInParts(story, about, events, { ...taken, name: moved.name });
+  // Some banks report the same money by both.
+  if (fee === 0 && random.chance(0.4)) await bank.report(about, 'clawed_back', moved);
+  if (random.chance(0.5)) await answerDispute(story, about);
+  if (random.chance(0.3)) {
+    const status = { ...DISPUTE, dispute_status: 'under_review' } as const;
+    await bank.report(about, 'dispute_updated', status);
+  }
+  return taken;
+}
+
+/** Lets money of a dispute come back. */
+async function winDispute(story: Story, about: Facts, taken: Taken): Promise<void> {
+  const { bank, random } = story;
+  const amount = random.pick([taken.amount, random.integer(1, taken.amount)]);
+  const fee = random.pick([0, taken.fee]);
+  const { name } = bank.transfer(about, 'in', { amount, ...chargeOf(-fee) });
+  const events = { event: 'dispute_won', move: 'dispute_reinstated' } as const;
+  await reportInParts(story, about, events, { ...taken, amount, fee, name });
+}
+
+/** Reports a dispute and its money, apart in any order. */
+async function reportInParts(
+  { bank, random }: Story,
+  about: About,
+  { event, move }: Record<'event' | 'move', CallbackName>,
+  { isApart, ...money }: Taken & { name: string },
+): Promise<void> {
+  if (!isApart) return await bank.report(about, event, { ...DISPUTE, ...money });
+  const reports = [
+    () => bank.report(about, event, { ...DISPUTE, amount: 0 }),
+    () => bank.report(about, move, { ...DISPUTE, ...money }),
+  ];
+  if (random.chance(0.3)) reports.reverse();
+  for (const report of reports) await report();
+}
+
+/** Lets the merchant answer the bank, which may have refused it. */
+async function answerDispute({ account, random, done }: Story, { id }: About): Promise<void> {
+  const [act, body] = random.pick([
+    ['evidence', { explanation: 'It was delivered.' }],
+    ['accept', {}],
+  ] as const);
+  const path = `/v1/disputes/${disputeId(id, DISPUTE.dispute_id)}`;
+  await eventually('a dispute to be there', async () => (await account.get(path)).status === 200);
+  const { status, body: answer } = await account.post(`${path}/${act}`, body);
+  done.push(`${act} of the dispute of ${id}: ${answer.error?.code ?? status}`);
+}
 
 async function runRefunds(story: Story, payment: Facts): Promise<void> {
   for (let left = payment.amount; left > 1_000 && story.random.chance(0.7); ) {

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { NativeConnection, Worker } from '@temporalio/worker';
+import { CONTRACT_VERSION } from '../../src/domain/capabilities';
 import { connectorQueue } from '../../src/domain/task-queues';
 import type { CallbackDocument } from '../../src/store/callbacks';
 import { runWorker } from '../../src/temporal/native';
@@ -130,13 +131,14 @@ async function runSeed(seed: number): Promise<Ended> {
   const ended = { seed, bank, chain, connector, account_id, done };
   try {
     await register(operator, { connector, account_id, accounts });
+    await reportServed(connector, Object.keys(bank.activities));
     const recipient_id = (await account.post('/v1/payout-recipients', RECIPIENT)).body.id;
     const { follow } = operator;
     const story: Story = { account, bank, random, recipient_id, follow, done, created };
     const day = new Date().toISOString().slice(0, 10);
     const before = new Date(Date.now() - 86_400_000).toISOString().slice(0, 10);
     await operator.importAll(bank.writeStatements(before));
-    await runStories(story, seed % 3 === 2);
+    await runStories(story, { isRefunded: seed % 3 === 2, isDisputed: seed % 3 === 0 });
     if (seed % CHAIN_EVERY === 1) await chain.run();
     const left = await putRight(story, operator, day);
     return left === undefined ? ended : { ...ended, left };
@@ -174,6 +176,13 @@ async function register(
     await print('bank-account', 'update', bank_account_id, '--numbering', 'continuous');
     accounts.set(bank_account_id, currency);
   }
+}
+
+/** Reports what the bank can do, as the process of a connector does. */
+async function reportServed(connector: string, functions: string[]) {
+  const served = { serves: ['ideal', 'sepa_instant'], functions, contract: CONTRACT_VERSION };
+  const seen = { seen_at: new Date(), stopped: null };
+  await service.stores.capabilities.report(connector, served, seen);
 }
 
 /** Lets the operator work until nothing is left. @returns what is left in the end */
