@@ -14,6 +14,9 @@ COPY worker worker
 COPY connectors connectors
 COPY stack stack
 COPY docs docs
+# Pages of the documentation.
+COPY clients/typescript/README.md clients/typescript/
+COPY clients/python/README.md clients/python/
 COPY README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md LICENSE ./
 # It writes into the docs what modules say that the image lacks.
 RUN rm -r docs/generate && npm run build && npm prune --omit=dev --ignore-scripts \

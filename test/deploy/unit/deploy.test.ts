@@ -325,6 +325,9 @@ describe('the compose files', () => {
     const [comment, all, ...sent] = readFileSync('.dockerignore', 'utf8').trim().split('\n');
     expect([comment?.[0], all]).toEqual(['#', '*']);
     expect(sent).toEqual(copied.map((source) => `!${source}`));
+    const pages = readFileSync('docs/site/pages.mjs', 'utf8').matchAll(/^ {2}'([^']+\.md)': /gm);
+    const isCopied = (path: string) => copied.some((source) => `${path}/`.startsWith(`${source}/`));
+    expect([...pages].flatMap(([, path = '']) => (isCopied(path) ? [] : [path]))).toEqual([]);
     const installs = dockerfile.match(/npm (?:ci|prune)[^\\\n]*/g) ?? [];
     expect(installs.filter((command) => !command.includes('--ignore-scripts'))).toEqual([]);
   });
