@@ -1,0 +1,195 @@
+import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { deliverCallback } from '../../src/callbacks/deliver';
+import type { CallbackName } from '../../src/domain/callback/callback';
+import { type DisputeAnswer, disputeInstructionId } from '../../src/domain/dispute/dispute';
+import { disputeId } from '../../src/store/disputes';
+import { type Child, startChild } from '../../stack/child-process';
+import { buildPayment } from '../support/factories';
+import { useFixture } from '../support/fixture';
+import { eventually } from '../support/http';
+import { noteForFailure } from '../support/quiet';
+import { mongodbUri, temporalAddress } from '../support/servers';
+import { useAccount, useService } from '../support/service';
+
+/** A connector over HTTP as a process that is killed between every two steps of an answer. */
+const prefix = `answers-${randomUUID().slice(0, 8)}`;
+const SANDBOX_CONNECTORS = 'acme=ideal';
+// A product of its own: its payments go to that connector.
+const service = useService({
+  alone: true,
+  live: { connectors: '', prefix },
+  tests: SANDBOX_CONNECTORS,
+});
+const account = useAccount(service);
+
+const DIES_MS_MAX = 90_000;
+/** An attempt that was killed may be followed after a minute. */
+const ENDS_MS_MAX = 240_000;
+
+const CALLS = {
+  evidence: { call: 'submitEvidence', path: 'evidence', body: { explanation: 'It arrived.' } },
+  acceptance: { call: 'acceptDispute', path: 'accept', body: {} },
+} as const;
+
+interface Row {
+  answer: DisputeAnswer;
+  at: string;
+  /** Arguments of `die-at.ts`; absent: amid the request, which the bank has. */
+  step?: string[];
+}
+
+const ROWS: Row[] = (['evidence', 'acceptance'] as const).flatMap((answer) => {
+  const record = ['updateOne instructions', `"${answer}:`];
+  return [
+    { answer, at: 'its instruction, before it is sent', step: ['after', ...record, '"deadline"'] },
+    { answer, at: 'amid its request' },
+    {
+      ...{ answer, at: 'the answer, which nobody has stored' },
+      step: ['after', `POST /instructions/${CALLS[answer].call}`],
+    },
+    { answer, at: 'the answer, before it is stored', step: ['before', ...record, '"outcome"'] },
+    { answer, at: 'the stored answer', step: ['after', ...record, '"outcome"'] },
+  ];
+});
+
+/** A bank that takes every instruction as another one, and knows what it has taken. */
+async function startBank() {
+  const taken: string[] = [];
+  let atNext: (() => Promise<unknown>) | undefined;
+  const act = async (activity: string, body: string): Promise<object> => {
+    const { payment_id, instruction_id } = JSON.parse(body);
+    if (activity === 'openSession') {
+      const session_url = `https://bank.example/${payment_id}`;
+      return { outcome: 'opened', bank_reference: `S-${payment_id}`, session_url };
+    }
+    const isKnown = taken.includes(instruction_id);
+    if (activity.startsWith('lookUp')) return { outcome: isKnown ? 'accepted' : 'not_found' };
+    taken.push(instruction_id);
+    await atNext?.();
+    return { outcome: 'accepted' };
+  };
+  const server = createServer(async (request, response) => {
+    const answer = await act(request.url?.split('/').at(-1) ?? '', await text(request));
+    response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(answer));
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    taken,
+    holdNext: (wait: () => Promise<unknown>) => {
+      atNext = async () => {
+        atNext = undefined;
+        await wait();
+      };
+    },
+    stop: async () => {
+      server.closeAllConnections();
+      server.close();
+    },
+  };
+}
+
+const world = useFixture(
+  async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'answers-'));
+    const secretFile = join(folder, 'secret');
+    writeFileSync(secretFile, randomUUID(), { mode: 0o600 });
+    const bank = await startBank();
+    const logFile = join(folder, 'log');
+    let child: Child | undefined;
+    return {
+      bank,
+      /** Starts the process, which dies at a step. */
+      start: async (...dieAt: string[]): Promise<Child> => {
+        const loads = ['test/support/register.js', 'test/chaos/die-at.ts'];
+        const main = resolve('connectors/http/main.ts');
+        child = await startChild({
+          ...{ name: 'acme', command: process.execPath, logFile, ipc: true, graceMs: 30_000 },
+          args: [...loads.flatMap((each) => ['--require', resolve(each)]), main],
+          env: {
+            ...{ PATH: process.env['PATH'], SANDBOX_CONNECTORS, TASK_QUEUE_PREFIX: prefix },
+            ...{ MONGODB_URI: mongodbUri(), MONGODB_DB: service.database },
+            ...{ TEMPORAL_ADDRESS: temporalAddress(), CONNECTOR_NAME: 'acme' },
+            ...{ KEYS_DIR: service.keysDir, INSTRUCTIONS_URL: bank.url },
+            ...{ INSTRUCTIONS_SECRET_FILE: secretFile, INSTRUCTIONS_FOR: 'payments|disputes' },
+            ...{ CONNECTOR_STATE_DIR: join(folder, 'state'), DIE_AT: JSON.stringify(dieAt) },
+          },
+        });
+        return child;
+      },
+      stop: async () => {
+        noteForFailure(readFileSync(logFile, 'utf8').slice(-3_000));
+        await child?.stop();
+        await bank.stop();
+        await service.mongo.db(`${service.database}_acme`).dropDatabase();
+        rmSync(folder, { recursive: true });
+      },
+    };
+  },
+  ({ stop }) => stop(),
+);
+
+async function report(payment_id: string, name: CallbackName, facts: object): Promise<void> {
+  const { stores, temporal, queues } = service;
+  const deps = { stores, temporal, lifecycleQueue: queues.lifecycle, now: () => new Date() };
+  const named = { callback_id: randomUUID(), occurred_at: new Date().toISOString() };
+  const about = { connector: 'acme', resource: 'payment', resource_id: payment_id } as const;
+  await deliverCallback(deps, {
+    ...about,
+    name,
+    callback: { ...named, currency: 'EUR', ...facts },
+  });
+}
+
+test('each answer to a dispute reaches the bank once, wherever the process is killed', async () => {
+  const { bank } = world;
+  const first = await world.start();
+  const { id: payment_id } = await buildPayment(account, { amount: 10_000 });
+  await report(payment_id, 'settled', { amount: 10_000, bank_reference: 'B1' });
+  await service.becomes('payments', payment_id, { status: 'settled' });
+  const disputes = ROWS.map((row, n) => ({ ...row, id: disputeId(payment_id, `d${n}`), n }));
+  for (const { n } of disputes) {
+    await report(payment_id, 'dispute_opened', { dispute_id: `d${n}`, amount: 100 });
+  }
+  await eventually('all disputes', async () => {
+    const opened = await service.stores.disputes.forPayment(payment_id);
+    const served = await service.stores.capabilities.get('acme');
+    return opened.length === disputes.length && served?.functions.includes('acceptDispute');
+  });
+  await first.stop();
+
+  for (const { answer, at, step = [], id } of disputes) {
+    const child = await world.start(...step);
+    const dies = async () => {
+      child.kill();
+      await child.exited;
+    };
+    if (step.length === 0) bank.holdNext(dies);
+    const { path, body } = CALLS[answer];
+    const [how] = await Promise.all([
+      eventually(
+        `a death at ${answer}: ${at}`,
+        async () => child.hasExited() && child.exited,
+        DIES_MS_MAX,
+      ),
+      account.post(`/v1/disputes/${id}/${path}`, body),
+    ]);
+    expect({ answer, at, how }).toEqual({ answer, at, how: 'was ended by SIGKILL' });
+  }
+  await world.start();
+  const isConfirmed = async () =>
+    (await service.stores.disputes.forPayment(payment_id)).every(
+      ({ status, evidence_submitted_at }) =>
+        status === 'accepted' || (status === 'under_review' && evidence_submitted_at !== null),
+    );
+  await eventually('all answers to be confirmed', isConfirmed, ENDS_MS_MAX);
+  const instructions = disputes.map(({ id, answer }) => disputeInstructionId(id, answer));
+  expect(bank.taken.toSorted()).toEqual(instructions.toSorted());
+}, 600_000);
