@@ -266,10 +266,10 @@ test('imports what connectors have made, whatever one of them cannot explain', a
     await statements.insertOne({ ...made, closing });
   }
   const lines: string[] = [];
-  const kept = await run('off', lines);
+  const running = await run('off', lines);
   const find = async (connector?: string) => (await stores.bankAccounts.list({ connector }))[0];
   await eventually('the statement of the second', async () => (await find(names[1]))?.closing);
-  await kept.stop();
+  await running.stop();
   expect((await find(names[0]))?.closing).toBeNull();
   expect(lines).toEqual([expect.stringContaining('do not lead from its opening')]);
   for (const name of names) await mongo.db(`${db.databaseName}_${name}`).dropDatabase();

@@ -3,7 +3,7 @@ import {
   EVIDENCE_LENGTH_MAX,
   isDisputeClosed,
 } from '../../domain/dispute/dispute';
-import { type DisputeTransfer, splitFee } from '../../domain/dispute/report';
+import { computeBorneFee, type DisputeTransfer } from '../../domain/dispute/report';
 import { Refusal } from '../../domain/errors';
 import { formatCount } from '../../domain/format-count';
 import { formatMoney } from '../../domain/money';
@@ -78,7 +78,7 @@ export function formatMoved(
 ): string | null {
   const own = transfers.filter((transfer) => transfer.direction === direction);
   const amount = own.reduce((sum, transfer) => sum + transfer.amount, 0);
-  const fee = own.reduce((sum, transfer) => sum + splitFee(transfer).merchant, 0);
+  const fee = own.reduce((sum, transfer) => sum + computeBorneFee(transfer), 0);
   if (amount + fee === 0) return null;
   const text = formatMoney(amount, currency);
   return fee === 0 ? text : `${text}, and a fee of ${formatMoney(fee, currency)}`;

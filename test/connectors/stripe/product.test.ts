@@ -7,7 +7,7 @@ import { useFixture } from '../../support/fixture';
 import { useHook } from '../../support/hook';
 import { eventually } from '../../support/http';
 import { createRandom } from '../../support/random';
-import { useService } from '../../support/service';
+import { useAccount, useService } from '../../support/service';
 import { describeWithStripeMock, startStripeMock } from '../../support/stripe-mock';
 import { postEvent, type Thing } from './fake';
 import { judge } from './judge';
