@@ -211,6 +211,7 @@ test('one payer is exported, and erased where the payments have ended', async ()
         customer: ana,
         payment: expect.objectContaining({ _id: ended, status: 'cancelled', metadata: '{}' }),
         refunds: [refund],
+        disputes: [],
         callbacks: [],
         events: expect.arrayContaining([expect.objectContaining({ type: 'payment.cancelled' })]),
         idempotency: [expect.objectContaining({ key: 'k1', request: null, answer: null })],
