@@ -9,7 +9,6 @@ import type {
 } from '../../domain/callback/callback';
 import type { CryptoCallback } from '../../domain/crypto/callback';
 import { type SimulatedDeposit, simulateReport } from '../../domain/crypto/simulation';
-import { isDisputeClosed } from '../../domain/dispute/dispute';
 import { Refusal } from '../../domain/errors';
 import { isFinal, PAYMENT_STATUSES } from '../../domain/payment/payment';
 import type { BankDecision } from '../../domain/sandbox/movement';
@@ -185,8 +184,9 @@ function getDisputeAmount(
 ): number | undefined {
   if (!name.startsWith('dispute_')) return undefined;
   if (name === 'dispute_opened') return (stated ?? amount) + (fee ?? 0);
+  // A lost one may be won later.
   const dispute = disputes.find(
-    ({ status, name: own }) => !isDisputeClosed(status) && own === (dispute_id ?? own),
+    ({ status, name: own }) => status !== 'won' && own === (dispute_id ?? own),
   );
   return (stated ?? dispute?.amount ?? 0) + (fee ?? 0);
 }
