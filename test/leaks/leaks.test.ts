@@ -147,7 +147,11 @@ async function payments(): Promise<string[]> {
     await fetch(redirect_url, { redirect: 'manual' });
     tokens.push(redirect_url.split('/').at(-1));
     const path = `/v1/sandbox/payments/${id}/simulate`;
-    if (key === 'paid') expect((await client.post(path, { event: 'settled' })).status).toBe(200);
+    if (key === 'open') continue;
+    for (const event of ['settled', 'dispute_opened']) {
+      expect((await client.post(path, { event })).status).toBe(200);
+    }
+    await sendEvidence(id);
   }
   const payer = `${PAYER.first_name} ${PAYER.last_name} <${PAYER.email}>`;
   const metadata = { [CARD]: CARD, about: `${payer}, ${BORN}`, iban: IBAN, n: Number(CARD) };
@@ -157,6 +161,20 @@ async function payments(): Promise<string[]> {
   const wrong = { ...body, amount: 1.5, customer: { ...PAYER, country: PAYER.last_name } };
   expect((await pay(wrong, 'wrong')).status).toBe(400);
   return tokens;
+}
+
+/** Sends evidence that names the payer, first a wrong one. */
+async function sendEvidence(payment_id: string): Promise<void> {
+  const { client } = merchant;
+  const dispute = await eventually('a dispute', async () => {
+    const { body } = await client.get(`/v1/disputes?payment_id=${payment_id}`);
+    return body.data[0];
+  });
+  const explanation = `${PAYER.first_name} ${PAYER.last_name} has signed for it.`;
+  const body = { explanation, customer_reference: PAYER.email };
+  const path = `/v1/disputes/${dispute.id}/evidence`;
+  expect((await client.post(path, { ...body, shipped_at: PAYER.last_name })).status).toBe(400);
+  expect((await client.post(path, body)).body.evidence_submitted_at).not.toBeNull();
 }
 
 /** Refusals must not repeat what they refuse, neither to the caller nor to a log. */
