@@ -11,6 +11,7 @@ import { taskQueues } from '../../src/domain/task-queues';
 import { bankReference } from '../../src/service/banks/sandbox-bank/movements';
 import { type Act, actOn } from '../../src/service/operators/act';
 import { createStores } from '../../src/store';
+import { disputeId } from '../../src/store/disputes';
 import { connectTemporal } from '../../src/temporal/access';
 import { useFixture } from '../support/fixture';
 import { eventually, idealPayment } from '../support/http';
@@ -85,13 +86,18 @@ test(
       [...histories].filter(([, told]) => told.join().replaceAll('-', '').includes(reference)),
     );
     expect(movements).toBeGreaterThan(HISTORIES / 2);
+    const areConfirmed = async () => {
+      const disputes = await tools.stores.disputes.listAll({ limit: 10 * HISTORIES });
+      return disputes.every(({ answering, closed_at }) => closed_at !== null || answering == null);
+    };
+    await eventually('the bank to confirm all evidence', areConfirmed, STATE_MS_MAX);
     expect(await findDifferences(stack)).toEqual([]);
     noteForFailure(`${HISTORIES} histories, ${movements} movements, ${kills} kills: all agree`);
   },
   120_000 + HISTORIES * HISTORY_MS,
 );
 
-type Merchant = Pick<HistoryWorld, 'create' | 'recipient_id'>;
+type Merchant = Pick<HistoryWorld, 'create' | 'answer' | 'recipient_id'>;
 
 async function createMerchant(number: number): Promise<Merchant> {
   const { client } = await openMerchant(merchant.stack, `Histories ${number}`, over.signal);
@@ -101,7 +107,15 @@ async function createMerchant(number: number): Promise<Merchant> {
   };
   const recipient_id = await create('/v1/payout-recipients', 'recipient', RECIPIENT);
   if (recipient_id === undefined) throw new Error('The recipient was refused.');
-  return { create, recipient_id };
+  const answer: HistoryWorld['answer'] = async (dispute_id) => {
+    const path = `/v1/disputes/${dispute_id}/evidence`;
+    const body = { explanation: 'The parcel arrived.' };
+    await client.persevere(`evidence of ${dispute_id}`, async () => {
+      const given = await client.attempt({ method: 'POST', path, body });
+      return given?.status === 404 ? undefined : given;
+    });
+  };
+  return { create, answer, recipient_id };
 }
 
 /** Does what the bank, the operators and the tests' eyes do, past the API. */
@@ -316,6 +330,8 @@ interface ActFacts {
 /** Acts of a history on the product; each call ends once it has done so. */
 interface HistoryWorld {
   create: (path: string, key: string, body: object) => Promise<string | undefined>;
+  /** Sends evidence until it is accepted, or refused. */
+  answer: (dispute_id: string) => Promise<void>;
   /** The bank decides, and reports it; a report that is sent again is received once. */
   decide: (decision: BankDecision, callback_id: string, dispute?: DisputeFacts) => Promise<void>;
   /** Waits until the resource has one of the states, or an attention reason about its money. */
@@ -460,7 +476,7 @@ async function livePayment(history: History): Promise<void> {
 
 /** Disputes in parts; each is won, lost or left open, and perhaps reported in the wrong order. */
 async function liveDisputes(
-  { random, report }: History,
+  { world, random, report }: History,
   payment_id: string,
   amount: number,
 ): Promise<void> {
@@ -472,6 +488,7 @@ async function liveDisputes(
     if (random.chance(0.2)) await report('payment', payment_id, 'dispute_lost', opened);
     await report('payment', payment_id, 'dispute_opened', opened);
     left -= part;
+    if (random.chance(0.5)) await world.answer(disputeId(payment_id, dispute.dispute_id));
     if (random.chance(0.4)) await report('payment', payment_id, 'dispute_won', won);
     else if (random.chance(0.5)) await report('payment', payment_id, 'dispute_lost', opened);
   }
