@@ -1,22 +1,9 @@
-import { z } from 'zod';
 import type { Logger } from '../../src/base/log';
 import { isDisputeClosed } from '../../src/domain/dispute/dispute';
+import { Evidence } from '../../src/domain/dispute/evidence';
 import type { Encrypter } from '../../src/encryption/encrypter';
 import type { DisputeStore } from '../../src/store/disputes';
 import { evidenceOwner } from '../../src/store/disputes';
-
-const optional = z.string().nullable();
-
-/** Statement of a merchant about a dispute. */
-export const Evidence = z.object({
-  explanation: z.string(),
-  customer_reference: optional,
-  shipped_at: optional.meta({ description: 'ISO 8601.' }),
-  carrier: optional,
-  tracking_number: optional,
-  refund_reference: optional,
-});
-export type Evidence = z.infer<typeof Evidence>;
 
 interface EvidenceDeps {
   disputes: Pick<DisputeStore, 'get'>;

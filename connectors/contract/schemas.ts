@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import { DISPUTE_ID } from '../../src/domain/dispute/dispute';
+import { Evidence } from '../../src/domain/dispute/evidence';
 import { isIban } from '../../src/domain/iban';
 import { isCreditorReference } from '../../src/domain/payment/creditor-reference';
 import type { ConnectorActivities, Outdated } from './activities';
-import { Evidence } from './evidence';
 import { Details } from './recipients';
 
 const Id = z.uuid();

@@ -1,5 +1,5 @@
+import type { Evidence } from '../../src/domain/dispute/evidence';
 import type { RecipientDetails } from '../../src/domain/payout/recipient';
-import type { Evidence } from '../contract/evidence';
 import type { Attempt, InstructionGuard } from '../contract/guard';
 import type { ConnectorDefinition, Settings, Tools } from './definition';
 import type { InstructionStore } from './instructions';

@@ -3,6 +3,7 @@ import type { z } from 'zod';
 import type { Logger } from '../../src/base/log';
 import type { BankCallback, BankResource, CALLBACKS } from '../../src/domain/callback/callback';
 import { CRYPTO_METHODS } from '../../src/domain/crypto/assets';
+import type { Evidence } from '../../src/domain/dispute/evidence';
 import { PAYMENT_METHOD_IDS, type PaymentMethodId } from '../../src/domain/payment/catalog';
 import { isRailId, RAIL_IDS, type RailId } from '../../src/domain/payout/rails';
 import type { RecipientDetails } from '../../src/domain/payout/recipient';
@@ -26,7 +27,6 @@ import type {
   SessionInstruction,
   VoidAnswer,
 } from '../contract/activities';
-import type { Evidence } from '../contract/evidence';
 import type { BankLimits, CallBank } from './bank-client';
 import type { WebhookRequest } from './webhook-request';
 

@@ -1,10 +1,10 @@
 /** Connector kit. A connector imports nothing else of the service. @see docs/connectors.md */
 
+export type { Evidence } from '../../src/domain/dispute/evidence';
 export { encodeIdentifier } from '../../src/domain/identifier';
 export type { MadeLine, MadeTransfer } from '../../src/domain/statement';
 export type * from '../contract/activities';
 export type { Attempt } from '../contract/attempt';
-export type { Evidence } from '../contract/evidence';
 export { RecipientDeleted } from '../contract/recipient-deleted';
 export {
   AnswerMalformed,

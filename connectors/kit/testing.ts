@@ -1,5 +1,5 @@
+import type { Evidence } from '../../src/domain/dispute/evidence';
 import type { RecipientDetails } from '../../src/domain/payout/recipient';
-import type { Evidence } from '../contract/evidence';
 import { createBankClient } from './bank-client';
 import type { EvidenceTools, PayoutTools, Settings, Tools } from './definition';
 
