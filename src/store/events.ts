@@ -32,11 +32,13 @@ export interface EventFilter extends ListFilter {
   type?: EventType | undefined;
 }
 
-/** Events of refunds name their payment, too. */
+/** Events of refunds and disputes name their payment, too. */
 const OF_REFUND = { 'data.refund_id': { $exists: true } };
+const OF_DISPUTE = { 'data.dispute_id': { $exists: true } };
 
 function aboutId(id: string) {
-  return { $or: [{ resource_id: id }, { 'data.payment_id': id, ...OF_REFUND }] };
+  const ofPayment = [OF_REFUND, OF_DISPUTE].map((own) => ({ 'data.payment_id': id, ...own }));
+  return { $or: [{ resource_id: id }, ...ofPayment] };
 }
 
 export function createEventStore(db: Db) {
@@ -46,10 +48,16 @@ export function createEventStore(db: Db) {
       ...listIndexes('type'),
       { key: { ...OWNER, order: 1, position: 1 }, name: 'order' },
       { key: { ...OWNER, resource_id: 1, position: -1 }, name: 'resource_position' },
+      // MongoDB takes a partial index for one branch of `$or` only by fields of that branch.
       {
-        key: { ...OWNER, 'data.payment_id': 1, position: -1 },
-        name: 'refunded_payment_position',
+        key: { 'data.payment_id': 1, position: -1 },
+        name: 'payment_of_refund',
         partialFilterExpression: OF_REFUND,
+      },
+      {
+        key: { 'data.payment_id': 1, position: -1 },
+        name: 'payment_of_dispute',
+        partialFilterExpression: OF_DISPUTE,
       },
     ]),
     insert: (documents: readonly EventDocument[], session?: ClientSession) =>

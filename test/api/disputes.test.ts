@@ -131,6 +131,10 @@ test('only an endpoint that names the events of disputes gets them', async () =>
     return rows.length === 2 && rows;
   });
   expect(events.map(({ type }) => type)).toEqual(['dispute.closed', 'dispute.opened']);
+  const ofPayment = (await shop.get(`/v1/events?resource_id=${payment.id}`)).body.data;
+  expect(ofPayment.map(({ type }: { type: string }) => type)).toEqual(
+    expect.arrayContaining(['dispute.closed', 'dispute.opened', 'payment.settled']),
+  );
   for (const { data, deliveries } of events) {
     expect(data).toEqual({ dispute_id: id, payment_id: payment.id });
     const statuses = Object.fromEntries(

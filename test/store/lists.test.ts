@@ -139,6 +139,13 @@ test.each(LISTS)(
   },
 );
 
+test('events of a payment, its refunds and its disputes are merged from indexes, in order', async () => {
+  const plan = await readPlan(({ events }) => events.listAbout(PAYMENT_ID, FIRST_PAGE));
+  expect(plan.stages).not.toContain('SORT');
+  expect(plan.indexes).toEqual(['resource_position', 'payment_of_refund', 'payment_of_dispute']);
+  expect(plan.keys_examined).toBe(plan.returned);
+});
+
 test('what a failover may have lost is read from an index, in the order of arrival', async () => {
   const plan = await readPlan(({ callbacks }) =>
     callbacks.missedSince(BEFORE, undefined).toArray(),
