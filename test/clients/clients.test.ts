@@ -20,7 +20,7 @@ import { inBatches } from '../../src/base/batches';
 import { redeliverEvent } from '../../src/service/events/redeliver';
 import { signPayload } from '../../src/webhooks/signature';
 import { findOnPath } from '../../stack/provision/command';
-import { fundAccount } from '../support/factories';
+import { buildPayment, fundAccount } from '../support/factories';
 import { useFixture } from '../support/fixture';
 import { useHook } from '../support/hook';
 import { eventually, idealPayment } from '../support/http';
@@ -57,6 +57,23 @@ describe('the TypeScript client', () => {
     for await (const page of client.payments.list({ limit: 2 }).pages())
       pages.push(page.data.length);
     expect(pages).toEqual([2, 1]);
+  });
+
+  test('lists disputes, and answers them with evidence or accepts them', async () => {
+    const dispute = async () => {
+      const { id: payment_id } = await buildPayment(account, { status: 'settled' });
+      await client.sandbox.simulatePayment(payment_id, { event: 'dispute_opened' });
+      const [opened] = (await client.disputes.list({ payment_id })).data;
+      return opened?.id ?? '';
+    };
+    const [first, second] = [await dispute(), await dispute()];
+    const answered = await client.disputes.submitEvidence(first, { explanation: 'Signed for.' });
+    expect(answered.status).toBe('under_review');
+    expect((await client.disputes.accept(second)).status).toBe('accepted');
+    expect(await client.disputes.get(first)).toEqual(answered);
+    const ids: string[] = [];
+    for await (const { id } of client.disputes.list({ limit: 1 })) ids.push(id);
+    expect(ids).toEqual([second, first]);
   });
 
   test('gives the exact text of an answer, whatever numbers are in metadata', async () => {
@@ -409,7 +426,8 @@ test('triggers every type of event', async () => {
     lines.push(...(await Promise.all(types.map((type) => run(['trigger', type], other.key)))));
   }
   expect(lines.map(({ stdout }) => stdout.split('  ')[0])).toEqual(EVENT_TYPES);
-  for (const { stdout } of lines) expect(stdout).toMatch(/ {2}evt_[0-9a-f-]+ {2}[0-9a-f-]+\n$/);
+  for (const { stdout } of lines)
+    expect(stdout).toMatch(/ {2}evt_[0-9a-f-]+ {2}(dp_)?[0-9a-f-]+\n$/);
 });
 
 test('names the mistake in its arguments, and how it is used', async () => {

@@ -15,7 +15,7 @@ from durable_payments import (
     Options,
     Response,
 )
-from durable_payments.types import CreatePayment, CreatePayout, Payment
+from durable_payments.types import CreatePayment, CreatePayout, Dispute, Payment, SubmitEvidence
 
 URL = os.environ.get("DURABLE_PAYMENTS_URL", "")
 KEY = os.environ.get("DURABLE_PAYMENTS_KEY", "")
@@ -76,6 +76,16 @@ class Stack(unittest.TestCase):
         self.assertEqual([len(page.data) for page in rows.pages()], [2, 1])
         self.assertIs(self.client.recipients.delete(recipient["id"]).get("deleted"), True)
 
+    def test_a_dispute_is_listed_and_answered_with_evidence_or_accepted(self) -> None:
+        first, second = self.dispute(), self.dispute()
+        evidence: SubmitEvidence = {"explanation": "Signed for.", "carrier": "PostNL"}
+        answered = self.client.disputes.submit_evidence(first["id"], evidence)
+        self.assertEqual(answered["status"], "under_review")
+        self.assertEqual(self.client.disputes.accept(second["id"])["status"], "accepted")
+        self.assertEqual(self.client.disputes.get(first["id"]), answered)
+        rows = self.client.disputes.list({"limit": 1})
+        self.assertEqual([row["id"] for row in rows], [second["id"], first["id"]])
+
     def test_a_refusal_has_a_code_and_the_wrong_fields(self) -> None:
         with self.assertRaises(ApiError) as caught:
             self.client.payments.create({**IDEAL, "currency": "JPY", "country": "PT"})
@@ -97,6 +107,11 @@ class Stack(unittest.TestCase):
             nobody.balances.list()
         with self.assertRaises(ApiTimeoutError):
             self.client.payments.create(IDEAL, options=Options(timeout=0.000001, retries_max=0))
+
+    def dispute(self) -> Dispute:
+        payment = self.settle(self.client.payments.create(IDEAL))
+        self.client.sandbox.simulate_payment(payment["id"], {"event": "dispute_opened"})
+        return self.client.disputes.list({"payment_id": payment["id"]}).first_page().data[0]
 
     def settle(self, payment: Payment) -> Payment:
         self.client.sandbox.simulate_payment(payment["id"], {"event": "settled"})

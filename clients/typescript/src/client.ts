@@ -1,6 +1,7 @@
 import { type ClientOptions, createApi } from './api';
 import { createBalances, createBalanceTransactions } from './resources/balances';
 import { createCrypto } from './resources/crypto';
+import { createDisputes } from './resources/disputes';
 import { createEvents } from './resources/events';
 import { createPaymentMethods } from './resources/payment-methods';
 import { createPayments } from './resources/payments';
@@ -18,6 +19,7 @@ export function createClient(options: ClientOptions) {
   return {
     payments: createPayments(api),
     refunds: createRefunds(api),
+    disputes: createDisputes(api),
     recipients: createRecipients(api),
     payouts: createPayouts(api),
     balances: createBalances(api),

@@ -28,6 +28,7 @@ class Client:
         api = Api(api_key, base_url, timeout, retries_max, transport)
         self.payments = resources.Payments(api)
         self.refunds = resources.Refunds(api)
+        self.disputes = resources.Disputes(api)
         self.recipients = resources.Recipients(api)
         self.payouts = resources.Payouts(api)
         self.balances = resources.Balances(api)

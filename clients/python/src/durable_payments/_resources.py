@@ -24,11 +24,13 @@ from .types import (
     CryptoSettlement,
     CurrencyBalance,
     CurrencyBalanceTransaction,
+    Dispute,
     Event,
     EventWithLog,
     ListBalanceTransactionsQuery,
     ListCryptoPaymentsQuery,
     ListCryptoSettlementsQuery,
+    ListDisputesQuery,
     ListEventsQuery,
     ListPaymentRefundsQuery,
     ListPaymentsQuery,
@@ -49,6 +51,7 @@ from .types import (
     SimulatePayment,
     SimulatePayout,
     SimulateRefund,
+    SubmitEvidence,
     TestWebhookEndpoint,
     UpdateWebhookEndpoint,
     WebhookEndpoint,
@@ -106,6 +109,26 @@ class Refunds(_Resource):
         self, query: Optional[ListRefundsQuery] = None, *, options: CallOptions = None
     ) -> Rows[Refund]:
         return Rows(self._api, "/v1/refunds", query, options)
+
+
+class Disputes(_Resource):
+    def get(self, id: str, *, options: CallOptions = None) -> Dispute:
+        return cast(Dispute, self._api.get(route("/v1/disputes/{}", id), None, options))
+
+    def list(
+        self, query: Optional[ListDisputesQuery] = None, *, options: CallOptions = None
+    ) -> Rows[Dispute]:
+        return Rows(self._api, "/v1/disputes", query, options)
+
+    def submit_evidence(
+        self, id: str, body: SubmitEvidence, *, options: CallOptions = None
+    ) -> Dispute:
+        """Sends the bank evidence, once; other evidence is refused from then on."""
+        return cast(Dispute, self._api.post(route("/v1/disputes/{}/evidence", id), body, options))
+
+    def accept(self, id: str, *, options: CallOptions = None) -> Dispute:
+        """Gives in: what the bank took stays with the customer."""
+        return cast(Dispute, self._api.post(route("/v1/disputes/{}/accept", id), {}, options))
 
 
 class Recipients(_Resource):

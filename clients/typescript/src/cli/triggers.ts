@@ -79,18 +79,20 @@ async function simulatePayment(
   return (await client.sandbox.simulatePayment(id, { event })).id;
 }
 
-/** Disputes a payment; the events of the dispute name it, too. */
 async function simulateDispute(
   client: Client,
   event?: 'dispute_updated' | 'dispute_lost',
 ): Promise<string> {
-  const id = await simulatePayment(client, 'settled');
-  await waitFor(async () => (await client.payments.get(id)).status === 'settled');
-  await client.sandbox.simulatePayment(id, { event: 'dispute_opened', dispute_id: id });
-  if (event === undefined) return id;
-  const status = event === 'dispute_updated' ? { dispute_status: 'under_review' as const } : {};
-  await client.sandbox.simulatePayment(id, { event, dispute_id: id, ...status });
-  return id;
+  const payment_id = await simulatePayment(client, 'settled');
+  await waitFor(async () => (await client.payments.get(payment_id)).status === 'settled');
+  const dispute_id = payment_id;
+  await client.sandbox.simulatePayment(payment_id, { event: 'dispute_opened', dispute_id });
+  if (event !== undefined) {
+    const status = event === 'dispute_updated' ? { dispute_status: 'under_review' as const } : {};
+    await client.sandbox.simulatePayment(payment_id, { event, dispute_id, ...status });
+  }
+  const dispute = await waitFor(async () => (await client.disputes.list({ payment_id })).data[0]);
+  return dispute?.id ?? payment_id;
 }
 
 async function simulateRefund(client: Client, event: 'settled' | 'failed'): Promise<string> {
@@ -143,8 +145,10 @@ async function simulateCryptoSettlement(
 const PATIENCE_MS = 30_000;
 
 /** The bank's report may be processed after its answer. What does not come, the next call refuses. */
-async function waitFor(look: () => Promise<boolean>): Promise<void> {
+async function waitFor<T>(look: () => Promise<T>): Promise<T | undefined> {
   for (const end = Date.now() + PATIENCE_MS; Date.now() < end; await sleep(250)) {
-    if (await look()) return;
+    const found = await look();
+    if (found) return found;
   }
+  return undefined;
 }
