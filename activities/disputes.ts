@@ -210,12 +210,12 @@ async function openDispute(deps: RecordDeps, input: OpenDispute): Promise<Disput
     const decision = decideReport(disputed, null, moneyless);
     const isPosted = decision.kind === 'applied' && !input.isRefused;
     // Its deadline counts, also where its money does not fit.
-    const kept =
+    const applicable =
       decision.kind === 'refused'
         ? decideReport(disputed, null, { ...report, amount: 0, fee: 0 })
         : decision;
     const booked = { at, clashes, report };
-    const change = await applyDecision(deps, payment, fresh, kept, booked, session);
+    const change = await applyDecision(deps, payment, fresh, applicable, booked, session);
     const applied_callbacks = isPosted ? [report.callback_id] : [];
     const dispute = { ...fresh, ...change, applied_callbacks };
     await stores.disputes.insert(dispute, session);
@@ -313,7 +313,7 @@ function toAnswer(
   }
 }
 
-/** Tells a repeat, too, what was posted of a report: a rebuild takes it from there. */
+/** Answers a repeat, too, what was posted of a report: a rebuild reads it there. */
 function toPosted(
   { status, transition, evidence_due_at, transfers }: DisputeDocument,
   { callback_id }: BookedReport,

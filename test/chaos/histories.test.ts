@@ -111,8 +111,8 @@ async function createMerchant(number: number): Promise<Merchant> {
     const path = `/v1/disputes/${dispute_id}/evidence`;
     const body = { explanation: 'The parcel arrived.' };
     await client.persevere(`evidence of ${dispute_id}`, async () => {
-      const given = await client.attempt({ method: 'POST', path, body });
-      return given?.status === 404 ? undefined : given;
+      const answer = await client.attempt({ method: 'POST', path, body });
+      return answer?.status === 404 ? undefined : answer;
     });
   };
   return { create, answer, recipient_id };

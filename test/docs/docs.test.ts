@@ -130,7 +130,7 @@ describe('the links', () => {
 
   test('the list of recorded histories names every file of their folder, and no other', () => {
     const listed = readText('test/replay/README.md').matchAll(
-      /`((?:payment|refund|payout|webhook|crypto|schedule|clock)-[\w-]+)`/g,
+      /`((?:payment|refund|payout|dispute|webhook|crypto|schedule|clock)-[\w-]+)`/g,
     );
     const files = readdirSync(join(ROOT, 'test/replay/histories'));
     expect([...listed].map(([, name]) => name).sort()).toEqual(

@@ -598,17 +598,17 @@ async function listMovements(
     for (const { account, amount } of lines) {
       const [, connector] = CLEARING.exec(account) ?? [];
       if (connector === undefined || kind === 'reversed') continue;
-      const [moved, kept] = [-Number(toBigInt(amount)), fees.get(_id)];
+      const [moved, fee] = [-Number(toBigInt(amount)), fees.get(_id)];
       rows.push({
         ...{ _id, decision: _id, resource: 'payment', name: 'settled', resource_id, connector },
-        // A dispute's fee is taken in its line.
+        // The line of a dispute has its fee, too.
         ...{
-          amount: moved > 0 ? moved : moved - (kept ?? 0),
+          amount: moved > 0 ? moved : moved - (fee ?? 0),
           currency: book.slice(book.lastIndexOf(':') + 1),
         },
         ...{ bank_reference: `SBX${rows.length}`, booked_at, statement: null },
         day: booked_at.toISOString().slice(0, 10),
-        ...omitUndefined({ fee: moved > 0 ? kept : undefined }),
+        ...omitUndefined({ fee: moved > 0 ? fee : undefined }),
       });
     }
   }

@@ -288,7 +288,7 @@ export function createModelBank({ url, connector, secret, random }: BankPlace) {
     },
     dispute: (about: About, { amount, fee }: { amount: number; fee: number }): Transfer => {
       disputed.add(about.id);
-      return transfer(about, 'out', { amount, ...chargeOf(fee) });
+      return transfer(about, 'out', { amount, ...buildCharge(fee) });
     },
     /** Lets money of a payer come that no callback reports. */
     receiveUnreported: (about: About, amount: number): void => {
@@ -351,8 +351,8 @@ export function createModelBank({ url, connector, secret, random }: BankPlace) {
   };
 }
 
-/** Adds the fee of a dispute, which the bank takes in the same line. */
-export function chargeOf(amount: number): Pick<Booking, 'charge'> {
+/** Adds the fee of a dispute to the line of its money. */
+export function buildCharge(amount: number): Pick<Booking, 'charge'> {
   return amount === 0 ? {} : { charge: { amount, isNamed: false } };
 }
 

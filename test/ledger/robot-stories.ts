@@ -4,7 +4,7 @@ import { disputeId } from '../../src/store/disputes';
 import { eventually, idealPayment } from '../support/http';
 import type { Random } from '../support/random';
 import type { Account } from '../support/service';
-import { type About, chargeOf, type ModelBank } from './robot-bank';
+import { type About, buildCharge, type ModelBank } from './robot-bank';
 
 export interface Story {
   account: Pick<Account, 'post' | 'get'>;
@@ -224,7 +224,7 @@ async function runDispute(story: Story, about: Facts): Promise<Taken> {
   const fee = random.pick([0, 1_500]);
   const taken = { amount: random.integer(1, about.amount), fee, isApart: random.chance(0.5) };
   const moved = bank.dispute(about, { amount: taken.amount, fee });
-  const events = { event: 'dispute_opened', move: 'dispute_withdrawn' } as const;
+  const events = { event: 'dispute_opened', transfer: 'dispute_withdrawn' } as const;
   await reportInParts(story, about, events, { ...taken, name: moved.name });
   // Some banks report the same money by both.
   if (fee === 0 && random.chance(0.4)) await bank.report(about, 'clawed_back', moved);
@@ -241,8 +241,8 @@ async function winDispute(story: Story, about: Facts, taken: Taken): Promise<voi
   const { bank, random } = story;
   const amount = random.pick([taken.amount, random.integer(1, taken.amount)]);
   const fee = random.pick([0, taken.fee]);
-  const { name } = bank.transfer(about, 'in', { amount, ...chargeOf(-fee) });
-  const events = { event: 'dispute_won', move: 'dispute_reinstated' } as const;
+  const { name } = bank.transfer(about, 'in', { amount, ...buildCharge(-fee) });
+  const events = { event: 'dispute_won', transfer: 'dispute_reinstated' } as const;
   await reportInParts(story, about, events, { ...taken, amount, fee, name });
 }
 
@@ -250,13 +250,13 @@ async function winDispute(story: Story, about: Facts, taken: Taken): Promise<voi
 async function reportInParts(
   { bank, random }: Story,
   about: About,
-  { event, move }: Record<'event' | 'move', CallbackName>,
+  { event, transfer }: Record<'event' | 'transfer', CallbackName>,
   { isApart, ...money }: Taken & { name: string },
 ): Promise<void> {
   if (!isApart) return await bank.report(about, event, { ...DISPUTE, ...money });
   const reports = [
     () => bank.report(about, event, { ...DISPUTE, amount: 0 }),
-    () => bank.report(about, move, { ...DISPUTE, ...money }),
+    () => bank.report(about, transfer, { ...DISPUTE, ...money }),
   ];
   if (random.chance(0.3)) reports.reverse();
   for (const report of reports) await report();

@@ -336,15 +336,15 @@ describe('a dispute', () => {
     await lost.shows({ status: 'lost', amount: 1_000, fee: 2_000 });
 
     const accepted = await settle();
-    const given = await bank.dispute(accepted.charge, { due_by });
-    await bank.withdraw(given);
+    const third = await bank.dispute(accepted.charge, { due_by });
+    await bank.withdraw(third);
     const { _id } = await accepted.shows({ amount: 1_000 });
     const { body } = await merchant.post(`/v1/disputes/${_id}/accept`);
-    expect({ api: body.status, stripe: given['status'] }).toEqual({
+    expect({ api: body.status, stripe: third['status'] }).toEqual({
       ...{ api: 'accepted', stripe: 'lost' },
     });
 
-    const names = [made, taken, given].map(({ id }) => id);
+    const names = [made, taken, third].map(({ id }) => id);
     const events = bank.events.filter(({ data }) => names.includes(data.object.id));
     const ids = [won, lost, accepted].map(({ id }) => id);
     const read = async () => ({

@@ -342,8 +342,8 @@ async function joinNames<Entry extends Candidate>(
   return entries.map((each) => {
     const { bank_reference, fee, dispute, direction } = moved.get(each.entry_id) ?? {};
     // What comes back of a dispute brings its fee back.
-    const kept = fee && (dispute && direction === 'in' ? -fee.amount : fee.amount);
-    return { ...each, bank_reference: bank_reference ?? each.bank_reference, fee: kept };
+    const charge = fee && (dispute && direction === 'in' ? -fee.amount : fee.amount);
+    return { ...each, bank_reference: bank_reference ?? each.bank_reference, fee: charge };
   });
 }
 

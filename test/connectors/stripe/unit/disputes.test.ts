@@ -77,7 +77,7 @@ test.each([
   expect(last?.callback.amount).toBe(isMoneyless ? 0 : undefined);
 });
 
-test('statuses are told apart, and have the order in which Stripe takes them', async () => {
+test('statuses differ, and have the order in which Stripe takes them', async () => {
   const { made } = await dispute({ isInquiry: true });
   const updates = [];
   for (const status of ['warning_needs_response', 'warning_under_review', 'needs_response']) {
