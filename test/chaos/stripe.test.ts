@@ -48,6 +48,7 @@ const world = useFixture(
       ...{ MONGODB_URI: mongodbUri(), MONGODB_DB: service.database },
       ...{ TEMPORAL_ADDRESS: temporalAddress(), CONNECTOR_PORT: String(port) },
       ...{ CONNECTOR_STATE_DIR: join(folder, 'state'), STRIPE_API_URL: bank.url },
+      KEYS_DIR: service.keysDir,
       STRIPE_SECRET_KEY_FILE: file('key', KEY),
       STRIPE_WEBHOOK_SECRET_FILE: file('webhook', WEBHOOK_SECRET),
     };
