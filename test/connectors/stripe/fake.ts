@@ -613,7 +613,8 @@ export async function startFakeStripe({ port = 0, key = 'sk_test_fake', webhook 
       const dispute = put('du', 'dispute', {
         ...{ amount, currency, charge: charge.id, payment_intent, reason: 'fraudulent' },
         ...{ status: isInquiry ? 'warning_needs_response' : 'needs_response', metadata: {} },
-        ...{ balance_transactions: [], is_charge_refundable: isInquiry, evidence: {} },
+        ...{ balance_transactions: [], is_charge_refundable: isInquiry },
+        evidence: { enhanced_evidence: {} },
         enhanced_eligibility_types: [],
         evidence_details: {
           ...{ due_by, has_evidence: false, past_due: false, submission_count: 0 },
