@@ -240,7 +240,6 @@ describe('in a browser', () => {
     const [first, second] = (await visit(payment, 2)) as [Page, Page];
     await Promise.all([pay(first), pay(second)]);
     await becomes(payment.id, { status: 'settled' });
-    await becomes(payment.id, { status: 'settled' });
     const charges = [...world.bank.things.values()].filter(
       ({ object, metadata }) => object === 'charge' && metadata.payment_id === payment.id,
     );
