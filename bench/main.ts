@@ -11,7 +11,6 @@ import { runEndpoints } from './scenarios/endpoints';
 import { runIsolation } from './scenarios/isolation';
 import { runNeighbors } from './scenarios/neighbors';
 import { runOverload } from './scenarios/overload';
-import { runStatements } from './scenarios/statements';
 import type { Setting } from './servers/config';
 
 const RUNNERS: Record<ScenarioName, (options: Options, setting: Setting) => Promise<Report>> = {
@@ -20,7 +19,6 @@ const RUNNERS: Record<ScenarioName, (options: Options, setting: Setting) => Prom
   isolation: runIsolation,
   neighbors: runNeighbors,
   endpoints: runEndpoints,
-  statements: runStatements,
 };
 
 const PARENT_POLL_MS = 500;

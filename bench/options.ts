@@ -14,7 +14,6 @@ export const SCENARIOS = {
   isolation: 'deliveries alone, and next to merchants that do not answer',
   neighbors: "a merchant's creates alone, and next to another one's abuse",
   endpoints: 'webhooks at 16 endpoints of an account, of which none hangs, then one',
-  statements: 'imports of N statement lines that match entries, and of N that match none',
 } as const;
 
 /** Kinds of abuse that `--neighbors` measures. */
@@ -34,7 +33,7 @@ export type ScenarioName = keyof typeof SCENARIOS | 'floor';
 
 export interface Options {
   scenario: ScenarioName;
-  /** Number of payments of each round, or of statement lines. */
+  /** Number of payments of each round. */
   payments: number;
   /** Number of events for the endpoint that hangs, of `--isolation`. */
   waitingEvents: number;
@@ -57,7 +56,6 @@ const LIMITS = {
   'waiting-events': 1_000_000,
   concurrency: 500,
   rounds: 50,
-  statements: 10_000_000,
 } as const;
 const FLAGS = ['overload', 'isolation', 'neighbors', 'endpoints'] as const;
 
@@ -65,10 +63,7 @@ const toLines = (names: Readonly<Record<string, string>>, width: number) =>
   Object.entries(names)
     .map(([name, summary]) => `  ${name.padEnd(width)}  ${summary}`)
     .join('\n');
-const scenarios = Object.entries(SCENARIOS).map(([name, summary]) => [
-  name === 'statements' ? '--statements N' : `--${name}`,
-  summary,
-]);
+const scenarios = Object.entries(SCENARIOS).map(([name, summary]) => [`--${name}`, summary]);
 
 export const USAGE = `Usage: npm run bench -- [options]
        npm run -s bench -- --json
@@ -106,21 +101,18 @@ Environment:
 /** @throws OperationalError on an unknown option or row, or an invalid number. */
 export function readOptions(args: readonly string[]): Options {
   const values = parse(args);
-  const [scenario = 'floor', ...others] = ([...FLAGS, 'statements'] as const).filter(
-    (name) => values[name] !== undefined,
-  );
+  const [scenario = 'floor', ...others] = FLAGS.filter((name) => values[name] !== undefined);
   if (others.length > 0) {
     const all = [scenario, ...others].map((name) => `--${name}`);
     throw new OperationalError(`Only one of ${all.join(' and ')} at once`);
   }
   const number = (name: keyof typeof DEFAULTS) =>
     toWholeNumber(name, values[name] ?? DEFAULTS[name]);
-  const { statements, only } = values;
+  const { only } = values;
   const isAbuse = scenario === 'neighbors';
   return {
     scenario,
-    payments:
-      statements === undefined ? number('payments') : toWholeNumber('statements', statements),
+    payments: number('payments'),
     waitingEvents: number('waiting-events'),
     concurrency: number('concurrency'),
     rounds: number('rounds'),
@@ -136,7 +128,7 @@ function parse(args: readonly string[]) {
   const flag = { type: 'boolean' } as const;
   const numbers = { payments: text, concurrency: text, rounds: text, 'waiting-events': text };
   const scenarios = { overload: flag, isolation: flag, neighbors: flag, endpoints: flag };
-  const options = { ...numbers, ...scenarios, statements: text, only: text, json: flag };
+  const options = { ...numbers, ...scenarios, only: text, json: flag };
   try {
     return parseArgs({ args: [...args], options: { ...options, help: { ...flag, short: 'h' } } })
       .values;

@@ -14,7 +14,6 @@ describe('the options', () => {
     ['--overload', { scenario: 'overload' }],
     ['--endpoints --payments 40', { scenario: 'endpoints', payments: 40 }],
     ['--isolation --waiting-events 10000', { scenario: 'isolation', waitingEvents: 10_000 }],
-    ['--statements 5', { scenario: 'statements', payments: 5 }],
     ['--neighbors', { attacks: Object.keys(ATTACKS) }],
     ['--neighbors --only slow-creates', { attacks: ['slow-creates'] }],
   ])('reads the options "%s"', (line, options) => {
@@ -24,9 +23,8 @@ describe('the options', () => {
   test.each([
     ['--only payments,warm', /not warm$/],
     ['--neighbors --only payments', /not payments$/],
-    ['--endpoints --neighbors', /^Only one of/],
-    ['--statements 5 --isolation', /^Only one of --isolation and --statements at once$/],
-    ['--statements 0', /^--statements takes a whole number/],
+    ['--neighbors --isolation', /^Only one of --isolation and --neighbors at once$/],
+    ['--payments 0', /^--payments takes a whole number/],
     ['--rounds 51', /^--rounds takes .* 1 to 50,/],
   ])('refuses the options "%s"', (line, message) => {
     expect(() => readLine(line)).toThrow(message);
@@ -34,7 +32,7 @@ describe('the options', () => {
 
   const NAMES = { ...ATTACKS, ...ROWS, ...SCENARIOS };
   test.each(Object.entries(NAMES))('the usage and the page explain %s', (name, summary) => {
-    expect(USAGE).toMatch(new RegExp(`^  (--)?${name}( N)? +${summary}$`, 'm'));
+    expect(USAGE).toMatch(new RegExp(`^  (--)?${name} +${summary}$`, 'm'));
     if (!Object.hasOwn(ATTACKS, name)) expect(PAGE).toMatch(new RegExp(`(\`|--)${name}\\b`));
   });
 });
