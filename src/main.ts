@@ -23,7 +23,7 @@ import { createRecipientEncrypters } from './encryption/recipient-keys';
 import { followKeyFile } from './encryption/service-keys';
 import { createConnectors, SANDBOX_CONNECTOR } from './routing';
 import { createRedeliveries } from './service/events/redeliveries';
-import { createRequestRecorder } from './service/events/requests/recorder';
+import { createRequestRecorder } from './service/events/requests';
 import { watchEpochs } from './service/installation/epoch';
 import { checkDatabase, createStores } from './store';
 import { CACHE_MS } from './store/cache';

@@ -8,7 +8,7 @@ import { connectToBuild } from '../src/base/mongo-indexes';
 import { RUNTIME_ADAPTERS } from '../src/base/runtime-adapters';
 import { ServiceError } from '../src/domain/errors';
 import { SEPA_CONNECTOR } from '../src/service/banks/sepa/book';
-import { connectorRole, serviceRoles } from '../src/service/installation/mongo-roles';
+import { connectorRole, serviceRoles } from '../src/service/installation/database';
 import { createStores, ensureIndexes } from '../src/store';
 import { type Child, orAborted, startChild, waitUntilUp } from './child-process';
 import { readJson, replaceFile } from './data-dir';

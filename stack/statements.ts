@@ -3,12 +3,12 @@ import { describeError } from '../src/base/errors';
 import { connectMongo } from '../src/base/mongo';
 import type { KeyPaths } from '../src/encryption/ensure-keys';
 import { SANDBOX_CONNECTOR } from '../src/routing';
-import { listBankAccounts } from '../src/service/banks/bank-accounts';
-import { isLiveConnector } from '../src/service/banks/connectors';
 import {
+  listBankAccounts,
   registerSandboxAccounts,
   SANDBOX_CURRENCIES,
-} from '../src/service/banks/sandbox-bank/accounts';
+} from '../src/service/banks/bank-accounts';
+import { isLiveConnector } from '../src/service/banks/connectors';
 import {
   type StatementFile,
   writeDueStatements,

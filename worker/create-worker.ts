@@ -23,7 +23,7 @@ import type { ServiceKeys } from '../src/encryption/service-keys';
 import { LIFECYCLES } from '../src/lifecycles';
 import { type Connectors, createConnectors, SANDBOX_CONNECTOR } from '../src/routing';
 import { tryDeliveryNow } from '../src/service/events/deliveries';
-import { createEndpointHealth } from '../src/service/events/endpoints/health';
+import { createEndpointHealth } from '../src/service/events/endpoints/manage';
 import type { Stores } from '../src/store';
 import { failRefusedBooks, reportStuckSteps } from '../src/temporal/interceptors';
 import { runWorker } from '../src/temporal/native';

@@ -6,12 +6,13 @@ import { omitUndefined } from '../../src/domain/defined';
 import {
   type ActDecision,
   authorizeAct,
+  countCredit,
+  LimitReached,
   type ResourceActRequest,
 } from '../../src/service/operators/approvals/request';
-import { countCredit, LimitReached } from '../../src/service/operators/approvals/sums';
-import type { AuditEntry } from '../../src/store/attention';
 import type { Actor } from '../../src/store/audit';
 import { auditBy, auditOnce } from '../../src/store/audit';
+import type { AuditEntry } from '../../src/store/resource';
 
 import type { Act, RecordDeps } from './record-table';
 

@@ -20,8 +20,7 @@ import type { EventType, Subscriber } from '../../src/domain/webhook/event';
 import type { Reported } from '../../src/movements/register';
 import type { DeliveryStarter } from '../../src/service/events/deliveries';
 import type { Stores } from '../../src/store';
-import type { AttentionUpdate } from '../../src/store/attention';
-import type { ResourceDocument, resourceStore } from '../../src/store/resource';
+import type { AttentionUpdate, ResourceDocument, resourceStore } from '../../src/store/resource';
 
 export interface RecordDeps extends DeliveryStarter {
   mongo: MongoClient;

@@ -11,9 +11,8 @@ import { omitUndefined } from '../../src/domain/defined';
 import { holdsMoney } from '../../src/domain/movement/movement';
 import type { PayeeVerification } from '../../src/domain/payout/payout';
 import { listMovements } from '../../src/movements/register';
-import type { AttentionUpdate } from '../../src/store/attention';
 import { callbackKey } from '../../src/store/callbacks';
-import type { ResourceDocument } from '../../src/store/resource';
+import type { AttentionUpdate, ResourceDocument } from '../../src/store/resource';
 import { auditAct, toStoredAct } from './operator-acts';
 import { buildBehind, recordMove, startPendingDeliveries } from './record-move';
 import type {

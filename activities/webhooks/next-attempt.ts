@@ -9,7 +9,7 @@ import {
 } from '../../src/domain/webhook/delivery';
 import { ATTEMPTS_MAX, nextAttemptDelayMs } from '../../src/domain/webhook/schedule';
 import type { Encrypter } from '../../src/encryption/encrypter';
-import type { EndpointHealth } from '../../src/service/events/endpoints/health';
+import type { EndpointHealth } from '../../src/service/events/endpoints/manage';
 import type { AccountStore } from '../../src/store/accounts';
 import type { DeliveryAttempt, DeliveryStore } from '../../src/store/deliveries';
 import {

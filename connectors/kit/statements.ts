@@ -2,7 +2,7 @@ import type { Db } from 'mongodb';
 import { isDuplicateKey } from '../../src/base/mongo';
 import { addDays } from '../../src/domain/statement';
 import type { BankAccountDocument } from '../../src/store/bank-accounts';
-import { openMadeStatements, openMadeTransfers } from '../../src/store/made-statements';
+import { openMadeStatements, openMadeTransfers } from '../../src/store/statements';
 import type { Settings, Statements, Tools } from './definition';
 import type { ConnectorProcess } from './process';
 

@@ -1,4 +1,4 @@
-import { GROWTH } from '../../src/service/installation/growth';
+import { GROWTH } from '../../src/service/installation/database';
 import { codes, table } from './markdown';
 
 /** Rows that end; the page says that all others stay. */

@@ -5,7 +5,7 @@ import type { ErrorCode } from '../domain/errors';
 import type { ApiKey } from '../service/access';
 import type { MerchantDeps } from '../service/deps';
 import type { MerchantEndpointDeps } from '../service/events/endpoints/merchant';
-import type { SentBody } from '../service/events/requests/recorder';
+import type { SentBody } from '../service/events/requests';
 
 export type LimitConfig = Pick<
   Config,

@@ -2,7 +2,7 @@ import type { Context, Middleware } from 'koa';
 import type { JsonValue } from '../base/json';
 import { ENDPOINTS } from '../domain/wire';
 import type { Endpoint } from '../domain/wire/endpoint';
-import { type RequestRecorder, redactPath } from '../service/events/requests/recorder';
+import { type RequestRecorder, redactPath } from '../service/events/requests';
 
 import { isIdempotencyKey } from './admission';
 import { getKey, getLogFields, getRequestId, getRoute, getSentBody } from './context';

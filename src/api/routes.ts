@@ -34,8 +34,8 @@ import {
   updateMerchantEndpoint,
 } from '../service/events/endpoints/merchant';
 
-import { getMerchantEvent, listMerchantEvents } from '../service/events/merchant';
-import { listRequests, presentRequest } from '../service/events/requests/list';
+import { getMerchantEvent, listMerchantEvents } from '../service/events/list';
+import { listRequests, presentRequest } from '../service/events/requests';
 import { advanceClock, getClock, stopClock } from '../service/merchants/clock';
 import {
   listBalanceTransactions,

@@ -8,7 +8,7 @@ import { type WarningLog, warnOfReaders } from '../encryption/file-mode';
 import { parseJson } from '../encryption/service-keys';
 import type { Stores } from '../store';
 import type { Audit } from '../store/audit';
-import { type ConnectorKeyDocument, connectorKeyOwner } from '../store/connector-keys';
+import { type ConnectorKeyDocument, connectorKeyOwner } from '../store/keys';
 import type { ConnectorKey } from './mac';
 
 export interface ConnectorKeyDeps {

@@ -5,7 +5,7 @@ import type {
 } from '../domain/callback/signature';
 import { cacheDecrypted, DecryptionError, type Encrypter } from '../encryption/encrypter';
 import type { Stores } from '../store';
-import { type ConnectorKeyDocument, connectorKeyOwner } from '../store/connector-keys';
+import { type ConnectorKeyDocument, connectorKeyOwner } from '../store/keys';
 import { verifySignature } from '../webhooks/signature';
 import { type ConnectorKey, isSignatureValid } from './mac';
 

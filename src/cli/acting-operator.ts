@@ -10,7 +10,7 @@ import {
   auditApproved,
   getIdPart,
   requestAuthority,
-} from '../service/operators/approvals/authority';
+} from '../service/operators/approvals/carry-out';
 import { auditAs, getSystemUser } from '../service/operators/deps';
 import { verifyOperator } from '../service/operators/keys';
 import type { CliContext } from './context';

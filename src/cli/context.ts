@@ -10,7 +10,7 @@ import type { Owner, WriteDeps } from '../service/deps';
 import { checkDatabaseFormat } from '../service/installation/epoch';
 import { findAccount } from '../service/merchants/accounts';
 import { createOperatorDeps, createReadDeps, type ReadDeps } from '../service/operators/deps';
-import type { OpenRebuilder } from '../service/operators/reconcile/rebuild';
+import type { OpenRebuilder } from '../service/operators/reconcile/reconcile';
 import { createTemporalEpoch } from '../temporal/epoch';
 import { VARIABLES } from '../variables';
 import {

@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 import type { CheckConnector } from '../service/banks/connector-check';
-import type { OpenRebuilder } from '../service/operators/reconcile/rebuild';
+import type { OpenRebuilder } from '../service/operators/reconcile/reconcile';
 import { runCli } from './program';
 
 /** Loads on demand, since the worker's libraries take a second. */

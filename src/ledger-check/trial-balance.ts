@@ -6,8 +6,7 @@ import { bookOwner } from '../ledger/entries';
 import { toBigInt } from '../ledger/integers';
 import { FUNDING, readClearing } from '../ledger/ledger-accounts';
 import { createBankAccountStore } from '../store/bank-accounts';
-import { createProof } from '../store/proof';
-import { createStatementStore } from '../store/statements';
+import { createProof, createStatementStore } from '../store/statements';
 import { type Reader, readBooks, readPastBooks } from './trial-balance-books';
 import {
   compareScope,

@@ -1,6 +1,6 @@
 import type { Context } from 'koa';
 import type { Logger } from '../base/log';
-import type { PaymentDocument, PaymentPages } from '../service/money/payment-pages';
+import type { PaymentDocument, PaymentPages } from '../service/money/payments';
 import { type BrowserCookie, browserCookie } from './browser';
 import type { CryptoPagePayment } from './crypto-stage';
 import { type LanguageChooser, languageChooser } from './language';

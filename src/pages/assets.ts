@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type Router from '@koa/router';
 import type { Context } from 'koa';
-import type { PaymentPages } from '../service/money/payment-pages';
+import type { PaymentPages } from '../service/money/payments';
 import { accentCss } from './accent';
 
 /** @returns address that changes with the content */

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type Router from '@koa/router';
 import type { RouterContext } from '@koa/router';
 import { assetRules, formatDecimalUnits, formatUnits, isNative } from '../domain/crypto/assets';
-import type { ShownBrand } from '../service/money/payment-pages';
+import type { ShownBrand } from '../service/money/payments';
 import type { PayPages } from './answers';
 import { addAsset } from './assets';
 import { hashSecret, SECRET } from './browser';

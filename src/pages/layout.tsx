@@ -2,7 +2,7 @@ import type { ComponentChildren } from 'preact';
 import { renderToString } from 'preact-render-to-string';
 import { encode } from 'uqr';
 import type { PaymentMethodRules } from '../domain/payment/catalog';
-import type { ShownBrand } from '../service/money/payment-pages';
+import type { ShownBrand } from '../service/money/payments';
 import { accentPath, logoPath } from './assets';
 import type { PageLanguage } from './language';
 import { LANGUAGE_CODES, TEXTS } from './texts';

@@ -1,6 +1,6 @@
 import { isPaymentMethodId, methodRules } from '../domain/payment/catalog';
 import type { PaymentStatus } from '../domain/payment/payment';
-import type { PaymentDocument, ShownBrand } from '../service/money/payment-pages';
+import type { PaymentDocument, ShownBrand } from '../service/money/payments';
 import { formatMoneyIn, formatTimeIn, type PageLanguage } from './language';
 import { Detail, Icon, type IconName, LanguageSwitch, renderPage, Shop } from './layout';
 import { fillText, type Texts } from './texts/texts';

@@ -1,7 +1,7 @@
 import Router, { type RouterContext, type RouterMiddleware } from '@koa/router';
 import type { Context } from 'koa';
 import type { TransferInstructions } from '../domain/payment/transfer-instructions';
-import type { PaymentDocument } from '../service/money/payment-pages';
+import type { PaymentDocument } from '../service/money/payments';
 import { type PayPageDeps, type PayPages, shareAnswers } from './answers';
 import { addAsset, addBrandRoutes } from './assets';
 import { hashSecret, SECRET } from './browser';

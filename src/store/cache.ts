@@ -2,6 +2,11 @@
 export const CACHE_MS = 2_000;
 const DOCUMENTS_MAX = 10_000;
 
+/** After it, no process goes by what was stored before. */
+export async function waitForCaches(): Promise<void> {
+  await new Promise((resolve) => setTimeout(resolve, CACHE_MS));
+}
+
 /** @param maxAgeMs 0 caches nothing */
 export function createCache<T>(maxAgeMs: number, now: () => number = () => performance.now()) {
   const rows = new Map<string, { document: T; readAt: number }>();

@@ -22,7 +22,7 @@ export interface EventDocument {
   request_id: string;
   /**
    * Place for `after`: its number, or 0 without one, or −1 where a page has listed it by its time.
-   * @see src/service/events/merchant.ts
+   * @see src/service/events/list.ts
    */
   order: number;
 }
@@ -131,7 +131,7 @@ interface AfterFilter extends Owner {
   limit: number;
 }
 
-/** Order in which events became visible. @see src/service/events/merchant.ts */
+/** Order in which events became visible. @see src/service/events/list.ts */
 export function createEventOrderStore(db: Db) {
   const events = db.collection<EventDocument>('events');
   const counters = db.collection<EventCounter>('event_orders');

@@ -8,12 +8,12 @@ import { createBalanceTransactionStore } from './balance-transactions';
 import { createBankAccountStore } from './bank-accounts';
 import { createCache } from './cache';
 import { createCallbackStore } from './callbacks';
-import { createConnectorKeyStore } from './connector-keys';
 import {
   createCapabilitiesStore,
   createConnectorPauseStore,
   createConnectorReleaseStore,
-} from './connector-pauses';
+  createRoutingRuleStore,
+} from './connectors';
 import { createCryptoPaymentStore } from './crypto-payments';
 import { createCryptoSettlementStore } from './crypto-settlements';
 import { createDeliveryStore } from './deliveries';
@@ -24,17 +24,14 @@ import { createEventOrderStore, createEventStore } from './events';
 import { createHeartbeatStore } from './heartbeats';
 import { createIdempotencyStore } from './idempotency';
 import { createInvitationStore } from './invitations';
-import { createKeyStore } from './keys';
+import { createConnectorKeyStore, createKeyStore, createOperatorStore } from './keys';
 import { createMailStore } from './mails';
 import { createMovementStore } from './movements';
-import { createOperatorStore } from './operators';
-import { OVERVIEW_MS, type OverviewCounts } from './overview-counts';
-import { createPaymentStore } from './payments';
+import { createPaymentStore, OVERVIEW_MS, type OverviewCounts } from './payments';
 import { createPayoutDayStore, createPayoutStore } from './payouts';
 import { createRecipientStore } from './recipients';
 import { createRefundStore } from './refunds';
 import { createRequestStore } from './requests';
-import { createRoutingRuleStore } from './routing-rules';
 import { createSandboxReportStore } from './sandbox-reports';
 import { createScheduleRunStore } from './schedule-runs';
 import { createChallengeStore, createSessionStore } from './sessions';

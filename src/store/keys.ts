@@ -2,6 +2,9 @@ import { createHash, randomBytes } from 'node:crypto';
 import type { ClientSession, Db } from 'mongodb';
 import { indexBuilder } from '../base/mongo-indexes';
 import type { Scope } from '../domain/account/api-key';
+import type { OperatorRole } from '../domain/account/operator';
+import type { Encrypted } from '../encryption/encrypter';
+import { readPage } from './list';
 
 /** Stores a fast hash of the key, since its secret has 256 random bits. */
 export interface KeyDocument {
@@ -73,5 +76,96 @@ export function createKeyStore(db: Db) {
         { $set: { last_used_at: now.toISOString() } },
       );
     },
+  };
+}
+
+export interface OperatorDocument {
+  _id: string;
+  name: string;
+  role: OperatorRole;
+  hash: string;
+  /** Verifies the operator's lines of the audit log. */
+  public_key: string;
+  /** Operator who requested the key; absent of the first two. */
+  created_by?: string;
+  /** Place among the first two, which nobody approved. */
+  first?: 1 | 2;
+  created_at: string;
+  revoked_at: string | null;
+}
+
+const OPERATORS_MAX = 1_000;
+
+export function createOperatorStore(db: Db) {
+  const operators = db.collection<OperatorDocument>('operators');
+  return {
+    ensureIndexes: indexBuilder(operators, [
+      { key: { hash: 1 }, name: 'hash', unique: true },
+      // Two at once cannot have the same place.
+      { key: { first: 1 }, name: 'first', unique: true, sparse: true },
+    ]),
+    insert: (operator: OperatorDocument, session?: ClientSession) =>
+      operators.insertOne(operator, { session }),
+    listFirst: () => operators.find({ first: { $in: [1, 2] } }).toArray(),
+    /** Never cached, so that a revocation takes effect at once. */
+    byHash: (hash: string) => operators.findOne({ hash }),
+    list: () => operators.find().sort({ created_at: 1, _id: 1 }).limit(OPERATORS_MAX).toArray(),
+    /** @returns the key as it was before; null when it was revoked already */
+    revoke: (id: string, now: string, session?: ClientSession) =>
+      operators.findOneAndUpdate(
+        { _id: id },
+        [{ $set: { revoked_at: { $ifNull: ['$revoked_at', now] } } }],
+        { returnDocument: 'before', session },
+      ),
+  };
+}
+
+/**
+ * The secret is encrypted and not hashed, since a verification needs it.
+ * @see docs/connectors.md#callbacks-over-http
+ */
+export interface ConnectorKeyDocument {
+  _id: string;
+  connector: string;
+  ciphertext: Encrypted;
+  created_at: string;
+  revoked_at: string | null;
+}
+
+const KEYS_MAX = 1_000;
+
+export function connectorKeyOwner(id: string): string {
+  return `connector_key/${id}`;
+}
+
+export function createConnectorKeyStore(db: Db) {
+  const keys = db.collection<ConnectorKeyDocument>('connector_keys');
+  const forConnector = (connector: string) =>
+    keys.find({ connector }).sort({ created_at: 1, _id: 1 }).limit(KEYS_MAX).toArray();
+  return {
+    ensureIndexes: indexBuilder(keys, [
+      { key: { connector: 1, created_at: 1 }, name: 'connector' },
+    ]),
+    insert: (key: ConnectorKeyDocument, session?: ClientSession) =>
+      keys.insertOne(key, { session }),
+    get: (id: string) => keys.findOne({ _id: id }),
+    forConnector,
+    /** Newest first; never cached, so that a revocation takes effect at once. */
+    current: (connector: string) =>
+      keys
+        .find({ connector, revoked_at: null })
+        .sort({ created_at: -1, _id: 1 })
+        .limit(KEYS_MAX)
+        .toArray(),
+    /** @returns the key as it was before; null when it was revoked already */
+    revoke: (id: string, now: string, session?: ClientSession) =>
+      keys.findOneAndUpdate(
+        { _id: id },
+        [{ $set: { revoked_at: { $ifNull: ['$revoked_at', now] } } }],
+        { returnDocument: 'before', session },
+      ),
+    page: (after: string, limit: number) => readPage<ConnectorKeyDocument>(keys, after, limit),
+    reencrypt: (id: string, before: Encrypted, encrypted: Encrypted) =>
+      keys.updateOne({ _id: id, ciphertext: before }, { $set: { ciphertext: encrypted } }),
   };
 }

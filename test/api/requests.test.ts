@@ -6,7 +6,7 @@ import { createConnectorKey } from '../../src/callbacks/keys';
 import { LOGGED, WHOLE } from '../../src/domain/logged';
 import { createPayment } from '../../src/domain/wire/payments';
 import { createEncrypter } from '../../src/encryption/encrypter';
-import { createRequestRecorder } from '../../src/service/events/requests/recorder';
+import { createRequestRecorder } from '../../src/service/events/requests';
 import { makeKey } from '../../src/store/keys';
 import type { RequestDocument } from '../../src/store/requests';
 import { signPayload } from '../../src/webhooks/signature';

@@ -4,7 +4,7 @@ import { createContext } from '../../src/cli/context';
 import { createProgram } from '../../src/cli/program';
 import { AUTHORITY, describeAuthority } from '../../src/domain/authority';
 import { createKey } from '../../src/service/merchants/keys';
-import { auditApproved } from '../../src/service/operators/approvals/authority';
+import { auditApproved } from '../../src/service/operators/approvals/carry-out';
 import { useFixture } from '../support/fixture';
 import { commandsIn, everythingStored, openProvisioning, useProvisioning } from './cli';
 

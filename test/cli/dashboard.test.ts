@@ -17,10 +17,9 @@ import { resetPassword } from '../../src/service/merchants/team/sessions';
 import { checkLogin, createSignInLanes } from '../../src/service/merchants/team/sign-in';
 
 import { setWallet } from '../../src/service/money/wallets';
-import { verifyChains } from '../../src/service/operators/audit/chains';
+import { createSignatureCheck, verifyChains } from '../../src/service/operators/audit/chains';
 import { listAuditLines } from '../../src/service/operators/audit/log';
 import { verifyRows } from '../../src/service/operators/audit/rows';
-import { createSignatureCheck } from '../../src/service/operators/audit/signatures';
 import { auditAs } from '../../src/service/operators/deps';
 import { createOperator, revokeOperator } from '../../src/service/operators/keys';
 import { commandsIn, runApproved, useProvisioning } from './cli';

@@ -26,8 +26,8 @@ import {
 } from '../../src/service/operators/key-rotation/rotate';
 import { ensureIndexes } from '../../src/store';
 import type { AccountDocument } from '../../src/store/accounts';
-import { connectorKeyOwner } from '../../src/store/connector-keys';
 import { secretOwner } from '../../src/store/endpoints';
+import { connectorKeyOwner } from '../../src/store/keys';
 import { buildRecipient, recipientOwner } from '../../src/store/recipients';
 import { totpOwner } from '../../src/store/users';
 import { openUser } from '../support/dashboard';

@@ -4,8 +4,7 @@ import { deliverCallback } from '../../src/callbacks/deliver';
 import { explain } from '../../src/cli/failure';
 import type { CallbackResource } from '../../src/domain/callback/callback';
 import { type EventType, webhookWorkflowId } from '../../src/domain/webhook/event';
-import { redeliverEvent } from '../../src/service/events/redeliver';
-import { redeliverAll } from '../../src/service/events/redeliveries';
+import { redeliverAll, redeliverEvent } from '../../src/service/events/redeliveries';
 
 import { actOn } from '../../src/service/operators/act';
 import { findDeliveries, restart } from '../../src/service/operators/reconcile/orphans';

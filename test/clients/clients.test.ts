@@ -17,7 +17,7 @@ import { promisify } from 'node:util';
 import { createClient, verifyWebhook } from '../../clients/typescript/src';
 import { EVENT_TYPES } from '../../clients/typescript/src/cli/triggers';
 import { inBatches } from '../../src/base/batches';
-import { redeliverEvent } from '../../src/service/events/redeliver';
+import { redeliverEvent } from '../../src/service/events/redeliveries';
 import { signPayload } from '../../src/webhooks/signature';
 import { findOnPath } from '../../stack/provision/command';
 import { buildPayment, fundAccount } from '../support/factories';

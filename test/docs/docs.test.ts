@@ -26,7 +26,7 @@ import {
   type Remedy,
 } from '../../src/domain/remedies';
 import { KINDS, RESOURCES } from '../../src/domain/resources';
-import { WRITES } from '../../src/service/installation/mongo-roles';
+import { WRITES } from '../../src/service/installation/database';
 import { LIBRARIES, LIBRARY_VARIABLES } from '../../src/variables';
 import { listFields, listVariables, USAGE } from '../../stack/usage';
 import { runbooks } from '../support/monitoring';

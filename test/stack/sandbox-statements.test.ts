@@ -15,7 +15,7 @@ import {
   writeDueStatements,
 } from '../../src/service/banks/sandbox-bank/statements';
 import { readStatementFile } from '../../src/statements/read';
-import { openMadeStatements } from '../../src/store/made-statements';
+import { openMadeStatements } from '../../src/store/statements';
 import { keepStatements } from '../../stack/statements';
 import { useDatabase } from '../support/database';
 import { useFreshFixture } from '../support/fixture';

@@ -6,13 +6,13 @@ import type { PlatformKind } from '../../src/ledger/ledger-accounts';
 import { readTrialBalance } from '../../src/ledger-check/trial-balance';
 import { verifyLedger } from '../../src/ledger-check/verify';
 import { updateBankAccount } from '../../src/service/banks/bank-accounts';
-import { clearEntries } from '../../src/service/banks/statements/clear';
 import {
   abandonStatement,
   importMade,
   importStatements,
 } from '../../src/service/banks/statements/import';
 import {
+  clearEntries,
   DIFFERENCE_ACCOUNTS,
   matchByHand,
   unmatchByHand,
@@ -25,9 +25,9 @@ import { fundBalance } from '../../src/service/money/balances/fund';
 import { readProvedBalances } from '../../src/service/money/read';
 import { approve } from '../../src/service/operators/approvals/carry-out';
 import { acknowledgeOfBankAccount, listAttention } from '../../src/service/operators/attention';
-import { openMadeStatements } from '../../src/store/made-statements';
 import { createMetricStore } from '../../src/store/metrics';
 import type { MovementDocument } from '../../src/store/movements';
+import { openMadeStatements } from '../../src/store/statements';
 import { operatorsAudit } from '../support/audit';
 import { readBalances } from '../support/book';
 import { type CamtEntry, type CamtStatement, camt, TEST_DAY, TEST_IBAN } from '../support/camt';

@@ -29,7 +29,7 @@ import { followKeyFile } from '../../src/encryption/service-keys';
 import { type Connectors, createConnectors } from '../../src/routing';
 import { sandboxBankDatabase } from '../../src/service/banks/sandbox-bank/movements';
 import { createRedeliveries } from '../../src/service/events/redeliveries';
-import { createRequestRecorder } from '../../src/service/events/requests/recorder';
+import { createRequestRecorder } from '../../src/service/events/requests';
 import { createStores, ensureIndexes } from '../../src/store';
 import { connectTemporal } from '../../src/temporal/access';
 import { createTemporalClient } from '../../src/temporal/client';

@@ -1,4 +1,4 @@
-import type { OpenRebuilder } from '../../src/service/operators/reconcile/rebuild';
+import type { OpenRebuilder } from '../../src/service/operators/reconcile/reconcile';
 import { openRebuilder as open } from '../../worker/rebuild/rebuild';
 import { workflowBundles } from './bundle';
 

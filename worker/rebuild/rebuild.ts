@@ -17,7 +17,7 @@ import type {
   Rebuilder,
   RebuilderDeps,
   RebuildResult,
-} from '../../src/service/operators/reconcile/rebuild';
+} from '../../src/service/operators/reconcile/reconcile';
 import type { Stores } from '../../src/store';
 import { KEY_LIFETIME_MS, REBUILT, rebuiltRecordKey } from '../../src/store/idempotency';
 import { NotRebuilt, type RunHistory, readHistory } from './replay';

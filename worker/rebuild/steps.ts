@@ -1,5 +1,5 @@
 import type { LifecycleActivities } from '../../activities';
-import type { Part } from '../../src/service/operators/reconcile/rebuild';
+import type { Part } from '../../src/service/operators/reconcile/reconcile';
 
 /** Part of a rebuild that repeats the activity first; null where it writes nothing. */
 const PARTS = {

@@ -13,7 +13,7 @@ import {
   type Outcome,
   type QueryResult,
   requestForMany,
-} from '../../service/operators/act-many';
+} from '../../service/operators/act';
 import { assertNamed, openActing, printApprovalRequired } from '../acting-operator';
 import type { CliContext } from '../context';
 import { explain } from '../failure';

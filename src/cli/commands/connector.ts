@@ -3,7 +3,6 @@ import { createConnectorKey, listConnectorKeys, revokeConnectorKey } from '../..
 import { isLive, toEnv } from '../../domain/environment';
 import { ServiceError } from '../../domain/errors';
 import { KINDS } from '../../lifecycles';
-import { readConnectorHealth } from '../../service/banks/connector-health';
 import { createConnector } from '../../service/banks/connector-template';
 import {
   assertConnectorName,
@@ -12,6 +11,7 @@ import {
   isOfSandboxOnly,
   isRouted,
   pauseConnector,
+  readConnectorHealth,
   releaseConnector,
   resumeConnector,
 } from '../../service/banks/connectors';

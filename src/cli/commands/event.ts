@@ -10,8 +10,7 @@ import {
   presentOldest,
   readEventHistory,
 } from '../../service/events/list';
-import { redeliverEvent } from '../../service/events/redeliver';
-import { countSelected, redeliverAll } from '../../service/events/redeliveries';
+import { countSelected, redeliverAll, redeliverEvent } from '../../service/events/redeliveries';
 
 import { accountNow } from '../../service/merchants/clock';
 import { withAuditLine } from '../../service/operators/audit/log';

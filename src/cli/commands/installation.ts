@@ -3,8 +3,7 @@ import { z } from 'zod';
 import { ServiceError } from '../../domain/errors';
 import { createConnectors, SANDBOX_CONNECTOR } from '../../routing';
 import { assertConnectorName } from '../../service/banks/connectors';
-import { migrate } from '../../service/installation/migrate';
-import { connectorRole, serviceRoles } from '../../service/installation/mongo-roles';
+import { connectorRole, migrate, serviceRoles } from '../../service/installation/database';
 import { isKeyRingName, KEY_RING_NAMES } from '../../service/operators/key-rotation/encrypters';
 import {
   continueRotation,

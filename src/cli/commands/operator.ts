@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { OPERATOR_ROLES } from '../../domain/account/operator';
 import { formatAmount } from '../../domain/amount';
 import { ServiceError } from '../../domain/errors';
-import type { Outcome } from '../../service/operators/act-many';
+import type { Outcome } from '../../service/operators/act';
 import { approve as approveRequest } from '../../service/operators/approvals/carry-out';
 import {
   decide,

@@ -3,9 +3,17 @@ import { toEnv } from '../../domain/environment';
 import { ServiceError } from '../../domain/errors';
 import { followKeyFile } from '../../encryption/service-keys';
 import { endRestore, isBehind, readEpochs } from '../../service/installation/epoch';
-import { listOrphans, restartOrphans, type ShownOrphan } from '../../service/operators/orphans';
-import { type Finding, isUnresolved } from '../../service/operators/reconcile/rebuild';
-import { type ReconcileDeps, reconcile } from '../../service/operators/reconcile/reconcile';
+import {
+  listOrphans,
+  restartOrphans,
+  type ShownOrphan,
+} from '../../service/operators/reconcile/orphans';
+import {
+  type Finding,
+  isUnresolved,
+  type ReconcileDeps,
+  reconcile,
+} from '../../service/operators/reconcile/reconcile';
 import { getRetentionStart, readPlace } from '../../service/operators/reconcile/walk';
 import { defineCommand, defineGroup } from '../command';
 import type { CliContext } from '../context';

@@ -6,9 +6,7 @@ import { omitUndefined } from '../../domain/defined';
 import { ServiceError } from '../../domain/errors';
 import { OUTCOMES } from '../../domain/movement/movement';
 import { KINDS, LIFECYCLES } from '../../lifecycles';
-import { actAsOperator } from '../../service/operators/act';
-
-import { FOUND_MAX } from '../../service/operators/act-many';
+import { actAsOperator, FOUND_MAX } from '../../service/operators/act';
 
 import { findResource, readPage } from '../../service/operators/resource';
 import { assertNamed, openActing, printApprovalRequired } from '../acting-operator';

@@ -6,7 +6,7 @@ import { ServiceError } from '../../domain/errors';
 import { formatCount } from '../../domain/format-count';
 import { formatMoney } from '../../domain/money';
 import { SANDBOX_CONNECTOR } from '../../routing';
-import { registerSandboxAccounts } from '../../service/banks/sandbox-bank/accounts';
+import { registerSandboxAccounts } from '../../service/banks/bank-accounts';
 import { writeDayStatements } from '../../service/banks/sandbox-bank/statements';
 import { findAccount } from '../../service/merchants/accounts';
 import { advanceClock, getClock, stopClock } from '../../service/merchants/clock';

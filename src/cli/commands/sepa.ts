@@ -16,8 +16,7 @@ import {
   type SepaDeps,
   showFile,
 } from '../../service/banks/sepa/files';
-import { importTaken } from '../../service/banks/sepa/import';
-import { dismissInbound, listInbound } from '../../service/banks/sepa/inbound';
+import { dismissInbound, importTaken, listInbound } from '../../service/banks/sepa/import';
 import { getSystemUser } from '../../service/operators/deps';
 import { identifyOperator, openNoted, printApprovalRequired } from '../acting-operator';
 import { defineCommand, defineGroup } from '../command';

@@ -4,7 +4,6 @@ import { isApprovalRequired } from '../../domain/approval';
 import { isLive } from '../../domain/environment';
 import { formatMoney } from '../../domain/money';
 import { type CheckedStatement, checkStatementPath } from '../../service/banks/statements/check';
-import { clearEntries, isLiveClearing } from '../../service/banks/statements/clear';
 import {
   abandonStatement,
   type ImportedStatement,
@@ -14,7 +13,9 @@ import {
 } from '../../service/banks/statements/import';
 import {
   assignLine,
+  clearEntries,
   DIFFERENCE_ACCOUNTS,
+  isLiveClearing,
   isLiveLine,
   type LineAct,
   listStatements,

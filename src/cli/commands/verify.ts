@@ -13,12 +13,12 @@ import { findAccount } from '../../service/merchants/accounts';
 import {
   CHAIN_FAULTS,
   type ChainsCheck,
+  createSignatureCheck,
   StoredHeads,
   verifyChains,
 } from '../../service/operators/audit/chains';
 import { type Actor, listAllAuditLines } from '../../service/operators/audit/log';
 import { type RowsCheck, verifyRows } from '../../service/operators/audit/rows';
-import { createSignatureCheck } from '../../service/operators/audit/signatures';
 import {
   CHECKS,
   checkLedger,

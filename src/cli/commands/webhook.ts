@@ -16,8 +16,10 @@ import {
   listEndpoints,
   presentEndpoint,
   ROLL_DELAYS_MS,
+  rollSecret,
+  setEndpoint,
+  showEndpoint,
 } from '../../service/events/endpoints/manage';
-import { rollSecret, setEndpoint, showEndpoint } from '../../service/events/endpoints/oldest';
 
 import { createDenyCheck } from '../../webhooks/address';
 import { openNoted, withAuthority } from '../acting-operator';

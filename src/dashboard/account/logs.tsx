@@ -10,7 +10,7 @@ import {
   REQUEST_DAYS,
   type RequestDocument,
   searchRequests,
-} from '../../service/events/requests/list';
+} from '../../service/events/requests';
 import { listAuditLines, type MerchantLine } from '../../service/operators/audit/log';
 import { getOrigin } from '../../webhooks/url';
 import { Filters, Select } from '../frame/fields';

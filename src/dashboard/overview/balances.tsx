@@ -6,7 +6,7 @@ import {
   readStatement,
   type StatementBalance,
   type StatementLine,
-} from '../../service/money/balances/statement';
+} from '../../service/money/balances/list';
 import { type ProvedBalance, readProvedBalances } from '../../service/money/read';
 import { Filters, Select } from '../frame/fields';
 import { Facts, Note, PageHead, Panel, Table, When } from '../frame/parts';

@@ -3,10 +3,10 @@ import { ENDPOINT_STATUSES } from '../../domain/webhook/endpoint';
 import {
   changeEndpoint,
   deleteEndpoint,
+  getEndpoint,
   listEndpoints,
   presentEndpoint,
 } from '../../service/events/endpoints/manage';
-import { getEndpoint } from '../../service/events/endpoints/oldest';
 
 import { field, redirect } from '../frame/form';
 import { Facts, Note, PageHead, Panel, PostForm } from '../frame/parts';

@@ -1,16 +1,14 @@
 import { listEnabledEvents } from '../../domain/webhook/endpoint';
 import { DEFAULT_EVENT_TYPES, EVENT_TYPES, type EventType } from '../../domain/webhook/event';
-import type { Endpoint } from '../../service/events/endpoints/manage';
 import {
   checkEndpointUrl,
+  type Endpoint,
+  type EndpointSummary,
   ROLL_DELAYS_MS,
   type RollDelay,
-} from '../../service/events/endpoints/manage';
-import {
-  type EndpointSummary,
   rollSecret,
   showEndpoint,
-} from '../../service/events/endpoints/oldest';
+} from '../../service/events/endpoints/manage';
 
 import { getOrigin } from '../../webhooks/url';
 import { Checks, Field, Select } from '../frame/fields';

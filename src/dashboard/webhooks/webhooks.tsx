@@ -1,9 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import { Refusal, ServiceError } from '../../domain/errors';
 import { listEnabledEvents } from '../../domain/webhook/endpoint';
-import type { Endpoint } from '../../service/events/endpoints/manage';
-import { addEndpoint, listEndpoints } from '../../service/events/endpoints/manage';
-import { getEndpoint, setEndpoint } from '../../service/events/endpoints/oldest';
+import {
+  addEndpoint,
+  type Endpoint,
+  getEndpoint,
+  listEndpoints,
+  setEndpoint,
+} from '../../service/events/endpoints/manage';
 
 import { getOrigin } from '../../webhooks/url';
 import { field, redirect } from '../frame/form';

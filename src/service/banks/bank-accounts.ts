@@ -3,8 +3,9 @@ import { inTransaction, isDuplicateKey } from '../../base/mongo';
 import { omitUndefined } from '../../domain/defined';
 import { ServiceError } from '../../domain/errors';
 import { isIban, normalizeAccount, normalizeIban } from '../../domain/iban';
+import { sandboxIban } from '../../domain/sandbox/movement';
 import { type Numbering, OPEN_DAYS } from '../../domain/statement';
-import type { Routes } from '../../routing';
+import { type Routes, SANDBOX_CONNECTOR } from '../../routing';
 import type { BankAccountDocument } from '../../store/bank-accounts';
 import type { WriteDeps } from '../deps';
 import { assertServes } from './connectors';
@@ -121,4 +122,20 @@ export async function listBankAccounts(
 ): Promise<BankAccountDocument[]> {
   const key = iban === undefined ? filter : { ...filter, iban: normalizeAccount(iban) };
   return await stores.bankAccounts.list(omitUndefined(key));
+}
+
+/** Currencies of a new account's test funds. */
+export const SANDBOX_CURRENCIES: readonly string[] = ['EUR', 'GBP', 'USD'];
+
+export async function registerSandboxAccounts(
+  deps: WriteDeps,
+  currencies: Iterable<string>,
+): Promise<void> {
+  const account = { connector: SANDBOX_CONNECTOR, livemode: false };
+  const registered = new Set((await listBankAccounts(deps, account)).map(({ iban }) => iban));
+  for (const currency of new Set(currencies)) {
+    const iban = sandboxIban(currency);
+    if (registered.has(iban)) continue;
+    await addBankAccount({ ...deps, liveConnectors: '' }, { ...account, iban, currency });
+  }
 }

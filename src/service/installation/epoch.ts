@@ -1,10 +1,13 @@
 import type { Client } from '@temporalio/client';
-import type { Db } from 'mongodb';
+import type { Db, MongoClient } from 'mongodb';
 import { Gauge, type Registry } from 'prom-client';
 import { describeMetric } from '../../base/metrics';
+import { ENVIRONMENTS, type Env } from '../../domain/environment';
 import { ServiceError } from '../../domain/errors';
 import type { Audit } from '../../store/audit';
 import { createEpochStore, type EpochStore } from '../../store/epoch';
+import type { HeartbeatStore } from '../../store/heartbeats';
+import type { TemporalClient } from '../../temporal/client';
 import { createTemporalEpoch } from '../../temporal/epoch';
 import { isDenied } from '../../temporal/fault';
 
@@ -194,4 +197,38 @@ export async function watchEpochs(deps: EpochDeps, options: GuardOptions): Promi
       clearTimeout(timer);
     },
   };
+}
+
+export interface HealthDeps {
+  mongo: MongoClient;
+  temporal: Pick<TemporalClient, 'answers'>;
+  heartbeats: Pick<HeartbeatStore, 'alive'>;
+  now: () => Date;
+  epochs?: Pick<EpochGuard, 'fault'> | undefined;
+}
+
+export async function checkDependencies({ temporal, mongo, heartbeats, now, epochs }: HealthDeps) {
+  const isServed = (environment: Env) => isUp(heartbeats.alive(environment, now()));
+  const [isTemporalUp, isMongoUp, ...served] = await Promise.all([
+    temporal.answers(),
+    isUp(mongo.db('admin').command({ ping: 1 }, { timeoutMS: 1_500 })),
+    ...ENVIRONMENTS.map(isServed),
+  ]);
+  const worker = served.includes(true);
+  const parts = { temporal: isTemporalUp, mongodb: isMongoUp, worker };
+  // Without any worker, `worker` says enough.
+  const unserved = worker ? ENVIRONMENTS.filter((_, index) => served[index] === false) : [];
+  return {
+    ...parts,
+    ...Object.fromEntries(unserved.map((environment) => [`worker_${environment}`, false])),
+    ...(epochs?.fault() === undefined ? {} : { reconciled: false }),
+  };
+}
+
+async function isUp(check: Promise<unknown>): Promise<boolean> {
+  try {
+    return (await check) !== false;
+  } catch {
+    return false;
+  }
 }

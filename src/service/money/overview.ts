@@ -1,6 +1,6 @@
 import type { PaymentStatus } from '../../domain/payment/payment';
 import { KINDS } from '../../lifecycles';
-import type { OverviewCounts, SettledDay } from '../../store/overview-counts';
+import type { OverviewCounts, SettledDay } from '../../store/payments';
 import { hasSecondFactor } from '../../store/users';
 import type { Owner, ServiceDeps } from '../deps';
 import { toFirstRows } from '../paging';

@@ -8,7 +8,7 @@ import {
 } from '../../domain/errors';
 import type { BalanceRow, Receivable } from '../../ledger/balance-rows';
 import type { ListFilter } from '../../store/list';
-import { createProof } from '../../store/proof';
+import { createProof } from '../../store/statements';
 import type { MerchantDeps, Owner, ServiceDeps } from '../deps';
 import { type Page, toPage } from '../paging';
 

@@ -2,25 +2,40 @@ import { randomUUID } from 'node:crypto';
 import {
   type Client,
   isGrpcDeadlineError,
+  isGrpcServiceError,
   WithStartWorkflowOperation,
   WorkflowUpdateFailedError,
   WorkflowUpdateRPCTimeoutOrCancelledError,
 } from '@temporalio/client';
 import { ApplicationFailure, type Workflow } from '@temporalio/common';
 import type { VerifiedOperator } from '../../domain/account/operator';
-import { type ApprovalRequired, isApprovalRequired, needsKey } from '../../domain/approval';
-
+import {
+  type ApprovalRequired,
+  type Credited,
+  isApprovalRequired,
+  mayCredit,
+  needsKey,
+  requireApproval,
+} from '../../domain/approval';
 import type { CallbackResource } from '../../domain/callback/callback';
 import { ServiceError } from '../../domain/errors';
-import type { Outcome } from '../../domain/movement/movement';
+import type { Outcome as MovementOutcome } from '../../domain/movement/movement';
 import type { ActSender } from '../../domain/operator-act';
-import { LIFECYCLE_QUEUE } from '../../domain/task-queues';
+import { buildWorkflowQuery, LIFECYCLE_QUEUE, listLifecycleQueues } from '../../domain/task-queues';
 import { isInFlight, LIFECYCLES, type Resource, type ResourceStores } from '../../lifecycles';
+import type { PlannedAct } from '../../store/approvals';
 import { withTimeout } from '../../temporal/deadline';
 import { assertNotBehind } from '../../temporal/reopening';
 import { nextRun } from '../../temporal/start';
 import type { WriteDeps } from '../deps';
 import { confirmOwn } from './approvals/decide';
+import {
+  isAboveLimit,
+  measureAct,
+  namePlan,
+  readLimits,
+  requestApproval,
+} from './approvals/request';
 import { findResource } from './resource';
 
 /** The workflow may call the bank before it responds, and a busy Temporal takes its time. */
@@ -48,7 +63,7 @@ export interface Act {
   /** Movement that the act takes or decides about. */
   movement?: string | undefined;
   /** Says who has what is in suspense, or bears it. */
-  as?: Outcome | undefined;
+  as?: MovementOutcome | undefined;
   /** Seen by the operator, of `acknowledge`. */
   attention?: string | undefined;
   /** Deposit to confirm, or transaction that sent it back. */
@@ -97,7 +112,7 @@ export async function actOn(
 }
 
 /** Explains why no workflow needs to decide. @returns undefined where one does */
-export function findRefusal(
+function findRefusal(
   kind: CallbackResource,
   what: string,
   status: string,
@@ -163,3 +178,209 @@ export async function actAsOperator(
   }
   return answer;
 }
+
+/** Bounds what one wrong query changes. */
+export const FOUND_MAX = 1_000;
+const AT_ONCE = 8;
+const UNKNOWN_MAX = 8;
+const PAGE = 100;
+/** A page of a busy Temporal may take seconds. */
+const LIST_MS_MAX = 60_000;
+const INVALID_ARGUMENT = 3;
+
+export interface QueryResult {
+  id: string;
+  /** Null if MongoDB does not have it. */
+  resource: Resource | null;
+  /** Why no act is sent to it; null where its workflow decides. */
+  refusal: ServiceError | null;
+}
+
+interface FindDeps {
+  temporal: Client;
+  stores: ResourceStores;
+  lifecycleQueue: string;
+}
+
+/**
+ * Finds resources by a query of Temporal's list of workflows, which lags by seconds, in the order
+ * of their ids.
+ * @throws ServiceError `invalid_query`; `too_many` above the greatest number
+ */
+export async function findMany(
+  deps: FindDeps,
+  kind: CallbackResource,
+  what: string,
+  query: string,
+  max = FOUND_MAX,
+): Promise<QueryResult[]> {
+  const ids = await listIds(deps, kind, query, max);
+  const found: QueryResult[] = [];
+  for (const id of ids.sort()) {
+    const resource = await LIFECYCLES[kind].get(deps.stores, id);
+    const refusal =
+      resource === null
+        ? new ServiceError(`${kind}_not_found`, `There is no ${kind} ${id}.`)
+        : (findRefusal(kind, what, resource.status) ?? null);
+    found.push({ id, resource, refusal });
+  }
+  return found;
+}
+
+async function listIds(
+  { temporal, lifecycleQueue }: Omit<FindDeps, 'stores'>,
+  kind: CallbackResource,
+  query: string,
+  max: number,
+): Promise<string[]> {
+  const { workflowType, workflowId } = LIFECYCLES[kind];
+  const prefix = workflowId('');
+  const queues = listLifecycleQueues(lifecycleQueue);
+  const all = `${buildWorkflowQuery(workflowType, lifecycleQueue)} AND (${query})`;
+  // One that was reopened has several runs.
+  const ids = new Set<string>();
+  const list = async () => {
+    for await (const run of temporal.workflow.list({ query: all, pageSize: PAGE })) {
+      // A query with brackets of its own may leave those around it.
+      const isOurs = run.type === workflowType && queues.includes(run.taskQueue);
+      if (isOurs) ids.add(run.workflowId.slice(prefix.length));
+      if (ids.size <= max) continue;
+      const message = `The query finds more than ${max} ${kind}s, so nothing was done: narrow it.`;
+      throw new ServiceError('too_many', message);
+    }
+  };
+  try {
+    await temporal.withDeadline(Date.now() + LIST_MS_MAX, list);
+  } catch (error) {
+    const cause = error instanceof Error ? error.cause : undefined;
+    if (!isGrpcServiceError(cause) || Number(cause.code) !== INVALID_ARGUMENT) throw error;
+    throw new ServiceError('invalid_query', `Temporal refuses the query: ${cause.details}`);
+  }
+  return [...ids];
+}
+
+/** Reads what an act would credit now, in the order of the ids. */
+export async function planActs(
+  { stores }: Pick<WriteDeps, 'stores'>,
+  resource: CallbackResource,
+  what: string,
+  ids: readonly string[],
+): Promise<(PlannedAct & Omit<Credited, 'amount'>)[]> {
+  const planned = [];
+  for (const id of ids) {
+    const { document, credited } = await measureAct(stores, { resource, resource_id: id, what });
+    const { account_id, currency, amount } = credited;
+    const { status } = document;
+    planned.push({ id, status, amount: String(amount), is_done: false, account_id, currency });
+  }
+  return planned;
+}
+
+interface PlanRequest {
+  what: string;
+  reason: string;
+  verified: VerifiedOperator | undefined;
+}
+
+/**
+ * Requests one approval for acts on live whose sum is above a limit.
+ * @returns undefined where none is needed
+ * @see docs/operators.md#many-at-once
+ * @throws ServiceError `currencies_mixed` where a request would have several
+ */
+export async function requestForMany(
+  deps: WriteDeps,
+  resource: CallbackResource,
+  ids: readonly string[],
+  { what, reason, verified }: PlanRequest,
+): Promise<ApprovalRequired | undefined> {
+  if (verified === undefined || !mayCredit(resource, what)) return undefined;
+  const acts = await planActs(deps, resource, what, ids);
+  const credits = acts.map(({ amount, ...act }) => ({ ...act, amount: BigInt(amount) }));
+  const limits = [await readLimits(deps)];
+  const { name: operator } = verified;
+  if (!(await isAboveLimit(deps, limits, operator, credits))) return undefined;
+  const [currency = '', ...more] = new Set(credits.map((each) => each.currency));
+  if (more.length > 0) {
+    const names = [currency, ...more].join(', ');
+    const message = `Their sum needs the approval of a second operator, and they have ${names}: nothing was done. Add AND ServiceCurrency = '${currency}'.`;
+    throw new ServiceError('currencies_mixed', message);
+  }
+  const accounts = new Set(acts.map(({ account_id }) => account_id));
+  const [account_id = null] = accounts.size === 1 ? accounts : [];
+  const plan = acts.map(({ id, status, amount, is_done }) => ({ id, status, amount, is_done }));
+  const amount = credits.reduce((sum, each) => sum + each.amount, 0n);
+  const request = {
+    ...{ act: `${resource}.${what}`, resource, target: namePlan(plan), input: {}, plan },
+    ...{ account_id, amount, currency, operator, verified, reason },
+  };
+  return requireApproval(await requestApproval(deps, deps.audit, request));
+}
+
+export type Outcome = { id: string } & (
+  | { result: 'done'; answer: ActResult; attention: string | null }
+  | { result: 'approval_required'; answer: ApprovalRequired }
+  /** `unknown`: its workflow gave no answer in time, and may have done it. */
+  | { result: 'refused' | 'unknown' | 'failed'; error: unknown }
+);
+
+interface ActingOnMany {
+  /** Asked before each act, since a key may be revoked meanwhile. */
+  verify: () => Promise<VerifiedOperator | undefined>;
+  onOutcome: (outcome: Outcome) => void;
+}
+
+/**
+ * Sends one act to each, eight at once. Goes on after a refusal; begins no other after a failure
+ * that the next one would have, too, as a limit that others have reached since the plan, or after
+ * eight without an answer.
+ * @returns outcomes of those that were begun
+ */
+export async function actOnMany(
+  deps: ActDeps & WriteDeps,
+  kind: CallbackResource,
+  ids: readonly string[],
+  act: Act,
+  { verify, onOutcome }: ActingOnMany,
+): Promise<Outcome[]> {
+  const waiting = [...ids];
+  const outcomes: Outcome[] = [];
+  const isOver = () =>
+    outcomes.some(({ result }) => result === 'failed' || result === 'approval_required') ||
+    outcomes.filter(({ result }) => result === 'unknown').length >= UNKNOWN_MAX;
+  const work = async (): Promise<void> => {
+    for (let id = waiting.shift(); id !== undefined; id = isOver() ? undefined : waiting.shift()) {
+      const outcome = await actOnOne(deps, kind, id, act, verify);
+      outcomes.push(outcome);
+      onOutcome(outcome);
+    }
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, work));
+  return outcomes;
+}
+
+async function actOnOne(
+  deps: ActDeps & WriteDeps,
+  kind: CallbackResource,
+  id: string,
+  act: Act,
+  verify: ActingOnMany['verify'],
+): Promise<Outcome> {
+  try {
+    const answer =
+      act.approval_id === undefined
+        ? await actAsOperator(deps, kind, id, act, await verify())
+        : await actOn(deps, kind, id, act);
+    if (isApprovalRequired(answer)) return { id, result: 'approval_required', answer };
+    // The act is done, also if MongoDB does not answer.
+    const resource = await findResource(deps.stores, kind, id).catch(() => undefined);
+    return { id, result: 'done', answer, attention: resource?.attention ?? null };
+  } catch (error) {
+    const code = error instanceof ServiceError && !OF_ALL.test(error.code) ? error.code : undefined;
+    if (code === undefined) return { id, result: 'failed', error };
+    return { id, result: code === 'outcome_unknown' ? 'unknown' : 'refused', error };
+  }
+}
+
+/** Codes of failures that the next act would have, too. */
+const OF_ALL = /^(temporal_|operator_key_)/;

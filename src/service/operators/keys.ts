@@ -8,8 +8,7 @@ import {
 import { omitUndefined } from '../../domain/defined';
 import { ServiceError } from '../../domain/errors';
 import { derivePublicKey } from '../../encryption/audit-signature';
-import { fingerprint, hashKey } from '../../store/keys';
-import type { OperatorDocument } from '../../store/operators';
+import { fingerprint, hashKey, type OperatorDocument } from '../../store/keys';
 import type { WriteDeps } from '../deps';
 
 const KEY_BYTES = 32;

@@ -16,7 +16,6 @@ import { ENTRY_LINES } from '../../ledger/entry-lines';
 import { toBigInt } from '../../ledger/integers';
 import { LIFECYCLES, type Resource, type ResourceStores } from '../../lifecycles';
 import type { Stores } from '../../store';
-import type { AuditEntry } from '../../store/attention';
 import type { CallbackDocument } from '../../store/callbacks';
 import type { CryptoPaymentDocument } from '../../store/crypto-payments';
 import type { DisputeDocument } from '../../store/disputes';
@@ -25,6 +24,7 @@ import type { PaymentDocument } from '../../store/payments';
 import type { PayoutDocument } from '../../store/payouts';
 import type { RecipientDocument } from '../../store/recipients';
 import type { RefundDocument } from '../../store/refunds';
+import type { AuditEntry } from '../../store/resource';
 import { presentMovement } from '../banks/movements';
 import { presentOldest, withDeliveries } from '../events/list';
 

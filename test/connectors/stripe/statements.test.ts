@@ -5,7 +5,7 @@ import { importMade, importStatements } from '../../../src/service/banks/stateme
 import { reconcileAccounts } from '../../../src/service/banks/statements/reconciliation';
 import { reverseOperation } from '../../../src/service/money/balances/act';
 import { postPlatform } from '../../../src/service/money/balances/adjust';
-import { openMadeStatements, openMadeTransfers } from '../../../src/store/made-statements';
+import { openMadeStatements, openMadeTransfers } from '../../../src/store/statements';
 import { operatorsAudit } from '../../support/audit';
 import { readBalances } from '../../support/book';
 import { type CamtEntry, camt } from '../../support/camt';

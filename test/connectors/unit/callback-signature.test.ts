@@ -13,7 +13,7 @@ import {
 } from '../../../src/domain/callback/signature';
 import { Faults } from '../../../src/domain/shape';
 import { createEncrypter } from '../../../src/encryption/encrypter';
-import { type ConnectorKeyDocument, connectorKeyOwner } from '../../../src/store/connector-keys';
+import { type ConnectorKeyDocument, connectorKeyOwner } from '../../../src/store/keys';
 
 const KEY = { key_id: 'cnkey_1', secret: `cnsec_${'A'.repeat(43)}` };
 

@@ -7,7 +7,7 @@ import { type Document, MongoError } from 'mongodb';
 import type { FeeBearer } from '../../../src/domain/account/acquirer-fee';
 import type { CallbackResource } from '../../../src/domain/callback/callback';
 import { SEARCH_KEYS } from '../../../src/domain/search-attributes';
-import { isUnresolved } from '../../../src/service/operators/reconcile/rebuild';
+import { isUnresolved } from '../../../src/service/operators/reconcile/reconcile';
 import { createTemporalClient } from '../../../src/temporal/client';
 import { freePort } from '../../../stack/ports';
 import { cacheDirectory, provision } from '../../../stack/provision/provision';

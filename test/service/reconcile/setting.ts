@@ -7,8 +7,12 @@ import { verifyLedger } from '../../../src/ledger-check/verify';
 import { isInFlight, KINDS, type Resource } from '../../../src/lifecycles';
 import { sandboxBankDatabase } from '../../../src/service/banks/sandbox-bank/movements';
 import { type Act, actOn } from '../../../src/service/operators/act';
-import { type Finding, isUnresolved } from '../../../src/service/operators/reconcile/rebuild';
-import { type ReconcileDeps, reconcile } from '../../../src/service/operators/reconcile/reconcile';
+import {
+  type Finding,
+  isUnresolved,
+  type ReconcileDeps,
+  reconcile,
+} from '../../../src/service/operators/reconcile/reconcile';
 import type { Stores } from '../../../src/store';
 import { openResourceSetting, type ResourceSetting } from '../../cli/resource-setting';
 import { useFixture } from '../../support/fixture';

@@ -1,8 +1,11 @@
 import { Refusal } from '../../../src/domain/errors';
 import { derivePublicKey, signAs } from '../../../src/encryption/audit-signature';
-import { type ChainsCheck, verifyChains } from '../../../src/service/operators/audit/chains';
+import {
+  type ChainsCheck,
+  createSignatureCheck,
+  verifyChains,
+} from '../../../src/service/operators/audit/chains';
 import { withAuditLine } from '../../../src/service/operators/audit/log';
-import { createSignatureCheck } from '../../../src/service/operators/audit/signatures';
 import {
   type AuditLine,
   type ChainedLine,

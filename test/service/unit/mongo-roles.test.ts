@@ -4,13 +4,13 @@ import { runInNewContext } from 'node:vm';
 import { MongoClient } from 'mongodb';
 import { runCli } from '../../../src/cli/program';
 import { LIFECYCLES } from '../../../src/lifecycles';
-import { GROWTH } from '../../../src/service/installation/growth';
 import {
   connectorRole,
+  GROWTH,
   type MongoRole,
   serviceRoles,
   WRITES,
-} from '../../../src/service/installation/mongo-roles';
+} from '../../../src/service/installation/database';
 import { createStores } from '../../../src/store';
 import { filesEndingIn } from '../../docs/pages';
 

@@ -1,6 +1,6 @@
 import { type JsonValue, parseJson } from '../../../src/base/json';
 import { ENDPOINTS } from '../../../src/domain/wire';
-import { redactExchange, redactPath } from '../../../src/service/events/requests/recorder';
+import { redactExchange, redactPath } from '../../../src/service/events/requests';
 
 const CARD = '4539148803436467';
 const IBAN = 'NL91ABNA0417164300';

@@ -8,7 +8,7 @@ import type { PaymentInput } from '../../../src/domain/payment/workflow';
 import { Encrypted } from '../../../src/encryption/encrypter';
 import type { Resource } from '../../../src/lifecycles';
 import { readTimeline } from '../../../src/service/money/resources/read';
-import { requestForMany } from '../../../src/service/operators/act-many';
+import { requestForMany } from '../../../src/service/operators/act';
 import { decide } from '../../../src/service/operators/approvals/decide';
 import { callbackKey } from '../../../src/store/callbacks';
 import { createTemporalClient } from '../../../src/temporal/client';

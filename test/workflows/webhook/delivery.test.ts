@@ -8,7 +8,7 @@ import type { WebhookActivityDeps } from '../../../activities/webhooks/next-atte
 import type { DeliveryKey } from '../../../src/domain/webhook/delivery';
 import { ATTEMPTS_MAX, attemptOffsetMs } from '../../../src/domain/webhook/schedule';
 import { tryDeliveryNow } from '../../../src/service/events/deliveries';
-import { redeliverEvent } from '../../../src/service/events/redeliver';
+import { redeliverEvent } from '../../../src/service/events/redeliveries';
 import { findLateDeliveries, restart } from '../../../src/service/operators/reconcile/orphans';
 import { listAttempts } from '../../../src/store/deliveries';
 import { secretOwner } from '../../../src/store/endpoints';

@@ -12,8 +12,7 @@ import { isRailId, railRules } from '../../../domain/payout/rails';
 import { getRuleId, type RoutingRule, type RuleScope } from '../../../domain/routing-rule';
 
 import { type Connectors, isKnownMethod, isServedBy, METHODS, type Routes } from '../../../routing';
-import { getPauseId } from '../../../store/connector-pauses';
-import type { RoutingRuleDocument } from '../../../store/routing-rules';
+import { getPauseId, type RoutingRuleDocument } from '../../../store/connectors';
 import type { WriteDeps } from '../../deps';
 import { findAccount } from '../../merchants/accounts';
 import { assertNoted, assertServes, parseConnectors, type RuleNote } from '../connectors';

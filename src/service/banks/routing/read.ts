@@ -1,6 +1,6 @@
 import { type Connectors, type FindConnector, routeBy } from '../../../routing';
 import type { Stores } from '../../../store';
-import { getPauseId } from '../../../store/connector-pauses';
+import { getPauseId } from '../../../store/connectors';
 
 export interface RoutingDeps {
   connectors: Pick<Connectors, 'findConnector' | 'listConnectors'>;

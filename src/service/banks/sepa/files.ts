@@ -12,8 +12,12 @@ import {
 import { omitUndefined } from '../../../domain/defined';
 import { ServiceError } from '../../../domain/errors';
 import type { ServiceDeps, WriteDeps } from '../../deps';
-import { finishApproval, requestApproval } from '../../operators/approvals/request';
-import { isAboveLimit, readLimits } from '../../operators/approvals/sums';
+import {
+  finishApproval,
+  isAboveLimit,
+  readLimits,
+  requestApproval,
+} from '../../operators/approvals/request';
 import { toFirstRows } from '../../paging';
 import { assertNoted } from '../connectors';
 import { countResults, openSepaBook, type SepaFile, type SepaLine, sepaDatabase } from './book';

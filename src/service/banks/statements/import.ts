@@ -9,8 +9,11 @@ import { hashLines } from '../../../statements/compare';
 import { assertSize, type FileSource, hashFile } from '../../../statements/intake';
 import { readStatementFile } from '../../../statements/read';
 import type { BankAccountDocument } from '../../../store/bank-accounts';
-import { openMadeStatements, openMadeTransfers } from '../../../store/made-statements';
-import type { StatementDocument } from '../../../store/statements';
+import {
+  openMadeStatements,
+  openMadeTransfers,
+  type StatementDocument,
+} from '../../../store/statements';
 import type { WriteDeps } from '../../deps';
 import { assertNoted } from '../connectors';
 import { type LineAct, showStatement } from './lines';

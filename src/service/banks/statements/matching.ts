@@ -20,7 +20,7 @@ import type { Stores } from '../../../store';
 import type { BankAccountDocument } from '../../../store/bank-accounts';
 import type { LineDocument } from '../../../store/statement-lines';
 import type { ServiceDeps } from '../../deps';
-import { countCredit, readLimits } from '../../operators/approvals/sums';
+import { countCredit, readLimits } from '../../operators/approvals/request';
 import { openSepaBook, type SepaLine, type SepaPayment } from '../sepa/book';
 
 type MatchDeps = Pick<ServiceDeps, 'mongo' | 'stores' | 'now'>;

@@ -3,10 +3,14 @@ import type { ClientSession } from 'mongodb';
 import { inTransaction, isDuplicateKey } from '../../../base/mongo';
 import type { AuditFacts } from '../../../domain/account/audit-log';
 import { buildPosition, TIES } from '../../../domain/cursor';
+import { omitUndefined } from '../../../domain/defined';
 import { buildRefusal, notFound, Refusal, ServiceError } from '../../../domain/errors';
-import { listEnabledEvents } from '../../../domain/webhook/endpoint';
+import { hasFailedTooLong, listEnabledEvents } from '../../../domain/webhook/endpoint';
 import type { EventType } from '../../../domain/webhook/event';
 import type { Encrypted } from '../../../encryption/encrypter';
+import { auditBy } from '../../../store/audit';
+import { waitForCaches } from '../../../store/cache';
+import type { DeliveryAttempt } from '../../../store/deliveries';
 import {
   type Endpoint,
   type EndpointChange,
@@ -17,13 +21,12 @@ import {
   secretOwner,
   signingSecret,
 } from '../../../store/endpoints';
-import type { ActDeps, Owner } from '../../deps';
-import { waitForCaches } from '../../installation/caches';
+import { checkWebhookUrl, getOrigin } from '../../../webhooks/url';
+import type { ActDeps, Owner, ServiceDeps } from '../../deps';
 import { accountNow } from '../../merchants/clock';
+import { notifyOwners } from '../../merchants/mail/outbox';
 
 export type { Endpoint } from '../../../store/endpoints';
-
-import { checkWebhookUrl } from '../../../webhooks/url';
 
 /** Concurrent calls may choose the same slot. */
 const RACES_MAX = 20;
@@ -107,9 +110,7 @@ export async function insertEndpoint(
     await also(session);
     return { endpoint, isFirst: others.length === 0 };
   };
-  const { endpoint, isFirst } = await retryRaces(RACES_MAX, () =>
-    inTransaction(deps.mongo, insert),
-  );
+  const { endpoint, isFirst } = await retryRaces(() => inTransaction(deps.mongo, insert));
   // An absence is not cached.
   if (!isFirst) await waitForCaches();
   return endpoint;
@@ -131,12 +132,12 @@ function findFreeSlot(endpoints: readonly Endpoint[]): number {
 }
 
 /** Repeats a write that has met another one for its slot. */
-export async function retryRaces<T>(racesMax: number, write: () => Promise<T>): Promise<T> {
+async function retryRaces<T>(write: () => Promise<T>): Promise<T> {
   for (let race = 1; ; race += 1) {
     try {
       return await write();
     } catch (error) {
-      if (race === racesMax || !isDuplicateKey(error, SLOT_INDEX)) throw error;
+      if (race === RACES_MAX || !isDuplicateKey(error, SLOT_INDEX)) throw error;
     }
   }
 }
@@ -287,11 +288,7 @@ export async function decryptCurrent(
 }
 
 /** Facts by which `audit verify` knows an endpoint. */
-export function toAuditFacts({
-  url,
-  enabled_events,
-  disabled_reason,
-}: EndpointDocument): AuditFacts {
+function toAuditFacts({ url, enabled_events, disabled_reason }: EndpointDocument): AuditFacts {
   return { url, events: enabled_events ?? 'all', disabled_reason };
 }
 
@@ -329,4 +326,173 @@ export async function admitEndpointUrl(
   const { message } = check;
   const details = [{ code: 'invalid', field: 'url', message }];
   throw new Refusal('invalid_request', `url: ${message}`, { details });
+}
+
+interface HealthDeps extends Pick<ServiceDeps, 'mongo' | 'stores' | 'now'> {
+  log: Record<'warn', (fields: { account_id: string; err?: unknown }, message: string) => void>;
+}
+
+export interface EndpointHealth {
+  /** Never fails: a delivery does not depend on it. */
+  note: (endpoint: Endpoint, attempt: DeliveryAttempt) => Promise<void>;
+}
+
+/**
+ * Disables an endpoint after days without a success. A first attempt notes no failure, which saves
+ * a write.
+ * @see docs/webhooks.md#an-endpoint-that-keeps-failing
+ */
+export function createEndpointHealth(deps: HealthDeps): EndpointHealth {
+  const { endpoints } = deps.stores;
+  return {
+    note: async (endpoint, { outcome, attempt, at }) => {
+      const { account_id, failing_since, last_success_at = '' } = endpoint;
+      try {
+        if (outcome === 'delivered') {
+          await endpoints.noteSuccess(endpoint, at);
+        } else if (failing_since === undefined) {
+          if (attempt > 1) await endpoints.noteFailing(endpoint, at);
+        } else {
+          // Another process may have noted a failure after a later success.
+          const since = failing_since > last_success_at ? failing_since : last_success_at;
+          if (hasFailedTooLong(since, Date.parse(at))) await disable(deps, endpoint, since, at);
+        }
+      } catch (err) {
+        deps.log.warn({ account_id, err }, 'the health of an endpoint was not noted');
+      }
+    },
+  };
+}
+
+async function disable(
+  deps: HealthDeps,
+  before: Endpoint,
+  since: string,
+  at: string,
+): Promise<void> {
+  const { stores, log } = deps;
+  const { account_id, livemode, endpoint_id } = before;
+  const audit = auditBy(deps, { via: 'service' });
+  const isDisabled = await inTransaction(deps.mongo, async (session) => {
+    const after = await stores.endpoints.disableFailing(before, since, at, session);
+    if (after === null) return false;
+    const line = { act: 'webhook.disabled', account_id, livemode, target: endpoint_id } as const;
+    await audit({ ...line, before: toAuditFacts(before), after: toAuditFacts(after) }, session);
+    const host = getOrigin(before.url);
+    const subject = { kind: 'endpoint_disabled', host, since, livemode } as const;
+    await notifyOwners(deps, account_id, subject, session);
+    return true;
+  });
+  if (isDisabled) log.warn({ account_id }, 'endpoint disabled after days of failures');
+}
+
+interface ShownEndpoint {
+  url: string;
+  signing_secret: string;
+  /** Absent: all. */
+  enabled_events?: EventType[];
+}
+
+export type EndpointSummary = NonNullable<Awaited<ReturnType<typeof getEndpoint>>>;
+
+interface OldestRequest extends Pick<EndpointSettings, 'events'> {
+  /** Accepted by `admitEndpointUrl`. */
+  url: string;
+  /** Shows the secret of an existing endpoint, too. */
+  showsSecret: boolean;
+}
+
+/** `next_active_from` appears during a roll. */
+export async function getEndpoint(
+  { stores, now }: Pick<EndpointDeps, 'stores' | 'now'>,
+  { account_id, livemode, endpoint_id }: EndpointKey,
+) {
+  const endpoint = await stores.endpoints.find({ account_id, livemode, endpoint_id });
+  if (endpoint === null) return null;
+  const { url, description, enabled_events, disabled_reason, secrets } = endpoint;
+  const next = secrets.slice(1).find(({ active_from }) => active_from > now().toISOString());
+  return {
+    endpoint_id: endpoint.endpoint_id,
+    ...{ url, description, enabled_events, disabled_reason },
+    next_active_from: next?.active_from,
+  };
+}
+
+/**
+ * Registers the first endpoint, or changes the URL of the oldest; its secret stays. Returns when
+ * every process applies it.
+ * @throws DecryptionError when no key decrypts the current secret; then nothing changes
+ */
+export async function setEndpoint(
+  deps: EndpointDeps,
+  owner: Owner,
+  { url, events, showsSecret }: OldestRequest,
+): Promise<ShownEndpoint & { isNew: boolean }> {
+  const { account_id, livemode } = owner;
+  const { endpoints } = deps.stores;
+  const before = await endpoints.get(account_id, livemode);
+  if (before !== null) await decryptCurrent(deps, before);
+  // Before the first start, no index bounds the endpoints.
+  await endpoints.ensureIndexes();
+  const endpoint_id = makeEndpointId();
+  const place = secretOwner({ account_id, livemode, endpoint_id });
+  const setting = {
+    ...{ account_id, livemode, url, endpoint_id },
+    enabled_events: events,
+    ciphertext: await deps.encrypter.encrypt(makeSigningSecret(), place),
+    now: deps.now(),
+    at: (await accountNow(deps, owner)).toISOString(),
+  };
+  // A concurrent call may register the endpoint first.
+  const endpoint = await retryRaces(() =>
+    inTransaction(deps.mongo, async (session) => {
+      const earlier = await endpoints.get(account_id, livemode, session);
+      const set = await endpoints.set(setting, session);
+      const line = { act: 'webhook.set', account_id, livemode, target: set.endpoint_id } as const;
+      const facts = { before: earlier && toAuditFacts(earlier), after: toAuditFacts(set) };
+      await deps.audit({ ...line, ...facts }, session);
+      return set;
+    }),
+  );
+  if (before !== null) await waitForCaches();
+  // The `webhook.set` line covers a new secret.
+  if (before !== null && showsSecret) {
+    const line = { act: 'webhook.secret_shown', account_id, livemode } as const;
+    await deps.audit({ ...line, target: endpoint.endpoint_id });
+  }
+  return { ...(await presentShown(deps, endpoint)), isNew: before === null };
+}
+
+/** @see rollEndpoint */
+export async function rollSecret(
+  deps: EndpointDeps,
+  owner: EndpointKey,
+  afterMs: number,
+): Promise<(ShownEndpoint & { active_from: string }) | null> {
+  const rolled = await rollEndpoint(deps, owner, afterMs);
+  if (rolled === null) return null;
+  const { endpoint, signing_secret, active_from } = rolled;
+  return { url: endpoint.url, signing_secret, active_from };
+}
+
+/** Shows the current secret and, during a roll, the next; the audit log records it. */
+export async function showEndpoint(
+  deps: EndpointDeps,
+  { account_id, livemode, endpoint_id }: EndpointKey,
+): Promise<(ShownEndpoint & { next_secret?: string; next_active_from?: string }) | null> {
+  const endpoint = await deps.stores.endpoints.find({ account_id, livemode, endpoint_id });
+  if (endpoint === null) return null;
+  const line = { act: 'webhook.secret_shown', account_id, livemode } as const;
+  await deps.audit({ ...line, target: endpoint.endpoint_id });
+  const view = await presentShown(deps, endpoint);
+  const next = endpoint.secrets.at(-1);
+  if (next === undefined || next.active_from <= deps.now().toISOString()) return view;
+  const next_secret = await deps.encrypter.decrypt(next.ciphertext, secretOwner(endpoint));
+  return { ...view, next_secret, next_active_from: next.active_from };
+}
+
+async function presentShown(deps: EndpointDeps, endpoint: Endpoint): Promise<ShownEndpoint> {
+  const { url, enabled_events } = endpoint;
+  const signing_secret = await decryptCurrent(deps, endpoint);
+  return omitUndefined({ url, signing_secret, enabled_events });
 }

@@ -9,10 +9,8 @@ import type { MerchantDeps, Owner } from '../../deps';
 import { type Page, type PageQuery, readCursor } from '../../money/read';
 import { auditAndNotify, withAuditLine } from '../../operators/audit/log';
 import { toPage } from '../../paging';
-import { findOwnEvent, presentEvent } from '../list';
-import { getMerchantEvent } from '../merchant';
-import { isRunning } from '../redeliver';
-import type { Redeliveries } from '../redeliveries';
+import { findOwnEvent, getMerchantEvent, presentEvent } from '../list';
+import { isRunning, type Redeliveries } from '../redeliveries';
 import { recordTestEvent } from '../test-event';
 import {
   admitEndpointUrl,

@@ -5,11 +5,11 @@ import { formatCount } from '../../../domain/format-count';
 import { formatMoney } from '../../../domain/money';
 import type { EntryDocument } from '../../../ledger/documents';
 import { bookOwner } from '../../../ledger/entries';
-import type { AuditEntry } from '../../../store/attention';
 import type { CallbackDocument } from '../../../store/callbacks';
 import { type DeliveryAttempt, listAttempts } from '../../../store/deliveries';
 import type { EventDocument } from '../../../store/events';
 import type { IdempotencyRecord } from '../../../store/idempotency';
+import type { AuditEntry } from '../../../store/resource';
 import { getOrigin } from '../../../webhooks/url';
 import { type ListedEvent, presentOldest, type ShownDelivery } from '../../events/list';
 

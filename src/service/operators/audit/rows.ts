@@ -5,7 +5,7 @@ import { type InSnapshot, openSnapshots, readAll } from '../../../ledger-check/s
 import type { ChainedLine } from '../../../store/audit';
 import { fingerprint } from '../../../store/keys';
 import { liftsPresented, presentSettings } from '../../merchants/accounts';
-import { findOperator, type IsSigned } from './signatures';
+import { findOperator, type IsSigned } from './chains';
 
 /** No line created the row (`…_unexplained`), or explains its state (`…_changed`). */
 interface RowFinding {

@@ -13,9 +13,8 @@ import type { Stores } from '../../../store';
 import { type AccountDocument, type PayerKeys, payerKeyOwner } from '../../../store/accounts';
 import type { Audit } from '../../../store/audit';
 import { CACHE_MS } from '../../../store/cache';
-import { connectorKeyOwner } from '../../../store/connector-keys';
 import { secretOwner } from '../../../store/endpoints';
-import type { KeyOwner } from '../../../store/keys';
+import { connectorKeyOwner, type KeyOwner } from '../../../store/keys';
 import { totpOwner } from '../../../store/users';
 import {
   createPayerCipher,

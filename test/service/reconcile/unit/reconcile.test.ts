@@ -7,7 +7,7 @@ import {
   isUnresolved,
   type RebuildResult,
   rebuildAll,
-} from '../../../../src/service/operators/reconcile/rebuild';
+} from '../../../../src/service/operators/reconcile/reconcile';
 import {
   compare,
   type Difference,

@@ -1,6 +1,14 @@
+import type { Client } from '@temporalio/client';
+import type { Db } from 'mongodb';
+import { PAYER_MONTHS, RETENTION } from '../../domain/account/retention';
+import { ServiceError } from '../../domain/errors';
 import { KINDS, RESOURCES } from '../../domain/resources';
+import { createStores, ensureIndexes, missingIndexes } from '../../store';
+import { missingAttributes, registerAttributes } from '../../temporal/attributes';
+import { findConfigFault } from '../../temporal/fault';
 import { sandboxBankDatabase } from '../banks/sandbox-bank/movements';
 import { SEPA_CONNECTOR, sepaDatabase } from '../banks/sepa/book';
+import { REQUEST_DAYS } from '../events/requests';
 
 /** Connectors have roles of their own; the user of `migrate` has all rights. */
 type Service = 'api' | 'worker';
@@ -162,4 +170,93 @@ export function connectorRole(database: string, connector: string): MongoRole {
 
 function buildPrivilege(db: string, collection: string, ...actions: Action[]): Privilege {
   return { resource: { db, collection }, actions };
+}
+
+export interface Growth {
+  collections: readonly string[];
+  /** Text of the docs. */
+  until: string;
+}
+
+const months = (name: keyof typeof RETENTION) => `${RETENTION[name]} months (\`${name}\`)`;
+
+/** A test refuses a new collection until it is here. @see docs/operations.md#what-grows */
+export const GROWTH: readonly Growth[] = [
+  {
+    collections: KINDS.map((kind) => RESOURCES[kind].collection),
+    until: `always; names of payers ${PAYER_MONTHS} months`,
+  },
+  { collections: ['events', 'deliveries'], until: `${months('events')}, unless pending` },
+  {
+    collections: ['bank_callbacks'],
+    until: `always; dismissed ones ${months('dismissed_callbacks')}`,
+  },
+  {
+    collections: ['recipients'],
+    until: `always; details ${months('recipients')} after the last payout`,
+  },
+  { collections: ['idempotency_records'], until: '24 hours; 30 days while unfinished' },
+  { collections: ['requests'], until: `${REQUEST_DAYS} days` },
+  {
+    collections: [
+      ...['dashboard_sessions', 'dashboard_challenges', 'dashboard_invitations'],
+      'dashboard_throttles',
+    ],
+    until: 'they expire',
+  },
+  { collections: ['mails'], until: 'they are sent; 7 days after the last attempt' },
+  { collections: ['sandbox_reports'], until: 'the sandbox bank has made them' },
+  { collections: ['approval_sums'], until: 'a day' },
+  { collections: ['payout_days'], until: '400 days' },
+  { collections: ['brand_logos'], until: 'always; replaced ones a day' },
+  { collections: ['worker_heartbeats'], until: 'a minute' },
+  {
+    collections: [
+      ...['journal_entries', 'entry_states', 'ledger_books', 'ledger_checkpoints', 'ledger_checks'],
+      ...['ledger_verified', 'statements', 'statement_lines', 'statement_refusals', 'audit_log'],
+      ...['audit_heads', 'approvals', 'accounts', 'api_keys', 'users', 'webhook_endpoints'],
+      ...['wallets', 'event_orders', 'operators', 'approval_limits', 'bank_accounts'],
+      'bank_movements',
+      ...[
+        'routing_rules',
+        'connector_pauses',
+        'connector_releases',
+        'mail_settings',
+        'connector_keys',
+        'connector_capabilities',
+      ],
+      ...['schedule_runs', 'service_epoch'],
+    ],
+    until: 'always',
+  },
+];
+
+export interface MigrateDeps {
+  /** Needs a connection without a socket timeout. */
+  db: Db;
+  temporal: Client;
+  progress: (line: string) => void;
+}
+
+/**
+ * Creates missing indexes, validators (among the indexes) and search attributes. Safe to interrupt and repeat.
+ * @param dryRun only lists them
+ * @throws ServiceError `search_attributes_refused` with the commands that register them
+ */
+export async function migrate({ db, temporal, progress }: MigrateDeps, dryRun: boolean) {
+  const stores = createStores(db);
+  const { unique, others, validators } = await missingIndexes(stores);
+  const indexes = [...unique, ...validators.map((name) => `${name}.validator`), ...others];
+  const where = { connection: temporal.connection, namespace: temporal.options.namespace };
+  if (dryRun) return { indexes, search_attributes: await missingAttributes(where) };
+  if (indexes.length > 0) progress(`creating the indexes ${indexes.join(', ')}`);
+  await ensureIndexes(stores);
+  try {
+    return { indexes, search_attributes: await registerAttributes(where) };
+  } catch (error) {
+    const fault = findConfigFault(error);
+    throw fault === undefined
+      ? error
+      : new ServiceError('search_attributes_refused', fault.message);
+  }
 }
