@@ -1,3 +1,4 @@
+import { ApplicationFailure } from '@temporalio/activity';
 import type { ClientSession } from 'mongodb';
 import { inTransaction } from '../src/base/mongo';
 import type { FeeBearer } from '../src/domain/account/acquirer-fee';
@@ -6,6 +7,7 @@ import { omitUndefined } from '../src/domain/defined';
 import {
   DISPUTE_TRANSITIONS,
   type DisputeAnswer,
+  type DisputeAttention,
   type DisputeStatus,
   getDisputeEvent,
   isDisputeClosed,
@@ -40,6 +42,7 @@ import {
   buildCommonChange,
   type Known,
   type OpenedState,
+  type RecordAttention,
   type RecordDeps,
   type RecordTable,
   type WriteAnswer,
@@ -159,7 +162,11 @@ export function createDisputeActivities(deps: RecordDeps) {
     recordDisputeStep: (input: RecordStep): Promise<WriteAnswer<DisputeDocument>> =>
       recordStep(deps, input),
     recordDisputeMove: record.transition,
-    recordDisputeAttention: record.setAttention,
+    /** @throws ApplicationFailure not retryable, `evidence_not_supported` */
+    recordDisputeAttention: async (input: RecordAttention<DisputeAttention>) => {
+      if (input.audit?.what === 'accept') await requireAcceptance(deps, input.resource_id);
+      return await record.setAttention(input);
+    },
     loadDispute: record.load,
   };
 }
@@ -171,6 +178,17 @@ const NO_EVENTS = {
   lost: undefined,
   accepted: undefined,
 } as const;
+
+/** Refuses an operator's acceptance that would never arrive. */
+async function requireAcceptance({ stores, isRebuild }: RecordDeps, dispute_id: string) {
+  const dispute = isRebuild ? null : await stores.disputes.get(dispute_id);
+  const report = dispute && (await stores.capabilities.get(dispute.connector));
+  if (!report || report.functions.includes('acceptDispute')) return;
+  throw ApplicationFailure.nonRetryable(
+    'The bank takes no answers to disputes over this service: accept it at the bank.',
+    'evidence_not_supported',
+  );
+}
 
 function eventData({ _id, payment_id }: Pick<DisputeDocument, '_id' | 'payment_id'>) {
   return { dispute_id: _id, payment_id };

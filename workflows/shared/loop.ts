@@ -81,9 +81,12 @@ function isDue(clock: AccountClock, due: Due | undefined): boolean {
 /** Concurrent transitions while one item is handled. */
 const STALE_RETRIES_MAX = 10;
 
+/** Refusals of an act by its activity; nothing is written then. */
+const ACT_REFUSALS = ['approval_decided', 'evidence_not_supported', BOOKS_REFUSED];
+
 interface Retry {
   attempts?: number;
-  /** Item whose update is refused where its approval has ended, or the books refuse it. */
+  /** Item whose update is refused as its activity says. */
   item?: unknown;
 }
 
@@ -98,7 +101,7 @@ async function retryWhenStale(
       await act();
       return 'done';
     } catch (error) {
-      for (const code of ['approval_decided', BOOKS_REFUSED]) {
+      for (const code of ACT_REFUSALS) {
         const message = findRefusal(error, code);
         if (message !== undefined && refuse(item, code, message)) return 'done';
       }

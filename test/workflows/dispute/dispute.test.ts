@@ -115,6 +115,19 @@ test('a refused answer is for operators, and the dispute stays as it is', () =>
     { submitEvidence: async () => ({ outcome: 'refused', code: 'late', message: 'Too late.' }) },
   ));
 
+test('an operator cannot accept it at a bank that takes no answers', () =>
+  withDispute(async ({ payment, stored, told, reportOf, ...dispute }) => {
+    const { connector } = await payment.stored();
+    const report = { serves: [], functions: [], contract: 1 };
+    const seen = { seen_at: new Date(), stopped: null };
+    await setting.stores.capabilities.report(connector, report, seen);
+    expect(await dispute.refusal('accept')).toMatchObject({ code: 'evidence_not_supported' });
+    expect(await stored()).toMatchObject({ audit: [], status: 'needs_response' });
+    await reportOf('dispute_lost');
+    expect(await dispute.handle.result()).toMatchObject({ status: 'lost' });
+    expect(answers(told)).toEqual([]);
+  }));
+
 test('while the bank is away, only the first caller waits, and the end answers it', () => {
   const away = () => Promise.reject(new Error('The bank is away.'));
   return withDispute(
