@@ -80,7 +80,7 @@ type Answer =
       fee_bearer?: FeeBearer;
     }
   | { outcome: 'repeated' }
-  | { outcome: 'late' | 'refused'; why: string };
+  | { outcome: 'late' | 'refused'; why: string; isEarly?: true };
 
 export type DisputeOpening =
   | ({
@@ -326,8 +326,10 @@ function toAnswer(
       return toPosted(dispute, report, isFeeRefused);
     case 'repeated':
       return decision.isOwn ? toPosted(dispute, report, isFeeRefused) : { outcome: 'repeated' };
-    default:
-      return { outcome: decision.kind, why: decision.why };
+    default: {
+      const { kind: outcome, ...reason } = decision;
+      return { outcome, ...reason };
+    }
   }
 }
 

@@ -60,6 +60,7 @@ import { applyAnswer, beginAnswer, endWaits, instructBank } from './bank';
 import { messages } from './messages';
 import {
   type Dispute,
+  type DisputeCallback,
   type DisputeItem,
   type DisputeKind,
   type DisputeMailbox,
@@ -107,8 +108,8 @@ export async function dispute(start: DisputeStart): Promise<DisputeResult> {
   });
 }
 
-function isIdle({ pendingSends, waiting }: Dispute): boolean {
-  return pendingSends.size === 0 && waiting.length === 0;
+function isIdle({ pendingSends, waiting, early }: Dispute): boolean {
+  return pendingSends.size === 0 && waiting.length === 0 && early.length === 0;
 }
 
 function takeMessages(mail: DisputeMailbox, start: DisputeStart): void {
@@ -144,8 +145,6 @@ function takeMessages(mail: DisputeMailbox, start: DisputeStart): void {
   );
 }
 
-type CallbackItem = Extract<DisputeItem, { kind: 'callback' }>;
-
 /** Stores the dispute with the first report whose sender is verified. */
 async function open(
   mail: DisputeMailbox,
@@ -170,7 +169,7 @@ async function open(
   if (answer === undefined) mail.inbox.unshift(item);
   else if (fault !== undefined) {
     await record.flagGivenUp(dispute, `callback ${name} (${callback.callback_id})`, fault);
-  } else await noteOutcome(dispute, name, callback, answer);
+  } else await noteOutcome(dispute, item, answer);
   record.show(dispute);
   return { outcome: 'accepted', resource: dispute };
 }
@@ -193,7 +192,7 @@ async function store(input: OpenDispute): Promise<{ opening: DisputeOpening; fau
 async function takeOpening(
   mail: DisputeMailbox,
   { payment_id: resource_id, connector, livemode }: Omit<DisputeInput, 'clock'>,
-): Promise<CallbackItem> {
+): Promise<DisputeCallback> {
   const verification = getVerificationMode(livemode);
   const others: DisputeItem[] = [];
   for (;;) {
@@ -240,9 +239,7 @@ async function load(mail: DisputeMailbox, start: DisputeResume): Promise<Opening
 async function handle(dispute: Dispute, item: DisputeItem): Promise<void> {
   switch (item.kind) {
     case 'callback':
-      return await record.applyVerified(dispute, item, () =>
-        applyReport(dispute, item.name, item.callback),
-      );
+      return await record.applyVerified(dispute, item, () => applyReport(dispute, item));
     case 'malformed':
       note(dispute, `unreadable callback ${item.name}: ${item.fault}`);
       return await record.flagMalformed(dispute);
@@ -257,11 +254,8 @@ async function handle(dispute: Dispute, item: DisputeItem): Promise<void> {
   }
 }
 
-async function applyReport(
-  dispute: Dispute,
-  name: DisputeCallbackName,
-  callback: BankCallback,
-): Promise<void> {
+async function applyReport(dispute: Dispute, item: DisputeCallback): Promise<void> {
+  const { name, callback } = item;
   const input = { dispute_id: dispute.id, at: timestamp(dispute) };
   const report = buildReport(name, callback);
   const answer = await record.bookState(
@@ -269,30 +263,36 @@ async function applyReport(
     (known) => (activities) => activities.recordDisputeReport({ ...input, report, ...known }),
   );
   note(dispute, `callback ${name} (${callback.callback_id}): ${answer.outcome}`);
-  await noteOutcome(dispute, name, callback, answer);
+  await noteOutcome(dispute, item, answer);
 }
 
 type Outcome =
   | { outcome: 'posted'; evidence_due_at?: string | null; isFeeRefused?: true }
   | { outcome: 'repeated' }
-  | { outcome: 'late' | 'refused'; why: string };
+  | { outcome: 'late' | 'refused'; why: string; isEarly?: true };
 
 async function noteOutcome(
   dispute: Dispute,
-  name: DisputeCallbackName,
-  callback: BankCallback,
+  report: DisputeCallback,
   answer: Outcome,
 ): Promise<void> {
+  const { name, callback } = report;
   switch (answer.outcome) {
     case 'posted':
       dispute.dueAt = answer.evidence_due_at ?? dispute.dueAt;
       // Nothing is sent after the end.
       if (isDisputeClosed(dispute.status)) stopAnswering(dispute);
+      // It may have been taken now.
+      dispute.inbox.unshift(...dispute.early.splice(0).map((early) => early.report));
       if (answer.isFeeRefused) await record.setAttention(dispute, 'dispute_differs');
       return record.show(dispute);
     case 'repeated':
       return await record.recordUnapplied(dispute, name, callback, 'the dispute is posted already');
     default:
+      if (answer.isEarly) {
+        dispute.early.push({ report, at: now(dispute) });
+        return record.show(dispute);
+      }
       await record.recordUnapplied(dispute, name, callback, answer.why);
       if (answer.outcome === 'refused') await record.setAttention(dispute, 'dispute_differs');
   }
@@ -326,6 +326,25 @@ async function respond(
 }
 
 function nextDue(dispute: Dispute): Due | undefined {
+  const [early] = dispute.early;
+  const due = findOwnDue(dispute);
+  const at = early && early.at + EARLY_MS;
+  if (at === undefined || (due !== undefined && due.at < at)) return due;
+  return { at, summary: 'What came back should have been taken', act: () => refuseEarly(dispute) };
+}
+
+/** A bank's movements of one dispute are reported together, in any order. */
+const EARLY_MS = 3_600_000;
+
+async function refuseEarly(dispute: Dispute): Promise<void> {
+  const why = 'more came back than the dispute took';
+  for (const { report } of dispute.early.splice(0)) {
+    await record.recordUnapplied(dispute, report.name, report.callback, why);
+  }
+  await record.setAttention(dispute, 'dispute_differs');
+}
+
+function findOwnDue(dispute: Dispute): Due | undefined {
   const { status, dueAt, answering, isOverdueReported, isReminded, isSubmitted } = dispute;
   if (isDisputeClosed(status)) return cancelUnstartedSends(dispute);
   if (answering !== null) {

@@ -48,6 +48,8 @@ export type DisputeItem =
   | { kind: 'answer'; answer: NamedReply | Outdated }
   | OperatorItem<DisputeAct, DisputeState>;
 
+export type DisputeCallback = Extract<DisputeItem, { kind: 'callback' }>;
+
 export interface Dispute
   extends WorkflowState<DisputeStatus, DisputeAttention, DisputeFacts>,
     InstructionState {
@@ -60,6 +62,8 @@ export interface Dispute
   answering: DisputeAnswer | null;
   /** Ms since the epoch. */
   answeringSince: number;
+  /** What came back before it was taken, with the time of its report; ms since the epoch. */
+  early: { report: DisputeCallback; at: number }[];
   /** Callers who wait for the bank's answer. */
   waiting: Trigger<DisputeResponse>[];
 }
@@ -91,6 +95,7 @@ export function newDispute(
     isReminded: snapshot.isReminded ?? false,
     answering,
     answeringSince: Date.parse(answering_since ?? '') || 0,
+    early: [],
     waiting: [],
     instruction: 0,
     unanswered: undefined,

@@ -86,8 +86,11 @@ export type DisputeDecision =
   | { kind: 'repeated'; isOwn: boolean }
   /** Comes too late to matter. @param why for operators */
   | { kind: 'late'; why: string }
-  /** @param why for operators */
-  | { kind: 'refused'; why: string };
+  /**
+   * @param why for operators
+   * @param isEarly whether a withdrawal that is still to come may let it fit
+   */
+  | { kind: 'refused'; why: string; isEarly?: true };
 
 /** Minor units of the fee that the merchant bears. @see docs/ledger.md#fees-of-acquirers */
 export function computeBorneFee({ fee, fee_bearer }: Pick<DisputeTransfer, 'fee' | 'fee_bearer'>) {
@@ -208,7 +211,9 @@ function decideReinstatement(dispute: DisputeFacts, report: DisputeReport): Disp
   const known = decideKnown(dispute, 'in', { amount, fee }, report);
   if (known !== undefined) return known;
   const taken = sumTaken(dispute.transfers);
-  if (amount > taken.amount || fee > taken.fee) return refused(TOO_MUCH);
+  if (amount > taken.amount || fee > taken.fee) {
+    return { kind: 'refused', why: TOO_MUCH, isEarly: true };
+  }
   const transfer = { direction: 'in', amount, fee } as const;
   return { kind: 'applied', to: dispute.status, transfer, change: {} };
 }

@@ -231,6 +231,29 @@ test('a report after the end starts the workflow again, and moves the money of t
     await saveHistory(handle, 'dispute-reinstated');
   }));
 
+test('what came back before it was taken waits an hour for that, and then for an operator', () =>
+  withDispute(
+    async ({ stored, reportOf, becomes, payment, shows }) => {
+      const back = { amount: 400, bank_reference: 'R1' };
+      await reportOf('dispute_reinstated', back);
+      await reportOf('dispute_won', { amount: 0 });
+      await becomes({ status: 'won' });
+      expect(await stored()).toMatchObject({ amount: 0, attention: null, transfers: [] });
+      await reportOf('dispute_withdrawn', { amount: 400, bank_reference: 'W1' });
+      const directions = [{ direction: 'out' }, { direction: 'in', bank_reference: 'R1' }];
+      await eventually('both', async () => (await stored()).transfers.length === 2);
+      expect(await stored()).toMatchObject({ amount: 0, transfers: directions });
+      expect(await payment.money()).toMatchObject({ available: 1_050, clearing: -1_050 });
+      await reportOf('dispute_reinstated', { ...back, bank_reference: 'R2' });
+      await shows('refused');
+      expect(await stored()).toMatchObject({ attention: null });
+      await setting.env.sleep(DAY_MS);
+      await becomes({ attention: 'dispute_differs' });
+      expect(await payment.unapplied()).toEqual([expect.stringContaining('more came back')]);
+    },
+    { amount: 0 },
+  ));
+
 test.each([
   ['service', 650, 1_050],
   ['merchant', 635, 1_050],
