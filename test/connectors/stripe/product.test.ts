@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { isDeepStrictEqual } from 'node:util';
 import type { Page } from 'playwright-core';
 import { useBrowser } from '../../browser/dashboard-visit';
 import { buildAccount, buildPayment } from '../../support/factories';
@@ -8,6 +9,7 @@ import { eventually } from '../../support/http';
 import { createRandom } from '../../support/random';
 import { useAccount, useService } from '../../support/service';
 import { describeWithStripeMock, startStripeMock } from '../../support/stripe-mock';
+import { receiveHttps } from '../../webhooks/receiver';
 import { postEvent, type Thing } from './fake';
 import { judge } from './judge';
 import { startStripeWorld } from './product';
@@ -185,15 +187,21 @@ test('a key of the other mode starts no connector', async () => {
 describe('in a browser', () => {
   const browser = useBrowser();
   const hook = useHook(service);
+  // A real server: a route of the browser does not see where a redirect leads.
+  const shop = useFixture(
+    () =>
+      receiveHttps(({ url }, response) => {
+        const headers = { 'Content-Type': 'text/html' };
+        response.writeHead(200, headers).end(`<h1>Shop ${url}</h1>`);
+      }),
+    ({ close }) => close(),
+  );
   const toEvents = (id: string) => hook.events(id).map(({ type }) => type);
 
   /** Opens the pages of a payment in tabs of one customer, and goes to Stripe’s in each. */
   async function visit(payment: { redirect_url: string }, tabs = 1): Promise<Page[]> {
-    const context = await browser.newContext({ viewport: { width: 390, height: 844 } });
-    await context.route('https://shop.example/**', (route) => {
-      const path = new URL(route.request().url()).pathname;
-      return route.fulfill({ contentType: 'text/html', body: `<h1>Shop ${path}</h1>` });
-    });
+    const viewport = { width: 390, height: 844 };
+    const context = await browser.newContext({ viewport, ignoreHTTPSErrors: true });
     const pages = await Promise.all(Array.from({ length: tabs }, () => context.newPage()));
     for (const page of pages) {
       await page.goto(payment.redirect_url);
@@ -206,7 +214,8 @@ describe('in a browser', () => {
   const heading = (page: Page, name: string) => page.getByRole('heading', { name }).waitFor();
   const start = async () => {
     await hook.register(account, ['payment.settled', 'payment.cancelled']);
-    return await buildPayment(account, { amount: 1_000, method: 'visa' });
+    const success_url = new URL('/thanks', shop.url).href;
+    return await buildPayment(account, { amount: 1_000, method: 'visa', success_url });
   };
 
   test('a payer pays and comes back to the shop, whose server receives payment.settled', async () => {
@@ -237,14 +246,24 @@ describe('in a browser', () => {
 
   test('a payer who pays in two tabs pays once', async () => {
     const payment = await start();
-    const [first, second] = (await visit(payment, 2)) as [Page, Page];
-    await Promise.all([pay(first), pay(second)]);
+    const tabs = await visit(payment, 2);
+    await Promise.all(tabs.map(pay));
+    const read = (tab: Page) => tab.getByRole('heading').first().textContent({ timeout: 1_000 });
+    const readTabs = async () => ({
+      // A tab that is on its way to another page has none.
+      shown: (await Promise.all(tabs.map((tab) => read(tab).catch(() => '')))).toSorted(),
+      urls: tabs.map((tab) => tab.url()),
+    });
+    const shown = ['Shop /thanks', 'You have paid already'];
+    const isDone = async () => isDeepStrictEqual((await readTabs()).shown, shown);
+    await eventually('both tabs to be done', isDone).catch(() => undefined);
+    expect(await readTabs()).toMatchObject({ shown });
     await becomes(payment.id, { status: 'settled' });
     const charges = [...world.bank.things.values()].filter(
       ({ object, metadata }) => object === 'charge' && metadata.payment_id === payment.id,
     );
     expect(charges).toHaveLength(1);
-    await first.context().close();
+    await tabs[0]?.context().close();
   });
 });
 
