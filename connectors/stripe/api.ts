@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { BankFailure, type Tools } from '../kit';
 import type { Book } from './book';
+import { Problem } from './objects';
 import type { StripeSettings } from './settings';
 
 /** Version that requests pin and answers have; that of the library in `package.json`. */
@@ -33,16 +34,6 @@ export function encodeForm(params: Params): string {
   return new URLSearchParams(pairs).toString();
 }
 
-/** Refusal of Stripe, of which only what its documentation lists is read. */
-const Problem = z.object({
-  error: z.object({
-    type: z.string(),
-    code: z.string().optional(),
-    decline_code: z.string().optional(),
-  }),
-});
-type Problem = z.infer<typeof Problem>['error'];
-
 interface Request {
   path: string;
   /** Query of a GET, else body. */
@@ -58,7 +49,7 @@ const WAIT_MS_MAX = 60_000;
 /** Object, or the error with which Stripe refuses the request for good. */
 export type Outcome<O> =
   | { object: O; problem?: undefined }
-  | { problem: Problem; object?: undefined };
+  | { problem: Problem['error']; object?: undefined };
 
 /**
  * Calls Stripe with the pinned version of the API.
@@ -86,7 +77,7 @@ export async function callStripe<S extends z.ZodType>(
   try {
     const answer = await call(request, { 200: schema, 400: Problem, 402: Problem, 404: Problem });
     if (answer.status === 200) return { object: answer.body as z.output<S> };
-    const { error } = answer.body as z.infer<typeof Problem>;
+    const { error } = answer.body as Problem;
     // Under this key Stripe has another request, which may have moved money.
     if (error.type !== 'idempotency_error') return { problem: error };
     throw new BankFailure('Stripe has another request under this idempotency key.');
@@ -96,13 +87,6 @@ export async function callStripe<S extends z.ZodType>(
     pause.until = Math.max(pause.until, Date.now() + wait);
     throw error;
   }
-}
-
-/** Whether Stripe has repeated a failure that it stores under the key, so that no repeat helps. */
-export function isStoredFailure(error: unknown): boolean {
-  if (!(error instanceof BankFailure) || error.answer === undefined) return false;
-  const { status, headers } = error.answer;
-  return status >= 500 && headers.get('Idempotent-Replayed') === 'true';
 }
 
 /** @throws BankFailure for a refusal, which is named by the code of Stripe */
@@ -116,8 +100,13 @@ export async function readStripe<S extends z.ZodType>(
   throw buildFailure(answer.problem);
 }
 
-export function buildFailure({ type, code = type }: Problem): BankFailure {
+export function buildFailure({ type, code = type }: Problem['error']): BankFailure {
   return new BankFailure(`Stripe refuses the request: ${code.replaceAll(/[^a-z_]/g, '')}.`);
+}
+
+interface List extends Request {
+  /** Pages after which the list is too long. */
+  pagesMax?: number;
 }
 
 const PAGE = 100;
@@ -125,19 +114,11 @@ const PAGE = 100;
 /** Reads one page of a list, the newest first. */
 export async function readPage<S extends z.ZodType>(
   tools: StripeTools,
-  path: string,
-  params: Params,
+  { path, params }: Request,
   schema: S,
 ) {
   const list = z.object({ data: z.array(schema), has_more: z.boolean() });
   return await readStripe(tools, { path, params: { limit: PAGE, ...params } }, list);
-}
-
-interface List {
-  path: string;
-  params: Params;
-  /** Pages of a hundred after which the list is too long. */
-  pagesMax?: number;
 }
 
 /**
@@ -151,7 +132,8 @@ export async function* walkList<S extends z.ZodType<{ id: string }>>(
 ): AsyncGenerator<z.output<S>> {
   let starting_after: string | undefined;
   for (let page = 0; page < pagesMax; page += 1) {
-    const { data, has_more } = await readPage(tools, path, { ...params, starting_after }, schema);
+    const list = { path, params: { ...params, starting_after } };
+    const { data, has_more } = await readPage(tools, list, schema);
     yield* data;
     if (!has_more) return;
     starting_after = data.at(-1)?.id;
@@ -165,10 +147,10 @@ export async function* walkList<S extends z.ZodType<{ id: string }>>(
  */
 export async function findInList<S extends z.ZodType<{ id: string }>>(
   tools: StripeTools,
-  path: string,
-  params: Params,
-  { schema, fits }: { schema: S; fits: (object: z.output<S>) => boolean },
+  list: List,
+  schema: S,
+  fits: (object: z.output<S>) => boolean,
 ): Promise<z.output<S> | undefined> {
-  for await (const each of walkList(tools, { path, params }, schema)) if (fits(each)) return each;
+  for await (const each of walkList(tools, list, schema)) if (fits(each)) return each;
   return undefined;
 }

@@ -23,6 +23,8 @@ export interface Sent {
 
 export type Refunded = { charge: string } | { payment_intent: string };
 
+export type Note = Partial<Pick<Sent, 'key' | 'object' | 'closing'>>;
+
 export type Book = ReturnType<typeof createBook>;
 
 /** Stores what was sent to Stripe, so that it is sent once and found again. */
@@ -42,15 +44,8 @@ export function createBook(db: Db, now: () => Date) {
       if (record === null) throw new Error('The book has not stored the instruction.');
       return record;
     },
-    noteObject: async (_id: string, object: string): Promise<void> => {
-      await sent.updateOne({ _id }, { $set: { object } });
-    },
-    /** Takes the second key, which is the last one. */
-    takeNextKey: async (_id: string): Promise<void> => {
-      await sent.updateOne({ _id }, { $set: { key: `${_id}:2` } });
-    },
-    noteClosing: async (_id: string): Promise<void> => {
-      await sent.updateOne({ _id }, { $set: { closing: true } });
+    note: async (_id: string, change: Note): Promise<void> => {
+      await sent.updateOne({ _id }, { $set: change });
     },
   };
 }

@@ -6,7 +6,8 @@ import type {
   Evidence,
 } from '../kit';
 import { buildFailure, type Params, readStripe, type StripeTools } from './api';
-import { DisputeHead, OPEN_DISPUTES } from './objects';
+import { OPEN_DISPUTES } from './codes';
+import { DisputeHead } from './objects';
 import { sendOnce } from './sending';
 
 type IsDone = (dispute: DisputeHead, instruction_id: string) => boolean;
@@ -22,22 +23,20 @@ const isLost: IsDone = ({ status }) => status === 'lost';
 const isSubmitted: IsDone = ({ metadata, evidence_details: { submission_count } }, id) =>
   metadata?.['instruction_id'] === id && submission_count > 0;
 
-async function lookUp(
-  { bank_dispute_id, instruction_id }: DisputeQuestion,
-  tools: StripeTools,
-  isDone: IsDone,
-): Promise<DisputeLookup> {
-  const dispute = await readHead(tools, bank_dispute_id);
-  return isDone(dispute, instruction_id) ? ACCEPTED : { outcome: 'not_found' };
-}
-
 const readHead = (tools: StripeTools, id: string) =>
   readStripe(tools, { path: `disputes/${encodeURIComponent(id)}` }, DisputeHead);
 
-export const lookUpEvidence = (input: DisputeQuestion, tools: StripeTools) =>
-  lookUp(input, tools, isSubmitted);
-export const lookUpAcceptance = (input: DisputeQuestion, tools: StripeTools) =>
-  lookUp(input, tools, isLost);
+const lookUpBy =
+  (isDone: IsDone) =>
+  async (
+    { bank_dispute_id, instruction_id }: DisputeQuestion,
+    tools: StripeTools,
+  ): Promise<DisputeLookup> => {
+    const dispute = await readHead(tools, bank_dispute_id);
+    return isDone(dispute, instruction_id) ? ACCEPTED : { outcome: 'not_found' };
+  };
+export const lookUpEvidence = lookUpBy(isSubmitted);
+export const lookUpAcceptance = lookUpBy(isLost);
 
 async function send(
   input: DisputeInstruction,

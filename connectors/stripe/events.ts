@@ -9,27 +9,9 @@ import {
   type WebhookRequest,
 } from '../kit';
 import { readPage, type StripeTools } from './api';
+import { EVENT_TYPES } from './codes';
 import { type Facts, isOurs, NONE, readFacts, reportMode } from './facts';
-import { Event, Hint } from './objects';
-
-/** Types to which the webhook has to be subscribed, and that are read from the list of events. */
-const EVENT_TYPES: readonly string[] = [
-  'checkout.session.completed',
-  'checkout.session.async_payment_succeeded',
-  'checkout.session.async_payment_failed',
-  'checkout.session.expired',
-  'payment_intent.processing',
-  'charge.succeeded',
-  'charge.updated',
-  'charge.dispute.created',
-  'charge.dispute.updated',
-  'charge.dispute.closed',
-  'charge.dispute.funds_withdrawn',
-  'charge.dispute.funds_reinstated',
-  'refund.created',
-  'refund.updated',
-  'refund.failed',
-];
+import { Booked, Event, Hint, Row } from './objects';
 
 /** Verifies a webhook by the official library, and reads what its object says now. */
 export async function readWebhook(
@@ -61,32 +43,29 @@ async function readHint(hint: Hint | null | undefined, tools: StripeTools) {
   return hint && (isOurs(hint) || hint.object === 'dispute') ? await readFacts(hint, tools) : NONE;
 }
 
-/** Fields by which a list is read on, whatever else of it fits. */
-const Row = z.looseObject({ id: z.string(), created: z.int() });
-type Row = z.infer<typeof Row>;
-
-/** Reads the facts of a row. One that does not fit must not keep back all others. */
-async function readRow<S extends z.ZodType>(
-  row: Row,
+/** Reads the facts of rows. One that does not fit must not keep back all others. */
+async function readRows<S extends z.ZodType>(
+  rows: readonly Row[],
   schema: S,
   read: (fitting: z.output<S>) => Promise<Facts>,
-): Promise<Facts & { malformed?: Malformed }> {
-  const { success, data, error } = schema.safeParse(row);
-  const fields = error?.issues.map(({ path }) => path.join('.')) ?? [];
-  try {
-    if (!success) throw new AnswerMalformed(`The list has ${fields.join(', ')} that does not fit.`);
-    return await read(data);
-  } catch (failure) {
-    if (!(failure instanceof AnswerMalformed)) throw failure;
-    return { reports: [], malformed: { id: row.id, why: failure.message } };
-  }
-}
-
-function gather(all: readonly (Facts & { malformed?: Malformed })[]) {
-  return {
-    reports: all.flatMap(({ reports }) => reports),
-    malformed: all.flatMap(({ malformed }) => malformed ?? []),
-  };
+) {
+  const malformed: Malformed[] = [];
+  const facts = await Promise.all(
+    rows.map(async (row): Promise<Facts> => {
+      const { success, data, error } = schema.safeParse(row);
+      const fields = error?.issues.map(({ path }) => path.join('.')) ?? [];
+      try {
+        if (success) return await read(data);
+        throw new AnswerMalformed(`The list has ${fields.join(', ')} that does not fit.`);
+      } catch (failure) {
+        if (!(failure instanceof AnswerMalformed)) throw failure;
+        malformed.push({ id: row.id, why: failure.message });
+        return NONE;
+      }
+    }),
+  );
+  const done = rows.filter((_row, index) => facts[index]?.isUnbooked !== true);
+  return { done, found: { reports: facts.flatMap(({ reports }) => reports), malformed } };
 }
 
 const DAY_S = 86_400;
@@ -133,59 +112,49 @@ export function createEventReader() {
   let pending: { cursor: string; events: Row[] } | undefined;
   return async (text: string | null, tools: StripeTools): Promise<Page> => {
     const now = Math.floor(tools.now().getTime() / 1_000);
-    const stored = text === null ? undefined : Cursor.parse(JSON.parse(text));
-    const isGap = stored !== undefined && now - stored.read_at > GAP_S_MAX;
-    const cursor = stored !== undefined && !isGap ? stored : beginWalk(stored, now);
-    if (cursor.walk !== undefined) return await walk(cursor, tools);
+    const cursor = text === null ? undefined : Cursor.parse(JSON.parse(text));
+    if (cursor === undefined || now - cursor.read_at > GAP_S_MAX) {
+      const walk = { list: WALKS[0], from: (cursor?.at ?? now) - CHANGES_S };
+      return await readWalk({ at: now, read_at: now, reads: 0 }, walk, tools);
+    }
+    if (cursor.walk !== undefined) return await readWalk(cursor, cursor.walk, tools);
     if (pending?.cursor === text) {
       for (const { id, created } of pending?.events ?? []) seen.set(id, created);
     }
-    const oldest = cursor.at - OVERLAP_S;
+    const { at, top: known = at, after: starting_after } = cursor;
+    const oldest = at - OVERLAP_S;
     for (const [id, created] of seen) if (created < oldest) seen.delete(id);
-    const { after: starting_after } = cursor;
     const params = { created: { gte: oldest }, types: EVENT_TYPES, starting_after };
-    const { data, has_more } = await readPage(tools, 'events', params, Row);
+    const { data, has_more } = await readPage(tools, { path: 'events', params }, Row);
     const events = data.filter(({ id }) => !seen.has(id));
     const read = (event: Event) => readEvent(event, tools);
-    const facts = await Promise.all(events.map((row) => readRow(row, Event, read)));
-    const done = events.filter((_event, index) => facts[index]?.isUnbooked !== true);
-    const top = Math.max(cursor.top ?? cursor.at, data[0]?.created ?? 0);
-    const { at } = cursor;
+    const { done, found } = await readRows(events, Event, read);
+    const top = Math.max(known, data[0]?.created ?? 0);
     const reads = cursor.reads + (done.length > 0 ? 1 : 0);
     const read_at = now - (now % HOUR_S);
-    const after = data.at(-1)?.id;
-    const next = has_more ? { at, read_at, reads, top, after } : { at: top, read_at, reads };
-    const written = JSON.stringify(next);
-    pending = { cursor: written, events: done };
-    return { ...gather(facts), cursor: written, more: has_more };
+    const page = has_more ? { at, top, after: data.at(-1)?.id } : { at: top };
+    const next = JSON.stringify({ ...page, read_at, reads });
+    pending = { cursor: next, events: done };
+    return { ...found, cursor: next, more: has_more };
   };
 }
-
-function beginWalk(stored: Cursor | undefined, now: number): Cursor {
-  const from = (stored?.at ?? now) - CHANGES_S;
-  return { at: now, read_at: now, reads: 0, walk: { list: WALKS[0], from } };
-}
-
-const Booked = z.object({ source: Hint.nullish() });
 
 /** Reads a page of a list in place of events: what it names is read as if an event had named it. */
-async function walk({ walk: own, after, ...cursor }: Cursor, tools: StripeTools): Promise<Page> {
-  const { list, from } = own ?? { list: WALKS[0], from: 0 };
+async function readWalk(
+  { at, read_at, reads, after }: Cursor,
+  { list, from }: NonNullable<Cursor['walk']>,
+  tools: StripeTools,
+): Promise<Page> {
   const gte = list === 'disputes' ? from + CHANGES_S - DISPUTE_S : from;
-  const params = { created: { gte }, starting_after: after };
   const isBooked = list === 'balance_transactions';
   const expand = isBooked ? ['data.source'] : undefined;
-  const { data, has_more } = await readPage(tools, list, { ...params, expand }, Row);
+  const params = { created: { gte }, starting_after: after, expand };
+  const { data, has_more } = await readPage(tools, { path: list, params }, Row);
   const schema = isBooked ? Booked : Hint.transform((source) => ({ source }));
   const read = ({ source }: z.infer<typeof Booked>) => readHint(source, tools);
-  const facts = await Promise.all(data.map((row) => readRow(row, schema, read)));
+  const { found } = await readRows(data, schema, read);
   const following = has_more ? list : WALKS[WALKS.indexOf(list) + 1];
-  if (following === undefined) {
-    return { ...gather(facts), cursor: JSON.stringify(cursor), more: true };
-  }
-  const next = {
-    ...{ ...cursor, walk: { list: following, from } },
-    ...(has_more ? { after: data.at(-1)?.id } : {}),
-  };
-  return { ...gather(facts), cursor: JSON.stringify(next), more: true };
+  const walk = following && { list: following, from };
+  const cursor = { at, read_at, reads, walk, after: has_more ? data.at(-1)?.id : undefined };
+  return { ...found, cursor: JSON.stringify(cursor), more: true };
 }

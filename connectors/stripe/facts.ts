@@ -1,15 +1,15 @@
 import { z } from 'zod';
 import type { Report } from '../kit';
 import { buildFailure, callStripe, type StripeTools } from './api';
-import { findMethod, isMethod } from './methods';
+import { CLOSED_DISPUTES, FAILURES, OPEN_DISPUTES, REFUND_FAILURES } from './codes';
+import { findMethod } from './methods';
 import {
   type BalanceTransaction,
   Charge,
-  CLOSED_DISPUTES,
   Dispute,
-  EXPAND,
-  OPEN_DISPUTES,
+  type Hint,
   PaymentIntent,
+  PLACES,
   Refund,
   Session,
 } from './objects';
@@ -21,26 +21,7 @@ export interface Facts {
   isUnbooked?: boolean;
 }
 
-/** Codes of failures that are passed on to merchants. None names the payer. */
-const FAILURES: Readonly<Record<string, string>> = {
-  card_declined: 'The card was declined.',
-  expired_card: 'The card has expired.',
-  insufficient_funds: 'There is not enough money on the account.',
-  payment_intent_payment_attempt_expired: 'The customer did not pay in time.',
-  payment_intent_payment_attempt_failed: 'The payment failed.',
-  payment_method_customer_decline: 'The customer declined the payment.',
-  payment_method_provider_decline: 'The provider of the payment method declined the payment.',
-  payment_method_provider_timeout: 'The provider of the payment method did not answer.',
-};
-
-const REFUND_FAILURES: Readonly<Record<string, string>> = {
-  lost_or_stolen_card: 'The card is lost or stolen.',
-  expired_or_canceled_card: 'The card has expired, or was canceled.',
-  charge_for_pending_refund_disputed: 'The payment is disputed.',
-  insufficient_funds: 'The Stripe balance did not reach.',
-  declined: 'The bank of the customer declined it.',
-  merchant_request: 'It was canceled at Stripe.',
-};
+export const NONE: Facts = { reports: [] };
 
 const OTHER = { code: 'failed', reason: 'It failed at Stripe.' };
 
@@ -60,15 +41,13 @@ function describeMoney({ id, amount, currency, created }: BalanceTransaction) {
   };
 }
 
-const OurId = z.uuid();
-
 function readId(metadata: Charge['metadata'], name: 'payment_id' | 'refund_id') {
-  return OurId.safeParse(metadata?.[name]).data;
+  return z.uuid().safeParse(metadata?.[name]).data;
 }
 
 /** Whether an object is one of ours, also where another system uses the account. */
 export function isOurs({ metadata }: Pick<Charge, 'metadata'>): boolean {
-  return ['payment_id', 'refund_id'].some((name) => OurId.safeParse(metadata?.[name]).success);
+  return (readId(metadata, 'payment_id') ?? readId(metadata, 'refund_id')) !== undefined;
 }
 
 type PaymentReport = Extract<Report, { resource: 'payment' }>;
@@ -82,12 +61,14 @@ function build(
 }
 
 /** A charge settles with its balance transaction, which may come later. */
-function readCharge({ metadata, ...charge }: Charge): Facts {
+function readCharge({ metadata, status, captured, ...charge }: Charge): Facts {
   const id = readId(metadata, 'payment_id');
-  if (id === undefined || charge.status !== 'succeeded' || !charge.captured) return { reports: [] };
-  const { balance_transaction: booked } = charge;
+  if (id === undefined || status !== 'succeeded' || !captured) return NONE;
+  const { balance_transaction: booked, payment_method_details: paid } = charge;
   if (!booked) return { reports: [], isUnbooked: true };
-  const mark = isOtherMethod(charge, metadata?.['method']) ? { code: 'method_differs' } : {};
+  const { type, brand } = findMethod(metadata?.['method'] ?? '') ?? {};
+  const isOther = type !== paid?.type || (brand !== undefined && brand !== paid?.card?.brand);
+  const mark = paid && type && isOther ? { code: 'method_differs' } : {};
   // A fee that is no part of the amount must not keep the settlement back.
   const fee = Math.min(Math.max(booked.fee, 0), Math.abs(booked.amount));
   const available_on = toTime(booked.available_on).slice(0, 10);
@@ -95,25 +76,11 @@ function readCharge({ metadata, ...charge }: Charge): Facts {
   return { reports: [build(id, 'settled', facts)] };
 }
 
-function isOtherMethod(
-  { payment_method_details: paid }: Pick<Charge, 'payment_method_details'>,
-  method: string | undefined,
-): boolean {
-  if (!paid || method === undefined || !isMethod(method)) return false;
-  const { type, brand } = findMethod(method);
-  return paid.type !== type || (brand !== undefined && paid.card?.brand !== brand);
-}
-
-function readIntent({
-  id,
-  status,
-  metadata,
-  created,
-  latest_charge: charge,
-}: PaymentIntent): Facts {
+function readIntent({ id, status, metadata, created, ...intent }: PaymentIntent): Facts {
   const payment_id = readId(metadata, 'payment_id');
-  if (payment_id === undefined) return { reports: [] };
-  if (status !== 'processing') return charge ? readCharge(charge) : { reports: [] };
+  if (payment_id === undefined) return NONE;
+  const { latest_charge: charge } = intent;
+  if (status !== 'processing') return charge ? readCharge(charge) : NONE;
   const occurred_at = toTime(charge?.created ?? created);
   const callback = { callback_id: `${id}:processing`, occurred_at, bank_reference: id };
   return { reports: [build(payment_id, 'authorized', callback)] };
@@ -122,17 +89,17 @@ function readIntent({
 async function readSession(session: Session, { book }: StripeTools): Promise<Facts> {
   const { id, status, payment_intent: intent, metadata } = session;
   const payment_id = readId(metadata, 'payment_id');
-  if (payment_id === undefined || status === 'open') return { reports: [] };
+  if (payment_id === undefined || status === 'open') return NONE;
   // What the service has closed itself is no news, and it may still cancel the payment.
   const isClosed = (await book.get(payment_id))?.closing === true;
   if (status === 'expired') {
     const callback = { callback_id: `${id}:expired`, occurred_at: toTime(session.expires_at) };
     return { reports: isClosed ? [] : [build(payment_id, 'expired', callback)] };
   }
-  if (!intent) return { reports: [] };
+  if (!intent) return NONE;
   const isOver = intent.status === 'canceled' || intent.status === 'requires_payment_method';
   if (!isOver) return readIntent(intent);
-  if (isClosed && intent.cancellation_reason === 'abandoned') return { reports: [] };
+  if (isClosed && intent.cancellation_reason === 'abandoned') return NONE;
   const at = intent.latest_charge?.created ?? intent.canceled_at ?? intent.created;
   const why = explain(FAILURES, intent.last_payment_error?.code);
   const callback = { callback_id: `${id}:failed`, occurred_at: toTime(at), ...why };
@@ -140,26 +107,26 @@ async function readSession(session: Session, { book }: StripeTools): Promise<Fac
 }
 
 /** A refund may fail after it has succeeded: each has its own balance transaction. */
-function readRefund(refund: Refund): Facts {
-  const { id, status, metadata, created } = refund;
+function readRefund({ id, status, metadata, created, ...refund }: Refund): Facts {
   const refund_id = readId(metadata, 'refund_id');
   const payment_id = readId(metadata, 'payment_id');
-  const booked = refund.balance_transaction;
-  const back = refund.failure_balance_transaction;
+  const { balance_transaction: booked, failure_balance_transaction: back } = refund;
   const hasFailed = status === 'failed' || status === 'canceled';
-  if (status !== 'succeeded' && !hasFailed) return { reports: [] };
+  if (status !== 'succeeded' && !hasFailed) return NONE;
   // What has left comes back by a balance transaction of its own.
-  if (!(hasFailed ? back || !booked : booked)) return { reports: [], isUnbooked: true };
-  const why = explain(REFUND_FAILURES, refund.failure_reason);
-  const failed = back
-    ? { ...describeMoney(back), ...why }
-    : { callback_id: `${id}:failed`, occurred_at: toTime(created), ...why };
-  const callback = hasFailed || !booked ? failed : describeMoney(booked);
+  const money = hasFailed ? back : booked;
+  if (!money && (booked || !hasFailed)) return { reports: [], isUnbooked: true };
+  const callback = {
+    ...(money
+      ? describeMoney(money)
+      : { callback_id: `${id}:failed`, occurred_at: toTime(created) }),
+    ...(hasFailed ? explain(REFUND_FAILURES, refund.failure_reason) : {}),
+  };
   if (refund_id !== undefined) {
     const name = hasFailed ? 'failed' : 'settled';
     return { reports: [{ resource: 'refund', resource_id: refund_id, name, callback }] };
   }
-  if (payment_id === undefined) return { reports: [] };
+  if (payment_id === undefined) return NONE;
   return { reports: [build(payment_id, hasFailed ? 'reversal_failed' : 'reversed', callback)] };
 }
 
@@ -171,105 +138,73 @@ function readDispute(dispute: Dispute, { log }: StripeTools): Facts {
   // Only what has settled can be disputed.
   const settled = readCharge(charge);
   if (settled.isUnbooked) return settled;
+  const reports = [...settled.reports];
+  const add = (name: PaymentReport['name'], callback: PaymentReport['callback']) =>
+    reports.push(build(payment_id, name, { dispute_id, ...callback }));
   const { due_by } = dispute.evidence_details;
-  const known = { dispute_id, code, ...(due_by ? { evidence_due_at: toTime(due_by) } : {}) };
+  const known = { code, ...(due_by ? { evidence_due_at: toTime(due_by) } : {}) };
   const facts = `${code}:${due_by ?? 0}`;
-  // Stripe does not say when a status came: milliseconds keep their order.
-  const rank = Object.keys(OPEN_DISPUTES).indexOf(status) + 1;
-  const occurred_at = new Date(created * 1_000 + rank).toISOString();
-  const reports = [
-    build(payment_id, 'dispute_opened', {
-      ...{ callback_id: `${dispute_id}:opened:${facts}`, occurred_at: toTime(created) },
-      ...{ ...known, amount: 0 },
-    }),
-  ];
+  const opened = { callback_id: `${dispute_id}:opened:${facts}`, occurred_at: toTime(created) };
+  add('dispute_opened', { ...opened, ...known, amount: 0 });
   const dispute_status = OPEN_DISPUTES[status];
   if (dispute_status !== undefined) {
+    // Stripe does not say when a status came: milliseconds keep their order.
+    const rank = Object.keys(OPEN_DISPUTES).indexOf(status) + 1;
+    const occurred_at = new Date(created * 1_000 + rank).toISOString();
     const callback_id = `${dispute_id}:${status}:${facts}`;
-    const callback = { ...known, callback_id, occurred_at, dispute_status };
-    reports.push(build(payment_id, 'dispute_updated', callback));
+    add('dispute_updated', { callback_id, occurred_at, ...known, dispute_status });
   }
   for (const booked of dispute.balance_transactions) {
-    const { amount, fee } = booked;
-    const name =
-      amount < 0 || (amount === 0 && fee > 0) ? 'dispute_withdrawn' : 'dispute_reinstated';
-    const { amount: moved, ...money } = describeMoney(booked);
-    const callback = {
-      ...money,
-      dispute_id,
-      fee: Math.abs(fee),
-      ...(moved ? { amount: moved } : {}),
-    };
+    const { amount, ...money } = describeMoney(booked);
+    const fee = Math.abs(booked.fee);
+    const name = booked.amount < 0 || booked.fee > 0 ? 'dispute_withdrawn' : 'dispute_reinstated';
     // A report has one direction.
-    if (amount * fee > 0) log.error({ object: booked.id }, 'what a dispute moved was not applied');
-    else if (moved + callback.fee > 0) reports.push(build(payment_id, name, callback));
+    const isMixed = booked.amount * booked.fee > 0;
+    if (isMixed) log.error({ object: booked.id }, 'what a dispute moved was not applied');
+    else if (amount + fee > 0) add(name, { ...money, fee, ...(amount ? { amount } : {}) });
   }
   const end = CLOSED_DISPUTES[status];
   if (end !== undefined) {
-    const ended = { callback_id: `${dispute_id}:${status}`, occurred_at: toTime(created) };
-    const moneyless = end === 'dispute_won' ? { amount: 0 } : {};
-    reports.push(build(payment_id, end, { ...ended, dispute_id, code, ...moneyless }));
+    const ended = { callback_id: `${dispute_id}:${status}`, occurred_at: toTime(created), code };
+    add(end, { ...ended, ...(end === 'dispute_won' ? { amount: 0 } : {}) });
   }
-  return { reports: [...settled.reports, ...reports] };
+  return { reports };
 }
 
-interface Kind<S extends z.ZodType> {
-  path: string;
-  expand: string[];
-  schema: S;
-  read: (object: z.output<S>, tools: StripeTools) => Facts | Promise<Facts>;
-}
+/** What events are about. */
+const Subject = z.discriminatedUnion('object', [Session, PaymentIntent, Charge, Dispute, Refund]);
 
-/** @returns function that reads what an object says now, whatever an event has said of it */
-function readBy<S extends z.ZodType>({ path, expand, schema, read }: Kind<S>) {
-  return async (id: string, tools: StripeTools): Promise<Facts> => {
-    const request = { path: `${path}/${encodeURIComponent(id)}`, params: { expand } };
-    const answer = await callStripe(tools, request, schema);
-    if (answer.problem !== undefined) {
-      if (answer.problem.code !== 'resource_missing') throw buildFailure(answer.problem);
-      tools.log.warn({ object: id }, 'Stripe does not know an object of an event');
-      return NONE;
-    }
-    const { livemode = tools.livemode } = Object(answer.object);
-    if (livemode === tools.livemode) return await read(answer.object, tools);
-    reportMode(tools, id);
-    return NONE;
-  };
-}
-
-/** Objects that events are about, by their names. */
-const READERS = new Map([
-  [
-    'checkout.session',
-    readBy({
-      ...{ path: 'checkout/sessions', expand: EXPAND.session },
-      ...{ schema: Session, read: readSession },
-    }),
-  ],
-  [
-    'payment_intent',
-    readBy({
-      ...{ path: 'payment_intents', expand: EXPAND.payment_intent },
-      ...{ schema: PaymentIntent, read: readIntent },
-    }),
-  ],
-  ['charge', readBy({ path: 'charges', expand: EXPAND.charge, schema: Charge, read: readCharge })],
-  [
-    'dispute',
-    readBy({ path: 'disputes', expand: EXPAND.dispute, schema: Dispute, read: readDispute }),
-  ],
-  ['refund', readBy({ path: 'refunds', expand: EXPAND.refund, schema: Refund, read: readRefund })],
-]);
-
-export const NONE: Facts = { reports: [] };
-
-/** @returns nothing about an object that events are not about */
+/** Reads what an object says now, whatever an event has said of it. */
 export async function readFacts(
-  { object, id }: { object: string; id?: string | undefined },
+  { object, id }: Pick<Hint, 'object' | 'id'>,
   tools: StripeTools,
 ): Promise<Facts> {
-  const read = READERS.get(object);
-  return read === undefined || id === undefined ? NONE : await read(id, tools);
+  const place = PLACES[object];
+  if (place === undefined || id === undefined) return NONE;
+  const path = `${place.path}/${encodeURIComponent(id)}`;
+  const request = { path, params: { expand: place.expand } };
+  const { object: subject, problem } = await callStripe(tools, request, Subject);
+  if (problem !== undefined) {
+    if (problem.code !== 'resource_missing') throw buildFailure(problem);
+    tools.log.warn({ object: id }, 'Stripe does not know an object of an event');
+    return NONE;
+  }
+  if ('livemode' in subject && subject.livemode !== tools.livemode) {
+    reportMode(tools, id);
+    return NONE;
+  }
+  switch (subject.object) {
+    case 'checkout.session':
+      return await readSession(subject, tools);
+    case 'payment_intent':
+      return readIntent(subject);
+    case 'charge':
+      return readCharge(subject);
+    case 'dispute':
+      return readDispute(subject, tools);
+    default:
+      return readRefund(subject);
+  }
 }
 
 /** Reports an object of the other mode, which has the money of another account. */

@@ -36,12 +36,8 @@ const BRANDS = {
   others: 'discover_global_network',
 } as const;
 
-export function isMethod(id: string): id is MethodId {
-  return Object.hasOwn(METHODS, id);
-}
-
-export function findMethod(id: MethodId): StripeMethod {
-  return METHODS[id];
+export function findMethod(id: string): StripeMethod | undefined {
+  return Object.hasOwn(METHODS, id) ? METHODS[id as MethodId] : undefined;
 }
 
 /** Lists the brands that a payment of this method refuses. */
@@ -68,8 +64,9 @@ export function findRefusal(
   { method, amount, currency }: { method: string; amount: number; currency: string },
   served: readonly string[],
 ): { code: string; message: string } | undefined {
-  if (!isMethod(method)) return { code: 'not_supported', message: 'The method is not served.' };
-  const { currencies = STRIPE_CURRENCIES } = findMethod(method);
+  const own = findMethod(method);
+  if (own === undefined) return { code: 'not_supported', message: 'The method is not served.' };
+  const { currencies = STRIPE_CURRENCIES } = own;
   if (!currencies.includes(currency) || !served.includes(currency)) {
     return { code: 'currency_not_supported', message: `${currency} is not served.` };
   }

@@ -91,6 +91,7 @@ export const RefundHead = Refund.omit({
   balance_transaction: true,
   failure_balance_transaction: true,
 });
+export type RefundHead = z.infer<typeof RefundHead>;
 
 const Amounts = z.array(z.object({ amount: Minor, currency: z.string() }));
 export const Balance = z.object({ available: Amounts, pending: Amounts });
@@ -118,24 +119,16 @@ export type Dispute = z.infer<typeof Dispute>;
 export const DisputeHead = Dispute.omit({ charge: true, balance_transactions: true });
 export type DisputeHead = z.infer<typeof DisputeHead>;
 
-/** Statuses of an open dispute, in their order; those of an inquiry are a warning. */
-export const OPEN_DISPUTES: Readonly<Record<string, 'needs_response' | 'under_review'>> = {
-  warning_needs_response: 'needs_response',
-  warning_under_review: 'under_review',
-  needs_response: 'needs_response',
-  under_review: 'under_review',
-};
-
-export const CLOSED_DISPUTES: Readonly<Record<string, 'dispute_won' | 'dispute_lost'>> = {
-  won: 'dispute_won',
-  warning_closed: 'dispute_won',
-  prevented: 'dispute_won',
-  lost: 'dispute_lost',
-};
-
 /** Name of an object, which says whether it may concern us. */
 export const Hint = z.object({ id: Id.optional(), object: z.string(), metadata: Metadata });
 export type Hint = z.infer<typeof Hint>;
+
+/** Row of a list of balance transactions that expands what they are of. */
+export const Booked = z.object({ source: Hint.nullish() });
+
+/** Fields by which a list is read on, whatever else of it fits. */
+export const Row = z.looseObject({ id: z.string(), created: z.int() });
+export type Row = z.infer<typeof Row>;
 
 /** Hint that something has changed: what, is read from Stripe. */
 export const Event = z.object({
@@ -148,13 +141,16 @@ export const Event = z.object({
 });
 export type Event = z.infer<typeof Event>;
 
-/** Fields that a request expands for the objects above. */
-export const EXPAND = {
-  session: ['payment_intent.latest_charge.balance_transaction'],
-  payment_intent: ['latest_charge.balance_transaction'],
-  charge: ['balance_transaction'],
-  dispute: ['charge.balance_transaction', 'balance_transactions'],
-  refund: ['balance_transaction', 'failure_balance_transaction'],
+/** Where objects that events are about are read, with the fields that a request expands. */
+export const PLACES: Readonly<Record<string, { path: string; expand: string[] }>> = {
+  'checkout.session': {
+    path: 'checkout/sessions',
+    expand: ['payment_intent.latest_charge.balance_transaction'],
+  },
+  payment_intent: { path: 'payment_intents', expand: ['latest_charge.balance_transaction'] },
+  charge: { path: 'charges', expand: ['balance_transaction'] },
+  dispute: { path: 'disputes', expand: ['charge.balance_transaction', 'balance_transactions'] },
+  refund: { path: 'refunds', expand: ['balance_transaction', 'failure_balance_transaction'] },
 };
 
 export const Payout = z.object({
@@ -169,3 +165,12 @@ export const Payout = z.object({
   trace_id: z.object({ value: z.string().nullish() }).nullish(),
 });
 export type Payout = z.infer<typeof Payout>;
+
+/** Refusal of Stripe, of which only what its documentation lists is read. */
+export const Problem = z.object({
+  error: z.object({
+    type: z.string(),
+    code: z.string().optional(),
+  }),
+});
+export type Problem = z.infer<typeof Problem>;

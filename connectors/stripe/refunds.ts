@@ -7,18 +7,10 @@ import {
 } from '../kit';
 import { buildFailure, findInList, readStripe, type StripeTools } from './api';
 import type { Refunded, Sent } from './book';
+import { REFUSALS } from './codes';
 import { BalanceTransaction, type PaymentIntent, RefundHead } from './objects';
 import { sendOnce } from './sending';
 import { readSession } from './sessions';
-
-/** Refusals that no repeat changes, in words for merchants. Others are tried again. */
-const REFUSALS: Readonly<Record<string, string>> = {
-  charge_already_refunded: 'The payment is refunded already.',
-  charge_disputed: 'The payment is disputed: the dispute decides.',
-  refund_disputed_payment: 'The payment is disputed: the dispute decides.',
-  charge_not_refundable: 'The payment cannot be refunded.',
-  amount_too_large: 'More than what is left of the payment.',
-};
 
 interface Sending {
   /** Instruction id, by which the refund is found. */
@@ -45,17 +37,16 @@ async function send(
   // An earlier attempt may have made it, and that may be why nothing is left to refund.
   const made = await find(tools, { _id: id, refunded });
   if (made === undefined) return { outcome: 'refused', code, message };
-  await tools.book.noteObject(id, made.id);
+  await tools.book.note(id, { object: made.id });
   return { outcome: 'accepted', bank_reference: made.id };
 }
 
 /** Finds a refund in the list of its payment. */
 async function find(tools: StripeTools, { _id, refunded }: Pick<Sent, '_id' | 'refunded'>) {
   if (refunded === null) throw new BankFailure('The book does not say which payment it refunds.');
-  return await findInList(tools, 'refunds', refunded, {
-    schema: RefundHead,
-    fits: ({ metadata }) => metadata?.['instruction_id'] === _id,
-  });
+  const list = { path: 'refunds', params: refunded };
+  const isOurs = ({ metadata }: RefundHead) => metadata?.['instruction_id'] === _id;
+  return await findInList(tools, list, RefundHead, isOurs);
 }
 
 /** Sends a refund of what the payment has brought, by the reference under which it came. */
@@ -66,13 +57,12 @@ export async function sendRefund(
   // The service stores no reference that is longer than 200 characters, but the book has it.
   const reference = payment_bank_reference || (await tools.book.get(payment_id))?.object;
   if (!reference) throw new BankFailure('The payment has no reference of Stripe.');
-  const refunded = await findRefunded(tools, refund_id, reference);
+  const known = (await tools.book.get(refund_id))?.refunded;
+  const refunded = known ?? (await findRefunded(tools, reference));
   return await send(tools, { id: refund_id, amount, refunded, metadata: { refund_id } });
 }
 
-async function findRefunded(tools: StripeTools, id: string, reference: string): Promise<Refunded> {
-  const known = (await tools.book.get(id))?.refunded;
-  if (known) return known;
+async function findRefunded(tools: StripeTools, reference: string): Promise<Refunded> {
   // What an operator has credited has the reference of its session still.
   if (reference.startsWith('cs_')) return { payment_intent: (await readPaid(tools, reference)).id };
   if (!reference.startsWith('txn_')) return { payment_intent: reference };
@@ -88,13 +78,8 @@ export async function lookUpRefund(
 ): Promise<RefundLookup> {
   const record = await tools.book.get(refund_id);
   if (record === null) return { outcome: 'not_found' };
-  const { object } = record;
-  const found =
-    object === null
-      ? await find(tools, record)
-      : await readStripe(tools, { path: `refunds/${object}` }, RefundHead);
-  if (found === undefined) return { outcome: 'not_found' };
-  return { outcome: 'accepted', bank_reference: found.id };
+  const bank_reference = record.object ?? (await find(tools, record))?.id;
+  return bank_reference ? { outcome: 'accepted', bank_reference } : { outcome: 'not_found' };
 }
 
 async function readPaid(tools: StripeTools, session: string): Promise<PaymentIntent> {

@@ -88,10 +88,6 @@ async function waitFor<T>(waitMs: number, read: () => Promise<T | undefined>) {
 /** Book that ends with the process. */
 export function createMemoryBook(now: () => Date): Book {
   const records = new Map<string, Sent>();
-  const change = async (_id: string, fields: Partial<Sent>) => {
-    const record = records.get(_id);
-    if (record !== undefined) records.set(_id, { ...record, ...fields });
-  };
   return {
     ensureIndexes: async () => '',
     get: async (_id) => records.get(_id) ?? null,
@@ -100,9 +96,10 @@ export function createMemoryBook(now: () => Date): Book {
       records.set(_id, { ...(records.get(_id) ?? first), tried_at: now() });
       return records.get(_id) ?? first;
     },
-    noteObject: (_id, object) => change(_id, { object }),
-    takeNextKey: (_id) => change(_id, { key: `${_id}:2` }),
-    noteClosing: (_id) => change(_id, { closing: true }),
+    note: async (_id, change) => {
+      const record = records.get(_id);
+      if (record !== undefined) records.set(_id, { ...record, ...change });
+    },
   };
 }
 

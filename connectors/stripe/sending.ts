@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 import { BankFailure } from '../kit';
-import { callStripe, isStoredFailure, type Outcome, type Params, type StripeTools } from './api';
+import { callStripe, type Outcome, type Params, type StripeTools } from './api';
 import type { Refunded, Sent } from './book';
 
 /** Stripe may drop a key after 24 hours: a repeat is then another refund. */
@@ -30,7 +30,7 @@ export async function sendOnce<S extends z.ZodType<{ id: string }>>(
   const { book, now } = tools;
   const record = await book.begin(id, refunded ?? null);
   const note = async (object: z.output<S>) => {
-    await book.noteObject(id, object.id);
+    await book.note(id, { object: object.id });
     return { object };
   };
   if (now().getTime() - record.begun_at.getTime() >= KEY_MS) {
@@ -43,10 +43,13 @@ export async function sendOnce<S extends z.ZodType<{ id: string }>>(
     const answer = await callStripe(tools, { path, params, post: true, key: record.key }, schema);
     return answer.problem === undefined ? await note(answer.object) : answer;
   } catch (error) {
-    if (!isStoredFailure(error)) throw error;
+    const { status = 0, headers } = (error instanceof BankFailure && error.answer) || {};
+    // Stripe stores the failure under the key, so that no repeat helps.
+    if (status < 500 || headers?.get('Idempotent-Replayed') !== 'true') throw error;
     const found = await find(record);
     if (found !== undefined) return await note(found);
-    await book.takeNextKey(id);
+    // The second key is the last one.
+    await book.note(id, { key: `${id}:2` });
     throw error;
   }
 }

@@ -1,8 +1,9 @@
 import { BankFailure, type CloseAnswer, type SessionAnswer, type SessionInstruction } from '../kit';
 import { callStripe, findInList, type Params, readStripe, type StripeTools } from './api';
 import type { Sent } from './book';
-import { findMethod, findRefusal, isMethod, listBlockedBrands } from './methods';
-import { EXPAND, PaymentIntent, Session, SessionHead } from './objects';
+import { DECLINES } from './codes';
+import { findMethod, findRefusal, listBlockedBrands } from './methods';
+import { PaymentIntent, PLACES, Session, SessionHead } from './objects';
 import { sendOnce } from './sending';
 
 const MINUTE_S = 60;
@@ -13,12 +14,6 @@ const LONGEST_S = 24 * 3_600 - 5 * MINUTE_S;
 
 /** Time in which an attempt without an answer may still arrive. */
 const ARRIVAL_MS = 60_000;
-
-/** Refusals of an amount by narrower limits than those of the table of methods. */
-const DECLINES: Readonly<Record<string, string>> = {
-  amount_too_small: 'Stripe takes no payment of this small an amount.',
-  amount_too_large: 'Stripe takes no payment of this large an amount.',
-};
 
 /** Opens a page of Stripe Checkout, on which the customer pays by the method of the payment. */
 export async function openSession(
@@ -49,8 +44,8 @@ function buildSession(
   { payment_id, amount, currency, method, return_url, expires_at }: SessionInstruction,
   { begun_at }: Sent,
 ): Params {
-  if (!isMethod(method)) throw new RangeError(`The method ${method} is not served.`);
   const own = findMethod(method);
+  if (own === undefined) throw new RangeError(`The method ${method} is not served.`);
   const begun = Math.floor(begun_at.getTime() / 1_000);
   const end = Math.max(begun, Math.floor(Date.parse(expires_at) / 1_000));
   const metadata = { payment_id, method };
@@ -65,9 +60,7 @@ function buildSession(
     // Also an attempt right before the end of the payment has a valid time.
     expires_at: Math.min(end + SHORTEST_S, begun + LONGEST_S),
     payment_intent_data: { capture_method: 'automatic', metadata },
-    ...(brands_blocked.length === 0
-      ? {}
-      : { payment_method_options: { card: { restrictions: { brands_blocked } } } }),
+    payment_method_options: { card: { restrictions: { brands_blocked } } },
   };
 }
 
@@ -77,12 +70,9 @@ function findSession(tools: StripeTools, { _id, begun_at, tried_at }: Sent) {
   const gte = toSeconds(begun_at) - 10 * MINUTE_S;
   // An account may have very many sessions since.
   const created = { gte, lte: toSeconds(tried_at) + 10 * MINUTE_S };
-  return findInList(
-    tools,
-    'checkout/sessions',
-    { created },
-    { schema: SessionHead, fits: ({ client_reference_id }) => client_reference_id === _id },
-  );
+  const list = { path: 'checkout/sessions', params: { created } };
+  const fits = ({ client_reference_id: id }: { client_reference_id?: unknown }) => id === _id;
+  return findInList(tools, list, SessionHead, fits);
 }
 
 interface Closing {
@@ -105,60 +95,51 @@ async function findSessionId(
 }
 
 export function readSession(tools: StripeTools, id: string): Promise<Session> {
-  const path = `checkout/sessions/${id}`;
-  return readStripe(tools, { path, params: { expand: EXPAND.session } }, Session);
+  const params = { expand: PLACES['checkout.session']?.expand };
+  return readStripe(tools, { path: `checkout/sessions/${id}`, params }, Session);
 }
 
-/** State of a session: what the customer can still do, or has done. */
-type State =
-  | { is: 'unpaid' }
-  /** Money may come without the customer: a voucher, a debit or a confirmation under way. */
-  | { is: 'pending' | 'processing' | 'paid'; intent: PaymentIntent };
-
-/** Ends what can be ended of a session, and reads what is left. */
+/**
+ * Ends what can be ended of a session.
+ * @param cancels whether a PaymentIntent of this status is canceled
+ * @returns that by which money has come, or may come without the customer: a voucher, a debit or a
+ * confirmation under way
+ */
 async function endSession(
   tools: StripeTools,
   id: string,
-  ends: (state: State) => boolean,
-): Promise<State> {
+  cancels: (status: string) => boolean,
+): Promise<PaymentIntent | undefined> {
   for (const _try of [1, 2, 3]) {
-    const session = await readSession(tools, id);
-    if (session.status === 'open') {
+    const { status, payment_intent: intent } = await readSession(tools, id);
+    if (status === 'open') {
       // A refusal says that the customer was faster: it is read again.
       await callStripe(tools, { path: `checkout/sessions/${id}/expire`, post: true }, SessionHead);
       continue;
     }
-    const state = readState(session);
-    if (state.is === 'unpaid' || !ends(state)) return state;
-    const path = `payment_intents/${state.intent.id}/cancel`;
+    if (!intent || intent.status === 'canceled') return undefined;
+    if (!cancels(intent.status)) return intent;
+    const path = `payment_intents/${intent.id}/cancel`;
     const params = { cancellation_reason: 'abandoned' };
     await callStripe(tools, { path, params, post: true }, PaymentIntent.pick({ id: true }));
   }
   throw new BankFailure('Stripe does not end the session: ask again.');
 }
 
-function readState({ status, payment_intent: intent }: Session): State {
-  if (!intent || intent.status === 'canceled' || status === 'open') return { is: 'unpaid' };
-  if (intent.status === 'succeeded') return { is: 'paid', intent };
-  if (intent.status === 'processing') return { is: 'processing', intent };
-  return { is: 'pending', intent };
-}
-
 /** Closes a session. A voucher that nobody has paid ends with it. */
 export async function closeSession(input: Closing, tools: StripeTools): Promise<CloseAnswer> {
-  await tools.book.noteClosing(input.payment_id);
+  await tools.book.note(input.payment_id, { closing: true });
   const id = await findSessionId(tools, input);
-  if (id === undefined) return { outcome: 'closed' };
-  const state = await endSession(tools, id, ({ is }) => is === 'pending');
-  return { outcome: state.is === 'unpaid' ? 'closed' : 'already_authorized' };
+  const isVoucher = (status: string) => status !== 'processing' && status !== 'succeeded';
+  const intent = id && (await endSession(tools, id, isVoucher));
+  return { outcome: intent ? 'already_authorized' : 'closed' };
 }
 
 /** Cancels what is under way, which Stripe does in rare cases only; else it is paid, or fails. */
 export async function voidPayment(input: Closing, tools: StripeTools) {
   const id = await findSessionId(tools, input);
-  if (id === undefined) return { outcome: 'voided' as const };
-  const state = await endSession(tools, id, ({ is }) => is !== 'paid');
-  if (state.is === 'unpaid') return { outcome: 'voided' as const };
-  const { amount_received: amount, currency } = state.intent;
+  const intent = id && (await endSession(tools, id, (status) => status !== 'succeeded'));
+  if (!intent) return { outcome: 'voided' as const };
+  const { amount_received: amount, currency } = intent;
   return { outcome: 'already_settled' as const, amount, currency: currency.toUpperCase() };
 }

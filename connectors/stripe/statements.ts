@@ -1,19 +1,12 @@
 import { BankFailure, type MadeLine, type MadeTransfer, type StatementDay } from '../kit';
-import { readStripe, type StripeTools, walkList } from './api';
+import { type Params, readStripe, type StripeTools, walkList } from './api';
+import { FEES, TRANSFERS } from './codes';
 import { Balance, BalanceTransaction, Head, Payout } from './objects';
 
 /** Statements of the Stripe balance, which has none. @see docs/stripe.md#the-balance */
 
 /** Stripe books some charges up to an hour after them. */
 export const READY_HOURS = 2;
-
-/** Charges that are a transaction of their own. */
-const FEES: readonly string[] = ['stripe_fee', 'stripe_fx_fee', 'tax_fee'];
-
-/** To and from a bank account of ours. */
-const TRANSFERS: readonly string[] = [
-  ...['payout', 'payout_cancel', 'payout_failure', 'topup', 'topup_reversal'],
-];
 
 /** Text of a bank statement, unless the payout has one of its own. */
 const DESCRIPTOR = 'STRIPE';
@@ -38,13 +31,10 @@ export async function makeStatement(
   const created = isCompared ? { gte } : { gte, lt: until };
   const before = await readBalance(tools, currency);
   const params = { created, currency: currency.toLowerCase() };
-  const list = { path: 'balance_transactions', params, pagesMax: PAGES_MAX };
-  const all: BalanceTransaction[] = [];
-  for await (const each of walkList(tools, list, BalanceTransaction)) {
-    if (each.balance_type === 'payments' && !isBooked(each.id)) all.push(each);
-  }
-  // The oldest first.
-  all.reverse();
+  const all = (await listTransactions(tools, params))
+    .filter((each) => each.balance_type === 'payments' && !isBooked(each.id))
+    // The oldest first.
+    .reverse();
   const ofDay = all.filter((each) => each.created < until);
   const after = all.filter((each) => each.created >= until);
   const lines: MadeLine[] = [];
@@ -59,13 +49,19 @@ export async function makeStatement(
   return { opening: previous, closing: isExplained ? closing : before - sum(after), lines };
 }
 
+async function listTransactions(tools: StripeTools, params: Params): Promise<BalanceTransaction[]> {
+  const list = { path: 'balance_transactions', params, pagesMax: PAGES_MAX };
+  const all: BalanceTransaction[] = [];
+  for await (const each of walkList(tools, list, BalanceTransaction)) all.push(each);
+  return all;
+}
+
 const sum = (some: readonly BalanceTransaction[]) => some.reduce((all, { net }) => all + net, 0);
 
 /** Whether a balance was reached; what came while it was read may be in it, or not. */
 function leadsTo(closing: number, after: readonly BalanceTransaction[], balance: number): boolean {
   let reached = closing;
-  if (reached === balance) return true;
-  return after.some(({ net }) => {
+  return [{ net: 0 }, ...after].some(({ net }) => {
     reached += net;
     return reached === balance;
   });
@@ -101,11 +97,8 @@ export async function listTransfers(
 ): Promise<MadeTransfer[]> {
   const gte = Math.floor(tools.now().getTime() / 1_000) - TRACED_S;
   const transfers: MadeTransfer[] = [];
-  for await (const payout of walkList(
-    tools,
-    { path: 'payouts', params: { created: { gte } } },
-    Payout,
-  )) {
+  const list = { path: 'payouts', params: { created: { gte } } };
+  for await (const payout of walkList(tools, list, Payout)) {
     const { balance_transaction: bank_reference } = payout;
     if (!bank_reference) continue;
     const isKnown = payout.automatic && payout.reconciliation_status === 'completed';
@@ -117,11 +110,8 @@ export async function listTransfers(
 
 /** @returns undefined where the parts are not what was paid out */
 async function readParts(tools: StripeTools, payout: Payout): Promise<string[] | undefined> {
-  const list = { path: 'balance_transactions', params: { payout: payout.id }, pagesMax: PAGES_MAX };
-  const parts: BalanceTransaction[] = [];
-  for await (const each of walkList(tools, list, BalanceTransaction)) {
-    if (each.id !== payout.balance_transaction) parts.push(each);
-  }
+  const all = await listTransactions(tools, { payout: payout.id });
+  const parts = all.filter(({ id }) => id !== payout.balance_transaction);
   if (sum(parts) === payout.amount) return parts.map(({ id }) => id);
   tools.log.error({ payout: payout.id }, 'the parts of a payout are not what Stripe has paid out');
   return undefined;

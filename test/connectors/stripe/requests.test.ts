@@ -181,11 +181,11 @@ describeWith('python3', 'a fake of Stripe that others wrote', () => {
     const own = { ...tools, settings: { ...settings, STRIPE_API_URL: local.url } };
     const read: string[] = [];
     const fits = ({ id }: { id: string }) => read.push(id) === 0;
-    const schema = Event;
-    expect(await findInList(own, 'events', {}, { schema, fits })).toBeUndefined();
+    const list = { path: 'events', params: {} };
+    expect(await findInList(own, list, Event, fits)).toBeUndefined();
     expect(new Set(read).size).toBe(read.length);
     expect(read.length).toBeGreaterThan(120);
-    const { data, has_more } = await readPage(own, 'events', {}, schema);
+    const { data, has_more } = await readPage(own, list, Event);
     expect([data.length, has_more]).toEqual([100, true]);
     expect(data.map(({ id }) => id)).toEqual(read.slice(0, 100));
   });

@@ -210,7 +210,7 @@ describe('a refund', () => {
     bank.failNext('stored_500_after');
     await expect(sendRefund(refund, tools)).rejects.toThrow();
     const [made] = bank.listRefunds(refund.refund_id) as [Thing];
-    await tools.book.takeNextKey(refund.refund_id);
+    await tools.book.note(refund.refund_id, { key: `${refund.refund_id}:2` });
     const accepted = { outcome: 'accepted', bank_reference: made.id };
     expect(await sendRefund(refund, tools)).toEqual(accepted);
     expect(bank.listRefunds(refund.refund_id)).toEqual([made]);
