@@ -1,22 +1,14 @@
 import { randomUUID } from 'node:crypto';
-import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { deliverCallback } from '../../src/callbacks/deliver';
 import type { CallbackName } from '../../src/domain/callback/callback';
 import { type DisputeAnswer, disputeInstructionId } from '../../src/domain/dispute/dispute';
 import { disputeId } from '../../src/store/disputes';
-import { type Child, startChild } from '../../stack/child-process';
 import { buildPayment } from '../support/factories';
-import { useFixture } from '../support/fixture';
 import { eventually } from '../support/http';
-import { noteForFailure } from '../support/quiet';
-import { mongodbUri, temporalAddress } from '../support/servers';
 import { useAccount, useService } from '../support/service';
+import { receiveHttp } from '../webhooks/receiver';
+import { ENDS_MS_MAX, useKilledConnector } from './killed-connector';
 
 /** A connector over HTTP as a process that is killed between every two steps of an answer. */
 const prefix = `answers-${randomUUID().slice(0, 8)}`;
@@ -28,10 +20,6 @@ const service = useService({
   tests: SANDBOX_CONNECTORS,
 });
 const account = useAccount(service);
-
-const DIES_MS_MAX = 90_000;
-/** An attempt that was killed may be followed after a minute. */
-const ENDS_MS_MAX = 240_000;
 
 const CALLS = {
   evidence: { call: 'submitEvidence', path: 'evidence', body: { explanation: 'It arrived.' } },
@@ -75,13 +63,12 @@ async function startBank() {
     await atNext?.();
     return { outcome: 'accepted' };
   };
-  const server = createServer(async (request, response) => {
+  const receiver = await receiveHttp(async (request, response) => {
     const answer = await act(request.url?.split('/').at(-1) ?? '', await text(request));
     response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(answer));
-  }).listen(0, '127.0.0.1');
-  await once(server, 'listening');
+  });
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url: `http://127.0.0.1:${receiver.port}`,
     taken,
     holdNext: (wait: () => Promise<unknown>) => {
       atNext = async () => {
@@ -89,52 +76,22 @@ async function startBank() {
         await wait();
       };
     },
-    stop: async () => {
-      server.closeAllConnections();
-      server.close();
-    },
+    stop: receiver.close,
   };
 }
 
-const world = useFixture(
-  async () => {
-    const folder = mkdtempSync(join(tmpdir(), 'answers-'));
-    const secretFile = join(folder, 'secret');
-    writeFileSync(secretFile, randomUUID(), { mode: 0o600 });
+const world = useKilledConnector(service, {
+  ...{ process: 'http', name: 'acme', prefix, serves: SANDBOX_CONNECTORS },
+  open: async (file) => {
     const bank = await startBank();
-    const logFile = join(folder, 'log');
-    let child: Child | undefined;
-    return {
-      bank,
-      /** Starts the process, which dies at a step. */
-      start: async (...dieAt: string[]): Promise<Child> => {
-        const loads = ['test/support/register.js', 'test/chaos/die-at.ts'];
-        const main = resolve('connectors/http/main.ts');
-        child = await startChild({
-          ...{ name: 'acme', command: process.execPath, logFile, ipc: true, graceMs: 30_000 },
-          args: [...loads.flatMap((each) => ['--require', resolve(each)]), main],
-          env: {
-            ...{ PATH: process.env['PATH'], SANDBOX_CONNECTORS, TASK_QUEUE_PREFIX: prefix },
-            ...{ MONGODB_URI: mongodbUri(), MONGODB_DB: service.database },
-            ...{ TEMPORAL_ADDRESS: temporalAddress(), CONNECTOR_NAME: 'acme' },
-            ...{ KEYS_DIR: service.keysDir, INSTRUCTIONS_URL: bank.url },
-            ...{ INSTRUCTIONS_SECRET_FILE: secretFile, INSTRUCTIONS_FOR: 'payments|disputes' },
-            ...{ CONNECTOR_STATE_DIR: join(folder, 'state'), DIE_AT: JSON.stringify(dieAt) },
-          },
-        });
-        return child;
-      },
-      stop: async () => {
-        noteForFailure(readFileSync(logFile, 'utf8').slice(-3_000));
-        await child?.stop();
-        await bank.stop();
-        await service.mongo.db(`${service.database}_acme`).dropDatabase();
-        rmSync(folder, { recursive: true });
-      },
+    const env = {
+      ...{ CONNECTOR_NAME: 'acme', INSTRUCTIONS_URL: bank.url },
+      ...{ INSTRUCTIONS_FOR: 'payments|disputes' },
+      INSTRUCTIONS_SECRET_FILE: file('secret', randomUUID()),
     };
+    return { bank, env };
   },
-  ({ stop }) => stop(),
-);
+});
 
 async function report(payment_id: string, name: CallbackName, facts: object): Promise<void> {
   const { stores, temporal, queues } = service;
@@ -165,23 +122,12 @@ test('each answer to a dispute reaches the bank once, wherever the process is ki
   });
   await first.stop();
 
-  for (const { answer, at, step = [], id } of disputes) {
-    const child = await world.start(...step);
-    const dies = async () => {
-      child.kill();
-      await child.exited;
-    };
-    if (step.length === 0) bank.holdNext(dies);
+  for (const { answer, at, step, id } of disputes) {
     const { path, body } = CALLS[answer];
-    const [how] = await Promise.all([
-      eventually(
-        `a death at ${answer}: ${at}`,
-        async () => child.hasExited() && child.exited,
-        DIES_MS_MAX,
-      ),
-      account.post(`/v1/disputes/${id}/${path}`, body),
-    ]);
-    expect({ answer, at, how }).toEqual({ answer, at, how: 'was ended by SIGKILL' });
+    await world.killAt({
+      ...{ at: `${answer}: ${at}`, step, hold: bank.holdNext },
+      act: () => account.post(`/v1/disputes/${id}/${path}`, body),
+    });
   }
   await world.start();
   const isConfirmed = async () =>

@@ -1,19 +1,14 @@
 import { randomUUID } from 'node:crypto';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
 import { z } from 'zod';
-import { type Child, startChild } from '../../stack/child-process';
 import { freePort } from '../../stack/ports';
 import { useCommands } from '../cli/cli';
 import { type Fault, startFakeStripe, type Thing } from '../connectors/stripe/fake';
 import { KEY, WEBHOOK_SECRET } from '../connectors/stripe/world';
 import { buildAccount, buildPayment } from '../support/factories';
 import { useFixture } from '../support/fixture';
-import { eventually } from '../support/http';
-import { noteForFailure } from '../support/quiet';
-import { mongodbUri, temporalAddress } from '../support/servers';
+import { eventually, idealPayment } from '../support/http';
 import { useService } from '../support/service';
+import { ENDS_MS_MAX, useKilledConnector } from './killed-connector';
 
 /** The connector of Stripe as a process that is killed between every two of its steps. */
 const prefix = `stripe-${randomUUID().slice(0, 8)}`;
@@ -28,113 +23,56 @@ const service = useService({
 const account = useFixture(() => buildAccount(service, { funds: 100_000 }));
 const commands = useCommands(service);
 
-const DIES_MS_MAX = 90_000;
-/** An attempt that was killed may be followed after a minute, and another one after it. */
-const ENDS_MS_MAX = 240_000;
-
-const world = useFixture(
-  async () => {
-    const folder = mkdtempSync(join(tmpdir(), 'stripe-process-'));
-    const file = (name: string, content: string): string => {
-      const path = join(folder, name);
-      writeFileSync(path, content, { mode: 0o600 });
-      return path;
-    };
+const world = useKilledConnector(service, {
+  ...{ process: 'stripe', name: 'stripe', prefix, serves: SANDBOX_CONNECTORS },
+  open: async (file) => {
     const port = await freePort();
     const webhook = { url: `http://127.0.0.1:${port}/webhooks`, secret: WEBHOOK_SECRET };
     const bank = await startFakeStripe({ key: KEY, webhook });
     const env = {
-      ...{ PATH: process.env['PATH'], SANDBOX_CONNECTORS, TASK_QUEUE_PREFIX: prefix },
-      ...{ MONGODB_URI: mongodbUri(), MONGODB_DB: service.database },
-      ...{ TEMPORAL_ADDRESS: temporalAddress(), CONNECTOR_PORT: String(port) },
-      ...{ CONNECTOR_STATE_DIR: join(folder, 'state'), STRIPE_API_URL: bank.url },
-      KEYS_DIR: service.keysDir,
+      ...{ CONNECTOR_PORT: String(port), STRIPE_API_URL: bank.url },
       STRIPE_SECRET_KEY_FILE: file('key', KEY),
       STRIPE_WEBHOOK_SECRET_FILE: file('webhook', WEBHOOK_SECRET),
     };
-    const logFile = join(folder, 'log');
-    let child: Child | undefined;
-    return {
-      bank,
-      /** Starts the process, which dies at a step. */
-      start: async (...dieAt: string[]): Promise<Child> => {
-        const loads = ['test/support/register.js', 'test/chaos/die-at.ts'];
-        child = await startChild({
-          ...{ name: 'stripe', command: process.execPath, logFile, ipc: true, graceMs: 30_000 },
-          args: [...loads.flatMap((each) => ['--require', resolve(each)]), MAIN],
-          env: { ...env, DIE_AT: JSON.stringify(dieAt) },
-        });
-        return child;
-      },
-      stop: async () => {
-        noteForFailure(readFileSync(logFile, 'utf8').slice(-3_000));
-        await child?.stop();
-        await bank.stop();
-        await service.mongo.db(`${service.database}_stripe`).dropDatabase();
-        rmSync(folder, { recursive: true });
-      },
-    };
+    return { bank, env };
   },
-  ({ stop }) => stop(),
-);
-const MAIN = resolve('connectors/stripe/main.ts');
+});
 
 interface Row {
   /** Act of the merchant or the customer while the process runs. */
   story: keyof typeof STORIES;
   at: string;
   /** Arguments of `die-at.ts`; absent: at the request, which goes on after the client has gone. */
-  step?: [when: 'before' | 'after', call: string, ...texts: string[]];
+  step?: string[];
   fault?: Fault;
 }
 
 const REFUND = 'POST /v1/refunds';
 const SESSION = 'POST /v1/checkout/sessions';
+/** Steps of an instruction, from its key to its stored answer. */
+const listSteps = (story: 'refund' | 'session', request: string, refunded: string): Row[] => {
+  const record = ['updateOne instructions', `"${story}:`];
+  const key = ['findOneAndUpdate stripe_sent', `"refunded":${refunded}`];
+  return [
+    { story, at: 'its key, before the request', step: ['after', ...key] },
+    { story, at: 'amid its request' },
+    { story, at: 'its answer, which nobody has stored', step: ['after', request] },
+    { story, at: 'its object, before it is stored', step: ['before', ...record, '"outcome"'] },
+    { story, at: 'its stored answer', step: ['after', ...record, '"outcome"'] },
+  ];
+};
+const LOST = 'a failure that is stored, and was none';
+const SENT = ['updateOne instructions', '"refund:', '"deadline"'];
 const ROWS: Row[] = [
   // First what takes longest.
   { story: 'refund', at: 'a failure that is stored', step: ['after', REFUND], fault: 'stored_500' },
-  {
-    ...{ story: 'refund', at: 'a failure that is stored, and was none' },
-    ...{ step: ['after', REFUND], fault: 'stored_500_after' },
-  },
+  { story: 'refund', at: LOST, step: ['after', REFUND], fault: 'stored_500_after' },
   { story: 'reversal', at: 'amid its request' },
   { story: 'reversal', at: 'its answer', step: ['after', REFUND] },
-  {
-    ...{ story: 'refund', at: 'its instruction, before it is sent' },
-    step: ['after', 'updateOne instructions', '"refund:', '"deadline"'],
-  },
-  {
-    ...{ story: 'refund', at: 'its key, before the request' },
-    step: ['after', 'findOneAndUpdate stripe_sent', '"refunded":{'],
-  },
-  { story: 'refund', at: 'amid its request' },
-  { story: 'refund', at: 'its answer, which nobody has stored', step: ['after', REFUND] },
-  {
-    ...{ story: 'refund', at: 'its object, before the answer is stored' },
-    step: ['before', 'updateOne instructions', '"refund:', '"outcome"'],
-  },
-  {
-    ...{ story: 'refund', at: 'its stored answer' },
-    step: ['after', 'updateOne instructions', '"refund:', '"outcome"'],
-  },
-  {
-    ...{ story: 'session', at: 'its key, before the request' },
-    step: ['after', 'findOneAndUpdate stripe_sent', '"refunded":null'],
-  },
-  { story: 'session', at: 'amid its request' },
-  { story: 'session', at: 'its answer, which nobody has stored', step: ['after', SESSION] },
-  {
-    ...{ story: 'session', at: 'a failure that is stored, and was none' },
-    ...{ step: ['after', SESSION], fault: 'stored_500_after' },
-  },
-  {
-    ...{ story: 'session', at: 'its object, before the answer is stored' },
-    step: ['before', 'updateOne instructions', '"session:', '"outcome"'],
-  },
-  {
-    ...{ story: 'session', at: 'its stored answer' },
-    step: ['after', 'updateOne instructions', '"session:', '"outcome"'],
-  },
+  { story: 'refund', at: 'its instruction, before it is sent', step: ['after', ...SENT] },
+  ...listSteps('refund', REFUND, '{'),
+  ...listSteps('session', SESSION, 'null'),
+  { story: 'session', at: LOST, step: ['after', SESSION], fault: 'stored_500_after' },
   { story: 'payment', at: 'its report', step: ['before', 'insertOne bank_callbacks'] },
   { story: 'payment', at: 'its stored report', step: ['after', 'insertOne bank_callbacks'] },
   { story: 'payment', at: 'the next cursor', step: ['before', 'updateOne cursors'] },
@@ -144,16 +82,13 @@ const made = { session: new Set<string>(), refund: new Set<string>(), reversal: 
 let paid = '';
 const waiting: string[] = [];
 
-const open = async (method: string): Promise<string> =>
-  (await account.post('/v1/payments', { ...PAYMENT, method }, { idempotencyKey: randomUUID() }))
-    .body.id;
-const PAYMENT = {
-  ...{ amount: 1_000, currency: 'EUR', country: 'NL', reference: 'order-1001' },
-  ...{ success_url: 'https://shop.example/thanks', error_url: 'https://shop.example/sorry' },
+const open = async (): Promise<string> => {
+  const body = idealPayment({ amount: 1_000, method: 'visa' });
+  return (await account.post('/v1/payments', body, { idempotencyKey: randomUUID() })).body.id;
 };
 
 const STORIES = {
-  session: async () => void made.session.add(await open('visa')),
+  session: async () => void made.session.add(await open()),
   refund: async () => {
     const { body } = await account.post('/v1/refunds', { payment_id: paid, amount: 100 });
     made.refund.add(body.id);
@@ -192,22 +127,15 @@ test('each instruction has one session, charge or refund, wherever the process i
   await first.stop();
 
   for (const { story, at, step, fault } of ROWS) {
-    const child = await world.start(...(step ?? []));
-    const dies = async () => {
-      child.kill();
-      await child.exited;
-    };
-    if (step === undefined) bank.holdNext(story === 'session' ? SESSION : REFUND, dies);
-    if (fault !== undefined) bank.failNext(fault);
-    const [how] = await Promise.all([
-      eventually(
-        `a death at ${story}: ${at}`,
-        async () => child.hasExited() && child.exited,
-        DIES_MS_MAX,
-      ),
-      STORIES[story](),
-    ]);
-    expect({ story, at, how }).toEqual({ story, at, how: 'was ended by SIGKILL' });
+    await world.killAt({
+      at: `${story}: ${at}`,
+      step,
+      hold: (dies) => bank.holdNext(story === 'session' ? SESSION : REFUND, dies),
+      act: async () => {
+        if (fault !== undefined) bank.failNext(fault);
+        await STORIES[story]();
+      },
+    });
   }
   await world.start();
   const settled = (id: string) => bank.listRefunds(id)[0];
@@ -255,14 +183,11 @@ const TrialBalance = z.object({
   rows: z.array(z.object({ account: z.string(), balance: z.unknown() })),
 });
 
-type Kind = 'payments' | 'refunds';
-const untilStored = (kind: Kind, id: string, values: { status?: string; attention?: string }) =>
-  eventually(
-    `${kind} ${id} ${JSON.stringify(values)}`,
-    async () => {
-      const stored = await service.stores[kind].get(id);
-      const seen = { status: stored?.status, attention: stored?.attention };
-      return Object.entries(values).every(([name, value]) => seen[name as 'status'] === value);
-    },
-    ENDS_MS_MAX,
-  );
+const untilStored = (...wanted: Parameters<typeof service.becomes>) => {
+  const isStored = () =>
+    service.becomes(...wanted).then(
+      () => true,
+      () => false,
+    );
+  return eventually(JSON.stringify(wanted), isStored, ENDS_MS_MAX);
+};
