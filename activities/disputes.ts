@@ -13,11 +13,13 @@ import {
   isDisputeClosed,
 } from '../src/domain/dispute/dispute';
 import {
+  type ChargedFee,
   computeBorneFee,
   type DisputeDecision,
   type DisputeReport,
   type DisputeTransfer,
   decideReport,
+  shareReturnedFee,
   sumTaken,
 } from '../src/domain/dispute/report';
 import type { DisputeInput } from '../src/domain/dispute/workflow';
@@ -398,21 +400,19 @@ export async function postTransfer(
 ): Promise<Pick<DisputeDocument, 'transfers' | 'amount' | 'fee'>> {
   const { callback_id: by, bank_reference, value_date } = report;
   const charge = { fee, fee_bearer: report.fee_bearer };
-  const charged = dispute.transfers.findLast((each) => each.direction === 'out' && each.fee > 0);
-  const bearer =
-    direction === 'out'
-      ? await findFeeBearer(stores, dispute, charge, session)
-      : // Who bore it has it back.
-        (charged?.fee_bearer ?? 'merchant');
-  const fee_bearer = fee > 0 && bearer === 'service' ? { fee_bearer: bearer } : {};
-  const moved = amount + computeBorneFee({ fee, ...fee_bearer });
+  let charged: ChargedFee = { fee };
+  if (direction === 'in') charged = shareReturnedFee(dispute.transfers, fee);
+  else if (fee > 0 && (await findFeeBearer(stores, dispute, charge, session)) === 'service') {
+    charged = { fee, fee_bearer: 'service' };
+  }
+  const moved = amount + computeBorneFee(charged);
   const parts =
     direction === 'out' && moved > 0
       ? await splitDebit(stores.ledger, payment, moved, session)
       : { held: 0, owed: 0 };
   const transfer: DisputeTransfer = {
     ...omitUndefined({ step }),
-    ...{ direction, amount, fee, ...fee_bearer, ...parts, at, by },
+    ...{ direction, amount, ...charged, ...parts, at, by },
     ...omitUndefined({ bank_reference: bank_reference || undefined }),
   };
   const transfers = [...dispute.transfers, transfer];
@@ -424,7 +424,7 @@ export async function postTransfer(
   // A fee alone is on the bank's statement as its charge.
   if (amount === 0) return sums;
   const source = { kind: isAct ? 'act' : 'callback', id: by } as const;
-  const borne = { fee, fee_bearer: bearer, amount };
+  const borne = { fee, fee_bearer: charged.fee_bearer ?? ('merchant' as const), amount };
   const movement = { direction, ...borne, dispute: dispute._id, source, entry, clashes };
   await recordDisputed(stores, payment, movement, session);
   return sums;

@@ -1,12 +1,14 @@
 import fc from 'fast-check';
 import type { DisputeStatus } from '../../src/domain/dispute/dispute';
 import {
+  computeBorneFee,
   DISPUTE_CALLBACKS,
   type DisputedPayment,
   type DisputeFacts,
   type DisputeReport,
   type DisputeTransfer,
   decideReport,
+  shareReturnedFee,
   sumTaken,
 } from '../../src/domain/dispute/report';
 
@@ -170,6 +172,22 @@ test.each<[string, DisputeFacts | null, DisputeReport['name'], Partial<DisputeRe
   ['comes back unknown', null, 'dispute_reinstated', { amount: 1, ...NAMED }, 'no such dispute'],
 ])('money of a dispute that %s', (_what, dispute, name, facts, expected) => {
   expect(decide(dispute, name, facts)).toContain(expected);
+});
+
+test.each([
+  [20, 15, 'the whole of both'],
+  [15, 15, 'the one that the merchant bore'],
+  [5, 0, 'the one that the service bore'],
+  [12, 12, 'a part of which nobody knows'],
+  [18, 15, 'more than the merchant bore'],
+])('of a fee of %i that comes back, the merchant has %i: %s', (fee, borne) => {
+  const service = { fee: 5, fee_bearer: 'service' } as const;
+  const charged = [transfer('out', 400, { fee: 15 }), transfer('out', 0, service)];
+  const back = shareReturnedFee(charged, fee);
+  expect([back.fee, computeBorneFee(back)]).toEqual([fee, borne]);
+  // What is back does not come back to the same side again.
+  const rest = shareReturnedFee([...charged, transfer('in', 0, back)], 20 - fee);
+  expect(computeBorneFee(rest)).toBe(15 - borne);
 });
 
 const DUE = '2026-03-08T10:00:00.000Z';

@@ -12,6 +12,8 @@ export interface DisputeTransfer {
   fee: number;
   /** Side that bears the fee; absent: the merchant. */
   fee_bearer?: 'service';
+  /** Minor units of the fee that the merchant bears, where each side bears a part. */
+  fee_borne?: number;
   /** Parts that the balance held, and that the merchant owes, of what the merchant bears. */
   held: number;
   owed: number;
@@ -92,9 +94,30 @@ export type DisputeDecision =
    */
   | { kind: 'refused'; why: string; isEarly?: true };
 
+export type ChargedFee = Pick<DisputeTransfer, 'fee' | 'fee_bearer' | 'fee_borne'>;
+
 /** Minor units of the fee that the merchant bears. @see docs/ledger.md#fees-of-acquirers */
-export function computeBorneFee({ fee, fee_bearer }: Pick<DisputeTransfer, 'fee' | 'fee_bearer'>) {
-  return fee_bearer === 'service' ? 0 : fee;
+export function computeBorneFee({ fee, fee_bearer, fee_borne }: ChargedFee): number {
+  return fee_borne ?? (fee_bearer === 'service' ? 0 : fee);
+}
+
+/**
+ * Shares a fee that comes back between those who bore it: one that only the service bore is the
+ * service's, and of any other the merchant has their part first.
+ */
+export function shareReturnedFee(transfers: readonly DisputeTransfer[], fee: number): ChargedFee {
+  let [ofMerchant, ofService] = [0, 0];
+  for (const transfer of transfers) {
+    const sign = transfer.direction === 'out' ? 1 : -1;
+    const borne = computeBorneFee(transfer);
+    ofMerchant += sign * borne;
+    ofService += sign * (transfer.fee - borne);
+  }
+  const same = transfers.filter((each) => each.direction === 'out' && each.fee === fee);
+  const isOfService = same.length > 0 && same.every((each) => each.fee_bearer === 'service');
+  const fee_borne = isOfService && fee <= ofService ? 0 : Math.min(fee, ofMerchant);
+  if (fee_borne === fee) return { fee };
+  return fee_borne === 0 ? { fee, fee_bearer: 'service' } : { fee, fee_borne };
 }
 
 /** Minor units that a dispute took, without what came back. */

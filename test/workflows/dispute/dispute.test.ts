@@ -6,6 +6,7 @@ import type { ConnectorActivities } from '../../../connectors/contract/activitie
 import type { DisputeAnswer } from '../../../src/domain/dispute/dispute';
 import { Encrypted } from '../../../src/encryption/encrypter';
 import { disputeId } from '../../../src/store/disputes';
+import { setFeeBearer } from '../../support/fee-bearer';
 import { saveHistory } from '../../support/histories';
 import { eventually } from '../../support/http';
 import { scriptedBank } from '../../support/workflow-setting';
@@ -255,31 +256,30 @@ test('what came back before it was taken waits an hour for that, and then for an
   ));
 
 test.each([
-  ['service', 650, 1_050],
-  ['merchant', 635, 1_050],
-] as const)('the fee is borne, and had back, by the %s', (acquirer_fee, during, after) =>
+  ['service', 'service'],
+  ['merchant', 'merchant'],
+  ['merchant', 'service'],
+  ['service', 'merchant'],
+] as const)('a fee is borne, and had back, by the %s, and one of later by the %s', (first, later) =>
   withDispute(
     async ({ payment, reportOf, becomes }) => {
-      const { account_id } = payment;
-      const { mongo, database } = setting;
-      const dashboard = { email: account_id };
-      const account = { _id: account_id, acquirer_fee, dashboard };
-      await mongo.db(database).collection<typeof account>('accounts').insertOne(account);
-      const taken = { amount: 400, fee: 15, bank_reference: 'W1' };
-      await reportOf('dispute_withdrawn', taken);
+      const during = first === 'merchant' ? 635 : 650;
+      await setFeeBearer(setting.stores, payment.account_id, first);
+      await reportOf('dispute_withdrawn', { amount: 400, fee: 15, bank_reference: 'W1' });
       await becomes({ amount: 400 });
       const clearing = -650;
       expect(await payment.money()).toMatchObject({ available: during, clearing });
+      await setFeeBearer(setting.stores, payment.account_id, later);
       for (const direction of ['dispute_withdrawn', 'dispute_reinstated'] as const) {
         await reportOf(direction, { fee: 7, bank_reference: direction });
         const isTaken = direction === 'dispute_withdrawn';
         await becomes({ fee: isTaken ? 22 : 15 });
-        const available = isTaken && acquirer_fee === 'merchant' ? during - 7 : during;
+        const available = isTaken && later === 'merchant' ? during - 7 : during;
         expect(await payment.money()).toMatchObject({ available, clearing });
       }
       await reportOf('dispute_won', { amount: 400, fee: 15 });
       await becomes({ status: 'won' });
-      expect(await payment.money()).toMatchObject({ available: after, clearing: -1_050 });
+      expect(await payment.money()).toMatchObject({ available: 1_050, clearing: -1_050 });
     },
     { amount: 0 },
   ),
