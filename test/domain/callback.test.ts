@@ -34,7 +34,10 @@ test('the workflow and the connector kit accept and refuse the same payloads', (
           fc.constantFrom(0, 1, 1.5, -1, 99_999_999_999, 100_000_000_000, Number.NaN, 2 ** 60),
         ),
         currency: fc.oneof(field, fc.constantFrom('EUR', 'eur', 'EURO', 'XXX')),
-        available_on: fc.oneof(field, fc.constantFrom('2026-02-28', '2026-02-30')),
+        available_on: fc.oneof(
+          field,
+          fc.constantFrom('2026-02-28', '2026-02-30', '2026-05-30', '2026-05-31', '2036-03-01'),
+        ),
         value_date: fc.oneof(
           field,
           fc.constantFrom('2026-02-28', '2026-02-29', '2024-02-29', '2026-13-01', '26-01-01'),
@@ -83,6 +86,13 @@ const REPORT = {
   occurred_at: '2026-03-01T12:00:00.5+01:00',
 };
 
+test('settled money can be used at most 90 days after the report', () => {
+  const last = { ...good, available_on: '2026-05-30' };
+  expect(readCallback(last)).toEqual(last);
+  const later = readCallback({ ...good, available_on: '2026-05-31' });
+  expect(Object(later).text).toBe('available_on: must be at most 90 days after occurred_at');
+});
+
 test('a callback over HTTP is accepted with all that it may have, or without', () => {
   const more = {
     bank_reference: "aZ09._:/@+-(),'?% #2.1",
@@ -91,7 +101,7 @@ test('a callback over HTTP is accepted with all that it may have, or without', (
     amount: 1,
     currency: 'EUR',
   };
-  const whole = { ...REPORT, ...more, value_date: '2026-03-01', available_on: '2026-03-02' };
+  const whole = { ...REPORT, ...more, value_date: '2026-03-01', available_on: '2026-05-30' };
   for (const body of [REPORT, whole]) expect(HttpCallback.parse(body)).toEqual(body);
 });
 
@@ -111,6 +121,7 @@ test.each([
   ['a text for an amount', { amount: '1050' }, 'amount'],
   ['a day that is none', { value_date: '2026-02-30' }, 'value_date'],
   ['another day that is none', { available_on: '2026-13-01' }, 'available_on'],
+  ['a day after more than 90 days', { available_on: '2026-05-31' }, 'available_on'],
   ['a null', { code: null }, 'code'],
   ['an unknown field', { status: 'x' }, 'status'],
   ['a fee above what settled', { amount: 1_000, fee: 1_001 }, 'fee'],

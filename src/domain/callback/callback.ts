@@ -6,7 +6,7 @@ import {
 import { DISPUTE_IN_FLIGHT, type OpenDisputeStatus } from '../dispute/dispute';
 import { DISPUTE_CALLBACKS } from '../dispute/report';
 import { bankReference, identifier } from '../identifier';
-import { currencyCode, day, type Faults, instant, integer, object, text } from '../shape';
+import { currencyCode, day, Faults, instant, integer, object, text } from '../shape';
 
 /** Allows only additions: connector teams rely on the names. */
 export const PAYMENT_CALLBACKS = [
@@ -123,10 +123,26 @@ export function describeFailure(
 /** Reports of a dispute that may move no money. */
 export const MONEYLESS: readonly string[] = ['dispute_opened', 'dispute_won', 'dispute_lost'];
 
+const DAY_MS = 86_400_000;
+
+/** Days from the report until settled money can be used. */
+const AVAILABLE_DAYS_MAX = 90;
+
+export const AVAILABLE_TOO_LATE = `must be at most ${AVAILABLE_DAYS_MAX} days after occurred_at`;
+
+/** A wrong date would keep the money from the merchant for as long. */
+export function isAvailableTooLate({
+  available_on,
+  occurred_at,
+}: Pick<BankCallback, 'available_on' | 'occurred_at'>): boolean {
+  const last = Date.parse(occurred_at) + AVAILABLE_DAYS_MAX * DAY_MS;
+  return available_on !== undefined && Date.parse(available_on) > last;
+}
+
 /** @param name by which an amount must be more than 0; absent: any may be 0 */
 export function readCallback(raw: unknown, name?: string): BankCallback | Faults {
   const mayBeNone = name === undefined || MONEYLESS.includes(name);
-  return object<BankCallback>(raw, {
+  const callback = object<BankCallback>(raw, {
     callback_id: identifier,
     occurred_at: instant,
     bank_reference: bankReference,
@@ -142,6 +158,8 @@ export function readCallback(raw: unknown, name?: string): BankCallback | Faults
     fee: integer({ min: 0, max: AMOUNT_MAX, optional: true }),
     result: payeeResult,
   });
+  if (callback instanceof Faults || !isAvailableTooLate(callback)) return callback;
+  return new Faults(`available_on: ${AVAILABLE_TOO_LATE}`);
 }
 
 function disputeStatus(value: unknown): string | undefined {

@@ -3,12 +3,14 @@ import { isBalanceAccountName } from '../account/balance-account';
 import {
   AMOUNT_MAX,
   type AnyCallback,
+  AVAILABLE_TOO_LATE,
   BANK_RESOURCES,
   CALLBACKS,
   type BankCallback as Callback,
   type CallbackName,
   type CallbackResource,
   CRYPTO_RESOURCES,
+  isAvailableTooLate,
   MONEYLESS,
   PAYEE_RESULTS,
 } from '../callback/callback';
@@ -20,6 +22,8 @@ import { Currency } from './fields';
 
 const CallbackId = z.string().regex(IDENTIFIER, IDENTIFIER_FAULT);
 const BankReference = z.string().regex(BANK_REFERENCE, BANK_REFERENCE_FAULT);
+
+const LATE_FAULT = { path: ['available_on'], error: AVAILABLE_TOO_LATE };
 
 /** Published to connector teams. */
 export const BankCallback = z
@@ -39,6 +43,7 @@ export const BankCallback = z
     fee: z.int().min(0).max(AMOUNT_MAX).optional(),
     result: z.enum(PAYEE_RESULTS).optional(),
   })
+  .refine((callback) => !isAvailableTooLate(callback), LATE_FAULT)
   .meta({ id: 'BankCallback' }) satisfies z.ZodType<Callback>;
 
 const Count = z.int().min(0).max(BLOCKS_MAX).optional();
@@ -143,4 +148,5 @@ export const HttpCallback = z
     path: ['amount'],
     error: NO_MONEY,
   })
-  .refine((report) => !('fee' in report) || isFeeWithin(report.event, report), FEE_FAULT);
+  .refine((report) => !('fee' in report) || isFeeWithin(report.event, report), FEE_FAULT)
+  .refine((report) => !('available_on' in report) || !isAvailableTooLate(report), LATE_FAULT);
