@@ -1,6 +1,6 @@
 import type { Db } from 'mongodb';
 import { isDuplicateKey } from '../../src/base/mongo';
-import { addDays } from '../../src/domain/statement';
+import { addDays, buildUnexplained, findUnexplained } from '../../src/domain/statement';
 import type { BankAccountDocument } from '../../src/store/bank-accounts';
 import { openMadeStatements, openMadeTransfers } from '../../src/store/statements';
 import type { Settings, Statements, Tools } from './definition';
@@ -38,7 +38,7 @@ export function createStatementMaker<S extends Settings>({
   const made = openMadeStatements(db);
   /** @returns whether the day after it may be due */
   const makeNext = async (bankAccount: BankAccountDocument): Promise<boolean> => {
-    const { iban: account, currency, created_at } = bankAccount;
+    const { iban: account, currency, created_at, accepted } = bankAccount;
     const last = await made
       .find({ account, currency })
       .sort({ day: -1 })
@@ -58,10 +58,13 @@ export function createStatementMaker<S extends Settings>({
     const isCompared = hours < 24 || again !== undefined || opening === null;
     const period = { since, end, opening, isBooked, isCompared };
     const statement = await make({ account, currency, ...period }, tools);
-    const { lines } = statement;
-    if (lines.length > LINES_MAX) throw new Error(`${day} has more than ${LINES_MAX} movements.`);
-    const sum = lines.reduce((total, { amount, fee }) => total + amount - fee, 0);
-    const is_proved = statement.opening + sum === statement.closing;
+    const { length } = statement.lines;
+    if (length > LINES_MAX) throw new Error(`${day} has more than ${LINES_MAX} movements.`);
+    const rest = findUnexplained(statement);
+    if (rest !== 0 && accepted?.day === day && accepted.amount === rest) {
+      statement.lines = [...statement.lines, buildUnexplained(day, rest)];
+    }
+    const is_proved = findUnexplained(statement) === 0;
     if (!is_proved && hours < LATE_HOURS) {
       throw new Error(`What ${account} has moved does not lead to its balance yet: ${day}.`);
     }

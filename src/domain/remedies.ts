@@ -551,7 +551,8 @@ export const REMEDIES = {
     sum_mismatch: {
       what: 'The lines of a statement do not lead from its opening to its closing balance; nothing of it is stored.',
       ask: 'statement',
-      rows: [STATEMENT_FILE],
+      rows: [STATEMENT_FILE, { if: 'none', run: [ACKNOWLEDGE] }],
+      note: 'Of a day that the connector makes, what is missing then becomes an open line, and the next days follow.',
     },
     statement_missing: STATEMENT_MISSING,
     bank_file_refused: {

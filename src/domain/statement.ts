@@ -112,6 +112,26 @@ export interface MadeStatement {
   lines: readonly MadeLine[];
 }
 
+/** Minor units that the lines lack to lead from one balance to the other. */
+export function findUnexplained({
+  opening,
+  closing,
+  lines,
+}: Pick<MadeStatement, 'opening' | 'closing' | 'lines'>): number {
+  return lines.reduce((left, { amount, fee }) => left - (amount - fee), closing - opening);
+}
+
+/** Builds the line of what an operator has accepted without an explanation of the bank. */
+export function buildUnexplained(day: string, amount: number): MadeLine {
+  return {
+    bank_reference: `unexplained:${day}`,
+    amount,
+    fee: 0,
+    kind: 'unexplained',
+    is_fee: false,
+  };
+}
+
 /** Builds what an import reads, as of a bank's file. */
 export function buildMadeStatement({
   account: iban,

@@ -25,12 +25,14 @@ export interface BankAccountDocument {
   open_days?: number;
   /** Minor units by which a line may differ from the one entry that it names; 0 by default. */
   tolerance?: number;
+  /** Minor units of a day that its bank does not explain, and that an operator lets be a line. */
+  accepted?: { day: string; amount: number };
   /** Statement whose lines are being stored. */
   importing?: { _id: string; statement_id: string };
 }
 
 export type BankAccountChange = Partial<
-  Pick<BankAccountDocument, 'numbering' | 'learning' | 'open_days' | 'tolerance'>
+  Pick<BankAccountDocument, 'numbering' | 'learning' | 'open_days' | 'tolerance' | 'accepted'>
 >;
 
 type BankAccountKey = Pick<BankAccountDocument, 'connector' | 'livemode' | 'iban' | 'currency'>;

@@ -3,6 +3,7 @@ import { readTrialBalance } from '../../../src/ledger-check/trial-balance';
 import { addBankAccount } from '../../../src/service/banks/bank-accounts';
 import { importMade, importStatements } from '../../../src/service/banks/statements/import';
 import { reconcileAccounts } from '../../../src/service/banks/statements/reconciliation';
+import { acknowledgeRefusal } from '../../../src/service/banks/statements/refusals';
 import { reverseOperation } from '../../../src/service/money/balances/act';
 import { postPlatform } from '../../../src/service/money/balances/adjust';
 import { openMadeStatements, openMadeTransfers } from '../../../src/store/statements';
@@ -129,6 +130,46 @@ test('a day whose lines do not lead to the balance waits, then needs an operator
   await world.makeStatements();
   expect(await importAll()).toMatchObject([{ lines: 1, open: 1 }]);
   expect(await readBook('suspense.unmatched')).toBe(-700);
+});
+
+test('a day that is never explained goes on once it is acknowledged, with an open line', async () => {
+  const { bank } = world;
+  const { statements } = service.stores;
+  const findMismatch = async () =>
+    (await statements.listRefusals(false, 0, 10)).find(({ code }) => code === 'sum_mismatch');
+  const acknowledge = async () => {
+    const { bank_account_id, since, amount } = (await findMismatch()) ?? {};
+    const row = { bank_account_id: bank_account_id ?? '', since: since ?? 0 };
+    await acknowledgeRefusal(buildDeps(), row, { operator: 'mia', reason: 'No answer' });
+    return amount;
+  };
+  const unmatched = (await readBook('suspense.unmatched')) ?? 0;
+  const hidden = [bank.addUnseen(-300)];
+  endDay(13);
+  await world.makeStatements();
+  await expect(importAll()).rejects.toMatchObject({ code: 'sum_mismatch' });
+  expect(await acknowledge()).toBe(-300);
+  // It lasts, and nothing else is accepted.
+  expect([await importAll(), await findMismatch()]).toEqual([[], undefined]);
+  hidden.push(bank.addUnseen(-50));
+  await world.makeStatements();
+  await expect(importAll()).rejects.toMatchObject({ code: 'sum_mismatch' });
+  expect(await acknowledge()).toBe(-350);
+  await world.makeStatements();
+  expect(await importAll()).toMatchObject([{ lines: 1, open: 1 }]);
+  expect(await readBook('suspense.unmatched')).toBe(unmatched - 350);
+  endDay();
+  await world.makeStatements();
+  expect(await importAll()).toMatchObject([{ lines: 0 }]);
+  // What comes late after all is of its own day, of which the opposite is missing.
+  for (const { show } of hidden) show();
+  endDay(13);
+  await world.makeStatements();
+  await expect(importAll()).rejects.toMatchObject({ code: 'sum_mismatch' });
+  expect(await acknowledge()).toBe(350);
+  await world.makeStatements();
+  expect(await importAll()).toMatchObject([{ lines: 3, open: 3 }]);
+  expect(await readBook('cash')).toBe(-bank.balance('eur'));
 });
 
 test('two processes that make a day at once store it once', async () => {

@@ -2,7 +2,7 @@ import { stat } from 'node:fs/promises';
 import { inTransaction } from '../../../base/mongo';
 import { omitUndefined } from '../../../domain/defined';
 import { ServiceError } from '../../../domain/errors';
-import { buildMadeStatement, type Statement } from '../../../domain/statement';
+import { buildMadeStatement, findUnexplained, type Statement } from '../../../domain/statement';
 import type { NewEntry } from '../../../ledger/entries';
 import { ENTRY_LINES } from '../../../ledger/entry-lines';
 import { hashLines } from '../../../statements/compare';
@@ -10,6 +10,7 @@ import { assertSize, type FileSource, hashFile } from '../../../statements/intak
 import { readStatementFile } from '../../../statements/read';
 import type { BankAccountDocument } from '../../../store/bank-accounts';
 import {
+  type MadeStatementDocument,
   openMadeStatements,
   openMadeTransfers,
   type StatementDocument,
@@ -129,15 +130,18 @@ export async function importMade(deps: WriteDeps, source: Source): Promise<Impor
   const made = openMadeStatements(deps.stores.statements.openConnectorDb(connector));
   const groups: Statement[][] = [];
   for (const account of await deps.stores.bankAccounts.list({ connector, livemode })) {
-    const { iban, currency, closing } = account;
+    const { iban, currency, closing, accepted } = account;
     const fresh = { account: iban, currency, day: { $gt: closing?.day ?? '' } };
     const found = await made.find(fresh).sort({ day: 1 }).limit(MADE_MAX).toArray();
+    // What an operator has accepted is about to be made again, with its line.
+    const isAwaited = (each: MadeStatementDocument) =>
+      accepted?.day === each.day && accepted.amount === findUnexplained(each);
     // Each for itself: one that does not add up refuses no day before it.
-    groups.push(...found.map((each) => [buildMadeStatement(each)]));
+    const ready = found.filter((each) => !isAwaited(each));
+    groups.push(...ready.map((each) => [buildMadeStatement(each)]));
   }
-  const sha256 = hashLines(groups.flat().flatMap(({ lines }) => lines));
   try {
-    return { statements: await importGroups(deps, groups, { ...source, sha256 }), set_aside: [] };
+    return { statements: await importGroups(deps, groups, source), set_aside: [] };
   } finally {
     await meetTransfers(deps, source);
   }
@@ -171,15 +175,19 @@ async function ensureIndexes({ stores }: WriteDeps): Promise<void> {
   await Promise.all([auditLog, bankAccounts, ledger, statements].map((s) => s.ensureIndexes()));
 }
 
-/** Imports groups of statements, each of one account, all of a group or none. */
+/**
+ * Imports groups of statements, each of one account, all of a group or none.
+ * @param source `sha256`: of their file; absent: each group stands for itself
+ */
 async function importGroups(
   deps: WriteDeps,
   groups: readonly (readonly Statement[])[],
-  { fault, ...file }: ImportSource & { sha256: string },
+  { fault, sha256, ...source }: ImportSource & { sha256?: string },
 ): Promise<ImportedStatement[]> {
   const imported: ImportedStatement[] = [];
   const refusals: StatementRefused[] = [];
   for (const own of groups) {
+    const file = { ...source, sha256: sha256 ?? hashLines(own.flatMap(({ lines }) => lines)) };
     try {
       await refuseIn(deps, file, async () => {
         const { planned, gap } = await planStatements(deps, own, file);

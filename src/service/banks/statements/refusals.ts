@@ -110,6 +110,11 @@ export async function acknowledgeRefusal(
     const isDone = await stores.statements.acknowledgeRefusal(refusal, acknowledged, session);
     // Another operator was faster.
     if (!isDone) return code;
+    // A connector that has made the day lets the rest be a line of it.
+    const { day, amount } = refusal;
+    if (code === 'sum_mismatch' && day !== null && amount !== null) {
+      await stores.bankAccounts.change(bank_account_id, { accepted: { day, amount } }, session);
+    }
     const after = { code, statement_id, bank_account_id, operator, reason };
     const about = { account_id: null, livemode, target };
     await audit({ act: 'statement.refusal_acknowledged', ...about, after }, session);
