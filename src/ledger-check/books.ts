@@ -1,10 +1,7 @@
-import { MaxKey, MinKey } from 'mongodb';
 import type { BookDocument, EntryStateDocument } from '../ledger/documents';
 import { bookId } from '../ledger/entries';
 import { sumEntryLines } from '../ledger/pending';
 import type { BankAccountDocument } from '../store/bank-accounts';
-import { UPDATED } from '../store/list';
-
 import {
   addEntry,
   behindCheckpoint,
@@ -27,46 +24,8 @@ import {
   type EntryRow,
 } from './compare';
 import { RESOURCE_CHECKS } from './resources/index';
-import type { Page, ResourceCheck, ResourceRow } from './rule';
+import type { ResourceRow } from './rule';
 import { type InSnapshot, type Read, readAll } from './snapshot';
-
-const PAGE = 1_000;
-
-export interface Span {
-  /** ISO 8601, ms; empty for all. */
-  since: string;
-  until: string;
-}
-
-export async function* compareResources(inSnapshot: InSnapshot, span: Span): AsyncGenerator<Page> {
-  for (const check of RESOURCE_CHECKS) {
-    let last: Page['last'];
-    do {
-      const after = last;
-      const page = await inSnapshot((read) => nextPage(read, check, span, after));
-      yield page;
-      last = page.rows < PAGE ? undefined : page.last;
-    } while (last !== undefined);
-  }
-}
-
-async function nextPage(
-  read: Read,
-  check: ResourceCheck,
-  { since, until }: Span,
-  last: Page['last'],
-): Promise<Page> {
-  if (since === '') {
-    const after = { _id: { $gt: last?._id ?? '' } };
-    return await check.page(read, after, { sort: { _id: 1 }, limit: PAGE });
-  }
-  const min = {
-    updated_at: last?.updated_at ?? since,
-    _id: last ? `${last._id}\u0000` : new MinKey(),
-  };
-  const max = { updated_at: until, _id: new MaxKey() };
-  return await check.page(read, {}, { hint: UPDATED.name, min, max, limit: PAGE });
-}
 
 /**
  * Finds entries without their resource.

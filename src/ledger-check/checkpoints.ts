@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { isDuplicateKey } from '../base/mongo';
 import { WRITTEN } from '../ledger/book';
 import { toBigInt } from '../ledger/integers';
-import type { Difference, EntryRow } from './compare';
+import { type Difference, difference, type EntryRow } from './compare';
 
 /** Time of the write, then id: the order within a book. */
 interface EntryPosition {
@@ -214,14 +214,7 @@ export async function compareCheckpoints(
     const checkpoint = await getCheckpoints(db).findOne({ book, number });
     const found = checkpoint?.hash ?? null;
     if (found === hash) continue;
-    const subject = `${book}:${number}`;
-    differences.push({
-      check: 'checkpoint_not_as_kept',
-      subject,
-      part: null,
-      expected: hash,
-      found,
-    });
+    differences.push(difference('checkpoint_not_as_kept', `${book}:${number}`, null, hash, found));
   }
   return differences;
 }

@@ -2,11 +2,17 @@ import type { Document, FindOptions } from 'mongodb';
 import { eventId } from '../base/ids';
 import type { CallbackResource } from '../domain/callback/callback';
 import { omitUndefined } from '../domain/defined';
-import type { Movement } from '../domain/movement/movement';
+import type { Direction, Movement } from '../domain/movement/movement';
 import { bookId, type EntryKind, type EntryLine } from '../ledger/entries';
+import {
+  buildMovementHeld,
+  buildMovementResolved,
+  type MovingKind,
+} from '../ledger/resource-entries';
 import type { DisputeDocument } from '../store/disputes';
 import { type MovementDocument, toMovement } from '../store/movements';
 import type { PaymentDocument } from '../store/payments';
+import type { ResourceDocument } from '../store/resource';
 import { RETENTION_RUN, type ScheduleRun } from '../store/schedule-runs';
 import { compareValues, type Difference, difference, type EntryRow } from './compare';
 import { type Read, readAll } from './snapshot';
@@ -17,17 +23,18 @@ type CommonFields = Pick<PaymentDocument, 'account_id' | 'livemode' | 'currency'
 
 export type ExpectedKinds<Part, Kind> = readonly Kind[] | ((part: Part) => readonly Kind[]);
 
+/** Fields that a rule may read, since each part has them. */
+export const COMMON = ['account_id', 'livemode', 'currency', 'status'] as const;
+
 export interface ResourceRule<Part extends CommonFields, Kind extends EntryKind> {
   collection: string;
   fields: readonly (keyof Part & string)[];
+  /** Kinds of entries in each state. */
   entries: Record<Part['status'], ExpectedKinds<Part, Kind>>;
-  lines: Record<Kind, (part: Part) => EntryLine[]>;
-  /** Parts that have an entry each; of any other kind, the whole resource has one. */
-  steps?: Partial<Record<Kind, (part: Part) => ExpectedStep[]>>;
+  /** Entries of each kind: one of the whole resource, or one of each part. */
+  steps: Record<Kind, (part: Part) => ExpectedStep[]>;
   /** Compares further facts of the resource with each other. */
   compare?: (part: Part & ResourceRow) => Difference[];
-  /** Absent: that of its currency. */
-  book?: (part: Part) => string;
   /** Transitions that have an event; absent: each but the first. */
   reportedTransitions?: (part: Part & ResourceRow) => number[];
 }
@@ -39,8 +46,9 @@ export interface ExpectedStep {
   book?: string;
 }
 
-interface ExpectedEntry<Kind extends EntryKind> extends ExpectedStep {
-  kind: Kind;
+/** Expects one entry of the whole resource. */
+export function expectOne(lines: EntryLine[]): ExpectedStep[] {
+  return [{ lines }];
 }
 
 export interface ResourceRow extends CommonFields {
@@ -84,9 +92,9 @@ export function resourceCheck<Part extends CommonFields, Kind extends EntryKind>
   rule: ResourceRule<Part, Kind>,
   relations: Relations = async () => [],
 ): ResourceCheck {
-  const { collection, fields, lines } = rule;
+  const { collection, fields, steps } = rule;
   const projection = Object.fromEntries([...fields, ...ROW_FIELDS].map((field) => [field, 1]));
-  const kinds = Object.keys(lines);
+  const kinds = Object.keys(steps);
   const page = async (read: Read, filter: Document, options: FindOptions): Promise<Page> => {
     const pageRows = read<Part & ResourceRow>(collection, filter, { ...options, projection });
     const rows = await withDisputes(read, await withMovements(read, await readAll(pageRows)));
@@ -107,7 +115,7 @@ export function resourceCheck<Part extends CommonFields, Kind extends EntryKind>
 }
 
 function compareResource<Part extends CommonFields, Kind extends EntryKind>(
-  { entries: byState, lines, steps, book = bookId }: ResourceRule<Part, Kind>,
+  { entries: byState, steps }: ResourceRule<Part, Kind>,
   resource: Part & ResourceRow,
   entries: readonly EntryRow[],
 ): Difference[] {
@@ -117,14 +125,13 @@ function compareResource<Part extends CommonFields, Kind extends EntryKind>(
   if (expectedKinds === undefined)
     return [difference('status_unknown', _id, 'status', null, status)];
   const kinds = typeof expectedKinds === 'function' ? expectedKinds(resource) : expectedKinds;
-  const expectedEntries = kinds.flatMap((kind): ExpectedEntry<Kind>[] => {
-    const parts = steps?.[kind]?.(resource) ?? [{ lines: lines[kind](resource) }];
-    return parts.map((each) => ({ kind, ...each }));
-  });
+  const expectedEntries = kinds.flatMap((kind) =>
+    steps[kind](resource).map((step) => ({ kind, ...step })),
+  );
   const matched = new Set<string>();
   const differences = expectedEntries.flatMap((expectedEntry): Difference[] => {
-    const { kind, step, lines: each } = expectedEntry;
-    const expected = describeLines(expectedEntry.book ?? book(resource), each);
+    const { kind, step, lines, book = bookId(resource) } = expectedEntry;
+    const expected = describeLines(book, lines);
     const match = entries.find((entry) => entry.kind === kind && entry.step === step);
     const part = step === undefined ? kind : `${kind}:${step}`;
     if (match === undefined) return [difference('posting_missing', _id, part, expected, null)];
@@ -189,6 +196,42 @@ async function withDisputes<Row extends { _id: string }>(
     byPayment.get(dispute.payment_id)?.push(dispute);
   }
   return rows.map((row) => ({ ...row, disputes: byPayment.get(row._id) ?? [] }));
+}
+
+export interface WithMovements {
+  movements: readonly Movement[];
+}
+
+type Moved = Pick<ResourceDocument, 'account_id' | 'livemode' | 'connector' | 'currency'> &
+  WithMovements & { balance_account?: string };
+
+/** Lists what is in suspense, or was, in the book of its currency. */
+export function listHeld(kind: MovingKind, { movements, ...owner }: Moved): ExpectedStep[] {
+  return movements.flatMap((movement): ExpectedStep[] => {
+    if (movement.reason === null) return [];
+    const { entry } = buildMovementHeld(kind, { ...owner, _id: '' }, movement, '');
+    return [{ step: movement.id, lines: [...entry.lines], book: bookId(entry) }];
+  });
+}
+
+/** Lists what has left suspense by entries of its own. */
+export function listResolved(kind: MovingKind, { movements, ...owner }: Moved): ExpectedStep[] {
+  const resource = { ...owner, _id: '' };
+  return movements.flatMap(({ resolutions, ...movement }) =>
+    resolutions.map((resolution, index): ExpectedStep => {
+      const before = { ...movement, resolutions: resolutions.slice(0, index) };
+      const { entry } = buildMovementResolved(kind, resource, before, resolution, { at: '' });
+      const { step, lines } = entry;
+      return { ...omitUndefined({ step }), lines: [...lines], book: bookId(entry) };
+    }),
+  );
+}
+
+/** Smallest units that entries of the resource took out of suspense. */
+export function sumFromSuspense(movements: readonly Movement[], direction: Direction): bigint {
+  return movements
+    .filter((movement) => movement.direction === direction && movement.reason !== null)
+    .reduce((sum, { applied }) => sum + BigInt(applied), 0n);
 }
 
 export type CheckedMovement = Movement & Pick<MovementDocument, 'entry' | 'dispute'>;

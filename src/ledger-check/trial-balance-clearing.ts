@@ -1,4 +1,4 @@
-import type { Collection, Document } from 'mongodb';
+import type { ClientSession, Collection, Db, Document } from 'mongodb';
 import { toEnv } from '../domain/environment';
 import { formatCount } from '../domain/format-count';
 import { computeRest } from '../domain/movement/movement';
@@ -14,7 +14,12 @@ import { createBankAccountStore } from '../store/bank-accounts';
 import type { MovementDocument } from '../store/movements';
 import type { LineDocument } from '../store/statement-lines';
 import type { RefusalDocument } from '../store/statement-refusals';
-import type { Reader } from './trial-balance-books';
+
+/** Reader of a moment; the past needs no session, since entries do not change. */
+export interface Reader {
+  db: Db;
+  session: ClientSession | undefined;
+}
 
 export interface TrialBalanceFinding {
   code: Exclude<keyof typeof FINDING_REMEDIES, 'different'>;

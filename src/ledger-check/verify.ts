@@ -4,18 +4,11 @@ import { createRecipient } from '../domain/wire/recipients';
 import { createLedgerStore } from '../ledger/book';
 import { LIFECYCLES } from '../lifecycles';
 import { UPDATED } from '../store/list';
-
 import { PAYMENT } from '../store/refunds';
-
-import {
-  type BookCheck,
-  type CheckpointSize,
-  compareResources,
-  type Span,
-  verifyBook,
-} from './books';
+import { type BookCheck, type CheckpointSize, verifyBook } from './books';
 import { createCheckpointStore } from './checkpoints';
 import { type Difference, difference } from './compare';
+import { compareResources, type Span } from './resources/index';
 import { type InSnapshot, openSnapshots, type Read, readAll } from './snapshot';
 
 /**
@@ -96,7 +89,10 @@ export async function verifyLedger(
       report.countRead({ resources: rows });
       isClean &&= differences.length === 0;
     }
-    for await (const differences of compareRelated(inSnapshot, full)) report.add(differences);
+    for await (const differences of comparePages(inSnapshot, RECORDS)) report.add(differences);
+    if (full) {
+      for await (const differences of comparePages(inSnapshot, EVENTS)) report.add(differences);
+    }
     if (isClean) await verifiedStore.until(span.until);
   }
   return { ...result, ...report.result() };
@@ -261,13 +257,6 @@ const EVENTS: Pointers<EventRow> = {
       );
   },
 };
-
-/** Compares idempotency keys with their resources; in a full run, events, too. */
-async function* compareRelated(inSnapshot: InSnapshot, isFull: boolean) {
-  yield* comparePages(inSnapshot, RECORDS);
-  if (!isFull) return;
-  yield* comparePages(inSnapshot, EVENTS);
-}
 
 async function* comparePages<Row extends object>(
   inSnapshot: InSnapshot,

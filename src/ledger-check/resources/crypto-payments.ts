@@ -14,8 +14,7 @@ import { buildDepositLines } from '../../ledger/crypto-entries';
 import { bookId, type EntryKind, type ResourceEntryKind } from '../../ledger/entries';
 import type { CryptoPaymentDocument } from '../../store/crypto-payments';
 import { compareValues, type Difference, difference } from '../compare';
-import type { CheckedMovement, ExpectedStep, ResourceRule } from '../rule';
-import { COMMON } from './common';
+import { type CheckedMovement, COMMON, type ExpectedStep, type ResourceRule } from '../rule';
 
 const CRYPTO_PAYMENT_FIELDS = [
   ...COMMON,
@@ -97,20 +96,14 @@ export const CRYPTO_PAYMENTS: ResourceRule<
     received: DEPOSITED,
     expired: DEPOSITED,
   } satisfies Record<CryptoPaymentStatus, readonly EntryKind[]>,
-  lines: {
-    crypto_payment_held: () => [],
-    crypto_payment_credited: () => [],
-    crypto_payment_returned: () => [],
-    crypto_payment_withdrawn: () => [],
-    crypto_payment_sent_back: () => [],
-    crypto_payment_written_off: () => [],
+  steps: {
+    crypto_payment_held: (payment) => listDeposits(payment, 'held'),
+    crypto_payment_credited: (payment) => listDeposits(payment, 'credited'),
+    crypto_payment_returned: (payment) => listDeposits(payment, 'returned'),
+    crypto_payment_withdrawn: (payment) => listDeposits(payment, 'withdrawn'),
+    crypto_payment_sent_back: (payment) => listDeposits(payment, 'sent_back'),
+    crypto_payment_written_off: (payment) => listDeposits(payment, 'written_off'),
   },
-  steps: Object.fromEntries(
-    DEPOSIT_ENTRIES.map((step) => [
-      `crypto_payment_${step}`,
-      (payment: CryptoPaymentPart) => listDeposits(payment, step),
-    ]),
-  ),
   compare: compareDeposits,
   reportedTransitions: ({ reported }) => reported.map(({ transition }) => transition),
 };

@@ -8,14 +8,18 @@ import { ENTRY_LINES } from '../../ledger/entry-lines';
 import { settledAmount } from '../../ledger/resource-entries';
 import type { PaymentDocument } from '../../store/payments';
 import { compareValues } from '../compare';
-import type {
-  CheckedDispute,
-  CheckedMovement,
-  ExpectedKinds,
-  ExpectedStep,
-  ResourceRule,
+import {
+  type CheckedDispute,
+  type CheckedMovement,
+  COMMON,
+  type ExpectedKinds,
+  type ExpectedStep,
+  expectOne,
+  listHeld,
+  listResolved,
+  type ResourceRule,
+  sumFromSuspense,
 } from '../rule';
-import { COMMON, listHeld, listResolved, sumFromSuspense } from './common';
 
 const PAYMENT_FIELDS = [
   ...COMMON,
@@ -62,11 +66,10 @@ function listDisputeSteps(
       // The service's own fee is on the bank's statement only.
       if (amount + fee === 0) return [];
       const lines = {
-        payment_clawed_back: () => ENTRY_LINES.payment_clawed_back(connector, held, owed),
-        payment_dispute_opened: () =>
-          ENTRY_LINES.payment_dispute_opened(connector, held, owed, fee),
-        payment_dispute_won: () => ENTRY_LINES.payment_dispute_won(connector, amount, fee),
-      }[kind]();
+        payment_clawed_back: ENTRY_LINES.payment_clawed_back(connector, held, owed),
+        payment_dispute_opened: ENTRY_LINES.payment_dispute_opened(connector, held, owed, fee),
+        payment_dispute_won: ENTRY_LINES.payment_dispute_won(connector, amount, fee),
+      }[kind];
       return [{ ...omitUndefined({ step }), lines }];
     }),
   );
@@ -84,20 +87,22 @@ export const PAYMENTS: ResourceRule<PaymentPart, ResourceEntryKind<'payment'>> =
     cancelled: MOVED,
     expired: MOVED,
   } satisfies Record<PaymentStatus, ExpectedKinds<PaymentPart, EntryKind>>,
-  lines: {
+  steps: {
     payment_settled: ({ movements, ...payment }) =>
-      ENTRY_LINES.payment_settled(
-        payment.connector,
-        settledAmount(payment),
-        Number(sumFromSuspense(movements, 'in')),
-        sumFees(movements.filter(({ dispute }) => dispute === undefined)),
-        payment.available_on,
+      expectOne(
+        ENTRY_LINES.payment_settled(
+          payment.connector,
+          settledAmount(payment),
+          Number(sumFromSuspense(movements, 'in')),
+          sumFees(movements.filter(({ dispute }) => dispute === undefined)),
+          payment.available_on,
+        ),
       ),
-    payment_held: () => [],
-    payment_resolved: () => [],
-    payment_clawed_back: () => [],
-    payment_dispute_opened: () => [],
-    payment_dispute_won: () => [],
+    payment_held: (payment) => listHeld('payment', payment),
+    payment_resolved: (payment) => listResolved('payment', payment),
+    payment_clawed_back: (payment) => listDisputeSteps(payment, 'payment_clawed_back'),
+    payment_dispute_opened: (payment) => listDisputeSteps(payment, 'payment_dispute_opened'),
+    payment_dispute_won: (payment) => listDisputeSteps(payment, 'payment_dispute_won'),
   },
   compare: ({ _id, disputes, disputed = 0, disputes_open = 0 }) => {
     const taken = disputes.reduce((sum, { amount }) => sum + amount, 0);
@@ -107,9 +112,4 @@ export const PAYMENTS: ResourceRule<PaymentPart, ResourceEntryKind<'payment'>> =
       ...compareValues('disputed_differs', _id, 'disputes_open', open, disputes_open),
     ];
   },
-  steps: Object.fromEntries([
-    ['payment_held', (payment: PaymentPart) => listHeld('payment', payment)],
-    ['payment_resolved', (payment: PaymentPart) => listResolved('payment', payment)],
-    ...DISPUTED.map((kind) => [kind, (payment: PaymentPart) => listDisputeSteps(payment, kind)]),
-  ]),
 };

@@ -1,19 +1,32 @@
+import { sumTaken } from '../../domain/dispute/report';
 import type { Movement } from '../../domain/movement/movement';
 import type { RefundStatus } from '../../domain/refund/refund';
 import type { EntryKind, ResourceEntryKind } from '../../ledger/entries';
 import { ENTRY_LINES } from '../../ledger/entry-lines';
 import { settledAmount } from '../../ledger/resource-entries';
+import type { DisputeDocument } from '../../store/disputes';
 import type { PaymentDocument } from '../../store/payments';
 import type { RefundDocument } from '../../store/refunds';
 import { compareValues, type Difference, difference } from '../compare';
-import { type ExpectedKinds, type ResourceRow, type ResourceRule, withMovements } from '../rule';
+import {
+  COMMON,
+  type ExpectedKinds,
+  expectOne,
+  listHeld,
+  listResolved,
+  type ResourceRow,
+  type ResourceRule,
+  sumFromSuspense,
+  type WithMovements,
+  withMovements,
+} from '../rule';
 import { type Read, readAll } from '../snapshot';
-import { COMMON, listHeld, listResolved, sumFromSuspense, type WithMovements } from './common';
 
 const REFUND_FIELDS = [...COMMON, 'amount', 'connector', 'settled_amount'] as const;
 
 type RefundPart = Pick<RefundDocument, (typeof REFUND_FIELDS)[number]> & WithMovements;
 
+const COUNTED: readonly RefundStatus[] = ['processing', 'settled'];
 const ACCEPTED = ['refund_accepted', 'refund_held', 'refund_resolved'] as const;
 
 export const REFUNDS: ResourceRule<RefundPart, ResourceEntryKind<'refund'>> = {
@@ -24,23 +37,39 @@ export const REFUNDS: ResourceRule<RefundPart, ResourceEntryKind<'refund'>> = {
     settled: [...ACCEPTED, 'refund_settled'],
     failed: [...ACCEPTED, 'refund_failed'],
   } satisfies Record<RefundStatus, ExpectedKinds<RefundPart, EntryKind>>,
-  lines: {
-    refund_accepted: ({ amount }) => ENTRY_LINES.refund_accepted(amount),
-    refund_settled: (refund) =>
-      ENTRY_LINES.refund_settled(
-        refund.connector,
-        refund.amount,
-        settledAmount(refund),
-        Number(sumFromSuspense(refund.movements, 'out')),
-      ),
-    refund_failed: ({ amount }) => ENTRY_LINES.refund_failed(amount),
-    refund_held: () => [],
-    refund_resolved: () => [],
-  },
   steps: {
+    refund_accepted: ({ amount }) => expectOne(ENTRY_LINES.refund_accepted(amount)),
+    refund_settled: (refund) => {
+      const { connector, amount, movements } = refund;
+      const [sent, held] = [settledAmount(refund), Number(sumFromSuspense(movements, 'out'))];
+      return expectOne(ENTRY_LINES.refund_settled(connector, amount, sent, held));
+    },
+    refund_failed: ({ amount }) => expectOne(ENTRY_LINES.refund_failed(amount)),
     refund_held: (refund) => listHeld('refund', refund),
     refund_resolved: (refund) => listResolved('refund', refund),
   },
+};
+
+const DISPUTE_FIELDS = [...COMMON, 'amount', 'fee', 'kind', 'transfers'] as const;
+
+type DisputePart = Pick<DisputeDocument, (typeof DISPUTE_FIELDS)[number]>;
+
+/** The entries of a dispute are those of its payment. */
+export const DISPUTES: ResourceRule<DisputePart, never> = {
+  collection: 'disputes',
+  fields: DISPUTE_FIELDS,
+  entries: { needs_response: [], under_review: [], won: [], lost: [], accepted: [] },
+  steps: {},
+  compare: ({ _id, amount, fee, transfers }) => {
+    const taken = sumTaken(transfers);
+    return [
+      ...compareValues('dispute_differs', _id, 'amount', taken.amount, amount),
+      ...compareValues('dispute_differs', _id, 'fee', taken.fee, fee),
+    ];
+  },
+  // An operator's chargeback is over from the start, and reports nothing.
+  reportedTransitions: ({ kind, transition }) =>
+    kind === 'clawed_back' ? [] : Array.from({ length: transition }, (_, before) => before + 1),
 };
 
 type Payment = Pick<
@@ -48,25 +77,12 @@ type Payment = Pick<
   '_id' | 'account_id' | 'livemode' | 'currency' | 'connector' | 'status' | 'amount'
 > & { refunded?: number; refunded_over?: number };
 
-const COUNTED: readonly RefundStatus[] = ['processing', 'settled'];
-const PAYMENT = [
-  ...['account_id', 'livemode', 'currency', 'connector', 'status', 'amount'],
-  ...['refunded', 'refunded_over'],
+const PLACE = ['account_id', 'livemode', 'currency', 'connector'] as const;
+const PAYMENT = [...PLACE, 'status', 'amount', 'refunded', 'refunded_over'];
+
+const listPayments = (rows: readonly ResourceRow[]) => [
+  ...new Set(rows.flatMap(({ payment_id }) => payment_id ?? [])),
 ];
-
-export async function comparePayments(read: Read, rows: readonly ResourceRow[]) {
-  const ids = rows.filter(({ refunded = 0 }) => refunded !== 0).map(({ _id }) => _id);
-  return await compareRefunded(read, ids, await readPayments(read, ids));
-}
-
-export async function compareRefunds(read: Read, rows: readonly ResourceRow[]) {
-  const ids = [...new Set(rows.flatMap(({ payment_id }) => payment_id ?? []))];
-  const payments = await readPayments(read, ids);
-  return [
-    ...rows.flatMap((refund) => compareWithPayment(refund, payments.get(refund.payment_id ?? ''))),
-    ...(await compareRefunded(read, ids, payments)),
-  ];
-}
 
 async function readPayments(read: Read, ids: readonly string[]): Promise<Map<string, Payment>> {
   const payments = new Map<string, Payment>();
@@ -77,19 +93,47 @@ async function readPayments(read: Read, ids: readonly string[]): Promise<Map<str
   return payments;
 }
 
-function compareWithPayment({ _id, payment_id, ...refund }: ResourceRow, payment?: Payment) {
-  if (payment === undefined) {
-    return [difference('refund_misplaced', _id, 'payment_id', payment_id, null)];
-  }
-  const compareField = (part: string, expected: unknown, actual: unknown) =>
-    compareValues('refund_misplaced', _id, part, expected, actual);
-  return [
-    ...compareField('account_id', payment.account_id, refund.account_id),
-    ...compareField('livemode', String(payment.livemode), String(refund.livemode)),
-    ...compareField('currency', payment.currency, refund.currency),
-    ...compareField('connector', payment.connector, refund.connector),
-    ...compareField('status of the payment', 'settled', payment.status),
-  ];
+/** Compares where a refund or dispute is with its payment. */
+function comparePlace(
+  check: 'refund_misplaced' | 'dispute_misplaced',
+  row: ResourceRow,
+  payment: Payment | undefined,
+): Difference[] {
+  const { _id, payment_id } = row;
+  if (payment === undefined) return [difference(check, _id, 'payment_id', payment_id, null)];
+  const toText = (value: string | boolean) => (typeof value === 'boolean' ? `${value}` : value);
+  return PLACE.flatMap((part) =>
+    compareValues(check, _id, part, toText(payment[part]), toText(row[part])),
+  );
+}
+
+export async function compareDisputes(
+  read: Read,
+  rows: readonly ResourceRow[],
+): Promise<Difference[]> {
+  const payments = await readPayments(read, listPayments(rows));
+  return rows.flatMap((row) =>
+    comparePlace('dispute_misplaced', row, payments.get(row.payment_id ?? '')),
+  );
+}
+
+export async function comparePayments(read: Read, rows: readonly ResourceRow[]) {
+  const ids = rows.filter(({ refunded = 0 }) => refunded !== 0).map(({ _id }) => _id);
+  return await compareRefunded(read, ids, await readPayments(read, ids));
+}
+
+export async function compareRefunds(read: Read, rows: readonly ResourceRow[]) {
+  const ids = listPayments(rows);
+  const payments = await readPayments(read, ids);
+  const misplaced = rows.flatMap((row) => {
+    const payment = payments.get(row.payment_id ?? '');
+    const status = payment?.status ?? 'settled';
+    return [
+      ...comparePlace('refund_misplaced', row, payment),
+      ...compareValues('refund_misplaced', row._id, 'status of the payment', 'settled', status),
+    ];
+  });
+  return [...misplaced, ...(await compareRefunded(read, ids, payments))];
 }
 
 const REFUND = ['payment_id', 'status', 'amount', 'currency', 'settled_amount'];
