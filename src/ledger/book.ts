@@ -3,6 +3,8 @@ import type { ClientSession, Collection, Db } from 'mongodb';
 import { inSnapshot } from '../base/mongo';
 import { type MissingIndexes, makeIndexes, makeValidator } from '../base/mongo-indexes';
 import { TIES } from '../domain/cursor';
+import { omitUndefined } from '../domain/defined';
+import { buildBalanceChange } from './balance-changes';
 import {
   type BalanceRow,
   byNameAndCurrency,
@@ -19,8 +21,9 @@ import {
   type EntryLine,
   isPending,
   type NewEntry,
+  operationId,
 } from './entries';
-import { ENTRY_LINES } from './entry-lines';
+import { assertBalanced, ENTRY_LINES, mergeLines } from './entry-lines';
 import {
   type Applied,
   buildBounds,
@@ -29,12 +32,11 @@ import {
   isCovered,
   readOwed,
 } from './insufficient-balance';
-import { toBigInt } from './integers';
+import { type StoredInteger, toBigInt, toStoredInteger } from './integers';
 import { RECEIVABLE, readAvailable, UNMATCHED } from './ledger-accounts';
 import { addPending, applyPending, EXACT, PENDING_INDEX, sumPending } from './pending';
-import { buildDocument, buildState, sumByBook, toStoredLines } from './stored-entry';
 import { createTransfers, TRANSFER_INDEX } from './transfers';
-import { createUncleared, UNCLEARED_INDEXES } from './uncleared';
+import { buildBankFacts, createUncleared, findClearing, UNCLEARED_INDEXES } from './uncleared';
 import { BOOK_VALIDATOR, ENTRY_VALIDATOR, orRefused } from './validators';
 
 export const WRITTEN = 'written';
@@ -299,4 +301,70 @@ function addLines(balances: ReadonlyMap<string, unknown>, entries: readonly Entr
     sums.set(account, (toBigInt(sums.get(account)) ?? 0n) + BigInt(amount));
   }
   return sums;
+}
+
+/** Keeps lines that add up to 0: they are a balance, too. */
+export function sumByBook(entries: readonly NewEntry[]): Map<string, EntryLine[]> {
+  const sums = new Map<string, EntryLine[]>();
+  for (const entry of entries) {
+    const exact = entry.lines.map(({ account, amount }) => ({ account, amount: BigInt(amount) }));
+    const book = bookId(entry);
+    sums.set(book, mergeLines([...(sums.get(book) ?? []), ...exact]));
+  }
+  return sums;
+}
+
+/** @throws RangeError when the lines do not sum to zero */
+function buildDocument(entry: NewEntry, writtenAt: Date, tie: number): EntryDocument {
+  const { lines, kind, resource_id, step, currency, at, value_date, note } = entry;
+  assertBalanced(lines);
+  return {
+    _id: operationId(entry),
+    book: bookId(entry),
+    ...{ kind, resource_id, at, lines: toStoredLines(lines, currency) },
+    ...omitUndefined({ step, value_date, note }),
+    written_at: writtenAt.toISOString(),
+    ...buildBankFacts(entry),
+    ...buildBalanceChange(entry, writtenAt, tie),
+  };
+}
+
+/**
+ * @param cleared_at time at which it is cleared at once; absent: it is not
+ * @returns undefined where nothing of the entry ever changes
+ */
+function buildState(
+  entry: NewEntry,
+  { _id, book, written_at, kind, resource_id, at, lines, ...document }: EntryDocument,
+  cleared_at: string | undefined,
+): EntryStateDocument | undefined {
+  const { bank_day, bank_amount, bank_reference } = document;
+  const { livemode, currency } = entry;
+  const isAwaited = bank_day !== undefined;
+  if (!isAwaited && !isPending(entry)) return undefined;
+  const connector = findClearing(entry.lines)?.connector ?? '';
+  return {
+    ...{ _id, book, written_at },
+    ...(isPending(entry) ? { pending: true, lines } : {}),
+    ...(isAwaited
+      ? {
+          ...(cleared_at === undefined
+            ? { uncleared: connector }
+            : { cleared: connector, cleared_at }),
+          ...{ livemode, currency, kind, resource_id, at, bank_day },
+          ...omitUndefined({ bank_amount, bank_reference }),
+          ...(entry.transfer && { transfer: { ...entry.transfer, other: null } }),
+        }
+      : {}),
+  };
+}
+
+function toStoredLines(
+  lines: readonly EntryLine[],
+  currency: string,
+): { account: string; amount: StoredInteger }[] {
+  return lines.map(({ account, amount }) => ({
+    account,
+    amount: toStoredInteger(amount, currency),
+  }));
 }

@@ -161,13 +161,10 @@ export function isPending({
   kind: string;
   lines: readonly { account: string; amount: unknown }[];
 }): boolean {
+  const isDrawnOn = (account: string) =>
+    account !== SENT && /^(balances\.[^.]+\.available$|suspense\.|receivable\.)/.test(account);
   return (
     PENDING_KINDS.has(kind) &&
     lines.every(({ account, amount }) => !isDrawnOn(account) || Number(String(amount)) >= 0)
   );
-}
-
-function isDrawnOn(account: string): boolean {
-  if (account === SENT) return false;
-  return /^(balances\.[^.]+\.available$|suspense\.|receivable\.)/.test(account);
 }

@@ -1,10 +1,10 @@
 import { MAIN_BALANCE } from '../domain/account/balance-account';
 import type { Direction, Outcome } from '../domain/movement/movement';
-import { type Against, getOppositeAccount } from './against';
 import type { EntryKind, EntryLine } from './entries';
 import {
   ACQUIRER_FEES,
   ADJUSTMENTS,
+  type Against,
   available,
   BANK_FEES,
   clearing,
@@ -12,6 +12,7 @@ import {
   due,
   FEES,
   FUNDING,
+  getOppositeAccount,
   LATE,
   PLATFORM_ACCOUNTS,
   type PlatformKind,

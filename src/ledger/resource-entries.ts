@@ -78,11 +78,6 @@ export function buildSettlement(
   return { ...buildEntry('payment_settled', payment, lines, time), fee };
 }
 
-/** Another movement has another name at the bank. */
-function renameAtBank(payment: PaymentFacts, { bank_reference }: BankReport): PaymentFacts {
-  return { ...payment, bank_reference };
-}
-
 /** Builds the entry of what a dispute took, or gave back, with its fee. */
 export function buildDisputeTransfer(
   payment: PaymentFacts,
@@ -92,7 +87,8 @@ export function buildDisputeTransfer(
 ): NewEntry {
   const { step, held, owed, amount } = transfer;
   const fee = computeBorneFee(transfer);
-  const owner = renameAtBank(payment, report);
+  // Another movement has another name at the bank.
+  const owner = { ...payment, bank_reference: report.bank_reference };
   if (transfer.direction === 'in') {
     const lines = ENTRY_LINES.payment_dispute_won(payment.connector, amount, fee);
     return { ...buildEntry('payment_dispute_won', owner, lines, report), step };

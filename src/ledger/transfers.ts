@@ -49,7 +49,13 @@ export function createTransfers(states: Collection<EntryStateDocument>, now: () 
         .find({ ...place, ...OPEN, ...ofAmounts }, { session })
         .sort({ 'transfer.day': 1, _id: 1 })
         .limit(FOUND_MAX)
-        .map(toOpen)
+        .map(({ _id: entry_id, uncleared, cleared, bank_amount, ...state }): OpenTransfer => {
+          const { day = '', until = '', names = [] } = state.transfer ?? {};
+          const connector = uncleared ?? cleared ?? '';
+          const { bank_reference = null } = state;
+          const amount = Number(bank_amount);
+          return { entry_id, connector, amount, bank_reference, day, until, names };
+        })
         .toArray();
     },
     /** Makes two ends one transfer. @throws Error where one has another end: let it abort */
@@ -89,11 +95,4 @@ export function createTransfers(states: Collection<EntryStateDocument>, now: () 
       await states.updateOne({ _id, transfer: { $exists: true } }, added);
     },
   };
-}
-
-function toOpen(state: EntryStateDocument): OpenTransfer {
-  const { _id: entry_id, uncleared, cleared, bank_amount, bank_reference = null } = state;
-  const { day = '', until = '', names = [] } = state.transfer ?? {};
-  const connector = uncleared ?? cleared ?? '';
-  return { entry_id, connector, amount: Number(bank_amount), bank_reference, day, until, names };
 }

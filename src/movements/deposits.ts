@@ -62,35 +62,41 @@ export async function recordDeposits(
 }
 
 /** Inserts the movement of a deposit that is credited, or held. */
-async function insertReceived(
-  context: Context,
-  { step, deposit, order }: Changed,
-): Promise<Movement> {
+async function insertReceived(context: Context, changed: Changed): Promise<Movement> {
   const { stores, payment, transition, session } = context;
-  const { key, amount, transaction_id, asset = payment.asset } = deposit;
+  const { step, deposit } = changed;
+  const { key, amount, transaction_id: bank_reference } = deposit;
   if (step.step !== 'credited' && step.step !== 'held') {
     throw new Error(`The deposit ${key} has no movement to change.`);
   }
-  const currency = bookCurrency({ network: payment.network, asset });
+  const currency = readCurrency(payment, deposit);
   const money = { amount, currency, isFromSuspense: false, isReorged: false };
   const entry = buildDepositEntry(step.step, key, payment, money, { at: transition.at });
   const source = { kind: 'block', id: key } as const;
-  const named = { source, amount, currency, bank_reference: transaction_id };
   const reason = step.step === 'held' ? step.reason : null;
-  const row = buildRow(context, { ...named, direction: 'in' }, { order, reason });
-  const stored = { ...row, entry: operationId(entry) };
-  await stores.movements.insert(stored, session);
+  const report = { source, direction: 'in', bank_reference } as const;
+  const posted = { reason, entry: operationId(entry) };
+  const movement = await insertMovement(context, changed, report, posted);
   await stores.ledger.post(entry, session);
-  return toMovement(stored);
+  return movement;
 }
 
-function buildRow(
-  { payment, transition: { at, clashes = 0 } }: Context,
-  report: MovementReport,
-  { order, reason }: Pick<Reported, 'order' | 'reason'>,
-): Omit<MovementDocument, 'entry'> {
+function readCurrency({ network, ...payment }: CryptoPaymentDocument, deposit: Deposit): string {
+  return bookCurrency({ network, asset: deposit.asset ?? payment.asset });
+}
+
+/** Inserts a movement of all of a deposit. */
+async function insertMovement(
+  { stores, payment, transition: { at, clashes = 0 }, session }: Context,
+  { deposit, order }: Changed,
+  report: Pick<MovementReport, 'source' | 'direction' | 'bank_reference'>,
+  { reason, entry }: Pick<Reported, 'reason'> & { entry: string },
+): Promise<Movement> {
+  const money = { amount: deposit.amount, currency: readCurrency(payment, deposit) };
   const reported = { resource: 'crypto_payment', at, order, reason, clashes } as const;
-  return buildMovement(payment, report, reported);
+  const stored = { ...buildMovement(payment, { ...report, ...money }, reported), entry };
+  await stores.movements.insert(stored, session);
+  return toMovement(stored);
 }
 
 /** Changes a movement, with its entry. @returns it, and the one that sent it back */
@@ -111,7 +117,13 @@ async function changeReceived(
     const isRemoved = isReorged || (step.step === 'sent_back' && !isSentBack);
     const time = { at, offsets: isRemoved ? row.entry : undefined };
     const entry = buildDepositEntry(step.step, deposit.key, payment, money, time);
-    if (isSentBack) sent.push(await insertSentBack(context, changed, operationId(entry)));
+    if (isSentBack) {
+      const id = `${payment._id}:${payment.transition}:${deposit.key}`;
+      const { transaction_id: bank_reference } = step;
+      const report = { source: { kind: 'act', id }, direction: 'out', bank_reference } as const;
+      const posted = { reason: null, entry: operationId(entry) };
+      sent.push(await insertMovement(context, changed, report, posted));
+    }
     await stores.ledger.post(entry, session);
   }
   const { who: operator = null, why: reason = null } = audit ?? {};
@@ -121,21 +133,4 @@ async function changeReceived(
   const change = changeMovement(before, step, decision);
   await stores.movements.change(before, change, session);
   return [{ ...before, ...change }, ...sent];
-}
-
-/** Inserts the movement with which an operator has sent a deposit back. */
-async function insertSentBack(
-  context: Context,
-  { step, deposit, order }: Changed,
-  entry: string,
-): Promise<Movement> {
-  const { stores, payment, session } = context;
-  const { key, amount, asset = payment.asset } = deposit;
-  const currency = bookCurrency({ network: payment.network, asset });
-  const bank_reference = step.step === 'sent_back' ? step.transaction_id : undefined;
-  const source = { kind: 'act', id: `${payment._id}:${payment.transition}:${key}` } as const;
-  const report = { source, direction: 'out', amount, currency, bank_reference } as const;
-  const stored = { ...buildRow(context, report, { order, reason: null }), entry };
-  await stores.movements.insert(stored, session);
-  return toMovement(stored);
 }

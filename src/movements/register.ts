@@ -214,8 +214,9 @@ export async function recordApplied(
   const named =
     audit === undefined ? { kind: 'answer', id: _id } : { kind: 'act', id: `${_id}:${transition}` };
   const source = (isReported ? { kind: 'callback', id: callback_id } : named) as MovementSource;
-  const isOwnName = reference === undefined || isImplied || isOwn(_id, reference);
-  const facts = { value_date, fee, bank_reference: isOwnName ? undefined : reference };
+  // A bank without a reference of its own answers with the id that it was given.
+  const isOwn = reference === _id || reference === _id.replaceAll('-', '');
+  const facts = { value_date, fee, bank_reference: isImplied || isOwn ? undefined : reference };
   const report = { source, direction, amount, currency, ...facts };
   const order = version + (direction === 'in' ? 0.5 : 0);
   const reported = { resource: kind, at, order, reason: null, clashes, fee_bearer };
@@ -269,11 +270,6 @@ export async function nameDisputed(
   };
   const source = { kind: 'callback', id: report.callback_id, at } as const;
   await movements.addSource(row._id, source, named, session);
-}
-
-/** A bank without a reference of its own answers with the id that it was given. */
-function isOwn(resource_id: string, reference: string): boolean {
-  return reference === resource_id || reference === resource_id.replaceAll('-', '');
 }
 
 /**

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { isBalanceAccountName } from '../../../src/domain/account/balance-account';
 import { type Direction, OUTCOMES } from '../../../src/domain/movement/movement';
+import { sumByBook } from '../../../src/ledger/book';
 import {
   bookId,
   bookOwner,
@@ -21,7 +22,6 @@ import {
   PLATFORM_ACCOUNTS,
   type PlatformKind,
 } from '../../../src/ledger/ledger-accounts';
-import { sumByBook } from '../../../src/ledger/stored-entry';
 
 const amount = fc.integer({ min: 1, max: 99_999_999_999 });
 const fee = fc.integer({ min: 0, max: 99_999_999_999 });

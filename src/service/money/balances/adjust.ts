@@ -3,7 +3,6 @@ import type { ClientSession } from 'mongodb';
 import { parseBookCurrency } from '../../../domain/crypto/assets';
 import { ServiceError } from '../../../domain/errors';
 import { formatMoney } from '../../../domain/money';
-import { type Against, readConnector } from '../../../ledger/against';
 import type { BookDocument } from '../../../ledger/documents';
 import { ENTRY_LINES } from '../../../ledger/entry-lines';
 import type { Routes } from '../../../routing';
@@ -11,14 +10,20 @@ import { assertServes } from '../../banks/connectors';
 import type { Owner, WriteDeps } from '../../deps';
 import { buildNote, type Note, type PostedBalance, type PostOptions, postOnce } from './fund';
 
-export { parseAgainst } from '../../../ledger/against';
+export { parseAgainst } from '../../../ledger/ledger-accounts';
 
 import { MAIN_BALANCE } from '../../../domain/account/balance-account';
 import { MAKES_STATEMENTS } from '../../../domain/capabilities';
 import { addDays } from '../../../domain/statement';
 import { type EntryLine, type NewEntry, operationId, PLATFORM } from '../../../ledger/entries';
 import { explainShortage, InsufficientBalance } from '../../../ledger/insufficient-balance';
-import { IN_TRANSIT, PLATFORM_ACCOUNTS, type PlatformKind } from '../../../ledger/ledger-accounts';
+import {
+  type Against,
+  IN_TRANSIT,
+  PLATFORM_ACCOUNTS,
+  type PlatformKind,
+  readConnector,
+} from '../../../ledger/ledger-accounts';
 import { TRANSFER_DAYS } from '../../../ledger/transfers';
 import { accountNow } from '../../merchants/clock';
 
