@@ -120,7 +120,14 @@ async function storeAndSignal(
   }
   const { _id } = storedCallback;
   const sentCallback = omitUndefined({ _id, signature: signature?.v1 });
-  if (signing !== undefined && hasNewSignature(storedCallback, { ...row, ...signing })) {
+  // The stored signature may be refused, now or later.
+  const isNewlySigned =
+    signing !== undefined &&
+    storedCallback.signature !== signing.signature &&
+    (storedCallback.refused === true ||
+      storedCallback.key_id !== signing.key_id ||
+      isSame(storedCallback, row, true));
+  if (isNewlySigned) {
     await callbacks.replaceSignature(storedCallback, { body, ...signing });
   } else if (
     deps.again !== true &&
@@ -149,7 +156,6 @@ async function storeAndSignal(
 }
 
 type CallbackReport = Pick<CallbackDocument, 'resource' | 'resource_id' | 'name' | 'body'>;
-type Signing = Pick<CallbackDocument, 'key_id' | 'signature'>;
 
 function isSame(
   storedCallback: CallbackReport,
@@ -167,19 +173,6 @@ function isSame(
   return (
     storedCallback.resource === resource &&
     isDeepStrictEqual(toComparable(storedCallback), toComparable(report))
-  );
-}
-
-/** The stored signature may be refused, now or later. */
-function hasNewSignature(
-  storedCallback: CallbackDocument,
-  report: CallbackReport & Required<Signing>,
-): boolean {
-  if (storedCallback.signature === report.signature) return false;
-  return (
-    storedCallback.refused === true ||
-    storedCallback.key_id !== report.key_id ||
-    isSame(storedCallback, report, true)
   );
 }
 

@@ -1,6 +1,6 @@
 import { AMOUNT_MAX } from './callback/callback';
 import { OUTCOMES, type Outcome } from './movement/movement';
-import { absent, Faults, flag, integer, object, positive, text, wholeNumber } from './shape';
+import { absent, Faults, flag, integer, object, oneOf, positive, text, wholeNumber } from './shape';
 
 /** Stored in the audit trail. */
 export interface OperatorAct {
@@ -81,10 +81,6 @@ const WITH_MOVEMENT: readonly string[] = [
   'resolve_movement',
 ];
 
-function outcome(value: unknown): string | undefined {
-  return OUTCOMES.some((each) => each === value) ? undefined : `must be ${OUTCOMES.join(', ')}`;
-}
-
 const OPERATION_ID = text({ min: 1, max: 200, optional: true });
 
 const ignored = () => undefined;
@@ -106,7 +102,7 @@ export function readAct(name: string, raw: unknown, asksBank = false): ActPayloa
     operation_id: name === 'claw_back' ? OPERATION_ID : absent,
     dispute_id: name === 'dispute_won' ? OPERATION_ID : absent,
     movement: WITH_MOVEMENT.includes(name) ? OPERATION_ID : absent,
-    as: name === 'resolve_movement' ? outcome : absent,
+    as: name === 'resolve_movement' ? oneOf(OUTCOMES) : absent,
     fee: name === 'dispute_won' ? wholeNumber(AMOUNT_MAX) : absent,
     transaction_id: WITH_TRANSACTION.includes(name)
       ? text({ ...CHAIN_TEXT, optional: name !== 'confirm' })

@@ -65,6 +65,13 @@ export function integer({ min, max, optional = false }: Range): Rule {
   };
 }
 
+export function oneOf(values: readonly string[], { optional = false } = {}): Rule {
+  return (value) => {
+    const isKnown = (optional && value === undefined) || values.some((each) => each === value);
+    return isKnown ? undefined : `must be ${values.join(', ')}`;
+  };
+}
+
 export const flag: Rule = (value) =>
   value === undefined || typeof value === 'boolean' ? undefined : 'must be true or false';
 

@@ -7,7 +7,6 @@ import {
   findResolutionFault,
   resolveDeposit,
 } from '../../src/domain/crypto/deposit-acts';
-import { getDepositAttention, outranksReason } from '../../src/domain/crypto/deposit-attention';
 import {
   changeMovement,
   type DepositEntry,
@@ -27,6 +26,8 @@ import {
   DEPOSITS_MAX,
   type DepositChange,
   type DepositSet,
+  getDepositAttention,
+  outranksReason,
 } from '../../src/domain/crypto/deposit-set';
 import {
   CRYPTO_PAYMENT_ACTS,

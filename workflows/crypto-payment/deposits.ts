@@ -1,11 +1,11 @@
 import { workflowInfo } from '@temporalio/workflow';
 import type { CryptoCallback, CryptoPaymentCallbackName } from '../../src/domain/crypto/callback';
 import { amountReceived, isRequestedAsset } from '../../src/domain/crypto/deposit';
-import { getDepositAttention } from '../../src/domain/crypto/deposit-attention';
 import {
   computeStatus,
   type DepositChange,
   type DepositSet,
+  getDepositAttention,
 } from '../../src/domain/crypto/deposit-set';
 import {
   CRYPTO_PAYMENT_EVENTS,

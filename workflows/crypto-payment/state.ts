@@ -3,7 +3,7 @@ import type { ScreeningAnswer } from '../../connectors/contract/crypto';
 import { formatUnits } from '../../src/domain/crypto/assets';
 import type { CryptoCallback, CryptoPaymentCallbackName } from '../../src/domain/crypto/callback';
 import { amountReceived, type Deposit } from '../../src/domain/crypto/deposit';
-import { outranksReason } from '../../src/domain/crypto/deposit-attention';
+import { outranksReason } from '../../src/domain/crypto/deposit-set';
 import type {
   CryptoPaymentAct,
   CryptoPaymentAttention,

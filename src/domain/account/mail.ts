@@ -58,7 +58,7 @@ export interface MailText {
 
 /** @see docs/dashboard.md#mail */
 export function writeMail({ merchant, at, ...facts }: MailFacts): MailText {
-  const { title, lines } = describe(facts);
+  const [title, ...lines] = describe(facts);
   const head = [
     `Merchant: ${toOneLine(merchant)}`,
     `Time: ${at.slice(0, 16).replace('T', ' ')} UTC`,
@@ -66,7 +66,7 @@ export function writeMail({ merchant, at, ...facts }: MailFacts): MailText {
   return { title, text: `${[...lines, '', ...head].join('\n')}\n` };
 }
 
-type Description = { title: string; lines: string[] };
+type Description = [title: string, ...lines: string[]];
 
 function describe({ subject, publicUrl, link }: Omit<MailFacts, 'merchant' | 'at'>): Description {
   const page = (path: string) => `${publicUrl}/dashboard/${path}`;
@@ -74,119 +74,98 @@ function describe({ subject, publicUrl, link }: Omit<MailFacts, 'merchant' | 'at
   const verify = `If nobody of your team did it, see the audit log, and ask us: ${page('live/audit-log')}`;
   switch (subject.kind) {
     case 'invitation':
-      return {
-        title: 'Invitation to a dashboard',
-        lines: [
-          `You are invited to the dashboard of the merchant below, as ${ROLE_NAMES[subject.role]}.`,
-          `This link works once, for three days: ${link}`,
-          '',
-          'If you expected no invitation, ignore this mail.',
-        ],
-      };
+      return [
+        'Invitation to a dashboard',
+        `You are invited to the dashboard of the merchant below, as ${ROLE_NAMES[subject.role]}.`,
+        `This link works once, for three days: ${link}`,
+        '',
+        'If you expected no invitation, ignore this mail.',
+      ];
     case 'signed_in':
-      return {
-        title: 'New sign-in to your dashboard',
-        lines: [
-          'Somebody signed in with your account, in a browser that had not done so before.',
-          `Browser: ${subject.browser}`,
-          `Network: ${subject.network}`,
-          '',
-          secure,
-        ],
-      };
+      return [
+        'New sign-in to your dashboard',
+        'Somebody signed in with your account, in a browser that had not done so before.',
+        `Browser: ${subject.browser}`,
+        `Network: ${subject.network}`,
+        '',
+        secure,
+      ];
     case 'password_changed':
-      return {
-        title: 'Your password was changed',
-        lines: ['Your password was changed.', '', secure],
-      };
-    case 'second_factor_on':
-      return {
-        title: 'Your second factor was switched on',
-        lines: ['An app for one-time codes is now your second factor.', '', secure],
-      };
-    case 'second_factor_off':
-      return {
-        title: 'Your second factor was switched off',
-        lines: ['Your app for one-time codes no longer counts.', '', secure],
-      };
-    case 'recovery_code_used':
-      return {
-        title: 'A recovery code was used',
-        lines: ['One of your recovery codes replaced your second factor.', '', secure],
-      };
+      return ['Your password was changed', 'Your password was changed.', '', secure];
+    case 'second_factor_on': {
+      const what = 'An app for one-time codes is now your second factor.';
+      return ['Your second factor was switched on', what, '', secure];
+    }
+    case 'second_factor_off': {
+      const what = 'Your app for one-time codes no longer counts.';
+      return ['Your second factor was switched off', what, '', secure];
+    }
+    case 'recovery_code_used': {
+      const what = 'One of your recovery codes replaced your second factor.';
+      return ['A recovery code was used', what, '', secure];
+    }
     case 'passkey_added':
-      return {
-        title: 'A passkey was added',
-        lines: [`You have a new passkey: ${toOneLine(subject.name)}`, '', secure],
-      };
+      return [
+        'A passkey was added',
+        `You have a new passkey: ${toOneLine(subject.name)}`,
+        '',
+        secure,
+      ];
     case 'passkey_removed':
-      return {
-        title: 'A passkey was removed',
-        lines: [`This passkey no longer works: ${toOneLine(subject.name)}`, '', secure],
-      };
-    case 'live_key_created':
-      return {
-        title: 'A live API key was created',
-        lines: [`Key: ${subject.key_id}, which ends in ${subject.last4}`, '', verify],
-      };
+      return [
+        'A passkey was removed',
+        `This passkey no longer works: ${toOneLine(subject.name)}`,
+        '',
+        secure,
+      ];
+    case 'live_key_created': {
+      const key = `Key: ${subject.key_id}, which ends in ${subject.last4}`;
+      return ['A live API key was created', key, '', verify];
+    }
     case 'wallet_set':
-      return {
-        title: 'A live wallet was changed',
-        lines: [
-          `Network: ${subject.network}`,
-          `Address: ${subject.address}`,
-          `Takes effect: ${subject.counts_from}`,
-          '',
-          verify,
-        ],
-      };
+      return [
+        'A live wallet was changed',
+        `Network: ${subject.network}`,
+        `Address: ${subject.address}`,
+        `Takes effect: ${subject.counts_from}`,
+        '',
+        verify,
+      ];
     case 'changed': {
       const env = subject.act.startsWith('user.') ? '' : ' on live';
-      return {
-        title: `${AUDIT_LABELS[subject.act]}${env}`,
-        lines: [
-          `Changed: ${toOneLine(subject.about) || 'see the audit log'}`,
-          `By: ${toOneLine(subject.by)}`,
-          '',
-          verify,
-        ],
-      };
+      const changed = `Changed: ${toOneLine(subject.about) || 'see the audit log'}`;
+      const title = `${AUDIT_LABELS[subject.act]}${env}`;
+      return [title, changed, `By: ${toOneLine(subject.by)}`, '', verify];
     }
     case 'payout_limit_changed':
-      return {
-        title: 'Your payout limit was changed',
-        lines: [
-          'Our operators changed the amount that may be paid out in a day, in minor units.',
-          `Before: ${subject.before || 'none'}`,
-          `Now: ${subject.after || 'none'}`,
-          '',
-          verify,
-        ],
-      };
+      return [
+        'Your payout limit was changed',
+        'Our operators changed the amount that may be paid out in a day, in minor units.',
+        `Before: ${subject.before || 'none'}`,
+        `Now: ${subject.after || 'none'}`,
+        '',
+        verify,
+      ];
     case 'endpoint_disabled':
-      return {
-        title: 'A webhook endpoint was disabled',
-        lines: [
-          'No event could be delivered to this endpoint for days, so it gets no more of them.',
-          `Endpoint: ${subject.host}`,
-          `Failing since: ${subject.since}`,
-          '',
-          'If you expected no more events there, do nothing. Otherwise enable it once it works, and send what it missed again: ' +
-            page(`${toEnv(subject.livemode)}/webhooks`),
-        ],
-      };
+      return [
+        'A webhook endpoint was disabled',
+        'No event could be delivered to this endpoint for days, so it gets no more of them.',
+        `Endpoint: ${subject.host}`,
+        `Failing since: ${subject.since}`,
+        '',
+        'If you expected no more events there, do nothing. Otherwise enable it once it works, and send what it missed again: ' +
+          page(`${toEnv(subject.livemode)}/webhooks`),
+      ];
     case 'dispute_due':
-      return {
-        title: 'A dispute needs an answer',
-        lines: [
-          'A bank disputes a payment, and has no evidence from you yet.',
-          `Dispute: ${subject.dispute_id}`,
-          `Evidence is taken until: ${subject.due_at.slice(0, 16).replace('T', ' ')} UTC`,
-          '',
-          'Send evidence, or accept the dispute: ' +
-            page(`${toEnv(subject.livemode)}/disputes/${subject.dispute_id}`),
-        ],
-      };
+      return [
+        'A dispute needs an answer',
+        'A bank disputes a payment, and has no evidence from you yet.',
+        `Dispute: ${subject.dispute_id}`,
+        `Evidence is taken until: ${subject.due_at.slice(0, 16).replace('T', ' ')} UTC`,
+        '',
+        'Send evidence, or accept the dispute: ' +
+          page(`${toEnv(subject.livemode)}/disputes/${subject.dispute_id}`),
+      ];
     default:
       return assertNever(subject);
   }

@@ -6,7 +6,7 @@ import {
 import { DISPUTE_IN_FLIGHT, type OpenDisputeStatus } from '../dispute/dispute';
 import { DISPUTE_CALLBACKS } from '../dispute/report';
 import { bankReference, identifier } from '../identifier';
-import { currencyCode, day, Faults, instant, integer, object, text } from '../shape';
+import { currencyCode, day, Faults, instant, integer, object, oneOf, text } from '../shape';
 
 /** Allows only additions: connector teams rely on the names. */
 export const PAYMENT_CALLBACKS = [
@@ -153,21 +153,11 @@ export function readCallback(raw: unknown, name?: string): BankCallback | Faults
     value_date: day,
     available_on: day,
     dispute_id: text({ min: 1, max: 200, optional: true }),
-    dispute_status: disputeStatus,
+    dispute_status: oneOf(DISPUTE_IN_FLIGHT, { optional: true }),
     evidence_due_at: (value) => (value === undefined ? undefined : instant(value)),
     fee: integer({ min: 0, max: AMOUNT_MAX, optional: true }),
-    result: payeeResult,
+    result: oneOf(PAYEE_RESULTS, { optional: true }),
   });
   if (callback instanceof Faults || !isAvailableTooLate(callback)) return callback;
   return new Faults(`available_on: ${AVAILABLE_TOO_LATE}`);
-}
-
-function disputeStatus(value: unknown): string | undefined {
-  const isKnown = value === undefined || DISPUTE_IN_FLIGHT.some((each) => each === value);
-  return isKnown ? undefined : `must be ${DISPUTE_IN_FLIGHT.join(', ')}`;
-}
-
-function payeeResult(value: unknown): string | undefined {
-  const isKnown = value === undefined || PAYEE_RESULTS.some((each) => each === value);
-  return isKnown ? undefined : `must be ${PAYEE_RESULTS.join(', ')}`;
 }

@@ -1,4 +1,5 @@
 import { assertNever } from '../assert';
+import { omitUndefined } from '../defined';
 import {
   computeRest,
   type DepositReason,
@@ -122,8 +123,9 @@ export function changeMovement(
     case 'returned':
     case 'written_off':
     case 'sent_back': {
-      const rest = toUnits(movement, computeRest(movement));
-      const resolution = buildResolution(step, { ...decision, amount: rest });
+      const amount = toUnits(movement, computeRest(movement));
+      const { as, address } = readOutcome(step);
+      const resolution = { as, amount, ...decision, ...omitUndefined({ address }) };
       return { applied, reason, resolutions: [...resolutions, resolution] };
     }
     default:
@@ -131,14 +133,11 @@ export function changeMovement(
   }
 }
 
-type Resolving = SentBack | { step: 'returned' | 'written_off' };
-
-function buildResolution(step: Resolving, decided: Omit<Resolution, 'as'>): Resolution {
-  if (step.step !== 'sent_back') {
-    return { as: step.step === 'returned' ? 'merchant' : 'loss', ...decided };
-  }
-  const { as, address } = step;
-  return { as, ...decided, ...(address === undefined ? {} : { address }) };
+function readOutcome(
+  step: SentBack | { step: 'returned' | 'written_off' },
+): Pick<Resolution, 'as' | 'address'> {
+  if (step.step === 'sent_back') return step;
+  return { as: step.step === 'returned' ? 'merchant' : 'loss' };
 }
 
 /** Whether the merchant has it, as the register says. */

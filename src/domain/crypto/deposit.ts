@@ -32,10 +32,6 @@ export function isConfirmed({
   return confirmations >= required_confirmations;
 }
 
-function isCounted({ status }: Deposit): boolean {
-  return status === 'confirmed';
-}
-
 export function isHeldByScreening({ status, screening }: Deposit): boolean {
   return status === 'held' && screening === 'failed';
 }
@@ -57,7 +53,8 @@ export function buildDepositKey(
 }
 
 export function amountReceived(deposits: readonly Deposit[]): bigint {
-  return deposits.filter(isCounted).reduce((sum, { amount }) => sum + parseUnits(amount), 0n);
+  const counted = deposits.filter(({ status }) => status === 'confirmed');
+  return counted.reduce((sum, { amount }) => sum + parseUnits(amount), 0n);
 }
 
 export function findUnscreened(deposits: readonly Deposit[]): Deposit[] {

@@ -70,36 +70,25 @@ export function simulateReport(
 }
 
 function buildDeposit(
-  payment: SimulatedPayment,
+  { deposits, required_confirmations, ...payment }: SimulatedPayment,
   event: SimulatedEvent,
   request: SimulatedDeposit,
   defaults: Defaults,
 ): Report['callback'] {
   const transaction_id = request.transaction_id ?? defaults.transaction_id;
-  const existing = payment.deposits.find((deposit) => deposit.transaction_id === transaction_id);
+  const existing = deposits.find((deposit) => deposit.transaction_id === transaction_id);
+  const due = parseUnits(payment.amount_due);
+  const rest = due - parseUnits(payment.amount_received);
+  const missing = rest > 0n ? rest : due;
+  const amount = event === 'underpaid' && missing > 1n ? missing / 2n : missing;
+  // The sandbox chain screens existing transactions.
+  const verdict = existing !== undefined && event === 'deposit' ? undefined : 'passed';
   return {
     // The first sight of a deposit decides whether it is late.
     occurred_at: existing?.seen_at ?? defaults.now,
     transaction_id,
-    amount: request.amount ?? existing?.amount ?? String(amountFor(payment, event)),
-    confirmations: request.confirmations ?? payment.required_confirmations,
-    screening: getVerdict(event, existing !== undefined),
+    amount: request.amount ?? existing?.amount ?? String(amount),
+    confirmations: request.confirmations ?? required_confirmations,
+    screening: event === 'held' ? 'failed' : verdict,
   };
-}
-
-/** The sandbox chain screens existing transactions. */
-function getVerdict(event: SimulatedEvent, isKnown: boolean): CryptoCallback['screening'] {
-  if (event === 'held') return 'failed';
-  return isKnown && event === 'deposit' ? undefined : 'passed';
-}
-
-/** Smallest units. */
-function amountFor(
-  { amount_due, amount_received }: SimulatedPayment,
-  event: SimulatedEvent,
-): bigint {
-  const due = parseUnits(amount_due);
-  const rest = due - parseUnits(amount_received);
-  const shortfall = rest > 0n ? rest : due;
-  return event === 'underpaid' && shortfall > 1n ? shortfall / 2n : shortfall;
 }

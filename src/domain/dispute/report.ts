@@ -157,9 +157,9 @@ export function decideReport(
     case 'dispute_opened':
       return decideOpening(payment, dispute, report);
     case 'dispute_withdrawn':
-      return decideWithdrawal(payment, dispute, report);
+      return decideMovement('out', payment, dispute, report);
     case 'dispute_reinstated':
-      return dispute === null ? refused(UNKNOWN) : decideReinstatement(dispute, report);
+      return decideMovement('in', payment, dispute, report);
     case 'dispute_updated':
       return dispute === null ? refused(UNKNOWN) : decideUpdate(dispute, report);
     default:
@@ -214,39 +214,31 @@ function takeMoney(
   };
 }
 
-function decideWithdrawal(
+/** Decides about money that moved, of which a report without a status names the movement. */
+function decideMovement(
+  direction: DisputeTransfer['direction'],
   payment: DisputedPayment,
   dispute: DisputeFacts | null,
   report: DisputeReport,
 ): DisputeDecision {
-  const { amount = 0, fee = 0 } = report;
-  const fault = findMoneyFault(report);
-  if (fault !== undefined) return refused(fault);
-  const known = decideKnown(dispute, 'out', { amount, fee }, report);
+  if (direction === 'in' && dispute === null) return refused(UNKNOWN);
+  const { amount = 0, fee = 0, bank_reference } = report;
+  if (!bank_reference) return refused('the report does not name its movement by a bank reference');
+  if (amount + fee === 0) return refused('the report names no money');
+  const known = decideKnown(dispute, direction, { amount, fee }, report);
   if (known !== undefined) return known;
-  return takeMoney(payment, dispute, report, { amount, fee });
-}
-
-function decideReinstatement(dispute: DisputeFacts, report: DisputeReport): DisputeDecision {
-  const { amount = 0, fee = 0 } = report;
-  const fault = findMoneyFault(report);
-  if (fault !== undefined) return refused(fault);
-  const known = decideKnown(dispute, 'in', { amount, fee }, report);
-  if (known !== undefined) return known;
+  if (direction === 'out' || dispute === null) {
+    return takeMoney(payment, dispute, report, { amount, fee });
+  }
   const taken = sumTaken(dispute.transfers);
   if (amount > taken.amount || fee > taken.fee) {
     return { kind: 'refused', why: TOO_MUCH, isEarly: true };
   }
-  const transfer = { direction: 'in', amount, fee } as const;
+  const transfer = { direction, amount, fee } as const;
   return { kind: 'applied', to: dispute.status, transfer, change: {} };
 }
 
 const TOO_MUCH = 'more came back than the dispute took';
-
-function findMoneyFault({ bank_reference, amount = 0, fee = 0 }: DisputeReport) {
-  if (!bank_reference) return 'the report does not name its movement by a bank reference';
-  return amount + fee > 0 ? undefined : 'the report names no money';
-}
 
 /** Finds whether a report is about a posted transfer; one without a name is named by it. */
 function decideKnown(
@@ -291,22 +283,15 @@ function decideClosing(dispute: DisputeFacts, report: DisputeReport): DisputeDec
   const { amount = taken.amount, fee } = report;
   if (to === 'won') {
     if (amount > taken.amount || (fee ?? 0) > taken.fee) return refused(TOO_MUCH);
-    return {
-      kind: 'applied',
-      to,
-      ...returnMoney(amount, fee ?? 0),
-      change: close(dispute, report),
-    };
+    const transfer = { direction: 'in', amount, fee: fee ?? 0 } as const;
+    const moved = amount + transfer.fee === 0 ? {} : { transfer };
+    return { kind: 'applied', to, ...moved, change: close(dispute, report) };
   }
   if (amount !== taken.amount || (fee ?? taken.fee) !== taken.fee) {
     return refused('the dispute has another amount or fee');
   }
   // Who gives in has lost.
   return status === 'accepted' ? REPEATED : { kind: 'applied', to, change: close(dispute, report) };
-}
-
-function returnMoney(amount: number, fee: number) {
-  return amount + fee === 0 ? {} : { transfer: { direction: 'in', amount, fee } as const };
 }
 
 function close(dispute: DisputeFacts, report: DisputeReport) {
