@@ -189,8 +189,9 @@ function splitEntry(
   }: { parts: readonly EntryPart[]; amount: number; sign: number; place: Money },
 ): { lines: Moved[]; fee: number } | undefined {
   const amounts = parts.map((part) => {
-    const own = readPartAmount(part, Math.sign(amount) * sign, place);
-    return own === undefined ? Number.NaN : own * sign || 0;
+    const own = part.amounts.find(({ currency }) => currency === place.currency);
+    if (own === undefined) return Number.NaN;
+    return readAmount(own, place) * readSign(part, Math.sign(amount) * sign) * sign || 0;
   });
   const sum = add(amounts);
   if (sum === amount) {
@@ -238,11 +239,17 @@ const readTexts = (element: Element | undefined, path: string) =>
   findAll(element, path).map(({ text }) => text);
 
 function readNames(part: Element): OwnNames {
-  const reference = readReference(part);
+  const end_to_end_id = textAt(part, 'Refs/EndToEndId') ?? '';
+  const original = findAll(part, 'Refs/Prtry').find(
+    (each) => textAt(each, 'Tp') === 'OrgnlEndToEndId',
+  );
+  const reference = parseReference(textAt(original, 'Ref') ?? end_to_end_id);
   return {
     reference,
     isId: parseResourceId(reference) !== null,
-    creditor_reference: readCreditorReference(part),
+    // Payers may also give our reference as `EndToEndId`.
+    creditor_reference:
+      textAt(part, CREDITOR_REFERENCE) ?? findCreditorReference([end_to_end_id]) ?? undefined,
     files: ['PmtInfId', 'MsgId'].flatMap((name) => readTexts(part, `Refs/${name}`)),
     mentions: readTexts(part, MENTION),
   };
@@ -264,24 +271,6 @@ function describeOurs(
   if (files.length > 0 && !isOther) ours.files = files;
   if (mentions.length > 0) ours.mentions = [...new Set(mentions)];
   return ours;
-}
-
-function readReference(part: Element): string | null {
-  const proprietary = findAll(part, 'Refs/Prtry').find(
-    (each) => textAt(each, 'Tp') === 'OrgnlEndToEndId',
-  );
-  return parseReference(textAt(proprietary, 'Ref') ?? textAt(part, 'Refs/EndToEndId'));
-}
-
-/** Payers may also give our reference as `EndToEndId`. */
-function readCreditorReference(part: Element): string | undefined {
-  const end_to_end_id = textAt(part, 'Refs/EndToEndId') ?? '';
-  return textAt(part, CREDITOR_REFERENCE) ?? findCreditorReference([end_to_end_id]) ?? undefined;
-}
-
-function readPartAmount(part: EntryPart, sign: number, place: Money): number | undefined {
-  const amount = part.amounts.find(({ currency }) => currency === place.currency);
-  return amount && readAmount(amount, place) * readSign(part, sign);
 }
 
 const PART_AMOUNTS = ['Amt', 'AmtDtls/TxAmt/Amt', 'AmtDtls/InstdAmt/Amt'];

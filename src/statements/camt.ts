@@ -277,7 +277,8 @@ function continueNumbers(pages: Pages): void {
   let entries = 0;
   const ordinals = new Map<string | null, number>();
   for (const page of pages) {
-    for (const line of pages.length > 1 ? listLines(page) : []) {
+    const lines = [...page.lines, ...page.opposite.flatMap((each) => each.lines)];
+    for (const line of pages.length > 1 ? lines : []) {
       line.entry += entries;
       const [ordinal, part] = line.position?.split('.') ?? [];
       if (ordinal === undefined) continue;
@@ -288,10 +289,6 @@ function continueNumbers(pages: Pages): void {
       ordinals.set(reference, (ordinals.get(reference) ?? 0) + count);
     }
   }
-}
-
-function listLines({ lines, opposite }: Page): StatementLine[] {
-  return [...lines, ...opposite.flatMap((each) => each.lines)];
 }
 
 /** Gives lines without a day that of the statement, which the last page has. */

@@ -86,8 +86,13 @@ export function describeDifference(stored: Compared, fresh: Compared, currency: 
   if (stored.opening !== fresh.opening) {
     return `it opens at ${money(fresh.opening)}, and that at ${money(stored.opening)}`;
   }
-  const left = countLines(stored.all);
-  const extra = fresh.all.filter((line) => !removeLine(left, line));
+  const left = new Map<string, number>();
+  for (const line of stored.all.map(formatLine)) left.set(line, (left.get(line) ?? 0) + 1);
+  const extra = fresh.all.filter((line) => {
+    const count = left.get(formatLine(line)) ?? 0;
+    left.set(formatLine(line), count - 1);
+    return count <= 0;
+  });
   const own = extra[0];
   const missing = stored.all.find((line) => (left.get(formatLine(line)) ?? 0) > 0);
   const show = ({ amount, day }: StatementLine) => `${money(amount)} of ${day}`;
@@ -106,18 +111,4 @@ export function describeDifference(stored: Compared, fresh: Compared, currency: 
     return `it closes at ${money(fresh.closing)}, and that at ${money(stored.closing)}`;
   }
   return `its number is ${fresh.sequence}, and that of the other ${stored.sequence}`;
-}
-
-function countLines(lines: readonly StatementLine[]): Map<string, number> {
-  const counts = new Map<string, number>();
-  for (const line of lines.map(formatLine)) counts.set(line, (counts.get(line) ?? 0) + 1);
-  return counts;
-}
-
-/** @returns false when there is none left */
-function removeLine(counts: Map<string, number>, line: StatementLine): boolean {
-  const key = formatLine(line);
-  const count = counts.get(key) ?? 0;
-  counts.set(key, count - 1);
-  return count > 0;
 }

@@ -110,7 +110,8 @@ async function readZip(source: FileSource, read: (file: BankFile) => Promise<voi
       if (number > ENTRIES_MAX) {
         throw refuse('file_too_large', `The ZIP has more than ${ENTRIES_MAX} files.`);
       }
-      if (isLeftOut(entry)) continue;
+      // Folders, and what a desktop adds.
+      if (/\/$|^__MACOSX\/|(?:^|\/)\./.test(entry.fileName)) continue;
       const place = `File ${number} of the ZIP`;
       assertReadable(entry, place);
       size += entry.uncompressedSize;
@@ -133,11 +134,6 @@ async function guard<T>(work: Promise<T>): Promise<T> {
       ? refuse('file_invalid', 'The ZIP has a file name that leads out of its folder.')
       : refuse('file_invalid', 'The ZIP is cut off or damaged.');
   }
-}
-
-/** Folders, and what a desktop adds. */
-function isLeftOut({ fileName }: Entry): boolean {
-  return /\/$|^__MACOSX\/|(?:^|\/)\./.test(fileName);
 }
 
 function assertReadable(entry: Entry, place: string): void {

@@ -396,7 +396,9 @@ function createTree(decoder: Decoder, reader: PartReader, getLine: () => number)
 
 /** Reads only references of ours in a text, which a bank may have cut into lines. */
 function readOurs(element: Element, names: readonly string[] | undefined): Element[] {
-  const reference = element.name === REMITTANCE ? readCreditorReference(element) : null;
+  const listAll = (path: string) => findAll(element, path).map(({ text }) => text);
+  const texts = [listAll('Ustrd').join(''), ...listAll('Strd/CdtrRefInf/Ref')];
+  const reference = element.name === REMITTANCE ? findCreditorReference(texts) : null;
   const build = (name: string, text: string): Element => ({
     ...{ name, text, currency: undefined, children: NO_ELEMENTS, fault: undefined },
   });
@@ -409,12 +411,6 @@ function readOurs(element: Element, names: readonly string[] | undefined): Eleme
 function* listTexts({ text, children }: Element): Generator<string> {
   yield text;
   for (const child of children) yield* listTexts(child);
-}
-
-function readCreditorReference(remittance: Element): string | null {
-  const lines = findAll(remittance, 'Ustrd').map(({ text }) => text);
-  const structured = findAll(remittance, 'Strd/CdtrRefInf/Ref').map(({ text }) => text);
-  return findCreditorReference([lines.join(''), ...structured]);
 }
 
 /** @throws InvalidStatement if what is read of it is not valid */
