@@ -56,14 +56,15 @@ type Expected<Status extends string, Name extends string> = Record<
   Partial<Record<Name, string>>
 >;
 
-const UNDISPUTED = {
-  dispute_opened: 'unapplied dispute_differs',
-  dispute_updated: 'unapplied dispute_differs',
-  dispute_withdrawn: 'unapplied dispute_differs',
-  dispute_reinstated: 'unapplied dispute_differs',
-  dispute_won: 'unapplied dispute_differs',
-  dispute_lost: 'unapplied dispute_differs',
-};
+/** Decides alike about each report of a dispute. */
+const ofDisputes = (decision: string) =>
+  Object.fromEntries(
+    ['opened', 'updated', 'withdrawn', 'reinstated', 'won', 'lost'].map((report) => [
+      `dispute_${report}`,
+      decision,
+    ]),
+  );
+const UNDISPUTED = ofDisputes('unapplied dispute_differs');
 const LATE = {
   authorized: 'void',
   settled: 'reverse',
@@ -99,12 +100,7 @@ const PAYMENTS: Expected<PaymentStatus, PaymentCallbackName> = {
     failed: 'dispute failed_after_settled',
     clawed_back: 'dispute clawed_back',
     reversed: 'reversed',
-    dispute_opened: 'dispute_report',
-    dispute_updated: 'dispute_report',
-    dispute_withdrawn: 'dispute_report',
-    dispute_reinstated: 'dispute_report',
-    dispute_won: 'dispute_report',
-    dispute_lost: 'dispute_report',
+    ...ofDisputes('dispute_report'),
   },
   failed: LATE,
   cancelled: LATE,

@@ -152,6 +152,25 @@ const CHARGED =
   '<Chrgs><Rcrd><Amt Ccy="GBP">0.05</Amt><CdtDbtInd>DBIT</CdtDbtInd>' +
   '<ChrgInclInd>true</ChrgInclInd></Rcrd></Chrgs>';
 
+const NOTIFICATION = { message: 'camt.054.001.08' };
+const ACT = { operator: 'mia', reason: 'the bank has none' };
+
+type Step = 'insert' | 'insertLines' | 'complete' | 'ofAccount' | 'repeatSame';
+
+/** Lets an import end at a step of the store, once others of its kind were done. */
+async function killAt(step: Step, skipped: number, work: () => Promise<unknown>): Promise<void> {
+  const { statements } = database.stores;
+  const original = statements[step];
+  let calls = 0;
+  const stop = jest.spyOn(statements, step).mockImplementation((...args: unknown[]) => {
+    calls += 1;
+    if (calls > skipped) throw new Error(`killed at ${step}`);
+    return Reflect.apply(original, statements, args);
+  });
+  await expect(work()).rejects.toThrow(`killed at ${step}`);
+  stop.mockRestore();
+}
+
 const listIds = (rows: readonly { id: string }[]) => rows.map(({ id }) => id);
 const listEntryIds = (rows: readonly { entry_id: string }[]) =>
   rows.map(({ entry_id }) => entry_id);
@@ -411,13 +430,10 @@ describe('a statement behind a missing one', () => {
     const id = String((await bank.findOwn())[0]?._id);
     const turned = bank.write({ ...bank.behind, entries: bank.behind.entries.toReversed() });
     await bank.import(bank.late);
-    const stop = stopAt('complete', 0);
-    await expect(bank.import(turned)).rejects.toThrow('killed');
-    stop.mockRestore();
+    await killAt('complete', 0, () => bank.import(turned));
     expect(new Set(await bank.listStatuses(id))).toEqual(new Set(['repeated']));
     const begun = (await database.stores.bankAccounts.get(bank.account._id))?.importing?._id;
-    const act = { operator: 'mia', reason: 'the file is lost' };
-    await abandonStatement(buildDeps(), begun ?? '', act);
+    await abandonStatement(buildDeps(), begun ?? '', ACT);
     expect(new Set(await bank.listStatuses(id))).toEqual(new Set(['announced']));
     await bank.fill(turned);
     expect(new Set(await bank.listStatuses(id))).toEqual(new Set(['repeated']));
@@ -430,19 +446,14 @@ describe('a statement behind a missing one', () => {
     ['repeatSame', 0],
   ])('moves its money once, wherever a process ends: at %s', async (step, skipped) => {
     const bank = await setup();
-    const stopAnnouncing = stopAt(step, skipped);
-    const killed = bank.import(bank.write(bank.behind));
-    if (step === 'repeatSame')
-      await expect(killed).rejects.toMatchObject({ code: 'statement_gap' });
-    else await expect(killed).rejects.toThrow('killed');
-    stopAnnouncing.mockRestore();
+    const importOnce = () => bank.import(bank.write(bank.behind));
+    // Nothing is repeated yet.
+    if (step !== 'repeatSame') await killAt(step, skipped, importOnce);
     await bank.refused();
     const id = String((await bank.findOwn())[0]?._id);
     expect(await bank.listStatuses(id)).toEqual(['announced', 'announced', 'announced']);
     await bank.import(bank.late);
-    const stop = stopAt(step, skipped);
-    await expect(bank.import(bank.write(bank.behind))).rejects.toThrow('killed');
-    stop.mockRestore();
+    await killAt(step, skipped, importOnce);
     await bank.fill();
     expect(await bank.listStatuses(id)).toEqual(['repeated', 'repeated', 'repeated']);
   });
@@ -456,7 +467,7 @@ describe('a statement behind a missing one', () => {
     await expect(bank.import(write(1))).rejects.toMatchObject({ code: 'sum_mismatch' });
     expect(await bank.stored()).toEqual(stored);
     const notification = { id: 'N-1', entries: [{ ...named, amount: 1_000 }] };
-    await bank.import(camt([notification], { message: 'camt.054.001.08' }));
+    await bank.import(camt([notification], NOTIFICATION));
     await bank.refused(write(760));
     const lines = await bank.lines();
     expect(lines.filter(({ status }) => status === 'announced')).toHaveLength(5);
@@ -510,9 +521,7 @@ describe('the same statement in another message', () => {
 
   test('continues an import that was interrupted, unless its lines are in another order', async () => {
     const bank = await openAccount();
-    const stop = stopAt('complete', 0);
-    await expect(bank.import(bank.write({ entries }))).rejects.toThrow('killed');
-    stop.mockRestore();
+    await killAt('complete', 0, () => bank.import(bank.write({ entries })));
     const turned = bank.write({ id: 'X', entries: entries.toReversed() });
     await expect(bank.import(turned)).rejects.toMatchObject({ code: 'statement_incomplete' });
     const row = { statement_id: 'S-1', lines: 2, already_imported: false };
@@ -666,8 +675,9 @@ test('lines that are open for longer than their account allows call an operator 
   const { stuck } = await createMetricStore(database.db).read(new Date('2026-11-25T12:00:00Z'));
   expect(stuck).toContainEqual(expect.objectContaining(counted));
   const deps = { ...buildDeps(), now: () => new Date('2026-11-25T12:00:00Z') };
-  const acknowledged = acknowledgeOfBankAccount(deps, id, { operator: 'mia', reason: 'x' });
-  await expect(acknowledged).rejects.toMatchObject({ code: 'money_in_suspense' });
+  await expect(acknowledgeOfBankAccount(deps, id, ACT)).rejects.toMatchObject({
+    code: 'money_in_suspense',
+  });
   await bank.post(5, { bank_reference: 'B-1' });
   await bank.post(7, { bank_reference: 'B-2' });
   await bank.reconcile();
@@ -721,20 +731,6 @@ test('concurrent imports of one file agree, and one of two statements for a day 
   expect(await bank.verify()).toEqual([]);
 });
 
-type Step = 'insert' | 'insertLines' | 'complete' | 'ofAccount' | 'repeatSame';
-
-/** Makes a step of the store fail once others of its kind were done. */
-function stopAt(step: Step, skipped: number) {
-  const { statements } = database.stores;
-  const original = statements[step];
-  let calls = 0;
-  return jest.spyOn(statements, step).mockImplementation((...args: unknown[]) => {
-    calls += 1;
-    if (calls > skipped) throw new Error(`killed at ${step}`);
-    return Reflect.apply(original, statements, args);
-  });
-}
-
 test('an import that stops at any write continues, and stores nothing twice', async () => {
   const bank = await openAccount();
   const posted = [];
@@ -750,9 +746,7 @@ test('an import that stops at any write continues, and stores nothing twice', as
     ['ofAccount', 0],
   ] as const;
   for (const [step, skipped] of steps) {
-    const stop = stopAt(step, skipped);
-    await expect(bank.import(file)).rejects.toThrow(`killed at ${step}`);
-    stop.mockRestore();
+    await killAt(step, skipped, () => bank.import(file));
     if (step === 'insertLines') {
       await expect(bank.import(other)).rejects.toMatchObject({ code: 'statement_incomplete' });
       expect(await bank.reconcile()).toMatchObject({ day: null, matched: 0 });
@@ -890,13 +884,23 @@ describe('the numbers of statements', () => {
       opening += amount;
       return imported;
     };
-    return { ...bank, next };
+    /** Writes one of an earlier day. */
+    const late = (sequence: number, opening: number, amount: number) => {
+      const entries = [{ amount, code: 'PMNT.MDOP.CHRG' }];
+      return bank.write({ id: `L-${sequence}`, sequence, day: '2026-11-17', opening, entries });
+    };
+    const listReasons = async () =>
+      (
+        await listAttention(database.stores, { all: false, limit: 100, now: buildDeps().now() })
+      ).rows
+        .filter(({ resource_id }) => resource_id === bank.account._id)
+        .map(({ id, reason }) => ({ id, reason }));
+    const acknowledge = async () => {
+      const [{ id = '' } = {}] = await listReasons();
+      return await acknowledgeOfBankAccount(buildDeps(), id, ACT);
+    };
+    return { ...bank, next, late, listReasons, acknowledge };
   };
-  type Bank = Awaited<ReturnType<typeof setup>>;
-  const listReasons = async ({ account }: Bank) =>
-    (await listAttention(database.stores, { all: false, limit: 100, now: buildDeps().now() })).rows
-      .filter(({ resource_id }) => resource_id === account._id)
-      .map(({ id, reason }) => ({ id, reason }));
   const missing = { code: 'statement_missing', amount: 0, currency: 'EUR' };
 
   test('jump over missing statements, whose day stays open until all have come', async () => {
@@ -906,26 +910,20 @@ describe('the numbers of statements', () => {
     const message = expect.stringMatching(/number 204 .* follows number 201 /);
     const finding = { ...missing, message, ids: [jumped?.id] };
     expect(await bank.reconcile()).toMatchObject({ closed: false, findings: [finding] });
-    expect(await listReasons(bank)).toMatchObject([{ reason: 'statement_missing' }]);
+    expect(await bank.listReasons()).toMatchObject([{ reason: 'statement_missing' }]);
     const found = (await listFindings()).filter(({ code }) => code === 'statement_missing');
     expect(found.flatMap(({ ids }) => ids)).toContain(jumped?.id);
-    const late = (sequence: number, opening: number, amount: number) => {
-      const entries = [{ amount, code: 'PMNT.MDOP.CHRG' }];
-      return bank.write({ id: `S-${sequence}`, sequence, day: '2026-11-17', opening, entries });
-    };
+    const { late } = bank;
     for (const wrong of [late(203, 150, 50), late(202, 99, 50)]) {
       const message = expect.stringMatching(/Number 202 is missing/);
       await expect(bank.import(wrong)).rejects.toMatchObject({ code: 'statement_gap', message });
     }
     await bank.import(late(202, 100, 50));
-    const [{ id = '' } = {}] = await listReasons(bank);
-    const act = { operator: 'mia', reason: 'the bank has none' };
-    const acknowledged = acknowledgeOfBankAccount(buildDeps(), id, act);
-    await expect(acknowledged).rejects.toMatchObject({ code: 'statement_missing' });
+    await expect(bank.acknowledge()).rejects.toMatchObject({ code: 'statement_missing' });
     await bank.import(late(203, 150, -50));
     expect(await bank.reconcile()).toMatchObject({ day: '2026-11-18', closed: true, findings: [] });
     expect(await bank.reconcile('2026-11-17')).toMatchObject({ closed: true, closing: 100 });
-    expect(await listReasons(bank)).toEqual([]);
+    expect(await bank.listReasons()).toEqual([]);
     expect(await bank.next(205, '2026-11-19')).toMatchObject([{ already_imported: false }]);
     expect(await bank.reconcile()).toMatchObject({ closed: true, findings: [] });
     expect(await bank.verify()).toEqual([]);
@@ -935,38 +933,21 @@ describe('the numbers of statements', () => {
     const bank = await setup('continuous');
     await bank.next(1, '2026-11-16');
     await bank.next(6, '2026-11-17');
-    const acknowledge = async () => {
-      const [{ id = '' } = {}] = await listReasons(bank);
-      const act = { operator: 'mia', reason: 'the bank has none' };
-      return await acknowledgeOfBankAccount(buildDeps(), id, act);
-    };
-    await acknowledge();
-    const late = (sequence: number, opening: number, amount: number) => {
-      const entries = [{ amount, code: 'PMNT.MDOP.CHRG' }];
-      return bank.write({ id: `L-${sequence}`, sequence, day: '2026-11-17', opening, entries });
-    };
+    const { acknowledge, late } = bank;
+    const done = { reason: 'statement_missing', resource_id: bank.account._id };
+    expect(await acknowledge()).toMatchObject(done);
+    expect(await bank.reconcile()).toMatchObject({ closed: true, findings: [] });
     await bank.import(late(4, 0, 0));
-    expect(await listReasons(bank)).toEqual([]);
+    expect(await bank.listReasons()).toEqual([]);
     await bank.import(late(3, 70, -70));
     // Number 2 has to exist: it leads from 0 to 70.
-    expect(await listReasons(bank)).toMatchObject([{ reason: 'statement_missing' }]);
+    expect(await bank.listReasons()).toMatchObject([{ reason: 'statement_missing' }]);
     await expect(acknowledge()).rejects.toMatchObject({ code: 'statement_missing' });
     await expect(bank.import(late(2, 0, 60))).rejects.toMatchObject({ code: 'statement_gap' });
     await bank.import(late(2, 0, 70));
-    expect(await listReasons(bank)).toEqual([]);
+    expect(await bank.listReasons()).toEqual([]);
     expect(await bank.reconcile()).toMatchObject({ closed: true, findings: [] });
     expect(await bank.verify()).toEqual([]);
-  });
-
-  test('jump over none where an operator says so', async () => {
-    const bank = await setup('continuous');
-    await bank.next(1, '2026-11-16');
-    await bank.next(3, '2026-11-17');
-    const [{ id = '' } = {}] = await listReasons(bank);
-    const act = { operator: 'mia', reason: 'the bank has none' };
-    const done = { reason: 'statement_missing', resource_id: bank.account._id };
-    expect(await acknowledgeOfBankAccount(buildDeps(), id, act)).toMatchObject(done);
-    expect(await bank.reconcile()).toMatchObject({ closed: true, findings: [] });
   });
 
   const DAYS = ['16', '17', '18', '19', '20'].map((day) => `2026-11-${day}`);
@@ -1007,24 +988,19 @@ describe('the numbers of statements', () => {
 test('an interrupted import is given up, and the account takes its statements again', async () => {
   const bank = await openAccount();
   const [first, announced] = [await bank.post(500), await bank.post(7, { bank_reference: 'N' })];
-  const message = 'camt.054.001.08';
   const named = { ...announced, bank_reference: 'N' };
   const [{ id: notified = '' } = {}] = await bank.import(
-    bank.write({ id: 'N-1', entries: [named] }, { message }),
+    bank.write({ id: 'N-1', entries: [named] }, NOTIFICATION),
   );
   const many = Array.from({ length: 210 }, () => ({ amount: 3 }));
   const lost = bank.write({ opening: 9, entries: [first, named, ...many] });
-  const stop = stopAt('complete', 0);
-  await expect(bank.import(lost)).rejects.toThrow('killed');
-  stop.mockRestore();
+  await killAt('complete', 0, () => bank.import(lost));
   const other = bank.write({ opening: 20, entries: [first] });
-  const incomplete = { code: 'statement_conflict' };
-  await expect(bank.import(other)).rejects.toMatchObject(incomplete);
-  const act = { operator: 'mia', reason: 'the file is lost' };
+  await expect(bank.import(other)).rejects.toMatchObject({ code: 'statement_conflict' });
   const line = (await bank.lines()).find(({ statement }) => statement !== notified);
-  const abandoned = await abandonStatement(buildDeps(), String(line?.['statement']), act);
+  const abandoned = await abandonStatement(buildDeps(), String(line?.['statement']), ACT);
   expect(abandoned).toMatchObject({ abandoned_at: expect.any(String), completed_at: null });
-  expect(await abandonStatement(buildDeps(), abandoned._id, act)).toEqual(abandoned);
+  expect(await abandonStatement(buildDeps(), abandoned._id, ACT)).toEqual(abandoned);
   const accounts = ['cash', 'clearing', 'suspense.unmatched', 'external.opening'];
   expect(await Promise.all(accounts.map(bank.balance))).toEqual([0, 0, 0, 0]);
   expect(await bank.uncleared()).toEqual([announced.entry_id, first.entry_id]);
@@ -1032,7 +1008,7 @@ test('an interrupted import is given up, and the account takes its statements ag
   const [imported] = await bank.import(other);
   expect(imported).toMatchObject({ lines: 1, matched: 1 });
   expect(await bank.balance('cash')).toBe(-520);
-  const complete = abandonStatement(buildDeps(), imported?.id ?? '', act);
+  const complete = abandonStatement(buildDeps(), imported?.id ?? '', ACT);
   await expect(complete).rejects.toMatchObject({ code: 'statement_complete' });
   expect(await bank.verify()).toEqual([]);
 });
@@ -1045,9 +1021,8 @@ test.each([
 ])('a notification announces %s', async (_name, announced, stated, left) => {
   const bank = await openAccount();
   const toEntry = (amount: number) => ({ amount, bank_reference: 'BATCH' });
-  const message = 'camt.054.001.08';
   const notify = (id: string, ...more: CamtEntry[]) =>
-    bank.import(bank.write({ id, entries: [...announced.map(toEntry), ...more] }, { message }));
+    bank.import(bank.write({ id, entries: [...announced.map(toEntry), ...more] }, NOTIFICATION));
   await notify('N-1');
   await bank.import(bank.write({ entries: stated.map(toEntry) }));
   await notify('N-2', { amount: 1, bank_reference: 'OTHER' });
@@ -1059,13 +1034,12 @@ test.each([
 test('a notification changes no balance, and is reported if no statement repeats it in 5 days', async () => {
   const bank = await openAccount();
   const posted = await bank.post(1_000, { bank_reference: 'B-1' });
-  const message = 'camt.054.001.08';
   const announced = [
     { ...posted, bank_reference: 'B-1' },
     { amount: 77, bank_reference: 'B-2', day: '2026-11-15' },
     { amount: 78, bank_reference: 'B-3', day: '2026-11-14' },
   ];
-  const file = bank.write({ id: 'N-1', entries: announced }, { message });
+  const file = bank.write({ id: 'N-1', entries: announced }, NOTIFICATION);
   expect(await bank.import(file)).toMatchObject([
     { kind: 'notification', lines: 3, matched: 0, open: 3 },
   ]);
@@ -1095,8 +1069,7 @@ test('a notification changes no balance, and is reported if no statement repeats
   const counted = { resource: 'bank_account', livemode: 'false', reason: 'not_repeated' };
   const { stuck } = await createMetricStore(db).read(buildDeps().now());
   expect(stuck).toContainEqual(expect.objectContaining(counted));
-  const act = { operator: 'mia', reason: 'the bank took it back' };
-  for (const _ of ['first', 'repeat']) await acknowledgeOfBankAccount(buildDeps(), id, act);
+  for (const _ of ['first', 'repeat']) await acknowledgeOfBankAccount(buildDeps(), id, ACT);
   expect(await list(false)).toEqual([]);
   expect(await list(true)).toMatchObject([{ ...row, acknowledged: true }]);
 });

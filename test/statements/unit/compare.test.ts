@@ -21,15 +21,13 @@ function statement({ opening = 0, ...changes }: Partial<Statement> & { opening?:
 
 const days = (from_day: string, to_day = from_day) => ({ from_day, to_day });
 const balances = null;
+const unnamed = { balances, lines: [line(5, { bank_reference: null })] };
+const dateless = line(5, { value_date: null, kind: 'x' });
 
 test.each<[string, string, Parameters<typeof statement>[0], Parameters<typeof statement>[0]?]>([
   ['same', 'another id', { statement_id: 'X' }],
   ['same', 'its lines in another order', { lines: [line(7), line(5)] }],
-  [
-    'same',
-    'no value dates or codes',
-    { lines: [line(5, { value_date: null, kind: 'x' }), line(7)] },
-  ],
+  ['same', 'no value dates or codes', { lines: [dateless, line(7)] }],
   ['same', 'a number that the other lacks', { sequence: '7' }],
   ['same', 'a number with zeros', { sequence: '007' }, { sequence: '7' }],
   ['same', 'another first day, which is often derived', days('2026-11-18', TEST_DAY)],
@@ -42,24 +40,14 @@ test.each<[string, string, Parameters<typeof statement>[0], Parameters<typeof st
   ['other', 'another id and opening', { statement_id: 'X', opening: 12 }],
   ['other', 'another id, after one without lines', { statement_id: 'X' }, { lines: [] }],
   ['other', 'the same id a year later', days('2027-11-20')],
-  [
-    'other',
-    'the days before, of which it has the end',
-    days('2026-11-19', TEST_DAY),
-    { opening: 12 },
-  ],
+  ['other', 'the days before, to its begin', days('2026-11-19', TEST_DAY), { opening: 12 }],
   ['overlap', 'more days before', { ...days('2026-11-16', TEST_DAY), lines: [line(12)] }],
   ['overlap', 'more days after', days(TEST_DAY, '2026-11-22')],
   ['overlap', 'days around', days('2026-11-18', '2026-11-22')],
   ['same', 'the same named movements', { balances, statement_id: 'X' }, { balances }],
   ['other', 'other movements', { balances, statement_id: 'X', lines: [] }, { balances }],
   ['conflict', 'other movements under its id', { balances, lines: [line(5)] }, { balances }],
-  [
-    'other',
-    'alike movements without names',
-    { balances, statement_id: 'X', lines: [line(5, { bank_reference: null })] },
-    { balances, lines: [line(5, { bank_reference: null })] },
-  ],
+  ['other', 'alike movements without names', { ...unnamed, statement_id: 'X' }, unnamed],
 ])('is %s: one with %s', (relation, _what, fresh, stored = {}) => {
   expect(relate(readFacts(statement(stored)), readFacts(statement(fresh)))).toBe(relation);
 });
