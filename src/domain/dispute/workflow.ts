@@ -1,23 +1,14 @@
-import type { AccountTime } from '../account/clock';
 import type { Resume, State } from '../lifecycle';
+import type { WorkflowInput } from '../workflow-input';
 import type { DisputeAnswer, DisputeStatus } from './dispute';
 
-/** Never personal: Temporal stores it. */
-export interface DisputeInput {
+export interface DisputeInput extends WorkflowInput {
   dispute_id: string;
   payment_id: string;
   /** The bank's for the dispute. */
   name: string;
-  account_id: string;
-  livemode: boolean;
   /** Minor units that its first report names. */
   amount: number;
-  currency: string;
-  method: string;
-  connector: string;
-  request_id: string;
-  /** Absent: never moved. */
-  clock?: AccountTime;
 }
 
 export type DisputeResume = Resume<'dispute_id'>;

@@ -1,19 +1,13 @@
-import type { AccountTime } from '../account/clock';
 import type { Failure } from '../failure';
 import type { Resume, State } from '../lifecycle';
+import type { WorkflowInput } from '../workflow-input';
 import type { CancelledBy, PaymentStatus } from './payment';
 
-/** Never personal: Temporal stores it. */
-export interface PaymentInput {
+export interface PaymentInput extends WorkflowInput {
   payment_id: string;
-  account_id: string;
-  livemode: boolean;
   /** Minor units. */
   amount: number;
-  currency: string;
-  method: string;
   country: string | null;
-  connector: string;
   /** The bank returns the customer to it. */
   return_url: string;
   expires_in_seconds: number;
@@ -21,9 +15,6 @@ export interface PaymentInput {
   settlement_due_seconds: number;
   /** Minutes after authorization. */
   settles_soon?: true;
-  request_id: string;
-  /** Absent: never moved. */
-  clock?: AccountTime;
 }
 
 export type PaymentResume = Resume<'payment_id'>;

@@ -22,17 +22,8 @@ export interface Movement {
   currency: string;
 }
 
-export interface BankDecision {
-  resource: BankResource;
-  resource_id: string;
-  name: Name;
-  bank_reference: string;
-  /** Minor units. */
-  amount: number;
-  /** Minor units that the bank keeps of what settles. */
-  fee?: number;
-  currency: string;
-}
+/** Fact that the bank decides on; its amount has no sign. */
+export type BankDecision = Movement;
 
 interface Past {
   /** Sum of the resource's movements, in the currency. */
