@@ -64,9 +64,16 @@ const settled: Credit = ({ amount, movements = [], currency }, named) => {
   return BigInt(Math.max(held, named.amount ?? (held > 0 ? held : Number(amount))));
 };
 
-/** Lists what `resolve_movement` may decide about, each in the book of its currency. */
-function listDecided({ movements = [] }: CreditFacts, { movement, as }: NamedFacts): Movement[] {
-  if (as === undefined || as === 'customer') return [];
+/**
+ * Lists what `resolve_movement` may decide about, each in the book of its currency.
+ * @param free outcome that needs nobody else
+ */
+function listDecided(
+  { movements = [] }: CreditFacts,
+  { movement, as }: NamedFacts,
+  free: Outcome = 'customer',
+): Movement[] {
+  if (as === undefined || as === free) return [];
   return movements.filter(
     (each) => isInSuspense(each) && (movement === undefined || each.id === movement),
   );
@@ -97,13 +104,7 @@ function deposited(act: 'release' | 'accept' | 'credit_late' | 'confirm'): Credi
 }
 
 /** Counts what went back, too: no connector looks it up on the chain. */
-const resolvedDeposit: Credit = ({ movements = [] }, { movement, as }) => {
-  if (as === undefined || as === 'merchant') return 0n;
-  const held = movements.filter(
-    (each) => isInSuspense(each) && (movement === undefined || each.id === movement),
-  );
-  return sumRests(held);
-};
+const resolvedDeposit: Credit = (facts, named) => sumRests(listDecided(facts, named, 'merchant'));
 
 function absolute(amount: bigint): bigint {
   return amount < 0n ? -amount : amount;

@@ -80,49 +80,43 @@ export async function compareScope(
   const inTransit = await readInTransit(reader, options, scope);
   const unmatched = await readUnmatched(reader, options, books);
   const announced = await readNotRepeated(reader, options, scope);
-  const filter = { bank_account_id: { $in: scope.accounts }, attention: true };
-  const missing =
-    options.at === undefined
-      ? await reader.db
-          .collection<RefusalDocument>('statement_refusals')
-          .find({ ...filter, missing: { $type: 'object' } }, { session: reader.session })
-          .limit(IDS_MAX)
-          .toArray()
-      : [];
+  const items = [
+    { code: 'in_transit', items: inTransit, noun: 'movement', where: 'on no statement' },
+    { code: 'unmatched', items: unmatched, noun: 'statement line', where: 'without an entry' },
+    {
+      ...{ code: 'not_repeated', items: announced, noun: 'movement' },
+      where: 'of a notification on no statement',
+    },
+  ] as const;
+  const findings = items.flatMap(({ code, items: found, noun, where }): TrialBalanceFinding[] => {
+    const { count, amount, ids, oldest } = found;
+    if (count === 0) return [];
+    const age = describeAge(oldest, options.now);
+    const message = `${place}: ${formatCount(count, noun)} ${where}; ${age}.`;
+    return [{ code, message, amount, currency, ids }];
+  });
+  if (options.at === undefined) {
+    const filter = { bank_account_id: { $in: scope.accounts }, attention: true };
+    const missing = reader.db
+      .collection<RefusalDocument>('statement_refusals')
+      .find({ ...filter, missing: { $type: 'object' } }, { session: reader.session })
+      .limit(IDS_MAX);
+    for await (const { message, missing: gap } of missing) {
+      const ids = gap === undefined ? [] : [gap.statement];
+      const finding = { code: 'statement_missing', amount: 0n, currency, ids } as const;
+      findings.push({ ...finding, message: `${place}: ${message}` });
+    }
+  }
   const sum = [scopeKey(scope), ...books].reduce(
     (total, key) => total + (clearing.get(key) ?? 0n),
     0n,
   );
-  const difference = sum + inTransit.amount;
-  const findings: (TrialBalanceFinding | false)[] = [
-    inTransit.count > 0 && {
-      ...{ code: 'in_transit', amount: inTransit.amount, currency, ids: inTransit.ids },
-      message:
-        `${place}: ${formatCount(inTransit.count, 'movement')} on no statement; ` +
-        `${describeAge(inTransit.oldest, options.now)}.`,
-    },
-    unmatched.count > 0 && {
-      ...{ code: 'unmatched', amount: unmatched.amount, currency, ids: unmatched.ids },
-      message:
-        `${place}: ${formatCount(unmatched.count, 'statement line')} without an entry; ` +
-        `${describeAge(unmatched.oldest, options.now)}.`,
-    },
-    announced.count > 0 && {
-      ...{ code: 'not_repeated', amount: announced.amount, currency, ids: announced.ids },
-      message:
-        `${place}: ${formatCount(announced.count, 'movement')} of a notification on no statement; ` +
-        `${describeAge(announced.oldest, options.now)}.`,
-    },
-    ...missing.map(({ message, missing: gap }) => ({
-      ...{ code: 'statement_missing' as const, amount: 0n, currency },
-      ...{ message: `${place}: ${message}`, ids: gap === undefined ? [] : [gap.statement] },
-    })),
-    difference !== 0n && {
-      ...{ code: 'clearing_differs', amount: difference, currency, ids: books },
-      message: `${place}: the clearing accounts of merchants and bank differ by an amount that no entry in transit explains.`,
-    },
-  ];
-  return findings.filter((finding) => finding !== false);
+  const amount = sum + inTransit.amount;
+  if (amount !== 0n) {
+    const message = `${place}: the clearing accounts of merchants and bank differ by an amount that no entry in transit explains.`;
+    findings.push({ code: 'clearing_differs', message, amount, currency, ids: books });
+  }
+  return findings;
 }
 
 function describeAge(day: string, now: () => Date): string {

@@ -99,32 +99,34 @@ function createTally() {
   const clearing = new Map<string, bigint>();
   let rows_total = 0;
 
-  const addTotal = (book: string, sum: bigint) => {
+  /** Adds a book to the finding of a key. */
+  const addFinding = (
+    found: Map<string, TrialBalanceFinding>,
+    key: string,
+    about: Pick<TrialBalanceFinding, 'code' | 'message' | 'currency'>,
+    { book, amount }: { book: string; amount: bigint },
+  ) => {
+    const before = found.get(key) ?? { ...about, amount: 0n, ids: [] };
+    const ids = before.ids.length < IDS_MAX ? [...before.ids, book] : before.ids;
+    found.set(key, { ...before, amount: before.amount + amount, ids });
+  };
+
+  const addTotal = (book: string, amount: bigint) => {
     const { livemode, currency } = bookOwner(book);
     const env = toEnv(livemode);
     const key = `${currency} ${env}`;
     const total = totals.get(key) ?? { env, currency, sum: 0n };
-    totals.set(key, { ...total, sum: total.sum + sum });
-    if (sum === 0n) return;
-    const { amount = 0n, ids = [] } = unbalanced.get(key) ?? {};
-    unbalanced.set(key, {
-      code: 'book_unbalanced',
-      message: `Books in ${env} ${currency} do not sum to 0: run ledger verify.`,
-      amount: amount + sum,
-      currency,
-      ids: ids.length < IDS_MAX ? [...ids, book] : ids,
-    });
+    totals.set(key, { ...total, sum: total.sum + amount });
+    if (amount === 0n) return;
+    const message = `Books in ${env} ${currency} do not sum to 0: run ledger verify.`;
+    const about = { code: 'book_unbalanced', message, currency } as const;
+    addFinding(unbalanced, key, about, { book, amount });
   };
 
   const addUnbanked = (book: string, currency: string, amount: bigint) => {
-    const before = unbanked.get(currency) ?? { amount: 0n, ids: [] };
-    unbanked.set(currency, {
-      code: 'funded_without_bank',
-      message: `live ${currency}: merchants were credited what no bank has. Reverse the fundings, and repeat them with --connector and --bank-reference.`,
-      amount: before.amount + amount,
-      currency,
-      ids: before.ids.length < IDS_MAX ? [...before.ids, book] : before.ids,
-    });
+    const message = `live ${currency}: merchants were credited what no bank has. Reverse the fundings, and repeat them with --connector and --bank-reference.`;
+    const about = { code: 'funded_without_bank', message, currency } as const;
+    addFinding(unbanked, currency, about, { book, amount });
   };
 
   return {

@@ -47,6 +47,8 @@ const OWING_INDEX = {
   partialFilterExpression: { [RECEIVABLE]: { $lt: 0 } },
 } as const;
 
+type BookOwner = Pick<NewEntry, 'account_id' | 'livemode' | 'currency'>;
+
 export type LedgerStore = ReturnType<typeof createLedgerStore>;
 
 export function createLedgerStore(db: Db, now: () => Date = () => new Date()) {
@@ -87,6 +89,14 @@ export function createLedgerStore(db: Db, now: () => Date = () => new Date()) {
   const readBalances = async (book: string, session: ClientSession) => {
     const storedBook = await books.findOne({ _id: book }, { session, ...EXACT });
     return addPending(storedBook, (await sumPending(states, book, session)).get(book));
+  };
+
+  /** @returns also what is owed, in minor units */
+  const readRow = async (owner: BookOwner, name: string, session: ClientSession) => {
+    const balances = await readBalances(bookId(owner), session);
+    const rows = toBalanceRows(owner.currency, balances, now());
+    const row = rows.find(({ balance_account }) => balance_account === name) ?? null;
+    return { row, owed: readOwed(balances) };
   };
 
   /** Applies pending entries where these cover the lines. */
@@ -213,16 +223,13 @@ export function createLedgerStore(db: Db, now: () => Date = () => new Date()) {
      * @see docs/ledger.md#money-that-goes-wrong
      */
     collectDebt: async (
-      owner: Pick<NewEntry, 'account_id' | 'livemode' | 'currency'>,
+      owner: BookOwner,
       balance_account: string,
       at: string,
       session: ClientSession,
     ): Promise<number> => {
-      const balances = await readBalances(bookId(owner), session);
-      const rows = toBalanceRows(owner.currency, balances, now());
-      const row = rows.find((each) => each.balance_account === balance_account);
-      const available = Number(row?.available ?? 0);
-      const amount = Math.min(readOwed(balances), available);
+      const { row, owed } = await readRow(owner, balance_account, session);
+      const amount = Math.min(owed, Number(row?.available ?? 0));
       if (amount <= 0) return 0;
       const lines = ENTRY_LINES.debt_collected(balance_account, amount);
       const entry = { kind: 'debt_collected', resource_id: randomUUID(), at, lines } as const;
@@ -278,15 +285,8 @@ export function createLedgerStore(db: Db, now: () => Date = () => new Date()) {
     /** Reads all at one moment. */
     balancesAndReceivables: readOwner,
     /** @returns null when the balance was never credited */
-    balance: async (
-      owner: Pick<NewEntry, 'account_id' | 'livemode' | 'currency'>,
-      name: string,
-      session: ClientSession,
-    ): Promise<BalanceRow | null> => {
-      const balances = await readBalances(bookId(owner), session);
-      const rows = toBalanceRows(owner.currency, balances, now());
-      return rows.find(({ balance_account }) => balance_account === name) ?? null;
-    },
+    balance: async (owner: BookOwner, name: string, session: ClientSession) =>
+      (await readRow(owner, name, session)).row,
     book: (id: string) => books.findOne({ _id: id }),
     findEntry: (id: string) => entries.findOne({ _id: id }),
     forResource: (resource_id: string) =>

@@ -6,8 +6,7 @@ import { ServiceError } from '../domain/errors';
 import type { Direction, Units } from '../domain/movement/movement';
 import { nameMovement } from '../domain/movement/name';
 import { type EntryNote, type NewEntry, operationId } from '../ledger/entries';
-import { readClearing } from '../ledger/ledger-accounts';
-import type { ClearingScope } from '../ledger/uncleared';
+import { type ClearingScope, findClearing } from '../ledger/uncleared';
 import type { Stores } from '../store';
 import type { LineDocument } from '../store/statement-lines';
 
@@ -55,17 +54,15 @@ interface Moved extends ClearingScope {
 }
 
 function readMoved({ lines, livemode, currency, bank_reference }: NewEntry): Moved | undefined {
-  for (const { account, amount: units } of lines) {
-    const connector = readClearing(account);
-    if (connector === undefined) continue;
-    const size = units < 0 ? -units : units;
-    return {
-      ...{ connector, livemode, currency, bank_reference: bank_reference || null },
-      direction: units < 0 ? 'in' : 'out',
-      amount: typeof size === 'bigint' ? String(size) : size,
-    };
-  }
-  return undefined;
+  const found = findClearing(lines);
+  if (found === undefined) return undefined;
+  const { connector, amount: units } = found;
+  const size = units < 0 ? -units : units;
+  return {
+    ...{ connector, livemode, currency, bank_reference: bank_reference || null },
+    direction: units < 0 ? 'in' : 'out',
+    amount: typeof size === 'bigint' ? String(size) : size,
+  };
 }
 
 /**
