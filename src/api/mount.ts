@@ -4,7 +4,7 @@ import type { z } from 'zod';
 import { canonicalize, isJsonObject, stringifyJson } from '../base/json';
 import { Refusal } from '../domain/errors';
 import type { Endpoint } from '../domain/wire/endpoint';
-import { normalizeBody, validate } from '../domain/wire/validate';
+import { normalizeBody, tryValidate, validate } from '../domain/wire/validate';
 import {
   type ApiKey,
   assertCryptoEnabled,
@@ -86,10 +86,10 @@ export function createMount(router: Router, deps: ApiDeps, limits: RateLimits) {
       });
     },
 
-    create<E extends Endpoint>(
+    create<E extends Endpoint & { body: z.ZodObject }>(
       endpoint: E,
       act: (
-        request: CreateRequest<Parsed<E['body']>>,
+        request: CreateRequest<z.output<E['body']>>,
         call: { key: ApiKey; address: string },
       ) => Promise<CreateAnswer>,
     ): void {
@@ -98,9 +98,9 @@ export function createMount(router: Router, deps: ApiDeps, limits: RateLimits) {
         const idempotencyKey = readIdempotencyKey(ctx);
         const value = await readObjectBody(ctx, endpoint);
         const canonical = canonicalize(value);
-        const parseBody = () => parse<E['body']>(endpoint.body, value);
+        const fields = tryValidate<E['body']>(endpoint.body, value);
         const requestId = getRequestId(ctx);
-        const request = { caller, idempotencyKey, canonical, requestId, parseBody };
+        const request = { caller, idempotencyKey, canonical, requestId, fields };
         const answer = await createInShare(deps, request, () =>
           act(request, { key: caller, address: getAddress(ctx) }),
         );

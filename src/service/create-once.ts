@@ -14,8 +14,8 @@ export interface CreateRequest<Body> {
   /** Equal for equal bodies. */
   canonical: string;
   requestId: string;
-  /** Called before the key is reserved. @throws Refusal 400 */
-  parseBody: () => Body;
+  /** Validated; a refusal of them yields to the first answer under the key. */
+  fields: Body | Refusal;
 }
 
 export interface CreateAnswer {
@@ -105,7 +105,7 @@ async function reserveKey<Body>(
   request: CreateRequest<Body>,
   { operation, accept, makeId = randomUUID }: Creation<Body>,
 ): Promise<Reservation> {
-  const { caller, idempotencyKey, canonical, requestId: request_id } = request;
+  const { caller, idempotencyKey, canonical, requestId: request_id, fields } = request;
   refuseFrozen(await deps.stores.accounts.getCached(caller.account_id));
   const { account_id, livemode } = caller;
   const key = { account_id, livemode, operation, key: idempotencyKey };
@@ -114,7 +114,8 @@ async function reserveKey<Body>(
   const resource_id = makeId();
   let accepted: AcceptedRequest;
   try {
-    accepted = await accept(request.parseBody(), resource_id);
+    if (fields instanceof Refusal) throw fields;
+    accepted = await accept(fields, resource_id);
   } catch (error) {
     // The first call itself may be the reason for a refusal of a repeat.
     const existing = await idempotency.find(key, deps.now(), hashes.key);

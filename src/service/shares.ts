@@ -227,7 +227,7 @@ type CreateDeps = RoutingDeps & { connectors: Pick<Connectors, 'names'>; runInSh
 
 interface Request {
   caller: Pick<Caller, 'account_id' | 'livemode'>;
-  parseBody: () => unknown;
+  fields: unknown;
 }
 
 /** Creates in the share of the account, and of the connector that its fields name. */
@@ -244,18 +244,12 @@ export async function createInShare<T>(
 /** Finds the bank that a create waits for, where several serve the environment. */
 async function findSlowPart(
   deps: CreateDeps,
-  { caller, parseBody }: Request,
+  { caller, fields }: Request,
 ): Promise<string | undefined> {
   if (!caller.livemode || deps.connectors.names.length <= 2) return undefined;
-  let fields: Record<string, unknown>;
-  try {
-    fields = Object(parseBody());
-  } catch (error) {
-    // A body that is refused waits for no bank either: the create refuses it.
-    if (error instanceof Refusal) return undefined;
-    throw error;
-  }
-  const { method, asset, network, currency } = fields;
+  // Fields that are refused wait for no bank either: the create refuses them.
+  if (fields instanceof Refusal) return undefined;
+  const { method, asset, network, currency } = Object(fields);
   // A refund waits for no bank.
   if (method === undefined && asset === undefined) return undefined;
   const name = method ?? `${asset}_${network}`.toLowerCase();

@@ -327,8 +327,8 @@ describe('an idempotency key of a refund', () => {
     const { stores, keys, connector } = service;
     const deps = { stores, keys, encrypter: createEncrypter(keys.seal), now: () => new Date() };
     const caller = { account_id: shop.account_id, livemode: false };
-    const parseBody = () => null;
-    const request = { caller, idempotencyKey, canonical, requestId: 'some-request', parseBody };
+    const requestId = 'some-request';
+    const request = { caller, idempotencyKey, canonical, requestId, fields: null };
     const money = { amount: 100, currency: 'EUR', method: 'ideal' };
     const routing = { ...caller, ...money, payment_id, connector, accepted_at, due_seconds: 60 };
     return await createOnce(deps, request, {

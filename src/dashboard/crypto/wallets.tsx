@@ -8,19 +8,13 @@ import {
 } from '../../domain/crypto/assets';
 import { ServiceError } from '../../domain/errors';
 import { CreateCryptoSettlement } from '../../domain/wire/crypto';
+import { tryValidate } from '../../domain/wire/validate';
 import { createCryptoSettlement } from '../../service/money/crypto';
 import { type BalanceRow, readBalances } from '../../service/money/read';
 import { listWallets, type ShownWallet, setWallet } from '../../service/money/wallets';
 import { createInShare } from '../../service/shares';
 import { Field } from '../frame/fields';
-import {
-  actOnMoney,
-  buildCreateRequest,
-  FORM_KEY,
-  field,
-  newFormKey,
-  redirect,
-} from '../frame/form';
+import { actOnMoney, FORM_KEY, field, newFormKey, redirect } from '../frame/form';
 import { Note, PageHead, Panel, PostForm, Table, useCall, When } from '../frame/parts';
 import { postRoute, type Route, viewRoute } from '../frame/route';
 import { CryptoTabs } from './pages';
@@ -94,12 +88,16 @@ export const WALLET_ROUTES: readonly Route[] = [
         field(form, 'key'),
       ];
       if (assetRules(asset, network) === undefined || !FORM_KEY.test(key)) return 'not_found';
-      const fields = { asset, network };
-      const request = buildCreateRequest(call, key, CreateCryptoSettlement, fields);
+      const wallet = { asset, network };
+      const request = {
+        ...{ caller: call.scope, requestId: call.requestId, idempotencyKey: key },
+        canonical: JSON.stringify(wallet),
+        fields: tryValidate(CreateCryptoSettlement, wallet),
+      };
       return await actOnMoney(deps, call, {
         act: 'settlement.created',
         target: null,
-        facts: { ...fields, idempotency_key: key },
+        facts: { ...wallet, idempotency_key: key },
         run: () => createInShare(deps, request, () => createCryptoSettlement(deps, request)),
         success: ({ id }) => [
           `/crypto/settlements/${id}`,

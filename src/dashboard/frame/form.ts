@@ -1,14 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import type { Context } from 'koa';
 import getRawBody from 'raw-body';
-import type { z } from 'zod';
 import type { AuditFacts } from '../../domain/account/audit-log';
 import { Refusal } from '../../domain/errors';
-import { validate } from '../../domain/wire/validate';
 import { isBreachedPassword } from '../../encryption/breached-passwords';
 import { isLongEnough, PASSWORD_LENGTH } from '../../encryption/password';
 import { isForeignPost } from '../../pages/security';
-import type { CreateRequest } from '../../service/create-once';
 import type { Flash } from '../../service/merchants/team/sessions';
 import { withAuditLine } from '../../service/operators/audit/log';
 import { isCsrfToken } from './context';
@@ -142,22 +139,6 @@ interface MoneyAct<Result> {
   /** Answers with the same form, since another would have another key, and act twice. */
   unknown: () => Answer | Promise<Answer>;
   refusedPath: string;
-}
-
-export function buildCreateRequest<S extends z.ZodType>(
-  { scope: caller, requestId }: Call,
-  idempotencyKey: string,
-  schema: S,
-  fields: object,
-): CreateRequest<z.output<S>> {
-  const canonical = JSON.stringify(fields);
-  return {
-    caller,
-    idempotencyKey,
-    canonical,
-    requestId,
-    parseBody: () => validate(schema, fields),
-  };
 }
 
 /**

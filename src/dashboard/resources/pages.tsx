@@ -5,6 +5,7 @@ import { computeRest } from '../../domain/movement/movement';
 import { isCancellable } from '../../domain/payment/payment';
 import { refundableAmount, refundFault } from '../../domain/refund/rules';
 import { CreateRefund } from '../../domain/wire/refunds';
+import { tryValidate } from '../../domain/wire/validate';
 import { cancelPayment, findPayment } from '../../service/money/payments';
 import { createRefund } from '../../service/money/refunds';
 import {
@@ -17,14 +18,7 @@ import {
 import { createInShare } from '../../service/shares';
 import { findDeadline, formatMoved } from '../disputes/answer';
 import { Field } from '../frame/fields';
-import {
-  actOnMoney,
-  buildCreateRequest,
-  FORM_KEY,
-  field,
-  newFormKey,
-  redirect,
-} from '../frame/form';
+import { actOnMoney, FORM_KEY, field, newFormKey, redirect } from '../frame/form';
 import { Panel, PostForm, Status, Table, useCall, When } from '../frame/parts';
 import { type Call, postRoute, type Route, viewRoute } from '../frame/route';
 import { methodName } from './kinds';
@@ -108,8 +102,12 @@ export const RESOURCE_ROUTES: readonly Route[] = [
         return redirect(call, path, 'bad', text);
       }
       const reason = field(form, 'reason') || undefined;
-      const fields = omitUndefined({ payment_id, amount, reason });
-      const request = buildCreateRequest(call, key, CreateRefund, fields);
+      const refund = omitUndefined({ payment_id, amount, reason });
+      const request = {
+        ...{ caller: scope, requestId: call.requestId, idempotencyKey: key },
+        canonical: JSON.stringify(refund),
+        fields: tryValidate(CreateRefund, refund),
+      };
       return await actOnMoney(deps, call, {
         act: 'refund.created',
         target: payment_id,

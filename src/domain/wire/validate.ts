@@ -49,6 +49,16 @@ export function validate<T extends z.ZodType>(schema: T, value: unknown): z.outp
   throw new Refusal(fieldCode ?? 'invalid_request', summarize(faults), { details });
 }
 
+/** For what decides only later whether a refusal matters. */
+export function tryValidate<T extends z.ZodType>(schema: T, value: unknown): z.output<T> | Refusal {
+  try {
+    return validate(schema, value);
+  } catch (error) {
+    if (error instanceof Refusal) return error;
+    throw error;
+  }
+}
+
 function summarize(details: readonly ErrorDetail[]): string {
   const fields = [...new Set(details.map(({ field }) => field))];
   const [only = ''] = fields;

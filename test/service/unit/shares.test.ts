@@ -163,12 +163,9 @@ test('a create takes a place of the connector that its valid fields name', async
   const runInShare = jest.fn((_caller: unknown, work: () => Promise<string>) => work());
   const deps = { runInShare: Object(runInShare), connectors, stores };
   const caller = { account_id: 'a', livemode: true };
-  const parseEther = () => ({ asset: 'ETH', network: 'ethereum' });
-  const refuse = () => {
-    throw new Refusal('invalid_request', 'No.');
-  };
-  for (const parseBody of [parseEther, refuse]) {
-    await createInShare(deps, { caller, parseBody }, async () => 'created');
+  const ether = { asset: 'ETH', network: 'ethereum' };
+  for (const fields of [ether, new Refusal('invalid_request', 'No.')]) {
+    await createInShare(deps, { caller, fields }, async () => 'created');
   }
   expect(runInShare.mock.calls.map(([each]) => each)).toEqual([
     { ...caller, kind: 'create', connector: 'evm' },
