@@ -2,14 +2,11 @@ import Router from '@koa/router';
 import { addAsset } from '../pages/assets';
 import { pageHeaders, seeOther } from '../pages/security';
 import { createSignInLanes } from '../service/merchants/team/sign-in';
-import { API_KEY_ROUTES } from './account/api-keys';
+import { ACCESS_ROUTES } from './account/access';
 import { BRAND_ROUTES } from './account/brand';
-import { GETTING_STARTED_ROUTE } from './account/getting-started';
 import { LOG_ROUTES } from './account/logs';
-import { PROFILE_ROUTES } from './account/profile';
-import { TEAM_ROUTES } from './account/team';
-import { CRYPTO_ROUTES } from './crypto/pages';
-import { WALLET_ROUTES } from './crypto/wallets';
+import { PROFILE_ROUTES, SECOND_FACTOR_ROUTES } from './account/profile';
+import { CRYPTO_ROUTES, WALLET_ROUTES } from './crypto/crypto';
 import { DISPUTE_ROUTES } from './disputes/disputes';
 import { DASHBOARD_CSS, DASHBOARD_JS } from './frame/assets';
 import {
@@ -23,21 +20,20 @@ import {
 import { sendNotice } from './frame/layout';
 import type { DashboardDeps, Route } from './frame/route';
 import { addSignedIn } from './frame/signed-in';
-import { OVERVIEW_ROUTES } from './overview/overview';
+import { BALANCE_ROUTES } from './overview/balances';
+import { GETTING_STARTED_ROUTE, OVERVIEW_ROUTES } from './overview/overview';
 import { PAYMENTS, PAYOUTS, REFUNDS } from './resources/kinds';
 import { listRoutes } from './resources/list';
 import { RESOURCE_ROUTES } from './resources/pages';
 import { addNewPassword } from './sign-in/new-password';
-import { SECOND_FACTOR_ROUTES } from './sign-in/second-factor';
 import { addSignIn } from './sign-in/sign-in';
-import { DELIVERY_ROUTES } from './webhooks/deliveries';
-import { ENDPOINT_PAGE_ROUTES } from './webhooks/endpoint-page';
+import { DELIVERY_ROUTES, SEND_ROUTES } from './webhooks/deliveries';
 import { SECRET_ROUTES } from './webhooks/endpoint-parts';
-import { SEND_ROUTES } from './webhooks/send';
-import { WEBHOOK_ROUTES } from './webhooks/webhooks';
+import { ENDPOINT_PAGE_ROUTES, WEBHOOK_ROUTES } from './webhooks/endpoints';
 
 export const ROUTES: readonly Route[] = [
   ...OVERVIEW_ROUTES,
+  ...BALANCE_ROUTES,
   ...listRoutes(PAYMENTS),
   ...listRoutes(REFUNDS),
   ...listRoutes(PAYOUTS),
@@ -50,9 +46,8 @@ export const ROUTES: readonly Route[] = [
   ...DELIVERY_ROUTES,
   ...SEND_ROUTES,
   ...LOG_ROUTES,
-  ...API_KEY_ROUTES,
+  ...ACCESS_ROUTES,
   ...BRAND_ROUTES,
-  ...TEAM_ROUTES,
   GETTING_STARTED_ROUTE,
   ...PROFILE_ROUTES,
   ...SECOND_FACTOR_ROUTES,

@@ -16,7 +16,7 @@ import {
   setLogo,
 } from '../../service/merchants/brand/brand';
 import { Field, ProofFields } from '../frame/fields';
-import { field, redirect } from '../frame/form';
+import { field } from '../frame/form';
 import { Facts, PageHead, Panel, PostForm, useCall } from '../frame/parts';
 import {
   type Answer,
@@ -60,8 +60,7 @@ export const BRAND_ROUTES: readonly Route[] = [
       const { texts, refused } = readTexts(call);
       if (texts === undefined) return await show(call, deps, refused);
       await setBrand(deps, call.scope, texts);
-      const text = 'The brand is saved. Pages that are open keep the old one.';
-      return redirect(call, PATH, 'good', text);
+      return { go: PATH, good: 'The brand is saved. Pages that are open keep the old one.' };
     },
   }),
   postRoute(`${PATH}/logo`, 'brand.change', {
@@ -83,7 +82,7 @@ export const BRAND_ROUTES: readonly Route[] = [
       const parsed = parseLogo(call.file);
       if (!parsed.ok) return await show(call, deps, { faults: { logo: parsed.fault } });
       await setLogo(deps, call.scope, parsed.logo);
-      return redirect(call, PATH, 'good', 'The logo is saved.');
+      return { go: PATH, good: 'The logo is saved.' };
     },
   }),
   postRoute(`${PATH}/logo/remove`, 'brand.change', {
@@ -91,7 +90,7 @@ export const BRAND_ROUTES: readonly Route[] = [
     confirmation: { ...CONFIRMATION, button: REMOVE },
     handle: async (call, deps) => {
       await setLogo(deps, call.scope, undefined);
-      return redirect(call, PATH, 'good', 'The logo is removed.');
+      return { go: PATH, good: 'The logo is removed.' };
     },
   }),
 ];

@@ -11,23 +11,23 @@ import {
   type RequestDocument,
   searchRequests,
 } from '../../service/events/requests';
-import { listAuditLines, type MerchantLine } from '../../service/operators/audit/log';
-import { getOrigin } from '../../webhooks/url';
+import { listAuditLines } from '../../service/operators/audit/log';
 import { Filters, Select } from '../frame/fields';
 import {
   Badge,
+  type Column,
   Facts,
   PageHead,
   Pager,
   Panel,
   Preformatted,
-  type Row,
   Table,
+  useCall,
   When,
 } from '../frame/parts';
 import { type Call, type Route, viewRoute } from '../frame/route';
-import type { Column } from '../resources/kinds';
 import { ListPanel, parseListQuery } from '../resources/list';
+import { showUrl } from '../webhooks/endpoint-parts';
 
 const AUDIT_LOG = 'Audit log';
 const AUDIT_PATH = '/audit-log';
@@ -76,7 +76,7 @@ export const LOG_ROUTES: readonly Route[] = [
     );
   }),
   viewRoute(`${PATH}/:id`, 'Request', async (call, deps) => {
-    const request = await findRequest(deps, call.scope, call.params['id'] ?? '');
+    const request = await findRequest(deps, call.scope, call.id);
     if (request === null) return 'not_found';
     const title = `${request.method} ${request.path}`;
     return { title, page: <RequestPage title={title} request={request} /> };
@@ -101,8 +101,21 @@ export const LOG_ROUTES: readonly Route[] = [
         <Panel>
           <Table
             label={AUDIT_LOG}
-            head={['When', 'Who', 'What', 'Before', 'After']}
-            rows={lines.map((line) => toAuditRow(call, line))}
+            rows={lines}
+            columns={[
+              ['When', ({ at }) => <When at={at} />],
+              ['Who', ({ who }) => <span class="email">{who}</span>],
+              [
+                'What',
+                ({ act, target }) => (
+                  <span>
+                    {AUDIT_LABELS[act]} {target !== null && <code class="muted">{target}</code>}
+                  </span>
+                ),
+              ],
+              ['Before', ({ before }) => <FactList facts={before} />],
+              ['After', ({ after }) => <FactList facts={after} />],
+            ]}
             none="Nothing has changed yet."
           />
         </Panel>
@@ -117,40 +130,18 @@ const OPTIONS: readonly (readonly [string, string])[] = [
   ...Object.entries(AUDIT_LABELS).filter(([act]) => isAct(act) && isAccountAct(act)),
 ];
 
-function toAuditRow(call: Call, line: MerchantLine): Row {
-  const { _id, at, who, act, target } = line;
-  const [before, after] = [line.before, line.after].map((facts) =>
-    call.may('webhooks.change') ? facts : shortenUrl(facts),
-  );
-  return {
-    key: _id,
-    cells: [
-      <When key="at" at={at} />,
-      <span key="who" class="email">
-        {who}
-      </span>,
-      <span key="what">
-        {AUDIT_LABELS[act]} {target !== null && <code class="muted">{target}</code>}
-      </span>,
-      <FactList key="before" facts={before} />,
-      <FactList key="after" facts={after} />,
-    ],
-  };
-}
-
-function shortenUrl(facts: AuditFacts | null): AuditFacts | null {
-  const url = facts?.['url'];
-  return typeof url === 'string' ? { ...facts, url: getOrigin(url) } : facts;
-}
-
 function FactList({ facts = null }: { facts: AuditFacts | null | undefined }) {
+  const { may } = useCall();
   const entries = Object.entries(facts ?? {}).filter(([, value]) => value !== undefined);
   if (entries.length === 0) return <span class="muted">–</span>;
   return (
     <ul class="facts">
       {entries.map(([name, value]) => (
         <li key={name}>
-          <span class="muted">{name}</span> {formatValue(value)}
+          <span class="muted">{name}</span>{' '}
+          {formatValue(
+            name === 'url' && typeof value === 'string' ? showUrl({ may }, { url: value }) : value,
+          )}
         </li>
       ))}
     </ul>

@@ -6,16 +6,13 @@ import { Refusal } from '../../domain/errors';
 import { isBreachedPassword } from '../../encryption/breached-passwords';
 import { isLongEnough, PASSWORD_LENGTH } from '../../encryption/password';
 import { isForeignPost } from '../../pages/security';
-import type { Flash } from '../../service/merchants/team/sessions';
 import { withAuditLine } from '../../service/operators/audit/log';
 import { isCsrfToken } from './context';
 import type { Answer, Call, PageDeps, Route, Upload } from './route';
 
 const BODY_BYTES_MAX = 32 * 1_024;
 const FIELDS_MAX = 100;
-const TOO_LARGE = 'entity.too.large';
 const FORM = 'application/x-www-form-urlencoded';
-
 const UPLOAD = 'multipart/form-data';
 
 interface SentForm {
@@ -33,13 +30,11 @@ async function readForm(
   const type = ctx.is(upload === undefined ? [FORM] : [FORM, UPLOAD]);
   if (type === false || type === null) return null;
   const limit = (type === UPLOAD && upload?.bytesMax) || bytesMax;
-  const body = await getRawBody(ctx.req, { limit, length: ctx.request.length }).catch(
-    (error: unknown) => {
-      const isTooLarge = error instanceof Error && 'type' in error && error.type === TOO_LARGE;
-      if (isTooLarge) return null;
-      throw error;
-    },
-  );
+  const options = { limit, length: ctx.request.length };
+  const body = await getRawBody(ctx.req, options).catch((error: unknown) => {
+    if (Object(error).type === 'entity.too.large') return null;
+    throw error;
+  });
   if (body === null) return null;
   const sent =
     type === UPLOAD && upload !== undefined
@@ -107,19 +102,13 @@ export function field(form: URLSearchParams, name: string): string {
   return form.get(name)?.trim() ?? '';
 }
 
+/** Key of a form that adds something, so that a form sent twice adds it once. */
+export const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
 export const FORM_KEY = /^dashboard-[0-9a-f-]{36}$/;
 
 export function newFormKey(): string {
   return `dashboard-${randomUUID()}`;
-}
-
-export function redirect(
-  { href }: Pick<Call, 'href'>,
-  path: string,
-  tone: Flash['tone'],
-  text: string,
-): Answer {
-  return { go: href(path), flash: { tone, text } };
 }
 
 /** Refusals after which the act may still be done. */
@@ -134,11 +123,12 @@ interface MoneyAct<Result> {
     | 'dispute.accepted';
   target: string | null;
   facts?: AuditFacts;
+  /** Page that shows why the act was refused. */
+  path: string;
   run: () => Promise<Result>;
-  success: (result: Result) => [path: string, text: string];
+  success: (result: Result) => Answer;
   /** Answers with the same form, since another would have another key, and act twice. */
-  unknown: () => Answer | Promise<Answer>;
-  refusedPath: string;
+  unknown: Answer | (() => Promise<Answer>);
 }
 
 /**
@@ -148,7 +138,7 @@ interface MoneyAct<Result> {
 export async function actOnMoney<Result extends { id?: string; isReplayed?: boolean }>(
   { log }: Pick<PageDeps, 'log'>,
   call: Call,
-  { act, target, facts = {}, run, success, unknown, refusedPath }: MoneyAct<Result>,
+  { act, target, facts = {}, path, run, success, unknown }: MoneyAct<Result>,
 ): Promise<Answer> {
   const change = { act, ...call.scope, target, after: facts };
   try {
@@ -156,15 +146,13 @@ export async function actOnMoney<Result extends { id?: string; isReplayed?: bool
       id,
       ...(isReplayed === true && { outcome: 'replayed' }),
     }));
-    const [path, text] = success(result);
-    return redirect(call, path, 'good', text);
-  } catch (error) {
-    if (error instanceof Refusal && !OUTCOME_UNKNOWN.includes(error.code)) {
-      return redirect(call, refusedPath, 'bad', error.message);
+    return success(result);
+  } catch (err) {
+    if (err instanceof Refusal && !OUTCOME_UNKNOWN.includes(err.code)) {
+      return { go: path, bad: err.message };
     }
-    if (!(error instanceof Refusal))
-      log.error({ err: error }, 'the outcome of a form is not known');
-    return await unknown();
+    if (!(err instanceof Refusal)) log.error({ err }, 'the outcome of a form is not known');
+    return typeof unknown === 'function' ? await unknown() : unknown;
   }
 }
 

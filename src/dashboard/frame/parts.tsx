@@ -41,42 +41,43 @@ export function Panel({ title, children }: { title?: string; children: Component
   );
 }
 
-export interface Row {
-  key: string;
-  href?: string;
-  cells: readonly ComponentChildren[];
-}
+export type Column<R> = readonly [heading: string, cell: (row: R) => ComponentChildren];
 
-interface TableProps {
+interface TableProps<R> {
   label: string;
-  head: readonly string[];
-  rows: readonly Row[];
+  columns: readonly Column<R>[];
+  rows: readonly R[];
+  /** Address to which the first cell of a row leads. */
+  getHref?: (row: R) => string | undefined;
   none: ComponentChildren;
 }
 
-export function Table({ label, head, rows, none }: TableProps) {
+export function Table<R>({ label, columns, rows, getHref, none }: TableProps<R>) {
   if (rows.length === 0) return <div class="empty">{none}</div>;
   return (
     <table aria-label={label}>
       <thead>
         <tr>
-          {head.map((name) => (
-            <th key={name} scope="col">
-              {name}
+          {columns.map(([heading]) => (
+            <th key={heading} scope="col">
+              {heading}
             </th>
           ))}
         </tr>
       </thead>
       <tbody>
-        {rows.map(({ key, href, cells }) => (
-          <tr key={key}>
-            {cells.map((cell, at) => (
-              <td key={head[at]} data-label={head[at]}>
-                {at === 0 && href !== undefined ? <a href={href}>{cell}</a> : cell}
-              </td>
-            ))}
-          </tr>
-        ))}
+        {rows.map((row, line) => {
+          const href = getHref?.(row);
+          return (
+            <tr key={line}>
+              {columns.map(([heading, cell], at) => (
+                <td key={heading} data-label={heading}>
+                  {at === 0 && href !== undefined ? <a href={href}>{cell(row)}</a> : cell(row)}
+                </td>
+              ))}
+            </tr>
+          );
+        })}
       </tbody>
     </table>
   );
@@ -159,13 +160,6 @@ export function Note({ tone, children }: { tone: Tone; children: ComponentChildr
     <div class={`message ${tone}`} role={tone === 'bad' ? 'alert' : 'status'}>
       {children}
     </div>
-  );
-}
-
-export function NeedsAttentionNote({ attention }: { attention: string | null }) {
-  if (attention === null) return null;
-  return (
-    <Note tone="note">{`Our operators look into it: ${attention.replaceAll('_', ' ')}.`}</Note>
   );
 }
 

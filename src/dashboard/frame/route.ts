@@ -6,7 +6,6 @@ import type { Act, Role } from '../../domain/account/dashboard-role';
 import type { MerchantDeps, Owner } from '../../service/deps';
 import type { UrlRules } from '../../service/events/endpoints/manage';
 import type { Redeliveries } from '../../service/events/redeliveries';
-import type { Flash } from '../../service/merchants/team/sessions';
 import type { Audit } from '../../service/operators/audit/log';
 import type { EndpointLimits } from '../../webhooks/endpoint-limits';
 import type { PostWebhook } from '../../webhooks/post';
@@ -38,7 +37,8 @@ export interface Call {
   scope: Owner;
   /** Path after `/dashboard/{environment}`. */
   path: string;
-  params: Readonly<Record<string, string>>;
+  /** The path's `:id`, else empty. */
+  id: string;
   query: URLSearchParams;
   form: URLSearchParams;
   file: Uint8Array | null;
@@ -58,9 +58,11 @@ export interface PageDeps extends DashboardDeps {
 export type Answer =
   | VNode
   | { page: VNode; title?: string; status?: number }
-  | { go: string; flash?: Flash }
+  /** Page of this environment, on which the text is shown once. */
+  | { go: string; good?: string; bad?: string }
   | { download: Readable; filename: string; type: string }
-  | 'not_found';
+  | 'not_found'
+  | 'signed_out';
 
 export type Proof = 'password' | 'step_up';
 

@@ -89,23 +89,16 @@ function refuseVisit(ctx: RouterContext, dashboard: Dashboard, waitSeconds: numb
 
 /** Checks freeze → second factor → confirmation. */
 async function act(visit: Visit): Promise<void> {
-  const { ctx, dashboard, route } = visit;
-  const isFrozen = visit.call.viewer.account.frozen;
-  if (isFrozen && route.whileFrozen !== true) return notice(visit, 'frozen');
-  if (lacksSecondFactor(visit)) {
-    await setFlash(dashboard, visit.session, { tone: 'bad', text: FACTOR_REQUIRED });
-    return seeOther(ctx, visit.call.href('/profile'));
+  const { dashboard, route, call } = visit;
+  const { account, user, livemode } = call.viewer;
+  if (account.frozen && route.whileFrozen !== true) return notice(visit, 'frozen');
+  const needsFactor = route.act === 'team.change' || (livemode && route.act !== 'self.change');
+  if (needsFactor && dashboard.isSecondFactorRequired && !user.hasSecondFactor) {
+    const bad = 'Nothing was done: it needs a second factor. Set one up here first.';
+    return await answer(visit, { go: '/profile', bad });
   }
   if (await requireConfirmation(visit)) return;
   await handle(visit);
-}
-
-const FACTOR_REQUIRED = 'Nothing was done: it needs a second factor. Set one up here first.';
-
-function lacksSecondFactor({ dashboard, route, call }: Visit): boolean {
-  const { user, livemode } = call.viewer;
-  if (!dashboard.isSecondFactorRequired || user.hasSecondFactor) return false;
-  return route.act === 'team.change' || (livemode && route.act !== 'self.change');
 }
 
 async function handle(visit: Visit): Promise<void> {
@@ -152,9 +145,7 @@ async function loadVisit(
     viewer,
     scope,
     path: ctx.path.slice(`/dashboard/${env}`.length),
-    params: Object.fromEntries(
-      Object.entries(ctx.params).map(([name, value]) => [name, toLowerId(value)]),
-    ),
+    id: toLowerId(ctx.params['id'] ?? ''),
     // A malformed Host makes `ctx.URL` unreadable.
     query: new URLSearchParams(ctx.querystring),
     form: new URLSearchParams(),
@@ -218,9 +209,12 @@ function toFault(check: CheckResult, wrong: string): string | null {
 async function answer(visit: Visit, result: Answer): Promise<void> {
   const { ctx, session, dashboard, route } = visit;
   if (result === 'not_found') return notice(visit, 'not_found');
+  if (result === 'signed_out') return seeOther(ctx, '/dashboard/sign-in');
   if ('go' in result) {
-    if (result.flash) await setFlash(dashboard, session, result.flash);
-    return seeOther(ctx, result.go);
+    const { go, good, bad } = result;
+    if (good !== undefined) await setFlash(dashboard, session, { tone: 'good', text: good });
+    if (bad !== undefined) await setFlash(dashboard, session, { tone: 'bad', text: bad });
+    return seeOther(ctx, visit.call.href(go));
   }
   if ('download' in result) {
     ctx.status = 200;

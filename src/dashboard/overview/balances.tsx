@@ -5,7 +5,6 @@ import {
   exportStatement,
   readStatement,
   type StatementBalance,
-  type StatementLine,
 } from '../../service/money/balances/list';
 import { type ProvedBalance, readProvedBalances } from '../../service/money/read';
 import { Filters, Select } from '../frame/fields';
@@ -113,18 +112,15 @@ export function BalanceTable({ balances }: { balances: readonly ProvedBalance[] 
   return (
     <Table
       label="Balances"
-      head={['Balance account', 'Currency', 'Available', 'Reserved', 'Pending', 'Proved until']}
-      rows={balances.map(({ balance_account, currency, proved_until, ...amounts }) => ({
-        key: `${balance_account} ${currency}`,
-        cells: [
-          balance_account,
-          formatCurrency(currency),
-          formatAmount(amounts.available, currency),
-          formatAmount(amounts.reserved, currency),
-          formatAmount(amounts.pending ?? 0, currency),
-          proved_until ?? '–',
-        ],
-      }))}
+      rows={balances}
+      columns={[
+        ['Balance account', ({ balance_account }) => balance_account],
+        ['Currency', ({ currency }) => formatCurrency(currency)],
+        ['Available', ({ available, currency }) => formatAmount(available, currency)],
+        ['Reserved', ({ reserved, currency }) => formatAmount(reserved, currency)],
+        ['Pending', ({ pending, currency }) => formatAmount(pending ?? 0, currency)],
+        ['Proved until', ({ proved_until }) => proved_until ?? '–'],
+      ]}
       none={`Nothing yet: ${MAIN_BALANCE} is there, and empty.`}
     />
   );
@@ -143,26 +139,24 @@ function Balance({ balance }: { balance: StatementBalance }) {
       />
       <Table
         label={`Lines of ${title}`}
-        head={['Posted', 'Type', 'Reference', 'Gross', 'Fee', 'Net', 'Balance']}
-        rows={lines.map((line, at) => ({ key: `${line.at} ${at}`, cells: listCells(line) }))}
+        rows={lines}
+        columns={[
+          ['Posted', ({ at }) => <When at={at} />],
+          ['Type', ({ type }) => type.replaceAll('_', ' ')],
+          ['Reference', ({ source }) => <code>{source.id}</code>],
+          ['Gross', ({ amount }) => <Amount of={amount} currency={currency} />],
+          ['Fee', ({ fee }) => <Amount of={fee} currency={currency} />],
+          ['Net', ({ net }) => <Amount of={net} currency={currency} />],
+          ['Balance', (line) => <Amount of={line.balance} currency={currency} />],
+        ]}
         none="Nothing came or left in this month."
       />
     </Panel>
   );
 }
 
-function listCells(line: StatementLine) {
-  const { at, type, source, currency, amount, fee, net, balance } = line;
-  return [
-    <When key="at" at={at} />,
-    type.replaceAll('_', ' '),
-    <code key="source">{source.id}</code>,
-    ...[amount, fee, net, balance].map((money, index) => (
-      <span key={index} class="number">
-        {formatAmount(money, currency)}
-      </span>
-    )),
-  ];
+function Amount({ of, currency }: { of: bigint; currency: string }) {
+  return <span class="number">{formatAmount(of, currency)}</span>;
 }
 
 const CSV_COLUMNS: readonly CsvColumn<ExportedLine>[] = [

@@ -1,7 +1,9 @@
+import type { ComponentChildren } from 'preact';
 import { formatAmount } from '../../domain/amount';
 import { Refusal } from '../../domain/errors';
 import { formatCount } from '../../domain/format-count';
 import { formatMoney } from '../../domain/money';
+import { SAMPLE_PAYMENT } from '../../domain/wire/samples';
 import { advanceClock } from '../../service/merchants/clock';
 import {
   buildDays,
@@ -9,13 +11,15 @@ import {
   listCurrencies,
   type Overview,
   readOverview,
+  readSetupProgress,
   successRate,
 } from '../../service/money/overview';
-import { field, redirect } from '../frame/form';
-import { PageHead, Panel, Table, useCall, When } from '../frame/parts';
-import { postRoute, type Route, viewRoute } from '../frame/route';
+import { field } from '../frame/form';
+import { Badge, Copyable, PageHead, Panel, Table, useCall, When } from '../frame/parts';
+import { type Call, type PageDeps, postRoute, type Route, viewRoute } from '../frame/route';
 import { ResourceLink } from '../resources/kinds';
-import { BALANCE_ROUTES, BalanceTable } from './balances';
+import { showUrl } from '../webhooks/endpoint-parts';
+import { BalanceTable } from './balances';
 
 const DAY_MS = 86_400_000;
 
@@ -57,21 +61,19 @@ export const OVERVIEW_ROUTES: readonly Route[] = [
     handle: async (call, deps) => {
       const { account_id, livemode } = call.scope;
       const days = Number(field(call.form, 'days'));
-      const back = '/overview';
       if (livemode) return 'not_found';
       if (!Number.isInteger(days) || days < 1) {
-        return redirect(call, back, 'bad', 'Enter a whole number of days, from 1.');
+        return { go: '/overview', bad: 'Enter a whole number of days, from 1.' };
       }
       try {
         const { target } = await advanceClock(deps, account_id, { by_ms: days * DAY_MS });
-        return redirect(call, back, 'good', `The clock advances to ${target ?? 'its target'}.`);
+        return { go: '/overview', good: `The clock advances to ${target ?? 'its target'}.` };
       } catch (error) {
         if (!(error instanceof Refusal)) throw error;
-        return redirect(call, back, 'bad', error.message);
+        return { go: '/overview', bad: error.message };
       }
     },
   }),
-  ...BALANCE_ROUTES,
 ];
 
 function Attention({ overview }: { overview: Overview }) {
@@ -272,14 +274,127 @@ export function VolumeChart({ days, currency }: { days: readonly Day[]; currency
         <summary>As a table</summary>
         <Table
           label={`Settled volume in ${currency} by day`}
-          head={['Day (UTC)', 'Payments', 'Volume']}
-          rows={days.toReversed().map(({ day, payments, amount }) => ({
-            key: day,
-            cells: [day, payments, money(amount)],
-          }))}
+          rows={days.toReversed()}
+          columns={[
+            ['Day (UTC)', ({ day }) => day],
+            ['Payments', ({ payments }) => payments],
+            ['Volume', ({ amount }) => money(amount)],
+          ]}
           none="None."
         />
       </details>
     </>
   );
+}
+
+const GETTING_STARTED = 'Getting started';
+
+export const GETTING_STARTED_ROUTE = viewRoute(
+  '/getting-started',
+  GETTING_STARTED,
+  async (call, deps) => {
+    const steps = await listSteps(call, deps);
+    const doneCount = steps.filter(({ isDone }) => isDone).length;
+    return (
+      <>
+        <PageHead title={GETTING_STARTED} />
+        <p class="muted">{`${doneCount} of ${steps.length} steps are done in ${call.viewer.env}.`}</p>
+        <ol class="steps">
+          {steps.map(({ title, isDone, children }) => (
+            <li key={title}>
+              <Panel>
+                <h2>
+                  {title}{' '}
+                  <Badge tone={isDone ? 'good' : 'plain'}>{isDone ? 'Done' : 'To do'}</Badge>
+                </h2>
+                {children}
+              </Panel>
+            </li>
+          ))}
+        </ol>
+      </>
+    );
+  },
+);
+
+interface Step {
+  title: string;
+  isDone: boolean;
+  children: ComponentChildren;
+}
+
+async function listSteps(call: Call, deps: PageDeps): Promise<Step[]> {
+  const progress = await readSetupProgress(deps, call.scope, call.viewer.user.id);
+  const command =
+    `curl -sS ${deps.publicUrl}/v1/payments -H "Authorization: Bearer $API_KEY"` +
+    ` -H 'Content-Type: application/json' -H "Idempotency-Key: first-payment"` +
+    ` -d '${JSON.stringify(SAMPLE_PAYMENT)}'`;
+  const keyText = progress.isKeyUsed ? 'It has been used.' : 'It has not been used yet.';
+  return [
+    {
+      title: 'Make an API key',
+      isDone: progress.hasKey,
+      children: (
+        <p>
+          Your server sends it with each request.{' '}
+          {progress.hasKey ? keyText : <a href={call.href('/api-keys')}>Create a key</a>}
+        </p>
+      ),
+    },
+    {
+      title: 'Make a payment',
+      isDone: progress.hasPayment,
+      children: (
+        <>
+          <p>{`Put a key of ${call.viewer.env} in API_KEY, and paste this:`}</p>
+          <Copyable label="command" text={command} />
+        </>
+      ),
+    },
+    {
+      title: 'Register a webhook endpoint',
+      isDone: progress.endpointUrl !== undefined,
+      children:
+        progress.endpointUrl === undefined ? (
+          <p>
+            We notify your server of each change of a payment.{' '}
+            <a href={call.href('/webhooks')}>Set the endpoint</a>
+          </p>
+        ) : (
+          <p>
+            Events go to <code>{showUrl(call, { url: progress.endpointUrl })}</code>.
+          </p>
+        ),
+    },
+    {
+      title: 'Acknowledge your first webhook',
+      isDone: progress.hasDelivery,
+      children: (
+        <p>
+          Verify its signature, and answer with any 2xx. Fulfil an order on{' '}
+          <code>payment.settled</code>, never on the customer’s return alone.
+        </p>
+      ),
+    },
+    {
+      title: 'Guard your own login',
+      isDone: progress.hasSecondFactor,
+      children: (
+        <p>
+          <a href={call.href('/profile')}>Set up a second factor</a>, so that a stolen password is
+          not enough.
+        </p>
+      ),
+    },
+    {
+      title: 'Invite your team',
+      isDone: progress.hasTeam,
+      children: (
+        <p>
+          <a href={call.href('/team')}>Invite a person</a> with the role that fits, so that nobody
+          shares a login.
+        </p>
+      ),
+    },
+  ];
 }

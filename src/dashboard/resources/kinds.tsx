@@ -1,4 +1,4 @@
-import type { ComponentChildren } from 'preact';
+import type { ComponentChildren, VNode } from 'preact';
 import { ASSETS, cryptoMethod } from '../../domain/crypto/assets';
 import { decimalMoney, formatMoney } from '../../domain/money';
 import { isPaymentMethodId, methodRules, PAYMENT_METHOD_IDS } from '../../domain/payment/catalog';
@@ -6,8 +6,26 @@ import { PAYMENT_STATUSES } from '../../domain/payment/payment';
 import { PAYOUT_STATUSES } from '../../domain/payout/payout';
 import { isRailId, RAIL_IDS, railRules } from '../../domain/payout/rails';
 import { REFUND_STATUSES } from '../../domain/refund/refund';
-import type { Documents, Kind, ResourceDocument } from '../../service/money/resources/read';
-import { Status, useCall, When } from '../frame/parts';
+import type {
+  Documents,
+  Kind,
+  ReadResource,
+  ResourceDocument,
+} from '../../service/money/resources/read';
+import type { TimelineEntry, TimelineEntryKind } from '../../service/money/resources/timeline';
+import {
+  Badge,
+  type Column,
+  type FactRow,
+  Facts,
+  Note,
+  PageHead,
+  Panel,
+  Status,
+  useCall,
+  When,
+} from '../frame/parts';
+import type { Call } from '../frame/route';
 import { type CsvColumn, fieldColumns } from './csv';
 
 const PAGES: Readonly<Record<Kind, { noun: string; path: string }>> = {
@@ -29,8 +47,6 @@ export function ResourceLink({ kind, id }: { kind: Kind; id: string }) {
     </a>
   );
 }
-
-export type Column<D> = readonly [heading: string, cell: (row: D) => ComponentChildren];
 
 export interface ResourceList<K extends Kind> {
   kind: K;
@@ -122,3 +138,82 @@ export const PAYOUTS: ResourceList<'payout'> = {
     ['return_reason', ({ returned }) => returned?.reason],
   ],
 };
+
+interface ResourcePage {
+  title: string;
+  attention?: string | null;
+  /** Says what the status means. */
+  note?: ComponentChildren;
+  facts: readonly FactRow[];
+  tabs?: ComponentChildren;
+  children?: ComponentChildren;
+}
+
+export function answerResource(
+  { href }: Call,
+  { resource, timeline }: ReadResource<{ status: string }>,
+  { title, attention = null, note, facts, tabs, children }: ResourcePage,
+): { page: VNode; title: string } {
+  const page = (
+    <>
+      {tabs}
+      <PageHead title={title} badge={<Status of={resource.status} />} />
+      {attention !== null && (
+        <Note tone="note">{`Our operators look into it: ${attention.replaceAll('_', ' ')}.`}</Note>
+      )}
+      {note}
+      <Panel>
+        <Facts rows={facts} />
+      </Panel>
+      {children}
+      <Timeline entries={timeline} href={href} />
+    </>
+  );
+  return { title, page };
+}
+
+export function formatFailure(failure: { message: string; code: string } | null): string | null {
+  return failure && `${failure.message} (${failure.code})`;
+}
+
+const NAMES: Readonly<Record<TimelineEntryKind, string>> = {
+  call: 'API',
+  callback: 'Bank',
+  chain: 'Chain',
+  act: 'Operator',
+  transition: 'Status',
+  entry: 'Ledger',
+  event: 'Event',
+  attempt: 'Webhook',
+};
+
+function Timeline({ entries, href }: { entries: TimelineEntry[]; href: Call['href'] }) {
+  return (
+    <Panel title="Timeline">
+      <ol class="timeline">
+        {entries.map((entry, at) => (
+          <li key={at} class={entry.tone}>
+            <div class="timeline-head">
+              <Badge tone={entry.tone}>{NAMES[entry.kind]}</Badge>
+              <strong>
+                {entry.kind === 'event' && entry.event_id !== undefined ? (
+                  <a href={href(`/webhooks/deliveries/${entry.event_id}`)}>{entry.title}</a>
+                ) : (
+                  entry.title
+                )}
+              </strong>
+              <span class="muted">
+                <When at={entry.at} />
+              </span>
+            </div>
+            {entry.details.map((detail) => (
+              <p key={detail} class="muted small">
+                {detail}
+              </p>
+            ))}
+          </li>
+        ))}
+      </ol>
+    </Panel>
+  );
+}

@@ -5,11 +5,10 @@ import { toLowerId } from '../../domain/shape';
 import { exportResources, type Kind, listResources } from '../../service/money/resources/read';
 import { type ListPage, type ListQuery, startOfDay } from '../../service/paging';
 import { Field, Filters, Select } from '../frame/fields';
-import { redirect } from '../frame/form';
-import { PageHead, Pager, Panel, statusName, Table, useCall } from '../frame/parts';
+import { type Column, PageHead, Pager, Panel, statusName, Table, useCall } from '../frame/parts';
 import { type Call, type PageDeps, type Route, viewRoute } from '../frame/route';
 import { createExports, csvStream } from './csv';
-import { type Column, methodName, type ResourceList } from './kinds';
+import { methodName, type ResourceList } from './kinds';
 
 export function listRoutes<K extends Kind>(list: ResourceList<K>, Tabs?: ComponentType): Route[] {
   const { path, title } = list;
@@ -82,8 +81,7 @@ export function exportRoute(
     const { open, name, period, back } = prepare(call, deps);
     const download = runningExports.begin(call.scope.account_id, open);
     if (download === null) {
-      const text = 'Other exports are still being read. Try again when one is done.';
-      return redirect(call, back, 'bad', text);
+      return { go: back, bad: 'Other exports are still being read. Try again when one is done.' };
     }
     const filename = `${name}-${call.viewer.env}-${period}.csv`;
     return { download, filename, type: 'text/csv; charset=utf-8; header=present' };
@@ -179,12 +177,9 @@ export function ListPanel<R>({ path, listQuery, page, choice, ...list }: ListPan
       {isFiltered && list.all && <a href={action}>{list.all}</a>}
       <Table
         label={list.label}
-        head={list.columns.map(([heading]) => heading)}
-        rows={page.rows.map((row) => ({
-          key: list.getId(row),
-          href: `${action}/${list.getId(row)}`,
-          cells: list.columns.map(([, cell]) => cell(row)),
-        }))}
+        columns={list.columns}
+        rows={page.rows}
+        getHref={(row) => `${action}/${list.getId(row)}`}
         none={isFiltered ? 'Nothing matches.' : list.none}
       />
       <Pager older={older} newer={newer} />

@@ -16,13 +16,12 @@ import {
   readResource,
 } from '../../service/money/resources/read';
 import { createInShare } from '../../service/shares';
-import { findDeadline, formatMoved } from '../disputes/answer';
+import { findDeadline, formatMoved } from '../disputes/disputes';
 import { Field } from '../frame/fields';
-import { actOnMoney, FORM_KEY, field, newFormKey, redirect } from '../frame/form';
-import { Panel, PostForm, Status, Table, useCall, When } from '../frame/parts';
+import { actOnMoney, FORM_KEY, field, newFormKey } from '../frame/form';
+import { Panel, PostForm, Table, useCall, When } from '../frame/parts';
 import { type Call, postRoute, type Route, viewRoute } from '../frame/route';
-import { methodName } from './kinds';
-import { answerResource, formatFailure } from './resource-page';
+import { answerResource, commonColumns, formatFailure, methodName } from './kinds';
 
 /** Words for the result of a bank's name check. */
 const PAYEE_TEXTS: Record<PayeeResult, string> = {
@@ -34,19 +33,17 @@ const PAYEE_TEXTS: Record<PayeeResult, string> = {
 
 export const RESOURCE_ROUTES: readonly Route[] = [
   viewRoute('/payments/:id', 'Payment', async (call, deps) => {
-    const result = await readPayment(deps, call.scope, call.params['id'] ?? '');
+    const result = await readPayment(deps, call.scope, call.id);
     if (result === null) return 'not_found';
-    const { resource: payment, customer, refunds, disputes, held, timeline } = result;
+    const { resource: payment, customer, refunds, disputes, held } = result;
     const { currency, refunded = 0, settled_amount } = payment;
     const { disputed = 0 } = payment;
     const name = [customer.first_name, customer.last_name]
       .filter((part) => part !== null)
       .join(' ');
-    return answerResource(call, {
+    return answerResource(call, result, {
       title: `Payment of ${formatMoney(payment.amount, currency)}`,
-      status: payment.status,
       attention: payment.attention,
-      timeline,
       facts: [
         ['Id', <code key="id">{payment._id}</code>],
         ['Reference', payment.reference ?? '–'],
@@ -78,8 +75,7 @@ export const RESOURCE_ROUTES: readonly Route[] = [
       question: (form) =>
         `Refund ${field(form, 'amount')} to the customer? A refund can't be taken back.`,
       button: 'Refund',
-      proof: async ({ viewer, scope, params, form }, deps) => {
-        const { id = '' } = params;
+      proof: async ({ viewer, scope, id, form }, deps) => {
         const payment = scope.livemode ? await findPayment(deps, scope, id) : null;
         const limit = payment === null ? undefined : viewer.account.refundStepUp[payment.currency];
         if (payment === null || limit === undefined) return undefined;
@@ -89,8 +85,7 @@ export const RESOURCE_ROUTES: readonly Route[] = [
     },
     /** Refunds under the form key, so that a repeated form refunds once. */
     handle: async (call, deps) => {
-      const { scope, params, form } = call;
-      const { id: payment_id = '' } = params;
+      const { scope, id: payment_id, form } = call;
       const payment = await findPayment(deps, scope, payment_id);
       if (payment === null) return 'not_found';
       const { currency } = payment;
@@ -98,8 +93,8 @@ export const RESOURCE_ROUTES: readonly Route[] = [
       const amount = parseMoney(field(form, 'amount'), currency);
       const path = `/payments/${payment_id}`;
       if (amount === undefined || !FORM_KEY.test(key)) {
-        const text = 'Write the amount as a number, such as 10.50. Nothing was refunded.';
-        return redirect(call, path, 'bad', text);
+        const bad = 'Write the amount as a number, such as 10.50. Nothing was refunded.';
+        return { go: path, bad };
       }
       const reason = field(form, 'reason') || undefined;
       const refund = omitUndefined({ payment_id, amount, reason });
@@ -113,17 +108,17 @@ export const RESOURCE_ROUTES: readonly Route[] = [
         target: payment_id,
         facts: { amount, currency, idempotency_key: key },
         run: () => createInShare(deps, request, () => createRefund(deps, request)),
-        success: ({ id }) => [
-          `/refunds/${id}`,
-          'The refund has started. Its status shows when it has settled.',
-        ],
-        unknown: () => {
-          const text =
+        path,
+        success: ({ id }) => ({
+          go: `/refunds/${id}`,
+          good: 'The refund has started. Its status shows when it has settled.',
+        }),
+        unknown: {
+          go: `${path}?refund_key=${key}`,
+          bad:
             'It is not known yet whether the refund was made. Press Refund again with the same ' +
-            'amount and reason: it is not made twice.';
-          return redirect(call, `${path}?refund_key=${key}`, 'bad', text);
+            'amount and reason: it is not made twice.',
         },
-        refusedPath: path,
       });
     },
   }),
@@ -134,35 +129,27 @@ export const RESOURCE_ROUTES: readonly Route[] = [
       button: 'Cancel payment',
     },
     handle: async (call, deps) => {
-      const { id: payment_id = '' } = call.params;
-      if ((await findPayment(deps, call.scope, payment_id)) === null) return 'not_found';
-      const path = `/payments/${payment_id}`;
+      const { scope, id: target } = call;
+      if ((await findPayment(deps, scope, target)) === null) return 'not_found';
+      const path = `/payments/${target}`;
       return await actOnMoney(deps, call, {
-        act: 'payment.cancelled',
-        target: payment_id,
-        run: async () => {
-          await cancelPayment(deps, call.scope, payment_id);
-          return {};
+        ...{ act: 'payment.cancelled', target, path },
+        run: () => cancelPayment(deps, scope, target).then(() => ({})),
+        success: () => ({ go: path, good: 'The payment is cancelled.' }),
+        unknown: {
+          go: path,
+          bad: 'It is not known yet whether the payment was cancelled. Look at its status, and try again.',
         },
-        success: () => [path, 'The payment is cancelled.'],
-        unknown: () => {
-          const text =
-            'It is not known yet whether the payment was cancelled. Look at its status, and try again.';
-          return redirect(call, path, 'bad', text);
-        },
-        refusedPath: path,
       });
     },
   }),
   viewRoute('/refunds/:id', 'Refund', async (call, deps) => {
-    const result = await readResource(deps, 'refund', call.scope, call.params['id'] ?? '');
+    const result = await readResource(deps, 'refund', call.scope, call.id);
     if (result === null) return 'not_found';
-    const { resource: refund, timeline } = result;
+    const { resource: refund } = result;
     const { payment_id } = refund;
-    return answerResource(call, {
+    return answerResource(call, result, {
       title: `Refund of ${formatMoney(refund.amount, refund.currency)}`,
-      status: refund.status,
-      timeline,
       facts: [
         ['Id', <code key="id">{refund._id}</code>],
         [
@@ -181,15 +168,13 @@ export const RESOURCE_ROUTES: readonly Route[] = [
     });
   }),
   viewRoute('/payouts/:id', 'Payout', async (call, deps) => {
-    const result = await readPayout(deps, call.scope, call.params['id'] ?? '');
+    const result = await readPayout(deps, call.scope, call.id);
     if (result === null) return 'not_found';
-    const { resource: payout, recipient, timeline } = result;
+    const { resource: payout, recipient } = result;
     const { fee, currency, failure, returned } = payout;
     const reason = failure ?? (returned && { ...returned, message: returned.reason });
-    return answerResource(call, {
+    return answerResource(call, result, {
       title: `Payout of ${formatMoney(payout.amount, currency)}`,
-      status: payout.status,
-      timeline,
       facts: [
         ['Id', <code key="id">{payout._id}</code>],
         ['Reference', payout.reference ?? '–'],
@@ -267,17 +252,14 @@ function Refunds({ refunds }: Pick<PaymentView, 'refunds'>) {
     <Panel title="Refunds of this payment">
       <Table
         label="Refunds of this payment"
-        head={['Id', 'Amount', 'Status', 'Created']}
-        rows={refunds.map(({ _id, amount, currency, status, created_at }) => ({
-          key: _id,
-          href: call.href(`/refunds/${_id}`),
-          cells: [
-            <code key="id">{_id}</code>,
-            formatMoney(amount, currency),
-            <Status key="status" of={status} />,
-            <When key="created" at={created_at} />,
-          ],
-        }))}
+        rows={refunds}
+        getHref={({ _id }) => call.href(`/refunds/${_id}`)}
+        columns={[
+          commonColumns.id,
+          commonColumns.amount,
+          commonColumns.status,
+          commonColumns.created,
+        ]}
         none="None."
       />
     </Panel>
@@ -290,17 +272,14 @@ function Disputes({ disputes }: Pick<PaymentView, 'disputes'>) {
     <Panel title="Disputes of this payment">
       <Table
         label="Disputes of this payment"
-        head={['Id', 'Withdrawn', 'Status', 'Answer until']}
-        rows={disputes.map((dispute) => ({
-          key: dispute._id,
-          href: call.href(`/disputes/${dispute._id}`),
-          cells: [
-            <code key="id">{dispute._id}</code>,
-            formatMoved(dispute, 'out') ?? 'Nothing',
-            <Status key="status" of={dispute.status} />,
-            <When key="due" at={findDeadline(dispute)} />,
-          ],
-        }))}
+        rows={disputes}
+        getHref={({ _id }) => call.href(`/disputes/${_id}`)}
+        columns={[
+          commonColumns.id,
+          ['Withdrawn', (dispute) => formatMoved(dispute, 'out') ?? 'Nothing'],
+          commonColumns.status,
+          ['Answer until', (dispute) => <When at={findDeadline(dispute)} />],
+        ]}
         none="None."
       />
     </Panel>

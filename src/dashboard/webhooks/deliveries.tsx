@@ -1,7 +1,7 @@
 import { ServiceError } from '../../domain/errors';
+import { formatCount } from '../../domain/format-count';
 import { DELIVERY_STATUSES, EVENT_TYPES, findEventResource } from '../../domain/webhook/event';
 import { type Endpoint, listEndpoints } from '../../service/events/endpoints/manage';
-
 import {
   type DeliveryAttempt,
   type DeliveryRow,
@@ -12,11 +12,19 @@ import {
   presentOldest,
   readEvent,
 } from '../../service/events/list';
-import { sendEventAgain } from '../../service/events/redeliveries';
-import { deliveryText } from '../../service/money/resources/timeline';
-import { redirect } from '../frame/form';
 import {
+  countFailedEvents,
+  sendEventAgain,
+  sendFailedEvents,
+} from '../../service/events/redeliveries';
+import { sendTestEvent } from '../../service/events/test-event';
+import { deliveryText } from '../../service/money/resources/timeline';
+import { Field, Filters, Select } from '../frame/fields';
+import { field } from '../frame/form';
+import {
+  type Column,
   Facts,
+  Note,
   PageHead,
   Panel,
   PostForm,
@@ -27,9 +35,9 @@ import {
   When,
 } from '../frame/parts';
 import { postRoute, type Route, viewRoute } from '../frame/route';
-import { type Column, ResourceLink } from '../resources/kinds';
-import { ListPanel, parseListQuery } from '../resources/list';
-import { ENDPOINTS_PATH, showUrl } from './endpoint-parts';
+import { ResourceLink } from '../resources/kinds';
+import { ListPanel, parseDay, parseListQuery } from '../resources/list';
+import { BackToWebhooks, ENDPOINTS_PATH, showUrl } from './endpoint-parts';
 
 const PATH = '/webhooks/deliveries';
 
@@ -39,14 +47,15 @@ const COLUMNS: readonly Column<ListedEvent>[] = [
   ['Created', ({ event }) => <When at={event.created} />],
   ['Delivery', ({ deliveries }) => <States deliveries={deliveries} />],
   ['Attempts', ({ deliveries }) => String(deliveries.reduce((sum, row) => sum + row.attempts, 0))],
-  ['Next attempt', ({ deliveries }) => <When at={findNextAttempt(deliveries)} />],
+  [
+    'Next attempt',
+    ({ deliveries }) => {
+      const times = deliveries.flatMap(({ next_attempt_at: at }) => at ?? []);
+      return <When at={times.sort()[0] ?? null} />;
+    },
+  ],
   ['Act', ({ event }) => <SendAgain event={event} />],
 ];
-
-function findNextAttempt(deliveries: readonly DeliveryRow[]): string | null {
-  const times = deliveries.map(({ next_attempt_at: at }) => at).filter((at) => at !== null);
-  return times.sort()[0] ?? null;
-}
 
 export const DELIVERY_ROUTES: readonly Route[] = [
   viewRoute(PATH, 'Deliveries', async (call, deps) => {
@@ -57,7 +66,7 @@ export const DELIVERY_ROUTES: readonly Route[] = [
       <>
         <PageHead title="Deliveries">
           {call.may('events.send') && (
-            <a class="button plain" href={call.href('/webhooks/send-failed')}>
+            <a class="button plain" href={call.href(SEND_PATH)}>
               Send failed again
             </a>
           )}
@@ -78,7 +87,7 @@ export const DELIVERY_ROUTES: readonly Route[] = [
     );
   }),
   viewRoute(`${PATH}/:id`, 'Delivery', async (call, deps) => {
-    const result = await readEvent(deps, call.scope, call.params['id'] ?? '');
+    const result = await readEvent(deps, call.scope, call.id);
     if (result === null) return 'not_found';
     const endpoints = await listEndpoints(deps, call.scope);
     return {
@@ -90,15 +99,13 @@ export const DELIVERY_ROUTES: readonly Route[] = [
     title: 'Send again',
     whileFrozen: true,
     handle: async (call, deps) => {
-      const { id = '' } = call.params;
-      const path = `${PATH}/${id}`;
+      const path = `${PATH}/${call.id}`;
       try {
-        if (!(await sendEventAgain(deps, call.scope, id))) return 'not_found';
-        const text = 'It is being sent again. Reload this page to see the answer.';
-        return redirect(call, path, 'good', text);
+        if (!(await sendEventAgain(deps, call.scope, call.id))) return 'not_found';
+        return { go: path, good: 'It is being sent again. Reload this page to see the answer.' };
       } catch (error) {
         if (!(error instanceof ServiceError)) throw error;
-        return redirect(call, path, 'bad', error.message);
+        return { go: path, bad: error.message };
       }
     },
   }),
@@ -168,7 +175,7 @@ function DeliveryPage({ event, deliveries, endpoints }: DeliveryProps) {
   );
 }
 
-export function AttemptFacts({ row }: { row: DeliveryAttempt }) {
+function AttemptFacts({ row }: { row: DeliveryAttempt }) {
   const call = useCall();
   const { outcome, at, status_code, error, duration_ms, response_excerpt } = row;
   return (
@@ -205,22 +212,147 @@ function States({ deliveries }: { deliveries: readonly DeliveryRow[] }) {
 
 function DeliveryTable({ deliveries, endpoints }: Pick<DeliveryProps, 'deliveries' | 'endpoints'>) {
   const call = useCall();
+  const find = (id: string) => endpoints.find(({ endpoint_id }) => endpoint_id === id);
   return (
     <Table
       label="Deliveries"
-      head={['Endpoint', 'Delivery', 'Attempts', 'Next attempt']}
-      rows={deliveries.map(({ _id, endpoint_id, status, attempts, next_attempt_at }) => {
-        const endpoint = endpoints.find((each) => each.endpoint_id === endpoint_id);
-        const cells = [
-          <code key="endpoint">{endpoint ? showUrl(call, endpoint) : endpoint_id}</code>,
-          <Status key="status" of={status} />,
-          String(attempts),
-          <When key="next" at={next_attempt_at} />,
-        ];
-        if (endpoint === undefined) return { key: _id, cells };
-        return { key: _id, href: call.href(`${ENDPOINTS_PATH}/${endpoint_id}`), cells };
-      })}
+      rows={deliveries}
+      getHref={({ endpoint_id: id }) => find(id) && call.href(`${ENDPOINTS_PATH}/${id}`)}
+      columns={[
+        [
+          'Endpoint',
+          ({ endpoint_id: id }) => {
+            const endpoint = find(id);
+            return <code>{endpoint ? showUrl(call, endpoint) : id}</code>;
+          },
+        ],
+        ['Delivery', ({ status }) => <Status of={status} />],
+        ['Attempts', ({ attempts }) => String(attempts)],
+        ['Next attempt', ({ next_attempt_at }) => <When at={next_attempt_at} />],
+      ]}
       none=""
     />
+  );
+}
+
+const SEND_PATH = '/webhooks/send-failed';
+const DAY_MS = 86_400_000;
+
+export const SEND_ROUTES: readonly Route[] = [
+  ...['/webhooks', `${ENDPOINTS_PATH}/:id`].map((base) =>
+    postRoute(`${base}/test`, 'events.send', {
+      cost: 20,
+      title: 'Test event',
+      /** Waits at most ten seconds. */
+      handle: async (call, deps) => {
+        const { scope, form, href, requestId: request_id } = call;
+        const requestedType = field(form, 'type');
+        const type = EVENT_TYPES.find((one) => one === requestedType);
+        if (type === undefined) return 'not_found';
+        const { allowPrivate } = deps.webhookUrls;
+        try {
+          const request = { ...scope, endpoint_id: call.id || undefined, type, request_id };
+          const row = await sendTestEvent({ ...deps, allowPrivate }, request);
+          const isGood = row.outcome === 'delivered';
+          return (
+            <>
+              <PageHead
+                title={isGood ? 'The test was acknowledged' : 'The test was not acknowledged'}
+              />
+              <Panel title={type}>
+                <AttemptFacts row={row} />
+                <a href={href(`/webhooks/deliveries/${row.event_id}`)}>Show the event</a>
+                <BackToWebhooks />
+              </Panel>
+            </>
+          );
+        } catch (error) {
+          if (!(error instanceof ServiceError)) throw error;
+          if (call.id !== '' && error.code === 'webhook_not_set') return 'not_found';
+          return { go: '/webhooks', bad: error.message };
+        }
+      },
+    }),
+  ),
+  {
+    method: 'get',
+    path: SEND_PATH,
+    act: 'events.send',
+    cost: 20,
+    title: 'Send failed events again',
+    handle: async (call, deps) => {
+      const weekAgo = new Date(call.now.getTime() - 7 * DAY_MS).toISOString().slice(0, 10);
+      const from = parseDay(call.query.get('from') ?? '') ?? weekAgo;
+      try {
+        const count = await countFailedEvents(deps, call.scope, from);
+        return (
+          <>
+            <PageHead title="Send failed events again" />
+            <Panel>
+              <Filters action={call.href(SEND_PATH)}>
+                <Field
+                  label="Failed since"
+                  name="from"
+                  type="date"
+                  value={from}
+                  hint="A day, UTC."
+                />
+              </Filters>
+              {count === 0 ? (
+                <p>No event has failed since then.</p>
+              ) : (
+                <>
+                  <Note tone="note">
+                    {`${formatCount(count, 'event')} failed. Each is sent to the endpoint as it is now.`}
+                  </Note>
+                  <PostForm
+                    path={SEND_PATH}
+                    button={`Send ${count} again`}
+                    hidden={{ from }}
+                    busy="Sending…"
+                  />
+                </>
+              )}
+              <a href={call.href(PATH)}>Back to deliveries</a>
+            </Panel>
+          </>
+        );
+      } catch (error) {
+        if (!(error instanceof ServiceError)) throw error;
+        return { go: '/webhooks', bad: error.message };
+      }
+    },
+  },
+  postRoute(SEND_PATH, 'events.send', {
+    cost: 20,
+    title: 'Send failed events again',
+    whileFrozen: true,
+    handle: async (call, deps) => {
+      const from = parseDay(field(call.form, 'from'));
+      if (from === undefined) return 'not_found';
+      await sendFailedEvents(deps, call.scope, from);
+      const good =
+        'They are being sent, 20 a second. Those that are not delivered yet are listed here.';
+      return { go: '/webhooks/deliveries?status=pending', good };
+    },
+  }),
+];
+
+export function TestPanel({ base = '/webhooks' }: { base?: string }) {
+  return (
+    <Panel title="Test">
+      <p class="muted">
+        A test is signed and listed as any other event, says <code>"test": true</code> in its data,
+        and is tried once.
+      </p>
+      <PostForm path={`${base}/test`} button="Send test event" busy="Waiting for the answer…">
+        <Select
+          label="Event type"
+          name="type"
+          value="payment.settled"
+          options={EVENT_TYPES.map((type) => [type, type] as const)}
+        />
+      </PostForm>
+    </Panel>
   );
 }

@@ -125,7 +125,7 @@ export const SECRET_ROUTES = ['/webhooks', `${ENDPOINTS_PATH}/:id`].flatMap((bas
       proof: 'password',
     },
     handle: async (call, deps) => {
-      const key = { ...call.scope, endpoint_id: call.params['id'] };
+      const key = { ...call.scope, endpoint_id: call.id || undefined };
       const endpoint = await showEndpoint(deps, key);
       if (endpoint === null) return 'not_found';
       const { signing_secret, next_secret, next_active_from } = endpoint;
@@ -160,7 +160,7 @@ export const SECRET_ROUTES = ['/webhooks', `${ENDPOINTS_PATH}/:id`].flatMap((bas
     },
     handle: async (call, deps) => {
       const after = parseAfter(call.form);
-      const key = { ...call.scope, endpoint_id: call.params['id'] };
+      const key = { ...call.scope, endpoint_id: call.id || undefined };
       const newSecret = await rollSecret(deps, key, ROLL_DELAYS_MS[after]);
       if (newSecret === null) return 'not_found';
       return (

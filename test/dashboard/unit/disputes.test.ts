@@ -1,4 +1,4 @@
-import { formatMoved } from '../../../src/dashboard/disputes/answer';
+import { formatMoved } from '../../../src/dashboard/disputes/disputes';
 import type { DisputeTransfer } from '../../../src/domain/dispute/report';
 
 const taken: DisputeTransfer = {

@@ -98,7 +98,7 @@ interface BalanceKey {
   currency: string;
 }
 
-export interface StatementLine extends BalanceKey {
+interface StatementLine extends BalanceKey {
   /** ISO 8601, ms. */
   at: string;
   type: string;

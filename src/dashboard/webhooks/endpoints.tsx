@@ -1,18 +1,21 @@
 import { randomUUID } from 'node:crypto';
 import { Refusal, ServiceError } from '../../domain/errors';
-import { listEnabledEvents } from '../../domain/webhook/endpoint';
+import { ENDPOINT_STATUSES, listEnabledEvents } from '../../domain/webhook/endpoint';
 import {
   addEndpoint,
+  changeEndpoint,
+  deleteEndpoint,
   type Endpoint,
   getEndpoint,
   listEndpoints,
+  presentEndpoint,
   setEndpoint,
 } from '../../service/events/endpoints/manage';
-
 import { getOrigin } from '../../webhooks/url';
-import { field, redirect } from '../frame/form';
-import { Copyable, Note, PageHead, Panel, Table, useCall } from '../frame/parts';
+import { field, UUID } from '../frame/form';
+import { Copyable, Facts, Note, PageHead, Panel, PostForm, Table, useCall } from '../frame/parts';
 import { type Answer, type Call, type PageDeps, postRoute, viewRoute } from '../frame/route';
+import { TestPanel } from './deliveries';
 import {
   BackToWebhooks,
   ENDPOINTS_PATH,
@@ -24,10 +27,8 @@ import {
   StateBadge,
   showUrl,
 } from './endpoint-parts';
-import { TestPanel } from './send';
 
 const NEW_PATH = `${ENDPOINTS_PATH}/new`;
-const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 /** Register before `/:id` of one endpoint, or `new` would match as an id. */
 export const WEBHOOK_ROUTES = [
@@ -46,8 +47,8 @@ export const WEBHOOK_ROUTES = [
       if (settings === undefined) return await showWebhooks(call, deps, refused);
       const { url, events } = settings;
       await setEndpoint(deps, call.scope, { url, events, showsSecret: false });
-      const text = 'The endpoint is saved. Send a test event to see that it answers.';
-      return redirect(call, '/webhooks', 'good', text);
+      const good = 'The endpoint is saved. Send a test event to see that it answers.';
+      return { go: '/webhooks', good };
     },
   }),
   viewRoute(NEW_PATH, 'Add an endpoint', async () => <NewPage once={randomUUID()} />),
@@ -62,7 +63,7 @@ export const WEBHOOK_ROUTES = [
     },
     handle: async (call, deps) => {
       const formKey = field(call.form, 'once');
-      if (!UUID.test(formKey)) return redirect(call, NEW_PATH, 'bad', 'Fill in the form again.');
+      if (!UUID.test(formKey)) return { go: NEW_PATH, bad: 'Fill in the form again.' };
       const { settings, refused } = await readSettings(call, deps);
       if (settings === undefined) return showNew(call, deps, refused);
       try {
@@ -81,7 +82,7 @@ export const WEBHOOK_ROUTES = [
         );
       } catch (error) {
         if (!(error instanceof Refusal) && !(error instanceof ServiceError)) throw error;
-        return redirect(call, '/webhooks', 'bad', error.message);
+        return { go: '/webhooks', bad: error.message };
       }
     },
   }),
@@ -174,17 +175,14 @@ function EndpointsPanel({ endpoints }: EndpointsProps) {
       )}
       <Table
         label="All endpoints"
-        head={['Endpoint', 'Description', 'Events', 'State']}
-        rows={endpoints.map((endpoint) => ({
-          key: endpoint.endpoint_id,
-          href: call.href(`${ENDPOINTS_PATH}/${endpoint.endpoint_id}`),
-          cells: [
-            <code key="url">{showUrl(call, endpoint)}</code>,
-            endpoint.description ?? '–',
-            endpoint.enabled_events === undefined ? 'all' : String(endpoint.enabled_events.length),
-            <StateBadge key="state" endpoint={endpoint} />,
-          ],
-        }))}
+        rows={endpoints}
+        getHref={({ endpoint_id }) => call.href(`${ENDPOINTS_PATH}/${endpoint_id}`)}
+        columns={[
+          ['Endpoint', (endpoint) => <code>{showUrl(call, endpoint)}</code>],
+          ['Description', ({ description }) => description ?? '–'],
+          ['Events', ({ enabled_events: events }) => String(events?.length ?? 'all')],
+          ['State', (endpoint) => <StateBadge endpoint={endpoint} />],
+        ]}
         none="There are no endpoints yet."
       />
       {call.may('webhooks.change') && endpoints.length > 0 && (
@@ -218,4 +216,128 @@ function NewPage({ once, refused }: { once: string; refused?: RefusedSettings })
       </Panel>
     </>
   );
+}
+
+const ONE_PATH = `${ENDPOINTS_PATH}/:id`;
+
+export const ENDPOINT_PAGE_ROUTES = [
+  viewRoute(ONE_PATH, 'Endpoint', (call, deps) => showEndpoint(call, deps)),
+  postRoute(`${ONE_PATH}/save`, 'webhooks.change', {
+    title: 'Save changes',
+    confirmation: {
+      question: (form) => `Live events of this endpoint go to ${field(form, 'url')} from now on.`,
+      button: 'Save changes',
+      refuse: refuseSettings(showEndpoint),
+      proof: 'step_up',
+      liveOnly: true,
+    },
+    handle: async (call, deps) => {
+      const { settings, refused } = await readSettings(call, deps);
+      if (settings === undefined) return await showEndpoint(call, deps, refused);
+      return await act(`${ENDPOINTS_PATH}/${call.id}`, 'The endpoint is saved.', () =>
+        changeEndpoint(deps, call.scope, call.id, settings),
+      );
+    },
+  }),
+  postRoute(`${ONE_PATH}/status`, 'webhooks.change', {
+    title: 'Enable or disable the endpoint',
+    confirmation: {
+      question: (form) =>
+        field(form, 'status') === 'enabled'
+          ? 'Live events are sent to it from now on.'
+          : 'Live events are not sent to it until you enable it; you can send them manually.',
+      button: (form) => (field(form, 'status') === 'enabled' ? 'Enable' : 'Disable'),
+      proof: 'step_up',
+      liveOnly: true,
+    },
+    handle: async (call, deps) => {
+      const status = ENDPOINT_STATUSES.find((one) => one === field(call.form, 'status'));
+      if (status === undefined) return 'not_found';
+      return await act(`${ENDPOINTS_PATH}/${call.id}`, `The endpoint is ${status}.`, () =>
+        changeEndpoint(deps, call.scope, call.id, { status }),
+      );
+    },
+  }),
+  postRoute(`${ONE_PATH}/delete`, 'webhooks.change', {
+    title: 'Delete the endpoint',
+    confirmation: {
+      question: 'It gets no more events, and its signing secret is gone. That can’t be undone.',
+      button: 'Delete endpoint',
+      proof: 'step_up',
+    },
+    handle: (call, deps) =>
+      act('/webhooks', 'The endpoint is deleted.', () => deleteEndpoint(deps, call.scope, call.id)),
+  }),
+];
+
+async function showEndpoint(
+  call: Call,
+  deps: PageDeps,
+  refused?: RefusedSettings,
+): Promise<Answer> {
+  const { id: endpoint_id } = call;
+  const endpoints = await listEndpoints(deps, call.scope);
+  const endpoint = endpoints.find((each) => each.endpoint_id === endpoint_id);
+  const summary = await getEndpoint(deps, { ...call.scope, endpoint_id });
+  if (endpoint === undefined || summary === null) return 'not_found';
+  const { id, enabled_events, description } = presentEndpoint(endpoint);
+  const path = `${ENDPOINTS_PATH}/${id}`;
+  const mayChange = call.may('webhooks.change');
+  const isEnabled = endpoint.disabled_reason === undefined;
+  const page = (
+    <>
+      <PageHead title="Endpoint" badge={<StateBadge endpoint={endpoint} />}>
+        <BackToWebhooks />
+      </PageHead>
+      {endpoint.disabled_reason === 'failing' && (
+        <Note tone="bad">
+          Every attempt failed for five days, so it was disabled. Enable it once it works, and send
+          the events that it missed.
+        </Note>
+      )}
+      <Panel title="Settings">
+        <Facts rows={[['Id', <code key="id">{id}</code>]]} />
+        {mayChange ? (
+          <SettingsForm {...{ endpoint, refused }} path={`${path}/save`} button="Save changes" />
+        ) : (
+          <Facts
+            rows={[
+              ['Endpoint URL', <code key="url">{showUrl(call, endpoint)}</code>],
+              ['Description', description ?? ''],
+              ['Events', enabled_events.join(', ')],
+            ]}
+          />
+        )}
+      </Panel>
+      <SecretPanel endpoint={summary} base={path} />
+      {call.may('events.send') && isEnabled && <TestPanel base={path} />}
+      {mayChange && (
+        <Panel title="Disable or delete">
+          <p class="muted">
+            Events of the time in which it is disabled are recorded, and can be sent manually.
+          </p>
+          <div class="buttons">
+            <PostForm
+              path={`${path}/status`}
+              button={isEnabled ? 'Disable' : 'Enable'}
+              tone="plain"
+              hidden={{ status: isEnabled ? 'disabled' : 'enabled' }}
+            />
+            <PostForm path={`${path}/delete`} button="Delete endpoint" tone="danger" />
+          </div>
+        </Panel>
+      )}
+    </>
+  );
+  return { page, status: refused === undefined ? 200 : 400 };
+}
+
+async function act(path: string, good: string, run: () => Promise<unknown>): Promise<Answer> {
+  try {
+    await run();
+  } catch (error) {
+    if (error instanceof Refusal && error.code === 'webhook_endpoint_not_found') return 'not_found';
+    throw error;
+  }
+  return { go: path, good };
 }
