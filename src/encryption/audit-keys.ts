@@ -5,9 +5,9 @@ import { AUDIT_WRITERS, type AuditWriter } from '../domain/account/audit-log';
 import { derivePublicKey, signAs } from './audit-signature';
 import { refuseWorldReadable } from './file-mode';
 import { followFile } from './followed-file';
+import { writeKeyFile } from './key-file';
 import { newRandomKey } from './random-key';
 import { Key32, parseJson } from './service-keys';
-import { writeKeyFile } from './write-key-file';
 
 const PUBLIC_MODE = 0o644;
 

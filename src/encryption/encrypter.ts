@@ -1,4 +1,4 @@
-import { createPublicKey, type KeyObject, type webcrypto } from 'node:crypto';
+import { createPublicKey, type KeyObject, randomBytes, type webcrypto } from 'node:crypto';
 import { CompactEncrypt, compactDecrypt, decodeProtectedHeader } from 'jose';
 import { z } from 'zod';
 import {
@@ -8,6 +8,7 @@ import {
   type Key,
   type KeyRing,
 } from './key-ring';
+import { KEY_BYTES, newRandomKey } from './random-key';
 
 /** Wraps the content key with a shared key, or for the holder of a private key. */
 export const WRAPPING = { shared: 'A256GCMKW', pair: 'ECDH-ES+A256KW' } as const;
@@ -137,4 +138,21 @@ export function findKid(ciphertext: string): string | undefined {
   } catch {
     return undefined;
   }
+}
+
+const ID_BYTES = 9;
+
+/** Key that encrypts small values directly, so that a list of them decrypts in milliseconds. */
+export type DataKey = webcrypto.CryptoKey;
+
+export function newDataKey(): { id: string; text: string } {
+  const id = randomBytes(ID_BYTES).toString('base64url');
+  return { id, text: newRandomKey().toString('base64url') };
+}
+
+/** @throws DecryptionError when the text is not a data key */
+export async function importDataKey(text: string): Promise<DataKey> {
+  const bytes = Buffer.from(text, 'base64url');
+  if (bytes.length !== KEY_BYTES) throw new DecryptionError();
+  return await crypto.subtle.importKey('raw', bytes, 'AES-GCM', false, ['encrypt', 'decrypt']);
 }

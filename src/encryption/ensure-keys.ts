@@ -4,8 +4,7 @@ import { OperationalError } from '../base/errors';
 import { ENVIRONMENTS } from '../domain/environment';
 import { createAuditKeys } from './audit-keys';
 import { createKeyFile } from './key-file';
-import { createRecipientKeyRings } from './recipient-key-files';
-import { getHolder, keyRingPath } from './recipient-pairs';
+import { createRecipientKeyRings, getHolder, keyRingPath } from './recipient-pairs';
 
 export interface KeyPaths {
   KEYS_FILE: string;

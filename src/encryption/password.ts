@@ -1,5 +1,7 @@
+import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { Worker } from 'node:worker_threads';
+import { z } from 'zod';
 
 /** Minimum cost of argon2id by OWASP. */
 const COST = { memoryCost: 19_456, timeCost: 2, parallelism: 1 };
@@ -100,4 +102,22 @@ function startThread(): Worker {
   worker.on('error', (error) => fail(`The thread of passwords failed: ${error.message}`));
   worker.on('exit', () => fail('The thread of passwords has ended.'));
   return worker;
+}
+
+let passwords: ReadonlySet<string> | undefined;
+
+/**
+ * Finds a password in the shipped list, also repeated or between digits and signs: guessing
+ * programs try those first.
+ * @see docs/dashboard.md#sign-in
+ */
+export function isBreachedPassword(password: string): boolean {
+  if (passwords === undefined) {
+    const path = require.resolve('@zxcvbn-ts/language-common/src/passwords.json');
+    passwords = new Set(z.array(z.string()).parse(JSON.parse(readFileSync(path, 'utf8'))));
+  }
+  const text = normalizePassword(password).toLowerCase();
+  const word = text.replace(/^[^\p{L}]+|[^\p{L}]+$/gu, '');
+  const [, repeated] = /^(.+?)\1+$/su.exec(text) ?? [];
+  return [text, word, repeated].some((each) => each !== undefined && passwords?.has(each));
 }

@@ -1,10 +1,20 @@
+import { createPublicKey } from 'node:crypto';
 import { existsSync } from 'node:fs';
+import { GeneralEncrypt, generalDecrypt } from 'jose';
+import { z } from 'zod';
 import type { Env } from '../domain/environment';
 import type { RailId } from '../domain/payout/rails';
 import { findRails, type RailFacts } from '../domain/payout/rules';
-import { DecryptionError, type Encrypted, type Encrypter } from './encrypter';
-import { decryptAsHolder, encryptForHolders, joinKids, listKids } from './holders';
-import type { KeyRing } from './key-ring';
+import {
+  CONTENT_ENCRYPTION,
+  createEncrypter,
+  DecryptionError,
+  Encrypted,
+  type Encrypter,
+  findKid,
+  WRAPPING,
+} from './encrypter';
+import { findKey, type KeyRing } from './key-ring';
 import {
   followPairs,
   getHolder,
@@ -42,26 +52,18 @@ export function createRecipientEncrypters(
   listPayers: ListPayers = () => [],
 ): RecipientEncrypters {
   const keyRings = followHolders(dir, 'public');
-  const sandbox = keyRings.get('sandbox');
-  keyRings.get('live');
-  return {
-    live: {
-      encrypt: async (details, owner, facts) => {
-        const holders = findHolders(keyRings.has, listPayers, 'live', facts);
-        return await encryptForHolders(details, owner, holders.map(keyRings.get));
-      },
-      encryptFor: (connector, details, owner) => {
-        const holder = findHolder(keyRings.has, 'live', connector);
-        return encryptForHolders(details, owner, [keyRings.get(holder)]);
-      },
+  const build = (environment: Env) => {
+    keyRings.get(environment);
+    const find = createHolderFinder(keyRings, environment, listPayers);
+    return {
+      encrypt: async (details: string, owner: string, facts?: RailFacts) =>
+        await encryptForHolders(details, owner, find.all(facts)),
+      encryptFor: (connector: string, details: string, owner: string) =>
+        encryptForHolders(details, owner, [find.one(connector)]),
       getKid: getRecipientKid,
-    },
-    sandbox: {
-      encrypt: (details, owner) => encryptForHolders(details, owner, [sandbox]),
-      encryptFor: (_connector, details, owner) => encryptForHolders(details, owner, [sandbox]),
-      getKid: getRecipientKid,
-    },
+    };
   };
+  return { sandbox: build('sandbox'), live: build('live') };
 }
 
 /**
@@ -88,21 +90,22 @@ export function createRecipientReencrypter(
   { holders, listPayers }: { holders: readonly Holder[]; listPayers: ListPayers },
 ) {
   const keyRings = followHolders(dir, 'private');
-  const getOwn = (environment: Env, connector: string) =>
-    keyRings.get(findHolder(keyRings.has, environment, connector));
-  const find = (environment: Env, facts: RailFacts) =>
-    findHolders(keyRings.has, listPayers, environment, facts).map(keyRings.get);
+  const find = (environment: Env) => createHolderFinder(keyRings, environment, listPayers);
   return {
     encrypt: (environment: Env, facts: RailFacts, value: { text: string; owner: string }) =>
-      encryptForHolders(value.text, value.owner, find(environment, facts)),
+      encryptForHolders(value.text, value.owner, find(environment).all(facts)),
     encryptFor: (environment: Env, connector: string, value: { text: string; owner: string }) =>
-      encryptForHolders(value.text, value.owner, [getOwn(environment, connector)]),
+      encryptForHolders(value.text, value.owner, [find(environment).one(connector)]),
     getCurrentKidFor: (environment: Env, connector: string) =>
-      joinKids([getOwn(environment, connector).forEncryption().current]),
+      joinKids([find(environment).one(connector).forEncryption().current]),
     decrypt: createDecrypt(keyRings, () => holders),
     getKid: getRecipientKid,
     getCurrentKid: (environment: Env, facts: RailFacts) =>
-      joinKids(find(environment, facts).map((keyRing) => keyRing.forEncryption().current)),
+      joinKids(
+        find(environment)
+          .all(facts)
+          .map((keyRing) => keyRing.forEncryption().current),
+      ),
   };
 }
 
@@ -112,28 +115,28 @@ function getRecipientKid(ciphertext: Encrypted): string {
   return joinKids(listKids(ciphertext));
 }
 
-/**
- * Finds the live connectors of the rails that can pay a recipient. Connectors without a key ring
- * share one, which also holds what no rail can pay.
- */
-function findHolders(
-  has: (holder: Holder) => boolean,
-  listPayers: ListPayers,
+function createHolderFinder(
+  { has, get }: ReturnType<typeof followHolders>,
   environment: Env,
-  facts: RailFacts,
-): Holder[] {
-  if (environment === 'sandbox') return ['sandbox'];
-  const connectors = findRails(facts).flatMap(listPayers);
-  const own = connectors.map(getHolder);
-  const holders = own.map((holder) => (has(holder) ? holder : 'live'));
-  return holders.length === 0 ? ['live'] : [...new Set(holders)].toSorted();
-}
-
-/** Finds the holder of what one connector decrypts. */
-function findHolder(has: (holder: Holder) => boolean, environment: Env, connector: string): Holder {
-  const own = getHolder(connector);
-  if (environment === 'sandbox') return 'sandbox';
-  return has(own) ? own : 'live';
+  listPayers: ListPayers,
+) {
+  /** Finds the holder of what one connector decrypts. */
+  const findOwn = (connector: string): Holder => {
+    const own = getHolder(connector);
+    return environment === 'live' && has(own) ? own : environment;
+  };
+  return {
+    one: (connector: string): KeyRing => get(findOwn(connector)),
+    /**
+     * Finds the connectors of the rails that can pay a recipient. Those without a key ring share one,
+     * which also holds what no rail can pay.
+     */
+    all: (facts: RailFacts | undefined): KeyRing[] => {
+      const payers = facts === undefined ? [] : findRails(facts).flatMap(listPayers);
+      const holders = payers.length === 0 ? [environment] : payers.map(findOwn);
+      return [...new Set(holders)].toSorted().map(get);
+    },
+  };
 }
 
 /** Follows files that appear later, too. */
@@ -169,4 +172,95 @@ function createDecrypt(
     }
     throw new DecryptionError();
   };
+}
+
+const GeneralJwe = z.object({
+  recipients: z.array(
+    z.object({ encrypted_key: z.string(), header: z.looseObject({ kid: z.string() }) }),
+  ),
+  protected: z.string(),
+  iv: z.string(),
+  ciphertext: z.string(),
+  tag: z.string(),
+});
+type GeneralJwe = z.infer<typeof GeneralJwe>;
+
+const SEPARATOR = '+';
+
+/** Joins names of keys that each decrypt a value. */
+export function joinKids(kids: readonly string[]): string {
+  return kids.toSorted().join(SEPARATOR);
+}
+
+export function splitKids(kid: string): string[] {
+  return kid.split(SEPARATOR);
+}
+
+/**
+ * Encrypts so that any holder's private key decrypts.
+ * @throws KeyRingError when a current key is unknown
+ */
+export async function encryptForHolders(
+  plainText: string,
+  owner: string,
+  keyRings: readonly KeyRing[],
+): Promise<Encrypted> {
+  const [first, ...others] = keyRings;
+  if (first !== undefined && others.length === 0) {
+    return await createEncrypter(first).encrypt(plainText, owner);
+  }
+  const value = new GeneralEncrypt(Buffer.from(plainText, 'utf8'));
+  value.setProtectedHeader({ enc: CONTENT_ENCRYPTION, sub: owner });
+  for (const keyRing of keyRings) {
+    const keys = keyRing.forEncryption();
+    const key = findKey(keys, keys.current);
+    if (key === undefined || Buffer.isBuffer(key)) throw new Error('A key pair is missing.');
+    const publicKey = key.type === 'public' ? key : createPublicKey(key);
+    value.addRecipient(publicKey).setUnprotectedHeader({ alg: WRAPPING.pair, kid: keys.current });
+  }
+  const { recipients, protected: header, iv, ciphertext, tag } = await value.encrypt();
+  return Encrypted.parse(JSON.stringify({ recipients, protected: header, iv, ciphertext, tag }));
+}
+
+/** @throws DecryptionError when the text names no key */
+export function listKids(ciphertext: Encrypted): string[] {
+  const jwe = parseGeneral(ciphertext);
+  if (jwe !== undefined) return jwe.recipients.map(({ header }) => header.kid);
+  const kid = findKid(ciphertext);
+  if (kid === undefined) throw new DecryptionError();
+  return [kid];
+}
+
+/**
+ * @param kid one of `listKids`
+ * @throws DecryptionError for another owner, an unknown key, a changed or foreign text
+ */
+export async function decryptAsHolder(
+  ciphertext: Encrypted,
+  owner: string,
+  { kid, keyRing }: { kid: string; keyRing: KeyRing },
+): Promise<string> {
+  const jwe = parseGeneral(ciphertext);
+  if (jwe === undefined) return await createEncrypter(keyRing).decrypt(ciphertext, owner);
+  const key = findKey(keyRing.forDecryption(kid), kid);
+  if (key === undefined || Buffer.isBuffer(key) || key.type !== 'private') {
+    throw new DecryptionError();
+  }
+  const recipients = jwe.recipients.filter(({ header }) => header.kid === kid);
+  const result = await generalDecrypt({ ...jwe, recipients }, key, {
+    keyManagementAlgorithms: [WRAPPING.pair],
+    contentEncryptionAlgorithms: [CONTENT_ENCRYPTION],
+  }).catch(() => undefined);
+  if (result?.protectedHeader?.['sub'] !== owner) throw new DecryptionError();
+  return Buffer.from(result.plaintext).toString('utf8');
+}
+
+/** A value with one key is in the compact form. */
+function parseGeneral(ciphertext: Encrypted): GeneralJwe | undefined {
+  if (!ciphertext.startsWith('{')) return undefined;
+  try {
+    return GeneralJwe.parse(JSON.parse(ciphertext));
+  } catch {
+    throw new DecryptionError();
+  }
 }

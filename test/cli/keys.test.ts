@@ -7,12 +7,11 @@ import type { RecipientFacts } from '../../src/domain/payout/recipient';
 import { auditKeyPath, readAuditPublicKeys } from '../../src/encryption/audit-keys';
 import { createEncrypter, Encrypted, type Encrypter } from '../../src/encryption/encrypter';
 import { lockKeyFile } from '../../src/encryption/key-file';
-import { readPairs } from '../../src/encryption/recipient-key-files';
 import {
   createDetailsDecrypter,
   createRecipientEncrypters,
 } from '../../src/encryption/recipient-keys';
-import { keyRingPath, listHolders } from '../../src/encryption/recipient-pairs';
+import { keyRingPath, listHolders, readPairs } from '../../src/encryption/recipient-pairs';
 import { followKeyFile, readKeys } from '../../src/encryption/service-keys';
 import { createConnectors, SANDBOX_CONNECTOR } from '../../src/routing';
 import { createPayers, readPayers } from '../../src/service/money/payers';

@@ -1,7 +1,11 @@
 import { randomBytes } from 'node:crypto';
-import { isBreachedPassword } from '../../src/encryption/breached-passwords';
 import { createEncrypter } from '../../src/encryption/encrypter';
-import { hashPassword, isLongEnough, isPassword } from '../../src/encryption/password';
+import {
+  hashPassword,
+  isBreachedPassword,
+  isLongEnough,
+  isPassword,
+} from '../../src/encryption/password';
 
 /** Far more than the pool of Node's own threads takes at once. */
 const FLOOD = 24;

@@ -6,15 +6,16 @@ import { decodeProtectedHeader } from 'jose';
 import type { RailFacts } from '../../src/domain/payout/rules';
 import { createEncrypter, DecryptionError, Encrypted } from '../../src/encryption/encrypter';
 import {
-  addPair,
-  createRecipientKeyRings,
-  removePair,
-} from '../../src/encryption/recipient-key-files';
-import {
   createDetailsDecrypter,
   createRecipientEncrypters,
 } from '../../src/encryption/recipient-keys';
-import { followPairs, keyRingPath } from '../../src/encryption/recipient-pairs';
+import {
+  addPair,
+  createRecipientKeyRings,
+  followPairs,
+  keyRingPath,
+  removePair,
+} from '../../src/encryption/recipient-pairs';
 import { createConnectors } from '../../src/routing';
 
 const OWNER = 'recipient/r1';

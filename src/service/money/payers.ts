@@ -2,14 +2,16 @@ import { z } from 'zod';
 import type { Logger } from '../../base/log';
 import type { Customer, EncryptedCustomer } from '../../domain/creation';
 import { toEnv } from '../../domain/environment';
-import { type DataKey, importDataKey, newDataKey } from '../../encryption/data-key';
 import {
+  type DataKey,
   DecryptionError,
   decryptJwe,
   type Encrypted,
   type Encrypter,
   encryptJwe,
   findKid,
+  importDataKey,
+  newDataKey,
 } from '../../encryption/encrypter';
 import type { Stores } from '../../store';
 import {

@@ -2,11 +2,10 @@ import { toEnv } from '../../../domain/environment';
 import { ServiceError } from '../../../domain/errors';
 import type { RailId } from '../../../domain/payout/rails';
 import { createEncrypter, type Encrypted, type Encrypter } from '../../../encryption/encrypter';
-import { splitKids } from '../../../encryption/holders';
-
 import {
   createRecipientReencrypter,
   type RecipientReencrypter,
+  splitKids,
 } from '../../../encryption/recipient-keys';
 import {
   followPairs,

@@ -8,10 +8,12 @@ import { addKey, removeKey } from '../../../encryption/key-file';
 import {
   addPair,
   createRecipientKeyRing,
+  getHolder,
+  getKeyRingName,
+  keyRingPath,
   publishPairs,
   removePair,
-} from '../../../encryption/recipient-key-files';
-import { getHolder, getKeyRingName, keyRingPath } from '../../../encryption/recipient-pairs';
+} from '../../../encryption/recipient-pairs';
 import { listPayoutConnectors } from '../../../routing';
 import { evidenceOwner } from '../../../store/disputes';
 import { buildRecipient, recipientOwner } from '../../../store/recipients';
