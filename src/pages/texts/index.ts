@@ -1,14 +1,14 @@
-import { de } from './de';
+import de from './de.json';
 import { en } from './en';
-import { es } from './es';
-import { fr } from './fr';
-import { it } from './it';
-import { nl } from './nl';
-import { pl } from './pl';
-import { pt } from './pt';
+import es from './es.json';
+import fr from './fr.json';
+import it from './it.json';
+import nl from './nl.json';
+import pl from './pl.json';
+import pt from './pt.json';
 import type { Texts } from './texts';
 
-/** Languages in the order of the switch, by their own names. */
+/** Languages in the order of the switch, by their own names. `pt` is European Portuguese. */
 export const TEXTS = { de, en, es, fr, it, nl, pl, pt } as const satisfies Record<string, Texts>;
 
 export type LanguageCode = keyof typeof TEXTS;
