@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { z } from 'zod';
-import { warnOfReaders } from '../../src/encryption/file-mode';
+import { warnOfReaders } from '../../src/encryption/key-file';
 
 const log = {
   warn: (facts: object, message: string) =>

@@ -4,7 +4,7 @@ import type { MongoClient } from 'mongodb';
 import { z } from 'zod';
 import { inTransaction } from '../base/mongo';
 import type { Encrypter } from '../encryption/encrypter';
-import { type WarningLog, warnOfReaders } from '../encryption/file-mode';
+import { type WarningLog, warnOfReaders } from '../encryption/key-file';
 import { parseJson } from '../encryption/service-keys';
 import type { Stores } from '../store';
 import type { Audit } from '../store/audit';

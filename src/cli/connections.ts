@@ -1,9 +1,8 @@
 import type { Client } from '@temporalio/client';
 import { type MongoClient, MongoServerError } from 'mongodb';
 import { describeError, isMissingFile } from '../base/errors';
-import { connectMongo } from '../base/mongo';
+import { connectLongReader, connectMongo } from '../base/mongo';
 import { connectToBuild } from '../base/mongo-indexes';
-import { connectLongReader } from '../base/mongo-reads';
 import { checkMongoTls, checkTemporalTls } from '../base/tls';
 import { ServiceError } from '../domain/errors';
 import { type AuditPublicKeys, readAuditPublicKeys } from '../encryption/audit-keys';

@@ -4,7 +4,7 @@ import { type Env, isLive } from '../domain/environment';
 import { formatJson, sanitize, sanitizeLines } from '../domain/printable';
 import { type TaskQueues, taskQueues } from '../domain/task-queues';
 import type { Encrypter } from '../encryption/encrypter';
-import { warnOfReaders } from '../encryption/file-mode';
+import { warnOfReaders } from '../encryption/key-file';
 import type { CheckConnector } from '../service/banks/connector-check';
 import type { Owner, WriteDeps } from '../service/deps';
 import { checkDatabaseFormat } from '../service/installation/epoch';

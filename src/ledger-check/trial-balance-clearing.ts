@@ -84,7 +84,9 @@ export async function compareScope(
     { code: 'in_transit', items: inTransit, noun: 'movement', where: 'on no statement' },
     { code: 'unmatched', items: unmatched, noun: 'statement line', where: 'without an entry' },
     {
-      ...{ code: 'not_repeated', items: announced, noun: 'movement' },
+      code: 'not_repeated',
+      items: announced,
+      noun: 'movement',
       where: 'of a notification on no statement',
     },
   ] as const;

@@ -31,8 +31,8 @@ import type { DisputeDocument } from '../store/disputes';
 import type { PaymentDocument } from '../store/payments';
 import { startAdvance, stopAdvance } from './clock';
 import { getFailureCode, isTimeout, withinLimit } from './deadline';
-import type { LabeledFacts } from './labels';
 import { assertNotBehind } from './reopening';
+import type { LabeledFacts } from './start';
 import { firstRun, nextRun } from './start';
 
 export type TemporalClient = ReturnType<typeof createTemporalClient>;

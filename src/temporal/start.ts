@@ -1,10 +1,12 @@
 import { type Client, WithStartWorkflowOperation, WorkflowNotFoundError } from '@temporalio/client';
-import type { Priority, Workflow } from '@temporalio/common';
+import { type Priority, TypedSearchAttributes, type Workflow } from '@temporalio/common';
 import type { CallbackResource } from '../domain/callback/callback';
+import { formatUnits } from '../domain/crypto/assets';
+import { formatMoney } from '../domain/money';
+import { SEARCH_KEYS } from '../domain/search-attributes';
 import { environmentQueue } from '../domain/task-queues';
 import type { RequestHashes } from '../encryption/request-fingerprint';
 import { LIFECYCLES, type Resource } from '../lifecycles';
-import { type LabeledFacts, lifecycleLabels } from './labels';
 
 export const IDEMPOTENCY_MEMO = 'idempotency_record';
 
@@ -85,4 +87,71 @@ export async function updateWithStart<Argument>(
       if (left <= 1 || !(error instanceof WorkflowNotFoundError)) throw error;
     }
   }
+}
+
+export interface LabeledFacts {
+  account_id: string;
+  livemode: boolean;
+  /** Minor units, or an asset's smallest as text; null while unknown. */
+  amount: number | string | null;
+  currency: string;
+  asset?: string;
+  network?: string;
+  /** Smallest units. */
+  amount_due?: string;
+  method: string;
+  connector: string;
+}
+
+/** Builds labels, never from personal data: Temporal stores plain text. */
+export function lifecycleLabels(
+  resource: CallbackResource,
+  facts: LabeledFacts,
+  { status, version }: { status: string; version?: number },
+) {
+  const { account_id, livemode, amount, currency, method, connector } = facts;
+  const environment = livemode ? 'live' : 'sandbox';
+  const assetAmount = formatAssetAmount(facts);
+  const isMoney = typeof amount === 'number';
+  const money = isMoney
+    ? formatMoney(amount, currency)
+    : (assetAmount ?? `all that remains, ${currency}`);
+  return {
+    staticSummary: `${resource} ${money} ${method} (${environment})`,
+    typedSearchAttributes: new TypedSearchAttributes([
+      { key: SEARCH_KEYS.resource, value: resource },
+      { key: SEARCH_KEYS.status, value: status },
+      { key: SEARCH_KEYS.method, value: method },
+      { key: SEARCH_KEYS.account, value: account_id },
+      { key: SEARCH_KEYS.connector, value: connector },
+      { key: SEARCH_KEYS.currency, value: currency },
+      { key: SEARCH_KEYS.livemode, value: livemode },
+      ...(assetAmount === undefined ? [] : [{ key: SEARCH_KEYS.assetAmount, value: assetAmount }]),
+      ...(isMoney ? [{ key: SEARCH_KEYS.amount, value: amount }] : []),
+      ...(version === undefined ? [] : [{ key: SEARCH_KEYS.version, value: version }]),
+    ]),
+  };
+}
+
+function formatAssetAmount(facts: LabeledFacts): string | undefined {
+  const { amount, amount_due, asset, network } = facts;
+  const units = amount_due ?? amount;
+  if (typeof units !== 'string' || asset === undefined || network === undefined) return undefined;
+  return formatUnits(units, { asset, network });
+}
+
+export function webhookLabels(event: {
+  type: string;
+  resource_id: string;
+  account_id: string;
+  livemode: boolean;
+}) {
+  return {
+    staticSummary: `${event.type} ${event.resource_id}`,
+    typedSearchAttributes: new TypedSearchAttributes([
+      { key: SEARCH_KEYS.resource, value: 'webhook' },
+      { key: SEARCH_KEYS.account, value: event.account_id },
+      { key: SEARCH_KEYS.livemode, value: event.livemode },
+    ]),
+  };
 }

@@ -12,8 +12,8 @@ import { isIP, type LookupFunction } from 'node:net';
 import { performance } from 'node:perf_hooks';
 import { omitUndefined } from '../domain/defined';
 import { type AdmitAttempt, HostBusy } from './host-limits';
-import type { Resolve } from './names';
 import { classify, PostFault, type PostResult, parseRetryAfter } from './post-result';
+import type { Resolve } from './url';
 import { type AdmittedUrl, admitUrl } from './url';
 
 /** Limit of headers, and of a body, after which the connection is closed. */

@@ -17,7 +17,7 @@ import { payoutWorkflowId } from '../../src/domain/payout/payout';
 import { refundWorkflowId } from '../../src/domain/refund/refund';
 import { DecryptionError } from '../../src/encryption/encrypter';
 import type { CallbackDocument } from '../../src/store/callbacks';
-import { lifecycleLabels } from '../../src/temporal/labels';
+import { lifecycleLabels } from '../../src/temporal/start';
 import { gate } from '../support/gate';
 import { readPayloads } from '../support/histories';
 import { eventually } from '../support/http';

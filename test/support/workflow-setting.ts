@@ -3,8 +3,7 @@ import { WithStartWorkflowOperation, type WorkflowHandle } from '@temporalio/cli
 import type { UpdateDefinition } from '@temporalio/common';
 import { TestWorkflowEnvironment } from '@temporalio/testing';
 import { Worker } from '@temporalio/worker';
-import { connectMongo } from '../../src/base/mongo';
-import { connectLongReader } from '../../src/base/mongo-reads';
+import { connectLongReader, connectMongo } from '../../src/base/mongo';
 import { createConnectorKey } from '../../src/callbacks/keys';
 import type { CallbackResource } from '../../src/domain/callback/callback';
 import type { Env } from '../../src/domain/environment';

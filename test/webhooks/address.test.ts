@@ -5,8 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { isLoopback } from '../../src/base/networks';
 import { createDenyCheck, findAddressFault } from '../../src/webhooks/address';
-import { createResolver, type Resolve } from '../../src/webhooks/names';
-import { checkWebhookUrl } from '../../src/webhooks/url';
+import { checkWebhookUrl, createResolver, type Resolve } from '../../src/webhooks/url';
 
 describe('an address of a webhook', () => {
   test.each([

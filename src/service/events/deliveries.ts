@@ -9,8 +9,7 @@ import {
 import { webhookWorkflowId } from '../../domain/webhook/event';
 import type { DeliveryRow } from '../../store/deliveries';
 import type { EventDocument } from '../../store/events';
-import { webhookLabels } from '../../temporal/labels';
-import { getShare, updateWithStart } from '../../temporal/start';
+import { getShare, updateWithStart, webhookLabels } from '../../temporal/start';
 import { retryNow } from '../../temporal/status';
 
 export interface DeliveryStarter {

@@ -7,7 +7,7 @@ import {
 } from '../../domain/account/operator';
 import { omitUndefined } from '../../domain/defined';
 import { ServiceError } from '../../domain/errors';
-import { derivePublicKey } from '../../encryption/audit-signature';
+import { derivePublicKey } from '../../encryption/audit-keys';
 import { fingerprint, hashKey, type OperatorDocument } from '../../store/keys';
 import type { WriteDeps } from '../deps';
 

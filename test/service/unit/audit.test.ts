@@ -1,5 +1,5 @@
 import { Refusal } from '../../../src/domain/errors';
-import { derivePublicKey, signAs } from '../../../src/encryption/audit-signature';
+import { derivePublicKey, signAs } from '../../../src/encryption/audit-keys';
 import {
   type ChainsCheck,
   createSignatureCheck,

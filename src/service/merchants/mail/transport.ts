@@ -9,7 +9,7 @@ import {
   type SmtpServer,
 } from '../../../base/smtp-url';
 import { writeMail } from '../../../domain/account/mail';
-import { refuseWorldReadable } from '../../../encryption/file-mode';
+import { refuseWorldReadable } from '../../../encryption/key-file';
 import type { MailDocument } from '../../../store/mails';
 import type { ServiceDeps } from '../../deps';
 import { hashToken } from '../team/members';

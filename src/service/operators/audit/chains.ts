@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { ACT_WRITERS, AUDIT_WRITERS, type AuditWriter } from '../../../domain/account/audit-log';
 import { isSameOperator } from '../../../domain/account/operator';
 import type { AuditPublicKeys } from '../../../encryption/audit-keys';
-import { isSignedBy } from '../../../encryption/audit-signature';
+import { isSignedBy } from '../../../encryption/audit-keys';
 import {
   type Actor,
   type AuditLogStore,
