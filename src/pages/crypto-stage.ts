@@ -60,18 +60,12 @@ export function getStage(payment: ShownCryptoPayment, now: Date): Stage {
   const rest = due - seen;
   const secondsLeft = Math.max(0, (Date.parse(payment.expires_at) - now.getTime()) / 1_000);
   const amounts = { seen, missing: rest > 0n ? rest : 0n, surplus: rest < 0n ? -rest : 0n };
-  const isEnough = seen >= sufficientAmount(payment);
-  return { name: getStageName(payment, { seen, isEnough, secondsLeft }), ...amounts, secondsLeft };
-}
-
-function getStageName(
-  { status }: ShownCryptoPayment,
-  { seen, isEnough, secondsLeft }: { seen: bigint; isEnough: boolean; secondsLeft: number },
-): StageName {
-  if (status === 'received' || status === 'held' || status === 'expired') return status;
-  if (isEnough) return 'confirming';
-  if (secondsLeft > 0) return seen > 0n ? 'top_up' : 'pay';
-  return seen > 0n ? 'short' : 'expired';
+  const stage = (name: StageName): Stage => ({ name, ...amounts, secondsLeft });
+  const { status } = payment;
+  if (status === 'received' || status === 'held' || status === 'expired') return stage(status);
+  if (seen >= sufficientAmount(payment)) return stage('confirming');
+  if (secondsLeft > 0) return stage(seen > 0n ? 'top_up' : 'pay');
+  return stage(seen > 0n ? 'short' : 'expired');
 }
 
 export function buildUri({ payment_uri, asset, network }: ShownCryptoPayment, missing: bigint) {

@@ -47,26 +47,23 @@ export function createDocsSite({
       ctx.body = NOT_BUILT;
       return;
     }
-    send(ctx, await load(path ?? notFound), path === undefined ? 404 : 200);
+    const { body, type, etag, policy } = await load(path ?? notFound);
+    ctx.status = path === undefined ? 404 : 200;
+    ctx.set({
+      'Content-Security-Policy': policy,
+      ...ISOLATED,
+      'Cache-Control': ctx.path.startsWith(HASHED) ? CACHED_FOREVER : CHECKED_EACH_TIME,
+    });
+    if (path === undefined) ctx.set('Cache-Control', 'no-store');
+    ctx.type = type;
+    ctx.etag = etag;
+    if (path !== undefined && ctx.fresh) ctx.status = 304;
+    else ctx.body = body;
   };
   const router = new Router({ strict: true, sensitive: true });
   router.get(BASE, (ctx) => ctx.redirect(`${BASE}/`));
   router.get(`${BASE}/{*path}`, serve);
   return router;
-}
-
-function send(ctx: Context, { body, type, etag, policy }: SiteFile, status: number): void {
-  ctx.status = status;
-  ctx.set({
-    'Content-Security-Policy': policy,
-    ...ISOLATED,
-    'Cache-Control': ctx.path.startsWith(HASHED) ? CACHED_FOREVER : CHECKED_EACH_TIME,
-  });
-  if (status === 404) ctx.set('Cache-Control', 'no-store');
-  ctx.type = type;
-  ctx.etag = etag;
-  if (status === 200 && ctx.fresh) ctx.status = 304;
-  else ctx.body = body;
 }
 
 function listPaths(folder: string): Map<string, string> {

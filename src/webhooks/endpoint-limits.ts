@@ -118,10 +118,13 @@ export function createEndpointLimits(options: LimitsOptions): EndpointLimits {
       const health = getHealth(endpoint);
       const { each, all } = SHARES[health];
       if (endpoint.inFlight.size >= share(each) || slotsInUse[health] >= share(all)) {
-        const waitMs =
+        // Waiting events cost a hanging endpoint no attempts: the first response to a probe starts all.
+        const probeMs = Math.max(PROBE_MS, (hanging.size / PROBES_PER_SECOND) * 1_000);
+        const pace =
           health === 'hanging'
-            ? reserveProbe(endpoint, { hanging: hanging.size, now: now(), random: random() })
-            : reserveSlot(endpoint, share(each), now(), random());
+            ? { eachMs: probeMs, waitMsMax: PROBE_WAIT_MS_MAX }
+            : { eachMs: estimateMs(endpoint, now()) / share(each), waitMsMax: WAIT_MS_MAX };
+        const waitMs = reserve(endpoint, { ...pace, now: now(), random: random() });
         return { admitted: false, waitMs };
       }
       const attempt = { beganAt: now() };
@@ -182,24 +185,6 @@ function recordResult(endpoint: Endpoint, result: PostResult, now: number): void
   endpoint.averageMs = (3 * endpoint.averageMs + durationMs) / 4;
   const isBetter = oldHealth === 'hanging' ? getHealth(endpoint) !== oldHealth : endpoint.isGood;
   if (oldHealth !== 'good' && isBetter) endpoint.reservedUntil = now;
-}
-
-/** Reserves the slot after the waiting attempts; beyond a minute the wait is random. */
-function reserveSlot(endpoint: Endpoint, limit: number, now: number, random: number): number {
-  const eachMs = estimateMs(endpoint, now) / limit;
-  return reserve(endpoint, { eachMs, waitMsMax: WAIT_MS_MAX, now, random });
-}
-
-/**
- * Reserves the next probe: waiting events cost no attempts, however many they are. The first
- * response starts them all.
- */
-function reserveProbe(
-  endpoint: Endpoint,
-  { hanging, now, random }: { hanging: number; now: number; random: number },
-): number {
-  const eachMs = Math.max(PROBE_MS, (hanging / PROBES_PER_SECOND) * 1_000);
-  return reserve(endpoint, { eachMs, waitMsMax: PROBE_WAIT_MS_MAX, now, random });
 }
 
 interface Reservation {

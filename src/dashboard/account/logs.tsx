@@ -82,7 +82,8 @@ export const LOG_ROUTES: readonly Route[] = [
     return { title, page: <RequestPage title={title} request={request} /> };
   }),
   viewRoute(AUDIT_PATH, AUDIT_LOG, async (call, deps) => {
-    const act = parseAct(call.query.get('act'));
+    const requestedAct = call.query.get('act') ?? '';
+    const act = isAct(requestedAct) ? requestedAct : undefined;
     const query = { act, before: parseCursor(call, 'before'), after: parseCursor(call, 'after') };
     const { rows: lines, older, newer } = await listAuditLines(deps, call.scope, query);
     const link = (where: 'before' | 'after', line: string | undefined) =>
@@ -152,10 +153,6 @@ function formatValue(value: AuditFacts[string]): string {
   if (value === null || value === undefined) return 'none';
   if (typeof value === 'object') return value.length === 0 ? 'none' : value.join(', ');
   return String(value);
-}
-
-function parseAct(text: string | null): AuditedAct | undefined {
-  return text !== null && isAct(text) ? text : undefined;
 }
 
 function isAct(text: string): text is AuditedAct {

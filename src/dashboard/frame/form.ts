@@ -49,7 +49,8 @@ async function readParts(
 ): Promise<SentForm | null> {
   const [, boundary = ''] = /boundary="?([^";]+)/i.exec(type) ?? [];
   // Parsing thousands of small parts would hold the process for a second.
-  if (countParts(body, `--${boundary}`) > FIELDS_MAX) return null;
+  const pieces = body.toString('latin1').split(`--${boundary}`, FIELDS_MAX + 2);
+  if (pieces.length > FIELDS_MAX + 1) return null;
   // Not the header that came, which may have another boundary, too.
   const headers = { 'Content-Type': `${UPLOAD}; boundary="${boundary}"` };
   const parts = await new Response(new Uint8Array(body), { headers }).formData().catch(() => null);
@@ -61,15 +62,6 @@ async function readParts(
   if (chosen === null || typeof chosen === 'string' || chosen.size === 0)
     return { form, file: null };
   return { form, file: new Uint8Array(await chosen.arrayBuffer()) };
-}
-
-/** @returns at most one more than allowed */
-function countParts(body: Buffer, delimiter: string): number {
-  let parts = 0;
-  for (let at = body.indexOf(delimiter); at >= 0 && parts <= FIELDS_MAX; parts += 1) {
-    at = body.indexOf(delimiter, at + delimiter.length);
-  }
-  return parts;
 }
 
 /**
