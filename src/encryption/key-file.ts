@@ -87,7 +87,10 @@ export function writeKeyFile(path: string, text: string, mode = 0o600): void {
   const file = openSync(next, 'w', mode);
   try {
     fchmodSync(file, mode);
-    keepOwner(file, target);
+    // The service must still read the file after a change by root.
+    const owner = statSync(target, { throwIfNoEntry: false });
+    const { uid, gid } = fstatSync(file);
+    if (owner && (owner.uid !== uid || owner.gid !== gid)) fchownSync(file, owner.uid, owner.gid);
     writeFileSync(file, text);
     fsyncSync(file);
     renameSync(next, target);
@@ -95,19 +98,7 @@ export function writeKeyFile(path: string, text: string, mode = 0o600): void {
     closeSync(file);
     rmSync(next, { force: true });
   }
-  syncFolder(dirname(target));
-}
-
-/** The service must still read the file after a change by root. */
-function keepOwner(file: number, target: string): void {
-  const owner = statSync(target, { throwIfNoEntry: false });
-  const stats = fstatSync(file);
-  if (owner === undefined || (owner.uid === stats.uid && owner.gid === stats.gid)) return;
-  fchownSync(file, owner.uid, owner.gid);
-}
-
-function syncFolder(path: string): void {
-  const folder = openSync(path, 'r');
+  const folder = openSync(dirname(target), 'r');
   try {
     fsyncSync(folder);
   } finally {

@@ -127,7 +127,16 @@ export function cryptoPage(props: CryptoPageProps): string {
         )}
         {canPay && <PayPrompt {...shown} />}
         <Notes {...shown} />
-        <Deposits payment={payment} texts={crypto} />
+        {payment.deposits.length > 0 && (
+          <div class="stack">
+            <h2>{crypto.deposits}</h2>
+            <ul class="deposits">
+              {payment.deposits.map((each) => (
+                <Deposit key={each.transaction_id} deposit={each} asset={payment} texts={crypto} />
+              ))}
+            </ul>
+          </div>
+        )}
         {canPay && !payment.livemode && payment.play_url !== null && (
           <a class="button plain" href={payment.play_url} target="_blank" rel="noopener">
             {crypto.playPayer}
@@ -179,7 +188,12 @@ function PayPrompt({ payment, stage, language }: Shown) {
       </Heading>
       <div class="row">
         <Copy target="amount" texts={crypto} />
-        <Clock secondsLeft={stage.secondsLeft} language={language} />
+        <p class="clock" role="timer" aria-label={crypto.timeLeft}>
+          <Icon name="clock" size={18} />
+          <span data-left={Math.floor(stage.secondsLeft)}>
+            {formatMinutesIn(language, Math.max(1, Math.ceil(stage.secondsLeft / 60)))}
+          </span>
+        </p>
       </div>
       <div class="code">
         <QrCode text={isToken ? address : uri} label={label} />
@@ -235,16 +249,6 @@ function Copy({ target, texts }: { target: 'amount' | 'address'; texts: CryptoTe
   );
 }
 
-function Clock({ secondsLeft, language }: { secondsLeft: number; language: PageLanguage }) {
-  const minutes = Math.max(1, Math.ceil(secondsLeft / 60));
-  return (
-    <p class="clock" role="timer" aria-label={language.texts.crypto.timeLeft}>
-      <Icon name="clock" size={18} />
-      <span data-left={Math.floor(secondsLeft)}>{formatMinutesIn(language, minutes)}</span>
-    </p>
-  );
-}
-
 function Notes({ payment, stage, language }: Shown) {
   const { amount, currency, amount_due, reference } = payment;
   const { crypto, frame } = language.texts;
@@ -262,20 +266,6 @@ function Notes({ payment, stage, language }: Shown) {
         <p class="callout small">{fillText(crypto.surplus, { amount: inAsset(stage.surplus) })}</p>
       )}
     </>
-  );
-}
-
-function Deposits({ payment, texts }: { payment: ShownCryptoPayment; texts: CryptoTexts }) {
-  if (payment.deposits.length === 0) return null;
-  return (
-    <div class="stack">
-      <h2>{texts.deposits}</h2>
-      <ul class="deposits">
-        {payment.deposits.map((deposit) => (
-          <Deposit key={deposit.transaction_id} deposit={deposit} asset={payment} texts={texts} />
-        ))}
-      </ul>
-    </div>
   );
 }
 

@@ -83,20 +83,17 @@ function listPaths(folder: string): Map<string, string> {
 async function readSiteFile(path: string): Promise<SiteFile> {
   const body = await readFile(path);
   const ending = extname(path);
+  const scripts = ending === '.html' ? [...body.toString().matchAll(INLINE_SCRIPT)] : [];
   return {
     body,
     // Browsers name the encoding of scripts and texts by this header alone.
     type: ending === '.txt' ? 'text/plain; charset=utf-8' : ending,
     etag: hash(body),
-    policy: contentSecurityPolicy(ending === '.html' ? inlineScripts(body.toString()) : []),
+    policy: contentSecurityPolicy(scripts.map(([, code = '']) => `'sha256-${hash(code)}'`)),
   };
 }
 
-const SCRIPT = /<script(?![^>]*\ssrc=)[^>]*>([\s\S]*?)<\/script>/g;
-
-function inlineScripts(html: string): string[] {
-  return [...html.matchAll(SCRIPT)].map(([, code = '']) => `'sha256-${hash(code)}'`);
-}
+const INLINE_SCRIPT = /<script(?![^>]*\ssrc=)[^>]*>([\s\S]*?)<\/script>/g;
 
 function hash(content: Buffer | string): string {
   return createHash('sha256').update(content).digest('base64');

@@ -21,7 +21,8 @@ interface Document {
 }
 
 export function renderDocument(document: Document): string {
-  const { lang = 'en', title, stylesheet, accent, script, children, ...timing } = document;
+  const { lang = 'en', title, stylesheet, accent, script, children } = document;
+  const { reloadAfter, goTo } = document;
   const html = (
     <html lang={lang}>
       <head>
@@ -33,7 +34,12 @@ export function renderDocument(document: Document): string {
         <link rel="icon" href="data:," />
         <link rel="stylesheet" href={stylesheet} />
         {accent !== undefined && <link rel="stylesheet" href={accentPath(accent)} />}
-        <Timing {...timing} />
+        {goTo !== undefined && <meta http-equiv="refresh" content={`0;url=${goTo}`} />}
+        {goTo === undefined && reloadAfter !== undefined && (
+          <noscript>
+            <meta http-equiv="refresh" content={String(reloadAfter)} />
+          </noscript>
+        )}
         {script !== undefined && <script src={script} defer />}
       </head>
       <body>{children}</body>
@@ -67,16 +73,6 @@ export function renderPage({ banner, footer, languages, children, ...document }:
       </>
     ),
   });
-}
-
-function Timing({ reloadAfter, goTo }: Pick<Document, 'reloadAfter' | 'goTo'>) {
-  if (goTo !== undefined) return <meta http-equiv="refresh" content={`0;url=${goTo}`} />;
-  if (reloadAfter === undefined) return null;
-  return (
-    <noscript>
-      <meta http-equiv="refresh" content={String(reloadAfter)} />
-    </noscript>
-  );
 }
 
 export interface SignProps {

@@ -41,20 +41,17 @@ export function pageHeaders(publicUrl: string, formAction = ["'self'", 'https:']
   };
 }
 
-export function allowForms(ctx: Context, targets: FormTargets): void {
-  ctx.set('Content-Security-Policy', contentSecurityPolicy(buildFormAction(targets)));
-}
-
 /**
  * Allows any https address: Chrome applies `form-action` to every redirect, and those of banks and
  * shops are unknown.
  */
-function buildFormAction({ urls, livemode }: FormTargets): string[] {
+export function allowForms(ctx: Context, { urls, livemode }: FormTargets): void {
   const knownUrls = urls.filter((url) => url !== null);
   const origins = [...new Set(knownUrls.flatMap(getOrigins))];
   // The http address of a local sandbox bank may be known only after this page is sent.
   const pending = !livemode && knownUrls.length < urls.length ? ['http:'] : [];
-  return ["'self'", 'https:', ...origins, ...pending];
+  const policy = contentSecurityPolicy(["'self'", 'https:', ...origins, ...pending]);
+  ctx.set('Content-Security-Policy', policy);
 }
 
 /** Other characters could add words to the policy. */

@@ -247,10 +247,8 @@ async function findSlowPart(
   { caller, fields }: Request,
 ): Promise<string | undefined> {
   if (!caller.livemode || deps.connectors.names.length <= 2) return undefined;
-  // Fields that are refused wait for no bank either: the create refuses them.
-  if (fields instanceof Refusal) return undefined;
   const { method, asset, network, currency } = Object(fields);
-  // A refund waits for no bank.
+  // A refund waits for no bank, nor do fields that are refused: the create refuses them.
   if (method === undefined && asset === undefined) return undefined;
   const name = method ?? `${asset}_${network}`.toLowerCase();
   const findConnector = await readAssigned(deps, caller);

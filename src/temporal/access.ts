@@ -64,17 +64,16 @@ export function temporalAccess(
     overrideEnvVars: presentVariables,
   });
   const { address, apiKey, metadata, tls } = connectionOptions;
+  const texts = Object.entries(metadata ?? {}).map(
+    ([name, value]) => [name, String(value)] as const,
+  );
   return {
     address: address ?? defaults.address ?? ADDRESS,
     namespace: namespace ?? defaults.namespace ?? NAMESPACE,
     ...(tls !== undefined && tls !== null && { tls }),
     ...(typeof apiKey === 'string' && { apiKey }),
-    ...(metadata !== undefined && { metadata: Object.fromEntries(toTextEntries(metadata)) }),
+    ...(metadata !== undefined && { metadata: Object.fromEntries(texts) }),
   };
-}
-
-function toTextEntries(metadata: object): [string, string][] {
-  return Object.entries(metadata).map(([name, value]) => [name, String(value)]);
 }
 
 function isSet(value: string | undefined): boolean {

@@ -14,7 +14,6 @@ import type { Logger } from '../log';
 import {
   deriveSpanId,
   deriveTraceId,
-  type OpenSpan,
   type SpanKind,
   type SpanPosition,
   type Tracing,
@@ -87,7 +86,11 @@ export async function startTracing(
       const span = startSpan(name, KINDS[kind], position);
       return await context.with(trace.setSpan(context.active(), span), async () => {
         try {
-          return await work(openSpan(span));
+          return await work({
+            name: (newName) => void span.updateName(newName),
+            setAttributes: (facts) => void span.setAttributes({ ...facts }),
+            fail: () => void span.setStatus({ code: SpanStatusCode.ERROR }),
+          });
         } catch (error) {
           // The message may quote data of a merchant.
           const { name: errorName } = error instanceof Error ? error : { name: 'unknown' };
@@ -110,12 +113,4 @@ function getParentContext(traceId: string, requestId: string, parentName: string
   }
   const activeSpan = trace.getSpanContext(context.active());
   return activeSpan?.traceId === traceId ? context.active() : ROOT_CONTEXT;
-}
-
-function openSpan(span: Span): OpenSpan {
-  return {
-    name: (name) => void span.updateName(name),
-    setAttributes: (facts) => void span.setAttributes({ ...facts }),
-    fail: () => void span.setStatus({ code: SpanStatusCode.ERROR }),
-  };
 }

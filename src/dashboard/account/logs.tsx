@@ -38,7 +38,19 @@ const CURSOR = /^[\dTZ:.-]{24}_[0-9a-f]{16}$/;
 const REQUEST_COLUMNS: readonly Column<RequestDocument>[] = [
   ['Request', ({ method, path }) => <code>{`${method} ${path}`}</code>],
   ['Status', (request) => <HttpStatus request={request} />],
-  ['Code', ({ code }) => (code === null ? '–' : <ErrorCode code={code} />)],
+  [
+    'Code',
+    ({ code }) => {
+      if (code === null) return '–';
+      const [first, ...words] = code.split('_');
+      return (
+        <code class="words">
+          {first}
+          {words.flatMap((word) => ['_', <wbr key={word} />, word])}
+        </code>
+      );
+    },
+  ],
   ['Created', ({ created_at }) => <When at={created_at} />],
   ['Took', ({ duration_ms }) => `${duration_ms} ms`],
   ['API key', ({ key_id }) => <code>{key_id}</code>],
@@ -79,7 +91,27 @@ export const LOG_ROUTES: readonly Route[] = [
     const request = await findRequest(deps, call.scope, call.id);
     if (request === null) return 'not_found';
     const title = `${request.method} ${request.path}`;
-    return { title, page: <RequestPage title={title} request={request} /> };
+    const { _id, code, created_at, duration_ms, idempotency_key, key_id } = request;
+    const page = (
+      <>
+        <PageHead title={title} badge={<HttpStatus request={request} />} />
+        <Panel>
+          <Facts
+            rows={[
+              ['Request-Id', <code key="id">{_id}</code>],
+              ['Code', code && <code key="code">{code}</code>],
+              ['Created', <When key="created" at={created_at} />],
+              ['Took', `${duration_ms} ms`],
+              ['Idempotency-Key', idempotency_key && <code key="key">{idempotency_key}</code>],
+              ['API key', <code key="key">{key_id}</code>],
+            ]}
+          />
+        </Panel>
+        <Body title="Request body" text={request.request_body} none="None, or it was not read." />
+        <Body title="Response body" text={request.response_body} none="None." />
+      </>
+    );
+    return { title, page };
   }),
   viewRoute(AUDIT_PATH, AUDIT_LOG, async (call, deps) => {
     const requestedAct = call.query.get('act') ?? '';
@@ -168,42 +200,6 @@ const TONES = { succeeded: 'good', refused: 'note', failed: 'bad' } as const;
 
 function HttpStatus({ request }: { request: RequestDocument }) {
   return <Badge tone={TONES[request.outcome]}>{String(request.status)}</Badge>;
-}
-
-function ErrorCode({ code }: { code: string }) {
-  const [first, ...words] = code.split('_');
-  return (
-    <code class="words">
-      {first}
-      {words.flatMap((word) => ['_', <wbr key={word} />, word])}
-    </code>
-  );
-}
-
-function RequestPage({ title, request }: { title: string; request: RequestDocument }) {
-  const { _id, code, created_at, duration_ms, idempotency_key, key_id } = request;
-  return (
-    <>
-      <PageHead title={title} badge={<HttpStatus request={request} />} />
-      <Panel>
-        <Facts
-          rows={[
-            ['Request-Id', <code key="id">{_id}</code>],
-            ['Code', code && <code key="code">{code}</code>],
-            ['Created', <When key="created" at={created_at} />],
-            ['Took', `${duration_ms} ms`],
-            [
-              'Idempotency-Key',
-              idempotency_key && <code key="idempotency">{idempotency_key}</code>,
-            ],
-            ['API key', <code key="key">{key_id}</code>],
-          ]}
-        />
-      </Panel>
-      <Body title="Request body" text={request.request_body} none="None, or it was not read." />
-      <Body title="Response body" text={request.response_body} none="None." />
-    </>
-  );
 }
 
 function Body({ title, text, none }: { title: string; text: string | null; none: string }) {

@@ -320,7 +320,25 @@ function AnswerForms({ dispute, takes, refused }: AnswerProps) {
   const mayAnswer = takes.evidence && evidence === undefined && !isOver(dispute, now);
   return (
     <>
-      {mayAnswer && <EvidencePanel path={`${path}/evidence`} refused={refused} />}
+      {mayAnswer && (
+        <Panel title="Send evidence">
+          <p class="muted">
+            {'The bank gets it once: you can neither change it later nor add to it. All texts ' +
+              `together have at most ${EVIDENCE_LENGTH_MAX.toLocaleString('en')} characters, and no file.`}
+          </p>
+          {refused && <Note tone="bad">{refused.note}</Note>}
+          <PostForm path={`${path}/evidence`} button="Send evidence" busy="Sending…">
+            {FIELDS.map((each) => (
+              <Field
+                key={each.name}
+                {...each}
+                value={refused?.form.get(each.name) ?? ''}
+                fault={refused?.faults[each.name]}
+              />
+            ))}
+          </PostForm>
+        </Panel>
+      )}
       {status === 'needs_response' && takes.acceptance && (
         <Panel title="Accept">
           <p class="muted">
@@ -330,27 +348,5 @@ function AnswerForms({ dispute, takes, refused }: AnswerProps) {
         </Panel>
       )}
     </>
-  );
-}
-
-function EvidencePanel({ path, refused }: Pick<AnswerProps, 'refused'> & { path: string }) {
-  return (
-    <Panel title="Send evidence">
-      <p class="muted">
-        {'The bank gets it once: you can neither change it later nor add to it. All texts together ' +
-          `have at most ${EVIDENCE_LENGTH_MAX.toLocaleString('en')} characters, and no file.`}
-      </p>
-      {refused && <Note tone="bad">{refused.note}</Note>}
-      <PostForm path={path} button="Send evidence" busy="Sending…">
-        {FIELDS.map((each) => (
-          <Field
-            key={each.name}
-            {...each}
-            value={refused?.form.get(each.name) ?? ''}
-            fault={refused?.faults[each.name]}
-          />
-        ))}
-      </PostForm>
-    </Panel>
   );
 }

@@ -4,7 +4,6 @@ import {
   type ExportedLine,
   exportStatement,
   readStatement,
-  type StatementBalance,
 } from '../../service/money/balances/list';
 import { type ProvedBalance, readProvedBalances } from '../../service/money/read';
 import { Filters, Select } from '../frame/fields';
@@ -73,9 +72,33 @@ export const BALANCE_ROUTES: readonly Route[] = [
             <p class="empty">Nothing was available, came or left until the end of this month.</p>
           </Panel>
         )}
-        {balances.map((balance) => (
-          <Balance key={`${balance.balance_account} ${balance.currency}`} balance={balance} />
-        ))}
+        {balances.map(({ balance_account, currency, opening, closing, lines }) => {
+          const title = `${balance_account}, ${formatCurrency(currency)}`;
+          return (
+            <Panel key={title} title={title}>
+              <Facts
+                rows={[
+                  ['Opening balance', formatAmount(opening, currency)],
+                  ['Closing balance', formatAmount(closing, currency)],
+                ]}
+              />
+              <Table
+                label={`Lines of ${title}`}
+                rows={lines}
+                columns={[
+                  ['Posted', ({ at }) => <When at={at} />],
+                  ['Type', ({ type }) => type.replaceAll('_', ' ')],
+                  ['Reference', ({ source }) => <code>{source.id}</code>],
+                  ['Gross', ({ amount }) => <Amount of={amount} currency={currency} />],
+                  ['Fee', ({ fee }) => <Amount of={fee} currency={currency} />],
+                  ['Net', ({ net }) => <Amount of={net} currency={currency} />],
+                  ['Balance', ({ balance }) => <Amount of={balance} currency={currency} />],
+                ]}
+                none="Nothing came or left in this month."
+              />
+            </Panel>
+          );
+        })}
       </>
     );
   }),
@@ -123,35 +146,6 @@ export function BalanceTable({ balances }: { balances: readonly ProvedBalance[] 
       ]}
       none={`Nothing yet: ${MAIN_BALANCE} is there, and empty.`}
     />
-  );
-}
-
-function Balance({ balance }: { balance: StatementBalance }) {
-  const { balance_account, currency, opening, closing, lines } = balance;
-  const title = `${balance_account}, ${formatCurrency(currency)}`;
-  return (
-    <Panel title={title}>
-      <Facts
-        rows={[
-          ['Opening balance', formatAmount(opening, currency)],
-          ['Closing balance', formatAmount(closing, currency)],
-        ]}
-      />
-      <Table
-        label={`Lines of ${title}`}
-        rows={lines}
-        columns={[
-          ['Posted', ({ at }) => <When at={at} />],
-          ['Type', ({ type }) => type.replaceAll('_', ' ')],
-          ['Reference', ({ source }) => <code>{source.id}</code>],
-          ['Gross', ({ amount }) => <Amount of={amount} currency={currency} />],
-          ['Fee', ({ fee }) => <Amount of={fee} currency={currency} />],
-          ['Net', ({ net }) => <Amount of={net} currency={currency} />],
-          ['Balance', (line) => <Amount of={line.balance} currency={currency} />],
-        ]}
-        none="Nothing came or left in this month."
-      />
-    </Panel>
   );
 }
 

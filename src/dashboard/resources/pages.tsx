@@ -20,7 +20,7 @@ import { findDeadline, formatMoved } from '../disputes/disputes';
 import { Field } from '../frame/fields';
 import { actOnMoney, FORM_KEY, field, newFormKey } from '../frame/form';
 import { Panel, PostForm, Table, useCall, When } from '../frame/parts';
-import { type Call, postRoute, type Route, viewRoute } from '../frame/route';
+import { postRoute, type Route, viewRoute } from '../frame/route';
 import { answerResource, commonColumns, formatFailure, methodName } from './kinds';
 
 /** Words for the result of a bank's name check. */
@@ -38,6 +38,7 @@ export const RESOURCE_ROUTES: readonly Route[] = [
     const { resource: payment, customer, refunds, disputes, held } = result;
     const { currency, refunded = 0, settled_amount } = payment;
     const { disputed = 0 } = payment;
+    const amountsHeld = held.map((row) => formatMoney(computeRest(row), row.currency));
     const name = [customer.first_name, customer.last_name]
       .filter((part) => part !== null)
       .join(' ');
@@ -52,7 +53,7 @@ export const RESOURCE_ROUTES: readonly Route[] = [
         ['Customer', [name, customer.email].filter((part) => part).join(', ') || '–'],
         ['Refunded', refunded > 0 ? formatMoney(refunded, currency) : null],
         ['Came', settled_amount == null ? null : formatMoney(settled_amount, currency)],
-        ['In suspense', formatHeld(held)],
+        ['In suspense', amountsHeld.join(', ') || null],
         ['Disputed', disputed > 0 ? formatMoney(disputed, currency) : null],
         ['Reason', formatFailure(payment.failure)],
         ['Bank reference', payment.bank_reference ?? '–'],
@@ -63,8 +64,38 @@ export const RESOURCE_ROUTES: readonly Route[] = [
       children: (
         <>
           <Acts payment={payment} held={held} />
-          {refunds.length > 0 && <Refunds refunds={refunds} />}
-          {disputes.length > 0 && <Disputes disputes={disputes} />}
+          {refunds.length > 0 && (
+            <Panel title="Refunds of this payment">
+              <Table
+                label="Refunds of this payment"
+                rows={refunds}
+                getHref={({ _id }) => call.href(`/refunds/${_id}`)}
+                columns={[
+                  commonColumns.id,
+                  commonColumns.amount,
+                  commonColumns.status,
+                  commonColumns.created,
+                ]}
+                none="None."
+              />
+            </Panel>
+          )}
+          {disputes.length > 0 && (
+            <Panel title="Disputes of this payment">
+              <Table
+                label="Disputes of this payment"
+                rows={disputes}
+                getHref={({ _id }) => call.href(`/disputes/${_id}`)}
+                columns={[
+                  commonColumns.id,
+                  ['Withdrawn', (dispute) => formatMoved(dispute, 'out') ?? 'Nothing'],
+                  commonColumns.status,
+                  ['Answer until', (dispute) => <When at={findDeadline(dispute)} />],
+                ]}
+                none="None."
+              />
+            </Panel>
+          )}
         </>
       ),
     });
@@ -194,29 +225,27 @@ export const RESOURCE_ROUTES: readonly Route[] = [
   }),
 ];
 
-interface PaymentView extends Pick<ReadPayment, 'refunds' | 'disputes' | 'held'> {
+interface PaymentView extends Pick<ReadPayment, 'held'> {
   payment: ReadPayment['resource'];
 }
 
-function formatHeld(held: PaymentView['held']): string | null {
-  const amounts = held.map((movement) => formatMoney(computeRest(movement), movement.currency));
-  return amounts.join(', ') || null;
-}
-
-function Acts({ payment, held }: Pick<PaymentView, 'payment' | 'held'>) {
+function Acts({ payment, held }: PaymentView) {
   const call = useCall();
-  const { now, may } = call;
+  const { now, may, query } = call;
   const { _id, currency, status, refunded } = payment;
   const isRefundable = refundFault({ ...payment, refunded }, null, now) === undefined;
   if (isRefundable && may('payments.refund')) {
     const remaining = refundableAmount(payment) - refunded;
+    // That of a refund whose outcome is unknown is used again.
+    const unknownKey = query.get('refund_key') ?? '';
+    const key = FORM_KEY.test(unknownKey) ? unknownKey : newFormKey();
     return (
       <Panel title="Refund">
         <PostForm
           path={`/payments/${_id}/refund`}
           button="Refund"
           busy="Refunding…"
-          hidden={{ key: getFormKey(call) }}
+          hidden={{ key }}
         >
           <Field
             label={`Amount in ${currency}`}
@@ -236,52 +265,6 @@ function Acts({ payment, held }: Pick<PaymentView, 'payment' | 'held'>) {
     <Panel title="Cancel">
       <p class="muted">The customer has not paid yet.</p>
       <PostForm path={`/payments/${_id}/cancel`} button="Cancel payment" tone="danger" />
-    </Panel>
-  );
-}
-
-/** Reuses the key of a refund whose outcome is unknown. */
-function getFormKey({ query }: Call): string {
-  const key = query.get('refund_key') ?? '';
-  return FORM_KEY.test(key) ? key : newFormKey();
-}
-
-function Refunds({ refunds }: Pick<PaymentView, 'refunds'>) {
-  const call = useCall();
-  return (
-    <Panel title="Refunds of this payment">
-      <Table
-        label="Refunds of this payment"
-        rows={refunds}
-        getHref={({ _id }) => call.href(`/refunds/${_id}`)}
-        columns={[
-          commonColumns.id,
-          commonColumns.amount,
-          commonColumns.status,
-          commonColumns.created,
-        ]}
-        none="None."
-      />
-    </Panel>
-  );
-}
-
-function Disputes({ disputes }: Pick<PaymentView, 'disputes'>) {
-  const call = useCall();
-  return (
-    <Panel title="Disputes of this payment">
-      <Table
-        label="Disputes of this payment"
-        rows={disputes}
-        getHref={({ _id }) => call.href(`/disputes/${_id}`)}
-        columns={[
-          commonColumns.id,
-          ['Withdrawn', (dispute) => formatMoved(dispute, 'out') ?? 'Nothing'],
-          commonColumns.status,
-          ['Answer until', (dispute) => <When at={findDeadline(dispute)} />],
-        ]}
-        none="None."
-      />
     </Panel>
   );
 }

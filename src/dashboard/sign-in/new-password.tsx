@@ -54,8 +54,13 @@ async function save(ctx: RouterContext, dashboard: Dashboard): Promise<void> {
   if (typeof form === 'string') return sendNotice(ctx, dashboard, form);
   const next = getNextPath(form);
   const password = form.get('new_password') ?? '';
-  const fault = findPasswordFault(password) ?? (await findReuse(dashboard, user, password));
-  if (fault !== undefined) return show(ctx, dashboard, { ...step, next, fault });
+  const refuse = (fault: string) => show(ctx, dashboard, { ...step, next, fault });
+  const fault = findPasswordFault(password);
+  if (fault !== undefined) return refuse(fault);
+  // Bounds also how often this page hashes a password.
+  const check = await checkPassword(dashboard, user, password);
+  if (check.outcome === 'too_many') return refuse(explainLimit(check.minutes));
+  if (check.outcome === 'right') return refuse('Choose another one than the present password.');
   const change = { password_hash: await hashPassword(password), keep: session._id };
   const audit = auditAsUser(dashboard, user, getOrigin(ctx, dashboard));
   if (!(await changePassword({ ...dashboard, audit }, user, change))) {
@@ -63,13 +68,6 @@ async function save(ctx: RouterContext, dashboard: Dashboard): Promise<void> {
   }
   await setFlash(dashboard, session, { tone: 'good', text: 'Your new password is saved.' });
   seeOther(ctx, next ?? HOME_PATH);
-}
-
-/** Checks the present password, which also bounds how often this page hashes one. */
-async function findReuse(dashboard: Dashboard, user: Step['user'], password: string) {
-  const check = await checkPassword(dashboard, user, password);
-  if (check.outcome === 'too_many') return explainLimit(check.minutes);
-  return check.outcome === 'right' ? 'Choose another one than the present password.' : undefined;
 }
 
 async function loadStep(ctx: RouterContext, dashboard: Dashboard): Promise<Step | null> {

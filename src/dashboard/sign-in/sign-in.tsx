@@ -87,28 +87,16 @@ async function signIn(ctx: RouterContext, dashboard: Dashboard): Promise<void> {
     const fault = 'This password has expired. Ask for a new one.';
     return showSignIn(ctx, dashboard, { email, next, fault, status: 401 });
   }
-  const hasSession =
-    check.outcome === 'right' && (await openNextSession(ctx, dashboard, check.user, next));
-  if (!hasSession) {
-    const fault = 'E-mail or password is wrong.';
-    showSignIn(ctx, dashboard, { email, next, fault, status: 401 });
+  if (check.outcome === 'right') {
+    const query = next === undefined ? '' : `?next=${encodeURIComponent(next)}`;
+    const step = hasSecondFactor(check.user)
+      ? ({ stage: 'password', path: `${CODE_PATH}${query}` } as const)
+      : ({ stage: 'whole', path: next ?? HOME_PATH } as const);
+    const session = { ...step, proof: { by: 'password' } } as const;
+    if (await openSession(ctx, dashboard, check.user, session)) return;
   }
-}
-
-async function openNextSession(
-  ctx: RouterContext,
-  dashboard: Dashboard,
-  user: UserDocument,
-  next: string | undefined,
-): Promise<boolean> {
-  const proof = { by: 'password' } as const;
-  if (!hasSecondFactor(user)) {
-    const path = next ?? HOME_PATH;
-    return await openSession(ctx, dashboard, user, { stage: 'whole', path, proof });
-  }
-  const query = next === undefined ? '' : `?next=${encodeURIComponent(next)}`;
-  const path = `${CODE_PATH}${query}`;
-  return await openSession(ctx, dashboard, user, { stage: 'password', path, proof });
+  const fault = 'E-mail or password is wrong.';
+  showSignIn(ctx, dashboard, { email, next, fault, status: 401 });
 }
 
 async function signOut(ctx: RouterContext, dashboard: Dashboard): Promise<void> {

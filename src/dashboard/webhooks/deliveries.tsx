@@ -1,7 +1,7 @@
 import { ServiceError } from '../../domain/errors';
 import { formatCount } from '../../domain/format-count';
 import { DELIVERY_STATUSES, EVENT_TYPES, findEventResource } from '../../domain/webhook/event';
-import { type Endpoint, listEndpoints } from '../../service/events/endpoints/manage';
+import { listEndpoints } from '../../service/events/endpoints/manage';
 import {
   type DeliveryAttempt,
   type DeliveryRow,
@@ -90,10 +90,71 @@ export const DELIVERY_ROUTES: readonly Route[] = [
     const result = await readEvent(deps, call.scope, call.id);
     if (result === null) return 'not_found';
     const endpoints = await listEndpoints(deps, call.scope);
-    return {
-      title: result.event.type,
-      page: <DeliveryPage {...{ endpoints }} {...result} />,
-    };
+    const { event, deliveries } = result;
+    const attempts = listAttempts(deliveries);
+    const { _id, type, created, body, resource_id, data } = event;
+    const isSeveral = deliveries.length > 1;
+    const oldest = presentOldest(deliveries);
+    const kind = findEventResource(type);
+    const find = (id: string) => endpoints.find(({ endpoint_id }) => endpoint_id === id);
+    const page = (
+      <>
+        <PageHead title={type} badge={<States deliveries={deliveries} />}>
+          <SendAgain event={event} />
+        </PageHead>
+        <Panel>
+          <Facts
+            rows={[
+              ['Id', <code key="id">{_id}</code>],
+              [
+                'About',
+                kind === undefined || data['test'] === true ? (
+                  'A test: what it names does not exist.'
+                ) : (
+                  <ResourceLink key="about" kind={kind} id={resource_id} />
+                ),
+              ],
+              ['Created', <When key="created" at={created} />],
+              ['Delivery', isSeveral ? null : deliveryText(oldest)],
+              ['Attempts', isSeveral ? null : String(oldest.attempts)],
+              ['Next attempt', isSeveral ? null : <When key="next" at={oldest.next_attempt_at} />],
+            ]}
+          />
+          {isSeveral && (
+            <Table
+              label="Deliveries"
+              rows={deliveries}
+              getHref={({ endpoint_id: id }) => find(id) && call.href(`${ENDPOINTS_PATH}/${id}`)}
+              columns={[
+                [
+                  'Endpoint',
+                  ({ endpoint_id: id }) => {
+                    const endpoint = find(id);
+                    return <code>{endpoint ? showUrl(call, endpoint) : id}</code>;
+                  },
+                ],
+                ['Delivery', ({ status }) => <Status of={status} />],
+                ['Attempts', ({ attempts }) => String(attempts)],
+                ['Next attempt', ({ next_attempt_at }) => <When at={next_attempt_at} />],
+              ]}
+              none=""
+            />
+          )}
+          <h2>Request body</h2>
+          <Preformatted text={body} />
+        </Panel>
+        {attempts.map((row) => (
+          <Panel
+            key={`${row.endpoint_id} ${row.run} ${row.attempt}`}
+            title={`Attempt ${row.attempt}${row.run === 0 ? '' : `, sent again ${row.run}`}`}
+          >
+            <AttemptFacts row={row} />
+          </Panel>
+        ))}
+        {attempts.length === 0 && <p class="empty">No attempt was made yet.</p>}
+      </>
+    );
+    return { title: type, page };
   }),
   postRoute(`${PATH}/:id/send-again`, 'events.send', {
     title: 'Send again',
@@ -122,56 +183,6 @@ function SendAgain({ event }: { event: EventDocument }) {
       tone="plain"
       busy="Sending…"
     />
-  );
-}
-
-interface DeliveryProps extends ListedEvent {
-  endpoints: readonly Endpoint[];
-}
-
-function DeliveryPage({ event, deliveries, endpoints }: DeliveryProps) {
-  const attempts = listAttempts(deliveries);
-  const { _id, type, created, body, resource_id, data } = event;
-  const isSeveral = deliveries.length > 1;
-  const oldest = presentOldest(deliveries);
-  const kind = findEventResource(type);
-  return (
-    <>
-      <PageHead title={type} badge={<States deliveries={deliveries} />}>
-        <SendAgain event={event} />
-      </PageHead>
-      <Panel>
-        <Facts
-          rows={[
-            ['Id', <code key="id">{_id}</code>],
-            [
-              'About',
-              kind === undefined || data['test'] === true ? (
-                'A test: what it names does not exist.'
-              ) : (
-                <ResourceLink key="about" kind={kind} id={resource_id} />
-              ),
-            ],
-            ['Created', <When key="created" at={created} />],
-            ['Delivery', isSeveral ? null : deliveryText(oldest)],
-            ['Attempts', isSeveral ? null : String(oldest.attempts)],
-            ['Next attempt', isSeveral ? null : <When key="next" at={oldest.next_attempt_at} />],
-          ]}
-        />
-        {isSeveral && <DeliveryTable {...{ deliveries, endpoints }} />}
-        <h2>Request body</h2>
-        <Preformatted text={body} />
-      </Panel>
-      {attempts.map((row) => (
-        <Panel
-          key={`${row.endpoint_id} ${row.run} ${row.attempt}`}
-          title={`Attempt ${row.attempt}${row.run === 0 ? '' : `, sent again ${row.run}`}`}
-        >
-          <AttemptFacts row={row} />
-        </Panel>
-      ))}
-      {attempts.length === 0 && <p class="empty">No attempt was made yet.</p>}
-    </>
   );
 }
 
@@ -207,31 +218,6 @@ function States({ deliveries }: { deliveries: readonly DeliveryRow[] }) {
         <Status key={status} of={status} />
       ))}
     </span>
-  );
-}
-
-function DeliveryTable({ deliveries, endpoints }: Pick<DeliveryProps, 'deliveries' | 'endpoints'>) {
-  const call = useCall();
-  const find = (id: string) => endpoints.find(({ endpoint_id }) => endpoint_id === id);
-  return (
-    <Table
-      label="Deliveries"
-      rows={deliveries}
-      getHref={({ endpoint_id: id }) => find(id) && call.href(`${ENDPOINTS_PATH}/${id}`)}
-      columns={[
-        [
-          'Endpoint',
-          ({ endpoint_id: id }) => {
-            const endpoint = find(id);
-            return <code>{endpoint ? showUrl(call, endpoint) : id}</code>;
-          },
-        ],
-        ['Delivery', ({ status }) => <Status of={status} />],
-        ['Attempts', ({ attempts }) => String(attempts)],
-        ['Next attempt', ({ next_attempt_at }) => <When at={next_attempt_at} />],
-      ]}
-      none=""
-    />
   );
 }
 

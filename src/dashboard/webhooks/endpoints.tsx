@@ -97,7 +97,8 @@ async function showWebhooks(
     getEndpoint(deps, call.scope),
     listEndpoints(deps, call.scope),
   ]);
-  const isEnabled = endpoints[0]?.disabled_reason === undefined;
+  const [oldest, ...others] = endpoints;
+  const isEnabled = oldest?.disabled_reason === undefined;
   const page = (
     <>
       <PageHead title="Webhooks">
@@ -106,7 +107,12 @@ async function showWebhooks(
         </a>
       </PageHead>
       <Panel title="Endpoint">
-        <OldestHint endpoints={endpoints} />
+        {oldest !== undefined && (others.length > 0 || !isEnabled) && (
+          <p class="muted">
+            {others.length > 0 && 'Your oldest endpoint; the list of all is below. '}
+            <StateBadge endpoint={oldest} />
+          </p>
+        )}
         {call.may('webhooks.change') ? (
           <SettingsForm
             path="/webhooks/endpoint"
@@ -146,24 +152,7 @@ async function showWebhooks(
   return { page, status: refused === undefined ? 200 : 400 };
 }
 
-interface EndpointsProps {
-  /** Oldest first. */
-  endpoints: readonly Endpoint[];
-}
-
-function OldestHint({ endpoints: [oldest, ...others] }: EndpointsProps) {
-  if (oldest === undefined || (others.length === 0 && oldest.disabled_reason === undefined)) {
-    return null;
-  }
-  return (
-    <p class="muted">
-      {others.length > 0 && 'Your oldest endpoint; the list of all is below. '}
-      <StateBadge endpoint={oldest} />
-    </p>
-  );
-}
-
-function EndpointsPanel({ endpoints }: EndpointsProps) {
+function EndpointsPanel({ endpoints }: { endpoints: readonly Endpoint[] }) {
   const call = useCall();
   return (
     <Panel title="All endpoints">
