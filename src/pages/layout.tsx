@@ -197,6 +197,13 @@ const MODULE_PIXELS = 4;
 /** Draws dark on light in both color schemes because scanners require it. */
 export function QrCode({ text, label }: { text: string; label: string }) {
   const { data, size } = encode(text, { ecc: 'M', border: 4 });
+  const darkRuns = data.flatMap((row, y) => {
+    const runs = row
+      .map((dark) => (dark ? '#' : ' '))
+      .join('')
+      .matchAll(/#+/g);
+    return [...runs].map(({ index, 0: run }) => `M${index} ${y}h${run.length}v1h-${run.length}z`);
+  });
   return (
     <svg
       class="qr"
@@ -208,17 +215,7 @@ export function QrCode({ text, label }: { text: string; label: string }) {
       shape-rendering="crispEdges"
     >
       <path fill="#ffffff" d={`M0 0h${size}v${size}H0z`} />
-      <path fill="#000000" d={data.map(darkRuns).join('')} />
+      <path fill="#000000" d={darkRuns.join('')} />
     </svg>
   );
-}
-
-function darkRuns(row: readonly boolean[], y: number): string {
-  const runs = row
-    .map((dark) => (dark ? '#' : ' '))
-    .join('')
-    .matchAll(/#+/g);
-  return [...runs]
-    .map(({ index, 0: run }) => `M${index} ${y}h${run.length}v1h-${run.length}z`)
-    .join('');
 }

@@ -109,9 +109,11 @@ export function lifecycleLabels(
   facts: LabeledFacts,
   { status, version }: { status: string; version?: number },
 ) {
-  const { account_id, livemode, amount, currency, method, connector } = facts;
+  const { account_id, livemode, amount, currency, method, connector, asset, network } = facts;
   const environment = livemode ? 'live' : 'sandbox';
-  const assetAmount = formatAssetAmount(facts);
+  const units = facts.amount_due ?? amount;
+  const isAsset = typeof units === 'string' && asset !== undefined && network !== undefined;
+  const assetAmount = isAsset ? formatUnits(units, { asset, network }) : undefined;
   const isMoney = typeof amount === 'number';
   const money = isMoney
     ? formatMoney(amount, currency)
@@ -131,13 +133,6 @@ export function lifecycleLabels(
       ...(version === undefined ? [] : [{ key: SEARCH_KEYS.version, value: version }]),
     ]),
   };
-}
-
-function formatAssetAmount(facts: LabeledFacts): string | undefined {
-  const { amount, amount_due, asset, network } = facts;
-  const units = amount_due ?? amount;
-  if (typeof units !== 'string' || asset === undefined || network === undefined) return undefined;
-  return formatUnits(units, { asset, network });
 }
 
 export function webhookLabels(event: {

@@ -6,7 +6,7 @@ import {
   hashPayToken,
 } from '../../src/encryption/pay-token';
 import { hashRequest } from '../../src/encryption/request-fingerprint';
-import { createSignedSecret, isSignedSecret } from '../../src/encryption/signed-secret';
+import { createSignedSecret, isSignedSecret } from '../../src/pages/browser';
 
 const key = randomBytes(32);
 

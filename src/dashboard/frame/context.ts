@@ -1,8 +1,7 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { Context } from 'koa';
 import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible';
-import { createSignedSecret, isSignedSecret } from '../../encryption/signed-secret';
-import { hashSecret, secretCookie } from '../../pages/browser';
+import { createSignedSecret, hashSecret, isSignedSecret, secretCookie } from '../../pages/browser';
 import type { SignInLanes } from '../../service/merchants/team/sign-in';
 
 import type { DashboardDeps, Route, Viewer } from './route';

@@ -27,18 +27,17 @@ const CHUNK_CHARS = 16 * 1_024;
 
 /** Streams CSV (RFC 4180, UTF-8) in constant memory; a reader that leaves ends the query. */
 export function csvStream<D>(rows: AsyncIterable<D>, columns: readonly CsvColumn<D>[]): Readable {
-  return Readable.from(chunks(rows, columns), { objectMode: false });
-}
-
-async function* chunks<D>(rows: AsyncIterable<D>, columns: readonly CsvColumn<D>[]) {
-  let text = BYTE_ORDER_MARK + line(columns.map(([heading]) => heading));
-  for await (const row of rows) {
-    text += line(columns.map(([, value]) => value(row)));
-    if (text.length < CHUNK_CHARS) continue;
+  async function* readChunks() {
+    let text = BYTE_ORDER_MARK + line(columns.map(([heading]) => heading));
+    for await (const row of rows) {
+      text += line(columns.map(([, value]) => value(row)));
+      if (text.length < CHUNK_CHARS) continue;
+      yield text;
+      text = '';
+    }
     yield text;
-    text = '';
   }
-  yield text;
+  return Readable.from(readChunks(), { objectMode: false });
 }
 
 function line(values: readonly CsvValue[]): string {
