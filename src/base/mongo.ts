@@ -71,18 +71,8 @@ const RETRY_MS = 1_000;
 const PAUSE_MS_MIN = 5;
 const PAUSE_MS_MAX = 100;
 
+/** Gates of transactions. */
 const gates = new WeakMap<MongoClient, Gate>();
-
-/**
- * Admits transactions to half of the connections, so that one with locks never waits for a
- * connection behind unstarted ones.
- */
-function getGate(mongo: MongoClient): Gate {
-  const atOnce = Math.floor(Math.min(mongo.options.maxPoolSize, POOL_MAX) / 2);
-  const gate = gates.get(mongo) ?? createGate(atOnce);
-  gates.set(mongo, gate);
-  return gate;
-}
 
 export class Contention extends Error {
   override readonly name = 'Contention';
@@ -102,7 +92,11 @@ export async function inTransaction<T>(
   mongo: MongoClient,
   work: (session: ClientSession) => Promise<T>,
 ): Promise<T> {
-  return await getGate(mongo)(() => {
+  // Half of the connections: a transaction with locks never waits for one behind unstarted ones.
+  const atOnce = Math.floor(Math.min(mongo.options.maxPoolSize, POOL_MAX) / 2);
+  const gate = gates.get(mongo) ?? createGate(atOnce);
+  gates.set(mongo, gate);
+  return await gate(() => {
     const giveUpAt = Date.now() + TRANSACTION_TIMEOUT_MS;
     const inTime = async (session: ClientSession) => {
       if (Date.now() <= giveUpAt) return await work(session);

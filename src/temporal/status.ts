@@ -1,9 +1,4 @@
-import {
-  type Client,
-  isGrpcServiceError,
-  type WorkflowExecutionDescription,
-  WorkflowNotFoundError,
-} from '@temporalio/client';
+import { type Client, isGrpcServiceError, WorkflowNotFoundError } from '@temporalio/client';
 import { inBatches } from '../base/batches';
 
 /** A timeout would end a walk over thousands of workflows. */
@@ -40,7 +35,11 @@ export async function getNewestRun(temporal: Client, workflowId: string): Promis
     );
     const activityIds = (raw.pendingActivities ?? []).flatMap(({ activityId }) => activityId ?? []);
     const hasTask = raw.pendingWorkflowTask != null;
-    const pinnedTo = readPin(raw.workflowExecutionInfo?.versioningInfo);
+    const { behavior, deploymentVersion, versioningOverride } =
+      raw.workflowExecutionInfo?.versioningInfo ?? {};
+    const own = behavior === PINNED ? deploymentVersion : undefined;
+    const version = versioningOverride == null ? own : versioningOverride.pinned?.version;
+    const pinnedTo = readVersion(version);
     return { status: status.name, runId, taskQueue, pinnedTo, hasTask, activityIds };
   } catch (error) {
     // Never started, or past the server's retention period.
@@ -52,16 +51,6 @@ export async function getNewestRun(temporal: Client, workflowId: string): Promis
 
 /** Temporal's `VERSIONING_BEHAVIOR_PINNED`, and its `PINNED_OVERRIDE_BEHAVIOR_PINNED`. */
 const PINNED = 1;
-
-type Versioning = NonNullable<
-  NonNullable<WorkflowExecutionDescription['raw']['workflowExecutionInfo']>['versioningInfo']
->;
-
-function readPin(versioning: Versioning | null | undefined): WorkerVersion | undefined {
-  const { behavior, deploymentVersion, versioningOverride } = versioning ?? {};
-  const own = behavior === PINNED ? deploymentVersion : undefined;
-  return readVersion(versioningOverride == null ? own : versioningOverride.pinned?.version);
-}
 
 function readVersion(
   version: { deploymentName?: string | null; buildId?: string | null } | null | undefined,
