@@ -24,6 +24,7 @@ import { startFileBank } from './file-bank';
 import { startInstructor } from './instructor';
 import type { ContractPromise } from './promise';
 import { CALLBACK_PROMISES } from './promises/callbacks';
+import { DISPUTE_PROMISES } from './promises/disputes';
 import { FILE_PROMISES } from './promises/files';
 import { listOutages, SESSION_OUTAGE } from './promises/outages';
 import { listOutgoing, PAYOUT, REFUND } from './promises/outgoing';
@@ -49,6 +50,7 @@ const PROMISES: readonly ContractPromise[] = [
   ...listOutages(REFUND),
   ...SESSION_PROMISES,
   SESSION_OUTAGE,
+  ...DISPUTE_PROMISES,
   ...CALLBACK_PROMISES,
   ...WEBHOOK_PROMISES,
   ...POLL_PROMISES,

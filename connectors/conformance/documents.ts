@@ -1,17 +1,21 @@
 import { randomInt, randomUUID } from 'node:crypto';
 import { inTransaction } from '../../src/base/mongo';
 import { buildPosition } from '../../src/domain/cursor';
+import { type DisputeAnswer, disputeInstructionId } from '../../src/domain/dispute/dispute';
+import type { Evidence } from '../../src/domain/dispute/evidence';
 import { methodRules, type PaymentMethodId } from '../../src/domain/payment/catalog';
 import { RAILS, type RailId } from '../../src/domain/payout/rails';
 import type { RecipientDetails } from '../../src/domain/payout/recipient';
 import { createRecipientEncrypters } from '../../src/encryption/recipient-keys';
 import { buildMovement } from '../../src/movements/register';
 import type { CheckDeps, CheckInput } from '../../src/service/banks/connector-check';
+import { type DisputeDocument, disputeId, evidenceOwner } from '../../src/store/disputes';
 import type { PaymentDocument } from '../../src/store/payments';
 import type { PayoutDocument } from '../../src/store/payouts';
 import { recipientOwner } from '../../src/store/recipients';
 import type { RefundDocument } from '../../src/store/refunds';
 import type {
+  DisputeInstruction,
   PayoutInstruction,
   RefundInstruction,
   ReversalInstruction,
@@ -42,6 +46,10 @@ const RECIPIENT: RecipientDetails = {
   email: 'zephyrine@example.com',
   reference: null,
   parent_payment_reference: null,
+};
+const EVIDENCE: Evidence = {
+  ...{ explanation: 'Zephyrine Quackenbush has signed for it.', customer_reference: 'Larkspur' },
+  ...{ shipped_at: null, carrier: null, tracking_number: null, refund_reference: null },
 };
 export const PERSONAL = [
   ...['Zephyrine', 'Quackenbush', 'Larkspur', 'zephyrine@'],
@@ -110,7 +118,7 @@ export function createDocuments(
     return document;
   };
   const write = async (
-    resource: keyof typeof ids,
+    resource: keyof typeof ids | 'dispute',
     _id: string,
     values: { status?: string; transition?: number; bank_reference?: string },
   ): Promise<void> => {
@@ -185,6 +193,32 @@ export function createDocuments(
       ids.payout.push(document._id);
       await inTransaction(mongo, (session) => stores.payouts.insert(document, session));
       return { payout_id: document._id, version: 1, amount, currency, method, livemode: false };
+    },
+    /** @returns instruction to answer a dispute of the payment, which the bank has opened */
+    makeDispute: async (
+      payment_id: string,
+      of: {
+        bank_dispute_id: string;
+        answering: DisputeAnswer;
+        evidence_due_at?: string | undefined;
+      },
+    ): Promise<DisputeInstruction> => {
+      const { bank_dispute_id, answering, evidence_due_at = null } = of;
+      const { method, currency } = getMethod(input.methods);
+      const _id = disputeId(payment_id, bank_dispute_id);
+      const encrypter = createRecipientEncrypters(deps.keysDir).sandbox;
+      const ciphertext = await encrypter.encrypt(JSON.stringify(EVIDENCE), evidenceOwner(_id));
+      const document: DisputeDocument = {
+        ...{ ...buildCommon(accounts.open), _id, payment_id, name: bank_dispute_id },
+        ...{ kind: 'dispute_opened', status: 'needs_response', amount: AMOUNT, fee: 0 },
+        ...{ method, currency, reason: null, evidence_due_at, evidence_submitted_at: null },
+        ...{ closed_at: null, transfers: [], answering },
+        evidence: { ciphertext, fingerprint: _id, kid: encrypter.getKid(ciphertext) },
+      };
+      await inTransaction(mongo, (session) => stores.disputes.insert(document, session));
+      const instruction_id = disputeInstructionId(_id, answering);
+      const names = { instruction_id, dispute_id: _id, payment_id, bank_dispute_id };
+      return { ...names, version: 1, livemode: false };
     },
     change: write,
   };

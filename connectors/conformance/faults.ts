@@ -37,8 +37,8 @@ export async function startFaultProxy(target: string, port = 0) {
       rules.add(rule);
       return { hits: () => hits, clear: () => void rules.delete(rule) };
     },
-    /** Holds the first write that names an ID before the bank has it. */
-    hold: (id: string) => {
+    /** Holds the first write that names one of the IDs before the bank has it. */
+    hold: (ids: readonly string[]) => {
       let release = () => {};
       let reach = () => {};
       const released = new Promise<void>((done) => (release = done));
@@ -49,7 +49,7 @@ export async function startFaultProxy(target: string, port = 0) {
         await released;
         return await toBank(request);
       };
-      const concerns = (request: Received) => isWrite(request) && names(request, [id]);
+      const concerns = (request: Received) => isWrite(request) && names(request, ids);
       const rule: Rule = { concerns, answer };
       rules.add(rule);
       return {

@@ -14,6 +14,11 @@ interface Entry {
   instruction: Effect | null;
 }
 
+/** Answer to a dispute, which moves no money. */
+interface Answer {
+  _id: string;
+}
+
 interface Session {
   _id: string;
   reversals: (Effect & { instruction_id: string })[];
@@ -31,13 +36,17 @@ export function createSandboxDesk(db: Db, connector: string, reports: SandboxRep
       const held = entries.flatMap((entry) =>
         entry?.instruction && !['lost', 'refused'].includes(entry.status) ? entry.instruction : [],
       );
-      return [...held, ...(reversals ?? [])].map(({ amount, currency }) => ({ amount, currency }));
+      const answers = await db.collection<Answer>('dispute_answers').find({ _id: id }).toArray();
+      const moneyless = answers.map(() => ({ amount: 0, currency: 'EUR' }));
+      const all = [...held, ...(reversals ?? []), ...moneyless];
+      return all.map(({ amount, currency }) => ({ amount, currency }));
     },
     report: async ({ resource, resource_id, name }) => {
       const callback_id = `check_${randomUUID()}`;
       const at = new Date();
       const bank_reference = bankReference(resource_id);
-      const body = { callback_id, occurred_at: at.toISOString(), bank_reference };
+      const ofDispute = name.startsWith('dispute_') ? { dispute_id: bank_reference } : {};
+      const body = { callback_id, occurred_at: at.toISOString(), bank_reference, ...ofDispute };
       const money = { amount: QUIET_AMOUNTS[resource], currency: 'EUR' };
       const decision = { resource, resource_id, name: name as BankDecision['name'] };
       await reports.add({

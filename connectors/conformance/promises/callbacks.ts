@@ -6,7 +6,7 @@ import { makeTaken, PAYOUT, REFUND } from './outgoing';
 
 const DESK = 'It needs the bank’s desk.';
 
-interface Subject {
+export interface Subject {
   resource: BankResource;
   id: string;
 }
@@ -28,7 +28,7 @@ function listUsual({ files }: World, resource: BankResource): readonly string[] 
 const CONTRARY = 'failed';
 
 /** @throws NotApplicable if the connector has no such resource */
-async function bringToBank(world: World, resource: BankResource): Promise<Subject> {
+export async function bringToBank(world: World, resource: BankResource): Promise<Subject> {
   need(world.desk, DESK);
   const amount = world.quietAmounts?.[resource];
   if (resource !== 'payment') {
@@ -148,13 +148,14 @@ function listFacts(resource: BankResource): ContractPromise[] {
   ];
 }
 
-const ONCE: ContractPromise = {
-  id: 'callbacks.once',
-  promise: 'A fact has one callback_id: in webhooks, their repeats and the list of changes.',
-  alone: true,
-  check: async (world) => {
-    const subject = await bringAny(world);
-    const names = await reportEach(world, subject, listUsual(world, subject.resource));
+/** @param report brings a resource to the bank, and lets it report facts about it */
+export function listOnce(
+  id: string,
+  fact: string,
+  report: (world: World) => Promise<{ subject: Subject; names: string[] }>,
+): ContractPromise {
+  const check = async (world: World) => {
+    const { subject, names } = await report(world);
     await waitForSignals(world, subject.resource, subject.id, names);
     const webhooks = (await world.webhooks?.collect(subject.id, names.length)) ?? [];
     for (const webhook of [...webhooks, ...webhooks]) await world.webhooks?.post(webhook);
@@ -173,8 +174,10 @@ const ONCE: ContractPromise = {
       ...(isPolled ? ['the list of changes'] : []),
     ];
     return `${signals.length} callbacks of ${sources.join(' and ') || 'one report each'}`;
-  },
-};
+  };
+  const promise = `${fact} has one callback_id: in webhooks, their repeats and the list of changes.`;
+  return { id, promise, alone: true, check };
+}
 
 /**
  * Waits until everything reported so far, without webhooks, is delivered.
@@ -216,5 +219,8 @@ export const CALLBACK_PROMISES: readonly ContractPromise[] = [
   ...listFacts('refund'),
   ...listFacts('payment'),
   FOREIGN,
-  ONCE,
+  listOnce('callbacks.once', 'A fact', async (world) => {
+    const subject = await bringAny(world);
+    return { subject, names: await reportEach(world, subject, listUsual(world, subject.resource)) };
+  }),
 ];

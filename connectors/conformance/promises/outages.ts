@@ -1,20 +1,18 @@
+import { PERSONAL } from '../documents';
 import type { Fault } from '../faults';
 import type { ActivityName } from '../instructor';
 import type { ContractPromise } from '../promise';
 import { assertSeen, NotApplicable } from '../verdict';
 import { assertEffects, needBank, type World } from '../world';
-import {
-  assertHas,
-  assertSame,
-  assertTaken,
-  buildId,
-  makeTaken,
-  type Outgoing,
-  recover,
-} from './outgoing';
+import { assertHas, assertSame, assertTaken, makeTaken, type Outgoing, recover } from './outgoing';
 
 const OUTAGES: readonly Fault[] = ['unavailable', 'limited', 'garbage', 'cut_before'];
 const LATER: readonly Fault[] = ['cut_after', 'fails_after'];
+/** A connector that passes on what the bank answers, or throws, quotes the request. */
+const QUOTING: readonly Fault[] = [
+  ...(['quotes', 'quotes_code', 'garbage', 'unavailable'] as const),
+  ...(['fails_after', 'cut_before'] as const),
+];
 
 interface Instruction {
   activity: ActivityName;
@@ -41,25 +39,20 @@ async function askDuring(
 }
 
 export function listOutages(outgoing: Outgoing): ContractPromise[] {
-  const { resource, send, lookUp } = outgoing;
+  const { name, send, lookUp } = outgoing;
   const outage = async (world: World) => {
     needBank(world);
     await assertHas(outgoing, world);
     const faults = await Promise.all(
       OUTAGES.map(async (fault) => {
-        const { id, input } = await outgoing.make(world);
-        return await askDuring(world, fault, { activity: send, input, ids: [id], of: 'writes' });
+        const { ids, input } = await outgoing.make(world);
+        return await askDuring(world, fault, { activity: send, input, ids, of: 'writes' });
       }),
     );
-    const { id, answer } = await makeTaken(outgoing, world);
-    const ids = [id, String(answer.bank_reference)];
+    const { ids, question: input, answer } = await makeTaken(outgoing, world);
+    const all = answer.bank_reference === undefined ? ids : [...ids, String(answer.bank_reference)];
     for (const fault of OUTAGES) {
-      await askDuring(world, fault, {
-        activity: lookUp,
-        input: buildId(outgoing, id),
-        ids,
-        of: 'all',
-      });
+      await askDuring(world, fault, { activity: lookUp, input, ids: all, of: 'all' });
     }
     return `${send} and ${lookUp} failed at ${faults.join(', ')}`;
   };
@@ -67,38 +60,63 @@ export function listOutages(outgoing: Outgoing): ContractPromise[] {
     needBank(world);
     await assertHas(outgoing, world);
     const sending = await outgoing.make(world);
-    const { id, input } = sending;
-    await askDuring(world, 'cut_before', { activity: send, input, ids: [id], of: 'writes' });
-    await assertEffects(world, id, 'none');
-    const answer = await recover(outgoing, world, sending);
-    return `looked up, sent again: ${answer.outcome}, ${await assertEffects(world, id, 'once')}`;
+    const { instruction_id, ids, input } = sending;
+    await askDuring(world, 'cut_before', { activity: send, input, ids, of: 'writes' });
+    await assertEffects(world, instruction_id, 'none');
+    const { outcome } = await recover(outgoing, world, sending);
+    const effects = await assertEffects(world, instruction_id, 'once');
+    return `looked up, sent again: ${outcome}, ${effects}`;
   };
   const after = async (world: World) => {
     const bank = needBank(world);
     await assertHas(outgoing, world);
     const loseAnswer = async (fault: Fault): Promise<void> => {
       const sending = await outgoing.make(world);
-      const { id, input } = sending;
-      const armed = bank.arm(fault, { ids: [id], of: 'writes' });
+      const { instruction_id, ids, input } = sending;
+      const armed = bank.arm(fault, { ids, of: 'writes' });
       const outcome = await world.instructor.ask(send, input).finally(armed.clear);
       // A connector may look it up by itself.
       if ('answer' in outcome) assertTaken(outgoing, outcome.answer);
       const answer = await recover(outgoing, world, sending);
       assertTaken(outgoing, answer);
       assertSame(answer, await world.instructor.readAtLast(send, input), 'a repeat');
-      await assertEffects(world, id, 'once');
+      await assertEffects(world, instruction_id, 'once');
     };
     // Each may wait for the end of its attempt.
     await Promise.all(LATER.map(loseAnswer));
     return `looked up after ${LATER.join(', ')}: once at the bank`;
   };
-  const row = (name: string, promise: string, check: ContractPromise['check']) => ({
-    ...{ id: `${resource}.${name}`, promise, check },
+  const row = (what: string, promise: string, check: ContractPromise['check']) => ({
+    ...{ id: `${name}.${what}`, promise, check },
   });
   return [
     row('outage', 'An outage of the bank is an exception, never an answer.', outage),
     row('cut_before', 'An instruction that never arrived is sent again, once.', before),
     row('cut_after', 'An answer that got lost is looked up, and nothing sent again.', after),
+  ];
+}
+
+/** @param what whose data the instruction brings to the bank */
+export function listPrivate(outgoing: Outgoing, what: string): ContractPromise[] {
+  const check = async (world: World) => {
+    const bank = needBank(world);
+    await assertHas(outgoing, world);
+    for (const fault of QUOTING) {
+      const { ids, input } = await outgoing.make(world);
+      const armed = bank.arm(fault, { ids, of: 'writes' });
+      const outcome = await world.instructor.ask(outgoing.send, input).finally(armed.clear);
+      const text = JSON.stringify(outcome);
+      const isQuoted = PERSONAL.some((word) => text.includes(word));
+      assertSeen(!isQuoted, `the answer quotes ${what} where the bank’s has the fault ${fault}`);
+    }
+    return `nothing in what Temporal stores, at ${QUOTING.join(', ')}`;
+  };
+  return [
+    {
+      id: `${outgoing.name}.private`,
+      promise: `Nothing of ${what} is in an answer or an error.`,
+      check,
+    },
   ];
 }
 

@@ -1,14 +1,8 @@
-import { PERSONAL } from '../documents';
-import type { Fault } from '../faults';
 import type { ContractPromise } from '../promise';
 import { assertSeen, NotApplicable } from '../verdict';
-import { assertEffects, needBank } from '../world';
+import { assertEffects } from '../world';
+import { listPrivate } from './outages';
 import { assertHas, makeTaken, PAYOUT } from './outgoing';
-
-const FAULTS: readonly Fault[] = [
-  ...(['quotes', 'quotes_code', 'garbage', 'unavailable'] as const),
-  ...(['fails_after', 'cut_before'] as const),
-];
 
 export const PAYOUT_PROMISES: readonly ContractPromise[] = [
   {
@@ -56,23 +50,5 @@ export const PAYOUT_PROMISES: readonly ContractPromise[] = [
       return `refused; ${await assertEffects(world, input.payout_id, 'none')}`;
     },
   },
-  {
-    id: 'payout.private',
-    promise: 'Nothing of a recipient is in an answer or an error.',
-    check: async (world) => {
-      const bank = needBank(world);
-      for (const fault of FAULTS) {
-        const { id, input } = await PAYOUT.make(world);
-        const armed = bank.arm(fault, { ids: [id], of: 'writes' });
-        const outcome = await world.instructor.ask('sendPayout', input).finally(armed.clear);
-        const text = JSON.stringify(outcome);
-        const hasPersonal = PERSONAL.some((word) => text.includes(word));
-        assertSeen(
-          !hasPersonal,
-          `the answer quotes the recipient where the bank’s answer has the fault ${fault}`,
-        );
-      }
-      return `nothing in what Temporal stores, at ${FAULTS.join(', ')}`;
-    },
-  },
+  ...listPrivate(PAYOUT, 'a recipient'),
 ];

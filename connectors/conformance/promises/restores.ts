@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { ContractPromise } from '../promise';
 import { assertSeen, Broken } from '../verdict';
 import { assertEffects, type World } from '../world';
-import { assertHas, assertTaken, buildId, makeTaken, PAYOUT } from './outgoing';
+import { assertHas, assertTaken, makeTaken, PAYOUT } from './outgoing';
 
 const HOUR_MS = 3_600_000;
 const POLL_MS = 200;
@@ -19,11 +19,11 @@ export const RESTORE_PROMISES: readonly ContractPromise[] = [
       const epoch = new Date();
       await world.documents.setEpoch(epoch);
       await makeTaken(PAYOUT, world);
-      const { id, input } = await PAYOUT.make(world);
+      const { id, input, question } = await PAYOUT.make(world);
       await world.documents.setEpoch(new Date(epoch.getTime() - HOUR_MS));
       try {
         await assertThrows(world, 'sendPayout', input);
-        await assertThrows(world, 'lookUpPayout', buildId(PAYOUT, id));
+        await assertThrows(world, 'lookUpPayout', question);
         // A stopped connector writes no file in which the check could look.
         if (world.files === undefined) await assertEffects(world, id, 'none');
         await release(world);

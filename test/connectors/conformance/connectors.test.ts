@@ -21,7 +21,7 @@ describe('a check of a connector that keeps every promise', () => {
     });
     const missing = report.promises.filter(({ result }) => result === 'not_applicable');
     expect(new Set(missing.map(({ id }) => id.split('.')[0]))).toEqual(
-      new Set(['refund', 'session', 'reversal', 'payment']),
+      new Set(['refund', 'session', 'reversal', 'payment', 'evidence', 'acceptance', 'dispute']),
     );
   });
 
@@ -44,7 +44,7 @@ describe('a check of a connector that keeps every promise', () => {
     expect(listBroken(report)).toEqual([]);
   });
 
-  test('passes for one that has payments, refunds and payouts, to which all applies', async () => {
+  test('passes for one that has payments, refunds, payouts and disputes, to which all applies', async () => {
     const report = await checkOnKit(fullExample, settings, { ...PATIENT, isWhole: true });
     expect(report.promises.filter(({ result }) => result !== 'passed')).toEqual([]);
   });

@@ -3,7 +3,9 @@ import { example } from '../../../connectors/example/example';
 import {
   assertSigned,
   type ConnectorDefinition,
+  type DisputeLookup,
   defineConnector,
+  type Evidence,
   type RefundAnswer,
   type Report,
   type Tools,
@@ -12,6 +14,7 @@ import {
 type Settings = typeof example extends ConnectorDefinition<infer S> ? S : never;
 type ExampleTools = Tools<Settings>;
 type Money = { amount: number; currency: string };
+const NO_MONEY: Money = { amount: 0, currency: 'EUR' };
 
 const Order = z.looseObject({ id: z.string() });
 const Changes = z.object({ data: z.array(Order), has_more: z.boolean() });
@@ -26,7 +29,8 @@ export function readReport(change: unknown): Report {
   const { id: callback_id, at: occurred_at, transfer } = Object(change);
   const { kind: resource = 'payout', reference: resource_id, state } = transfer;
   const name = resource === 'payout' ? (PAYOUT_NAMES[state] ?? state) : state;
-  const callback = { callback_id, occurred_at, bank_reference: transfer.id };
+  const ofDispute = name.startsWith('dispute_') ? { dispute_id: `D-${resource_id}` } : {};
+  const callback = { callback_id, occurred_at, bank_reference: transfer.id, ...ofDispute };
   return { resource, resource_id, name, callback } as Report;
 }
 
@@ -48,14 +52,31 @@ function buildPost(tools: Pick<ExampleTools, 'settings'>, json: Money & { refere
   };
 }
 
-async function post(tools: ExampleTools, reference: string, money: Money, kind: string) {
-  const { amount, currency } = money;
-  const order = buildPost(tools, { ...{ reference, kind }, amount, currency });
+async function post(
+  tools: ExampleTools,
+  reference: string,
+  { amount, currency }: Money,
+  about: { kind: string; evidence?: Evidence },
+) {
+  const order = buildPost(tools, { reference, amount, currency, ...about });
   return (await tools.call(order, { 200: Order, 201: Order })).body.id;
 }
 
 async function accept(...args: Parameters<typeof post>): Promise<RefundAnswer> {
   return { outcome: 'accepted', bank_reference: await post(...args) };
+}
+
+async function find(tools: ExampleTools, reference: string) {
+  const answer = await tools.call(buildLookUp(tools, reference), { 200: Order, 404: Anything });
+  return answer.status === 404 ? undefined : answer.body.id;
+}
+
+async function findAnswer(
+  { instruction_id }: { instruction_id: string },
+  tools: ExampleTools,
+): Promise<DisputeLookup> {
+  const id = await find(tools, instruction_id);
+  return { outcome: id === undefined ? 'not_found' : 'accepted' };
 }
 
 /** Sends a payout, and passes on any code with which the bank refuses it. */
@@ -71,14 +92,14 @@ export const sendWithAnyCode: NonNullable<ConnectorDefinition<Settings>['sendPay
   return { outcome: 'refused', code: answer.body.code, message: 'The bank refused it.' };
 };
 
-/** The example, for a bank that also takes payments and sends refunds. */
+/** The example, for a bank that also takes payments, sends refunds and disputes payments. */
 export const fullExample = defineConnector({
   ...example,
   serves: ['sepa_credit_transfer', 'sepa_instant', 'ideal'],
   limits: { perSecond: 200, atOnce: 50 },
 
   openSession: async ({ payment_id, ...money }, tools) => {
-    const id = await post(tools, payment_id, money, 'payment');
+    const id = await post(tools, payment_id, money, { kind: 'payment' });
     const session_url = `${tools.settings.EXAMPLE_API_URL}/pay/${id}`;
     return { outcome: 'opened', bank_reference: id, session_url };
   },
@@ -89,14 +110,27 @@ export const fullExample = defineConnector({
   },
   voidPayment: async () => ({ outcome: 'already_settled' }),
   reversePayment: ({ instruction_id, ...money }, tools) =>
-    accept(tools, instruction_id, money, 'reversal'),
+    accept(tools, instruction_id, money, { kind: 'reversal' }),
 
-  sendRefund: ({ refund_id, ...money }, tools) => accept(tools, refund_id, money, 'refund'),
+  sendRefund: ({ refund_id, ...money }, tools) =>
+    accept(tools, refund_id, money, { kind: 'refund' }),
   lookUpRefund: async ({ refund_id }, tools) => {
-    const answer = await tools.call(buildLookUp(tools, refund_id), { 200: Order, 404: Anything });
-    if (answer.status === 404) return { outcome: 'not_found' };
-    return { outcome: 'accepted', bank_reference: answer.body.id };
+    const bank_reference = await find(tools, refund_id);
+    if (bank_reference === undefined) return { outcome: 'not_found' };
+    return { outcome: 'accepted', bank_reference };
   },
+
+  submitEvidence: async ({ instruction_id }, tools) => {
+    const evidence = await tools.evidence();
+    await post(tools, instruction_id, NO_MONEY, { kind: 'evidence', evidence });
+    return { outcome: 'accepted' };
+  },
+  lookUpEvidence: findAnswer,
+  acceptDispute: async ({ instruction_id }, tools) => {
+    await post(tools, instruction_id, NO_MONEY, { kind: 'acceptance' });
+    return { outcome: 'accepted' };
+  },
+  lookUpAcceptance: findAnswer,
 
   webhook: {
     path: '/webhooks',

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { passOn, startProxy } from '../../../connectors/conformance/proxy';
 import type { example } from '../../../connectors/example/example';
-import { BankFailure, type Report } from '../../../connectors/kit';
+import { BankFailure, type DisputeInstruction, type Report } from '../../../connectors/kit';
 import type { ConnectorDefinition } from '../../../connectors/kit/definition';
 import { createGate } from '../../../src/base/gate';
 import type { CheckReport } from '../../../src/service/banks/connector-check';
@@ -205,6 +205,80 @@ const MUTANTS: Record<string, Mutant> = {
         return { outcome: 'not_found' as const };
       }),
   })),
+  'takes each answer to a dispute for given': mutateActivities(
+    ['evidence', 'acceptance'].flatMap((name) =>
+      ['look_up_first', 'cut_before'].map((what) => `${name}.${what}`),
+    ),
+    () => ({
+      lookUpEvidence: async () => ({ outcome: 'accepted' }),
+      lookUpAcceptance: async () => ({ outcome: 'accepted' }),
+    }),
+    getFull,
+  ),
+  'calls each answer to a dispute that the bank has not taken not_found': mutateActivities(
+    ['evidence.look_up_early', 'acceptance.look_up_early'],
+    ({ lookUpEvidence, lookUpAcceptance }) => ({
+      lookUpEvidence: (input) => lookUpEvidence(input).catch(() => ({ outcome: 'not_found' })),
+      lookUpAcceptance: (input) => lookUpAcceptance(input).catch(() => ({ outcome: 'not_found' })),
+    }),
+    getFull,
+  ),
+  'quotes evidence, and sends it after its deadline': mutate(
+    ['evidence.late', 'evidence.private'],
+    {
+      definition: (definition) => {
+        const { submitEvidence } = definition;
+        if (submitEvidence === undefined) throw new Error('It answers no disputes.');
+        const submitAnyhow: typeof submitEvidence = async (input, tools) => {
+          const text = { carrier: null, tracking_number: null, refund_reference: null };
+          const late = {
+            explanation: 'Late.',
+            customer_reference: null,
+            shipped_at: null,
+            ...text,
+          };
+          const { explanation, ...rest } = await tools.evidence().catch(() => late);
+          const evidence = async () => ({ explanation, ...rest });
+          return await submitEvidence(input, { ...tools, evidence }).catch(() => {
+            throw new BankFailure(`The bank did not take “${explanation}”.`);
+          });
+        };
+        return { ...definition, submitEvidence: submitAnyhow } as Definition;
+      },
+    },
+    getFull,
+  ),
+  'answers disputes as the document does not say': mutate(
+    ['evidence.differs', 'evidence.outdated', 'acceptance.differs', 'acceptance.outdated'],
+    { guard: { findOutdated: async () => undefined } },
+    getFull,
+  ),
+  'answers a dispute under a new instruction ID each time': mutate(
+    ['evidence.repeat', 'evidence.race', 'acceptance.repeat', 'acceptance.race'],
+    {
+      guard: { findOutdated: async () => undefined },
+      activities: ({ submitEvidence, acceptDispute, ...same }) => {
+        const rename = (input: DisputeInstruction) => {
+          return { ...input, instruction_id: `${input.instruction_id}:${randomUUID()}` };
+        };
+        return {
+          ...same,
+          ...(submitEvidence && { submitEvidence: (input) => submitEvidence(rename(input)) }),
+          ...(acceptDispute && { acceptDispute: (input) => acceptDispute(rename(input)) }),
+        };
+      },
+    },
+    getFull,
+  ),
+  'reports a fact about a dispute under a new callback_id each time': mutate(
+    ['dispute.once'],
+    {
+      definition: renameCallbacks(({ name, callback }) =>
+        name.startsWith('dispute_') ? randomUUID() : callback.callback_id,
+      ),
+    },
+    getFull,
+  ),
   'sends what the document does not say': mutate(
     ['payout.differs', 'payout.outdated', 'payout.frozen'],
     { guard: { findOutdated: async () => undefined } },

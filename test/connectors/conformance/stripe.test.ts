@@ -1,11 +1,57 @@
+import { type Answering, passOn, startProxy } from '../../../connectors/conformance/proxy';
 import { defineStripe } from '../../../connectors/stripe/definition';
 import { freePort } from '../../../stack/ports';
 import { startFakeStripe } from '../stripe/fake';
 import { KEY, WEBHOOK_SECRET } from '../stripe/world';
 import { listBroken, openBench, PATIENT_WAIT_MS, startOnKit } from './setting';
 
+const NO_MONEY = { amount: 0, currency: 'EUR' };
+
 /** Promises about payouts. */
 const OF_PAYOUTS = /^payout\./;
+
+/** Desk of the bank, which opens disputes and shows what it was answered to them. */
+function serveDesk(bank: Awaited<ReturnType<typeof startFakeStripe>>): Answering {
+  const list = (object: string) =>
+    [...bank.things.values()].filter((each) => each.object === object);
+  const report = async (payment_id: string, name: string): Promise<boolean> => {
+    const { payment_intent } = bank.findSession(payment_id);
+    const charge = list('charge').find((each) => each['payment_intent'] === payment_intent);
+    if (charge === undefined) return false;
+    const made = list('dispute').find((each) => each['charge'] === charge.id);
+    if (name === 'dispute_opened') await bank.dispute(charge);
+    else if (made !== undefined && name === 'dispute_withdrawn') await bank.withdraw(made);
+    else if (made !== undefined && name === 'dispute_reinstated') await bank.reinstate(made);
+    // The opening itself says the status.
+    else return made !== undefined && name === 'dispute_updated';
+    return true;
+  };
+  const countAnswers = (id: string): number => {
+    if (id.startsWith('evidence:')) {
+      const own = list('dispute').filter((each) => each['metadata'].instruction_id === id);
+      return own.reduce((sum, { evidence_details: { submission_count: n } }) => sum + n, 0);
+    }
+    const closed = bank.requests.filter(
+      ({ path, headers, answer }) =>
+        path.endsWith('/close') && headers['idempotency-key'] === id && answer?.status === 200,
+    );
+    return closed.length === 0 ? 0 : 1;
+  };
+  const answer = (status: number, body: object) => ({
+    ...{ status, headers: { 'Content-Type': 'application/json' } },
+    body: Buffer.from(JSON.stringify(body)),
+  });
+  return async (request) => {
+    const id = decodeURIComponent(request.path.split('/').at(-1) ?? '');
+    if (request.method === 'GET' && /^(evidence|acceptance):/.test(id)) {
+      const effects = Array.from({ length: countAnswers(id) }, () => NO_MONEY);
+      return answer(200, { effects });
+    }
+    const { name = '', resource_id } = JSON.parse(request.body.toString() || '{}');
+    if (!name.startsWith('dispute_')) return await passOn(bank.url, request);
+    return answer((await report(resource_id, name)) ? 200 : 404, {});
+  };
+}
 
 test('the connector of Stripe keeps every promise of a connector that pays nobody', async () => {
   const bench = await openBench('stripe', PATIENT_WAIT_MS);
@@ -13,6 +59,7 @@ test('the connector of Stripe keeps every promise of a connector that pays nobod
   const webhook = { url: `http://127.0.0.1:${webhookPort}/webhooks`, secret: WEBHOOK_SECRET };
   const bank = await startFakeStripe({ key: KEY, webhook });
   bank.openCheck();
+  const desk = await startProxy(0, serveDesk(bank));
   const { poll, ...definition } = defineStripe();
   const quick = { ...definition, ...(poll && { poll: { ...poll, seconds: 0.2 } }) };
   const connector = await startOnKit(
@@ -28,7 +75,7 @@ test('the connector of Stripe keeps every promise of a connector that pays nobod
   try {
     const report = await bench.check(
       {
-        ...{ deskUrl: `${bank.url}/desk`, bankUrl: bank.url, bankPort },
+        ...{ deskUrl: `${desk.url}/desk`, bankUrl: bank.url, bankPort },
         ...{ webhookUrl: String(connector.url).replace('/webhooks', ''), webhookPort },
       },
       ['ideal'],
@@ -38,6 +85,7 @@ test('the connector of Stripe keeps every promise of a connector that pays nobod
     expect(missing.filter(({ id }) => !OF_PAYOUTS.test(id))).toEqual([]);
   } finally {
     await connector.stop();
+    await desk.stop();
     await bank.stop();
     await bench.stop();
   }
