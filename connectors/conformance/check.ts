@@ -7,7 +7,6 @@ import type {
   CheckConnector,
   CheckDeps,
   CheckInput,
-  CheckReport,
   PromiseResult,
 } from '../../src/service/banks/connector-check';
 import { sandboxBankDatabase } from '../../src/service/banks/sandbox-bank/movements';
@@ -17,26 +16,20 @@ import { createAccount, setFrozen } from '../../src/service/merchants/accounts';
 import { ensureIndexes } from '../../src/store';
 import { connectNative } from '../../src/temporal/native';
 import { readTaskQueue } from '../../src/temporal/status';
-import { createHttpDesk } from './desk';
+import { createHttpDesk, createSandboxDesk, QUIET_AMOUNTS } from './desk';
 import { createDocuments, type Documents } from './documents';
 import { startFaultProxy } from './faults';
 import { startFileBank } from './file-bank';
 import { startInstructor } from './instructor';
-import type { ContractPromise } from './promise';
-import { CALLBACK_PROMISES } from './promises/callbacks';
+import { CALLBACK_PROMISES, POLL_PROMISES, WEBHOOK_PROMISES } from './promises/callbacks';
 import { DISPUTE_PROMISES } from './promises/disputes';
 import { FILE_PROMISES } from './promises/files';
-import { listOutages, SESSION_OUTAGE } from './promises/outages';
-import { listOutgoing, PAYOUT, REFUND } from './promises/outgoing';
-import { PAYOUT_PROMISES } from './promises/payouts';
-import { POLL_PROMISES } from './promises/polls';
-import { RESTORE_PROMISES } from './promises/restores';
+import { listOutages, listOutgoing, PAYOUT, REFUND, SESSION_OUTAGE } from './promises/outgoing';
+import { PAYOUT_PROMISES, RESTORE_PROMISES } from './promises/payouts';
 import { SESSION_PROMISES } from './promises/sessions';
-import { WEBHOOK_PROMISES } from './promises/webhooks';
-import { createSandboxDesk, QUIET_AMOUNTS } from './sandbox-desk';
+import { startWebhookProxy } from './proxy';
 import { Broken, NotApplicable } from './verdict';
-import { startWebhookProxy } from './webhook-proxy';
-import type { World } from './world';
+import type { ContractPromise, World } from './world';
 
 const ACCOUNT = 'Connector check';
 const AT_ONCE = 8;
@@ -78,10 +71,16 @@ export const checkConnector: CheckConnector = async (deps, input) => {
     const together = promises.filter(({ alone }) => alone !== true);
     await Promise.all(together.map((promise) => withinLimit(() => run(promise))));
     for (const promise of promises) if (promise.alone === true) await run(promise);
-    return buildReport(
-      input.connector,
-      promises.flatMap((promise) => results.get(promise) ?? []),
-    );
+    const all = promises.flatMap((promise) => results.get(promise) ?? []);
+    const count = (result: PromiseResult['result']) =>
+      all.filter((each) => each.result === result).length;
+    return {
+      connector: input.connector,
+      passed: count('passed'),
+      failed: count('failed'),
+      not_applicable: count('not_applicable'),
+      promises: all,
+    };
   } finally {
     await world.close();
   }
@@ -105,25 +104,11 @@ async function runPromise(
   try {
     return { id, promise, result: 'passed', seen: await check(world) };
   } catch (error) {
-    if (error instanceof NotApplicable) {
-      return { id, promise, result: 'not_applicable', seen: error.message };
-    }
-    if (error instanceof Broken) return { id, promise, result: 'failed', seen: error.message };
     const text = error instanceof Error ? error.message : String(error);
-    return { id, promise, result: 'failed', seen: `The check itself failed: ${text}` };
+    const result = error instanceof NotApplicable ? 'not_applicable' : 'failed';
+    const isSeen = error instanceof NotApplicable || error instanceof Broken;
+    return { id, promise, result, seen: isSeen ? text : `The check itself failed: ${text}` };
   }
-}
-
-function buildReport(connector: string, promises: PromiseResult[]): CheckReport {
-  const count = (result: PromiseResult['result']) =>
-    promises.filter((each) => each.result === result).length;
-  return {
-    connector,
-    passed: count('passed'),
-    failed: count('failed'),
-    not_applicable: count('not_applicable'),
-    promises,
-  };
 }
 
 /** @throws ServiceError unless the connector runs, on servers that nobody else uses */

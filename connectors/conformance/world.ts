@@ -9,8 +9,17 @@ import type { Documents } from './documents';
 import type { FaultProxy } from './faults';
 import type { FileBank } from './file-bank';
 import type { Instructor } from './instructor';
-import { assertSeen, need } from './verdict';
-import type { WebhookProxy } from './webhook-proxy';
+import type { WebhookProxy } from './proxy';
+import { assertSeen, NotApplicable, need } from './verdict';
+
+export interface ContractPromise {
+  id: string;
+  promise: string;
+  /** Excludes all others while it runs. */
+  alone?: true;
+  /** @returns observations @throws Broken, NotApplicable */
+  check: (world: World) => Promise<string>;
+}
 
 const POLL_MS = 100;
 const NOT_FOUND = 5;
@@ -45,9 +54,17 @@ export function needWebhooks({ webhooks, files }: Pick<World, 'webhooks' | 'file
   return need(webhooks, files === undefined ? without : 'The bank posts nothing: it writes files.');
 }
 
+/** @throws NotApplicable if the connector has no payments */
+export async function openSession({ documents, instructor }: World, amount?: number) {
+  const input = await documents.makePayment(amount);
+  const answer = await instructor.read('openSession', input);
+  if (answer['code'] === 'not_supported') throw new NotApplicable('The connector has no payments.');
+  return { input, answer };
+}
+
 const Signal = z.looseObject({ callback_id: z.string() });
 
-export interface ReceivedSignal {
+interface ReceivedSignal {
   name: string;
   callback_id: string;
 }

@@ -1,8 +1,17 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { BankResource } from '../../../src/domain/callback/callback';
-import type { ContractPromise } from '../promise';
+import type { Received } from '../proxy';
 import { assertSeen, NotApplicable, need } from '../verdict';
-import { listSignals, type World, waitForSignals } from '../world';
-import { makeTaken, PAYOUT, REFUND } from './outgoing';
+import {
+  type ContractPromise,
+  listSignals,
+  needBank,
+  needWebhooks,
+  openSession,
+  type World,
+  waitForSignals,
+} from '../world';
+import { makeTaken, nameRows, PAYOUT, REFUND } from './outgoing';
 
 const DESK = 'It needs the bank’s desk.';
 
@@ -37,9 +46,7 @@ export async function bringToBank(world: World, resource: BankResource): Promise
     await world.files?.carry();
     return { resource, id };
   }
-  const input = await world.documents.makePayment(amount);
-  const answer = await world.instructor.read('openSession', input);
-  if (answer['code'] === 'not_supported') throw new NotApplicable('The connector has no payments.');
+  const { input } = await openSession(world, amount);
   return { resource, id: input.payment_id };
 }
 
@@ -61,7 +68,7 @@ export async function reportEach(
 }
 
 /** @throws NotApplicable */
-export async function reportOne(
+async function reportOne(
   world: World,
   subject: Subject,
   names: readonly string[] = [...listUsual(world, subject.resource), CONTRARY],
@@ -82,7 +89,7 @@ function formatEvents(names: readonly string[], usual: readonly string[]): strin
   return `${names.join(', ')}${others}`;
 }
 
-export async function bringAny(world: World): Promise<Subject> {
+async function bringAny(world: World): Promise<Subject> {
   for (const resource of ['payout', 'payment', 'refund'] as const) {
     try {
       return await bringToBank(world, resource);
@@ -96,7 +103,7 @@ export async function bringAny(world: World): Promise<Subject> {
 }
 
 /** @throws Broken unless each event has one callback */
-export async function assertOnce(world: World, subject: Subject, names: readonly string[]) {
+async function assertOnce(world: World, subject: Subject, names: readonly string[]) {
   const signals = await waitForSignals(world, subject.resource, subject.id, names);
   for (const name of names) {
     const ids = signals.filter((signal) => signal.name === name).map((each) => each.callback_id);
@@ -138,9 +145,7 @@ function listFacts(resource: BankResource): ContractPromise[] {
     await waitForSignals(world, resource, subject.id, [name]);
     return `${name} arrived after the end`;
   };
-  const row = (name: string, promise: string, check: ContractPromise['check']) => ({
-    ...{ id: `${resource}.${name}`, promise, check },
-  });
+  const row = nameRows(resource);
   return [
     row('callbacks', `Each fact about a ${resource} is reported under an ID of its own.`, facts),
     row('any_order', 'Facts in another order, and contradicting ones, are all reported.', anyOrder),
@@ -223,4 +228,120 @@ export const CALLBACK_PROMISES: readonly ContractPromise[] = [
     const subject = await bringAny(world);
     return { subject, names: await reportEach(world, subject, listUsual(world, subject.resource)) };
   }),
+];
+
+export const WEBHOOK_PROMISES: readonly ContractPromise[] = [
+  {
+    id: 'webhooks.lost',
+    promise: 'A fact whose webhook got lost is reported nevertheless.',
+    check: async (world) => {
+      const webhooks = needWebhooks(world);
+      const subject = await bringAny(world);
+      const countLost = webhooks.lose(subject.id);
+      const name = await reportOne(world, subject);
+      await waitForSignals(world, subject.resource, subject.id, [name]);
+      return `${name} arrived, ${countLost()} webhooks were lost`;
+    },
+  },
+  {
+    id: 'webhooks.verified',
+    promise: 'Webhooks that the bank did not sign, or that are malformed, are refused.',
+    check: async (world) => {
+      needWebhooks(world);
+      const subject = await bringAny(world);
+      const name = await reportOne(world, subject);
+      await waitForSignals(world, subject.resource, subject.id, [name]);
+      const webhook = await waitForWebhook(world, subject.id);
+      const other = `${subject.id.slice(0, -12)}${'e'.repeat(12)}`;
+      const text = webhook.body.toString('utf8');
+      const type = webhook.headers['content-type'] ?? 'application/json';
+      const forged: Record<string, Received> = {
+        'cut off': { ...webhook, body: webhook.body.subarray(0, webhook.body.length >> 1) },
+        'about another resource': {
+          ...webhook,
+          body: Buffer.from(text.replaceAll(subject.id, other)),
+        },
+        'without the bank’s headers': { ...webhook, headers: { 'content-type': type } },
+        'that is not JSON': { ...webhook, body: Buffer.from('not JSON') },
+        'of 2 MiB': { ...webhook, body: Buffer.alloc(2_097_152, 'x') },
+      };
+      for (const [what, request] of Object.entries(forged)) {
+        const status = await needWebhooks(world).post(request);
+        assertSeen(status >= 400, `a webhook ${what} was answered ${status}`);
+      }
+      const rows = await world.stores.callbacks.forResource(other);
+      assertSeen(rows.length === 0, 'a forged webhook was delivered');
+      return `refused: ${Object.keys(forged).join(', ')}`;
+    },
+  },
+  {
+    id: 'webhooks.acknowledged',
+    promise: 'A webhook is acknowledged only after deliverCallback has answered.',
+    alone: true,
+    check: async (world) => {
+      const webhooks = needWebhooks(world);
+      const subject = await bringAny(world);
+      const { resource, id } = subject;
+      const { name, early, signals } = await world.withoutCallbacks(async () => ({
+        name: await reportOne(world, subject),
+        early: await waitForWebhook(world, id),
+        // A poll delivers as soon as it can.
+        signals: await listSignals(world, resource, id),
+      }));
+      const isEarly = early.status < 300 && signals.length === 0;
+      assertSeen(!isEarly, `answered ${early.status} while nothing could be delivered`);
+      const status = await webhooks.post(early);
+      assertSeen(status < 300, `answered ${status} to its repeat`);
+      await waitForSignals(world, resource, id, [name]);
+      return `${early.status} while nothing could be delivered, then ${status}`;
+    },
+  },
+];
+
+/** @throws NotApplicable if the bank posts none */
+async function waitForWebhook(world: World, id: string) {
+  const [webhook] = await needWebhooks(world).collect(id, 1);
+  return need(webhook, 'The bank posted no webhook.');
+}
+
+const NO_LIST = 'No list of the bank was read: none of its answers to a GET had the fact.';
+const POLL_MS = 100;
+
+/** @throws NotApplicable unless the bank's list is read again in time */
+async function waitForRead(isRepeated: () => boolean, { waitMs }: World): Promise<void> {
+  const end = Date.now() + waitMs;
+  while (!isRepeated()) {
+    if (Date.now() > end) throw new NotApplicable('The list of the bank was read only once.');
+    await sleep(POLL_MS);
+  }
+}
+
+export const POLL_PROMISES: readonly ContractPromise[] = [
+  {
+    id: 'poll.repeated',
+    promise: 'A page of the bank’s list that is read twice reports its facts once.',
+    // Later pages are read twice, too.
+    alone: true,
+    check: async (world) => {
+      const bank = needBank(world);
+      const subject = await bringAny(world);
+      const { resource, id } = subject;
+      // Without its webhook, the fact comes from the list.
+      world.webhooks?.lose(id);
+      const page = bank.repeatPage(id);
+      try {
+        const name = await reportOne(world, subject);
+        await waitForSignals(world, resource, id, [name]).catch(() => {
+          throw new NotApplicable(NO_LIST);
+        });
+        if (!page.isRead()) throw new NotApplicable(NO_LIST);
+        await waitForRead(page.isRepeated, world);
+        await waitForMarkers(world);
+        await assertOnce(world, subject, [name]);
+        return `${name} once, of a page that was read twice`;
+      } finally {
+        page.clear();
+      }
+    },
+  },
 ];

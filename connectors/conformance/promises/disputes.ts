@@ -1,10 +1,8 @@
 import type { DisputeAnswer } from '../../../src/domain/dispute/dispute';
-import type { ContractPromise } from '../promise';
 import { assertSeen } from '../verdict';
-import { assertEffects, type World, waitForSignals } from '../world';
+import { assertEffects, type ContractPromise, type World, waitForSignals } from '../world';
 import { bringToBank, listOnce, reportEach } from './callbacks';
-import { listOutages, listPrivate } from './outages';
-import { assertHas, listOutgoing, type Outgoing } from './outgoing';
+import { assertHas, keepPrivate, listOutages, listOutgoing, type Outgoing } from './outgoing';
 
 const OPENED = 'dispute_opened';
 
@@ -58,7 +56,7 @@ export const DISPUTE_PROMISES: readonly ContractPromise[] = [
       return `refused; ${await assertEffects(world, input.instruction_id, 'none')}`;
     },
   },
-  ...listPrivate(EVIDENCE, 'the evidence'),
+  keepPrivate(EVIDENCE, 'the evidence'),
   ...listOutgoing(ACCEPTANCE),
   ...listOutages(ACCEPTANCE),
   listOnce('dispute.once', 'A fact about a dispute', (world) =>

@@ -1,9 +1,14 @@
 import { PERSONAL } from '../documents';
 import type { FileBank, Taken } from '../file-bank';
 import { ARRIVED_BEFORE } from '../file-messages';
-import type { ContractPromise } from '../promise';
 import { assertSeen, need } from '../verdict';
-import { assertEffects, listSignals, type World, waitForSignals } from '../world';
+import {
+  assertEffects,
+  type ContractPromise,
+  listSignals,
+  type World,
+  waitForSignals,
+} from '../world';
 import { waitForMarkers } from './callbacks';
 import { makeTaken, PAYOUT } from './outgoing';
 

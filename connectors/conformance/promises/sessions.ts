@@ -1,21 +1,34 @@
-import type { ContractPromise } from '../promise';
+import type { SessionInstruction } from '../../contract/activities';
 import { assertSeen, NotApplicable } from '../verdict';
-import { assertEffects, type World, waitForSignals } from '../world';
+import {
+  assertEffects,
+  type ContractPromise,
+  openSession,
+  type World,
+  waitForSignals,
+} from '../world';
 import { reportEach } from './callbacks';
 import { assertSame } from './outgoing';
 
 async function open(world: World, amount?: number) {
-  const input = await world.documents.makePayment(amount);
-  const answer = await world.instructor.read('openSession', input);
-  if (answer['code'] === 'not_supported') throw new NotApplicable('The connector has no payments.');
+  const { input, answer } = await openSession(world, amount);
   assertSeen(answer.outcome === 'opened', `openSession answered ${answer.outcome}`);
   return { input, answer, payment_id: input.payment_id };
 }
 
+/** @throws Broken unless the session is closed each time, and is not opened again */
+async function close({ instructor }: World, input: SessionInstruction, times: readonly string[]) {
+  const { payment_id } = input;
+  for (const time of times) {
+    const { outcome } = await instructor.read('closeSession', { payment_id });
+    assertSeen(outcome === 'closed', `the ${time} closeSession answered ${outcome}`);
+  }
+  const { outcome } = await instructor.read('openSession', input);
+  assertSeen(outcome === 'declined', `openSession answered ${outcome} after closed`);
+}
+
 async function makeLate(world: World) {
-  const input = await world.documents.makePayment();
-  const answer = await world.instructor.read('openSession', input);
-  if (answer['code'] === 'not_supported') throw new NotApplicable('The connector has no payments.');
+  const { input, answer } = await openSession(world);
   const { payment_id: resource_id } = input;
   // A bank that sends back only what has come has the money first.
   await world.desk?.report({ resource: 'payment', resource_id, name: 'settled' });
@@ -55,15 +68,7 @@ export const SESSION_PROMISES: readonly ContractPromise[] = [
     id: 'session.close_first',
     promise: 'A session that was closed before it was opened stays closed.',
     check: async (world) => {
-      const input = await world.documents.makePayment();
-      const { payment_id } = input;
-      const closed = await world.instructor.read('closeSession', { payment_id });
-      assertSeen(closed.outcome === 'closed', `closeSession answered ${closed.outcome}`);
-      const answer = await world.instructor.read('openSession', input);
-      assertSeen(
-        answer.outcome === 'declined',
-        `openSession answered ${answer.outcome} after closed`,
-      );
+      await close(world, await world.documents.makePayment(), ['first']);
       return 'closed, then declined';
     },
   },
@@ -71,16 +76,7 @@ export const SESSION_PROMISES: readonly ContractPromise[] = [
     id: 'session.close',
     promise: 'A session is closed as often as it is asked, and is not opened again.',
     check: async (world) => {
-      const { input, payment_id } = await open(world);
-      for (const what of ['first', 'second']) {
-        const { outcome } = await world.instructor.read('closeSession', { payment_id });
-        assertSeen(outcome === 'closed', `the ${what} closeSession answered ${outcome}`);
-      }
-      const answer = await world.instructor.read('openSession', input);
-      assertSeen(
-        answer.outcome === 'declined',
-        `openSession answered ${answer.outcome} after closed`,
-      );
+      await close(world, (await open(world)).input, ['first', 'second']);
       return 'closed twice, then declined';
     },
   },
