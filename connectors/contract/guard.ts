@@ -54,13 +54,22 @@ interface Rules<R extends Outgoing> {
 const RULES: { [R in Outgoing]: Rules<R> } = {
   payment: {
     getId: ({ payment_id }) => payment_id,
-    read: readPayment,
+    read: async ({ payments, movements }, id) => {
+      const payment = await payments.get(id);
+      return (
+        payment && { ...payment, movements: (await movements.forResource(id)).map(toMovement) }
+      );
+    },
     buildFacts: (document, instruction) => {
       const movement = findReversed(document, instruction);
-      const { currency = '' } = movement ?? {};
-      const amount = movement === undefined ? 0 : getReversedAmount(movement);
-      const instruction_id = movement === undefined ? '' : instruction.instruction_id;
-      return { payment_id: document._id, instruction_id, amount, currency };
+      const { _id: payment_id } = document;
+      if (movement === undefined)
+        return { payment_id, instruction_id: '', amount: 0, currency: '' };
+      const { instruction_id } = instruction;
+      const { currency } = movement;
+      // Money that has left suspense meanwhile is compared as it was: the instruction is outdated.
+      const amount = Number(isInSuspense(movement) ? computeRest(movement) : movement.amount);
+      return { payment_id, instruction_id, amount, currency };
     },
     isOpen: (document, instruction) => {
       const movement = findReversed(document, instruction);
@@ -100,25 +109,11 @@ const RULES: { [R in Outgoing]: Rules<R> } = {
   },
 };
 
-async function readPayment(
-  { payments, movements }: ResourceStores,
-  id: string,
-): Promise<PaymentRead | null> {
-  const payment = await payments.get(id);
-  if (payment === null) return null;
-  return { ...payment, movements: (await movements.forResource(id)).map(toMovement) };
-}
-
 function findReversed(
   { _id, movements }: PaymentRead,
   { instruction_id }: ReversalInstruction,
 ): Movement | undefined {
   return movements.find(({ id }) => reversalId(_id, movements, id) === instruction_id);
-}
-
-/** Compares money that has left suspense meanwhile as it was: the instruction is outdated. */
-function getReversedAmount(movement: Movement): number {
-  return Number(isInSuspense(movement) ? computeRest(movement) : movement.amount);
 }
 
 export type GuardMeter = ReturnType<typeof createGuardMeter>;

@@ -60,9 +60,13 @@ export function createRecipientDecrypter(deps: RecipientDecrypterDeps) {
     if (recipient === null || !isOwn) throw new Error('There is no such recipient.');
     if (recipient.ciphertext === null) throw new RecipientDeleted();
     log.info({ payout_id, recipient_id }, 'recipient opened');
-    return parseDetails(
-      await encrypter.decrypt(recipient.ciphertext, recipientOwner(recipient_id)),
-    );
+    const text = await encrypter.decrypt(recipient.ciphertext, recipientOwner(recipient_id));
+    try {
+      return Details.parse(JSON.parse(text));
+    } catch {
+      // The parser's own error would quote the details.
+      throw new Error('The details of the recipient are not what this version writes.');
+    }
   };
 }
 
@@ -76,13 +80,4 @@ export function createReferenceReader({ payouts }: { payouts: Pick<PayoutStore, 
     if (payout === null) throw new Error('There is no such payout.');
     return payout.reference;
   };
-}
-
-/** The parser's own error would quote the details. */
-function parseDetails(text: string): RecipientDetails {
-  try {
-    return Details.parse(JSON.parse(text));
-  } catch {
-    throw new Error('The details of the recipient are not what this version writes.');
-  }
 }

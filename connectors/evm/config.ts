@@ -8,7 +8,7 @@ import { isBalanceAccountName } from '../../src/domain/account/balance-account';
 import { type Env, toEnv } from '../../src/domain/environment';
 import { createConnectors, SANDBOX_CONNECTOR } from '../../src/routing';
 import type { TemporalAccess } from '../../src/temporal/access';
-import { findStateDir } from '../kit/environment';
+import { findStateDir } from '../kit/config';
 import type { Asset } from './assets';
 
 const path = z.string().min(1);

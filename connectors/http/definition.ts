@@ -1,10 +1,17 @@
+import { z } from 'zod';
 import { CONTRACT_VERSION } from '../../src/domain/capabilities';
 import { PAYMENT_METHOD_IDS } from '../../src/domain/payment/catalog';
 import { RAIL_IDS } from '../../src/domain/payout/rails';
 import type { RecipientDetails } from '../../src/domain/payout/recipient';
 import { signPayload } from '../../src/webhooks/signature';
 import { ACTIVITIES, type ActivityName, Refusal } from '../contract/schemas';
-import { BankFailure, type BankRequest, type ConnectorDefinition, defineConnector } from '../kit';
+import {
+  BankFailure,
+  type BankRequest,
+  type ConnectorDefinition,
+  defineConnector,
+  secretFile,
+} from '../kit';
 import type {
   AnswersDisputes,
   Optional,
@@ -13,7 +20,60 @@ import type {
   TakesPayments,
   Tools,
 } from '../kit/definition';
-import { type HttpSettings, httpSettings } from './settings';
+
+const SECRET_LENGTH_MIN = 24;
+
+const GROUPS = ['payments', 'refunds', 'payouts', 'cancelPayout', 'disputes'] as const;
+type Group = (typeof GROUPS)[number];
+
+function parseGroups(text: string): Group[] | undefined {
+  const names = text.split('|').map((name) => name.trim());
+  const groups = GROUPS.filter((group) => names.includes(group));
+  const isKnown = groups.length === names.length;
+  const canCancel = groups.includes('payouts') || !groups.includes('cancelPayout');
+  return isKnown && canCancel ? groups : undefined;
+}
+
+function isBase(text: string): boolean {
+  const { username, password, search, hash } = new URL(text);
+  return [username, password, search, hash].every((part) => part === '');
+}
+
+export const httpSettings = {
+  INSTRUCTIONS_URL: z
+    .url({ protocol: /^https?$/ })
+    .refine(isBase, 'must have no user name, query or fragment')
+    .transform((url) => url.replace(/\/+$/, ''))
+    .meta({
+      description: 'Address before `/instructions/{activity}`; https, in the sandbox also http',
+    }),
+  INSTRUCTIONS_SECRET_FILE: secretFile
+    .refine(
+      ({ length }) => length >= SECRET_LENGTH_MIN,
+      `the secret must have at least ${SECRET_LENGTH_MIN} characters`,
+    )
+    .meta({ description: 'File with the secret that signs them' }),
+  INSTRUCTIONS_FOR: z
+    .string()
+    .transform((text, ctx) => {
+      const groups = parseGroups(text);
+      if (groups !== undefined) return groups;
+      const message = `must be some of ${GROUPS.join(', ')}, separated by |; cancelPayout needs payouts`;
+      ctx.addIssue({ code: 'custom', message });
+      return z.NEVER;
+    })
+    .meta({
+      description: 'What the bank has of `payments|refunds|payouts|cancelPayout|disputes`',
+    }),
+  INSTRUCTIONS_PER_SECOND: z.coerce.number().int().min(1).max(1_000).default(20).meta({
+    description: 'Instructions per second of each process',
+  }),
+  REFERENCE_PER_STEP: z.enum(['yes', 'no']).default('no').meta({
+    description: 'yes: `completed` of a payout has another `bank_reference` than `sent`',
+  }),
+};
+
+export type HttpSettings = typeof httpSettings;
 
 const CALLS_AT_ONCE = 50;
 const REFUSED = 'The bank refused the payout.';
@@ -79,115 +139,97 @@ function buildRequest(
   };
 }
 
+type Answered<N extends ActivityName> = z.output<(typeof ACTIVITIES)[N]['answer']>;
+type Refused = { outcome: 'refused'; code: string; message: string };
+
+/** Posts an instruction that the bank may refuse. */
+async function instruct<N extends ActivityName>(
+  activity: N,
+  input: object,
+  tools: HttpTools,
+  id?: string,
+): Promise<Answered<N> | Refused> {
+  const { answer } = ACTIVITIES[activity];
+  const request = buildRequest(tools, activity, input, id);
+  const { status, body } = await tools.call(request, { 200: answer, 422: Refusal });
+  // The schema is that of the activity.
+  return status === 422 ? { outcome: 'refused', ...body } : (body as Answered<N>);
+}
+
+/** Posts one that it answers. */
+async function ask<N extends ActivityName>(
+  activity: N,
+  input: object,
+  tools: HttpTools,
+  id?: string,
+): Promise<Answered<N>> {
+  const { answer } = ACTIVITIES[activity];
+  const { body } = await tools.call(buildRequest(tools, activity, input, id), { 200: answer });
+  return body as Answered<N>;
+}
+
+/** Replaces the message of a refusal, which may quote what the bank was sent. */
+function hide<A extends { outcome: string }>(answer: A | Refused, message: string): A | Refused {
+  return isRefused(answer) ? { ...answer, message } : answer;
+}
+
+function isRefused(answer: { outcome: string }): answer is Refused {
+  return answer.outcome === 'refused';
+}
+
 const PAYMENTS: TakesPayments<HttpSettings> = {
   openSession: async (input, tools) => {
-    const request = buildRequest(tools, 'openSession', input, input.payment_id);
-    const { answer } = ACTIVITIES.openSession;
-    const { status, body } = await tools.call(request, { 200: answer, 422: Refusal });
-    if (status === 422) return { outcome: 'declined', ...body };
-    if (!('session_url' in body)) return body;
-    if (input.livemode && !body.session_url.startsWith('https:')) {
+    const answer = await instruct('openSession', input, tools, input.payment_id);
+    if (isRefused(answer)) return { ...answer, outcome: 'declined' };
+    if (!('session_url' in answer)) return answer;
+    if (input.livemode && !answer.session_url.startsWith('https:')) {
       throw new BankFailure('The bank’s session_url is not https.');
     }
-    return body;
+    return answer;
   },
-  closeSession: async (input, tools) => {
-    // The payment's own ID is the key of openSession.
-    const request = buildRequest(tools, 'closeSession', input, `close:${input.payment_id}`);
-    return (await tools.call(request, { 200: ACTIVITIES.closeSession.answer })).body;
-  },
-  voidPayment: async (input, tools) => {
-    const request = buildRequest(tools, 'voidPayment', input, input.instruction_id);
-    return (await tools.call(request, { 200: ACTIVITIES.voidPayment.answer })).body;
-  },
-  reversePayment: async (input, tools) => {
-    const request = buildRequest(tools, 'reversePayment', input, input.instruction_id);
-    const { answer } = ACTIVITIES.reversePayment;
-    const { status, body } = await tools.call(request, { 200: answer, 422: Refusal });
-    return status === 422 ? { outcome: 'refused', ...body } : body;
-  },
+  // The payment's own ID is the key of openSession.
+  closeSession: (input, tools) => ask('closeSession', input, tools, `close:${input.payment_id}`),
+  voidPayment: (input, tools) => ask('voidPayment', input, tools, input.instruction_id),
+  reversePayment: (input, tools) => instruct('reversePayment', input, tools, input.instruction_id),
 };
 
 const REFUNDS: SendsRefunds<HttpSettings> = {
-  sendRefund: async (input, tools) => {
-    const request = buildRequest(tools, 'sendRefund', input, input.refund_id);
-    const { answer } = ACTIVITIES.sendRefund;
-    const { status, body } = await tools.call(request, { 200: answer, 422: Refusal });
-    return status === 422 ? { outcome: 'refused', ...body } : body;
-  },
-  lookUpRefund: async (input, tools) => {
-    const request = buildRequest(tools, 'lookUpRefund', input);
-    const { answer } = ACTIVITIES.lookUpRefund;
-    const { status, body } = await tools.call(request, { 200: answer, 422: Refusal });
-    return status === 422 ? { outcome: 'refused', ...body } : body;
-  },
+  sendRefund: (input, tools) => instruct('sendRefund', input, tools, input.refund_id),
+  lookUpRefund: (input, tools) => instruct('lookUpRefund', input, tools),
 };
 
 const PAYOUTS: SendsPayouts<HttpSettings> = {
   sendPayout: async (input, tools) => {
     const recipient = await tools.recipient();
     const secrets = { reference: await tools.reference(), recipient };
-    const request = buildRequest(tools, 'sendPayout', { ...input, ...secrets }, input.payout_id);
-    const { answer } = ACTIVITIES.sendPayout;
-    const { status, body } = await tools.call(request, { 200: answer, 422: Refusal });
-    if (status !== 422) return body;
+    const answer = await instruct('sendPayout', { ...input, ...secrets }, tools, input.payout_id);
+    if (!isRefused(answer)) return answer;
     // Answers stay in Temporal's history, and merchants read them.
-    const code = quotesRecipient(body.code, recipient) ? 'refused' : body.code;
-    const message = quotesRecipient(body.message, recipient) ? REFUSED : body.message;
+    const code = quotesRecipient(answer.code, recipient) ? 'refused' : answer.code;
+    const message = quotesRecipient(answer.message, recipient) ? REFUSED : answer.message;
     return { outcome: 'refused', code, message };
   },
-  lookUpPayout: async (input, tools) => {
-    const request = buildRequest(tools, 'lookUpPayout', input);
-    const { answer } = ACTIVITIES.lookUpPayout;
-    const { status, body } = await tools.call(request, { 200: answer, 422: Refusal });
-    // A look-up does not decrypt the recipient, whom the message may quote.
-    return status === 422 ? { outcome: 'refused', code: body.code, message: REFUSED } : body;
-  },
+  // A look-up does not decrypt the recipient, whom the message may quote.
+  lookUpPayout: async (input, tools) => hide(await instruct('lookUpPayout', input, tools), REFUSED),
 };
 
 const DISPUTES: AnswersDisputes<HttpSettings> = {
   submitEvidence: async (input, tools) => {
     const evidence = await tools.evidence();
-    const request = buildRequest(
-      tools,
-      'submitEvidence',
-      { ...input, evidence },
-      input.instruction_id,
-    );
-    const { answer } = ACTIVITIES.submitEvidence;
-    const { status, body } = await tools.call(request, { 200: answer, 422: Refusal });
-    // The message may quote what the merchant wrote.
-    return status === 422 ? { outcome: 'refused', code: body.code, message: NOT_TAKEN } : body;
+    const { instruction_id: id } = input;
+    const answer = await instruct('submitEvidence', { ...input, evidence }, tools, id);
+    return hide(answer, NOT_TAKEN);
   },
-  lookUpEvidence: async (input, tools) => {
-    const request = buildRequest(tools, 'lookUpEvidence', input);
-    const { answer } = ACTIVITIES.lookUpEvidence;
-    const { status, body } = await tools.call(request, { 200: answer, 422: Refusal });
-    return status === 422 ? { outcome: 'refused', code: body.code, message: NOT_TAKEN } : body;
-  },
-  acceptDispute: async (input, tools) => {
-    const request = buildRequest(tools, 'acceptDispute', input, input.instruction_id);
-    const { answer } = ACTIVITIES.acceptDispute;
-    const { status, body } = await tools.call(request, { 200: answer, 422: Refusal });
-    return status === 422 ? { outcome: 'refused', ...body } : body;
-  },
-  lookUpAcceptance: async (input, tools) => {
-    const request = buildRequest(tools, 'lookUpAcceptance', input);
-    const { answer } = ACTIVITIES.lookUpAcceptance;
-    const { status, body } = await tools.call(request, { 200: answer, 422: Refusal });
-    return status === 422 ? { outcome: 'refused', ...body } : body;
-  },
+  lookUpEvidence: async (input, tools) =>
+    hide(await instruct('lookUpEvidence', input, tools), NOT_TAKEN),
+  acceptDispute: (input, tools) => instruct('acceptDispute', input, tools, input.instruction_id),
+  lookUpAcceptance: (input, tools) => instruct('lookUpAcceptance', input, tools),
 };
 
 const NOT_TAKEN = 'The bank did not take the evidence.';
 
-const cancelPayout: NonNullable<SendsPayouts<HttpSettings>['cancelPayout']> = async (
-  input,
-  tools,
-) => {
-  const request = buildRequest(tools, 'cancelPayout', input);
-  return (await tools.call(request, { 200: ACTIVITIES.cancelPayout.answer })).body;
-};
+const cancelPayout: NonNullable<SendsPayouts<HttpSettings>['cancelPayout']> = (input, tools) =>
+  ask('cancelPayout', input, tools);
 
 const HARMLESS = new Set(['type', 'country']);
 /** Values of this length also count inside of words. */

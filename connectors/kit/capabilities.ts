@@ -37,18 +37,6 @@ export function listCapabilities<S extends Settings>(definition: ConnectorDefini
   return { serves: serves.toSorted(), functions, reference_per_step, dispute_fee_max };
 }
 
-/** Adds what a connector serves by activities of its own. */
-export function addCapabilities(
-  served: Served,
-  { serves, functions }: Pick<Served, 'serves' | 'functions'>,
-): Served {
-  return {
-    ...served,
-    serves: [...served.serves, ...serves].toSorted(),
-    functions: [...served.functions, ...functions].toSorted(),
-  };
-}
-
 interface Watched {
   restoreGuard: Pick<RestoreGuard, 'check' | 'onChange'>;
   /** Counts reports that were refused. */

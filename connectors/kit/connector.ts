@@ -1,33 +1,25 @@
-import { once } from 'node:events';
-import type { AddressInfo } from 'node:net';
 import type { Db } from 'mongodb';
-import { closeServer, createHttpServer } from '../../src/api/server';
 import { createDetailsDecrypter } from '../../src/encryption/recipient-keys';
 import { checkTemporal } from '../../src/temporal/attributes';
 import { runWorker } from '../../src/temporal/native';
 import type { ConnectorActivities } from '../contract/activities';
 import { createEvidenceDecrypter } from '../contract/evidence';
 import { createRecipientDecrypter, createReferenceReader } from '../contract/recipients';
-import { createKitActivities } from './activities';
-import type { ActivityDeps } from './activity-deps';
+import { type ActivityDeps, createKitActivities } from './activities';
 import { countSlots, createBankClient } from './bank-client';
-import { addCapabilities, listCapabilities, reportCapabilities } from './capabilities';
+import { listCapabilities, reportCapabilities } from './capabilities';
 import { type KitConfig, readKitConfig } from './config';
 import type { ConnectorDefinition, Settings, Tools } from './definition';
 import { createInstructionStore } from './instructions';
-import { createListener } from './listener';
+import { startListener } from './listener';
 import { startLoop } from './loop';
 import { createKitMeter } from './metrics';
-import { createPage, isForPage } from './page/app';
-import { createStepLog, type StepLog } from './page/steps';
-import { createPoller } from './poller';
+import { createStepLog } from './page/steps';
 import { beginProcess, type ConnectorProcess } from './process';
-import { createReportDelivery, type DeliverReports } from './reports';
+import { createPoller, createReportDelivery } from './reports';
 import { openRestoreGuard, type RestoreGuard } from './restore-guard';
 import { createStatementMaker } from './statements';
 
-const WEBHOOK_TIMEOUTS = { headersTimeout: 5_000, requestTimeout: 10_000 };
-const LISTENER_GRACE_MS = 5_000;
 const POLL_GRACE_MS = 5_000;
 const POLL_TROUBLE_MS_MAX = 60_000;
 /** Far below the first wait of a report that was set aside. */
@@ -145,40 +137,33 @@ export async function startConnector<
   const options = { maxConcurrentActivityTaskExecutions: countSlots(limits ?? {}) };
   const worker = await own.createWorker(activities, options);
   const poll = definition.poll && (steps?.watchPoll(definition.poll) ?? definition.poll);
+  const repeat = (round: () => Promise<boolean>, pollMs: number, what: string, more = {}) => {
+    const failureText = `${what}, tried again later`;
+    return startLoop({ round, pollMs, failureText, graceMs: POLL_GRACE_MS, log, ...more });
+  };
   const loop =
     poll &&
-    startLoop({
-      round: createPoller({ db, poll, tools, deliver, setAside: delivery.setAside, meter }),
-      pollMs: poll.seconds * 1_000,
-      troubleMsMax: Math.min(POLL_TROUBLE_MS_MAX, 10_000 * poll.seconds),
-      graceMs: POLL_GRACE_MS,
-      failureText: 'the bank’s reports could not be read, tried again later',
-      log,
-    });
+    repeat(
+      createPoller({ db, poll, tools, deliver, setAside: delivery.setAside, meter }),
+      poll.seconds * 1_000,
+      'the bank’s reports could not be read',
+      { troubleMsMax: Math.min(POLL_TROUBLE_MS_MAX, 10_000 * poll.seconds) },
+    );
   const makeStatements =
     statements && createStatementMaker({ ...own, statements, db, tools, livemode });
-  const making =
-    makeStatements &&
-    startLoop({
-      round: makeStatements,
-      pollMs: STATEMENT_POLL_MS,
-      graceMs: POLL_GRACE_MS,
-      failureText: 'a statement of the balance could not be made, tried again later',
-      log,
-    });
-  const retries = startLoop({
-    round: delivery.retry,
-    pollMs: RETRY_POLL_MS,
-    graceMs: POLL_GRACE_MS,
-    failureText: 'reports that were set aside could not be delivered, tried again later',
-    log,
-  });
-  const served = addCapabilities(listCapabilities(definition), {
-    serves: parts.alsoServes ?? [],
-    functions: Object.keys(activities).filter((name) => !(name in bank)),
-  });
+  const unmade = 'a statement of the balance could not be made';
+  const making = makeStatements && repeat(makeStatements, STATEMENT_POLL_MS, unmade);
+  const undelivered = 'reports that were set aside could not be delivered';
+  const retries = repeat(delivery.retry, RETRY_POLL_MS, undelivered);
+  const served = listCapabilities(definition);
+  const added = Object.keys(activities).filter((name) => !(name in bank));
+  const all = {
+    ...served,
+    serves: [...served.serves, ...(parts.alsoServes ?? [])].toSorted(),
+    functions: [...served.functions, ...added].toSorted(),
+  };
   const { countSetAside } = delivery;
-  const report = reportCapabilities(own, served, { restoreGuard, countSetAside });
+  const report = reportCapabilities(own, all, { restoreGuard, countSetAside });
   const finished = runWorker(worker).finally(() =>
     Promise.all([loop?.stop(), making?.stop(), retries.stop(), listener?.close(), report.stop()]),
   );
@@ -215,37 +200,5 @@ function createReaders(
     decryptRecipient: createRecipientDecrypter({ ...stores, encrypter, connector: name, log }),
     readReference: createReferenceReader({ payouts: stores.payouts }),
     decryptEvidence: createEvidenceDecrypter({ ...stores, encrypter, connector: name, log, now }),
-  };
-}
-
-interface ListenerParts<S extends Settings> {
-  tools: Tools<S>;
-  deliver: DeliverReports;
-  log: ConnectorProcess['log'];
-  steps: StepLog | undefined;
-}
-
-/** Listens for webhooks, and in the sandbox serves the page, for which the port must be set. */
-async function startListener<S extends Settings>(
-  { webhook }: ConnectorDefinition<S>,
-  { HOST, CONNECTOR_PORT, name }: Pick<KitConfig<S>, 'HOST' | 'CONNECTOR_PORT' | 'name'>,
-  { steps, ...deps }: ListenerParts<S>,
-) {
-  if (webhook === undefined && steps === undefined) return undefined;
-  const receive = createListener({
-    ...deps,
-    webhook: webhook && (steps?.watchWebhook(webhook) ?? webhook),
-  });
-  const page = steps && createPage(name, steps);
-  const server = createHttpServer((request, response) => {
-    if (page !== undefined && isForPage(request)) page(request, response);
-    else receive(request, response);
-  }, WEBHOOK_TIMEOUTS);
-  server.listen(CONNECTOR_PORT ?? 0, HOST);
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  return {
-    url: `http://${HOST}:${port}${webhook?.path ?? ''}`,
-    close: () => closeServer(server, LISTENER_GRACE_MS),
   };
 }

@@ -1,3 +1,5 @@
+import { createHmac, timingSafeEqual } from 'node:crypto';
+import type { IncomingHttpHeaders } from 'node:http';
 import type { Db } from 'mongodb';
 import type { z } from 'zod';
 import type { Logger } from '../../src/base/log';
@@ -28,7 +30,6 @@ import type {
   VoidAnswer,
 } from '../contract/activities';
 import type { BankLimits, CallBank } from './bank-client';
-import type { WebhookRequest } from './webhook-request';
 
 /** Fact that a bank reports about a payment, refund or payout. */
 export type Report = {
@@ -264,4 +265,43 @@ export function listUnserved(
   return [...PAYMENT_METHOD_IDS, ...RAIL_IDS, ...CRYPTO_METHODS].filter(
     (id) => isRoutedHere(id) && !serves.some((served) => served === id),
   );
+}
+
+/** Webhook of a bank, as it arrived. */
+export interface WebhookRequest {
+  headers: IncomingHttpHeaders;
+  /** Exact bytes, which a signature covers. */
+  body: Buffer;
+  /** @throws WebhookRefused with 400 if the body is not JSON */
+  json: () => unknown;
+}
+
+/** Refusal of a webhook; its message is the answer to the bank. */
+export class WebhookRefused extends Error {
+  override readonly name = 'WebhookRefused';
+
+  readonly status: 400 | 401 | 403;
+
+  constructor(status: 400 | 401 | 403, message: string) {
+    super(message);
+    this.status = status;
+  }
+}
+
+interface SignedBody {
+  body: Buffer | string;
+  secret: string;
+  /** Received signature, in hex. */
+  signature: string | string[] | undefined;
+}
+
+/**
+ * Requires the hex HMAC-SHA256 of the body.
+ * @throws WebhookRefused with 401
+ */
+export function assertSigned({ body, secret, signature }: SignedBody): void {
+  const expected = createHmac('sha256', secret).update(body).digest();
+  const received = Buffer.from(typeof signature === 'string' ? signature : '', 'hex');
+  if (received.length === expected.length && timingSafeEqual(received, expected)) return;
+  throw new WebhookRefused(401, 'The signature is not valid.');
 }

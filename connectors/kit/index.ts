@@ -1,4 +1,8 @@
-/** Connector kit. A connector imports nothing else of the service. @see docs/connectors.md */
+/**
+ * Connector kit. A connector imports nothing else of the service, and the package declares the types
+ * of these modules, with those that they import: none is one of the product's own.
+ * @see docs/connectors.md
+ */
 
 export type { Evidence } from '../../src/domain/dispute/evidence';
 export { encodeIdentifier } from '../../src/domain/identifier';
@@ -14,6 +18,7 @@ export {
   type CallBank,
 } from './bank-client';
 export {
+  assertSigned,
   type ConnectorDefinition,
   defineConnector,
   type Malformed,
@@ -23,8 +28,9 @@ export {
   type StatementDay,
   type Tools,
   type Webhook,
+  WebhookRefused,
+  type WebhookRequest,
 } from './definition';
 export { runConnector } from './run';
 export { secretFile } from './secret-file';
 export { createTestTools } from './testing';
-export { assertSigned, WebhookRefused, type WebhookRequest } from './webhook-request';

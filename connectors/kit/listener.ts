@@ -1,18 +1,32 @@
+import { once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import getRawBody from 'raw-body';
 import { ZodError } from 'zod';
+import { closeServer, createHttpServer } from '../../src/api/server';
 import type { Logger } from '../../src/base/log';
 import { NOTHING_ALLOWED } from '../../src/pages/security';
-import type { Settings, Tools, Webhook } from './definition';
+import type { KitConfig } from './config';
+import {
+  type ConnectorDefinition,
+  type Settings,
+  type Tools,
+  type Webhook,
+  WebhookRefused,
+  type WebhookRequest,
+} from './definition';
+import { createPage, isForPage } from './page/page';
+import type { StepLog } from './page/steps';
 import type { DeliverReports } from './reports';
-import { WebhookRefused, type WebhookRequest } from './webhook-request';
 
 const BODY_BYTES_MAX = 65_536;
 const AT_ONCE_MAX = 50;
 const RETRY_AFTER_SECONDS = 5;
 
+const WEBHOOK_TIMEOUTS = { headersTimeout: 5_000, requestTimeout: 10_000 };
+const GRACE_MS = 5_000;
+
 interface ListenerDeps<S extends Settings> {
-  webhook: Webhook<S> | undefined;
   tools: Tools<S>;
   deliver: DeliverReports;
   log: Pick<Logger, 'warn' | 'error'>;
@@ -23,8 +37,34 @@ interface Answer {
   message: string;
 }
 
+/** Listens for webhooks, and in the sandbox serves the page, for which the port must be set. */
+export async function startListener<S extends Settings>(
+  definition: Pick<ConnectorDefinition<S>, 'webhook'>,
+  { HOST, CONNECTOR_PORT, name }: Pick<KitConfig<S>, 'HOST' | 'CONNECTOR_PORT' | 'name'>,
+  { steps, ...deps }: ListenerDeps<S> & { steps: StepLog | undefined },
+) {
+  const webhook =
+    definition.webhook && (steps?.watchWebhook(definition.webhook) ?? definition.webhook);
+  if (webhook === undefined && steps === undefined) return undefined;
+  const receive = createListener({ ...deps, webhook });
+  const page = steps && createPage(name, steps);
+  const server = createHttpServer((request, response) => {
+    if (page !== undefined && isForPage(request)) page(request, response);
+    else receive(request, response);
+  }, WEBHOOK_TIMEOUTS);
+  server.listen(CONNECTOR_PORT ?? 0, HOST);
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  return {
+    url: `http://${HOST}:${port}${webhook?.path ?? ''}`,
+    close: () => closeServer(server, GRACE_MS),
+  };
+}
+
 /** Answers webhooks with 2xx only after every report in them was delivered. */
-export function createListener<S extends Settings>(deps: ListenerDeps<S>) {
+function createListener<S extends Settings>(
+  deps: ListenerDeps<S> & { webhook: Webhook<S> | undefined },
+) {
   let running = 0;
   const answer = async (request: IncomingMessage): Promise<Answer> => {
     const { webhook } = deps;

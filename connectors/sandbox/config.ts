@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 import { Environment, parseEnvironment, readServers } from '../../src/config';
 import type { TemporalAccess } from '../../src/temporal/access';
-import { findStateDir } from '../kit/environment';
+import { findStateDir } from '../kit/config';
 
 /** The bank decrypts recipients with its key pairs alone. */
 const SandboxEnvironment = Environment.omit({ KEYS_FILE: true });

@@ -1,8 +1,7 @@
 import { z } from 'zod';
 import { SANDBOX_CONNECTOR } from '../../src/routing';
 import { signPayload } from '../../src/webhooks/signature';
-import { defineHttp } from '../http/definition';
-import type { HttpSettings } from '../http/settings';
+import { defineHttp, type HttpSettings } from '../http/definition';
 import { type BankRequest, type ConnectorDefinition, defineConnector, type Report } from '../kit';
 import type { Tools } from '../kit/definition';
 

@@ -1,6 +1,5 @@
 import { z } from 'zod';
 import { EvmSettings } from '../../connectors/evm/config';
-import { httpSettings } from '../../connectors/http/settings';
 import { settings as stripeSettings } from '../../connectors/stripe/settings';
 import { listFields, listVariables } from '../../stack/usage';
 import { assetTable } from './assets';
@@ -10,6 +9,7 @@ import { magicAmountLists } from './magic-amounts';
 import { authorityLists, listCredits, listFindings, remedyLists } from './operators';
 import { roleList } from './roles';
 import { variableTable } from './variables';
+import { httpSettings } from '../../connectors/http/definition';
 
 /** Blocks of each page that the code writes, by the name in their marker. */
 export function blocksByPage(): Record<string, Record<string, string>> {

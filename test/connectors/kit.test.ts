@@ -9,8 +9,7 @@ import {
   type TakesPayments,
 } from '../../connectors/kit/definition';
 import { createInstructionStore } from '../../connectors/kit/instructions';
-import { createPoller } from '../../connectors/kit/poller';
-import { createReportDelivery } from '../../connectors/kit/reports';
+import { createPoller, createReportDelivery } from '../../connectors/kit/reports';
 import {
   type Chain,
   type ChainReport,

@@ -1,10 +1,46 @@
+import type { IncomingMessage, RequestListener } from 'node:http';
+import Router from '@koa/router';
+import Koa from 'koa';
+import { addAsset } from '../../../src/pages/assets';
 import { renderDocument } from '../../../src/pages/layout';
+import { pageHeaders } from '../../../src/pages/security';
 import { COLORS_CSS } from '../../../src/pages/styles';
 import type { Step } from './build';
 import type { Shown } from './hide';
-import { STEPS_MAX } from './steps';
+import { STEPS_MAX, type StepLog } from './steps';
 
-export const STEPS_CSS = `${COLORS_CSS}
+const PAGE_PATH = '/connectors';
+const STYLES_PATH = '/connectors/page.css';
+
+const FORWARDED = ['forwarded', 'x-forwarded-for', 'x-forwarded-host', 'x-real-ip', 'via'];
+const LOOPBACK = /^(?:::ffff:)?127\.|^::1$/;
+const LOCAL_HOST = /^(?:localhost|127\.0\.0\.1|\[::1\])(?::\d+)?$/;
+
+/** @see docs/connectors.md#see-what-it-does */
+export function createPage(connector: string, steps: Pick<StepLog, 'list'>): RequestListener {
+  const router = new Router();
+  const stylesheet = addAsset(router, STYLES_PATH, 'text/css', STEPS_CSS);
+  router.get(PAGE_PATH, (ctx) => {
+    ctx.type = 'text/html; charset=utf-8';
+    ctx.body = renderSteps({ connector, steps: steps.list(), stylesheet });
+  });
+  const app = new Koa();
+  app.use(pageHeaders('http://localhost'));
+  app.use(router.routes());
+  const show = app.callback();
+  return (request, response) => void show(request, response);
+}
+
+/** Accepts requests from this machine only: the bank reaches the port, too. */
+export function isForPage({ url, method, headers, socket }: IncomingMessage): boolean {
+  const path = url?.split('?', 1)[0];
+  const isPage = method === 'GET' && (path === PAGE_PATH || path === STYLES_PATH);
+  const isForwarded = FORWARDED.some((name) => headers[name] !== undefined);
+  const isLocal = LOCAL_HOST.test(headers.host ?? '') && LOOPBACK.test(socket.remoteAddress ?? '');
+  return isPage && isLocal && !isForwarded;
+}
+
+const STEPS_CSS = `${COLORS_CSS}
 *, *::before, *::after { box-sizing: border-box; }
 body {
   margin: 0; background: var(--page); color: var(--ink);
@@ -47,7 +83,7 @@ interface StepsPage {
   stylesheet: string;
 }
 
-export function renderSteps({ connector, steps, stylesheet }: StepsPage): string {
+function renderSteps({ connector, steps, stylesheet }: StepsPage): string {
   return renderDocument({
     title: `${connector} · Connector`,
     stylesheet,

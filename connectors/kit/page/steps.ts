@@ -4,9 +4,8 @@ import type { Logger } from '../../../src/base/log';
 import type { RecipientDetails } from '../../../src/domain/payout/recipient';
 import type { ConnectorActivities } from '../../contract/activities';
 import { BankFailure, type CallBank } from '../bank-client';
-import type { Poll, Report, Settings, Webhook } from '../definition';
+import { type Poll, type Report, type Settings, type Webhook, WebhookRefused } from '../definition';
 import { type DeliverReports, groupByResource } from '../reports';
-import { WebhookRefused } from '../webhook-request';
 import {
   buildInstruction,
   buildRefused,

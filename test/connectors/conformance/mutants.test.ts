@@ -205,7 +205,7 @@ const MUTANTS: Record<string, Mutant> = {
         return { outcome: 'not_found' as const };
       }),
   })),
-  'takes each answer to a dispute for given': mutateActivities(
+  'says that each answer to a dispute was taken': mutateActivities(
     ['evidence', 'acceptance'].flatMap((name) =>
       ['look_up_first', 'cut_before'].map((what) => `${name}.${what}`),
     ),

@@ -1,8 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
 import { ACTIVITIES, type ActivityName } from '../../../connectors/contract/schemas';
-import { defineHttp } from '../../../connectors/http/definition';
-import { type HttpSettings, httpSettings } from '../../../connectors/http/settings';
+import { defineHttp, type HttpSettings, httpSettings } from '../../../connectors/http/definition';
 import { BankFailure, createTestTools } from '../../../connectors/kit';
 import { readKitConfig } from '../../../connectors/kit/config';
 import { parseEnvironment } from '../../../src/config';

@@ -10,14 +10,12 @@ import {
   createBankClient,
   createLimiter,
 } from '../../../connectors/kit/bank-client';
-import { readKitConfig } from '../../../connectors/kit/config';
-import { defineConnector, type Report } from '../../../connectors/kit/definition';
-import { findEnvironment } from '../../../connectors/kit/environment';
+import { findEnvironment, readKitConfig } from '../../../connectors/kit/config';
+import { assertSigned, defineConnector, type Report } from '../../../connectors/kit/definition';
 import { startLoop } from '../../../connectors/kit/loop';
 import { HIDDEN, hide, hidePath } from '../../../connectors/kit/page/hide';
 import { createStepLog } from '../../../connectors/kit/page/steps';
 import { secretFile } from '../../../connectors/kit/secret-file';
-import { assertSigned } from '../../../connectors/kit/webhook-request';
 import { answer, useScriptedServer } from '../../clients/unit/scripted-server';
 import { gate } from '../../support/gate';
 
