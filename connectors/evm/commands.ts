@@ -49,20 +49,17 @@ export async function runCommand(deps: CommandDeps, args: string[]): Promise<unk
           }),
         ),
       };
-    case REPEAT_COMMAND:
-      return await repeatReports(deps, values.since);
+    case REPEAT_COMMAND: {
+      // The running connector repeats them: those that were applied change nothing.
+      const since = new Date(values.since ?? '');
+      if (Number.isNaN(since.getTime())) throw new Error('--since must be a time, in ISO 8601.');
+      if (since > deps.now()) throw new Error('--since must be in the past.');
+      return {
+        deposits: await createDeposits(deps.db).repeatSince(since),
+        settlements: await createSettlements(deps.db).repeatSince(since),
+      };
+    }
     default:
       throw new Error(USAGE);
   }
-}
-
-/** Makes the running connector repeat reports: those that were applied change nothing. */
-async function repeatReports({ db, now }: CommandDeps, since: string | undefined) {
-  const time = new Date(since ?? '');
-  if (Number.isNaN(time.getTime())) throw new Error('--since must be a time, in ISO 8601.');
-  if (time > now()) throw new Error('--since must be in the past.');
-  return {
-    deposits: await createDeposits(db).repeatSince(time),
-    settlements: await createSettlements(db).repeatSince(time),
-  };
 }

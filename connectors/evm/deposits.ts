@@ -2,7 +2,7 @@ import type { ClientSession, Collection, Db } from 'mongodb';
 import type { Address, Hash } from 'viem';
 import type { Asset } from './assets';
 import type { BlockRef, DatedBlock } from './chain-store';
-import { type PendingReport, REPEAT, selectReported } from './report';
+import { createReportStore, type ReportedRow } from './report';
 
 export interface BlockDeposit {
   crypto_payment_id: string;
@@ -18,7 +18,7 @@ export interface BlockDeposit {
   required_confirmations: number;
 }
 
-export interface Deposit extends Omit<BlockDeposit, 'amount'> {
+export interface Deposit extends Omit<BlockDeposit, 'amount'>, ReportedRow<ReportedDeposit | null> {
   /** Payment, asset and transaction, so that it stays the same in another block. */
   _id: string;
   amount: string;
@@ -26,15 +26,8 @@ export interface Deposit extends Omit<BlockDeposit, 'amount'> {
   block: BlockRef | null;
   /** Until a block has it. */
   unmined?: Unmined;
-  /** Last report that the service has, if it is still true. */
-  reported: ReportedDeposit | null;
-  /** Report in progress, stored first so that a repeat is identical. */
-  pending_report: PendingReport | null;
-  reports: number;
   /** Number of its blocks that were reported as dropped. */
   reorgs: number;
-  /** Last delivered report, which an operator may have repeated. */
-  last: { report: PendingReport; at: Date } | null;
   /** Time since which the second node differs. */
   disagreed_at: Date | null;
   is_open: boolean;
@@ -67,6 +60,7 @@ export type Deposits = ReturnType<typeof createDeposits>;
 export function createDeposits(db: Db) {
   const rows: Collection<Deposit> = db.collection<Deposit>('deposits');
   return {
+    ...createReportStore<ReportedDeposit | null>(db, 'deposits'),
     ensureIndexes: () =>
       rows.createIndexes([
         { key: { is_open: 1, _id: 1 }, name: 'open' },
@@ -134,9 +128,6 @@ export function createDeposits(db: Db) {
     dust: (limit: number) =>
       rows.find({ is_dust: true }).sort({ mined_at: -1 }).limit(limit).toArray(),
     countDust: () => rows.countDocuments({ is_dust: true }),
-    /** @returns number of reports */
-    repeatSince: async (since: Date): Promise<number> =>
-      (await rows.updateMany(selectReported(since), REPEAT)).modifiedCount,
     oldestUnreported: async () => {
       const unreported = {
         is_open: true,
@@ -153,25 +144,6 @@ export function createDeposits(db: Db) {
         .sort({ _id: 1 })
         .limit(limit)
         .toArray(),
-    /** Stores a report before it is sent. @returns false if another process has */
-    plan: async ({ _id, reports }: Deposit, pending_report: PendingReport): Promise<boolean> => {
-      const filter = { _id, reports, pending_report: null };
-      const { modifiedCount } = await rows.updateOne(filter, { $set: { pending_report } });
-      return modifiedCount === 1;
-    },
-    markReported: (
-      _id: string,
-      report: PendingReport,
-      reported: ReportedDeposit | null,
-      at: Date,
-    ) =>
-      rows.updateOne(
-        { _id, 'pending_report.callback.callback_id': report.callback.callback_id },
-        {
-          $set: { reported, pending_report: null, last: { report, at } },
-          $inc: { reports: 1, reorgs: report.name === 'deposit_undone' ? 1 : 0 },
-        },
-      ),
     markDisagreed: ({ _id, block }: Deposit, disagreed_at: Date) =>
       rows.updateOne({ _id, block, disagreed_at: null }, { $set: { disagreed_at } }),
     /** Closes a fully reported deposit, unless its block has changed since. */

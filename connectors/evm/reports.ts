@@ -4,7 +4,7 @@ import type { BlockRef } from './chain-store';
 import type { EvmContext } from './context';
 import type { Deposit } from './deposits';
 import { assertChain } from './node';
-import type { PendingReport } from './report';
+import type { PendingReport, Report } from './report';
 import {
   type End,
   getTransactionHash,
@@ -136,22 +136,29 @@ function describeDeposit(deposit: Deposit, block_hash: string | null, stage: Sta
   return { callback_id, occurred_at: seen_at.toISOString(), transaction_id };
 }
 
-/** After a failure, the next round delivers it again. */
+/** After a failure, the next round delivers it again. @returns whether the service has it */
+async function send({ deliver, log }: EvmContext, report: Report): Promise<boolean> {
+  const { resource, resource_id } = report;
+  try {
+    await deliver(report);
+    return true;
+  } catch (err) {
+    const what = resource === 'crypto_payment' ? 'deposit' : 'settlement';
+    log.warn({ [`${resource}_id`]: resource_id, err }, `${what} not reported, tried again later`);
+    return false;
+  }
+}
+
 async function sendDepositReport(
-  { deposits, deliver, now, log }: ReportDeps,
+  deps: ReportDeps,
   { _id, crypto_payment_id: resource_id }: Deposit,
   report: PendingReport,
 ): Promise<void> {
-  try {
-    await deliver({ resource: 'crypto_payment', resource_id, ...report });
-  } catch (err) {
-    log.warn({ crypto_payment_id: resource_id, err }, 'deposit not reported, tried again later');
-    return;
-  }
+  if (!(await send(deps, { resource: 'crypto_payment', resource_id, ...report }))) return;
   const { block_hash = null, confirmations = 0, amount = '' } = report.callback;
   const isGone = report.name === 'deposit_undone';
   const reported = isGone ? null : { block_hash, confirmations, amount };
-  await deposits.markReported(_id, report, reported, now());
+  await deps.deposits.markReported(_id, report, reported, deps.now());
 }
 
 /** Time for which the nodes may differ, before an operator decides. */
@@ -296,20 +303,14 @@ function toSentReport(settlement: Settlement): DueReport | undefined {
     : { name: 'sent', callback: { transaction_id } };
 }
 
-/** After a failure, the next round delivers it again. */
 async function sendSettlementReport(
-  { settlements, deliver, now, log }: EvmContext,
+  deps: EvmContext,
   { _id, reported }: Settlement,
   report: PendingReport,
 ): Promise<void> {
+  if (!(await send(deps, { resource: 'crypto_settlement', resource_id: _id, ...report }))) return;
   const { name, callback } = report;
-  try {
-    await deliver({ resource: 'crypto_settlement', resource_id: _id, ...report });
-  } catch (err) {
-    log.warn({ crypto_settlement_id: _id, err }, 'settlement not reported, tried again later');
-    return;
-  }
   const sent = callback.transaction_id ?? reported.sent;
   const end = name === 'completed' || name === 'failed' ? name : reported.end;
-  await settlements.markReported(_id, report, { sent, end }, now());
+  await deps.settlements.markReported(_id, report, { sent, end }, deps.now());
 }

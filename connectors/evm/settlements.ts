@@ -2,7 +2,7 @@ import type { ClientSession, Collection, Db } from 'mongodb';
 import type { Address, Hash, Hex } from 'viem';
 import type { Asset } from './assets';
 import type { BlockRef, DatedBlock } from './chain-store';
-import { type PendingReport, REPEAT, selectReported } from './report';
+import { createReportStore, type ReportedRow } from './report';
 
 /** All attempts share one nonce, so the chain accepts one at most. */
 export interface Attempt {
@@ -27,8 +27,12 @@ export interface MinedTransaction {
 
 export type End = 'completed' | 'failed';
 
-export interface Settlement {
-  _id: string;
+interface ReportedSettlement {
+  sent: string | null;
+  end: End | null;
+}
+
+export interface Settlement extends ReportedRow<ReportedSettlement> {
   asset: Asset;
   /** Smallest units. */
   amount: string;
@@ -41,12 +45,6 @@ export interface Settlement {
   /** Bytes that the node accepted last. */
   broadcast: { hash: Hash; at: Date } | null;
   mined: MinedTransaction | null;
-  reported: { sent: string | null; end: End | null };
-  /** Report in progress, stored first so that a repeat is identical. */
-  pending_report: PendingReport | null;
-  reports: number;
-  /** Last delivered report, which an operator may have repeated. */
-  last: { report: PendingReport; at: Date } | null;
   is_open: boolean;
   accepted_at: Date;
 }
@@ -72,6 +70,7 @@ export function createSettlements(db: Db) {
   const rows: Collection<Settlement> = db.collection<Settlement>('settlements');
   const refusals: Collection<Refusal> = db.collection<Refusal>('refusals');
   return {
+    ...createReportStore<ReportedSettlement>(db, 'settlements'),
     ensureIndexes: () =>
       rows.createIndexes([
         { key: { from: 1, nonce: 1 }, name: 'nonce', unique: true },
@@ -145,24 +144,6 @@ export function createSettlements(db: Db) {
       ),
     markAnswered: (_id: string, hash: Hash) =>
       rows.updateOne({ _id }, { $set: { 'reported.sent': hash } }),
-    /** Stores a report before it is sent. @returns false if another process has */
-    plan: async ({ _id, reports }: Settlement, pending_report: PendingReport): Promise<boolean> => {
-      const filter = { _id, reports, pending_report: null };
-      const { modifiedCount } = await rows.updateOne(filter, { $set: { pending_report } });
-      return modifiedCount === 1;
-    },
-    markReported: (
-      _id: string,
-      report: PendingReport,
-      reported: Settlement['reported'],
-      at: Date,
-    ) =>
-      rows.updateOne(
-        { _id, 'pending_report.callback.callback_id': report.callback.callback_id },
-        { $set: { reported, pending_report: null, last: { report, at } }, $inc: { reports: 1 } },
-      ),
-    repeatSince: async (since: Date): Promise<number> =>
-      (await rows.updateMany(selectReported(since), REPEAT)).modifiedCount,
     /** Closes a settlement whose end is reported, unless its block has changed since. */
     close: ({ _id, mined }: Settlement) =>
       rows.updateOne({ _id, mined }, { $set: { is_open: false } }),
