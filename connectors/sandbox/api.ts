@@ -1,11 +1,12 @@
 import Router from '@koa/router';
-import Koa, { type Context } from 'koa';
+import type { Context } from 'koa';
+import Koa from 'koa';
 import getRawBody from 'raw-body';
 import { z } from 'zod';
 import type { Logger } from '../../src/base/log';
 import { verifySignature } from '../../src/webhooks/signature';
 import { ACTIVITIES, type ActivityName } from '../contract/schemas';
-import { type AnswerBook, lookUpAnswer, takeAnswer } from './disputes';
+import { type AnswerBook, lookUpAnswer, takeAnswer } from './book';
 import {
   closeSession,
   type IncomingDeps,
@@ -51,7 +52,10 @@ export function createBankApi(deps: BankApiDeps): Koa {
   const serve = <I>(path: string, schema: z.ZodType<I>, run: (call: Call<I>) => Promise<object>) =>
     router.post(path, async (ctx) => {
       const input = schema.parse(JSON.parse(await readSigned(ctx, deps)));
-      answer(ctx, await run({ input, assertAwaited: () => assertAwaited(ctx) }));
+      const answer = await run({ input, assertAwaited: () => assertAwaited(ctx) });
+      const { outcome } = Object(answer);
+      ctx.status = outcome === 'declined' || outcome === 'refused' ? 422 : 200;
+      ctx.body = answer;
     });
   const instruct = <I>(
     name: ActivityName,
@@ -116,11 +120,4 @@ async function readSigned(
 /** @throws Error if nobody waits for the answer, and may learn that nothing arrived */
 function assertAwaited({ req }: Pick<Context, 'req'>): void {
   if (req.socket.destroyed) throw new Error('Nobody waits for the answer: nothing is done.');
-}
-
-function answer(ctx: Pick<Context, 'status' | 'body'>, result: object): void {
-  const isRefusal =
-    'outcome' in result && (result.outcome === 'declined' || result.outcome === 'refused');
-  ctx.status = isRefusal ? 422 : 200;
-  ctx.body = result;
 }

@@ -18,16 +18,14 @@ import type { ConnectorProcess } from '../kit/process';
 import { openRestoreGuard } from '../kit/restore-guard';
 import { createBankApi } from './api';
 import { createBankApp } from './app';
-import { createBook, createSentBook } from './book';
+import { createAnswerBook, createBook, createSentBook } from './book';
 import { createChainStores, startChain } from './chain/chain';
 import { advanceBankClock, createTimeReader } from './clock';
 import type { SandboxBankConfig } from './config';
-import { buildSettings, defineSandboxBank } from './definition';
-import { createAnswerBook } from './disputes';
+import { buildSettings, defineSandboxBank, simulateTransit } from './definition';
 import { createOutbox } from './outbox';
 import { isAwaited } from './reports';
 import { createSessionStore } from './sessions';
-import { simulateTransit } from './transit';
 
 type BankProcess = Omit<ConnectorProcess, 'serveMetrics' | 'close'>;
 
@@ -114,7 +112,16 @@ async function openBank(own: BankProcess, db: Db, config: OpenedConfig) {
   const { restoreGuard, SANDBOX_BANK_URL: publicUrl } = config;
   const autoplay = config.SANDBOX_AUTOPLAY === 'on';
   const readTime = createTimeReader(stores, now);
-  const books = await openBooks(db, now);
+  const books = {
+    sessions: createSessionStore(db, now),
+    refunds: createBook(db, 'refunds', now),
+    payouts: createBook(db, 'payouts', now),
+    outbox: createOutbox(db, now),
+    movements: createMovementStore(db, now),
+    answers: createAnswerBook(db, now),
+  };
+  const indexed = [books.sessions, books.outbox, books.movements];
+  await Promise.all(indexed.map((store) => store.ensureIndexes()));
   const chainStores = createChainStores(db, now, readTime);
   await chainStores.ensureIndexes();
   const parts = { ...own, ...books, autoplay, readTime, product: stores };
@@ -179,19 +186,4 @@ async function openBank(own: BankProcess, db: Db, config: OpenedConfig) {
     },
     stop: () => Promise.all(closers.map((close) => close())),
   };
-}
-
-/** Opens what the bank writes down. */
-async function openBooks(db: Db, now: () => Date) {
-  const books = {
-    sessions: createSessionStore(db, now),
-    refunds: createBook(db, 'refunds', now),
-    payouts: createBook(db, 'payouts', now),
-    outbox: createOutbox(db, now),
-    movements: createMovementStore(db, now),
-    answers: createAnswerBook(db, now),
-  };
-  const indexed = [books.sessions, books.outbox, books.movements];
-  await Promise.all(indexed.map((store) => store.ensureIndexes()));
-  return books;
 }

@@ -1,8 +1,13 @@
 import type { ClientSession, Collection, Db, MongoClient } from 'mongodb';
 import { inTransaction, isDuplicateKey } from '../../src/base/mongo';
-import type { MovementStore } from '../../src/service/banks/sandbox-bank/movements';
-import { bankReference } from '../../src/service/banks/sandbox-bank/movements';
-import type { PayoutInstruction, RefundInstruction } from '../contract/activities';
+import { bankReference, type MovementStore } from '../../src/service/banks/sandbox-bank/movements';
+import type {
+  DisputeLookup,
+  DisputeQuestion,
+  DisputeReply,
+  PayoutInstruction,
+  RefundInstruction,
+} from '../contract/activities';
 import type { SentBook } from '../kit/restore-guard';
 import type { Outbox } from './outbox';
 import type { PlannedCallback } from './plan';
@@ -121,4 +126,50 @@ export async function acceptIntoBook<R extends 'refund' | 'payout'>(
     if (entry === null) throw error;
     return { entry, isNew: false };
   }
+}
+
+/** Instruction that has arrived; nothing of the evidence is stored. */
+interface Answer {
+  /** Instruction ID. */
+  _id: string;
+  bank_dispute_id: string;
+  at: Date;
+}
+
+export type AnswerBook = ReturnType<typeof createAnswerBook>;
+
+export function createAnswerBook(db: Db, now: () => Date) {
+  const answers = db.collection<Answer>('dispute_answers');
+  return {
+    get: (_id: string) => answers.findOne({ _id }),
+    record: (_id: string, bank_dispute_id: string, session: ClientSession) =>
+      answers.updateOne(
+        { _id },
+        { $setOnInsert: { bank_dispute_id, at: now() } },
+        { upsert: true, session },
+      ),
+  };
+}
+
+/**
+ * Takes evidence or an acceptance, once; the dispute is decided by a simulation.
+ * @param call `assertAwaited` throws once the connector has given up
+ */
+export async function takeAnswer(
+  { mongo, answers }: { mongo: MongoClient; answers: AnswerBook },
+  { input, assertAwaited }: { input: DisputeQuestion; assertAwaited: () => void },
+): Promise<DisputeReply> {
+  await inTransaction(mongo, async (session) => {
+    assertAwaited();
+    await answers.record(input.instruction_id, input.bank_dispute_id, session);
+  });
+  return { outcome: 'accepted' };
+}
+
+export async function lookUpAnswer(
+  { answers }: { answers: AnswerBook },
+  { instruction_id }: DisputeQuestion,
+): Promise<DisputeLookup> {
+  const isKnown = (await answers.get(instruction_id)) !== null;
+  return isKnown ? { outcome: 'accepted' } : { outcome: 'not_found' };
 }

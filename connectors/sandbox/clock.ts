@@ -67,7 +67,11 @@ async function advanceStore(
   store: WaitingStore,
   advance: BankClockAdvance,
 ): Promise<BankClockStop> {
-  const rows = await listOwn(product, await store.listPending(ROWS_MAX), advance.account_id);
+  const all = await store.listPending(ROWS_MAX);
+  const owners = await Promise.all(
+    all.map(({ resource, resource_id }) => LIFECYCLES[resource].get(product, resource_id)),
+  );
+  const rows = all.filter((_row, at) => owners[at]?.account_id === advance.account_id);
   const ids = rows.map(({ _id }) => _id);
   if (rows.length > 0) await store.bringForward(ids, advance);
   const pending = rows.length === 0 ? [] : await store.listPending(ROWS_MAX);
@@ -89,17 +93,6 @@ async function advanceStore(
     reporting: found.filter(({ due_ms }) => due_ms <= at + LEASE_MS).map(({ report }) => report),
     awaited: found.filter(({ due_ms }) => due_ms === next_ms).map(({ report }) => report[1]),
   };
-}
-
-async function listOwn<W extends Waiting>(
-  stores: InboxStores,
-  rows: readonly W[],
-  account_id: string,
-): Promise<W[]> {
-  const owners = await Promise.all(
-    rows.map(({ resource, resource_id }) => LIFECYCLES[resource].get(stores, resource_id)),
-  );
-  return rows.filter((_row, i) => owners[i]?.account_id === account_id);
 }
 
 /** A repeat changes nothing. */

@@ -39,7 +39,11 @@ export async function handOut(
   const rows = await deps.outbox.lease(BATCH);
   const played = await Promise.all(groupById(rows).map((group) => playInOrder(deps, group)));
   return {
-    due: played.flat().map((row) => ({ id: row._id, report: toReport(row) })),
+    due: played.flat().map(({ _id: id, resource, resource_id, name, body: callback }) => ({
+      id,
+      // The row's name is one of its resource.
+      report: { resource, resource_id, name, callback } as Report,
+    })),
     more: simulated > 0 || rows.length === BATCH,
   };
 }
@@ -48,11 +52,6 @@ export async function handOut(
 function groupById<T extends { resource_id: string }>(items: readonly T[]): T[][] {
   const ids = [...new Set(items.map(({ resource_id }) => resource_id))];
   return ids.map((id) => items.filter(({ resource_id }) => resource_id === id));
-}
-
-function toReport({ resource, resource_id, name, body: callback }: OutboxRow): Report {
-  // The row's name is one of its resource.
-  return { resource, resource_id, name, callback } as Report;
 }
 
 /** Books what simulations have reported since. @returns their number */

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { EvmSettings } from '../../connectors/evm/config';
+import { httpSettings } from '../../connectors/http/definition';
 import { settings as stripeSettings } from '../../connectors/stripe/settings';
 import { listFields, listVariables } from '../../stack/usage';
 import { assetTable } from './assets';
@@ -9,7 +10,6 @@ import { magicAmountLists } from './magic-amounts';
 import { authorityLists, listCredits, listFindings, remedyLists } from './operators';
 import { roleList } from './roles';
 import { variableTable } from './variables';
-import { httpSettings } from '../../connectors/http/definition';
 
 /** Blocks of each page that the code writes, by the name in their marker. */
 export function blocksByPage(): Record<string, Record<string, string>> {

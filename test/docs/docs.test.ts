@@ -1,22 +1,36 @@
 import { spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { z } from 'zod';
 import { EvmSettings } from '../../connectors/evm/config';
+import { httpSettings } from '../../connectors/http/definition';
 import { fill } from '../../docs/generate/blocks';
 import { blocksByPage } from '../../docs/generate/pages';
 import { createContext } from '../../src/cli/context';
 import { createProgram } from '../../src/cli/program';
-import { COMMON_REMEDIES, FINDING_REMEDIES, REMEDIES, type Remedy, listRows } from '../../src/domain/remedies';
+import {
+  COMMON_REMEDIES,
+  FINDING_REMEDIES,
+  listRows,
+  REMEDIES,
+  type Remedy,
+} from '../../src/domain/remedies';
 import { KINDS, RESOURCES } from '../../src/domain/resources';
 import { WRITES } from '../../src/service/installation/database';
 import { LIBRARIES, LIBRARY_VARIABLES } from '../../src/variables';
-import { USAGE, listFields, listVariables } from '../../stack/usage';
+import { listFields, listVariables, USAGE } from '../../stack/usage';
 import { runbooks } from '../support/monitoring';
-import { ROOT, filesEndingIn, listAnchors, readProse, readText } from './pages';
-import { httpSettings } from '../../connectors/http/definition';
+import { filesEndingIn, listAnchors, ROOT, readProse, readText } from './pages';
 
 test('the documented backup has the databases, and no file with a secret', () => {
   const [, command = ''] = /```sh\n(tar .+)\n```/.exec(readText('docs/operations.md')) ?? [];

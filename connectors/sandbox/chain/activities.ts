@@ -17,9 +17,8 @@ import type {
   ScreeningAnswer,
 } from '../../contract/crypto';
 import { getBehavior } from '../magic-amounts';
-import { REQUIRED_CONFIRMATIONS, transactionId } from './blocks';
 import { CRYPTO_MAGIC_AMOUNTS } from './magic-amounts';
-import { planDeposit, planPayer } from './plan';
+import { planDeposit, planPayer, REQUIRED_CONFIRMATIONS, transactionId } from './plan';
 import { buildQuote } from './rates';
 import { cancelSettlement, lookUpSettlement, type SettlementDeps, sendSettlement } from './settle';
 import type { TransactionStore } from './transactions';

@@ -8,8 +8,7 @@ import type { SettlementInstruction } from '../../contract/crypto';
 import { startLoop } from '../../kit/loop';
 import type { TimeReader } from '../clock';
 import { createChainActivities } from './activities';
-import { blockHash, heightAt } from './blocks';
-import type { Step } from './plan';
+import { blockHash, heightAt, type Step } from './plan';
 import { createSettlementBook } from './settle';
 import {
   type ChainTransaction,
@@ -54,9 +53,23 @@ export interface ChainDeps {
 
 export type Chain = ReturnType<typeof startChain>;
 
+/**
+ * May be killed at any point: a step stays due until its report was received, and a repeat counts
+ * once.
+ */
 export function startChain({ stores, ...deps }: ChainDeps) {
   const { wallets, transactions } = stores;
-  const follower = startFollower({ ...deps, transactions });
+  const follower = startLoop({
+    round: async () => {
+      const due = await transactions.lease(BATCH);
+      await Promise.all(due.map((each) => reportNext({ ...deps, transactions }, each)));
+      return due.length === BATCH;
+    },
+    failureText: 'the chain could not be read',
+    log: deps.log,
+    pollMs: POLL_MS,
+    troubleMsMax: TROUBLE_MS,
+  });
   return {
     routes: { wallets, transactions, autoplay: deps.autoplay, sent: follower.wake },
     activitiesAt: (baseUrl: string) => createChainActivities({ ...deps, ...stores, baseUrl }),
@@ -74,24 +87,6 @@ export interface ChainReport extends Subject {
 type FollowerDeps = Pick<ChainDeps, 'connector' | 'isAwaited' | 'deliver' | 'readTime' | 'log'> & {
   transactions: TransactionStore;
 };
-
-/**
- * May be killed at any point: a step stays due until its report was received, and a repeat counts
- * once.
- */
-function startFollower(deps: FollowerDeps) {
-  return startLoop({
-    round: async () => {
-      const due = await deps.transactions.lease(BATCH);
-      await Promise.all(due.map((transaction) => reportNext(deps, transaction)));
-      return due.length === BATCH;
-    },
-    failureText: 'the chain could not be read',
-    log: deps.log,
-    pollMs: POLL_MS,
-    troubleMsMax: TROUBLE_MS,
-  });
-}
 
 async function reportNext(deps: FollowerDeps, transaction: ChainTransaction): Promise<void> {
   const { connector, transactions, log } = deps;

@@ -11,10 +11,8 @@ import {
 import { SECRET } from '../../../src/pages/browser';
 import { Detail } from '../../../src/pages/layout';
 import { seeOther } from '../../../src/pages/security';
-import { Field } from '../fields';
-import { readForm, showMessage, showPage } from '../pages';
-import { transactionId } from './blocks';
-import { type Course, planDeposit } from './plan';
+import { Field, readForm, showMessage, showPage } from '../pages';
+import { type Course, planDeposit, transactionId } from './plan';
 import { parseTypedAmount } from './rates';
 import type { TransactionStore } from './transactions';
 import { type PayerWallet, TRANSACTIONS_MAX, type WalletStore } from './wallets';

@@ -1,7 +1,31 @@
+import { createHash } from 'node:crypto';
 import type { CryptoCallbackName } from '../../../src/domain/callback/callback';
+import type { Network } from '../../../src/domain/crypto/assets';
 import type { BehaviorIn } from '../magic-amounts';
-import { BLOCK_MS, REQUIRED_CONFIRMATIONS } from './blocks';
 import type { CRYPTO_MAGIC_AMOUNTS, SETTLEMENT_MAGIC_AMOUNTS } from './magic-amounts';
+
+const BLOCK_MS = 1_000;
+
+/** Includes the deposit's own block. */
+export const REQUIRED_CONFIRMATIONS = 3;
+
+export function heightAt(now: Date): number {
+  return Math.floor(now.getTime() / BLOCK_MS);
+}
+
+/** Differs on each branch of the chain. */
+export function blockHash(network: Network, height: number, branch: number): string {
+  return deriveHash(network, `block:${height}:${branch}`);
+}
+
+export function transactionId(network: Network, name: string): string {
+  return deriveHash(network, `transaction:${name}`);
+}
+
+function deriveHash(network: Network, name: string): string {
+  const hex = createHash('sha256').update(`sandbox-chain:${network}:${name}`).digest('hex');
+  return network === 'ethereum' ? `0x${hex}` : hex;
+}
 
 type PayerBehavior = BehaviorIn<typeof CRYPTO_MAGIC_AMOUNTS>;
 export type SettlementBehavior = BehaviorIn<typeof SETTLEMENT_MAGIC_AMOUNTS>;
@@ -47,7 +71,7 @@ export function planDeposit(course: Course, ticking: boolean): Step[] {
   return ticking ? DEPOSIT_PLANS[course] : [SEEN];
 }
 
-export interface PlannedDeposit {
+interface PlannedDeposit {
   /** Smallest units. */
   amount: bigint;
   after_ms: number;

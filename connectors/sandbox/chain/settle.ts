@@ -9,9 +9,8 @@ import type {
 } from '../../contract/crypto';
 import { type Attempt, beginAttempt } from '../../contract/guard';
 import { getBehavior } from '../magic-amounts';
-import { transactionId } from './blocks';
 import { SETTLEMENT_MAGIC_AMOUNTS } from './magic-amounts';
-import { planSettlement, type SettlementBehavior } from './plan';
+import { planSettlement, type SettlementBehavior, transactionId } from './plan';
 import type { TransactionStore } from './transactions';
 
 interface BookedSettlement {

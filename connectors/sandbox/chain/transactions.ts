@@ -9,10 +9,6 @@ import type { Step } from './plan';
 const LEASE_MS = 5_000;
 const BACKOFF_MS_MAX = 30_000;
 
-function getBackoffMs(attempts: number): number {
-  return Math.min(250 * 2 ** Math.min(attempts, 10), BACKOFF_MS_MAX);
-}
-
 export interface Subject {
   resource: CryptoResource;
   resource_id: string;
@@ -104,7 +100,7 @@ export function createTransactionStore(db: Db, now: () => Date, readTime: TimeRe
     drop: ({ _id, done }: ChainTransaction, last_error: string) =>
       transactions.updateOne({ _id, done }, { $set: { due_at: null, last_error } }),
     retry: ({ _id, done, attempts }: ChainTransaction, last_error: string) => {
-      const due_at = later(getBackoffMs(attempts));
+      const due_at = later(Math.min(250 * 2 ** Math.min(attempts, 10), BACKOFF_MS_MAX));
       return transactions.updateOne({ _id, done }, { $set: { due_at, last_error } });
     },
     /** Time before which every transaction has been reported. */
