@@ -24,15 +24,6 @@ import type {
 const SECRET_LENGTH_MIN = 24;
 
 const GROUPS = ['payments', 'refunds', 'payouts', 'cancelPayout', 'disputes'] as const;
-type Group = (typeof GROUPS)[number];
-
-function parseGroups(text: string): Group[] | undefined {
-  const names = text.split('|').map((name) => name.trim());
-  const groups = GROUPS.filter((group) => names.includes(group));
-  const isKnown = groups.length === names.length;
-  const canCancel = groups.includes('payouts') || !groups.includes('cancelPayout');
-  return isKnown && canCancel ? groups : undefined;
-}
 
 function isBase(text: string): boolean {
   const { username, password, search, hash } = new URL(text);
@@ -56,8 +47,10 @@ export const httpSettings = {
   INSTRUCTIONS_FOR: z
     .string()
     .transform((text, ctx) => {
-      const groups = parseGroups(text);
-      if (groups !== undefined) return groups;
+      const names = text.split('|').map((name) => name.trim());
+      const groups = GROUPS.filter((group) => names.includes(group));
+      const canCancel = groups.includes('payouts') || !groups.includes('cancelPayout');
+      if (groups.length === names.length && canCancel) return groups;
       const message = `must be some of ${GROUPS.join(', ')}, separated by |; cancelPayout needs payouts`;
       ctx.addIssue({ code: 'custom', message });
       return z.NEVER;

@@ -243,17 +243,13 @@ function wrapInstruction<
     const isFirst =
       deps.definition.repeatsAnswers === true && (await instructions.get(id)) === null;
     const found = isFirst ? undefined : await lookUp(input, attempt);
-    if (found !== undefined && isFound(found)) return found;
+    if (found !== undefined && found.outcome !== 'not_found') return found as A;
     return await sendOnce(deps, id, attempt, {
       findOutdated: () => findOutdated(input, attempt),
       call: () => call(input, attempt),
     });
   };
   return { send, lookUp };
-}
-
-function isFound<A extends { outcome: string }>(found: A | NotFound): found is A {
-  return found.outcome !== 'not_found';
 }
 
 /** Calls the bank unless another attempt was answered; it is recorded before. */

@@ -73,7 +73,10 @@ export function createBankClient({ limits = {}, needsTls, count }: BankClientDep
       }
       try {
         const call = () => callOnce(request, answers, attempt);
-        const answer = await inOrder(call, attempt?.assertInTime, isQuestion());
+        // An operator waits for the answer to a question.
+        const { priorityKey } = asyncLocalStorage.getStore()?.info.priority ?? {};
+        const isQuestion = priorityKey === QUESTION_PRIORITY.priorityKey;
+        const answer = await inOrder(call, attempt?.assertInTime, isQuestion);
         count('answered');
         return answer;
       } catch (error) {
@@ -81,12 +84,6 @@ export function createBankClient({ limits = {}, needsTls, count }: BankClientDep
         throw error;
       }
     };
-}
-
-/** An operator waits for the answer. */
-function isQuestion(): boolean {
-  const priority = asyncLocalStorage.getStore()?.info.priority;
-  return priority?.priorityKey === QUESTION_PRIORITY.priorityKey;
 }
 
 async function callOnce<A extends Answers>(
@@ -141,7 +138,7 @@ async function readAnswer(call: Promise<Response>) {
 }
 
 /** @returns undefined unless the text is JSON */
-function parseJson(text: string): unknown {
+export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {

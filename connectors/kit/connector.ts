@@ -26,15 +26,19 @@ const POLL_TROUBLE_MS_MAX = 60_000;
 const RETRY_POLL_MS = 10_000;
 const STATEMENT_POLL_MS = 600_000;
 
-/** Serves a bank with the variables of this process, until the process is stopped. */
+/**
+ * Serves a bank with the variables of this process, until the process is stopped.
+ * @param start by default starts the connector as it is defined
+ */
 export async function serveConnector<S extends Settings>(
   definition: ConnectorDefinition<S>,
+  start = (config: KitConfig<S>, own: ConnectorProcess) => startConnector(definition, config, own),
 ): Promise<void> {
   const config = readKitConfig(definition);
   const { log, onStop, connect } = beginProcess({ connector: config.name }, config);
   const own = await connect();
   await checkTemporal(own, log, config.isLive);
-  const connector = await startConnector(definition, config, own);
+  const connector = await start(config, own);
   const metrics = await own.serveMetrics(connector.isReady);
   log.info({ connector: config.name, address: connector.url }, 'the connector serves its bank');
   onStop(connector.stop);

@@ -51,7 +51,8 @@ export function createInstructionStore(db: Db, now: () => Date) {
   /** Writes to a fitting or new record. @returns false if another one exists */
   const write = async (_id: string, filter: object, $set: Partial<InstructionRecord>) => {
     try {
-      const $setOnInsert = omitKeys({ deadline: null, answer: null }, $set);
+      const first = Object.entries({ deadline: null, answer: null });
+      const $setOnInsert = Object.fromEntries(first.filter(([name]) => !(name in $set)));
       const change = { $set: { ...$set, changed_at: now() } };
       const update = Object.keys($setOnInsert).length > 0 ? { ...change, $setOnInsert } : change;
       await records.updateOne({ _id, ...filter }, update, { upsert: true });
@@ -95,8 +96,4 @@ export function createInstructionStore(db: Db, now: () => Date) {
       await write(_id, {}, { closed: true });
     },
   };
-}
-
-function omitKeys(values: Record<string, unknown>, other: object): Record<string, unknown> {
-  return Object.fromEntries(Object.entries(values).filter(([name]) => !(name in other)));
 }

@@ -13,7 +13,6 @@ import {
   type Tools,
   type Webhook,
   WebhookRefused,
-  type WebhookRequest,
 } from './definition';
 import { createPage, isForPage } from './page/page';
 import type { StepLog } from './page/steps';
@@ -95,7 +94,14 @@ async function receive<S extends Settings>(
   try {
     const body = await readBody(request, webhook.bodyBytesMax ?? BODY_BYTES_MAX);
     const { headers } = request;
-    await deliver(await webhook.read({ headers, body, json: () => parseJson(body) }, tools));
+    const json = () => {
+      try {
+        return JSON.parse(body.toString('utf8'));
+      } catch {
+        throw new WebhookRefused(400, 'The body is not JSON.');
+      }
+    };
+    await deliver(await webhook.read({ headers, body, json }, tools));
     return { status: 200, message: 'received' };
   } catch (error) {
     const answer = explainRefusal(error);
@@ -109,12 +115,13 @@ async function receive<S extends Settings>(
 }
 
 function explainRefusal(error: unknown): Answer | undefined {
-  if (error instanceof WebhookRefused) return { status: error.status, message: error.message };
+  if (error instanceof WebhookRefused || error instanceof BodyRefused) {
+    return { status: error.status, message: error.message };
+  }
   if (error instanceof ZodError) {
     const fields = error.issues.map(({ path }) => path.join('.') || 'the body');
     return { status: 400, message: `Not readable: ${fields.join(', ')}.` };
   }
-  if (error instanceof BodyRefused) return { status: error.status, message: error.message };
   return undefined;
 }
 
@@ -136,14 +143,6 @@ async function readBody(request: IncomingMessage, limit: number): Promise<Buffer
       error instanceof Error && 'type' in error && error.type === 'entity.too.large';
     if (isTooLarge) throw new BodyRefused(413, `The body is larger than ${limit} bytes.`);
     throw new BodyRefused(400, 'The body is incomplete.');
-  }
-}
-
-function parseJson(body: WebhookRequest['body']): unknown {
-  try {
-    return JSON.parse(body.toString('utf8'));
-  } catch {
-    throw new WebhookRefused(400, 'The body is not JSON.');
   }
 }
 

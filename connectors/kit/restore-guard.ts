@@ -12,6 +12,7 @@ export type { Stop } from './state-file';
 /** Time since the count was raised, after which the next instruction raises it. */
 const RAISE_MS = 1_000;
 const UNKNOWN_MAX = 5;
+const OLDER_COUNT = 'The connector’s database is older than its state file';
 
 /** Nothing is sent or answered until an operator releases the connector. */
 class ConnectorStopped extends Error {
@@ -106,6 +107,7 @@ export async function openRestoreGuard(
     const newest = await book.listUnknown(all.slice(-1));
     return newest.length === 0 ? [] : await book.listUnknown(all);
   };
+  /** @throws Error while MongoDB has no epoch, as during a restore */
   const findReason = async (
     state: ConnectorState | null,
     found: Seen,
@@ -115,12 +117,24 @@ export async function openRestoreGuard(
       return isFirst ? undefined : 'The connector has sent before, and its state file is missing';
     }
     if (state.damaged !== null) return `Line ${state.damaged} of the state file is damaged`;
-    const other = state.seen && describeOther(state.seen, found);
-    if (other) return other;
+    const { installation = null, epoch = '', count = 0 } = state.seen ?? {};
+    if (found.installation === null && installation !== null) {
+      throw new Error('MongoDB has no epoch, as during a restore: not instructed.');
+    }
+    if (installation !== null && found.installation !== installation) {
+      return `MongoDB is the installation ${found.installation}, and the state file that of ${installation}`;
+    }
     // Named before a time, since an operator asks the bank about them.
     const unknown = await findUnknown(state);
-    if (unknown.length > 0) return describeUnknown(unknown);
-    return state.seen === null ? undefined : describeOlder(state.seen, found);
+    if (unknown.length > 0) {
+      const shown = unknown.slice(-UNKNOWN_MAX).join(', ');
+      const more = unknown.length > UNKNOWN_MAX ? ` and ${unknown.length - UNKNOWN_MAX} more` : '';
+      return `The connector has sent what its database does not know, ${shown}${more}`;
+    }
+    if (found.epoch < epoch) {
+      return `MongoDB has the state of ${found.epoch}, and the connector has seen that of ${epoch}`;
+    }
+    return found.count < count ? OLDER_COUNT : undefined;
   };
   /** Starts from the book as it is; what it does not know stays acknowledged. */
   const release = async (state: ConnectorState, stop: Stop): Promise<Stop | null> => {
@@ -154,7 +168,7 @@ export async function openRestoreGuard(
       { upsert: true, returnDocument: 'after' },
     );
     const count = raised?.count ?? 0;
-    if (seen === null || count <= seen.count) return await stopFor(describeOlderCount());
+    if (seen === null || count <= seen.count) return await stopFor(OLDER_COUNT);
     // In MongoDB first, so that the file is never ahead of one that was not restored.
     await file.write({ note: 'seen', ...seen, count });
     raisedAt = performance.now();
@@ -210,32 +224,6 @@ export async function openRestoreGuard(
   await file.makeDirectory();
   await check();
   return guard;
-}
-
-/** @throws Error while MongoDB has no epoch, as during a restore */
-function describeOther(seen: Seen, found: Seen): string | undefined {
-  if (found.installation === null && seen.installation !== null) {
-    throw new Error('MongoDB has no epoch, as during a restore: not instructed.');
-  }
-  if (seen.installation === null || found.installation === seen.installation) return undefined;
-  return `MongoDB is the installation ${found.installation}, and the state file that of ${seen.installation}`;
-}
-
-function describeOlder(seen: Seen, found: Seen): string | undefined {
-  if (found.epoch < seen.epoch) {
-    return `MongoDB has the state of ${found.epoch}, and the connector has seen that of ${seen.epoch}`;
-  }
-  return found.count < seen.count ? describeOlderCount() : undefined;
-}
-
-function describeOlderCount(): string {
-  return 'The connector’s database is older than its state file';
-}
-
-function describeUnknown(ids: readonly string[]): string {
-  const shown = ids.slice(-UNKNOWN_MAX).join(', ');
-  const more = ids.length > UNKNOWN_MAX ? ` and ${ids.length - UNKNOWN_MAX} more` : '';
-  return `The connector has sent what its database does not know, ${shown}${more}`;
 }
 
 /** Joins calls into the next run, which begins after all of them. */

@@ -171,16 +171,10 @@ function isSameFile(
 }
 
 function applyLine(state: ConnectorState, line: string, index: number): ConnectorState {
-  const note = parseNote(line);
-  if (note !== undefined) return applyNote(state, note);
-  return { ...state, damaged: state.damaged ?? index + 1 };
-}
-
-function parseNote(line: string): StateNote | undefined {
   try {
-    return Note.safeParse(JSON.parse(line)).data;
+    return applyNote(state, Note.parse(JSON.parse(line)));
   } catch {
-    return undefined;
+    return { ...state, damaged: state.damaged ?? index + 1 };
   }
 }
 

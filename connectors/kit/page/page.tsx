@@ -127,16 +127,13 @@ function groupSteps(steps: readonly Step[]): StepGroup[] {
   for (const step of steps) {
     const { resource, resource_id } = step;
     const id = `${resource}-${resource_id ?? 'refused'}`;
-    const title = resource_id === null ? 'Webhooks that were refused' : capitalize(resource);
+    const capitalized = `${resource.slice(0, 1).toUpperCase()}${resource.slice(1)}`;
+    const title = resource_id === null ? 'Webhooks that were refused' : capitalized;
     const group = groups.get(id) ?? { id, title, resource_id, steps: [] };
     group.steps.push(step);
     groups.set(id, group);
   }
   return [...groups.values()];
-}
-
-function capitalize(word: string): string {
-  return word.slice(0, 1).toUpperCase() + word.slice(1);
 }
 
 function Group({ id, title, resource_id, steps }: StepGroup) {

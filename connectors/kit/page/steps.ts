@@ -3,7 +3,7 @@ import type { z } from 'zod';
 import type { Logger } from '../../../src/base/log';
 import type { RecipientDetails } from '../../../src/domain/payout/recipient';
 import type { ConnectorActivities } from '../../contract/activities';
-import { BankFailure, type CallBank } from '../bank-client';
+import { BankFailure, type CallBank, parseJson } from '../bank-client';
 import { type Poll, type Report, type Settings, type Webhook, WebhookRefused } from '../definition';
 import { type DeliverReports, groupByResource } from '../reports';
 import {
@@ -105,7 +105,7 @@ export function createStepLog({ now, log }: StepDeps) {
       read: async (request, tools) => {
         const recording = begin();
         const { path: url } = webhook;
-        const sent = parseJson(request.body);
+        const sent = parseJson(request.body.toString());
         recording.raw.push({ method: 'webhook POST', url, sent, status: 'received' });
         try {
           const reports = await current.run(recording, () => webhook.read(request, tools));
@@ -148,12 +148,4 @@ export function createStepLog({ now, log }: StepDeps) {
         }
       },
   };
-}
-
-function parseJson(body: Buffer | string): unknown {
-  try {
-    return JSON.parse(body.toString());
-  } catch {
-    return undefined;
-  }
 }
