@@ -67,7 +67,10 @@ export async function applyStatus(deps: AnswerDeps, report: StatusReport): Promi
     if (isRejected) log.warn({ file_id: file._id, code }, 'the bank has answered otherwise since');
   }
   if (verification?.isAlone === true) {
-    if (!file.statuses.some((each) => endsWait(each, created_at))) {
+    const isOver = file.statuses.some(
+      (each) => each.created_at > created_at && !WAITING.includes(each.status),
+    );
+    if (!isOver) {
       await awaitRelease(deps, file, verification, created_at);
     }
     return await endFiles(deps, [file._id]);
@@ -259,7 +262,10 @@ async function refuseFile(
   // Nothing of a file that was withdrawn before the bank took it on is executed.
   const isUnexecuted =
     isWithdrawn(code) &&
-    statuses.every(saysNothingOfExecution) &&
+    statuses.every(
+      (each) =>
+        (WAITING.includes(each.status) || each.status === REJECTED) && !hasArrivedBefore(each.code),
+    ) &&
     (await book.lines.findOne({ file_id, duplicate: { $ne: null } })) === null;
   const proof = isUnexecuted ? { may_be_executed: false } : {};
   const refused = await book.files.updateOne(
@@ -275,15 +281,6 @@ async function refuseFile(
 
 /** Statuses of a file that the bank has not taken on. */
 const WAITING: readonly (string | null)[] = [null, ...PENDING, ...VERIFICATION];
-
-function saysNothingOfExecution({ status, code }: FileStatus): boolean {
-  return (WAITING.includes(status) || status === REJECTED) && !hasArrivedBefore(code);
-}
-
-/** Whether a later answer ends the wait for a release. */
-function endsWait({ status, created_at }: FileStatus, checked_at: string): boolean {
-  return created_at > checked_at && !WAITING.includes(status);
-}
 
 async function failLine(
   { book, log, now }: AnswerDeps,

@@ -275,14 +275,10 @@ function readVerification(
   });
   const [status] = statuses;
   const isAlone = status === undefined || VERIFICATION.includes(status) || PENDING.includes(status);
-  return { isAlone, results: new Map(results), others: readOthers(own, listed.length > 0), listed };
-}
-
-/** @param hasListed where it lists nobody, the status of the file is that of all */
-function readOthers(status: string | undefined, hasListed: boolean): PayeeResult | null {
-  if (status === undefined) return null;
-  if (hasListed) return CHECKED.includes(status) ? 'match' : null;
-  return RESULTS[status] ?? null;
+  const unlisted = CHECKED.includes(own ?? '') ? 'match' : null;
+  // Where it lists nobody, the status of the file is that of all.
+  const others = listed.length > 0 ? unlisted : (RESULTS[own ?? ''] ?? null);
+  return { isAlone, results: new Map(results), others, listed };
 }
 
 /** Whether the customer withdrew it at the bank, or its time to release it is over. */

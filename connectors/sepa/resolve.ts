@@ -174,18 +174,17 @@ export async function resolveMention(
     findFact(listFacts(each, kind), pickReading(money, each)) !== undefined;
   const fitting = [...payouts, ...paid].filter(fits);
   if (fitting.some(isKnown)) return undefined;
-  const [line, ...lesser] = payouts.filter((each) => fits(each) && isOpen(each, kind));
+  const isOpen = ({ state, booked, returned }: SepaLine) =>
+    kind === 'returned'
+      ? booked !== null && returned === null
+      : booked === null && (state === 'in_file' || state === 'waiting');
+  const [line, ...lesser] = payouts.filter((each) => fits(each) && isOpen(each));
   const [payment, ...others] = paid.filter((each) => fits(each) && each.credits.length === 0);
   if (lesser.length + others.length > 0) return undefined;
   if (line !== undefined && kind !== null) {
     return { movement: { ...money, payout_id: line._id, kind, code } };
   }
   return payment && { credit: { ...money, reference: payment.reference } };
-}
-
-function isOpen({ state, booked, returned }: SepaLine, kind: Mentioning['kind']): boolean {
-  if (kind === 'returned') return booked !== null && returned === null;
-  return booked === null && (state === 'in_file' || state === 'waiting');
 }
 
 function listFacts(each: SepaLine | SepaPayment, kind: Mentioning['kind']): LineMovement[] {
