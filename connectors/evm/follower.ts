@@ -125,11 +125,18 @@ const UNMINED_MAX = 10;
  * when the node has lost it, or an hour after the window.
  */
 export async function watchPending(deps: EvmContext, cursor: number): Promise<void> {
-  const { addresses, deposits, now, log } = deps;
+  const { node, addresses, deposits, now, log } = deps;
   try {
     const unmined = await deposits.listUnmined();
     const isAwaited = await addresses.isAnyAwaited(now());
-    const transactions = isAwaited ? await listPending(deps, cursor) : [];
+    // None where the node fails: what was seen ends all the same.
+    const pending = isAwaited
+      ? await node.pending(cursor).catch((err: unknown) => {
+          log.warn({ err }, 'pending transactions could not be read, tried again later');
+          return undefined;
+        })
+      : undefined;
+    const transactions = pending ?? [];
     for (const deposit of unmined) {
       const { transaction_id } = deposit;
       const isPending =
@@ -142,15 +149,6 @@ export async function watchPending(deps: EvmContext, cursor: number): Promise<vo
   } catch (err) {
     log.warn({ err }, 'transactions that no block has were not compared, tried again later');
   }
-}
-
-/** Lists none where the node fails: what was seen ends all the same. */
-async function listPending({ node, log }: EvmContext, cursor: number) {
-  const transactions = await node.pending(cursor).catch((err: unknown) => {
-    log.warn({ err }, 'pending transactions could not be read, tried again later');
-    return undefined;
-  });
-  return transactions ?? [];
 }
 
 /** False too if a block that is followed has it: it brought nothing there. */

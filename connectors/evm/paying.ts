@@ -26,10 +26,9 @@ export async function sendSettlement(
   if (existing.outcome !== 'not_found') return existing;
   const outdated = await deps.findOutdated(instruction);
   if (outdated !== undefined) return outdated;
-  const refusal = findRefusal(deps, instruction);
-  if (refusal !== undefined) return await refuse(deps, _id, refusal);
+  const payment = readPayment(deps, instruction);
+  if ('code' in payment) return await refuse(deps, _id, payment);
   await assertChain(deps.node, deps.chainId);
-  const payment = buildPayment(deps, instruction);
   const call = buildCall(deps.assets, payment);
   const fees = firstFees(await deps.node.fees(), deps.feeCap);
   if (fees === undefined) throw new Error('Gas is dearer than this connector may pay.');
@@ -71,24 +70,26 @@ const REVERTS: RefusalReason = {
   message: 'The chain would refuse a transfer to this wallet.',
 };
 
-function findRefusal(
-  { assets, account }: EvmContext,
-  { asset, network, wallet_address: wallet, livemode }: SettlementInstruction,
-): RefusalReason | undefined {
+/** @returns why it is refused for good, if it is */
+function readPayment(
+  { assets, account: { address: from } }: EvmContext,
+  { asset, network, amount, wallet_address, livemode }: SettlementInstruction,
+): Payment | RefusalReason {
   if (!livemode) {
     return { code: 'sandbox_not_supported', message: 'This chain pays no sandbox settlements.' };
   }
-  if (servedAsset(assets, asset, network) === undefined) {
+  const served = servedAsset(assets, asset, network);
+  if (served === undefined) {
     return { code: 'asset_not_available', message: 'This connector does not pay this asset.' };
   }
-  if (!isAddress(wallet)) {
+  if (!isAddress(wallet_address)) {
     return { code: 'wallet_invalid', message: 'The wallet is no address of this network.' };
   }
-  const lossAddresses = [zeroAddress, assets.usdc, account.address];
-  if (lossAddresses.includes(getAddress(wallet))) {
+  const wallet = getAddress(wallet_address);
+  if ([zeroAddress, assets.usdc, from].includes(wallet)) {
     return { code: 'wallet_invalid', message: 'Money that is sent to this wallet would be lost.' };
   }
-  return undefined;
+  return { asset: served, amount, wallet, from };
 }
 
 async function refuse(
@@ -125,15 +126,6 @@ export async function cancelSettlement(deps: EvmContext, _id: string): Promise<C
   await refuseUnsigned(deps, { _id, ...CANCELLED });
   const isRefused = (await deps.settlements.refusal(_id)) !== null;
   return { outcome: isRefused ? 'cancelled' : 'too_late' };
-}
-
-function buildPayment(
-  { assets, account }: EvmContext,
-  { asset, network, amount, wallet_address }: SettlementInstruction,
-): Payment {
-  const served = servedAsset(assets, asset, network);
-  if (served === undefined) throw new Error(`${asset} on ${network} is not served here.`);
-  return { asset: served, amount, wallet: getAddress(wallet_address), from: account.address };
 }
 
 async function signAndStore(
