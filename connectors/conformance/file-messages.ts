@@ -74,7 +74,7 @@ export function writeCamt(
 ): string {
   const [container, name] = CONTAINERS[kind];
   const closing = bookings.reduce((sum, { amount }) => sum + amount, 0);
-  const day = toDay(at);
+  const day = at.toISOString().slice(0, 10);
   const balances = [writeBalance('OPBD', 0, day), writeBalance('CLBD', closing, day)].join('');
   const time = at.toISOString();
   return writeDocument(
@@ -149,8 +149,4 @@ export function writePain002(
 
 function writeDocument(message: string, content: string): string {
   return `<?xml version="1.0" encoding="UTF-8"?>\n<Document xmlns="${NAMESPACE}:${message}">${content}</Document>\n`;
-}
-
-function toDay(at: Date): string {
-  return at.toISOString().slice(0, 10);
 }

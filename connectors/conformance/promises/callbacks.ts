@@ -307,15 +307,6 @@ async function waitForWebhook(world: World, id: string) {
 const NO_LIST = 'No list of the bank was read: none of its answers to a GET had the fact.';
 const POLL_MS = 100;
 
-/** @throws NotApplicable unless the bank's list is read again in time */
-async function waitForRead(isRepeated: () => boolean, { waitMs }: World): Promise<void> {
-  const end = Date.now() + waitMs;
-  while (!isRepeated()) {
-    if (Date.now() > end) throw new NotApplicable('The list of the bank was read only once.');
-    await sleep(POLL_MS);
-  }
-}
-
 export const POLL_PROMISES: readonly ContractPromise[] = [
   {
     id: 'poll.repeated',
@@ -335,7 +326,11 @@ export const POLL_PROMISES: readonly ContractPromise[] = [
           throw new NotApplicable(NO_LIST);
         });
         if (!page.isRead()) throw new NotApplicable(NO_LIST);
-        await waitForRead(page.isRepeated, world);
+        const end = Date.now() + world.waitMs;
+        while (!page.isRepeated()) {
+          if (Date.now() > end) throw new NotApplicable('The list of the bank was read only once.');
+          await sleep(POLL_MS);
+        }
         await waitForMarkers(world);
         await assertOnce(world, subject, [name]);
         return `${name} once, of a page that was read twice`;

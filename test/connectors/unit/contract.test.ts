@@ -20,6 +20,7 @@ const MONEY = { amount: 3_400, currency: 'EUR', method: 'sepa_instant', livemode
 const REFUND = { payment_id: 'pay_1', payment_bank_reference: 'B-1', ...MONEY };
 const ASSET = { asset: 'ETH', network: 'ethereum', amount: '10', wallet_address: '0xA' };
 const SETTLEMENT = { ...ASSET, livemode: true };
+const DISPUTE = { payment_id: 'pay_1', livemode: true };
 const REVERSAL = { payment_id: 'pay_1', instruction_id: 'reversal:pay_1:mv_2' };
 
 /** Instruction of each kind as the workflow gives it, and the document that it repeats. */
@@ -36,13 +37,23 @@ const KINDS = {
     instruction: { crypto_settlement_id: 's', version: 1, ...SETTLEMENT },
     document: { _id: 's', status: 'pending', ...PRODUCT, ...SETTLEMENT },
   },
+  dispute: {
+    instruction: {
+      ...{ instruction_id: 'evidence:d', dispute_id: 'd', bank_dispute_id: 'D1', version: 1 },
+      ...DISPUTE,
+    },
+    document: {
+      ...{ _id: 'd', status: 'needs_response', ...PRODUCT, ...DISPUTE, name: 'D1' },
+      answering: 'evidence',
+    },
+  },
   payment: {
     instruction: { ...REVERSAL, amount: 1_050, currency: 'EUR' },
     document: { _id: 'pay_1', status: 'cancelled', ...PRODUCT, ...MONEY },
   },
 } as const;
 
-const EACH = ['payout', 'refund', 'crypto_settlement', 'payment'] as const;
+const EACH = ['payout', 'refund', 'crypto_settlement', 'dispute', 'payment'] as const;
 
 interface GuardOptions {
   frozen?: boolean;
@@ -127,6 +138,7 @@ test.each([
   ['a payout that is completed', 'payout', { status: 'completed' }],
   ['a payout that has failed', 'payout', { status: 'failed' }],
   ['a payout that has returned', 'payout', { status: 'returned' }],
+  ['a dispute that is lost', 'dispute', { status: 'lost' }],
   ['an earlier transition of the document', 'payout', { transition: 2 }],
 ] as const)('an instruction for %s is outdated', async (_, kind, change) => {
   expect(await createGuard(kind, change).check()).toEqual(OUTDATED);
