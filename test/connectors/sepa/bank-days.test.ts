@@ -2,14 +2,13 @@ import { randomUUID } from 'node:crypto';
 import { rmSync } from 'node:fs';
 import { inTransaction } from '../../../src/base/mongo';
 import { DAY_MS } from '../../api/clock-setting';
-import { commandsIn, useCommands } from '../../cli/cli';
 import { type CamtStatement, camt } from '../../support/camt';
 import { dumpDatabase, restoreDatabase } from '../../support/dump';
 import { useHook } from '../../support/hook';
 import { eventually, idealPayment } from '../../support/http';
 import { describeWithBank } from '../../support/mock-bank';
 import { DAY, IBAN } from './bank-files';
-import { ROUTES, useSepa } from './world';
+import { useSepa } from './world';
 
 const AMOUNT = 4_950;
 /** Time that a cancellation gives the bank. */
@@ -17,7 +16,7 @@ const BANK_MS = 3_000;
 
 // The days of the bank only go on, so the order of the stories matters.
 describeWithBank('with the connector of SEPA files', () => {
-  const { prefix, service, world, payer } = useSepa();
+  const { service, world, payer, commands } = useSepa();
   const hook = useHook(service);
 
   describe('a payment by transfer', () => {
@@ -186,13 +185,8 @@ describeWithBank('with the connector of SEPA files', () => {
 
   // Last: the databases are put back.
   describe('after a restore of MongoDB, the connector', () => {
-    const commands = useCommands(service);
-    const cli = (...args: string[]) =>
-      commandsIn({
-        ...{ ...commands.env, SANDBOX_CONNECTORS: ROUTES, TASK_QUEUE_PREFIX: prefix },
-      }).cli(...args);
     const release = (reason: string) =>
-      cli(
+      commands.cli(
         ...['connector', 'release', 'sepa', '--env', 'sandbox', '--after-restore'],
         ...['--reason', reason, '--json'],
       );
@@ -226,12 +220,12 @@ describeWithBank('with the connector of SEPA files', () => {
       const later = await payer.begin();
       await work();
       expect([countFiles(sent), countFiles(later)]).toEqual([1, 0]);
-      const health = await cli('connector', 'health', 'sepa', '--json');
+      const health = await commands.cli('connector', 'health', 'sepa', '--json');
       expect(JSON.parse(health.stdout)).toMatchObject({ healthy: false, stopped: { id: stop.id } });
       expect(world.logged.join('')).toContain('"code":"connector_stopped"');
       // What the bank has executed is ended before the release.
       const why = ['--operator', 'ada', '--reason', 'Ticket 1'];
-      const acted = await cli('payout', 'act', sent, 'mark_completed', ...why);
+      const acted = await commands.cli('payout', 'act', sent, 'mark_completed', ...why);
       expect(acted).toMatchObject({ exit: 0 });
       const released = await release('Ticket 1: compared');
       expect(JSON.parse(released.stdout)).toMatchObject({ connector: 'sepa', changed: true });

@@ -101,6 +101,21 @@ interface NameCheck {
   at?: string;
 }
 
+type Results = Readonly<Record<string, readonly [status: string, code?: string]>>;
+
+/** Writes the statuses of payouts. @param group of the whole file; by default none */
+export function writeResults(file: string, results: Results, group = '', message = 'S-1'): string {
+  const transactions = Object.entries(results).map(
+    ([id, [status, code]]) =>
+      `<TxInfAndSts><OrgnlEndToEndId>${shortenId(id)}</OrgnlEndToEndId>` +
+      `<TxSts>${status}</TxSts>${writeReason(code)}</TxInfAndSts>`,
+  );
+  return writeStatus(file, group, { message, batch: transactions.join('') });
+}
+
+const writeReason = (code: string | undefined) =>
+  code === undefined ? '' : `<StsRsnInf><Rsn><Cd>${code}</Cd></Rsn></StsRsnInf>`;
+
 /** Writes the refusal of a whole file. @param rejected payouts that it lists as rejected, too */
 export function writeRefusal(
   file: string,
@@ -108,12 +123,6 @@ export function writeRefusal(
   message: string,
   rejected: readonly string[] = [],
 ): string {
-  const reason = (cause: string) => `<StsRsnInf><Rsn><Cd>${cause}</Cd></Rsn></StsRsnInf>`;
-  const transactions = rejected.map(
-    (id) =>
-      `<TxInfAndSts><OrgnlEndToEndId>${shortenId(id)}</OrgnlEndToEndId>` +
-      `<TxSts>RJCT</TxSts>${reason('AC04')}</TxInfAndSts>`,
-  );
-  const group = `<GrpSts>RJCT</GrpSts>${reason(code)}`;
-  return writeStatus(file, group, { message, batch: transactions.join('') });
+  const results = Object.fromEntries(rejected.map((id) => [id, ['RJCT', 'AC04'] as const]));
+  return writeResults(file, results, `<GrpSts>RJCT</GrpSts>${writeReason(code)}`, message);
 }

@@ -7,7 +7,7 @@ import { type CamtEntry, camt } from '../../support/camt';
 import { eventually, idealPayment } from '../../support/http';
 import { describeWithBank } from '../../support/mock-bank';
 import { createRandom } from '../../support/random';
-import { DAY, IBAN, writeStatus } from './bank-files';
+import { DAY, IBAN, writeResults } from './bank-files';
 import { type Part, VERSIONS, type Wording, writeBooking, writeCharges } from './bookings';
 import { useSepa } from './world';
 
@@ -185,10 +185,8 @@ describeWithBank('a booking as banks write it', () => {
   test('leaves out what failed before, and what came back later is returned once', async () => {
     const { ids, file, sum } = await submit(1_000, 2_000, 4_000);
     const [failed = '', returned = '', paid = ''] = ids;
-    const rejected =
-      `<TxInfAndSts><OrgnlEndToEndId>${shortenId(failed)}</OrgnlEndToEndId><TxSts>RJCT</TxSts>` +
-      '<StsRsnInf><Rsn><Cd>AC04</Cd></Rsn></StsRsnInf></TxInfAndSts>';
-    world.deliver('part.xml', writeStatus(file, '<GrpSts>PART</GrpSts>', { batch: rejected }));
+    const part = writeResults(file, { [failed]: ['RJCT', 'AC04'] }, '<GrpSts>PART</GrpSts>');
+    world.deliver('part.xml', part);
     await payer.becomes(failed, 'failed');
     const booked = { amount: sum + 1_000, bank_reference: 'LESS-1', details: writeBatch(file, 2) };
     await deliver([booked]);

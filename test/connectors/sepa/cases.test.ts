@@ -3,7 +3,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { decimalMoney } from '../../../src/domain/money';
 import { shortenId } from '../../../src/service/banks/sepa/book';
-import { useCommands } from '../../cli/cli';
 import { readBalances } from '../../support/book';
 import { useFixture } from '../../support/fixture';
 import { eventually, idealPayment } from '../../support/http';
@@ -75,8 +74,7 @@ function makeIban(number: number): string {
 
 // The account has one balance, so the order of the stories matters.
 describeWithBank('what people met at their banks', () => {
-  const { service, world, payer } = useSepa();
-  const commands = useCommands(service);
+  const { service, world, payer, commands } = useSepa();
   const own = useFixture(
     async () => ({ folder: mkdtempSync(join(tmpdir(), 'cases-')) }),
     (made) => rmSync(made.folder, { recursive: true }),

@@ -2,19 +2,17 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { writeWhole } from '../../../connectors/sepa/files';
 import { shortenId } from '../../../src/service/banks/sepa/book';
-import { commandsIn, useCommands } from '../../cli/cli';
 import { eventually } from '../../support/http';
 import { describeWithBank } from '../../support/mock-bank';
 import { DAY, IBAN, writeNotification, writeRefusal, writeReturn, writeStatus } from './bank-files';
-import { ROUTES, useSepa } from './world';
+import { useSepa } from './world';
 
 const SUBMITTED = { outcome: 'submitted' };
 const CONFIRMED = { bank_confirmed_not_executed: true };
 
 // The bank keeps its days and its balance, so the order of the stories matters.
 describeWithBank('the connector of SEPA files', () => {
-  const { prefix, service, world, payer } = useSepa();
-  const commands = useCommands(service);
+  const { service, world, payer, commands } = useSepa();
 
   const listMovements = (id: string) => service.stores.movements.forResource(id);
   const countPaid = async (id: string) => (await world.bank.payments(shortenId(id))).length;
@@ -26,11 +24,8 @@ describeWithBank('the connector of SEPA files', () => {
     const [id = ''] = await world.cut();
     return id;
   };
-  const fileBecomes = (id: string, state: string) =>
-    eventually(`the file to be ${state}`, async () => (await world.fileState(id)) === state);
   const run = async (...args: string[]) => {
-    const env = { ...commands.env, SANDBOX_CONNECTORS: ROUTES, TASK_QUEUE_PREFIX: prefix };
-    const { stdout, stderr } = await commandsIn(env).cli(...args, '--json');
+    const { stdout, stderr } = await commands.cli(...args, '--json');
     return JSON.parse(stdout || stderr);
   };
   /** Lists names of refused files that call an operator. */
@@ -274,10 +269,10 @@ describeWithBank('the connector of SEPA files', () => {
       const file = await cutOne();
       for (const status of before) {
         world.deliver('status.xml', writeStatus(file, `<GrpSts>${status}</GrpSts>`));
-        await fileBecomes(file, 'acknowledged');
+        await world.fileBecomes(file, 'acknowledged');
       }
       world.deliver('refusal.xml', writeRefusal(file, 'AM10', 'S-2'));
-      await fileBecomes(file, 'refused');
+      await world.fileBecomes(file, 'refused');
       expect((await world.lineBecomes(payout, 'waiting')).file_id).toBe(file);
       expect(await cancel(payout)).toEqual({ outcome });
       expect(await world.resend(file, CONFIRMED)).toBe(resent);

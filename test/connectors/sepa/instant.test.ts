@@ -3,38 +3,18 @@ import { join } from 'node:path';
 import { addBusinessDays, latestCutOff } from '../../../src/domain/payout/target2';
 import { shortenId } from '../../../src/service/banks/sepa/book';
 import { listAttention } from '../../../src/service/operators/attention';
-import { commandsIn, useCommands } from '../../cli/cli';
 import { eventually } from '../../support/http';
 import { describeWithBank } from '../../support/mock-bank';
-import { writeNotification, writeRefusal, writeStatus } from './bank-files';
-import { ROUTES, useSepa } from './world';
-
-/** Writes a `pain.002` about payouts alone. */
-const writeResults = (file: string, results: Record<string, [status: string, code?: string]>) => {
-  const reason = (code: string) => `<StsRsnInf><Rsn><Cd>${code}</Cd></Rsn></StsRsnInf>`;
-  const batch = Object.entries(results).map(
-    ([id, [status, code]]) =>
-      `<TxInfAndSts><OrgnlEndToEndId>${shortenId(id)}</OrgnlEndToEndId><TxSts>${status}</TxSts>` +
-      `${code === undefined ? '' : reason(code)}</TxInfAndSts>`,
-  );
-  return writeStatus(file, '', { batch: batch.join('') });
-};
+import { writeNotification, writeRefusal, writeResults, writeStatus } from './bank-files';
+import { useSepa } from './world';
 
 describeWithBank('instant payouts in SEPA files', () => {
-  const { prefix, service, world, payer } = useSepa();
-  const product = useCommands(service);
-  const cli = (...args: string[]) =>
-    commandsIn({
-      ...{ ...product.env, SANDBOX_CONNECTORS: ROUTES, TASK_QUEUE_PREFIX: prefix },
-    }).cli(...args);
+  const { service, world, payer, commands } = useSepa();
   const submit = (changes: object = {}) => payer.submit({ method: 'sepa_instant', ...changes });
   /** Waits for the file that is cut by itself. */
   const sent = async (payout: string): Promise<string> => {
     const line = await world.lineBecomes(payout, 'in_file');
-    await eventually(
-      'the file',
-      async () => (await world.fileState(line.file_id ?? '')) === 'sent',
-    );
+    await world.fileBecomes(line.file_id ?? '', 'sent');
     return line.file_id ?? '';
   };
   const readDropped = (folder: string, id: string) =>
@@ -173,7 +153,7 @@ describeWithBank('instant payouts in SEPA files', () => {
     await payer.becomes(first, 'completed');
     expect(await rowsBecome(1)).toMatchObject([{ id: row?.id }]);
     const why = ['--operator', 'ada', '--reason', 'Ticket 1'];
-    const acted = await cli('payout', 'act', second, 'mark_completed', ...why);
+    const acted = await commands.cli('payout', 'act', second, 'mark_completed', ...why);
     expect(acted).toMatchObject({ exit: 0 });
     await rowsBecome(0);
     world.clock.now = morning;
@@ -194,8 +174,7 @@ describeWithBank('instant payouts in SEPA files', () => {
       while (latestCutOff(cutOff, CUT_OFF) < added) cutOff += HOUR_MS;
       return { payout, added, cutOff: new Date(cutOff) };
     };
-    const untilSent = (id: string | null | undefined) =>
-      eventually('the file', async () => (await world.fileState(`${id}`)) === 'sent');
+    const untilSent = (id: string | null | undefined) => world.fileBecomes(`${id}`, 'sent');
     let morning: Date;
     beforeAll(() => {
       morning = world.clock.now;

@@ -1,10 +1,9 @@
 import { randomInt } from 'node:crypto';
-import { commandsIn, useCommands } from '../../cli/cli';
 import { eventually, idealPayment } from '../../support/http';
 import { describeWithBank } from '../../support/mock-bank';
 import { runProgram } from '../../support/programs';
 import { createRewriter } from './rewriter';
-import { ROUTES, useSepa } from './world';
+import { useSepa } from './world';
 
 /** `REWRITER_SEEDS=20` runs as many, `REWRITER_SEED=7` repeats one. */
 const SEEDS = Array.from({ length: Number(process.env['REWRITER_SEEDS'] ?? 1) }, () =>
@@ -23,13 +22,11 @@ const zip = (paths: readonly string[], to: string) =>
 describe.each(SEEDS)('with seed %i', (seed) => {
   describeWithBank('a bank that writes otherwise what it may write otherwise', () => {
     const rewriter = createRewriter(seed, zip);
-    const { prefix, service, world, payer } = useSepa((from, to) =>
+    const { service, world, payer, commands } = useSepa((from, to) =>
       rewriter.relay(from, to, world.bank.drop),
     );
-    const commands = useCommands(service);
     const run = async (...args: string[]) => {
-      const env = { ...commands.env, SANDBOX_CONNECTORS: ROUTES, TASK_QUEUE_PREFIX: prefix };
-      const { stdout, stderr } = await commandsIn(env).cli(...args, '--json');
+      const { stdout, stderr } = await commands.cli(...args, '--json');
       return JSON.parse(stdout || stderr);
     };
     const payouts: string[] = [];
@@ -52,7 +49,7 @@ describe.each(SEEDS)('with seed %i', (seed) => {
     const sendInstant = async (amount: number): Promise<void> => {
       const id = await payer.submit({ amount, method: 'sepa_instant' });
       const { file_id } = await world.lineBecomes(id, 'in_file');
-      await eventually('the file', async () => (await world.fileState(`${file_id}`)) === 'sent');
+      await world.fileBecomes(`${file_id}`, 'sent');
       payouts.push(id);
     };
     const workOneDay = async (day: number): Promise<void> => {

@@ -1,6 +1,6 @@
 import { PAYEE_RESULTS, type PayeeResult } from '../../../src/domain/callback/callback';
 import { createMetricStore } from '../../../src/store/metrics';
-import { runApproved, useCommands } from '../../cli/cli';
+import { runApproved } from '../../cli/cli';
 import { eventually } from '../../support/http';
 import { describeWithBank } from '../../support/mock-bank';
 import { createRandom } from '../../support/random';
@@ -11,13 +11,10 @@ const CODES = { match: 'RCVC', close_match: 'RVMC', no_match: 'RVNM', not_possib
 const REASON = ['--reason', 'Ticket 42'];
 
 describeWithBank('verification of payee', () => {
-  const { service, world, payer } = useSepa();
-  const commands = useCommands(service);
+  const { service, world, payer, commands } = useSepa();
 
   const at = (minute: number) => `${DAY}T10:${String(minute).padStart(2, '0')}:00+02:00`;
   const sepaFile = (...args: string[]) => commands.json('sepa', 'file', ...args);
-  const fileBecomes = (id: string, state: string) =>
-    eventually(`the file to be ${state}`, async () => (await world.fileState(id)) === state);
   const deliver = async (text: string): Promise<void> => {
     files += 1;
     world.deliver(`answer-${files}.xml`, text);
@@ -114,7 +111,7 @@ describeWithBank('verification of payee', () => {
     await deliver(writeNameCheck(file, { [String(ids[0])]: 'RVNM' }, { at: at(0) }));
     await isAwaited(file, true);
     await deliver(write(file, ids));
-    await fileBecomes(file, 'refused');
+    await world.fileBecomes(file, 'refused');
     await isAwaited(file, false);
     expect(await sepaFile('resend', file)).toMatchObject({ payouts: 2 });
     await world.send();
@@ -129,7 +126,7 @@ describeWithBank('verification of payee', () => {
     const file = await cut();
     // The answers come in the wrong order.
     await deliver(withdraw(file, 5));
-    await fileBecomes(file, 'refused');
+    await world.fileBecomes(file, 'refused');
     const statuses = { [released]: 'RVNM', [failed]: 'RVNA' };
     await deliver(writeNameCheck(file, statuses, { group: 'RCVM', at: at(0) }));
     for (const id of [released, failed]) await payer.needsAttention(id, 'payee_not_verified');
@@ -161,7 +158,7 @@ describeWithBank('verification of payee', () => {
     expect(await sepaFile('resend', file)).toMatchObject({ payouts: 1 });
     expect(await world.line(other)).toMatchObject({ state: 'in_file', file_id: file });
     await deliver(withdraw(file, 2));
-    await fileBecomes(file, 'refused');
+    await world.fileBecomes(file, 'refused');
     const { code } = await commands.refusal('sepa', 'file', 'resend', file);
     expect(code).toBe('held_by_bank');
     await deliver(writeNotification({ id: other, message: 'V-1', reference: 'V-1' }));
@@ -211,7 +208,7 @@ describeWithBank('verification of payee', () => {
       }
       await isAwaited(file, waits);
       await deliver(withdraw(file, 50));
-      await fileBecomes(file, 'refused');
+      await world.fileBecomes(file, 'refused');
       expect(await world.resend(file)).toBe(ids.length);
       const next = await world.send();
       for (const id of ids) await payer.becomes(id, 'completed');

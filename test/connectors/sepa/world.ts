@@ -22,6 +22,7 @@ import {
 } from '../../../src/service/banks/sepa/files';
 import { importTaken } from '../../../src/service/banks/sepa/import';
 import { openShop } from '../../api/payout-setting';
+import { commandsIn, useCommands } from '../../cli/cli';
 import { operatorsAudit } from '../../support/audit';
 import { useFixture } from '../../support/fixture';
 import { eventually } from '../../support/http';
@@ -32,7 +33,7 @@ import { beginPayout } from '../begin-payout';
 import { connectConnector } from '../process';
 import { IBAN } from './bank-files';
 
-export const ROUTES = 'sepa=sepa_credit_transfer|sepa_instant|multibanco';
+const ROUTES = 'sepa=sepa_credit_transfer|sepa_instant|multibanco';
 
 type Changes = NonNullable<Parameters<typeof startSepa>[2]>;
 type Settings = Parameters<typeof startSepa>[0]['settings'];
@@ -96,6 +97,7 @@ async function startWorld(service: Service, prefix: string, relay?: Relay) {
       return isEmpty && (await book.inbound.countDocuments({ state: 'taken' })) === 0;
     });
   };
+  const fileState = async (id: string) => (await book.files.findOne({ _id: id }))?.state;
   const getPath = (id: string) => join(bank.drop, `pain.001.001.09-${id}.xml`);
   const importAll = () =>
     importTaken({
@@ -135,7 +137,9 @@ async function startWorld(service: Service, prefix: string, relay?: Relay) {
       clock.now = new Date(bankClock?.now ?? clock.now.getTime() + days * 86_400_000);
       await drained();
     },
-    fileState: async (id: string) => (await book.files.findOne({ _id: id }))?.state,
+    fileState,
+    fileBecomes: (id: string, state: string) =>
+      eventually(`the file to be ${state}`, async () => (await fileState(id)) === state),
     line: (id: string) => book.lines.findOne({ _id: id }),
     /** A file's state is written before those of its lines. */
     lineBecomes: (id: string, state: SepaLine['state']) =>
@@ -243,5 +247,8 @@ export function useSepa(relay?: Relay) {
     () => startWorld(service, prefix, relay),
     (opened) => opened.end(),
   );
-  return { prefix, service, world, payer: useFixture(() => openPayer(service, world)) };
+  const product = useCommands(service);
+  const routes = { SANDBOX_CONNECTORS: ROUTES, TASK_QUEUE_PREFIX: prefix };
+  const commands = useFixture(async () => commandsIn({ ...product.env, ...routes }));
+  return { service, world, commands, payer: useFixture(() => openPayer(service, world)) };
 }
