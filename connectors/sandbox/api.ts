@@ -1,6 +1,5 @@
 import Router from '@koa/router';
-import type { Context } from 'koa';
-import Koa from 'koa';
+import Koa, { type Context } from 'koa';
 import getRawBody from 'raw-body';
 import { z } from 'zod';
 import type { Logger } from '../../src/base/log';
@@ -8,23 +7,20 @@ import { verifySignature } from '../../src/webhooks/signature';
 import { ACTIVITIES, type ActivityName } from '../contract/schemas';
 import { type AnswerBook, lookUpAnswer, takeAnswer } from './book';
 import {
-  closeSession,
-  type IncomingDeps,
-  openSession,
-  reversePayment,
-  voidPayment,
-} from './incoming';
-import {
   AnswerLost,
+  closeSession,
+  type InstructionDeps,
   lookUpPayout,
   lookUpRefund,
-  type OutgoingDeps,
+  openSession,
+  reversePayment,
   sendPayout,
   sendRefund,
-} from './outgoing';
-import { handOut, type ReportDeps } from './reports';
+  voidPayment,
+} from './instructions';
+import { handOut } from './reports';
 
-export interface BankApiDeps extends IncomingDeps, OutgoingDeps, ReportDeps {
+export interface BankApiDeps extends InstructionDeps {
   secret: string;
   answers: AnswerBook;
   now: () => Date;

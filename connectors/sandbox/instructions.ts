@@ -1,28 +1,34 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { MongoClient } from 'mongodb';
+import type { z } from 'zod';
 import { inTransaction } from '../../src/base/mongo';
 import { omitUndefined } from '../../src/domain/defined';
-import { bankReference, type MovementStore } from '../../src/service/banks/sandbox-bank/movements';
+import { bankReference } from '../../src/service/banks/sandbox-bank/movements';
 import type {
   CloseAnswer,
+  PayoutAnswer,
+  PayoutLookup,
+  RefundAnswer,
+  RefundLookup,
   ReversalAnswer,
   ReversalInstruction,
   SessionAnswer,
   SessionInstruction,
   VoidAnswer,
 } from '../contract/activities';
+import type { ACTIVITIES } from '../contract/schemas';
+import { acceptIntoBook, type BankRefusal, type Book, type BookEntry } from './book';
 import { DECLINED } from './declines';
-import { getBehavior, MAGIC_AMOUNTS } from './magic-amounts';
-import type { Outbox } from './outbox';
-import { planReversal } from './plan';
+import {
+  getBehavior,
+  MAGIC_AMOUNTS,
+  PAYOUT_MAGIC_AMOUNTS,
+  REFUND_MAGIC_AMOUNTS,
+} from './magic-amounts';
+import { planPayout, planRefund, planReversal } from './plan';
 import { type ReportDeps, takeSimulated } from './reports';
-import { SESSION_STATUSES, type SessionStore } from './sessions';
+import { SESSION_STATUSES } from './sessions';
 
-export interface IncomingDeps extends ReportDeps {
-  mongo: MongoClient;
-  sessions: SessionStore;
-  outbox: Outbox;
-  movements: MovementStore;
+export interface InstructionDeps extends ReportDeps {
   autoplay: boolean;
   /** Without a slash at the end. */
   baseUrl: string;
@@ -30,7 +36,7 @@ export interface IncomingDeps extends ReportDeps {
 }
 
 export async function openSession(
-  { sessions, baseUrl, slowSessionMs }: IncomingDeps,
+  { sessions, baseUrl, slowSessionMs }: InstructionDeps,
   instruction: SessionInstruction,
 ): Promise<SessionAnswer> {
   const { payment_id, amount } = instruction;
@@ -54,7 +60,7 @@ export async function openSession(
 }
 
 export async function closeSession(
-  { sessions }: IncomingDeps,
+  { sessions }: InstructionDeps,
   { payment_id }: { payment_id: string },
 ): Promise<CloseAnswer> {
   const closed = await sessions.step(payment_id, ['open'], { status: 'closed' });
@@ -65,7 +71,7 @@ export async function closeSession(
 
 /** Voids in one transaction with the pending settlement, so that only one of them happens. */
 export async function voidPayment(
-  deps: IncomingDeps,
+  deps: InstructionDeps,
   { payment_id }: { payment_id: string },
 ): Promise<VoidAnswer> {
   const { mongo, sessions, outbox, movements } = deps;
@@ -87,7 +93,7 @@ export async function voidPayment(
 
 /** @param call `assertAwaited` throws once the connector has given up */
 export async function reversePayment(
-  deps: IncomingDeps,
+  deps: InstructionDeps,
   { input, assertAwaited }: { input: ReversalInstruction; assertAwaited: () => void },
 ): Promise<ReversalAnswer> {
   const { mongo, sessions, outbox, movements, autoplay } = deps;
@@ -111,4 +117,113 @@ export async function reversePayment(
     await outbox.add(about, planReversal({ amount, currency }, autoplay), session);
   });
   return { outcome: 'accepted', bank_reference };
+}
+
+/** Instruction as it is posted. */
+interface Call<N extends 'sendRefund' | 'sendPayout'> {
+  input: z.output<(typeof ACTIVITIES)[N]['instruction']>;
+  /** Throws once the connector has given up. */
+  assertAwaited: () => void;
+}
+
+/** Simulated: the instruction was executed, and its answer never arrives. */
+export class AnswerLost extends Error {
+  override readonly name = 'AnswerLost';
+}
+
+const REFUND_REFUSAL: BankRefusal = {
+  code: 'refund_refused',
+  message: 'The bank refused the refund: it does not send back this amount.',
+};
+
+const PAYOUT_REJECTION: BankRefusal = {
+  code: 'payout_rejected',
+  message: 'The bank rejected the payout: it does not send this amount.',
+};
+
+/**
+ * Writes book and callbacks in one transaction; a repeat is answered from the book.
+ * @throws AnswerLost
+ */
+export async function sendRefund(
+  deps: InstructionDeps,
+  { input: { activity: _, ...instruction }, assertAwaited }: Call<'sendRefund'>,
+): Promise<RefundAnswer> {
+  const { refund_id: _id, amount } = instruction;
+  const behavior = getBehavior(REFUND_MAGIC_AMOUNTS, amount);
+  const isRefused = behavior === 'refused';
+  const { entry, isNew } = await acceptIntoBook(
+    { ...deps, book: deps.refunds, assertAwaited },
+    {
+      resource: 'refund',
+      _id,
+      instruction,
+      status: isRefused ? 'refused' : 'accepted',
+      refusal: isRefused ? REFUND_REFUSAL : null,
+      statement: null,
+      planned: planRefund(amount, deps.autoplay),
+    },
+  );
+  if (isNew && behavior === 'answer_lost') throw new AnswerLost();
+  return buildRefundAnswer(entry);
+}
+
+export async function lookUpRefund(
+  { refunds }: Pick<InstructionDeps, 'refunds'>,
+  { refund_id }: { refund_id: string },
+): Promise<RefundLookup> {
+  const entry = await getArrivedEntry(refunds, refund_id);
+  return entry === null ? { outcome: 'not_found' } : buildRefundAnswer(entry);
+}
+
+/** Returns the first answer, even if the refund has changed since. */
+function buildRefundAnswer({ bank_reference, refusal }: BookEntry): RefundAnswer {
+  return refusal === null
+    ? { outcome: 'accepted', bank_reference }
+    : { outcome: 'refused', ...refusal };
+}
+
+/** Stores nothing of the recipient. @throws AnswerLost */
+export async function sendPayout(
+  deps: InstructionDeps,
+  { input, assertAwaited }: Call<'sendPayout'>,
+): Promise<PayoutAnswer> {
+  const { activity: _, recipient: __, reference, ...instruction } = input;
+  const { payout_id: _id, amount } = instruction;
+  const behavior = getBehavior(PAYOUT_MAGIC_AMOUNTS, amount);
+  const sentStatus = behavior === 'stays_submitted' ? 'submitted' : 'sent';
+  const isRejected = behavior === 'rejected';
+  const { entry, isNew } = await acceptIntoBook(
+    { ...deps, book: deps.payouts, assertAwaited },
+    {
+      resource: 'payout',
+      _id,
+      instruction,
+      status: isRejected ? 'refused' : sentStatus,
+      refusal: isRejected ? PAYOUT_REJECTION : null,
+      statement: reference,
+      planned: planPayout(amount, deps.autoplay),
+    },
+  );
+  if (isNew && behavior === 'answer_lost') throw new AnswerLost();
+  return buildPayoutAnswer(entry);
+}
+
+export async function lookUpPayout(
+  { payouts }: Pick<InstructionDeps, 'payouts'>,
+  { payout_id }: { payout_id: string },
+): Promise<PayoutLookup> {
+  const entry = await getArrivedEntry(payouts, payout_id);
+  return entry === null ? { outcome: 'not_found' } : buildPayoutAnswer(entry);
+}
+
+function buildPayoutAnswer({ bank_reference, refusal, status }: BookEntry): PayoutAnswer {
+  if (refusal !== null) return { outcome: 'refused', ...refusal };
+  // Any status but `submitted` was reached through `sent`.
+  return { outcome: status === 'submitted' ? 'submitted' : 'sent', bank_reference };
+}
+
+async function getArrivedEntry(book: Book, id: string): Promise<BookEntry | null> {
+  const entry = await book.get(id);
+  return entry?.status === 'lost' ? null : entry;
 }
