@@ -171,7 +171,7 @@ function readDispute(dispute: Dispute, { log }: StripeTools): Facts {
   return { reports };
 }
 
-/** What events are about. */
+/** Objects that events are about. */
 const Subject = z.discriminatedUnion('object', [Session, PaymentIntent, Charge, Dispute, Refund]);
 
 /** Reads what an object says now, whatever an event has said of it. */

@@ -141,7 +141,7 @@ export const Event = z.object({
 });
 export type Event = z.infer<typeof Event>;
 
-/** Where objects that events are about are read, with the fields that a request expands. */
+/** Paths of the objects that events are about, with the fields that a request expands. */
 export const PLACES: Readonly<Record<string, { path: string; expand: string[] }>> = {
   'checkout.session': {
     path: 'checkout/sessions',

@@ -43,8 +43,6 @@ export interface AdmittedUrl {
 
 const LOCAL_SUFFIXES = ['.local', '.internal', '.localdomain', '.home.arpa', '.lan', '.intranet'];
 
-const resolveName = createResolver();
-
 /** @returns the URL to store, or the reason for the merchant */
 export async function checkWebhookUrl(
   text: string,
@@ -191,6 +189,8 @@ export function createResolver(options: NameOptions = {}): Resolve {
     return entry.answer;
   };
 }
+
+const resolveName = createResolver();
 
 function findLocalAddresses(host: string, hostsFile: string): string[] {
   const listed = readHosts(hostsFile)

@@ -62,7 +62,7 @@ export interface Dispute
   answering: DisputeAnswer | null;
   /** Ms since the epoch. */
   answeringSince: number;
-  /** What came back before it was taken, with the time of its report; ms since the epoch. */
+  /** Money that came back before it was taken, with the time of its report; ms since the epoch. */
   early: { report: DisputeCallback; at: number }[];
   /** Callers who wait for the bank's answer. */
   waiting: Trigger<DisputeResponse>[];
