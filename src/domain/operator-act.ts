@@ -1,6 +1,16 @@
 import { AMOUNT_MAX } from './callback/callback';
 import { OUTCOMES, type Outcome } from './movement/movement';
-import { absent, Faults, flag, integer, object, oneOf, positive, text, wholeNumber } from './shape';
+import {
+  absent,
+  choice,
+  Faults,
+  flag,
+  integer,
+  object,
+  positive,
+  text,
+  wholeNumber,
+} from './shape';
 
 /** Stored in the audit trail. */
 export interface OperatorAct {
@@ -102,7 +112,7 @@ export function readAct(name: string, raw: unknown, asksBank = false): ActPayloa
     operation_id: name === 'claw_back' ? OPERATION_ID : absent,
     dispute_id: name === 'dispute_won' ? OPERATION_ID : absent,
     movement: WITH_MOVEMENT.includes(name) ? OPERATION_ID : absent,
-    as: name === 'resolve_movement' ? oneOf(OUTCOMES) : absent,
+    as: name === 'resolve_movement' ? choice(OUTCOMES) : absent,
     fee: name === 'dispute_won' ? wholeNumber(AMOUNT_MAX) : absent,
     transaction_id: WITH_TRANSACTION.includes(name)
       ? text({ ...CHAIN_TEXT, optional: name !== 'confirm' })

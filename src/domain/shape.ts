@@ -65,7 +65,7 @@ export function integer({ min, max, optional = false }: Range): Rule {
   };
 }
 
-export function oneOf(values: readonly string[], { optional = false } = {}): Rule {
+export function choice(values: readonly string[], { optional = false } = {}): Rule {
   return (value) => {
     const isKnown = (optional && value === undefined) || values.some((each) => each === value);
     return isKnown ? undefined : `must be ${values.join(', ')}`;

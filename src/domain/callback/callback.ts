@@ -6,7 +6,7 @@ import {
 import { DISPUTE_IN_FLIGHT, type OpenDisputeStatus } from '../dispute/dispute';
 import { DISPUTE_CALLBACKS } from '../dispute/report';
 import { bankReference, identifier } from '../identifier';
-import { currencyCode, day, Faults, instant, integer, object, oneOf, text } from '../shape';
+import { choice, currencyCode, day, Faults, instant, integer, object, text } from '../shape';
 
 /** Allows only additions: connector teams rely on the names. */
 export const PAYMENT_CALLBACKS = [
@@ -153,10 +153,10 @@ export function readCallback(raw: unknown, name?: string): BankCallback | Faults
     value_date: day,
     available_on: day,
     dispute_id: text({ min: 1, max: 200, optional: true }),
-    dispute_status: oneOf(DISPUTE_IN_FLIGHT, { optional: true }),
+    dispute_status: choice(DISPUTE_IN_FLIGHT, { optional: true }),
     evidence_due_at: (value) => (value === undefined ? undefined : instant(value)),
     fee: integer({ min: 0, max: AMOUNT_MAX, optional: true }),
-    result: oneOf(PAYEE_RESULTS, { optional: true }),
+    result: choice(PAYEE_RESULTS, { optional: true }),
   });
   if (callback instanceof Faults || !isAvailableTooLate(callback)) return callback;
   return new Faults(`available_on: ${AVAILABLE_TOO_LATE}`);

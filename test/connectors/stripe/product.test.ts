@@ -250,7 +250,7 @@ describe('in a browser', () => {
     await Promise.all(tabs.map(pay));
     const read = (tab: Page) => tab.getByRole('heading').first().textContent({ timeout: 1_000 });
     const readTabs = async () => ({
-      // A tab that is on its way to another page has none.
+      // A tab that loads another page has none.
       shown: (await Promise.all(tabs.map((tab) => read(tab).catch(() => '')))).toSorted(),
       urls: tabs.map((tab) => tab.url()),
     });

@@ -22,10 +22,10 @@ const PARTS = [entry(400), entry(600)];
 const MAYBE = { amount: 990, charges: [10] };
 const CHARGED = match(['e1000'], 1000, -10);
 const TAKEN = { ...OURS, amount: -3_000 };
-const GIVEN = { ...OURS, amount: 3_000 };
+const REINSTATED = { ...OURS, amount: 3_000 };
 const DISPUTED = { ...entry(-1_000), fee: 2_000 };
 const TAKEN_MATCH = { ...match(['e-1000'], -1_000, -2_000), announced: 2_000 };
-const GIVEN_MATCH = { ...match(['e1000'], 1_000, 2_000), announced: -2_000 };
+const REINSTATED_MATCH = { ...match(['e1000'], 1_000, 2_000), announced: -2_000 };
 const BOOKED = { status: 'booked', entries: [], parts: { clearing: 0, bank_fees: -5 } };
 
 interface Candidates {
@@ -61,7 +61,12 @@ test.each<[string, Partial<LineFacts>, Candidates, object]>([
   ['the amount before it', { ...OURS, amount: 960, fee: 40 }, { ours: [ACQUIRED] }, ANNOUNCED],
   ['no other fee', { ...OURS, amount: 959 }, { ours: [ACQUIRED] }, leaveOpen('e1000')],
   ['what a dispute took, with an announced fee', TAKEN, { ours: [DISPUTED] }, TAKEN_MATCH],
-  ['what came back of a dispute, with it', GIVEN, { ours: [{ ...fit, fee: -2_000 }] }, GIVEN_MATCH],
+  [
+    'what came back of a dispute, with it',
+    REINSTATED,
+    { ours: [{ ...fit, fee: -2_000 }] },
+    REINSTATED_MATCH,
+  ],
   ['the only entry of its amount and day', {}, { only: [fit] }, match(['e1000'])],
   ['none of two entries of its amount', {}, { only: [fit, fit] }, leaveOpen()],
   ['no entry that the bank names otherwise', NAMED, { only: [entry(1000, 'A')] }, leaveOpen()],
