@@ -3,10 +3,17 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import Stripe from 'stripe';
-import { renderPage } from './page';
-import type { Loose, Thing } from './thing';
 
-export type { Thing };
+// biome-ignore lint/suspicious/noExplicitAny: as loose as Stripe's JSON.
+type Loose = any;
+
+/** Object of Stripe, by its public documentation. References are IDs, unless expanded. */
+export interface Thing {
+  id: string;
+  object: string;
+  created: number;
+  [field: string]: Loose;
+}
 
 interface Answer {
   status: number;
@@ -43,6 +50,17 @@ interface Options {
   webhook?: { url: string; secret: string };
 }
 
+/** Objects that are read, by their path. */
+const OBJECTS: Record<string, string> = {
+  'checkout/sessions': 'checkout.session',
+  payment_intents: 'payment_intent',
+  charges: 'charge',
+  disputes: 'dispute',
+  refunds: 'refund',
+  balance_transactions: 'balance_transaction',
+  payouts: 'payout',
+};
+
 /** Objects without `livemode`. */
 const MODELESS = ['refund', 'balance_transaction'];
 
@@ -62,7 +80,9 @@ const DEFAULTS: Record<string, object> = {
     ...{ amount_refunded: 0, refunded: false },
     billing_details: { address: null, email: null, name: null, phone: null, tax_id: null },
   },
-  balance_transaction: { balance_type: 'payments' },
+  balance_transaction: {
+    ...{ balance_type: 'payments', exchange_rate: null, description: null, fee_details: [] },
+  },
 };
 const CARD = { exp_month: 12, exp_year: 2039, country: 'NL', last4: '4242' };
 
@@ -93,15 +113,20 @@ export async function startFakeStripe({ port = 0, key = 'sk_test_fake', webhook 
   const requests: SeenRequest[] = [];
   let offsetMs = 0;
   let numbers = 0;
-  let booksLate = false;
-  let account = ACCOUNT;
+  const state = {
+    account: ACCOUNT,
+    livemode: false,
+    /** Balance transactions come by `book` only. */
+    booksLate: false,
+    /** No event is posted. */
+    isSilent: false,
+    /** A check cancels what Stripe would not. */
+    cancelsProcessing: false,
+  };
   /** Balance transactions of each payout, with its own. */
   const paidOut = new Map<string, Set<string>>();
   /** In the balance, and not in the list yet. */
   let unseen: Thing[] = [];
-  let isSilent = false;
-  let livemode = false;
-  let cancelsProcessing = false;
 
   const now = () => Math.floor((Date.now() + offsetMs) / 1_000);
   const nextId = (prefix: string) => {
@@ -109,7 +134,7 @@ export async function startFakeStripe({ port = 0, key = 'sk_test_fake', webhook 
     return `${prefix}_${String(numbers).padStart(6, '0')}${randomUUID().slice(0, 8)}`;
   };
   const put = (prefix: string, object: string, fields: Record<string, unknown>): Thing => {
-    const mode = MODELESS.includes(object) ? {} : { livemode };
+    const mode = MODELESS.includes(object) ? {} : { livemode: state.livemode };
     const named = { id: nextId(prefix), object, created: now() };
     const thing: Thing = { ...DEFAULTS[object], ...named, ...mode, ...fields };
     things.set(thing.id, thing);
@@ -127,11 +152,12 @@ export async function startFakeStripe({ port = 0, key = 'sk_test_fake', webhook 
   const emit = async (type: string, thing: Thing): Promise<Thing> => {
     const data = { object: expand(thing, []) };
     const event: Thing = {
-      ...{ id: nextId('evt'), object: 'event', created: now(), livemode, type, data },
-      ...{ api_version: Stripe.API_VERSION, pending_webhooks: 1, request: { id: null } },
+      ...{ id: nextId('evt'), object: 'event', created: now(), type, data },
+      ...{ livemode: state.livemode, api_version: Stripe.API_VERSION },
+      ...{ pending_webhooks: 1, request: { id: null } },
     };
     events.unshift(event);
-    if (webhook && !isSilent) await postEvent(event, webhook).catch(() => undefined);
+    if (webhook && !state.isSilent) await postEvent(event, webhook).catch(() => undefined);
     return event;
   };
   /** Books money on the balance; an asynchronous booking comes by `book`. */
@@ -142,9 +168,7 @@ export async function startFakeStripe({ port = 0, key = 'sk_test_fake', webhook 
     const available_on = type === 'charge' ? midnight : now();
     return put('txn', 'balance_transaction', {
       ...{ amount, currency, fee, net: amount - fee, type, source: thing.id, available_on },
-      ...{ balance_type: 'payments', exchange_rate: null, description: null },
-      ...{ status: type === 'charge' ? 'pending' : 'available' },
-      ...{ fee_details: [], reporting_category: type },
+      ...{ status: type === 'charge' ? 'pending' : 'available', reporting_category: type },
     });
   };
   const isAvailable = (booked: Thing) => booked['available_on'] <= now();
@@ -158,6 +182,7 @@ export async function startFakeStripe({ port = 0, key = 'sk_test_fake', webhook 
         return { amount, currency, source_types: { card: amount } };
       });
     const pending = add((each) => !isAvailable(each));
+    const { livemode } = state;
     return { object: 'balance', livemode, available: add(isAvailable), pending };
   };
 
@@ -165,10 +190,8 @@ export async function startFakeStripe({ port = 0, key = 'sk_test_fake', webhook 
   const bookDispute = (dispute: Thing, amount: number, fee: number): Thing => {
     const taken = put('txn', 'balance_transaction', {
       ...{ amount, currency: dispute['currency'], fee, net: amount - fee, type: 'adjustment' },
-      ...{ available_on: now(), status: 'available', exchange_rate: null, source: dispute.id },
+      ...{ available_on: now(), status: 'available', source: dispute.id },
       reporting_category: amount < 0 ? 'dispute' : 'dispute_reversal',
-      fee_details: [],
-      description: amount < 0 ? 'Chargeback withdrawal' : 'Chargeback reversal',
     });
     dispute['balance_transactions'].push(taken.id);
     return taken;
@@ -227,7 +250,7 @@ export async function startFakeStripe({ port = 0, key = 'sk_test_fake', webhook 
     return session;
   };
   const cancelIntent = (intent: Thing, params: Record<string, Loose>): Thing => {
-    const isProcessing = intent['status'] === 'processing' && !cancelsProcessing;
+    const isProcessing = intent['status'] === 'processing' && !state.cancelsProcessing;
     if (['succeeded', 'canceled'].includes(intent['status']) || isProcessing) {
       throw new Refused(400, 'payment_intent_unexpected_state');
     }
@@ -269,63 +292,47 @@ export async function startFakeStripe({ port = 0, key = 'sk_test_fake', webhook 
     await emit('charge.succeeded', charge);
     return intent;
   };
-  /** Requests by method and path; the first group is an ID. */
-  const ROUTES: [string, RegExp, (id: string, params: Record<string, Loose>) => unknown][] = [
-    ['POST', /^checkout\/sessions$/, (_id, params) => createSession(params)],
-    ['GET', /^checkout\/sessions\/([^/]+)$/, (id) => get(id, 'checkout.session')],
-    ['GET', /^checkout\/sessions$/, (_id, params) => page(list('checkout.session'), params)],
-    [
-      'POST',
-      /^checkout\/sessions\/([^/]+)\/expire$/,
-      (id) => expireSession(get(id, 'checkout.session')),
-    ],
-    ['POST', /^payment_intents$/, (_id, params) => payDirectly(params)],
-    ['GET', /^payment_intents\/([^/]+)$/, (id) => get(id, 'payment_intent')],
-    [
-      'POST',
-      /^payment_intents\/([^/]+)\/cancel$/,
-      (id, params) => cancelIntent(get(id, 'payment_intent'), params),
-    ],
-    ['GET', /^charges\/([^/]+)$/, (id) => get(id, 'charge')],
-    ['GET', /^disputes$/, (_id, params) => page(list('dispute'), params)],
-    ['GET', /^disputes\/([^/]+)$/, (id) => get(id, 'dispute')],
-    ['POST', /^disputes\/([^/]+)$/, (id, params) => updateDispute(get(id, 'dispute'), params)],
-    ['POST', /^disputes\/([^/]+)\/close$/, (id) => closeDispute(get(id, 'dispute'), 'lost')],
-    ['POST', /^refunds$/, (_id, params) => createRefund(params)],
-    ['GET', /^refunds\/([^/]+)$/, (id) => get(id, 'refund')],
-    ['GET', /^refunds$/, (_id, params) => page(list('refund'), params)],
-    ['GET', /^balance_transactions\/([^/]+)$/, (id) => get(id, 'balance_transaction')],
-    ['GET', /^balance_transactions$/, (_id, params) => page(list('balance_transaction'), params)],
-    ['GET', /^payouts\/([^/]+)$/, (id) => get(id, 'payout')],
-    ['GET', /^payouts$/, (_id, params) => page(list('payout'), params)],
-    ['GET', /^balance$/, () => readBalance()],
-    ['GET', /^account$/, () => ({ id: account, object: 'account', type: 'standard' })],
-    [
-      'GET',
-      /^events$/,
-      (_id, params) => {
-        const types: string[] = Object.values(params['types'] ?? {});
-        const since = now() - 30 * DAY_S;
-        const listed = events.filter(({ created }) => created >= since);
-        return page(
-          types.length === 0 ? listed : listed.filter((event) => types.includes(event['type'])),
-          params,
-        );
-      },
-    ],
-  ];
+  const listEvents = (params: Record<string, Loose>) => {
+    const types: string[] = Object.values(params['types'] ?? {});
+    const isListed = ({ created, type }: Thing) =>
+      created >= now() - 30 * DAY_S && (types.length === 0 || types.includes(type));
+    return page(events.filter(isListed), params);
+  };
+  type Act = (id: string, params: Record<string, Loose>) => unknown;
+  /** Requests that are no reading of an object or a list. */
+  const ACTS: Record<string, Act> = {
+    'POST checkout/sessions': (_id, params) => createSession(params),
+    'POST checkout/sessions/ID/expire': (id) => expireSession(get(id, 'checkout.session')),
+    'POST payment_intents': (_id, params) => payDirectly(params),
+    'POST payment_intents/ID/cancel': (id, params) =>
+      cancelIntent(get(id, 'payment_intent'), params),
+    'POST disputes/ID': (id, params) => updateDispute(get(id, 'dispute'), params),
+    'POST disputes/ID/close': (id) => closeDispute(get(id, 'dispute'), 'lost'),
+    'POST refunds': (_id, params) => createRefund(params),
+    'GET balance': () => readBalance(),
+    'GET account': () => ({ id: state.account, object: 'account', type: 'standard' }),
+    'GET events': (_id, params) => listEvents(params),
+  };
+  const answer = (method: string, path: string, params: Record<string, Loose>): unknown => {
+    const [, id = ''] = /\/([^/]*\d[^/]*|CHECK-PAYMENT)/.exec(path) ?? [];
+    const name = `${method} ${id === '' ? path : path.replace(id, 'ID')}`;
+    const act = ACTS[name];
+    if (act !== undefined) return act(decodeURIComponent(id), params);
+    const object = OBJECTS[name.replace(/^GET |\/ID$/g, '')];
+    if (object === undefined) throw new Refused(404, 'resource_missing');
+    return id === '' ? page(list(object), params) : get(decodeURIComponent(id), object);
+  };
   const page = (rows: Thing[], params: Record<string, Loose>) => {
-    const { limit = 10, starting_after, created, payment_intent, charge, currency } = params;
-    const parts = paidOut.get(params['payout']);
+    const { limit = 10, starting_after, created = {}, payout } = params;
+    const { gte = 0, lt = Number.POSITIVE_INFINITY, lte = lt } = created;
+    const isEqual = (row: Thing, name: string) => [undefined, row[name]].includes(params[name]);
     const fitting = rows.filter(
       (row) =>
-        (params['payout'] === undefined || parts?.has(row.id) === true) &&
-        (currency === undefined || row['currency'] === currency) &&
-        (created?.lt === undefined || row.created < Number(created.lt)) &&
-        (created?.gte === undefined || row.created >= Number(created.gte)) &&
-        (created?.lte === undefined || row.created <= Number(created.lte)) &&
-        (payment_intent === undefined || row['payment_intent'] === payment_intent) &&
-        (charge === undefined || row['charge'] === charge),
+        (payout === undefined || paidOut.get(payout)?.has(row.id)) &&
+        ['currency', 'payment_intent', 'charge'].every((name) => isEqual(row, name)) &&
+        row.created >= Number(gte) &&
+        row.created < Number(lt) &&
+        row.created <= Number(lte),
     );
     const from = fitting.findIndex(({ id }) => id === starting_after) + 1;
     const data = fitting.slice(from, from + Number(limit));
@@ -335,18 +342,19 @@ export async function startFakeStripe({ port = 0, key = 'sk_test_fake', webhook 
   const expand = (value: Loose, paths: string[]): unknown => {
     const copy = structuredClone(value);
     const findThing = (id: string) => structuredClone(things.get(id) ?? null);
+    /** A dispute has them in full, whatever is expanded. */
+    const withTransactions = (of: Loose): void => {
+      if (of?.object !== 'dispute') return;
+      of.balance_transactions = of.balance_transactions.map(findThing);
+    };
     for (const each of copy?.data ?? [copy]) {
-      if (each?.object === 'dispute') {
-        each.balance_transactions = each.balance_transactions.map(findThing);
-      }
+      withTransactions(each);
       for (const path of paths) {
         let at = each;
         for (const name of path.replace(/^data\./, '').split('.')) {
           if (typeof at?.[name] === 'string') at[name] = findThing(at[name]);
           at = at?.[name];
-          // A dispute has them in full, whatever is expanded.
-          if (at?.object === 'dispute')
-            at.balance_transactions = at.balance_transactions.map(findThing);
+          withTransactions(at);
         }
       }
       if (each !== null) delete each.params;
@@ -355,13 +363,8 @@ export async function startFakeStripe({ port = 0, key = 'sk_test_fake', webhook 
   };
   const answerRoute = async (method: string, path: string, params: Loose): Promise<Answer> => {
     try {
-      for (const [verb, pattern, act] of ROUTES) {
-        const match = verb === method ? pattern.exec(path) : null;
-        if (match === null) continue;
-        const body = await act(decodeURIComponent(match[1] ?? ''), params);
-        return { status: 200, body: expand(body, Object.values(params.expand ?? {})) };
-      }
-      throw new Refused(404, 'resource_missing');
+      const body = await answer(method, path, params);
+      return { status: 200, body: expand(body, Object.values(params.expand ?? {})) };
     } catch (error) {
       if (!(error instanceof Refused)) throw error;
       return error.answer;
@@ -476,6 +479,7 @@ export async function startFakeStripe({ port = 0, key = 'sk_test_fake', webhook 
   };
   const bank = {
     now,
+    state,
     things,
     events,
     requests,
@@ -488,10 +492,6 @@ export async function startFakeStripe({ port = 0, key = 'sk_test_fake', webhook 
     holdNext: (request: string, work: () => Promise<unknown>) => void holds.push({ request, work }),
     advance: (ms: number) => {
       offsetMs += ms;
-    },
-    /** From now on, balance transactions come by `book` only. */
-    bookLate: (late = true) => {
-      booksLate = late;
     },
     /** Pays out what is available, as by a schedule; an amount as by hand, of which nobody knows parts. */
     payOut: async ({ amount, currency = 'eur' }: { amount?: number; currency?: string } = {}) => {
@@ -524,12 +524,13 @@ export async function startFakeStripe({ port = 0, key = 'sk_test_fake', webhook 
       payout['failure_balance_transaction'] = back.id;
       paidOut.delete(payout.id);
     },
-    setAccount: (id: string) => {
-      account = id;
-    },
-    /** Balance in a currency, available and pending. */
-    balance: (currency: string) =>
-      sumNet(list('balance_transaction').filter((each) => each['currency'] === currency)),
+    /** Balance, available and pending; without a currency the minor units of all. */
+    balance: (currency?: string) =>
+      sumNet(
+        list('balance_transaction').filter(
+          (each) => each['currency'] === (currency ?? each['currency']),
+        ),
+      ),
     /** Moves money by a transaction that the list has later. */
     addUnseen: (amount: number, currency = 'eur') => {
       const booked = bookNow(
@@ -547,13 +548,6 @@ export async function startFakeStripe({ port = 0, key = 'sk_test_fake', webhook 
         },
       };
     },
-    /** From now on, no event is posted. */
-    fallSilent: (silent = true) => {
-      isSilent = silent;
-    },
-    setMode: (live: boolean) => {
-      livemode = live;
-    },
     /** The customer pays on the page. */
     pay: async (payment_id: string, { details, booked }: Paying = {}): Promise<Thing> => {
       const session = findSession(payment_id);
@@ -561,7 +555,7 @@ export async function startFakeStripe({ port = 0, key = 'sk_test_fake', webhook 
       const charge = addCharge(intent, 'succeeded', details ?? defaultDetails(session));
       intent['amount_received'] = intent['amount'];
       session['payment_status'] = 'paid';
-      if (!booksLate) bank.book(charge, booked);
+      if (!state.booksLate) bank.book(charge, booked);
       await emit('charge.succeeded', charge);
       await emit('checkout.session.completed', session);
       return charge;
@@ -641,28 +635,22 @@ export async function startFakeStripe({ port = 0, key = 'sk_test_fake', webhook 
       return booked;
     },
     decide: closeDispute,
-    /** Minor units of all balance transactions. */
-    sumBalance: () =>
-      list('balance_transaction').reduce((sum, { amount, fee }) => sum + amount - fee, 0),
     stop: async (): Promise<void> => {
       server.closeAllConnections();
       server.close();
     },
   };
 
-  /** Makes the objects of a payment that was never opened here. */
-  const addForeign = (payment_id: string): Thing =>
-    put('cs_test', 'checkout.session', {
-      ...{ status: 'open', payment_status: 'unpaid', payment_intent: null },
-      ...{ amount_total: 1_000, currency: 'eur', client_reference_id: payment_id },
-      ...{ metadata: { payment_id, method: 'ideal' }, expires_at: now() + DAY_S },
-      params: { payment_intent_data: { metadata: { payment_id, method: 'ideal' } } },
-    });
+  /** Makes the session of a payment that was never opened here. */
+  const addForeign = (payment_id: string): Thing => {
+    const metadata = { payment_id, method: 'ideal' };
+    const line_items = [{ price_data: { unit_amount: 1_000, currency: 'eur' } }];
+    const intent = { payment_intent_data: { metadata } };
+    return createSession({ client_reference_id: payment_id, metadata, line_items, ...intent });
+  };
   const reportPayment = async (payment_id: string, name: string): Promise<boolean> => {
-    const known = list('checkout.session').some(
-      (each) => each['client_reference_id'] === payment_id,
-    );
-    if (!known) addForeign(payment_id);
+    const isNamed = (each: Thing) => each['client_reference_id'] === payment_id;
+    if (!list('checkout.session').some(isNamed)) addForeign(payment_id);
     if (name === 'settled') await bank.pay(payment_id);
     else if (name === 'authorized') await bank.complete(payment_id, 'processing');
     else if (name === 'failed') await bank.fail(payment_id, 'card_declined');
@@ -703,7 +691,7 @@ export async function startFakeStripe({ port = 0, key = 'sk_test_fake', webhook 
     });
     addCharge(paid, 'succeeded', { type: 'ideal' });
     things.set('CHECK-PAYMENT', paid);
-    cancelsProcessing = true;
+    state.cancelsProcessing = true;
   };
 
   /** Serves the page of a session, whose customer is led back once it is paid. */
@@ -759,4 +747,22 @@ export function decodeForm(text: string): Record<string, Loose> {
     at[path.at(-1) ?? ''] = value;
   }
   return params;
+}
+
+/** Page on which a customer pays, or reads why nothing can be paid. */
+function renderPage({ id, status, amount_total, currency, ...session }: Thing): string {
+  const amount = `${(amount_total / 100).toFixed(2)} ${String(currency).toUpperCase()}`;
+  const [title, content] =
+    status === 'open'
+      ? [
+          `Pay ${amount}`,
+          `<form method="post"><button>Pay by ${session['payment_method_types'][0]}</button></form>
+           <p><a href="${session['cancel_url']}">Back to the shop</a></p>`,
+        ]
+      : status === 'complete'
+        ? ['You have paid already', `<p><a href="${session['success_url']}">Back</a></p>`]
+        : ['This page has expired', `<p><a href="${session['cancel_url']}">Back</a></p>`];
+  return `<!doctype html><html lang="en"><meta charset="utf-8">
+<meta name="viewport" content="width=device-width"><link rel="icon" href="data:,"><title>Fake of Stripe Checkout</title>
+<main><h1>${title}</h1>${content}<p>A fake of Stripe Checkout: nobody is charged. ${id}</p></main></html>`;
 }

@@ -29,7 +29,11 @@ export async function judge({ requests, events }: Bank, { url, openApi }: Mock) 
       Object.entries<Schema>(paths).find(
         ([template]) => template.replace(/\{\w+\}/, '{id}') === place,
       ) ?? [];
-    const operation = path[seen.method.toLowerCase()];
+    const operation = path?.[seen.method.toLowerCase()];
+    if (operation === undefined) {
+      faults.add(`${seen.method} ${place} is unknown`);
+      continue;
+    }
     const sent = decodeForm(seen.method === 'GET' ? query : seen.body);
     note(`${seen.method} ${place}`, [
       ...(await ask(url, seen)),

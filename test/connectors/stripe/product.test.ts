@@ -139,7 +139,7 @@ test('twenty webhooks out of order and doubled, while a secret is rolled, report
   const { bank, webhook } = world;
   const ids = await Promise.all(Array.from({ length: 10 }, () => begin()));
   await world.stopConnector();
-  bank.fallSilent();
+  bank.state.isSilent = true;
   const rolled = { ...webhook, secret: `${WEBHOOK_SECRET}new` };
   const secrets = { STRIPE_WEBHOOK_SECRET_FILE: `${WEBHOOK_SECRET}\n${rolled.secret}` };
   const cursors = service.mongo.db(`${service.database}_stripe`).collection('cursors');
@@ -173,7 +173,7 @@ test('twenty webhooks out of order and doubled, while a secret is rolled, report
     ids.map(() => ['payment.awaiting_customer', 'payment.authorized', 'payment.settled']),
   );
   bank.advance(-86_400_000);
-  bank.fallSilent(false);
+  bank.state.isSilent = false;
   await world.stopConnector();
   await world.startConnector();
 });
@@ -314,7 +314,7 @@ describe('a dispute', () => {
 
   test('is asked about, withdrawn, answered, won and reinstated; lost; or accepted', async () => {
     const { bank, webhook } = world;
-    const before = bank.sumBalance();
+    const before = bank.balance();
     const won = await settle();
     const made = await bank.dispute(won.charge, { isInquiry: true, due_by });
     const inquiry = await won.shows({ status: 'needs_response', amount: 0 });
@@ -370,6 +370,6 @@ describe('a dispute', () => {
     for (const event of [...events, ...events]) await postEvent(event, webhook);
     expect(await read()).toEqual(stored);
     // Stripe keeps 0.40 of each payment and 20.00 of each dispute, which the statement books.
-    expect(await sumBooks(ids)).toBe(bank.sumBalance() - before + 3 * 2_040);
+    expect(await sumBooks(ids)).toBe(bank.balance() - before + 3 * 2_040);
   });
 });

@@ -188,9 +188,9 @@ test('a key of another account makes no statement', async () => {
   const { bank } = world;
   endDay();
   const days = (await listMade()).length;
-  bank.setAccount('acct_other');
+  bank.state.account = 'acct_other';
   await expect(world.makeStatements()).rejects.toThrow('The key is of acct_other');
-  bank.setAccount(ACCOUNT);
+  bank.state.account = ACCOUNT;
   expect(await listMade()).toHaveLength(days);
 });
 

@@ -1,6 +1,8 @@
 import { randomUUID } from 'node:crypto';
+import type { Report } from '../../../connectors/kit';
 import { createBankClient } from '../../../connectors/kit/bank-client';
 import type { StripeTools } from '../../../connectors/stripe/api';
+import type { createEventReader } from '../../../connectors/stripe/events';
 import { createMemoryBook } from '../../../connectors/stripe/rehearse';
 import { startFakeStripe } from './fake';
 
@@ -31,6 +33,23 @@ export async function openStripe() {
     ...{ bank, tools, book, errors },
     stop: bank.stop,
   };
+}
+
+/** Reads events until nothing is left. @returns names and resources of reports, and the cursor */
+export async function drain(
+  reader: ReturnType<typeof createEventReader>,
+  from: string | null,
+  tools: StripeTools,
+) {
+  const reports: Report[] = [];
+  for (let cursor = from; ; ) {
+    const page = await reader(cursor, tools);
+    ({ cursor } = page);
+    reports.push(...page.reports);
+    if (page.more) continue;
+    const names = reports.map(({ name }) => name);
+    return { names, ids: reports.map(({ resource_id }) => resource_id), cursor };
+  }
 }
 
 export function buildPayment(change: object = {}) {

@@ -11,7 +11,7 @@ import { openSession } from '../../../../connectors/stripe/sessions';
 import { disputeInstructionId } from '../../../../src/domain/dispute/dispute';
 import { useFixture } from '../../../support/fixture';
 import type { Thing } from '../fake';
-import { buildPayment, openStripe } from '../world';
+import { buildPayment, drain, openStripe } from '../world';
 
 const DAY_MS = 86_400_000;
 const world = useFixture(openStripe, (opened) => opened.stop());
@@ -49,9 +49,9 @@ test('a dispute opens without money, after its payment has settled', async () =>
 });
 
 test('what Stripe has not booked of the payment keeps the dispute back', async () => {
-  world.bank.bookLate();
+  world.bank.state.booksLate = true;
   const { made } = await dispute();
-  world.bank.bookLate(false);
+  world.bank.state.booksLate = false;
   expect(await readFacts(made, world.tools)).toEqual({ reports: [], isUnbooked: true });
 });
 
@@ -130,27 +130,17 @@ test('a dispute of another system on the account is not reported', async () => {
 test('events of disputes are read, and after a gap their list back to older ones', async () => {
   const { bank, tools } = world;
   const reader = createEventReader();
-  const drain = async (from: string | null) => {
-    const names: string[] = [];
-    for (let [cursor, more] = [from, true as boolean | undefined]; more; ) {
-      const page = await reader(cursor, tools);
-      names.push(...page.reports.map(({ name }) => name));
-      ({ cursor, more } = page);
-      if (!more) return { names, cursor };
-    }
-    throw new Error('The reader has not ended.');
-  };
   const { made } = await dispute();
-  const { cursor } = await drain(null);
+  const { cursor } = await drain(reader, null, tools);
   await bank.decide(made, 'under_review');
-  const second = await drain(cursor);
+  const second = await drain(reader, cursor, tools);
   expect(second.names).toContain('dispute_updated');
   bank.advance(100 * DAY_MS);
-  const third = await drain(second.cursor);
+  const third = await drain(reader, second.cursor, tools);
   await bank.decide(made, 'lost');
   bank.events.splice(0);
   bank.advance(30 * DAY_MS);
-  expect((await drain(third.cursor)).names).toContain('dispute_lost');
+  expect((await drain(reader, third.cursor, tools)).names).toContain('dispute_lost');
 });
 
 const EVIDENCE = {

@@ -6,7 +6,7 @@ import { lookUpRefund, reversePayment, sendRefund } from '../../../../connectors
 import { closeSession, openSession, voidPayment } from '../../../../connectors/stripe/sessions';
 import { useFixture } from '../../../support/fixture';
 import type { Fault, Thing } from '../fake';
-import { buildPayment, openStripe, WEBHOOK_SECRET } from '../world';
+import { buildPayment, drain as drainAll, openStripe, WEBHOOK_SECRET } from '../world';
 
 const HOUR_MS = 3_600_000;
 const world = useFixture(openStripe, (opened) => opened.stop());
@@ -294,9 +294,9 @@ describe('a refund', () => {
 describe('a fact', () => {
   test('of a charge is its balance transaction, and nothing before it is booked', async () => {
     const { bank } = world;
-    bank.bookLate();
+    bank.state.booksLate = true;
     const { payment_id, charge } = await pay({ method: 'ideal' });
-    bank.bookLate(false);
+    bank.state.booksLate = false;
     expect(await readFacts(charge, world.tools)).toEqual({ reports: [], isUnbooked: true });
     const { id, created, available_on: ready } = bank.book(charge);
     const at = new Date(created * 1_000).toISOString();
@@ -358,9 +358,9 @@ describe('a fact', () => {
 
   test('of an object of the other mode is reported, and ends nothing', async () => {
     const { bank, errors } = world;
-    bank.setMode(true);
+    bank.state.livemode = true;
     const { charge } = await pay();
-    bank.setMode(false);
+    bank.state.livemode = false;
     errors.splice(0);
     expect(await read(charge)).toEqual([]);
     expect(errors).toEqual([{ object: charge.id }]);
@@ -430,18 +430,8 @@ describe('a webhook', () => {
 });
 
 describe('the list of events', () => {
-  type Page = Awaited<ReturnType<ReturnType<typeof createEventReader>>>;
-
-  /** Reads until nothing is left. @returns reports, and the cursor */
-  async function drain(reader: ReturnType<typeof createEventReader>, from: string | null) {
-    let page: Page = { reports: [], cursor: from, more: true };
-    const reports = [];
-    while (page.more) {
-      page = await reader(page.cursor, world.tools);
-      reports.push(...page.reports);
-    }
-    return { ids: reports.map(({ resource_id }) => resource_id), cursor: page.cursor };
-  }
+  const drain = (reader: ReturnType<typeof createEventReader>, from: string | null) =>
+    drainAll(reader, from, world.tools);
 
   test('is read after a walk through the lists, and then again from ten minutes before', async () => {
     const reader = createEventReader();
@@ -463,9 +453,9 @@ describe('the list of events', () => {
   test('is read again where Stripe had not booked the money', async () => {
     const reader = createEventReader();
     const { cursor } = await drain(reader, null);
-    world.bank.bookLate();
+    world.bank.state.booksLate = true;
     const { payment_id, charge } = await pay();
-    world.bank.bookLate(false);
+    world.bank.state.booksLate = false;
     const early = await drain(reader, cursor);
     expect(early.ids).not.toContain(payment_id);
     world.bank.book(charge);
