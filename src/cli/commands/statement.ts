@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { VerifiedOperator } from '../../domain/account/operator';
 import { isApprovalRequired } from '../../domain/approval';
+import { omitUndefined } from '../../domain/defined';
 import { isLive } from '../../domain/environment';
 import { formatMoney } from '../../domain/money';
 import { type CheckedStatement, checkStatementPath } from '../../service/banks/statements/check';
@@ -18,6 +19,7 @@ import {
   isLiveClearing,
   isLiveLine,
   type LineAct,
+  listContents,
   listStatements,
   matchByHand,
   showStatement,
@@ -196,9 +198,14 @@ const show = defineCommand({
   }),
   example: 'statement show st_… --status open',
   run: async (context, { id, ...query }) => {
-    const { statement, lines } = await showStatement(await context.readDeps(), id, query);
+    const deps = await context.readDeps();
+    const { statement, lines } = await showStatement(deps, id, query);
+    const contents = await listContents(deps, statement.connector, lines.rows);
     const json = presentStatement(statement);
-    const rows = lines.rows.map((line) => presentLine(line, context.now()));
+    const rows = lines.rows.map((line) => {
+      const contains = contents.get(line.bank_reference ?? '');
+      return { ...presentLine(line, context.now()), ...omitUndefined({ contains }) };
+    });
     const { opening, closing, currency } = json;
     const balance = (amount: number | null) =>
       amount === null ? '-' : formatMoney(amount, currency);
@@ -211,9 +218,12 @@ const show = defineCommand({
       ['Closed', formatBoolean(json.closed)],
     ]);
     const more = lines.has_more ? '\n\nThere are more.' : '';
+    const contained = rows.map(({ contains, bank_reference }) =>
+      contains === undefined ? '' : `\n\n${bank_reference} contains ${contains.join(' ')}`,
+    );
     context.print({
       json: { ...json, data: rows, has_more: lines.has_more },
-      text: `${head}\n\n${formatLines(rows)}${more}`,
+      text: `${head}\n\n${formatLines(rows)}${more}${contained.join('')}`,
     });
   },
 });

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { z } from 'zod';
 import { readTrialBalance } from '../../../src/ledger-check/trial-balance';
 import { addBankAccount } from '../../../src/service/banks/bank-accounts';
 import { importMade, importStatements } from '../../../src/service/banks/statements/import';
@@ -6,7 +7,8 @@ import { reconcileAccounts } from '../../../src/service/banks/statements/reconci
 import { acknowledgeRefusal } from '../../../src/service/banks/statements/refusals';
 import { reverseOperation } from '../../../src/service/money/balances/act';
 import { postPlatform } from '../../../src/service/money/balances/adjust';
-import { openMadeStatements, openMadeTransfers } from '../../../src/store/statements';
+import { openMadeStatements } from '../../../src/store/statements';
+import { useCommands } from '../../cli/cli';
 import { operatorsAudit } from '../../support/audit';
 import { readBalances } from '../../support/book';
 import { type CamtEntry, camt } from '../../support/camt';
@@ -27,6 +29,11 @@ const service = useService({ live: { connectors: '', prefix }, tests: ROUTES });
 // A refund of what is not available yet needs funds.
 const account = useFixture(() => buildAccount(service, { funds: 100_000 }));
 const own = { connector: 'stripe', livemode: false };
+const commands = useCommands(service);
+const SANDBOX = ['--connector', 'stripe', '--env', 'sandbox'];
+const Listed = z.object({ data: z.array(z.object({ id: z.string() })) });
+const Line = z.object({ bank_reference: z.string(), contains: z.array(z.string()).optional() });
+const Shown = z.object({ data: z.array(Line) });
 
 const buildDeps = () => {
   const { mongo, stores } = service;
@@ -244,13 +251,15 @@ describe('a payout of Stripe', () => {
     expect([await listOpen(), await platform()]).toEqual([[], 0]);
     world.bank.arrive(payout, 'TRACE-1');
     await world.makeStatements();
-    const transfers = openMadeTransfers(service.mongo.db(`${service.database}_stripe`));
-    const { parts = [] } = (await transfers.findOne({ _id: payout['balance_transaction'] })) ?? {};
-    expect(parts).toContain(charge['balance_transaction']);
-    const booked = (await listMade()).flatMap(({ lines }) =>
-      lines.map((line) => line.bank_reference),
-    );
-    expect(booked).toEqual(expect.arrayContaining([...parts]));
+    const { data } = Listed.parse(await commands.json('statement', 'list', ...SANDBOX));
+    const show = async (id: string) => Shown.parse(await commands.json('statement', 'show', id));
+    const shown = await Promise.all(data.map(({ id }) => show(id)));
+    const lines = shown.flatMap((each) => each.data);
+    const [line, ...others] = lines.filter(({ contains }) => contains);
+    expect([line?.bank_reference, others]).toEqual([payout['balance_transaction'], []]);
+    expect(line?.contains).toContain(charge['balance_transaction']);
+    const booked = lines.map(({ bank_reference }) => bank_reference);
+    expect(booked).toEqual(expect.arrayContaining(line?.contains ?? []));
     expect(await readBook('cash')).toBe(-world.bank.balance('eur'));
   });
 

@@ -21,6 +21,7 @@ import { EntriesCleared, type UnclearedEntry } from '../../../ledger/uncleared';
 import type { Parts } from '../../../statements/match';
 import type { LineDocument, LineStatus } from '../../../store/statement-lines';
 import type { StatementDocument } from '../../../store/statements';
+import { openMadeTransfers } from '../../../store/statements';
 import type { ServiceDeps, WriteDeps } from '../../deps';
 import type { Note } from '../../money/balances/fund';
 import {
@@ -73,6 +74,19 @@ export async function showStatement(
   const filter = status === undefined ? ofStatement : { ...ofStatement, status };
   const lines = await statements.listLines(filter, limit + 1);
   return { statement, lines: toFirstRows(lines, limit) };
+}
+
+/** Lists what own transfers contain, by the bank's references of their lines, where it says so. */
+export async function listContents(
+  { stores: { statements } }: ReadDeps,
+  connector: string,
+  lines: readonly LineDocument[],
+): Promise<ReadonlyMap<string, readonly string[]>> {
+  const names = lines.flatMap((line) => (line.transfer && line.bank_reference) ?? []);
+  if (names.length === 0) return new Map();
+  const made = openMadeTransfers(statements.openConnectorDb(connector));
+  const transfers = await made.find({ _id: { $in: names }, parts: { $exists: true } }).toArray();
+  return new Map(transfers.map(({ _id, parts = [] }) => [_id, parts]));
 }
 
 export interface LineAct {
