@@ -11,7 +11,14 @@ import { eventually, idealPayment } from '../support/http';
 import { paymentAt } from '../support/list-rows';
 import { scriptedChain } from '../support/scripted-chain';
 import { useService } from '../support/service';
-import { collectNoise, enter, fitAll, look, useBrowser } from './dashboard-visit';
+import {
+  collectNoise,
+  enter,
+  fitAll,
+  look,
+  pressWithPassword,
+  useBrowser,
+} from './dashboard-visit';
 
 // A product of its own: its sandbox bank plays by itself, and its chain is scripted.
 const service = useService({ autoplay: true, chain: scriptedChain() });
@@ -59,9 +66,7 @@ test('an owner saves and tests an endpoint, and shows and rolls its secret', asy
   await page.getByText('HTTP 200').waitFor();
   await look(page, 'webhook-test');
   await link('Back to webhooks').click();
-  await button('Show signing secret').click();
-  await page.getByLabel('Password').fill('correct horse battery staple');
-  await button('Show signing secret').click();
+  await pressWithPassword(page, 'Show signing secret');
   await page.getByText(/^whsec_/).waitFor();
   await link('Back to webhooks').click();
   await page.getByLabel('New secret signs').selectOption('24h');
@@ -95,9 +100,7 @@ test('a second endpoint is refused, added, shown as failing, enabled and deleted
   await look(page, 'webhook-endpoint');
   await button('Enable').click();
   await page.getByText('The endpoint is enabled.').waitFor();
-  await button('Delete endpoint').click();
-  await page.getByLabel('Password').fill(PASSWORD);
-  await button('Delete endpoint').click();
+  await pressWithPassword(page, 'Delete endpoint');
   await page.getByText('The endpoint is deleted.').waitFor();
 });
 
@@ -234,9 +237,7 @@ test('a crypto payment shows its deposits, and is settled to a wallet that is re
   await press('Register wallet');
   await own.getByText('The wallet is registered.').waitFor();
   await look(own, 'crypto-wallets');
-  await press('Settle now');
-  await own.getByLabel('Password').fill(PASSWORD);
-  await press('Settle now');
+  await pressWithPassword(own, 'Settle now');
   await own.getByRole('heading', { name: 'Settlement of 1 ETH' }).waitFor();
   await look(own, 'crypto-settlement');
   await follow('Settlements');

@@ -3,7 +3,7 @@ import { openUser } from '../support/dashboard';
 import { buildAccount, buildDispute, buildPayment } from '../support/factories';
 import { useFixture } from '../support/fixture';
 import { useService } from '../support/service';
-import { enter, look, useBrowser } from './dashboard-visit';
+import { answerDispute, enter, look, useBrowser } from './dashboard-visit';
 
 const service = useService();
 const browser = useBrowser();
@@ -36,15 +36,7 @@ test('a merchant finds a dispute in the overview, answers it, and wins it', asyn
   await page.getByText('The customer did not receive goods or services (13.1)').waitFor();
   await look(page, 'dispute');
 
-  await page.getByLabel('Explanation').fill('The parcel was signed for.\nSee the tracking number.');
-  await page.getByLabel('Shipped on').fill('2026-03-02');
-  await page.getByLabel('Carrier').fill('PostNL');
-  await page.getByLabel('Tracking number').fill('3SABCD0123456');
-  await button('Send evidence').click();
-  await page.getByText('It is sent once').waitFor();
-  await look(page, 'dispute-evidence-asked');
-  await button('Send evidence').click();
-  await page.getByText('The evidence is sent. Now the bank decides.').waitFor();
+  await answerDispute(page, 'dispute-evidence-asked');
   await service.becomes('disputes', dispute.id, { status: 'under_review' });
   await page.reload();
   await page.getByText('Under review', { exact: true }).first().waitFor();

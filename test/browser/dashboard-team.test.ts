@@ -6,7 +6,7 @@ import { useFixture } from '../support/fixture';
 import { call } from '../support/http';
 import { buildPng } from '../support/images';
 import { useService } from '../support/service';
-import { enter, look, SIZES, useBrowser } from './dashboard-visit';
+import { enter, look, pressWithPassword, SIZES, useBrowser } from './dashboard-visit';
 
 const service = useService();
 const browser = useBrowser();
@@ -14,6 +14,14 @@ const owner = useFixture(async () => {
   const { account_id } = await service.account();
   return await openUser(service.stores, account_id);
 });
+
+/** Signs a new owner in. */
+async function join() {
+  const { account_id } = await service.account();
+  const user = await openUser(service.stores, account_id);
+  const context = await browser.newContext({ viewport: SIZES.desktop });
+  return { user, context, page: await enter(context, service.url, user) };
+}
 
 const follow = (page: Page, name: string) =>
   page.getByRole('navigation', { name: 'Dashboard' }).getByRole('link', { name }).click();
@@ -91,9 +99,7 @@ test('the owner changes the live brand with the password, and chooses the logo a
   const page = await enter(context, service.url, owner);
   await page.goto(`${service.url}/dashboard/live/brand`);
   await page.getByLabel('Display name').fill('Tulip');
-  await press(page, 'Save brand');
-  await page.getByLabel('Password').fill(PASSWORD);
-  await press(page, 'Save brand');
+  await pressWithPassword(page, 'Save brand');
   await page.getByText('The brand is saved.').waitFor();
   await look(page, 'brand-live');
   const logo = { name: 'logo.png', mimeType: 'image/png', buffer: buildPng(600, 150) };
@@ -109,10 +115,7 @@ test('the owner changes the live brand with the password, and chooses the logo a
 });
 
 test('a second factor guards sign-in, and a recovery code replaces it', async () => {
-  const { account_id } = await service.account();
-  const user = await openUser(service.stores, account_id);
-  const context = await browser.newContext({ viewport: SIZES.desktop });
-  const page = await enter(context, service.url, user);
+  const { user, context, page } = await join();
   await openVisitor(service, user);
   await page.getByRole('link', { name: user.email }).click();
   await page.getByText('This browser').waitFor();
@@ -120,9 +123,7 @@ test('a second factor guards sign-in, and a recovery code replaces it', async ()
   await look(page, 'profile');
   await press(page, 'End all other sessions');
   await page.getByText('All your other sessions are ended.').waitFor();
-  await press(page, 'Set up');
-  await page.getByLabel('Password').fill(PASSWORD);
-  await press(page, 'Set up');
+  await pressWithPassword(page, 'Set up');
   await look(page, 'second-factor');
   const secret = Secret.fromBase32((await page.locator('code').textContent()) ?? '');
   const code = () => new TOTP({ secret }).generate();
@@ -165,10 +166,7 @@ test('a password that an operator set is replaced before anything else is shown'
 });
 
 test('a passkey is added, completes a password, signs in alone, and is removed', async () => {
-  const { account_id } = await service.account();
-  const user = await openUser(service.stores, account_id);
-  const context = await browser.newContext({ viewport: SIZES.desktop });
-  const page = await enter(context, service.url, user);
+  const { user, context, page } = await join();
   const device = await context.newCDPSession(page);
   await device.send('WebAuthn.enable');
   await device.send('WebAuthn.addVirtualAuthenticator', {
@@ -179,9 +177,7 @@ test('a passkey is added, completes a password, signs in alone, and is removed',
   });
   const openProfile = () => page.getByRole('link', { name: user.email }).click();
   await openProfile();
-  await press(page, 'Add a passkey');
-  await page.getByLabel('Password').fill(PASSWORD);
-  await press(page, 'Add a passkey');
+  await pressWithPassword(page, 'Add a passkey');
   await page.getByLabel('Name').fill('Work laptop');
   await look(page, 'passkey-create');
   await press(page, 'Create passkey');
@@ -189,9 +185,7 @@ test('a passkey is added, completes a password, signs in alone, and is removed',
   await page.getByRole('link', { name: 'I have kept them' }).click();
   await page.getByRole('heading', { name: 'Passkeys' }).waitFor();
   await look(page, 'passkeys');
-  await press(page, 'Add a passkey');
-  await page.getByLabel('Password').fill(PASSWORD);
-  await press(page, 'Use a passkey');
+  await pressWithPassword(page, 'Add a passkey', 'Use a passkey');
   await press(page, 'Create passkey');
   await page.getByText('This device has one of your passkeys already.').waitFor();
   await press(page, 'Sign out');

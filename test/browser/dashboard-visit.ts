@@ -76,6 +76,33 @@ export async function enter(
   return page;
 }
 
+/** Presses a button that asks for the password, and then it or another one again. */
+export async function pressWithPassword(page: Page, name: string, then = name): Promise<void> {
+  const press = (button: string) => page.getByRole('button', { name: button, exact: true }).click();
+  await press(name);
+  await page.getByLabel('Password').fill(PASSWORD);
+  await press(then);
+}
+
+/** Evidence of a merchant, by the labels of its fields. */
+export const EVIDENCE = {
+  Explanation: 'The parcel was signed for.\nSee the tracking number.',
+  'Shipped on': '2026-03-02',
+  Carrier: 'PostNL',
+  'Tracking number': '3SABCD0123456',
+};
+
+/** Sends evidence by the form of a dispute, and looks at the page that asks to confirm it. */
+export async function answerDispute(page: Page, name: string): Promise<void> {
+  for (const [label, value] of Object.entries(EVIDENCE)) await page.getByLabel(label).fill(value);
+  const button = page.getByRole('button', { name: 'Send evidence', exact: true });
+  await button.click();
+  await page.getByText('It is sent once').waitFor();
+  await look(page, name);
+  await button.click();
+  await page.getByText('The evidence is sent. Now the bank decides.').waitFor();
+}
+
 /** Asserts that nothing of the page is cut off at its width. */
 async function expectFits(page: Page, name: string): Promise<void> {
   const wider = await page.evaluate('document.documentElement.scrollWidth - innerWidth');

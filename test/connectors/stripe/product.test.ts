@@ -1,7 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import type { Page } from 'playwright-core';
-import { useBrowser } from '../../browser/dashboard-visit';
+import { disputeId } from '../../../src/store/disputes';
+import { answerDispute, EVIDENCE, enter, look, useBrowser } from '../../browser/dashboard-visit';
+import { openUser } from '../../support/dashboard';
 import { buildAccount, buildPayment } from '../../support/factories';
 import { useFixture } from '../../support/fixture';
 import { useHook } from '../../support/hook';
@@ -264,6 +266,47 @@ describe('in a browser', () => {
     );
     expect(charges).toHaveLength(1);
     await tabs[0]?.context().close();
+  });
+});
+
+describe('in the dashboard', () => {
+  const browser = useBrowser();
+
+  test('a merchant answers what a payer disputes, wins, and has the money back', async () => {
+    const { bank } = world;
+    const shop = await buildAccount(service, { funds: 5_000 });
+    const payment = await buildPayment(shop, { amount: 4_900, method: 'visa' });
+    const charge = await bank.pay(payment.id);
+    await becomes(payment.id, { status: 'settled' });
+    const made = await bank.dispute(charge);
+    await bank.withdraw(made);
+    const name = disputeId(payment.id, made.id);
+    await service.becomes('disputes', name, { status: 'needs_response' });
+    const readAvailable = async () => (await shop.get('/v1/balances')).body.data[0].available;
+    await eventually('a chargeback', async () => (await readAvailable()) === 100);
+
+    const user = await openUser(service.stores, shop.account_id, 'finance');
+    const page = await enter(await browser.newContext(), service.url, user);
+    await page.locator(`a[href$="/disputes/${name}"]`).click();
+    await page.getByRole('heading', { name: 'Dispute of a payment of €49.00' }).waitFor();
+    await answerDispute(page, 'stripe-dispute');
+    await eventually('the evidence', async () => made['status'] === 'under_review');
+    expect(made['evidence']).toMatchObject({
+      ...{ uncategorized_text: EVIDENCE.Explanation, shipping_carrier: EVIDENCE.Carrier },
+      shipping_tracking_number: EVIDENCE['Tracking number'],
+    });
+
+    await bank.decide(made, 'won');
+    await bank.reinstate(made);
+    await service.becomes('disputes', name, { status: 'won' });
+    await eventually('the money', async () => (await readAvailable()) === 5_000);
+    await page.reload();
+    await page.getByText('The bank decided for you.').waitFor();
+    await look(page, 'stripe-dispute-won');
+    await page.getByRole('link', { name: 'Balances', exact: true }).click();
+    await page.getByRole('cell', { name: /50\.00/ }).waitFor();
+    await look(page, 'stripe-dispute-balance');
+    await page.context().close();
   });
 });
 
