@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { freePort } from '../../stack/ports';
 import { useCommands } from '../cli/cli';
 import { type Fault, startFakeStripe, type Thing } from '../connectors/stripe/fake';
+import { becomesLate } from '../connectors/stripe/product';
 import { KEY, WEBHOOK_SECRET } from '../connectors/stripe/world';
 import { buildAccount, buildPayment } from '../support/factories';
 import { useFixture } from '../support/fixture';
@@ -144,15 +145,15 @@ test('each instruction has one session, charge or refund, wherever the process i
       const isOpen = async () => (await service.stores.payments.get(id))?.status !== 'created';
       await eventually(`the session of ${id}`, isOpen, ENDS_MS_MAX);
       if (bank.findSession(id)['status'] === 'open') await bank.pay(id);
-      await untilStored('payments', id, { status: 'settled' });
+      await becomesLate(service, 'payments', id, { status: 'settled' });
     }),
     ...[...made.refund, ...[...made.reversal].map((id) => `reversal:${id}`)].map(async (id) => {
       const refund = await eventually(`the refund ${id}`, async () => settled(id), ENDS_MS_MAX);
       await bank.settleRefund(refund);
     }),
-    ...[...made.refund].map((id) => untilStored('refunds', id, { status: 'settled' })),
+    ...[...made.refund].map((id) => becomesLate(service, 'refunds', id, { status: 'settled' })),
     ...[...made.reversal].map((id) =>
-      untilStored('payments', id, { attention: 'late_settlement_reversed' }),
+      becomesLate(service, 'payments', id, { attention: 'late_settlement_reversed' }),
     ),
   ]);
   const all = [...bank.things.values()];
@@ -182,12 +183,3 @@ const SANDBOX = ['--env', 'sandbox'];
 const TrialBalance = z.object({
   rows: z.array(z.object({ account: z.string(), balance: z.unknown() })),
 });
-
-const untilStored = (...wanted: Parameters<typeof service.becomes>) => {
-  const isStored = () =>
-    service.becomes(...wanted).then(
-      () => true,
-      () => false,
-    );
-  return eventually(JSON.stringify(wanted), isStored, ENDS_MS_MAX);
-};

@@ -15,7 +15,7 @@ type Outcome = Awaited<ReturnType<typeof run>>;
 interface OperatorPlace {
   /** Runs the command line with `--json`. */
   cli: (...args: string[]) => Promise<Outcome>;
-  bank: ModelBank;
+  bank: Pick<ModelBank, 'answer' | 'disputes' | 'explain' | 'findMissing'>;
   /** Answers about payments in an asset. */
   chain: Pick<ModelChain, 'ids' | 'answer'>;
   seed: number;

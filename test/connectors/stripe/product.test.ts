@@ -39,24 +39,6 @@ const becomes = (id: string, values: { status?: string; attention?: string }) =>
 const listCallbacks = async (id: string) =>
   (await service.stores.callbacks.forResource(id)).map(({ name }) => name).toSorted();
 
-test('a payment is paid on the page, settled by its balance transaction, and refunded', async () => {
-  const { bank } = world;
-  const id = await begin();
-  const charge = await bank.pay(id);
-  await becomes(id, { status: 'settled' });
-  const { bank_reference, attention } = (await service.stores.payments.get(id)) ?? {};
-  expect({ bank_reference, attention }).toEqual({
-    ...{ bank_reference: charge['balance_transaction'], attention: null },
-  });
-  const { body: refund } = await account.post('/v1/refunds', { payment_id: id, amount: 400 });
-  const made = await eventually('a refund at Stripe', async () => bank.listRefunds(refund.id)[0]);
-  await bank.settleRefund(made as Thing);
-  await service.becomes('refunds', refund.id, { status: 'settled' });
-  // It comes back weeks later.
-  await bank.failRefund(made as Thing, 'expired_or_canceled_card');
-  await service.becomes('refunds', refund.id, { attention: 'failed_after_settled' });
-});
-
 test('the fee of a balance transaction is what the merchant bears', async () => {
   const { account_id } = account;
   await service.stores.accounts.setAcquirerFee(account_id, 'merchant');
@@ -93,29 +75,6 @@ test('a settled payment is pending until the day that Stripe names, and pays no 
   const { body } = await shop.get('/v1/balance_transactions');
   const dates = body.data.map((row: { available_on: string }) => Date.parse(row.available_on));
   expect(dates.filter((at: number) => at > Date.now())).toHaveLength(1);
-});
-
-test('a payment by another brand is settled with an attention reason', async () => {
-  const id = await begin({ method: 'visa' });
-  await world.bank.pay(id, { details: { type: 'card', card: { brand: 'mastercard' } } });
-  await becomes(id, { status: 'settled', attention: 'method_differs' });
-});
-
-test('a payment that is cancelled can no longer be paid, and late funds go back once', async () => {
-  const { bank } = world;
-  const id = await begin({ method: 'ideal' });
-  const { status } = await account.post(`/v1/payments/${id}/cancel`);
-  expect(status).toBe(200);
-  await becomes(id, { status: 'cancelled' });
-  expect(bank.findSession(id)['status']).toBe('expired');
-  // As a bank might have had it under way.
-  await bank.pay(id);
-  const reversal = await eventually('a reversal at Stripe', async () => {
-    return bank.listRefunds(`reversal:${id}`)[0];
-  });
-  await bank.settleRefund(reversal as Thing);
-  await becomes(id, { status: 'cancelled', attention: 'late_settlement_reversed' });
-  expect(bank.listRefunds(`reversal:${id}`)).toHaveLength(1);
 });
 
 test('a payment that its customer has paid is not cancelled, but settled', async () => {

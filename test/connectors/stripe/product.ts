@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { startConnector } from '../../../connectors/kit/connector';
 import { defineStripe } from '../../../connectors/stripe/definition';
 import { freePort } from '../../../stack/ports';
+import { eventually } from '../../support/http';
 import { retryUntilDone } from '../../support/insist';
 import type { Service } from '../../support/service';
 import { connectConnector } from '../process';
@@ -58,4 +59,14 @@ export async function startStripeWorld({ service, prefix }: Place) {
       rmSync(stateDir, { recursive: true });
     },
   };
+}
+
+/** Waits until a resource is stored with values, also where what was lost is repeated a minute later. */
+export function becomesLate(service: Service, ...wanted: Parameters<Service['becomes']>) {
+  const isStored = () =>
+    service.becomes(...wanted).then(
+      () => true,
+      () => false,
+    );
+  return eventually(JSON.stringify(wanted), isStored, 240_000);
 }
