@@ -202,7 +202,7 @@ function endFailedAttempts(
   activities: Activities,
   records: Collection<InstructionRecord>,
 ): Activities {
-  const { sendPayout, sendRefund } = activities;
+  const { sendPayout, sendRefund, submitEvidence, acceptDispute } = activities;
   const end =
     <I, A>(send: (input: I) => Promise<A>, makeId: (input: I) => string) =>
     async (input: I): Promise<A> => {
@@ -219,6 +219,8 @@ function endFailedAttempts(
     ...activities,
     ...(sendPayout && { sendPayout: end(sendPayout, ({ payout_id: id }) => `payout:${id}`) }),
     ...(sendRefund && { sendRefund: end(sendRefund, ({ refund_id: id }) => `refund:${id}`) }),
+    ...(submitEvidence && { submitEvidence: end(submitEvidence, (input) => input.instruction_id) }),
+    ...(acceptDispute && { acceptDispute: end(acceptDispute, (input) => input.instruction_id) }),
   };
 }
 

@@ -26,16 +26,11 @@ function serveDesk(bank: Awaited<ReturnType<typeof startFakeStripe>>): Answering
     else return made !== undefined && name === 'dispute_updated';
     return true;
   };
+  /** Counts the keys under which Stripe has taken it. */
   const countAnswers = (id: string): number => {
-    if (id.startsWith('evidence:')) {
-      const own = list('dispute').filter((each) => each['metadata'].instruction_id === id);
-      return own.reduce((sum, { evidence_details: { submission_count: n } }) => sum + n, 0);
-    }
-    const closed = bank.requests.filter(
-      ({ path, headers, answer }) =>
-        path.endsWith('/close') && headers['idempotency-key'] === id && answer?.status === 200,
-    );
-    return closed.length === 0 ? 0 : 1;
+    const taken = bank.requests.filter(({ answer }) => answer?.status === 200);
+    const keys = taken.map(({ headers }) => headers['idempotency-key'] ?? '');
+    return new Set(keys.filter((key) => key.startsWith(id))).size;
   };
   const answer = (status: number, body: object) => ({
     ...{ status, headers: { 'Content-Type': 'application/json' } },
