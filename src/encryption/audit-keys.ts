@@ -29,25 +29,34 @@ export type AuditPublicKeys = z.infer<typeof PublicKeys>;
 
 /**
  * Creates only what is missing: a process whose file was removed gets another key.
+ * @param writers processes that get a key, by default all
  * @returns paths of the files that were written
  */
-export function createAuditKeys(dir: string, now: Date): string[] {
+export function createAuditKeys(
+  dir: string,
+  now: Date,
+  writers: readonly AuditWriter[] = AUDIT_WRITERS,
+): string[] {
   mkdirSync(dir, { recursive: true, mode: 0o700 });
-  const written = AUDIT_WRITERS.map((writer) => auditKeyPath(dir, writer)).filter(
-    (path) => !existsSync(path),
-  );
+  const written = listMissingAuditKeys(dir, writers);
   for (const path of written) {
     const file = { key: newRandomKey().toString('base64url') };
     writeKeyFile(path, `${JSON.stringify(file, null, 2)}\n`);
   }
-  return [...written, ...publish(dir, now)];
+  return [...written, ...publish(dir, now, writers)];
+}
+
+/** Lists paths of files that do not exist. */
+export function listMissingAuditKeys(dir: string, writers: readonly AuditWriter[] = AUDIT_WRITERS) {
+  const paths = writers.map((writer) => auditKeyPath(dir, writer));
+  return paths.filter((path) => !existsSync(path));
 }
 
 /** Adds the halves that an interrupted creation left out, too. @returns path of a written file */
-function publish(dir: string, now: Date): string[] {
+function publish(dir: string, now: Date, writers: readonly AuditWriter[]): string[] {
   const path = publicPath(dir);
   const before = existsSync(path) ? readAuditPublicKeys(dir) : {};
-  const after = AUDIT_WRITERS.map((writer) => {
+  const after = writers.map((writer) => {
     const keys = before[writer] ?? [];
     const { key } = parseKeyFile(readFileSync(auditKeyPath(dir, writer), 'utf8'));
     const public_key = derivePublicKey(key);
@@ -55,7 +64,8 @@ function publish(dir: string, now: Date): string[] {
     return [writer, [...keys, { public_key, created_at: now.toISOString() }]] as const;
   });
   if (after.every(([writer, keys]) => keys === before[writer])) return [];
-  writeKeyFile(path, `${JSON.stringify(Object.fromEntries(after), null, 2)}\n`, PUBLIC_MODE);
+  const keys = { ...before, ...Object.fromEntries(after) };
+  writeKeyFile(path, `${JSON.stringify(keys, null, 2)}\n`, PUBLIC_MODE);
   return [path];
 }
 

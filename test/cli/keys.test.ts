@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import timers from 'node:timers/promises';
 import { buildPosition } from '../../src/domain/cursor';
@@ -430,8 +430,18 @@ describe('the command', () => {
     expect(await setting.json('keys', 'split')).toEqual({ written: [] });
     const removed = auditKeyPath(env['KEYS_DIR'], 'worker');
     rmSync(removed);
+    const audit = () => Promise.reject(new Error('MongoDB is away'));
+    const unrecorded = createPairs({ ...setting.deps, keysDir: env['KEYS_DIR'], audit });
+    await expect(unrecorded).rejects.toThrow('is away');
+    expect(existsSync(removed)).toBe(false);
     const { written } = Object(await setting.json('keys', 'split'));
     expect(written).toEqual([removed, expect.stringContaining('audit.public.json')]);
+    const [done, requested] = await setting.stores.auditLog.list({ limit: 2 });
+    const target = basename(removed);
+    expect([requested, done]).toMatchObject([
+      { act: 'keys.rotated', target, after: { outcome: 'requested' } },
+      { act: 'keys.rotated', target, after: { outcome: 'done' } },
+    ]);
     const { worker, api } = readAuditPublicKeys(env['KEYS_DIR']);
     expect([worker, api]).toMatchObject([[{}, {}], [{}]]);
     env['KEYS_DIR'] = '';

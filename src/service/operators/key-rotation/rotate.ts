@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { basename } from 'node:path';
 import { ENVIRONMENTS, toEnv } from '../../../domain/environment';
 import { ServiceError } from '../../../domain/errors';
-import { createAuditKeys } from '../../../encryption/audit-keys';
+import { createAuditKeys, listMissingAuditKeys } from '../../../encryption/audit-keys';
 import { DecryptionError, type Encrypted } from '../../../encryption/encrypter';
 import { addKey, removeKey } from '../../../encryption/key-file';
 import {
@@ -70,21 +70,26 @@ export async function createPairs({
   now,
 }: Omit<KeyFileDeps, 'wait' | 'progress'>): Promise<string[]> {
   return await withKeyFileLock({ keysFile }, async () => {
-    // First, since the command line's own signs the lines that follow.
-    const written = changeKeyFile(() => createAuditKeys(keysDir, now()));
-    if (written.length > 0) {
-      const target = written.map((path) => basename(path)).join(', ');
-      await audit({ act: 'keys.rotated', ...INSTALLATION, target, after: { outcome: 'done' } });
-    }
-    for (const holder of [...ENVIRONMENTS, ...listPayoutConnectors(connectors).map(getHolder)]) {
-      const create = async () =>
-        changeKeyFile(() => createRecipientKeyRing(keysDir, holder, now()));
-      const isMissing = !existsSync(keyRingPath(keysDir, holder, 'private'));
-      const target = getKeyRingName(holder);
+    const missing = listMissingAuditKeys(keysDir).map((path) => basename(path));
+    // Signs the lines that follow.
+    const own = changeKeyFile(() => createAuditKeys(keysDir, now(), ['command_line']));
+    const create = async (target: string, isMissing: boolean, write: () => string[]) => {
+      const act = async () => changeKeyFile(write);
       const change = { act: 'keys.rotated', ...INSTALLATION, target } as const;
-      written.push(...(await (isMissing ? withAuditLine(audit, change, create) : create())));
+      return isMissing ? await withAuditLine(audit, change, act) : await act();
+    };
+    const others = await create(missing.join(', '), missing.length > 0, () =>
+      createAuditKeys(keysDir, now()),
+    );
+    const written = new Set([...own, ...others]);
+    for (const holder of [...ENVIRONMENTS, ...listPayoutConnectors(connectors).map(getHolder)]) {
+      const isMissing = !existsSync(keyRingPath(keysDir, holder, 'private'));
+      const paths = await create(getKeyRingName(holder), isMissing, () =>
+        createRecipientKeyRing(keysDir, holder, now()),
+      );
+      for (const path of paths) written.add(path);
     }
-    return written;
+    return [...written];
   });
 }
 
