@@ -1,17 +1,20 @@
 import { randomUUID } from 'node:crypto';
 import Router from '@koa/router';
-import Koa, { type Middleware } from 'koa';
+import Koa, { type Context, type Middleware } from 'koa';
 import { type ClientAddress, createClientAddress } from '../base/client-address';
+import type { JsonValue } from '../base/json';
 import { REQUEST, type Tracing } from '../base/tracing/tracing';
 import type { Config } from '../config';
 import { createDashboard } from '../dashboard/dashboard';
 import { readVisitor } from '../dashboard/frame/visitor';
 import { Refusal, unavailable } from '../domain/errors';
+import { ENDPOINTS } from '../domain/wire';
+import type { Endpoint } from '../domain/wire/endpoint';
 import { createDocsSite } from '../pages/docs-site';
 import { createPayPages } from '../pages/pay';
 import { HSTS, NOTHING_ALLOWED } from '../pages/security';
 import type { Redeliveries } from '../service/events/redeliveries';
-import type { RequestRecorder } from '../service/events/requests';
+import { type RequestRecorder, redactPath } from '../service/events/requests';
 import { checkDependencies, type EpochGuard, type HealthDeps } from '../service/installation/epoch';
 import { createPayers } from '../service/money/payers';
 import { createPaymentPages } from '../service/money/payments';
@@ -19,14 +22,14 @@ import { createShares } from '../service/shares';
 import { createDenyCheck } from '../webhooks/address';
 import { createEndpointLimits } from '../webhooks/endpoint-limits';
 import { postOutside } from '../webhooks/post';
+import { isIdempotencyKey } from './admission';
 import { mountConnectors } from './callbacks';
-import { type ApiDeps, getKey, getLogFields, getRequestId, getRoute } from './context';
+import { type ApiDeps, getKey, getLogFields, getRequestId, getRoute, getSentBody } from './context';
 import { answerErrors } from './error-middleware';
 import type { ApiMeter } from './metrics';
-import { createMount } from './mount';
+import { createMount, koaPath } from './mount';
 import { openApiDocument, SERVICE_VERSION } from './openapi';
 import { createRateLimits, delayRefusals } from './rate-limit';
-import { recordRequests } from './requests';
 import { mountRoutes } from './routes';
 
 interface AppDeps extends Omit<ApiDeps, 'payers' | 'runInShare' | 'webhookUrls'> {
@@ -190,6 +193,61 @@ function traceRequests(tracing: Tracing): Middleware {
       if (ctx.status >= 500) span.fail();
     });
   };
+}
+
+const BY_ROUTE = new Map(
+  ENDPOINTS.map((one): [string, Endpoint] => [`${one.method} ${koaPath(one.path)}`, one]),
+);
+
+/** @see docs/api.md#requests */
+function recordRequests(recorder: Pick<RequestRecorder, 'record'>, now: () => Date): Middleware {
+  return async (ctx, next) => {
+    const at = now();
+    const startedAt = performance.now();
+    await next();
+    const key = getKey(ctx);
+    const route = getRoute(ctx);
+    const isRead = ctx.method === 'GET' || ctx.method === 'HEAD';
+    const endpoint = BY_ROUTE.get(`${isRead ? 'get' : ctx.method.toLowerCase()} ${route}`);
+    if (key === undefined || route === undefined || endpoint === undefined) return;
+    if (isRead && ctx.status < 400) return;
+    const sentKey = ctx.get('Idempotency-Key');
+    recorder.record({
+      request_id: getRequestId(ctx),
+      account_id: key.account_id,
+      livemode: key.livemode,
+      key_id: key._id,
+      method: ctx.method,
+      path: redactPath(route, getSegments(ctx)),
+      status: ctx.status,
+      code: getLogFields(ctx).code ?? null,
+      duration_ms: Math.round(performance.now() - startedAt),
+      at,
+      readExchange: () => ({
+        endpoint,
+        params: getSegments(ctx),
+        query: Object.fromEntries(
+          Object.entries(ctx.query).map(([name, value = '']) => [name, value]),
+        ),
+        request: getSentBody(ctx),
+        status: ctx.status,
+        response: parseResponse(ctx.body),
+        idempotencyKey: isIdempotencyKey(sentKey) ? sentKey : undefined,
+      }),
+    });
+  };
+}
+
+function getSegments(ctx: Context): Record<string, string> {
+  const params: unknown = 'params' in ctx ? ctx.params : {};
+  const entries = Object.entries(Object(params)).map(([name, value]) => [name, String(value)]);
+  return Object.fromEntries(entries);
+}
+
+function parseResponse(body: unknown): JsonValue | undefined {
+  if (body === undefined || body === null) return undefined;
+  const value: JsonValue = JSON.parse(typeof body === 'string' ? body : JSON.stringify(body));
+  return value;
 }
 
 function refuseUnknownRoutes(router: Router): Middleware {

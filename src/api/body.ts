@@ -25,7 +25,13 @@ export async function readBody(
     if (mayBeEmpty) return EMPTY;
     throw new Refusal('invalid_json', 'The body is empty: a JSON object is expected.');
   }
-  checkType(ctx);
+  const refuse = (message: string) => new Refusal('unsupported_media_type', message);
+  if (!ctx.is('application/json')) throw refuse('Send the body as Content-Type: application/json.');
+  if (!/^(utf-?8)?$/i.test(ctx.request.charset)) throw refuse('Send the body in UTF-8.');
+  const encoding = ctx.get('Content-Encoding');
+  if (encoding !== '' && encoding !== 'identity') {
+    throw refuse('Send the body without a content encoding.');
+  }
   const parsed = parseBody(bytes, raw);
   setSentBody(ctx, { bytes: bytes.length, value: parsed.value });
   return parsed;
@@ -40,16 +46,6 @@ export function parseBody(bytes: Buffer, raw: readonly string[] = []): ParsedJso
   } catch (error) {
     if (error instanceof JsonSyntaxError) throw new Refusal('invalid_json', error.message);
     throw error;
-  }
-}
-
-function checkType(ctx: Context): void {
-  const refuse = (message: string) => new Refusal('unsupported_media_type', message);
-  if (!ctx.is('application/json')) throw refuse('Send the body as Content-Type: application/json.');
-  if (!/^(utf-?8)?$/i.test(ctx.request.charset)) throw refuse('Send the body in UTF-8.');
-  const encoding = ctx.get('Content-Encoding');
-  if (encoding !== '' && encoding !== 'identity') {
-    throw refuse('Send the body without a content encoding.');
   }
 }
 

@@ -42,15 +42,14 @@ export function mountConnectors(router: Router, deps: ApiDeps, limits: RateLimit
     // The workflow does not see the verified header.
     const status = await deps.callbacks.receive(report, signCallback(key, report));
     ctx.status = 202;
-    ctx.body = status === 'parked' ? { status, ...buildParked(report) } : { status };
+    ctx.body = { status };
+    if (status !== 'parked') return;
+    const { resource, resource_id } = report;
+    const message =
+      `resource_id: ${connector} has no ${resource} ${resource_id}, or not yet. The callback is ` +
+      'stored for an operator, and nothing was applied.';
+    ctx.body = { status, applied: false, message };
   });
-}
-
-function buildParked({ connector, resource, resource_id }: ResourceCallback) {
-  const message =
-    `resource_id: ${connector} has no ${resource} ${resource_id}, or not yet. The callback is ` +
-    'stored for an operator, and nothing was applied.';
-  return { applied: false, message };
 }
 
 function invalidSignature(): Refusal {

@@ -31,14 +31,14 @@ interface RequestState {
   sent?: SentBody;
 }
 
+const getState = (ctx: Context): Partial<RequestState> => ctx.state;
+
 export function getKey(ctx: Context): ApiKey | undefined {
-  const state: Partial<RequestState> = ctx.state;
-  return state.key;
+  return getState(ctx).key;
 }
 
 export function getSentBody(ctx: Context): SentBody | undefined {
-  const state: Partial<RequestState> = ctx.state;
-  return state.sent;
+  return getState(ctx).sent;
 }
 
 export function setSentBody(ctx: Context, sent: SentBody): void {
@@ -52,18 +52,15 @@ export function getRoute(ctx: Context): string | undefined {
 }
 
 export function getRequestId(ctx: Context): string {
-  const state: Partial<RequestState> = ctx.state;
-  return state.requestId ?? 'unknown';
+  return getState(ctx).requestId ?? 'unknown';
 }
 
 export function getAddress(ctx: Context): string {
-  const state: Partial<RequestState> = ctx.state;
-  return state.address ?? ctx.ip;
+  return getState(ctx).address ?? ctx.ip;
 }
 
 export function getLogFields(ctx: Context) {
-  const state: Partial<RequestState> = ctx.state;
-  const { _id: key_id, account_id, livemode } = state.key ?? {};
-  const { code } = state;
+  const { key, code } = getState(ctx);
+  const { _id: key_id, account_id, livemode } = key ?? {};
   return { key_id, account_id, livemode, ...readVisitor(ctx), code, address: getAddress(ctx) };
 }

@@ -61,19 +61,15 @@ function toRefusal(error: unknown, ctx: Context, log: Logger): Refusal {
     ctx.set('Retry-After', String(Math.ceil(error.retryMs / 1_000)));
     return unavailable('Other changes are in progress: try again.', error);
   }
-  if (isMongoUnavailable(error)) {
+  const isServers = error instanceof MongoServerError;
+  const isAway = !isServers || UNAVAILABLE_CODES.has(Number(error.code));
+  if (error instanceof MongoError && isAway) {
     log.warn({ request_id, err: error }, 'the database is away');
     return unavailable('The database did not answer in time.', error);
   }
   if (isCallersFault(error)) return new Refusal('invalid_request', 'The request cannot be read.');
   log.error({ request_id, err: error }, 'unexpected error');
   return new Refusal('internal_error', 'Something went wrong on our side.');
-}
-
-function isMongoUnavailable(error: unknown): boolean {
-  if (!(error instanceof MongoError)) return false;
-  if (error instanceof MongoServerError) return UNAVAILABLE_CODES.has(Number(error.code));
-  return true;
 }
 
 function isCallersFault(error: unknown): boolean {

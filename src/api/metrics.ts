@@ -1,5 +1,5 @@
 import { Counter, Histogram, type Registry } from 'prom-client';
-import { describeMetric } from '../base/metrics';
+import { describeMetric, type MetricName } from '../base/metrics';
 import type { Visitor } from '../dashboard/frame/visitor';
 import { ENDPOINTS } from '../domain/wire';
 
@@ -31,27 +31,17 @@ const BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
 export function createApiMeter(registry: Registry): ApiMeter {
   const registers = [registry];
-  const requests = new Counter({
-    ...describeMetric('payments_http_requests_total'),
-    registers,
-  });
+  const count = <Name extends MetricName>(name: Name) =>
+    new Counter({ ...describeMetric(name), registers });
+  const requests = count('payments_http_requests_total');
   const durations = new Histogram({
     ...describeMetric('payments_http_request_duration_seconds'),
     buckets: BUCKETS,
     registers,
   });
-  const creates = new Counter({
-    ...describeMetric('payments_creates_total'),
-    registers,
-  });
-  const refusedKeys = new Counter({
-    ...describeMetric('payments_api_keys_refused_total'),
-    registers,
-  });
-  const attempts = new Counter({
-    ...describeMetric('payments_sign_in_attempts_total'),
-    registers,
-  });
+  const creates = count('payments_creates_total');
+  const refusedKeys = count('payments_api_keys_refused_total');
+  const attempts = count('payments_sign_in_attempts_total');
   return {
     answered: ({ method, route, status, seconds, livemode, replayed, code, attempt = {} }) => {
       requests.inc({ method, route, status });

@@ -22,7 +22,7 @@ import { readBody } from './body';
 import { type ApiDeps, getAddress, getRequestId } from './context';
 import { createFailureLimit, type RateLimits } from './rate-limit';
 
-type Parsed<T> = T extends z.ZodType ? z.output<T> : undefined;
+export type Parsed<T> = T extends z.ZodType ? z.output<T> : undefined;
 
 interface Call<E extends Endpoint> {
   key: ApiKey;

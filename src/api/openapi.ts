@@ -5,18 +5,10 @@ import { buildEventSchema, EVENT_TYPES, type EventType, eventIds } from '../doma
 import { ENDPOINTS } from '../domain/wire';
 import type { Endpoint } from '../domain/wire/endpoint';
 import { SAMPLE_IDS, SAMPLE_ORIGIN, SAMPLE_UPDATED } from '../domain/wire/samples';
-import {
-  buildParameters,
-  COMMON_HEADERS,
-  getTag,
-  HEADERS,
-  headerRefs,
-  type Json,
-  LIMIT_HEADERS,
-  TAG_LIST,
-  type ToSchema,
-  WEBHOOKS,
-} from './openapi-parts';
+
+type Json = { [key: string]: unknown };
+
+type ToSchema = (type: z.ZodType, io: 'input' | 'output', name?: string) => Json;
 
 /** Date of the contract. `/v1` changes only by additions. */
 export const SERVICE_VERSION = '2026-11-21';
@@ -40,6 +32,10 @@ export function openApiDocument(publicUrl: string): Json {
       [endpoint.method]: operation(endpoint, schema, components),
     };
   }
+  const errors = Object.entries(ERROR_CODES).map(
+    ([code, { status, type }]) => `| \`${code}\` | ${status} | \`${type}\` |`,
+  );
+  const table = ['| `error.code` | Status | `error.type` |', '|---|---|---|', ...errors];
   return {
     openapi: '3.1.0',
     info: {
@@ -49,7 +45,7 @@ export function openApiDocument(publicUrl: string): Json {
       description:
         'Amounts are integers in minor units. The webhook is the only authoritative signal of ' +
         'success: landing on `success_url` is no proof of payment.\n\n' +
-        errorTable(),
+        table.join('\n'),
     },
     servers: [{ url: publicUrl }],
     security: [{ apiKey: [] }],
@@ -58,7 +54,7 @@ export function openApiDocument(publicUrl: string): Json {
     webhooks: Object.fromEntries(EVENT_TYPES.map((type) => [type, webhook(type, schema)])),
     components: {
       schemas: components,
-      examples: errorExamples(ENDPOINTS),
+      examples: errorExamples(),
       headers: HEADERS,
       securitySchemes: {
         apiKey: {
@@ -73,13 +69,15 @@ export function openApiDocument(publicUrl: string): Json {
 
 function operation(endpoint: Endpoint, schema: ToSchema, components: Json): Json {
   const { success, creates, body } = endpoint;
+  const tag = TAGS.find(([, , paths]) => paths.test(endpoint.path));
+  if (tag === undefined) throw new RangeError(`No tag for ${endpoint.path}`);
   const response = schema(success.schema, 'output');
   const replayed = creates ? ['Idempotent-Replayed'] : [];
   const example = buildExample(response, components, success.example);
   const request = body && schema(body, 'input', capitalize(endpoint.operation));
   return omitUndefined({
     operationId: endpoint.operation,
-    tags: [getTag(endpoint.path)],
+    tags: [tag[0]],
     summary: endpoint.summary,
     description: endpoint.description,
     'x-required-scope': endpoint.scope ?? undefined,
@@ -101,6 +99,10 @@ function operation(endpoint: Endpoint, schema: ToSchema, components: Json): Json
 
 function webhook(type: EventType, schema: ToSchema): Json {
   const words = type.split(/[._]/).map(capitalize).join('');
+  const ids = new Map<string, string>(Object.entries(SAMPLE_IDS));
+  const data = eventIds(type).map((name) => [name, ids.get(name.replace(/_id$/, ''))]);
+  const event = { id: SAMPLE_IDS.event, type, created: SAMPLE_UPDATED, livemode: false };
+  const example = { ...event, data: Object.fromEntries(data) };
   return {
     post: {
       operationId: `receive${words}`,
@@ -121,22 +123,10 @@ function webhook(type: EventType, schema: ToSchema): Json {
       ],
       requestBody: {
         required: true,
-        content: json(schema(buildEventSchema(type), 'output', `${words}Event`), {
-          example: eventExample(type),
-        }),
+        content: json(schema(buildEventSchema(type), 'output', `${words}Event`), { example }),
       },
       responses: { '2XX': { description: 'Acknowledged. Anything else is sent again.' } },
     },
-  };
-}
-
-function eventExample(type: EventType): object {
-  const ids = new Map<string, string>(Object.entries(SAMPLE_IDS));
-  const fields = eventIds(type).map((name) => [name, ids.get(name.replace(/_id$/, ''))]);
-  return {
-    id: SAMPLE_IDS.event,
-    ...{ type, created: SAMPLE_UPDATED, livemode: false },
-    data: Object.fromEntries(fields),
   };
 }
 
@@ -221,7 +211,6 @@ const COMMON: readonly ErrorCode[] = [
   'internal_error',
   'temporarily_unavailable',
 ];
-const WITH_INPUT: readonly ErrorCode[] = ['invalid_request'];
 const WITH_BODY: readonly ErrorCode[] = [
   'invalid_json',
   'body_too_large',
@@ -237,22 +226,17 @@ const CREATING: readonly ErrorCode[] = [
 
 const RETRYABLE = new Set<number>([409, 429, 503]);
 
-function errorTable(): string {
-  const rows = Object.entries(ERROR_CODES).map(
-    ([code, { status, type }]) => `| \`${code}\` | ${status} | \`${type}\` |`,
-  );
-  return ['| `error.code` | Status | `error.type` |', '|---|---|---|', ...rows].join('\n');
-}
-
 function listCodes(endpoint: Endpoint): ReadonlySet<ErrorCode> {
   return new Set<ErrorCode>([
     ...COMMON,
     ...(endpoint.scope === null ? [] : (['api_key_scope_insufficient'] as const)),
     ...(endpoint.method === 'get' ? [] : (['account_frozen'] as const)),
-    ...(endpoint.query || endpoint.body ? WITH_INPUT : []),
+    ...(endpoint.query || endpoint.body ? (['invalid_request'] as const) : []),
     ...(endpoint.body ? WITH_BODY : []),
     ...(endpoint.creates ? CREATING : []),
-    ...endpoint.codes,
+    ...(endpoint.crypto ? (['crypto_not_enabled'] as const) : []),
+    ...(endpoint.sandboxOnly ? (['sandbox_only'] as const) : []),
+    ...(endpoint.codes ?? []),
   ]);
 }
 
@@ -289,15 +273,135 @@ const DETAILS: Readonly<Partial<Record<ErrorCode, ErrorDetail>>> = {
   rail_requirements_not_met: { code: 'required', field: 'iban', message: 'is required' },
 };
 
-function errorExamples(endpoints: readonly Endpoint[]): Json {
-  const codes = new Set(endpoints.flatMap((endpoint) => [...listCodes(endpoint)]));
-  return Object.fromEntries([...codes].map((code) => [code, { value: buildError(code) }]));
+function errorExamples(): Json {
+  const message = 'Says for a person what is wrong. Act on the code: the words may change.';
+  const request_id = '3f1f0c9e-8a54-4b1d-9f0e-5d2c7a6b8e10';
+  const codes = new Set(ENDPOINTS.flatMap((endpoint) => [...listCodes(endpoint)]));
+  const examples = [...codes].map((code) => {
+    const details = DETAILS[code];
+    const { type } = ERROR_CODES[code];
+    const error = { type, code, message, ...(details && { details: [details] }), request_id };
+    return [code, { value: { error } }];
+  });
+  return Object.fromEntries(examples);
 }
 
-function buildError(code: ErrorCode): Json {
-  const details = DETAILS[code];
-  const message = 'Says for a person what is wrong. Act on the code: the words may change.';
-  const { type } = ERROR_CODES[code];
-  const request_id = '3f1f0c9e-8a54-4b1d-9f0e-5d2c7a6b8e10';
-  return { error: { type, code, message, ...(details && { details: [details] }), request_id } };
+const COUNT = { type: 'string', pattern: '^\\d+$' };
+
+const HEADERS: Json = {
+  'Request-Id': {
+    description: 'Names this call in logs and in `error.request_id`.',
+    schema: { type: 'string' },
+  },
+  'Service-Version': { description: 'Date of the contract.', schema: { type: 'string' } },
+  'Idempotent-Replayed': {
+    description: '`true` when this is the first answer again.',
+    schema: { type: 'string', const: 'true' },
+  },
+  'Retry-After': { description: 'Seconds.', schema: COUNT },
+  'RateLimit-Limit': { description: 'Requests in a window.', schema: COUNT },
+  'RateLimit-Remaining': { description: 'Requests left in this window.', schema: COUNT },
+  'RateLimit-Reset': { description: 'Seconds until the window ends.', schema: COUNT },
+};
+
+const LIMIT_HEADERS = ['RateLimit-Limit', 'RateLimit-Remaining', 'RateLimit-Reset'];
+const COMMON_HEADERS = ['Request-Id', 'Service-Version'];
+
+function headerRefs(...names: string[]): Json {
+  return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
+}
+
+const WEBHOOKS = 'Webhooks';
+
+const TAGS = [
+  ['Payments', 'Take money from customers.', /^\/v1\/payments/],
+  ['Refunds', 'Send it back to them.', /^\/v1\/refunds/],
+  ['Disputes', 'Answer what a bank disputes.', /^\/v1\/disputes/],
+  ['Payouts', 'Pay recipients out of a balance.', /^\/v1\/payout/],
+  ['Balances', 'What you have, and every change of it.', /^\/v1\/balance/],
+  ['Events', 'What happened, also while you were away.', /^\/v1\/events/],
+  ['Webhook endpoints', 'Where events are sent.', /^\/v1\/webhook-endpoints/],
+  ['Requests', 'What you sent, and what was answered.', /^\/v1\/requests/],
+  ['Catalogue', 'Payment methods and their rules.', /^\/v1\/payment-methods/],
+  ['Crypto', 'Crypto payments, where they are enabled.', /^\/v1\/crypto/],
+  ['Sandbox', 'Let the sandbox bank and chain act.', /^\/v1\/sandbox/],
+] as const;
+
+const TAG_LIST: readonly Json[] = [
+  ...TAGS.map(([name, description]) => ({ name, description })),
+  { name: WEBHOOKS, description: 'Events that are posted to you.' },
+];
+
+interface Words {
+  description: string;
+  /** By default the first value of the schema. */
+  example?: unknown;
+}
+
+const PARAMETERS: Readonly<Record<string, Words>> = {
+  id: { description: 'Id that the service gave it.' },
+  limit: { description: 'Rows of a page; 25 when left out.', example: 25 },
+  status: { description: 'Only those in this state.' },
+  method: { description: 'Only those by this method.' },
+  reference: { description: 'Only those with exactly this reference.', example: 'order-1001' },
+  payment_id: { description: 'Only those of this payment.', example: SAMPLE_IDS.payment },
+  balance_account: { description: 'Only those of this balance account.', example: 'main' },
+  currency: { description: 'Only those in this currency.', example: 'EUR' },
+  asset: { description: 'Only those in this asset.' },
+  type: { description: 'Only those of this type.' },
+  resource_id: {
+    description: 'Only those with this id in their data.',
+    example: SAMPLE_IDS.payment,
+  },
+  after: {
+    description:
+      'Oldest first, the events after this one. The last `next_cursor` goes on from there.',
+    example: SAMPLE_IDS.event,
+  },
+  created_before: {
+    description:
+      'Only those made before this time. The last `next_cursor` goes on from there: as text, since ' +
+      'most date types cut its nine fractional digits.',
+    example: '2026-03-01T12:34:56.789000042Z',
+  },
+};
+
+/** No example: a tool that sends the same key with every body would be refused. */
+const IDEMPOTENCY_KEY = {
+  name: 'Idempotency-Key',
+  in: 'header',
+  required: true,
+  description:
+    'Unique per operation, valid 24 hours; a UUID does well. A retry returns the first answer.',
+  schema: { type: 'string', minLength: 1, maxLength: 255, pattern: '^[\\x20-\\x7e]+$' },
+};
+
+const OWNERS = [
+  ['/crypto/payments/', SAMPLE_IDS.crypto_payment],
+  ['/crypto/settlements/', SAMPLE_IDS.crypto_settlement],
+  ['/payments/', SAMPLE_IDS.payment],
+  ['/refunds/', SAMPLE_IDS.refund],
+  ['/disputes/', SAMPLE_IDS.dispute],
+  ['/payouts/', SAMPLE_IDS.payout],
+  ['/payout-recipients/', SAMPLE_IDS.recipient],
+  ['/events/', SAMPLE_IDS.event],
+  ['/webhook-endpoints/', SAMPLE_IDS.webhook_endpoint],
+] as const;
+
+function buildParameters(endpoint: Endpoint, schema: ToSchema): Json[] {
+  const [, id] = OWNERS.find(([part]) => endpoint.path.includes(part)) ?? [];
+  const toParameters = (place: string, type: z.ZodObject | undefined) =>
+    Object.entries(type?.shape ?? {}).map(([name, field]) => {
+      const fieldSchema = schema(field, 'output');
+      const words = PARAMETERS[name];
+      if (words === undefined) throw new RangeError(`No words for the parameter ${name}`);
+      const { description, example = name === 'id' ? id : [fieldSchema['enum']].flat()[0] } = words;
+      const required = place === 'path';
+      return { name, in: place, required, description, example, schema: fieldSchema };
+    });
+  return [
+    ...toParameters('path', endpoint.params),
+    ...toParameters('query', endpoint.query),
+    ...(endpoint.creates ? [IDEMPOTENCY_KEY] : []),
+  ];
 }

@@ -70,10 +70,7 @@ function createLimit(perSecond: number, what: string) {
   const points = perSecond * WINDOW_SECONDS;
   const limiter = new RateLimiterMemory({ points, duration: WINDOW_SECONDS });
   return async (ctx: Context, name: string, cost = 1): Promise<LimitState> => {
-    const result = await limiter.consume(name, cost).catch((error: unknown) => {
-      if (error instanceof RateLimiterRes) return error;
-      throw error;
-    });
+    const result = await consume(limiter, name, cost);
     const left = Math.max(0, result.remainingPoints);
     const resetSeconds = secondsUntil(result);
     const state = { points, left, resetSeconds };
@@ -82,6 +79,14 @@ function createLimit(perSecond: number, what: string) {
     ctx.set('Retry-After', String(resetSeconds));
     throw new Refusal('rate_limited', `Too many ${what}: at most ${perSecond} a second.`);
   };
+}
+
+/** Counts calls, also above the limit. */
+async function consume(limiter: RateLimiterMemory, name: string, cost = 1) {
+  return await limiter.consume(name, cost).catch((error: unknown) => {
+    if (error instanceof RateLimiterRes) return error;
+    throw error;
+  });
 }
 
 function secondsUntil({ msBeforeNext }: RateLimiterRes): number {
@@ -161,14 +166,8 @@ export function delayRefusals(stopping?: AbortSignal, wait = sleepUntil): Middle
     if (!REFUSED.has(ctx.status)) return;
     const account_id = getKey(ctx)?.account_id ?? readVisitor(ctx).account_id;
     const name = account_id ?? `${ctx.method} ${getRoute(ctx)}`;
-    const isPrompt = await prompt.consume(name).then(
-      () => true,
-      (error: unknown) => {
-        if (error instanceof RateLimiterRes) return false;
-        throw error;
-      },
-    );
-    if (isPrompt || waiting >= WAITING_MAX) return;
+    const { consumedPoints } = await consume(prompt, name);
+    if (consumedPoints <= AT_ONCE_PER_SECOND || waiting >= WAITING_MAX) return;
     waiting += 1;
     await wait(DELAY_MS, stopping);
     waiting -= 1;

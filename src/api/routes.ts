@@ -5,7 +5,9 @@ import * as balances from '../domain/wire/balances';
 import * as catalogue from '../domain/wire/catalogue';
 import * as crypto from '../domain/wire/crypto';
 import * as disputes from '../domain/wire/disputes';
+import type { Endpoint } from '../domain/wire/endpoint';
 import * as events from '../domain/wire/events';
+import type { ById } from '../domain/wire/fields';
 import * as payments from '../domain/wire/payments';
 import * as payouts from '../domain/wire/payouts';
 import * as recipients from '../domain/wire/recipients';
@@ -71,45 +73,48 @@ import {
   presentRecipient,
   presentRefund,
 } from '../service/money/present';
-import { readProvedBalances } from '../service/money/read';
+import { type Page, readProvedBalances } from '../service/money/read';
 import { createRecipient, deleteRecipient } from '../service/money/recipients';
 import { createRefund, getRefund, listPaymentRefunds, listRefunds } from '../service/money/refunds';
 import type { ApiDeps } from './context';
-import type { Mount } from './mount';
+import type { Mount, Parsed } from './mount';
 
 /** A row for each endpoint of `src/domain/wire/`, which has its schemas, scope and errors. */
 export function mountRoutes(mount: Mount, deps: ApiDeps): void {
+  const mountRead = <Row>(
+    endpoint: Endpoint & { params: typeof ById },
+    read: (from: ApiDeps, key: ApiKey, id: string) => Promise<Row>,
+    present: (row: Row) => object | Promise<object>,
+  ) =>
+    mount.endpoint(endpoint, async ({ key, params }) => present(await read(deps, key, params.id)));
+  const mountList = <E extends Endpoint, Row>(
+    endpoint: E,
+    list: (from: ApiDeps, key: ApiKey, query: Parsed<E['query']>) => Promise<Page<Row>>,
+    present: (row: Row) => object | Promise<object>,
+  ) =>
+    mount.endpoint(endpoint, async ({ key, query }) =>
+      presentPage(await list(deps, key, query), present),
+    );
+
   // @see docs/api.md#create-a-payment
   mount.create(payments.createPayment, (request) => createPayment(deps, request));
-  mount.endpoint(payments.getPayment, async ({ key, params }) =>
-    presentPayment(deps, await getPayment(deps, key, params.id)),
-  );
-  mount.endpoint(payments.listPayments, async ({ key, query }) =>
-    presentPage(await listPayments(deps, key, query), (row) => presentPayment(deps, row)),
-  );
+  mountRead(payments.getPayment, getPayment, (row) => presentPayment(deps, row));
+  mountList(payments.listPayments, listPayments, (row) => presentPayment(deps, row));
   mount.endpoint(payments.cancelPayment, async ({ key, params }) =>
     presentPaymentTo(deps, await cancelPayment(deps, key, params.id), key),
   );
 
   // @see docs/api.md#refunds
   mount.create(refunds.createRefund, (request) => createRefund(deps, request));
-  mount.endpoint(refunds.getRefund, async ({ key, params }) =>
-    presentRefund(await getRefund(deps, key, params.id)),
-  );
-  mount.endpoint(refunds.listRefunds, async ({ key, query }) =>
-    presentPage(await listRefunds(deps, key, query), presentRefund),
-  );
+  mountRead(refunds.getRefund, getRefund, presentRefund);
+  mountList(refunds.listRefunds, listRefunds, presentRefund);
   mount.endpoint(refunds.listPaymentRefunds, async ({ key, params, query }) =>
     presentPage(await listPaymentRefunds(deps, key, params.id, query), presentRefund),
   );
 
   // @see docs/api.md#disputes
-  mount.endpoint(disputes.getDispute, async ({ key, params }) =>
-    presentDispute(await getDispute(deps, key, params.id)),
-  );
-  mount.endpoint(disputes.listDisputes, async ({ key, query }) =>
-    presentPage(await listDisputes(deps, key, query), presentDispute),
-  );
+  mountRead(disputes.getDispute, getDispute, presentDispute);
+  mountList(disputes.listDisputes, listDisputes, presentDispute);
   mount.endpoint(disputes.submitEvidence, async ({ key, params, body }) =>
     presentDispute(await submitEvidence(deps, key, params.id, body)),
   );
@@ -124,12 +129,8 @@ export function mountRoutes(mount: Mount, deps: ApiDeps): void {
     return presentRecipient(await deleteRecipient(deps, owner, params.id, actor));
   });
   mount.create(payouts.createPayout, (request) => createPayout(deps, request));
-  mount.endpoint(payouts.getPayout, async ({ key, params }) =>
-    presentPayout(await getPayout(deps, key, params.id)),
-  );
-  mount.endpoint(payouts.listPayouts, async ({ key, query }) =>
-    presentPage(await listPayouts(deps, key, query), presentPayout),
-  );
+  mountRead(payouts.getPayout, getPayout, presentPayout);
+  mountList(payouts.listPayouts, listPayouts, presentPayout);
   mount.endpoint(payouts.listPayoutMethods, async ({ key }) => ({
     object: 'list',
     data: (await getPayoutSettings(deps, key)).rails.map(railEntry),
@@ -139,26 +140,18 @@ export function mountRoutes(mount: Mount, deps: ApiDeps): void {
   mount.endpoint(balances.listBalances, async ({ key }) =>
     presentBalances(await readProvedBalances(deps, key)),
   );
-  mount.endpoint(balances.listBalanceTransactions, async ({ key, query }) =>
-    presentPage(await listBalanceTransactions(deps, key, query), presentBalanceTransaction),
-  );
+  mountList(balances.listBalanceTransactions, listBalanceTransactions, presentBalanceTransaction);
 
   // @see docs/api.md#events
-  mount.endpoint(events.listEvents, async ({ key, query }) =>
-    presentPage(await listMerchantEvents(deps, key, query), (event) => event),
-  );
+  mountList(events.listEvents, listMerchantEvents, (event) => event);
   mount.endpoint(events.getEvent, ({ key, params }) => getMerchantEvent(deps, key, params.id));
 
   // @see docs/api.md#webhook-endpoints
   mount.create(webhooks.createWebhookEndpoint, (request, call) =>
     createMerchantEndpoint(deps, request, toCaller({ ...call, ...request }).actor),
   );
-  mount.endpoint(webhooks.getWebhookEndpoint, async ({ key, params }) =>
-    presentEndpoint(await findEndpoint(deps, key, params.id)),
-  );
-  mount.endpoint(webhooks.listWebhookEndpoints, async ({ key, query }) =>
-    presentPage(await listMerchantEndpoints(deps, key, query), presentEndpoint),
-  );
+  mountRead(webhooks.getWebhookEndpoint, findEndpoint, presentEndpoint);
+  mountList(webhooks.listWebhookEndpoints, listMerchantEndpoints, presentEndpoint);
   mount.endpoint(webhooks.updateWebhookEndpoint, async ({ params, body, ...call }) =>
     presentEndpoint(await updateMerchantEndpoint(deps, toCaller(call), params.id, body)),
   );
@@ -176,9 +169,7 @@ export function mountRoutes(mount: Mount, deps: ApiDeps): void {
   );
 
   // @see docs/api.md#requests
-  mount.endpoint(requests.listRequests, async ({ key, query }) =>
-    presentPage(await listRequests(deps, key, query), presentRequest),
-  );
+  mountList(requests.listRequests, listRequests, presentRequest);
 
   // @see docs/api.md#methods
   const catalog = { object: 'list', data: PAYMENT_METHOD_IDS.map(catalogEntry) };
@@ -190,21 +181,13 @@ export function mountRoutes(mount: Mount, deps: ApiDeps): void {
 
   // @see docs/api.md#crypto
   mount.create(crypto.createCryptoPayment, (request) => createCryptoPayment(deps, request));
-  mount.endpoint(crypto.getCryptoPayment, async ({ key, params }) =>
-    presentCryptoPayment(deps, await getCryptoPayment(deps, key, params.id)),
-  );
-  mount.endpoint(crypto.listCryptoPayments, async ({ key, query }) =>
-    presentPage(await listCryptoPayments(deps, key, query), (row) =>
-      presentCryptoPayment(deps, row),
-    ),
+  mountRead(crypto.getCryptoPayment, getCryptoPayment, (row) => presentCryptoPayment(deps, row));
+  mountList(crypto.listCryptoPayments, listCryptoPayments, (row) =>
+    presentCryptoPayment(deps, row),
   );
   mount.create(crypto.createCryptoSettlement, (request) => createCryptoSettlement(deps, request));
-  mount.endpoint(crypto.getCryptoSettlement, async ({ key, params }) =>
-    presentCryptoSettlement(await getCryptoSettlement(deps, key, params.id)),
-  );
-  mount.endpoint(crypto.listCryptoSettlements, async ({ key, query }) =>
-    presentPage(await listCryptoSettlements(deps, key, query), presentCryptoSettlement),
-  );
+  mountRead(crypto.getCryptoSettlement, getCryptoSettlement, presentCryptoSettlement);
+  mountList(crypto.listCryptoSettlements, listCryptoSettlements, presentCryptoSettlement);
 
   // @see docs/decisions.md#sandbox
   mount.endpoint(clock.getClock, ({ key }) => getClock(deps, key.account_id));

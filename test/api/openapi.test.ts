@@ -302,7 +302,9 @@ test.each(['stranger', 'live'] as const)(
       ];
       expect(compare(foreign)).toEqual(compare(none));
     };
-    for (const { method, path, codes } of ENDPOINTS.filter((each) => each.path.includes('{id}'))) {
+    for (const { method, path, codes = [] } of ENDPOINTS.filter((each) =>
+      each.path.includes('{id}'),
+    )) {
       const [, resource = ''] = /^\/v1\/(?:sandbox\/)?(.+)\/\{id\}/.exec(path) ?? [];
       const isSandboxOnly = asker === 'live' && path.startsWith('/v1/sandbox/');
       const notFound = codes.find((each) => each.endsWith('_not_found'));

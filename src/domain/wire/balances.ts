@@ -97,7 +97,6 @@ export const listBalances = endpoint({
     schema: buildListSchema(Balance, 'BalanceList'),
     example: { data: [SAMPLE_BALANCE] },
   },
-  codes: [],
 });
 
 const BalanceTransactionQuery = z.strictObject({
@@ -120,5 +119,4 @@ export const listBalanceTransactions = listEndpoint({
   query: BalanceTransactionQuery,
   page: buildPageSchema(BalanceTransaction, 'BalanceTransactionList'),
   example: { data: [SAMPLE_TRANSACTION] },
-  codes: ['invalid_cursor'],
 });

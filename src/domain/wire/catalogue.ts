@@ -49,7 +49,6 @@ export const listPaymentMethods = endpoint({
     schema: buildListSchema(CatalogEntry, 'PaymentMethodList'),
     example: { data: SAMPLE_METHODS.map(catalogEntry) },
   },
-  codes: [],
 });
 
 export const listAvailablePaymentMethods = endpoint({
@@ -66,5 +65,4 @@ export const listAvailablePaymentMethods = endpoint({
     schema: buildListSchema(AvailableEntry, 'AvailablePaymentMethodList'),
     example: { data: SAMPLE_METHODS.map(availableEntry) },
   },
-  codes: [],
 });

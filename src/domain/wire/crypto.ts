@@ -4,12 +4,12 @@ import { DEPOSIT_STATUSES } from '../crypto/deposit';
 import { CRYPTO_PAYMENT_STATUSES } from '../crypto/payment';
 import { CRYPTO_SETTLEMENT_STATUSES } from '../crypto/settlement';
 import { LOGGED, WHOLE } from '../logged';
-import { endpoint } from './endpoint';
+import { endpoint, readEndpoint } from './endpoint';
 import {
   Amount,
-  ById,
   Currency,
   Failure,
+  NullableText,
   OrderReference,
   optional,
   StoredCode,
@@ -99,10 +99,7 @@ export const CryptoPayment = z
       examples: [`${SAMPLE_ORIGIN}/pay/crypto/${SAMPLE_TOKEN}`],
     }),
     deposits: z.array(Deposit).meta({ examples: [[]] }),
-    reference: z
-      .string()
-      .nullable()
-      .meta({ examples: ['order-1001'] }),
+    reference: NullableText.meta({ examples: ['order-1001'] }),
     livemode: z.boolean(),
     metadata: z.record(z.string(), z.unknown()),
     expires_at: Timestamp.meta({ examples: ['2026-03-01T13:04:56.789Z'] }),
@@ -133,7 +130,7 @@ export const CryptoSettlement = z
     amount: Units,
     fee: Units.meta({ examples: ['0'] }),
     wallet_address: z.string().meta({ examples: [SAMPLE_ADDRESS] }),
-    transaction_id: z.string().nullable(),
+    transaction_id: NullableText,
     failure: Failure.nullable(),
     livemode: z.boolean(),
     created_at: Timestamp,
@@ -153,20 +150,15 @@ export const createCryptoPayment = endpoint({
   raw: ['metadata'],
   body: CreateCryptoPayment,
   success: { status: 201, description: 'The crypto payment.', schema: CryptoPayment },
-  codes: ['invalid_amount', 'crypto_not_enabled', 'asset_not_supported', 'asset_not_available'],
+  codes: ['invalid_amount', 'asset_not_supported', 'asset_not_available'],
 });
 
-export const getCryptoPayment = endpoint({
-  method: 'get',
-  path: '/v1/crypto/payments/{id}',
-  operation: 'getCryptoPayment',
-  summary: 'Read a crypto payment',
-  description: 'For reconciliation, not for polling: webhooks report every change of state.',
+export const getCryptoPayment = readEndpoint('crypto_payment', {
+  path: '/v1/crypto/payments',
   scope: 'crypto:read',
+  schema: CryptoPayment,
   crypto: true,
-  params: ById,
-  success: { status: 200, description: 'The crypto payment.', schema: CryptoPayment },
-  codes: ['crypto_not_enabled', 'crypto_payment_not_found'],
+  changes: 'every change of state',
 });
 
 export const listCryptoPayments = listEndpoint({
@@ -177,7 +169,7 @@ export const listCryptoPayments = listEndpoint({
   crypto: true,
   query: buildListQuery(CRYPTO_PAYMENT_STATUSES),
   page: buildPageSchema(CryptoPayment, 'CryptoPaymentList'),
-  codes: ['crypto_not_enabled', 'invalid_cursor'],
+  codes: ['invalid_cursor'],
 });
 
 export const createCryptoSettlement = endpoint({
@@ -193,7 +185,6 @@ export const createCryptoSettlement = endpoint({
   success: { status: 201, description: 'The settlement.', schema: CryptoSettlement },
   codes: [
     'invalid_amount',
-    'crypto_not_enabled',
     'asset_not_supported',
     'asset_not_available',
     'wallet_not_registered',
@@ -202,17 +193,13 @@ export const createCryptoSettlement = endpoint({
   ],
 });
 
-export const getCryptoSettlement = endpoint({
-  method: 'get',
-  path: '/v1/crypto/settlements/{id}',
-  operation: 'getCryptoSettlement',
-  summary: 'Read a settlement',
-  description: 'For reconciliation, not for polling: webhooks report every final state.',
+export const getCryptoSettlement = readEndpoint('crypto_settlement', {
+  path: '/v1/crypto/settlements',
   scope: 'crypto:read',
+  schema: CryptoSettlement,
+  name: 'settlement',
   crypto: true,
-  params: ById,
-  success: { status: 200, description: 'The settlement.', schema: CryptoSettlement },
-  codes: ['crypto_not_enabled', 'crypto_settlement_not_found'],
+  changes: 'every final state',
 });
 
 export const listCryptoSettlements = listEndpoint({
@@ -223,5 +210,5 @@ export const listCryptoSettlements = listEndpoint({
   crypto: true,
   query: buildListQuery(CRYPTO_SETTLEMENT_STATUSES),
   page: buildPageSchema(CryptoSettlement, 'CryptoSettlementList'),
-  codes: ['crypto_not_enabled', 'invalid_cursor'],
+  codes: ['invalid_cursor'],
 });

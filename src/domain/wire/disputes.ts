@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { DISPUTE_ID, DISPUTE_STATUSES, EVIDENCE_LENGTH_MAX } from '../dispute/dispute';
-import { endpoint } from './endpoint';
+import { endpoint, readEndpoint } from './endpoint';
 import { ById, Id, Moved, optional, StoredCode, Timestamp, text } from './fields';
 import { buildListQuery, buildPageSchema, listEndpoint } from './lists';
 import { SAMPLE_IDS } from './samples';
@@ -76,16 +76,10 @@ export const SubmitEvidence = z
   });
 export type SubmitEvidence = z.infer<typeof SubmitEvidence>;
 
-export const getDispute = endpoint({
-  method: 'get',
-  path: '/v1/disputes/{id}',
-  operation: 'getDispute',
-  summary: 'Read a dispute',
-  description: 'For reconciliation, not for polling: webhooks report every change.',
+export const getDispute = readEndpoint('dispute', {
+  path: '/v1/disputes',
   scope: 'disputes:read',
-  params: ById,
-  success: { status: 200, description: 'The dispute.', schema: Dispute },
-  codes: ['dispute_not_found'],
+  schema: Dispute,
 });
 
 const codes = ['dispute_not_found', 'dispute_closed', 'evidence_not_supported'] as const;
@@ -127,5 +121,4 @@ export const listDisputes = listEndpoint({
     payment_id: Id.optional(),
   }),
   page: buildPageSchema(Dispute, 'DisputeList'),
-  codes: ['invalid_cursor'],
 });

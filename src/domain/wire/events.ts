@@ -3,7 +3,7 @@ import { LOGGED, OWN_ID } from '../logged';
 import { DELIVERY_STATUSES, EVENT_TYPES, WebhookEvent } from '../webhook/event';
 import { endpoint } from './endpoint';
 import { ById, Id, Timestamp } from './fields';
-import { PAGE_FIELDS } from './lists';
+import { buildPageSchema, PAGE_FIELDS } from './lists';
 import { SAMPLE_IDS } from './samples';
 
 const Delivery = z
@@ -85,18 +85,7 @@ export const listEvents = endpoint({
     'skipped, not even one that becomes visible late.',
   scope: 'events:read',
   query: EventsQuery,
-  success: {
-    status: 200,
-    description: 'A page.',
-    schema: z
-      .object({
-        object: z.literal('list'),
-        data: z.array(Event),
-        has_more: z.boolean(),
-        next_cursor: z.string().nullable(),
-      })
-      .meta({ id: 'EventList' }),
-  },
+  success: { status: 200, description: 'A page.', schema: buildPageSchema(Event, 'EventList') },
   codes: ['invalid_cursor', 'event_not_found'],
 });
 

@@ -109,6 +109,8 @@ export const ById = z.object({ id: Id });
 /** Code of ISO 4217 or ISO 3166-1 in a response. */
 export const StoredCode = z.string().register(LOGGED, CODE);
 
+export const NullableText = z.string().nullable();
+
 export function optional<T extends z.ZodType>(schema: T) {
   return schema.nullish();
 }

@@ -64,8 +64,14 @@ type ListEndpoint = Omit<Endpoint, 'method' | 'description' | 'success'> & {
   example?: Endpoint['success']['example'];
 };
 
-export function listEndpoint<const E extends ListEndpoint>({ page, example, ...definition }: E) {
+export function listEndpoint<const E extends ListEndpoint>({
+  page,
+  example,
+  codes = [],
+  ...definition
+}: E) {
   const sample = example === undefined ? {} : { example };
   const success = { status: 200, description: 'A page.', schema: page, ...sample } as const;
-  return { ...definition, method: 'get', description: BY_PAGES, success } as const;
+  const all: Endpoint['codes'] = [...codes, 'invalid_cursor'];
+  return { ...definition, method: 'get', description: BY_PAGES, success, codes: all } as const;
 }

@@ -3,7 +3,7 @@ import { RawJson } from '../../base/json';
 import { allowWords, LOGGED } from '../logged';
 import { PAYMENT_METHOD_IDS } from '../payment/catalog';
 import { CANCELLATIONS, PAYMENT_STATUSES } from '../payment/payment';
-import { endpoint } from './endpoint';
+import { endpoint, readEndpoint } from './endpoint';
 import {
   Amount,
   ById,
@@ -14,6 +14,7 @@ import {
   HttpsUrl,
   Moved,
   NamePart,
+  NullableText,
   OrderReference,
   optional,
   Reference,
@@ -68,10 +69,13 @@ export const CreatePayment = z
   .meta({ id: 'CreatePayment', examples: [SAMPLE_PAYMENT] });
 export type CreatePayment = z.infer<typeof CreatePayment>;
 
-const nullable = z.string().nullable();
-
 const Customer = z
-  .object({ email: nullable, first_name: nullable, last_name: nullable, reference: nullable })
+  .object({
+    email: NullableText,
+    first_name: NullableText,
+    last_name: NullableText,
+    reference: NullableText,
+  })
   .meta({ id: 'Customer' });
 
 export const Payment = z
@@ -83,7 +87,7 @@ export const Payment = z
     currency: StoredCode.meta({ examples: [SAMPLE_PAYMENT.currency] }),
     method: z.enum(PAYMENT_METHOD_IDS).meta({ examples: [SAMPLE_PAYMENT.method] }),
     country: StoredCode.nullable().meta({ examples: [SAMPLE_PAYMENT.country] }),
-    reference: nullable.meta({ examples: [SAMPLE_PAYMENT.reference] }),
+    reference: NullableText.meta({ examples: [SAMPLE_PAYMENT.reference] }),
     redirect_url: z.url().meta({
       description:
         'Redirect the customer here. Opens once and expires. Do not use it in an iframe or e-mail it.',
@@ -119,16 +123,10 @@ export const createPayment = endpoint({
   codes: ['invalid_amount', 'method_requirements_not_met'],
 });
 
-export const getPayment = endpoint({
-  method: 'get',
-  path: '/v1/payments/{id}',
-  operation: 'getPayment',
-  summary: 'Read a payment',
-  description: 'For reconciliation, not for polling: webhooks report every change.',
+export const getPayment = readEndpoint('payment', {
+  path: '/v1/payments',
   scope: 'payments:read',
-  params: ById,
-  success: { status: 200, description: 'The payment.', schema: Payment },
-  codes: ['payment_not_found'],
+  schema: Payment,
 });
 
 export const listPayments = listEndpoint({
@@ -141,7 +139,6 @@ export const listPayments = listEndpoint({
     reference: Reference.optional(),
   }),
   page: buildPageSchema(Payment, 'PaymentList'),
-  codes: ['invalid_cursor'],
 });
 
 export const cancelPayment = endpoint({

@@ -4,13 +4,13 @@ import { allowWords, CODE, LOGGED, OWN_ID } from '../logged';
 import { PAYOUT_STATUSES } from '../payout/payout';
 import { RAIL_IDS, railEntry } from '../payout/rails';
 import { toLowerId } from '../shape';
-import { endpoint } from './endpoint';
+import { endpoint, readEndpoint } from './endpoint';
 import {
   Amount,
-  ById,
   Currency,
   Failure,
   Moved,
+  NullableText,
   OrderReference,
   optional,
   StoredCode,
@@ -79,10 +79,7 @@ export const Payout = z
     currency: StoredCode.meta({ examples: ['EUR'] }),
     method: z.enum(RAIL_IDS).meta({ examples: ['card_payout'] }),
     recipient_id: z.uuid().meta({ examples: [SAMPLE_IDS.recipient] }),
-    reference: z
-      .string()
-      .nullable()
-      .meta({ examples: ['invoice-2002'] }),
+    reference: NullableText.meta({ examples: ['invoice-2002'] }),
     metadata: z.record(z.string(), z.unknown()),
     failure: Failure.nullable(),
     returned: Return.nullable(),
@@ -134,16 +131,10 @@ export const createPayout = endpoint({
   ],
 });
 
-export const getPayout = endpoint({
-  method: 'get',
-  path: '/v1/payouts/{id}',
-  operation: 'getPayout',
-  summary: 'Read a payout',
-  description: 'For reconciliation, not for polling: webhooks report every change.',
+export const getPayout = readEndpoint('payout', {
+  path: '/v1/payouts',
   scope: 'payouts:read',
-  params: ById,
-  success: { status: 200, description: 'The payout.', schema: Payout },
-  codes: ['payout_not_found'],
+  schema: Payout,
 });
 
 export const listPayouts = listEndpoint({
@@ -153,7 +144,6 @@ export const listPayouts = listEndpoint({
   scope: 'payouts:read',
   query: buildListQuery(PAYOUT_STATUSES),
   page: buildPageSchema(Payout, 'PayoutList'),
-  codes: ['invalid_cursor'],
 });
 
 export const listPayoutMethods = endpoint({
@@ -170,5 +160,4 @@ export const listPayoutMethods = endpoint({
     schema: buildListSchema(PayoutMethod, 'PayoutMethodList'),
     example: { data: RAIL_IDS.map(railEntry) },
   },
-  codes: [],
 });

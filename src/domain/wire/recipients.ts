@@ -144,7 +144,6 @@ export const createRecipient = endpoint({
   creates: true,
   body: CreateRecipient,
   success: { status: 201, description: 'The recipient.', schema: Recipient },
-  codes: [],
 });
 
 export const deleteRecipient = endpoint({

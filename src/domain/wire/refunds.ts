@@ -2,8 +2,18 @@ import { z } from 'zod';
 import { LOGGED, OWN_ID } from '../logged';
 import { REFUND_STATUSES } from '../refund/refund';
 import { toLowerId } from '../shape';
-import { endpoint } from './endpoint';
-import { Amount, ById, Failure, Moved, optional, StoredCode, Timestamp, text } from './fields';
+import { endpoint, readEndpoint } from './endpoint';
+import {
+  Amount,
+  ById,
+  Failure,
+  Moved,
+  NullableText,
+  optional,
+  StoredCode,
+  Timestamp,
+  text,
+} from './fields';
 import { buildListQuery, buildPageSchema, listEndpoint } from './lists';
 import { SAMPLE_IDS } from './samples';
 
@@ -36,10 +46,7 @@ export const Refund = z
     amount: Amount.meta({ examples: [500] }),
     currency: StoredCode.meta({ examples: ['EUR'] }),
     status: z.enum(REFUND_STATUSES).meta({ examples: ['processing'] }),
-    reason: z
-      .string()
-      .nullable()
-      .meta({ examples: ['One item came back.'] }),
+    reason: NullableText.meta({ examples: ['One item came back.'] }),
     failure: Failure.nullable(),
     amount_settled: Moved.nullable().meta({ description: 'What was sent; null until it settles.' }),
     settled_at: Timestamp.nullable(),
@@ -75,16 +82,10 @@ export const createRefund = endpoint({
   ],
 });
 
-export const getRefund = endpoint({
-  method: 'get',
-  path: '/v1/refunds/{id}',
-  operation: 'getRefund',
-  summary: 'Read a refund',
-  description: 'For reconciliation, not for polling: webhooks report every change.',
+export const getRefund = readEndpoint('refund', {
+  path: '/v1/refunds',
   scope: 'refunds:read',
-  params: ById,
-  success: { status: 200, description: 'The refund.', schema: Refund },
-  codes: ['refund_not_found'],
+  schema: Refund,
 });
 
 export const listRefunds = listEndpoint({
@@ -94,7 +95,6 @@ export const listRefunds = listEndpoint({
   scope: 'refunds:read',
   query: RefundQuery,
   page: RefundPage,
-  codes: ['invalid_cursor'],
 });
 
 export const listPaymentRefunds = listEndpoint({
@@ -105,5 +105,5 @@ export const listPaymentRefunds = listEndpoint({
   params: ById,
   query: RefundQuery,
   page: RefundPage,
-  codes: ['payment_not_found', 'invalid_cursor'],
+  codes: ['payment_not_found'],
 });

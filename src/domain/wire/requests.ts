@@ -45,5 +45,4 @@ export const listRequests = listEndpoint({
   query: z.strictObject(PAGE_FIELDS),
   page: buildPageSchema(ApiRequest, 'ApiRequestList'),
   example: { data: [SAMPLE_REQUEST] },
-  codes: ['invalid_cursor'],
 });

@@ -52,7 +52,6 @@ export const getClock = endpoint({
       ...{ state: 'standing', target: null, behind: [] },
     },
   },
-  codes: ['sandbox_only'],
 });
 
 export const advanceClock = endpoint({
@@ -81,7 +80,7 @@ export const advanceClock = endpoint({
       ...{ state: 'advancing', target: SAMPLE_TARGET, behind: [] },
     },
   },
-  codes: ['sandbox_only', 'clock_advancing', 'clock_too_busy'],
+  codes: ['clock_advancing', 'clock_too_busy'],
 });
 
 export const stopClock = endpoint({
@@ -102,5 +101,4 @@ export const stopClock = endpoint({
       ...{ state: 'standing', target: null, behind: [] },
     },
   },
-  codes: ['sandbox_only'],
 });

@@ -33,40 +33,6 @@ function buildReportSchema<const Names extends readonly string[]>(events: Names,
     .meta({ examples: [{ event }] });
 }
 
-function buildPaymentReportSchema(event: unknown) {
-  return buildReportSchema(CALLBACKS.payment, event)
-    .extend({
-      dispute_id: optional(text(DISPUTE_LENGTH_MAX).min(1)),
-      amount: optional(Moved.max(AMOUNT_MAX)),
-      dispute_status: optional(z.enum(DISPUTE_IN_FLIGHT)),
-      fee: optional(z.int().min(0).max(AMOUNT_MAX)),
-    })
-    .refine(
-      ({ event: name, dispute_id, amount, fee }) =>
-        name.startsWith('dispute_') ||
-        ((dispute_id ?? amount) == null && (fee == null || name === 'settled')),
-      {
-        path: ['event'],
-        message: 'dispute_id, amount and fee are for disputes only, fee for settled, too',
-      },
-    )
-    .refine(({ event: name, amount }) => amount !== 0 || MONEYLESS.includes(name), {
-      path: ['amount'],
-      message: 'must be at least 1',
-    })
-    .meta({ examples: [{ event }] });
-}
-
-function buildPayoutReportSchema(event: unknown) {
-  return buildReportSchema(CALLBACKS.payout, event)
-    .extend({ result: optional(z.enum(PAYEE_RESULTS)) })
-    .refine(({ event: name, result }) => (name === 'payee_verified') === (result != null), {
-      path: ['result'],
-      message: 'is required for payee_verified, and for nothing else',
-    })
-    .meta({ examples: [{ event }] });
-}
-
 function describeSimulation(resource: string): string {
   return (
     `Sandbox keys only. The event is processed like a real bank callback; the response is the ` +
@@ -75,9 +41,37 @@ function describeSimulation(resource: string): string {
 }
 
 const REPORT_SCHEMAS = {
-  payment: buildPaymentReportSchema,
+  payment: (event: unknown) =>
+    buildReportSchema(CALLBACKS.payment, event)
+      .extend({
+        dispute_id: optional(text(DISPUTE_LENGTH_MAX).min(1)),
+        amount: optional(Moved.max(AMOUNT_MAX)),
+        dispute_status: optional(z.enum(DISPUTE_IN_FLIGHT)),
+        fee: optional(z.int().min(0).max(AMOUNT_MAX)),
+      })
+      .refine(
+        ({ event: name, dispute_id, amount, fee }) =>
+          name.startsWith('dispute_') ||
+          ((dispute_id ?? amount) == null && (fee == null || name === 'settled')),
+        {
+          path: ['event'],
+          message: 'dispute_id, amount and fee are for disputes only, fee for settled, too',
+        },
+      )
+      .refine(({ event: name, amount }) => amount !== 0 || MONEYLESS.includes(name), {
+        path: ['amount'],
+        message: 'must be at least 1',
+      })
+      .meta({ examples: [{ event }] }),
   refund: (event: unknown) => buildReportSchema(CALLBACKS.refund, event),
-  payout: buildPayoutReportSchema,
+  payout: (event: unknown) =>
+    buildReportSchema(CALLBACKS.payout, event)
+      .extend({ result: optional(z.enum(PAYEE_RESULTS)) })
+      .refine(({ event: name, result }) => (name === 'payee_verified') === (result != null), {
+        path: ['result'],
+        message: 'is required for payee_verified, and for nothing else',
+      })
+      .meta({ examples: [{ event }] }),
 } satisfies Record<BankResource, (event: unknown) => z.ZodType>;
 
 function simulateBank<Noun extends BankResource>(
@@ -157,7 +151,7 @@ export const simulateCryptoPayment = endpoint({
       ],
     },
   },
-  codes: ['crypto_not_enabled', 'crypto_payment_not_found'],
+  codes: ['crypto_payment_not_found'],
 });
 
 export const simulateCryptoSettlement = endpoint({
@@ -181,5 +175,5 @@ export const simulateCryptoSettlement = endpoint({
       completed_at: SAMPLE_UPDATED,
     },
   },
-  codes: ['crypto_not_enabled', 'crypto_settlement_not_found'],
+  codes: ['crypto_settlement_not_found'],
 });

@@ -4,7 +4,7 @@ import { DISABLED_REASONS, ENDPOINT_STATUSES } from '../webhook/endpoint';
 import { EVENT_TYPES } from '../webhook/event';
 import { endpoint } from './endpoint';
 import { Event } from './events';
-import { ById, Id, optional, Timestamp, text } from './fields';
+import { ById, Id, NullableText, optional, Timestamp, text } from './fields';
 import { buildPageSchema, listEndpoint, PAGE_FIELDS } from './lists';
 import { SAMPLE_CREATED, SAMPLE_IDS } from './samples';
 
@@ -59,10 +59,7 @@ const FIELDS = {
     .register(LOGGED, OWN_ID),
   object: z.literal('webhook_endpoint'),
   url: z.string().meta({ examples: [SAMPLE_URL] }),
-  description: z
-    .string()
-    .nullable()
-    .meta({ examples: ['Orders'] }),
+  description: NullableText.meta({ examples: ['Orders'] }),
   enabled_events: z
     .array(z.enum(EVENT_TYPES))
     .meta({ description: 'By default all but those of disputes.', examples: [SAMPLE_EVENTS] }),
@@ -135,7 +132,6 @@ export const listWebhookEndpoints = listEndpoint({
   scope: 'webhooks:read',
   query: z.strictObject(PAGE_FIELDS),
   page: buildPageSchema(WebhookEndpoint, 'WebhookEndpointList'),
-  codes: ['invalid_cursor'],
 });
 
 export const updateWebhookEndpoint = endpoint({
