@@ -3,13 +3,9 @@ import { EvmSettings } from '../../connectors/evm/config';
 import { httpSettings } from '../../connectors/http/definition';
 import { settings as stripeSettings } from '../../connectors/stripe/settings';
 import { listFields, listVariables } from '../../stack/usage';
-import { assetTable } from './assets';
 import { errorList } from './errors';
-import { growthTable } from './growth';
-import { magicAmountLists } from './magic-amounts';
 import { authorityLists, listCredits, listFindings, remedyLists } from './operators';
-import { roleList } from './roles';
-import { variableTable } from './variables';
+import { assetTable, growthTable, magicAmountLists, roleList, variableTable } from './tables';
 
 /** Blocks of each page that the code writes, by the name in their marker. */
 export function blocksByPage(): Record<string, Record<string, string>> {
