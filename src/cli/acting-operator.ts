@@ -46,13 +46,11 @@ export async function openActing(
     operator: typed,
   }: { livemode: boolean; what: string; operator?: string | undefined },
 ) {
+  const keyed = { livemode: livemode && needsKey(what) };
+  const { deps, note, approval } = await openNoted(context, keyed, { operator: typed });
   const by = getSystemUser();
-  const { verified, operator = by.system_user } = await identifyOperator(context, {
-    livemode: livemode && needsKey(what),
-    operator: typed,
-  });
-  const deps = await context.withTemporal(await openAudited(context, verified));
-  return { deps, verified, names: { operator, by } };
+  const names = { operator: note.operator ?? by.system_user, by };
+  return { deps: await context.withTemporal(deps), verified: approval.verified, names };
 }
 
 /**

@@ -1,12 +1,9 @@
 import type { Client } from '@temporalio/client';
 import { type MongoClient, MongoServerError } from 'mongodb';
 import { describeError, isMissingFile } from '../base/errors';
-import { connectLongReader, connectMongo } from '../base/mongo';
-import { connectToBuild } from '../base/mongo-indexes';
 import { checkMongoTls, checkTemporalTls } from '../base/tls';
 import { ServiceError } from '../domain/errors';
 import { type AuditPublicKeys, readAuditPublicKeys } from '../encryption/audit-keys';
-import { createEncrypter, type Encrypter } from '../encryption/encrypter';
 import { NOT_RANDOM } from '../encryption/random-key';
 import { followPairs, listHolders } from '../encryption/recipient-pairs';
 import { followKeyFile } from '../encryption/service-keys';
@@ -24,27 +21,13 @@ const ADDRESS_FAULTS = ['MongoParseError', 'MongoInvalidArgumentError'];
  * Connects within about three seconds.
  * @throws ServiceError `mongodb_unavailable`, `mongodb_uri_invalid` or `mongodb_refused`
  */
-export async function openMongo(settings: Settings): Promise<MongoClient> {
-  return await openClient(settings, (uri) => connectMongo(uri, APP_NAME));
-}
-
-/** @throws ServiceError as `openMongo` */
-export async function openLongReader(settings: Settings): Promise<MongoClient> {
-  return await openClient(settings, (uri) => connectLongReader(uri, APP_NAME));
-}
-
-/** @throws ServiceError as `openMongo` */
-export async function openIndexBuilder(settings: Settings): Promise<MongoClient> {
-  return await openClient(settings, connectToBuild);
-}
-
-async function openClient(
+export async function openMongo(
   { mongodb, allowPlainText, source }: Settings,
-  connect: (uri: string) => Promise<MongoClient>,
+  connect: (uri: string, appName: string) => Promise<MongoClient>,
 ): Promise<MongoClient> {
   if (!allowPlainText) assertNoFault(checkMongoTls(mongodb.uri));
   try {
-    return await connect(mongodb.uri);
+    return await connect(mongodb.uri, APP_NAME);
   } catch (error) {
     const reason = describeError(error).replaceAll(mongodb.uri, 'it');
     // By name: the parser of addresses throws another class of the same name.
@@ -95,10 +78,6 @@ export async function openTemporal(settings: Settings): Promise<Client> {
         `Is it running? ${describeError(error)}`,
     );
   }
-}
-
-export function openEncrypter(keysFile: string): Encrypter {
-  return createEncrypter(followKeyFile(keysFile).seal);
 }
 
 /** @throws ServiceError `keys_file_missing` or `keys_file_invalid` */

@@ -1,10 +1,13 @@
 import type { Client } from '@temporalio/client';
 import type { MongoClient } from 'mongodb';
+import { connectLongReader, connectMongo } from '../base/mongo';
+import { connectToBuild } from '../base/mongo-indexes';
 import { type Env, isLive } from '../domain/environment';
 import { formatJson, sanitize, sanitizeLines } from '../domain/printable';
 import { type TaskQueues, taskQueues } from '../domain/task-queues';
-import type { Encrypter } from '../encryption/encrypter';
+import { createEncrypter, type Encrypter } from '../encryption/encrypter';
 import { warnOfReaders } from '../encryption/key-file';
+import { followKeyFile } from '../encryption/service-keys';
 import type { CheckConnector } from '../service/banks/connector-check';
 import type { Owner, WriteDeps } from '../service/deps';
 import { checkDatabaseFormat } from '../service/installation/epoch';
@@ -13,14 +16,7 @@ import { createOperatorDeps, createReadDeps, type ReadDeps } from '../service/op
 import type { OpenRebuilder } from '../service/operators/reconcile/reconcile';
 import { createTemporalEpoch } from '../temporal/epoch';
 import { VARIABLES } from '../variables';
-import {
-  findKeysFile,
-  openEncrypter,
-  openIndexBuilder,
-  openLongReader,
-  openMongo,
-  openTemporal,
-} from './connections';
+import { findKeysFile, openMongo, openTemporal } from './connections';
 import { readSettings, type Settings } from './settings';
 
 export interface CliIo {
@@ -66,20 +62,20 @@ export function createContext(
   const settings = memoize(() => readSettings(io.env));
   const clients: MongoClient[] = [];
   let temporal: Client | undefined;
-  const client = (open: (settings: Settings) => Promise<MongoClient>) =>
+  const client = (connect: Parameters<typeof openMongo>[1]) =>
     memoize(async () => {
-      const connection = await open(settings());
+      const connection = await openMongo(settings(), connect);
       clients.push(connection);
       await checkDatabaseFormat(connection.db(settings().mongodb.db));
       return connection;
     });
-  const mongo = client(openMongo);
+  const mongo = client(connectMongo);
   const operatorKey = VARIABLES.shape.OPERATOR_KEY.parse(io.env['OPERATOR_KEY']) || undefined;
   const context: CliContext = {
     settings,
     operatorKey,
-    longReader: client(openLongReader),
-    indexBuilder: client(openIndexBuilder),
+    longReader: client(connectLongReader),
+    indexBuilder: client(connectToBuild),
     readDeps: memoize(async () => {
       const { mongodb, keysDir } = settings();
       return createReadDeps(await mongo(), mongodb.db, { operatorKey, keysDir });
@@ -102,7 +98,7 @@ export function createContext(
       warnOfReaders(path, { warn });
       return path;
     }),
-    encrypter: memoize(() => openEncrypter(context.keysFile())),
+    encrypter: memoize(() => createEncrypter(followKeyFile(context.keysFile()).seal)),
     ...loads,
     now: () => new Date(),
     isJson,
@@ -128,6 +124,12 @@ export async function findOwner(
   const { stores } = await context.readDeps();
   await findAccount(stores, account_id);
   return { account_id, livemode: isLive(env) };
+}
+
+/** Routes that the variables name. */
+export function readRoutes(context: Pick<CliContext, 'settings'>) {
+  const { liveConnectors, sandboxConnectors } = context.settings();
+  return { liveConnectors, sandboxConnectors };
 }
 
 function memoize<T>(make: () => T): () => T {

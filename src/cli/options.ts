@@ -20,6 +20,8 @@ export function textOption(description: string, placeholder: string) {
 
 export const Env = z.enum(['sandbox', 'live']).describe('environment').meta({ placeholder: 'env' });
 
+export const OWNER = { account_id: AccountId, env: Env };
+
 export function wholeNumber(min: number, max: number) {
   const fault = `It must be an integer from ${min} to ${max}.`;
   const digits = new RegExp(`^\\d{1,${String(max).length}}$`);
@@ -116,6 +118,12 @@ export const Operator = words(100)
   .describe('who does it; on live the key says so')
   .meta({ placeholder: 'name' });
 export const Reason = words(500).describe('why, in your words').meta({ placeholder: 'text' });
+
+/** Options for who changes something, and why. */
+export const NOTED = { operator: Operator.optional(), reason: Reason.optional() };
+
+export const ON_LIVE = 'On live it needs OPERATOR_KEY and --reason.';
+
 /** Options of a command that asks for an approval and prints a secret. */
 export const APPROVED = {
   reason: Reason.optional(),
@@ -131,6 +139,8 @@ export const ApprovedBy = words(100)
   .optional()
   .describe('second operator, in the sandbox')
   .meta({ placeholder: 'name' });
+
+export const Connector = textOption('the connector of the bank', 'name');
 
 export const BankReference = words(100)
   .regex(

@@ -24,9 +24,7 @@ export function formatAge(seconds: number): string {
 type FieldRow = readonly [name: string, value: string | undefined];
 
 export function fields(rows: readonly FieldRow[]): string {
-  return columns(
-    rows.flatMap(([name, value]) => (value === undefined ? [] : [[`${name}:`, value]])),
-  );
+  return align(rows.flatMap(([name, value]) => (value === undefined ? [] : [[`${name}:`, value]])));
 }
 
 export function printFields(
@@ -38,7 +36,25 @@ export function printFields(
 }
 
 export function table(heading: readonly string[], rows: readonly string[][], none: string): string {
-  return rows.length === 0 ? none : columns([heading, ...rows]);
+  return rows.length === 0 ? none : align([heading, ...rows]);
+}
+
+/** By heading: a field that a column shows, or what it prints. A field that ends in `_at` is a time. */
+export type Columns<Shown, Row = Shown> = Readonly<
+  Record<string, (keyof Shown & string) | ((shown: Shown, row: Row) => string | null)>
+>;
+
+export function formatCells<Shown, Row = Shown>(
+  columns: Columns<Shown, Row>,
+  shown: Shown,
+  row: Row,
+): string[] {
+  return Object.values(columns).map((column) => {
+    const value = typeof column === 'string' ? shown[column] : column(shown, row);
+    if (value === null || value === undefined) return '-';
+    const isTime = typeof column === 'string' && column.endsWith('_at');
+    return isTime ? formatTime(String(value)) : String(value);
+  });
 }
 
 interface List<Row, Shown> {
@@ -47,31 +63,22 @@ interface List<Row, Shown> {
   next_cursor?: string | null;
   cursorOption?: '--before' | '--after';
   present: (row: Row) => Shown;
-  columns: readonly string[];
-  cells: (shown: Shown, row: Row) => string[];
+  columns: Columns<Shown, Row>;
   none: string;
 }
 
 export function printList<Row, Shown>(
   { print }: Pick<CliContext, 'print'>,
-  {
-    rows,
-    present,
-    columns: heading,
-    cells,
-    none,
-    cursorOption = '--before',
-    ...page
-  }: List<Row, Shown>,
+  { rows, present, columns, none, cursorOption = '--before', ...page }: List<Row, Shown>,
 ): void {
   const data = rows.map(present);
-  const cellRows = rows.map((row) => cells(present(row), row));
+  const cells = rows.map((row) => formatCells(columns, present(row), row));
   const cursor = page.next_cursor ? `: ${cursorOption} ${page.next_cursor}` : '.';
   const more = page.has_more ? `\n\nThere are more${cursor}` : '';
-  print({ json: { data, ...page }, text: table(heading, cellRows, none) + more });
+  print({ json: { data, ...page }, text: table(Object.keys(columns), cells, none) + more });
 }
 
-function columns(rows: readonly (readonly string[])[]): string {
+function align(rows: readonly (readonly string[])[]): string {
   const cells = rows.map((row) => row.map(sanitize));
   const widths = (cells[0] ?? []).map((_, at) =>
     Math.max(...cells.map((row) => getWidth(row[at] ?? ''))),

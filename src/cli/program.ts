@@ -99,7 +99,14 @@ export async function runIn(
     await program.parseAsync(args, { from: 'user' });
     return 0;
   } catch (error) {
-    if (error instanceof CommanderError) return reportUsage(error, io, isJson);
+    if (error instanceof CommanderError) {
+      if (error.exitCode === 0) return 0;
+      const isHelp = error.code === 'commander.help';
+      const missing = 'A command is missing: --help lists them.';
+      const message = isHelp ? missing : error.message.replace(/^error: /, '');
+      if (isJson) io.stderr(errorJson('invalid_usage', message));
+      return 1;
+    }
     const { code, message } = explain(error);
     io.stderr(isJson ? errorJson(code, message) : `${sanitize(message)}\n`);
     return 1;
@@ -118,7 +125,7 @@ export function createProgram(context: CliContext, io: CliIo, isJson: boolean): 
     .configureHelp({ showGlobalOptions: true })
     .configureOutput({
       writeOut: io.stdout,
-      // In JSON mode `reportUsage` writes the error.
+      // In JSON mode `runIn` writes the error.
       writeErr: isJson ? () => {} : io.stderr,
       outputError: (text, write) => write(text.replace(/^error: /, '')),
     })
@@ -128,18 +135,6 @@ export function createProgram(context: CliContext, io: CliIo, isJson: boolean): 
     .addHelpText('afterAll', EXIT_CODES);
   for (const command of COMMANDS) command.addTo(program, context);
   return program;
-}
-
-function reportUsage(error: CommanderError, io: CliIo, isJson: boolean): number {
-  if (error.exitCode === 0) return 0;
-  if (isJson) {
-    const isHelp = error.code === 'commander.help';
-    const message = isHelp
-      ? 'A command is missing: --help lists them.'
-      : error.message.replace(/^error: /, '');
-    io.stderr(errorJson('invalid_usage', message));
-  }
-  return 1;
 }
 
 function errorJson(code: string, message: string): string {

@@ -57,8 +57,12 @@ export function readSettings(env: NodeJS.ProcessEnv) {
   const dataDir = values['DATA_DIR'] ?? '.data';
   const path = join(dataDir, 'stack.json');
   const file = readStackFile(path);
-  const stack = file !== undefined && isSameDatabase(values, file) ? file : undefined;
-  const uri = values['MONGODB_URI'] ?? stack?.mongodb?.uri;
+  const { MONGODB_URI, MONGODB_DB } = values;
+  const fileDb = Variables.shape.MONGODB_DB.parse(file?.settings?.MONGODB_DB);
+  const isSameServer = MONGODB_URI === undefined || MONGODB_URI === file?.mongodb?.uri;
+  const isSame = isSameServer && (MONGODB_DB === undefined || MONGODB_DB === fileDb);
+  const stack = isSame ? file : undefined;
+  const uri = MONGODB_URI ?? stack?.mongodb?.uri;
   if (uri === undefined) {
     throw new ServiceError(
       'no_stack',
@@ -90,7 +94,7 @@ export function readSettings(env: NodeJS.ProcessEnv) {
     sandboxConnectors: variables.SANDBOX_CONNECTORS,
     /** Undefined without the SEPA connector. */
     sepa: dir === '' || iban === '' ? undefined : { dir: resolve(dir), iban },
-    source: values['MONGODB_URI'] === undefined ? path : 'the environment',
+    source: MONGODB_URI === undefined ? path : 'the environment',
   };
 }
 
@@ -108,13 +112,6 @@ function readStackFile(path: string): z.infer<typeof StackFile> | undefined {
   } catch {
     throw refuse(`is not the file that \`${PROGRAM.start}\` writes.`);
   }
-}
-
-function isSameDatabase(values: Environment, stack: z.infer<typeof StackFile>): boolean {
-  const { MONGODB_URI, MONGODB_DB } = values;
-  const isSameServer = MONGODB_URI === undefined || MONGODB_URI === stack.mongodb?.uri;
-  const stackDb = Variables.shape.MONGODB_DB.parse(stack.settings?.MONGODB_DB);
-  return isSameServer && (MONGODB_DB === undefined || MONGODB_DB === stackDb);
 }
 
 /** A local stack's server has neither TLS nor an API key. */

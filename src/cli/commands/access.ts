@@ -18,10 +18,10 @@ import {
   APPROVED,
   APPROVED_NOTE,
   Email,
-  Env,
   Id,
   idOption,
   names,
+  OWNER,
   Time,
 } from '../options';
 import { formatTime, printFields, printList } from '../output';
@@ -37,8 +37,7 @@ const create = defineCommand({
   name: 'create',
   description: 'create a key, and show it once',
   options: z.object({
-    account_id: AccountId,
-    env: Env,
+    ...OWNER,
     scopes: names(SCOPES)
       .optional()
       .describe('what the key may do (default: everything)')
@@ -98,16 +97,15 @@ const list = defineCommand({
         revoked_at: key.revoked_at,
         ...omitUndefined({ expires_at: key.expires_at, allowed_cidrs: key.allowed_cidrs }),
       }),
-      columns: ['KEY', 'ENV', 'ENDS', 'CREATED', 'LAST USED', 'REVOKED', 'SCOPES'],
-      cells: (key) => [
-        key.key_id,
-        key.env,
-        `…${key.last4}`,
-        formatTime(key.created_at),
-        key.last_used_at === null ? 'never' : formatTime(key.last_used_at),
-        formatTime(key.revoked_at),
-        key.scopes.length === SCOPES.length ? 'all' : key.scopes.join(','),
-      ],
+      columns: {
+        KEY: 'key_id',
+        ENV: 'env',
+        ENDS: ({ last4 }) => `…${last4}`,
+        CREATED: 'created_at',
+        'LAST USED': ({ last_used_at: at }) => (at === null ? 'never' : formatTime(at)),
+        REVOKED: 'revoked_at',
+        SCOPES: ({ scopes }) => (scopes.length === SCOPES.length ? 'all' : scopes.join(',')),
+      },
       none: 'This account has no keys.',
     });
   },
@@ -182,13 +180,12 @@ const team = defineCommand({
         created_at: member.created_at,
         signed_in_at: member.signed_in_at,
       }),
-      columns: ['E-MAIL', 'ROLE', 'SECOND FACTOR', 'LAST SIGNED IN'],
-      cells: ({ email, role, second_factor, signed_in_at }) => [
-        email,
-        role,
-        second_factor ? 'on' : 'off',
-        signed_in_at === null ? 'never' : formatTime(signed_in_at),
-      ],
+      columns: {
+        'E-MAIL': 'email',
+        ROLE: 'role',
+        'SECOND FACTOR': ({ second_factor }) => (second_factor ? 'on' : 'off'),
+        'LAST SIGNED IN': ({ signed_in_at: at }) => (at === null ? 'never' : formatTime(at)),
+      },
       none: 'Nobody has signed in yet.',
     });
   },

@@ -25,9 +25,10 @@ import {
   AccountId,
   APPROVED_HERE,
   Email,
-  Env,
   limit,
+  NOTED,
   Operator,
+  OWNER,
   Reason,
   readBy,
   wholeNumber,
@@ -264,11 +265,7 @@ const freeze = defineCommand({
 const unfreeze = defineCommand({
   name: 'unfreeze',
   description: 'let a frozen account write again',
-  options: z.object({
-    account_id: AccountId,
-    reason: Reason.optional(),
-    operator: Operator.optional(),
-  }),
+  options: z.object({ account_id: AccountId, ...NOTED }),
   notes: APPROVED_HERE,
   example: 'account unfreeze acct_… --reason "Ticket 42: keys changed" --operator mia',
   run: async (context, { account_id, reason, operator }) => {
@@ -305,14 +302,14 @@ const list = defineCommand({
     printList(context, {
       ...(await listAccounts(stores, options.limit)),
       present: presentAccount,
-      columns: ['ACCOUNT', 'CREATED', 'CRYPTO', 'METHODS', 'NAME'],
-      cells: ({ account_id, created_at, crypto, enabled_methods, name }) => [
-        account_id,
-        formatTime(created_at),
-        crypto ? 'on' : 'off',
-        `${enabled_methods.length} of ${PAYMENT_METHOD_IDS.length}`,
-        name,
-      ],
+      columns: {
+        ACCOUNT: 'account_id',
+        CREATED: 'created_at',
+        CRYPTO: ({ crypto }) => (crypto ? 'on' : 'off'),
+        METHODS: ({ enabled_methods }) =>
+          `${enabled_methods.length} of ${PAYMENT_METHOD_IDS.length}`,
+        NAME: 'name',
+      },
       none: 'There are no accounts yet.',
     });
   },
@@ -328,8 +325,7 @@ const setAddress = defineCommand({
   name: 'set',
   description: 'register the wallet of an account on a network',
   options: z.object({
-    account_id: AccountId,
-    env: Env,
+    ...OWNER,
     network: z.enum(NETWORKS).describe('network of its assets'),
     address: z.string().describe('address, with its checksum'),
     reason: Reason.optional(),
@@ -359,20 +355,20 @@ is settled: a wallet that is replaced gets nothing more. ${APPROVED_HERE}`,
 const showWallets = defineCommand({
   name: 'show',
   description: 'show the wallets of an account in one environment',
-  options: z.object({ account_id: AccountId, env: Env }),
+  options: z.object(OWNER),
   example: 'wallet show acct_… --env sandbox',
   run: async (context, options) => {
     const { account_id, livemode } = await findOwner(context, options);
     printList(context, {
       rows: await listWallets(await context.readDeps(), account_id, livemode),
       present: (wallet) => wallet,
-      columns: ['NETWORK', 'ADDRESS', 'TAKES EFFECT', 'SETTLEMENTS GO TO'],
-      cells: ({ network, address, counts_from, counting, paused_until }) => [
-        network,
-        address,
-        formatTime(counts_from),
-        counting ?? `nothing until ${formatTime(paused_until)}`,
-      ],
+      columns: {
+        NETWORK: 'network',
+        ADDRESS: 'address',
+        'TAKES EFFECT': ({ counts_from }) => formatTime(counts_from),
+        'SETTLEMENTS GO TO': ({ counting, paused_until }) =>
+          counting ?? `nothing until ${formatTime(paused_until)}`,
+      },
       none: 'No wallet is registered.',
     });
   },

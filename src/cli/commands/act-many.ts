@@ -66,7 +66,15 @@ export async function actByQuery(
   );
   const about = { query, act: what, applied: !plan, found: found.length };
   if (plan) return printPlan(context, found, about);
-  assertAsPlanned(found, expect);
+  if (expect !== undefined && expect !== found.length) {
+    const message = `The query finds ${found.length} now, not ${expect}, so nothing was done: --plan lists them.`;
+    throw new ServiceError('plan_changed', message);
+  }
+  if (new Set(found.flatMap(({ resource }) => resource?.livemode ?? [])).size > 1) {
+    const message =
+      'The query finds live and sandbox ones, so nothing was done: add AND ServiceLivemode = true, or false.';
+    throw new ServiceError('environments_mixed', message);
+  }
   const open = found.filter(({ refusal }) => refusal === null);
   const outcomes = await applyTo(context, kind, open, acts);
   if (isApprovalRequired(outcomes)) return printApprovalRequired(context, outcomes);
@@ -105,18 +113,6 @@ export function assertOneMode(
   if (plan && expect !== undefined) throw refuse('Only --apply takes --expect.');
   if (ofOne === undefined) return;
   throw refuse(`--${ofOne.replaceAll('_', '-')} goes with an id, not with --query.`);
-}
-
-/** @throws ServiceError `plan_changed`, `environments_mixed` */
-function assertAsPlanned(found: readonly QueryResult[], expect: number | undefined): void {
-  if (expect !== undefined && expect !== found.length) {
-    const message = `The query finds ${found.length} now, not ${expect}, so nothing was done: --plan lists them.`;
-    throw new ServiceError('plan_changed', message);
-  }
-  if (new Set(found.flatMap(({ resource }) => resource?.livemode ?? [])).size < 2) return;
-  const message =
-    'The query finds live and sandbox ones, so nothing was done: add AND ServiceLivemode = true, or false.';
-  throw new ServiceError('environments_mixed', message);
 }
 
 async function applyTo(
@@ -162,14 +158,6 @@ const RESULTS = [
   'not_begun',
 ] as const satisfies readonly string[];
 
-function presentFound({ id, resource, refusal }: QueryResult) {
-  const { account_id = null, status = null, amount = null, currency = null } = resource ?? {};
-  const env = resource && toEnv(resource.livemode);
-  const attention = resource?.attention ?? null;
-  const refused = refusal && explain(refusal);
-  return { id, account_id, env, status, amount, currency, attention, refused };
-}
-
 interface ShownResult {
   id: string;
   result: (typeof RESULTS)[number];
@@ -194,8 +182,21 @@ function presentResult({ id, refusal }: QueryResult, outcome: Outcome | undefine
 }
 
 function printPlan(context: CliContext, found: readonly QueryResult[], about: object): void {
-  const rows = found.map(presentFound);
-  const totals = sumUp(rows.filter(({ refused }) => refused === null));
+  const rows = found.map(({ id, resource, refusal }) => {
+    const { account_id = null, status = null, amount = null, currency = null } = resource ?? {};
+    const env = resource && toEnv(resource.livemode);
+    const attention = resource?.attention ?? null;
+    const refused = refusal && explain(refusal);
+    return { id, account_id, env, status, amount, currency, attention, refused };
+  });
+  const open = rows.filter(({ refused }) => refused === null);
+  const moneys = [...new Set(open.map(({ env, currency }) => `${env} ${currency}`))];
+  const totals = moneys.map((money) => {
+    const own = open.filter(({ env, currency }) => `${env} ${currency}` === money);
+    const { env = null, currency = null } = own[0] ?? {};
+    const amount = own.reduce((sum, row) => sum + BigInt(row.amount ?? 0), 0n);
+    return { env, currency, count: own.length, amount: amountInJson(amount) };
+  });
   const cells = rows.map(({ id, env, status, amount, currency, attention, refused }) => [
     ...[id, env ?? '-', status ?? '-', formatAmount(amount, currency)],
     ...[attention ?? '-', refused?.code ?? '-'],
@@ -204,10 +205,9 @@ function printPlan(context: CliContext, found: readonly QueryResult[], about: ob
   const sums = totals.map(
     ({ env, currency, count, amount }) => `${count} ${env} of ${formatAmount(amount, currency)}`,
   );
-  const open = rows.filter(({ refused }) => refused === null).length;
   const text = [
     table(heading, cells, 'The query finds none.'),
-    `Results: ${found.length}. Would be sent: ${[open, ...sums].join(', ')}.\n` +
+    `Results: ${found.length}. Would be sent: ${[open.length, ...sums].join(', ')}.\n` +
       'Nothing was done. --apply does it; a workflow may still refuse.',
   ];
   context.print({ json: { ...about, totals, data: rows }, text: text.join('\n\n') });
@@ -217,24 +217,4 @@ function formatAmount(amount: number | string | null, currency: string | null): 
   if (amount === null || currency === null) return '-';
   if (!isCurrency(currency)) return `${amount} ${currency}`;
   return formatMoney(BigInt(amount), currency);
-}
-
-interface Total {
-  env: string | null;
-  currency: string | null;
-  count: number;
-  amount: bigint;
-}
-
-/** By environment and currency. */
-function sumUp(rows: readonly ReturnType<typeof presentFound>[]) {
-  const totals = new Map<string, Total>();
-  for (const { env, currency, amount } of rows) {
-    const key = `${env} ${currency}`;
-    const total = totals.get(key) ?? { env, currency, count: 0, amount: 0n };
-    total.count += 1;
-    total.amount += BigInt(amount ?? 0);
-    totals.set(key, total);
-  }
-  return [...totals.values()].map((total) => ({ ...total, amount: amountInJson(total.amount) }));
 }

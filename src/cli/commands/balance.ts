@@ -12,22 +12,23 @@ import { assertServes, isLiveConnector } from '../../service/banks/connectors';
 import { actOnBalance, type BalanceCall, isLiveCall } from '../../service/money/balances/act';
 import { assertOpposite, PLATFORM_KINDS, parseAgainst } from '../../service/money/balances/adjust';
 import { assertBank, type Note } from '../../service/money/balances/fund';
-
 import { type BalanceRow, readProvedBalances } from '../../service/money/read';
 import { assertNamed, openNoted, printApprovalRequired } from '../acting-operator';
 import { defineCommand, defineGroup, defineRenamed, parseInput } from '../command';
-import { type CliContext, findOwner } from '../context';
+import { type CliContext, findOwner, readRoutes } from '../context';
 import {
-  AccountId,
   Amount,
   ApprovedBy,
   BalanceAccount,
   BankReference,
+  Connector,
   Currency,
   Env,
   Id,
+  NOTED,
   OperationId,
   Operator,
+  OWNER,
   Reason,
   readBy,
   SignedAmount,
@@ -35,15 +36,12 @@ import {
   textOption,
 } from '../options';
 import { printFields, table } from '../output';
-import { readRoutes } from './routing';
-import { Connector } from './statement';
 
-const ON_LIVE = `On live it needs OPERATOR_KEY and --reason, and, where the sum over 24 hours is above APPROVAL_LIMIT,
+const ABOVE_LIMIT = `On live it needs OPERATOR_KEY and --reason, and, where the sum over 24 hours is above APPROVAL_LIMIT,
 always for an asset, the approval of a second operator.`;
 
 const AdjustOptions = z.object({
-  account_id: AccountId,
-  env: Env,
+  ...OWNER,
   balance_account: BalanceAccount,
   currency: Currency.optional(),
   asset: z.string().optional().describe('a crypto asset, instead of a currency'),
@@ -64,8 +62,7 @@ const AdjustOptions = z.object({
     .default(false)
     .describe('a debit may exceed the balance: the merchant owes the rest'),
   operation_id: OperationId.optional().describe('makes a repeat post nothing'),
-  operator: Operator.optional(),
-  reason: Reason.optional(),
+  ...NOTED,
   approved_by: ApprovedBy,
 });
 
@@ -77,7 +74,7 @@ const adjust = defineCommand({
 A debit never exceeds the balance, unless --owed says that the merchant owes the rest. --against receivable collects what
 the merchant owes; clearing:CONNECTOR corrects what a bank moved, once for each --bank-reference, and awaits a line of its
 statement; suspense holds money back and returns it;
-bank_fees is the service's cost. An asset counts in its smallest unit. ${ON_LIVE}`,
+bank_fees is the service's cost. An asset counts in its smallest unit. ${ABOVE_LIMIT}`,
   example: `balance adjust acct_… --env live --balance-account main --currency EUR --amount -5000 \\
     --operator mia --reason "Ticket 42: wire booked twice"`,
   run: async (context, { account_id, env, balance_account, operation_id, ...options }) => {
@@ -121,7 +118,7 @@ function readMoney({
 const show = defineCommand({
   name: 'show',
   description: 'show every balance of an account in one environment',
-  options: z.object({ account_id: AccountId, env: Env }),
+  options: z.object(OWNER),
   notes: `
 Receivables are what the merchant owes after a bank took back more than the balance held. With --json, proved_until is the
 last day until which all days of its connectors' bank accounts are closed.`,
@@ -157,8 +154,7 @@ const fund = defineCommand({
   name: 'fund',
   description: 'credit a balance, and show it after that',
   options: z.object({
-    account_id: AccountId,
-    env: Env,
+    ...OWNER,
     balance_account: BalanceAccount,
     currency: Currency,
     amount: Amount.describe('how much, in minor units'),
@@ -167,13 +163,12 @@ const fund = defineCommand({
       "the bank's name for the movement; needed on live",
     ),
     operation_id: OperationId.optional().describe('makes a repeat credit nothing'),
-    operator: Operator.optional(),
-    reason: Reason.optional(),
+    ...NOTED,
     approved_by: ApprovedBy,
   }),
   notes: `
 It only records funds that have arrived, once for each --bank-reference; a line of the bank's statement is awaited. If the
-outcome is unknown, repeat it with the same --operation-id. In the sandbox it needs no bank. ${ON_LIVE}`,
+outcome is unknown, repeat it with the same --operation-id. In the sandbox it needs no bank. ${ABOVE_LIMIT}`,
   example: `balance fund acct_… --env live --balance-account main --currency EUR --amount 100000 \\
     --connector acme --bank-reference 2026-11-29/17 --reason "Wire of November"`,
   run: async (context, { account_id, env, operation_id, ...options }) => {
@@ -198,7 +193,7 @@ const reverse = defineCommand({
     reason: Reason,
     approved_by: ApprovedBy,
   }),
-  notes: ON_LIVE,
+  notes: ABOVE_LIMIT,
   example: 'balance reverse funded:wire-2026-03-01 --operator mia --reason "Typo"',
   run: async (context, { operation_id: id, ...note }) => {
     assertNamed(context, note.operator);
@@ -274,7 +269,7 @@ const post = defineCommand({
   notes: `
 Kinds: fee_sweep (fees that leave for an account that is not registered), interest (of the bank, or to it), transfer (one end
 of a transfer between registered accounts), acquirer_payout (one end of what an acquirer pays out to a registered account). The
-two ends of the last two have the same amount, with opposite signs. Each bank reference is posted once. ${ON_LIVE}`,
+two ends of the last two have the same amount, with opposite signs. Each bank reference is posted once. ${ABOVE_LIMIT}`,
   example: `platform post --connector acme --kind fee_sweep --amount -125000 --currency EUR \\
     --bank-reference 2026-11-30/4 --reason "Fees of November"`,
   run: async (context, { operation_id, operator, reason, env, ...options }) => {

@@ -13,10 +13,10 @@ import {
 } from '../../service/banks/bank-accounts';
 import { combine, reconcileAccounts } from '../../service/banks/statements/reconciliation';
 import { defineCommand, defineGroup } from '../command';
-import type { CliContext } from '../context';
-import { Currency, Env, Id, textOption, wholeNumber } from '../options';
+import { type CliContext, readRoutes } from '../context';
+import { Connector, Currency, Env, Id, textOption, wholeNumber } from '../options';
 import { fields, formatTime, printFields, printList, table } from '../output';
-import { Account, Connector, formatBoolean, formatEntries, formatLines } from './statement';
+import { Account, formatBoolean, formatEntries, formatLines } from './statement';
 
 type BankAccount = Awaited<ReturnType<typeof addBankAccount>>;
 
@@ -59,12 +59,11 @@ const add = defineCommand({
   example:
     'bank-account add --connector sandbox --env sandbox --iban DE89370400440532013000 --currency EUR',
   run: async (context, { env, iban, account_id, ...account }) => {
-    const { liveConnectors, sandboxConnectors } = context.settings();
     if ((iban === undefined) === (account_id === undefined)) {
       const message = 'Name the account by --iban or by --account-id.';
       throw new ServiceError('invalid_usage', message);
     }
-    const deps = { ...(await context.actingDeps()), liveConnectors, sandboxConnectors };
+    const deps = { ...(await context.actingDeps()), ...readRoutes(context) };
     const name = iban === undefined ? { account_id: account_id ?? '' } : { iban };
     const fresh = { ...account, ...name, livemode: isLive(env) };
     printAccount(context, await addBankAccount(deps, fresh));
@@ -113,19 +112,15 @@ const listAccounts = defineCommand({
     printList(context, {
       rows: await listBankAccounts(await context.readDeps()),
       present,
-      columns: [
-        'BANK ACCOUNT',
-        'CONNECTOR',
-        'ENVIRONMENT',
-        'ACCOUNT',
-        'CURRENCY',
-        'CLOSED',
-        'BALANCE',
-      ],
-      cells: ({ bank_account_id, connector, env, account, currency, closing }) => [
-        ...[bank_account_id, connector, env, account, currency],
-        ...[closing?.day ?? '-', closing === null ? '-' : formatMoney(closing.amount, currency)],
-      ],
+      columns: {
+        'BANK ACCOUNT': 'bank_account_id',
+        CONNECTOR: 'connector',
+        ENVIRONMENT: 'env',
+        ACCOUNT: 'account',
+        CURRENCY: 'currency',
+        CLOSED: ({ closing }) => closing?.day ?? null,
+        BALANCE: ({ closing, currency }) => closing && formatMoney(closing.amount, currency),
+      },
       none: 'No bank account is registered.',
     });
   },
@@ -158,40 +153,38 @@ several accounts it shows all rows together, and each account under "accounts".`
   run: async (context, { connector, env, account: iban, date: day }) => {
     const query = { connector, livemode: isLive(env), iban, day };
     const each = await reconcileAccounts(await context.readDeps(), query);
-    const text = each.map(formatReconciliation).join('\n\n');
-    context.print({ json: combine(each), text });
+    const texts = each.map((shown) => {
+      const balance = (amount: number | null) =>
+        amount === null ? '-' : formatMoney(amount, shown.currency);
+      const { ours_only, theirs_only, different, findings } = shown;
+      const section = (title: string, count: number, text: string) =>
+        count === 0 ? [] : [`${title}:\n${text}`];
+      const pairs = different.map(({ line, entry }) => [
+        ...[line.id, balance(line.amount), entry.entry_id, balance(entry.amount)],
+      ]);
+      return [
+        fields([
+          ['Account', `${shown.account} ${shown.currency}`],
+          ['Day', shown.day ?? '-'],
+          ['Closed', formatBoolean(shown.closed)],
+          ['Opening', balance(shown.opening)],
+          ['Closing', balance(shown.closing)],
+          ['Matched', String(shown.matched)],
+        ]),
+        ...section('Only in the ledger', ours_only.length, formatEntries(ours_only)),
+        ...section('Only on the statement', theirs_only.length, formatLines(theirs_only)),
+        ...section(
+          'Different amounts',
+          pairs.length,
+          table(['LINE', 'HAS', 'ENTRY', 'HAS'], pairs, ''),
+        ),
+        ...findings.map(({ message }) => message),
+        ...(shown.has_more ? ['There are more.'] : []),
+      ].join('\n\n');
+    });
+    context.print({ json: combine(each), text: texts.join('\n\n') });
   },
 });
-
-function formatReconciliation(shown: Awaited<ReturnType<typeof reconcileAccounts>>[number]) {
-  const balance = (amount: number | null) =>
-    amount === null ? '-' : formatMoney(amount, shown.currency);
-  const { ours_only, theirs_only, different, findings } = shown;
-  const section = (title: string, count: number, text: string) =>
-    count === 0 ? [] : [`${title}:\n${text}`];
-  const pairs = different.map(({ line, entry }) => [
-    ...[line.id, balance(line.amount), entry.entry_id, balance(entry.amount)],
-  ]);
-  return [
-    fields([
-      ['Account', `${shown.account} ${shown.currency}`],
-      ['Day', shown.day ?? '-'],
-      ['Closed', formatBoolean(shown.closed)],
-      ['Opening', balance(shown.opening)],
-      ['Closing', balance(shown.closing)],
-      ['Matched', String(shown.matched)],
-    ]),
-    ...section('Only in the ledger', ours_only.length, formatEntries(ours_only)),
-    ...section('Only on the statement', theirs_only.length, formatLines(theirs_only)),
-    ...section(
-      'Different amounts',
-      pairs.length,
-      table(['LINE', 'HAS', 'ENTRY', 'HAS'], pairs, ''),
-    ),
-    ...findings.map(({ message }) => message),
-    ...(shown.has_more ? ['There are more.'] : []),
-  ].join('\n\n');
-}
 
 export const reconciliationCommands = defineGroup({
   name: 'reconciliation',

@@ -41,15 +41,14 @@ const list = defineCommand({
     printList(context, {
       ...(await listWaitingCallbacks(stores, filter, count)),
       present: presentCallback,
-      columns: ['CALLBACK', 'RECEIVED', 'RESOURCE', 'ID', 'SAYS', 'WAITS'],
-      cells: (row) => [
-        row.id,
-        formatTime(row.received_at),
-        row.resource,
-        row.resource_id,
-        row.name,
-        formatOutcome(row),
-      ],
+      columns: {
+        CALLBACK: 'id',
+        RECEIVED: 'received_at',
+        RESOURCE: 'resource',
+        ID: 'resource_id',
+        SAYS: 'name',
+        WAITS: formatOutcome,
+      },
       none: 'No callback waits.',
     });
   },

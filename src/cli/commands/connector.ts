@@ -3,6 +3,7 @@ import { createConnectorKey, listConnectorKeys, revokeConnectorKey } from '../..
 import { isLive, toEnv } from '../../domain/environment';
 import { ServiceError } from '../../domain/errors';
 import { KINDS } from '../../lifecycles';
+import type { CheckFolders, PromiseResult } from '../../service/banks/connector-check';
 import { createConnector } from '../../service/banks/connector-template';
 import {
   assertConnectorName,
@@ -10,6 +11,7 @@ import {
   findStop,
   isOfSandboxOnly,
   isRouted,
+  listRoutedInSandbox,
   pauseConnector,
   readConnectorHealth,
   releaseConnector,
@@ -17,20 +19,22 @@ import {
 } from '../../service/banks/connectors';
 import { identifyOperator, openKeyed, openNoted, withAuthority } from '../acting-operator';
 import { defineCommand, defineGroup } from '../command';
-import type { CliContext } from '../context';
+import { findKeysDir } from '../connections';
+import { type CliContext, readRoutes } from '../context';
 import {
   APPROVED,
   APPROVED_HERE,
   APPROVED_NOTE,
   Env,
   Id,
+  NOTED,
+  ON_LIVE,
   Operator,
   Reason,
   textOption,
+  wholeNumber,
 } from '../options';
-import { fields, formatTime, printFields, printList } from '../output';
-import { connectorCheck } from './connector-check';
-import { readRoutes } from './routing';
+import { fields, formatTime, printFields, printList, table } from '../output';
 
 const ConnectorName = z.string().describe('the connector').meta({ argument: true });
 
@@ -51,6 +55,113 @@ and start both: docs/connectors.md, Check a connector.`;
     print({ json: { name, ...made }, text });
   },
 });
+
+const URL_FAULT = 'It must be an http or https address, such as http://127.0.0.1:8091.';
+const WAIT_SECONDS = 120;
+
+const address = (description: string) =>
+  z
+    .url({ protocol: /^https?$/, error: URL_FAULT })
+    .optional()
+    .describe(description)
+    .meta({ placeholder: 'url' });
+const port = (description: string) =>
+  wholeNumber(1, 65_535).optional().describe(description).meta({ placeholder: 'port' });
+
+const folder = (description: string) => textOption(description, 'path').optional();
+
+const WORDS: Record<PromiseResult['result'], string> = {
+  passed: 'passed',
+  failed: 'FAILED',
+  not_applicable: 'n/a',
+};
+
+const CHECK_OPTIONS = z.object({
+  name: textOption('the connector', 'name').meta({ argument: true }),
+  desk: address('desk of its fake bank, which says what it has executed and reports on demand'),
+  bank: address('its fake bank, in front of which the check has faults'),
+  bank_port: port('port under which the connector knows the bank'),
+  webhooks: address('its own port, in front of which the check loses and repeats webhooks'),
+  webhook_port: port('port to which the bank posts its webhooks'),
+  files_out: folder('folder of files to a bank that answers by files: the check is that bank'),
+  files_in: folder('folder of files from it'),
+  only: textOption('names of promises, separated by commas; by default all', 'names')
+    .transform((text) => text.split(',').map((name) => name.trim()))
+    .optional(),
+  wait: wholeNumber(1, 3_600)
+    .default(WAIT_SECONDS)
+    .describe('seconds in which a report must arrive, also if it has to be polled')
+    .meta({ placeholder: 'seconds' }),
+});
+
+const connectorCheck = defineCommand({
+  name: 'check',
+  description: 'check a connector that runs against every promise of its contract, in the sandbox',
+  options: CHECK_OPTIONS,
+  notes: `
+Check and connector need a MONGODB_DB and a TASK_QUEUE_PREFIX of their own, for it creates payouts without money.
+Without an address, the promises that need it are n/a. Exit code 1 if a promise is broken.`,
+  example:
+    'connector check acme --desk http://127.0.0.1:8091/desk --bank http://127.0.0.1:8091 --bank-port 8092',
+  run: async (context, { name, wait, only, ...urls }) => {
+    const isPaired = (url: string | undefined, number: number | undefined) =>
+      (url === undefined) === (number === undefined);
+    if (!isPaired(urls.bank, urls.bank_port) || !isPaired(urls.webhooks, urls.webhook_port)) {
+      const message = '--bank needs --bank-port, and --webhooks needs --webhook-port.';
+      throw new ServiceError('invalid_usage', message);
+    }
+    const settings = context.settings();
+    const routed = listRoutedInSandbox(settings, name);
+    const deps = {
+      ...(await context.withTemporal(await context.actingDeps())),
+      access: settings.temporal,
+      database: settings.mongodb.db,
+      progress: context.progress,
+      taskQueuePrefix: settings.taskQueuePrefix,
+      keysDir: findKeysDir(settings),
+    };
+    const report = await context.checkConnector(deps, {
+      connector: name,
+      ...routed,
+      waitMs: wait * 1_000,
+      only,
+      deskUrl: urls.desk,
+      bankUrl: urls.bank,
+      bankPort: urls.bank_port,
+      webhookUrl: urls.webhooks,
+      webhookPort: urls.webhook_port,
+      folders: readFolders(urls),
+    });
+    const { promises, passed, failed, not_applicable } = report;
+    const rows = promises.map(({ id, promise, result, seen }) => [
+      WORDS[result],
+      id,
+      promise,
+      seen,
+    ]);
+    const counts = `${passed} passed, ${failed} failed, ${not_applicable} not applicable.`;
+    const heading = ['RESULT', 'NAME', 'PROMISE', 'SEEN'];
+    context.print({ json: report, text: `${table(heading, rows, '')}\n\n${counts}` });
+    if (failed === 0) return;
+    const names = promises.flatMap(({ id, result }) => (result === 'failed' ? [id] : []));
+    throw new ServiceError('promises_broken', `${name} breaks ${names.join(', ')}.`);
+  },
+});
+
+/** @throws ServiceError `invalid_usage` */
+function readFolders({
+  files_out,
+  files_in,
+  ...urls
+}: Partial<z.output<typeof CHECK_OPTIONS>>): CheckFolders | undefined {
+  if (files_out === undefined && files_in === undefined) return undefined;
+  const hasAddress = [urls.desk, urls.bank, urls.webhooks].some((url) => url !== undefined);
+  if (files_out !== undefined && files_in !== undefined && !hasAddress) {
+    return { out: files_out, in: files_in };
+  }
+  const message = '--files-out and --files-in need one another, and no address of a bank.';
+  throw new ServiceError('invalid_usage', message);
+}
 
 const connectorHealth = defineCommand({
   name: 'health',
@@ -153,14 +264,7 @@ ${APPROVED_HERE}`,
   },
 });
 
-const PAUSE_OPTIONS = z.object({
-  name: ConnectorName,
-  operator: Operator.optional(),
-  reason: Reason.optional(),
-});
-type Options = z.output<typeof PAUSE_OPTIONS>;
-
-const ON_LIVE = 'On live it needs OPERATOR_KEY and --reason.';
+const PAUSE_OPTIONS = z.object({ name: ConnectorName, ...NOTED });
 
 const connectorPause = defineCommand({
   name: 'pause',
@@ -186,7 +290,7 @@ const connectorResume = defineCommand({
 
 async function changePause(
   context: CliContext,
-  { name, ...typed }: Options,
+  { name, ...typed }: z.output<typeof PAUSE_OPTIONS>,
   apply: typeof pauseConnector,
 ): Promise<void> {
   const routes = readRoutes(context);
@@ -252,12 +356,7 @@ const list = defineCommand({
         created_at,
         revoked_at,
       }),
-      columns: ['KEY', 'CREATED', 'REVOKED'],
-      cells: ({ key_id, created_at, revoked_at }) => [
-        key_id,
-        formatTime(created_at),
-        formatTime(revoked_at),
-      ],
+      columns: { KEY: 'key_id', CREATED: 'created_at', REVOKED: 'revoked_at' },
       none: 'This connector has no keys.',
     });
   },

@@ -23,17 +23,7 @@ import { openActing, printApprovalRequired } from '../acting-operator';
 import { defineCommand } from '../command';
 import { getKeysDir } from '../connections';
 import type { CliContext } from '../context';
-import {
-  AccountId,
-  ApprovedBy,
-  Env,
-  Id,
-  idOption,
-  limit,
-  Operator,
-  Reason,
-  textOption,
-} from '../options';
+import { AccountId, ApprovedBy, Env, Id, idOption, limit, NOTED, textOption } from '../options';
 import { formatTime, printFields, printList } from '../output';
 
 const DisputeId = Id.meta({ argument: true, placeholder: 'dispute_id' });
@@ -59,16 +49,20 @@ const list = defineCommand({
   run: async (context, { account_id, env, payment: payment_id, ...query }) => {
     const deps = await context.readDeps();
     if (account_id !== undefined) await findAccount(deps.stores, account_id);
-    const livemode = env === undefined ? undefined : isLive(env);
+    const livemode = env && isLive(env);
     printList(context, {
       ...(await listAllDisputes(deps, { ...query, account_id, livemode, payment_id })),
       present,
-      columns: ['DISPUTE', 'OPENED', 'ACCOUNT', 'ENV', 'STATUS', 'AMOUNT', 'ANSWER UNTIL'],
-      cells: ({ id, created_at, account_id: owner, status, amount, currency, ...dispute }) => [
-        ...[id, formatTime(created_at), owner, toEnv(dispute.livemode), status],
-        formatAmount(amount, currency),
-        formatTime(status === 'needs_response' ? dispute.evidence_due_at : null),
-      ],
+      columns: {
+        DISPUTE: 'id',
+        OPENED: 'created_at',
+        ACCOUNT: 'account_id',
+        ENV: (dispute) => toEnv(dispute.livemode),
+        STATUS: 'status',
+        AMOUNT: ({ amount, currency }) => formatAmount(amount, currency),
+        'ANSWER UNTIL': ({ status, evidence_due_at: at }) =>
+          formatTime(status === 'needs_response' ? at : null),
+      },
       none: 'There are no disputes.',
     });
   },
@@ -87,8 +81,21 @@ evidence again changes nothing; other evidence is refused.`,
   example: 'dispute evidence dp_0d1f… --file evidence.json',
   run: async (context, { id, file }) => {
     const { account_id, livemode } = await findDispute(await context.readDeps(), id);
-    const body = validate(SubmitEvidence, readJson(file));
-    const deps = await openDeps(context);
+    let written: unknown;
+    try {
+      written = JSON.parse(readFileSync(file, 'utf8'));
+    } catch (error) {
+      throw new ServiceError('invalid_usage', `${file} cannot be read: ${describeError(error)}`);
+    }
+    const body = validate(SubmitEvidence, written);
+    const acting = await context.withTemporal(await context.actingDeps());
+    const { temporal: client, lifecycleQueue, stores, now } = acting;
+    const deps = {
+      ...acting,
+      keys: followKeyFile(context.keysFile()),
+      recipientEncrypters: createRecipientEncrypters(getKeysDir(context.settings())),
+      temporal: createTemporalClient({ client, lifecycleQueue, stores, now }),
+    };
     const change = { act: 'dispute.answered', account_id, livemode, target: id } as const;
     await withAuditLine(deps.audit, { ...change, after: {} }, async () => {
       await submitEvidence(deps, { account_id, livemode }, id, body);
@@ -97,34 +104,12 @@ evidence again changes nothing; other evidence is refused.`,
   },
 });
 
-/** Opens what stores evidence, encrypted for its connector, and has it sent. */
-async function openDeps(context: CliContext) {
-  const deps = await context.withTemporal(await context.actingDeps());
-  const { temporal: client, lifecycleQueue, stores, now } = deps;
-  return {
-    ...deps,
-    keys: followKeyFile(context.keysFile()),
-    recipientEncrypters: createRecipientEncrypters(getKeysDir(context.settings())),
-    temporal: createTemporalClient({ client, lifecycleQueue, stores, now }),
-  };
-}
-
-/** @throws ServiceError `invalid_usage` */
-function readJson(path: string): unknown {
-  try {
-    return JSON.parse(readFileSync(path, 'utf8'));
-  } catch (error) {
-    throw new ServiceError('invalid_usage', `${path} cannot be read: ${describeError(error)}`);
-  }
-}
-
 const accept = defineCommand({
   name: 'accept',
   description: 'give in for the merchant: the customer keeps the money',
   options: z.object({
     id: DisputeId,
-    operator: Operator.optional(),
-    reason: Reason.optional(),
+    ...NOTED,
     approved_by: ApprovedBy,
   }),
   notes: `

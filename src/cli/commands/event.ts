@@ -16,7 +16,7 @@ import { accountNow } from '../../service/merchants/clock';
 import { withAuditLine } from '../../service/operators/audit/log';
 import { defineCommand, defineGroup } from '../command';
 import { type CliContext, findOwner } from '../context';
-import { AccountId, Env, Id, idOption, limit, names, Time } from '../options';
+import { Env, Id, idOption, limit, names, OWNER, Time } from '../options';
 import { fields, formatTime, printList, table } from '../output';
 
 const PROGRESS_EVERY = 100;
@@ -102,8 +102,7 @@ const list = defineCommand({
   name: 'list',
   description: 'list events, newest first',
   options: z.object({
-    account_id: AccountId,
-    env: Env,
+    ...OWNER,
     limit: limit(100, 25),
     before: Time.optional()
       .describe('continue a list at its next_cursor, or before a time')
@@ -117,16 +116,15 @@ const list = defineCommand({
     printList(context, {
       ...(await listEventsBefore(await context.readDeps(), query, range)),
       present: presentEvent,
-      columns: ['EVENT', 'CREATED', 'TYPE', 'RESOURCE', 'DELIVERY', 'ATTEMPTS', 'NEXT ATTEMPT'],
-      cells: ({ id, type, created, delivery }, { event }) => [
-        id,
-        formatTime(created),
-        type,
-        event.resource_id,
-        delivery.status,
-        String(delivery.attempts),
-        formatTime(delivery.next_attempt_at),
-      ],
+      columns: {
+        EVENT: 'id',
+        CREATED: ({ created }) => formatTime(created),
+        TYPE: 'type',
+        RESOURCE: (_, { event }) => event.resource_id,
+        DELIVERY: ({ delivery }) => delivery.status,
+        ATTEMPTS: ({ delivery }) => String(delivery.attempts),
+        'NEXT ATTEMPT': ({ delivery }) => formatTime(delivery.next_attempt_at),
+      },
       none: 'There are no events.',
     });
   },

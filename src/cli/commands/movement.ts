@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import { formatAmount } from '../../domain/amount';
 import { isApprovalRequired } from '../../domain/approval';
-import type { CallbackResource } from '../../domain/callback/callback';
 import { bookCurrency } from '../../domain/crypto/assets';
 import { omitUndefined } from '../../domain/defined';
 import { isLive, toEnv } from '../../domain/environment';
@@ -14,12 +13,12 @@ import {
   type ShownMovement,
 } from '../../service/banks/movements';
 import { actAsOperator } from '../../service/operators/act';
-
 import { assertNamed, openActing, printApprovalRequired } from '../acting-operator';
 import { defineCommand, defineGroup } from '../command';
 import {
   Amount,
   ApprovedBy,
+  Connector,
   Env,
   Id,
   idOption,
@@ -28,21 +27,17 @@ import {
   Reason,
   textOption,
 } from '../options';
-import { formatTime, printFields, printList } from '../output';
-import { Connector } from './statement';
+import { type Columns, formatTime, printFields, printList } from '../output';
 
-export const MOVEMENT_COLUMNS = [
-  ...['MOVEMENT', 'REPORTED', 'DIRECTION', 'AMOUNT', 'IDENTITY', 'STATE', 'REASON'],
-];
-
-export function movementCells(movement: ShownMovement): string[] {
-  const { id, reported_at, direction, identity, state, reason, resolution } = movement;
-  return [
-    ...[id, formatTime(reported_at), direction, formatMovementAmount(movement), identity],
-    resolution === null ? state : `${state}: ${resolution.as}`,
-    reason ?? '-',
-  ];
-}
+export const MOVEMENTS: Columns<ShownMovement> = {
+  MOVEMENT: 'id',
+  REPORTED: 'reported_at',
+  DIRECTION: 'direction',
+  AMOUNT: (movement) => formatMovementAmount(movement),
+  IDENTITY: 'identity',
+  STATE: ({ state, resolution }) => (resolution === null ? state : `${state}: ${resolution.as}`),
+  REASON: 'reason',
+};
 
 /** @param amount minor units; by default all of it */
 function formatMovementAmount(movement: ShownMovement, amount = movement.amount): string {
@@ -69,13 +64,12 @@ const list = defineCommand({
   example: 'movement list --open --env live',
   run: async (context, { resource: resource_id, env, ...query }) => {
     const deps = await context.readDeps();
-    const livemode = env === undefined ? undefined : isLive(env);
+    const livemode = env && isLive(env);
     printList(context, {
       ...(await listMovements(deps, { ...query, resource_id, livemode })),
       cursorOption: '--after',
       present: (row) => row,
-      columns: MOVEMENT_COLUMNS,
-      cells: movementCells,
+      columns: MOVEMENTS,
       none: query.open ? 'Nothing is in suspense.' : 'No movement was reported.',
     });
   },
@@ -150,7 +144,11 @@ but for customer.`,
       const message = `${id} is an operator's act: undo it by \`balance reverse ${found.entry}\`.`;
       throw new ServiceError('wrong_state', message);
     }
-    assertDeposit(resource, details);
+    const isDeposit = resource === 'crypto_payment';
+    if (!isDeposit && (details.transaction_id ?? details.address) !== undefined) {
+      const message = 'Only a deposit takes --transaction-id and --address.';
+      throw new ServiceError('invalid_usage', message);
+    }
     const what = 'resolve_movement';
     const { deps, verified, names } = await openActing(context, {
       livemode,
@@ -169,19 +167,6 @@ but for customer.`,
     ]);
   },
 });
-
-/** @throws ServiceError `invalid_usage` */
-function assertDeposit(
-  resource: CallbackResource,
-  {
-    transaction_id,
-    address,
-  }: { transaction_id?: string | undefined; address?: string | undefined },
-): void {
-  if (resource === 'crypto_payment' || (transaction_id ?? address) === undefined) return;
-  const message = 'Only a deposit takes --transaction-id and --address.';
-  throw new ServiceError('invalid_usage', message);
-}
 
 export const movementCommands = defineGroup({
   name: 'movement',

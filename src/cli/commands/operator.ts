@@ -11,7 +11,6 @@ import {
   presentApproval,
   type ShownApproval,
 } from '../../service/operators/approvals/decide';
-
 import {
   acknowledgeAttention,
   acknowledgeOfBankAccount,
@@ -30,11 +29,10 @@ import {
 } from '../../service/operators/keys';
 import { openKeyed, withAuthority } from '../acting-operator';
 import { defineCommand, defineGroup } from '../command';
-import type { CliContext } from '../context';
+import { type CliContext, readRoutes } from '../context';
 import { APPROVED, APPROVED_NOTE, Id, limit, Operator, Reason, textOption } from '../options';
 import { formatTime, printFields, printList } from '../output';
 import { describeOutcome } from './act-many';
-import { readRoutes } from './routing';
 
 const create = defineCommand({
   name: 'create',
@@ -85,14 +83,13 @@ const list = defineCommand({
     printList(context, {
       rows: await listOperators(await context.readDeps()),
       present: presentOperator,
-      columns: ['OPERATOR', 'NAME', 'ROLE', 'CREATED', 'REVOKED'],
-      cells: ({ operator_id, name, role, created_at, revoked_at }) => [
-        operator_id,
-        name,
-        role,
-        formatTime(created_at),
-        formatTime(revoked_at),
-      ],
+      columns: {
+        OPERATOR: 'operator_id',
+        NAME: 'name',
+        ROLE: 'role',
+        CREATED: 'created_at',
+        REVOKED: 'revoked_at',
+      },
       none: 'There are no operators: on live no command moves money.',
     });
   },
@@ -133,16 +130,15 @@ const listRequests = defineCommand({
     printList(context, {
       rows: await listApprovals(await context.readDeps(), all),
       present: presentApproval,
-      columns: ['APPROVAL', 'STATE', 'ACT', 'ON', 'AMOUNT', 'REQUESTED BY', 'EXPIRES'],
-      cells: (row) => [
-        row.approval_id,
-        row.state,
-        row.act,
-        formatTarget(row),
-        formatCredit(row.amount, row.currency),
-        formatRequester(row),
-        formatTime(row.expires_at),
-      ],
+      columns: {
+        APPROVAL: 'approval_id',
+        STATE: 'state',
+        ACT: 'act',
+        ON: formatTarget,
+        AMOUNT: ({ amount, currency }) => formatCredit(amount, currency),
+        'REQUESTED BY': formatRequester,
+        EXPIRES: 'expires_at',
+      },
       none: 'No request waits for an operator.',
     });
   },
@@ -268,15 +264,15 @@ const listReasons = defineCommand({
       ...(await listAttention(stores, { ...query, now: context.now() })),
       cursorOption: '--after',
       present: (row) => row,
-      columns: ['ATTENTION', 'SINCE', 'REASON', 'AMOUNT', 'CURRENCY', 'ACKNOWLEDGED'],
-      cells: ({ id, since, reason, amount, currency, acknowledged, ...file }) => [
-        id,
-        formatTime(since),
-        [reason, file.code, file.name].filter((each) => each !== undefined).join(' '),
-        String(amount),
-        currency,
-        acknowledged ? 'yes' : 'no',
-      ],
+      columns: {
+        ATTENTION: 'id',
+        SINCE: ({ since }) => formatTime(since),
+        REASON: ({ reason, code, name }) =>
+          [reason, code, name].filter((each) => each !== undefined).join(' '),
+        AMOUNT: 'amount',
+        CURRENCY: 'currency',
+        ACKNOWLEDGED: ({ acknowledged }) => (acknowledged ? 'yes' : 'no'),
+      },
       none: 'Nothing needs an operator.',
     });
   },

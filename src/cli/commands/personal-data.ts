@@ -4,12 +4,11 @@ import { ServiceError } from '../../domain/errors';
 import { erasePayer, exportPayer, type PayerName } from '../../service/money/payer-data';
 import { eraseRecipient } from '../../service/money/recipients';
 import { defineCommand, defineGroup } from '../command';
-import { AccountId, Email, Env, Id, textOption } from '../options';
+import { Email, Id, OWNER, textOption } from '../options';
 import { formatTime, printFields, table } from '../output';
 
 const PayerOptions = z.object({
-  account_id: AccountId,
-  env: Env,
+  ...OWNER,
   reference: textOption(
     "the merchant's name for the payer, `customer.reference`",
     'ref',

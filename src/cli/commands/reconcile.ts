@@ -141,18 +141,10 @@ function presentFinding({ livemode, since, ...finding }: Finding, now: Date) {
   return { ...finding, env, age_seconds };
 }
 
-type Row = ReturnType<typeof presentFinding>;
-
-function formatRows(rows: readonly Row[]): string {
+function formatRows(rows: readonly ReturnType<typeof presentFinding>[]): string {
   const cells = rows.map((row) => [
-    row.kind,
-    row.resource,
-    row.id,
-    row.env ?? '-',
-    row.document ?? '-',
-    row.workflow ?? '-',
-    formatAge(row.age_seconds),
-    row.done ? `${row.act}: done` : row.act,
+    ...[row.kind, row.resource, row.id, row.env ?? '-', row.document ?? '-', row.workflow ?? '-'],
+    ...[formatAge(row.age_seconds), row.done ? `${row.act}: done` : row.act],
   ]);
   const heading = ['KIND', 'RESOURCE', 'ID', 'ENV', 'MONGODB', 'TEMPORAL', 'AGE', 'ACT'];
   const notes = rows.flatMap(({ resource, id, reason, key_lost }) => {

@@ -10,8 +10,8 @@ import {
 } from '../../service/banks/routing/change';
 import { openNoted } from '../acting-operator';
 import { defineCommand, defineGroup } from '../command';
-import type { CliContext } from '../context';
-import { Currency, Env, idOption, Operator, Reason } from '../options';
+import { type CliContext, readRoutes } from '../context';
+import { Currency, Env, idOption, NOTED, ON_LIVE } from '../options';
 import { formatTime, printFields, printList } from '../output';
 
 const Method = z
@@ -25,9 +25,6 @@ const SCOPE = {
   currency: Currency.optional().describe('only for this currency'),
   account: OfAccount,
 };
-const NOTE = { operator: Operator.optional(), reason: Reason.optional() };
-
-const ON_LIVE = 'On live it needs OPERATOR_KEY and --reason.';
 
 const show = defineCommand({
   name: 'show',
@@ -42,11 +39,16 @@ the lines that decide something for it.`,
     printList(context, {
       rows: await listRouting(deps, { env, account_id }),
       present: ({ livemode, ...line }) => ({ env: toEnv(livemode), ...line }),
-      columns: ['ENVIRONMENT', 'METHOD', 'CURRENCY', 'ACCOUNT', 'CONNECTOR', 'FROM', 'SET', 'SEEN'],
-      cells: (line) => [
-        ...[line.env, line.method, line.currency ?? 'any', line.account_id ?? 'any'],
-        ...[formatConnector(line), line.source, formatTime(line.set_at), formatSeen(line)],
-      ],
+      columns: {
+        ENVIRONMENT: 'env',
+        METHOD: 'method',
+        CURRENCY: ({ currency }) => currency ?? 'any',
+        ACCOUNT: ({ account_id: owner }) => owner ?? 'any',
+        CONNECTOR: formatConnector,
+        FROM: 'source',
+        SET: 'set_at',
+        SEEN: formatSeen,
+      },
       none: 'No connector serves anything there: LIVE_CONNECTORS names none.',
     });
   },
@@ -85,7 +87,7 @@ const set = defineCommand({
       .boolean()
       .default(false)
       .describe('also if no process of the connector has ever reported'),
-    ...NOTE,
+    ...NOTED,
   }),
   notes: `
 LIVE_CONNECTORS or SANDBOX_CONNECTORS has to name the connector for the method, which its process has to report,
@@ -102,7 +104,7 @@ too. It takes effect within seconds; what exists stays with its connector. ${ON_
 const remove = defineCommand({
   name: 'remove',
   description: 'remove a rule, so that the next less specific line decides',
-  options: z.object({ method: Method, ...SCOPE, ...NOTE }),
+  options: z.object({ method: Method, ...SCOPE, ...NOTED }),
   notes: `It takes effect within seconds. ${ON_LIVE}`,
   example: 'routing remove sepa_credit_transfer --env live --currency EUR --reason "Ticket 42"',
   run: async (context, { method, env, currency, account, ...typed }) => {
@@ -122,11 +124,6 @@ function toScope(
 ): RuleScope {
   const livemode = isLive(env);
   return { livemode, method, currency: currency ?? null, account_id: account ?? null };
-}
-
-export function readRoutes(context: CliContext) {
-  const { liveConnectors, sandboxConnectors } = context.settings();
-  return { liveConnectors, sandboxConnectors };
 }
 
 function printChange(context: CliContext, { scope, before, after, seen }: RuleChange): void {

@@ -50,7 +50,16 @@ retried. The clock never goes back, and live has none.`,
   example: 'clock advance acct_… --by P60D',
   run: async (context, { account_id, by, to }) => {
     const deps = await openDeps(context, account_id);
-    let clock = await advanceClock(deps, account_id, readRequest(by, to));
+    if ((by === undefined) === (to === undefined)) {
+      throw new ServiceError('invalid_usage', 'Give either --by or --to.');
+    }
+    const by_ms = parseDuration(by ?? '') || undefined;
+    const request = to === undefined ? by_ms !== undefined && { by_ms } : { to };
+    if (!request) {
+      const message = 'A duration has days, hours, minutes or seconds, as P60D or PT30M.';
+      throw new ServiceError('invalid_usage', message);
+    }
+    let clock = await advanceClock(deps, account_id, request);
     while (clock.state === 'advancing') {
       context.progress(`at ${clock.now}`);
       await wait(POLL_MS);
@@ -85,20 +94,6 @@ async function openDeps(context: CliContext, account_id: string) {
     connectors: { sandbox: SANDBOX_CONNECTOR },
     now: context.now,
   };
-}
-
-/** @throws ServiceError `invalid_usage` */
-function readRequest(by: string | undefined, to: string | undefined) {
-  if ((by === undefined) === (to === undefined)) {
-    throw new ServiceError('invalid_usage', 'Give either --by or --to.');
-  }
-  if (to !== undefined) return { to };
-  const by_ms = parseDuration(by ?? '');
-  if (by_ms === undefined || by_ms === 0) {
-    const message = 'A duration has days, hours, minutes or seconds, as P60D or PT30M.';
-    throw new ServiceError('invalid_usage', message);
-  }
-  return { by_ms };
 }
 
 function print(context: CliContext, clock: Awaited<ReturnType<typeof getClock>>): void {
@@ -142,10 +137,12 @@ one ended; days that were missed are made up. Again without a new movement print
     printList(context, {
       rows,
       present: (row) => row,
-      columns: ['FILE', 'ACCOUNT', 'LINES', 'CLOSING BALANCE'],
-      cells: ({ file, account, lines, closing, currency }) => [
-        ...[file, account, formatCount(lines, 'line'), formatMoney(closing, currency)],
-      ],
+      columns: {
+        FILE: 'file',
+        ACCOUNT: 'account',
+        LINES: ({ lines }) => formatCount(lines, 'line'),
+        'CLOSING BALANCE': ({ closing, currency }) => formatMoney(closing, currency),
+      },
       none: `The sandbox bank moved no money until the end of ${day}.`,
     });
   },

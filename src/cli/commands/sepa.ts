@@ -1,6 +1,5 @@
 import { z } from 'zod';
 import { isBalanceAccountName } from '../../domain/account/balance-account';
-import type { PayeeCounts } from '../../domain/capabilities';
 import { ServiceError } from '../../domain/errors';
 import { formatCount } from '../../domain/format-count';
 import { formatMoney } from '../../domain/money';
@@ -20,8 +19,8 @@ import { dismissInbound, importTaken, listInbound } from '../../service/banks/se
 import { getSystemUser } from '../../service/operators/deps';
 import { identifyOperator, openNoted, printApprovalRequired } from '../acting-operator';
 import { defineCommand, defineGroup } from '../command';
-import type { CliContext } from '../context';
-import { Id, limit, Operator, Reason } from '../options';
+import { type CliContext, readRoutes } from '../context';
+import { Id, limit, NOTED, Operator, Reason } from '../options';
 import { fields, formatTime, printFields, printList, table } from '../output';
 
 const Connector = z
@@ -62,13 +61,13 @@ connector. A refused statement goes to SEPA_IN_DIR/refused. \`npm start\` does i
   example: 'sepa import',
   run: async (context, { connector }) => {
     const settings = context.settings();
-    const { mongodb, liveConnectors, sandboxConnectors, sepa } = settings;
+    const { mongodb, sepa } = settings;
     if (sepa === undefined) {
       const message =
         'SEPA_IN_DIR and SEPA_IBAN are not set: they name the folder and the account.';
       throw new ServiceError('setting_missing', message);
     }
-    const routes = { liveConnectors, sandboxConnectors };
+    const routes = readRoutes(context);
     const imports = await importTaken({
       ...(await context.actingDeps()),
       ...{ database: mongodb.db, connector, livemode: isLiveConnector(routes, connector) },
@@ -138,6 +137,8 @@ const show = defineCommand({
       ...[each.created_at, each.status ?? '-', each.code ?? '-', each.message_id ?? '-'],
     ]);
     const more = has_more ? '\nThere are more.' : '';
+    const results = Object.entries(file.results).filter(([, count]) => count > 0);
+    const payees = results.map(([result, count]) => `${count} ${result}`).join(', ');
     const head = fields([
       ['File', file.name],
       ['State', file.state],
@@ -150,7 +151,7 @@ const show = defineCommand({
       ['Sent', file.sent_at ?? '-'],
       ['Ended', file.ended_at ?? '-'],
       ['Bank', formatBankState(file)],
-      ['Payees', formatResults(file.results)],
+      ['Payees', payees || 'not checked'],
       ['Released', file.released?.at],
     ]);
     const statuses = table(['ANSWER OF', 'STATUS', 'CODE', 'MESSAGE'], answers, 'No answer came.');
@@ -161,19 +162,13 @@ const show = defineCommand({
   },
 });
 
-function formatResults(results: PayeeCounts): string {
-  const counts = Object.entries(results).filter(([, count]) => count > 0);
-  return counts.map(([result, count]) => `${count} ${result}`).join(', ') || 'not checked';
-}
-
 const released = defineCommand({
   name: 'released',
   description: 'note that a file which the bank held after a check of names was released there',
   options: z.object({
     file_id: FileId,
     connector: Connector,
-    operator: Operator.optional(),
-    reason: Reason.optional(),
+    ...NOTED,
   }),
   notes:
     'It releases nothing itself. On live it needs OPERATOR_KEY and --reason; again changes nothing.',
@@ -198,8 +193,7 @@ const resend = defineCommand({
       .boolean()
       .default(false)
       .describe('the bank has confirmed that it executes nothing of it'),
-    operator: Operator.optional(),
-    reason: Reason.optional(),
+    ...NOTED,
   }),
   notes: `
 Correct first why the bank refused it. Payouts that the bank has booked stay. Where the bank had accepted the
@@ -231,11 +225,15 @@ const listTaken = defineCommand({
     printList(context, {
       ...(await listInbound(await openDeps(context, connector), query)),
       present: (row) => row,
-      columns: ['FILE', 'TAKEN', 'FOLDER', 'NAME', 'KIND', 'REFUSED', 'DISMISSED'],
-      cells: (file) => [
-        ...[file.id, formatTime(file.taken_at), file.folder, file.name, file.kind ?? '-'],
-        ...[file.code ?? '-', file.dismissed?.operator ?? '-'],
-      ],
+      columns: {
+        FILE: 'id',
+        TAKEN: 'taken_at',
+        FOLDER: 'folder',
+        NAME: 'name',
+        KIND: 'kind',
+        REFUSED: 'code',
+        DISMISSED: ({ dismissed }) => dismissed?.operator ?? null,
+      },
       none: 'The connector took no file.',
     });
   },
@@ -255,14 +253,12 @@ Nothing of the file is applied. It is no attention reason anymore, unless it com
 OPERATOR_KEY.`,
   example: 'sepa inbound dismiss 9f86d0…0a08 --reason "Ticket 42: a letter of the bank"',
   run: async (context, { file_id, connector, operator: typed, reason }) => {
-    const { liveConnectors, sandboxConnectors, mongodb } = context.settings();
-    const { stores } = await context.readDeps();
-    const routes = { liveConnectors, sandboxConnectors };
-    const livemode = await hasServedLive({ stores, ...routes }, connector);
+    const read = { ...(await openDeps(context, connector)), ...(await context.readDeps()) };
+    const livemode = await hasServedLive({ ...read, ...readRoutes(context) }, connector);
     const { deps, note } = await openNoted(context, { livemode }, { operator: typed, reason });
     const { operator = getSystemUser().system_user } = note;
     const file = await dismissInbound(
-      { ...deps, database: mongodb.db, connector },
+      { ...deps, database: read.database, connector },
       { file_id, livemode },
       { operator, reason },
     );

@@ -33,14 +33,22 @@ import {
   type ShownEntry,
   type ShownLine,
 } from '../../service/banks/statements/reconciliation';
-
 import { identifyOperator, openNoted, printApprovalRequired } from '../acting-operator';
 import { defineCommand, defineGroup } from '../command';
 import type { CliContext } from '../context';
-import { Env, Id, limit, Operator, Reason, textOption } from '../options';
+import {
+  Connector,
+  Env,
+  Id,
+  limit,
+  NOTED,
+  ON_LIVE,
+  Operator,
+  Reason,
+  textOption,
+} from '../options';
 import { fields, formatTime, printFields, printList, table } from '../output';
 
-export const Connector = textOption('the connector of the bank', 'name');
 export const Account = textOption('one account, by its IBAN or id', 'account').optional();
 
 export function formatBoolean(value: boolean): string {
@@ -68,9 +76,6 @@ export function formatEntries(entries: readonly ShownEntry[]): string {
 }
 
 const LineId = Id.describe('id of the line').meta({ argument: true, placeholder: 'line_id' });
-
-const WHO = { operator: Operator.optional(), reason: Reason.optional() };
-const ON_LIVE = 'On live it needs OPERATOR_KEY and --reason.';
 
 const FILE = {
   file: z.string().describe('camt.053, camt.054 or CSV').meta({ argument: true }),
@@ -161,24 +166,22 @@ const list = defineCommand({
   }),
   example: 'statement list --connector sandbox --env sandbox',
   run: async (context, { connector, env, account: iban, limit: count }) => {
-    const livemode = env === undefined ? undefined : isLive(env);
-    const page = await listStatements(
-      await context.readDeps(),
-      { connector, livemode, iban },
-      count,
-    );
+    const query = { connector, livemode: env && isLive(env), iban };
     printList(context, {
-      ...page,
+      ...(await listStatements(await context.readDeps(), query, count)),
       present: presentStatement,
-      columns: ['STATEMENT', 'ID', 'ACCOUNT', 'DAY', 'CURRENCY', 'LINES', 'CLOSED'],
-      cells: (row) => [
-        ...[row.statement_id, row.id, row.account, row.day, row.currency, String(row.lines)],
-        row.abandoned_at === undefined
-          ? row.complete
-            ? formatBoolean(row.closed)
-            : 'incomplete'
-          : 'abandoned',
-      ],
+      columns: {
+        STATEMENT: 'statement_id',
+        ID: 'id',
+        ACCOUNT: 'account',
+        DAY: 'day',
+        CURRENCY: 'currency',
+        LINES: 'lines',
+        CLOSED: ({ abandoned_at, complete, closed }) => {
+          if (abandoned_at !== undefined) return 'abandoned';
+          return complete ? formatBoolean(closed) : 'incomplete';
+        },
+      },
       none: 'No statement was imported.',
     });
   },
@@ -268,7 +271,7 @@ const match = defineCommand({
       .optional()
       .describe('where the difference goes')
       .meta({ placeholder: 'account' }),
-    ...WHO,
+    ...NOTED,
   }),
   notes: `
 \`reconciliation show\` lists the entries that wait for a line. Without any, --difference-to
@@ -289,7 +292,7 @@ What it books as a charge counts as yours: above APPROVAL_LIMIT a second operato
 const unmatch = defineCommand({
   name: 'unmatch',
   description: 'undo the match of a line, which is open again and matched by operators only',
-  options: z.object({ line_id: LineId, ...WHO }),
+  options: z.object({ line_id: LineId, ...NOTED }),
   notes: ON_LIVE,
   example: 'statement unmatch st_…:3 --operator mia --reason "Ticket 42"',
   run: async (context, { line_id, ...who }) => {
@@ -330,7 +333,7 @@ APPROVAL_LIMIT a second operator approves it.`,
 const assign = defineCommand({
   name: 'assign',
   description: 'say who looks after a line',
-  options: z.object({ line_id: LineId, owner: textOption('who', 'name').max(100), ...WHO }),
+  options: z.object({ line_id: LineId, owner: textOption('who', 'name').max(100), ...NOTED }),
   notes: 'On live, --operator and --reason are required.',
   example: 'statement assign st_…:3 --owner mia',
   run: async (context, { line_id, owner, ...who }) => {

@@ -26,7 +26,6 @@ import {
   readTrialBalance,
   StoredCheckpoints,
   type TrialBalance,
-  type Verification,
 } from '../../service/operators/ledger';
 import { defineCommand, defineGroup } from '../command';
 import { findAuditKeys } from '../connections';
@@ -55,14 +54,14 @@ const list = defineCommand({
         ...line,
         actor: { door: via, ...actor },
       }),
-      columns: ['AT', 'WHO', 'WHAT', 'TARGET', 'ACCOUNT'],
-      cells: ({ at, act, target, account_id: owner, seq }, { actor }) => [
-        formatTime(at),
-        formatActor(actor),
-        typeof seq === 'number' ? AUDIT_LABELS[act] : `${AUDIT_LABELS[act]} (not chained)`,
-        target ?? '-',
-        owner ?? '-',
-      ],
+      columns: {
+        AT: ({ at }) => formatTime(at),
+        WHO: (_, { actor }) => formatActor(actor),
+        WHAT: ({ act, seq }) =>
+          typeof seq === 'number' ? AUDIT_LABELS[act] : `${AUDIT_LABELS[act]} (not chained)`,
+        TARGET: 'target',
+        ACCOUNT: 'account_id',
+      },
       none: 'Nothing was changed.',
     });
   },
@@ -195,27 +194,23 @@ when there are differences, of which the first 100 are listed.`,
     const client = await context.longReader();
     const data = await checkLedger(client, db, { ...options, against, now, progress });
     const heads = await listHeads(client, db);
-    context.print({ json: { data: { ...data, heads } }, text: report(data) });
-    const { differences_total: total } = data;
-    if (total === 0) return;
-    throw new ServiceError('ledger_differs', `The ledger has ${formatCount(total, 'difference')}.`);
+    const { books, postings, differences, differences_total: total } = data;
+    const scope = `${formatCount(postings, 'posting')} in ${formatCount(books, 'book')}`;
+    const found = formatCount(total, 'difference');
+    const rows = differences.map((each) =>
+      [each.check, each.subject, each.part, each.expected, each.found].map((cell) =>
+        String(cell ?? '-'),
+      ),
+    );
+    const list = table(['CHECK', 'SUBJECT', 'PART', 'EXPECTED', 'FOUND'], rows, '');
+    const left = total - differences.length;
+    const more = left > 0 ? `\n\nThere are ${left} more.` : '';
+    const text =
+      total === 0 ? `${scope}: nothing differs.` : `${scope}: ${found}.\n\n${list}${more}`;
+    context.print({ json: { data: { ...data, heads } }, text });
+    if (total > 0) throw new ServiceError('ledger_differs', `The ledger has ${found}.`);
   },
 });
-
-function report({ books, postings, differences, differences_total }: Verification): string {
-  const scope = `${formatCount(postings, 'posting')} in ${formatCount(books, 'book')}`;
-  if (differences_total === 0) return `${scope}: nothing differs.`;
-  const rows = differences.map(({ check, subject, part, expected, found }) =>
-    [check, subject, part, expected, found].map((cell) => String(cell ?? '-')),
-  );
-  const heading = ['CHECK', 'SUBJECT', 'PART', 'EXPECTED', 'FOUND'];
-  const more = differences_total - differences.length;
-  return (
-    `${scope}: ${formatCount(differences_total, 'difference')}.\n\n` +
-    table(heading, rows, '') +
-    (more > 0 ? `\n\nThere are ${more} more.` : '')
-  );
-}
 
 /** Rows for a terminal; `--json` prints more. */
 const SHOWN_MAX = 1_000;
@@ -242,7 +237,7 @@ Amounts are in minor units, those of an asset in its smallest unit.`,
       throw new ServiceError('invalid_usage', 'That time is in the future.');
     }
     const client = await context.longReader();
-    const livemode = env === undefined ? undefined : isLive(env);
+    const livemode = env && isLive(env);
     const { db } = context.settings().mongodb;
     const balance = await readTrialBalance(client, db, { livemode, at, now: context.now });
     const { rows, rows_total, totals, findings } = balance;

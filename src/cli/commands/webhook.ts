@@ -20,21 +20,11 @@ import {
   setEndpoint,
   showEndpoint,
 } from '../../service/events/endpoints/manage';
-
 import { createDenyCheck } from '../../webhooks/address';
 import { openNoted, withAuthority } from '../acting-operator';
 import { defineCommand, defineGroup } from '../command';
 import { type CliContext, findOwner } from '../context';
-import {
-  AccountId,
-  APPROVED,
-  APPROVED_NOTE,
-  Env,
-  idOption,
-  names,
-  readBy,
-  words,
-} from '../options';
+import { APPROVED, APPROVED_NOTE, idOption, names, OWNER, readBy, words } from '../options';
 import { formatTime, printFields, printList } from '../output';
 
 const EventList = names(EVENT_TYPES);
@@ -47,12 +37,6 @@ const Events = readBy(
   .meta({ placeholder: 'types' });
 
 const EndpointId = idOption('id of the endpoint');
-
-/** Finds the account first: an unknown one is refused without keys. */
-async function openEndpoints(context: CliContext, options: { account_id: string; env: EnvName }) {
-  const owner = await findOwner(context, options);
-  return { owner, deps: { ...(await context.actingDeps()), encrypter: context.encrypter() } };
-}
 
 interface Change {
   account_id: string;
@@ -95,21 +79,20 @@ const Description = words(255)
 const list = defineCommand({
   name: 'list',
   description: 'list the endpoints, oldest first',
-  options: z.object({ account_id: AccountId, env: Env }),
+  options: z.object(OWNER),
   example: 'webhook list acct_… --env live',
   run: async (context, options) => {
     const owner = await findOwner(context, options);
     printList(context, {
       rows: await listEndpoints(await context.readDeps(), owner),
       present: presentEndpoint,
-      columns: ['ENDPOINT', 'CREATED', 'STATUS', 'EVENTS', 'URL'],
-      cells: ({ id, created_at, url }, endpoint) => [
-        id,
-        formatTime(created_at),
-        formatStatus(endpoint),
-        formatEvents(endpoint),
-        url,
-      ],
+      columns: {
+        ENDPOINT: 'id',
+        CREATED: 'created_at',
+        STATUS: (_, endpoint) => formatStatus(endpoint),
+        EVENTS: (_, endpoint) => formatEvents(endpoint),
+        URL: 'url',
+      },
       none: 'There are no endpoints.',
     });
   },
@@ -119,8 +102,7 @@ const add = defineCommand({
   name: 'add',
   description: 'register one more endpoint, which gets its own signing secret',
   options: z.object({
-    account_id: AccountId,
-    env: Env,
+    ...OWNER,
     url: z.string().describe('where events are posted'),
     events: Events.default('all'),
     description: Description,
@@ -143,8 +125,7 @@ const update = defineCommand({
   name: 'update',
   description: 'change, disable or enable an endpoint',
   options: z.object({
-    account_id: AccountId,
-    env: Env,
+    ...OWNER,
     endpoint: EndpointId,
     url: z.string().optional().describe('where events are posted'),
     events: Events.optional(),
@@ -180,10 +161,11 @@ ${APPROVED_NOTE}`,
 const remove = defineCommand({
   name: 'remove',
   description: 'delete an endpoint; its deliveries stay in the log',
-  options: z.object({ account_id: AccountId, env: Env, endpoint: EndpointId }),
+  options: z.object({ ...OWNER, endpoint: EndpointId }),
   example: 'webhook remove acct_… --env live --endpoint we_…',
   run: async (context, { account_id, env, endpoint: id }) => {
-    const { deps, owner } = await openEndpoints(context, { account_id, env });
+    const owner = await findOwner(context, { account_id, env });
+    const deps = { ...(await context.actingDeps()), encrypter: context.encrypter() };
     const endpoint = await deleteEndpoint(deps, owner, id);
     const text = `${id} is deleted: it gets no more events.`;
     context.print({ json: { ...presentEndpoint(endpoint), deleted: true }, text });
@@ -210,8 +192,7 @@ const set = defineCommand({
   name: 'set',
   description: 'register the first endpoint, or give the oldest another URL; the secret stays',
   options: z.object({
-    account_id: AccountId,
-    env: Env,
+    ...OWNER,
     url: z.string().describe('where events are posted'),
     events: Events.optional(),
     ...APPROVED,
@@ -243,8 +224,7 @@ const roll = defineCommand({
   name: 'roll',
   description: 'make a new signing secret, which signs from the moment you choose',
   options: z.object({
-    account_id: AccountId,
-    env: Env,
+    ...OWNER,
     endpoint: EndpointId.optional().describe('id of the endpoint (default: the oldest)'),
     after: z
       .enum(['now', '1h', '24h'])
@@ -277,8 +257,7 @@ const show = defineCommand({
   name: 'show',
   description: 'show the endpoint and its signing secret',
   options: z.object({
-    account_id: AccountId,
-    env: Env,
+    ...OWNER,
     endpoint: EndpointId.optional().describe('id of the endpoint (default: the oldest)'),
   }),
   notes: 'On live it needs OPERATOR_KEY: who has the secret can sign events.',
