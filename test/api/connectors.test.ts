@@ -199,20 +199,6 @@ test('refuses a callback that its connector has not signed, and stores nothing',
   expectDelivery(await postSigned(text, { headers: [good] }));
 });
 
-test('one operator alone gets no key of a live bank to forge a settlement with', async () => {
-  const id = await setting.payment();
-  const eve = await asOperator(commands, 'eve');
-  const create = ['connector', 'key', 'create', bank, '--reason', 'Why', '--operation-id', 'eve-1'];
-  const { approval_id, ...answer } = Object(await eve.json(...create));
-  expect(answer).toEqual({ status: 'approval_required' });
-  const own = await eve.refusal('approval', 'approve', approval_id, '--reason', 'Why');
-  expect(own.code).toBe('same_operator');
-  expect(await eve.json(...create)).toEqual({ ...answer, approval_id });
-  const key = { key_id: approval_id, secret: `cnsec_${approval_id}` };
-  expect(await sendForSummary(report('payment', id, 'settled'), { key })).toEqual(NOT_SIGNED);
-  expect(await listStored(id)).toEqual([]);
-});
-
 test('refuses a signed body that is no report with each fault, and stores nothing', async () => {
   const id = randomUUID();
   const good = report('payment', id, 'settled');

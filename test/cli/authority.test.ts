@@ -246,14 +246,7 @@ describe('an approved command', () => {
 
   test('that lowers limits, or a key for the sandbox only, needs nobody', async () => {
     const { account_id, update } = await openTarget();
-    const lower = [
-      '--payout-limit',
-      'EUR=99',
-      '--owed-limit',
-      'EUR=0',
-      '--refund-step-up',
-      'USD=1',
-    ];
+    const lower = '--payout-limit EUR=99 --owed-limit EUR=0 --refund-step-up USD=1'.split(' ');
     expect(await without.json(...update(...lower))).toMatchObject({ payout_limits: { EUR: 99 } });
     const { key_id } = Object(await without.json('connector', 'key', 'create', 'test'));
     expect(await without.json('connector', 'key', 'revoke', key_id)).toMatchObject({ key_id });
@@ -301,13 +294,8 @@ describe('the first two keys', () => {
   const fresh = useFixture(openProvisioning, (provisioning) => provisioning.close());
 
   test('are of two approvers, and no third is created at once or after their revocation', async () => {
-    const create = (name: string, role = 'approver') => [
-      'operator',
-      'create',
-      name,
-      '--role',
-      role,
-    ];
+    const create = (name: string, role = 'approver') =>
+      `operator create ${name} --role ${role}`.split(' ');
     expect((await fresh.refusal(...create('ann', 'operator'))).code).toBe('role_not_allowed');
     const names = ['ann', 'bob', 'cyd', 'dan', 'eli'];
     const answers = await Promise.all(names.map((name) => fresh.cli(...create(name), '--json')));

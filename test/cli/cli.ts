@@ -57,19 +57,12 @@ function lendKeys(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
 
 /** Runs the command line once, as `main.ts` does. */
 export async function run(env: NodeJS.ProcessEnv, ...args: string[]): Promise<Outcome> {
-  let stdout = '';
-  let stderr = '';
-  const io = {
-    env: lendKeys(env),
-    stdout: (text: string) => {
-      stdout += text;
-    },
-    stderr: (text: string) => {
-      stderr += text;
-    },
+  const written = { stdout: '', stderr: '' };
+  const write = (name: keyof typeof written) => (text: string) => {
+    written[name] += text;
   };
-  const exit = await runCli(args, io, LOADS);
-  return { exit, stdout, stderr };
+  const io = { env: lendKeys(env), stdout: write('stdout'), stderr: write('stderr') };
+  return { exit: await runCli(args, io, LOADS), ...written };
 }
 
 /**

@@ -1,8 +1,17 @@
 import { execFile } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import { chmodSync, copyFileSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  copyFileSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { msToTs } from '@temporalio/common/lib/time';
 import type { Command, Option } from 'commander';
@@ -401,6 +410,54 @@ describe('a command about what does not exist', () => {
     const codes = await Promise.all(rows.map(({ line }) => readCode(line)));
     expect(codes).toEqual(rows.map(({ line, name }) => [line, CODES[line] ?? CODES[name]]));
     expect(codes.length).toBeGreaterThan(55);
+  });
+});
+
+/** Needs neither a server nor a stack. */
+describe('connector new', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'connector-new-'));
+  afterAll(() => rmSync(folder, { recursive: true }));
+  const create = (...args: string[]) => run({ DATA_DIR: folder }, 'connector', 'new', ...args);
+
+  test('a new connector is a copy of the example under its name', async () => {
+    const dir = join(folder, 'acme');
+    const { exit, stdout: out } = await create('acme', '--dir', dir, '--json');
+    const files = ['acme.ts', 'main.ts', 'fake-bank.ts', 'test.ts'];
+    expect({ exit, json: JSON.parse(out) }).toEqual({
+      exit: 0,
+      json: { name: 'acme', dir, files },
+    });
+    expect(readdirSync(dir).toSorted()).toEqual(files.toSorted());
+    const text = files.map((file) => readFileSync(join(dir, file), 'utf8')).join('\n');
+    expect(text).not.toMatch(/example/i);
+    expect(text).toContain("} from 'durable-payments/connectors/kit';");
+    expect(text).toContain("name: 'acme',");
+    expect(text).toContain('ACME_API_URL: z.url()');
+  });
+
+  test('an existing directory is left as it is', async () => {
+    const dir = join(folder, 'mine');
+    const { stdout: words } = await create('mine', '--dir', dir);
+    expect(words).toMatch(/^Before `connector check` can run, compile .*\nand start both/m);
+    const { exit, stdout: out, stderr: err } = await create('other', '--dir', dir);
+    expect({ exit, out }).toEqual({ exit: 1, out: '' });
+    expect(err).toBe(`${dir} exists: nothing was written. Give another name, or --dir.\n`);
+    expect(readdirSync(dir)).toContain('mine.ts');
+  });
+
+  const SHAPE = 'must be 2 to 31 lowercase letters and digits';
+  test.each([
+    ['Acme', SHAPE],
+    ['a', SHAPE],
+    ['my-bank', SHAPE],
+    ['../acme', SHAPE],
+    ['sandbox', 'has a meaning already'],
+    ['class', 'has a meaning already'],
+  ])('%s is no name of a connector', async (name, why) => {
+    const { exit, stderr: err } = await create(name, '--dir', join(folder, 'never'));
+    expect(exit).toBe(1);
+    expect(err).toBe(`"${name}" cannot be the name of a new connector: it ${why}.\n`);
+    expect(readdirSync(folder)).not.toContain('never');
   });
 });
 

@@ -245,7 +245,7 @@ describe('a payment', () => {
     },
   ])('$title', play);
 
-  // Which account each books to is in test/cli/movement.test.ts.
+  // Which account each books to is in test/cli/operators.test.ts.
   test.each(['merchant', 'bank', 'loss', 'never_happened'])(
     'has money in suspense resolved as %s part by part',
     (as) =>
