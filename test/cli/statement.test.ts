@@ -323,41 +323,32 @@ describe('statement', () => {
     });
   });
 
-  test('in a file that is missing or too large is refused', async () => {
+  test('in a file that is missing or too large, and of an unregistered account, is refused', async () => {
     const [missing, large] = [join(service.folder, 'none.xml'), write('large.xml', '<')];
     truncateSync(large, FILE_BYTES_MAX + 1);
-    for (const [path, code] of [
-      [missing, 'file_not_found'],
-      [large, 'file_too_large'],
+    for (const [args, code] of [
+      [['statement', 'import', missing], 'file_not_found'],
+      [['statement', 'import', large], 'file_too_large'],
+      [['reconciliation', 'show', '--account', 'GB82WEST12345698765432'], 'bank_account_unknown'],
     ] as const) {
-      expect((await service.refusal('statement', 'import', path, ...SOURCE)).code).toBe(code);
+      expect((await service.refusal(...args, ...SOURCE)).code).toBe(code);
     }
   });
 
-  test('of an unregistered bank account is refused', async () => {
-    const other = ['--account', 'GB82WEST12345698765432'];
-    const { code } = await service.refusal('reconciliation', 'show', ...SOURCE, ...other);
-    expect(code).toBe('bank_account_unknown');
-  });
-
-  test('has its reversals read with the opposite sign, with a notice, where only so it adds up', async () => {
+  // What is read in which way is in test/statements and test/connectors/sepa/cases.test.ts.
+  test('is of an account with settings, and is not abandoned once it is complete', async () => {
     const iban = 'FR1420041010050500013M02606';
     const account = ['bank-account', 'add', ...SOURCE, '--iban', iban, '--currency', 'EUR'];
     const { bank_account_id } = Object(await service.json(...account));
-    const entries = [{ amount: -10_000, reference: 'X9', bank_reference: 'B1', reversal: true }];
-    const turned = camt([{ id: '2026-326', iban, opening: 10_000, closing: 20_000, entries }]);
-    const notice = expect.stringContaining('opposite sign');
-    const imported = Object(await statement('import', write('turned.xml', turned), ...SOURCE));
-    expect(imported).toMatchObject({ lines: 1, open: 1, notice });
-    const shown = await statement('show', imported.id);
-    expect(shown).toMatchObject({ data: [{ amount: 10_000, kind: 'PMNT.RCDT.ESCT reversal' }] });
     const settings = ['--numbering', 'yearly', '--open-days', '3', '--tolerance', '50'];
     const updated = await service.json('bank-account', 'update', bank_account_id, ...settings);
-    const shownSettings = { numbering: 'yearly', open_days: 3, tolerance: 50 };
-    expect(updated).toMatchObject({ bank_account_id, ...shownSettings });
+    const shown = { numbering: 'yearly', open_days: 3, tolerance: 50 };
+    expect(updated).toMatchObject({ bank_account_id, ...shown });
     const nothing = await service.refusal('bank-account', 'update', bank_account_id);
     expect(nothing.code).toBe('invalid_usage');
-    const { code } = await service.refusal('statement', 'abandon', imported.id, '--reason', 'x');
+    const path = write('complete.xml', camt([{ id: '2026-326', iban, entries: [{ amount: 1 }] }]));
+    const { id } = Object(await statement('import', path, ...SOURCE));
+    const { code } = await service.refusal('statement', 'abandon', id, '--reason', 'x');
     expect(code).toBe('statement_complete');
   });
 });
