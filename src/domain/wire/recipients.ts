@@ -2,12 +2,7 @@ import { isValidBIC } from 'ibantools';
 import { z } from 'zod';
 import { isIban } from '../iban';
 import { CARD_SCHEMES } from '../payout/recipient';
-import {
-  isBirthDate,
-  isCardNumber,
-  type RecipientInput,
-  recipientFaults,
-} from '../payout/recipient-check';
+import { isBirthDate, isCardNumber, recipientFaults } from '../payout/recipient-check';
 import { endpoint } from './endpoint';
 import { ById, Country, Email, NamePart, optional, Reference, Timestamp, text } from './fields';
 import { SAMPLE_IDS } from './samples';
@@ -83,7 +78,9 @@ export const CreateRecipient = Fields.superRefine(
   (input, ctx) => {
     const atFault = new Set(ctx.issues.map(({ path }) => path?.[0]));
     if (atFault.has('type')) return;
-    for (const { field, message } of recipientFaults(clearInvalidFields(input, atFault))) {
+    const cleared = Object.keys(input).filter((field) => atFault.has(field));
+    const left = { ...input, ...Object.fromEntries(cleared.map((field) => [field, ''])) };
+    for (const { field, message } of recipientFaults(left)) {
       if (!atFault.has(field)) ctx.addIssue({ code: 'custom', path: [field], message });
     }
   },
@@ -106,11 +103,6 @@ export const CreateRecipient = Fields.superRefine(
   ],
 });
 export type CreateRecipient = z.infer<typeof Fields>;
-
-function clearInvalidFields(input: CreateRecipient, atFault: ReadonlySet<unknown>): RecipientInput {
-  const invalidFields = Object.keys(input).filter((field) => atFault.has(field));
-  return { ...input, ...Object.fromEntries(invalidFields.map((field) => [field, ''])) };
-}
 
 /** @see docs/api.md#recipients */
 const Recipient = z
