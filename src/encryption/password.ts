@@ -10,7 +10,7 @@ const COST = { memoryCost: 19_456, timeCost: 2, parallelism: 1 };
 export const PASSWORD_LENGTH = { min: 12, max: 200 } as const;
 
 /** Keyboards and systems write the same character in several Unicode forms. */
-export function normalizePassword(password: string): string {
+function normalizePassword(password: string): string {
   return password.normalize('NFKC');
 }
 

@@ -188,7 +188,7 @@ type GeneralJwe = z.infer<typeof GeneralJwe>;
 const SEPARATOR = '+';
 
 /** Joins names of keys that each decrypt a value. */
-export function joinKids(kids: readonly string[]): string {
+function joinKids(kids: readonly string[]): string {
   return kids.toSorted().join(SEPARATOR);
 }
 
@@ -200,7 +200,7 @@ export function splitKids(kid: string): string[] {
  * Encrypts so that any holder's private key decrypts.
  * @throws KeyRingError when a current key is unknown
  */
-export async function encryptForHolders(
+async function encryptForHolders(
   plainText: string,
   owner: string,
   keyRings: readonly KeyRing[],
@@ -223,7 +223,7 @@ export async function encryptForHolders(
 }
 
 /** @throws DecryptionError when the text names no key */
-export function listKids(ciphertext: Encrypted): string[] {
+function listKids(ciphertext: Encrypted): string[] {
   const jwe = parseGeneral(ciphertext);
   if (jwe !== undefined) return jwe.recipients.map(({ header }) => header.kid);
   const kid = findKid(ciphertext);
@@ -235,7 +235,7 @@ export function listKids(ciphertext: Encrypted): string[] {
  * @param kid one of `listKids`
  * @throws DecryptionError for another owner, an unknown key, a changed or foreign text
  */
-export async function decryptAsHolder(
+async function decryptAsHolder(
   ciphertext: Encrypted,
   owner: string,
   { kid, keyRing }: { kid: string; keyRing: KeyRing },

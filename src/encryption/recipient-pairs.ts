@@ -71,7 +71,7 @@ export function listHolders(dir: string): Holder[] {
 }
 
 /** @throws Error that never quotes the text */
-export function parsePairs(text: string, holder: Holder, part: Part): EncryptionKeys {
+function parsePairs(text: string, holder: Holder, part: Part): EncryptionKeys {
   const keyRingName = getKeyRingName(holder);
   const { current, keys } = KeyRingFile.parse(parseJson(text));
   const entries = Object.entries(keys).map(([kid, jwk]) => {

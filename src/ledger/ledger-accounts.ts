@@ -14,7 +14,7 @@ export const DEPOSITS = 'suspense.deposits';
 export const ADJUSTMENTS = 'external.adjustments';
 export const RECEIVABLE = 'receivable.merchant';
 
-export const HELD = 'suspense.held';
+const HELD = 'suspense.held';
 
 export const SENT = 'suspense.sent';
 

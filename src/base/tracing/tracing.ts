@@ -17,7 +17,7 @@ interface SpanFacts {
   'webhook.outcome'?: string;
 }
 
-export interface OpenSpan {
+interface OpenSpan {
   name(name: string): void;
   setAttributes(facts: SpanFacts): void;
   fail(): void;

@@ -111,7 +111,7 @@ interface StatementLine extends BalanceKey {
   balance: bigint;
 }
 
-export interface StatementBalance extends BalanceKey {
+interface StatementBalance extends BalanceKey {
   opening: bigint;
   closing: bigint;
   /** Oldest first. */
