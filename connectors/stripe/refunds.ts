@@ -78,8 +78,10 @@ export async function lookUpRefund(
 ): Promise<RefundLookup> {
   const record = await tools.book.get(refund_id);
   if (record === null) return { outcome: 'not_found' };
-  const bank_reference = record.object ?? (await find(tools, record))?.id;
-  return bank_reference ? { outcome: 'accepted', bank_reference } : { outcome: 'not_found' };
+  const { object } = record;
+  const read = () => readStripe(tools, { path: `refunds/${object}` }, RefundHead);
+  const found = await (object === null ? find(tools, record) : read());
+  return found ? { outcome: 'accepted', bank_reference: found.id } : { outcome: 'not_found' };
 }
 
 async function readPaid(tools: StripeTools, session: string): Promise<PaymentIntent> {
