@@ -38,7 +38,7 @@ export interface RefundRequest {
   reason: string | null;
 }
 
-export interface AcceptedRefund {
+interface AcceptedRefund {
   refund: RefundRequest;
   routing: Omit<RefundInput, 'refund_id' | 'request_id' | 'clock'>;
 }
@@ -49,7 +49,7 @@ export interface PayoutRequest {
   metadata: string;
 }
 
-export interface AcceptedPayout {
+interface AcceptedPayout {
   payout: PayoutRequest;
   routing: Omit<PayoutInput, 'payout_id' | 'request_id' | 'clock'>;
 }
@@ -60,12 +60,12 @@ export interface AcceptedRecipient {
 }
 
 export type CryptoPaymentRequest = PayoutRequest;
-export interface AcceptedCryptoPayment {
+interface AcceptedCryptoPayment {
   crypto_payment: CryptoPaymentRequest;
   routing: Omit<CryptoPaymentInput, 'crypto_payment_id' | 'request_id' | 'clock'>;
 }
 
-export interface AcceptedCryptoSettlement {
+interface AcceptedCryptoSettlement {
   settlement: Omit<CryptoSettlementInput, 'crypto_settlement_id' | 'request_id' | 'clock'>;
 }
 

@@ -154,11 +154,11 @@ function createPool(atOnce: number, now: () => number) {
     }
     line.timer ??= setTimeout(() => {
       line.timer = undefined;
-      beginWhatMay();
+      startReady();
     }, at - now());
     return true;
   };
-  const beginWhatMay = (): void => {
+  const startReady = (): void => {
     dropQuiet();
     for (const line of order) {
       if (!mayBegin(line) || holdBack(line)) continue;
@@ -188,7 +188,7 @@ function createPool(atOnce: number, now: () => number) {
         resolve(() => {
           change(line, -1);
           line.averageMs = (3 * line.averageMs + now() - began) / 4;
-          beginWhatMay();
+          startReady();
         });
       };
       const timer = setTimeout(() => {
@@ -198,7 +198,7 @@ function createPool(atOnce: number, now: () => number) {
       }, WAIT_MS_MAX);
       line.waiting.push(begin);
       order.add(line);
-      beginWhatMay();
+      startReady();
     });
   };
 }
@@ -237,12 +237,12 @@ export async function createInShare<T>(
   create: () => Promise<T>,
 ): Promise<T> {
   const { account_id, livemode } = request.caller;
-  const connector = await findSlowPart(deps, request);
+  const connector = await findAwaitedBank(deps, request);
   return await deps.runInShare({ account_id, livemode, kind: 'create', connector }, create);
 }
 
 /** Finds the bank that a create waits for, where several serve the environment. */
-async function findSlowPart(
+async function findAwaitedBank(
   deps: CreateDeps,
   { caller, fields }: Request,
 ): Promise<string | undefined> {

@@ -5,7 +5,7 @@ import { type MissingIndexes, makeIndexes } from '../base/mongo-indexes';
 import { type AuditedAct, type AuditFacts, leaveOutSecrets } from '../domain/account/audit-log';
 
 import { omitUndefined } from '../domain/defined';
-import { LIST_MS_MAX, toRange } from './list';
+import { countBy, LIST_MS_MAX, toRange } from './list';
 
 export interface Change {
   act: AuditedAct;
@@ -233,15 +233,8 @@ export function createAuditLogStore(db: Db, signOwn?: Sign) {
     countWatched: async (since: string): Promise<{ act: string; count: number }[]> => {
       const acts = Object.entries(WATCHED_ACTS).map(([act, which]) => ({ ...which, act }));
       const live = { _id: { $gte: since }, livemode: { $ne: false }, $or: acts };
-      const stages = [{ $match: live }, { $group: { _id: '$act', count: { $sum: 1 } } }];
-      const options = { maxTimeMS: LIST_MS_MAX };
-      const found = await lines
-        .aggregate<{ _id: string; count: number }>(stages, options)
-        .toArray();
-      return acts.map(({ act }) => ({
-        act,
-        count: found.find(({ _id }) => _id === act)?.count ?? 0,
-      }));
+      const found = await countBy<{ act: string; count: number }>(lines, live, { act: '$act' });
+      return acts.map(({ act }) => found.find((row) => row.act === act) ?? { act, count: 0 });
     },
     heads: () => heads.find().sort({ _id: 1 }).toArray(),
     head: (chain: string) => heads.findOne({ _id: chain }),

@@ -5,7 +5,7 @@ import { indexBuilder } from '../base/mongo-indexes';
 import type { AnyCallback, CallbackName, CallbackResource } from '../domain/callback/callback';
 import { callbackText } from '../domain/callback/signature';
 import { omitUndefined } from '../domain/defined';
-import { deleteSome, toRange } from './list';
+import { countBy, deleteSome, toRange } from './list';
 
 export interface CallbackDocument {
   /** `{connector}:{callback_id}`: a repeat has the same. */
@@ -71,14 +71,6 @@ export interface WaitingFilter {
 
 export function callbackKey(connector: string, callbackId: string): string {
   return `${connector}:${callbackId}`;
-}
-
-/** Never equals the id of a verified callback: no connector has a slash in its name. */
-function refusedKey(callback: CallbackFacts): string {
-  const { connector, signature = '', body } = callback;
-  const text = `${getText(callback)}\n${signature}`;
-  const digest = createHash('sha256').update(text).digest('hex').slice(0, 16);
-  return `refused/${connector}/${digest}/${body.callback_id}`;
 }
 
 function getText({ body: callback, ...about }: CallbackFacts): string {
@@ -186,8 +178,11 @@ export function createCallbackStore(db: Db) {
         if ((await callbacks.updateOne(same, { $set: refusal })).matchedCount === 1) return;
       }
       const row = { ...refused, signalled_at: refused.received_at, parked: null };
+      const text = `${getText(refused)}\n${signature ?? ''}`;
+      const digest = createHash('sha256').update(text).digest('hex').slice(0, 16);
       await callbacks.updateOne(
-        { _id: refusedKey(refused) },
+        // Never equals the id of a verified callback: no connector has a slash in its name.
+        { _id: `refused/${connector}/${digest}/${body.callback_id}` },
         { $set: refusal, $setOnInsert: row },
         { upsert: true },
       );
@@ -221,15 +216,11 @@ export function createCallbackStore(db: Db) {
     countWaiting: (filter: WaitingFilter, limit?: number) =>
       callbacks.countDocuments(waitingQuery(filter), omitUndefined({ limit })),
     countByConnector: (filter: WaitingFilter) =>
-      callbacks
-        .aggregate<{ waits: string; connector: string; count: number }>([
-          { $match: waitingQuery(filter) },
-          { $group: { _id: '$connector', count: { $sum: 1 } } },
-          {
-            $project: { _id: 0, waits: { $literal: filter.waits }, connector: '$_id', count: 1 },
-          },
-        ])
-        .toArray(),
+      countBy<{ waits: string; connector: string; count: number }>(
+        callbacks,
+        waitingQuery(filter),
+        { waits: { $literal: filter.waits }, connector: '$connector' },
+      ),
     forResource: (resource_id: string) =>
       callbacks.find({ resource_id }).sort({ received_at: 1 }).limit(200).toArray(),
   };

@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto';
-import type { ClientSession, Db } from 'mongodb';
+import type { ClientSession, Collection, Db, Filter } from 'mongodb';
 import { indexBuilder } from '../base/mongo-indexes';
 import type { Scope } from '../domain/account/api-key';
 import type { OperatorRole } from '../domain/account/operator';
@@ -46,6 +46,17 @@ export function fingerprint(hash: string): string {
   return hash.slice(0, FINGERPRINT_LENGTH);
 }
 
+/** Keeps the time of an earlier revocation. @returns the key as it was before */
+function revoke<D extends { revoked_at: string | null }>(
+  keys: Collection<D>,
+  filter: Filter<NoInfer<D>>,
+  now: string,
+  session?: ClientSession,
+) {
+  const update = [{ $set: { revoked_at: { $ifNull: ['$revoked_at', now] } } }];
+  return keys.findOneAndUpdate(filter, update, { returnDocument: 'before', session });
+}
+
 export function createKeyStore(db: Db) {
   const keys = db.collection<KeyDocument>('api_keys');
   return {
@@ -58,16 +69,11 @@ export function createKeyStore(db: Db) {
     forAccount: (account_id: string) =>
       keys.find({ account_id }).sort({ created_at: 1 }).limit(1_000).toArray(),
     revoke: (
-      id: string,
+      _id: string,
       now: string,
       owner: { account_id?: string; livemode?: boolean } = {},
       session?: ClientSession,
-    ) =>
-      keys.findOneAndUpdate(
-        { _id: id, ...owner },
-        [{ $set: { revoked_at: { $ifNull: ['$revoked_at', now] } } }],
-        { returnDocument: 'before', session },
-      ),
+    ) => revoke(keys, { _id, ...owner }, now, session),
     touch: async (key: KeyDocument, now: Date): Promise<void> => {
       const last = key.last_used_at === null ? 0 : Date.parse(key.last_used_at);
       if (now.getTime() - last < LAST_USED_PRECISION_MS) return;
@@ -110,13 +116,8 @@ export function createOperatorStore(db: Db) {
     /** Never cached, so that a revocation takes effect at once. */
     byHash: (hash: string) => operators.findOne({ hash }),
     list: () => operators.find().sort({ created_at: 1, _id: 1 }).limit(OPERATORS_MAX).toArray(),
-    /** @returns the key as it was before; null when it was revoked already */
     revoke: (id: string, now: string, session?: ClientSession) =>
-      operators.findOneAndUpdate(
-        { _id: id },
-        [{ $set: { revoked_at: { $ifNull: ['$revoked_at', now] } } }],
-        { returnDocument: 'before', session },
-      ),
+      revoke(operators, { _id: id }, now, session),
   };
 }
 
@@ -140,8 +141,6 @@ export function connectorKeyOwner(id: string): string {
 
 export function createConnectorKeyStore(db: Db) {
   const keys = db.collection<ConnectorKeyDocument>('connector_keys');
-  const forConnector = (connector: string) =>
-    keys.find({ connector }).sort({ created_at: 1, _id: 1 }).limit(KEYS_MAX).toArray();
   return {
     ensureIndexes: indexBuilder(keys, [
       { key: { connector: 1, created_at: 1 }, name: 'connector' },
@@ -149,7 +148,8 @@ export function createConnectorKeyStore(db: Db) {
     insert: (key: ConnectorKeyDocument, session?: ClientSession) =>
       keys.insertOne(key, { session }),
     get: (id: string) => keys.findOne({ _id: id }),
-    forConnector,
+    forConnector: (connector: string) =>
+      keys.find({ connector }).sort({ created_at: 1, _id: 1 }).limit(KEYS_MAX).toArray(),
     /** Newest first; never cached, so that a revocation takes effect at once. */
     current: (connector: string) =>
       keys
@@ -157,13 +157,8 @@ export function createConnectorKeyStore(db: Db) {
         .sort({ created_at: -1, _id: 1 })
         .limit(KEYS_MAX)
         .toArray(),
-    /** @returns the key as it was before; null when it was revoked already */
     revoke: (id: string, now: string, session?: ClientSession) =>
-      keys.findOneAndUpdate(
-        { _id: id },
-        [{ $set: { revoked_at: { $ifNull: ['$revoked_at', now] } } }],
-        { returnDocument: 'before', session },
-      ),
+      revoke(keys, { _id: id }, now, session),
     page: (after: string, limit: number) => readPage<ConnectorKeyDocument>(keys, after, limit),
     reencrypt: (id: string, before: Encrypted, encrypted: Encrypted) =>
       keys.updateOne({ _id: id, ciphertext: before }, { $set: { ciphertext: encrypted } }),

@@ -54,24 +54,23 @@ export function afterRow(field: string, row: { _id: string; value: unknown } | u
   return { $or: [{ [field]: { $gt: value } }, { [field]: value, _id: { $gt: _id } }] };
 }
 
-/** Counts rows of each connector and environment. @param oldest name and field of their least */
-export function countByBank<Row extends object>(
+/** Environment of a row as the metrics have it, a text. */
+export const LIVEMODE_LABEL = { $toString: '$livemode' } as const;
+
+/** Counts rows by expressions. @param more accumulators, next to the count */
+export function countBy<Row extends object>(
   rows: Pick<Collection, 'aggregate'>,
   filter: object,
-  [name, field]: [name: string, field: string],
+  labels: object,
+  more: object = {},
 ): Promise<Row[]> {
-  const _id = { connector: '$connector', livemode: '$livemode' };
-  const bank = { connector: '$_id.connector', livemode: { $toString: '$_id.livemode' } };
-  return rows
-    .aggregate<Row>(
-      [
-        { $match: filter },
-        { $group: { _id, count: { $sum: 1 }, [name]: { $min: field } } },
-        { $project: { _id: 0, count: 1, [name]: 1, ...bank } },
-      ],
-      { maxTimeMS: LIST_MS_MAX },
-    )
-    .toArray();
+  const stages = [
+    { $match: filter },
+    { $group: { _id: labels, count: { $sum: 1 }, ...more } },
+    { $replaceWith: { $mergeObjects: ['$$ROOT', '$_id'] } },
+    { $unset: '_id' },
+  ];
+  return rows.aggregate<Row>(stages, { maxTimeMS: LIST_MS_MAX }).toArray();
 }
 
 /** The server stops a list after it, and the API responds that it is unavailable. */

@@ -4,7 +4,7 @@ import { KINDS, RESOURCES } from '../domain/resources';
 import { announcedBefore, groupByOldest, LINES_OPEN, NOT_REPEATED } from '../domain/statement';
 import { createStores } from '.';
 
-import { LIST_MS_MAX, STUCK } from './list';
+import { countBy, LIVEMODE_LABEL, STUCK } from './list';
 import type { MailCounts } from './mails';
 import type { Suspense } from './movements';
 
@@ -35,25 +35,11 @@ export function createMetricStore(db: Db) {
   const stores = createStores(db);
   const { bankAccounts, deliveries, callbacks, statements } = stores;
   const countStuck = (kind: CallbackResource) =>
-    db
-      .collection(RESOURCES[kind].collection)
-      .aggregate<ServiceMetrics['stuck'][number]>(
-        [
-          { $match: STUCK },
-          { $group: { _id: { reason: '$attention', livemode: '$livemode' }, count: { $sum: 1 } } },
-          {
-            $project: {
-              _id: 0,
-              resource: { $literal: kind },
-              livemode: { $toString: '$_id.livemode' },
-              reason: '$_id.reason',
-              count: 1,
-            },
-          },
-        ],
-        { maxTimeMS: LIST_MS_MAX },
-      )
-      .toArray();
+    countBy<ServiceMetrics['stuck'][number]>(db.collection(RESOURCES[kind].collection), STUCK, {
+      resource: { $literal: kind },
+      livemode: LIVEMODE_LABEL,
+      reason: '$attention',
+    });
   const countByEnv = (reason: string, rows: readonly { livemode: boolean; count: number }[]) =>
     [true, false].flatMap((livemode) => {
       const own = rows.filter((row) => row.livemode === livemode);

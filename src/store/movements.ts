@@ -9,7 +9,7 @@ import {
   type MovementState,
   type Resolution,
 } from '../domain/movement/movement';
-import { afterRow, countByBank, LIST_MS_MAX } from './list';
+import { afterRow, countBy, LIST_MS_MAX, LIVEMODE_LABEL } from './list';
 
 /** @see docs/ledger.md#bank-movements */
 export interface MovementDocument extends Omit<Movement, 'id' | 'sources'> {
@@ -95,7 +95,12 @@ export function createMovementStore(db: Db) {
     },
     /** Counts what is in suspense, and its oldest report. */
     countSuspense: (): Promise<Suspense[]> =>
-      countByBank(movements, SUSPENSE, ['since', '$reported_at']),
+      countBy(
+        movements,
+        SUSPENSE,
+        { connector: '$connector', livemode: LIVEMODE_LABEL },
+        { since: { $min: '$reported_at' } },
+      ),
     /** Keeps resources with money in suspense that the bank is to send back. */
     keepLate: async (ids: readonly string[]): Promise<string[]> => {
       const late = await movements.distinct('resource_id', {

@@ -8,20 +8,23 @@ import {
   type PaymentStatus,
 } from '../domain/payment/payment';
 import type { TransferInstructions } from '../domain/payment/transfer-instructions';
-import { LIST_MS_MAX, OWNER, resourceIndexes } from './list';
+import { LIST_MS_MAX, OWNER, resourceIndexes, toRange } from './list';
 import { type AuditEntry, type ResourceDocument, resourceStore } from './resource';
 
 export function createPaymentStore(db: Db) {
   const payments = db.collection<PaymentDocument>('payments');
+  /** Bounds `refunded` by what can be refunded; the rest waits in `refunded_over`. */
+  const changeTaken = (_id: string, change: number, session: ClientSession) => {
+    const taken = { $add: [TAKEN, change] };
+    const over = { $max: [0, { $subtract: [taken, REFUNDABLE] }] };
+    const fields = { refunded: { $min: [taken, REFUNDABLE] }, refunded_over: over };
+    return payments.updateOne({ _id }, [{ $set: fields }], { session });
+  };
   return {
     ...resourceStore<PaymentDocument, 'status' | 'method' | 'reference'>(
       payments,
       PAYMENT_IN_FLIGHT,
     ),
-    ...paymentMetrics(payments),
-    ...paymentPayers(payments),
-    ...paymentRefunds(payments),
-    ...paymentDisputes(payments),
     ensureIndexes: indexBuilder(payments, [
       ...resourceIndexes(PAYMENT_IN_FLIGHT, 'status', 'method', 'reference'),
       // Serves a rare pair of frequent values.
@@ -29,18 +32,6 @@ export function createPaymentStore(db: Db) {
       { key: { token_hash: 1 }, name: 'token', unique: true },
       SETTLED_DAY,
     ]),
-    listPositions: (
-      { account_id, livemode }: { account_id: string; livemode: boolean },
-      after: string,
-      before: string,
-      limit: number,
-    ) =>
-      payments
-        .find({ account_id, livemode, position: { $gt: after, $lt: before } })
-        .sort({ position: 1 })
-        .limit(limit)
-        .project<{ _id: string; position: string }>({ position: 1 })
-        .toArray(),
     /** Notes a callback that changed no status, so that no later run reads it again. */
     noteApplied: (id: string, callback_id: string, session: ClientSession) =>
       payments.updateOne(
@@ -54,27 +45,6 @@ export function createPaymentStore(db: Db) {
         .find({ attention: 'late_settlement_reversed', attention_since: { $lte: before } })
         .limit(limit)
         .toArray(),
-    byToken: (token_hash: string) => payments.findOne({ token_hash }),
-    /**
-     * Binds the page to the first browser that opens it.
-     * @returns null for another one, or after expiry
-     */
-    openPage: (token_hash: string, browser_hash: string, now: string) =>
-      payments.findOneAndUpdate(
-        { token_hash, browser_hash: { $in: [null, browser_hash] }, expires_at: { $gt: now } },
-        [{ $set: { browser_hash, opened_at: { $ifNull: ['$opened_at', now] } } }],
-        { returnDocument: 'after' },
-      ),
-  };
-}
-
-interface DisputeAct {
-  entry: AuditEntry;
-  attention: PaymentAttention | null;
-}
-
-function paymentDisputes(payments: Collection<PaymentDocument>) {
-  return {
     dispute: (id: string, disputed_at: string, session: ClientSession) =>
       payments.updateOne(
         { _id: id, disputed_at: null, dispute_ended_at: { $not: { $gte: disputed_at } } },
@@ -133,19 +103,14 @@ function paymentDisputes(payments: Collection<PaymentDocument>) {
         session,
       );
     },
-  };
-}
-
-function paymentPayers(payments: Collection<PaymentDocument>) {
-  return {
-    /** Reads oldest first. */
+    /** Reads oldest first. @param place exclusive positions */
     listPayers: (
       { account_id, livemode }: { account_id: string; livemode: boolean },
-      after: string,
+      place: { after: string; before?: string },
       limit: number,
     ) =>
       payments
-        .find({ account_id, livemode, position: { $gt: after } })
+        .find({ account_id, livemode, position: toRange({ $gt: place.after, $lt: place.before }) })
         .sort({ position: 1 })
         .limit(limit)
         .project<Pick<PaymentDocument, '_id' | 'customer' | 'position'>>({
@@ -180,7 +145,92 @@ function paymentPayers(payments: Collection<PaymentDocument>) {
         { $set: { customer: { reference: null, ciphertext: null }, browser_hash: null } },
         session,
       ),
+    /**
+     * Reserves in one conditional write, so that refunds never exceed the payment. An open dispute
+     * leaves none.
+     * @see docs/api.md#refunds
+     * @param amount minor units; null: all that remains
+     * @returns the payment as it was before; null when too little remains
+     */
+    reserveRefund: (id: string, amount: number | null, session: ClientSession) =>
+      payments.findOneAndUpdate(
+        {
+          _id: id,
+          status: 'settled',
+          disputed_at: null,
+          disputes_open: { $not: { $gt: 0 } },
+          $expr: { $lte: [amount ?? 1, REMAINING] },
+        },
+        [{ $set: { refunded: amount === null ? UNDISPUTED : { $add: ['$refunded', amount] } } }],
+        { session, returnDocument: 'before' },
+      ),
+    /** Call it in the transaction of the refund's transition, so that it happens once. */
+    releaseRefund: (
+      { payment_id, amount }: { payment_id: string; amount: number },
+      session: ClientSession,
+    ) => changeTaken(payment_id, -amount, session),
+    /** Reserves the amount of a failed refund again, which the bank has sent. */
+    takeLateRefund: (
+      { payment_id, amount }: { payment_id: string; amount: number },
+      session: ClientSession,
+    ) => changeTaken(payment_id, amount, session),
+    settledByDay: (account_id: string, livemode: boolean, since: string): Promise<SettledDay[]> =>
+      payments
+        .aggregate<SettledDay>(
+          [
+            { $match: { account_id, livemode, status: 'settled', settled_at: { $gte: since } } },
+            {
+              $group: {
+                _id: { day: { $substrBytes: ['$settled_at', 0, 10] }, currency: '$currency' },
+                payments: { $sum: 1 },
+                amount: { $sum: { $ifNull: ['$settled_amount', '$amount'] } },
+              },
+            },
+            {
+              $replaceWith: {
+                $mergeObjects: ['$_id', { payments: '$payments', amount: '$amount' }],
+              },
+            },
+            { $sort: { day: 1, currency: 1 } },
+          ],
+          { maxTimeMS: LIST_MS_MAX },
+        )
+        .toArray(),
+    countByStatus: (account_id: string, livemode: boolean, since: string) =>
+      payments
+        .aggregate<{ status: PaymentStatus; payments: number }>(
+          [
+            {
+              $match: {
+                account_id,
+                livemode,
+                status: { $in: [...PAYMENT_STATUSES] },
+                position: { $gte: since },
+              },
+            },
+            { $group: { _id: '$status', payments: { $sum: 1 } } },
+            { $project: { _id: 0, status: '$_id', payments: 1 } },
+          ],
+          { maxTimeMS: LIST_MS_MAX },
+        )
+        .toArray(),
+    byToken: (token_hash: string) => payments.findOne({ token_hash }),
+    /**
+     * Binds the page to the first browser that opens it.
+     * @returns null for another one, or after expiry
+     */
+    openPage: (token_hash: string, browser_hash: string, now: string) =>
+      payments.findOneAndUpdate(
+        { token_hash, browser_hash: { $in: [null, browser_hash] }, expires_at: { $gt: now } },
+        [{ $set: { browser_hash, opened_at: { $ifNull: ['$opened_at', now] } } }],
+        { returnDocument: 'after' },
+      ),
   };
+}
+
+interface DisputeAct {
+  entry: AuditEntry;
+  attention: PaymentAttention | null;
 }
 
 /** @see docs/api.md#create-a-payment */
@@ -230,47 +280,6 @@ const UNDISPUTED = { $subtract: [REFUNDABLE, { $ifNull: ['$disputed', 0] }] };
 /** Minor units. */
 const REMAINING = { $subtract: [UNDISPUTED, '$refunded'] };
 
-function paymentRefunds(payments: Collection<PaymentDocument>) {
-  /** Bounds `refunded` by what can be refunded; the rest waits in `refunded_over`. */
-  const changeTaken = (_id: string, change: number, session: ClientSession) => {
-    const taken = { $add: [TAKEN, change] };
-    const over = { $max: [0, { $subtract: [taken, REFUNDABLE] }] };
-    const fields = { refunded: { $min: [taken, REFUNDABLE] }, refunded_over: over };
-    return payments.updateOne({ _id }, [{ $set: fields }], { session });
-  };
-  return {
-    /**
-     * Reserves in one conditional write, so that refunds never exceed the payment. An open dispute
-     * leaves none.
-     * @see docs/api.md#refunds
-     * @param amount minor units; null: all that remains
-     * @returns the payment as it was before; null when too little remains
-     */
-    reserveRefund: (id: string, amount: number | null, session: ClientSession) =>
-      payments.findOneAndUpdate(
-        {
-          _id: id,
-          status: 'settled',
-          disputed_at: null,
-          disputes_open: { $not: { $gt: 0 } },
-          $expr: { $lte: [amount ?? 1, REMAINING] },
-        },
-        [{ $set: { refunded: amount === null ? UNDISPUTED : { $add: ['$refunded', amount] } } }],
-        { session, returnDocument: 'before' },
-      ),
-    /** Call it in the transaction of the refund's transition, so that it happens once. */
-    releaseRefund: (
-      { payment_id, amount }: { payment_id: string; amount: number },
-      session: ClientSession,
-    ) => changeTaken(payment_id, -amount, session),
-    /** Reserves the amount of a failed refund again, which the bank has sent. */
-    takeLateRefund: (
-      { payment_id, amount }: { payment_id: string; amount: number },
-      session: ClientSession,
-    ) => changeTaken(payment_id, amount, session),
-  };
-}
-
 /** @returns false when no payment is in the state that the filter expects */
 async function updateOnce(
   payments: Collection<PaymentDocument>,
@@ -307,48 +316,3 @@ export interface OverviewCounts {
 
 /** Counts are cached up to this age, since they read many rows. */
 export const OVERVIEW_MS = 10_000;
-
-function paymentMetrics(payments: Pick<Collection, 'aggregate'>) {
-  return {
-    settledByDay: (account_id: string, livemode: boolean, since: string): Promise<SettledDay[]> =>
-      payments
-        .aggregate<SettledDay>(
-          [
-            { $match: { account_id, livemode, status: 'settled', settled_at: { $gte: since } } },
-            {
-              $group: {
-                _id: { day: { $substrBytes: ['$settled_at', 0, 10] }, currency: '$currency' },
-                payments: { $sum: 1 },
-                amount: { $sum: { $ifNull: ['$settled_amount', '$amount'] } },
-              },
-            },
-            {
-              $replaceWith: {
-                $mergeObjects: ['$_id', { payments: '$payments', amount: '$amount' }],
-              },
-            },
-            { $sort: { day: 1, currency: 1 } },
-          ],
-          { maxTimeMS: LIST_MS_MAX },
-        )
-        .toArray(),
-    countByStatus: (account_id: string, livemode: boolean, since: string) =>
-      payments
-        .aggregate<{ status: PaymentStatus; payments: number }>(
-          [
-            {
-              $match: {
-                account_id,
-                livemode,
-                status: { $in: [...PAYMENT_STATUSES] },
-                position: { $gte: since },
-              },
-            },
-            { $group: { _id: '$status', payments: { $sum: 1 } } },
-            { $project: { _id: 0, status: '$_id', payments: 1 } },
-          ],
-          { maxTimeMS: LIST_MS_MAX },
-        )
-        .toArray(),
-  };
-}

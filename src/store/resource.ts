@@ -314,7 +314,14 @@ const ACKNOWLEDGED_MAX = 20;
  */
 function buildAttentionUpdate(update: AttentionUpdate) {
   const { attention, audit: act, attention_at, snoozed, bank_reference, verification } = update;
-  const audit = act ? { $concatArrays: ['$audit', [buildAuditEntry(act, attention)]] } : undefined;
+  const before = { $ifNull: ['$attention', 'no attention'] };
+  const { at: when, ...facts } = act ?? {};
+  const literal = Object.entries(facts).map(([name, value]) => [name, { $literal: value }]);
+  const entry = {
+    ...Object.fromEntries(literal),
+    ...{ when, before, after: attention ?? 'no attention' },
+  };
+  const audit = act ? { $concatArrays: ['$audit', [entry]] } : undefined;
   const latest = { $max: ['$attention_at', attention_at] };
   const unlessLater = { attention_at: { $not: { $gte: attention_at } } };
   const unlessNewer = { 'verification.checked_at': { $not: { $gt: verification?.checked_at } } };
@@ -350,11 +357,3 @@ const PRESENT = { reason: '$attention', since: STORED_SINCE };
 const ACKNOWLEDGED = {
   $slice: [{ $concatArrays: [{ $ifNull: ['$acknowledged', []] }, [PRESENT]] }, -ACKNOWLEDGED_MAX],
 };
-
-function buildAuditEntry({ at, ...act }: AttentionAct, attention: string | null) {
-  const literal = Object.fromEntries(
-    Object.entries(act).map(([name, value]) => [name, { $literal: value }]),
-  );
-  const before = { $ifNull: ['$attention', 'no attention'] };
-  return { ...literal, when: at, before, after: attention ?? 'no attention' };
-}

@@ -1,7 +1,7 @@
 import type { ClientSession, Db } from 'mongodb';
 import { indexBuilder } from '../base/mongo-indexes';
 import type { StatementFacts } from '../domain/statement';
-import { LIST_MS_MAX } from './list';
+import { countBy, LIVEMODE_LABEL } from './list';
 
 /** Numbers over which a statement jumps although its balance follows on. */
 export interface MissingStatements {
@@ -103,21 +103,11 @@ export function createStatementRefusals(db: Db) {
         { session },
       ),
     countRefusals: () =>
-      refusals
-        .aggregate<{ resource: string; livemode: string; reason: string; count: number }>(
-          [
-            { $match: { attention: true } },
-            { $group: { _id: { code: '$code', livemode: '$livemode' }, count: { $sum: 1 } } },
-            {
-              $project: {
-                ...{ _id: 0, count: 1, resource: { $literal: 'bank_account' } },
-                ...{ livemode: { $toString: '$_id.livemode' }, reason: '$_id.code' },
-              },
-            },
-          ],
-          { maxTimeMS: LIST_MS_MAX },
-        )
-        .toArray(),
+      countBy<{ resource: string; livemode: string; reason: string; count: number }>(
+        refusals,
+        { attention: true },
+        { resource: { $literal: 'bank_account' }, livemode: LIVEMODE_LABEL, reason: '$code' },
+      ),
     listByIds: (ids: readonly string[]) => refusals.find({ _id: { $in: [...ids] } }).toArray(),
     /** Ends the attention reasons of a connector's other files. */
     endOtherFiles: async (

@@ -305,10 +305,7 @@ interface ConnectorHealth {
 }
 
 interface HealthDeps extends Routes {
-  stores: Pick<
-    Stores,
-    'callbacks' | 'capabilities' | 'connectorKeys' | 'connectorPauses' | 'statements'
-  >;
+  stores: Stores;
   temporal: Client;
   namespace: string;
   taskQueuePrefix: string;

@@ -73,14 +73,12 @@ type Find<D extends SimulatedResource> = (
  * @throws Refusal 403 for a live caller; 404
  * @see docs/decisions.md#sandbox
  */
-export const simulatePayment = createBankSimulation('payment', findWithDisputes);
-export const simulateRefund = createBankSimulation('refund', getRefund);
-export const simulatePayout = createBankSimulation('payout', getPayout);
-
-async function findWithDisputes(deps: MerchantDeps, caller: Owner, id: string) {
+export const simulatePayment = createBankSimulation('payment', async (deps, caller, id) => {
   const payment = await getPayment(deps, caller, id);
   return { ...payment, disputes: await deps.stores.disputes.forPayment(payment._id) };
-}
+});
+export const simulateRefund = createBankSimulation('refund', getRefund);
+export const simulatePayout = createBankSimulation('payout', getPayout);
 
 export async function simulateCryptoSettlement(
   deps: MerchantDeps,
@@ -108,14 +106,10 @@ export async function simulateCryptoPayment(
     find: getCryptoPayment,
     buildReport: (payment, { at }) =>
       simulateReport(payment, deposit, {
-        transaction_id: makeTransactionId(payment.network),
+        transaction_id: `${payment.network === 'ethereum' ? '0x' : ''}${randomBytes(32).toString('hex')}`,
         now: at.toISOString(),
       }),
   });
-}
-
-function makeTransactionId(network: string): string {
-  return `${network === 'ethereum' ? '0x' : ''}${randomBytes(32).toString('hex')}`;
 }
 
 function createBankSimulation<D extends BankDocument>(resource: BankResource, find: Find<D>) {
@@ -125,16 +119,22 @@ function createBankSimulation<D extends BankDocument>(resource: BankResource, fi
     id: string,
     { event: name, ...facts }: SimulatedEvent<BankDecision['name']>,
   ): Promise<D> => {
-    const buildReport = (document: D, { callback_id, at }: ReportFacts): Report => {
+    const buildReport: Simulation<D>['buildReport'] = (document, { callback_id, at }) => {
       const { _id: resource_id, amount, currency } = document;
       // A repeated report of a dispute takes no money again.
       const own = facts.dispute_id && `${resource_id}:${facts.dispute_id}`;
       const decisionId = (name === 'dispute_opened' && own) || callback_id;
-      const bank_reference = getReference(resource, document, name, decisionId);
+      // The session's own reference is for its first settlement alone.
+      const isEnded = PAYMENT_STATUSES.some((each) => each === document.status && isFinal(each));
+      const isOther = resource === 'payment' && (name !== 'settled' || isEnded);
+      const own_reference = document.bank_reference ?? bankReference(resource_id);
+      const bank_reference = isOther ? bankReference(decisionId) : own_reference;
       const callback = {
         ...buildCallback(at, facts),
         ...(resource === 'payment' && RECEIPTS.has(name) ? { bank_reference } : {}),
-        ...(name === 'dispute_opened' ? { evidence_due_at: dueAt(at) } : {}),
+        ...(name === 'dispute_opened' && {
+          evidence_due_at: new Date(at.getTime() + ANSWER_MS).toISOString(),
+        }),
       };
       const moved = getDisputeAmount(document, name, facts) ?? facts.amount ?? amount;
       const fee = name === 'settled' ? facts.fee : null;
@@ -150,10 +150,6 @@ function createBankSimulation<D extends BankDocument>(resource: BankResource, fi
 
 const ANSWER_MS = 7 * 86_400_000;
 
-function dueAt(at: Date): string {
-  return new Date(at.getTime() + ANSWER_MS).toISOString();
-}
-
 /** Callbacks that name money of a payment by the bank's reference. */
 const RECEIPTS: ReadonlySet<string> = new Set([
   'settled',
@@ -164,17 +160,6 @@ const RECEIPTS: ReadonlySet<string> = new Set([
   'dispute_reinstated',
   'dispute_won',
 ]);
-
-/** The session's own reference is for its first settlement alone. */
-function getReference(
-  resource: BankResource,
-  { _id, status, bank_reference }: BankDocument,
-  name: BankDecision['name'],
-  decisionId: string,
-): string {
-  const isOther = resource === 'payment' && (name !== 'settled' || isEndedPayment(status));
-  return isOther ? bankReference(decisionId) : (bank_reference ?? bankReference(_id));
-}
 
 /** Minor units with the fee, as the statement has them. */
 function getDisputeAmount(
@@ -191,10 +176,6 @@ function getDisputeAmount(
   return (stated ?? dispute?.amount ?? 0) + (fee ?? 0);
 }
 
-function isEndedPayment(status: string): boolean {
-  return PAYMENT_STATUSES.some((each) => each === status && isFinal(each));
-}
-
 function buildCallback(
   at: Date,
   facts: Omit<SimulatedEvent<CallbackName>, 'event'>,
@@ -203,16 +184,11 @@ function buildCallback(
   return { occurred_at: at.toISOString(), ...Object.fromEntries(stated) };
 }
 
-interface ReportFacts {
-  callback_id: string;
-  at: Date;
-}
-
 interface Simulation<D extends SimulatedResource> {
   id: string;
   resource: CallbackResource;
   find: Find<D>;
-  buildReport: (document: D, facts: ReportFacts) => Report;
+  buildReport: (document: D, facts: { callback_id: string; at: Date }) => Report;
 }
 
 async function simulate<D extends SimulatedResource>(

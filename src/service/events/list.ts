@@ -46,24 +46,13 @@ export async function listEvents(
   return { ...page, rows: await withDeliveries({ stores }, rows) };
 }
 
-type DeliveryReader = { stores: Pick<ServiceDeps['stores'], 'deliveries'> };
-
-/** Without the logs. */
+/** @param read by default without the logs */
 export async function withDeliveries(
-  { stores }: DeliveryReader,
+  { stores }: { stores: Pick<ServiceDeps['stores'], 'deliveries'> },
   events: readonly EventDocument[],
+  read: 'forEvents' | 'readLogs' = 'forEvents',
 ): Promise<ListedEvent[]> {
-  return attach(events, await stores.deliveries.forEvents(events.map(({ _id }) => _id)));
-}
-
-export async function withLogs(
-  { stores }: DeliveryReader,
-  events: readonly EventDocument[],
-): Promise<ListedEvent[]> {
-  return attach(events, await stores.deliveries.readLogs(events.map(({ _id }) => _id)));
-}
-
-function attach(events: readonly EventDocument[], rows: readonly DeliveryRow[]): ListedEvent[] {
+  const rows = await stores.deliveries[read](events.map(({ _id }) => _id));
   return events.map((event) => ({
     event,
     deliveries: rows.filter(({ event_id }) => event_id === event._id),

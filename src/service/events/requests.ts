@@ -130,14 +130,20 @@ export function createRequestRecorder({ stores, log, registry }: RecorderDeps): 
     redacting -= 1;
     try {
       tie = (tie + 1) % TIES;
-      const document = buildDocument(call, tie);
-      waiting.push(document);
-      const { request_body, response_body } = document;
-      bytes.add(
-        nameOwner(call),
-        call.at,
-        (request_body ?? '').length + (response_body ?? '').length,
-      );
+      const { request_id, at, account_id, livemode, method, path, status, code } = call;
+      const { request_body, response_body, idempotency_key } = redactExchange(call.readExchange());
+      waiting.push({
+        _id: request_id,
+        ...{ account_id, livemode, position: buildPosition(at.getTime(), tie) },
+        ...{ method, path, status, outcome: getOutcome(status), code, idempotency_key },
+        key_id: call.key_id,
+        duration_ms: call.duration_ms,
+        created_at: at.toISOString(),
+        ...{ request_body, response_body },
+        expires_at: new Date(at.getTime() + REQUEST_DAYS * DAY_MS),
+      });
+      const length = (request_body ?? '').length + (response_body ?? '').length;
+      bytes.add(nameOwner(call), at, length);
     } catch (err) {
       dropped.inc();
       log.warn({ err, request_id: call.request_id }, 'request not recorded');
@@ -215,21 +221,6 @@ function createTally(periodMs: number) {
       counts.set(name, sum);
       return sum;
     },
-  };
-}
-
-function buildDocument(call: AnsweredCall, tie: number): RequestDocument {
-  const { request_id, at, account_id, livemode, method, path, status, code } = call;
-  const { request_body, response_body, idempotency_key } = redactExchange(call.readExchange());
-  return {
-    _id: request_id,
-    ...{ account_id, livemode, position: buildPosition(at.getTime(), tie) },
-    ...{ method, path, status, outcome: getOutcome(status), code, idempotency_key },
-    key_id: call.key_id,
-    duration_ms: call.duration_ms,
-    created_at: at.toISOString(),
-    ...{ request_body, response_body },
-    expires_at: new Date(at.getTime() + REQUEST_DAYS * DAY_MS),
   };
 }
 
@@ -341,7 +332,11 @@ function isLogged(
   if (!z.safeParse(schema, value).success) return false;
   if (entry === undefined) return true;
   const text = String(value);
-  if (entry.mayQuote && (hidden === undefined || quotes(text, hidden))) return false;
+  if (entry.mayQuote) {
+    if (hidden === undefined || hidden.size > HIDDEN_MAX) return false;
+    const lower = text.toLowerCase();
+    if ([...hidden].some((start) => lower.includes(start))) return false;
+  }
   return entry.shows(text);
 }
 
@@ -368,12 +363,6 @@ function hide(text: string, hidden: Set<string>): void {
   const lower = text.trim().slice(0, QUOTED_LENGTH).toLowerCase();
   const start = lower.slice(0, QUOTED_LENGTH).trim();
   if (start.length >= HIDDEN_LENGTH_MIN) hidden.add(start);
-}
-
-function quotes(message: string, hidden: ReadonlySet<string>): boolean {
-  if (hidden.size > HIDDEN_MAX) return true;
-  const lower = message.toLowerCase();
-  return [...hidden].some((start) => lower.includes(start));
 }
 
 /** Fills `/v1/payments/:id`, but for parameters that are no ids. */

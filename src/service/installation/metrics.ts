@@ -29,21 +29,31 @@ export function measureStores(
     return cache.metrics;
   };
   for (const [name, values] of GAUGES) {
-    const gaugeOptions = describeMetric(name);
-    const gauge: Gauge = new Gauge({
-      ...gaugeOptions,
-      registers: [registry],
-      // Without the database no value, which is better than an old one.
-      collect: async () => {
-        const metrics = await readMetrics();
-        gauge.reset();
-        // A gauge without labels would report 0.
-        if (gaugeOptions.labelNames.length === 0) gauge.remove();
-        if (metrics === undefined) return;
-        for (const { value, ...labelled } of values(metrics)) gauge.set(labelled, value);
-      },
+    measure(registry, name, async (gauge) => {
+      const metrics = await readMetrics();
+      if (metrics === undefined) return;
+      for (const { value, ...labelled } of values(metrics)) gauge.set(labelled, value);
     });
   }
+}
+
+/** Without the database a gauge has no value, which is better than an old one. */
+function measure(
+  registry: Registry,
+  name: MetricName,
+  set: (gauge: Gauge) => Promise<unknown>,
+): void {
+  const options = describeMetric(name);
+  const gauge: Gauge = new Gauge({
+    ...options,
+    registers: [registry],
+    collect: async () => {
+      gauge.reset();
+      // A gauge without labels would report 0.
+      if (options.labelNames.length === 0) gauge.remove();
+      await set(gauge);
+    },
+  });
 }
 
 type LabelledValue = { value: number; [label: string]: string | number };
@@ -129,31 +139,24 @@ export function measureRouting(
   },
   log: Pick<Logger, 'warn'>,
 ): void {
-  const measure = (name: MetricName, count: (gauge: Gauge) => Promise<void>) => {
-    const gauge: Gauge = new Gauge({
-      ...describeMetric(name),
-      registers: [registry],
-      // Without the database no value, which is better than an old one.
-      collect: async () => {
-        gauge.reset();
-        await count(gauge).catch((err: unknown) => log.warn({ err }, 'metrics not read'));
-      },
-    });
-  };
-  measure('payments_routing_rules_refusing', async (gauge) => {
+  const count = (name: MetricName, set: (gauge: Gauge) => Promise<void>) =>
+    measure(registry, name, (gauge) =>
+      set(gauge).catch((err: unknown) => log.warn({ err }, 'metrics not read')),
+    );
+  count('payments_routing_rules_refusing', async (gauge) => {
     for (const rule of (await stores.routingRules.readCached()).values()) {
       if (isServedBy(connectors, rule)) continue;
       const { connector, method, livemode } = rule;
       gauge.inc({ connector, method, livemode: String(livemode) });
     }
   });
-  measure('payments_instructions_waiting_seconds', async (gauge) => {
+  count('payments_instructions_waiting_seconds', async (gauge) => {
     const read = async (connector: string) => {
       gauge.set({ connector }, (await readQueue(connector)).oldest_seconds);
     };
     await Promise.all(connectors.names.map(read));
   });
-  measure('payments_connectors_paused', async (gauge) => {
+  count('payments_connectors_paused', async (gauge) => {
     for (const { connector, livemode } of (await stores.connectorPauses.readCached()).values()) {
       gauge.set({ connector, livemode: String(livemode) }, 1);
     }

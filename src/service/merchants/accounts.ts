@@ -172,31 +172,20 @@ export async function updateAccount(
 async function applyChanges(
   accounts: Stores['accounts'],
   id: string,
-  { crypto, payer_data_months, ...change }: AccountChange,
+  change: AccountChange,
   session: ClientSession,
 ): Promise<AccountDocument> {
+  const { crypto, hold_unverified: hold, crypto_tolerance: tolerance } = change;
+  const { acquirer_fee: bearer, payer_data_months: months } = change;
+  const { enable_method = [], disable_method = [], payout_fee = [] } = change;
   if (crypto !== undefined) await accounts.setCrypto(id, crypto === 'on', session);
-  if (change.hold_unverified !== undefined) {
-    await accounts.setHoldUnverified(id, change.hold_unverified === 'on', session);
-  }
-  if (change.crypto_tolerance !== undefined) {
-    await accounts.setCryptoTolerance(id, change.crypto_tolerance, session);
-  }
-  if (change.acquirer_fee !== undefined) {
-    await accounts.setAcquirerFee(id, change.acquirer_fee, session);
-  }
-  for (const method of change.enable_method ?? []) {
-    await accounts.enable(id, method, true, session);
-  }
-  for (const method of change.disable_method ?? []) {
-    await accounts.enable(id, method, false, session);
-  }
-  for (const { name, fee } of change.payout_fee ?? []) {
-    await accounts.setPayoutFee(id, name, fee, session);
-  }
-  if (payer_data_months !== undefined) {
-    await accounts.setPayerDataMonths(id, payer_data_months, session);
-  }
+  if (hold !== undefined) await accounts.setHoldUnverified(id, hold === 'on', session);
+  if (tolerance !== undefined) await accounts.setCryptoTolerance(id, tolerance, session);
+  if (bearer !== undefined) await accounts.setAcquirerFee(id, bearer, session);
+  if (months !== undefined) await accounts.setPayerDataMonths(id, months, session);
+  for (const method of enable_method) await accounts.enable(id, method, true, session);
+  for (const method of disable_method) await accounts.enable(id, method, false, session);
+  for (const { name, fee } of payout_fee) await accounts.setPayoutFee(id, name, fee, session);
   const limits = [
     ['payout_limits', change.payout_limit],
     ['owed_limits', change.owed_limit],

@@ -67,21 +67,17 @@ export async function advanceClock(deps: AdvanceDeps, account_id: string, reques
     const details = [{ code: 'invalid', field, message }];
     throw new Refusal('invalid_request', `${field}: ${message}.`, { details });
   }
-  await assertFewInFlight(deps, account_id);
-  const connector = deps.connectors.sandbox;
-  await deps.temporal.startAdvance({ account_id, connector }, target);
-  return await getClock(deps, account_id);
-}
-
-async function assertFewInFlight({ stores }: ClockDeps, account_id: string): Promise<void> {
   let count = 0;
   for (const kind of KINDS) {
-    count += await LIFECYCLES[kind].countOf(stores, account_id, IN_FLIGHT_MAX + 1 - count);
+    count += await LIFECYCLES[kind].countOf(deps.stores, account_id, IN_FLIGHT_MAX + 1 - count);
     if (count > IN_FLIGHT_MAX) {
       const message = `More than ${IN_FLIGHT_MAX} resources of the account are in progress.`;
       throw new Refusal('clock_too_busy', message);
     }
   }
+  const connector = deps.connectors.sandbox;
+  await deps.temporal.startAdvance({ account_id, connector }, target);
+  return await getClock(deps, account_id);
 }
 
 /** Lets the clock stand where it is. @throws Refusal 503 `temporarily_unavailable`: try again */

@@ -1,8 +1,6 @@
 import { MAIN_BALANCE } from '../../domain/account/balance-account';
 import { balanceFault } from '../../domain/account/insufficient-balance';
-import type { AcceptedCryptoPayment, AcceptedCryptoSettlement } from '../../domain/creation';
 import {
-  type AssetPair,
   assetRules,
   bookCurrency,
   cryptoMethod,
@@ -30,19 +28,30 @@ export function createCryptoPayment(
   const { caller, requestId: request_id } = request;
   return createOnce(deps, request, {
     operation: wire.createCryptoPayment.operation,
-    accept: (body) => acceptPayment(deps, caller, body),
-    open: async ({ record: { resource_id: crypto_payment_id, request: accepted }, hashes }) => {
+    accept: async (body) => {
+      const { account_id, livemode } = caller;
+      const { amount, currency, reference, metadata } = body;
+      const { rules, method, connector } = await findAsset(deps, caller, body);
+      const { asset, network } = rules;
+      const windows = readWindows(deps.config.CRYPTO_WINDOWS ?? '');
+      const expires_in_seconds = windows.get(asset) ?? DEFAULT_WINDOW_SECONDS;
+      const { crypto_tolerance = 0 } = (await deps.stores.accounts.get(account_id)) ?? {};
+      return {
+        crypto_payment: { reference: reference ?? null, metadata: readMetadataText(metadata) },
+        routing: {
+          ...{ account_id, livemode, amount, currency, asset, network, method, connector },
+          expires_in_seconds,
+          ...(crypto_tolerance > 0 && { tolerance_percent: crypto_tolerance }),
+        },
+      };
+    },
+    open: async ({ record: { resource_id: id, request: accepted }, hashes }) => {
       if (accepted !== null && 'crypto_payment' in accepted) {
-        const input = { ...accepted.routing, crypto_payment_id, request_id };
+        const input = { ...accepted.routing, crypto_payment_id: id, request_id };
         await deps.temporal.openCryptoPayment(input, hashes);
       }
       const { crypto_payments } = deps.stores;
-      const payment = await findCreated(
-        crypto_payments,
-        'crypto_payment',
-        caller,
-        crypto_payment_id,
-      );
+      const payment = await findCreated(crypto_payments, 'crypto_payment', caller, id);
       return { answer: presentCryptoPayment(deps, payment) };
     },
   });
@@ -66,15 +75,42 @@ export function createCryptoSettlement(
   const { caller, requestId: request_id } = request;
   return createOnce(deps, request, {
     operation: wire.createCryptoSettlement.operation,
-    accept: (body) => acceptSettlement(deps, caller, body),
-    open: async ({ record: { resource_id: crypto_settlement_id, request: accepted }, hashes }) => {
+    // Wallet and balance, like the reservation later.
+    accept: async (body) => {
+      const { stores } = deps;
+      const { account_id, livemode } = caller;
+      const { rules, method, connector } = await findAsset(deps, caller, body);
+      const { asset, network } = rules;
+      const now = await accountNow(deps, caller);
+      const wallet = await stores.wallets.get(account_id, livemode, network);
+      if (addressAt(wallet, now.toISOString()) === null) {
+        throw new Refusal('wallet_not_registered', describeNoWallet(wallet, network));
+      }
+      const currency = bookCurrency(rules);
+      const amount = body.amount ?? null;
+      const units = amount === null ? null : parseUnits(amount);
+      const least = leastSettlement({ asset, network, livemode }, units);
+      if (units !== null && units < least) {
+        const message = `A settlement must be at least ${formatUnits(least, rules)} (${least}).`;
+        const details = [{ code: 'invalid_amount', field: 'amount', message }];
+        throw new Refusal('method_requirements_not_met', message, { details });
+      }
+      const withheld = await stores.movements.sumReorged({ account_id, livemode, currency });
+      const needed = units ?? least;
+      const debit = { balance_account: MAIN_BALANCE, currency, amount: needed, withheld };
+      const fault = balanceFault(await stores.ledger.balances(account_id, livemode), debit);
+      if (fault !== undefined) throw buildRefusal(fault);
+      return {
+        settlement: { account_id, livemode, amount, currency, asset, network, method, connector },
+      };
+    },
+    open: async ({ record: { resource_id: id, request: accepted }, hashes }) => {
       if (accepted !== null && 'settlement' in accepted) {
-        const input = { ...accepted.settlement, crypto_settlement_id, request_id };
+        const input = { ...accepted.settlement, crypto_settlement_id: id, request_id };
         await deps.temporal.openCryptoSettlement(input, hashes);
       }
-      const store = deps.stores.crypto_settlements;
-      const noun = 'crypto_settlement';
-      const settlement = await findCreated(store, noun, caller, crypto_settlement_id);
+      const { crypto_settlements } = deps.stores;
+      const settlement = await findCreated(crypto_settlements, 'crypto_settlement', caller, id);
       return { answer: presentCryptoSettlement(settlement) };
     },
   });
@@ -103,62 +139,4 @@ async function findAsset(
     throw new Refusal('asset_not_available', `${rules.display_name} is not served here.`);
   }
   return { rules, method, connector };
-}
-
-async function acceptPayment(
-  deps: MerchantDeps,
-  caller: Owner,
-  body: wire.CreateCryptoPayment,
-): Promise<AcceptedCryptoPayment> {
-  const { account_id, livemode } = caller;
-  const { amount, currency, reference, metadata } = body;
-  const { rules, method, connector } = await findAsset(deps, caller, body);
-  const { asset, network } = rules;
-  const windows = readWindows(deps.config.CRYPTO_WINDOWS ?? '');
-  const expires_in_seconds = windows.get(asset) ?? DEFAULT_WINDOW_SECONDS;
-  const { crypto_tolerance = 0 } = (await deps.stores.accounts.get(account_id)) ?? {};
-  return {
-    crypto_payment: { reference: reference ?? null, metadata: readMetadataText(metadata) },
-    routing: {
-      ...{ account_id, livemode, amount, currency, asset, network, method, connector },
-      expires_in_seconds,
-      ...(crypto_tolerance > 0 && { tolerance_percent: crypto_tolerance }),
-    },
-  };
-}
-
-/** Checks wallet and balance, like the reservation later. */
-async function acceptSettlement(
-  deps: MerchantDeps,
-  caller: Owner,
-  body: wire.CreateCryptoSettlement,
-): Promise<AcceptedCryptoSettlement> {
-  const { stores } = deps;
-  const { account_id, livemode } = caller;
-  const { rules, method, connector } = await findAsset(deps, caller, body);
-  const { asset, network } = rules;
-  const now = await accountNow(deps, caller);
-  const wallet = await stores.wallets.get(account_id, livemode, network);
-  if (addressAt(wallet, now.toISOString()) === null) {
-    throw new Refusal('wallet_not_registered', describeNoWallet(wallet, network));
-  }
-  const currency = bookCurrency(rules);
-  const amount = body.amount ?? null;
-  const units = amount === null ? null : parseUnits(amount);
-  const least = leastSettlement({ asset, network, livemode }, units);
-  if (units !== null && units < least) throw refuseSmall(least, rules);
-  const withheld = await stores.movements.sumReorged({ account_id, livemode, currency });
-  const needed = units ?? least;
-  const debit = { balance_account: MAIN_BALANCE, currency, amount: needed, withheld };
-  const fault = balanceFault(await stores.ledger.balances(account_id, livemode), debit);
-  if (fault !== undefined) throw buildRefusal(fault);
-  return {
-    settlement: { account_id, livemode, amount, currency, asset, network, method, connector },
-  };
-}
-
-function refuseSmall(least: bigint, pair: AssetPair): Refusal {
-  const message = `A settlement must be at least ${formatUnits(least, pair)} (${least}).`;
-  const details = [{ code: 'invalid_amount', field: 'amount', message }];
-  return new Refusal('method_requirements_not_met', message, { details });
 }

@@ -64,7 +64,10 @@ export async function submitEvidence(
   evidence: SubmitEvidence,
 ): Promise<DisputeDocument> {
   const dispute = await getDispute(deps, caller, id);
-  const text = JSON.stringify(normalize(evidence));
+  const { customer_reference = null, shipped_at = null, carrier = null } = evidence;
+  const { explanation, tracking_number = null, refund_reference = null } = evidence;
+  const parcel = { shipped_at, carrier, tracking_number };
+  const text = JSON.stringify({ explanation, customer_reference, ...parcel, refund_reference });
   const fingerprint = createHmac('sha256', deps.keys.fingerprint)
     .update(`${evidenceOwner(id)}\n${text}`)
     .digest('hex');
@@ -95,21 +98,17 @@ export async function acceptDispute(
   return await respond(deps, caller, dispute, 'acceptance');
 }
 
-function normalize(evidence: SubmitEvidence) {
-  const { customer_reference = null, shipped_at = null, carrier = null } = evidence;
-  const { explanation, tracking_number = null, refund_reference = null } = evidence;
-  const parcel = { shipped_at, carrier, tracking_number };
-  return { explanation, customer_reference, ...parcel, refund_reference };
-}
-
 async function storeEvidence(
   deps: DisputeDeps,
   dispute: DisputeDocument,
   { text, fingerprint }: { text: string; fingerprint: string },
 ): Promise<void> {
-  const { _id, connector, livemode } = dispute;
+  const { _id, connector, livemode, evidence_due_at: due } = dispute;
   const now = await accountNow(deps, dispute);
-  refuseClosed(dispute, now);
+  refuseClosed(dispute);
+  if (due !== null && now.getTime() >= Date.parse(due)) {
+    throw new Refusal('dispute_closed', `Evidence was taken until ${due}.`);
+  }
   await requireSupport(deps, dispute, 'evidence');
   const encrypter = deps.recipientEncrypters[toEnv(livemode)];
   const ciphertext = await encrypter.encryptFor(connector, text, evidenceOwner(_id));
@@ -117,10 +116,8 @@ async function storeEvidence(
   await deps.stores.disputes.storeEvidence(_id, evidence, now.toISOString());
 }
 
-function refuseClosed({ status, evidence_due_at }: DisputeDocument, now: Date): void {
+function refuseClosed({ status }: DisputeDocument): void {
   if (isDisputeClosed(status)) throw new Refusal('dispute_closed', `The dispute is ${status}.`);
-  if (evidence_due_at === null || now.getTime() < Date.parse(evidence_due_at)) return;
-  throw new Refusal('dispute_closed', `Evidence was taken until ${evidence_due_at}.`);
 }
 
 /** Whether the bank takes an answer over its connector. */
@@ -151,9 +148,7 @@ async function respond(
   answer: DisputeAnswer,
 ): Promise<DisputeDocument> {
   refuseFrozen(await deps.stores.accounts.getCached(caller.account_id));
-  if (isDisputeClosed(dispute.status)) {
-    throw new Refusal('dispute_closed', `The dispute is ${dispute.status}.`);
-  }
+  refuseClosed(dispute);
   await requireSupport(deps, dispute, answer);
   await deps.temporal.respond(dispute, answer);
   const current = await getDispute(deps, caller, dispute._id);

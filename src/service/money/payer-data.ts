@@ -3,7 +3,6 @@ import type { Customer } from '../../domain/creation';
 import { toEnv } from '../../domain/environment';
 import { isInFlight } from '../../domain/resources';
 import { DecryptionError, type Encrypter } from '../../encryption/encrypter';
-import type { DisputeDocument } from '../../store/disputes';
 import type { PaymentDocument } from '../../store/payments';
 import type { RefundDocument } from '../../store/refunds';
 import { listHeld } from '../banks/movements';
@@ -95,7 +94,8 @@ async function exportPayment(
   const payment = await stores.payments.get(payment_id);
   const refunds = await listRefunds(stores, payer);
   const ids = [payment_id, ...refunds.map(({ _id }) => _id)];
-  const [callbacks, events, records] = await Promise.all([
+  const [disputes, callbacks, events, records] = await Promise.all([
+    stores.disputes.forPayment(payment_id),
     Promise.all(ids.map((id) => stores.callbacks.forResource(id))),
     Promise.all(
       ids.map((id) => stores.events.list({ ...owner, resource_id: id, limit: EVENTS_MAX })),
@@ -107,7 +107,8 @@ async function exportPayment(
     customer,
     payment: payment && leaveOutHashes(payment),
     refunds,
-    disputes: (await stores.disputes.forPayment(payment_id)).map(leaveOutEvidence),
+    // Only a connector decrypts evidence.
+    disputes: disputes.map(({ evidence: _evidence, ...dispute }) => dispute),
     callbacks: callbacks
       .flat()
       .map(({ signature: _, key_id: signed_by, ...callback }) => ({ ...callback, signed_by })),
@@ -122,11 +123,6 @@ async function exportPayment(
         })),
     ),
   };
-}
-
-/** Only a connector decrypts it. */
-function leaveOutEvidence({ evidence: _evidence, ...dispute }: DisputeDocument) {
-  return dispute;
 }
 
 function leaveOutHashes({

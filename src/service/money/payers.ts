@@ -52,11 +52,16 @@ export function createPayers(deps: PayerDeps) {
     encrypt: async (owner: KeyOwner, payment_id: string, customer: Customer) => {
       const { reference, ...names } = customer;
       if (Object.values(names).every((name) => name === null)) return noPayer(reference);
-      const payment = { ...owner, _id: payment_id };
-      return {
-        reference,
-        ciphertext: await encryptNames(payment, names, await getKeys(deps, owner)),
-      };
+      const { account_id, livemode } = owner;
+      const env = toEnv(livemode);
+      let keys = (await deps.accounts.getCached(account_id))?.payer_keys?.[env];
+      if (keys === undefined) {
+        const newKey = await newPayerKey(deps.encrypter, owner);
+        keys = (await deps.accounts.storePayerKey(account_id, env, newKey))?.payer_keys?.[env];
+      }
+      if (keys === undefined) throw new Error(`There is no account ${account_id}.`);
+      const ciphertext = await encryptNames({ ...owner, _id: payment_id }, names, keys);
+      return { reference, ciphertext };
     },
     /** Returns nulls when the payer is absent or redacted, or no key decrypts it. */
     decrypt: async (payment: PaymentWithPayer): Promise<Customer> => {
@@ -149,18 +154,6 @@ function findKey(keys: PayerKeys | undefined, ciphertext: string): PayerKey | un
   return [keys, ...(keys.earlier ?? [])].find((key) => isCurrent(key, ciphertext));
 }
 
-async function getKeys({ accounts, encrypter }: PayerDeps, owner: KeyOwner): Promise<PayerKeys> {
-  const { account_id, livemode } = owner;
-  const environment = toEnv(livemode);
-  const existing = (await accounts.getCached(account_id))?.payer_keys?.[environment];
-  if (existing !== undefined) return existing;
-  const newKey = await newPayerKey(encrypter, owner);
-  const account = await accounts.storePayerKey(account_id, environment, newKey);
-  const storedKeys = account?.payer_keys?.[environment];
-  if (storedKeys === undefined) throw new Error(`There is no account ${account_id}.`);
-  return storedKeys;
-}
-
 /** `isWritten` is false for a request whose payment is not written yet. */
 export interface StoredPayer extends PaymentWithPayer {
   isWritten: boolean;
@@ -187,7 +180,7 @@ export async function* readPayers(
     id = last._id;
   }
   for (let position = after; ; ) {
-    const rows = await stores.payments.listPayers(owner, position, BATCH);
+    const rows = await stores.payments.listPayers(owner, { after: position }, BATCH);
     yield rows.map(({ _id, customer }) => ({ ...owner, _id, customer, isWritten: true }));
     const last = rows.at(-1);
     if (last === undefined) return;

@@ -1,5 +1,4 @@
 import { debtFault } from '../../domain/account/insufficient-balance';
-import type { AcceptedPayout } from '../../domain/creation';
 import { buildRefusal } from '../../domain/errors';
 import { payoutFee } from '../../domain/payout/fees';
 import { findPayoutLimit, limitFault } from '../../domain/payout/limit';
@@ -24,12 +23,64 @@ import { createGet, createList, findCreated, findResource, readBalances } from '
 /**
  * @throws Refusal 400, 404, 422; 503 `temporarily_unavailable`: outcome unknown
  * @see docs/api.md#payouts
+ * @see docs/api.md#which-money-a-payout-draws
  */
 export function createPayout(deps: MerchantDeps, request: CreateRequest<wire.CreatePayout>) {
   const { caller, requestId: request_id } = request;
   return createOnce(deps, request, {
     operation: wire.createPayout.operation,
-    accept: (body) => acceptPayout(deps, caller, body),
+    // Before anything is stored; the reservation checks the balance again.
+    accept: async (body) => {
+      const { stores } = deps;
+      const { account_id, livemode } = caller;
+      const now = await accountNow(deps, caller);
+      const { recipient_id, method, amount, currency, reference, metadata } = body;
+      const balance = readBalanceAccount(metadata);
+      if ('fault' in balance) throw buildRefusal(balance.fault);
+      const recipient = await findResource(stores.recipients, 'recipient', caller, recipient_id);
+      if (recipient.deleted_at) throw buildRefusal(RECIPIENT_DELETED);
+      const [{ balances, receivables }, settings, findConnector] = await Promise.all([
+        readBalances({ stores }, { account_id, livemode }),
+        // As every write does, this request has just read it again.
+        stores.accounts
+          .getCached(account_id)
+          .then((account) => readSettings(deps, caller, account)),
+        readRouting(deps, caller),
+      ]);
+      const { fees, limits, owedLimits } = settings;
+      const rails = new Set<string>(settings.rails);
+      const connector = findConnector(method, currency);
+      // On live there is no rail until a bank serves one.
+      if (connector === undefined) rails.delete(method);
+      const fundingViolation = unfundedFault(balances, balance.name);
+      if (fundingViolation !== undefined) throw buildRefusal(fundingViolation);
+      const fault = railFault(
+        { method, currency, recipient, reference: reference ?? null },
+        rails,
+        now,
+      );
+      if (fault !== undefined) throw buildRefusal(fault);
+      if (!isRailId(method) || connector === undefined) {
+        throw new RangeError(`No rail that is served: ${method}`);
+      }
+      const fee = payoutFee(fees, method, currency);
+      const draw = { balance_account: balance.name, currency, amount, fee };
+      const owed = receivables.find((row) => row.currency === currency)?.owed ?? 0;
+      const debtViolation = debtFault(owed, owedLimits[currency], currency);
+      if (debtViolation !== undefined) throw buildRefusal(debtViolation);
+      const balanceViolation = payoutBalanceFault(balances, draw);
+      if (balanceViolation !== undefined) throw buildRefusal(balanceViolation);
+      const limit = findPayoutLimit(limits, currency);
+      if (limit !== undefined) {
+        const day = { account_id, livemode, currency, created_at: now.toISOString() };
+        const limitViolation = limitFault(limit, await stores.payoutDays.getSpent(day), draw);
+        if (limitViolation !== undefined) throw buildRefusal(limitViolation);
+      }
+      return {
+        payout: { reference: reference ?? null, metadata: readMetadataText(metadata) },
+        routing: { account_id, livemode, recipient_id, method, connector, ...draw },
+      };
+    },
     open: async ({ record: { resource_id: payout_id, request: accepted }, hashes }) => {
       if (accepted !== null && 'payout' in accepted) {
         await deps.temporal.openPayout({ ...accepted.routing, payout_id, request_id }, hashes);
@@ -55,63 +106,4 @@ async function readSettings(deps: SettingDeps, owner: Owner, account: AccountDoc
   const rails = availableRails(findConnector, account?.disabled_rails ?? []);
   const { payout_fees: fees = {}, payout_limits: limits = {}, owed_limits = {} } = account ?? {};
   return { rails, fees, limits, owedLimits: owed_limits };
-}
-
-/**
- * Checks before anything is stored; the reservation checks the balance again.
- * @see docs/api.md#which-money-a-payout-draws
- */
-async function acceptPayout(
-  deps: MerchantDeps,
-  caller: Owner,
-  body: wire.CreatePayout,
-): Promise<AcceptedPayout> {
-  const { stores } = deps;
-  const { account_id, livemode } = caller;
-  const now = await accountNow(deps, caller);
-  const { recipient_id, method, amount, currency, reference, metadata } = body;
-  const balance = readBalanceAccount(metadata);
-  if ('fault' in balance) throw buildRefusal(balance.fault);
-  const recipient = await findResource(stores.recipients, 'recipient', caller, recipient_id);
-  if (recipient.deleted_at) throw buildRefusal(RECIPIENT_DELETED);
-  const [{ balances, receivables }, settings, findConnector] = await Promise.all([
-    readBalances({ stores }, { account_id, livemode }),
-    // As every write does, this request has just read it again.
-    stores.accounts.getCached(account_id).then((account) => readSettings(deps, caller, account)),
-    readRouting(deps, caller),
-  ]);
-  const { fees, limits, owedLimits } = settings;
-  const rails = new Set<string>(settings.rails);
-  const connector = findConnector(method, currency);
-  // On live there is no rail until a bank serves one.
-  if (connector === undefined) rails.delete(method);
-  const fundingViolation = unfundedFault(balances, balance.name);
-  if (fundingViolation !== undefined) throw buildRefusal(fundingViolation);
-  const fault = railFault(
-    { method, currency, recipient, reference: reference ?? null },
-    rails,
-    now,
-  );
-  if (fault !== undefined) throw buildRefusal(fault);
-  if (!isRailId(method) || connector === undefined) {
-    throw new RangeError(`No rail that is served: ${method}`);
-  }
-
-  const fee = payoutFee(fees, method, currency);
-  const draw = { balance_account: balance.name, currency, amount, fee };
-  const owed = receivables.find((row) => row.currency === currency)?.owed ?? 0;
-  const debtViolation = debtFault(owed, owedLimits[currency], currency);
-  if (debtViolation !== undefined) throw buildRefusal(debtViolation);
-  const balanceViolation = payoutBalanceFault(balances, draw);
-  if (balanceViolation !== undefined) throw buildRefusal(balanceViolation);
-  const limit = findPayoutLimit(limits, currency);
-  if (limit !== undefined) {
-    const day = { account_id, livemode, currency, created_at: now.toISOString() };
-    const limitViolation = limitFault(limit, await stores.payoutDays.getSpent(day), draw);
-    if (limitViolation !== undefined) throw buildRefusal(limitViolation);
-  }
-  return {
-    payout: { reference: reference ?? null, metadata: readMetadataText(metadata) },
-    routing: { account_id, livemode, recipient_id, method, connector, ...draw },
-  };
 }

@@ -130,6 +130,7 @@ export function presentDispute(dispute: DisputeDocument) {
 /** @see docs/api.md#payouts */
 export function presentPayout(payout: PayoutDocument) {
   const { _id: id, status, amount, currency, method, recipient_id, reference } = payout;
+  const { verification = null } = payout;
   return {
     id,
     object: 'payout',
@@ -144,17 +145,14 @@ export function presentPayout(payout: PayoutDocument) {
     returned: payout.returned,
     fee: payout.fee,
     amount_returned: payout.status === 'returned' ? returnedAmount(payout) : null,
-    verification: presentVerification(payout.verification),
+    verification: verification && {
+      result: verification.result,
+      checked_at: verification.checked_at,
+    },
     livemode: payout.livemode,
     created_at: payout.created_at,
     completed_at: payout.completed_at,
   };
-}
-
-function presentVerification(verification: PayoutDocument['verification']) {
-  if (verification === undefined) return null;
-  const { result, checked_at } = verification;
-  return { result, checked_at };
 }
 
 /** @see docs/api.md#crypto */

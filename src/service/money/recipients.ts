@@ -1,8 +1,6 @@
 import { inTransaction } from '../../base/mongo';
-import type { AcceptedRecipient } from '../../domain/creation';
 import { toEnv } from '../../domain/environment';
 import { buildRefusal, notFound, Refusal, unavailable } from '../../domain/errors';
-import type { RecipientDetails } from '../../domain/payout/recipient';
 import {
   faultsAt,
   getLast4,
@@ -32,12 +30,23 @@ export function createRecipient(deps: MerchantDeps, request: CreateRequest<wire.
     accept: async (body, id) => {
       const details = recipientDetails(body);
       const faults = faultsAt(details, await accountNow(deps, caller));
-      if (faults.length === 0) return await encryptDetails(deps, caller, id, details);
-      // In the form of a schema error.
-      const sentences = faults.map(({ field, message }) => `${field}: ${message}.`);
-      throw new Refusal('invalid_request', [...new Set(sentences)].join(' '), {
-        details: faults.map(({ field, message }) => ({ code: 'invalid', field, message })),
-      });
+      if (faults.length > 0) {
+        // In the form of a schema error.
+        const sentences = faults.map(({ field, message }) => `${field}: ${message}.`);
+        throw new Refusal('invalid_request', [...new Set(sentences)].join(' '), {
+          details: faults.map(({ field, message }) => ({ code: 'invalid', field, message })),
+        });
+      }
+      const encrypter = deps.recipientEncrypters[toEnv(caller.livemode)];
+      try {
+        const facts = recipientFacts(details);
+        const text = JSON.stringify(details);
+        const ciphertext = await encrypter.encrypt(text, recipientOwner(id), facts);
+        const kid = encrypter.getKid(ciphertext);
+        return { recipient: { ...facts, last4: getLast4(details), ciphertext, kid } };
+      } catch (error) {
+        throw unavailable('The details can not be encrypted now.', error);
+      }
     },
     open: async ({ record: { resource_id: id, request: accepted } }) => {
       if (accepted !== null && 'recipient' in accepted) {
@@ -94,22 +103,4 @@ export async function eraseRecipient(
     );
     return { ...before, ciphertext: null, kid: null, deleted_at: at };
   });
-}
-
-async function encryptDetails(
-  { recipientEncrypters }: MerchantDeps,
-  { livemode }: Owner,
-  id: string,
-  details: RecipientDetails,
-): Promise<AcceptedRecipient> {
-  const encrypter = recipientEncrypters[toEnv(livemode)];
-  try {
-    const facts = recipientFacts(details);
-    const text = JSON.stringify(details);
-    const ciphertext = await encrypter.encrypt(text, recipientOwner(id), facts);
-    const kid = encrypter.getKid(ciphertext);
-    return { recipient: { ...facts, last4: getLast4(details), ciphertext, kid } };
-  } catch (error) {
-    throw unavailable('The details can not be encrypted now.', error);
-  }
 }

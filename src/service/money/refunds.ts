@@ -1,9 +1,7 @@
-import type { AcceptedRefund } from '../../domain/creation';
 import { buildRefusal } from '../../domain/errors';
 import { isPaymentMethodId, methodRules } from '../../domain/payment/catalog';
 import { refundFault } from '../../domain/refund/rules';
 import * as wire from '../../domain/wire/refunds';
-import type { PaymentDocument } from '../../store/payments';
 import type { RefundDocument } from '../../store/refunds';
 import { type CreateRequest, createOnce } from '../create-once';
 import type { MerchantDeps, Owner } from '../deps';
@@ -20,12 +18,25 @@ export function createRefund(deps: MerchantDeps, request: CreateRequest<wire.Cre
   const { caller, requestId: request_id } = request;
   return createOnce(deps, request, {
     operation: wire.createRefund.operation,
-    accept: async (body) =>
-      acceptRefund(
-        await getPayment(deps, caller, body.payment_id),
-        body,
-        await accountNow(deps, caller),
-      ),
+    // Before any bank is called; the reservation checks again, with other refunds.
+    accept: async (body) => {
+      const payment = await getPayment(deps, caller, body.payment_id);
+      const at = await accountNow(deps, caller);
+      const { account_id, livemode, currency, method, connector } = payment;
+      const amount = body.amount ?? null;
+      const fault = refundFault(payment, amount, at);
+      if (fault !== undefined) throw buildRefusal(fault);
+      if (!isPaymentMethodId(method)) throw new RangeError(`No method of the catalog: ${method}`);
+      return {
+        refund: { reason: body.reason ?? null },
+        routing: {
+          ...{ account_id, livemode, amount, currency, method, connector },
+          payment_id: payment._id,
+          accepted_at: at.toISOString(),
+          due_seconds: methodRules(method).refund_due_seconds,
+        },
+      };
+    },
     open: async ({ record: { resource_id: refund_id, request: accepted }, hashes }) => {
       if (accepted !== null && 'refund' in accepted) {
         await deps.temporal.openRefund({ ...accepted.routing, refund_id, request_id }, hashes);
@@ -49,27 +60,4 @@ export async function listPaymentRefunds(
 ): Promise<Page<RefundDocument>> {
   const { _id: payment_id } = await getPayment(deps, caller, id);
   return await listPage(deps.stores.refunds, caller, query, { payment_id });
-}
-
-/** Checks before any bank is called; the reservation checks again, with other refunds. */
-function acceptRefund(payment: PaymentDocument, body: wire.CreateRefund, at: Date): AcceptedRefund {
-  const { account_id, livemode, currency, method, connector } = payment;
-  const amount = body.amount ?? null;
-  const fault = refundFault(payment, amount, at);
-  if (fault !== undefined) throw buildRefusal(fault);
-  if (!isPaymentMethodId(method)) throw new RangeError(`No method of the catalog: ${method}`);
-  return {
-    refund: { reason: body.reason ?? null },
-    routing: {
-      account_id,
-      livemode,
-      amount,
-      currency,
-      method,
-      connector,
-      payment_id: payment._id,
-      accepted_at: at.toISOString(),
-      due_seconds: methodRules(method).refund_due_seconds,
-    },
-  };
 }

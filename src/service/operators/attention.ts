@@ -1,5 +1,4 @@
 import type { CallbackResource } from '../../domain/callback/callback';
-import type { AwaitedFile } from '../../domain/capabilities';
 import { ServiceError } from '../../domain/errors';
 import { describeRemedy, findRemedy } from '../../domain/remedies';
 import { KINDS, LIFECYCLES, type ResourceStores } from '../../lifecycles';
@@ -43,11 +42,12 @@ export async function listAttention(
   { all, after, limit, now }: AttentionQuery,
 ): Promise<Page<ShownAttention>> {
   const place = after === undefined ? undefined : parsePlace(after);
-  const [refused, notRepeated, awaited, linesOpen] = await Promise.all([
+  const [refused, notRepeated, linesOpen, awaited] = await Promise.all([
     listRefusedStatements(stores, { all, after: place, limit: limit + 1 }),
-    listNotRepeated(stores, { all, after: place, now }),
-    listAwaited(stores, place),
-    listLinesOpen(stores, { after: place, now }),
+    listNotRepeated(stores, { all, now }),
+    listLinesOpen(stores, now),
+    // Files that a bank may hold, or is late with, as their connectors report them.
+    stores.capabilities.listAwaited(),
   ]);
   const pages = await Promise.all(
     KINDS.map(async (kind) => {
@@ -63,10 +63,22 @@ export async function listAttention(
     kind: 'bank_account' as const,
     row,
   }));
-  const ofFiles = awaited.map((row) => ({ kind: 'sepa_file' as const, row }));
-  const sorted = [...pages.flat(), ...ofAccounts, ...ofFiles].sort(
-    ({ row: a }, { row: b }) => a.since - b.since || (a.resource_id < b.resource_id ? -1 : 1),
-  );
+  const ofFiles = awaited.map(({ file_id: resource_id, reason, since, amount, results }) => ({
+    kind: 'sepa_file' as const,
+    row: {
+      ...{ resource_id, reason, since, amount, currency: 'EUR' },
+      ...{ acknowledged: false, results },
+    },
+  }));
+  const isAfter = ({ since, resource_id }: AttentionPlace) =>
+    place === undefined ||
+    since > place.since ||
+    (since === place.since && resource_id > place.resource_id);
+  const sorted = [...pages.flat(), ...ofAccounts, ...ofFiles]
+    .filter(({ row }) => isAfter(row))
+    .sort(({ row: a }, { row: b }) => {
+      return a.since - b.since || (a.resource_id < b.resource_id ? -1 : 1);
+    });
   const shown = sorted.map(({ kind: resource, row: { since, ...row } }) => {
     const remedy = findRemedy(resource, row.reason);
     return {
@@ -78,25 +90,6 @@ export async function listAttention(
     };
   });
   return toPage(shown, limit, ({ id }) => id);
-}
-
-/** Lists files that a bank may hold, or is late with, as their connectors report them. */
-async function listAwaited(
-  { capabilities }: Pick<Stores, 'capabilities'>,
-  after: AttentionPlace | undefined,
-): Promise<(AttentionRow & Pick<AwaitedFile, 'results'>)[]> {
-  const rows = (await capabilities.listAwaited()).map(
-    ({ file_id: resource_id, reason, since, amount, results }) => ({
-      ...{ resource_id, reason, since, amount, currency: 'EUR' },
-      ...{ acknowledged: false, results },
-    }),
-  );
-  return rows.filter(
-    ({ since, resource_id }) =>
-      after === undefined ||
-      since > after.since ||
-      (since === after.since && resource_id > after.resource_id),
-  );
 }
 
 /**
@@ -149,7 +142,7 @@ export async function acknowledgeOfBankAccount(
     (await acknowledgeRefusal(deps, place, act)) ??
     (await acknowledgeNotRepeated(deps, place, act));
   if (reason === undefined) {
-    const rows = await listLinesOpen(deps.stores, { now: deps.now() });
+    const rows = await listLinesOpen(deps.stores, deps.now());
     if (!rows.some((row) => row.resource_id === resource_id && row.since === since)) {
       throw createNotFound(id);
     }

@@ -209,29 +209,11 @@ function presentEntry({ _id, kind, at, book, lines, ...bank }: EntryDocument) {
 function presentCallback(callback: CallbackDocument) {
   const { connector, name, body, received_at, signalled_at, unapplied, parked } = callback;
   const { callback_id, occurred_at, bank_reference = null, code = null, reason = null } = body;
-  const {
-    amount = null,
-    currency = null,
-    value_date = null,
-  } = {
-    ...{ currency: undefined, value_date: undefined },
-    ...body,
-  };
+  const money = { currency: undefined, value_date: undefined, ...body };
+  const { amount = null, currency = null, value_date = null } = money;
   return {
-    callback_id,
-    connector,
-    name,
-    occurred_at,
-    received_at,
-    signalled_at,
-    bank_reference,
-    amount,
-    currency,
-    value_date,
-    code,
-    reason,
-    unapplied,
-    parked,
+    ...{ callback_id, connector, name, occurred_at, received_at, signalled_at },
+    ...{ bank_reference, amount, currency, value_date, code, reason, unapplied, parked },
   };
 }
 

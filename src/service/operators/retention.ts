@@ -5,17 +5,7 @@ import type { Stores } from '../../store';
 import type { AccountDocument } from '../../store/accounts';
 
 export interface RetentionDeps {
-  stores: Pick<
-    Stores,
-    | 'accounts'
-    | 'callbacks'
-    | 'deliveries'
-    | 'disputes'
-    | 'payments'
-    | 'payouts'
-    | 'recipients'
-    | 'scheduleRuns'
-  >;
+  stores: Stores;
   months: RetentionMonths;
   now: () => Date;
   /** Called after each batch. */
@@ -57,10 +47,29 @@ export async function deleteRecipients(deps: RetentionDeps): Promise<number> {
  * @returns number of payments that were read
  */
 export async function redactPayers(deps: RetentionDeps): Promise<number> {
+  const { now, onProgress } = deps;
+  const { accounts, disputes, payments } = deps.stores;
   let count = 0;
   for await (const account of listAccounts(deps)) {
-    for (const livemode of ENVIRONMENTS)
-      count += await redactAccount(deps, account, livemode, count);
+    const { _id: account_id, payer_data_months = PAYER_MONTHS, payers_redacted_to } = account;
+    const before = buildPosition(monthsBefore(now(), payer_data_months).getTime(), 0);
+    for (const livemode of ENVIRONMENTS) {
+      const env = toEnv(livemode);
+      let after = payers_redacted_to?.[env] ?? '';
+      for (;;) {
+        const owner = { account_id, livemode };
+        const batch = await payments.listPayers(owner, { after, before }, BATCH);
+        const last = batch.at(-1);
+        onProgress(count);
+        if (last === undefined) break;
+        const ids = batch.map(({ _id }) => _id);
+        await payments.redactPayers(ids);
+        await disputes.eraseEvidence(ids);
+        after = last.position;
+        await accounts.setPayersRedacted(account_id, env, after);
+        count += batch.length;
+      }
+    }
   }
   return count;
 }
@@ -70,32 +79,6 @@ async function* listAccounts({ stores: { accounts } }: RetentionDeps) {
     const batch: AccountDocument[] = await accounts.page(after, BATCH);
     yield* batch;
     after = batch.at(-1)?._id;
-  }
-}
-
-async function redactAccount(
-  { stores, now, onProgress }: RetentionDeps,
-  { _id: account_id, payer_data_months = PAYER_MONTHS, payers_redacted_to }: AccountDocument,
-  livemode: boolean,
-  before: number,
-): Promise<number> {
-  const { accounts, payments } = stores;
-  const env = toEnv(livemode);
-  const until = buildPosition(monthsBefore(now(), payer_data_months).getTime(), 0);
-  let after = payers_redacted_to?.[env] ?? '';
-  let count = 0;
-  for (;;) {
-    const owner = { account_id, livemode };
-    const batch = await payments.listPositions(owner, after, until, BATCH);
-    const last = batch.at(-1);
-    onProgress(before + count);
-    if (last === undefined) return count;
-    const ids = batch.map(({ _id }) => _id);
-    await payments.redactPayers(ids);
-    await stores.disputes.eraseEvidence(ids);
-    after = last.position;
-    await accounts.setPayersRedacted(account_id, env, after);
-    count += batch.length;
   }
 }
 

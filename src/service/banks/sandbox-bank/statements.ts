@@ -69,7 +69,11 @@ export async function writeDayStatements(
   const start = new Date(`${day}T00:00:00Z`);
   if (start > now) throw new ServiceError('invalid_usage', `The day ${day} has not begun.`);
   const end = endOfDay(start);
-  await untilTaken(deps);
+  const { hasDue } = deps.stores.sandboxReports;
+  // The bank books what was simulated; without a running bank, the wait ends after some seconds.
+  for (let round = 0; round < TAKING_ROUNDS && (await hasDue()); round += 1) {
+    await wait(TAKING_ROUND_MS);
+  }
   return await writeStatements(deps, end < now ? end : now, day);
 }
 
@@ -79,21 +83,16 @@ async function writeStatements(
   wantedDays: Condition<string>,
 ): Promise<StatementFile[]> {
   const store = openStatements(deps);
-  for (const currency of await store.listCurrencies()) await makeStatements(store, currency, until);
+  const currencies = await store.movements.distinct('currency');
+  for (const currency of currencies.sort()) await makeStatements(store, currency, until);
   const files: StatementFile[] = [];
   const folder = join(deps.dataDir, 'statements');
   mkdirSync(folder, { recursive: true, mode: 0o700 });
-  for await (const statement of store.listDays(wantedDays)) {
+  const wanted = store.statements.find({ day: wantedDays, state: 'closed' });
+  for await (const statement of wanted.sort({ day: 1, _id: 1 })) {
     files.push(await writeFile(store, statement, folder));
   }
   return files;
-}
-
-/** Waits until the bank has booked what was simulated; without a running bank, for some seconds. */
-async function untilTaken({ stores }: StatementDeps): Promise<void> {
-  for (let round = 0; round < TAKING_ROUNDS && (await stores.sandboxReports.hasDue()); round += 1) {
-    await wait(TAKING_ROUND_MS);
-  }
 }
 
 type StatementStore = ReturnType<typeof openStatements>;
@@ -107,72 +106,44 @@ function openStatements({ mongo, database, now }: StatementDeps) {
     now,
     movements,
     statements,
-    listCurrencies: async (): Promise<string[]> => (await movements.distinct('currency')).sort(),
-    listDays: (day: Condition<string>) =>
-      statements.find({ day, state: 'closed' }).sort({ day: 1, _id: 1 }),
-    findLast: (currency: string) => statements.findOne({ currency }, { sort: { sequence: -1 } }),
   };
 }
 
 /** Each statement begins where the one before it ends. */
 async function makeStatements(store: StatementStore, currency: string, until: Date): Promise<void> {
+  const { movements, statements } = store;
+  const fresh = { currency, statement: null };
   for (;;) {
-    const last = await store.findLast(currency);
+    const last = await statements.findOne({ currency }, { sort: { sequence: -1 } });
     if (last?.state === 'open') {
-      await fill(store, last._id);
+      while (await fillSome(store, last._id));
       continue;
     }
-    const from = last?.to ?? (await findStart(store, currency));
-    if (from === undefined || from >= until) return;
+    const first = last === null && (await movements.findOne(fresh, { sort: { booked_at: 1 } }));
+    const from = last?.to ?? (first ? startOfDay(first.booked_at) : until);
+    if (from >= until) return;
     const end = endOfDay(from);
     const to = end < until ? end : until;
     const day = toDay(from);
-    if (to < end && last?.day === day && !(await hasNew(store, currency, day))) return;
-    await begin(store, { currency, from, to, day, last });
+    const isBegun = to < end && last?.day === day;
+    if (isBegun && (await movements.findOne({ ...fresh, day: { $lte: day } })) === null) return;
+    const sequence = (last?.sequence ?? 0) + 1;
+    try {
+      await statements.insertOne({
+        _id: `SBX-${currency}-${String(sequence).padStart(6, '0')}`,
+        iban: sandboxIban(currency),
+        ...{ currency, sequence, from, to, day },
+        created_at: store.now(),
+        opening: last === null ? 0 : closingBalance(last),
+        credits: { count: 0, sum: 0 },
+        debits: { count: 0, sum: 0 },
+        state: 'open',
+      });
+    } catch (error) {
+      // Another process has begun it.
+      if (!isDuplicateKey(error)) throw error;
+    }
   }
-}
-
-async function findStart({ movements }: StatementStore, currency: string) {
-  const first = await movements.findOne({ currency, statement: null }, { sort: { booked_at: 1 } });
-  return first === null ? undefined : startOfDay(first.booked_at);
-}
-
-async function hasNew({ movements }: StatementStore, currency: string, day: string) {
-  return (await movements.findOne({ currency, statement: null, day: { $lte: day } })) !== null;
-}
-
-interface NewStatement {
-  currency: string;
-  from: Date;
-  to: Date;
-  day: string;
-  last: StatementDocument | null;
-}
-
-async function begin(
-  { statements, now }: StatementStore,
-  { last, currency, ...period }: NewStatement,
-): Promise<void> {
-  const sequence = (last?.sequence ?? 0) + 1;
-  try {
-    await statements.insertOne({
-      _id: `SBX-${currency}-${String(sequence).padStart(6, '0')}`,
-      iban: sandboxIban(currency),
-      ...{ currency, sequence, ...period },
-      created_at: now(),
-      opening: last === null ? 0 : closingBalance(last),
-      credits: { count: 0, sum: 0 },
-      debits: { count: 0, sum: 0 },
-      state: 'open',
-    });
-  } catch (error) {
-    // Another process has begun it.
-    if (!isDuplicateKey(error)) throw error;
-  }
-}
-
-async function fill(store: StatementStore, _id: string): Promise<void> {
-  while (await fillSome(store, _id));
 }
 
 function fillSome({ mongo, movements, statements }: StatementStore, _id: string): Promise<boolean> {
@@ -293,7 +264,11 @@ async function* writeCamt053(
     '\n',
     buildBalance('OPBD', statement.opening, statement),
     buildBalance('CLBD', closingBalance(statement), statement),
-    buildTotals(statement),
+    `${element(
+      'TxsSummry',
+      buildTotal('TtlCdtNtries', statement.credits, currency),
+      buildTotal('TtlDbtNtries', statement.debits, currency),
+    )}\n`,
   ].join('');
   for await (const entry of entries) yield buildEntry(entry);
   yield '</Stmt>\n</BkToCstmrStmt></Document>\n';
@@ -313,18 +288,9 @@ function buildBalance(
   return `${element('Bal', type, buildAmount(amount, currency), date)}\n`;
 }
 
-function buildTotals({ credits, debits, currency }: StatementFacts): string {
-  const buildTotal = (name: string, { count, sum }: Total) =>
-    element(
-      name,
-      element('NbOfNtries', String(count)),
-      element('Sum', decimalMoney(sum, currency)),
-    );
-  return `${element(
-    'TxsSummry',
-    buildTotal('TtlCdtNtries', credits),
-    buildTotal('TtlDbtNtries', debits),
-  )}\n`;
+function buildTotal(name: string, { count, sum }: Total, currency: string): string {
+  const total = element('Sum', decimalMoney(sum, currency));
+  return element(name, element('NbOfNtries', String(count)), total);
 }
 
 /** A reference has at most 35 characters, so our id loses its dashes. */

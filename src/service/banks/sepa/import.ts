@@ -67,7 +67,16 @@ export async function importTaken(deps: SepaImportDeps): Promise<SepaImport[]> {
   const putRefused = async (file: SepaInbound): Promise<void> => {
     const { _id, refusal, refused_as: name } = file;
     if (refusal === null || name === undefined) return;
-    imports.push(await explainRefusal(dir, file, { refusal, name }));
+    const target = join(dir, 'refused', name);
+    await writeFile(`${target}.txt`, `${refusal.code}: ${refusal.message}\n`);
+    // Unless it is there: another may have its former name by now.
+    if (!(await exists(target))) {
+      await rename(join(dir, file.folder, file.name), target).catch((error) => {
+        // Another import puts it away at the same time.
+        if (!isMissingFile(error)) throw error;
+      });
+    }
+    imports.push({ file: target, ...NOTHING, refusal });
     await inbound.updateOne(
       { _id, refused_as: name },
       { $set: { folder: 'refused', name }, $unset: { refused_as: true } },
@@ -83,11 +92,8 @@ export async function importTaken(deps: SepaImportDeps): Promise<SepaImport[]> {
     })
     .sort({ 'statement.from_day': 1, taken_at: 1 })
     .toArray();
-  if (waiting.length === 0) {
-    await noteRefused(deps, book);
-    return imports;
-  }
-  await addBankAccount(deps, { connector, livemode, iban, currency: 'EUR' });
+  const currency = 'EUR';
+  if (waiting.length > 0) await addBankAccount(deps, { connector, livemode, iban, currency });
   const findLast = async () => {
     const accounts = await deps.stores.bankAccounts.list({ connector, livemode });
     return JSON.stringify(accounts.map(({ _id, closing }) => [_id, closing]));
@@ -104,7 +110,7 @@ export async function importTaken(deps: SepaImportDeps): Promise<SepaImport[]> {
       const lost = { file: file.name, ...NOTHING, refusal: { code, message } };
       if (file.refusal === null) imports.push(lost);
     } else if (result instanceof ServiceError) {
-      // It waits for a statement that another process had begun, which may follow here.
+      // Its predecessor is being imported by another process, and may follow here.
       incomplete ??= result;
     } else if ('refusal' in result) {
       const { code } = result.refusal;
@@ -146,8 +152,10 @@ async function importOne(
   const { dir, connector, livemode, iban: account } = deps;
   const file = join(dir, folder, name);
   const set_aside = statement?.set_aside ?? [];
-  if (folder === 'other' && !(await hasRegistered(deps, set_aside))) {
-    return { file, statements: [], set_aside };
+  if (folder === 'other') {
+    const registered = await deps.stores.bankAccounts.list({ connector, livemode });
+    const isKnown = set_aside.some((each) => registered.some(({ iban }) => iban === each.account));
+    if (!isKnown) return { file, statements: [], set_aside };
   }
   try {
     const fault = statement?.fault && { account, ...statement.fault };
@@ -164,14 +172,6 @@ async function importOne(
       ...(kind && { 'statement.refused_kind': kind }),
     };
   }
-}
-
-async function hasRegistered(
-  { stores, connector, livemode }: SepaImportDeps,
-  set_aside: readonly SetAside[],
-): Promise<boolean> {
-  const registered = await stores.bankAccounts.list({ connector, livemode });
-  return set_aside.some(({ account }) => registered.some(({ iban }) => iban === account));
 }
 
 /** Puts a file that a gap had refused back, without its reason. @returns its path */
@@ -192,23 +192,6 @@ async function putProcessed(
   });
   await rm(join(dir, folder, `${before}.txt`), { force: true });
   return path;
-}
-
-/** Puts a file into `refused/`, unless it is there: another may have its former name by now. */
-async function explainRefusal(
-  dir: string,
-  { folder, name: before }: Pick<SepaInbound, 'folder' | 'name'>,
-  { refusal, name }: { refusal: Refusal; name: string },
-): Promise<SepaImport> {
-  const target = join(dir, 'refused', name);
-  await writeFile(`${target}.txt`, `${refusal.code}: ${refusal.message}\n`);
-  if (!(await exists(target))) {
-    await rename(join(dir, folder, before), target).catch((error) => {
-      // Another import puts it away at the same time.
-      if (!isMissingFile(error)) throw error;
-    });
-  }
-  return { file: target, ...NOTHING, refusal };
 }
 
 /** Refused files that are attention reasons at once. */

@@ -1,6 +1,5 @@
 import { readFile } from 'node:fs/promises';
 import { omitUndefined } from '../../../domain/defined';
-import type { Statement } from '../../../domain/statement';
 import type { Match } from '../../../statements/match';
 import { readStatementFile } from '../../../statements/read';
 import type { LineDocument, LineStatus } from '../../../store/statement-lines';
@@ -40,7 +39,11 @@ export async function checkStatementPath(
   source: ImportSource,
 ): Promise<CheckedFile> {
   const names = await deps.stores.ledger.listTransferNames(source.livemode);
-  const found = await readStatements(path, names).catch((error) => {
+  const read = async () => {
+    await assertReadable(path);
+    return await readStatementFile(await readFile(path), names);
+  };
+  const { statements: found } = await read().catch((error) => {
     throw toRefusal(error);
   });
   const { known, set_aside } = await groupByAccount(deps, found, source);
@@ -64,14 +67,6 @@ export async function checkStatementPath(
     }
   }
   return { statements, set_aside, refusals };
-}
-
-async function readStatements(
-  path: string,
-  names: readonly string[],
-): Promise<readonly Statement[]> {
-  await assertReadable(path);
-  return (await readStatementFile(await readFile(path), names)).statements;
 }
 
 /** Lines of one query. */

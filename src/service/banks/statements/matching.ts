@@ -58,8 +58,11 @@ export async function matchLines(
   for (const [index, line] of lines.entries()) {
     const isOpen = matches[index]?.status === 'open' && isWhole(line);
     for (const parts of isOpen ? (announced.get(line.bank_reference) ?? []) : []) {
-      const target = findTarget(line, parts);
-      if (target === undefined) continue;
+      const sums = [
+        parts.reduce((sum, { amount }) => sum + amount, 0),
+        parts.reduce((sum, { amount, fee }) => sum + amount + fee, 0),
+      ];
+      if (!listTargets(line).some(({ clearing }) => sums.includes(clearing))) continue;
       // What its parts do not explain stays free.
       const tried = new Set(taken);
       const found = await matchEach(stores, account, parts, tried, session);
@@ -182,14 +185,6 @@ async function findAnnounced(
     for (const [name, parts] of byEntry) found.set(name, [...(found.get(name) ?? []), parts]);
   }
   return found;
-}
-
-function findTarget(line: LineToMatch, parts: readonly LineDocument[]) {
-  const sums = [
-    parts.reduce((sum, { amount }) => sum + amount, 0),
-    parts.reduce((sum, { amount, fee }) => sum + amount + fee, 0),
-  ];
-  return listTargets(line).find(({ clearing }) => sums.includes(clearing));
 }
 
 /** @returns undefined unless each part has its entries */
@@ -401,9 +396,15 @@ export async function limitCharges(
   matches: readonly Match[],
   session?: ClientSession,
 ): Promise<Match[]> {
-  const charges = matches.map((match, index) =>
-    isAgreed(match, lines[index]) ? 0n : measureCharge(match, { account_id, currency }).amount,
-  );
+  const charges = matches.map((match, index) => {
+    const line = lines[index];
+    if (match.status === 'matched' && line?.is_agreed) {
+      const { clearing, bank_fees } = match.parts;
+      const max = Math.max(AGREED_MINOR, Math.abs(clearing) / AGREED_PARTS);
+      if (bank_fees === -line.fee && Math.abs(bank_fees) <= max) return 0n;
+    }
+    return measureCharge(match, { account_id, currency }).amount;
+  });
   if (!livemode || charges.every((amount) => amount === 0n)) return [...matches];
   const limits = [await readLimits(deps, session)];
   const scopes = listScopes({ account_id }, currency, limits);
@@ -425,16 +426,6 @@ export async function limitCharges(
 /** Largest fee of an acquirer that no limit holds: minor units, or a part of the amount. */
 const AGREED_MINOR = 100;
 const AGREED_PARTS = 10;
-
-function isAgreed(
-  match: Match,
-  line: Pick<LineDocument, 'is_agreed' | 'fee'> | undefined,
-): boolean {
-  if (match.status !== 'matched' || !line?.is_agreed) return false;
-  const { clearing, bank_fees } = match.parts;
-  const max = Math.max(AGREED_MINOR, Math.abs(clearing) / AGREED_PARTS);
-  return bank_fees === -line.fee && Math.abs(bank_fees) <= max;
-}
 
 export function measureCharge(
   match: Match,

@@ -15,7 +15,7 @@ type ReconciliationDeps = Pick<ServiceDeps, 'mongo' | 'stores' | 'now'>;
 /** A longer list is cut, and says so. */
 const ROWS_MAX = 1_000;
 
-interface Finding {
+interface Mismatch {
   code: 'not_repeated' | 'statement_missing';
   message: string;
   amount: number;
@@ -38,7 +38,7 @@ interface Reconciliation {
   ours_only: ShownEntry[];
   theirs_only: ShownLine[];
   different: { line: ShownLine; entry: ShownEntry }[];
-  findings: Finding[];
+  findings: Mismatch[];
   /** A list has more rows than it shows. */
   has_more: boolean;
 }
@@ -176,7 +176,7 @@ function readBalances(statements: readonly StatementDocument[]) {
 async function listFindings(
   { stores: { statements }, now }: ReconciliationDeps,
   account: BankAccountDocument,
-): Promise<Finding[]> {
+): Promise<Mismatch[]> {
   const missing = (await listMissing({ statements }, account)).map((row) => ({
     code: 'statement_missing' as const,
     message: row.message,

@@ -74,15 +74,13 @@ export async function listRefusedStatements(
     statements.listRefusals(false, since, most),
     all ? statements.listRefusals(true, since, most) : [],
   ]);
-  return [...open, ...acknowledged]
-    .map((row) => ({
-      resource_id: row.bank_account_id ?? '',
-      reason: row.code,
-      ...{ since: row.since, amount: row.amount ?? 0, currency: row.currency ?? '' },
-      acknowledged: row.acknowledged !== null,
-      ...(row.file && { file_id: row.file.id, name: row.file.name, code: row.file.code }),
-    }))
-    .filter((row) => row.since > since || row.resource_id > (after?.resource_id ?? ''));
+  return [...open, ...acknowledged].map((row) => ({
+    resource_id: row.bank_account_id ?? '',
+    reason: row.code,
+    ...{ since: row.since, amount: row.amount ?? 0, currency: row.currency ?? '' },
+    acknowledged: row.acknowledged !== null,
+    ...(row.file && { file_id: row.file.id, name: row.file.name, code: row.file.code }),
+  }));
 }
 
 const SAME_TIME_MAX = 10;
@@ -128,7 +126,7 @@ const getDue = (day: string) => Date.parse(addDays(day, ANNOUNCED_DAYS + 1));
 /** Lists credits that only a notification has, as attention reasons of their bank accounts. */
 export async function listNotRepeated(
   { statements }: Pick<Stores, 'statements'>,
-  { all, after, now }: { all: boolean; after: AttentionPlace | undefined; now: Date },
+  { all, now }: { all: boolean; now: Date },
 ): Promise<AttentionRow[]> {
   const before = announcedBefore(now);
   const [open, acknowledged] = await Promise.all([
@@ -139,32 +137,22 @@ export async function listNotRepeated(
     ...{ resource_id: row.bank_account_id, reason: NOT_REPEATED, since: getDue(row.day) },
     ...{ amount: row.amount, currency: row.currency, acknowledged: isAcknowledged },
   });
-  return listAfter([...open.map(present(false)), ...acknowledged.map(present(true))], after);
-}
-
-function listAfter(rows: readonly AttentionRow[], after: AttentionPlace | undefined) {
-  return rows.filter(
-    ({ since, resource_id }) =>
-      after === undefined ||
-      since > after.since ||
-      (since === after.since && resource_id > after.resource_id),
-  );
+  return [...open.map(present(false)), ...acknowledged.map(present(true))];
 }
 
 /** Lists accounts with lines that are open for too long; only a match ends that. */
 export async function listLinesOpen(
   { bankAccounts, statements }: Pick<Stores, 'bankAccounts' | 'statements'>,
-  { after, now }: { after?: AttentionPlace | undefined; now: Date },
+  now: Date,
 ): Promise<AttentionRow[]> {
   const accounts = await bankAccounts.list();
   const days = new Map(accounts.map(({ _id, open_days = OPEN_DAYS }) => [_id, open_days]));
   const overdue = await statements.sumOverdue(groupByOldest(accounts, now));
-  const rows = overdue.map(({ bank_account_id: resource_id, day, amount, currency }) => ({
+  return overdue.map(({ bank_account_id: resource_id, day, amount, currency }) => ({
     ...{ resource_id, reason: LINES_OPEN, amount, currency, acknowledged: false },
     // Another time than that of `not_repeated`: it names the row.
     since: Date.parse(addDays(day, (days.get(resource_id) ?? OPEN_DAYS) + 1)) + 1,
   }));
-  return listAfter(rows, after);
 }
 
 /** @returns the reason; undefined where no credit of an account became due then */

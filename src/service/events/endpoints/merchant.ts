@@ -58,7 +58,7 @@ export function createMerchantEndpoint(
     accept: async ({ url, description = null, enabled_events }) => {
       const admitted = await admitEndpointUrl(deps.webhookUrls, owner, url);
       assertFreeSlot(await listEndpoints(deps, owner));
-      const events = enabled_events === undefined ? 'all' : listOnce(enabled_events);
+      const events = enabled_events === undefined ? 'all' : [...new Set(enabled_events)];
       return { webhook_endpoint: { url: admitted, description, events } };
     },
     open: async ({ record: { resource_id: endpoint_id, request: accepted } }) => {
@@ -75,10 +75,6 @@ export function createMerchantEndpoint(
       return { answer: { ...presentEndpoint(endpoint), signing_secret }, isPersonal: true };
     },
   });
-}
-
-function listOnce(types: readonly EventType[]): EventType[] {
-  return [...new Set(types)];
 }
 
 /** A refusal leaves the key unused; another call with the key may have inserted the endpoint. */
@@ -127,7 +123,7 @@ export async function updateMerchantEndpoint(
   const admitted =
     url === undefined ? undefined : await admitEndpointUrl(deps.webhookUrls, owner, url);
   const acting = { ...deps, audit: auditAndNotify(deps, actor) };
-  const events = enabled_events && listOnce(enabled_events);
+  const events = enabled_events && [...new Set(enabled_events)];
   return await changeEndpoint(acting, owner, id, { ...settings, url: admitted, events });
 }
 

@@ -212,7 +212,7 @@ async function sumBefore({ stores }: StatementDeps, owner: Owner, position: stri
 }
 
 async function* addBalances(
-  rows: ReturnType<StatementDeps['stores']['balanceTransactions']['export']>,
+  rows: AsyncIterable<BalanceTransactionDocument>,
   sums: readonly (BalanceKey & { available: bigint })[],
 ): AsyncGenerator<StatementLine> {
   const balances = new Map(

@@ -5,7 +5,7 @@ import type { DisputeDocument } from '../../../store/disputes';
 import type { ListFilter } from '../../../store/list';
 import { listHeld } from '../../banks/movements';
 import type { Owner, ServiceDeps } from '../../deps';
-import { withLogs } from '../../events/list';
+import { withDeliveries } from '../../events/list';
 import { type ListPage, type ListQuery, readPage, singleRow, toBounds } from '../../paging';
 import { assembleTimeline, type TimelineEntry } from './timeline';
 
@@ -145,14 +145,7 @@ export async function readPayout(deps: ReadDeps, owner: Owner, id: string) {
 }
 
 export async function readTimeline(
-  {
-    stores,
-  }: {
-    stores: Pick<
-      ServiceDeps['stores'],
-      'callbacks' | 'deliveries' | 'events' | 'idempotency' | 'ledger'
-    >;
-  },
+  { stores }: ReadDeps,
   kind: Kind,
   resource: Resource,
 ): Promise<TimelineEntry[]> {
@@ -166,14 +159,17 @@ export async function readTimeline(
     stores.ledger.forResource(reported_id),
     stores.events.list({ account_id, livemode, resource_id: _id, limit: EVENTS_MAX }),
   ]);
-  const events = await withLogs({ stores }, newestEvents.reverse());
+  const events = await withDeliveries({ stores }, newestEvents.reverse(), 'readLogs');
   // A callback may name another connector's resource, and a refused one was not verified.
   const isOwn = (row: CallbackDocument) =>
     row.connector === connector && row.resource === (dispute ? 'payment' : kind);
   const ownCallbacks = callbacks.filter(
     (row) => isOwn(row) && row.refused !== true && (!dispute || isAbout(dispute, row)),
   );
-  const entryIds = dispute && listEntryIds(dispute);
+  const entryIds = dispute?.transfers.map(({ direction, step }) => {
+    const posted = direction === 'in' ? 'payment_dispute_won' : `payment_${dispute.kind}`;
+    return operationId({ kind: posted, resource_id: reported_id, step });
+  });
   return assembleTimeline({
     kind,
     resource,
@@ -188,11 +184,4 @@ export async function readTimeline(
 function isAbout({ name, applied_callbacks }: DisputeDocument, { body }: CallbackDocument) {
   const { callback_id, dispute_id = callback_id } = { dispute_id: undefined, ...body };
   return dispute_id === name || applied_callbacks?.includes(callback_id) === true;
-}
-
-function listEntryIds({ payment_id: resource_id, kind, transfers }: DisputeDocument): string[] {
-  return transfers.map(({ direction, step }) => {
-    const posted = direction === 'in' ? 'payment_dispute_won' : `payment_${kind}`;
-    return operationId({ kind: posted, resource_id, step });
-  });
 }

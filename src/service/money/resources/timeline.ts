@@ -130,7 +130,13 @@ function describeCallback(callback: CallbackDocument, resource: Facts['resource'
     bank_reference && `Bank reference ${bank_reference}`,
     code && `Code ${code}`,
     reason,
-    ...describeTransaction(body, { asset, network }),
+    ...(!('transaction_id' in body) || asset === undefined || network === undefined
+      ? []
+      : [
+          body.transaction_id && `Transaction ${body.transaction_id}`,
+          body.amount && `Amount ${formatUnits(body.amount, { asset, network })}`,
+          body.confirmations !== undefined && formatCount(body.confirmations, 'confirmation'),
+        ]),
   ];
   return {
     at,
@@ -139,19 +145,6 @@ function describeCallback(callback: CallbackDocument, resource: Facts['resource'
     tone: parked === null && unapplied === null ? 'plain' : 'note',
     details: [outcome, ...reportedFacts.flatMap((text) => text || [])],
   };
-}
-
-function describeTransaction(
-  body: CallbackDocument['body'],
-  { asset, network }: Pick<Facts['resource'], 'asset' | 'network'>,
-): (string | undefined)[] {
-  if (!('transaction_id' in body) || asset === undefined || network === undefined) return [];
-  const { amount, transaction_id, confirmations } = body;
-  return [
-    transaction_id && `Transaction ${transaction_id}`,
-    amount && `Amount ${formatUnits(amount, { asset, network })}`,
-    confirmations === undefined ? undefined : formatCount(confirmations, 'confirmation'),
-  ];
 }
 
 /** Merchants read it: no name and reason of an operator. */

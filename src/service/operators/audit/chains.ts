@@ -172,7 +172,7 @@ function isSigned(line: ChainedLine, { operators, processes }: Signers): boolean
     return operators.some(
       ({ name, public_key, revoked_at }) =>
         isSameOperator(name, operator) &&
-        (revoked_at === null || Date.parse(at) <= Date.parse(revoked_at) + REVOKED_MS) &&
+        isInUse(at, revoked_at, REVOKED_MS) &&
         isSignedBy(public_key, hash, signature),
     );
   }
@@ -185,13 +185,15 @@ function isSigned(line: ChainedLine, { operators, processes }: Signers): boolean
       ACTORS[writer].includes(via) &&
       processes[writer]?.some(
         ({ public_key }, index, keys) =>
-          !isReplaced(keys[index + 1], at) && isSignedBy(public_key, hash, signature),
+          isInUse(at, keys[index + 1]?.created_at ?? null, REPLACED_MS) &&
+          isSignedBy(public_key, hash, signature),
       ),
   );
 }
 
-function isReplaced(next: { created_at: string } | undefined, at: string): boolean {
-  return next !== undefined && !(Date.parse(at) <= Date.parse(next.created_at) + REPLACED_MS);
+/** @param end time of the key's revocation, or of the next key */
+function isInUse(at: string, end: string | null, graceMs: number): boolean {
+  return end === null || Date.parse(at) <= Date.parse(end) + graceMs;
 }
 
 /**

@@ -17,8 +17,9 @@ import {
 } from '../../../encryption/recipient-pairs';
 import { followKeyFile } from '../../../encryption/service-keys';
 import { listPayoutConnectors } from '../../../routing';
+import type { Stores } from '../../../store';
 import type { RecipientGroup } from '../../../store/recipients';
-import { type EncryptedStores, type KeyFileDeps, readAll, VALUE_KINDS } from './values';
+import { type KeyFileDeps, readAll, VALUE_KINDS } from './values';
 
 /** `keys rotate --ring` takes these, and `recipients.live-NAME` for a connector. */
 export const KEY_RING_NAMES = ['seal', 'recipients.sandbox', 'recipients.live'] as const;
@@ -63,7 +64,13 @@ export function createEncrypters({
   const kids = Object.keys(own.keys);
   const seal = { encrypter: createEncrypter(keyRing), kid: own.current, kids };
   const holders = listHolders(keysDir);
-  refuseUnrouted(holders, connectors);
+  const owned = holders.filter((holder) => holder.startsWith('live-')).map(getKeyRingName);
+  // Without the API's routes, recipients would be encrypted for the shared keys, and no connector
+  // with its own could pay one.
+  if (owned.length > 0 && listPayoutConnectors(connectors).length === 0) {
+    const message = `KEYS_DIR has ${owned.join(', ')}, but LIVE_CONNECTORS names no bank that pays out: set it as for the API.`;
+    throw new ServiceError('keys_dir_invalid', message);
+  }
   const pairs = holders.map((holder) => {
     const { current, keys } = followPairs(keysDir, holder, 'private').forEncryption();
     return [getKeyRingName(holder), { current, kids: Object.keys(keys) }] as const;
@@ -74,18 +81,6 @@ export function createEncrypters({
     recipients: createRecipientReencrypter(keysDir, { holders, listPayers }),
     keys: new Map([['seal', { current: seal.kid, kids: seal.kids }], ...pairs]),
   };
-}
-
-/**
- * Requires the API's routes: without them, recipients would be encrypted for the shared keys, and
- * no connector with its own could pay one.
- */
-function refuseUnrouted(holders: readonly Holder[], connectors: KeyFileDeps['connectors']): void {
-  const own = holders.filter((holder) => holder.startsWith('live-'));
-  if (own.length === 0 || listPayoutConnectors(connectors).length > 0) return;
-  const names = own.map(getKeyRingName).join(', ');
-  const message = `KEYS_DIR has ${names}, but LIVE_CONNECTORS names no bank that pays out: set it as for the API.`;
-  throw new ServiceError('keys_dir_invalid', message);
 }
 
 const NO_KEY = '?';
@@ -106,7 +101,7 @@ export const ZERO_COUNTS = {
 type KeyCounts = typeof ZERO_COUNTS;
 
 /** Lists records first: one that becomes a recipient meanwhile is then counted as such. */
-async function listGroups({ recipients }: EncryptedStores) {
+async function listGroups({ recipients }: Stores) {
   const records = await recipients.listRecordGroups();
   const stored = await recipients.listGroups();
   return [
@@ -116,14 +111,14 @@ async function listGroups({ recipients }: EncryptedStores) {
 }
 
 /** Lists evidence that its connector still has to send. */
-export function listEvidence({ disputes }: EncryptedStores) {
+export function listEvidence({ disputes }: Stores) {
   const readPage = (after = '') => disputes.listEvidence(after, BATCH);
   return readAll(readPage);
 }
 
 const BATCH = 100;
 
-export async function countByKey(stores: EncryptedStores, { seal }: Encrypters) {
+export async function countByKey(stores: Stores, { seal }: Encrypters) {
   const countsByKey = new Map<string, KeyCounts>();
   const add = (kid: string, count: keyof KeyCounts, n: number) => {
     const counts = countsByKey.get(kid) ?? ZERO_COUNTS;
@@ -144,10 +139,7 @@ export async function countByKey(stores: EncryptedStores, { seal }: Encrypters) 
   return countsByKey;
 }
 
-export async function countOutdated(
-  stores: EncryptedStores,
-  encrypters: Encrypters,
-): Promise<number> {
+export async function countOutdated(stores: Stores, encrypters: Encrypters): Promise<number> {
   const groups = await listGroups(stores);
   const outdated = groups.filter((group) => isOutdated(encrypters, group));
   const countsByKey = await countByKey(stores, encrypters);

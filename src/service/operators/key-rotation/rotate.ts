@@ -15,6 +15,7 @@ import {
   removePair,
 } from '../../../encryption/recipient-pairs';
 import { listPayoutConnectors } from '../../../routing';
+import type { Stores } from '../../../store';
 import { evidenceOwner } from '../../../store/disputes';
 import { buildRecipient, recipientOwner } from '../../../store/recipients';
 import { withAuditLine } from '../audit/log';
@@ -35,7 +36,6 @@ import {
 import {
   changeKeyFile,
   countReplacedKeys,
-  type EncryptedStores,
   INSTALLATION,
   type KeyFileDeps,
   readPages,
@@ -47,7 +47,7 @@ import {
 } from './values';
 
 export interface KeyDeps extends KeyFileDeps {
-  stores: EncryptedStores;
+  stores: Stores;
 }
 
 export interface ReencryptionResult {
@@ -205,7 +205,7 @@ function finishPairs({ keysDir }: KeyDeps): void {
   changeKeyFile(() => publishPairs(keysDir));
 }
 
-async function countAllRemaining(stores: EncryptedStores, encrypters: Encrypters): Promise<number> {
+async function countAllRemaining(stores: Stores, encrypters: Encrypters): Promise<number> {
   return (await countOutdated(stores, encrypters)) + (await countReplacedKeys(stores));
 }
 
@@ -224,7 +224,7 @@ async function reencrypt(deps: KeyDeps): Promise<ReencryptionResult> {
 }
 
 interface ReencryptDeps {
-  stores: EncryptedStores;
+  stores: Stores;
   encrypters: Encrypters;
   now: () => Date;
   progress: (line: string) => void;

@@ -95,18 +95,6 @@ export function changeKeyFile<T>(change: () => T): T {
   }
 }
 
-export type EncryptedStores = Pick<
-  Stores,
-  | 'accounts'
-  | 'payments'
-  | 'recipients'
-  | 'disputes'
-  | 'endpoints'
-  | 'idempotency'
-  | 'users'
-  | 'connectorKeys'
->;
-
 interface EncryptedValue {
   ciphertext: Encrypted;
   /** Bound to the ciphertext. */
@@ -135,39 +123,6 @@ export async function* readAll<Id, T extends { _id: Id }>(
   for await (const page of readPages(readPage)) yield* page;
 }
 
-async function* readEndpoints({ endpoints }: EncryptedStores) {
-  const readPage = (after: ObjectId | undefined) => endpoints.page(BATCH, after);
-  for await (const endpoint of readAll(readPage)) {
-    yield endpoint.secrets.map(({ ciphertext }) => ({
-      ciphertext,
-      owner: secretOwner(endpoint),
-      replace: (next: Encrypted) => endpoints.reencryptSecret(endpoint._id, ciphertext, next),
-    }));
-  }
-}
-
-async function* readUsers({ users }: EncryptedStores) {
-  const readPage = (after = '') => users.withTotp(after, BATCH);
-  for await (const { _id, totp, totp_offered } of readAll(readPage)) {
-    const fields = { 'totp.ciphertext': totp?.ciphertext, totp_offered };
-    yield (['totp.ciphertext', 'totp_offered'] as const).flatMap((field) => {
-      const before = fields[field];
-      if (!before) return [];
-      const replace = (next: Encrypted) =>
-        users.reencryptTotp(_id, field, { before, ciphertext: next });
-      return [{ ciphertext: before, owner: totpOwner(_id), replace }];
-    });
-  }
-}
-
-async function* readConnectorKeys({ connectorKeys }: EncryptedStores) {
-  const readPage = (after = '') => connectorKeys.page(after, BATCH);
-  for await (const { _id, ciphertext } of readAll(readPage)) {
-    const replace = (next: Encrypted) => connectorKeys.reencrypt(_id, ciphertext, next);
-    yield [{ ciphertext, owner: connectorKeyOwner(_id), replace }];
-  }
-}
-
 interface KeyedAccount {
   account: AccountDocument;
   env: Env;
@@ -177,7 +132,7 @@ interface KeyedAccount {
 
 async function* listPayerKeys({
   accounts,
-}: Pick<EncryptedStores, 'accounts'>): AsyncGenerator<KeyedAccount> {
+}: Pick<Stores, 'accounts'>): AsyncGenerator<KeyedAccount> {
   const readPage = (after = '') => accounts.page(after, BATCH);
   for await (const account of readAll(readPage)) {
     for (const env of ENVIRONMENTS) {
@@ -188,30 +143,71 @@ async function* listPayerKeys({
   }
 }
 
-async function* readPayerKeys(stores: EncryptedStores) {
-  for await (const { env, owner, keys } of listPayerKeys(stores)) {
-    yield [keys, ...(keys.earlier ?? [])].map(({ ciphertext }) => ({
-      ciphertext,
-      owner: payerKeyOwner(owner),
-      replace: (next: Encrypted, kid: string) =>
-        stores.accounts.reencryptPayerKey(owner.account_id, env, ciphertext, {
-          ciphertext: next,
-          kid,
-        }),
-    }));
-  }
-}
-
 /** `count` is a field of `KeyCounts`. */
 export const VALUE_KINDS = [
-  { count: 'endpoints', label: 'signing secrets', read: readEndpoints },
-  { count: 'users', label: 'second factors', read: readUsers },
-  { count: 'connector_keys', label: 'connector keys', read: readConnectorKeys },
-  { count: 'payer_keys', label: 'keys of payers', read: readPayerKeys },
+  {
+    count: 'endpoints',
+    label: 'signing secrets',
+    read: async function* ({ endpoints }: Stores) {
+      const readPage = (after: ObjectId | undefined) => endpoints.page(BATCH, after);
+      for await (const endpoint of readAll(readPage)) {
+        yield endpoint.secrets.map(({ ciphertext }) => ({
+          ciphertext,
+          owner: secretOwner(endpoint),
+          replace: (next: Encrypted) => endpoints.reencryptSecret(endpoint._id, ciphertext, next),
+        }));
+      }
+    },
+  },
+  {
+    count: 'users',
+    label: 'second factors',
+    read: async function* ({ users }: Stores) {
+      const readPage = (after = '') => users.withTotp(after, BATCH);
+      for await (const { _id, totp, totp_offered } of readAll(readPage)) {
+        const fields = { 'totp.ciphertext': totp?.ciphertext, totp_offered };
+        yield (['totp.ciphertext', 'totp_offered'] as const).flatMap((field) => {
+          const before = fields[field];
+          if (!before) return [];
+          const replace = (next: Encrypted) =>
+            users.reencryptTotp(_id, field, { before, ciphertext: next });
+          return [{ ciphertext: before, owner: totpOwner(_id), replace }];
+        });
+      }
+    },
+  },
+  {
+    count: 'connector_keys',
+    label: 'connector keys',
+    read: async function* ({ connectorKeys }: Stores) {
+      const readPage = (after = '') => connectorKeys.page(after, BATCH);
+      for await (const { _id, ciphertext } of readAll(readPage)) {
+        const replace = (next: Encrypted) => connectorKeys.reencrypt(_id, ciphertext, next);
+        yield [{ ciphertext, owner: connectorKeyOwner(_id), replace }];
+      }
+    },
+  },
+  {
+    count: 'payer_keys',
+    label: 'keys of payers',
+    read: async function* (stores: Stores) {
+      for await (const { env, owner, keys } of listPayerKeys(stores)) {
+        yield [keys, ...(keys.earlier ?? [])].map(({ ciphertext }) => ({
+          ciphertext,
+          owner: payerKeyOwner(owner),
+          replace: (next: Encrypted, kid: string) =>
+            stores.accounts.reencryptPayerKey(owner.account_id, env, ciphertext, {
+              ciphertext: next,
+              kid,
+            }),
+        }));
+      }
+    },
+  },
 ] as const satisfies readonly {
   count: string;
   label: string;
-  read: (stores: EncryptedStores) => AsyncGenerator<EncryptedValue[]>;
+  read: (stores: Stores) => AsyncGenerator<EncryptedValue[]>;
 }[];
 
 /** Time in which every process reads the account again, and stores its earlier payers. */
@@ -225,7 +221,7 @@ const REQUEST_MS_MAX = 10_000;
  * the data key with it. The replaced key still decrypts.
  */
 export async function replacePayerKeys(
-  stores: EncryptedStores,
+  stores: Stores,
   { encrypter, kid }: { encrypter: Encrypter; kid: string },
   now: () => Date,
 ): Promise<void> {
@@ -237,11 +233,11 @@ export async function replacePayerKeys(
   }
 }
 
-export async function countReplacedKeys(stores: EncryptedStores): Promise<number> {
+export async function countReplacedKeys(stores: Stores): Promise<number> {
   return (await listReplaced(stores)).length;
 }
 
-async function listReplaced(stores: EncryptedStores): Promise<KeyedAccount[]> {
+async function listReplaced(stores: Stores): Promise<KeyedAccount[]> {
   const replaced: KeyedAccount[] = [];
   for await (const keyed of listPayerKeys(stores)) {
     if (keyed.keys.earlier !== undefined) replaced.push(keyed);
@@ -250,7 +246,7 @@ async function listReplaced(stores: EncryptedStores): Promise<KeyedAccount[]> {
 }
 
 interface PayerDeps extends Pick<KeyFileDeps, 'now' | 'wait' | 'progress'> {
-  stores: EncryptedStores;
+  stores: Stores;
 }
 
 /**

@@ -197,7 +197,13 @@ async function* checkRows<Row, O extends Orphan>(
 export async function restart(deps: OrphanDeps, orphan: Orphan): Promise<void> {
   const { temporal, stores, lifecycleQueue } = deps;
   await temporal.withDeadline(Date.now() + START_TIMEOUT_MS, async () => {
-    if (orphan.kind === 'delivery') return await restartDelivery(deps, orphan);
+    if (orphan.kind === 'delivery') {
+      const { delivery, workflow } = orphan;
+      const event = await stores.events.get(delivery.event_id);
+      if (event === null) return;
+      if (workflow === RUNNING) return await redeliver(deps, event, { ...delivery, resume: true });
+      return await resumeDeliveries(deps, event, await stores.deliveries.forEvents([event._id]));
+    }
     const { kind, resource } = orphan;
     await assertNotBehind({ temporal, stores }, kind, resource);
     await temporal.workflow.start(LIFECYCLES[kind].workflowType, {
@@ -205,14 +211,6 @@ export async function restart(deps: OrphanDeps, orphan: Orphan): Promise<void> {
       workflowIdConflictPolicy: 'USE_EXISTING',
     });
   });
-}
-
-async function restartDelivery(deps: OrphanDeps, { delivery, workflow }: DeliveryOrphan) {
-  const { events, deliveries } = deps.stores;
-  const event = await events.get(delivery.event_id);
-  if (event === null) return;
-  if (workflow === RUNNING) await redeliver(deps, event, { ...delivery, resume: true });
-  else await resumeDeliveries(deps, event, await deliveries.forEvents([event._id]));
 }
 
 async function findResourceOrphan(

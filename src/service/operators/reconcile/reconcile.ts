@@ -45,7 +45,17 @@ const LOOK_AGAIN_MS = 250;
  * deliveries. Safe to interrupt and repeat, and while the service runs.
  */
 export async function reconcile(deps: ReconcileDeps, { apply, ...options }: Options) {
-  const { differences, ...counts } = await compareAll(deps, options);
+  const counts = { workflows: 0, histories: 0 };
+  const found: Difference[] = [];
+  for await (const { place, checked, read, differences } of walk(deps, options)) {
+    counts.workflows += checked;
+    counts.histories += read;
+    found.push(...differences);
+    const { workflows, histories } = counts;
+    const text = `${workflows} workflows looked at, ${histories} read one by one, ${found.length} differ`;
+    deps.progress(`${text} (at ${formatPlace(place)})`);
+  }
+  const differences = await omitMoving(deps, found);
   const isLost = ({ kind }: Difference) => kind === 'missing' || kind === 'behind';
   const lost = differences.filter(isLost);
   const rebuildFindings = [
@@ -66,20 +76,6 @@ export async function reconcile(deps: ReconcileDeps, { apply, ...options }: Opti
     ...(await findWaitingCallbacks(deps)),
   ];
   return { ...counts, documents, findings };
-}
-
-async function compareAll(deps: ReconcileDeps, options: WalkOptions) {
-  const found: Difference[] = [];
-  let workflows = 0;
-  let histories = 0;
-  for await (const { place, checked, read, differences } of walk(deps, options)) {
-    workflows += checked;
-    histories += read;
-    found.push(...differences);
-    const counts = `${workflows} workflows looked at, ${histories} read one by one, ${found.length} differ`;
-    deps.progress(`${counts} (at ${formatPlace(place)})`);
-  }
-  return { workflows, histories, differences: await omitMoving(deps, found) };
 }
 
 /** Leaves out what has caught up, or whose document has changed meanwhile. */

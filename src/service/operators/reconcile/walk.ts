@@ -135,7 +135,11 @@ async function compareOne(
   const { get } = LIFECYCLES[resource];
   const newest = await describeNewest(temporal, resource, id);
   if (newest === null) return null;
-  const workflow = getState(newest);
+  const { status: shown, version: counted, running, startedAt } = newest;
+  // Before it has a state, it shows none.
+  const isShown = shown !== undefined && counted !== undefined;
+  const state = isShown ? { status: shown, version: counted } : null;
+  const workflow = shown === REFUSED.status ? REFUSED : state;
   let document = await get(stores, id);
   if (document === null && workflow !== REFUSED) {
     if (!(await wasOpened(temporal, resource, id))) return null;
@@ -143,12 +147,11 @@ async function compareOne(
   }
   const kind = compare(workflow, document);
   if (kind === null) return null;
-  const { running, startedAt } = newest;
   const started_at = startedAt.toISOString();
   if (document === null) return { kind, resource, id, workflow, document, running, started_at };
   const { status, version, account_id, livemode, updated_at } = document;
-  const state = { status, version, account_id, livemode, updated_at };
-  return { kind, resource, id, workflow, document: state, running, started_at };
+  const stored = { status, version, account_id, livemode, updated_at };
+  return { kind, resource, id, workflow, document: stored, running, started_at };
 }
 
 /** Reads the run itself, which is never late. */
@@ -163,12 +166,6 @@ async function describeNewest(
     if (error instanceof WorkflowNotFoundError) return null;
     throw error;
   }
-}
-
-/** @returns null before it has a state */
-function getState({ status, version }: Run): ResourceState | null {
-  if (status === REFUSED.status) return REFUSED;
-  return status === undefined || version === undefined ? null : { status, version };
 }
 
 /** A first run has the state of an opened resource from its start. */
