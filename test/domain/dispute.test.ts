@@ -131,6 +131,7 @@ test.each<[string, DisputeFacts | null, DisputeReport['name'], Partial<DisputeRe
   ['comes back after the end', LOST, IN, { amount: 400, ...NAMED }, 'lost in 400'],
   ['names what was won', WON, IN, { amount: 400, ...NAMED }, 'named cb-2 R1'],
   ['comes back beyond it', OPEN, IN, { amount: 401, ...NAMED }, 'more came back'],
+  ['comes back beyond its fee', OPEN, IN, { fee: 16, ...NAMED }, 'more came back'],
   ['comes back unknown', null, IN, { amount: 1, ...NAMED }, 'no such dispute'],
 ])('money of a dispute that %s', (_what, dispute, name, facts, expected) => {
   expect(decide(dispute, name, facts)).toContain(expected);

@@ -226,6 +226,7 @@ const MEANINGS: Record<string, EntryLine[][]> = {
   'transit.refunds -5, clearing.sandbox 3, balances.main.available 2': [
     LINES.refund_settled('sandbox', 5, 3),
   ],
+  'balances.ads.available -5, receivable.merchant 5': [LINES.debt_collected('ads', 5)],
   'external.adjustments 5, balances.ads.available -5': [LINES.adjusted('ads', -5, 'adjustments')],
   'receivable.merchant 5, balances.ads.available -5': [LINES.adjusted('ads', -5, 'receivable')],
   'clearing.sandbox -2, balances.main.available 2': [
