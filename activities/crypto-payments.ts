@@ -22,14 +22,13 @@ import { bookId } from '../src/ledger/entries';
 import { InsufficientBalance } from '../src/ledger/insufficient-balance';
 import { recordDeposits } from '../src/movements/deposits';
 import { listMovements } from '../src/movements/register';
-import type { Stores } from '../src/store';
 import {
   ADDRESS_INDEX,
   type CryptoPaymentDocument,
   type ReportedStatus,
 } from '../src/store/crypto-payments';
 import type { PaymentActivityDeps } from './payments';
-import { positionAt, readCryptoSubscribers, tieBase } from './shared/events';
+import { positionAt, readCryptoSubscribers } from './shared/events';
 import { openWithRetry, throwMissing } from './shared/opening';
 import { createRecord } from './shared/record';
 import {
@@ -73,10 +72,38 @@ type CryptoPaymentTransition = Transition<CryptoPaymentDocument, CryptoPaymentCh
 
 export function createCryptoPaymentActivities(deps: PaymentActivityDeps) {
   const { stores } = deps;
-  const record = createRecord(deps, recordTable(stores), async (payment, request_id) => ({
-    ...buildSnapshot(payment, request_id),
-    movements: await listMovements(stores, payment._id),
-  }));
+  const table: RecordTable<CryptoPaymentDocument, CryptoPaymentChange> = {
+    resource: 'crypto_payment',
+    store: stores.crypto_payments,
+    transitions: CRYPTO_PAYMENT_TRANSITIONS,
+    events: CRYPTO_PAYMENT_EVENTS,
+    eventData: ({ _id }) => ({ crypto_payment_id: _id }),
+    buildChange: (transition) => {
+      const { from, to, at, change } = transition;
+      const { steps, is_reported, ...fields } = change;
+      const isReceived = to.includes('received') && from.status !== 'received';
+      return {
+        ...buildCommonChange(transition),
+        ...fields,
+        ...(isReceived ? { received_at: at } : {}),
+      };
+    },
+    posted: ['underpaid', 'held', 'received'],
+    post: (payment, transition, session) =>
+      recordDeposits(stores, payment, transition.change.steps ?? [], transition, session),
+    isInSuspense: async ({ _id, attention }) =>
+      (await listMovements(stores, _id)).some(
+        (movement) => movement.reason === attention && isInSuspense(movement),
+      ),
+    shouldReport: ({ change }) => change.is_reported === true,
+    getBook: (payment) => bookId({ ...payment, currency: bookCurrency(payment) }),
+    readSubscribers: readCryptoSubscribers,
+  };
+  const record = createRecord(deps, table, async (payment, request_id) => {
+    const { _id, deposits, accepted, reported } = payment;
+    const facts = readFacts(payment, request_id);
+    return { facts, deposits, accepted, reported, movements: await listMovements(stores, _id) };
+  });
   return {
     openCryptoPayment: (input: OpenCryptoPayment): Promise<CryptoPaymentOpening> =>
       openWithRetry(() => openCryptoPayment(deps, input)),
@@ -94,33 +121,13 @@ export function createCryptoPaymentActivities(deps: PaymentActivityDeps) {
   };
 }
 
-function recordTable(stores: Stores): RecordTable<CryptoPaymentDocument, CryptoPaymentChange> {
-  return {
-    resource: 'crypto_payment',
-    store: stores.crypto_payments,
-    transitions: CRYPTO_PAYMENT_TRANSITIONS,
-    events: CRYPTO_PAYMENT_EVENTS,
-    eventData: ({ _id }) => ({ crypto_payment_id: _id }),
-    buildChange,
-    posted: ['underpaid', 'held', 'received'],
-    post: (payment, transition, session) =>
-      recordDeposits(stores, payment, transition.change.steps ?? [], transition, session),
-    isInSuspense: async ({ _id, attention }) =>
-      (await listMovements(stores, _id)).some(
-        (movement) => movement.reason === attention && isInSuspense(movement),
-      ),
-    shouldReport: ({ change }) => change.is_reported === true,
-    getBook: (payment) => bookId({ ...payment, currency: bookCurrency(payment) }),
-    readSubscribers: readCryptoSubscribers,
-  };
-}
-
+/** @throws ApplicationFailure not retryable, `address_in_use` */
 async function openCryptoPayment(
   deps: PaymentActivityDeps,
   input: OpenCryptoPayment,
 ): Promise<CryptoPaymentOpening> {
   const { stores } = deps;
-  const { crypto_payment_id, request_id } = input;
+  const { crypto_payment_id, connector, request_id } = input;
   const existing = await stores.crypto_payments.get(crypto_payment_id);
   if (existing !== null) return buildOpening(existing, request_id);
   const payment = await inTransaction(deps.mongo, async (session) => {
@@ -130,7 +137,13 @@ async function openCryptoPayment(
     const fresh = newPayment(deps.payTokenKey, input, request.crypto_payment);
     await stores.crypto_payments.insert(fresh, session);
     return fresh;
-  }).catch((error: unknown) => throwUnlessNew(deps, input, error));
+  }).catch((error: unknown) => {
+    if (!isDuplicateKey(error, ADDRESS_INDEX)) throw error;
+    const ids = { crypto_payment_id, connector, request_id };
+    deps.log.error(ids, 'address of another payment given');
+    const message = 'The connector gave the address of another payment: nothing was opened.';
+    throw ApplicationFailure.nonRetryable(message, 'address_in_use');
+  });
   if (payment !== null) {
     deps.log.info({ crypto_payment_id, request_id }, 'crypto payment opened');
     return buildOpening(payment, request_id);
@@ -138,18 +151,6 @@ async function openCryptoPayment(
   const storedPayment = await stores.crypto_payments.get(crypto_payment_id);
   if (storedPayment !== null) return buildOpening(storedPayment, request_id);
   return await throwMissing(stores, 'payment', crypto_payment_id);
-}
-
-/** @throws ApplicationFailure not retryable, `address_in_use` */
-function throwUnlessNew(
-  { log }: PaymentActivityDeps,
-  { crypto_payment_id, connector, request_id }: OpenCryptoPayment,
-  error: unknown,
-): never {
-  if (!isDuplicateKey(error, ADDRESS_INDEX)) throw error;
-  log.error({ crypto_payment_id, connector, request_id }, 'address of another payment given');
-  const message = 'The connector gave the address of another payment: nothing was opened.';
-  throw ApplicationFailure.nonRetryable(message, 'address_in_use');
 }
 
 /** Builds the first answer, whatever has happened since. */
@@ -177,7 +178,7 @@ function newPayment(
     ...request,
     version: 1,
     transition: 1,
-    position: positionAt(input.created_at, 0, tieBase(1)),
+    position: positionAt(input.created_at),
     status: 'awaiting_deposit',
     amount_received: '0',
     payment_uri: paymentUri(input),
@@ -193,22 +194,6 @@ function newPayment(
     attention: null,
     audit: [],
   };
-}
-
-function buildChange(transition: CryptoPaymentTransition): Partial<CryptoPaymentDocument> {
-  const { from, to, at, change } = transition;
-  const { steps, is_reported, ...fields } = change;
-  const isReceived = to.includes('received') && from.status !== 'received';
-  return {
-    ...buildCommonChange(transition),
-    ...fields,
-    ...(isReceived ? { received_at: at } : {}),
-  };
-}
-
-function buildSnapshot(payment: CryptoPaymentDocument, request_id: string) {
-  const { deposits, accepted, reported } = payment;
-  return { facts: readFacts(payment, request_id), deposits, accepted, reported };
 }
 
 function readFacts(payment: CryptoPaymentDocument, request_id: string) {

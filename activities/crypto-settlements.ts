@@ -1,5 +1,5 @@
 import type { ClientSession } from 'mongodb';
-import { abandon, inTransaction } from '../src/base/mongo';
+import { abandon } from '../src/base/mongo';
 import { MAIN_BALANCE } from '../src/domain/account/balance-account';
 import { parseUnits } from '../src/domain/crypto/assets';
 import {
@@ -12,7 +12,6 @@ import {
 } from '../src/domain/crypto/settlement';
 import type { CryptoSettlementInput } from '../src/domain/crypto/workflow';
 import type { Failure } from '../src/domain/failure';
-import { isInSuspense } from '../src/domain/movement/movement';
 import {
   buildNetworkFee,
   buildSettlementEntry,
@@ -28,9 +27,9 @@ import {
 } from '../src/movements/register';
 import type { Stores } from '../src/store';
 import type { CryptoSettlementDocument } from '../src/store/crypto-settlements';
-import { addressAt, describeNoWallet, type WalletDocument } from '../src/store/wallets';
+import { addressAt, describeNoWallet } from '../src/store/wallets';
 import { buildLockRequest } from './shared/debit';
-import { positionAt, readCryptoSubscribers, tieBase } from './shared/events';
+import { positionAt, readCryptoSubscribers } from './shared/events';
 import { buildAcceptance, openReserved, type ReservedOpening } from './shared/opening';
 import { createRecord } from './shared/record';
 import {
@@ -38,7 +37,6 @@ import {
   type Known,
   type RecordDeps,
   type RecordTable,
-  type Transition,
   type WriteAnswer,
 } from './shared/record-table';
 import { bookOnce } from './shared/written';
@@ -66,54 +64,22 @@ export interface NetworkFeeInput extends Known {
 }
 
 export function createCryptoSettlementActivities(deps: RecordDeps) {
-  const record = createRecord(deps, recordTable(deps.stores), async (settlement, request_id) => ({
-    facts: readFacts(settlement, request_id),
-    movements: await listMovements(deps.stores, settlement._id),
-  }));
-  return {
-    openCryptoSettlement: (input: OpenCryptoSettlement): Promise<CryptoSettlementOpening> =>
-      openCryptoSettlement(deps, input),
-    releaseCryptoClaim: async ({ resource_id }: { resource_id: string }): Promise<void> => {
-      await deps.stores.idempotency.release(resource_id);
-    },
-    recordCryptoSettlementMove: record.transition,
-    /** Books what the chain took of a settlement that had ended without its report. */
-    recordNetworkFee: (input: NetworkFeeInput): Promise<WriteAnswer<CryptoSettlementDocument>> =>
-      bookOnce<CryptoSettlementDocument, object>(
-        deps,
-        (work) => inTransaction(deps.mongo, work),
-        deps.stores.crypto_settlements,
-        { resource_id: input.crypto_settlement_id, known: input },
-        async (settlement, session) => {
-          const { network_fee, at } = input;
-          const isBooked = settlement.network_fee !== undefined;
-          if (isBooked || !isSettlementEnded(settlement.status)) {
-            return { answer: {}, isNew: false };
-          }
-          const { crypto_settlements, ledger } = deps.stores;
-          await crypto_settlements.setNetworkFee(settlement._id, network_fee, session);
-          const entry = buildNetworkFee({ ...settlement, network_fee }, at);
-          if (entry !== undefined) await ledger.post(entry, session);
-          return { answer: {}, isNew: true };
-        },
-      ),
-    recordCryptoSettlementAttention: record.setAttention,
-    loadCryptoSettlement: record.load,
-  };
-}
-
-function recordTable(
-  stores: Stores,
-): RecordTable<CryptoSettlementDocument, CryptoSettlementChange> {
-  return {
+  const { stores } = deps;
+  const table: RecordTable<CryptoSettlementDocument, CryptoSettlementChange> = {
     resource: 'crypto_settlement',
     store: stores.crypto_settlements,
     transitions: CRYPTO_SETTLEMENT_TRANSITIONS,
     events: CRYPTO_SETTLEMENT_EVENTS,
     eventData: ({ _id }) => ({ crypto_settlement_id: _id }),
-    buildChange,
+    buildChange: (transition) => {
+      const { at, to, change } = transition;
+      return {
+        ...buildCommonChange(transition),
+        ...(to.includes('completed') ? { completed_at: at } : {}),
+        ...change,
+      };
+    },
     posted: ['completed', 'failed'],
-    isInSuspense: async ({ _id }) => (await listMovements(stores, _id)).some(isInSuspense),
     post: async (settlement, transition, session) => {
       const { to, at, change } = transition;
       const fee = change.network_fee === undefined ? undefined : buildNetworkFee(settlement, at);
@@ -137,11 +103,39 @@ function recordTable(
     },
     readSubscribers: readCryptoSubscribers,
   };
-}
-
-function refuseWallet(wallet: WalletDocument | null, network: string): CryptoSettlementOpening {
-  const message = describeNoWallet(wallet, network);
-  return { outcome: 'refused', code: 'wallet_not_registered', message };
+  const record = createRecord(deps, table, async (settlement, request_id) => ({
+    facts: readFacts(settlement, request_id),
+    movements: await listMovements(stores, settlement._id),
+  }));
+  return {
+    openCryptoSettlement: (input: OpenCryptoSettlement): Promise<CryptoSettlementOpening> =>
+      openCryptoSettlement(deps, input),
+    releaseCryptoClaim: async ({ resource_id }: { resource_id: string }): Promise<void> => {
+      await stores.idempotency.release(resource_id);
+    },
+    recordCryptoSettlementMove: record.transition,
+    /** Books what the chain took of a settlement that had ended without its report. */
+    recordNetworkFee: (input: NetworkFeeInput): Promise<WriteAnswer<CryptoSettlementDocument>> =>
+      bookOnce<CryptoSettlementDocument, object>(
+        deps,
+        stores.crypto_settlements,
+        { ...input, resource_id: input.crypto_settlement_id },
+        async (settlement, session) => {
+          const { network_fee, at } = input;
+          const isBooked = settlement.network_fee !== undefined;
+          if (isBooked || !isSettlementEnded(settlement.status)) {
+            return { answer: {}, isNew: false };
+          }
+          const { crypto_settlements, ledger } = stores;
+          await crypto_settlements.setNetworkFee(settlement._id, network_fee, session);
+          const entry = buildNetworkFee({ ...settlement, network_fee }, at);
+          if (entry !== undefined) await ledger.post(entry, session);
+          return { answer: {}, isNew: true };
+        },
+      ),
+    recordCryptoSettlementAttention: record.setAttention,
+    loadCryptoSettlement: record.load,
+  };
 }
 
 async function openCryptoSettlement(
@@ -156,7 +150,10 @@ async function openCryptoSettlement(
   if (existing !== null) return accept(existing);
   const registered = await wallets.get(account_id, livemode, network);
   const wallet = input.wallet_address ?? addressAt(registered, created_at);
-  if (wallet === null) return refuseWallet(registered, network);
+  if (wallet === null) {
+    const message = describeNoWallet(registered, network);
+    return { outcome: 'refused', code: 'wallet_not_registered', message };
+  }
   return await openReserved<CryptoSettlementDocument, CryptoSettlementOpening>(deps, {
     ...{ resource: 'crypto_settlement', id, request_id, get: crypto_settlements.get, accept },
     lockRequest: buildLockRequest(bookId(input), created_at),
@@ -185,17 +182,6 @@ async function refuseDebit(
   const withheld = await stores.movements.sumReorged(input);
   const debit = { balance_account: MAIN_BALANCE, currency, amount: needed, withheld };
   return { outcome: 'refused', ...(await explainShortage(stores.ledger, input, debit)) };
-}
-
-function buildChange(
-  transition: Transition<CryptoSettlementDocument, CryptoSettlementChange>,
-): Partial<CryptoSettlementDocument> {
-  const { at, to, change } = transition;
-  return {
-    ...buildCommonChange(transition),
-    ...(to.includes('completed') ? { completed_at: at } : {}),
-    ...change,
-  };
 }
 
 function readFacts(settlement: CryptoSettlementDocument, request_id: string) {
@@ -274,7 +260,7 @@ function newSettlement(
     wallet_address,
     version: 1,
     transition: 1,
-    position: positionAt(created_at, 0, tieBase(1)),
+    position: positionAt(created_at),
     status: 'pending',
     transaction_id: null,
     failure: null,

@@ -1,6 +1,5 @@
 import { ApplicationFailure } from '@temporalio/activity';
 import type { ClientSession } from 'mongodb';
-import { inTransaction } from '../src/base/mongo';
 import type { FeeBearer } from '../src/domain/account/acquirer-fee';
 import { getVerificationMode } from '../src/domain/callback/signature';
 import { omitUndefined } from '../src/domain/defined';
@@ -33,7 +32,7 @@ import { notifyTeam } from '../src/service/merchants/mail/outbox';
 import type { DisputeDocument } from '../src/store/disputes';
 import type { PaymentDocument } from '../src/store/payments';
 import { buildLockRequest, splitDebit, withDebitLock } from './shared/debit';
-import { buildEvents, insertEvents, positionAt, readSubscribers, tieBase } from './shared/events';
+import { buildEvents, insertEvents, positionAt, readSubscribers } from './shared/events';
 import { findFeeBearer } from './shared/fee-bearer';
 import { openWithRetry } from './shared/opening';
 import { auditAct, buildAuditEntry } from './shared/operator-acts';
@@ -224,7 +223,9 @@ async function openDispute(deps: RecordDeps, input: OpenDispute): Promise<Disput
     const payment = await stores.payments.get(payment_id, session);
     const isOwn = payment?.account_id === account_id && payment.livemode === livemode;
     if (!isOwn || payment.status !== 'settled') return null;
-    const fresh = newDispute(input, payment);
+    const { name } = input;
+    const about = { _id: dispute_id, name, kind: 'dispute_opened', request_id } as const;
+    const fresh = newDispute(payment, { ...about, bank_reference: name }, at);
     const moneyless = input.isRefused ? { ...report, amount: 0, fee: 0 } : report;
     const disputed = toDisputed(payment, input);
     const decision = decideReport(disputed, null, moneyless);
@@ -271,16 +272,19 @@ function accept(
   return { outcome: 'accepted', facts, evidence_due_at, ...state, ...omitUndefined({ answer }) };
 }
 
-function newDispute(input: OpenDispute, payment: PaymentDocument): DisputeDocument {
-  const { dispute_id, payment_id, name, account_id, livemode, created_at, request_id } = input;
-  const { currency, method, connector } = payment;
+/** Builds a dispute that has taken no money yet. */
+export function newDispute(
+  payment: PaymentDocument,
+  about: Pick<DisputeDocument, '_id' | 'name' | 'kind' | 'request_id' | 'bank_reference'>,
+  at: string,
+): DisputeDocument {
+  const { _id: payment_id, account_id, livemode, currency, method, connector } = payment;
   return {
-    _id: dispute_id,
-    ...{ account_id, livemode, payment_id, name, currency, method, connector, request_id },
-    kind: 'dispute_opened',
+    ...about,
+    ...{ account_id, livemode, payment_id, currency, method, connector },
     version: 1,
     transition: 1,
-    position: positionAt(created_at, 0, tieBase(1)),
+    position: positionAt(at),
     status: 'needs_response',
     amount: 0,
     fee: 0,
@@ -289,9 +293,8 @@ function newDispute(input: OpenDispute, payment: PaymentDocument): DisputeDocume
     evidence_due_at: null,
     evidence_submitted_at: null,
     closed_at: null,
-    created_at,
-    updated_at: created_at,
-    bank_reference: name,
+    created_at: at,
+    updated_at: at,
     attention: null,
     audit: [],
     transfers: [],
@@ -376,7 +379,9 @@ async function applyDecision(
   if (decision.kind !== 'applied') return {};
   const { to, transfer, change } = decision;
   const isClosing = isDisputeClosed(to) && to !== dispute.status;
-  const step = transfer && findStep(dispute, transfer.direction);
+  const earlier = dispute.transfers.filter(({ direction }) => direction === transfer?.direction);
+  // The first transfer of each direction has the name of the dispute.
+  const step = earlier.length === 0 ? dispute.name : `${dispute._id}#${earlier.length + 1}`;
   const money =
     transfer &&
     (await postTransfer(deps, payment, dispute, { ...transfer, step }, booked, session));
@@ -430,15 +435,6 @@ export async function postTransfer(
   return sums;
 }
 
-/** The first transfer of each direction has the name of the dispute. */
-function findStep(
-  { _id, name, transfers }: DisputeDocument,
-  direction: DisputeTransfer['direction'],
-): string {
-  const earlier = transfers.filter((transfer) => transfer.direction === direction).length;
-  return earlier === 0 ? name : `${_id}#${earlier + 1}`;
-}
-
 /** Decides on a report, and writes all that it changes in one transaction. */
 async function recordReport(
   deps: RecordDeps,
@@ -477,15 +473,15 @@ async function recordReport(
       const moved = decision.kind === 'applied' ? 1 : 0;
       const counted = { ...change, transition: dispute.transition + moved };
       await stores.disputes.change(dispute_id, counted, session);
-      if (isDisputeClosed(counted.status ?? dispute.status)) {
-        await stores.disputes.dropEvidence(dispute_id, session);
-      }
-      await countChange(deps, dispute, change, at, session);
+      const { amount = dispute.amount, status: to = dispute.status } = change;
+      const open = !isDisputeClosed(dispute.status) && isDisputeClosed(to) ? -1 : 0;
+      const sums = { amount: amount - dispute.amount, open, at };
+      await stores.payments.countDisputed(payment_id, sums, session);
+      if (isDisputeClosed(to)) await stores.disputes.dropEvidence(dispute_id, session);
       if (act === undefined) {
         await stores.disputes.noteApplied(dispute_id, callback_id, session);
         await stores.payments.noteApplied(payment_id, callback_id, session);
       } else await auditWon(deps, dispute, { act, id: callback_id, at: acted_at }, session);
-      const to = change.status ?? dispute.status;
       if (moved > 0) events = await writeEvent(deps, dispute, to, at, session);
       return {
         answer: toAnswer(decision, { ...dispute, ...counted }, report, isFeeRefused),
@@ -495,18 +491,6 @@ async function recordReport(
   );
   await startDeliveries(deps, events);
   return answer;
-}
-
-async function countChange(
-  { stores }: RecordDeps,
-  before: DisputeDocument,
-  { amount = before.amount, status = before.status }: Partial<DisputeDocument>,
-  at: string,
-  session: ClientSession,
-): Promise<void> {
-  const open = !isDisputeClosed(before.status) && isDisputeClosed(status) ? -1 : 0;
-  const change = { amount: amount - before.amount, open, at };
-  await stores.payments.countDisputed(before.payment_id, change, session);
 }
 
 async function writeEvent(
@@ -540,13 +524,12 @@ async function auditWon(
 }
 
 function recordStep(deps: RecordDeps, input: RecordStep): Promise<WriteAnswer<DisputeDocument>> {
-  const { stores, mongo } = deps;
-  const { dispute_id: resource_id, at, step, version, transition } = input;
+  const { stores } = deps;
+  const { dispute_id: resource_id, at, step } = input;
   return bookOnce<DisputeDocument, object>(
     deps,
-    (work) => inTransaction(mongo, work),
     stores.disputes,
-    { resource_id, known: { version, transition } },
+    { ...input, resource_id },
     async (dispute, session) => {
       const change = buildStepChange(dispute, step, at);
       if (change === undefined) return { answer: {}, isNew: false };

@@ -6,7 +6,6 @@ import {
 } from '@temporalio/client';
 import { ApplicationFailure, type Workflow } from '@temporalio/common';
 import type { ClientSession } from 'mongodb';
-import { inTransaction } from '../src/base/mongo';
 import { readAccountTime } from '../src/domain/account/clock';
 import { type ApprovalRequired, isApprovalRequired } from '../src/domain/approval';
 import type { BankCallback } from '../src/domain/callback/callback';
@@ -26,8 +25,7 @@ import type { PaymentDocument } from '../src/store/payments';
 import { isTimeout } from '../src/temporal/deadline';
 import { assertNotBehind } from '../src/temporal/reopening';
 import { firstRun, nextRun } from '../src/temporal/start';
-import { postTransfer } from './disputes';
-import { positionAt, tieBase } from './shared/events';
+import { newDispute, postTransfer } from './disputes';
 import { auditAct, buildAuditEntry } from './shared/operator-acts';
 import type { Act, Known, RecordDeps, WriteAnswer } from './shared/record-table';
 import { bookInBook, bookOnce, type Work } from './shared/written';
@@ -43,9 +41,8 @@ export function createPaymentDisputes(deps: RecordDeps) {
     recordDispute: (input: Booking): Promise<WriteAnswer<PaymentDocument>> =>
       bookOnce<PaymentDocument, object>(
         deps,
-        (work) => inTransaction(deps.mongo, work),
         payments,
-        { resource_id: input.payment_id, known: input },
+        toBooking(input),
         async ({ _id }, session) => {
           const { matchedCount } = await payments.dispute(_id, input.at, session);
           return { answer: {}, isNew: matchedCount === 1 };
@@ -270,7 +267,12 @@ function postChargeback(deps: RecordDeps, input: Chargeback): Promise<Chargeback
       if (input.amount === null && taken > 0)
         return keep({ outcome: 'amount_needed', taken, left });
       if (amount > left) return keep({ outcome: 'amount_too_large', settled, left });
-      const fresh = newChargeback(payment, name, input);
+      const { at } = input;
+      const about = { _id: disputeId(payment._id, name), name, kind: 'clawed_back' } as const;
+      const named = { ...about, request_id: payment.request_id, bank_reference: null };
+      // An operator knows of it, and no report comes: it is over.
+      const over = { status: 'lost', closed_at: at } as const;
+      const fresh = { ...newDispute(payment, named, at), ...over };
       const report = {
         name: 'dispute_opened',
         callback_id: act_id,
@@ -296,38 +298,6 @@ function postChargeback(deps: RecordDeps, input: Chargeback): Promise<Chargeback
       return { answer: { outcome: 'posted', held, owed }, isNew: true };
     },
   );
-}
-
-/** Builds a dispute of which an operator knows, and no report: it is over. */
-function newChargeback(
-  payment: PaymentDocument,
-  name: string,
-  { at }: Pick<Chargeback, 'at'>,
-): DisputeDocument {
-  const { _id: payment_id, account_id, livemode, currency, method, connector } = payment;
-  return {
-    _id: disputeId(payment_id, name),
-    ...{ account_id, livemode, payment_id, name, currency, method, connector },
-    request_id: payment.request_id,
-    kind: 'clawed_back',
-    version: 1,
-    transition: 1,
-    position: positionAt(at, 0, tieBase(1)),
-    status: 'lost',
-    amount: 0,
-    fee: 0,
-    reason: null,
-    failure: null,
-    evidence_due_at: null,
-    evidence_submitted_at: null,
-    closed_at: at,
-    created_at: at,
-    updated_at: at,
-    bank_reference: null,
-    attention: null,
-    audit: [],
-    transfers: [],
-  };
 }
 
 type LiftAnswer = { outcome: 'posted' } | { outcome: 'refused'; why: string };

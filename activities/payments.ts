@@ -20,7 +20,7 @@ import { applyMovements, listMovements, recordApplied } from '../src/movements/r
 import { startDeliveries } from '../src/service/events/deliveries';
 import type { PaymentDocument } from '../src/store/payments';
 import { createPaymentDisputes } from './payment-disputes';
-import { buildEvents, insertEvents, positionAt, readSubscribers, tieBase } from './shared/events';
+import { buildEvents, insertEvents, positionAt, readSubscribers } from './shared/events';
 import { findFeeBearer } from './shared/fee-bearer';
 import { openWithRetry, throwMissing } from './shared/opening';
 import { createRecord } from './shared/record';
@@ -185,7 +185,7 @@ function newPayment(
     ...facts,
     ...request,
     ...getFirstState(session),
-    position: positionAt(input.created_at, 0, tieBase(1)),
+    position: positionAt(input.created_at),
     failure: getFailure(session),
     refunded: 0,
     authorized_at: null,

@@ -33,7 +33,7 @@ import {
 } from '../src/movements/register';
 import type { AccountDocument } from '../src/store/accounts';
 import type { PayoutDocument } from '../src/store/payouts';
-import { positionAt, tieBase } from './shared/events';
+import { positionAt } from './shared/events';
 import {
   buildAcceptance,
   openReserved,
@@ -291,7 +291,7 @@ function newPayout(input: OpenPayout, request: PayoutRequest): PayoutDocument {
     ...request,
     version: 1,
     transition: 1,
-    position: positionAt(input.created_at, 0, tieBase(1)),
+    position: positionAt(input.created_at),
     status: 'created',
     failure: null,
     returned: null,

@@ -19,7 +19,7 @@ import {
 import type { PaymentDocument } from '../src/store/payments';
 import type { RefundDocument } from '../src/store/refunds';
 import { buildLockRequest } from './shared/debit';
-import { positionAt, tieBase } from './shared/events';
+import { positionAt } from './shared/events';
 import {
   buildAcceptance,
   openReserved,
@@ -185,7 +185,7 @@ function newRefund(
     ...{ account_id, livemode, payment_id, reason, currency, method, connector, request_id },
     version: 1,
     transition: 1,
-    position: positionAt(created_at, 0, tieBase(1)),
+    position: positionAt(created_at),
     amount: input.amount ?? refundableAmount(payment) - payment.refunded,
     status: 'processing',
     failure: null,

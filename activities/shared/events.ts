@@ -24,13 +24,9 @@ export interface EventSource {
   transitions: readonly { type: EventType; transition: number }[];
 }
 
-/** Random position within one millisecond. */
-export function positionAt(at: string, offset: number, base: number): string {
-  return buildPosition(Date.parse(at), (base + offset) % TIES);
-}
-
-export function tieBase(count: number): number {
-  return randomInt(TIES - count);
+/** Position within one millisecond, by default a random one. */
+export function positionAt(at: string, tie = randomInt(TIES - 1)): string {
+  return buildPosition(Date.parse(at), tie);
 }
 
 /**
@@ -43,7 +39,8 @@ export function buildEvents(
   subscribers: readonly Subscriber[],
 ): RecordedEvents {
   const { account_id, livemode, at, data, request_id, resource, resource_id } = source;
-  const base = tieBase(source.transitions.length);
+  // Those of one millisecond are listed in their order.
+  const base = randomInt(TIES - source.transitions.length);
   const events = source.transitions.map(({ type, transition }, offset): EventDocument => {
     const id = eventId(resource, resource_id, transition);
     return {
@@ -53,7 +50,7 @@ export function buildEvents(
       type,
       created: at,
       resource_id,
-      position: positionAt(at, offset, base),
+      position: positionAt(at, base + offset),
       data,
       body: JSON.stringify({ id, type, created: at, livemode, data }),
       request_id,

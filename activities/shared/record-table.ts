@@ -2,6 +2,7 @@ import type { ClientSession, MongoClient } from 'mongodb';
 import type { ClockMeter } from '../../src/base/clock-meter';
 import type { Logger } from '../../src/base/log';
 import type { FeeBearer } from '../../src/domain/account/acquirer-fee';
+import type { AccountTime } from '../../src/domain/account/clock';
 import type { ApprovalLimits } from '../../src/domain/approval';
 import type {
   AnyCallback,
@@ -10,6 +11,7 @@ import type {
 } from '../../src/domain/callback/callback';
 import type {
   CallbackSignature,
+  MissedCallback,
   SignedCallback,
   VerificationFault,
   VerificationMode,
@@ -122,6 +124,23 @@ export type Known = Pick<ResourceState<string>, 'version' | 'transition'>;
 
 export interface OpenedState<Status extends string> extends ResourceState<Status> {
   verification: VerificationMode;
+}
+
+/** Stored state with which a workflow goes on in a new run. */
+export interface LoadedState<Status extends string, Attention extends string>
+  extends OpenedState<Status> {
+  attention: Attention | null;
+  /** Applied callbacks. */
+  applied: string[];
+  /** Ms since the epoch. */
+  attention_at?: number;
+  acknowledged?: Attention[];
+  missed?: MissedCallback[];
+  /** Ms since the epoch. */
+  snoozed_until?: number;
+  /** Absent until a sandbox's clock advances. */
+  clock?: AccountTime;
+  bank_reference?: string;
 }
 
 export interface TransitionResult<Status extends string, Attention extends string>

@@ -1,11 +1,10 @@
 import { ApplicationFailure } from '@temporalio/activity';
 import { inTransaction } from '../../src/base/mongo';
-import { type AccountTime, readAccountTime } from '../../src/domain/account/clock';
+import { readAccountTime } from '../../src/domain/account/clock';
 import {
   getVerificationMode,
   type MissedCallback,
   VERIFICATION_FAULTS,
-  type VerificationMode,
 } from '../../src/domain/callback/signature';
 import { omitUndefined } from '../../src/domain/defined';
 import { holdsMoney } from '../../src/domain/movement/movement';
@@ -17,6 +16,7 @@ import { auditAct, toStoredAct } from './operator-acts';
 import { buildBehind, recordMove, startPendingDeliveries } from './record-move';
 import type {
   DatedAct,
+  LoadedState,
   RecordAttention,
   RecordDeps,
   RecordRefused,
@@ -31,21 +31,6 @@ import { buildStale, findVersion } from './written';
 interface LoadInput {
   resource_id: string;
   request_id: string;
-}
-
-interface LoadedState<Document extends ResourceDocument> {
-  status: Document['status'];
-  version: number;
-  transition: number;
-  attention: Document['attention'];
-  applied: string[];
-  attention_at?: number;
-  acknowledged?: NonNullable<Document['attention']>[];
-  missed?: MissedCallback[];
-  snoozed_until?: number;
-  clock?: AccountTime;
-  bank_reference?: string;
-  verification: VerificationMode;
 }
 
 export function createRecord<Document extends ResourceDocument, Change, Snapshot>(
@@ -63,7 +48,9 @@ export function createRecord<Document extends ResourceDocument, Change, Snapshot
     load: async ({
       resource_id,
       request_id,
-    }: LoadInput): Promise<Snapshot & LoadedState<Document>> => {
+    }: LoadInput): Promise<
+      Snapshot & LoadedState<Document['status'], NonNullable<Document['attention']>>
+    > => {
       const document = await table.store.get(resource_id);
       if (document === null) {
         const code = `${table.resource}_not_found`;

@@ -1,4 +1,5 @@
 import type { ClientSession } from 'mongodb';
+import { inTransaction } from '../../src/base/mongo';
 import type { Movement } from '../../src/domain/movement/movement';
 import { bookId } from '../../src/ledger/entries';
 import { listMovements, withFreeNames } from '../../src/movements/register';
@@ -31,11 +32,11 @@ class Later extends Error {
  * @throws Error when the database is behind
  */
 export async function bookOnce<D extends ResourceDocument, Answer extends object>(
-  { stores }: Pick<RecordDeps, 'stores'>,
-  transact: Transact,
+  { mongo, stores }: Pick<RecordDeps, 'mongo' | 'stores'>,
   store: BookedStore<D>,
-  { resource_id, known }: { resource_id: string; known: Known },
+  { resource_id, ...known }: Known & { resource_id: string },
   work: (document: D, session: ClientSession) => Promise<Work<Answer>>,
+  transact: Transact = (within) => inTransaction(mongo, within),
 ): Promise<WriteAnswer<D, Answer>> {
   const { version } = known;
   try {
@@ -75,10 +76,10 @@ export async function bookInBook<D extends ResourceDocument, Answer extends obje
   return await withFreeNames((clashes) =>
     bookOnce<D, Answer>(
       deps,
-      (within) => withDebitLock(deps, buildLockRequest(book, at), within),
       store,
-      { resource_id, known: booking },
+      booking,
       (document, session) => work(document, session, clashes),
+      (within) => withDebitLock(deps, buildLockRequest(book, at), within),
     ),
   );
 }

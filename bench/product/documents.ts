@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { buildEvents, positionAt, tieBase } from '../../activities/shared/events';
+import { buildEvents, positionAt } from '../../activities/shared/events';
 import type { RecordedEvents } from '../../src/service/events/deliveries';
 import { buildDelivery } from '../../src/store/deliveries';
 import type { EventDocument } from '../../src/store/events';
@@ -13,7 +13,7 @@ export function buildPayment(facts: PaymentFacts): PaymentDocument {
   const at = facts.created_at;
   return {
     ...{ _id, livemode: false, amount: 1_050, currency: 'EUR', country: 'NL' },
-    ...{ status: 'settled', version: 4, transition: 4, position: positionAt(at, 0, tieBase(1)) },
+    ...{ status: 'settled', version: 4, transition: 4, position: positionAt(at) },
     ...{ method: 'ideal', connector: 'sandbox', reference: `order-${_id}`, metadata: '{}' },
     customer: { reference: null, ciphertext: null },
     ...{ failure: null, refunded: 0, bank_reference: _id, session_url: null, attention: null },

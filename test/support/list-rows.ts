@@ -75,7 +75,7 @@ export function paymentAt(n: number, at: string): PaymentDocument {
   const status = RARER.find(([every]) => pair % every === every - 1)?.[1] ?? 'settled';
   return buildPayment({
     ...{ _id, account_id, status, created_at: at, amount: 1 + (n % 1_000) },
-    ...{ position: positionAt(at, 0, n % 999_000), reference: `order-${n}` },
+    ...{ position: positionAt(at, n % 999_000), reference: `order-${n}` },
     method: METHODS[pair % METHODS.length] ?? 'ideal',
   });
 }
