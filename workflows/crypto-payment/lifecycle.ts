@@ -1,13 +1,5 @@
-import {
-  allHandlersFinished,
-  CancellationScope,
-  condition,
-  continueAsNew,
-} from '@temporalio/workflow';
-import { assertNever } from '../../src/domain/assert';
 import { isAnyPending } from '../../src/domain/crypto/deposit';
 import {
-  type ActTarget,
   actOnDeposits,
   depositActFault,
   findResolutionFault,
@@ -22,30 +14,30 @@ import {
   type CryptoPaymentStatus,
   cryptoPaymentWorkflowId,
 } from '../../src/domain/crypto/payment';
-import type {
-  CryptoPaymentResult,
-  CryptoPaymentResume,
-  CryptoPaymentStart,
-  CryptoPaymentState,
-} from '../../src/domain/crypto/workflow';
+import type { CryptoPaymentResult, CryptoPaymentStart } from '../../src/domain/crypto/workflow';
 import { now } from '../shared/clock';
-import { listen, openMailbox, untilOpened } from '../shared/inbox';
-import { type Due, runUntilFinal } from '../shared/loop';
-import { findNamed } from '../shared/movement';
+import { listen, openMailbox } from '../shared/inbox';
 import {
-  type ActRules,
-  authorize,
-  buildAudit,
-  type OperatorItem,
-  stateFault,
-} from '../shared/operator-acts';
-import { assertIdentity, findRefusal, rejectUpdate } from '../shared/refusal';
+  type ActItem,
+  type Acts,
+  handleCommon,
+  type Lifecycle,
+  runLifecycle,
+} from '../shared/lifecycle';
+import type { Due } from '../shared/loop';
+import { findNamed } from '../shared/movement';
+import { type ActRules, type AuditedAct, stateFault } from '../shared/operator-acts';
+import { findRefusal } from '../shared/refusal';
 import { note } from '../shared/state';
-import { isChainRead } from './bank';
-import { applyCallback } from './callbacks';
-import { applyChange, getDepositSet, isOpen, orReload, updateAttention } from './deposits';
-import { messages } from './messages';
-import { load, open } from './opening';
+import { isChainRead, load, open } from './bank';
+import {
+  applyCallback,
+  applyChange,
+  getDepositSet,
+  isOpen,
+  orReload,
+  updateAttention,
+} from './deposits';
 import {
   type CryptoPayment,
   type CryptoPaymentItem,
@@ -54,76 +46,72 @@ import {
   getResult,
   getState,
   isWaiting,
+  messages,
   record,
 } from './state';
 
 /** @see docs/api.md#states-of-a-crypto-payment */
 export async function cryptoPayment(start: CryptoPaymentStart): Promise<CryptoPaymentResult> {
-  assertIdentity('crypto_payment_id', Object(start).crypto_payment_id, cryptoPaymentWorkflowId);
   const mail: CryptoPaymentMailbox = openMailbox(start);
-  listen<CryptoPaymentKind, CryptoPayment>(mail, messages, {
-    noun: 'crypto payment',
-    resumed: 'resume' in start,
-    state: () => getResult(mail, start.crypto_payment_id),
-    opened: async () => getState(await untilOpened(mail)),
-    actFault,
-  });
-  // A cancel request from the Temporal UI must not interrupt a booking.
-  return await CancellationScope.nonCancellable(async () => {
-    const opening = 'resume' in start ? await load(mail, start) : await open(mail, start);
-    mail.opening = opening;
-    if (opening.outcome === 'refused') await condition(allHandlersFinished);
-    else await runLifecycle(mail, opening.resource);
-    return getResult(mail, start.crypto_payment_id);
-  });
+  listen(rules, mail, start);
+  await runLifecycle(rules, mail, () =>
+    'resume' in start ? load(mail, start) : open(mail, start),
+  );
+  return getResult(mail, start.crypto_payment_id);
 }
 
-type Resuming = (start: CryptoPaymentResume) => Promise<CryptoPaymentResult>;
+type Rules = Lifecycle<CryptoPaymentKind, CryptoPayment, CryptoPaymentItem>;
 
-function runLifecycle({ inbox }: CryptoPaymentMailbox, payment: CryptoPayment): Promise<void> {
-  return runUntilFinal({
-    inbox,
-    clock: payment.clock,
-    handle: (item) => handle(payment, item),
-    reportGivenUp: (what, refused) => record.flagGivenUp(payment, what, refused),
-    isFinal: () => !isWaiting(payment) && payment.screenings.size === 0 && !isConfirming(payment),
-    nextDue: () => nextDue(payment),
-    isIdle: () => payment.screenings.size === 0,
-    continueInNewRun: () =>
-      continueAsNew<Resuming>({
-        crypto_payment_id: payment.id,
-        resume: true,
-        request_id: payment.facts.request_id,
-      }),
-  });
-}
-
-/** Returns when all changes of the item are written. */
-async function handle(payment: CryptoPayment, item: CryptoPaymentItem): Promise<void> {
-  switch (item.kind) {
-    case 'callback':
-      return await record.applyVerified(payment, item, () =>
-        applyCallback(payment, item.name, item.callback),
-      );
-    case 'malformed':
-      note(payment, `unreadable callback ${item.name}: ${item.fault}`);
-      return await record.flagMalformed(payment);
-    case 'screened': {
-      const { transaction_id, answer } = item;
-      payment.screenings.delete(transaction_id);
-      record.logActivity(payment, `screening of ${transaction_id}: ${answer.outcome}`);
-      return await applyChange(
-        payment,
-        applyScreening(getDepositSet(payment), transaction_id, answer.outcome),
-        {},
-      );
-    }
-    case 'operator':
-      return await applyAct(payment, item);
-    default:
-      assertNever(item);
-  }
-}
+const rules: Rules = {
+  kind: 'crypto_payment',
+  noun: 'crypto payment',
+  workflowId: cryptoPaymentWorkflowId,
+  messages,
+  record,
+  handle: async (payment, item) => {
+    if (item.kind !== 'screened') return await handleCommon(rules, payment, item);
+    const { transaction_id, answer } = item;
+    payment.screenings.delete(transaction_id);
+    record.logActivity(payment, `screening of ${transaction_id}: ${answer.outcome}`);
+    const change = applyScreening(getDepositSet(payment), transaction_id, answer.outcome);
+    await applyChange(payment, change, {});
+  },
+  applyCallback: (payment, { name, callback }) => applyCallback(payment, name, callback),
+  actFault: (payment, what, target) =>
+    stateFault(ACTS, payment.status, what) ??
+    depositActFault(getDepositSet(payment), what, isOpen(payment), target),
+  checkAct: (payment, item) => {
+    if (item.what === 'snooze' || item.what === 'acknowledge') return undefined;
+    const change = buildChange(payment, item);
+    if (typeof change === 'string') return { code: 'wrong_state', message: change };
+    const message = findTargetFault(payment, item);
+    return message === undefined ? undefined : { code: 'invalid_request', message };
+  },
+  acts: {
+    snooze: async (payment, audit, { hours }) => {
+      await orReload(payment, record.snooze(payment, audit, hours));
+      return undefined;
+    },
+    acknowledge: async (payment, audit, { attention }) => {
+      const refused = await orReload(payment, record.acknowledge(payment, audit, attention));
+      if (refused === undefined) await updateAttention(payment);
+      return refused;
+    },
+    release: decide,
+    reject: decide,
+    accept: decide,
+    return: decide,
+    credit_late: decide,
+    resolve_movement: decide,
+    confirm: decide,
+  } satisfies Acts<CryptoPaymentKind, CryptoPayment>,
+  isFinal: (payment) =>
+    !isWaiting(payment) && payment.screenings.size === 0 && !isConfirming(payment),
+  isIdle: ({ screenings }) => screenings.size === 0,
+  nextDue,
+  getState,
+  getResult,
+};
 
 const UNCONFIRMED_MS = 24 * 3_600_000;
 
@@ -202,58 +190,29 @@ const ACTS: ActRules<CryptoPaymentAct, CryptoPaymentStatus> = {
   snooze: { from: CRYPTO_PAYMENT_IN_FLIGHT, refusal: neverLeft },
 };
 
-function actFault(
-  payment: CryptoPayment,
-  what: CryptoPaymentAct,
-  target?: ActTarget,
-): string | undefined {
-  return (
-    stateFault(ACTS, payment.status, what) ??
-    depositActFault(getDepositSet(payment), what, isOpen(payment), target)
-  );
-}
-
-type ActItem = OperatorItem<CryptoPaymentAct, CryptoPaymentState>;
-
-/** Decides again, since the state may have changed. */
-async function applyAct(payment: CryptoPayment, item: ActItem): Promise<void> {
-  const { what, hours, answer } = item;
-  const fault = actFault(payment, what, item.target ?? {});
-  if (fault !== undefined) return rejectUpdate(answer, 'wrong_state', fault);
+/** Decides about deposits. */
+async function decide(payment: CryptoPayment, audit: AuditedAct, item: Item) {
   const change = buildChange(payment, item);
-  if (typeof change === 'string') return rejectUpdate(answer, 'wrong_state', change);
-  const message = findTargetFault(payment, item);
-  if (message !== undefined) return rejectUpdate(answer, 'invalid_request', message);
-  if (!(await authorize('crypto_payment', record, payment, item))) return;
-  const { act } = item;
-  record.logActivity(payment, `operator ${act.operator}: ${what} (${act.reason})`);
-  const audit = buildAudit(item);
-  if (what === 'snooze') await orReload(payment, record.snooze(payment, audit, hours));
-  else if (what === 'acknowledge') {
-    const refused = await orReload(payment, record.acknowledge(payment, audit, item.attention));
-    if (refused) return rejectUpdate(answer, refused.code, refused.message);
-    await updateAttention(payment);
-  } else {
-    try {
-      await applyChange(payment, change, { audit });
-    } catch (error) {
-      if (findRefusal(error, 'insufficient_balance') === undefined) throw error;
-      const message = 'The merchant’s balance does not hold it any more; nothing was booked.';
-      return rejectUpdate(answer, 'insufficient_balance', message);
-    }
+  if (typeof change === 'string') return change;
+  try {
+    await applyChange(payment, change, { audit });
+    return undefined;
+  } catch (error) {
+    if (findRefusal(error, 'insufficient_balance') === undefined) throw error;
+    const message = 'The merchant’s balance does not hold it any more; nothing was booked.';
+    return { code: 'insufficient_balance', message };
   }
-  answer.resolve(getState(payment));
 }
+
+type Item = ActItem<CryptoPaymentKind>;
 
 /** @returns a text: why what is in suspense can't be resolved so */
 function buildChange(
   payment: CryptoPayment,
-  { what, target, movement: named, as, amount }: ActItem,
+  { what, target, movement: named, as, amount }: Item,
 ): DepositChange | string {
   const depositSet = getDepositSet(payment);
-  if (what === 'snooze' || what === 'acknowledge') {
-    return { kind: 'changed', deposits: [...depositSet.deposits], steps: [] };
-  }
+  if (what === 'snooze' || what === 'acknowledge') return 'It decides about no deposit.';
   if (what !== 'resolve_movement') return actOnDeposits(depositSet, what, target);
   const movement = findNamed(payment, named);
   if (typeof movement === 'string') return movement;
@@ -265,7 +224,7 @@ function buildChange(
 
 function findTargetFault(
   { facts }: CryptoPayment,
-  { what, as, target: { transaction_id, address } = {} }: ActItem,
+  { what, as, target: { transaction_id, address } = {} }: Item,
 ): string | undefined {
   if (what !== 'resolve_movement') return undefined;
   if (as === 'customer') {

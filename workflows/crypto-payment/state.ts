@@ -1,24 +1,31 @@
 import type { CryptoPaymentChange, CryptoPaymentFacts } from '../../activities/crypto-payments';
 import type { ScreeningAnswer } from '../../connectors/contract/crypto';
 import { formatUnits } from '../../src/domain/crypto/assets';
-import type { CryptoCallback, CryptoPaymentCallbackName } from '../../src/domain/crypto/callback';
+import {
+  CRYPTO_PAYMENT_CALLBACKS,
+  type CryptoCallback,
+  type CryptoPaymentCallbackName,
+  readCryptoCallback,
+} from '../../src/domain/crypto/callback';
 import { amountReceived, type Deposit } from '../../src/domain/crypto/deposit';
 import { outranksReason } from '../../src/domain/crypto/deposit-set';
-import type {
-  CryptoPaymentAct,
-  CryptoPaymentAttention,
-  CryptoPaymentStatus,
+import {
+  CRYPTO_PAYMENT_ACTS,
+  type CryptoPaymentAct,
+  type CryptoPaymentAttention,
+  type CryptoPaymentStatus,
 } from '../../src/domain/crypto/payment';
 import type { CryptoPaymentResult, CryptoPaymentState } from '../../src/domain/crypto/workflow';
-import { type CallbackItem, type Mailbox, readResult } from '../shared/inbox';
-import type { OperatorItem } from '../shared/operator-acts';
-import { createRecord } from '../shared/record';
+import { defineMessages, type Mailbox, readResult } from '../shared/inbox';
+import type { CommonItem } from '../shared/lifecycle';
+import { ACKNOWLEDGE, OPERATOR, SNOOZE } from '../shared/operator-acts';
+import { ResourceRecord } from '../shared/record';
 import {
   FINAL,
   initialState,
   type ResourceSnapshot,
   startLabels,
-  type View,
+  type Waiting,
   type WorkflowState,
 } from '../shared/state';
 
@@ -50,9 +57,8 @@ export interface CryptoPayment
 export type CryptoPaymentMailbox = Mailbox<CryptoPaymentItem, CryptoPayment>;
 
 export type CryptoPaymentItem =
-  | CallbackItem<CryptoPaymentCallbackName, CryptoCallback>
-  | { kind: 'screened'; transaction_id: string; answer: ScreeningAnswer }
-  | OperatorItem<CryptoPaymentAct, CryptoPaymentState>;
+  | CommonItem<CryptoPaymentKind>
+  | { kind: 'screened'; transaction_id: string; answer: ScreeningAnswer };
 
 type DepositState = Partial<Pick<CryptoPayment, 'deposits' | 'accepted' | 'reported'>>;
 
@@ -84,12 +90,41 @@ export function isWaiting({ status }: CryptoPayment): boolean {
   return status !== 'received' && status !== 'expired';
 }
 
+/** Contract, changed only by addition. */
+export const messages = defineMessages<CryptoPaymentKind>(
+  CRYPTO_PAYMENT_ACTS,
+  CRYPTO_PAYMENT_CALLBACKS,
+  readCryptoCallback,
+  {
+    open: 'Waits until rate and address are given and stored. Sent by the API with the start.',
+    release: `Credits the deposits that screening holds, for good: ${OPERATOR}}.`,
+    reject: `Gives the waiting deposits up, for good: ${OPERATOR}}. They stay in suspense.`,
+    accept: `Accepts the lower amount: ${OPERATOR}}. The payment becomes received.`,
+    return:
+      `Debits an underpaid payment, once its window is over: ${OPERATOR}}. It becomes expired; the ` +
+      'asset is in suspense until you have sent it back.',
+    credit_late: `Credits the deposits that came late, for good: ${OPERATOR}}.`,
+    resolve_movement:
+      `Decides about a deposit in suspense: ${OPERATOR}, "as": "customer", "transaction_id": "of the ` +
+      'return", "address": "its own"}, or "as": "loss" or "never_happened". Of a credited one that ' +
+      'the chain removed: "as": "merchant" or "loss". Of several, the "movement".',
+    confirm: `The chain has confirmed a pending deposit: ${OPERATOR}, "transaction_id": "its own"}.`,
+    snooze: SNOOZE,
+    acknowledge: ACKNOWLEDGE,
+    state: 'The state of the crypto payment.',
+    deposit: 'From the chain: a deposit was seen, or has more confirmations.',
+    deposit_undone: 'From the chain: a deposit is in no block any more.',
+    wrong_asset: 'From the chain: another asset than the payment asks for came to its address.',
+    expired: 'From the connector: nothing more is coming.',
+  },
+);
+
 export function getState({ id, status, version }: CryptoPayment): CryptoPaymentState {
   return { crypto_payment_id: id, status, version };
 }
 
 export function getResult(
-  mail: CryptoPaymentMailbox,
+  mail: Pick<CryptoPaymentMailbox, 'opening'>,
   crypto_payment_id: string,
 ): CryptoPaymentResult {
   return readResult(mail, { crypto_payment_id, status: 'awaiting_deposit', version: 0 }, getState);
@@ -97,25 +132,23 @@ export function getResult(
 
 const ACTS = '`release`, `reject`, `resolve_movement`, `confirm`, `snooze`';
 
-const VIEW: View<CryptoPaymentStatus> = {
-  waitingFor: {
-    awaiting_deposit: { what: 'the payer', updates: ACTS },
-    underpaid: {
-      what: 'the payer to send the rest, or an operator',
-      updates: `\`accept\`, \`return\`, \`credit_late\`, ${ACTS}`,
-    },
-    held: { what: 'an operator to decide on what screening holds', updates: ACTS },
-    received: {
-      what: 'nothing: what is due has come',
-      updates: 'none, unless a deposit needs an operator',
-    },
-    expired: FINAL,
+const WAITING_FOR: Record<CryptoPaymentStatus, Waiting> = {
+  awaiting_deposit: { what: 'the payer', updates: ACTS },
+  underpaid: {
+    what: 'the payer to send the rest, or an operator',
+    updates: `\`accept\`, \`return\`, \`credit_late\`, ${ACTS}`,
   },
+  held: { what: 'an operator to decide on what screening holds', updates: ACTS },
+  received: {
+    what: 'nothing: what is due has come',
+    updates: 'none, unless a deposit needs an operator',
+  },
+  expired: FINAL,
 };
 
-export const record = createRecord<CryptoPaymentKind, CryptoPayment>({
+export const record = new ResourceRecord<CryptoPaymentKind, CryptoPayment>({
   noun: 'crypto_payment',
-  view: VIEW,
+  waitingFor: WAITING_FOR,
   until: untilText,
   isPast: () => false,
   overdueReasons: ['deposit_unconfirmed'],

@@ -6,8 +6,7 @@ import {
   isDisputeClosed,
 } from '../../src/domain/dispute/dispute';
 import { now, timestamp } from '../shared/clock';
-import type { Earlier } from '../shared/instructed-rules';
-import { getEarlierInstruction, instruct, moneyActivities } from '../shared/instruction';
+import { getEarlierArrival, instruct, moneyActivities } from '../shared/instruction';
 import { writeScheduled } from '../shared/persist';
 import { rejectUpdate } from '../shared/refusal';
 import { note } from '../shared/state';
@@ -16,23 +15,20 @@ import { type Dispute, getState, type NamedReply, record } from './state';
 /** Answers the bank, unless that is under way; its confirmation comes by the inbox. */
 export async function beginAnswer(dispute: Dispute, answer: DisputeAnswer): Promise<void> {
   if (dispute.answering === answer) {
-    if (dispute.unanswered === undefined) instructBank(dispute, getEarlierInstruction());
+    if (dispute.unanswered === undefined) instructBank(dispute, getEarlierArrival());
     return;
   }
   const at = timestamp(dispute);
   const step = { dispute_id: dispute.id, at, step: { kind: 'answering', answer } } as const;
-  await record.book(
-    dispute,
-    (known) => (activities) => activities.recordDisputeStep({ ...step, ...known }),
-  );
+  await record.book(dispute, 'recordDisputeStep', step);
   dispute.answering = answer;
   dispute.answeringSince = now(dispute);
   dispute.isOverdueReported = false;
   instructBank(dispute);
 }
 
-/** @param earlier is looked up before anything is sent */
-export function instructBank(dispute: Dispute, earlier?: Earlier): void {
+/** @see instruct */
+export function instructBank(dispute: Dispute, arrivesBy?: number): void {
   void instruct<NamedReply, Dispute>(
     {
       noun: 'dispute',
@@ -41,7 +37,7 @@ export function instructBank(dispute: Dispute, earlier?: Earlier): void {
       buildInstruction,
     },
     dispute,
-    earlier,
+    arrivesBy,
   );
 }
 
@@ -92,7 +88,7 @@ export async function applyAnswer(
       activities.loadDispute({ resource_id, request_id }),
     );
     record.applyStored(dispute, stored);
-    if (!isDisputeClosed(dispute.status)) instructBank(dispute, getEarlierInstruction());
+    if (!isDisputeClosed(dispute.status)) instructBank(dispute, getEarlierArrival());
     else endWaits(dispute);
     return;
   }
@@ -133,10 +129,7 @@ async function applyRefusal(
 ): Promise<void> {
   const at = timestamp(dispute);
   const step = { dispute_id: dispute.id, at, step: { kind: 'refused', answer } } as const;
-  await record.book(
-    dispute,
-    (known) => (activities) => activities.recordDisputeStep({ ...step, ...known }),
-  );
+  await record.book(dispute, 'recordDisputeStep', step);
   dispute.answering = null;
   await record.setAttention(dispute, 'answer_refused');
   for (const waiting of dispute.waiting.splice(0)) {

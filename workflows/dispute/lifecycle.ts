@@ -1,13 +1,5 @@
-import {
-  allHandlersFinished,
-  CancellationScope,
-  condition,
-  continueAsNew,
-  setHandler,
-  Trigger,
-} from '@temporalio/workflow';
+import { condition, setHandler, Trigger } from '@temporalio/workflow';
 import type { BookedReport, DisputeOpening, OpenDispute } from '../../activities/disputes';
-import { assertNever } from '../../src/domain/assert';
 import type { BankCallback } from '../../src/domain/callback/callback';
 import { getVerificationMode } from '../../src/domain/callback/signature';
 import { omitUndefined } from '../../src/domain/defined';
@@ -29,7 +21,6 @@ import type {
   DisputeResponse,
   DisputeResume,
   DisputeStart,
-  DisputeState,
 } from '../../src/domain/dispute/workflow';
 import { BOOKS_REFUSED } from '../../src/domain/lifecycle';
 import { now, timestamp } from '../shared/clock';
@@ -40,24 +31,16 @@ import {
   openMailbox,
   receiveMissed,
   uncancelled,
-  untilOpened,
 } from '../shared/inbox';
-import { cancelUnstartedSends, getEarlierInstruction } from '../shared/instruction';
-import { type Due, runUntilFinal } from '../shared/loop';
-import {
-  type ActRules,
-  authorize,
-  buildAudit,
-  datedAudit,
-  type OperatorItem,
-  stateFault,
-} from '../shared/operator-acts';
+import { cancelUnstartedSends, getEarlierArrival } from '../shared/instruction';
+import { type Acts, handleCommon, type Lifecycle, runLifecycle } from '../shared/lifecycle';
+import type { Due } from '../shared/loop';
+import { type ActRules, datedAudit, stateFault } from '../shared/operator-acts';
 import { writeScheduled } from '../shared/persist';
 import { findSenderFault } from '../shared/record';
-import { assertIdentity, findRefusal, refuse, rejectUpdate } from '../shared/refusal';
+import { findRefusal, refuse, rejectUpdate } from '../shared/refusal';
 import { isReported, note, showRefusal } from '../shared/state';
 import { applyAnswer, beginAnswer, endWaits, instructBank } from './bank';
-import { messages } from './messages';
 import {
   type Dispute,
   type DisputeCallback,
@@ -67,69 +50,27 @@ import {
   type DisputeResult,
   getResult,
   getState,
+  messages,
   newDispute,
   record,
+  respond,
 } from './state';
 
 /** @see docs/api.md#disputes */
 export async function dispute(start: DisputeStart): Promise<DisputeResult> {
-  const isId = (id: unknown) =>
-    DISPUTE_ID.test(String(id)) ? undefined : 'must be `dp_` and a UUID';
-  assertIdentity('dispute_id', Object(start).dispute_id, disputeWorkflowId, isId);
-  const { dispute_id } = start;
   const mail: DisputeMailbox = openMailbox(start);
-  takeMessages(mail, start);
-  // A cancel request from the Temporal UI must not interrupt a booking.
-  return await CancellationScope.nonCancellable(async () => {
-    const opening = 'resume' in start ? await load(mail, start) : await open(mail, start);
-    mail.opening = opening;
-    if (opening.outcome === 'refused') {
-      await condition(allHandlersFinished);
-      return getResult(mail, dispute_id);
-    }
-    const { resource } = opening;
-    const { request_id } = resource.facts;
-    await runUntilFinal({
-      inbox: mail.inbox,
-      clock: mail.clock,
-      handle: (item) => handle(resource, item),
-      reportGivenUp: (what, refused) => record.flagGivenUp(resource, what, refused),
-      isFinal: () => isDisputeClosed(resource.status) && isIdle(resource),
-      nextDue: () => nextDue(resource),
-      isIdle: () => isIdle(resource),
-      continueInNewRun: () =>
-        continueAsNew<(start: DisputeResume) => Promise<DisputeResult>>({
-          dispute_id,
-          resume: true,
-          request_id,
-        }),
-    });
-    return getState(resource);
-  });
-}
-
-function isIdle({ pendingSends, waiting, early }: Dispute): boolean {
-  return pendingSends.size === 0 && waiting.length === 0 && early.length === 0;
-}
-
-function takeMessages(mail: DisputeMailbox, start: DisputeStart): void {
-  listen<DisputeKind, Dispute>(mail, messages, {
-    noun: 'dispute',
-    resumed: 'resume' in start,
-    state: () => getResult(mail, start.dispute_id),
-    opened: async () => getState(await untilOpened(mail)),
-    actFault,
-  });
+  listen(rules, mail, start);
   const enqueue = async (by: DisputeAnswer): Promise<DisputeResponse> => {
     const answer = new Trigger<DisputeResponse>();
     mail.inbox.push({ kind: 'respond', with: by, answer });
     return await answer;
   };
   setHandler(
-    messages.respond,
+    respond,
     uncancelled((input) => enqueue(input.with)),
     {
-      description: messages.descriptions.respond,
+      description:
+        'Sends what the merchant has stored: {"with": "evidence"}, or gives in: {"with": "acceptance"}.',
       validator: (input) => {
         const by: unknown = Object(input).with;
         if (!DISPUTE_ANSWERS.some((each) => each === by)) {
@@ -143,6 +84,71 @@ function takeMessages(mail: DisputeMailbox, start: DisputeStart): void {
       },
     },
   );
+  await runLifecycle(rules, mail, () =>
+    'resume' in start ? load(mail, start) : open(mail, start),
+  );
+  return getResult(mail, start.dispute_id);
+}
+
+const rules: Lifecycle<DisputeKind, Dispute, DisputeItem> = {
+  kind: 'dispute',
+  noun: 'dispute',
+  isId: (id) => (DISPUTE_ID.test(String(id)) ? undefined : 'must be `dp_` and a UUID'),
+  workflowId: disputeWorkflowId,
+  messages,
+  record,
+  handle: async (dispute, item) => {
+    switch (item.kind) {
+      case 'respond':
+        return await answerMerchant(dispute, item);
+      case 'answer':
+        return await applyAnswer(dispute, item.answer);
+      default:
+        return await handleCommon(rules, dispute, item);
+    }
+  },
+  applyCallback: async (dispute, item) => {
+    const { name, callback } = item;
+    const about = { dispute_id: dispute.id, at: timestamp(dispute) };
+    const input = { ...about, report: buildReport(name, callback) };
+    const answer = await record.book(dispute, 'recordDisputeReport', input);
+    record.applyBooked(dispute, answer);
+    note(dispute, `callback ${name} (${callback.callback_id}): ${answer.outcome}`);
+    await noteOutcome(dispute, item, answer);
+  },
+  actFault: ({ status }, what) => stateFault(ACTS, status, what),
+  acts: {
+    accept: async (dispute, audit) => {
+      await record.recordAct(dispute, audit, dispute.attention);
+      await beginAnswer(dispute, 'acceptance');
+      return undefined;
+    },
+    /** Books what came back, as an operator knows. */
+    dispute_won: async (dispute, act, { fee }) => {
+      const { id, at: acted_at, ...audit } = datedAudit(act);
+      const at = timestamp(dispute);
+      const report = { name: 'dispute_won', callback_id: id, occurred_at: at } as const;
+      const named = { ...report, ...omitUndefined({ fee }) };
+      const input = { dispute_id: dispute.id, at, acted_at, report: named, audit };
+      const answer = await record.book(dispute, 'recordDisputeReport', input);
+      record.applyBooked(dispute, answer);
+      if (answer.outcome === 'repeated') return 'The dispute is won already.';
+      if (answer.outcome !== 'posted') return answer.why;
+      dispute.attention = null;
+      stopAnswering(dispute);
+      record.show(dispute);
+      return undefined;
+    },
+  } satisfies Acts<DisputeKind, Dispute>,
+  isFinal: (dispute) => isDisputeClosed(dispute.status) && isIdle(dispute),
+  isIdle,
+  nextDue,
+  getState,
+  getResult,
+};
+
+function isIdle({ pendingSends, waiting, early }: Dispute): boolean {
+  return pendingSends.size === 0 && waiting.length === 0 && early.length === 0;
 }
 
 /** Stores the dispute with the first report whose sender is verified. */
@@ -231,39 +237,8 @@ async function load(mail: DisputeMailbox, start: DisputeResume): Promise<Opening
   receiveMissed(mail, messages, snapshot.missed);
   const ended = isDisputeClosed(dispute.status);
   record.logActivity(dispute, ended ? 'Started again after the end.' : 'Started again in flight.');
-  if (dispute.answering !== null && !ended) instructBank(dispute, getEarlierInstruction());
+  if (dispute.answering !== null && !ended) instructBank(dispute, getEarlierArrival());
   return { outcome: 'accepted', resource: dispute };
-}
-
-/** Returns when all changes of the item are written. */
-async function handle(dispute: Dispute, item: DisputeItem): Promise<void> {
-  switch (item.kind) {
-    case 'callback':
-      return await record.applyVerified(dispute, item, () => applyReport(dispute, item));
-    case 'malformed':
-      note(dispute, `unreadable callback ${item.name}: ${item.fault}`);
-      return await record.flagMalformed(dispute);
-    case 'respond':
-      return await respond(dispute, item);
-    case 'answer':
-      return await applyAnswer(dispute, item.answer);
-    case 'operator':
-      return await applyAct(dispute, item);
-    default:
-      assertNever(item);
-  }
-}
-
-async function applyReport(dispute: Dispute, item: DisputeCallback): Promise<void> {
-  const { name, callback } = item;
-  const input = { dispute_id: dispute.id, at: timestamp(dispute) };
-  const report = buildReport(name, callback);
-  const answer = await record.bookState(
-    dispute,
-    (known) => (activities) => activities.recordDisputeReport({ ...input, report, ...known }),
-  );
-  note(dispute, `callback ${name} (${callback.callback_id}): ${answer.outcome}`);
-  await noteOutcome(dispute, item, answer);
 }
 
 type Outcome =
@@ -304,7 +279,7 @@ function stopAnswering(dispute: Dispute): void {
 }
 
 /** Sends evidence once and in time, or an acceptance. */
-async function respond(
+async function answerMerchant(
   dispute: Dispute,
   { with: by, answer }: Extract<DisputeItem, { kind: 'respond' }>,
 ): Promise<void> {
@@ -365,10 +340,7 @@ const ANSWER_MS = 3_600_000;
 async function remind(dispute: Dispute): Promise<void> {
   const { id: dispute_id } = dispute;
   const step = { dispute_id, at: timestamp(dispute), step: { kind: 'reminded' } } as const;
-  await record.book(
-    dispute,
-    (known) => (activities) => activities.recordDisputeStep({ ...step, ...known }),
-  );
+  await record.book(dispute, 'recordDisputeStep', step);
   dispute.isReminded = true;
   record.logActivity(dispute, 'The team was reminded of the deadline.');
 }
@@ -387,64 +359,3 @@ const ACTS: ActRules<DisputeAct, DisputeStatus> = {
     refusal: (status) => `The dispute is ${status}; nothing of it is overdue.`,
   },
 };
-
-function actFault({ status }: Dispute, what: DisputeAct): string | undefined {
-  return stateFault(ACTS, status, what);
-}
-
-/** Decides again: the state may have changed since the update was accepted. */
-async function applyAct(
-  dispute: Dispute,
-  item: OperatorItem<DisputeAct, DisputeState>,
-): Promise<void> {
-  const { what, hours, answer, act } = item;
-  const fault = actFault(dispute, what);
-  if (fault !== undefined) return rejectUpdate(answer, 'wrong_state', fault);
-  if (!(await authorize('dispute', record, dispute, item))) return;
-  record.logActivity(dispute, `operator ${act.operator}: ${what} (${act.reason})`);
-  const audit = buildAudit(item);
-  switch (what) {
-    case 'accept':
-      await record.recordAct(dispute, audit, dispute.attention);
-      await beginAnswer(dispute, 'acceptance');
-      break;
-    case 'dispute_won': {
-      const why = await bookWon(dispute, item);
-      if (why !== undefined) return rejectUpdate(answer, 'wrong_state', why);
-      break;
-    }
-    case 'snooze':
-      await record.snooze(dispute, audit, hours);
-      break;
-    case 'acknowledge': {
-      const refused = await record.acknowledge(dispute, audit, item.attention);
-      if (refused) return rejectUpdate(answer, refused.code, refused.message);
-      break;
-    }
-    default:
-      assertNever(what);
-  }
-  answer.resolve(getState(dispute));
-}
-
-/** Books what came back, as an operator knows. */
-async function bookWon(
-  dispute: Dispute,
-  item: OperatorItem<DisputeAct, DisputeState>,
-): Promise<string | undefined> {
-  const { id, at: acted_at, ...audit } = datedAudit(buildAudit(item));
-  const at = timestamp(dispute);
-  const report = { name: 'dispute_won', callback_id: id, occurred_at: at } as const;
-  const named = { ...report, ...omitUndefined({ fee: item.fee }) };
-  const input = { dispute_id: dispute.id, at, acted_at, report: named, audit };
-  const answer = await record.bookState(
-    dispute,
-    (known) => (activities) => activities.recordDisputeReport({ ...input, ...known }),
-  );
-  if (answer.outcome === 'repeated') return 'The dispute is won already.';
-  if (answer.outcome !== 'posted') return answer.why;
-  dispute.attention = null;
-  stopAnswering(dispute);
-  record.show(dispute);
-  return undefined;
-}

@@ -1,26 +1,32 @@
-import type { Trigger } from '@temporalio/workflow';
+import { defineUpdate, type Trigger } from '@temporalio/workflow';
 import type { DisputeChange, DisputeFacts } from '../../activities/disputes';
 import type { DisputeReply, Outdated } from '../../connectors/contract/activities';
-import type { BankCallback } from '../../src/domain/callback/callback';
-import type {
-  DisputeAct,
-  DisputeAnswer,
-  DisputeAttention,
-  DisputeStatus,
+import { type BankCallback, readCallback } from '../../src/domain/callback/callback';
+import {
+  DISPUTE_ACTS,
+  type DisputeAct,
+  type DisputeAnswer,
+  type DisputeAttention,
+  type DisputeStatus,
 } from '../../src/domain/dispute/dispute';
-import type { DisputeCallbackName } from '../../src/domain/dispute/report';
-import type { DisputeResponse, DisputeState } from '../../src/domain/dispute/workflow';
+import { DISPUTE_CALLBACKS, type DisputeCallbackName } from '../../src/domain/dispute/report';
+import type {
+  DisputeResponse,
+  DisputeState,
+  RespondInput,
+} from '../../src/domain/dispute/workflow';
 import type { Refused } from '../../src/domain/lifecycle';
-import { type CallbackItem, type Mailbox, readResult } from '../shared/inbox';
+import { defineMessages, type Mailbox, readResult } from '../shared/inbox';
 import type { InstructionState } from '../shared/instructed-rules';
-import type { OperatorItem } from '../shared/operator-acts';
-import { createRecord } from '../shared/record';
+import type { CommonItem } from '../shared/lifecycle';
+import { ACKNOWLEDGE, OPERATOR, SNOOZE } from '../shared/operator-acts';
+import { ResourceRecord } from '../shared/record';
 import {
   FINAL,
   initialState,
   type ResourceSnapshot,
   startLabels,
-  type View,
+  type Waiting,
   type WorkflowState,
 } from '../shared/state';
 
@@ -43,10 +49,9 @@ export interface DisputeKind {
 export type NamedReply = DisputeReply & { to: DisputeAnswer };
 
 export type DisputeItem =
-  | CallbackItem<DisputeCallbackName>
+  | CommonItem<DisputeKind>
   | { kind: 'respond'; with: DisputeAnswer; answer: Trigger<DisputeResponse> }
-  | { kind: 'answer'; answer: NamedReply | Outdated }
-  | OperatorItem<DisputeAct, DisputeState>;
+  | { kind: 'answer'; answer: NamedReply | Outdated };
 
 export type DisputeCallback = Extract<DisputeItem, { kind: 'callback' }>;
 
@@ -62,7 +67,7 @@ export interface Dispute
   answering: DisputeAnswer | null;
   /** Ms since the epoch. */
   answeringSince: number;
-  /** Money that came back before it was taken, with the time of its report; ms since the epoch. */
+  /** Reports of what came back before it was taken, with their times; ms since the epoch. */
   early: { report: DisputeCallback; at: number }[];
   /** Callers who wait for the bank's answer. */
   waiting: Trigger<DisputeResponse>[];
@@ -105,31 +110,51 @@ export function newDispute(
   };
 }
 
+/** Contract, changed only by addition. */
+export const messages = defineMessages<DisputeKind>(DISPUTE_ACTS, DISPUTE_CALLBACKS, readCallback, {
+  open: 'Waits until the dispute is stored.',
+  accept: `Gives in for the merchant: ${OPERATOR}}. What the bank took stays with the customer.`,
+  dispute_won:
+    `What the dispute took is back: ${OPERATOR}}. A "fee" in minor units came back, too. As a ` +
+    'signal, from the bank.',
+  snooze: SNOOZE,
+  acknowledge: ACKNOWLEDGE,
+  state: 'The state of the dispute.',
+  dispute_opened: 'From the bank: the dispute, and what it took.',
+  dispute_updated: 'From the bank: the status of the dispute, or its deadline.',
+  dispute_withdrawn: 'From the bank: the dispute took money, by a movement of its own.',
+  dispute_reinstated: 'From the bank: money came back, by a movement of its own.',
+  dispute_lost: 'From the bank: what the dispute took does not come back.',
+});
+
+export const respond = defineUpdate<DisputeResponse, [RespondInput]>('respond');
+
 export function getState({ id, status, version }: Dispute): DisputeState {
   return { dispute_id: id, status, version };
 }
 
-export function getResult(mail: DisputeMailbox, dispute_id: string): DisputeResult {
+export function getResult(
+  mail: Pick<DisputeMailbox, 'opening'>,
+  dispute_id: string,
+): DisputeResult {
   return readResult(mail, { dispute_id, status: 'needs_response', version: 0 }, getState);
 }
 
-const VIEW: View<DisputeStatus> = {
-  waitingFor: {
-    needs_response: {
-      what: 'evidence, or an acceptance',
-      updates: '`respond`, `accept`, `dispute_won`',
-    },
-    under_review: { what: 'the bank to decide', updates: '`accept`, `dispute_won`' },
-    won: FINAL,
-    lost: { what: FINAL.what, updates: '`dispute_won`' },
-    accepted: { what: FINAL.what, updates: '`dispute_won`' },
+const WAITING_FOR: Record<DisputeStatus, Waiting> = {
+  needs_response: {
+    what: 'evidence, or an acceptance',
+    updates: '`respond`, `accept`, `dispute_won`',
   },
+  under_review: { what: 'the bank to decide', updates: '`accept`, `dispute_won`' },
+  won: FINAL,
+  lost: { what: FINAL.what, updates: '`dispute_won`' },
+  accepted: { what: FINAL.what, updates: '`dispute_won`' },
 };
 
-export const record = createRecord<DisputeKind, Dispute>({
+export const record = new ResourceRecord<DisputeKind, Dispute>({
   noun: 'dispute',
   getReported: ({ facts }) => ({ resource: 'payment', resource_id: facts.payment_id }),
-  view: VIEW,
+  waitingFor: WAITING_FOR,
   until: ({ status, dueAt }) =>
     status === 'needs_response' && dueAt !== null ? `, until ${dueAt}` : '',
   overdueReasons: ['answer_overdue'],

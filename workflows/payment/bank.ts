@@ -1,9 +1,4 @@
-import {
-  ActivityCancellationType,
-  ActivityFailure,
-  CancellationScope,
-  proxyActivities,
-} from '@temporalio/workflow';
+import { ActivityCancellationType, CancellationScope, proxyActivities } from '@temporalio/workflow';
 import type {
   CloseAnswer,
   ConnectorActivities,
@@ -21,6 +16,7 @@ import type { PaymentInput } from '../../src/domain/payment/workflow';
 import { bankQueue, encodeReference } from '../shared/instruction';
 import { holdMovement } from '../shared/movement';
 import { writeScheduled } from '../shared/persist';
+import { unlessFailed } from '../shared/refusal';
 import { note } from '../shared/state';
 import { type Payment, type PaymentItem, record } from './state';
 
@@ -217,13 +213,4 @@ function getPatientActivities(payment: Payment, summary: string) {
     cancellationType: ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
     summary,
   });
-}
-
-async function unlessFailed<T>(answer: Promise<T>): Promise<T | undefined> {
-  try {
-    return await answer;
-  } catch (error) {
-    if (error instanceof ActivityFailure) return undefined;
-    throw error;
-  }
 }

@@ -114,10 +114,9 @@ async function hold(
   callback: BankCallback,
 ): Promise<void> {
   const difference = describeDifference(callback, payment.facts);
-  const report = money.buildReceipt(callback);
   const movement =
     name === 'settled' && (difference !== undefined || findReported(payment, callback))
-      ? await money.holdReceipt(payment, 'amount_differs', report)
+      ? await money.holdReceipt(payment, 'amount_differs', callback)
       : findReported(payment, callback);
   const why = difference ?? 'money of the payment is in suspense';
   await record.recordUnapplied(payment, name, callback, why);
@@ -130,8 +129,7 @@ async function holdSecondSettlement(
   name: PaymentCallbackName,
   callback: BankCallback,
 ): Promise<void> {
-  const report = money.buildReceipt(callback);
-  const movement = await money.holdReceipt(payment, 'second_settlement', report);
+  const movement = await money.holdReceipt(payment, 'second_settlement', callback);
   const isSecond = movement?.reason === 'second_settlement' && isInSuspense(movement);
   const why = isSecond
     ? 'a second settlement; it is in suspense'
@@ -145,16 +143,14 @@ async function reverseLatePayment(
   name: PaymentCallbackName,
   callback: BankCallback,
 ): Promise<void> {
-  const isForeign = money.isForeign(payment, callback);
+  const { status, facts } = payment;
+  const { currency = facts.currency } = callback;
+  const isForeign = currency !== facts.currency;
   const reason = isForeign ? 'amount_differs' : 'late';
-  const movement = await money.holdReceipt(payment, reason, money.buildReceipt(callback));
-  const about = isForeign ? `late, and in ${callback.currency}` : 'late; to be sent back';
-  await record.recordUnapplied(
-    payment,
-    name,
-    callback,
-    `${about}: the payment is ${payment.status}`,
-  );
+  const movement = await money.holdReceipt(payment, reason, callback);
+  const about = isForeign ? `late, and in ${currency}` : 'late; to be sent back';
+  const why = `${about}: the payment is ${status}`;
+  await record.recordUnapplied(payment, name, callback, why);
   if (movement === undefined || !isInSuspense(movement)) return;
   if (movement.reason === 'late') return await bank.reverseLateFunds(payment, movement);
   await record.setAttention(payment, 'amount_differs');

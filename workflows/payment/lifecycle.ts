@@ -1,11 +1,4 @@
-import {
-  ActivityFailure,
-  CancellationScope,
-  continueAsNew,
-  setHandler,
-  Trigger,
-} from '@temporalio/workflow';
-import { assertNever } from '../../src/domain/assert';
+import { ActivityFailure, setHandler, Trigger } from '@temporalio/workflow';
 import { omitUndefined } from '../../src/domain/defined';
 import { holdsMoney } from '../../src/domain/movement/movement';
 import {
@@ -35,20 +28,14 @@ import {
   uncancelled,
   untilOpened,
 } from '../shared/inbox';
-import { type Due, runUntilFinal } from '../shared/loop';
-import {
-  type ActRules,
-  authorize,
-  buildAudit,
-  type OperatorItem,
-  stateFault,
-} from '../shared/operator-acts';
+import { type Acts, handleCommon, type Lifecycle, runLifecycle } from '../shared/lifecycle';
+import type { Due } from '../shared/loop';
+import { type ActRules, stateFault } from '../shared/operator-acts';
 import { writeLocally, writeScheduled } from '../shared/persist';
-import { assertIdentity, refuse, rejectUpdate } from '../shared/refusal';
+import { refuse, rejectUpdate } from '../shared/refusal';
 import { isReported, note } from '../shared/state';
 import * as bank from './bank';
 import { applyCallback } from './callbacks';
-import { messages } from './messages';
 import {
   bookChargeback,
   bookResolution,
@@ -58,8 +45,9 @@ import {
   pickSettled,
 } from './money';
 import {
-  buildOpened,
+  cancel,
   getState,
+  messages,
   newPayment,
   type Payment,
   type PaymentItem,
@@ -72,95 +60,121 @@ import {
 
 /** @see docs/api.md#states */
 export async function payment(start: PaymentStart): Promise<PaymentState> {
-  assertIdentity('payment_id', Object(start).payment_id, paymentWorkflowId);
-  const { payment_id } = start;
   const mail: PaymentMailbox = openMailbox(start);
-  takeMessages(mail, start);
-  // A cancel request from the Temporal UI must not interrupt a booking.
-  return await CancellationScope.nonCancellable(async () => {
-    const payment = 'resume' in start ? await load(mail, start) : await open(mail, start);
-    mail.opening = { outcome: 'accepted', resource: payment };
-    await runUntilFinal({
-      inbox: mail.inbox,
-      clock: mail.clock,
-      handle: (item) => handle(payment, item),
-      reportGivenUp: (what, refused) => record.flagGivenUp(payment, what, refused),
-      isFinal: () => isFinal(payment.status) && !payment.closing && payment.instructing.size === 0,
-      nextDue: () => nextDue(payment),
-      endsSoon: payment.facts.settles_soon === true,
-      isIdle: () => !payment.closing && payment.instructing.size === 0,
-      continueInNewRun: () =>
-        continueAsNew<Resuming>({ payment_id, resume: true, request_id: payment.facts.request_id }),
-    });
-    return getState(payment);
+  listen(rules, mail, start, async () => {
+    const opened = await untilOpened(mail);
+    const { opening } = opened;
+    return opening === undefined ? getState(opened) : { ...getState(opened), opening };
   });
-}
-
-type Resuming = (start: PaymentResume) => Promise<PaymentState>;
-
-function takeMessages(mail: PaymentMailbox, start: PaymentStart): void {
-  listen<PaymentKind, Payment>(mail, messages, {
-    noun: 'payment',
-    resumed: 'resume' in start,
-    state: () => readState(mail, start.payment_id),
-    opened: async () => buildOpened(await untilOpened(mail)),
-    actFault,
-  });
+  const { payment_id } = start;
   const enqueue = async (by: CancelledBy): Promise<PaymentState> => {
     const answer = new Trigger<PaymentState>();
     mail.inbox.push({ kind: 'cancel', by, answer });
     return await answer;
   };
   setHandler(
-    messages.cancel,
+    cancel,
     uncancelled(({ by }) => enqueue(by)),
     {
-      description: messages.descriptions.cancel,
+      description: 'Cancels the payment: {"by": "merchant"}. Refused once the customer has paid.',
       validator: (input) => {
         const by: unknown = Object(input).by;
         if (by !== 'merchant' && by !== 'customer') {
           refuse('invalid_request', 'by: must be "merchant" or "customer"');
         }
-        const { status } = readState(mail, start.payment_id);
+        const { status } = readState(mail, payment_id);
         if (!isCancellable(status)) refuse('cannot_cancel', `The payment is ${status}.`);
         if (holdsMoney(getResource(mail) ?? {})) refuse('cannot_cancel', IN_SUSPENSE);
       },
     },
   );
+  await runLifecycle(rules, mail, async () => {
+    const resource = 'resume' in start ? await load(mail, start) : await open(mail, start);
+    return { outcome: 'accepted', resource };
+  });
+  return readState(mail, payment_id);
 }
 
-/** Returns when all changes of the item are written. */
-async function handle(payment: Payment, item: PaymentItem): Promise<void> {
-  switch (item.kind) {
-    case 'callback':
-      return await record.applyVerified(payment, item, () =>
-        applyCallback(payment, item.name, item.callback, item.signature),
-      );
-    case 'malformed':
-      note(payment, `unreadable callback ${item.name}: ${item.fault}`);
-      return await record.flagMalformed(payment);
-    case 'cancel':
-      return await cancel(payment, item);
-    case 'session':
-      return await applySession(payment, item);
-    case 'closed':
-      return await bank.applyClosing(payment, item);
-    case 'voided':
-      return await bank.applyVoid(payment, item);
-    case 'sent_back':
-      return await bank.applySentBack(payment, item);
-    case 'operator':
-      return await applyAct(payment, item);
-    default:
-      assertNever(item);
-  }
+const rules: Lifecycle<PaymentKind, Payment, PaymentItem> = {
+  kind: 'payment',
+  noun: 'payment',
+  workflowId: paymentWorkflowId,
+  messages,
+  record,
+  handle: async (payment, item) => {
+    switch (item.kind) {
+      case 'cancel':
+        return await cancelPayment(payment, item);
+      case 'session':
+        return await applySession(payment, item);
+      case 'closed':
+        return await bank.applyClosing(payment, item);
+      case 'voided':
+        return await bank.applyVoid(payment, item);
+      case 'sent_back':
+        return await bank.applySentBack(payment, item);
+      case 'operator':
+        if (item.what === 'dispute_won' && payment.status === 'settled') {
+          if (await forwardAct(payment, item)) return;
+        }
+        return await handleCommon(rules, payment, item);
+      default:
+        return await handleCommon(rules, payment, item);
+    }
+  },
+  applyCallback: (payment, { name, callback, signature }) =>
+    applyCallback(payment, name, callback, signature),
+  actFault: (payment, what) => {
+    if (what === 'give_up_closing' && payment.instructing.size > 0) return undefined;
+    return stateFault(ACTS, payment.status, what);
+  },
+  acts: {
+    mark_settled: async (payment, audit, item) => {
+      const change = pickSettled(payment, item);
+      if (typeof change === 'string') return change;
+      const path = pathTo(payment.status, 'settled');
+      const { movement } = item;
+      await record.transition(payment, path, { change, audit, movement, scheduled: true });
+      return undefined;
+    },
+    mark_failed: async (payment, audit) => {
+      const change = { failure: PAYMENT_FAILURES.operator };
+      await record.transition(payment, ['failed'], { change, audit, scheduled: true });
+      return undefined;
+    },
+    claw_back: bookChargeback,
+    dispute_won: liftDispute,
+    mark_reversed: bookReversal,
+    resolve_movement: bookResolution,
+    give_up_closing: async (payment, audit) => {
+      const { closing, instructing, attention } = payment;
+      if (!closing && instructing.size === 0) {
+        return 'No session, void or reversal of the payment is open at the bank.';
+      }
+      // What was to go back stays in suspense.
+      await record.recordAct(payment, audit, instructing.size === 0 ? null : attention);
+      payment.giveUpClosing();
+      for (const giveUp of instructing.values()) giveUp();
+      return undefined;
+    },
+  } satisfies Acts<PaymentKind, Payment>,
+  isFinal: (payment) => isFinal(payment.status) && isIdle(payment),
+  isIdle,
+  nextDue,
+  endsSoon: ({ facts }) => facts.settles_soon === true,
+  getState,
+  getResult: readState,
+};
+
+function isIdle({ closing, instructing }: Payment): boolean {
+  return !closing && instructing.size === 0;
 }
 
 type Item<Kind extends PaymentItem['kind']> = Extract<PaymentItem, { kind: Kind }>;
 const IN_SUSPENSE = 'Money of the payment is in suspense, and an operator decides about it.';
 
 /** Closes the session first: where the customer was faster, the payment is not cancelled. */
-async function cancel(payment: Payment, item: Item<'cancel'>): Promise<void> {
+async function cancelPayment(payment: Payment, item: Item<'cancel'>): Promise<void> {
   const { by, answer } = item;
   if (isCancellable(payment.status) && holdsMoney(payment)) {
     return rejectUpdate(answer, 'cannot_cancel', IN_SUSPENSE);
@@ -233,84 +247,6 @@ const ACTS: ActRules<PaymentAct, PaymentStatus> = {
     refusal: (status) => `Only an authorised payment can be snoozed; it is ${status}.`,
   },
 };
-
-function actFault(payment: Payment, what: PaymentAct): string | undefined {
-  if (what === 'give_up_closing' && payment.instructing.size > 0) return undefined;
-  return stateFault(ACTS, payment.status, what);
-}
-
-/** Decides again: the state may have changed since the update was accepted. */
-async function applyAct(
-  payment: Payment,
-  item: OperatorItem<PaymentAct, PaymentState>,
-): Promise<void> {
-  const { what, hours, answer } = item;
-  const fault = actFault(payment, what);
-  if (fault !== undefined) return rejectUpdate(answer, 'wrong_state', fault);
-  if (what === 'dispute_won' && (await forwardAct(payment, item))) return;
-  if (!(await authorize('payment', record, payment, item))) return;
-  const { act } = item;
-  record.logActivity(payment, `operator ${act.operator}: ${what} (${act.reason})`);
-  const audit = buildAudit(item);
-  switch (what) {
-    case 'mark_settled': {
-      const change = pickSettled(payment, item);
-      if (typeof change === 'string') return rejectUpdate(answer, 'wrong_state', change);
-      const path = pathTo(payment.status, 'settled');
-      const { movement } = item;
-      await record.transition(payment, path, { change, audit, movement, scheduled: true });
-      break;
-    }
-    case 'mark_failed': {
-      const change = { failure: PAYMENT_FAILURES.operator };
-      await record.transition(payment, ['failed'], { change, audit, scheduled: true });
-      break;
-    }
-    case 'claw_back': {
-      const refusalReason = await bookChargeback(payment, audit, item);
-      if (refusalReason !== undefined) return rejectUpdate(answer, 'wrong_state', refusalReason);
-      break;
-    }
-    case 'dispute_won': {
-      const refusalReason = await liftDispute(payment, audit, item);
-      if (refusalReason !== undefined) return rejectUpdate(answer, 'wrong_state', refusalReason);
-      break;
-    }
-    case 'mark_reversed': {
-      const refusalReason = await bookReversal(payment, audit, item);
-      if (refusalReason !== undefined) return rejectUpdate(answer, 'wrong_state', refusalReason);
-      break;
-    }
-    case 'resolve_movement': {
-      const refusalReason = await bookResolution(payment, audit, item);
-      if (refusalReason !== undefined) return rejectUpdate(answer, 'wrong_state', refusalReason);
-      break;
-    }
-    case 'give_up_closing': {
-      const { closing, instructing, attention } = payment;
-      if (!closing && instructing.size === 0) {
-        const message = 'No session, void or reversal of the payment is open at the bank.';
-        return rejectUpdate(answer, 'wrong_state', message);
-      }
-      // What was to go back stays in suspense.
-      await record.recordAct(payment, audit, instructing.size === 0 ? null : attention);
-      payment.giveUpClosing();
-      for (const giveUp of instructing.values()) giveUp();
-      break;
-    }
-    case 'snooze':
-      await record.snooze(payment, audit, hours);
-      break;
-    case 'acknowledge': {
-      const refused = await record.acknowledge(payment, audit, item.attention);
-      if (refused) return rejectUpdate(answer, refused.code, refused.message);
-      break;
-    }
-    default:
-      assertNever(what);
-  }
-  answer.resolve(getState(payment));
-}
 
 async function open(mail: PaymentMailbox, input: PaymentInput): Promise<Payment> {
   const startedAt = now(mail);

@@ -35,13 +35,6 @@ import { note } from '../shared/state';
 import { reverseLateFunds } from './bank';
 import { getState, type Payment, record } from './state';
 
-export function isForeign(
-  { facts }: Payment,
-  { currency }: Pick<BankCallback, 'currency'>,
-): boolean {
-  return currency !== undefined && currency !== facts.currency;
-}
-
 /** Builds the report of what came, with what the acquirer keeps of it, and until when. */
 export function buildReceipt(callback: BankCallback): MovementReport {
   const { fee, available_on } = callback;
@@ -52,9 +45,10 @@ export function buildReceipt(callback: BankCallback): MovementReport {
 export async function holdReceipt(
   payment: Payment,
   reason: MovementReason,
-  report: MovementReport,
+  callback: BankCallback,
 ): Promise<Movement | undefined> {
   const suspension = { direction: 'in', reason } as const;
+  const report = buildReceipt(callback);
   return (await holdMovement(record, 'payment', payment, report, suspension)).movement;
 }
 
@@ -91,10 +85,7 @@ export async function applyReversal(
 export async function dispute(payment: Payment, attention: PaymentAttention): Promise<void> {
   const { id: payment_id } = payment;
   const at = timestamp(payment);
-  await record.book(
-    payment,
-    (known) => (activities) => activities.recordDispute({ payment_id, at, ...known }),
-  );
+  await record.book(payment, 'recordDispute', { payment_id, at });
   await record.setAttention(payment, attention);
 }
 
@@ -112,10 +103,7 @@ export async function bookChargeback(
     ...act,
     ...omitUndefined({ operation_id }),
   };
-  const answer = await record.book(
-    payment,
-    (known) => (activities) => activities.clawBack({ ...chargeback, ...known }),
-  );
+  const answer = await record.book(payment, 'clawBack', chargeback);
   if (answer.outcome === 'already_posted')
     return 'The chargeback of the payment is posted already.';
   if (answer.outcome === 'amount_needed') {
@@ -148,10 +136,7 @@ export async function liftDispute(
   const attention = keepsReason(payment, payment.movements) ? payment.attention : null;
   const act = { ...buildAct(payment, audit), attention };
   const lift = { payment_id, ...act, dispute_id: dispute_id ?? null };
-  const answer = await record.book(
-    payment,
-    (known) => (activities) => activities.liftDispute({ ...lift, ...known }),
-  );
+  const answer = await record.book(payment, 'liftDispute', lift);
   if (answer.outcome === 'refused') return answer.why;
   payment.attention = attention;
   record.logActivity(payment, 'dispute won');
@@ -164,7 +149,7 @@ export async function forwardAct(
   { act, dispute_id, fee, answer }: OperatorItem<string, PaymentState>,
 ): Promise<boolean> {
   const { id: payment_id } = payment;
-  const { id } = datedAudit({ who: '', what: '', why: '', credited: undefined });
+  const { id } = datedAudit({ who: '', what: '', why: '' });
   const forwarded = { payment_id, dispute_id: dispute_id ?? null, id };
   const payload = { ...act, ...omitUndefined({ fee }) };
   const result = await writeScheduled((activities) =>
@@ -242,10 +227,7 @@ export async function bookResolution(
   const act = { ...buildBookedAct(payment, audit, movement), attention: 'late_money_pending' };
   const about = { kind: 'payment', resource_id: payment.id, at: timestamp(payment) } as const;
   const input = { ...about, ...act, movement: movement.id, as: item.as, amount: null };
-  const result = await record.book(
-    payment,
-    (known) => (activities) => activities.resolveMovement({ ...input, ...known }),
-  );
+  const result = await record.book(payment, 'resolveMovement', input);
   payment.movements = result.movements;
   if (result.outcome === 'refused') return result.why;
   payment.attention = 'late_money_pending';

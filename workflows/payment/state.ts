@@ -1,4 +1,4 @@
-import type { Trigger } from '@temporalio/workflow';
+import { defineUpdate, type Trigger } from '@temporalio/workflow';
 import type { PaymentChange } from '../../activities/payments';
 import type {
   CloseAnswer,
@@ -7,30 +7,38 @@ import type {
   SessionAnswer,
   VoidAnswer,
 } from '../../connectors/contract/activities';
-import type { BankCallback, PaymentCallbackName } from '../../src/domain/callback/callback';
+import {
+  type BankCallback,
+  PAYMENT_CALLBACKS,
+  type PaymentCallbackName,
+  readCallback,
+} from '../../src/domain/callback/callback';
 import { listTakeable, take } from '../../src/domain/movement/movement';
 import {
   type CancelledBy,
   isFinal,
+  PAYMENT_ACTS,
   type PaymentAct,
   type PaymentAttention,
   type PaymentStatus,
 } from '../../src/domain/payment/payment';
 import type {
+  CancelInput,
   PaymentInput,
   PaymentOpened,
   PaymentOpening,
   PaymentState,
 } from '../../src/domain/payment/workflow';
-import { type CallbackItem, getResource, type Mailbox } from '../shared/inbox';
-import type { OperatorItem } from '../shared/operator-acts';
-import { createRecord } from '../shared/record';
+import { defineMessages, getResource, type Mailbox } from '../shared/inbox';
+import type { CommonItem } from '../shared/lifecycle';
+import { ACKNOWLEDGE, OPERATOR, RESOLVE_MOVEMENT, SNOOZE } from '../shared/operator-acts';
+import { ResourceRecord } from '../shared/record';
 import {
   FINAL,
   initialState,
   type ResourceSnapshot,
   startLabels,
-  type View,
+  type Waiting,
   type WorkflowState,
 } from '../shared/state';
 
@@ -83,7 +91,7 @@ export function newPayment(
 export type PaymentMailbox = Mailbox<PaymentItem, Payment>;
 
 export type PaymentItem =
-  | CallbackItem<PaymentCallbackName>
+  | CommonItem<PaymentKind>
   | { kind: 'cancel'; by: CancelledBy; answer: Trigger<PaymentState> }
   | { kind: 'session'; answer: SessionAnswer }
   /** Undefined when the connector refuses permanently. */
@@ -94,47 +102,77 @@ export type PaymentItem =
       instruction_id: string;
       movement_id: string;
       answer: ReversalAnswer | Outdated | undefined;
-    }
-  | OperatorItem<PaymentAct, PaymentState>;
+    };
+
+/** Contract, changed only by addition. */
+export const messages = defineMessages<PaymentKind>(PAYMENT_ACTS, PAYMENT_CALLBACKS, readCallback, {
+  open: 'Waits until the payment is stored. Sent by the API with the start.',
+  mark_settled:
+    `The bank confirmed that the money moved: ${OPERATOR}}. ` +
+    'It credits what is in suspense, or one "movement" of it; an "amount" in minor units posts ' +
+    'what really came.',
+  mark_failed: `The bank confirmed that the payment failed: ${OPERATOR}}.`,
+  claw_back:
+    `Posts the chargeback of a settled payment: ${OPERATOR}}. The merchant owes what the balance ` +
+    'does not have. An "amount" in minor units posts a part, once for each "operation_id".',
+  mark_reversed: `Money in suspense is back with the customer: ${OPERATOR}}. Of several, the "movement".`,
+  resolve_movement: RESOLVE_MOVEMENT,
+  give_up_closing:
+    `Ends the attempts to close a session, void or send money back at a retired bank: ${OPERATOR}}. ` +
+    'The money stays in suspense.',
+  snooze: SNOOZE,
+  acknowledge: ACKNOWLEDGE,
+  state: 'The state of the payment.',
+  authorized: 'From the bank: the customer paid, the money has not moved yet.',
+  settled: 'From the bank: the money moved.',
+  failed: 'From the bank: declined or errored.',
+  expired: 'From the bank: the session closed unpaid.',
+  reversed: 'From the bank: money in suspense is back with the customer.',
+  reversal_failed: 'From the bank: money in suspense could not be sent back.',
+  clawed_back: 'From the bank: it takes settled money back.',
+  dispute_opened: 'From the bank: it takes settled money back, at once.',
+  dispute_won:
+    `What a dispute took is back: ${OPERATOR}}. The payment can be refunded again. Of several, ` +
+    'the "dispute_id"; a "fee" in minor units came back, too. As a signal, from the bank.',
+  dispute_updated: 'From the bank: the status of a dispute, or its deadline.',
+  dispute_withdrawn: 'From the bank: a dispute took money, by a movement of its own.',
+  dispute_reinstated: 'From the bank: money of a dispute came back, by a movement of its own.',
+  dispute_lost: 'From the bank: what a dispute took does not come back.',
+});
+
+export const cancel = defineUpdate<PaymentState, [CancelInput]>('cancel');
 
 export function getState({ id, status, version }: Payment): PaymentState {
   return { payment_id: id, status, version };
 }
 
-export function buildOpened(payment: Payment): PaymentOpened {
-  const { opening } = payment;
-  return opening === undefined ? getState(payment) : { ...getState(payment), opening };
-}
-
-export function readState(mail: PaymentMailbox, payment_id: string): PaymentState {
+export function readState(mail: Pick<PaymentMailbox, 'opening'>, payment_id: string): PaymentState {
   const payment = getResource(mail);
   return payment === undefined ? { payment_id, status: 'created', version: 0 } : getState(payment);
 }
 
-const VIEW: View<PaymentStatus> = {
-  waitingFor: {
-    created: {
-      what: 'the bank to open a session for the customer',
-      updates: '`mark_settled`, `mark_failed`',
-    },
-    awaiting_customer: {
-      what: 'the customer to pay',
-      updates: '`mark_settled`, `mark_failed`',
-    },
-    authorized: {
-      what: 'the bank to settle; it never expires',
-      updates: '`mark_settled`, `mark_failed`, `snooze`',
-    },
-    settled: { what: FINAL.what, updates: '`claw_back`, `dispute_won`, by the command line' },
-    failed: FINAL,
-    cancelled: FINAL,
-    expired: FINAL,
+const WAITING_FOR: Record<PaymentStatus, Waiting> = {
+  created: {
+    what: 'the bank to open a session for the customer',
+    updates: '`mark_settled`, `mark_failed`',
   },
+  awaiting_customer: {
+    what: 'the customer to pay',
+    updates: '`mark_settled`, `mark_failed`',
+  },
+  authorized: {
+    what: 'the bank to settle; it never expires',
+    updates: '`mark_settled`, `mark_failed`, `snooze`',
+  },
+  settled: { what: FINAL.what, updates: '`claw_back`, `dispute_won`, by the command line' },
+  failed: FINAL,
+  cancelled: FINAL,
+  expired: FINAL,
 };
 
-export const record = createRecord<PaymentKind, Payment>({
+export const record = new ResourceRecord<PaymentKind, Payment>({
   noun: 'payment',
-  view: VIEW,
+  waitingFor: WAITING_FOR,
   until: (payment) => {
     const { status, facts } = payment;
     if (isFinal(status)) return '';

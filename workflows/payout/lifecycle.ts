@@ -16,6 +16,7 @@ import {
   OVERDUE_ATTENTION,
   PAYOUT_FAILURES,
   type PayoutAttention,
+  type PayoutStatus,
   pathTo,
   payoutWorkflowId,
   RETURNS,
@@ -33,31 +34,30 @@ import { listen, type Opening, receiveMissed } from '../shared/inbox';
 import {
   answerResubmits,
   beginInstructed,
+  defineInstructed,
   differs,
   LACKS_AMOUNT,
   lacksAmount,
-  runInstructed,
 } from '../shared/instructed';
-import type { InstructedRules } from '../shared/instructed-rules';
+import type { InstructedLifecycle } from '../shared/instructed-rules';
 import {
   askForOperator,
-  cancelUnstartedSends,
-  getEarlierInstruction,
+  getEarlierArrival,
   instruct,
   moneyActivities,
 } from '../shared/instruction';
+import { runLifecycle } from '../shared/lifecycle';
 import { holdMovement, type Suspension } from '../shared/movement';
 import type { AuditedAct } from '../shared/operator-acts';
 import { writeScheduled } from '../shared/persist';
-import { assertIdentity } from '../shared/refusal';
 import { isReported, note, showRefusal } from '../shared/state';
-import { actFault } from './acts';
-import { messages } from './messages';
 import { openPayoutMailbox, reserve, untilSent } from './opening';
 import {
+  actFault,
   dueAt,
   getResult,
   getState,
+  messages,
   newPayout,
   OVERDUE_AGAIN_MS,
   OVERDUE_REASONS,
@@ -69,27 +69,21 @@ import {
 
 /** @see docs/api.md#states-of-a-payout */
 export async function payout(start: PayoutStart): Promise<PayoutResult> {
-  assertIdentity('payout_id', Object(start).payout_id, payoutWorkflowId);
   const mail = openPayoutMailbox(start);
   const callerWaits = !('resume' in start) && start.caller_waits === true;
-  listen<PayoutKind, Payout>(mail, messages, {
-    noun: 'payout',
-    resumed: 'resume' in start,
-    state: () => getResult(mail, start.payout_id),
-    opened: async () => getState(await untilSent(mail, callerWaits)),
-    asksBank: true,
-    actFault,
-  });
-  await runInstructed(rules, mail, () =>
+  listen(rules, mail, start, async () => getState(await untilSent(mail, callerWaits)));
+  await runLifecycle(rules, mail, () =>
     'resume' in start ? load(mail, start) : open(mail, start),
   );
   return getResult(mail, start.payout_id);
 }
 
-const rules: InstructedRules<PayoutKind, Payout> = {
+const rules: InstructedLifecycle<PayoutKind, Payout> = defineInstructed({
   kind: 'payout',
   noun: 'payout',
+  workflowId: payoutWorkflowId,
   messages,
+  asksBank: true,
   record,
   isEnded,
   isUnsent,
@@ -174,7 +168,7 @@ const rules: InstructedRules<PayoutKind, Payout> = {
       : undefined,
   actFault,
   getAmount: ({ facts }) => facts.amount,
-  acts: {
+  transitions: {
     mark_returned: ({ status }, amount) => {
       const amountChange = amount === undefined ? {} : { returned_amount: amount };
       const change = { returned: RETURNS.operator, ...amountChange };
@@ -184,18 +178,11 @@ const rules: InstructedRules<PayoutKind, Payout> = {
     release_unverified: (payout) => ({ to: [], write: (audit) => release(payout, audit) }),
   },
   operatorFailure: { failure: PAYOUT_FAILURES.operator },
-  nextDue: (payout) => {
-    const { status, isOverdueReported } = payout;
-    if (status !== 'created' && status !== 'submitted' && status !== 'sent') {
-      return cancelUnstartedSends(payout);
-    }
-    if (isOverdueReported) return undefined;
-    const act = () => record.flagOverdue(payout, OVERDUE_ATTENTION[status]);
-    return { at: dueAt(payout), summary: 'The payout is due', act };
-  },
+  dueAt,
+  getOverdueReason,
   getState,
-  buildResume: (payout_id, request_id) => ({ payout_id, resume: true, request_id }),
-};
+  getResult,
+});
 
 async function open(
   mail: PayoutMailbox,
@@ -226,20 +213,23 @@ async function load(mail: PayoutMailbox, start: PayoutResume): Promise<Opening<P
   return { outcome: 'accepted', resource: payout };
 }
 
+function getOverdueReason(status: PayoutStatus): PayoutAttention | undefined {
+  const reasons: Partial<Record<PayoutStatus, PayoutAttention>> = OVERDUE_ATTENTION;
+  return reasons[status];
+}
+
 /** Reports to operators that a workflow was ended from outside. */
 async function resumeInFlight(payout: Payout): Promise<void> {
   if (workflowInfo().continuedFromExecutionRunId !== undefined) {
-    const { status } = payout;
-    if (status === 'created' || status === 'submitted' || status === 'sent') {
-      payout.isOverdueReported = isReported(payout, OVERDUE_ATTENTION[status]);
-    }
+    const reason = getOverdueReason(payout.status);
+    payout.isOverdueReported = reason !== undefined && isReported(payout, reason);
     record.logActivity(payout, 'Goes on in a new run, since the history was long.');
   } else {
     note(payout, 'Started again in flight: its workflow was ended from outside.');
     payout.notOverdueBefore = now(payout) + OVERDUE_AGAIN_MS;
     await record.setAttention(payout, 'restarted_in_flight');
   }
-  if (isUnsent(payout.status)) void instruct(rules, payout, getEarlierInstruction());
+  if (isUnsent(payout.status)) void instruct(rules, payout, getEarlierArrival());
 }
 
 async function applyLateAnswer(

@@ -1,22 +1,37 @@
 import type { PayoutChange, PayoutFacts } from '../../activities/payouts';
 import type { PayoutAnswer } from '../../connectors/contract/activities';
-import type { BankCallback, PayoutCallbackName } from '../../src/domain/callback/callback';
+import {
+  type BankCallback,
+  PAYOUT_CALLBACKS,
+  type PayoutCallbackName,
+  readCallback,
+} from '../../src/domain/callback/callback';
 import { take } from '../../src/domain/movement/movement';
 import {
   isEnded,
   isUnsent,
   OVERDUE_ATTENTION,
+  PAYOUT_ACTS,
+  PAYOUT_STATUSES,
   type PayoutAct,
   type PayoutAttention,
   type PayoutStatus,
   type StoredVerification,
 } from '../../src/domain/payout/payout';
 import type { PayoutResult, PayoutState } from '../../src/domain/payout/workflow';
-import { type Mailbox, readResult } from '../shared/inbox';
+import { defineMessages, type Mailbox, readResult } from '../shared/inbox';
 import { type Instructed, type InstructedItem, newInstructed } from '../shared/instructed-rules';
 import { listOwn } from '../shared/movement';
-import { createRecord } from '../shared/record';
-import { FINAL, type ResourceSnapshot, type View, type Waiting } from '../shared/state';
+import {
+  ACKNOWLEDGE,
+  type ActRules,
+  OPERATOR,
+  RESOLVE_MOVEMENT,
+  SNOOZE,
+  stateFault,
+} from '../shared/operator-acts';
+import { ResourceRecord } from '../shared/record';
+import { FINAL, isReported, type ResourceSnapshot, type Waiting } from '../shared/state';
 
 export interface PayoutActResult extends PayoutState {
   /** Absent when the payout changed before the bank's answer. */
@@ -68,11 +83,42 @@ export function newPayout(
   };
 }
 
+/** Contract, changed only by addition. */
+export const messages = defineMessages<PayoutKind>(PAYOUT_ACTS, PAYOUT_CALLBACKS, readCallback, {
+  open: 'Waits until the payout is sent or refused, 5 s at most. Sent by the API with the start.',
+  resubmit:
+    `Asks the bank, and sends the payout again only if the bank does not know it: ${OPERATOR}}. ` +
+    'Answers with what the bank said.',
+  mark_failed:
+    `No money left or will leave: ${OPERATOR}}. The merchant gets it back. Asks the bank first, ` +
+    'and is refused if the bank holds it, unless "bank_confirmed_not_executed" is true.',
+  mark_returned:
+    `The bank confirmed that the money came back: ${OPERATOR}}. ` +
+    'An "amount" in minor units credits what really came.',
+  mark_completed: `The bank confirmed that the recipient has the money: ${OPERATOR}}.`,
+  release_unverified:
+    'The payout is to be sent, although the bank could not confirm its recipient: the next file ' +
+    `takes it: ${OPERATOR}}.`,
+  snooze: SNOOZE,
+  resolve_movement: RESOLVE_MOVEMENT,
+  acknowledge: ACKNOWLEDGE,
+  state: 'The state of the payout.',
+  submitted: 'From the bank: taken, and queued there.',
+  sent: 'From the bank: handed to the scheme.',
+  completed: 'From the bank: the money reached the recipient.',
+  failed: 'From the bank: rejected, the money never left.',
+  returned: 'From the bank: the money left and came back.',
+  called_duplicate: 'From the bank: it had arrived before, and may be executed.',
+  debit_reversed: 'From the bank: it reversed its debit, and may book it again.',
+  return_reversed: 'From the bank: it reversed a return.',
+  payee_verified: 'From the bank: it has checked the name of the recipient; "result" says how.',
+});
+
 export function getState({ id, status, version }: Payout): PayoutState {
   return { payout_id: id, status, version };
 }
 
-export function getResult(mail: PayoutMailbox, payout_id: string): PayoutResult {
+export function getResult(mail: Pick<PayoutMailbox, 'opening'>, payout_id: string): PayoutResult {
   return readResult(mail, { payout_id, status: 'created', version: 0 }, getState);
 }
 
@@ -84,18 +130,16 @@ const COMPLETED: Waiting = {
   updates: 'none here; on the command line `payout act ID mark_returned`, which starts it again',
 };
 
-const VIEW: View<PayoutStatus> = {
-  waitingFor: {
-    created: { what: 'the bank to take it', updates: UNSENT },
-    submitted: { what: 'the bank to hand it to the scheme', updates: QUEUED },
-    sent: {
-      what: 'the bank to say that it reached the recipient',
-      updates: '`mark_completed`, `mark_failed`, `mark_returned`, `snooze`',
-    },
-    completed: COMPLETED,
-    failed: FINAL,
-    returned: FINAL,
+const WAITING_FOR: Record<PayoutStatus, Waiting> = {
+  created: { what: 'the bank to take it', updates: UNSENT },
+  submitted: { what: 'the bank to hand it to the scheme', updates: QUEUED },
+  sent: {
+    what: 'the bank to say that it reached the recipient',
+    updates: '`mark_completed`, `mark_failed`, `mark_returned`, `snooze`',
   },
+  completed: COMPLETED,
+  failed: FINAL,
+  returned: FINAL,
 };
 
 export const OVERDUE_REASONS: readonly PayoutAttention[] = Object.values(OVERDUE_ATTENTION);
@@ -111,9 +155,9 @@ const RESOLVED_BY_RETURN: readonly PayoutAttention[] = [
 /** For a payout that changes late, or starts again. */
 export const OVERDUE_AGAIN_MS = 60_000;
 
-export const record = createRecord<PayoutKind, Payout>({
+export const record = new ResourceRecord<PayoutKind, Payout>({
   noun: 'payout',
-  view: VIEW,
+  waitingFor: WAITING_FOR,
   until: (payout) =>
     isEnded(payout.status)
       ? ''
@@ -155,4 +199,52 @@ export const record = createRecord<PayoutKind, Payout>({
 
 export function dueAt({ snoozedUntil, facts, notOverdueBefore }: Payout): number {
   return snoozedUntil ?? Math.max(facts.due_at_ms, notOverdueBefore);
+}
+
+const IN_FLIGHT = ['created', 'submitted', 'sent'] as const;
+
+const only = (rest: string) => (status: PayoutStatus) => `The payout is ${status}; only ${rest}.`;
+
+const ACTS: ActRules<PayoutAct, PayoutStatus> = {
+  resubmit: {
+    from: ['created', 'submitted'],
+    refusal: only('one that the bank has not sent can be given to it again'),
+  },
+  mark_failed: {
+    from: IN_FLIGHT,
+    refusal: only('one that is under way can be marked as failed'),
+  },
+  mark_completed: {
+    from: IN_FLIGHT,
+    refusal: only('one that is under way can be marked as completed'),
+  },
+  mark_returned: {
+    from: ['sent', 'completed'],
+    refusal: only('one that was sent, and did not fail or return, can come back'),
+  },
+  release_unverified: {
+    from: ['submitted'],
+    refusal: only('one that the bank has not sent can be released'),
+  },
+  resolve_movement: { from: PAYOUT_STATUSES, refusal: only('what is in suspense') },
+  snooze: { from: IN_FLIGHT, refusal: only('one that is under way can be snoozed') },
+};
+
+export function actFault(payout: Payout, what: PayoutAct): string | undefined {
+  const fault = stateFault(ACTS, payout.status, what);
+  if (fault !== undefined) return fault;
+  const { facts, payee } = payout;
+  if (what === 'release_unverified') {
+    if (payee === undefined || payee.result === 'match') {
+      return 'The bank has reported no recipient of it as not verified.';
+    }
+    return payee.released ? 'It was released already: its next file takes it.' : undefined;
+  }
+  if (what !== 'mark_returned') return undefined;
+  // A bank's report against the rail's rules may be true: an operator decides.
+  const isContradicted =
+    isReported(payout, 'return_not_possible') || isReported(payout, 'failed_after_completed');
+  return facts.can_be_returned || isContradicted
+    ? undefined
+    : `Nothing comes back on the rail ${facts.method}.`;
 }

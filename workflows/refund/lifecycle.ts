@@ -1,71 +1,162 @@
-import type { OpenRefund, RefundOpening } from '../../activities/refunds';
+import type {
+  OpenRefund,
+  RefundChange,
+  RefundFacts,
+  RefundOpening,
+} from '../../activities/refunds';
+import type { RefundAnswer } from '../../connectors/contract/activities';
 import {
   type BankCallback,
   describeDifference,
   describeFailure,
+  REFUND_CALLBACKS,
   type RefundCallbackName,
+  readCallback,
 } from '../../src/domain/callback/callback';
+import { take } from '../../src/domain/movement/movement';
 import {
   decideRefund,
   isFinalRefund,
+  REFUND_ACTS,
   REFUND_FAILURES,
   REFUND_STATUSES,
   type RefundAct,
+  type RefundAttention,
   type RefundStatus,
   refundWorkflowId,
 } from '../../src/domain/refund/refund';
-import type { RefundInput, RefundResult, RefundStart } from '../../src/domain/refund/workflow';
+import type {
+  RefundInput,
+  RefundResult,
+  RefundStart,
+  RefundState,
+} from '../../src/domain/refund/workflow';
 import { timestamp } from '../shared/clock';
-import { listen, type Opening, openMailbox, untilOpened } from '../shared/inbox';
+import {
+  defineMessages,
+  listen,
+  type Mailbox,
+  type Opening,
+  openMailbox,
+  readResult,
+} from '../shared/inbox';
 import {
   beginInstructed,
+  defineInstructed,
   differs,
   LACKS_AMOUNT,
   lacksAmount,
   resumeInstructed,
-  runInstructed,
 } from '../shared/instructed';
-import type { InstructedRules } from '../shared/instructed-rules';
-import { cancelUnstartedSends, moneyActivities } from '../shared/instruction';
-import type { Suspension } from '../shared/movement';
-import { type ActRule, type ActRules, stateFault } from '../shared/operator-acts';
-import { writeLocally, writeScheduled } from '../shared/persist';
-import { assertIdentity } from '../shared/refusal';
-import { showRefusal, upsertLabels } from '../shared/state';
-import { messages } from './messages';
 import {
-  dueAt,
-  getResult,
-  getState,
-  newRefund,
-  type Refund,
-  type RefundKind,
-  type RefundMailbox,
-  record,
-} from './state';
+  type Instructed,
+  type InstructedItem,
+  type InstructedLifecycle,
+  newInstructed,
+} from '../shared/instructed-rules';
+import { moneyActivities } from '../shared/instruction';
+import { runLifecycle } from '../shared/lifecycle';
+import { listOwn, type Suspension } from '../shared/movement';
+import {
+  ACKNOWLEDGE,
+  type ActRule,
+  type ActRules,
+  OPERATOR,
+  RESOLVE_MOVEMENT,
+  SNOOZE,
+  stateFault,
+} from '../shared/operator-acts';
+import { writeLocally, writeScheduled } from '../shared/persist';
+import { ResourceRecord } from '../shared/record';
+import { FINAL, showRefusal, upsertLabels, type Waiting } from '../shared/state';
+
+interface RefundKind {
+  status: RefundStatus;
+  attention: RefundAttention;
+  facts: RefundFacts;
+  change: RefundChange;
+  callbackName: RefundCallbackName;
+  callback: BankCallback;
+  answer: RefundAnswer;
+  act: RefundAct;
+  actResult: RefundState;
+  result: RefundResult;
+  opened: RefundState;
+}
+
+type Refund = Instructed<RefundKind>;
+type RefundMailbox = Mailbox<InstructedItem<RefundKind>, Refund>;
 
 /** @see docs/api.md#refunds */
 export async function refund(start: RefundStart): Promise<RefundResult> {
-  assertIdentity('refund_id', Object(start).refund_id, refundWorkflowId);
   const mail: RefundMailbox = openMailbox(start);
-  listen<RefundKind, Refund>(mail, messages, {
-    noun: 'refund',
-    resumed: 'resume' in start,
-    state: () => getResult(mail, start.refund_id),
-    opened: async () => getState(await untilOpened(mail)),
-    actFault,
-  });
-  await runInstructed(rules, mail, () => {
+  listen(rules, mail, start);
+  await runLifecycle(rules, mail, () => {
     if (!('resume' in start)) return open(mail, start);
     const { refund_id: resource_id, request_id } = start;
-    return resumeInstructed(rules, mail, { resource_id, request_id }, 'refund_overdue');
+    return resumeInstructed(rules, mail, { resource_id, request_id });
   });
   return getResult(mail, start.refund_id);
 }
 
-const rules: InstructedRules<RefundKind, Refund> = {
+/** Contract, changed only by addition. */
+export const messages = defineMessages<RefundKind>(REFUND_ACTS, REFUND_CALLBACKS, readCallback, {
+  open: 'Waits until the refund is accepted or refused. Sent by the API with the start.',
+  mark_settled:
+    `The bank confirmed that the customer has the money: ${OPERATOR}}. ` +
+    'An "amount" in minor units posts what was really sent.',
+  mark_failed: `The bank confirmed that no money goes out: ${OPERATOR}}. The merchant gets it back.`,
+  snooze: SNOOZE,
+  resolve_movement: RESOLVE_MOVEMENT,
+  acknowledge: ACKNOWLEDGE,
+  state: 'The state of the refund.',
+  settled: 'From the bank: the money reached the customer.',
+  failed: 'From the bank: refused or sent back.',
+});
+
+function getState({ id, status, version }: Refund): RefundState {
+  return { refund_id: id, status, version };
+}
+
+function getResult(mail: Pick<RefundMailbox, 'opening'>, refund_id: string): RefundResult {
+  return readResult(mail, { refund_id, status: 'processing', version: 0 }, getState);
+}
+
+const WAITING_FOR: Record<RefundStatus, Waiting> = {
+  processing: {
+    what: 'the bank to say that the customer has the money',
+    updates: '`mark_settled`, `mark_failed`, `snooze`',
+  },
+  settled: FINAL,
+  failed: FINAL,
+};
+
+const record = new ResourceRecord<RefundKind, Refund>({
+  noun: 'refund',
+  waitingFor: WAITING_FOR,
+  until: (refund) =>
+    isFinalRefund(refund.status) ? '' : `, due ${new Date(dueAt(refund)).toISOString()}`,
+  overdueReasons: ['refund_overdue'],
+  take: ({ movements, facts }, next) => {
+    if (!next.to.includes('settled')) return [];
+    const { currency, amount } = facts;
+    const own = listOwn(movements, next, { direction: 'out', currency });
+    return take(own, BigInt(next.change.settled_amount ?? amount));
+  },
+  getExtraFields: ({ bankReference: bank_reference, storedReference }) =>
+    bank_reference === undefined || storedReference !== undefined ? {} : { bank_reference },
+  writeTransition: (input) => (activities) => activities.recordRefundMove(input),
+  writeAttention: (input) => (activities) => activities.recordRefundAttention(input),
+});
+
+function dueAt({ snoozedUntil, facts }: Refund): number {
+  return snoozedUntil ?? facts.due_at_ms;
+}
+
+const rules: InstructedLifecycle<RefundKind, Refund> = defineInstructed({
   kind: 'refund',
   noun: 'refund',
+  workflowId: refundWorkflowId,
   messages,
   record,
   isEnded: isFinalRefund,
@@ -111,24 +202,20 @@ const rules: InstructedRules<RefundKind, Refund> = {
     const isTaken = direction === 'out' && status === 'processing' && currency === facts.currency;
     return isTaken ? 'mark_settled' : undefined;
   },
-  actFault,
+  actFault: ({ status }, what) => stateFault(ACTS, status, what),
   getAmount: ({ facts }) => facts.amount,
-  acts: {
+  transitions: {
     mark_settled: (_refund, amount) => ({
       to: ['settled'],
       ...(amount === undefined ? {} : { change: { settled_amount: amount } }),
     }),
   },
   operatorFailure: { failure: REFUND_FAILURES.operator },
-  nextDue: (refund) => {
-    if (isFinalRefund(refund.status)) return cancelUnstartedSends(refund);
-    if (refund.isOverdueReported) return undefined;
-    const act = () => record.flagOverdue(refund, 'refund_overdue');
-    return { at: dueAt(refund), summary: 'The refund is due', act };
-  },
+  dueAt,
+  getOverdueReason: (status) => (isFinalRefund(status) ? undefined : 'refund_overdue'),
   getState,
-  buildResume: (refund_id, request_id) => ({ refund_id, resume: true, request_id }),
-};
+  getResult,
+});
 
 async function open(
   mail: RefundMailbox,
@@ -139,7 +226,12 @@ async function open(
     showRefusal({ status: 'processing', attention: null }, opening);
     return opening;
   }
-  const refund = newRefund(mail, input.refund_id, { ...opening, attention: null }, false);
+  const refund = newInstructed<RefundKind>(
+    mail,
+    input.refund_id,
+    { ...opening, attention: null },
+    false,
+  );
   if (input.amount === null) {
     upsertLabels(refund, { ...refund.labels, amount: opening.facts.amount });
   }
@@ -186,7 +278,3 @@ const ACTS: ActRules<RefundAct, RefundStatus> = {
   resolve_movement: { from: REFUND_STATUSES, refusal: IN_FLIGHT.refusal },
   snooze: IN_FLIGHT,
 };
-
-function actFault(refund: Refund, what: RefundAct): string | undefined {
-  return stateFault(ACTS, refund.status, what);
-}

@@ -2,16 +2,25 @@ import type { QueryDefinition, SignalDefinition, UpdateDefinition } from '@tempo
 import {
   CancellationScope,
   condition,
+  defineQuery,
+  defineSignal,
+  defineUpdate,
   setDefaultSignalHandler,
   setHandler,
 } from '@temporalio/workflow';
 import type { ApprovalRequired } from '../../src/domain/approval';
-import type { AnyCallback, BankCallback, CallbackName } from '../../src/domain/callback/callback';
+import type {
+  AnyCallback,
+  BankCallback,
+  CallbackName,
+  CallbackResource,
+} from '../../src/domain/callback/callback';
 import {
   type CallbackSignature,
   type MissedCallback,
   readSignature,
 } from '../../src/domain/callback/signature';
+import type { ActTarget } from '../../src/domain/crypto/deposit-acts';
 import type { RuleViolation } from '../../src/domain/errors';
 import { type ActPayload, readAct } from '../../src/domain/operator-act';
 import { Faults } from '../../src/domain/shape';
@@ -25,7 +34,7 @@ import {
 } from './clock';
 import { enqueueAct, type OperatorItem } from './operator-acts';
 import { listenForStuckSteps } from './persist';
-import { assertWellFormed, refuse } from './refusal';
+import { assertIdentity, assertWellFormed, refuse } from './refusal';
 
 export interface Mailbox<Item, Resource> {
   /** In order of arrival. Handlers only enqueue; the loop decides. */
@@ -142,17 +151,44 @@ interface Messages<K extends MessageKind> {
     name: K['act'];
     update: UpdateDefinition<K['actResult'] | ApprovalRequired, [ActPayload]>;
   }[];
-  descriptions: Record<'open' | 'state' | K['callbackName'] | K['act'], string>;
+  descriptions: Descriptions<K>;
 }
 
-interface Answers<K extends MessageKind, R> {
+type Descriptions<K extends MessageKind> = Record<
+  'open' | 'state' | K['callbackName'] | K['act'],
+  string
+>;
+
+/** Defines the contract of a workflow, changed only by addition. */
+export function defineMessages<K extends MessageKind>(
+  acts: readonly K['act'][],
+  callbacks: readonly K['callbackName'][],
+  read: Messages<K>['read'],
+  descriptions: Descriptions<K>,
+): Messages<K> {
+  return {
+    open: defineUpdate('open'),
+    state: defineQuery('state'),
+    acts: acts.map((name) => ({ name, update: defineUpdate(name) })),
+    callbacks: callbacks.map((name) => ({ name, signal: defineSignal(name) })),
+    read,
+    descriptions,
+  };
+}
+
+export interface Listening<K extends MessageKind, R> {
+  kind: CallbackResource;
   noun: string;
+  /** Checks an id, by default for a UUID. */
+  isId?: (id: unknown) => string | undefined;
+  workflowId: (id: string) => string;
+  messages: Messages<K>;
+  /** Whether an act may ask the bank first. */
   asksBank?: boolean;
-  /** State of a resumed run is not known until it is loaded. */
-  resumed: boolean;
-  state: () => K['result'];
-  opened: () => Promise<K['opened']>;
-  actFault: (resource: R, act: K['act']) => string | undefined;
+  getState: (resource: R) => K['opened'] & K['actResult'];
+  getResult: (mail: { opening: Opening<R> | undefined }, id: string) => K['result'];
+  /** @param target given where the act is done, not yet where it is received */
+  actFault: (resource: R, act: K['act'], target?: ActTarget) => string | undefined;
 }
 
 type Receiver<K extends MessageKind, R> = Pick<
@@ -166,14 +202,26 @@ type Receiver<K extends MessageKind, R> = Pick<
   };
 };
 
-/** Sets handlers that only enqueue. A cancel request must not fail updates that wait. */
+/**
+ * Sets handlers that only enqueue. A cancel request must not fail updates that wait.
+ * @param untilOpen waits for the answer to the caller that opens it
+ * @throws ApplicationFailure `invalid_request`: the workflow was started by hand
+ */
 export function listen<K extends MessageKind, R extends { facts: { livemode: boolean } }>(
+  rules: Listening<K, R>,
   mail: Receiver<K, R>,
-  { state, open, callbacks, read, acts, descriptions }: Messages<K>,
-  answers: Answers<K, R>,
+  start: object,
+  untilOpen = async (): Promise<K['opened']> => rules.getState(await untilOpened(mail)),
 ): void {
-  setHandler(state, answers.state, { description: descriptions.state });
-  setHandler(open, uncancelled(answers.opened), { description: descriptions.open });
+  const { kind, noun, messages, asksBank } = rules;
+  const { callbacks, read, descriptions } = messages;
+  const field = `${kind}_id`;
+  const id: unknown = Object(start)[field];
+  assertIdentity(field, id, rules.workflowId, rules.isId);
+  setHandler(messages.state, () => rules.getResult(mail, String(id)), {
+    description: descriptions.state,
+  });
+  setHandler(messages.open, uncancelled(untilOpen), { description: descriptions.open });
   setHandler(
     ADVANCE_CLOCK,
     uncancelled(async (advance) => {
@@ -190,7 +238,7 @@ export function listen<K extends MessageKind, R extends { facts: { livemode: boo
     const description = descriptions[name];
     setHandler(signal, (raw: unknown) => receive(name, raw), { description });
   }
-  for (const { name, update } of acts) {
+  for (const { name, update } of messages.acts) {
     const enqueue = uncancelled((act: ActPayload) => enqueueAct(mail.inbox, name, act));
     setHandler<
       K['actResult'] | ApprovalRequired,
@@ -200,12 +248,13 @@ export function listen<K extends MessageKind, R extends { facts: { livemode: boo
       description: descriptions[name],
       // It can't wait until the state is loaded; the loop checks again.
       validator: (act) => {
-        assertWellFormed(readAct(name, act, answers.asksBank));
+        assertWellFormed(readAct(name, act, asksBank));
         const resource = getResource(mail);
-        const fault = resource && answers.actFault(resource, name);
+        const fault = resource && rules.actFault(resource, name);
         if (fault !== undefined) refuse('wrong_state', fault);
-        if (resource !== undefined || answers.resumed) return;
-        refuse('wrong_state', `The ${answers.noun} has not been accepted.`);
+        // State of a resumed run is not known until it is loaded.
+        if (resource !== undefined || 'resume' in start) return;
+        refuse('wrong_state', `The ${noun} has not been accepted.`);
       },
     });
   }

@@ -1,7 +1,6 @@
-import { ActivityFailure, condition } from '@temporalio/workflow';
+import { condition } from '@temporalio/workflow';
 import { computeRest } from '../../src/domain/movement/movement';
 import type {
-  ActItem,
   ActTransition,
   BankAnswer,
   BankQuestion,
@@ -12,79 +11,44 @@ import type {
   NotFound,
 } from './instructed-rules';
 import { getReference, instruct, stopInstructing } from './instruction';
-import { findNamed, resolveMovement } from './movement';
-import { amountFault, authorize, buildAudit } from './operator-acts';
-import { rejectUpdate } from './refusal';
+import type { Act, ActItem, Refusal } from './lifecycle';
+import { describeRest, findNamed, resolveMovement } from './movement';
+import { type AuditedAct, buildAudit } from './operator-acts';
+import { unlessFailed } from './refusal';
 
-/** Decides again, since the state may have changed. */
-export async function applyAct<K extends Kind, R extends Instructed<K>>(
+/** Defines the acts of operators on a resource that instructs a bank. */
+export function defineActs<K extends Kind, R extends Instructed<K>>(
   rules: InstructedRules<K, R>,
-  resource: R,
-  item: ActItem<K>,
-): Promise<void> {
-  const { record } = rules;
-  const { what, hours, amount, answer } = item;
-  const fault = rules.actFault(resource, what);
-  if (fault !== undefined) return rejectUpdate(answer, 'wrong_state', fault);
-  // A movement has an amount of its own.
-  const most = what === 'resolve_movement' ? undefined : rules.getAmount?.(resource);
-  const tooMuch = amountFault(amount, most);
-  if (tooMuch !== undefined) return rejectUpdate(answer, 'invalid_request', tooMuch);
-  const isFirst = item.finding === undefined;
-  const mustAsk = isFirst || item.isAboveLimit === true;
-  if (mustAsk && !(await authorize(rules.kind, record, resource, item))) return;
-  const { act } = item;
-  if (isFirst) {
-    record.logActivity(resource, `operator ${act.operator}: ${what} (${act.reason})`);
-  }
-  const audit = buildAudit(item);
-  switch (what) {
-    case 'resubmit':
+): Partial<Record<string, Act<K, R>>> {
+  const { record, kind, findTaker, findDecided } = rules;
+  const own = Object.keys(rules.transitions).map((what): [string, Act<K, R>] => [
+    what,
+    (resource, _audit, item) => takeMovement(rules, resource, item, what),
+  ]);
+  return {
+    ...Object.fromEntries(own),
+    resubmit: async (resource, audit, { answer }) => {
       await record.recordAct(resource, audit, resource.attention);
       // Resolved with the bank's answer, or a change before it.
       resource.resubmits.push(answer);
-      void instruct(rules, resource, { arrivesBy: 0 });
-      return record.show(resource);
-    case 'mark_failed':
-      return await markFailed(rules, resource, item);
-    case 'snooze':
-      await record.snooze(resource, audit, hours);
-      break;
-    case 'acknowledge': {
-      const refused = await record.acknowledge(resource, audit, item.attention);
-      if (refused) return rejectUpdate(answer, refused.code, refused.message);
-      break;
-    }
-    case 'resolve_movement': {
-      const { kind, findTaker, findDecided } = rules;
-      const movement = findNamed(resource, item.movement);
-      const decided =
-        typeof movement === 'string' ? undefined : findDecided?.(resource, movement, item.as);
-      if (decided !== undefined && typeof movement !== 'string') {
-        if (BigInt(amount ?? 0) > computeRest(movement)) {
-          const message = `Of the movement ${movement.id}, ${computeRest(movement)} is in suspense (minor units).`;
-          return rejectUpdate(answer, 'wrong_state', message);
-        }
-        const fault = await takeMovement(
-          rules,
-          resource,
-          { ...item, movement: movement.id },
-          decided,
-        );
-        if (fault !== undefined) return rejectUpdate(answer, 'wrong_state', fault);
-        break;
-      }
-      const refused = await resolveMovement(record, kind, resource, audit, item, findTaker);
-      if (refused !== undefined) return rejectUpdate(answer, 'wrong_state', refused);
+      void instruct(rules, resource, 0);
       record.show(resource);
-      break;
-    }
-    default: {
-      const refused = await takeMovement(rules, resource, item, what);
-      if (refused !== undefined) return rejectUpdate(answer, 'wrong_state', refused);
-    }
-  }
-  answer.resolve(rules.getState(resource));
+      return null;
+    },
+    mark_failed: (resource, audit, item) => markFailed(rules, resource, audit, item),
+    resolve_movement: async (resource, audit, item) => {
+      const movement = findNamed(resource, item.movement);
+      if (typeof movement === 'string') return movement;
+      const decided = findDecided?.(resource, movement, item.as);
+      if (decided === undefined) {
+        const refused = await resolveMovement(record, kind, resource, audit, item, findTaker);
+        if (refused === undefined) record.show(resource);
+        return refused;
+      }
+      if (BigInt(item.amount ?? 0) > computeRest(movement)) return describeRest(movement);
+      return await takeMovement(rules, resource, { ...item, movement: movement.id }, decided);
+    },
+  };
 }
 
 /** Makes the transition of an act, with the movement that it names. @returns why not */
@@ -92,7 +56,7 @@ async function takeMovement<K extends Kind, R extends Instructed<K>>(
   rules: InstructedRules<K, R>,
   resource: R,
   item: ActItem<K>,
-  what: K['act'],
+  what: string,
 ): Promise<string | undefined> {
   const { movement } = item;
   let { amount } = item;
@@ -105,8 +69,8 @@ async function takeMovement<K extends Kind, R extends Instructed<K>>(
     const rest = Number(computeRest(named));
     amount ??= Math.min(rest, rules.getAmount?.(resource) ?? rest);
   }
-  const acts: Partial<Record<string, ActTransition<K, R>>> = rules.acts;
-  const { to = [], change = {}, write } = acts[what]?.(resource, amount) ?? {};
+  const transitions: Partial<Record<string, ActTransition<K, R>>> = rules.transitions;
+  const { to = [], change = {}, write } = transitions[what]?.(resource, amount) ?? {};
   const audit = buildAudit(item);
   await write?.(audit);
   await rules.record.transition(resource, to, { change, audit, movement, scheduled: true });
@@ -116,56 +80,56 @@ async function takeMovement<K extends Kind, R extends Instructed<K>>(
 async function markFailed<K extends Kind, R extends Instructed<K>>(
   rules: InstructedRules<K, R>,
   resource: R,
+  audit: AuditedAct,
   item: ActItem<K>,
-): Promise<void> {
-  const { record, isUnsent, buildQuestion } = rules;
+): Promise<Refusal | string | null | undefined> {
+  const { record, noun, isUnsent, buildQuestion, operatorFailure: change } = rules;
   if (buildQuestion !== undefined && item.act.bank_confirmed_not_executed !== true) {
-    if (item.finding === undefined) return askInBackground(rules, resource, item);
-    if (await refuseFailure(rules, resource, item, item.finding)) return;
+    // Only this function adds one.
+    const finding = item.finding as Finding<K['answer']> | undefined;
+    if (finding === undefined) {
+      askInBackground(resource, item, buildQuestion(resource), isUnsent(resource.status));
+      return null;
+    }
+    const fault = findFailureFault(finding, resource, noun);
+    if (fault !== undefined) {
+      record.logActivity(resource, `not marked as failed: ${fault.code}`);
+      if (isUnsent(resource.status)) await goOn(rules, resource, finding);
+      return fault;
+    }
   } else if (isUnsent(resource.status) && (await stopInstructing(resource))) {
-    const message = `The bank has just taken the ${rules.noun}; look again.`;
-    return rejectUpdate(item.answer, 'wrong_state', message);
+    return `The bank has just taken the ${noun}; look again.`;
   }
-  const change = rules.operatorFailure;
-  const audit = buildAudit(item);
   await record.transition(resource, ['failed'], { change, audit, scheduled: true });
   resource.isMarkedFailed = true;
-  item.answer.resolve(rules.getState(resource));
+  return undefined;
 }
 
 /** Lets the loop go on meanwhile; acts return to the inbox with the finding. */
-function askInBackground<K extends Kind, R extends Instructed<K>>(
-  { isUnsent, buildQuestion }: InstructedRules<K, R>,
-  resource: R,
+function askInBackground<K extends Kind>(
+  resource: Instructed<K>,
   item: ActItem<K>,
+  question: BankQuestion<K['answer']>,
+  isUnsent: boolean,
 ): void {
   resource.failures.push(item);
   // One question answers all.
-  if (buildQuestion === undefined || resource.failures.length > 1) return;
-  void askBank<K>(resource, buildQuestion(resource), isUnsent(resource.status)).then((finding) => {
+  if (resource.failures.length > 1) return;
+  void askBank<K>(resource, question, isUnsent).then((finding) => {
     for (const failure of resource.failures.splice(0)) resource.inbox.push({ ...failure, finding });
   });
 }
 
-/** @returns whether it was refused; then an interrupted instruction goes on */
-async function refuseFailure<K extends Kind, R extends Instructed<K>>(
+/** Goes on with an instruction that the question has interrupted. */
+async function goOn<K extends Kind, R extends Instructed<K>>(
   rules: InstructedRules<K, R>,
   resource: R,
-  { answer }: ActItem<K>,
-  finding: Finding<K['answer']>,
-): Promise<boolean> {
-  const { noun, record, isUnsent } = rules;
-  const fault = findFailureFault(finding, resource, noun);
-  if (fault === undefined) return false;
-  record.logActivity(resource, `not marked as failed: ${fault.code}`);
-  if (isUnsent(resource.status)) {
-    if (finding.answer !== undefined) await rules.applyAnswer(resource, finding.answer);
-    else if (finding.isInterrupted && finding.instruction === resource.instruction) {
-      void instruct(rules, resource, { arrivesBy: resource.arrivesBy });
-    }
+  { answer, isInterrupted, instruction }: Finding<K['answer']>,
+): Promise<void> {
+  if (answer !== undefined) await rules.applyAnswer(resource, answer);
+  else if (isInterrupted && instruction === resource.instruction) {
+    void instruct(rules, resource, resource.arrivesBy);
   }
-  rejectUpdate(answer, fault.code, fault.message);
-  return true;
 }
 
 /** Time for an attempt in progress; with the question shorter than an operator waits. */
@@ -188,10 +152,10 @@ async function askBank<K extends Kind>(
   const stopped = await stopping;
   if (stopped === 'taken') return { ...about, outcome: 'held', isInterrupted: false };
   if (stopped === 'in_progress') return { ...about, outcome: 'unreachable' };
-  const cancelAnswer = await tryToAsk(question.cancel);
+  const cancelAnswer = await unlessFailed(question.cancel());
   if (cancelAnswer?.outcome === 'cancelled') return { ...about, outcome: 'not_executed' };
   const isTooLate = cancelAnswer?.outcome === 'too_late';
-  const answer = await tryToAsk(question.lookUp);
+  const answer = await unlessFailed(question.lookUp());
   if (answer === undefined) return { ...about, outcome: isTooLate ? 'held' : 'unreachable' };
   if (!isHeld(answer)) {
     if (isTooLate) return { ...about, outcome: 'held' };
@@ -213,15 +177,6 @@ async function stopInTime<K extends Kind>(
   if (hasSends) await condition(() => stopped !== undefined, SENDS_MS_MAX);
   else await stopping;
   return stopped ?? 'in_progress';
-}
-
-async function tryToAsk<Answer>(ask: () => Promise<Answer>): Promise<Answer | undefined> {
-  try {
-    return await ask();
-  } catch (error) {
-    if (!(error instanceof ActivityFailure)) throw error;
-    return undefined;
-  }
 }
 
 function isHeld<Answer extends BankAnswer>(answer: Answer | NotFound): answer is Answer {

@@ -1,14 +1,10 @@
 import type { CancellationScope, Trigger } from '@temporalio/workflow';
 import type { CancelAnswer, Outdated } from '../../connectors/contract/activities';
-import type { CallbackResource } from '../../src/domain/callback/callback';
 import type { Movement, Outcome } from '../../src/domain/movement/movement';
-import type { Faults } from '../../src/domain/shape';
-import type { CallbackItem, MessageKind } from './inbox';
-import type { Due } from './loop';
-import type { Suspension } from './movement';
-import type { AuditedAct, OperatorItem } from './operator-acts';
+import type { ActItem, CommonItem, Lifecycle, LifecycleKind } from './lifecycle';
+import type { MovingKind, Suspension } from './movement';
+import type { AuditedAct } from './operator-acts';
 import type { Write } from './persist';
-import type { createRecord, RecordKind } from './record';
 import { initialState, type ResourceSnapshot, startLabels, type WorkflowState } from './state';
 
 export interface BankAnswer {
@@ -18,11 +14,6 @@ export interface BankAnswer {
 }
 
 export type NotFound = { outcome: 'not_found' };
-
-export interface Earlier {
-  /** Time until which the bank may still read it; ms since the epoch. */
-  arrivesBy: number;
-}
 
 export interface InstructionState {
   /** Number of the newest instruction: only this one continues. */
@@ -43,18 +34,16 @@ export interface PendingSend {
   end: Promise<BankAnswer | undefined>;
 }
 
-export interface Kind extends MessageKind, RecordKind {
+export interface Kind extends LifecycleKind {
   answer: BankAnswer;
 }
 
-export type InstructedItem<K extends Kind> =
-  | CallbackItem<K['callbackName'], K['callback']>
-  | { kind: 'answer'; answer: K['answer'] | Outdated }
-  | ActItem<K>;
-
-export interface ActItem<K extends Kind> extends OperatorItem<K['act'], K['actResult']> {
-  finding?: Finding<K['answer']>;
+interface AnswerItem<K extends Kind> {
+  kind: 'answer';
+  answer: K['answer'] | Outdated;
 }
+
+export type InstructedItem<K extends Kind> = CommonItem<K> | AnswerItem<K>;
 
 export interface BankQuestion<Answer extends BankAnswer> {
   /** Fails where the connector does not implement it. */
@@ -99,14 +88,12 @@ export type ActTransition<K extends Kind, R extends Instructed<K>> = (
   write?: (audit: AuditedAct) => Promise<void>;
 };
 
-export interface InstructedRules<K extends Kind, R extends Instructed<K>> {
-  kind: Exclude<CallbackResource, 'crypto_payment' | 'dispute'>;
-  noun: string;
-  messages: {
-    callbacks: readonly { name: K['callbackName'] }[];
-    read: (raw: unknown, name: string) => K['callback'] | Faults;
-  };
-  record: ReturnType<typeof createRecord<K, R>>;
+export interface InstructedRules<K extends Kind, R extends Instructed<K>>
+  extends Omit<
+    Lifecycle<K, R>,
+    'acts' | 'handle' | 'applyCallback' | 'isFinal' | 'isIdle' | 'nextDue'
+  > {
+  kind: MovingKind;
   isEnded: (status: K['status']) => boolean;
   /** The bank may still have to be instructed. */
   isUnsent: (status: K['status']) => boolean;
@@ -144,15 +131,19 @@ export interface InstructedRules<K extends Kind, R extends Instructed<K>> {
   findTaker: (resource: R, movement: Movement) => string | undefined;
   /** Act that a decision about a movement in suspense is. */
   findDecided?: (resource: R, movement: Movement, as: Outcome | undefined) => K['act'] | undefined;
-  actFault: (resource: R, act: K['act']) => string | undefined;
   /** Minor units that an act may post at most. */
   getAmount?: (resource: R) => number;
-  acts: Record<Exclude<K['act'], CommonAct>, ActTransition<K, R>>;
+  /** Changes by its own acts. */
+  transitions: Record<Exclude<K['act'], CommonAct>, ActTransition<K, R>>;
   operatorFailure: Partial<K['change']>;
-  nextDue: (resource: R) => Due | undefined;
-  getState: (resource: R) => K['actResult'];
-  buildResume: (id: string, request_id: string) => object;
+  /** Ms since the epoch. */
+  dueAt: (resource: R) => number;
+  /** Reason of one that is overdue; undefined where it has ended. */
+  getOverdueReason: (status: K['status']) => K['attention'] | undefined;
 }
+
+export type InstructedLifecycle<K extends Kind, R extends Instructed<K>> = InstructedRules<K, R> &
+  Lifecycle<K, R, AnswerItem<K>>;
 
 /** @param resumed its search attributes are not known */
 export function newInstructed<K extends Kind>(

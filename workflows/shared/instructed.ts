@@ -1,57 +1,53 @@
-import {
-  allHandlersFinished,
-  CancellationScope,
-  condition,
-  continueAsNew,
-} from '@temporalio/workflow';
 import type { Outdated } from '../../connectors/contract/activities';
 import { assertNever } from '../../src/domain/assert';
 import { findCorrected, isCorrection, isInSuspense } from '../../src/domain/movement/movement';
 import { type Mailbox, type Opening, receiveMissed } from './inbox';
-import { applyAct } from './instructed-acts';
+import { defineActs } from './instructed-acts';
 import {
   type BankAnswer,
   type Instructed,
   type InstructedItem,
+  type InstructedLifecycle,
   type InstructedRules,
   type Kind,
   newInstructed,
 } from './instructed-rules';
-import { getEarlierInstruction, instruct } from './instruction';
-import { runUntilFinal } from './loop';
+import { cancelUnstartedSends, getEarlierArrival, instruct } from './instruction';
+import { handleCommon } from './lifecycle';
 import { bookReturn, buildReport, findReason, holdMovement } from './movement';
+import { amountFault } from './operator-acts';
 import { writeScheduled } from './persist';
 import { isReported, note } from './state';
 
-export async function runInstructed<K extends Kind, R extends Instructed<K>>(
+export function defineInstructed<K extends Kind, R extends Instructed<K>>(
   rules: InstructedRules<K, R>,
-  mail: Mailbox<InstructedItem<K>, R>,
-  open: () => Promise<Opening<R>>,
-): Promise<void> {
-  const { isEnded, isUnsent, nextDue, buildResume } = rules;
-  // A cancel request from the Temporal UI must not interrupt a booking.
-  await CancellationScope.nonCancellable(async () => {
-    const opening = await open();
-    mail.opening = opening;
-    if (opening.outcome === 'refused') return await condition(allHandlersFinished);
-    const { resource } = opening;
-    const { id, facts, pendingSends, resubmits } = resource;
-    await runUntilFinal({
-      inbox: mail.inbox,
-      clock: resource.clock,
-      handle: async (item) => {
-        await handle(rules, resource, item);
-        // The bank's answer no longer matters to the operators who wait for it.
-        if (!isUnsent(resource.status)) answerResubmits(rules, resource, {});
-      },
-      reportGivenUp: (what, refused) => rules.record.flagGivenUp(resource, what, refused),
-      isFinal: () => isEnded(resource.status) && pendingSends.size === 0,
-      nextDue: () => nextDue(resource),
-      isIdle: () => pendingSends.size === 0 && resubmits.length === 0,
-      continueInNewRun: () =>
-        continueAsNew<(input: object) => Promise<unknown>>(buildResume(id, facts.request_id)),
-    });
-  });
+): InstructedLifecycle<K, R> {
+  const lifecycle: InstructedLifecycle<K, R> = {
+    ...rules,
+    acts: defineActs(rules),
+    checkAct: (resource, { what, amount }) => {
+      // A movement has an amount of its own.
+      const most = what === 'resolve_movement' ? undefined : rules.getAmount?.(resource);
+      const message = amountFault(amount, most);
+      return message === undefined ? undefined : { code: 'invalid_request', message };
+    },
+    handle: async (resource, item) => {
+      await handle(lifecycle, resource, item);
+      // The bank's answer no longer matters to the operators who wait for it.
+      if (!rules.isUnsent(resource.status)) answerResubmits(rules, resource, {});
+    },
+    applyCallback: (resource, { name, callback }) => applyCallback(rules, resource, name, callback),
+    isFinal: ({ status, pendingSends }) => rules.isEnded(status) && pendingSends.size === 0,
+    isIdle: ({ pendingSends, resubmits }) => pendingSends.size === 0 && resubmits.length === 0,
+    nextDue: (resource) => {
+      const reason = rules.getOverdueReason(resource.status);
+      if (reason === undefined) return cancelUnstartedSends(resource);
+      if (resource.isOverdueReported) return undefined;
+      const act = () => rules.record.flagOverdue(resource, reason);
+      return { at: rules.dueAt(resource), summary: `The ${rules.noun} is due`, act };
+    },
+  };
+  return lifecycle;
 }
 
 export function beginInstructed<K extends Kind, R extends Instructed<K>>(
@@ -68,55 +64,40 @@ export async function resumeInstructed<K extends Kind>(
   rules: InstructedRules<K, Instructed<K>>,
   mail: Mailbox<InstructedItem<K>, Instructed<K>>,
   ids: { resource_id: string; request_id: string },
-  overdueReason: K['attention'],
 ): Promise<Opening<Instructed<K>>> {
-  const { record, isEnded, isUnsent, readSnapshot } = rules;
+  const { record, isEnded, isUnsent, readSnapshot, getOverdueReason } = rules;
   const snapshot = await writeScheduled(readSnapshot(ids));
   const resource = newInstructed<K>(mail, ids.resource_id, snapshot, true);
-  resource.isOverdueReported = isReported(resource, overdueReason);
+  const overdueReason = getOverdueReason(resource.status);
+  resource.isOverdueReported = overdueReason !== undefined && isReported(resource, overdueReason);
   receiveMissed(mail, rules.messages, snapshot.missed);
   const ended = isEnded(resource.status);
   record.logActivity(resource, ended ? 'Started again after the end.' : 'Started again in flight.');
-  if (isUnsent(resource.status)) void instruct(rules, resource, getEarlierInstruction());
+  if (isUnsent(resource.status)) void instruct(rules, resource, getEarlierArrival());
   return { outcome: 'accepted', resource };
 }
 
 /** Returns when all changes of the item are written. */
 async function handle<K extends Kind, R extends Instructed<K>>(
-  rules: InstructedRules<K, R>,
+  rules: InstructedLifecycle<K, R>,
   resource: R,
   item: InstructedItem<K>,
 ): Promise<void> {
+  if (item.kind !== 'answer') return await handleCommon(rules, resource, item);
   const { record } = rules;
-  switch (item.kind) {
-    case 'callback':
-      return await record.applyVerified(resource, item, () =>
-        applyCallback(rules, resource, item.name, item.callback),
-      );
-    case 'malformed':
-      note(resource, `unreadable callback ${item.name}: ${item.fault}`);
-      return await record.flagMalformed(resource);
-    case 'answer':
-      if (isOutdated(item.answer)) {
-        const { id: resource_id, facts } = resource;
-        const ids = { resource_id, request_id: facts.request_id };
-        const snapshot = await writeScheduled(rules.readSnapshot(ids));
-        record.applyStored(resource, snapshot);
-        resource.movements = snapshot.movements ?? [];
-        if (rules.isUnsent(resource.status)) {
-          void instruct(rules, resource, getEarlierInstruction());
-        }
-        return;
-      }
-      await rules.applyAnswer(resource, item.answer);
-      if (item.answer.bank_reference && rules.kind !== 'crypto_settlement') {
-        await record.noteReference(resource, item.answer.bank_reference);
-      }
-      return;
-    case 'operator':
-      return await applyAct(rules, resource, item);
-    default:
-      assertNever(item);
+  const { answer } = item;
+  if (isOutdated(answer)) {
+    const { id: resource_id, facts } = resource;
+    const ids = { resource_id, request_id: facts.request_id };
+    const snapshot = await writeScheduled(rules.readSnapshot(ids));
+    record.applyStored(resource, snapshot);
+    resource.movements = snapshot.movements ?? [];
+    if (rules.isUnsent(resource.status)) void instruct(rules, resource, getEarlierArrival());
+    return;
+  }
+  await rules.applyAnswer(resource, answer);
+  if (answer.bank_reference && rules.kind !== 'crypto_settlement') {
+    await record.noteReference(resource, answer.bank_reference);
   }
 }
 

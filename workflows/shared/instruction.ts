@@ -16,19 +16,14 @@ import {
   questionQueue,
   readPrefix,
 } from '../../src/domain/task-queues';
-import type {
-  BankAnswer,
-  Earlier,
-  InstructionState,
-  NotFound,
-  PendingSend,
-} from './instructed-rules';
+import type { BankAnswer, InstructionState, NotFound, PendingSend } from './instructed-rules';
 import type { Due } from './loop';
 
 const SEND_MS_MAX = 30_000;
 
-export function getEarlierInstruction(): Earlier {
-  return { arrivesBy: Date.now() + SEND_MS_MAX };
+/** Time until which the bank may still read what an earlier run has sent; ms since the epoch. */
+export function getEarlierArrival(): number {
+  return Date.now() + SEND_MS_MAX;
 }
 
 /** First wait; each further one doubles. */
@@ -59,12 +54,13 @@ interface InstructRules<Answer extends BankAnswer, R extends Instructing<Answer>
  * have arrived: the bank is asked, and it is sent again only if the bank does not know it. An
  * earlier instruction of this run ends first, its look-up cancelled, so that an operator does not
  * wait for its next attempt.
- * @param earlier is looked up before anything is sent
+ * @param arrivesBy time until which an earlier instruction may arrive, ms since the epoch: it is
+ *   looked up before anything is sent
  */
 export async function instruct<Answer extends BankAnswer, R extends Instructing<Answer>>(
   { noun, record, isUnsent, buildInstruction }: InstructRules<Answer, R>,
   resource: R,
-  earlier?: Earlier,
+  arrivesBy?: number,
 ): Promise<void> {
   const { send, lookUp, isInstant = false } = buildInstruction(resource);
   const waitMax = isInstant ? INSTANT_WAIT_MS_MAX : WAIT_MS_MAX;
@@ -73,7 +69,7 @@ export async function instruct<Answer extends BankAnswer, R extends Instructing<
   const number = resource.instruction;
   const scope = new CancellationScope();
   resource.unanswered = { number, scope };
-  resource.arrivesBy = Math.max(resource.arrivesBy, earlier?.arrivesBy ?? 0);
+  resource.arrivesBy = Math.max(resource.arrivesBy, arrivesBy ?? 0);
   const earlierEnd = pendingSends.size > 0 ? finishSends(resource) : undefined;
   interrupted?.scope.cancel();
   if (earlierEnd !== undefined) await earlierEnd;
@@ -86,13 +82,13 @@ export async function instruct<Answer extends BankAnswer, R extends Instructing<
     end: Promise.resolve(undefined),
   };
   const untilAnswered = async (): Promise<Answer | Outdated | undefined> => {
-    let mayHaveArrived = earlier !== undefined;
+    let mayHaveArrived = arrivesBy !== undefined;
     let wasSent = false;
     let [wait, lookUpWait] = [WAIT_MS_MIN, LOOK_UP_WAIT_MS_MIN];
     while (!isOver()) {
       if (!mayHaveArrived) {
         pendingSends.add(pendingSend);
-        const answer = await unlessFailed(sending.run(send));
+        const answer = await unlessLost(sending.run(send));
         // Also when it is over: a late answer must not be lost.
         if (answer !== undefined) return answer;
         pendingSends.delete(pendingSend);
@@ -100,7 +96,7 @@ export async function instruct<Answer extends BankAnswer, R extends Instructing<
         [mayHaveArrived, wasSent, lookUpWait] = [true, true, LOOK_UP_WAIT_MS_MIN];
         continue;
       }
-      const answer = await unlessFailed(lookUp());
+      const answer = await unlessLost(lookUp());
       if (answer !== undefined && !isUnknown(answer)) return answer;
       if (answer === undefined) {
         log(`The connector refused to look the ${noun} up; it is looked up again later.`);
@@ -108,9 +104,9 @@ export async function instruct<Answer extends BankAnswer, R extends Instructing<
         lookUpWait = Math.min(lookUpWait * 2, waitMax);
       } else if (isOver()) {
         return undefined;
-      } else if (earlier !== undefined && Date.now() < earlier.arrivesBy) {
+      } else if (arrivesBy !== undefined && Date.now() < arrivesBy) {
         // A connector may still execute it, so the answer is not final yet.
-        await sleep(earlier.arrivesBy - Date.now(), { summary: `Ask about the ${noun} again` });
+        await sleep(arrivesBy - Date.now(), { summary: `Ask about the ${noun} again` });
       } else if (wasSent) {
         log('The instruction never reached the bank; it is sent again.');
         await sleep(wait, { summary: `Send the ${noun} again` });
@@ -158,7 +154,7 @@ export function getReference({ bank_reference, transaction_id }: BankAnswer): st
 }
 
 /** @returns undefined where it may have arrived, or is not known */
-async function unlessFailed<T>(answer: Promise<T>): Promise<T | undefined> {
+async function unlessLost<T>(answer: Promise<T>): Promise<T | undefined> {
   try {
     return await answer;
   } catch (error) {

@@ -82,7 +82,12 @@ function isDue(clock: AccountClock, due: Due | undefined): boolean {
 const STALE_RETRIES_MAX = 10;
 
 /** Refusals of an act by its activity; nothing is written then. */
-const ACT_REFUSALS = ['approval_decided', 'evidence_not_supported', BOOKS_REFUSED];
+const ACT_REFUSALS = [
+  'approval_decided',
+  'evidence_not_supported',
+  'money_in_suspense',
+  BOOKS_REFUSED,
+];
 
 interface Retry {
   attempts?: number;

@@ -1,4 +1,3 @@
-import type { Known, Written } from '../../activities/shared/record-table';
 import type { CallbackResource } from '../../src/domain/callback/callback';
 import { omitUndefined } from '../../src/domain/defined';
 import {
@@ -14,18 +13,19 @@ import {
 } from '../../src/domain/movement/movement';
 import { timestamp } from './clock';
 import { type AuditedAct, datedAudit, type OperatorItem } from './operator-acts';
-import type { Write } from './persist';
+import type { Booked, Booking, BookingInput } from './persist';
 import type { CommonFacts, WorkflowState } from './state';
 
-type Kind = Exclude<CallbackResource, 'crypto_payment' | 'dispute'>;
+export type MovingKind = Exclude<CallbackResource, 'crypto_payment' | 'dispute'>;
 
 type Moving = WorkflowState<string, string, CommonFacts>;
 
 interface Books<R> {
-  book<Answer extends object>(
+  book<Name extends Booking>(
     resource: R,
-    write: (known: Known) => Write<Written<Answer>>,
-  ): Promise<Answer>;
+    name: Name,
+    input: BookingInput<Name>,
+  ): Promise<Booked<Name>>;
 }
 
 interface ReportFacts {
@@ -62,7 +62,7 @@ export interface Suspension {
 /** @returns movement that the report is about, and whether it is new */
 export async function holdMovement<R extends Moving>(
   record: Books<R>,
-  kind: Kind,
+  kind: MovingKind,
   resource: R,
   report: MovementReport,
   { reason, ...plan }: Suspension,
@@ -74,10 +74,7 @@ export async function holdMovement<R extends Moving>(
   }
   const about = { kind, resource_id: resource.id, at: timestamp(resource) };
   const input = { ...about, reason, report, ...plan };
-  const { movements, id, isNew } = await record.book(
-    resource,
-    (known) => (activities) => activities.recordMovement({ ...input, ...known }),
-  );
+  const { movements, id, isNew } = await record.book(resource, 'recordMovement', input);
   resource.movements = movements;
   return { movement: movements.find((each) => each.id === id), isNew };
 }
@@ -88,17 +85,14 @@ export async function holdMovement<R extends Moving>(
  */
 export async function bookReturn<R extends Moving>(
   record: Books<R>,
-  kind: Kind,
+  kind: MovingKind,
   resource: R,
   report: MovementReport,
   movement?: string,
 ) {
   const about = { kind, resource_id: resource.id, at: timestamp(resource), report };
   const input = { ...about, ...omitUndefined({ movement }) };
-  const result = await record.book(
-    resource,
-    (known) => (activities) => activities.recordReturn({ ...input, ...known }),
-  );
+  const result = await record.book(resource, 'recordReturn', input);
   resource.movements = result.movements;
   return result.outcome;
 }
@@ -109,7 +103,7 @@ export async function bookReturn<R extends Moving>(
  */
 export async function markBack<R extends Moving>(
   record: Books<R>,
-  kind: Kind,
+  kind: MovingKind,
   resource: R,
   audit: AuditedAct,
   movement: Movement,
@@ -122,16 +116,17 @@ export async function markBack<R extends Moving>(
   const about = { kind, resource_id: resource.id, at: timestamp(resource) };
   const back = { ...act, movement: movement.id, as, amount: amount ?? null };
   const input = { ...about, report, act: back };
-  const result = await record.book(
-    resource,
-    (known) => (activities) => activities.recordReturn({ ...input, ...known }),
-  );
+  const result = await record.book(resource, 'recordReturn', input);
   resource.movements = result.movements;
   if (result.outcome !== 'returned') {
-    return `Of the movement ${movement.id}, ${computeRest(movement)} is in suspense (minor units).`;
+    return describeRest(movement);
   }
   resource.attention = act.attention;
   return undefined;
+}
+
+export function describeRest(movement: Movement): string {
+  return `Of the movement ${movement.id}, ${computeRest(movement)} is in suspense (minor units).`;
 }
 
 type Decided = Pick<OperatorItem<string, unknown>, 'movement' | 'as' | 'amount'>;
@@ -142,7 +137,7 @@ type FindTaker<R> = (resource: R, movement: Movement) => string | undefined;
 /** Decides who has, or bears, what is in suspense. @returns why not */
 export async function resolveMovement<R extends Moving>(
   record: Books<R>,
-  kind: Kind,
+  kind: MovingKind,
   resource: R,
   audit: AuditedAct,
   { movement: named, as, amount }: Decided,
@@ -162,10 +157,7 @@ export async function resolveMovement<R extends Moving>(
   const act = buildBookedAct(resource, audit, movement, amount);
   const about = { kind, resource_id: resource.id, at: timestamp(resource) };
   const input = { ...about, ...act, movement: movement.id, as, amount: amount ?? null };
-  const result = await record.book(
-    resource,
-    (known) => (activities) => activities.resolveMovement({ ...input, ...known }),
-  );
+  const result = await record.book(resource, 'resolveMovement', input);
   resource.movements = result.movements;
   if (result.outcome === 'refused') return result.why;
   resource.attention = act.attention;

@@ -1,11 +1,12 @@
 import { Trigger, workflowInfo } from '@temporalio/workflow';
+import type { Act } from '../../activities/shared/record-table';
 import { type ApprovalRequired, mayCredit, requireApproval } from '../../src/domain/approval';
 import { assertNever } from '../../src/domain/assert';
 import type { CallbackResource } from '../../src/domain/callback/callback';
 import type { ActTarget } from '../../src/domain/crypto/deposit-acts';
 import { omitUndefined } from '../../src/domain/defined';
 import type { Outcome } from '../../src/domain/movement/movement';
-import type { ActPayload, ActSender, CountedAct, OperatorAct } from '../../src/domain/operator-act';
+import type { ActPayload, CountedAct, OperatorAct } from '../../src/domain/operator-act';
 import { writeScheduled } from './persist';
 import { rejectUpdate } from './refusal';
 import type { CommonFacts } from './state';
@@ -27,6 +28,8 @@ export type ActRules<Act extends string, Status extends string> = Record<
 export const ACKNOWLEDGE =
   'Takes the attention reason off the lists and the metrics until it comes again: ' +
   `${OPERATOR}}.`;
+
+export const SNOOZE = `Clears the attention reason for some hours: ${OPERATOR}, "hours": 24}.`;
 
 export const RESOLVE_MOVEMENT =
   `Decides about money in suspense: ${OPERATOR}, "as": "merchant"}, or "customer", "bank", ` +
@@ -60,6 +63,8 @@ export interface OperatorItem<What extends string, State> {
   /** Undefined: the present one. */
   attention: string | undefined;
   target?: ActTarget;
+  /** Answer of the bank about it, once it was asked. */
+  finding?: object;
   /** Counts with the act. */
   credited?: CountedAct;
   /** Another act has reached a limit since this one was allowed. */
@@ -89,15 +94,7 @@ export function amountFault(
   return `amount: must be at most the requested ${requestedAmount} (minor units)`;
 }
 
-export interface AuditedAct {
-  who: string;
-  what: string;
-  why: string;
-  approved_by?: string;
-  by?: ActSender;
-  bank_confirmed_not_executed?: boolean;
-  credited: CountedAct | undefined;
-}
+export type AuditedAct = Act;
 
 export function buildAudit({
   what,

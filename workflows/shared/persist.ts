@@ -12,6 +12,7 @@ import {
   workflowInfo,
 } from '@temporalio/workflow';
 import type { LifecycleActivities } from '../../activities';
+import type { Known, StaleResult } from '../../activities/shared/record-table';
 import type { SenderActivities } from '../../activities/shared/verification';
 import { NO_LOCK } from '../../src/domain/no-lock';
 import { quoteMarkdown } from '../../src/domain/printable';
@@ -21,6 +22,31 @@ import { STEP_STUCK_REASON, STEP_STUCK_SIGNAL } from '../../src/domain/stuck';
 type Activities = LifecycleActivities & SenderActivities;
 
 export type Write<T> = (activities: Pick<Activities, keyof Activities>) => Promise<T>;
+
+/** Writes that count in the version, and are no transitions. */
+export type Booking =
+  | 'clawBack'
+  | 'liftDispute'
+  | 'recordDispute'
+  | 'recordDisputeReport'
+  | 'recordDisputeStep'
+  | 'recordMovement'
+  | 'recordNetworkFee'
+  | 'recordReturn'
+  | 'resolveMovement';
+export type BookingInput<Name extends Booking> = Omit<
+  Parameters<LifecycleActivities[Name]>[0],
+  keyof Known
+>;
+export type Booked<Name extends Booking> = Extract<
+  Awaited<ReturnType<LifecycleActivities[Name]>>,
+  { stale?: never }
+>;
+export type Bookings = {
+  [Name in Booking]: (
+    input: BookingInput<Name> & Known,
+  ) => Promise<Booked<Name> | StaleResult<string, string>>;
+};
 
 /**
  * Cheap in history. Given up far within the time of a task: where a task times out while a local

@@ -1,7 +1,5 @@
 import type {
-  Known,
   RecordAttention,
-  RecordUnapplied,
   ResourceState,
   StaleResult,
   TransitionInput,
@@ -25,9 +23,16 @@ import type { StoredVerification } from '../../src/domain/payout/payout';
 import { now, timestamp } from './clock';
 import { findReason, keepsReason } from './movement';
 import { type AuditedAct, datedAudit } from './operator-acts';
-import { type Write, writeLocally, writeScheduled } from './persist';
-import { findRefusal } from './refusal';
-import { type CommonFacts, note, updateDetails, type View, type WorkflowState } from './state';
+import {
+  type Booked,
+  type Booking,
+  type BookingInput,
+  type Bookings,
+  type Write,
+  writeLocally,
+  writeScheduled,
+} from './persist';
+import { type CommonFacts, note, updateDetails, type Waiting, type WorkflowState } from './state';
 
 export interface RecordKind {
   status: string;
@@ -53,7 +58,7 @@ export interface RecordRules<K extends RecordKind, R extends Recorded<K>> {
   noun: CallbackResource;
   /** Names under which banks report about it; absent: its own. */
   getReported?: (resource: R) => { resource: CallbackResource; resource_id: string };
-  view: View<K['status']>;
+  waitingFor: Record<K['status'], Waiting>;
   /** Waiting time as the end of a clause; empty when nothing is due. */
   until: (resource: R) => string;
   /** Whether `status` ends a reason; by default it ends overdue and different amounts. */
@@ -103,168 +108,330 @@ export class StaleState extends Error {
 /** Cleared by the next transition. */
 const UNVERIFIED = 'sender_not_known';
 
+type Stale<K extends RecordKind> = StaleResult<K['status'], K['attention']>;
+type ActFacts = Pick<RecordAttention<string>, 'snoozed_until' | 'verification'>;
+
+interface ReceivedCallback {
+  name: CallbackName;
+  callback: AnyCallback;
+  signature: CallbackSignature | undefined;
+}
+
+const HOUR_MS = 3_600_000;
+
 /** Writes of one kind of resource. No other code changes a status, or an attention reason. */
-export function createRecord<K extends RecordKind, R extends Recorded<K>>(
-  rules: RecordRules<K, R>,
-) {
-  return {
-    show: (resource: R) => show(rules, resource),
-    logActivity: (resource: R, line: string) => logActivity(rules, resource, line),
-    transition: (resource: R, to: readonly K['status'][], options: TransitionOptions<K> = {}) =>
-      transition(rules, resource, to, options),
-    /**
-     * Books a movement, which counts in the version.
-     * @throws StaleState after a sync from the database
-     */
-    book: <Answer extends object>(resource: R, write: (known: Known) => Write<Written<Answer>>) =>
-      book(rules, resource, write),
-    /**
-     * Books a report that may change the status in the same transaction.
-     * @throws StaleState after a sync from the database
-     */
-    bookState: <Answer extends object>(
-      resource: R,
-      write: (known: Known) => Write<Written<Answer & StateChange<K>>>,
-    ) => bookState(rules, resource, write),
-    applyStored: (resource: R, state: StoredState<K>) => applyStored(rules, resource, state),
-    applyVerified: (resource: R, item: ReceivedCallback, act: () => Promise<void>) =>
-      applyVerified(rules, resource, item, act),
-    recordUnapplied: (resource: R, name: CallbackName, callback: AnyCallback, reason: string) =>
-      recordUnapplied(rules, resource, { name, callback, reason }),
-    noteReference: (resource: R, reference: string) => noteReference(rules, resource, reference),
-    /** Stores a result of a name check with the reason that it leaves. */
-    noteVerification: (
-      resource: R,
-      verification: StoredVerification,
-      attention: K['attention'] | null,
-    ) => noteVerification(rules, resource, verification, attention),
-    /** @param isStale the database may have another reason than the known one */
-    setAttention: (resource: R, attention: K['attention'] | null, isStale = false) =>
-      setAttention(rules, resource, attention, isStale),
-    flagMalformed: (resource: R) => flagUnlessMore(rules, resource, 'malformed_callback'),
-    flagGivenUp: (resource: R, message: string, refused?: string) =>
-      flagGivenUp(rules, resource, message, refused),
-    flagOverdue: (resource: R, reason: K['attention']) => flagOverdue(rules, resource, reason),
-    recordAct: (resource: R, act: AuditedAct, attention: K['attention'] | null, more?: ActFacts) =>
-      recordAct(rules, resource, act, attention, more),
-    acknowledge: (resource: R, act: AuditedAct, expected: string | undefined) =>
-      acknowledge(rules, resource, act, expected),
-    snooze: (resource: R, act: AuditedAct, hours: number) => snooze(rules, resource, act, hours),
-  };
-}
+export class ResourceRecord<K extends RecordKind, R extends Recorded<K>> {
+  readonly #rules: RecordRules<K, R>;
 
-function show<K extends RecordKind, R extends Recorded<K>>(
-  { noun, view, until }: RecordRules<K, R>,
-  resource: R,
-): void {
-  updateDetails(resource, { noun, view, until: until(resource) });
-}
+  constructor(rules: RecordRules<K, R>) {
+    this.#rules = rules;
+  }
 
-function logActivity<K extends RecordKind, R extends Recorded<K>>(
-  rules: RecordRules<K, R>,
-  resource: R,
-  line: string,
-): void {
-  note(resource, line);
-  show(rules, resource);
-}
+  show(resource: R): void {
+    const { noun, waitingFor, until } = this.#rules;
+    updateDetails(resource, { noun, waitingFor, until: until(resource) });
+  }
 
-/**
- * Changes the status; no other function does.
- * @throws StaleState after a sync from the database
- */
-async function transition<K extends RecordKind, R extends Recorded<K>>(
-  rules: RecordRules<K, R>,
-  resource: R,
-  to: readonly K['status'][],
-  { change: ownChange, audit, scheduled = false, ...options }: TransitionOptions<K>,
-): Promise<void> {
-  const last = to.at(-1);
-  if (last === undefined) return;
-  const { callback_id, id, value_date, reference, fee, movement } = options;
-  const { account_id, livemode } = resource.facts;
-  const at = timestamp(resource);
-  const change = { ...rules.getExtraFields?.(resource), ...ownChange };
-  const next = { to, at, change, isAct: audit !== undefined, reference, movement };
-  const taken = rules.take?.(resource, next) ?? [];
-  const known = applyTaken(resource.movements, taken);
-  const isReleased = to.includes('failed');
-  const left = known.filter((each) => !isReleased || each.direction === 'in');
-  const reason = resource.attention;
-  // An operator decides about a different amount.
-  const staysOpen =
-    (reason === 'amount_differs' && audit === undefined) || keepsReason(resource, left);
-  const isOver = reason !== null && isPast(rules, reason, last) && !staysOpen;
-  const attention: K['attention'] | null = isOver ? findReason(left) : reason;
-  const { status, version, transition } = resource;
-  const write = scheduled ? writeScheduled : writeLocally;
-  const result = await write(
-    rules.writeTransition({
-      ...getResourceRef(resource),
-      account_id,
-      livemode,
-      from: { status, version, transition },
-      to: [...to],
-      at,
-      attention,
-      change,
-      ...omitUndefined({ audit, callback_id, id, value_date, reference, fee }),
-      ...(taken.length === 0 ? {} : { taken }),
-    }),
-  );
-  if (result.stale !== undefined) throwStale(rules, resource, { ...result, stale: result.stale });
-  enterState(resource, { ...result, attention });
-  resource.movements = mergeMovements(applyTaken(resource.movements, taken), result.moved);
-  if ('bank_reference' in change) resource.storedReference = String(change.bank_reference);
-  rules.remember?.(resource, next);
-  show(rules, resource);
-}
+  logActivity(resource: R, line: string): void {
+    note(resource, line);
+    this.show(resource);
+  }
 
-function isPast<K extends RecordKind, R extends Recorded<K>>(
-  rules: RecordRules<K, R>,
-  reason: K['attention'],
-  status: K['status'],
-): boolean {
-  if (reason === UNVERIFIED || reason === 'record_behind') return true;
-  if (rules.isPast !== undefined) return rules.isPast(reason, status);
-  return reason === 'amount_differs' || rules.overdueReasons.includes(reason);
-}
+  /**
+   * Changes the status; no other function does.
+   * @throws StaleState after a sync from the database
+   */
+  async transition(
+    resource: R,
+    to: readonly K['status'][],
+    { change: ownChange, audit, scheduled = false, ...options }: TransitionOptions<K> = {},
+  ): Promise<void> {
+    const last = to.at(-1);
+    if (last === undefined) return;
+    const rules = this.#rules;
+    const { callback_id, id, value_date, reference, fee, movement } = options;
+    const { account_id, livemode } = resource.facts;
+    const at = timestamp(resource);
+    const change = { ...rules.getExtraFields?.(resource), ...ownChange };
+    const next = { to, at, change, isAct: audit !== undefined, reference, movement };
+    const taken = rules.take?.(resource, next) ?? [];
+    const known = applyTaken(resource.movements, taken);
+    const isReleased = to.includes('failed');
+    const left = known.filter((each) => !isReleased || each.direction === 'in');
+    const reason = resource.attention;
+    // An operator decides about a different amount.
+    const staysOpen =
+      (reason === 'amount_differs' && audit === undefined) || keepsReason(resource, left);
+    const isOver = reason !== null && this.#isPast(reason, last) && !staysOpen;
+    const attention: K['attention'] | null = isOver ? findReason(left) : reason;
+    const { status, version, transition } = resource;
+    const write = scheduled ? writeScheduled : writeLocally;
+    const result = await write(
+      rules.writeTransition({
+        ...getResourceRef(resource),
+        account_id,
+        livemode,
+        from: { status, version, transition },
+        to: [...to],
+        at,
+        attention,
+        change,
+        ...omitUndefined({ audit, callback_id, id, value_date, reference, fee }),
+        ...(taken.length === 0 ? {} : { taken }),
+      }),
+    );
+    if (result.stale !== undefined) this.#throwStale(resource, { ...result, stale: result.stale });
+    enterState(resource, { ...result, attention });
+    resource.movements = mergeMovements(applyTaken(resource.movements, taken), result.moved);
+    if ('bank_reference' in change) resource.storedReference = String(change.bank_reference);
+    rules.remember?.(resource, next);
+    this.show(resource);
+  }
 
-async function book<K extends RecordKind, R extends Recorded<K>, Answer extends object>(
-  rules: RecordRules<K, R>,
-  resource: R,
-  write: (known: Known) => Write<Written<Answer>>,
-): Promise<Answer> {
-  const { version, transition } = resource;
-  const answer = await writeScheduled(write({ version, transition }));
-  // The activity is that of this kind of resource.
-  if (answer.stale !== undefined) return throwStale(rules, resource, answer as Stale<K>);
-  resource.version = answer.version;
-  show(rules, resource);
-  return answer;
+  #isPast(reason: K['attention'], status: K['status']): boolean {
+    const { isPast, overdueReasons } = this.#rules;
+    if (reason === UNVERIFIED || reason === 'record_behind') return true;
+    if (isPast !== undefined) return isPast(reason, status);
+    return reason === 'amount_differs' || overdueReasons.includes(reason);
+  }
+
+  /**
+   * Books what changes no status, which counts in the version.
+   * @throws StaleState after a sync from the database
+   */
+  async book<Name extends Booking>(
+    resource: R,
+    name: Name,
+    input: BookingInput<Name>,
+  ): Promise<Booked<Name>> {
+    const { version, transition } = resource;
+    const answer = await writeScheduled((activities: Bookings) =>
+      activities[name]({ ...input, version, transition }),
+    );
+    // The activity is that of this kind of resource.
+    if (answer.stale !== undefined) return this.#throwStale(resource, answer as Stale<K>);
+    resource.version = answer.version;
+    this.show(resource);
+    return answer;
+  }
+
+  /** Applies what a booking says of the state, which it may have changed in its transaction. */
+  applyBooked(resource: R, { status, transition, reached = 0 }: StateChange<K>): void {
+    const version = Math.max(resource.version, reached);
+    const { attention } = resource;
+    if (status !== undefined && transition !== undefined && transition !== resource.transition) {
+      enterState(resource, { status, transition, version, attention });
+    }
+    this.show(resource);
+  }
+
+  applyStored(resource: R, state: StoredState<K>): void {
+    enterState(resource, state);
+    const { noun } = this.#rules;
+    this.logActivity(resource, `synced from the database: the ${noun} is ${state.status}`);
+  }
+
+  /** @throws StaleState, after a sync from the database */
+  #throwStale(resource: R, stored: Stale<K>): never {
+    resource.movements = stored.moved ?? resource.movements;
+    this.applyStored(resource, { ...stored, attention: stored.stale.attention });
+    throw new StaleState(`The ${this.#rules.noun} is ${stored.status} in the database.`);
+  }
+
+  async recordUnapplied(
+    resource: R,
+    name: CallbackName,
+    callback: AnyCallback,
+    reason: string,
+  ): Promise<void> {
+    const { connector, request_id } = resource.facts;
+    const report = { connector, request_id, name, callback, reason };
+    const about = { ...this.#getReported(resource), ...report };
+    await writeLocally((activities) => activities.recordUnapplied(about));
+  }
+
+  #getReported(resource: R) {
+    const { noun, getReported } = this.#rules;
+    return getReported?.(resource) ?? { resource: noun, resource_id: resource.id };
+  }
+
+  /** @param isStale the database may have another reason than the known one */
+  async setAttention(
+    resource: R,
+    attention: K['attention'] | null,
+    isStale = false,
+  ): Promise<void> {
+    const { outranks, writeAttention } = this.#rules;
+    const current = resource.attention;
+    const isSame = !isStale && current === attention;
+    const isOutranked =
+      current !== null && attention !== null && outranks?.(attention, current) === true;
+    const isKept = keepsReason(resource, resource.movements) && !isOutranked;
+    if (isSame || isKept) return this.show(resource);
+    const answer = await writeLocally(writeAttention(buildAttention(resource, attention)));
+    if (answer.stale === undefined) {
+      enterReason(resource, answer.version, attention);
+    } else if (answer.transition === resource.transition) {
+      // A lost task wrote more than this run knows.
+      resource.version = answer.version;
+      resource.movements = answer.moved ?? resource.movements;
+      resource.attention = answer.stale.attention;
+      return await this.setAttention(resource, attention);
+    }
+    // After a transition of a lost task, the next write decides again.
+    this.show(resource);
+  }
+
+  /** Stores what the bank calls the resource, since no transition may come for long. */
+  async noteReference(resource: R, bank_reference: string): Promise<void> {
+    if (resource.storedReference !== undefined) return;
+    const noted = { ...buildAttention(resource, resource.attention), bank_reference };
+    const answer = await writeLocally(this.#rules.writeAttention(noted));
+    if (answer.stale === undefined) {
+      resource.version = answer.version;
+      resource.storedReference = bank_reference;
+    }
+    this.show(resource);
+  }
+
+  /**
+   * Stores a result of a name check with the reason that it leaves.
+   * @throws StaleState after a sync from the database
+   */
+  async noteVerification(
+    resource: R,
+    verification: StoredVerification,
+    attention: K['attention'] | null,
+  ): Promise<void> {
+    const noted = { ...buildAttention(resource, attention), verification };
+    const answer = await writeLocally(this.#rules.writeAttention(noted));
+    if (answer.stale !== undefined) return this.#throwStale(resource, answer);
+    enterReason(resource, answer.version, attention);
+    this.show(resource);
+  }
+
+  /** Flags an unreadable callback, unless a reason says more. */
+  async flagMalformed(resource: R): Promise<void> {
+    await this.#flagUnlessMore(resource, 'malformed_callback');
+  }
+
+  /** @param refused why the books refused its entry; absent: the state kept changing */
+  async flagGivenUp(resource: R, message: string, refused?: string): Promise<void> {
+    const why = refused ?? 'the state in the database changed each time';
+    note(resource, `not applied, since ${why}: ${message}`);
+    const reason = refused === undefined ? 'message_given_up' : 'books_refused';
+    await this.#flagUnlessMore(resource, reason);
+  }
+
+  async #flagUnlessMore(resource: R, reason: K['attention']): Promise<void> {
+    const { weakReasons = [], overdueReasons } = this.#rules;
+    const less = [null, UNVERIFIED, reason, ...weakReasons, ...overdueReasons];
+    if (less.includes(resource.attention)) await this.setAttention(resource, reason);
+    else this.show(resource);
+  }
+
+  async flagOverdue(resource: R, reason: K['attention']): Promise<void> {
+    const { noun, weakReasons = [] } = this.#rules;
+    note(resource, `the ${noun} is overdue: still ${resource.status}`);
+    resource.snoozedUntil = undefined;
+    resource.isOverdueReported = true;
+    const less = [null, UNVERIFIED, ...weakReasons];
+    if (less.includes(resource.attention)) await this.setAttention(resource, reason);
+    else this.show(resource);
+  }
+
+  /** @throws StaleState after a sync from the database */
+  async recordAct(
+    resource: R,
+    act: AuditedAct,
+    attention: K['attention'] | null,
+    more: ActFacts = {},
+  ): Promise<void> {
+    const audit = datedAudit(act);
+    const input = { ...buildAttention(resource, attention), audit, ...more };
+    const answer = await writeScheduled(this.#rules.writeAttention(input));
+    if (answer.stale !== undefined) return this.#throwStale(resource, answer);
+    resource.version = answer.version;
+    resource.attention = attention;
+  }
+
+  /**
+   * Clears the attention reason until it comes again.
+   * @param expected reason that the operator saw
+   * @returns why it can't be acknowledged
+   * @throws StaleState after a sync from the database
+   */
+  async acknowledge(
+    resource: R,
+    act: AuditedAct,
+    expected: string | undefined,
+  ): Promise<string | undefined> {
+    const reason = resource.attention;
+    if (reason === null || (expected ?? reason) !== reason) {
+      return `The attention reason is ${reason ?? 'none'}.`;
+    }
+    await this.recordAct(resource, act, null);
+    resource.acknowledged.add(reason);
+    // A reason that said more may have hidden that it is overdue.
+    resource.isOverdueReported = this.#rules.overdueReasons.includes(reason);
+    this.show(resource);
+    return undefined;
+  }
+
+  async snooze(resource: R, act: AuditedAct, hours: number): Promise<void> {
+    const snoozed_until = now(resource) + hours * HOUR_MS;
+    const isKept = keepsReason(resource, resource.movements);
+    await this.recordAct(resource, act, isKept ? resource.attention : null, { snoozed_until });
+    resource.snoozedUntil = snoozed_until;
+    resource.isOverdueReported = false;
+    this.show(resource);
+  }
+
+  /**
+   * Applies each verified callback once; any other is stored and shown.
+   * @see docs/connectors.md#prove-who-sends
+   */
+  async applyVerified(
+    resource: R,
+    item: ReceivedCallback,
+    apply: () => Promise<void>,
+  ): Promise<void> {
+    const { verifiedCallbacks } = resource;
+    const { name, callback, signature } = item;
+    const { callback_id } = callback;
+    const first = verifiedCallbacks.get(callback_id);
+    if (first === undefined) {
+      const { connector, request_id } = resource.facts;
+      const report = { connector, ...this.#getReported(resource), name, callback };
+      const fault = await findSenderFault(resource, report, signature);
+      if (fault !== undefined) {
+        const refused = { report, ...omitUndefined({ signature }), code: fault, request_id };
+        const at = new Date().toISOString();
+        await writeLocally((activities) => activities.recordRefused({ ...refused, at }));
+        const why = VERIFICATION_FAULTS[fault];
+        note(resource, `callback ${name} (${callback_id}) is ignored: ${why}`);
+        // A false callback must not hide another attention reason.
+        return resource.attention === null
+          ? await this.setAttention(resource, UNVERIFIED)
+          : this.show(resource);
+      }
+      verifiedCallbacks.set(callback_id, item);
+      // The same item is applied again after a stale state.
+    } else if (first !== item) return;
+    if (resource.appliedIds.has(callback_id)) {
+      return this.logActivity(resource, `callback ${name} (${callback_id}): applied before`);
+    }
+    await apply();
+  }
 }
 
 /** State after a booking; absent where it changed none. */
 interface StateChange<K extends RecordKind> {
+  outcome: string;
   status?: K['status'];
   transition?: number;
   /** Version that a lost task has reached. */
   reached?: number;
-}
-
-async function bookState<K extends RecordKind, R extends Recorded<K>, Answer extends object>(
-  rules: RecordRules<K, R>,
-  resource: R,
-  write: (known: Known) => Write<Written<Answer & StateChange<K>>>,
-): Promise<Answer> {
-  const before = resource.transition;
-  const answer = await book(rules, resource, write);
-  const { status = resource.status, transition = before, reached = 0 } = answer;
-  const version = Math.max(resource.version, reached);
-  const { attention } = resource;
-  if (transition !== before) enterState(resource, { status, transition, version, attention });
-  show(rules, resource);
-  return answer;
 }
 
 function enterState<K extends RecordKind>(resource: Recorded<K>, state: StoredState<K>): void {
@@ -277,205 +444,14 @@ function enterState<K extends RecordKind>(resource: Recorded<K>, state: StoredSt
   resource.isOverdueReported = false;
 }
 
-function applyStored<K extends RecordKind, R extends Recorded<K>>(
-  rules: RecordRules<K, R>,
-  resource: R,
-  state: StoredState<K>,
+function enterReason<K extends RecordKind>(
+  resource: Recorded<K>,
+  version: number,
+  attention: K['attention'] | null,
 ): void {
-  enterState(resource, state);
-  logActivity(rules, resource, `synced from the database: the ${rules.noun} is ${state.status}`);
-}
-
-type Stale<K extends RecordKind> = StaleResult<K['status'], K['attention']>;
-
-/** @throws StaleState, after a sync from the database */
-function throwStale<K extends RecordKind, R extends Recorded<K>>(
-  rules: RecordRules<K, R>,
-  resource: R,
-  stored: Stale<K>,
-): never {
-  resource.movements = stored.moved ?? resource.movements;
-  applyStored(rules, resource, { ...stored, attention: stored.stale.attention });
-  throw new StaleState(`The ${rules.noun} is ${stored.status} in the database.`);
-}
-
-async function recordUnapplied<K extends RecordKind, R extends Recorded<K>>(
-  rules: RecordRules<K, R>,
-  state: R,
-  callback: Pick<RecordUnapplied, 'name' | 'callback' | 'reason'>,
-): Promise<void> {
-  const { connector, request_id } = state.facts;
-  const about = { ...getReported(rules, state), connector, request_id, ...callback };
-  await writeLocally((activities) => activities.recordUnapplied(about));
-}
-
-function getReported<K extends RecordKind, R extends Recorded<K>>(
-  { noun, getReported: read }: Pick<RecordRules<K, R>, 'noun' | 'getReported'>,
-  resource: R,
-) {
-  return read?.(resource) ?? { resource: noun, resource_id: resource.id };
-}
-
-async function setAttention<K extends RecordKind, R extends Recorded<K>>(
-  rules: RecordRules<K, R>,
-  resource: R,
-  attention: K['attention'] | null,
-  isStale = false,
-): Promise<void> {
-  const current = resource.attention;
-  const isSame = !isStale && current === attention;
-  const isOutranked =
-    current !== null && attention !== null && rules.outranks?.(attention, current) === true;
-  const isKept = keepsReason(resource, resource.movements) && !isOutranked;
-  if (isSame || isKept) return show(rules, resource);
-  const answer = await writeLocally(rules.writeAttention(buildAttention(resource, attention)));
-  if (answer.stale === undefined) {
-    resource.version = answer.version;
-    resource.attention = attention;
-    if (attention !== null) resource.acknowledged.delete(attention);
-  } else if (answer.transition === resource.transition) {
-    // A lost task wrote more than this run knows.
-    resource.version = answer.version;
-    resource.movements = answer.moved ?? resource.movements;
-    resource.attention = answer.stale.attention;
-    return await setAttention(rules, resource, attention);
-  }
-  // After a transition of a lost task, the next write decides again.
-  show(rules, resource);
-}
-
-/** Stores what the bank calls the resource, since no transition may come for long. */
-async function noteReference<K extends RecordKind, R extends Recorded<K>>(
-  rules: RecordRules<K, R>,
-  resource: R,
-  bank_reference: string,
-): Promise<void> {
-  if (resource.storedReference !== undefined) return;
-  const noted = { ...buildAttention(resource, resource.attention), bank_reference };
-  const answer = await writeLocally(rules.writeAttention(noted));
-  if (answer.stale === undefined) {
-    resource.version = answer.version;
-    resource.storedReference = bank_reference;
-  }
-  show(rules, resource);
-}
-
-/** @throws StaleState after a sync from the database */
-async function noteVerification<K extends RecordKind, R extends Recorded<K>>(
-  rules: RecordRules<K, R>,
-  resource: R,
-  verification: StoredVerification,
-  attention: K['attention'] | null,
-): Promise<void> {
-  const noted = { ...buildAttention(resource, attention), verification };
-  const answer = await writeLocally(rules.writeAttention(noted));
-  if (answer.stale !== undefined) return throwStale(rules, resource, answer);
-  resource.version = answer.version;
+  resource.version = version;
   resource.attention = attention;
   if (attention !== null) resource.acknowledged.delete(attention);
-  show(rules, resource);
-}
-
-/** Keeps a reason that says more. */
-async function flagUnlessMore<K extends RecordKind, R extends Recorded<K>>(
-  rules: RecordRules<K, R>,
-  resource: R,
-  reason: K['attention'],
-): Promise<void> {
-  const { weakReasons = [], overdueReasons } = rules;
-  const less = [null, UNVERIFIED, reason, ...weakReasons, ...overdueReasons];
-  if (less.includes(resource.attention)) await setAttention(rules, resource, reason);
-  else show(rules, resource);
-}
-
-/** @param refused why the books refused its entry; absent: the state kept changing */
-async function flagGivenUp<K extends RecordKind, R extends Recorded<K>>(
-  rules: RecordRules<K, R>,
-  resource: R,
-  message: string,
-  refused: string | undefined,
-): Promise<void> {
-  const why = refused ?? 'the state in the database changed each time';
-  note(resource, `not applied, since ${why}: ${message}`);
-  const reason = refused === undefined ? 'message_given_up' : 'books_refused';
-  await flagUnlessMore(rules, resource, reason);
-}
-
-async function flagOverdue<K extends RecordKind, R extends Recorded<K>>(
-  rules: RecordRules<K, R>,
-  resource: R,
-  reason: K['attention'],
-): Promise<void> {
-  note(resource, `the ${rules.noun} is overdue: still ${resource.status}`);
-  resource.snoozedUntil = undefined;
-  resource.isOverdueReported = true;
-  const less = [null, UNVERIFIED, ...(rules.weakReasons ?? [])];
-  if (less.includes(resource.attention)) await setAttention(rules, resource, reason);
-  else show(rules, resource);
-}
-
-type ActFacts = Pick<RecordAttention<string>, 'snoozed_until' | 'verification'>;
-
-async function recordAct<K extends RecordKind, R extends Recorded<K>>(
-  rules: RecordRules<K, R>,
-  resource: R,
-  act: AuditedAct,
-  attention: K['attention'] | null,
-  more: ActFacts = {},
-): Promise<void> {
-  const audit = datedAudit(act);
-  const input = { ...buildAttention(resource, attention), audit, ...more };
-  const answer = await writeScheduled(rules.writeAttention(input));
-  if (answer.stale !== undefined) return throwStale(rules, resource, answer);
-  resource.version = answer.version;
-  resource.attention = attention;
-}
-
-/**
- * Clears the attention reason until it comes again.
- * @param expected reason that the operator saw
- * @returns why it can't be acknowledged
- * @throws StaleState after a sync from the database
- */
-async function acknowledge<K extends RecordKind, R extends Recorded<K>>(
-  rules: RecordRules<K, R>,
-  resource: R,
-  act: AuditedAct,
-  expected: string | undefined,
-): Promise<{ code: string; message: string } | undefined> {
-  const reason = resource.attention;
-  if (reason === null || (expected ?? reason) !== reason) {
-    const message = `The attention reason is ${reason ?? 'none'}.`;
-    return { code: 'wrong_state', message };
-  }
-  try {
-    await recordAct(rules, resource, act, null);
-  } catch (error) {
-    const message = findRefusal(error, 'money_in_suspense');
-    if (message === undefined) throw error;
-    return { code: 'money_in_suspense', message };
-  }
-  resource.acknowledged.add(reason);
-  // A reason that said more may have hidden that it is overdue.
-  resource.isOverdueReported = rules.overdueReasons.includes(reason);
-  show(rules, resource);
-  return undefined;
-}
-
-const HOUR_MS = 3_600_000;
-
-async function snooze<K extends RecordKind, R extends Recorded<K>>(
-  rules: RecordRules<K, R>,
-  resource: R,
-  act: AuditedAct,
-  hours: number,
-): Promise<void> {
-  const snoozed_until = now(resource) + hours * HOUR_MS;
-  const isKept = keepsReason(resource, resource.movements);
-  await recordAct(rules, resource, act, isKept ? resource.attention : null, { snoozed_until });
-  resource.snoozedUntil = snoozed_until;
-  resource.isOverdueReported = false;
-  show(rules, resource);
 }
 
 /** Makes its time later than the previous one, also within one task. */
@@ -491,50 +467,6 @@ function buildAttention<K extends RecordKind>(
 
 function getResourceRef({ id, facts }: Recorded<RecordKind>) {
   return { resource_id: id, request_id: facts.request_id };
-}
-
-interface ReceivedCallback {
-  name: CallbackName;
-  callback: AnyCallback;
-  signature: CallbackSignature | undefined;
-}
-
-/**
- * Applies each verified callback once; any other is stored and shown.
- * @see docs/connectors.md#prove-who-sends
- */
-async function applyVerified<K extends RecordKind, R extends Recorded<K>>(
-  rules: RecordRules<K, R>,
-  resource: R,
-  item: ReceivedCallback,
-  act: () => Promise<void>,
-): Promise<void> {
-  const { verifiedCallbacks } = resource;
-  const { name, callback, signature } = item;
-  const { callback_id } = callback;
-  const first = verifiedCallbacks.get(callback_id);
-  if (first === undefined) {
-    const { connector, request_id } = resource.facts;
-    const report = { connector, ...getReported(rules, resource), name, callback };
-    const fault = await findSenderFault(resource, report, signature);
-    if (fault !== undefined) {
-      const refused = { report, ...omitUndefined({ signature }), code: fault, request_id };
-      const at = new Date().toISOString();
-      await writeLocally((activities) => activities.recordRefused({ ...refused, at }));
-      const why = VERIFICATION_FAULTS[fault];
-      note(resource, `callback ${name} (${callback_id}) is ignored: ${why}`);
-      // A false callback must not hide another attention reason.
-      return resource.attention === null
-        ? await setAttention(rules, resource, UNVERIFIED)
-        : show(rules, resource);
-    }
-    verifiedCallbacks.set(callback_id, item);
-    // The same item is applied again after a stale state.
-  } else if (first !== item) return;
-  if (resource.appliedIds.has(callback_id)) {
-    return logActivity(rules, resource, `callback ${name} (${callback_id}): applied before`);
-  }
-  await act();
 }
 
 export async function findSenderFault(

@@ -21,6 +21,16 @@ export function findRefusal(error: unknown, code: string): string | undefined {
   return cause instanceof ApplicationFailure && cause.type === code ? cause.message : undefined;
 }
 
+/** @returns undefined where the activity failed for good, or was given up */
+export async function unlessFailed<T>(answer: Promise<T>): Promise<T | undefined> {
+  try {
+    return await answer;
+  } catch (error) {
+    if (error instanceof ActivityFailure) return undefined;
+    throw error;
+  }
+}
+
 /** @throws ApplicationFailure `invalid_request` */
 export function assertWellFormed(read: object): void {
   if (read instanceof Faults) refuse('invalid_request', read.text);

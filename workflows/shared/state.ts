@@ -1,8 +1,8 @@
 import type { SearchAttributeUpdatePair } from '@temporalio/common';
 import { setCurrentDetails, upsertSearchAttributes, workflowInfo } from '@temporalio/workflow';
-import type { AccountTime } from '../../src/domain/account/clock';
+import type { LoadedState } from '../../activities/shared/record-table';
 import type { CallbackResource } from '../../src/domain/callback/callback';
-import type { MissedCallback, VerificationMode } from '../../src/domain/callback/signature';
+import type { VerificationMode } from '../../src/domain/callback/signature';
 import type { RuleViolation } from '../../src/domain/errors';
 import type { Movement } from '../../src/domain/movement/movement';
 import { quoteMarkdown } from '../../src/domain/printable';
@@ -64,24 +64,11 @@ export interface UpsertedLabels {
   assetAmount?: string | undefined;
 }
 
-export interface ResourceSnapshot<Status extends string, Attention extends string, Facts> {
+export interface ResourceSnapshot<Status extends string, Attention extends string, Facts>
+  extends Omit<LoadedState<Status, Attention>, 'applied'> {
   facts: Facts;
-  status: Status;
-  version: number;
-  transition: number;
-  attention: Attention | null;
   applied?: string[];
-  verification: VerificationMode;
-  /** Ms since the epoch. */
-  attention_at?: number;
-  acknowledged?: Attention[];
-  missed?: MissedCallback[];
-  /** Ms since the epoch. */
-  snoozed_until?: number;
-  /** Absent until a sandbox's clock advances. */
-  clock?: AccountTime;
   movements?: Movement[];
-  bank_reference?: string;
 }
 
 /** @param resumed the search attributes may have any value */
@@ -96,45 +83,25 @@ export function initialState<
   Facts extends CommonFacts,
 >(
   id: string,
-  {
-    facts,
-    status,
-    version,
-    transition,
-    attention,
-    applied = [],
-    verification,
-    attention_at = 0,
-    acknowledged = [],
-    snoozed_until,
-    clock: storedTime,
-    movements = [],
-    bank_reference: storedReference,
-  }: ResourceSnapshot<Status, Attention, Facts>,
+  snapshot: ResourceSnapshot<Status, Attention, Facts>,
   labels: UpsertedLabels,
   clock: AccountClock,
 ): WorkflowState<Status, Attention, Facts> {
-  syncClock(clock, storedTime);
+  const { facts, status, version, transition, attention, verification } = snapshot;
+  const { acknowledged = [], applied, movements = [] } = snapshot;
+  syncClock(clock, snapshot.clock);
   return {
-    id,
-    facts,
-    status,
-    version,
-    transition,
-    attention,
-    attentionAt: attention_at,
+    ...{ id, facts, status, version, transition, attention, verification },
+    attentionAt: snapshot.attention_at ?? 0,
     acknowledged: new Set(acknowledged.filter((reason) => reason !== attention)),
     enteredAt: now({ clock }),
     isOverdueReported: false,
-    snoozedUntil: snoozed_until,
+    snoozedUntil: snapshot.snoozed_until,
     appliedIds: new Set(applied),
     verifiedCallbacks: new Map(),
-    verification: verification,
     activityLog: [],
-    labels,
-    clock,
-    movements,
-    storedReference,
+    ...{ labels, clock, movements },
+    storedReference: snapshot.bank_reference,
   };
 }
 
@@ -162,10 +129,6 @@ export interface Waiting {
 
 export const FINAL: Waiting = { what: 'nothing: final', updates: 'none' };
 
-export interface View<Status extends string> {
-  waitingFor: Record<Status, Waiting>;
-}
-
 /** @param until end of a clause */
 export function updateDetails<
   Status extends string,
@@ -173,12 +136,16 @@ export function updateDetails<
   Facts extends CommonFacts,
 >(
   state: WorkflowState<Status, Attention, Facts>,
-  { noun, view, until }: { noun: CallbackResource; view: View<Status>; until: string },
+  {
+    noun,
+    waitingFor,
+    until,
+  }: { noun: CallbackResource; waitingFor: Record<Status, Waiting>; until: string },
 ): void {
   const { status, attention, labels } = state;
   const { amount, assetAmount } = labels;
   upsertLabels(state, { status, attention, amount, assetAmount });
-  const { what, updates } = view.waitingFor[status];
+  const { what, updates } = waitingFor[status];
   const lines = [
     `**${status}** since ${new Date(state.enteredAt).toISOString()} (version ${state.version})`,
     '',

@@ -10,7 +10,7 @@ import type { PaymentCallbackName } from '../../../src/domain/callback/callback'
 import type { PaymentStatus } from '../../../src/domain/payment/payment';
 import type { Stores } from '../../../src/store';
 import { createTemporalClient } from '../../../src/temporal/client';
-import { messages } from '../../../workflows/payment/messages';
+import { messages } from '../../../workflows/payment/state';
 import { gate } from '../../support/gate';
 import { saveHistory } from '../../support/histories';
 import { eventually } from '../../support/http';

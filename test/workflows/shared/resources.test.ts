@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { WorkflowHandle } from '@temporalio/client';
 import { SEARCH_KEYS } from '../../../src/domain/search-attributes';
 import type { Stores } from '../../../src/store';
-import { messages } from '../../../workflows/payment/messages';
+import { messages } from '../../../workflows/payment/state';
 import { saveHistory } from '../../support/histories';
 import { withHeldUpdates } from '../../support/hold-updates';
 import { eventually } from '../../support/http';
