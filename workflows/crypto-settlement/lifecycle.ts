@@ -103,7 +103,7 @@ export async function cryptoSettlement(
 }
 
 /** Contract, changed only by addition. */
-export const messages = defineMessages<SettlementKind>(
+const messages = defineMessages<SettlementKind>(
   CRYPTO_SETTLEMENT_ACTS,
   CRYPTO_SETTLEMENT_CALLBACKS,
   readCryptoCallback,

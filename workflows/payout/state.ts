@@ -33,7 +33,7 @@ import {
 import { ResourceRecord } from '../shared/record';
 import { FINAL, isReported, type ResourceSnapshot, type Waiting } from '../shared/state';
 
-export interface PayoutActResult extends PayoutState {
+interface PayoutActResult extends PayoutState {
   /** Absent when the payout changed before the bank's answer. */
   bank?: PayoutAnswer['outcome'];
 }
