@@ -9,7 +9,7 @@ import {
   type ClockTarget,
   joinStops,
   type ResourceStop,
-} from '../src/domain/account/clock';
+} from '../src/domain/merchants/clock';
 import { KINDS, LIFECYCLES } from '../src/lifecycles';
 import { tryDeliveryNow } from '../src/service/events/deliveries';
 import type { Stores } from '../src/store';

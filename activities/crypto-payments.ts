@@ -1,6 +1,7 @@
 import { ApplicationFailure } from '@temporalio/activity';
 import { abandon, inTransaction, isDuplicateKey } from '../src/base/mongo';
-import { getVerificationMode } from '../src/domain/callback/signature';
+import { isInSuspense } from '../src/domain/banks/movement';
+import { getVerificationMode } from '../src/domain/banks/signature';
 import type { CryptoPaymentRequest } from '../src/domain/creation';
 import {
   assetRules,
@@ -16,7 +17,6 @@ import {
   type CryptoPaymentStatus,
 } from '../src/domain/crypto/payment';
 import type { CryptoPaymentInput } from '../src/domain/crypto/workflow';
-import { isInSuspense } from '../src/domain/movement/movement';
 import { derivePayTokenHash } from '../src/encryption/pay-token';
 import { bookId } from '../src/ledger/entries';
 import { InsufficientBalance } from '../src/ledger/insufficient-balance';

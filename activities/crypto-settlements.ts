@@ -1,6 +1,5 @@
 import type { ClientSession } from 'mongodb';
 import { abandon } from '../src/base/mongo';
-import { MAIN_BALANCE } from '../src/domain/account/balance-account';
 import { parseUnits } from '../src/domain/crypto/assets';
 import {
   CRYPTO_SETTLEMENT_EVENTS,
@@ -12,6 +11,7 @@ import {
 } from '../src/domain/crypto/settlement';
 import type { CryptoSettlementInput } from '../src/domain/crypto/workflow';
 import type { Failure } from '../src/domain/failure';
+import { MAIN_BALANCE } from '../src/domain/money/balance-account';
 import {
   buildNetworkFee,
   buildSettlementEntry,

@@ -1,7 +1,6 @@
 import { ApplicationFailure } from '@temporalio/activity';
 import type { ClientSession } from 'mongodb';
-import type { FeeBearer } from '../src/domain/account/acquirer-fee';
-import { getVerificationMode } from '../src/domain/callback/signature';
+import { getVerificationMode } from '../src/domain/banks/signature';
 import { omitUndefined } from '../src/domain/defined';
 import {
   DISPUTE_TRANSITIONS,
@@ -23,7 +22,8 @@ import {
 } from '../src/domain/dispute/report';
 import type { DisputeInput } from '../src/domain/dispute/workflow';
 import type { ErrorCode } from '../src/domain/errors';
-import type { EventType } from '../src/domain/webhook/event';
+import type { EventType } from '../src/domain/events/event';
+import type { FeeBearer } from '../src/domain/merchants/acquirer-fee';
 import { bookId } from '../src/ledger/entries';
 import { buildDisputeTransfer } from '../src/ledger/resource-entries';
 import { nameDisputed, recordDisputed, withFreeNames } from '../src/movements/register';

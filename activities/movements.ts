@@ -1,6 +1,4 @@
 import type { ClientSession } from 'mongodb';
-import type { FeeBearer } from '../src/domain/account/acquirer-fee';
-import { omitUndefined } from '../src/domain/defined';
 import {
   computeResolvedFee,
   computeRest,
@@ -17,7 +15,9 @@ import {
   type Resolution,
   toUnits,
   type Units,
-} from '../src/domain/movement/movement';
+} from '../src/domain/banks/movement';
+import { omitUndefined } from '../src/domain/defined';
+import type { FeeBearer } from '../src/domain/merchants/acquirer-fee';
 import { InsufficientBalance } from '../src/ledger/insufficient-balance';
 import {
   buildMovementHeld,

@@ -6,17 +6,17 @@ import {
 } from '@temporalio/client';
 import { ApplicationFailure, type Workflow } from '@temporalio/common';
 import type { ClientSession } from 'mongodb';
-import { readAccountTime } from '../src/domain/account/clock';
-import { type ApprovalRequired, isApprovalRequired } from '../src/domain/approval';
-import type { BankCallback } from '../src/domain/callback/callback';
-import type { CallbackSignature } from '../src/domain/callback/signature';
+import type { BankCallback } from '../src/domain/banks/callback';
+import type { CallbackSignature } from '../src/domain/banks/signature';
 import {
   type DisputeCallbackName,
   OPENING_CALLBACKS,
   undisputedAmount,
 } from '../src/domain/dispute/report';
 import type { DisputeInput } from '../src/domain/dispute/workflow';
-import type { ActPayload } from '../src/domain/operator-act';
+import { readAccountTime } from '../src/domain/merchants/clock';
+import { type ApprovalRequired, isApprovalRequired } from '../src/domain/operators/approval';
+import type { ActPayload } from '../src/domain/operators/operator-act';
 import type { PaymentAttention } from '../src/domain/payment/payment';
 import { settledAmount } from '../src/ledger/resource-entries';
 import { LIFECYCLES } from '../src/lifecycles';

@@ -1,10 +1,10 @@
 import type { SessionAnswer } from '../connectors/contract/activities';
 import { abandon, inTransaction } from '../src/base/mongo';
-import { getVerificationMode } from '../src/domain/callback/signature';
+import { sumFees } from '../src/domain/banks/movement';
+import { getVerificationMode } from '../src/domain/banks/signature';
 import type { PaymentRequest } from '../src/domain/creation';
 import { omitUndefined } from '../src/domain/defined';
 import type { Failure } from '../src/domain/failure';
-import { sumFees } from '../src/domain/movement/movement';
 import { isPaymentMethodId, methodRules, settlesSoon } from '../src/domain/payment/catalog';
 import {
   PAYMENT_EVENTS,

@@ -1,11 +1,11 @@
 import type { ClientSession } from 'mongodb';
 import { abandon } from '../src/base/mongo';
-import { debtFault } from '../src/domain/account/insufficient-balance';
+import type { Direction, Movement } from '../src/domain/banks/movement';
 import type { PayoutRequest } from '../src/domain/creation';
 import { omitUndefined } from '../src/domain/defined';
 import type { RuleViolation } from '../src/domain/errors';
 import type { Failure } from '../src/domain/failure';
-import type { Direction, Movement } from '../src/domain/movement/movement';
+import { debtFault } from '../src/domain/money/insufficient-balance';
 import { ACCEPT_WITHIN_MS } from '../src/domain/payout/accept-within';
 import { findPayoutLimit, limitFault } from '../src/domain/payout/limit';
 import {

@@ -1,9 +1,9 @@
 import type { ClientSession } from 'mongodb';
 import { abandon } from '../src/base/mongo';
-import { MAIN_BALANCE } from '../src/domain/account/balance-account';
 import type { RefundRequest } from '../src/domain/creation';
 import { notFound } from '../src/domain/errors';
 import type { Failure } from '../src/domain/failure';
+import { MAIN_BALANCE } from '../src/domain/money/balance-account';
 import { REFUND_EVENTS, REFUND_TRANSITIONS, type RefundStatus } from '../src/domain/refund/refund';
 import { refundableAmount, refundFault } from '../src/domain/refund/rules';
 import type { RefundInput } from '../src/domain/refund/workflow';

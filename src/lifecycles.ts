@@ -1,4 +1,4 @@
-import type { CallbackResource } from './domain/callback/callback';
+import type { CallbackResource } from './domain/banks/callback';
 import { RESOURCES, type ResourceKind } from './domain/resources';
 import type { Stores } from './store';
 import type { CryptoPaymentDocument } from './store/crypto-payments';

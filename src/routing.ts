@@ -1,8 +1,8 @@
-import { isBalanceAccountName } from './domain/account/balance-account';
+import { findRule, type RoutingRule, type RuleMap } from './domain/banks/routing-rule';
 import { CRYPTO_METHODS } from './domain/crypto/assets';
+import { isBalanceAccountName } from './domain/money/balance-account';
 import { methodRules, PAYMENT_METHOD_IDS, type PaymentMethodId } from './domain/payment/catalog';
 import { RAIL_IDS, type RailId, railRules } from './domain/payout/rails';
-import { findRule, type RoutingRule, type RuleMap } from './domain/routing-rule';
 
 export const SANDBOX_CONNECTOR = 'sandbox';
 

@@ -4,9 +4,9 @@ import { LIVE_DEMO_ALLOWED } from './base/live';
 import { areCidrs } from './base/networks';
 import { isSmtpUrl, SMTP_URL_SYNTAX } from './base/smtp-url';
 import { PLAIN_TEXT_ALLOWED } from './base/tls';
-import { parseRetention } from './domain/account/retention';
-import { parseCurrencyLimits } from './domain/approval';
 import { readWindows } from './domain/crypto/assets';
+import { parseCurrencyLimits } from './domain/operators/approval';
+import { parseRetention } from './domain/operators/retention';
 import { TASK_QUEUE_PREFIX } from './domain/task-queues';
 
 function checkBy(read: (text: string) => unknown) {

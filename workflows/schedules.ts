@@ -8,16 +8,16 @@ import type { AuditActivities } from '../activities/schedules/audit';
 import type { LedgerCheckActivities } from '../activities/schedules/ledger';
 import type { RetentionActivities } from '../activities/schedules/retention';
 import type { SettleActivities } from '../activities/schedules/settle';
-import type { RetentionResult } from '../src/domain/account/retention';
+import type { SettleResult } from '../src/domain/crypto/settle';
 import {
   type AuditResult,
   auditAttention,
   type CallbackFindings,
   type DeliveryFindings,
   type OrphanFindings,
-} from '../src/domain/audit';
-import type { SettleResult } from '../src/domain/crypto/settle';
-import type { LedgerCheckResult } from '../src/domain/ledger-check';
+} from '../src/domain/operators/audit';
+import type { LedgerCheckResult } from '../src/domain/operators/ledger-check';
+import type { RetentionResult } from '../src/domain/operators/retention';
 import { quoteMarkdown } from '../src/domain/printable';
 import { SEARCH_KEYS } from '../src/domain/search-attributes';
 

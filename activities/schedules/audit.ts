@@ -2,15 +2,15 @@ import { activityInfo } from '@temporalio/activity';
 import { z } from 'zod';
 import type { Logger } from '../../src/base/log';
 import { deliverStored } from '../../src/callbacks/deliver';
+import { CALLBACK_RESOURCES } from '../../src/domain/banks/callback';
+import { webhookWorkflowId } from '../../src/domain/events/event';
 import {
   type CallbackFindings,
   type DeliveryFindings,
   NAMED_MAX,
   type OrphanFindings,
   PARKED_ATTENTION_DAYS,
-} from '../../src/domain/audit';
-import { CALLBACK_RESOURCES } from '../../src/domain/callback/callback';
-import { webhookWorkflowId } from '../../src/domain/webhook/event';
+} from '../../src/domain/operators/audit';
 import { LIFECYCLES, type Resource } from '../../src/lifecycles';
 import { tryDeliveryNow } from '../../src/service/events/deliveries';
 import {

@@ -1,7 +1,7 @@
 import { cancellationSignal, heartbeat } from '@temporalio/activity';
 import type { MongoClient } from 'mongodb';
 import type { Logger } from '../../src/base/log';
-import type { LedgerCheckResult } from '../../src/domain/ledger-check';
+import type { LedgerCheckResult } from '../../src/domain/operators/ledger-check';
 import { checkLedger } from '../../src/service/operators/ledger';
 import { createLedgerCheckStore } from '../../src/store/metrics';
 import { reportProgress } from '../shared/progress';

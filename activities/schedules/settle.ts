@@ -1,6 +1,5 @@
 import { type Client, WorkflowExecutionAlreadyStartedError } from '@temporalio/client';
 import { deriveUuid } from '../../src/base/ids';
-import { MAIN_BALANCE } from '../../src/domain/account/balance-account';
 import {
   type AssetPair,
   assetRules,
@@ -11,6 +10,7 @@ import {
 } from '../../src/domain/crypto/assets';
 import type { SettleResult } from '../../src/domain/crypto/settle';
 import type { CryptoSettlementInput } from '../../src/domain/crypto/workflow';
+import { MAIN_BALANCE } from '../../src/domain/money/balance-account';
 import { LIFECYCLES } from '../../src/lifecycles';
 import type { Connectors } from '../../src/routing';
 import { readRouting } from '../../src/service/banks/routing/read';

@@ -1,13 +1,13 @@
 import { randomInt } from 'node:crypto';
 import type { ClientSession } from 'mongodb';
 import { eventId } from '../../src/base/ids';
-import type { CallbackResource } from '../../src/domain/callback/callback';
+import type { CallbackResource } from '../../src/domain/banks/callback';
 import { buildPosition, TIES } from '../../src/domain/cursor';
 import {
   type EventType,
   firstDeliveryStatus,
   type Subscriber,
-} from '../../src/domain/webhook/event';
+} from '../../src/domain/events/event';
 import type { RecordedEvents } from '../../src/service/events/deliveries';
 import type { Stores } from '../../src/store';
 import { buildDelivery } from '../../src/store/deliveries';

@@ -1,5 +1,5 @@
 import type { ClientSession } from 'mongodb';
-import type { FeeBearer } from '../../src/domain/account/acquirer-fee';
+import type { FeeBearer } from '../../src/domain/merchants/acquirer-fee';
 import type { Stores } from '../../src/store';
 
 /**

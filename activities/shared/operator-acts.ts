@@ -1,8 +1,8 @@
 import { ApplicationFailure } from '@temporalio/activity';
 import type { ClientSession } from 'mongodb';
-import { LIMIT_REACHED, readApprovalLimits } from '../../src/domain/approval';
-import type { CallbackResource } from '../../src/domain/callback/callback';
+import type { CallbackResource } from '../../src/domain/banks/callback';
 import { omitUndefined } from '../../src/domain/defined';
+import { LIMIT_REACHED, readApprovalLimits } from '../../src/domain/operators/approval';
 import {
   type ActDecision,
   authorizeAct,

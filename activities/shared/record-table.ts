@@ -1,24 +1,20 @@
 import type { ClientSession, MongoClient } from 'mongodb';
 import type { ClockMeter } from '../../src/base/clock-meter';
 import type { Logger } from '../../src/base/log';
-import type { FeeBearer } from '../../src/domain/account/acquirer-fee';
-import type { AccountTime } from '../../src/domain/account/clock';
-import type { ApprovalLimits } from '../../src/domain/approval';
-import type {
-  AnyCallback,
-  CallbackName,
-  CallbackResource,
-} from '../../src/domain/callback/callback';
+import type { AnyCallback, CallbackName, CallbackResource } from '../../src/domain/banks/callback';
+import type { Movement, Taken } from '../../src/domain/banks/movement';
 import type {
   CallbackSignature,
   MissedCallback,
   SignedCallback,
   VerificationFault,
   VerificationMode,
-} from '../../src/domain/callback/signature';
-import type { Movement, Taken } from '../../src/domain/movement/movement';
-import type { ActSender, CountedAct } from '../../src/domain/operator-act';
-import type { EventType, Subscriber } from '../../src/domain/webhook/event';
+} from '../../src/domain/banks/signature';
+import type { EventType, Subscriber } from '../../src/domain/events/event';
+import type { FeeBearer } from '../../src/domain/merchants/acquirer-fee';
+import type { AccountTime } from '../../src/domain/merchants/clock';
+import type { ApprovalLimits } from '../../src/domain/operators/approval';
+import type { ActSender, CountedAct } from '../../src/domain/operators/operator-act';
 import type { Reported } from '../../src/movements/register';
 import type { DeliveryStarter } from '../../src/service/events/deliveries';
 import type { Stores } from '../../src/store';

@@ -1,13 +1,13 @@
 import { ApplicationFailure } from '@temporalio/activity';
 import { inTransaction } from '../../src/base/mongo';
-import { readAccountTime } from '../../src/domain/account/clock';
+import { holdsMoney } from '../../src/domain/banks/movement';
 import {
   getVerificationMode,
   type MissedCallback,
   VERIFICATION_FAULTS,
-} from '../../src/domain/callback/signature';
+} from '../../src/domain/banks/signature';
 import { omitUndefined } from '../../src/domain/defined';
-import { holdsMoney } from '../../src/domain/movement/movement';
+import { readAccountTime } from '../../src/domain/merchants/clock';
 import type { PayeeVerification } from '../../src/domain/payout/payout';
 import { listMovements } from '../../src/movements/register';
 import { callbackKey } from '../../src/store/callbacks';

@@ -3,7 +3,7 @@ import type {
   CallbackSignature,
   SignedCallback,
   VerificationFault,
-} from '../../src/domain/callback/signature';
+} from '../../src/domain/banks/signature';
 
 export type SenderActivities = ReturnType<typeof createSenderActivities>;
 

@@ -1,6 +1,6 @@
 import type { ClientSession } from 'mongodb';
 import { inTransaction } from '../../src/base/mongo';
-import type { Movement } from '../../src/domain/movement/movement';
+import type { Movement } from '../../src/domain/banks/movement';
 import { bookId } from '../../src/ledger/entries';
 import { listMovements, withFreeNames } from '../../src/movements/register';
 import type { ResourceDocument, resourceStore } from '../../src/store/resource';

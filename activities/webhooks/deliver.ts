@@ -1,7 +1,7 @@
 import { ApplicationFailure, activityInfo, Context, heartbeat } from '@temporalio/activity';
 import { ApplicationFailureCategory } from '@temporalio/common';
 import { MongoError } from 'mongodb';
-import { type EndpointDeliveryInput, getDeliveryId } from '../../src/domain/webhook/delivery';
+import { type EndpointDeliveryInput, getDeliveryId } from '../../src/domain/events/delivery';
 import type { DeliveryAttempt } from '../../src/store/deliveries';
 import { WAIT_MS_MAX } from '../../src/webhooks/endpoint-limits';
 import { HostBusy } from '../../src/webhooks/host-limits';

@@ -1,13 +1,13 @@
 import { ApplicationFailure, activityInfo } from '@temporalio/activity';
 import { ApplicationFailureCategory } from '@temporalio/common';
-import { readAccountTime } from '../../src/domain/account/clock';
 import {
   type DeliveryKey,
   type EndpointDeliveryInput,
   getDeliveryId,
   WEBHOOK_EXHAUSTED,
-} from '../../src/domain/webhook/delivery';
-import { ATTEMPTS_MAX, nextAttemptDelayMs } from '../../src/domain/webhook/schedule';
+} from '../../src/domain/events/delivery';
+import { ATTEMPTS_MAX, nextAttemptDelayMs } from '../../src/domain/events/schedule';
+import { readAccountTime } from '../../src/domain/merchants/clock';
 import type { Encrypter } from '../../src/encryption/encrypter';
 import type { EndpointHealth } from '../../src/service/events/endpoints/manage';
 import type { AccountStore } from '../../src/store/accounts';

@@ -1,7 +1,7 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { ApplicationFailure, activityInfo } from '@temporalio/activity';
 import { MongoError } from 'mongodb';
-import { type EndpointDeliveryInput, getDeliveryId } from '../../src/domain/webhook/delivery';
+import { type EndpointDeliveryInput, getDeliveryId } from '../../src/domain/events/delivery';
 import type { DeliveryAttempt, DeliveryStore } from '../../src/store/deliveries';
 import { matchesDelivery } from '../../src/webhooks/attempt';
 

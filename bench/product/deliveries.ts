@@ -1,8 +1,8 @@
 import { Client } from '@temporalio/client';
 import { createLogger } from '../../src/base/log';
 import { ENVIRONMENTS } from '../../src/domain/environment';
+import { webhookWorkflowId } from '../../src/domain/events/event';
 import { WEBHOOK_QUEUE } from '../../src/domain/task-queues';
-import { webhookWorkflowId } from '../../src/domain/webhook/event';
 import { followKeyFile } from '../../src/encryption/service-keys';
 import { startDeliveries } from '../../src/service/events/deliveries';
 import { createStores, ensureIndexes } from '../../src/store';

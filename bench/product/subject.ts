@@ -1,9 +1,9 @@
 import type { Client } from '@temporalio/client';
 import type { Db } from 'mongodb';
 import { z } from 'zod';
-import type { CallbackResource } from '../../src/domain/callback/callback';
+import type { CallbackResource } from '../../src/domain/banks/callback';
+import { webhookWorkflowId } from '../../src/domain/events/event';
 import { LIFECYCLE_QUEUE, WEBHOOK_QUEUE } from '../../src/domain/task-queues';
-import { webhookWorkflowId } from '../../src/domain/webhook/event';
 import { LIFECYCLES } from '../../src/lifecycles';
 import { startDeliveries } from '../../src/service/events/deliveries';
 import { createStores } from '../../src/store';

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import type { Db } from 'mongodb';
 import { z } from 'zod';
-import type { BankResource } from '../../src/domain/callback/callback';
-import type { BankDecision } from '../../src/domain/sandbox/movement';
+import type { BankResource } from '../../src/domain/banks/callback';
+import type { BankDecision } from '../../src/domain/banks/sandbox';
 import { bankReference } from '../../src/service/banks/sandbox-bank/movements';
 import type { SandboxReportStore } from '../../src/store/sandbox-reports';
 

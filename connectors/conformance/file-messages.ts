@@ -1,4 +1,4 @@
-import { decimalMoney, parseDecimalMoney } from '../../src/domain/money';
+import { decimalMoney, parseDecimalMoney } from '../../src/domain/money/money';
 import { shortenId } from '../../src/service/banks/sepa/book';
 import { readFiles } from '../../src/statements/intake';
 import {

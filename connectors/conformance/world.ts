@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Client, isGrpcServiceError } from '@temporalio/client';
 import { z } from 'zod';
-import type { BankResource } from '../../src/domain/callback/callback';
+import type { BankResource } from '../../src/domain/banks/callback';
 import { LIFECYCLES } from '../../src/lifecycles';
 import type { Stores } from '../../src/store';
 import type { Desk, Effect } from './desk';

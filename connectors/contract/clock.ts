@@ -1,4 +1,4 @@
-import type { ClockStop } from '../../src/domain/account/clock';
+import type { ClockStop } from '../../src/domain/merchants/clock';
 
 /** Activity of the sandbox bank, whose next steps follow an account's clock. */
 export interface ClockConnectorActivities {

@@ -1,13 +1,13 @@
 import { Counter, type Registry } from 'prom-client';
 import type { Logger } from '../../src/base/log';
 import { describeMetric } from '../../src/base/metrics';
-import { disputeInstructionId } from '../../src/domain/dispute/dispute';
 import {
   computeRest,
   isInSuspense,
   type Movement,
   reversalId,
-} from '../../src/domain/movement/movement';
+} from '../../src/domain/banks/movement';
+import { disputeInstructionId } from '../../src/domain/dispute/dispute';
 import { isUnsent } from '../../src/domain/payout/payout';
 import { type Documents, isInFlight, LIFECYCLES, type ResourceStores } from '../../src/lifecycles';
 import type { Stores } from '../../src/store';

@@ -1,7 +1,7 @@
 import { z } from 'zod';
+import { isIban } from '../../src/domain/banks/iban';
 import { DISPUTE_ID } from '../../src/domain/dispute/dispute';
 import { Evidence } from '../../src/domain/dispute/evidence';
-import { isIban } from '../../src/domain/iban';
 import { isCreditorReference } from '../../src/domain/payment/creditor-reference';
 import type { ConnectorActivities, Outdated } from './activities';
 import { Details } from './recipients';

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import type { Collection, Db } from 'mongodb';
 import { request } from 'undici';
 import { z } from 'zod';
-import { minorUnitDigits } from '../../src/domain/money';
+import { minorUnitDigits } from '../../src/domain/money/money';
 
 const TIMEOUT_MS = 5_000;
 const PRICE = /^(?=.*[1-9])\d{1,18}(\.\d{1,18})?$/;

@@ -1,5 +1,5 @@
 import type { Db } from 'mongodb';
-import type { CryptoResource } from '../../src/domain/callback/callback';
+import type { CryptoResource } from '../../src/domain/banks/callback';
 import type { CryptoCallback } from '../../src/domain/crypto/callback';
 
 export interface Report {

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { CONTRACT_VERSION } from '../../src/domain/capabilities';
+import { CONTRACT_VERSION } from '../../src/domain/banks/capabilities';
 import { PAYMENT_METHOD_IDS } from '../../src/domain/payment/catalog';
 import { RAIL_IDS } from '../../src/domain/payout/rails';
 import type { RecipientDetails } from '../../src/domain/payout/recipient';

@@ -3,7 +3,7 @@ import {
   CONTRACT_VERSION,
   MAKES_STATEMENTS,
   REPORT_MS,
-} from '../../src/domain/capabilities';
+} from '../../src/domain/banks/capabilities';
 import type { ConnectorDefinition, Settings } from './definition';
 import { startLoop } from './loop';
 import type { ConnectorProcess } from './process';

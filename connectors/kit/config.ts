@@ -2,8 +2,8 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import { isLive } from '../../src/base/live';
 import { Environment, parseEnvironment, readServers } from '../../src/config';
-import { isBalanceAccountName } from '../../src/domain/account/balance-account';
 import type { Env } from '../../src/domain/environment';
+import { isBalanceAccountName } from '../../src/domain/money/balance-account';
 import { createConnectors, SANDBOX_CONNECTOR } from '../../src/routing';
 import {
   type ConnectorDefinition,

@@ -3,13 +3,13 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { Db } from 'mongodb';
 import type { z } from 'zod';
 import type { Logger } from '../../src/base/log';
-import type { BankCallback, BankResource, CALLBACKS } from '../../src/domain/callback/callback';
+import type { BankCallback, BankResource, CALLBACKS } from '../../src/domain/banks/callback';
+import type { MadeStatement, MadeTransfer } from '../../src/domain/banks/statement';
 import { CRYPTO_METHODS } from '../../src/domain/crypto/assets';
 import type { Evidence } from '../../src/domain/dispute/evidence';
 import { PAYMENT_METHOD_IDS, type PaymentMethodId } from '../../src/domain/payment/catalog';
 import { isRailId, RAIL_IDS, type RailId } from '../../src/domain/payout/rails';
 import type { RecipientDetails } from '../../src/domain/payout/recipient';
-import type { MadeStatement, MadeTransfer } from '../../src/domain/statement';
 import type {
   CancelAnswer,
   CloseAnswer,

@@ -4,9 +4,9 @@
  * @see docs/connectors.md
  */
 
+export type { MadeLine, MadeTransfer } from '../../src/domain/banks/statement';
 export type { Evidence } from '../../src/domain/dispute/evidence';
 export { encodeIdentifier } from '../../src/domain/identifier';
-export type { MadeLine, MadeTransfer } from '../../src/domain/statement';
 export type * from '../contract/activities';
 export type { Attempt } from '../contract/attempt';
 export { RecipientDeleted } from '../contract/recipient-deleted';

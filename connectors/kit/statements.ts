@@ -1,6 +1,6 @@
 import type { Db } from 'mongodb';
 import { isDuplicateKey } from '../../src/base/mongo';
-import { addDays, buildUnexplained, findUnexplained } from '../../src/domain/statement';
+import { addDays, buildUnexplained, findUnexplained } from '../../src/domain/banks/statement';
 import type { BankAccountDocument } from '../../src/store/bank-accounts';
 import { openMadeStatements, openMadeTransfers } from '../../src/store/statements';
 import type { Settings, Statements, Tools } from './definition';

@@ -1,5 +1,5 @@
-import { joinStops, readAccountTime, toAccountTime } from '../../src/domain/account/clock';
-import type { CallbackResource } from '../../src/domain/callback/callback';
+import type { CallbackResource } from '../../src/domain/banks/callback';
+import { joinStops, readAccountTime, toAccountTime } from '../../src/domain/merchants/clock';
 import { LIFECYCLES } from '../../src/lifecycles';
 import type { Stores } from '../../src/store';
 import type { InboxStores } from '../contract/callbacks';

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { ClientSession, Collection, Db } from 'mongodb';
-import type { BankCallback, BankResource } from '../../src/domain/callback/callback';
+import type { BankCallback, BankResource } from '../../src/domain/banks/callback';
 import { omitUndefined } from '../../src/domain/defined';
 import type { SandboxReport } from '../../src/store/sandbox-reports';
 import type { BankClockAdvance } from '../contract/clock';

@@ -3,7 +3,7 @@ import type {
   PaymentCallbackName,
   PayoutCallbackName,
   RefundCallbackName,
-} from '../../src/domain/callback/callback';
+} from '../../src/domain/banks/callback';
 import { DECLINED } from './declines';
 import {
   type BehaviorIn,

@@ -1,8 +1,8 @@
 import type { ClientSession, MongoClient } from 'mongodb';
 import type { Logger } from '../../src/base/log';
 import { inTransaction } from '../../src/base/mongo';
-import type { BankResource, CallbackResource } from '../../src/domain/callback/callback';
-import type { BankDecision } from '../../src/domain/sandbox/movement';
+import type { BankResource, CallbackResource } from '../../src/domain/banks/callback';
+import type { BankDecision } from '../../src/domain/banks/sandbox';
 import { isInFlight, LIFECYCLES } from '../../src/lifecycles';
 import type { MovementStore } from '../../src/service/banks/sandbox-bank/movements';
 import { callbackKey } from '../../src/store/callbacks';

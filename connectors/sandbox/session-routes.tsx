@@ -3,7 +3,7 @@ import type { RouterContext } from '@koa/router';
 import type { MongoClient } from 'mongodb';
 import type { ComponentChildren } from 'preact';
 import { inTransaction } from '../../src/base/mongo';
-import { formatMoney } from '../../src/domain/money';
+import { formatMoney } from '../../src/domain/money/money';
 import { isPaymentMethodId, methodRules } from '../../src/domain/payment/catalog';
 import { SECRET } from '../../src/pages/browser';
 import { Detail, Icon } from '../../src/pages/layout';

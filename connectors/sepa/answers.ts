@@ -1,4 +1,4 @@
-import type { PayeeResult } from '../../src/domain/callback/callback';
+import type { PayeeResult } from '../../src/domain/banks/callback';
 import { type FileStatus, type SepaFile, STATUSES_MAX } from '../../src/service/banks/sepa/book';
 import {
   type FileVerification,

@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import { Gauge } from 'prom-client';
 import { describeMetric } from '../../src/base/metrics';
-import type { AwaitedFile } from '../../src/domain/capabilities';
+import type { AwaitedFile } from '../../src/domain/banks/capabilities';
 import { latestCutOff } from '../../src/domain/payout/target2';
 import { createEncrypter } from '../../src/encryption/encrypter';
 import { createDetailsDecrypter } from '../../src/encryption/recipient-keys';

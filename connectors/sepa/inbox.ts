@@ -3,7 +3,11 @@ import { lstat, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isMissingFile } from '../../src/base/errors';
 import { isDuplicateKey } from '../../src/base/mongo';
-import { InvalidStatement, type Statement, type StatementFacts } from '../../src/domain/statement';
+import {
+  InvalidStatement,
+  type Statement,
+  type StatementFacts,
+} from '../../src/domain/banks/statement';
 import { endByName, type SepaBook, type SepaInbound } from '../../src/service/banks/sepa/book';
 import { chooseName, exists } from '../../src/service/banks/sepa/file-names';
 import { findFlaw } from '../../src/statements/check';

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { isDuplicateKey } from '../../src/base/mongo';
-import type { PayoutCallbackName } from '../../src/domain/callback/callback';
+import type { PayoutCallbackName } from '../../src/domain/banks/callback';
 import { omitUndefined } from '../../src/domain/defined';
 import {
   INSTANT_RAIL,

@@ -1,8 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
-import type { PayeeResult } from '../../src/domain/callback/callback';
-import { omitUndefined } from '../../src/domain/defined';
-import { parseDecimalMoney } from '../../src/domain/money';
-import { nameMovement } from '../../src/domain/movement/name';
+import type { PayeeResult } from '../../src/domain/banks/callback';
+import { nameMovement } from '../../src/domain/banks/movement-name';
 import {
   InvalidStatement,
   isReversal,
@@ -10,7 +8,9 @@ import {
   parseResourceId,
   type Statement,
   type StatementLine,
-} from '../../src/domain/statement';
+} from '../../src/domain/banks/statement';
+import { omitUndefined } from '../../src/domain/defined';
+import { parseDecimalMoney } from '../../src/domain/money/money';
 import type { MovementReference } from '../../src/service/banks/sepa/book';
 import { createCamtReader } from '../../src/statements/camt';
 import { type FileSource, readFiles } from '../../src/statements/intake';

@@ -1,5 +1,5 @@
-import { isIban, normalizeIban } from '../../src/domain/iban';
-import { decimalMoney } from '../../src/domain/money';
+import { isIban, normalizeIban } from '../../src/domain/banks/iban';
+import { decimalMoney } from '../../src/domain/money/money';
 import type { RecipientDetails } from '../../src/domain/payout/recipient';
 import {
   findReferenceFaults,

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { ACTIVITIES, Refusal } from '../../connectors/contract/schemas';
-import { CONTRACT_VERSION } from '../../src/domain/capabilities';
+import { CONTRACT_VERSION } from '../../src/domain/banks/capabilities';
 import type { ContractSchema, JsonSchema } from './additions';
 
 /** Formats whose pattern says nothing more. */

@@ -1,12 +1,12 @@
-import { CREDITS, mayCredit } from '../../src/domain/approval';
-import { AUTHORITY } from '../../src/domain/authority';
+import { CREDITS, mayCredit } from '../../src/domain/operators/approval';
+import { AUTHORITY } from '../../src/domain/operators/authority';
 import {
   COMMON_REMEDIES,
   describeRemedy,
   FINDING_REMEDIES,
   REMEDIES,
   type Remedy,
-} from '../../src/domain/remedies';
+} from '../../src/domain/operators/remedies';
 import { KINDS, RESOURCES } from '../../src/domain/resources';
 import { code, codes, list } from './markdown';
 

@@ -7,8 +7,14 @@ import {
   PAYOUT_MAGIC_AMOUNTS,
   REFUND_MAGIC_AMOUNTS,
 } from '../../connectors/sandbox/magic-amounts';
-import { ACTS, type Act, mayAct, ROLE_NAMES, ROLES } from '../../src/domain/account/dashboard-role';
 import { ASSETS, formatUnits } from '../../src/domain/crypto/assets';
+import {
+  ACTS,
+  type Act,
+  mayAct,
+  ROLE_NAMES,
+  ROLES,
+} from '../../src/domain/merchants/dashboard-role';
 import { GROWTH } from '../../src/service/installation/database';
 import type { Variable } from '../../stack/usage';
 import { code, codes, list, table } from './markdown';

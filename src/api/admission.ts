@@ -1,7 +1,7 @@
 import type { Context } from 'koa';
 import { createNetworkMatcher } from '../base/networks';
-import type { Scope } from '../domain/account/api-key';
 import { Refusal } from '../domain/errors';
+import type { Scope } from '../domain/merchants/api-key';
 import type { ApiKey } from '../service/access';
 import { type ApiDeps, getAddress, getRequestId } from './context';
 

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { omitUndefined } from '../domain/defined';
 import { ERROR_CODES, ErrorBody, type ErrorCode, type ErrorDetail } from '../domain/errors';
-import { buildEventSchema, EVENT_TYPES, type EventType, eventIds } from '../domain/webhook/event';
+import { buildEventSchema, EVENT_TYPES, type EventType, eventIds } from '../domain/events/event';
 import { ENDPOINTS } from '../domain/wire';
 import type { Endpoint } from '../domain/wire/endpoint';
 import { SAMPLE_IDS, SAMPLE_ORIGIN, SAMPLE_UPDATED } from '../domain/wire/samples';

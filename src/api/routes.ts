@@ -1,4 +1,4 @@
-import { parseDuration } from '../domain/account/clock-request';
+import { parseDuration } from '../domain/merchants/clock-request';
 import { availableEntry, catalogEntry, PAYMENT_METHOD_IDS } from '../domain/payment/catalog';
 import { railEntry } from '../domain/payout/rails';
 import * as balances from '../domain/wire/balances';

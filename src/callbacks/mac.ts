@@ -3,7 +3,7 @@ import {
   type CallbackSignature,
   callbackText,
   type SignedCallback,
-} from '../domain/callback/signature';
+} from '../domain/banks/signature';
 
 export interface ConnectorKey {
   key_id: string;

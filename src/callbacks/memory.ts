@@ -1,4 +1,4 @@
-import type { CallbackResource } from '../domain/callback/callback';
+import type { CallbackResource } from '../domain/banks/callback';
 import type { Stores } from '../store';
 import type { SentCallback, SignalledCallback } from '../store/callbacks';
 

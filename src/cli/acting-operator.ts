@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { isDuplicateKey } from '../base/mongo';
-import type { VerifiedOperator } from '../domain/account/operator';
-import { type ApprovalRequired, isApprovalRequired, needsKey } from '../domain/approval';
-import { type ApprovedCommand, findApprovedAct } from '../domain/authority';
 import { ServiceError } from '../domain/errors';
+import { type ApprovalRequired, isApprovalRequired, needsKey } from '../domain/operators/approval';
+import { type ApprovedCommand, findApprovedAct } from '../domain/operators/authority';
+import type { VerifiedOperator } from '../domain/operators/operator';
 import type { WriteDeps } from '../service/deps';
 import {
   type AuthorityRequest,

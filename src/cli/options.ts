@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import { isBalanceAccountName } from '../domain/account/balance-account';
-import { isCurrency } from '../domain/currencies';
 import { parsePosition } from '../domain/cursor';
 import { BANK_REFERENCE, BANK_REFERENCE_FAULT } from '../domain/identifier';
+import { isBalanceAccountName } from '../domain/money/balance-account';
+import { isCurrency } from '../domain/money/currencies';
 import { toLowerId } from '../domain/shape';
 import { Id, isEmail, Amount as WireAmount } from '../domain/wire/fields';
 

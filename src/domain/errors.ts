@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { CALLBACK_RESOURCES } from './callback/callback';
+import { CALLBACK_RESOURCES } from './banks/callback';
 import { CODE, LOGGED, OWN_ID, OWN_TEXT } from './logged';
 
 const ERROR_TYPES = [

@@ -3,7 +3,7 @@ import {
   CALLBACKS,
   type CallbackName,
   type CallbackResource,
-} from './callback/callback';
+} from './banks/callback';
 import {
   CRYPTO_PAYMENT_ACTS,
   CRYPTO_PAYMENT_IN_FLIGHT,

@@ -1,4 +1,4 @@
-import { isCurrency } from './currencies';
+import { isCurrency } from './money/currencies';
 
 /**
  * Parsers without zod: Temporal loads a workflow's modules for every run, and a schema library was

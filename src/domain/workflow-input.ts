@@ -1,4 +1,4 @@
-import type { AccountTime } from './account/clock';
+import type { AccountTime } from './merchants/clock';
 
 /** Fields of the input of each workflow of a resource. Never personal: Temporal stores it. */
 export interface WorkflowInput {

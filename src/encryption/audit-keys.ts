@@ -9,7 +9,7 @@ import {
 import { existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { AUDIT_WRITERS, type AuditWriter } from '../domain/account/audit-log';
+import { AUDIT_WRITERS, type AuditWriter } from '../domain/operators/audit-log';
 import { followFile } from './followed-file';
 import { refuseWorldReadable, writeKeyFile } from './key-file';
 import { newRandomKey } from './random-key';

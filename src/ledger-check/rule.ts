@@ -1,8 +1,8 @@
 import type { Document, FindOptions } from 'mongodb';
 import { eventId } from '../base/ids';
-import type { CallbackResource } from '../domain/callback/callback';
+import type { CallbackResource } from '../domain/banks/callback';
+import type { Direction, Movement } from '../domain/banks/movement';
 import { omitUndefined } from '../domain/defined';
-import type { Direction, Movement } from '../domain/movement/movement';
 import { bookId, type EntryKind, type EntryLine } from '../ledger/entries';
 import {
   buildMovementHeld,

@@ -1,9 +1,9 @@
 import type { ClientSession, Collection, Db, Document } from 'mongodb';
+import { computeRest } from '../domain/banks/movement';
+import { announcedBefore } from '../domain/banks/statement';
 import { toEnv } from '../domain/environment';
 import { formatCount } from '../domain/format-count';
-import { computeRest } from '../domain/movement/movement';
-import type { FINDING_REMEDIES } from '../domain/remedies';
-import { announcedBefore } from '../domain/statement';
+import type { FINDING_REMEDIES } from '../domain/operators/remedies';
 import type { EntryDocument, EntryStateDocument } from '../ledger/documents';
 import { bookId, bookOwner } from '../ledger/entries';
 import { toBigInt } from '../ledger/integers';

@@ -1,7 +1,7 @@
 import { assertNever } from '../domain/assert';
+import type { Units } from '../domain/banks/movement';
 import { ASSETS, bookCurrency, isNative, parseUnits } from '../domain/crypto/assets';
 import type { DepositEntry } from '../domain/crypto/deposit-money';
-import type { Units } from '../domain/movement/movement';
 import type { EntryLine, NewEntry } from './entries';
 import { ENTRY_LINES } from './entry-lines';
 import { buildEntry, type Owned } from './resource-entries';

@@ -1,4 +1,4 @@
-import type { BalanceTransactionType } from '../domain/account/balance-transaction';
+import type { BalanceTransactionType } from '../domain/money/balance-transaction';
 import type { EntryKind, EntryNote, TransferEnd } from './entries';
 import type { StoredInteger } from './integers';
 

@@ -1,4 +1,4 @@
-import type { CallbackResource } from '../domain/callback/callback';
+import type { CallbackResource } from '../domain/banks/callback';
 import type { DepositEntry } from '../domain/crypto/deposit-money';
 import { SENT } from './ledger-accounts';
 

@@ -1,5 +1,5 @@
-import { MAIN_BALANCE } from '../domain/account/balance-account';
-import type { Direction, Outcome } from '../domain/movement/movement';
+import type { Direction, Outcome } from '../domain/banks/movement';
+import { MAIN_BALANCE } from '../domain/money/balance-account';
 import type { EntryKind, EntryLine } from './entries';
 import {
   ACQUIRER_FEES,

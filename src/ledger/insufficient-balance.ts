@@ -1,9 +1,9 @@
+import type { RuleViolation } from '../domain/errors';
 import {
   type AvailableBalance,
   type Debit,
   insufficientBalance,
-} from '../domain/account/insufficient-balance';
-import type { RuleViolation } from '../domain/errors';
+} from '../domain/money/insufficient-balance';
 import type { EntryLine, NewEntry } from './entries';
 import { toBigInt, toStoredInteger } from './integers';
 import { mustNotBeNegative, mustNotBePositive, RECEIVABLE } from './ledger-accounts';

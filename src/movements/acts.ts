@@ -1,10 +1,10 @@
 import type { ClientSession } from 'mongodb';
 import { deriveUuid } from '../base/ids';
-import { formatAmount } from '../domain/amount';
+import type { Direction, Units } from '../domain/banks/movement';
+import { nameMovement } from '../domain/banks/movement-name';
 import { parseBookCurrency } from '../domain/crypto/assets';
 import { ServiceError } from '../domain/errors';
-import type { Direction, Units } from '../domain/movement/movement';
-import { nameMovement } from '../domain/movement/name';
+import { formatAmount } from '../domain/money/amount';
 import { type EntryNote, type NewEntry, operationId } from '../ledger/entries';
 import { type ClearingScope, findClearing } from '../ledger/uncleared';
 import type { Stores } from '../store';

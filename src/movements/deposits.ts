@@ -1,4 +1,5 @@
 import type { ClientSession } from 'mongodb';
+import type { Movement, MovementReport } from '../domain/banks/movement';
 import { bookCurrency } from '../domain/crypto/assets';
 import type { Deposit } from '../domain/crypto/deposit';
 import {
@@ -7,7 +8,6 @@ import {
   findDepositMovement,
   isFromSuspense,
 } from '../domain/crypto/deposit-money';
-import type { Movement, MovementReport } from '../domain/movement/movement';
 import { buildDepositEntry } from '../ledger/crypto-entries';
 import { operationId } from '../ledger/entries';
 import type { Stores } from '../store';

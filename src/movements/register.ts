@@ -1,9 +1,7 @@
 import type { ClientSession } from 'mongodb';
 import { deriveUuid } from '../base/ids';
 import { isDuplicateKey } from '../base/mongo';
-import type { FeeBearer } from '../domain/account/acquirer-fee';
-import type { CallbackResource } from '../domain/callback/callback';
-import { omitUndefined } from '../domain/defined';
+import type { CallbackResource } from '../domain/banks/callback';
 import {
   computeRest,
   type Direction,
@@ -17,7 +15,9 @@ import {
   type Taken,
   toUnits,
   type Units,
-} from '../domain/movement/movement';
+} from '../domain/banks/movement';
+import { omitUndefined } from '../domain/defined';
+import type { FeeBearer } from '../domain/merchants/acquirer-fee';
 import { type NewEntry, operationId } from '../ledger/entries';
 import { buildMovementResolved, type MovingKind } from '../ledger/resource-entries';
 import type { Stores } from '../store';

@@ -1,5 +1,5 @@
 import type { Context } from 'koa';
-import { decimalMoney, formatMoney } from '../domain/money';
+import { decimalMoney, formatMoney } from '../domain/money/money';
 import { pageCookie } from './browser';
 import { isLanguageCode, type LanguageCode, TEXTS } from './texts';
 import type { Texts } from './texts/texts';

@@ -1,11 +1,11 @@
-import { parseDecimalMoney } from '../domain/money';
-import { findCreditorReference } from '../domain/payment/creditor-reference';
 import {
   InvalidStatement,
   parseResourceId,
   type Statement,
   type StatementLine,
-} from '../domain/statement';
+} from '../domain/banks/statement';
+import { parseDecimalMoney } from '../domain/money/money';
+import { findCreditorReference } from '../domain/payment/creditor-reference';
 import { parseReference } from './reference';
 import { CREDITOR_REFERENCE, type Element, find, findAll, isTrueAt, MENTION, textAt } from './xml';
 

@@ -1,13 +1,13 @@
-import { isCurrency } from '../domain/currencies';
-import { normalizeAccount } from '../domain/iban';
-import { isDay } from '../domain/shape';
+import { normalizeAccount } from '../domain/banks/iban';
 import {
   addDays,
   InvalidStatement,
   isReversal,
   type Statement,
   type StatementLine,
-} from '../domain/statement';
+} from '../domain/banks/statement';
+import { isCurrency } from '../domain/money/currencies';
+import { isDay } from '../domain/shape';
 import { fault, readDay, readEntry, readEntryReference, readPart, readSigned } from './camt-entry';
 import { findMissing } from './check';
 import { assertValid, type Element, find, findAll, isTrueAt, type PartReader, textAt } from './xml';

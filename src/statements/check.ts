@@ -1,5 +1,10 @@
-import { formatMoney } from '../domain/money';
-import { addDays, type Statement, type StatementFault, VALUE_DAYS_MAX } from '../domain/statement';
+import {
+  addDays,
+  type Statement,
+  type StatementFault,
+  VALUE_DAYS_MAX,
+} from '../domain/banks/statement';
+import { formatMoney } from '../domain/money/money';
 
 export interface StatementFlaw {
   code: StatementFault | 'sum_mismatch';

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import { formatMoney } from '../domain/money';
-import type { Statement, StatementFacts, StatementLine } from '../domain/statement';
+import type { Statement, StatementFacts, StatementLine } from '../domain/banks/statement';
+import { formatMoney } from '../domain/money/money';
 
 /** Reads what is compared. @see docs/statements.md#the-same-statement-again */
 export function readFacts(statement: Statement): StatementFacts {

@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer';
-import { InvalidStatement } from '../domain/statement';
+import { InvalidStatement } from '../domain/banks/statement';
 
 export interface Decoder {
   /** In lower case. */

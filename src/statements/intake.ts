@@ -3,7 +3,7 @@ import { createReadStream } from 'node:fs';
 import { open, stat } from 'node:fs/promises';
 import { crc32 } from 'node:zlib';
 import { type Entry, fromBufferPromise, openPromise, type ZipFile } from 'yauzl';
-import { InvalidStatement, type StatementFault } from '../domain/statement';
+import { InvalidStatement, type StatementFault } from '../domain/banks/statement';
 
 /** Larger months come as several files. */
 export const FILE_BYTES_MAX = 64 * 1024 * 1024;

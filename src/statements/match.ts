@@ -1,4 +1,4 @@
-import { parseResourceId, type StatementLine } from '../domain/statement';
+import { parseResourceId, type StatementLine } from '../domain/banks/statement';
 
 /** Entry without a line; its amount as a statement would have it. */
 export interface Candidate {

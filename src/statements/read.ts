@@ -1,9 +1,9 @@
 import { setImmediate } from 'node:timers/promises';
-import { isCurrency } from '../domain/currencies';
-import { normalizeAccount } from '../domain/iban';
-import { parseDecimalMoney } from '../domain/money';
+import { normalizeAccount } from '../domain/banks/iban';
+import { InvalidStatement, type Statement, type StatementLine } from '../domain/banks/statement';
+import { isCurrency } from '../domain/money/currencies';
+import { parseDecimalMoney } from '../domain/money/money';
 import { isDay } from '../domain/shape';
-import { InvalidStatement, type Statement, type StatementLine } from '../domain/statement';
 import { createCamtReader } from './camt';
 import { createDecoder } from './encoding';
 import { type BankFile, type FileSource, findKind, isXml, readFiles } from './intake';

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { XsdValidator } from 'libxml2-wasm';
-import { InvalidStatement } from '../domain/statement';
+import { InvalidStatement } from '../domain/banks/statement';
 
 /** The package is an ES module that compiles as it loads, so CommonJS cannot require it. */
 const load = () => import('libxml2-wasm');

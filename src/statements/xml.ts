@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import { SaxesParser, type SaxesTagNS } from 'saxes';
+import { findMentions, InvalidStatement } from '../domain/banks/statement';
 import { findCreditorReference } from '../domain/payment/creditor-reference';
-import { findMentions, InvalidStatement } from '../domain/statement';
 import { createDecoder, type Decoder, readDeclared } from './encoding';
 import { type BankFile, findKind, isXml } from './intake';
 import { getRule, isOdd, REQUIRED } from './rules';

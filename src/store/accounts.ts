@@ -1,10 +1,10 @@
 import { Binary, type ClientSession, type Db, type UpdateFilter } from 'mongodb';
 
 import { indexBuilder } from '../base/mongo-indexes';
-import type { FeeBearer } from '../domain/account/acquirer-fee';
-import type { Brand } from '../domain/account/brand';
-import type { ClockTarget, StoredClock } from '../domain/account/clock';
 import { type Env, toEnv } from '../domain/environment';
+import type { FeeBearer } from '../domain/merchants/acquirer-fee';
+import type { Brand } from '../domain/merchants/brand';
+import type { ClockTarget, StoredClock } from '../domain/merchants/clock';
 import type { FeeName, PayoutFees } from '../domain/payout/fees';
 import { isRailId, type RailId } from '../domain/payout/rails';
 import type { Encrypted } from '../encryption/encrypter';

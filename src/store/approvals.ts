@@ -1,5 +1,6 @@
 import type { ClientSession, Db } from 'mongodb';
 import { type MissingIndexes, makeIndexes } from '../base/mongo-indexes';
+import type { CallbackResource } from '../domain/banks/callback';
 import {
   type ApprovalState,
   type LimitTexts,
@@ -7,8 +8,7 @@ import {
   type Scope,
   WINDOW_MS,
   WINDOW_PART_MS,
-} from '../domain/approval';
-import type { CallbackResource } from '../domain/callback/callback';
+} from '../domain/operators/approval';
 
 /** @see docs/operators.md#approvals */
 export interface ApprovalDocument {

@@ -2,9 +2,8 @@ import { createHash, randomBytes } from 'node:crypto';
 import type { ClientSession, Db } from 'mongodb';
 import { inTransaction } from '../base/mongo';
 import { type MissingIndexes, makeIndexes } from '../base/mongo-indexes';
-import { type AuditedAct, type AuditFacts, leaveOutSecrets } from '../domain/account/audit-log';
-
 import { omitUndefined } from '../domain/defined';
+import { type AuditedAct, type AuditFacts, leaveOutSecrets } from '../domain/operators/audit-log';
 import { countBy, LIST_MS_MAX, toRange } from './list';
 
 export interface Change {

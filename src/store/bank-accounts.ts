@@ -1,7 +1,7 @@
 import type { ClientSession, Db } from 'mongodb';
 import { indexBuilder } from '../base/mongo-indexes';
+import type { Numbering } from '../domain/banks/statement';
 import { omitUndefined } from '../domain/defined';
-import type { Numbering } from '../domain/statement';
 
 /** Account that a connector's bank keeps for us. */
 export interface BankAccountDocument {

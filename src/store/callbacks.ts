@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto';
 import type { ClientSession, Db } from 'mongodb';
 import { isDuplicateKey } from '../base/mongo';
 import { indexBuilder } from '../base/mongo-indexes';
-import type { AnyCallback, CallbackName, CallbackResource } from '../domain/callback/callback';
-import { callbackText } from '../domain/callback/signature';
+import type { AnyCallback, CallbackName, CallbackResource } from '../domain/banks/callback';
+import { callbackText } from '../domain/banks/signature';
 import { omitUndefined } from '../domain/defined';
 import { countBy, deleteSome, toRange } from './list';
 

@@ -1,7 +1,12 @@
 import type { ClientSession, Db } from 'mongodb';
-import type { AwaitedFile, Capabilities, ConnectorStop } from '../domain/capabilities';
+import type { AwaitedFile, Capabilities, ConnectorStop } from '../domain/banks/capabilities';
+import {
+  getRuleId,
+  type RoutingRule,
+  type RuleMap,
+  type RuleScope,
+} from '../domain/banks/routing-rule';
 import { toEnv } from '../domain/environment';
-import { getRuleId, type RoutingRule, type RuleMap, type RuleScope } from '../domain/routing-rule';
 import { createCachedRead } from './cache';
 
 interface PauseScope {

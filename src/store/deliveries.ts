@@ -1,7 +1,7 @@
 import type { ClientSession, Db } from 'mongodb';
 import { indexBuilder } from '../base/mongo-indexes';
-import { getDeliveryId } from '../domain/webhook/delivery';
-import type { DeliveryStatus, EventType } from '../domain/webhook/event';
+import { getDeliveryId } from '../domain/events/delivery';
+import type { DeliveryStatus, EventType } from '../domain/events/event';
 import { ENDPOINTS_MAX } from './endpoints';
 import type { EventDocument } from './events';
 import { deleteSome, type ListFilter, listNewest, OWNER } from './list';

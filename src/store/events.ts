@@ -1,7 +1,7 @@
 import type { ClientSession, Db, Filter, Sort } from 'mongodb';
 import { indexBuilder } from '../base/mongo-indexes';
 import { omitUndefined } from '../domain/defined';
-import type { EventType } from '../domain/webhook/event';
+import type { EventType } from '../domain/events/event';
 import { LIST_MS_MAX, type ListFilter, listIndexes, listNewest, listQuery, OWNER } from './list';
 
 /** Written in the transaction of its transition, with its deliveries. */

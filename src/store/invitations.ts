@@ -1,6 +1,6 @@
 import type { ClientSession, Db } from 'mongodb';
 import { indexBuilder } from '../base/mongo-indexes';
-import type { Role } from '../domain/account/dashboard-role';
+import type { Role } from '../domain/merchants/dashboard-role';
 
 /** The link is shown once, so only its hash is stored. */
 export interface InvitationDocument {

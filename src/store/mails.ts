@@ -1,6 +1,6 @@
 import type { ClientSession, Db } from 'mongodb';
 import { indexBuilder } from '../base/mongo-indexes';
-import type { MailSubject } from '../domain/account/mail';
+import type { MailSubject } from '../domain/merchants/mail';
 
 /** A sent mail is deleted. @see docs/dashboard.md#mail */
 export interface MailDocument {

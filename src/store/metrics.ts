@@ -1,7 +1,12 @@
 import type { Db } from 'mongodb';
-import type { CallbackResource } from '../domain/callback/callback';
+import type { CallbackResource } from '../domain/banks/callback';
+import {
+  announcedBefore,
+  groupByOldest,
+  LINES_OPEN,
+  NOT_REPEATED,
+} from '../domain/banks/statement';
 import { KINDS, RESOURCES } from '../domain/resources';
-import { announcedBefore, groupByOldest, LINES_OPEN, NOT_REPEATED } from '../domain/statement';
 import { createStores } from '.';
 
 import { countBy, LIVEMODE_LABEL, STUCK } from './list';

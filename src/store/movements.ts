@@ -1,14 +1,14 @@
 import type { ClientSession, Db } from 'mongodb';
 import { indexBuilder } from '../base/mongo-indexes';
-import type { CallbackResource } from '../domain/callback/callback';
-import { omitUndefined } from '../domain/defined';
+import type { CallbackResource } from '../domain/banks/callback';
 import {
   getState,
   type Movement,
   type MovementSource,
   type MovementState,
   type Resolution,
-} from '../domain/movement/movement';
+} from '../domain/banks/movement';
+import { omitUndefined } from '../domain/defined';
 import { afterRow, countBy, LIST_MS_MAX, LIVEMODE_LABEL } from './list';
 
 /** @see docs/ledger.md#bank-movements */

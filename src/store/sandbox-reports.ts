@@ -1,7 +1,7 @@
 import type { ClientSession, Db } from 'mongodb';
 import { indexBuilder } from '../base/mongo-indexes';
-import type { BankCallback } from '../domain/callback/callback';
-import type { BankDecision } from '../domain/sandbox/movement';
+import type { BankCallback } from '../domain/banks/callback';
+import type { BankDecision } from '../domain/banks/sandbox';
 
 /** Decision that a simulation makes for the sandbox bank. */
 export interface SandboxReport extends BankDecision {

@@ -1,5 +1,5 @@
 import type { Db } from 'mongodb';
-import type { CallbackResource } from '../domain/callback/callback';
+import type { CallbackResource } from '../domain/banks/callback';
 
 export interface ScheduleRun {
   /** Schedule, or walk. */

@@ -1,6 +1,6 @@
 import type { ClientSession, Db } from 'mongodb';
 import { indexBuilder } from '../base/mongo-indexes';
-import type { StatementLine } from '../domain/statement';
+import type { StatementLine } from '../domain/banks/statement';
 import { afterRow, countBy, LIST_MS_MAX, LIVEMODE_LABEL } from './list';
 
 export interface OfAccount {

@@ -1,6 +1,6 @@
 import type { ClientSession, Db } from 'mongodb';
 import { indexBuilder } from '../base/mongo-indexes';
-import type { StatementFacts } from '../domain/statement';
+import type { StatementFacts } from '../domain/banks/statement';
 import { countBy, LIVEMODE_LABEL } from './list';
 
 /** Numbers over which a statement jumps although its balance follows on. */

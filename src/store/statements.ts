@@ -1,8 +1,8 @@
 import type { ClientSession, Collection, Db } from 'mongodb';
 import { indexBuilder, type MissingIndexes } from '../base/mongo-indexes';
+import type { MadeStatement, MadeTransfer, StatementFacts } from '../domain/banks/statement';
 import { parseBookCurrency } from '../domain/crypto/assets';
 import { omitUndefined } from '../domain/defined';
-import type { MadeStatement, MadeTransfer, StatementFacts } from '../domain/statement';
 import type { createBankAccountStore } from './bank-accounts';
 import { createStatementLines, type OfAccount } from './statement-lines';
 import { createStatementRefusals } from './statement-refusals';

@@ -1,6 +1,6 @@
 import type { ClientSession, Db } from 'mongodb';
 import { indexBuilder } from '../base/mongo-indexes';
-import type { Role } from '../domain/account/dashboard-role';
+import type { Role } from '../domain/merchants/dashboard-role';
 import type { Encrypted } from '../encryption/encrypter';
 import { readPage } from './list';
 

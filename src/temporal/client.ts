@@ -7,13 +7,13 @@ import {
   WorkflowUpdateFailedError,
 } from '@temporalio/client';
 import type { Workflow } from '@temporalio/common';
-import { type ClockStart, type ClockTarget, readAccountTime } from '../domain/account/clock';
-import type { CallbackResource } from '../domain/callback/callback';
+import type { CallbackResource } from '../domain/banks/callback';
 import type { CryptoPaymentInput, CryptoSettlementInput } from '../domain/crypto/workflow';
 import type { DisputeAnswer } from '../domain/dispute/dispute';
 import type { DisputeResponse, RespondInput } from '../domain/dispute/workflow';
 import { isErrorCode, Refusal, ServiceError, unavailable } from '../domain/errors';
 import type { Refused } from '../domain/lifecycle';
+import { type ClockStart, type ClockTarget, readAccountTime } from '../domain/merchants/clock';
 import { type CancelledBy, isCancellable, paymentWorkflowId } from '../domain/payment/payment';
 import type {
   CancelInput,

@@ -1,5 +1,5 @@
 import type { Client } from '@temporalio/client';
-import { type ClockStart, type ClockTarget, clockWorkflowId } from '../domain/account/clock';
+import { type ClockStart, type ClockTarget, clockWorkflowId } from '../domain/merchants/clock';
 import { environmentQueue } from '../domain/task-queues';
 import { withinLimit } from './deadline';
 import { updateWithStart } from './start';

@@ -1,6 +1,6 @@
 import type { Client } from '@temporalio/client';
 import { isNotAuthorized } from '../base/mongo';
-import type { CallbackResource } from '../domain/callback/callback';
+import type { CallbackResource } from '../domain/banks/callback';
 import { ServiceError } from '../domain/errors';
 import { LIFECYCLES, type Resource, type ResourceStores } from '../lifecycles';
 import { getNewestRun } from './status';

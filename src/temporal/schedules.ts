@@ -4,11 +4,11 @@ import {
   type ScheduleDescription,
   ScheduleOverlapPolicy,
 } from '@temporalio/client';
-import { RETENTION_WORKFLOW } from '../domain/account/retention';
-import { AUDIT_WORKFLOW } from '../domain/audit';
 import { SETTLE_WORKFLOW } from '../domain/crypto/settle';
 import { type Env, isLive } from '../domain/environment';
-import { LEDGER_CHECK_WORKFLOW } from '../domain/ledger-check';
+import { AUDIT_WORKFLOW } from '../domain/operators/audit';
+import { LEDGER_CHECK_WORKFLOW } from '../domain/operators/ledger-check';
+import { RETENTION_WORKFLOW } from '../domain/operators/retention';
 import { SEARCH_KEYS } from '../domain/search-attributes';
 import { environmentQueue } from '../domain/task-queues';
 

@@ -1,8 +1,8 @@
 import { type Client, WithStartWorkflowOperation, WorkflowNotFoundError } from '@temporalio/client';
 import { type Priority, TypedSearchAttributes, type Workflow } from '@temporalio/common';
-import type { CallbackResource } from '../domain/callback/callback';
+import type { CallbackResource } from '../domain/banks/callback';
 import { formatUnits } from '../domain/crypto/assets';
-import { formatMoney } from '../domain/money';
+import { formatMoney } from '../domain/money/money';
 import { SEARCH_KEYS } from '../domain/search-attributes';
 import { environmentQueue } from '../domain/task-queues';
 import type { RequestHashes } from '../encryption/request-fingerprint';

@@ -2,7 +2,7 @@ import {
   type DeliveredEvent,
   type EndpointDeliveryInput,
   getDeliveryId,
-} from '../domain/webhook/delivery';
+} from '../domain/events/delivery';
 import type { DeliveryAttempt } from '../store/deliveries';
 import type { PostWebhook } from './post';
 import { isAcknowledged, type PostResult } from './post-result';

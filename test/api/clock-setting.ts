@@ -1,4 +1,4 @@
-import { parseDuration } from '../../src/domain/account/clock-request';
+import { parseDuration } from '../../src/domain/merchants/clock-request';
 import { eventually } from '../support/http';
 import type { Account } from '../support/service';
 

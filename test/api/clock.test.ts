@@ -1,4 +1,4 @@
-import { clockWorkflowId } from '../../src/domain/account/clock';
+import { clockWorkflowId } from '../../src/domain/merchants/clock';
 import { verifyLedger } from '../../src/ledger-check/verify';
 import { LIFECYCLES } from '../../src/lifecycles';
 import { countFailedEvents, createRedeliveries } from '../../src/service/events/redeliveries';

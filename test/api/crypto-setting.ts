@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { deliverCallback } from '../../src/callbacks/deliver';
-import type { CallbackName } from '../../src/domain/callback/callback';
+import type { CallbackName } from '../../src/domain/banks/callback';
 import { type VerifyOptions, verifyLedger } from '../../src/ledger-check/verify';
 import { LIFECYCLES } from '../../src/lifecycles';
 import { type Act, actOn } from '../../src/service/operators/act';

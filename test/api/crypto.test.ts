@@ -1,4 +1,4 @@
-import { WebhookEvent } from '../../src/domain/webhook/event';
+import { WebhookEvent } from '../../src/domain/events/event';
 import { ENDPOINTS } from '../../src/domain/wire';
 import { assertWebhook } from '../support/contract';
 import { saveHistory } from '../support/histories';

@@ -1,4 +1,4 @@
-import type { EventType } from '../../src/domain/webhook/event';
+import type { EventType } from '../../src/domain/events/event';
 import { buildEndpoint, buildPayment } from '../support/factories';
 import { useHook } from '../support/hook';
 import { eventually } from '../support/http';

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import type { ClientSession } from 'mongodb';
 import { buildEvents } from '../../activities/shared/events';
-import { DEFAULT_EVENT_TYPES, webhookWorkflowId } from '../../src/domain/webhook/event';
+import { DEFAULT_EVENT_TYPES, webhookWorkflowId } from '../../src/domain/events/event';
 import {
   type DeliveryOrphan,
   findDeliveries,

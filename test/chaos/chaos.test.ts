@@ -2,12 +2,12 @@ import { Client, Connection } from '@temporalio/client';
 import { eventId } from '../../src/base/ids';
 import { connectMongo } from '../../src/base/mongo';
 import { isAlive } from '../../src/base/process-table';
+import type { WebhookEvent } from '../../src/domain/events/event';
 import {
   PAYMENT_EVENTS,
   PAYMENT_TRANSITIONS,
   type PaymentStatus,
 } from '../../src/domain/payment/payment';
-import type { WebhookEvent } from '../../src/domain/webhook/event';
 import type { CallbackDocument } from '../../src/store/callbacks';
 import type { DeliveryRow } from '../../src/store/deliveries';
 import type { EventDocument } from '../../src/store/events';

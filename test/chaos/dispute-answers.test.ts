@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { text } from 'node:stream/consumers';
 import { deliverCallback } from '../../src/callbacks/deliver';
-import type { CallbackName } from '../../src/domain/callback/callback';
+import type { CallbackName } from '../../src/domain/banks/callback';
 import { type DisputeAnswer, disputeInstructionId } from '../../src/domain/dispute/dispute';
 import { disputeId } from '../../src/store/disputes';
 import { buildPayment } from '../support/factories';

@@ -1,4 +1,4 @@
-import type { PaymentCallbackName } from '../../src/domain/callback/callback';
+import type { PaymentCallbackName } from '../../src/domain/banks/callback';
 import type { PaymentStatus } from '../../src/domain/payment/payment';
 import { type Answer, idealPayment } from '../support/http';
 import type { PatientClient, Request } from './patient-client';

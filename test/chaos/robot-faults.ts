@@ -15,11 +15,11 @@ export interface Fault {
   patches: readonly [Patch, ...Patch[]];
 }
 
-const MOVEMENT = 'src/domain/movement/movement.ts';
+const MOVEMENT = 'src/domain/banks/movement.ts';
 const PAYOUT = 'workflows/payout/lifecycle.ts';
 const REFUND = 'workflows/refund/lifecycle.ts';
 const SHARED = 'workflows/shared/movement.ts';
-const REMEDIES = 'src/domain/remedies.ts';
+const REMEDIES = 'src/domain/operators/remedies.ts';
 
 /**
  * Faults to put back one at a time, each as it was: the robot has to find it. Not among them: what its

@@ -1,5 +1,5 @@
 import { buffer } from 'node:stream/consumers';
-import { WebhookEvent } from '../../src/domain/webhook/event';
+import { WebhookEvent } from '../../src/domain/events/event';
 import { verifySignature } from '../../src/webhooks/signature';
 import { receiveHttp } from '../webhooks/receiver';
 import type { RunningStack } from './running-stack';

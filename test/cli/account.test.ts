@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { verify } from '@node-rs/argon2';
-import { SCOPES } from '../../src/domain/account/api-key';
+import { SCOPES } from '../../src/domain/merchants/api-key';
 import { PAYMENT_METHOD_IDS } from '../../src/domain/payment/catalog';
 import { RAIL_IDS } from '../../src/domain/payout/rails';
 import { createKeyFile } from '../../src/encryption/key-file';

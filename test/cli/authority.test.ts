@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { Command } from 'commander';
 import { createContext } from '../../src/cli/context';
 import { createProgram } from '../../src/cli/program';
-import { AUTHORITY, describeAuthority } from '../../src/domain/authority';
+import { AUTHORITY, describeAuthority } from '../../src/domain/operators/authority';
 import { createKey } from '../../src/service/merchants/keys';
 import { auditApproved } from '../../src/service/operators/approvals/carry-out';
 import { useFixture } from '../support/fixture';

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { buildEvents } from '../../activities/shared/events';
-import type { EventType, Subscriber } from '../../src/domain/webhook/event';
+import type { EventType, Subscriber } from '../../src/domain/events/event';
 import type { DeliveryRow } from '../../src/store/deliveries';
 import type { EndpointDocument } from '../../src/store/endpoints';
 import type { EventDocument } from '../../src/store/events';

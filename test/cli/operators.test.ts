@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import { deliverCallback } from '../../src/callbacks/deliver';
-import type { CallbackResource } from '../../src/domain/callback/callback';
+import type { CallbackResource } from '../../src/domain/banks/callback';
 import { ServiceError } from '../../src/domain/errors';
 import { LIFECYCLES } from '../../src/lifecycles';
 import { actOn, actOnMany, findMany } from '../../src/service/operators/act';

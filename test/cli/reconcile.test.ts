@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { Registry } from 'prom-client';
 import { deliverCallback } from '../../src/callbacks/deliver';
-import type { CallbackResource } from '../../src/domain/callback/callback';
+import type { CallbackResource } from '../../src/domain/banks/callback';
 import { omitUndefined } from '../../src/domain/defined';
+import { webhookWorkflowId } from '../../src/domain/events/event';
 import { FORMAT } from '../../src/domain/format';
 import { environmentQueue } from '../../src/domain/task-queues';
-import { webhookWorkflowId } from '../../src/domain/webhook/event';
 import {
   advanceEpoch,
   type EpochDeps,

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Client } from '@temporalio/client';
-import type { CallbackResource } from '../../src/domain/callback/callback';
+import type { CallbackResource } from '../../src/domain/banks/callback';
 import { taskQueues } from '../../src/domain/task-queues';
 import { LIFECYCLES } from '../../src/lifecycles';
 import { ACT_MS_MAX, IN_ETHER, WALLET } from '../api/crypto-setting';

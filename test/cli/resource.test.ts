@@ -2,8 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import { deliverCallback } from '../../src/callbacks/deliver';
 import { explain } from '../../src/cli/failure';
-import type { CallbackResource } from '../../src/domain/callback/callback';
-import { type EventType, webhookWorkflowId } from '../../src/domain/webhook/event';
+import type { CallbackResource } from '../../src/domain/banks/callback';
+import { type EventType, webhookWorkflowId } from '../../src/domain/events/event';
 import { redeliverAll, redeliverEvent } from '../../src/service/events/redeliveries';
 
 import { actOn } from '../../src/service/operators/act';

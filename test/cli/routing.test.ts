@@ -1,5 +1,5 @@
-import { CONTRACT_VERSION } from '../../src/domain/capabilities';
-import { getRuleId } from '../../src/domain/routing-rule';
+import { CONTRACT_VERSION } from '../../src/domain/banks/capabilities';
+import { getRuleId } from '../../src/domain/banks/routing-rule';
 import { METHODS } from '../../src/routing';
 import { useFixture } from '../support/fixture';
 import { asOperator, commandsIn, useProvisioning } from './cli';

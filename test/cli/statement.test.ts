@@ -12,7 +12,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { inTransaction } from '../../src/base/mongo';
-import { sandboxIban } from '../../src/domain/sandbox/movement';
+import { sandboxIban } from '../../src/domain/banks/sandbox';
 import { ENTRY_LINES } from '../../src/ledger/entry-lines';
 import { addBankAccount, type NewBankAccount } from '../../src/service/banks/bank-accounts';
 import {

@@ -5,7 +5,7 @@ import type { BookEntry, EntryStatus } from '../../connectors/sandbox/book';
 import type { OutboxRow } from '../../connectors/sandbox/outbox';
 import type { BankSession } from '../../connectors/sandbox/sessions';
 import { connectMongo } from '../../src/base/mongo';
-import type { BankResource } from '../../src/domain/callback/callback';
+import type { BankResource } from '../../src/domain/banks/callback';
 import { omitUndefined } from '../../src/domain/defined';
 import { LIFECYCLES } from '../../src/lifecycles';
 import type { MovementDocument as BankMovement } from '../../src/service/banks/sandbox-bank/movements';

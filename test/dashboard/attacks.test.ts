@@ -1,7 +1,7 @@
 import { randomInt, randomUUID } from 'node:crypto';
 import { ROUTES } from '../../src/dashboard/dashboard';
 import type { Route } from '../../src/dashboard/frame/route';
-import { mayAct, ROLES, type Role } from '../../src/domain/account/dashboard-role';
+import { mayAct, ROLES, type Role } from '../../src/domain/merchants/dashboard-role';
 import { auditBy } from '../../src/store/audit';
 import type { CallbackDocument } from '../../src/store/callbacks';
 import type { EndpointDocument } from '../../src/store/endpoints';

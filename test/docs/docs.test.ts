@@ -24,7 +24,7 @@ import {
   listRows,
   REMEDIES,
   type Remedy,
-} from '../../src/domain/remedies';
+} from '../../src/domain/operators/remedies';
 import { KINDS, RESOURCES } from '../../src/domain/resources';
 import { WRITES } from '../../src/service/installation/database';
 import { LIBRARIES, LIBRARY_VARIABLES } from '../../src/variables';

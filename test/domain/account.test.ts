@@ -1,5 +1,5 @@
-import { parseAccent, parseDisplayName } from '../../src/domain/account/brand';
-import { monthsBefore, parseRetention, RETENTION } from '../../src/domain/account/retention';
+import { parseAccent, parseDisplayName } from '../../src/domain/merchants/brand';
+import { monthsBefore, parseRetention, RETENTION } from '../../src/domain/operators/retention';
 
 test.each([
   ['  Tulip  &\tSons ', 'Tulip & Sons'],

@@ -1,3 +1,6 @@
+import type { CallbackResource } from '../../src/domain/banks/callback';
+import type { MovementReason } from '../../src/domain/banks/movement';
+import type { Deposit } from '../../src/domain/crypto/deposit';
 import {
   CREDITS,
   type CreditingKind,
@@ -6,10 +9,7 @@ import {
   mayCredit,
   parseCurrencyLimits,
   readApprovalLimits,
-} from '../../src/domain/approval';
-import type { CallbackResource } from '../../src/domain/callback/callback';
-import type { Deposit } from '../../src/domain/crypto/deposit';
-import type { MovementReason } from '../../src/domain/movement/movement';
+} from '../../src/domain/operators/approval';
 import { KINDS, RESOURCES } from '../../src/domain/resources';
 import { makeMovement } from '../support/movements';
 

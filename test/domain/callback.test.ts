@@ -1,6 +1,6 @@
 import fc from 'fast-check';
-import { describeDifference, readCallback } from '../../src/domain/callback/callback';
-import { readAct } from '../../src/domain/operator-act';
+import { describeDifference, readCallback } from '../../src/domain/banks/callback';
+import { readAct } from '../../src/domain/operators/operator-act';
 import { Faults } from '../../src/domain/shape';
 import { BankCallback, HttpCallback, ResourceCallback } from '../../src/domain/wire/callback';
 

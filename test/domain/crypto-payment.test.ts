@@ -1,5 +1,12 @@
 import fc from 'fast-check';
 import { assertLawful, assertNever } from '../../src/domain/assert';
+import {
+  isInSuspense,
+  type Movement,
+  OUTCOMES,
+  type Outcome,
+  sumRests,
+} from '../../src/domain/banks/movement';
 import { amountReceived, findUnscreened } from '../../src/domain/crypto/deposit';
 import {
   actOnDeposits,
@@ -35,13 +42,6 @@ import {
   type CryptoPaymentAttention,
   type CryptoPaymentStatus,
 } from '../../src/domain/crypto/payment';
-import {
-  isInSuspense,
-  type Movement,
-  OUTCOMES,
-  type Outcome,
-  sumRests,
-} from '../../src/domain/movement/movement';
 import { buildDepositLines } from '../../src/ledger/crypto-entries';
 import { makeMovement } from '../support/movements';
 

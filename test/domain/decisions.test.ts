@@ -6,7 +6,7 @@ import {
   type PayoutCallbackName,
   REFUND_CALLBACKS,
   type RefundCallbackName,
-} from '../../src/domain/callback/callback';
+} from '../../src/domain/banks/callback';
 import {
   CRYPTO_SETTLEMENT_CALLBACKS,
   type CryptoSettlementCallbackName,

@@ -20,7 +20,7 @@ import {
   reversalId,
   sumRests,
   take,
-} from '../../src/domain/movement/movement';
+} from '../../src/domain/banks/movement';
 import { buildMovement } from '../../src/movements/register';
 import { makeMovement } from '../support/movements';
 

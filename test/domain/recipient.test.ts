@@ -1,4 +1,4 @@
-import { isIban } from '../../src/domain/iban';
+import { isIban } from '../../src/domain/banks/iban';
 import type { RecipientDetails } from '../../src/domain/payout/recipient';
 import {
   detectScheme,

@@ -1,4 +1,5 @@
-import { CURRENCIES } from '../../src/domain/currencies';
+import { getRuleId, type RoutingRule } from '../../src/domain/banks/routing-rule';
+import { CURRENCIES } from '../../src/domain/money/currencies';
 import { PAYMENT_METHOD_IDS } from '../../src/domain/payment/catalog';
 import {
   isRailId,
@@ -7,7 +8,6 @@ import {
   railEntry,
   railRules,
 } from '../../src/domain/payout/rails';
-import { getRuleId, type RoutingRule } from '../../src/domain/routing-rule';
 import { availableMethods, availableRails, createConnectors, routeBy } from '../../src/routing';
 import { RAIL_ENTRIES } from '../support/promises';
 

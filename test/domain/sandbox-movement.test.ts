@@ -1,11 +1,11 @@
 import { isValidIBAN } from 'ibantools';
-import { CURRENCIES } from '../../src/domain/currencies';
 import {
   type BankDecision,
   decideMovements,
   type Movement,
   sandboxIban,
-} from '../../src/domain/sandbox/movement';
+} from '../../src/domain/banks/sandbox';
+import { CURRENCIES } from '../../src/domain/money/currencies';
 
 const OTHER = 'other reference';
 

@@ -5,9 +5,9 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import type { ClientSession, Collection, Db, Document, MongoClient } from 'mongodb';
 import { Contention, connectMongo, inTransaction, isDuplicateKey } from '../../src/base/mongo';
+import { sandboxIban } from '../../src/domain/banks/sandbox';
 import { omitUndefined } from '../../src/domain/defined';
 import type { PayoutStatus } from '../../src/domain/payout/payout';
-import { sandboxIban } from '../../src/domain/sandbox/movement';
 import { createLedgerStore } from '../../src/ledger/book';
 import {
   type EntryKind,

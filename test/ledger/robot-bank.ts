@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import type { DisputeReply, PayoutAnswer } from '../../connectors/contract/activities';
-import type { BankResource, CallbackName, PayeeResult } from '../../src/domain/callback/callback';
+import type { BankResource, CallbackName, PayeeResult } from '../../src/domain/banks/callback';
+import type { Direction } from '../../src/domain/banks/movement';
 import type { OpenDisputeStatus } from '../../src/domain/dispute/dispute';
-import type { Direction } from '../../src/domain/movement/movement';
 import { disputeId } from '../../src/store/disputes';
 import { signPayload } from '../../src/webhooks/signature';
 import { call, eventually } from '../support/http';

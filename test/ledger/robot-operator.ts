@@ -4,7 +4,7 @@ import {
   findRemedy,
   listRows,
   type REMEDIES,
-} from '../../src/domain/remedies';
+} from '../../src/domain/operators/remedies';
 import type { run } from '../cli/cli';
 import { createRandom } from '../support/random';
 import type { About, Answer, Held, ModelBank } from './robot-bank';

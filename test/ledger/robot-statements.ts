@@ -1,8 +1,8 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { decimalMoney } from '../../src/domain/money';
-import type { Direction } from '../../src/domain/movement/movement';
+import type { Direction } from '../../src/domain/banks/movement';
+import { decimalMoney } from '../../src/domain/money/money';
 import { type CamtEntry, camt, TEST_IBAN, txDtls } from '../support/camt';
 import type { Random } from '../support/random';
 

@@ -1,5 +1,5 @@
-import type { BankResource, CallbackName } from '../../src/domain/callback/callback';
-import type { Direction } from '../../src/domain/movement/movement';
+import type { BankResource, CallbackName } from '../../src/domain/banks/callback';
+import type { Direction } from '../../src/domain/banks/movement';
 import { disputeId } from '../../src/store/disputes';
 import { eventually, idealPayment } from '../support/http';
 import type { Random } from '../support/random';

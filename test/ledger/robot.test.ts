@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { NativeConnection, Worker } from '@temporalio/worker';
-import { CONTRACT_VERSION } from '../../src/domain/capabilities';
+import { CONTRACT_VERSION } from '../../src/domain/banks/capabilities';
 import { connectorQueue } from '../../src/domain/task-queues';
 import type { CallbackDocument } from '../../src/store/callbacks';
 import { runWorker } from '../../src/temporal/native';

@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import type { Known, Written } from '../../activities/shared/record-table';
-import type { FeeBearer } from '../../src/domain/account/acquirer-fee';
 import { assertNever } from '../../src/domain/assert';
+import { isInSuspense, sumFees, sumRests } from '../../src/domain/banks/movement';
 import { computeBorneFee, type DisputeReport } from '../../src/domain/dispute/report';
 import { ServiceError } from '../../src/domain/errors';
-import { isInSuspense, sumFees, sumRests } from '../../src/domain/movement/movement';
+import type { FeeBearer } from '../../src/domain/merchants/acquirer-fee';
 import { listMovements } from '../../src/movements/register';
 import { reverseOperation } from '../../src/service/money/balances/act';
 import { adjustBalance } from '../../src/service/money/balances/adjust';

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { createLogger } from '../../src/base/log';
 import { inTransaction } from '../../src/base/mongo';
-import { SCOPES } from '../../src/domain/account/api-key';
+import { SCOPES } from '../../src/domain/merchants/api-key';
 import { createEncrypter } from '../../src/encryption/encrypter';
 import {
   addEndpoint,

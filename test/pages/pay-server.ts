@@ -5,7 +5,7 @@ import Koa from 'koa';
 import { buildPayment } from '../../bench/product/documents';
 import { createLogger } from '../../src/base/log';
 import { connectMongo } from '../../src/base/mongo';
-import type { Brand } from '../../src/domain/account/brand';
+import type { Brand } from '../../src/domain/merchants/brand';
 import type { PaymentStatus } from '../../src/domain/payment/payment';
 import { hashSecret } from '../../src/pages/browser';
 import type { CryptoPagePayment } from '../../src/pages/crypto-stage';

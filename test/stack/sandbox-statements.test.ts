@@ -3,7 +3,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'n
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { inTransaction } from '../../src/base/mongo';
-import { type BankDecision, sandboxIban } from '../../src/domain/sandbox/movement';
+import { type BankDecision, sandboxIban } from '../../src/domain/banks/sandbox';
 import { ensureKeys } from '../../src/encryption/ensure-keys';
 import {
   createMovementStore,

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { inTransaction } from '../../src/base/mongo';
-import { readApprovalLimits } from '../../src/domain/approval';
+import { readApprovalLimits } from '../../src/domain/operators/approval';
 import { ENTRY_LINES } from '../../src/ledger/entry-lines';
 import type { PlatformKind } from '../../src/ledger/ledger-accounts';
 import { readTrialBalance } from '../../src/ledger-check/trial-balance';

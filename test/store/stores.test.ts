@@ -5,7 +5,7 @@ import { type ClientSession, type Collection, MongoClient, MongoError } from 'mo
 import { abandon, connectMongo, inTransaction, openDatabase } from '../../src/base/mongo';
 import { connectToBuild, makeIndexes } from '../../src/base/mongo-indexes';
 import { buildPosition } from '../../src/domain/cursor';
-import type { EventType } from '../../src/domain/webhook/event';
+import type { EventType } from '../../src/domain/events/event';
 import { Encrypted } from '../../src/encryption/encrypter';
 import { KINDS, LIFECYCLES } from '../../src/lifecycles';
 import { auditBy, type Change } from '../../src/store/audit';

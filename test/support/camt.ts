@@ -1,4 +1,4 @@
-import { decimalMoney } from '../../src/domain/money';
+import { decimalMoney } from '../../src/domain/money/money';
 
 export interface CamtEntry {
   /** Minor units; below 0 goes out. */

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { Secret, TOTP } from 'otpauth';
 import { csrfToken } from '../../src/dashboard/frame/context';
-import type { Role } from '../../src/domain/account/dashboard-role';
+import type { Role } from '../../src/domain/merchants/dashboard-role';
 import { createEncrypter } from '../../src/encryption/encrypter';
 import { hashPassword } from '../../src/encryption/password';
 import { insertSession } from '../../src/service/merchants/team/sessions';

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
+import type { EventType } from '../../src/domain/events/event';
 import type { PaymentStatus } from '../../src/domain/payment/payment';
 import type { PayoutStatus } from '../../src/domain/payout/payout';
 import type { RefundStatus } from '../../src/domain/refund/refund';
-import type { EventType } from '../../src/domain/webhook/event';
 import { fundBalance } from '../../src/service/money/balances/fund';
 import { operatorsAudit } from './audit';
 import { type Answer, eventually, idealPayment } from './http';

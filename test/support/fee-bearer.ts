@@ -1,4 +1,4 @@
-import type { FeeBearer } from '../../src/domain/account/acquirer-fee';
+import type { FeeBearer } from '../../src/domain/merchants/acquirer-fee';
 import type { Stores } from '../../src/store';
 
 /** Makes a merchant who may have no account bear what acquirers keep, or the service. */

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { z } from 'zod';
-import type { EventType } from '../../src/domain/webhook/event';
+import type { EventType } from '../../src/domain/events/event';
 import { createEncrypter } from '../../src/encryption/encrypter';
 import { makeSigningSecret } from '../../src/service/events/endpoints/manage';
 import { secretOwner } from '../../src/store/endpoints';

@@ -1,4 +1,4 @@
-import type { Movement } from '../../src/domain/movement/movement';
+import type { Movement } from '../../src/domain/banks/movement';
 import type { MovementDocument } from '../../src/store/movements';
 
 /** Makes a movement of 10 EUR that came and is in suspense. */

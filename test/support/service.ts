@@ -5,7 +5,7 @@ import type { Document } from 'mongodb';
 import pino from 'pino';
 import { createApp } from '../../src/api/app';
 import { closeServer, createHttpServer } from '../../src/api/server';
-import { SCOPES, type Scope } from '../../src/domain/account/api-key';
+import { SCOPES, type Scope } from '../../src/domain/merchants/api-key';
 import { PAYMENT_METHOD_IDS } from '../../src/domain/payment/catalog';
 import type { Stores } from '../../src/store';
 import { hashKey, makeKey } from '../../src/store/keys';

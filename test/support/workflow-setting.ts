@@ -5,7 +5,7 @@ import { TestWorkflowEnvironment } from '@temporalio/testing';
 import { Worker } from '@temporalio/worker';
 import { connectLongReader, connectMongo } from '../../src/base/mongo';
 import { createConnectorKey } from '../../src/callbacks/keys';
-import type { CallbackResource } from '../../src/domain/callback/callback';
+import type { CallbackResource } from '../../src/domain/banks/callback';
 import type { Env } from '../../src/domain/environment';
 import type { PaymentInput, PaymentState } from '../../src/domain/payment/workflow';
 import type { PayoutInput, PayoutState } from '../../src/domain/payout/workflow';

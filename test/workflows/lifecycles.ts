@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { Client, WithStartWorkflowOperation, type WorkflowHandle } from '@temporalio/client';
 import type { Workflow } from '@temporalio/common';
 import { createLogger } from '../../src/base/log';
-import type { CallbackName, CallbackResource } from '../../src/domain/callback/callback';
+import type { CallbackName, CallbackResource } from '../../src/domain/banks/callback';
 import type { PaymentInput } from '../../src/domain/payment/workflow';
 import type { PayoutInput, PayoutState } from '../../src/domain/payout/workflow';
 import type { RefundInput } from '../../src/domain/refund/workflow';

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Duration } from '@temporalio/common';
-import type { FeeBearer } from '../../src/domain/account/acquirer-fee';
-import type { CallbackName } from '../../src/domain/callback/callback';
+import type { CallbackName } from '../../src/domain/banks/callback';
+import type { FeeBearer } from '../../src/domain/merchants/acquirer-fee';
 import { PAYMENT_STATUSES } from '../../src/domain/payment/payment';
 import { PAYOUT_STATUSES } from '../../src/domain/payout/payout';
 import type { PayoutInput } from '../../src/domain/payout/workflow';

@@ -6,10 +6,10 @@ import { createLifecycleActivities, type LifecycleActivities } from '../../activ
 import type { BookedReport } from '../../activities/disputes';
 import { createLogger } from '../../src/base/log';
 import { assertNever } from '../../src/domain/assert';
-import type { CallbackResource } from '../../src/domain/callback/callback';
+import type { CallbackResource } from '../../src/domain/banks/callback';
+import type { Movement } from '../../src/domain/banks/movement';
 import type { AcceptedRequest } from '../../src/domain/creation';
 import { omitUndefined } from '../../src/domain/defined';
-import type { Movement } from '../../src/domain/movement/movement';
 import { InsufficientBalance } from '../../src/ledger/insufficient-balance';
 import { LIFECYCLES } from '../../src/lifecycles';
 import type {

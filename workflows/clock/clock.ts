@@ -20,7 +20,7 @@ import {
   type ClockTarget,
   findStop,
   type ResourceDue,
-} from '../../src/domain/account/clock';
+} from '../../src/domain/merchants/clock';
 import { uncancelled } from '../shared/inbox';
 import { bankQueue } from '../shared/instruction';
 import { refuse } from '../shared/refusal';

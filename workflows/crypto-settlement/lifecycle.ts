@@ -3,7 +3,8 @@ import type {
   CryptoSettlementFacts,
 } from '../../activities/crypto-settlements';
 import type { CryptoConnectorActivities, SettlementAnswer } from '../../connectors/contract/crypto';
-import { describeFailure } from '../../src/domain/callback/callback';
+import { describeFailure } from '../../src/domain/banks/callback';
+import { take } from '../../src/domain/banks/movement';
 import { bookCurrency, formatUnits } from '../../src/domain/crypto/assets';
 import {
   CRYPTO_SETTLEMENT_CALLBACKS,
@@ -29,7 +30,6 @@ import type {
   CryptoSettlementStart,
   CryptoSettlementState,
 } from '../../src/domain/crypto/workflow';
-import { take } from '../../src/domain/movement/movement';
 import { timestamp } from '../shared/clock';
 import {
   defineMessages,

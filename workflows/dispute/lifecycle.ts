@@ -1,7 +1,7 @@
 import { condition, setHandler, Trigger } from '@temporalio/workflow';
 import type { BookedReport, DisputeOpening, OpenDispute } from '../../activities/disputes';
-import type { BankCallback } from '../../src/domain/callback/callback';
-import { getVerificationMode } from '../../src/domain/callback/signature';
+import type { BankCallback } from '../../src/domain/banks/callback';
+import { getVerificationMode } from '../../src/domain/banks/signature';
 import { omitUndefined } from '../../src/domain/defined';
 import {
   DISPUTE_ANSWERS,

@@ -1,7 +1,7 @@
 import { defineUpdate, type Trigger } from '@temporalio/workflow';
 import type { DisputeChange, DisputeFacts } from '../../activities/disputes';
 import type { DisputeReply, Outdated } from '../../connectors/contract/activities';
-import { type BankCallback, readCallback } from '../../src/domain/callback/callback';
+import { type BankCallback, readCallback } from '../../src/domain/banks/callback';
 import {
   DISPUTE_ACTS,
   type DisputeAct,

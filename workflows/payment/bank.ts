@@ -11,7 +11,7 @@ import {
   isInSuspense,
   type Movement,
   reversalId,
-} from '../../src/domain/movement/movement';
+} from '../../src/domain/banks/movement';
 import type { PaymentInput } from '../../src/domain/payment/workflow';
 import { bankQueue, encodeReference } from '../shared/instruction';
 import { holdMovement } from '../shared/movement';

@@ -4,8 +4,7 @@ import {
   describeDifference,
   describeFailure,
   type PaymentCallbackName,
-} from '../../src/domain/callback/callback';
-import type { CallbackSignature } from '../../src/domain/callback/signature';
+} from '../../src/domain/banks/callback';
 import {
   computeRest,
   findMovement,
@@ -13,7 +12,8 @@ import {
   holdsMoney,
   isInSuspense,
   toUnits,
-} from '../../src/domain/movement/movement';
+} from '../../src/domain/banks/movement';
+import type { CallbackSignature } from '../../src/domain/banks/signature';
 import {
   decidePayment,
   METHOD_DIFFERS,

@@ -1,6 +1,6 @@
 import { ActivityFailure, setHandler, Trigger } from '@temporalio/workflow';
+import { holdsMoney } from '../../src/domain/banks/movement';
 import { omitUndefined } from '../../src/domain/defined';
-import { holdsMoney } from '../../src/domain/movement/movement';
 import {
   CANCELLATIONS,
   type CancelledBy,

@@ -1,8 +1,4 @@
-import { requireApproval } from '../../src/domain/approval';
-import type { BankCallback, PaymentCallbackName } from '../../src/domain/callback/callback';
-import type { CallbackSignature } from '../../src/domain/callback/signature';
-import { omitUndefined } from '../../src/domain/defined';
-import type { DisputeCallbackName } from '../../src/domain/dispute/report';
+import type { BankCallback, PaymentCallbackName } from '../../src/domain/banks/callback';
 import {
   computeRest,
   holdsMoney,
@@ -13,7 +9,11 @@ import {
   type MovementReport,
   reversalId,
   sumRests,
-} from '../../src/domain/movement/movement';
+} from '../../src/domain/banks/movement';
+import type { CallbackSignature } from '../../src/domain/banks/signature';
+import { omitUndefined } from '../../src/domain/defined';
+import type { DisputeCallbackName } from '../../src/domain/dispute/report';
+import { requireApproval } from '../../src/domain/operators/approval';
 import { isFinal, type PaymentAttention } from '../../src/domain/payment/payment';
 import type { PaymentState } from '../../src/domain/payment/workflow';
 import { timestamp } from '../shared/clock';

@@ -12,8 +12,8 @@ import {
   PAYMENT_CALLBACKS,
   type PaymentCallbackName,
   readCallback,
-} from '../../src/domain/callback/callback';
-import { listTakeable, take } from '../../src/domain/movement/movement';
+} from '../../src/domain/banks/callback';
+import { listTakeable, take } from '../../src/domain/banks/movement';
 import {
   type CancelledBy,
   isFinal,

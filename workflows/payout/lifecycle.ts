@@ -5,10 +5,10 @@ import {
   describeDifference,
   describeFailure,
   type PayoutCallbackName,
-} from '../../src/domain/callback/callback';
+} from '../../src/domain/banks/callback';
+import { isInSuspense, listReleased, type Movement } from '../../src/domain/banks/movement';
 import { omitUndefined } from '../../src/domain/defined';
 import { unapplied } from '../../src/domain/lifecycle';
-import { isInSuspense, listReleased, type Movement } from '../../src/domain/movement/movement';
 import {
   decidePayout,
   isEnded,

@@ -5,8 +5,8 @@ import {
   PAYOUT_CALLBACKS,
   type PayoutCallbackName,
   readCallback,
-} from '../../src/domain/callback/callback';
-import { take } from '../../src/domain/movement/movement';
+} from '../../src/domain/banks/callback';
+import { take } from '../../src/domain/banks/movement';
 import {
   isEnded,
   isUnsent,

@@ -12,8 +12,8 @@ import {
   REFUND_CALLBACKS,
   type RefundCallbackName,
   readCallback,
-} from '../../src/domain/callback/callback';
-import { take } from '../../src/domain/movement/movement';
+} from '../../src/domain/banks/callback';
+import { take } from '../../src/domain/banks/movement';
 import {
   decideRefund,
   isFinalRefund,

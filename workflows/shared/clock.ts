@@ -1,5 +1,9 @@
 import { condition, defineUpdate } from '@temporalio/workflow';
-import { type AccountTime, CLOCK_MS_MAX, type ClockAdvance } from '../../src/domain/account/clock';
+import {
+  type AccountTime,
+  CLOCK_MS_MAX,
+  type ClockAdvance,
+} from '../../src/domain/merchants/clock';
 import { refuse } from './refusal';
 
 interface Wait {

@@ -8,21 +8,21 @@ import {
   setDefaultSignalHandler,
   setHandler,
 } from '@temporalio/workflow';
-import type { ApprovalRequired } from '../../src/domain/approval';
 import type {
   AnyCallback,
   BankCallback,
   CallbackName,
   CallbackResource,
-} from '../../src/domain/callback/callback';
+} from '../../src/domain/banks/callback';
 import {
   type CallbackSignature,
   type MissedCallback,
   readSignature,
-} from '../../src/domain/callback/signature';
+} from '../../src/domain/banks/signature';
 import type { ActTarget } from '../../src/domain/crypto/deposit-acts';
 import type { RuleViolation } from '../../src/domain/errors';
-import { type ActPayload, readAct } from '../../src/domain/operator-act';
+import type { ApprovalRequired } from '../../src/domain/operators/approval';
+import { type ActPayload, readAct } from '../../src/domain/operators/operator-act';
 import { Faults } from '../../src/domain/shape';
 import {
   type AccountClock,

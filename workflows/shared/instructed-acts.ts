@@ -1,5 +1,5 @@
 import { condition } from '@temporalio/workflow';
-import { computeRest } from '../../src/domain/movement/movement';
+import { computeRest } from '../../src/domain/banks/movement';
 import type {
   ActTransition,
   BankAnswer,

@@ -1,6 +1,6 @@
 import type { CancellationScope, Trigger } from '@temporalio/workflow';
 import type { CancelAnswer, Outdated } from '../../connectors/contract/activities';
-import type { Movement, Outcome } from '../../src/domain/movement/movement';
+import type { Movement, Outcome } from '../../src/domain/banks/movement';
 import type { ActItem, CommonItem, Lifecycle, LifecycleKind } from './lifecycle';
 import type { MovingKind, Suspension } from './movement';
 import type { AuditedAct } from './operator-acts';

@@ -1,6 +1,6 @@
 import type { Outdated } from '../../connectors/contract/activities';
 import { assertNever } from '../../src/domain/assert';
-import { findCorrected, isCorrection, isInSuspense } from '../../src/domain/movement/movement';
+import { findCorrected, isCorrection, isInSuspense } from '../../src/domain/banks/movement';
 import { type Mailbox, type Opening, receiveMissed } from './inbox';
 import { defineActs } from './instructed-acts';
 import {

@@ -8,8 +8,8 @@ import {
   Trigger,
   workflowInfo,
 } from '@temporalio/workflow';
-import { LIMIT_REACHED } from '../../src/domain/approval';
 import { BOOKS_REFUSED } from '../../src/domain/lifecycle';
+import { LIMIT_REACHED } from '../../src/domain/operators/approval';
 import { type AccountClock, now, toRealTime } from './clock';
 import { StaleState } from './record';
 import { findRefusal, rejectUpdate } from './refusal';

@@ -1,5 +1,4 @@
-import type { CallbackResource } from '../../src/domain/callback/callback';
-import { omitUndefined } from '../../src/domain/defined';
+import type { CallbackResource } from '../../src/domain/banks/callback';
 import {
   computeRest,
   type Direction,
@@ -10,7 +9,8 @@ import {
   type Movement,
   type MovementReason,
   type MovementReport,
-} from '../../src/domain/movement/movement';
+} from '../../src/domain/banks/movement';
+import { omitUndefined } from '../../src/domain/defined';
 import { timestamp } from './clock';
 import { type AuditedAct, datedAudit, type OperatorItem } from './operator-acts';
 import type { Booked, Booking, BookingInput } from './persist';

@@ -1,12 +1,16 @@
 import { Trigger, workflowInfo } from '@temporalio/workflow';
 import type { Act } from '../../activities/shared/record-table';
-import { type ApprovalRequired, mayCredit, requireApproval } from '../../src/domain/approval';
 import { assertNever } from '../../src/domain/assert';
-import type { CallbackResource } from '../../src/domain/callback/callback';
+import type { CallbackResource } from '../../src/domain/banks/callback';
+import type { Outcome } from '../../src/domain/banks/movement';
 import type { ActTarget } from '../../src/domain/crypto/deposit-acts';
 import { omitUndefined } from '../../src/domain/defined';
-import type { Outcome } from '../../src/domain/movement/movement';
-import type { ActPayload, CountedAct, OperatorAct } from '../../src/domain/operator-act';
+import {
+  type ApprovalRequired,
+  mayCredit,
+  requireApproval,
+} from '../../src/domain/operators/approval';
+import type { ActPayload, CountedAct, OperatorAct } from '../../src/domain/operators/operator-act';
 import { writeScheduled } from './persist';
 import { rejectUpdate } from './refusal';
 import type { CommonFacts } from './state';

@@ -6,19 +6,15 @@ import type {
   TransitionResult,
   Written,
 } from '../../activities/shared/record-table';
-import type {
-  AnyCallback,
-  CallbackName,
-  CallbackResource,
-} from '../../src/domain/callback/callback';
+import type { AnyCallback, CallbackName, CallbackResource } from '../../src/domain/banks/callback';
+import { applyTaken, mergeMovements, type Taken } from '../../src/domain/banks/movement';
 import {
   type CallbackSignature,
   type SignedCallback,
   VERIFICATION_FAULTS,
   type VerificationFault,
-} from '../../src/domain/callback/signature';
+} from '../../src/domain/banks/signature';
 import { omitUndefined } from '../../src/domain/defined';
-import { applyTaken, mergeMovements, type Taken } from '../../src/domain/movement/movement';
 import type { StoredVerification } from '../../src/domain/payout/payout';
 import { now, timestamp } from './clock';
 import { findReason, keepsReason } from './movement';

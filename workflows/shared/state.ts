@@ -1,12 +1,12 @@
 import type { SearchAttributeUpdatePair } from '@temporalio/common';
 import { setCurrentDetails, upsertSearchAttributes, workflowInfo } from '@temporalio/workflow';
 import type { LoadedState } from '../../activities/shared/record-table';
-import type { CallbackResource } from '../../src/domain/callback/callback';
-import type { VerificationMode } from '../../src/domain/callback/signature';
+import type { CallbackResource } from '../../src/domain/banks/callback';
+import type { Movement } from '../../src/domain/banks/movement';
+import type { VerificationMode } from '../../src/domain/banks/signature';
 import type { RuleViolation } from '../../src/domain/errors';
-import type { Movement } from '../../src/domain/movement/movement';
+import { describeRemedy, findRemedy } from '../../src/domain/operators/remedies';
 import { quoteMarkdown } from '../../src/domain/printable';
-import { describeRemedy, findRemedy } from '../../src/domain/remedies';
 import { SEARCH_KEYS } from '../../src/domain/search-attributes';
 import { type AccountClock, now, syncClock } from './clock';
 

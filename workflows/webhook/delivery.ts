@@ -16,16 +16,16 @@ import {
 } from '@temporalio/workflow';
 import type { WebhookActivities } from '../../activities/webhooks/deliver';
 import type { DeliveryOutcome } from '../../activities/webhooks/next-attempt';
-import { quoteMarkdown } from '../../src/domain/printable';
-import { SEARCH_KEYS } from '../../src/domain/search-attributes';
 import {
   type DeliveryTarget,
   type EndpointDeliveryInput,
   REDELIVER,
   WEBHOOK_EXHAUSTED,
   type WebhookDeliveryInput,
-} from '../../src/domain/webhook/delivery';
-import { ATTEMPTS_MAX } from '../../src/domain/webhook/schedule';
+} from '../../src/domain/events/delivery';
+import { ATTEMPTS_MAX } from '../../src/domain/events/schedule';
+import { quoteMarkdown } from '../../src/domain/printable';
+import { SEARCH_KEYS } from '../../src/domain/search-attributes';
 
 const redeliver = defineUpdate<void, [DeliveryTarget]>(REDELIVER);
 

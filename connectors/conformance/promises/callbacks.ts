@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { BankResource } from '../../../src/domain/callback/callback';
+import type { BankResource } from '../../../src/domain/banks/callback';
 import type { Received } from '../proxy';
 import { assertSeen, NotApplicable, need } from '../verdict';
 import {

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { CryptoCallbackName } from '../../../src/domain/callback/callback';
+import type { CryptoCallbackName } from '../../../src/domain/banks/callback';
 import type { Network } from '../../../src/domain/crypto/assets';
 import type { BehaviorIn } from '../magic-amounts';
 import type { CRYPTO_MAGIC_AMOUNTS, SETTLEMENT_MAGIC_AMOUNTS } from './magic-amounts';

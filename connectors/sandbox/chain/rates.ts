@@ -1,5 +1,5 @@
 import { type AssetCode, type AssetPair, assetRules } from '../../../src/domain/crypto/assets';
-import { minorUnitDigits } from '../../../src/domain/money';
+import { minorUnitDigits } from '../../../src/domain/money/money';
 
 /** The sandbox has no exchange rates. */
 const PRICES = { BTC: 60_000, ETH: 2_500, USDC: 1, USDT: 1 } as const satisfies Record<

@@ -1,5 +1,5 @@
 import type { ClientSession, Collection, Db } from 'mongodb';
-import type { CryptoResource } from '../../../src/domain/callback/callback';
+import type { CryptoResource } from '../../../src/domain/banks/callback';
 import type { Network } from '../../../src/domain/crypto/assets';
 import type { BankClockAdvance } from '../../contract/clock';
 import { bringForward, type TimeReader } from '../clock';

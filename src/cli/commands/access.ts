@@ -1,10 +1,10 @@
 import { z } from 'zod';
 import { parseCidr } from '../../base/networks';
-import { SCOPES } from '../../domain/account/api-key';
-import { ROLES } from '../../domain/account/dashboard-role';
 import { omitUndefined } from '../../domain/defined';
 import { toEnv } from '../../domain/environment';
 import { ServiceError } from '../../domain/errors';
+import { SCOPES } from '../../domain/merchants/api-key';
+import { ROLES } from '../../domain/merchants/dashboard-role';
 import { findAccount } from '../../service/merchants/accounts';
 import { createKey, listKeys, revokeKey } from '../../service/merchants/keys';
 import { invite as inviteUser, listTeam } from '../../service/merchants/team/members';

@@ -1,10 +1,10 @@
 import { z } from 'zod';
-import { FEE_BEARERS } from '../../domain/account/acquirer-fee';
-import { MONTHS_MAX, PAYER_MONTHS } from '../../domain/account/retention';
 import { NETWORKS } from '../../domain/crypto/assets';
-import { isCurrency } from '../../domain/currencies';
 import { omitUndefined } from '../../domain/defined';
 import { ServiceError } from '../../domain/errors';
+import { FEE_BEARERS } from '../../domain/merchants/acquirer-fee';
+import { isCurrency } from '../../domain/money/currencies';
+import { MONTHS_MAX, PAYER_MONTHS } from '../../domain/operators/retention';
 import { PAYMENT_METHOD_IDS } from '../../domain/payment/catalog';
 import { type PayoutFees, parseFeeName } from '../../domain/payout/fees';
 import { RAIL_IDS } from '../../domain/payout/rails';

@@ -1,11 +1,11 @@
 import { z } from 'zod';
-import { type ApprovalRequired, isApprovalRequired } from '../../domain/approval';
-import type { CallbackResource } from '../../domain/callback/callback';
-import { isCurrency } from '../../domain/currencies';
+import type { CallbackResource } from '../../domain/banks/callback';
 import { omitUndefined } from '../../domain/defined';
 import { toEnv } from '../../domain/environment';
 import { ServiceError } from '../../domain/errors';
-import { amountInJson, formatMoney } from '../../domain/money';
+import { isCurrency } from '../../domain/money/currencies';
+import { amountInJson, formatMoney } from '../../domain/money/money';
+import { type ApprovalRequired, isApprovalRequired } from '../../domain/operators/approval';
 import {
   actOnMany,
   FOUND_MAX,

@@ -1,13 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
-import { MAIN_BALANCE } from '../../domain/account/balance-account';
-import { formatAmount } from '../../domain/amount';
-import { isApprovalRequired } from '../../domain/approval';
 import { assetRules, bookCurrency, parseBookCurrency } from '../../domain/crypto/assets';
 import { omitUndefined } from '../../domain/defined';
 import { isLive, toEnv } from '../../domain/environment';
 import { ServiceError } from '../../domain/errors';
-import { amountInJson, formatMoney } from '../../domain/money';
+import { formatAmount } from '../../domain/money/amount';
+import { MAIN_BALANCE } from '../../domain/money/balance-account';
+import { amountInJson, formatMoney } from '../../domain/money/money';
+import { isApprovalRequired } from '../../domain/operators/approval';
 import { assertServes, isLiveConnector } from '../../service/banks/connectors';
 import { actOnBalance, type BalanceCall, isLiveCall } from '../../service/money/balances/act';
 import { assertOpposite, PLATFORM_KINDS, parseAgainst } from '../../service/money/balances/adjust';

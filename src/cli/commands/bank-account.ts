@@ -1,10 +1,10 @@
 import { z } from 'zod';
+import { isIban } from '../../domain/banks/iban';
+import { NUMBERINGS } from '../../domain/banks/statement';
 import { isLive } from '../../domain/environment';
 import { ServiceError } from '../../domain/errors';
-import { isIban } from '../../domain/iban';
-import { formatMoney } from '../../domain/money';
+import { formatMoney } from '../../domain/money/money';
 import { isDay } from '../../domain/shape';
-import { NUMBERINGS } from '../../domain/statement';
 import {
   addBankAccount,
   listBankAccounts,

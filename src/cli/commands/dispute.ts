@@ -1,13 +1,13 @@
 import { readFileSync } from 'node:fs';
 import { z } from 'zod';
 import { describeError } from '../../base/errors';
-import { formatAmount } from '../../domain/amount';
-import { isApprovalRequired } from '../../domain/approval';
 import { omitUndefined } from '../../domain/defined';
 import { DISPUTE_STATUSES } from '../../domain/dispute/dispute';
 import { explainReason } from '../../domain/dispute/reason';
 import { isLive, toEnv } from '../../domain/environment';
 import { ServiceError } from '../../domain/errors';
+import { formatAmount } from '../../domain/money/amount';
+import { isApprovalRequired } from '../../domain/operators/approval';
 import { SubmitEvidence } from '../../domain/wire/disputes';
 import { validate } from '../../domain/wire/validate';
 import { createRecipientEncrypters } from '../../encryption/recipient-keys';

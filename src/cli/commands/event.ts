@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { ServiceError } from '../../domain/errors';
-import { DELIVERY_STATUSES, type DeliveryStatus, EVENT_TYPES } from '../../domain/webhook/event';
+import { DELIVERY_STATUSES, type DeliveryStatus, EVENT_TYPES } from '../../domain/events/event';
 import {
   findEvent,
   type ListedEvent,

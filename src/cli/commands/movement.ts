@@ -1,11 +1,11 @@
 import { z } from 'zod';
-import { formatAmount } from '../../domain/amount';
-import { isApprovalRequired } from '../../domain/approval';
+import { OUTCOMES } from '../../domain/banks/movement';
 import { bookCurrency } from '../../domain/crypto/assets';
 import { omitUndefined } from '../../domain/defined';
 import { isLive, toEnv } from '../../domain/environment';
 import { ServiceError } from '../../domain/errors';
-import { OUTCOMES } from '../../domain/movement/movement';
+import { formatAmount } from '../../domain/money/amount';
+import { isApprovalRequired } from '../../domain/operators/approval';
 import {
   findMovement,
   listMovements,

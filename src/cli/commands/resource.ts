@@ -1,13 +1,13 @@
 import { z } from 'zod';
 import { PROGRAM } from '../../base/program';
-import { formatAmount } from '../../domain/amount';
-import { isApprovalRequired } from '../../domain/approval';
-import { AMOUNT_MAX, type CallbackResource } from '../../domain/callback/callback';
+import { AMOUNT_MAX, type CallbackResource } from '../../domain/banks/callback';
+import { OUTCOMES } from '../../domain/banks/movement';
 import { formatUnits } from '../../domain/crypto/assets';
 import { omitUndefined } from '../../domain/defined';
 import { ServiceError } from '../../domain/errors';
-import { formatMoney } from '../../domain/money';
-import { OUTCOMES } from '../../domain/movement/movement';
+import { formatAmount } from '../../domain/money/amount';
+import { formatMoney } from '../../domain/money/money';
+import { isApprovalRequired } from '../../domain/operators/approval';
 import { KINDS, LIFECYCLES } from '../../lifecycles';
 import { actAsOperator, FOUND_MAX } from '../../service/operators/act';
 import { findResource, type ResourcePage, readPage } from '../../service/operators/resource';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
+import type { RuleScope } from '../../domain/banks/routing-rule';
 import { type Env as Environment, isLive, toEnv } from '../../domain/environment';
-import type { RuleScope } from '../../domain/routing-rule';
 import {
   listRouting,
   type RoutingLine,

@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import { isBalanceAccountName } from '../../domain/account/balance-account';
 import { ServiceError } from '../../domain/errors';
 import { formatCount } from '../../domain/format-count';
-import { formatMoney } from '../../domain/money';
+import { isBalanceAccountName } from '../../domain/money/balance-account';
+import { formatMoney } from '../../domain/money/money';
 import { hasServedLive, isLiveConnector } from '../../service/banks/connectors';
 import { SEPA_CONNECTOR } from '../../service/banks/sepa/book';
 import { presentName } from '../../service/banks/sepa/file-names';

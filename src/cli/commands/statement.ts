@@ -1,9 +1,9 @@
 import { z } from 'zod';
-import type { VerifiedOperator } from '../../domain/account/operator';
-import { isApprovalRequired } from '../../domain/approval';
 import { omitUndefined } from '../../domain/defined';
 import { isLive } from '../../domain/environment';
-import { formatMoney } from '../../domain/money';
+import { formatMoney } from '../../domain/money/money';
+import { isApprovalRequired } from '../../domain/operators/approval';
+import type { VerifiedOperator } from '../../domain/operators/operator';
 import { type CheckedStatement, checkStatementPath } from '../../service/banks/statements/check';
 import {
   abandonStatement,

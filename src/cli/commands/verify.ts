@@ -1,14 +1,14 @@
 import { readFileSync } from 'node:fs';
 import { z } from 'zod';
 import { describeError } from '../../base/errors';
-import { AUDIT_LABELS } from '../../domain/account/audit-log';
-import { formatAmount, formatCurrency } from '../../domain/amount';
 import { parseBookCurrency } from '../../domain/crypto/assets';
 import { isLive } from '../../domain/environment';
 import { ServiceError } from '../../domain/errors';
 import { formatCount } from '../../domain/format-count';
-import { amountInJson } from '../../domain/money';
-import { describeRemedy, FINDING_REMEDIES } from '../../domain/remedies';
+import { formatAmount, formatCurrency } from '../../domain/money/amount';
+import { amountInJson } from '../../domain/money/money';
+import { AUDIT_LABELS } from '../../domain/operators/audit-log';
+import { describeRemedy, FINDING_REMEDIES } from '../../domain/operators/remedies';
 import { findAccount } from '../../service/merchants/accounts';
 import {
   CHAIN_FAULTS,

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { isDuplicateKey } from '../../base/mongo';
 import { areCidrs, splitCidrs } from '../../base/networks';
-import { isScope, SCOPES } from '../../domain/account/api-key';
-import { isRole, ROLE_NAMES, ROLES } from '../../domain/account/dashboard-role';
 import { ServiceError } from '../../domain/errors';
+import { isScope, SCOPES } from '../../domain/merchants/api-key';
+import { isRole, ROLE_NAMES, ROLES } from '../../domain/merchants/dashboard-role';
 import { EMAIL_LENGTH_MAX, isEmail } from '../../domain/wire/fields';
 import { createKey, listKeys, type NewKey, revokeKey } from '../../service/merchants/keys';
 import {

@@ -4,7 +4,7 @@ import {
   LOGO_LIMITS,
   parseAccent,
   parseDisplayName,
-} from '../../domain/account/brand';
+} from '../../domain/merchants/brand';
 import { derivePalette, type SchemeName } from '../../pages/accent';
 import { logoPath } from '../../pages/assets';
 import {

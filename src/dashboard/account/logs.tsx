@@ -1,10 +1,10 @@
+import { REQUEST_OUTCOMES } from '../../domain/events/request-outcome';
 import {
   AUDIT_LABELS,
   type AuditedAct,
   type AuditFacts,
   isAccountAct,
-} from '../../domain/account/audit-log';
-import { REQUEST_OUTCOMES } from '../../domain/request/outcome';
+} from '../../domain/operators/audit-log';
 import {
   findRequest,
   REQUEST_DAYS,

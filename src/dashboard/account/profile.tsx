@@ -1,4 +1,4 @@
-import { ROLE_NAMES } from '../../domain/account/dashboard-role';
+import { ROLE_NAMES } from '../../domain/merchants/dashboard-role';
 import { hashPassword } from '../../encryption/password';
 import { QrCode } from '../../pages/layout';
 import { getMember, type TeamMember } from '../../service/merchants/team/members';

@@ -13,7 +13,7 @@ import { isRequestedAsset } from '../../domain/crypto/deposit';
 import { CRYPTO_PAYMENT_STATUSES } from '../../domain/crypto/payment';
 import { CRYPTO_SETTLEMENT_STATUSES } from '../../domain/crypto/settlement';
 import { ServiceError } from '../../domain/errors';
-import { decimalMoney, formatMoney } from '../../domain/money';
+import { decimalMoney, formatMoney } from '../../domain/money/money';
 import { CreateCryptoSettlement } from '../../domain/wire/crypto';
 import { tryValidate } from '../../domain/wire/validate';
 import { buildCryptoPageUrl } from '../../encryption/pay-token';

@@ -8,7 +8,7 @@ import { explainReason } from '../../domain/dispute/reason';
 import { computeBorneFee, type DisputeTransfer } from '../../domain/dispute/report';
 import { Refusal } from '../../domain/errors';
 import { formatCount } from '../../domain/format-count';
-import { decimalMoney, formatMoney } from '../../domain/money';
+import { decimalMoney, formatMoney } from '../../domain/money/money';
 import { PAYMENT_METHOD_IDS } from '../../domain/payment/catalog';
 import { SubmitEvidence } from '../../domain/wire/disputes';
 import { validate } from '../../domain/wire/validate';

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import type { Context } from 'koa';
 import getRawBody from 'raw-body';
-import type { AuditFacts } from '../../domain/account/audit-log';
 import { Refusal } from '../../domain/errors';
+import type { AuditFacts } from '../../domain/operators/audit-log';
 import { isBreachedPassword, isLongEnough, PASSWORD_LENGTH } from '../../encryption/password';
 import { isForeignPost } from '../../pages/security';
 import { withAuditLine } from '../../service/operators/audit/log';

@@ -1,7 +1,7 @@
 import type { Context } from 'koa';
 import type { ComponentChildren } from 'preact';
-import { mayAct, ROLE_NAMES } from '../../domain/account/dashboard-role';
 import { formatCount } from '../../domain/format-count';
+import { mayAct, ROLE_NAMES } from '../../domain/merchants/dashboard-role';
 import { renderDocument } from '../../pages/layout';
 import type { Flash } from '../../service/merchants/team/sessions';
 import { type Dashboard, sendHtml } from './context';

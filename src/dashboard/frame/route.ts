@@ -1,8 +1,8 @@
 import type { Readable } from 'node:stream';
 import type { VNode } from 'preact';
 import type { ClientAddress } from '../../base/client-address';
-import type { StoredClock } from '../../domain/account/clock';
-import type { Act, Role } from '../../domain/account/dashboard-role';
+import type { StoredClock } from '../../domain/merchants/clock';
+import type { Act, Role } from '../../domain/merchants/dashboard-role';
 import type { MerchantDeps, Owner } from '../../service/deps';
 import type { UrlRules } from '../../service/events/endpoints/manage';
 import type { Redeliveries } from '../../service/events/redeliveries';
@@ -87,7 +87,7 @@ export interface Route {
   method: 'get' | 'post';
   /** Path after `/dashboard/{environment}`, with parameters as `:id`. */
   path: string;
-  /** Role that it needs, by domain/account/dashboard-role.ts; checked in signed-in.tsx. */
+  /** Role that it needs, by domain/merchants/dashboard-role.ts; checked in signed-in.tsx. */
   act: Act;
   title: string;
   crypto?: true;

@@ -1,7 +1,7 @@
 import type Router from '@koa/router';
 import type { RouterContext } from '@koa/router';
 import type { ComponentChildren } from 'preact';
-import { mayAct } from '../../domain/account/dashboard-role';
+import { mayAct } from '../../domain/merchants/dashboard-role';
 import { toLowerId } from '../../domain/shape';
 import { hashSecret } from '../../pages/browser';
 import { seeOther } from '../../pages/security';

@@ -1,5 +1,5 @@
-import { MAIN_BALANCE } from '../../domain/account/balance-account';
-import { decimalAmount, formatAmount, formatCurrency } from '../../domain/amount';
+import { decimalAmount, formatAmount, formatCurrency } from '../../domain/money/amount';
+import { MAIN_BALANCE } from '../../domain/money/balance-account';
 import {
   type ExportedLine,
   exportStatement,

@@ -1,8 +1,8 @@
 import type { ComponentChildren } from 'preact';
-import { formatAmount } from '../../domain/amount';
 import { Refusal } from '../../domain/errors';
 import { formatCount } from '../../domain/format-count';
-import { formatMoney } from '../../domain/money';
+import { formatAmount } from '../../domain/money/amount';
+import { formatMoney } from '../../domain/money/money';
 import { SAMPLE_PAYMENT } from '../../domain/wire/samples';
 import { advanceClock } from '../../service/merchants/clock';
 import {

@@ -1,6 +1,6 @@
 import type { ComponentChildren, VNode } from 'preact';
 import { ASSETS, cryptoMethod } from '../../domain/crypto/assets';
-import { decimalMoney, formatMoney } from '../../domain/money';
+import { decimalMoney, formatMoney } from '../../domain/money/money';
 import { isPaymentMethodId, methodRules, PAYMENT_METHOD_IDS } from '../../domain/payment/catalog';
 import { PAYMENT_STATUSES } from '../../domain/payment/payment';
 import { PAYOUT_STATUSES } from '../../domain/payout/payout';

@@ -1,7 +1,7 @@
-import type { PayeeResult } from '../../domain/callback/callback';
+import type { PayeeResult } from '../../domain/banks/callback';
+import { computeRest } from '../../domain/banks/movement';
 import { omitUndefined } from '../../domain/defined';
-import { decimalMoney, formatMoney, minorUnitDigits, parseMoney } from '../../domain/money';
-import { computeRest } from '../../domain/movement/movement';
+import { decimalMoney, formatMoney, minorUnitDigits, parseMoney } from '../../domain/money/money';
 import { isCancellable } from '../../domain/payment/payment';
 import { refundableAmount, refundFault } from '../../domain/refund/rules';
 import { CreateRefund } from '../../domain/wire/refunds';

@@ -1,5 +1,5 @@
-import { listEnabledEvents } from '../../domain/webhook/endpoint';
-import { DEFAULT_EVENT_TYPES, EVENT_TYPES, type EventType } from '../../domain/webhook/event';
+import { listEnabledEvents } from '../../domain/events/endpoint';
+import { DEFAULT_EVENT_TYPES, EVENT_TYPES, type EventType } from '../../domain/events/event';
 import {
   checkEndpointUrl,
   type Endpoint,

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { Refusal, ServiceError } from '../../domain/errors';
-import { ENDPOINT_STATUSES, listEnabledEvents } from '../../domain/webhook/endpoint';
+import { ENDPOINT_STATUSES, listEnabledEvents } from '../../domain/events/endpoint';
 import {
   addEndpoint,
   changeEndpoint,

@@ -1,11 +1,6 @@
 import { assertNever } from '../assert';
+import { type DepositReason, isInSuspense, type Movement, type Outcome } from '../banks/movement';
 import { omitUndefined } from '../defined';
-import {
-  type DepositReason,
-  isInSuspense,
-  type Movement,
-  type Outcome,
-} from '../movement/movement';
 import { type Deposit, isAnyPending, isConfirmed } from './deposit';
 import { type Decided, type DepositStep, findDepositMovement, judge } from './deposit-money';
 import { type DepositChange, type DepositSet, replaceDeposit } from './deposit-set';

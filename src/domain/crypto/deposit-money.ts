@@ -1,5 +1,4 @@
 import { assertNever } from '../assert';
-import { omitUndefined } from '../defined';
 import {
   computeRest,
   type DepositReason,
@@ -7,7 +6,8 @@ import {
   type Movement,
   type Resolution,
   toUnits,
-} from '../movement/movement';
+} from '../banks/movement';
+import { omitUndefined } from '../defined';
 import { type Deposit, isConfirmed } from './deposit';
 
 /** Each is posted once for a deposit. @see docs/ledger.md */

@@ -1,4 +1,4 @@
-import { type DepositReason, isInSuspense, type Movement } from '../movement/movement';
+import { type DepositReason, isInSuspense, type Movement } from '../banks/movement';
 import { parseUnits } from './assets';
 import { amountReceived, type Deposit, isHeldByScreening } from './deposit';
 import type { DepositStep } from './deposit-money';

@@ -1,5 +1,5 @@
+import type { EventType } from '../events/event';
 import type { CommonAttention } from '../lifecycle';
-import type { EventType } from '../webhook/event';
 
 /** @see docs/api.md#states-of-a-crypto-payment */
 export const CRYPTO_PAYMENT_STATUSES = [

@@ -1,6 +1,6 @@
+import type { EventType } from '../events/event';
 import type { Failure } from '../failure';
 import { type CommonAttention, type Decision, transition, unapplied } from '../lifecycle';
-import type { EventType } from '../webhook/event';
 import { assetRules, parseUnits } from './assets';
 import type { CryptoSettlementCallbackName } from './callback';
 

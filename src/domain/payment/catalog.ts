@@ -1,5 +1,5 @@
 import { COUNTRIES } from '../countries';
-import { CURRENCIES } from '../currencies';
+import { CURRENCIES } from '../money/currencies';
 
 /** @see docs/api.md#methods */
 type RefundKind = 'standard' | 'none' | 'payout_only';

@@ -1,8 +1,8 @@
-import type { PaymentCallbackName } from '../callback/callback';
+import type { PaymentCallbackName } from '../banks/callback';
 import type { DisputeCallbackName } from '../dispute/report';
+import type { EventType } from '../events/event';
 import type { Failure } from '../failure';
 import { type CommonAttention, type Decision, transition, unapplied } from '../lifecycle';
-import type { EventType } from '../webhook/event';
 
 /** @see docs/api.md#states */
 export const PAYMENT_STATUSES = [

@@ -1,5 +1,5 @@
 import type { RuleViolation } from '../errors';
-import { formatMoney } from '../money';
+import { formatMoney } from '../money/money';
 
 /** Returns 0 for a currency without a limit once any other has one. */
 export function findPayoutLimit(

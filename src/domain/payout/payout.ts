@@ -1,7 +1,7 @@
-import type { PayeeResult, PayoutCallbackName } from '../callback/callback';
+import type { PayeeResult, PayoutCallbackName } from '../banks/callback';
+import type { EventType } from '../events/event';
 import type { Failure } from '../failure';
 import { type CommonAttention, type Decision, transition, unapplied } from '../lifecycle';
-import type { EventType } from '../webhook/event';
 
 /** @see docs/api.md#states-of-a-payout */
 export const PAYOUT_STATUSES = [

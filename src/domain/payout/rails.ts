@@ -1,4 +1,4 @@
-import { CURRENCIES } from '../currencies';
+import { CURRENCIES } from '../money/currencies';
 
 export type RecipientType = 'card' | 'bank_account';
 

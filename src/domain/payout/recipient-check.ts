@@ -1,5 +1,5 @@
 import { isSEPACountry } from 'ibantools';
-import { isIban, normalizeIban } from '../iban';
+import { isIban, normalizeIban } from '../banks/iban';
 import { isDay } from '../shape';
 import { RAIL_FIELDS } from './rails';
 import type { CardScheme, RecipientDetails, RecipientFacts } from './recipient';

@@ -1,7 +1,7 @@
-import type { RefundCallbackName } from '../callback/callback';
+import type { RefundCallbackName } from '../banks/callback';
+import type { EventType } from '../events/event';
 import type { Failure } from '../failure';
 import { type CommonAttention, type Decision, transition, unapplied } from '../lifecycle';
-import type { EventType } from '../webhook/event';
 
 /** @see docs/api.md#refunds */
 export const REFUND_STATUSES = [

@@ -1,5 +1,5 @@
 import type { RuleViolation } from '../errors';
-import { formatMoney } from '../money';
+import { formatMoney } from '../money/money';
 import { isPaymentMethodId, methodRules } from '../payment/catalog';
 import type { PaymentStatus } from '../payment/payment';
 

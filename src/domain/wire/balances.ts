@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { isBalanceAccountName } from '../account/balance-account';
-import { BALANCE_TRANSACTION_TYPES } from '../account/balance-transaction';
 import { ASSET_CODES, NETWORKS } from '../crypto/assets';
+import { isBalanceAccountName } from '../money/balance-account';
+import { BALANCE_TRANSACTION_TYPES } from '../money/balance-transaction';
 import { endpoint } from './endpoint';
 import { Currency, Timestamp } from './fields';
 import { buildListSchema, buildPageSchema, listEndpoint, PAGE_FIELDS } from './lists';

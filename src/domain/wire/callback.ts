@@ -1,5 +1,4 @@
 import { z } from 'zod';
-import { isBalanceAccountName } from '../account/balance-account';
 import {
   AMOUNT_MAX,
   type AnyCallback,
@@ -13,11 +12,12 @@ import {
   isAvailableTooLate,
   MONEYLESS,
   PAYEE_RESULTS,
-} from '../callback/callback';
+} from '../banks/callback';
 import { ASSET_CODES, UNITS } from '../crypto/assets';
 import { BLOCKS_MAX, type CryptoCallback as CryptoPayload, FEE_UNITS } from '../crypto/callback';
 import { DISPUTE_IN_FLIGHT } from '../dispute/dispute';
 import { BANK_REFERENCE, BANK_REFERENCE_FAULT, IDENTIFIER, IDENTIFIER_FAULT } from '../identifier';
+import { isBalanceAccountName } from '../money/balance-account';
 import { Currency } from './fields';
 
 const CallbackId = z.string().regex(IDENTIFIER, IDENTIFIER_FAULT);

@@ -1,6 +1,6 @@
 import type { z } from 'zod';
-import type { Scope } from '../account/api-key';
 import type { ErrorCode } from '../errors';
+import type { Scope } from '../merchants/api-key';
 import { ById } from './fields';
 
 /** Its schemas validate requests and document them. */

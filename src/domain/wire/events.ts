@@ -1,6 +1,6 @@
 import { z } from 'zod';
+import { DELIVERY_STATUSES, EVENT_TYPES, WebhookEvent } from '../events/event';
 import { LOGGED, OWN_ID } from '../logged';
-import { DELIVERY_STATUSES, EVENT_TYPES, WebhookEvent } from '../webhook/event';
 import { endpoint } from './endpoint';
 import { ById, Id, Timestamp } from './fields';
 import { buildPageSchema, PAGE_FIELDS } from './lists';

@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import { AMOUNT_MAX } from '../callback/callback';
+import { AMOUNT_MAX } from '../banks/callback';
 import { COUNTRIES } from '../countries';
-import { CURRENCIES } from '../currencies';
 import { CODE, IDENTIFIER, LOGGED, OWN_ID, WHOLE } from '../logged';
+import { CURRENCIES } from '../money/currencies';
 import { fits, toLowerId } from '../shape';
 import { SAMPLE_CREATED } from './samples';
 

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { PAYEE_RESULTS } from '../callback/callback';
+import { PAYEE_RESULTS } from '../banks/callback';
 import { allowWords, CODE, LOGGED, OWN_ID } from '../logged';
 import { PAYOUT_STATUSES } from '../payout/payout';
 import { RAIL_IDS, railEntry } from '../payout/rails';

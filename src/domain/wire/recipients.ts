@@ -1,6 +1,6 @@
 import { isValidBIC } from 'ibantools';
 import { z } from 'zod';
-import { isIban } from '../iban';
+import { isIban } from '../banks/iban';
 import { CARD_SCHEMES } from '../payout/recipient';
 import { isBirthDate, isCardNumber, recipientFaults } from '../payout/recipient-check';
 import { endpoint } from './endpoint';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { parseDuration } from '../account/clock-request';
 import { LOGGED, OWN_ID } from '../logged';
+import { parseDuration } from '../merchants/clock-request';
 import { endpoint } from './endpoint';
 import { Timestamp } from './fields';
 import { SAMPLE_CREATED, SAMPLE_UPDATED } from './samples';

@@ -5,7 +5,7 @@ import {
   CALLBACKS,
   MONEYLESS,
   PAYEE_RESULTS,
-} from '../callback/callback';
+} from '../banks/callback';
 import { SIMULATED_DEPOSITS } from '../crypto/simulation';
 import { DISPUTE_IN_FLIGHT } from '../dispute/dispute';
 import { CryptoPayment, CryptoSettlement, RequestUnits } from './crypto';

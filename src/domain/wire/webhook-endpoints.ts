@@ -1,7 +1,7 @@
 import { z } from 'zod';
+import { DISABLED_REASONS, ENDPOINT_STATUSES } from '../events/endpoint';
+import { EVENT_TYPES } from '../events/event';
 import { LOGGED, OWN_ID } from '../logged';
-import { DISABLED_REASONS, ENDPOINT_STATUSES } from '../webhook/endpoint';
-import { EVENT_TYPES } from '../webhook/event';
 import { endpoint } from './endpoint';
 import { Event } from './events';
 import { ById, Id, NullableText, optional, Timestamp, text } from './fields';

@@ -1,3 +1,4 @@
+import type { Units } from '../../domain/banks/movement';
 import { bookCurrency } from '../../domain/crypto/assets';
 import type { Deposit } from '../../domain/crypto/deposit';
 import {
@@ -9,7 +10,6 @@ import {
   listDepositEntries,
 } from '../../domain/crypto/deposit-money';
 import type { CryptoPaymentStatus } from '../../domain/crypto/payment';
-import type { Units } from '../../domain/movement/movement';
 import { buildDepositLines } from '../../ledger/crypto-entries';
 import { bookId, type EntryKind, type ResourceEntryKind } from '../../ledger/entries';
 import type { CryptoPaymentDocument } from '../../store/crypto-payments';

@@ -1,7 +1,7 @@
+import { sumFees } from '../../domain/banks/movement';
 import { omitUndefined } from '../../domain/defined';
 import { isDisputeClosed } from '../../domain/dispute/dispute';
 import { computeBorneFee } from '../../domain/dispute/report';
-import { sumFees } from '../../domain/movement/movement';
 import type { PaymentStatus } from '../../domain/payment/payment';
 import type { EntryKind, ResourceEntryKind } from '../../ledger/entries';
 import { ENTRY_LINES } from '../../ledger/entry-lines';

@@ -1,5 +1,5 @@
+import type { Direction } from '../../domain/banks/movement';
 import type { CryptoSettlementStatus } from '../../domain/crypto/settlement';
-import type { Direction } from '../../domain/movement/movement';
 import type { PayoutStatus } from '../../domain/payout/payout';
 import { buildNetworkFee, settlementDraw } from '../../ledger/crypto-entries';
 import { bookId, type EntryKind, type ResourceEntryKind } from '../../ledger/entries';

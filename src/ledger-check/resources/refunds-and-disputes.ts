@@ -1,5 +1,5 @@
+import type { Movement } from '../../domain/banks/movement';
 import { sumTaken } from '../../domain/dispute/report';
-import type { Movement } from '../../domain/movement/movement';
 import type { RefundStatus } from '../../domain/refund/refund';
 import type { EntryKind, ResourceEntryKind } from '../../ledger/entries';
 import { ENTRY_LINES } from '../../ledger/entry-lines';

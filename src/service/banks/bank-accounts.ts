@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { inTransaction, isDuplicateKey } from '../../base/mongo';
+import { isIban, normalizeAccount, normalizeIban } from '../../domain/banks/iban';
+import { sandboxIban } from '../../domain/banks/sandbox';
+import { type Numbering, OPEN_DAYS } from '../../domain/banks/statement';
 import { omitUndefined } from '../../domain/defined';
 import { ServiceError } from '../../domain/errors';
-import { isIban, normalizeAccount, normalizeIban } from '../../domain/iban';
-import { sandboxIban } from '../../domain/sandbox/movement';
-import { type Numbering, OPEN_DAYS } from '../../domain/statement';
 import { type Routes, SANDBOX_CONNECTOR } from '../../routing';
 import type { BankAccountDocument } from '../../store/bank-accounts';
 import type { WriteDeps } from '../deps';

@@ -1,11 +1,11 @@
 import type { Client } from '@temporalio/client';
 import { describeError } from '../../base/errors';
 import { inTransaction } from '../../base/mongo';
-import { isBalanceAccountName } from '../../domain/account/balance-account';
-import type { CallbackResource } from '../../domain/callback/callback';
-import { CONTRACT_VERSION, type ConnectorStop, isSilent } from '../../domain/capabilities';
+import type { CallbackResource } from '../../domain/banks/callback';
+import { CONTRACT_VERSION, type ConnectorStop, isSilent } from '../../domain/banks/capabilities';
 import { toEnv } from '../../domain/environment';
 import { ServiceError } from '../../domain/errors';
+import { isBalanceAccountName } from '../../domain/money/balance-account';
 import { PAYMENT_METHOD_IDS } from '../../domain/payment/catalog';
 import { RAIL_IDS } from '../../domain/payout/rails';
 import { buildWorkflowQuery, connectorQueue } from '../../domain/task-queues';

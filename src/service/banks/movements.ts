@@ -1,6 +1,6 @@
+import { computeRest, isInSuspense, type Movement, toUnits } from '../../domain/banks/movement';
 import { parseBookCurrency } from '../../domain/crypto/assets';
 import { ServiceError } from '../../domain/errors';
-import { computeRest, isInSuspense, type Movement, toUnits } from '../../domain/movement/movement';
 import type { Stores } from '../../store';
 import { type MovementDocument, type MovementFilter, toMovement } from '../../store/movements';
 import { type Page, toPage } from '../paging';

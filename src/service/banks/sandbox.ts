@@ -6,12 +6,12 @@ import type {
   CallbackName,
   CallbackResource,
   PayeeResult,
-} from '../../domain/callback/callback';
+} from '../../domain/banks/callback';
+import type { BankDecision } from '../../domain/banks/sandbox';
 import type { CryptoCallback } from '../../domain/crypto/callback';
 import { type SimulatedDeposit, simulateReport } from '../../domain/crypto/simulation';
 import { Refusal } from '../../domain/errors';
 import { isFinal, PAYMENT_STATUSES } from '../../domain/payment/payment';
-import type { BankDecision } from '../../domain/sandbox/movement';
 import { callbackKey } from '../../store/callbacks';
 import type { DisputeDocument } from '../../store/disputes';
 import type { MerchantDeps, Owner } from '../deps';

@@ -1,12 +1,12 @@
 import { type Client, WorkflowExecutionAlreadyStartedError } from '@temporalio/client';
-import { environmentQueue } from '../../domain/task-queues';
 import {
   type DeliveryKey,
   type DeliveryTarget,
   REDELIVER,
   type WebhookDeliveryInput,
-} from '../../domain/webhook/delivery';
-import { webhookWorkflowId } from '../../domain/webhook/event';
+} from '../../domain/events/delivery';
+import { webhookWorkflowId } from '../../domain/events/event';
+import { environmentQueue } from '../../domain/task-queues';
 import type { DeliveryRow } from '../../store/deliveries';
 import type { EventDocument } from '../../store/events';
 import { getShare, updateWithStart, webhookLabels } from '../../temporal/start';

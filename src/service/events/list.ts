@@ -1,7 +1,7 @@
 import { inTransaction } from '../../base/mongo';
 import { buildPosition } from '../../domain/cursor';
 import { buildRefusal, notFound, ServiceError } from '../../domain/errors';
-import { DELIVERY_STATUSES, type DeliveryStatus, EVENT_TYPES } from '../../domain/webhook/event';
+import { DELIVERY_STATUSES, type DeliveryStatus, EVENT_TYPES } from '../../domain/events/event';
 import type { EventsQuery } from '../../domain/wire/events';
 import { type DeliveryAttempt, type DeliveryRow, listAttempts } from '../../store/deliveries';
 import type { EventDocument, EventFilter } from '../../store/events';

@@ -3,12 +3,12 @@ import type { Client } from '@temporalio/client';
 import type { Logger } from '../../base/log';
 import { toEnv } from '../../domain/environment';
 import { ServiceError } from '../../domain/errors';
-import { WEBHOOK_QUEUE } from '../../domain/task-queues';
 import {
   type DeliveryStatus,
   firstDeliveryStatus,
   webhookWorkflowId,
-} from '../../domain/webhook/event';
+} from '../../domain/events/event';
+import { WEBHOOK_QUEUE } from '../../domain/task-queues';
 import type { Stores } from '../../store';
 import {
   buildDelivery,

@@ -1,7 +1,7 @@
 import { randomInt, randomUUID } from 'node:crypto';
 import { buildPosition, TIES } from '../../domain/cursor';
 import { ServiceError } from '../../domain/errors';
-import { buildTestData, type EventType } from '../../domain/webhook/event';
+import { buildTestData, type EventType } from '../../domain/events/event';
 import type { Encrypter } from '../../encryption/encrypter';
 import type { Stores } from '../../store';
 import type { Audit } from '../../store/audit';

@@ -1,7 +1,7 @@
 import type { Client } from '@temporalio/client';
 import type { Db } from 'mongodb';
-import { PAYER_MONTHS, RETENTION } from '../../domain/account/retention';
 import { ServiceError } from '../../domain/errors';
+import { PAYER_MONTHS, RETENTION } from '../../domain/operators/retention';
 import { KINDS, RESOURCES } from '../../domain/resources';
 import { createStores, ensureIndexes, missingIndexes } from '../../store';
 import { missingAttributes, registerAttributes } from '../../temporal/attributes';

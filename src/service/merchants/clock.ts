@@ -1,11 +1,11 @@
+import { Refusal } from '../../domain/errors';
 import {
   type ClockStart,
   type ClockTarget,
   readAccountTime,
   toAccountTime,
-} from '../../domain/account/clock';
-import { type ClockRequest, planAdvance } from '../../domain/account/clock-request';
-import { Refusal } from '../../domain/errors';
+} from '../../domain/merchants/clock';
+import { type ClockRequest, planAdvance } from '../../domain/merchants/clock-request';
 import { KINDS, LIFECYCLES } from '../../lifecycles';
 import type { Connectors } from '../../routing';
 import type { AccountDocument } from '../../store/accounts';

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { inTransaction } from '../../base/mongo';
-import type { Scope } from '../../domain/account/api-key';
 import { omitUndefined } from '../../domain/defined';
+import type { Scope } from '../../domain/merchants/api-key';
 import { fingerprint, hashKey, type KeyDocument, makeKey } from '../../store/keys';
 import type { Owner, WriteDeps } from '../deps';
 import { notifyOwners } from './mail/outbox';

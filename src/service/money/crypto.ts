@@ -1,5 +1,3 @@
-import { MAIN_BALANCE } from '../../domain/account/balance-account';
-import { balanceFault } from '../../domain/account/insufficient-balance';
 import {
   assetRules,
   bookCurrency,
@@ -11,6 +9,8 @@ import {
 } from '../../domain/crypto/assets';
 import { leastSettlement } from '../../domain/crypto/settlement';
 import { buildRefusal, Refusal } from '../../domain/errors';
+import { MAIN_BALANCE } from '../../domain/money/balance-account';
+import { balanceFault } from '../../domain/money/insufficient-balance';
 import * as wire from '../../domain/wire/crypto';
 import { addressAt, describeNoWallet } from '../../store/wallets';
 import { readRouting } from '../banks/routing/read';

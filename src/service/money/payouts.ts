@@ -1,5 +1,5 @@
-import { debtFault } from '../../domain/account/insufficient-balance';
 import { buildRefusal } from '../../domain/errors';
+import { debtFault } from '../../domain/money/insufficient-balance';
 import { payoutFee } from '../../domain/payout/fees';
 import { findPayoutLimit, limitFault } from '../../domain/payout/limit';
 import { isRailId } from '../../domain/payout/rails';

@@ -8,7 +8,9 @@ import {
   WorkflowUpdateRPCTimeoutOrCancelledError,
 } from '@temporalio/client';
 import { ApplicationFailure, type Workflow } from '@temporalio/common';
-import type { VerifiedOperator } from '../../domain/account/operator';
+import type { CallbackResource } from '../../domain/banks/callback';
+import type { Outcome as MovementOutcome } from '../../domain/banks/movement';
+import { ServiceError } from '../../domain/errors';
 import {
   type ApprovalRequired,
   type Credited,
@@ -16,11 +18,9 @@ import {
   mayCredit,
   needsKey,
   requireApproval,
-} from '../../domain/approval';
-import type { CallbackResource } from '../../domain/callback/callback';
-import { ServiceError } from '../../domain/errors';
-import type { Outcome as MovementOutcome } from '../../domain/movement/movement';
-import type { ActSender } from '../../domain/operator-act';
+} from '../../domain/operators/approval';
+import type { VerifiedOperator } from '../../domain/operators/operator';
+import type { ActSender } from '../../domain/operators/operator-act';
 import { buildWorkflowQuery, LIFECYCLE_QUEUE, listLifecycleQueues } from '../../domain/task-queues';
 import { isInFlight, LIFECYCLES, type Resource, type ResourceStores } from '../../lifecycles';
 import type { PlannedAct } from '../../store/approvals';

@@ -1,6 +1,6 @@
-import type { CallbackResource } from '../../domain/callback/callback';
+import type { CallbackResource } from '../../domain/banks/callback';
 import { ServiceError } from '../../domain/errors';
-import { describeRemedy, findRemedy } from '../../domain/remedies';
+import { describeRemedy, findRemedy } from '../../domain/operators/remedies';
 import { KINDS, LIFECYCLES, type ResourceStores } from '../../lifecycles';
 import type { Stores } from '../../store';
 import type { AttentionPlace, AttentionRow } from '../../store/resource';

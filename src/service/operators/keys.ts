@@ -1,12 +1,12 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { inTransaction, isDuplicateKey } from '../../base/mongo';
+import { omitUndefined } from '../../domain/defined';
+import { ServiceError } from '../../domain/errors';
 import {
   isSameOperator,
   type OperatorRole,
   type VerifiedOperator,
-} from '../../domain/account/operator';
-import { omitUndefined } from '../../domain/defined';
-import { ServiceError } from '../../domain/errors';
+} from '../../domain/operators/operator';
 import { derivePublicKey } from '../../encryption/audit-keys';
 import { fingerprint, hashKey, type OperatorDocument } from '../../store/keys';
 import type { WriteDeps } from '../deps';

@@ -1,4 +1,5 @@
-import type { CallbackResource } from '../../domain/callback/callback';
+import type { CallbackResource } from '../../domain/banks/callback';
+import type { Outcome } from '../../domain/banks/movement';
 import type { Deposit } from '../../domain/crypto/deposit';
 import {
   countTimes,
@@ -8,9 +9,8 @@ import {
 } from '../../domain/crypto/deposit-money';
 import { omitUndefined } from '../../domain/defined';
 import { ServiceError } from '../../domain/errors';
-import { amountInJson } from '../../domain/money';
-import type { Outcome } from '../../domain/movement/movement';
-import { describeRemedy, findRemedy } from '../../domain/remedies';
+import { amountInJson } from '../../domain/money/money';
+import { describeRemedy, findRemedy } from '../../domain/operators/remedies';
 import type { EntryDocument } from '../../ledger/documents';
 import { ENTRY_LINES } from '../../ledger/entry-lines';
 import { toBigInt } from '../../ledger/integers';

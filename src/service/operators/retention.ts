@@ -1,6 +1,6 @@
-import { monthsBefore, PAYER_MONTHS, type RetentionMonths } from '../../domain/account/retention';
 import { buildPosition } from '../../domain/cursor';
 import { toEnv } from '../../domain/environment';
+import { monthsBefore, PAYER_MONTHS, type RetentionMonths } from '../../domain/operators/retention';
 import type { Stores } from '../../store';
 import type { AccountDocument } from '../../store/accounts';
 

@@ -1,9 +1,9 @@
-import { CLOCK_MS_MAX } from '../../../src/domain/account/clock';
+import { CLOCK_MS_MAX } from '../../../src/domain/merchants/clock';
 import {
   type ClockRequest,
   parseDuration,
   planAdvance,
-} from '../../../src/domain/account/clock-request';
+} from '../../../src/domain/merchants/clock-request';
 
 const NOW = new Date('2026-03-01T12:00:00Z');
 const HOUR_MS = 3_600_000;

@@ -1,7 +1,7 @@
 import { Contention } from '../../../src/base/mongo';
 import { explain } from '../../../src/cli/failure';
 import { readSettings } from '../../../src/cli/settings';
-import { readApprovalLimits } from '../../../src/domain/approval';
+import { readApprovalLimits } from '../../../src/domain/operators/approval';
 import { useTempFolder } from '../../unit/temp-folder';
 
 /** As `npm start` writes it. */

@@ -5,7 +5,7 @@ import { text } from 'node:stream/consumers';
 import { example } from '../../../connectors/example/example';
 import { postWebhook, startFakeBank } from '../../../connectors/example/fake-bank';
 import { startConnector } from '../../../connectors/kit/connector';
-import { REPORT_MS } from '../../../src/domain/capabilities';
+import { REPORT_MS } from '../../../src/domain/banks/capabilities';
 import { useShop } from '../../api/payout-setting';
 import { collectNoise, look, useBrowser } from '../../browser/dashboard-visit';
 import { useFixture } from '../../support/fixture';

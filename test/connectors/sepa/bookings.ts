@@ -1,4 +1,4 @@
-import { decimalMoney } from '../../../src/domain/money';
+import { decimalMoney } from '../../../src/domain/money/money';
 import type { CamtEntry } from '../../support/camt';
 
 export const VERSIONS = ['02', '08', '13'] as const;

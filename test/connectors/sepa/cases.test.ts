@@ -1,7 +1,7 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { decimalMoney } from '../../../src/domain/money';
+import { decimalMoney } from '../../../src/domain/money/money';
 import { shortenId } from '../../../src/service/banks/sepa/book';
 import { readBalances } from '../../support/book';
 import { useFixture } from '../../support/fixture';

@@ -1,4 +1,4 @@
-import { PAYEE_RESULTS, type PayeeResult } from '../../../src/domain/callback/callback';
+import { PAYEE_RESULTS, type PayeeResult } from '../../../src/domain/banks/callback';
 import { createMetricStore } from '../../../src/store/metrics';
 import { runApproved } from '../../cli/cli';
 import { eventually } from '../../support/http';

@@ -9,7 +9,7 @@ import {
   RecipientDeleted,
 } from '../../../connectors/contract/recipients';
 import { readSandboxBankConfig } from '../../../connectors/sandbox/config';
-import type { Movement } from '../../../src/domain/movement/movement';
+import type { Movement } from '../../../src/domain/banks/movement';
 import { makeMovement } from '../../support/movements';
 
 const OUTDATED = { outcome: 'outdated' };

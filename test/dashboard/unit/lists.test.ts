@@ -3,7 +3,7 @@ import { Writable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { cell, createExports, csvStream } from '../../../src/dashboard/resources/csv';
 import { parseListQuery, toQueryString } from '../../../src/dashboard/resources/list';
-import { parseMoney } from '../../../src/domain/money';
+import { parseMoney } from '../../../src/domain/money/money';
 import { readPage, toBounds } from '../../../src/service/paging';
 
 const CHOICES = { statuses: ['settled'], methods: ['ideal'] };

@@ -1,4 +1,4 @@
-import type { Direction, Outcome } from '../../../src/domain/movement/movement';
+import type { Direction, Outcome } from '../../../src/domain/banks/movement';
 import * as entries from '../../../src/ledger/resource-entries';
 import {
   buildMovementHeld,

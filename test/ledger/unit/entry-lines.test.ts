@@ -1,6 +1,6 @@
 import fc from 'fast-check';
-import { isBalanceAccountName } from '../../../src/domain/account/balance-account';
-import { type Direction, OUTCOMES } from '../../../src/domain/movement/movement';
+import { type Direction, OUTCOMES } from '../../../src/domain/banks/movement';
+import { isBalanceAccountName } from '../../../src/domain/money/balance-account';
 import { sumByBook } from '../../../src/ledger/book';
 import {
   bookId,

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { isSmtpUrl, parseSmtpUrl } from '../../../src/base/smtp-url';
 import { readConfig } from '../../../src/config';
-import { type MailSubject, writeMail } from '../../../src/domain/account/mail';
+import { type MailSubject, writeMail } from '../../../src/domain/merchants/mail';
 import { createMailer, readSmtpServer } from '../../../src/service/merchants/mail/transport';
 import { createAuthority } from '../../support/certificates';
 import { startSmtpServer } from '../../support/smtp-server';

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Document } from 'mongodb';
 import { deliverCallback } from '../../../src/callbacks/deliver';
-import type { CallbackName, CallbackResource } from '../../../src/domain/callback/callback';
+import type { CallbackName, CallbackResource } from '../../../src/domain/banks/callback';
 import { ServiceError } from '../../../src/domain/errors';
 import { verifyLedger } from '../../../src/ledger-check/verify';
 import { isInFlight, KINDS, type Resource } from '../../../src/lifecycles';

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { LOGO_LIMITS } from '../../../src/domain/account/brand';
+import { LOGO_LIMITS } from '../../../src/domain/merchants/brand';
 import { parseLogo, readLogoType } from '../../../src/service/merchants/brand/brand';
 import { buildPng, buildPngChunk } from '../../support/images';
 

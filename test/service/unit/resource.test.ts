@@ -1,5 +1,5 @@
+import type { Resolution } from '../../../src/domain/banks/movement';
 import type { Deposit } from '../../../src/domain/crypto/deposit';
-import type { Resolution } from '../../../src/domain/movement/movement';
 import { presentDeposit } from '../../../src/service/operators/resource';
 import type { MovementDocument } from '../../../src/store/movements';
 import { makeMovement } from '../../support/movements';

@@ -1,4 +1,4 @@
-import type { Statement, StatementLine } from '../../../src/domain/statement';
+import type { Statement, StatementLine } from '../../../src/domain/banks/statement';
 import { describeDifference, readFacts, relate } from '../../../src/statements/compare';
 import { TEST_DAY } from '../../support/camt';
 

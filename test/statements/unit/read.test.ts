@@ -2,9 +2,9 @@ import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
-import { CURRENCIES } from '../../../src/domain/currencies';
-import { decimalMoney, parseDecimalMoney } from '../../../src/domain/money';
-import { parseResourceId } from '../../../src/domain/statement';
+import { parseResourceId } from '../../../src/domain/banks/statement';
+import { CURRENCIES } from '../../../src/domain/money/currencies';
+import { decimalMoney, parseDecimalMoney } from '../../../src/domain/money/money';
 import { readStatementFile } from '../../../src/statements/read';
 import { type CamtEntry, camt, TEST_DAY, TEST_IBAN, txDtls } from '../../support/camt';
 

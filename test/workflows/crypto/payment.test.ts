@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { readAct } from '../../../src/domain/operator-act';
+import { readAct } from '../../../src/domain/operators/operator-act';
 import { createMetricStore } from '../../../src/store/metrics';
 import { saveHistory } from '../../support/histories';
 import { eventually } from '../../support/http';

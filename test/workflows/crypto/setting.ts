@@ -4,7 +4,7 @@ import { createCryptoPaymentActivities } from '../../../activities/crypto-paymen
 import { createCryptoSettlementActivities } from '../../../activities/crypto-settlements';
 import { createLogger } from '../../../src/base/log';
 import { signCallback } from '../../../src/callbacks/mac';
-import type { CallbackName } from '../../../src/domain/callback/callback';
+import type { CallbackName } from '../../../src/domain/banks/callback';
 import { bookCurrency } from '../../../src/domain/crypto/assets';
 import type {
   CryptoPaymentInput,

@@ -6,7 +6,7 @@ import type {
   SessionAnswer,
   SessionInstruction,
 } from '../../../connectors/contract/activities';
-import type { PaymentCallbackName } from '../../../src/domain/callback/callback';
+import type { PaymentCallbackName } from '../../../src/domain/banks/callback';
 import type { PaymentStatus } from '../../../src/domain/payment/payment';
 import type { Stores } from '../../../src/store';
 import { createTemporalClient } from '../../../src/temporal/client';

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { createMovements } from '../../../activities/movements';
 import { inTransaction } from '../../../src/base/mongo';
-import type { PaymentCallbackName } from '../../../src/domain/callback/callback';
+import type { PaymentCallbackName } from '../../../src/domain/banks/callback';
 import type { PaymentAct } from '../../../src/domain/payment/payment';
 import { applyMovements } from '../../../src/movements/register';
 import { reverseOperation } from '../../../src/service/money/balances/act';

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import { monthsBefore, type RetentionResult } from '../../../src/domain/account/retention';
 import { buildPosition } from '../../../src/domain/cursor';
-import type { DeliveryStatus } from '../../../src/domain/webhook/event';
+import type { DeliveryStatus } from '../../../src/domain/events/event';
+import { monthsBefore, type RetentionResult } from '../../../src/domain/operators/retention';
 import { buildDelivery } from '../../../src/store/deliveries';
 import type { PaymentDocument } from '../../../src/store/payments';
 import type { PayoutDocument } from '../../../src/store/payouts';

@@ -1,6 +1,6 @@
-import type { PayoutCallbackName, RefundCallbackName } from '../../../src/domain/callback/callback';
+import type { PayoutCallbackName, RefundCallbackName } from '../../../src/domain/banks/callback';
+import type { Movement } from '../../../src/domain/banks/movement';
 import type { CryptoSettlementCallbackName } from '../../../src/domain/crypto/callback';
-import type { Movement } from '../../../src/domain/movement/movement';
 import * as settlements from '../../../workflows/crypto-settlement/lifecycle';
 import * as payouts from '../../../workflows/payout/lifecycle';
 import * as refunds from '../../../workflows/refund/lifecycle';

@@ -5,8 +5,8 @@ import type { WorkflowBundleOption } from '@temporalio/worker';
 import { MongoNetworkError } from 'mongodb';
 import type { WebhookActivities } from '../../../activities/webhooks/deliver';
 import type { WebhookActivityDeps } from '../../../activities/webhooks/next-attempt';
-import type { DeliveryKey } from '../../../src/domain/webhook/delivery';
-import { ATTEMPTS_MAX, attemptOffsetMs } from '../../../src/domain/webhook/schedule';
+import type { DeliveryKey } from '../../../src/domain/events/delivery';
+import { ATTEMPTS_MAX, attemptOffsetMs } from '../../../src/domain/events/schedule';
 import { tryDeliveryNow } from '../../../src/service/events/deliveries';
 import { redeliverEvent } from '../../../src/service/events/redeliveries';
 import { findLateDeliveries, restart } from '../../../src/service/operators/reconcile/orphans';
@@ -389,8 +389,8 @@ describe('a bundle of workflows, whose modules are evaluated for each run,', () 
     expect(own.sort()).toEqual([
       './src/domain/printable.ts',
       './src/domain/search-attributes.ts',
-      './src/domain/webhook/delivery.ts',
-      './src/domain/webhook/schedule.ts',
+      './src/domain/events/delivery.ts',
+      './src/domain/events/schedule.ts',
       './workflows/webhook/delivery.ts',
     ]);
   });

@@ -10,8 +10,8 @@ import { connectMongo } from '../../../src/base/mongo';
 import type {
   EndpointDeliveryInput,
   WebhookDeliveryInput,
-} from '../../../src/domain/webhook/delivery';
-import { webhookWorkflowId } from '../../../src/domain/webhook/event';
+} from '../../../src/domain/events/delivery';
+import { webhookWorkflowId } from '../../../src/domain/events/event';
 import { createEncrypter } from '../../../src/encryption/encrypter';
 import { createStores } from '../../../src/store';
 import { buildDelivery } from '../../../src/store/deliveries';

@@ -4,12 +4,12 @@ import {
   CONTRACT_VERSION,
   isSilent,
   listMissing,
-} from '../../../domain/capabilities';
+} from '../../../domain/banks/capabilities';
+import { getRuleId, type RoutingRule, type RuleScope } from '../../../domain/banks/routing-rule';
 import { ENVIRONMENTS, type Env, isLive, toEnv } from '../../../domain/environment';
 import { ServiceError } from '../../../domain/errors';
 import { isPaymentMethodId, methodRules } from '../../../domain/payment/catalog';
 import { isRailId, railRules } from '../../../domain/payout/rails';
-import { getRuleId, type RoutingRule, type RuleScope } from '../../../domain/routing-rule';
 
 import { type Connectors, isKnownMethod, isServedBy, METHODS, type Routes } from '../../../routing';
 import { getPauseId, type RoutingRuleDocument } from '../../../store/connectors';

@@ -1,11 +1,7 @@
 import type { ClientSession, Db } from 'mongodb';
 import { deriveUuid } from '../../../base/ids';
+import { type BankDecision, decideMovements, type Movement } from '../../../domain/banks/sandbox';
 import { omitUndefined } from '../../../domain/defined';
-import {
-  type BankDecision,
-  decideMovements,
-  type Movement,
-} from '../../../domain/sandbox/movement';
 
 export interface MovementDocument extends Movement {
   /** Resource and position, so that two decisions at once have a conflict. */

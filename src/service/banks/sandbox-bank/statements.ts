@@ -5,9 +5,9 @@ import { pipeline } from 'node:stream/promises';
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Condition, MongoClient } from 'mongodb';
 import { inTransaction, isDuplicateKey } from '../../../base/mongo';
+import { type Movement, sandboxIban } from '../../../domain/banks/sandbox';
 import { ServiceError } from '../../../domain/errors';
-import { decimalMoney } from '../../../domain/money';
-import { type Movement, sandboxIban } from '../../../domain/sandbox/movement';
+import { decimalMoney } from '../../../domain/money/money';
 import type { Stores } from '../../../store';
 import { createMovementStore, sandboxBankDatabase } from './movements';
 

@@ -1,9 +1,9 @@
 import type { Db, Filter } from 'mongodb';
-import type { PayeeResult } from '../../../domain/callback/callback';
-import type { PayeeCounts } from '../../../domain/capabilities';
+import type { PayeeResult } from '../../../domain/banks/callback';
+import type { PayeeCounts } from '../../../domain/banks/capabilities';
+import type { StatementFacts } from '../../../domain/banks/statement';
 import type { PayeeVerification } from '../../../domain/payout/payout';
 import type { RailId } from '../../../domain/payout/rails';
-import type { StatementFacts } from '../../../domain/statement';
 import type { Encrypted } from '../../../encryption/encrypter';
 import type { SetAside } from '../statements/plan';
 

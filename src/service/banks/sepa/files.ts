@@ -2,15 +2,15 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Filter } from 'mongodb';
 import { inTransaction } from '../../../base/mongo';
-import type { VerifiedOperator } from '../../../domain/account/operator';
+import { omitUndefined } from '../../../domain/defined';
+import { ServiceError } from '../../../domain/errors';
 import {
   type ApprovalLimits,
   type ApprovalRequired,
   computeCredit,
   requireApproval,
-} from '../../../domain/approval';
-import { omitUndefined } from '../../../domain/defined';
-import { ServiceError } from '../../../domain/errors';
+} from '../../../domain/operators/approval';
+import type { VerifiedOperator } from '../../../domain/operators/operator';
 import type { ServiceDeps, WriteDeps } from '../../deps';
 import {
   finishApproval,

@@ -1,8 +1,12 @@
 import { stat } from 'node:fs/promises';
 import { inTransaction } from '../../../base/mongo';
+import {
+  buildMadeStatement,
+  findUnexplained,
+  type Statement,
+} from '../../../domain/banks/statement';
 import { omitUndefined } from '../../../domain/defined';
 import { ServiceError } from '../../../domain/errors';
-import { buildMadeStatement, findUnexplained, type Statement } from '../../../domain/statement';
 import type { NewEntry } from '../../../ledger/entries';
 import { ENTRY_LINES } from '../../../ledger/entry-lines';
 import { hashLines } from '../../../statements/compare';

@@ -1,7 +1,11 @@
 import type { ClientSession } from 'mongodb';
 import { z } from 'zod';
 import { inTransaction } from '../../../base/mongo';
-import type { VerifiedOperator } from '../../../domain/account/operator';
+import { normalizeAccount } from '../../../domain/banks/iban';
+import { omitUndefined } from '../../../domain/defined';
+import { toEnv } from '../../../domain/environment';
+import { ServiceError } from '../../../domain/errors';
+import { formatMoney } from '../../../domain/money/money';
 import {
   type ApprovalLimits,
   type ApprovalRequired,
@@ -9,12 +13,8 @@ import {
   computeCredit,
   readApprovalLimits,
   requireApproval,
-} from '../../../domain/approval';
-import { omitUndefined } from '../../../domain/defined';
-import { toEnv } from '../../../domain/environment';
-import { ServiceError } from '../../../domain/errors';
-import { normalizeAccount } from '../../../domain/iban';
-import { formatMoney } from '../../../domain/money';
+} from '../../../domain/operators/approval';
+import type { VerifiedOperator } from '../../../domain/operators/operator';
 import { bookOwner } from '../../../ledger/entries';
 import { ENTRY_LINES } from '../../../ledger/entry-lines';
 import { EntriesCleared, type UnclearedEntry } from '../../../ledger/uncleared';

@@ -1,8 +1,8 @@
 import { type ClientSession, MongoServerError } from 'mongodb';
 import { inTransaction } from '../../../base/mongo';
-import { type Credited, computeCredit, listScopes } from '../../../domain/approval';
-import { nameMovement } from '../../../domain/movement/name';
-import { addDays, hasName, listFileNames, parseResourceId } from '../../../domain/statement';
+import { nameMovement } from '../../../domain/banks/movement-name';
+import { addDays, hasName, listFileNames, parseResourceId } from '../../../domain/banks/statement';
+import { type Credited, computeCredit, listScopes } from '../../../domain/operators/approval';
 import { type NewEntry, operationId, PLATFORM } from '../../../ledger/entries';
 import { ENTRY_LINES } from '../../../ledger/entry-lines';
 import { type OpenTransfer, TRANSFER_DAYS } from '../../../ledger/transfers';

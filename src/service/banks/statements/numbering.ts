@@ -1,6 +1,6 @@
 import type { ClientSession } from 'mongodb';
-import { formatMoney } from '../../../domain/money';
-import type { Numbering } from '../../../domain/statement';
+import type { Numbering } from '../../../domain/banks/statement';
+import { formatMoney } from '../../../domain/money/money';
 import type { Stores } from '../../../store';
 import type { BankAccountDocument } from '../../../store/bank-accounts';
 import type { MissingStatements, RefusalDocument } from '../../../store/statement-refusals';

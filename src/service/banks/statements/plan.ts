@@ -1,11 +1,11 @@
 import { deriveUuid } from '../../../base/ids';
-import { formatMoney } from '../../../domain/money';
 import {
   addDays,
   type Statement,
   type StatementFacts,
   type StatementLine,
-} from '../../../domain/statement';
+} from '../../../domain/banks/statement';
+import { formatMoney } from '../../../domain/money/money';
 import { findFlaw } from '../../../statements/check';
 import { describeDifference, hashLines, readFacts, relate } from '../../../statements/compare';
 import type { BankAccountDocument } from '../../../store/bank-accounts';

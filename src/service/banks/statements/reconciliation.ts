@@ -1,8 +1,8 @@
+import { normalizeAccount } from '../../../domain/banks/iban';
+import { addDays, announcedBefore } from '../../../domain/banks/statement';
 import { omitUndefined } from '../../../domain/defined';
 import { ServiceError } from '../../../domain/errors';
-import { normalizeAccount } from '../../../domain/iban';
-import { formatMoney } from '../../../domain/money';
-import { addDays, announcedBefore } from '../../../domain/statement';
+import { formatMoney } from '../../../domain/money/money';
 import type { UnclearedEntry } from '../../../ledger/uncleared';
 import type { BankAccountDocument } from '../../../store/bank-accounts';
 import type { LineDocument } from '../../../store/statement-lines';

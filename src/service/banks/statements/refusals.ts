@@ -1,7 +1,5 @@
 import { deriveUuid } from '../../../base/ids';
 import { inTransaction } from '../../../base/mongo';
-import { omitUndefined } from '../../../domain/defined';
-import { ServiceError } from '../../../domain/errors';
 import {
   ANNOUNCED_DAYS,
   addDays,
@@ -11,7 +9,9 @@ import {
   LINES_OPEN,
   NOT_REPEATED,
   OPEN_DAYS,
-} from '../../../domain/statement';
+} from '../../../domain/banks/statement';
+import { omitUndefined } from '../../../domain/defined';
+import { ServiceError } from '../../../domain/errors';
 import type { Stores } from '../../../store';
 import type { AttentionPlace, AttentionRow } from '../../../store/resource';
 import type { RefusalDocument } from '../../../store/statement-refusals';

@@ -1,6 +1,6 @@
 import type { ClientSession } from 'mongodb';
 import { inTransaction } from '../../../base/mongo';
-import type { StatementLine } from '../../../domain/statement';
+import type { StatementLine } from '../../../domain/banks/statement';
 
 import { ENTRY_LINES } from '../../../ledger/entry-lines';
 import { nameActed } from '../../../movements/acts';

@@ -1,12 +1,12 @@
 import { randomBytes, randomInt, randomUUID } from 'node:crypto';
 import type { ClientSession } from 'mongodb';
 import { inTransaction, isDuplicateKey } from '../../../base/mongo';
-import type { AuditFacts } from '../../../domain/account/audit-log';
 import { buildPosition, TIES } from '../../../domain/cursor';
 import { omitUndefined } from '../../../domain/defined';
 import { buildRefusal, notFound, Refusal, ServiceError } from '../../../domain/errors';
-import { hasFailedTooLong, listEnabledEvents } from '../../../domain/webhook/endpoint';
-import type { EventType } from '../../../domain/webhook/event';
+import { hasFailedTooLong, listEnabledEvents } from '../../../domain/events/endpoint';
+import type { EventType } from '../../../domain/events/event';
+import type { AuditFacts } from '../../../domain/operators/audit-log';
 import type { Encrypted } from '../../../encryption/encrypter';
 import { auditBy } from '../../../store/audit';
 import { waitForCaches } from '../../../store/cache';

@@ -1,5 +1,5 @@
 import { buildRefusal, notFound, Refusal, ServiceError, unavailable } from '../../../domain/errors';
-import type { EventType } from '../../../domain/webhook/event';
+import type { EventType } from '../../../domain/events/event';
 import * as wire from '../../../domain/wire/webhook-endpoints';
 import type { Actor } from '../../../store/audit';
 

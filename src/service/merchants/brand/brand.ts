@@ -1,10 +1,9 @@
 import { createHash } from 'node:crypto';
 import type { ClientSession } from 'mongodb';
 import { inTransaction } from '../../../base/mongo';
-import { type Brand, LOGO_LIMITS } from '../../../domain/account/brand';
-
 import { omitUndefined } from '../../../domain/defined';
 import { toEnv } from '../../../domain/environment';
+import { type Brand, LOGO_LIMITS } from '../../../domain/merchants/brand';
 import type { AccountDocument } from '../../../store/accounts';
 import type { Owner, WriteDeps } from '../../deps';
 

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { ClientSession } from 'mongodb';
-import { isReported, type MailSubject } from '../../../domain/account/mail';
+import { isReported, type MailSubject } from '../../../domain/merchants/mail';
 import type { Change } from '../../../store/audit';
 import type { MailDocument } from '../../../store/mails';
 import type { UserDocument } from '../../../store/users';

@@ -8,7 +8,7 @@ import {
   SMTP_URL_SYNTAX,
   type SmtpServer,
 } from '../../../base/smtp-url';
-import { writeMail } from '../../../domain/account/mail';
+import { writeMail } from '../../../domain/merchants/mail';
 import { refuseWorldReadable } from '../../../encryption/key-file';
 import type { MailDocument } from '../../../store/mails';
 import type { ServiceDeps } from '../../deps';

@@ -1,8 +1,8 @@
 import { createHash, randomBytes, randomUUID } from 'node:crypto';
 import type { ClientSession } from 'mongodb';
 import { inTransaction, isDuplicateKey } from '../../../base/mongo';
-import { ROLES, type Role } from '../../../domain/account/dashboard-role';
 import { ServiceError } from '../../../domain/errors';
+import { ROLES, type Role } from '../../../domain/merchants/dashboard-role';
 import { hashPassword } from '../../../encryption/password';
 import type { AccountDocument } from '../../../store/accounts';
 import type { InvitationDocument } from '../../../store/invitations';

@@ -1,16 +1,16 @@
 import type { ClientSession } from 'mongodb';
 import { z } from 'zod';
-import type { VerifiedOperator } from '../../../domain/account/operator';
+import { parseBookCurrency } from '../../../domain/crypto/assets';
+import { omitUndefined } from '../../../domain/defined';
+import { type DisputeTransfer, sumTaken } from '../../../domain/dispute/report';
+import { ServiceError } from '../../../domain/errors';
 import {
   type ApprovalLimits,
   type ApprovalRequired,
   type Credited,
   computeCredit,
-} from '../../../domain/approval';
-import { parseBookCurrency } from '../../../domain/crypto/assets';
-import { omitUndefined } from '../../../domain/defined';
-import { type DisputeTransfer, sumTaken } from '../../../domain/dispute/report';
-import { ServiceError } from '../../../domain/errors';
+} from '../../../domain/operators/approval';
+import type { VerifiedOperator } from '../../../domain/operators/operator';
 import type { EntryDocument } from '../../../ledger/documents';
 import { type NewEntry, operationId, PLATFORM } from '../../../ledger/entries';
 import { ENTRY_LINES } from '../../../ledger/entry-lines';

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import type { ClientSession } from 'mongodb';
 import { inTransaction, isDuplicateKey } from '../../../base/mongo';
-import { MAIN_BALANCE } from '../../../domain/account/balance-account';
 import { ServiceError } from '../../../domain/errors';
+import { MAIN_BALANCE } from '../../../domain/money/balance-account';
 import type { BalanceRow } from '../../../ledger/balance-rows';
 import type { EntryDocument } from '../../../ledger/documents';
 import {

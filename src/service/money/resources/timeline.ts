@@ -1,8 +1,8 @@
-import { formatAmount } from '../../../domain/amount';
-import type { CallbackResource } from '../../../domain/callback/callback';
+import type { CallbackResource } from '../../../domain/banks/callback';
 import { formatUnits } from '../../../domain/crypto/assets';
 import { formatCount } from '../../../domain/format-count';
-import { formatMoney } from '../../../domain/money';
+import { formatAmount } from '../../../domain/money/amount';
+import { formatMoney } from '../../../domain/money/money';
 import type { EntryDocument } from '../../../ledger/documents';
 import { bookOwner } from '../../../ledger/entries';
 import type { CallbackDocument } from '../../../store/callbacks';

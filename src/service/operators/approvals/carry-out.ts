@@ -1,15 +1,15 @@
 import { z } from 'zod';
-import { isSameOperator, type VerifiedOperator } from '../../../domain/account/operator';
+import { NETWORKS } from '../../../domain/crypto/assets';
+import { omitUndefined } from '../../../domain/defined';
+import { ServiceError } from '../../../domain/errors';
 import {
   type ApprovalRequired,
   isApprovalRequired,
   requireApproval,
-} from '../../../domain/approval';
-import { type ApprovedCommand, findApprovedAct } from '../../../domain/authority';
-import { NETWORKS } from '../../../domain/crypto/assets';
-import { omitUndefined } from '../../../domain/defined';
-import { ServiceError } from '../../../domain/errors';
-import type { ActSender } from '../../../domain/operator-act';
+} from '../../../domain/operators/approval';
+import { type ApprovedCommand, findApprovedAct } from '../../../domain/operators/authority';
+import { isSameOperator, type VerifiedOperator } from '../../../domain/operators/operator';
+import type { ActSender } from '../../../domain/operators/operator-act';
 import type { UnclearedEntry } from '../../../ledger/uncleared';
 import { isInFlight } from '../../../lifecycles';
 import type { Routes } from '../../../routing';

@@ -1,13 +1,13 @@
 import { inTransaction } from '../../../base/mongo';
+import { parseBookCurrency } from '../../../domain/crypto/assets';
+import { ServiceError } from '../../../domain/errors';
+import { amountInJson } from '../../../domain/money/money';
+import { describeAuthority } from '../../../domain/operators/authority';
 import {
   isSameOperator,
   NEW_APPROVER_MS,
   type VerifiedOperator,
-} from '../../../domain/account/operator';
-import { describeAuthority } from '../../../domain/authority';
-import { parseBookCurrency } from '../../../domain/crypto/assets';
-import { ServiceError } from '../../../domain/errors';
-import { amountInJson } from '../../../domain/money';
+} from '../../../domain/operators/operator';
 import type { ApprovalDocument } from '../../../store/approvals';
 import type { WriteDeps } from '../../deps';
 

@@ -1,7 +1,9 @@
 import { createHash, randomUUID } from 'node:crypto';
 import type { ClientSession, MongoClient } from 'mongodb';
 import { inTransaction, isDuplicateKey } from '../../../base/mongo';
-import type { VerifiedOperator } from '../../../domain/account/operator';
+import type { CallbackResource } from '../../../domain/banks/callback';
+import { omitUndefined } from '../../../domain/defined';
+import { ServiceError } from '../../../domain/errors';
 import {
   APPROVAL_MS,
   type ApprovalLimits,
@@ -14,11 +16,9 @@ import {
   requireApproval,
   type Scope,
   type SumOwners,
-} from '../../../domain/approval';
-import type { CallbackResource } from '../../../domain/callback/callback';
-import { omitUndefined } from '../../../domain/defined';
-import { ServiceError } from '../../../domain/errors';
-import type { CountedAct } from '../../../domain/operator-act';
+} from '../../../domain/operators/approval';
+import type { VerifiedOperator } from '../../../domain/operators/operator';
+import type { CountedAct } from '../../../domain/operators/operator-act';
 import { LIFECYCLES, type Resource } from '../../../lifecycles';
 import type { Stores } from '../../../store';
 import type { ApprovalDocument, PlannedAct } from '../../../store/approvals';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { ACT_WRITERS, AUDIT_WRITERS, type AuditWriter } from '../../../domain/account/audit-log';
-import { isSameOperator } from '../../../domain/account/operator';
+import { ACT_WRITERS, AUDIT_WRITERS, type AuditWriter } from '../../../domain/operators/audit-log';
+import { isSameOperator } from '../../../domain/operators/operator';
 import type { AuditPublicKeys } from '../../../encryption/audit-keys';
 import { isSignedBy } from '../../../encryption/audit-keys';
 import {

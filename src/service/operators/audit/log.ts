@@ -1,7 +1,7 @@
 import { describeError } from '../../../base/errors';
 import { Contention } from '../../../base/mongo';
-import type { AuditedAct, AuditFacts } from '../../../domain/account/audit-log';
 import { Refusal, ServiceError } from '../../../domain/errors';
+import type { AuditedAct, AuditFacts } from '../../../domain/operators/audit-log';
 import {
   type Actor,
   type Audit,

@@ -1,6 +1,6 @@
 import type { Document, MongoClient } from 'mongodb';
-import type { AuditedAct, AuditFacts } from '../../../domain/account/audit-log';
 import { toEnv } from '../../../domain/environment';
+import type { AuditedAct, AuditFacts } from '../../../domain/operators/audit-log';
 import { type InSnapshot, openSnapshots, readAll } from '../../../ledger-check/snapshot';
 import type { ChainedLine } from '../../../store/audit';
 import { fingerprint } from '../../../store/keys';

@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import type { Client } from '@temporalio/client';
 import { inBatches } from '../../../base/batches';
-import type { CallbackResource } from '../../../domain/callback/callback';
+import type { CallbackResource } from '../../../domain/banks/callback';
 import { readPositionTime } from '../../../domain/cursor';
 import { toEnv } from '../../../domain/environment';
 import { ServiceError } from '../../../domain/errors';
-import { webhookWorkflowId } from '../../../domain/webhook/event';
+import { webhookWorkflowId } from '../../../domain/events/event';
 import {
   isInFlight,
   KINDS,

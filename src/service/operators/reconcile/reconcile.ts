@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Client } from '@temporalio/client';
 import type { MongoClient } from 'mongodb';
-import type { CallbackResource } from '../../../domain/callback/callback';
+import type { CallbackResource } from '../../../domain/banks/callback';
 import { readPositionTime } from '../../../domain/cursor';
 import { omitUndefined } from '../../../domain/defined';
 import { KINDS } from '../../../lifecycles';

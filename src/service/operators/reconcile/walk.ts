@@ -3,7 +3,7 @@ import { defaultPayloadConverter } from '@temporalio/common';
 import type { History } from '@temporalio/common/lib/proto-utils';
 import { z } from 'zod';
 import { inBatches } from '../../../base/batches';
-import { CALLBACK_RESOURCES, type CallbackResource } from '../../../domain/callback/callback';
+import { CALLBACK_RESOURCES, type CallbackResource } from '../../../domain/banks/callback';
 
 import { listStateSteps } from '../../../domain/resources';
 import { SEARCH_KEYS } from '../../../domain/search-attributes';

@@ -2,7 +2,7 @@ import { makeReference } from '../../../../connectors/sepa/definition';
 import { buildPaymentReports, buildReports } from '../../../../connectors/sepa/lines';
 import { readBankMessages } from '../../../../connectors/sepa/messages';
 import { addCredits, changeLine } from '../../../../connectors/sepa/movements';
-import { readCallback } from '../../../../src/domain/callback/callback';
+import { readCallback } from '../../../../src/domain/banks/callback';
 import { isCreditorReference } from '../../../../src/domain/payment/creditor-reference';
 import {
   type LineMovement,

@@ -1,21 +1,21 @@
-import { normalizeName } from './account/operator';
-import { bookCurrency, parseBookCurrency } from './crypto/assets';
-import type { Deposit } from './crypto/deposit';
-import { type ActTarget, actOnDeposits } from './crypto/deposit-acts';
-import type { CryptoPaymentAct } from './crypto/payment';
-import type { CryptoSettlementAct } from './crypto/settlement';
-import { isCurrency } from './currencies';
-import type { DisputeAct } from './dispute/dispute';
 import {
   isInSuspense,
   listTakeable,
   type Movement,
   type Outcome,
   sumRests,
-} from './movement/movement';
-import type { PaymentAct } from './payment/payment';
-import type { PayoutAct } from './payout/payout';
-import type { RefundAct } from './refund/refund';
+} from '../banks/movement';
+import { bookCurrency, parseBookCurrency } from '../crypto/assets';
+import type { Deposit } from '../crypto/deposit';
+import { type ActTarget, actOnDeposits } from '../crypto/deposit-acts';
+import type { CryptoPaymentAct } from '../crypto/payment';
+import type { CryptoSettlementAct } from '../crypto/settlement';
+import type { DisputeAct } from '../dispute/dispute';
+import { isCurrency } from '../money/currencies';
+import type { PaymentAct } from '../payment/payment';
+import type { PayoutAct } from '../payout/payout';
+import type { RefundAct } from '../refund/refund';
+import { normalizeName } from './operator';
 
 /** Facts of a resource, an entry or a statement line that decide how much an act credits. */
 export interface CreditFacts {

@@ -3,7 +3,7 @@ import type {
   PaymentCallbackName,
   PayoutCallbackName,
   RefundCallbackName,
-} from '../callback/callback';
+} from './callback';
 
 type Name = PaymentCallbackName | RefundCallbackName | PayoutCallbackName;
 

@@ -1,4 +1,4 @@
-import { assetRules, formatDecimalUnits, formatUnits, parseBookCurrency } from './crypto/assets';
+import { assetRules, formatDecimalUnits, formatUnits, parseBookCurrency } from '../crypto/assets';
 import { decimalMoney, formatMoney } from './money';
 
 /** @param currency ISO 4217, or an asset's book currency, such as `ETH.ethereum` */

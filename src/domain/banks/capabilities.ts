@@ -1,6 +1,6 @@
-import type { PayeeResult } from './callback/callback';
-import { isPaymentMethodId, methodRules } from './payment/catalog';
-import { isRailId } from './payout/rails';
+import { isPaymentMethodId, methodRules } from '../payment/catalog';
+import { isRailId } from '../payout/rails';
+import type { PayeeResult } from './callback';
 
 /** Reported by a connector's process. */
 export interface Capabilities {

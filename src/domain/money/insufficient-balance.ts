@@ -1,6 +1,6 @@
-import { formatAmount } from '../amount';
 import type { RuleViolation } from '../errors';
-import { formatMoney } from '../money';
+import { formatAmount } from './amount';
+import { formatMoney } from './money';
 
 export interface AvailableBalance {
   balance_account: string;

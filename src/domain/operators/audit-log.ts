@@ -1,4 +1,4 @@
-import { CALLBACK_RESOURCES, type CallbackResource } from '../callback/callback';
+import { CALLBACK_RESOURCES, type CallbackResource } from '../banks/callback';
 
 const OPERATOR_ACTS = Object.fromEntries(
   CALLBACK_RESOURCES.map((kind) => [

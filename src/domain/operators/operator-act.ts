@@ -1,5 +1,5 @@
-import { AMOUNT_MAX } from './callback/callback';
-import { OUTCOMES, type Outcome } from './movement/movement';
+import { AMOUNT_MAX } from '../banks/callback';
+import { OUTCOMES, type Outcome } from '../banks/movement';
 import {
   absent,
   choice,
@@ -10,7 +10,7 @@ import {
   positive,
   text,
   wholeNumber,
-} from './shape';
+} from '../shape';
 
 /** Stored in the audit trail. */
 export interface OperatorAct {

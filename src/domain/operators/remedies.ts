@@ -1,11 +1,11 @@
-import type { CallbackResource } from './callback/callback';
-import type { CryptoPaymentAttention } from './crypto/payment';
-import type { CryptoSettlementAttention } from './crypto/settlement';
-import type { DisputeAttention } from './dispute/dispute';
-import type { CommonAttention } from './lifecycle';
-import type { PaymentAttention } from './payment/payment';
-import type { PayoutAttention } from './payout/payout';
-import type { RefundAttention } from './refund/refund';
+import type { CallbackResource } from '../banks/callback';
+import type { CryptoPaymentAttention } from '../crypto/payment';
+import type { CryptoSettlementAttention } from '../crypto/settlement';
+import type { DisputeAttention } from '../dispute/dispute';
+import type { CommonAttention } from '../lifecycle';
+import type { PaymentAttention } from '../payment/payment';
+import type { PayoutAttention } from '../payout/payout';
+import type { RefundAttention } from '../refund/refund';
 
 /** Questions of operators, and the answers that differ; `ask` says of whom. */
 const QUESTIONS = {

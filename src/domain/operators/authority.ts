@@ -1,5 +1,5 @@
-import type { AuditedAct } from './account/audit-log';
-import { omitUndefined } from './defined';
+import { omitUndefined } from '../defined';
+import type { AuditedAct } from './audit-log';
 
 /** Act of which another operator has to approve on live. */
 interface ApprovedAct {

@@ -1,4 +1,4 @@
-import type { AcquirerFee } from '../account/acquirer-fee';
+import type { AcquirerFee } from '../merchants/acquirer-fee';
 
 export type Direction = 'in' | 'out';
 

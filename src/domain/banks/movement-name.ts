@@ -1,4 +1,4 @@
-import type { StatementLine } from '../statement';
+import type { StatementLine } from './statement';
 
 /**
  * Names a movement by the bank's reference, and by the place in it where the bank booked several

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { CALLBACK_RESOURCES, type CallbackResource } from '../callback/callback';
+import { CALLBACK_RESOURCES, type CallbackResource } from '../banks/callback';
 
 /** Sent to an endpoint that chooses none. @see docs/webhooks.md#events */
 export const DEFAULT_EVENT_TYPES = [

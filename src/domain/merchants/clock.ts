@@ -1,4 +1,4 @@
-import type { CallbackResource } from '../callback/callback';
+import type { CallbackResource } from '../banks/callback';
 
 /** Real on live; a merchant can advance the sandbox's. @see docs/api.md#sandbox-clock */
 export type AccountTime = { livemode: true; offset_ms: 0 } | { livemode: false; offset_ms: number };

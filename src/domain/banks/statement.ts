@@ -1,4 +1,4 @@
-import { listCreditorReferences } from './payment/creditor-reference';
+import { listCreditorReferences } from '../payment/creditor-reference';
 
 /** Holds nothing about people. @see docs/statements.md */
 export interface StatementLine {

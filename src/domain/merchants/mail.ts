@@ -1,6 +1,6 @@
 import { assertNever } from '../assert';
 import { toEnv } from '../environment';
-import { AUDIT_LABELS, type AuditedAct } from './audit-log';
+import { AUDIT_LABELS, type AuditedAct } from '../operators/audit-log';
 import { ROLE_NAMES, type Role } from './dashboard-role';
 
 /** Changes on live and of the team of which the owners get a mail, with the text of the audit log. */
