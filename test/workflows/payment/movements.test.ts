@@ -214,15 +214,18 @@ describe('a payment', () => {
     },
   ])('$title', play);
 
-  const LATER = { available_on: '2999-01-02' };
-  const DUE = 'due.main.2999-01-02';
+  /** Later than this server's clock gets, and within 90 days of each report. */
+  const dayIn = (days: number) =>
+    new Date(Date.now() + days * 86_400_000).toISOString().slice(0, 10);
+  const LATER = { available_on: dayIn(85) };
+  const DUE = `due.main.${LATER.available_on}`;
 
   test.each<Row>([
     {
       title: 'of a different amount is pending until the last day that the bank said of it',
       from: 'awaiting_customer',
       steps: [
-        odd(999, { available_on: '2999-01-01' }),
+        odd(999, { available_on: dayIn(84) }),
         ['settled', by('more', 51, LATER), 'amount_differs'],
         ['mark_settled', {}, 'settled clear', { [DUE]: 1_050, clearing: -1_050 }],
       ],
