@@ -75,11 +75,21 @@ test.each<[string, DisputeFacts | null, Partial<DisputeReport>, string, Partial<
     ['of more than is left', null, { amount: 651 }, '650 is left', { disputed: 400 }],
     ['of what was refunded', null, { amount: 1_000 }, '949 is left', { refunded: 101 }],
     ['of what was refunded beyond it', null, {}, '1049 is left', { refunded_over: 1 }],
-    ['in another currency', null, { currency: 'USD' }, 'the bank reports a dispute in USD'],
+    [
+      'in another currency',
+      null,
+      { currency: 'USD' },
+      'refused: the bank reports a dispute in USD',
+    ],
     ['as an inquiry', null, { amount: 0, code: '13.1' }, 'needs_response reason 13.1'],
     ['while the bank decides', null, { amount: 0, dispute_status: 'under_review' }, 'under_review'],
     ['after an inquiry', INQUIRY, { amount: 400 }, `${OPENED} 400 0`],
-    ['after it was withdrawn', OPEN, { amount: 400, fee: 15, code: '10.4' }, 'reason 10.4'],
+    [
+      'after it was withdrawn',
+      OPEN,
+      { amount: 400, fee: 15, code: '10.4' },
+      'needs_response reason 10.4',
+    ],
     ['again', OPEN, { amount: 400, fee: 15 }, 'repeated'],
     ['again by its own report', OPEN, { callback_id: 'cb-1', fee: 15 }, 'own'],
     ['of another amount', OPEN, { amount: 401, fee: 15 }, 'refused: the dispute is known'],
@@ -151,6 +161,14 @@ test.each([
   // What is back does not come back to the same side again.
   const rest = shareReturnedFee([...charged, transfer('in', 0, back)], 20 - fee);
   expect(computeBorneFee(rest)).toBe(15 - borne);
+});
+
+test('what comes back later is not less where the merchant had more than their part back', () => {
+  const service = { fee: 5, fee_bearer: 'service' } as const;
+  const charged = [transfer('out', 400, { fee: 5 }), transfer('out', 0, service)];
+  // The bank gives one of the two fees back, and an operator reverses the entry of the other.
+  const back = [transfer('in', 0, shareReturnedFee(charged, 5)), transfer('in', 0, { fee: 5 })];
+  expect(shareReturnedFee([...charged, ...back], 0)).toEqual({ fee: 0 });
 });
 
 const DUE = '2026-03-08T10:00:00.000Z';

@@ -115,7 +115,9 @@ export function shareReturnedFee(transfers: readonly DisputeTransfer[], fee: num
   }
   const same = transfers.filter((each) => each.direction === 'out' && each.fee === fee);
   const isOfService = same.length > 0 && same.every((each) => each.fee_bearer === 'service');
-  const fee_borne = isOfService && fee <= ofService ? 0 : Math.min(fee, ofMerchant);
+  // A reversed entry may have given the merchant more than their part.
+  const left = Math.max(0, Math.min(fee, ofMerchant));
+  const fee_borne = isOfService && fee <= ofService ? 0 : left;
   if (fee_borne === fee) return { fee };
   return fee_borne === 0 ? { fee, fee_bearer: 'service' } : { fee, fee_borne };
 }
