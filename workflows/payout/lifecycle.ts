@@ -70,8 +70,10 @@ import {
 /** @see docs/api.md#states-of-a-payout */
 export async function payout(start: PayoutStart): Promise<PayoutResult> {
   const mail = openPayoutMailbox(start);
-  const callerWaits = !('resume' in start) && start.caller_waits === true;
-  listen(rules, mail, start, async () => getState(await untilSent(mail, callerWaits)));
+  listen(rules, mail, start, async () => {
+    const callerWaits = !('resume' in start) && start.caller_waits === true;
+    return getState(await untilSent(mail, callerWaits));
+  });
   await runLifecycle(rules, mail, () =>
     'resume' in start ? load(mail, start) : open(mail, start),
   );

@@ -28,8 +28,8 @@ const NO_LOCK_PAUSE_MS = 300;
 
 export function openPayoutMailbox(start: PayoutStart): PayoutMailbox {
   const acceptBy = workflowInfo().startTime.getTime() + ACCEPT_WITHIN_MS;
-  // A resumed payout was accepted before.
-  return { ...openMailbox(start), acceptBy, attempted: 'resume' in start };
+  // A resumed payout was accepted before. An input that is no object is refused after this.
+  return { ...openMailbox(start), acceptBy, attempted: 'resume' in Object(start) };
 }
 
 /** @param callerWaits the caller itself ends the wait */

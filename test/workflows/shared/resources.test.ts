@@ -442,18 +442,23 @@ describe('a callback whose signal Temporal has lost', () => {
   });
 });
 
-test.each<[type: string, what: string, input: object, fault: string]>([
+test.each<[type: string, what: string, input: unknown, fault: string]>([
   ['payment', 'its id misspelt', { paymentId: randomUUID() }, 'is required'],
   ['refund', 'its id misspelt', { refundId: randomUUID() }, 'is required'],
   ['payout', 'its id misspelt', { payoutId: randomUUID() }, 'is required'],
+  ['payment', 'its id alone', randomUUID(), 'is required'],
+  ['payout', 'its id alone', randomUUID(), 'is required'],
+  ['payout', 'nothing', null, 'is required'],
   ['payout', 'an id that is no UUID', { payout_id: 'first' }, 'must be a UUID'],
   ['payout', 'the id of another', { payout_id: randomUUID() }, 'must be the id that'],
 ])('a %s that is started by hand with %s ends before it reads anything', async (...row) => {
   const [type, , input, fault] = row;
+  const isObject = typeof input === 'object' && input !== null;
+  const start = isObject ? { resume: true, request_id: 'r', ...input } : input;
   const handle = await setting.env.client.workflow.start(type, {
     workflowId: `${type}:${randomUUID()}`,
     taskQueue: setting.queues.lifecycle,
-    args: [{ resume: true, request_id: 'r', ...input }],
+    args: [start],
   });
   await expect(handle.result()).rejects.toMatchObject({
     cause: { type: 'invalid_request', message: expect.stringContaining(fault) },
