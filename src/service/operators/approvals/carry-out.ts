@@ -55,6 +55,7 @@ const FINAL: readonly string[] = [
   'connector_not_stopped',
   'entry_not_open',
   'entry_not_found',
+  'evidence_not_supported',
   'held_by_bank',
   'insufficient_balance',
   'invalid_request',
