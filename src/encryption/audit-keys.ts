@@ -38,7 +38,7 @@ export function createAuditKeys(
   writers: readonly AuditWriter[] = AUDIT_WRITERS,
 ): string[] {
   mkdirSync(dir, { recursive: true, mode: 0o700 });
-  const written = listMissingAuditKeys(dir, writers);
+  const written = listMissing(dir, writers);
   for (const path of written) {
     const file = { key: newRandomKey().toString('base64url') };
     writeKeyFile(path, `${JSON.stringify(file, null, 2)}\n`);
@@ -46,16 +46,33 @@ export function createAuditKeys(
   return [...written, ...publish(dir, now, writers)];
 }
 
-/** Lists paths of files that do not exist. */
-export function listMissingAuditKeys(dir: string, writers: readonly AuditWriter[] = AUDIT_WRITERS) {
-  const paths = writers.map((writer) => auditKeyPath(dir, writer));
-  return paths.filter((path) => !existsSync(path));
+/** Lists paths of the files that `createAuditKeys` would write. */
+export function listUnwrittenAuditKeys(dir: string): string[] {
+  const unwritten = listMissing(dir, AUDIT_WRITERS);
+  const isPublished = unwritten.length === 0 && findPublicKeys(dir, new Date()) === undefined;
+  return isPublished ? [] : [...unwritten, publicPath(dir)];
+}
+
+function listMissing(dir: string, writers: readonly AuditWriter[]): string[] {
+  return writers.map((writer) => auditKeyPath(dir, writer)).filter((path) => !existsSync(path));
 }
 
 /** Adds the halves that an interrupted creation left out, too. @returns path of a written file */
 function publish(dir: string, now: Date, writers: readonly AuditWriter[]): string[] {
+  const keys = findPublicKeys(dir, now, writers);
+  if (keys === undefined) return [];
   const path = publicPath(dir);
-  const before = existsSync(path) ? readAuditPublicKeys(dir) : {};
+  writeKeyFile(path, `${JSON.stringify(keys, null, 2)}\n`, PUBLIC_MODE);
+  return [path];
+}
+
+/** @returns all public halves; undefined where none is missing */
+function findPublicKeys(
+  dir: string,
+  now: Date,
+  writers: readonly AuditWriter[] = AUDIT_WRITERS,
+): AuditPublicKeys | undefined {
+  const before = existsSync(publicPath(dir)) ? readAuditPublicKeys(dir) : {};
   const after = writers.map((writer) => {
     const keys = before[writer] ?? [];
     const { key } = parseKeyFile(readFileSync(auditKeyPath(dir, writer), 'utf8'));
@@ -63,10 +80,8 @@ function publish(dir: string, now: Date, writers: readonly AuditWriter[]): strin
     if (keys.at(-1)?.public_key === public_key) return [writer, keys] as const;
     return [writer, [...keys, { public_key, created_at: now.toISOString() }]] as const;
   });
-  if (after.every(([writer, keys]) => keys === before[writer])) return [];
-  const keys = { ...before, ...Object.fromEntries(after) };
-  writeKeyFile(path, `${JSON.stringify(keys, null, 2)}\n`, PUBLIC_MODE);
-  return [path];
+  if (after.every(([writer, keys]) => keys === before[writer])) return undefined;
+  return { ...before, ...Object.fromEntries(after) };
 }
 
 /**

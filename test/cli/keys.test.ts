@@ -435,15 +435,21 @@ describe('the command', () => {
     await expect(unrecorded).rejects.toThrow('is away');
     expect(existsSync(removed)).toBe(false);
     const { written } = Object(await setting.json('keys', 'split'));
-    expect(written).toEqual([removed, expect.stringContaining('audit.public.json')]);
-    const [done, requested] = await setting.stores.auditLog.list({ limit: 2 });
-    const target = basename(removed);
-    expect([requested, done]).toMatchObject([
-      { act: 'keys.rotated', target, after: { outcome: 'requested' } },
-      { act: 'keys.rotated', target, after: { outcome: 'done' } },
-    ]);
+    const published = join(env['KEYS_DIR'], 'audit.public.json');
+    expect(written).toEqual([removed, published]);
+    const listLines = async () => {
+      const [done, requested] = await setting.stores.auditLog.list({ limit: 2 });
+      return [requested, done];
+    };
+    const expectLines = (target: string) =>
+      ['requested', 'done'].map((outcome) => ({ act: 'keys.rotated', target, after: { outcome } }));
+    const target = `${basename(removed)}, audit.public.json`;
+    expect(await listLines()).toMatchObject(expectLines(target));
     const { worker, api } = readAuditPublicKeys(env['KEYS_DIR']);
     expect([worker, api]).toMatchObject([[{}, {}], [{}]]);
+    rmSync(published);
+    expect(await setting.json('keys', 'split')).toEqual({ written: [published] });
+    expect(await listLines()).toMatchObject(expectLines('audit.public.json'));
     env['KEYS_DIR'] = '';
     expect((await setting.refusal('keys', 'show')).code).toBe('keys_dir_missing');
     env['KEYS_DIR'] = keysDir;

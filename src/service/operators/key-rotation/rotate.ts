@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { basename } from 'node:path';
 import { ENVIRONMENTS, toEnv } from '../../../domain/environment';
 import { ServiceError } from '../../../domain/errors';
-import { createAuditKeys, listMissingAuditKeys } from '../../../encryption/audit-keys';
+import { createAuditKeys, listUnwrittenAuditKeys } from '../../../encryption/audit-keys';
 import { DecryptionError, type Encrypted } from '../../../encryption/encrypter';
 import { addKey, removeKey } from '../../../encryption/key-file';
 import {
@@ -70,26 +70,24 @@ export async function createPairs({
   now,
 }: Omit<KeyFileDeps, 'wait' | 'progress'>): Promise<string[]> {
   return await withKeyFileLock({ keysFile }, async () => {
-    const missing = listMissingAuditKeys(keysDir).map((path) => basename(path));
+    const written = changeKeyFile(() => listUnwrittenAuditKeys(keysDir));
     // Signs the lines that follow.
-    const own = changeKeyFile(() => createAuditKeys(keysDir, now(), ['command_line']));
+    changeKeyFile(() => createAuditKeys(keysDir, now(), ['command_line']));
     const create = async (target: string, isMissing: boolean, write: () => string[]) => {
       const act = async () => changeKeyFile(write);
       const change = { act: 'keys.rotated', ...INSTALLATION, target } as const;
       return isMissing ? await withAuditLine(audit, change, act) : await act();
     };
-    const others = await create(missing.join(', '), missing.length > 0, () =>
-      createAuditKeys(keysDir, now()),
-    );
-    const written = new Set([...own, ...others]);
+    const names = written.map((path) => basename(path)).join(', ');
+    await create(names, written.length > 0, () => createAuditKeys(keysDir, now()));
     for (const holder of [...ENVIRONMENTS, ...listPayoutConnectors(connectors).map(getHolder)]) {
       const isMissing = !existsSync(keyRingPath(keysDir, holder, 'private'));
       const paths = await create(getKeyRingName(holder), isMissing, () =>
         createRecipientKeyRing(keysDir, holder, now()),
       );
-      for (const path of paths) written.add(path);
+      written.push(...paths);
     }
-    return [...written];
+    return written;
   });
 }
 
