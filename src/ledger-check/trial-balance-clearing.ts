@@ -95,7 +95,7 @@ export async function compareScope(
     if (count === 0) return [];
     const age = describeAge(oldest, options.now);
     const message = `${place}: ${formatCount(count, noun)} ${where}; ${age}.`;
-    return [{ code, message, amount, currency, ids }];
+    return [{ code, amount, currency, ids, message }];
   });
   if (options.at === undefined) {
     const filter = { bank_account_id: { $in: scope.accounts }, attention: true };
@@ -105,8 +105,8 @@ export async function compareScope(
       .limit(IDS_MAX);
     for await (const { message, missing: gap } of missing) {
       const ids = gap === undefined ? [] : [gap.statement];
-      const finding = { code: 'statement_missing', amount: 0n, currency, ids } as const;
-      findings.push({ ...finding, message: `${place}: ${message}` });
+      const finding = { code: 'statement_missing', amount: 0n, currency } as const;
+      findings.push({ ...finding, message: `${place}: ${message}`, ids });
     }
   }
   const sum = [scopeKey(scope), ...books].reduce(
@@ -116,7 +116,7 @@ export async function compareScope(
   const amount = sum + inTransit.amount;
   if (amount !== 0n) {
     const message = `${place}: the clearing accounts of merchants and bank differ by an amount that no entry in transit explains.`;
-    findings.push({ code: 'clearing_differs', message, amount, currency, ids: books });
+    findings.push({ code: 'clearing_differs', amount, currency, ids: books, message });
   }
   return findings;
 }

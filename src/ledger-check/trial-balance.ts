@@ -103,10 +103,10 @@ function createTally() {
   const addFinding = (
     found: Map<string, TrialBalanceFinding>,
     key: string,
-    about: Pick<TrialBalanceFinding, 'code' | 'message' | 'currency'>,
+    { code, message, currency }: Pick<TrialBalanceFinding, 'code' | 'message' | 'currency'>,
     { book, amount }: { book: string; amount: bigint },
   ) => {
-    const before = found.get(key) ?? { ...about, amount: 0n, ids: [] };
+    const before = found.get(key) ?? { code, message, amount: 0n, currency, ids: [] };
     const ids = before.ids.length < IDS_MAX ? [...before.ids, book] : before.ids;
     found.set(key, { ...before, amount: before.amount + amount, ids });
   };
