@@ -9,7 +9,7 @@ import {
 import { KINDS, RESOURCES } from '../domain/resources';
 import { createStores } from '.';
 
-import { countBy, LIVEMODE_LABEL, STUCK } from './list';
+import { countBy, STUCK } from './list';
 import type { MailCounts } from './mails';
 import type { Suspense } from './movements';
 
@@ -42,7 +42,7 @@ export function createMetricStore(db: Db) {
   const countStuck = (kind: CallbackResource) =>
     countBy<ServiceMetrics['stuck'][number]>(db.collection(RESOURCES[kind].collection), STUCK, {
       resource: { $literal: kind },
-      livemode: LIVEMODE_LABEL,
+      livemode: '$livemode',
       reason: '$attention',
     });
   const countByEnv = (reason: string, rows: readonly { livemode: boolean; count: number }[]) =>

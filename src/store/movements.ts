@@ -9,7 +9,7 @@ import {
   type Resolution,
 } from '../domain/banks/movement';
 import { omitUndefined } from '../domain/defined';
-import { afterRow, countBy, LIST_MS_MAX, LIVEMODE_LABEL } from './list';
+import { afterRow, countBy, LIST_MS_MAX } from './list';
 
 /** @see docs/ledger.md#bank-movements */
 export interface MovementDocument extends Omit<Movement, 'id' | 'sources'> {
@@ -98,7 +98,7 @@ export function createMovementStore(db: Db) {
       countBy(
         movements,
         SUSPENSE,
-        { connector: '$connector', livemode: LIVEMODE_LABEL },
+        { connector: '$connector', livemode: '$livemode' },
         { since: { $min: '$reported_at' } },
       ),
     /** Keeps resources with money in suspense that the bank is to send back. */

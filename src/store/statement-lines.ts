@@ -1,7 +1,7 @@
 import type { ClientSession, Db } from 'mongodb';
 import { indexBuilder } from '../base/mongo-indexes';
 import type { StatementLine } from '../domain/banks/statement';
-import { afterRow, countBy, LIST_MS_MAX, LIVEMODE_LABEL } from './list';
+import { afterRow, countBy, LIST_MS_MAX } from './list';
 
 export interface OfAccount {
   bank_account_id: string;
@@ -294,17 +294,20 @@ export function createStatementLines(db: Db) {
       return (await lines.findOne(filter, { projection: { _id: 1 } })) !== null;
     },
     countLines: async (ids: readonly string[]): Promise<Partial<Record<LineStatus, number>>> => {
-      const filter = { statement: { $in: [...ids] } };
-      const counts = await countBy<{ status: LineStatus; count: number }>(lines, filter, {
-        status: '$status',
-      });
-      return Object.fromEntries(counts.map(({ status, count }) => [status, count]));
+      // Without a limit: an import counts the lines of a large statement once it is stored.
+      const counts = await lines
+        .aggregate<{ _id: LineStatus; count: number }>([
+          { $match: { statement: { $in: [...ids] } } },
+          { $group: { _id: '$status', count: { $sum: 1 } } },
+        ])
+        .toArray();
+      return Object.fromEntries(counts.map(({ _id, count }) => [_id, count]));
     },
     countOpen: (): Promise<OpenLines[]> =>
       countBy(
         lines,
         { status: 'open' },
-        { connector: '$connector', livemode: LIVEMODE_LABEL },
+        { connector: '$connector', livemode: '$livemode' },
         { day: { $min: '$day' } },
       ),
   };

@@ -1,7 +1,7 @@
 import type { ClientSession, Db } from 'mongodb';
 import { indexBuilder } from '../base/mongo-indexes';
 import type { StatementFacts } from '../domain/banks/statement';
-import { countBy, LIVEMODE_LABEL } from './list';
+import { countBy } from './list';
 
 /** Numbers over which a statement jumps although its balance follows on. */
 export interface MissingStatements {
@@ -106,7 +106,7 @@ export function createStatementRefusals(db: Db) {
       countBy<{ resource: string; livemode: string; reason: string; count: number }>(
         refusals,
         { attention: true },
-        { resource: { $literal: 'bank_account' }, livemode: LIVEMODE_LABEL, reason: '$code' },
+        { resource: { $literal: 'bank_account' }, livemode: '$livemode', reason: '$code' },
       ),
     listByIds: (ids: readonly string[]) => refusals.find({ _id: { $in: [...ids] } }).toArray(),
     /** Ends the attention reasons of a connector's other files. */
