@@ -509,6 +509,17 @@ test('refuses a form of more than 8 MiB, or 32 KiB without a file, with an incom
   for (const body of [part.slice(0, -60), `${part.repeat(101)}--${boundary}--\r\n`]) {
     expect(await send(multipart, body)).toEqual([400, true]);
   }
+  // Files are no fields of the form, and the parser knows boundaries of other letters.
+  const file = part.replace('"csrf"', '"file"; filename="a"');
+  for (const letter of ['x', 'é']) {
+    const encode = (text: string) => text.replaceAll(boundary, letter.repeat(27));
+    const sendFiles = (count: number) =>
+      send(encode(multipart), encode(`${part}${file.repeat(count)}--${boundary}--\r\n`));
+    expect([await sendFiles(1), await sendFiles(100)]).toEqual([
+      [400, false],
+      [400, true],
+    ]);
+  }
   const fields = `csrf=${owner.csrf}&a=`;
   for (const [length, isUnread] of [
     [31 * 1_024, false],

@@ -49,7 +49,9 @@ async function readParts(
 ): Promise<SentForm | null> {
   const [, boundary = ''] = /boundary="?([^";]+)/i.exec(type) ?? [];
   // Parsing thousands of small parts would hold the process for a second.
-  const pieces = body.toString('latin1').split(`--${boundary}`, FIELDS_MAX + 2);
+  const delimiter = Buffer.from(`--${boundary}`).toString('latin1');
+  // By bytes, as the parser finds them: it reads a boundary with other letters as UTF-8.
+  const pieces = body.toString('latin1').split(delimiter, FIELDS_MAX + 2);
   if (pieces.length > FIELDS_MAX + 1) return null;
   // Not the header that came, which may have another boundary, too.
   const headers = { 'Content-Type': `${UPLOAD}; boundary="${boundary}"` };
