@@ -5,6 +5,14 @@ import { RECOVERY_MS_MAX, type RunningStack, type StackOptions, startStack } fro
 
 const KILLS = 3;
 
+/** Options of a race: what is let go with each kill, and what has to be accepted before the next. */
+export interface RaceOptions {
+  onKill?: () => void;
+  every?: number;
+  killsMax?: number;
+  waitMs?: number;
+}
+
 export const RECIPIENT = {
   ...{ type: 'bank_account', first_name: 'Jan', last_name: 'Jansen', iban: 'NL91ABNA0417164300' },
   ...{ address_line1: 'Damrak 1', city: 'Amsterdam', postal_code: '1012 LG' },
@@ -24,7 +32,9 @@ export function useMerchant(name: string, options: StackOptions = {}) {
     async () => {
       const stack = await startStack(options);
       try {
-        return { stack, ...(await openMerchant(stack, name, over.signal)) };
+        const open = (of: string) => openMerchant(stack, of, over.signal);
+        /** Opens one more merchant of the stack. */
+        return { stack, openOther: open, ...(await open(name)) };
       } catch (error) {
         await stack.destroy();
         throw error;
@@ -61,14 +71,13 @@ export async function listAll({ get }: PatientClient, list: string): Promise<Row
 
 /**
  * Runs all at once while workers are killed, each once more was accepted, while others wait.
- * @param onKill called as each kill falls, to let go calls that waited for it
  * @returns the answers, and how many kills fell meanwhile
  */
 export async function raceWithKills<T>(
   stack: RunningStack,
   calls: readonly Promise<T>[],
   count: () => Promise<number>,
-  onKill = () => {},
+  { onKill, every = 1, killsMax = KILLS, waitMs = RECOVERY_MS_MAX }: RaceOptions = {},
 ): Promise<{ answers: T[]; kills: number }> {
   let isOver = false;
   const all = Promise.all(calls).finally(() => {
@@ -76,16 +85,16 @@ export async function raceWithKills<T>(
   });
   const killWorkers = async (): Promise<number> => {
     let before = 0;
-    for (let kills = 0; kills < KILLS; kills += 1) {
-      const hasMore = async () => isOver || (await count()) > before;
-      await eventually('something more to be accepted', hasMore, RECOVERY_MS_MAX);
+    for (let kills = 0; kills < killsMax; kills += 1) {
+      const hasMore = async () => isOver || (await count()) >= before + every;
+      await eventually('something more to be accepted', hasMore, waitMs);
       if (isOver) return kills;
       const isBack = stack.kill('worker');
       before = await count();
-      onKill();
+      onKill?.();
       await eventually('a new worker', isBack, RECOVERY_MS_MAX);
     }
-    return KILLS;
+    return killsMax;
   };
   const [answers, kills] = await Promise.all([all, killWorkers()]);
   return { answers, kills };

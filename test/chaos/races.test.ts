@@ -1,10 +1,13 @@
+import type { PartName } from '../../stack/data-dir';
 import { useFixture } from '../support/fixture';
 import { gate } from '../support/gate';
+import { openInbox } from '../support/hook';
 import { type Answer, eventually, idealPayment } from '../support/http';
 import { noteForFailure } from '../support/quiet';
 import {
   findDifferences,
   listAll,
+  type RaceOptions,
   RECIPIENT,
   raceWithKills,
   readBalance,
@@ -12,6 +15,8 @@ import {
   useMerchant,
 } from './race';
 import { reconcile } from './reconcile';
+import { RECOVERY_MS_MAX } from './running-stack';
+import { startWebhookReceiver } from './webhook-receiver';
 
 /**
  * Refunds race each other for what remains of a payment (docs/api.md#refunds), payouts for a balance.
@@ -27,7 +32,7 @@ const FEE = 25;
 const AT_ONCE = 50;
 const ENDED_MS_MAX = 120_000;
 
-jest.setTimeout(400_000);
+jest.setTimeout(900_000);
 
 const merchant = useMerchant('Races', { autoplay: 'on' });
 /** Movements that the bank has made. */
@@ -38,17 +43,16 @@ interface Requested {
   amount: number;
 }
 
-interface Race {
+interface Race extends RaceOptions {
   path: string;
   fee: number;
   refusal: string;
   /** Sends all requests and their repeats, in this order. */
   send: (requested: readonly Requested[]) => Promise<Answer>[];
-  onKill?: () => void;
 }
 
 /** Holds that what was accepted fits, once each, and that what was refused did not. */
-async function race({ path, fee, refusal, send, onKill }: Race): Promise<number> {
+async function race({ path, fee, refusal, send, ...options }: Race): Promise<number> {
   const { stack, client } = merchant;
   const requested = Array.from({ length: REQUESTS }, (_, index) => ({
     key: `${refusal}-${index}`,
@@ -56,7 +60,7 @@ async function race({ path, fee, refusal, send, onKill }: Race): Promise<number>
   }));
   const count = async () => (await listAll(client, path)).length;
   const calls = send([...requested, ...requested]);
-  const { answers, kills } = await raceWithKills(stack, calls, count, onKill);
+  const { answers, kills } = await raceWithKills(stack, calls, count, options);
   expect(kills).toBeGreaterThanOrEqual(2);
 
   const accepted = new Map<string, number>();
@@ -120,8 +124,8 @@ test('never refunds more than the payment by 200 refunds, each sent twice, a thi
 
 async function settledPayment(): Promise<string> {
   const { client } = merchant;
-  const { id } = (await client.post('/v1/payments', idealPayment({ amount: FUNDS }), 'payment'))
-    .body;
+  const made = await client.post('/v1/payments', idealPayment({ amount: FUNDS }), 'payment');
+  const { id } = made.body;
   const path = `/v1/sandbox/payments/${id}/simulate`;
   const isSettled = async () =>
     (await client.post(path, { event: 'settled' })).body.status === 'settled';
@@ -151,25 +155,150 @@ test('never overdraws the balance by 200 payouts, each sent twice, fifty at once
   const send = (requested: readonly Requested[]) => {
     const sent: Promise<Answer>[] = [];
     for (let start = 0; start < REQUESTS; start += AT_ONCE) {
-      const before = Promise.allSettled(sent.filter((request) => request !== undefined));
+      const before = Promise.allSettled(sent.flat());
       for (const [index, each] of requested.entries()) {
-        const place = index % REQUESTS;
-        if (place < start || place >= start + AT_ONCE) continue;
-        sent[index] = before.then(() => pay(each));
+        const place = (index % REQUESTS) - start;
+        if (place >= 0 && place < AT_ONCE) sent[index] = before.then(() => pay(each));
       }
     }
     return sent;
   };
-  const drawn = await race({
-    path: '/v1/payouts',
-    fee: FEE,
-    refusal: 'insufficient_balance',
-    send,
-  });
+  const refusal = 'insufficient_balance';
+  const drawn = await race({ path: '/v1/payouts', fee: FEE, refusal, send });
   await untilAll('/v1/payouts', 'completed');
   const left = { available: FUNDS - drawn, reserved: 0 };
   expect(await readBalance(merchant.stack, merchant.account, 'race')).toEqual(left);
 });
+
+/** Killed at once, each somewhere else in the advance, which goes on while they are away. */
+const CLOCK_KILLS: readonly (readonly PartName[])[] = [
+  ...([['worker'], ['api', 'worker'], ['sandbox_bank']] as const),
+  ...([['worker', 'api'], ['temporal'], ['worker'], ['mongodb']] as const),
+];
+/** Few: each attempt of each webhook is a stop of the clock, and there are more stops than kills. */
+const VOUCHERS = 3;
+const PAYOUTS = 3;
+const ATTEMPTS = 12;
+const DAYS = 10;
+const DAY_MS = 86_400_000;
+const KILLS_MIN = 6;
+const ADVANCE_MS_MAX = 300_000;
+
+const PAYOUT_EVENTS = ['payout.completed', 'payout.sent', 'payout.submitted'];
+
+const receiver = useFixture(startWebhookReceiver, (started) => started.close());
+/** An endpoint that always fails. */
+const failing = useFixture(openInbox, (opened) => opened.close());
+const clockMerchant = useFixture(() => merchant.openOther('Clock'));
+
+const read = async (path: string) => (await clockMerchant.client.get(path)).body;
+const readClock = () => read('/v1/sandbox/clock');
+
+/** Creates payouts that complete, and vouchers that expire, by the merchant's clock. */
+async function createResources() {
+  const { client } = clockMerchant;
+  const create = async (path: string, body: object, idempotencyKey: string): Promise<string> => {
+    const answer = await client.post(path, body, idempotencyKey);
+    if (answer.status !== 201) throw new Error(answer.text);
+    return answer.body.id;
+  };
+  const createAll = (count: number, path: string, build: (n: number) => object) =>
+    Promise.all(Array.from({ length: count }, (_, n) => create(path, build(n), `clock-${n}`)));
+  failing.answer.status = 500;
+  const endpoint = { url: failing.url, enabled_events: ['payout.completed'] };
+  await create('/v1/webhook-endpoints', endpoint, 'hook');
+  const recipient_id = await create('/v1/payout-recipients', RECIPIENT, 'recipient');
+  const money = { recipient_id, method: 'sepa_instant', currency: 'EUR' };
+  const customer = { email: 'payer@example.com' };
+  const voucher = idealPayment({ method: 'multibanco', country: 'PT', customer });
+  return {
+    payouts: await createAll(PAYOUTS, '/v1/payouts', (n) => ({ ...money, amount: 1_000 + n })),
+    vouchers: await createAll(VOUCHERS, '/v1/payments', (n) => ({
+      ...{ ...voucher, reference: `order-${n}` },
+    })),
+  };
+}
+
+test('continues an advance of the sandbox clock through kills and does nothing twice', async () => {
+  const { stack } = merchant;
+  const { client, account } = clockMerchant;
+  await receiver.register(stack, account);
+  const { payouts, vouchers } = await createResources();
+  const { target } = (await client.post('/v1/sandbox/clock', { advance: `P${DAYS}D` })).body;
+  const kills = await killAll();
+  expect(kills).toBeGreaterThanOrEqual(KILLS_MIN);
+  const hasReached = async () => (await readClock()).state === 'standing';
+  await eventually('the clock to reach its target', hasReached, ADVANCE_MS_MAX);
+  expect((await readClock()).now >= target).toBe(true);
+
+  const sent = new Set<string>();
+  const expectEvents = async (resource_id: string, types: string[]): Promise<string> => {
+    const { data, has_more } = await read(`/v1/events?limit=100&resource_id=${resource_id}`);
+    expect(has_more).toBe(false);
+    expect(data.map(({ type }: { type: string }) => type)).toEqual(types);
+    for (const { id } of data) sent.add(id);
+    return data[0].id;
+  };
+  for (const id of vouchers) {
+    const isExpired = async () => (await read(`/v1/payments/${id}`)).status === 'expired';
+    await eventually('a voucher to expire', isExpired);
+    await expectEvents(id, ['payment.expired', 'payment.awaiting_customer']);
+  }
+  for (const id of payouts) await expectExhausted(await expectEvents(id, PAYOUT_EVENTS));
+  await eventually('each event', async () => [...sent].every((id) => receiver.received.has(id)));
+  expect(new Set(receiver.received.keys())).toEqual(sent);
+  expect(receiver.faults).toEqual([]);
+  // An attempt whose process was killed before it was stored is made once more.
+  for (const { times } of receiver.received.values()) expect(times).toBeLessThanOrEqual(1 + kills);
+  const posts = new Map<string, number>();
+  for (const { body } of failing.received) posts.set(body, (posts.get(body) ?? 0) + 1);
+  expect(posts.size).toBe(PAYOUTS);
+  for (const times of posts.values()) {
+    expect(times).toBeGreaterThanOrEqual(ATTEMPTS);
+    expect(times).toBeLessThanOrEqual(ATTEMPTS + kills);
+  }
+  moved += PAYOUTS;
+  const { left, workflows } = (await stack.cli('reconcile')).data;
+  expect({ left, checked: workflows >= VOUCHERS + PAYOUTS }).toEqual({ left: 0, checked: true });
+  const count = failing.received.length;
+  noteForFailure(`${kills} kills; ${count} posts of ${PAYOUTS * ATTEMPTS} attempts.`);
+});
+
+/** Kills when the clock has gone on since the last time, until it stands still. @returns parts killed */
+async function killAll(): Promise<number> {
+  let before = 0;
+  let kills = 0;
+  for (const parts of CLOCK_KILLS) {
+    const readNext = async () => {
+      const clock = await readClock();
+      return (clock.state === 'standing' || clock.offset_seconds > before) && clock;
+    };
+    const { state, offset_seconds } = await eventually('a further stop', readNext, ADVANCE_MS_MAX);
+    if (state === 'standing') return kills;
+    before = offset_seconds;
+    const restarts = parts.map((part) => ({ part, isBack: merchant.stack.kill(part) }));
+    kills += parts.length;
+    for (const { part, isBack } of restarts) {
+      await eventually(`a new ${part}`, isBack, RECOVERY_MS_MAX);
+    }
+  }
+  return kills;
+}
+
+/** Waits for the end of the delivery to the endpoint that fails, and compares its attempts. */
+async function expectExhausted(event: string): Promise<void> {
+  type Delivery = { status: string; attempts: number; log: { at: string }[] };
+  const readDelivery = async (): Promise<Delivery | undefined> =>
+    (await read(`/v1/events/${event}`)).deliveries.find(
+      ({ status }: Delivery) => status === 'exhausted',
+    );
+  const { attempts, log } = await eventually('the last attempt', readDelivery, ADVANCE_MS_MAX);
+  expect({ attempts, stored: log.length }).toEqual({ attempts: ATTEMPTS, stored: ATTEMPTS });
+  const at = (n: number) => Date.parse(log.at(n)?.at ?? '') / DAY_MS;
+  expect(at(-1) - at(0)).toBeGreaterThan(0.9);
+  // The clock waits 20 s for a worker that is away; after the last attempts it goes on by days.
+  expect(at(-2) - at(0)).toBeLessThan(1);
+}
 
 test('the ledger has each movement that the bank has made', async () => {
   expect(await findDifferences(merchant.stack)).toEqual([]);

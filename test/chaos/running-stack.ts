@@ -60,6 +60,11 @@ export async function startStack({
   }
   const exited = new Promise<number | null>((done) => launcher.once('close', done));
   const state = () => readState(dataDir);
+  const readRunning = () => {
+    const running = state();
+    if (running === undefined) throw new Error('stack.json is missing while the stack runs.');
+    return running;
+  };
   const cli: CommandLine = (...args) =>
     eventually(
       args.join(' '),
@@ -90,13 +95,14 @@ export async function startStack({
     await destroy();
     throw new Error(`The stack did not come up:\n${output}`, { cause: error });
   }
-  const ports = [port, bankPort, uiPort, ...serverPorts(state())];
+  const ports = [port, bankPort, uiPort, ...serverPorts(readRunning())];
   const url = `http://localhost:${port}`;
   const bankUrl = `http://localhost:${bankPort}`;
   return {
     ...{ url, bankUrl, dataDir, destroy },
     /** `stack.json` as it stands; undefined once the stack has stopped. */
     state,
+    readState: readRunning,
     /** Output of the real command line, with `--json`. */
     cli,
     /** Process ids that `stack.json` names now, and the launcher's. */
@@ -158,11 +164,9 @@ function listPids(state: StackState | undefined): number[] {
     : PART_NAMES.flatMap((part) => (state[part] === undefined ? [] : (state[part].pid ?? 0)));
 }
 
-function serverPorts(state: StackState | undefined): number[] {
-  if (state === undefined) throw new Error('stack.json is missing while the stack runs.');
-  return [state.temporal.address, new URL(state.mongodb.uri).host].map((address) =>
-    Number(address.split(':').at(-1)),
-  );
+function serverPorts({ temporal, mongodb }: StackState): number[] {
+  const addresses = [temporal.address, new URL(mongodb.uri).host];
+  return addresses.map((address) => Number(address.split(':').at(-1)));
 }
 
 /** In the ordinary way where it can, by force where it can't; node parts end with the launcher. */
