@@ -16,10 +16,9 @@ const PASSWORD = 'correct horse';
 const STOP_MS_MAX = 60_000;
 const UP_MS_MAX = 90_000;
 
-export interface EvmProcessOptions {
-  /** URL of the node. */
+interface EvmProcessOptions {
+  /** URLs of the node, and of one that checks it. */
   node: string;
-  /** URL of the node that checks it. */
   secondNode?: string;
   token: Address;
   connector: string;
@@ -41,6 +40,7 @@ export function createEvmProcess(options: EvmProcessOptions) {
   let starts = 0;
   const logFile = () => join(folder, `${starts}.log`);
   const said = () => readFileSync(logFile(), 'utf8');
+  /** Starts a process, which may have to wait for the node. */
   const start = async (change: NodeJS.ProcessEnv = {}): Promise<Child> => {
     starts += 1;
     child = await startChild({
@@ -49,32 +49,27 @@ export function createEvmProcess(options: EvmProcessOptions) {
     });
     return child;
   };
-  const until = (words: string) =>
-    eventually(
-      `“${words}”`,
-      async () => {
-        if (child?.hasExited()) throw new Error(`The process has ended:\n${said()}`);
-        return said().includes(words);
-      },
-      UP_MS_MAX,
-    );
+  /** Waits until its log has these words. */
+  const until = (words: string) => {
+    const isSaid = async () => {
+      if (child?.hasExited()) throw new Error(`The process has ended:\n${said()}`);
+      return said().includes(words);
+    };
+    return eventually(`“${words}”`, isSaid, UP_MS_MAX);
+  };
+  /** Kills it by SIGKILL. */
+  const kill = async () => {
+    child?.kill();
+    await child?.exited;
+  };
   return {
     /** Account that pays settlements. */
     payer: privateKeyToAddress(key),
-    /** Starts a process, which may have to wait for the node. */
-    start,
-    said,
-    /** Waits until its log has these words. */
-    until,
+    ...{ start, said, until, kill },
     /** Starts a process and waits until it follows the chain. */
     follow: async () => {
       await start();
       await until('the chain is followed');
-    },
-    /** Kills it by SIGKILL. */
-    kill: async () => {
-      child?.kill();
-      await child?.exited;
     },
     /** Ends the process by SIGTERM and returns how it ended, in words. */
     stop: async () => {
@@ -82,8 +77,7 @@ export function createEvmProcess(options: EvmProcessOptions) {
       return await child?.exited;
     },
     destroy: async () => {
-      child?.kill();
-      await child?.exited;
+      await kill();
       rmSync(folder, { recursive: true, force: true });
     },
   };

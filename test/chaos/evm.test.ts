@@ -1,19 +1,17 @@
 import { randomBytes } from 'node:crypto';
-import type { Hash } from 'viem';
-import { generatePrivateKey, privateKeyToAddress } from 'viem/accounts';
-import type { ConnectorKey } from '../../connectors/contract/callbacks';
+import type { Address, Hash } from 'viem';
+import { passOn, startProxy } from '../../connectors/conformance/proxy';
 import type { Deposit } from '../../connectors/evm/deposits';
 import type { Settlement } from '../../connectors/evm/settlements';
 import { createConnectorKey } from '../../src/callbacks/keys';
 import { createEncrypter } from '../../src/encryption/encrypter';
-import { type CryptoShop, ETHER, IN_ETHER, openCryptoShop } from '../api/crypto-setting';
+import { ASSET, type CryptoShop, ETHER, openCryptoShop, WALLET } from '../api/crypto-setting';
 import { startEthereum } from '../connectors/evm/ethereum';
 import { operatorsAudit } from '../support/audit';
 import { eventually } from '../support/http';
 import { mongodbUri, temporalAddress } from '../support/servers';
 import { type Service, startService } from '../support/service';
 import { createEvmProcess, type EvmProcess } from './evm-process';
-import { type NodeProxy, startNodeProxy } from './node-proxy';
 
 /** The Ethereum connector as a process that is killed at each step, its node with it, for live money. */
 const CONFIRMATIONS = 3;
@@ -21,7 +19,7 @@ const CONNECTOR = `evm-${randomBytes(4).toString('hex')}`;
 const STEP_MS_MAX = 90_000;
 
 let chain: Awaited<ReturnType<typeof startEthereum>>;
-let proxy: NodeProxy;
+let proxy: Awaited<ReturnType<typeof startNodeProxy>>;
 let service: Service;
 let shop: CryptoShop;
 let evm: EvmProcess;
@@ -34,9 +32,13 @@ beforeAll(async () => {
   ]);
   proxy = await startNodeProxy(chain.url);
   shop = await openCryptoShop(service, true);
+  const { mongo, stores, keys } = service;
+  const encrypter = createEncrypter(keys.seal);
+  const acting = { mongo, stores, encrypter, audit: operatorsAudit(stores), now: () => new Date() };
   evm = createEvmProcess({
     ...{ node: proxy.url, token: chain.token, connector: CONNECTOR, confirmations: CONFIRMATIONS },
-    signing: await signingKey(),
+    // Live money moves for signed reports alone.
+    signing: await createConnectorKey(acting, CONNECTOR),
     env: {
       ...{ MONGODB_URI: mongodbUri(), MONGODB_DB: service.database },
       ...{ TEMPORAL_ADDRESS: temporalAddress(), TASK_QUEUE_PREFIX: CONNECTOR },
@@ -52,12 +54,30 @@ afterAll(async () => {
   await chain?.stop();
 });
 
-/** Makes a key of the connector, since live money moves for signed reports alone. */
-async function signingKey(): Promise<ConnectorKey> {
-  const { mongo, stores, keys } = service;
-  const now = () => new Date();
-  const acting = { mongo, stores, audit: operatorsAudit(stores), now };
-  return await createConnectorKey({ ...acting, encrypter: createEncrypter(keys.seal) }, CONNECTOR);
+/** Starts a proxy in front of a node, which loses questions, or their answers, when a test says so. */
+async function startNodeProxy(node: string) {
+  let loss: { method: string; isAnswer: boolean; happened: () => void } | undefined;
+  const { url, stop } = await startProxy(0, async (request) => {
+    const { method } = JSON.parse(request.body.toString());
+    const lost = loss?.method === method ? loss : undefined;
+    const answer = lost?.isAnswer === false ? undefined : await passOn(node, request);
+    if (lost === undefined) return answer;
+    lost.happened();
+    // What is lost leaves the client waiting.
+    return await new Promise<never>(() => {});
+  });
+  return {
+    ...{ url, stop },
+    /** Loses transactions from now on; resolves once one is lost. */
+    loseTransaction: (at: 'question' | 'answer') =>
+      new Promise<void>((happened) => {
+        loss = { method: 'eth_sendRawTransaction', isAnswer: at === 'answer', happened };
+      }),
+    /** Lets all through again. */
+    open: () => {
+      loss = undefined;
+    },
+  };
 }
 
 const due = 5n * 10n ** 16n;
@@ -98,18 +118,16 @@ test('credits a deposit once, whenever the process and the node are killed', asy
 
   await chain.mine();
   await evm.follow();
-  const received = await shop.until(id, 'received', ({ status }) => status === 'received');
+  const received = await shop.untilStatus(id, 'received');
   expect(received.deposits).toMatchObject([{ transaction_id: hash, status: 'confirmed' }]);
   expect(await shop.balance()).toEqual({ available: String(due), reserved: '0' });
   expect(await shop.events(id)).toEqual(['crypto.payment.received']);
 });
 
 test('sends one transaction for a settlement, whenever the process and the node are killed', async () => {
-  const wallet = privateKeyToAddress(generatePrivateKey());
-  await register(wallet);
-  let lost = proxy.lose('eth_sendRawTransaction', 'question');
-  const { asset, network } = IN_ETHER;
-  const requested = await shop.post('/v1/crypto/settlements', { asset, network });
+  await shop.registerWallet();
+  let lost = proxy.loseTransaction('question');
+  const requested = await shop.post('/v1/crypto/settlements', ASSET);
   expect(requested.status).toBe(201);
   const { id } = requested.body;
   await lost;
@@ -118,7 +136,7 @@ test('sends one transaction for a settlement, whenever the process and the node 
   expect(await pooledCount()).toBe(0);
 
   await chain.restart();
-  lost = proxy.lose('eth_sendRawTransaction', 'answer');
+  lost = proxy.loseTransaction('answer');
   await evm.start();
   await lost;
   await evm.kill();
@@ -140,7 +158,7 @@ test('sends one transaction for a settlement, whenever the process and the node 
   await chain.mine();
   await evm.start();
   await until(id, 'completed');
-  expect(await chain.client.getBalance({ address: wallet })).toBe(due);
+  expect(await chain.client.getBalance({ address: WALLET as Address })).toBe(due);
   expect(await sentCount()).toBe(1);
   expect((await settlement(id))?.attempts).toHaveLength(1);
   expect(await shop.events(id)).toEqual(['crypto.settlement.completed']);
@@ -155,7 +173,7 @@ test('follows a node again after an outage, without a restart', async () => {
   const hash = await chain.pay(address, due);
   await chain.mine(CONFIRMATIONS);
   await told(hash, CONFIRMATIONS);
-  await shop.until(id, 'received', ({ status }) => status === 'received');
+  await shop.untilStatus(id, 'received');
 });
 
 test('gives no payment the address of another one after its database was restored', async () => {
@@ -182,10 +200,7 @@ async function told(transaction_id: Hash, confirmations: number): Promise<void> 
 }
 
 async function until(id: string, status: string): Promise<void> {
-  const isSo = async () => {
-    const { body } = await shop.get(`/v1/crypto/settlements/${id}`);
-    return body.status === status;
-  };
+  const isSo = async () => (await shop.get(`/v1/crypto/settlements/${id}`)).body.status === status;
   await eventually(`it is ${status}`, isSo, STEP_MS_MAX);
 }
 
@@ -193,12 +208,4 @@ async function until(id: string, status: string): Promise<void> {
 async function pooledCount(): Promise<number> {
   const requested = { address: evm.payer, blockTag: 'pending' } as const;
   return (await chain.client.getTransactionCount(requested)) - (await sentCount());
-}
-
-/** Registers a wallet that counts at once. */
-async function register(address: string): Promise<void> {
-  const { account_id } = shop;
-  const wallet = { account_id, livemode: true, network: 'ethereum', address } as const;
-  const now = new Date().toISOString();
-  await service.stores.wallets.set(wallet, { now, counts_from: now });
 }

@@ -1,9 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { once } from 'node:events';
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { passOn, startProxy } from '../../connectors/conformance/proxy';
 import { example } from '../../connectors/example/example';
 import { startFakeBank } from '../../connectors/example/fake-bank';
 import { startConnector } from '../../connectors/kit/connector';
@@ -66,37 +63,20 @@ const world = useFixture(
 async function startSlowProxy(target: string) {
   let calls = 0;
   let ended = 0;
-  let latency = (_url: string) => LATENCY_MS;
-  const pass = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+  let latency = (_path: string) => LATENCY_MS;
+  const { url, stop } = await startProxy(0, async (request) => {
     calls += 1;
-    const { method = 'GET', url = '/', headers } = request;
-    const body = method === 'GET' ? null : await text(request);
-    await sleep(latency(url));
-    const { host, connection, 'content-length': length, ...rest } = headers;
-    const passed = Object.entries(rest).map(([name, value]) => [name, String(value)] as const);
-    const answer = await fetch(new URL(url, target), {
-      method,
-      body,
-      headers: passed.map(([name, value]) => [name, value]),
-    });
-    response.writeHead(answer.status, { 'content-type': 'application/json' });
-    response.end(await answer.text());
+    await sleep(latency(request.path));
+    const answer = await passOn(target, request);
     ended += 1;
-  };
-  const server = createServer((request, response) => {
-    pass(request, response).catch(() => response.destroy());
-  }).listen(0, '127.0.0.1');
-  await once(server, 'listening');
+    return answer;
+  });
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    ...{ url, stop },
     count: () => calls,
     countEnded: () => ended,
     setLatency: (ms: typeof latency) => {
       latency = ms;
-    },
-    stop: async () => {
-      server.closeAllConnections();
-      server.close();
     },
   };
 }
@@ -113,6 +93,12 @@ async function openSessions(signal: AbortSignal): Promise<number[]> {
     await sleep(100);
   }
   return times;
+}
+
+const payouts = () => service.collection<PayoutDocument>('payouts');
+
+async function findNewest(account_id: string): Promise<string> {
+  return (await payouts().findOne({ account_id }, { sort: { position: -1 } }))?._id ?? '';
 }
 
 /** Asks the bank about a payout that waits. @returns its status, or why it was refused */
@@ -143,16 +129,12 @@ test('a slow bank is asked twice about each of many payouts, while others open s
     }
   };
   const creating = Promise.all(Array.from({ length: CREATES }, create));
-  const payouts = service.collection<PayoutDocument>('payouts');
   const { account_id } = shop;
-  await eventually(
-    'all payouts',
-    async () => (await payouts.countDocuments({ account_id })) === PAYOUTS,
-    30_000 + PAYOUTS * 100,
-  );
-  const newest = await payouts.findOne({ account_id }, { sort: { position: -1 } });
+  const areMade = async () => (await payouts().countDocuments({ account_id })) === PAYOUTS;
+  await eventually('all payouts', areMade, 30_000 + PAYOUTS * 100);
+  const newest = await findNewest(account_id);
   const sentAt = performance.now();
-  const answer = await markFailed(newest?._id ?? '');
+  const answer = await markFailed(newest);
   const answer_ms = performance.now() - sentAt;
   // It is answered before most of them are sent.
   expect(world.bank.transfers.size).toBeLessThan(0.75 * PAYOUTS);
@@ -162,24 +144,15 @@ test('a slow bank is asked twice about each of many payouts, while others open s
   const took_ms = performance.now() - began;
   await creating;
   const submitted = { account_id, status: 'submitted' } as const;
-  await eventually(
-    'all payouts to be submitted',
-    async () => (await payouts.countDocuments(submitted)) === sent,
-  );
+  const areSubmitted = async () => (await payouts().countDocuments(submitted)) === sent;
+  await eventually('all payouts to be submitted', areSubmitted);
   over.abort();
   const times = (await sessions).sort((a, b) => a - b);
   const calls = world.slow.count();
   if (process.env['MASS_PAYOUT'] !== undefined) {
     const p95_ms = times[Math.floor(times.length * 0.95)];
-    console.info({
-      payouts: PAYOUTS,
-      calls,
-      took_ms,
-      bank_ms: BANK_MS,
-      sessions: times.length,
-      p95_ms,
-      ...{ answer, answer_ms },
-    });
+    console.info({ PAYOUTS, calls, took_ms, BANK_MS, sessions: times.length, p95_ms });
+    console.info({ answer, answer_ms });
     expect(answer_ms).toBeLessThan(4_000);
     expect(took_ms).toBeLessThan(1.2 * BANK_MS);
   }
@@ -200,14 +173,12 @@ test('an operator is answered while every other call of the bank hangs', async (
   const paying = Promise.all(
     Array.from({ length: 40 }, () => other.pay({ ...changes, method: 'sepa_credit_transfer' })),
   );
-  const payouts = service.collection<PayoutDocument>('payouts');
   await eventually('all payouts to wait', async () => {
-    const created = await payouts.countDocuments({ account_id, status: 'created' });
+    const created = await payouts().countDocuments({ account_id, status: 'created' });
     return created === 40 && slow.count() - slow.countEnded() - earlier === LIMITS.atOnce - 1;
   });
-  const newest = await payouts.findOne({ account_id }, { sort: { position: -1 } });
-  const id = newest?._id ?? '';
-  slow.setLatency((url) => (url.includes(id) ? QUESTION_MS : HANGS_MS));
+  const id = await findNewest(account_id);
+  slow.setLatency((path) => (path.includes(id) ? QUESTION_MS : HANGS_MS));
   const ended = slow.countEnded();
   const began = performance.now();
   expect(await markFailed(id)).toBe('failed');
