@@ -9,33 +9,24 @@ import { freePort, LOOPBACK } from '../../stack/ports';
 import { mongod } from '../../stack/provision/mongod';
 import { startWatchdog, type Watchdog } from '../stack/watchdog';
 import { withClient } from '../support/database';
+import { useFixture } from '../support/fixture';
 import { eventually } from '../support/http';
 import { retryUntilDone } from '../support/insist';
-import { openProcesses, type Processes, type WorkerProcess } from '../support/processes';
+import { openProcesses, type WorkerProcess } from '../support/processes';
 import { provisionQuietly } from '../support/programs';
 import { type PayoutFacts, payoutFacts } from '../support/records';
 import { RECOVERY_MS_MAX } from './running-stack';
 
-let set: ReplicaSet | undefined;
-let processes: Processes | undefined;
-beforeAll(async () => {
-  set = await startReplicaSet();
-  processes = await openProcesses(set.uri);
-});
-afterAll(async () => {
-  await processes?.close();
-  await set?.stop();
-});
+const set = useFixture(startReplicaSet, ({ stop }) => stop());
+const processes = useFixture(
+  () => openProcesses(set.uri),
+  ({ close }) => close(),
+);
 
 const LANES = 3;
 const STEP_DOWNS = 3;
 /** Steps of the load between two blows. */
 const STEPS_BETWEEN = 4;
-
-function started() {
-  if (set === undefined || processes === undefined) throw new Error('Nothing was started.');
-  return { set, processes };
-}
 
 /** Loads a book while something is done to the servers, and until it is done. */
 async function loadedDuring(book: MerchantBook, act: () => Promise<void>): Promise<void> {
@@ -57,8 +48,7 @@ async function progress(book: MerchantBook): Promise<void> {
 }
 
 test('keeps each acknowledged write exactly once through elections and a killed primary', async () => {
-  const { set, processes } = started();
-  const book = openMerchantBook(processes);
+  const book = openMerchantBook();
   const before = await set.elections();
   await loadedDuring(book, async () => {
     for (let blow = 0; blow < STEP_DOWNS; blow += 1) {
@@ -76,29 +66,23 @@ test('keeps each acknowledged write exactly once through elections and a killed 
   await book.expectExact();
 });
 
-const TRANSIENT = ['TransientTransactionError'];
 const COMMIT = 'commitTransaction';
 const NO_MAJORITY = { code: 64, errmsg: 'waiting for replication timed out' };
 const FAILURES = 10;
 
+const transient = (errorCode: number) => ({
+  ...{ errorCode, errorLabels: ['TransientTransactionError'] },
+});
+
 test.each([
-  [
-    'a commit is made, yet no majority known to have it',
-    COMMIT,
-    { writeConcernError: NO_MAJORITY },
-  ],
+  ['a commit is made, yet no majority is known', COMMIT, { writeConcernError: NO_MAJORITY }],
   ['the connection ends at a commit', COMMIT, { closeConnection: true }],
   ['a commit takes too long', COMMIT, { errorCode: 50 }],
-  [
-    'the server no longer knows the transaction',
-    COMMIT,
-    { errorCode: 251, errorLabels: TRANSIENT },
-  ],
-  ['an update meets another transaction', 'update', { errorCode: 112, errorLabels: TRANSIENT }],
+  ['the server no longer knows the transaction', COMMIT, transient(251)],
+  ['an update meets another transaction', 'update', transient(112)],
   ['the connection ends at an insert', 'insert', { closeConnection: true }],
 ])('records each transition once where %s', async (_name, command, failure) => {
-  const { set, processes } = started();
-  const book = openMerchantBook(processes);
+  const book = openMerchantBook();
   await set.failNext(FAILURES, { failCommands: [command], ...failure });
   await loadedDuring(book, () => progress(book));
   expect(await set.failNoMore()).toBeGreaterThanOrEqual(FAILURES);
@@ -108,15 +92,11 @@ test.each([
 const GIVEN_UP_MS_MAX = 40_000;
 
 test('gives up settlements without a majority in seconds, and records each once when it is repeated', async () => {
-  const { set, processes } = started();
   const { records, authorizedPayment, settle } = processes.left;
   const account_id = `acct_${randomUUID()}`;
-  const ids = Array.from({ length: 3 }, () => randomUUID());
-  const payments = await Promise.all(
-    ids.map((payment_id) =>
-      retryUntilDone(() => authorizedPayment(records, { account_id, payment_id })),
-    ),
-  );
+  const pay = (payment_id: string) =>
+    retryUntilDone(() => authorizedPayment(records, { account_id, payment_id }));
+  const payments = await Promise.all(Array.from({ length: 3 }, () => pay(randomUUID())));
   await set.holdBack(true);
   const began = Date.now();
   const settled = await Promise.allSettled(payments.map((facts) => settle(records, facts)));
@@ -126,13 +106,18 @@ test('gives up settlements without a majority in seconds, and records each once 
   expect(gaveUpAfter).toBeLessThan(GIVEN_UP_MS_MAX);
 
   await Promise.all(payments.map((facts) => retryUntilDone(() => settle(records, facts))));
-  const balances = await retryUntilDone(() => records.stores.ledger.balances(account_id, false));
-  expect(balances).toMatchObject([{ available: 3_000, reserved: 0 }]);
-  const { differences } = await retryUntilDone(() =>
-    verifyLedger(records.mongo, records.db.databaseName),
-  );
-  expect(differences).toEqual([]);
+  await expectLedger(account_id, 3_000);
 });
+
+/** Expects a balance and, by the ledger's own check, no differences. */
+async function expectLedger(account_id: string, available: number): Promise<void> {
+  const { stores, mongo, db } = processes.left.records;
+  // An election that a starved node calls may interrupt any read.
+  const balances = await retryUntilDone(() => stores.ledger.balances(account_id, false));
+  expect(balances).toEqual([{ balance_account: 'main', currency: 'EUR', available, reserved: 0 }]);
+  const { differences } = await retryUntilDone(() => verifyLedger(mongo, db.databaseName));
+  expect(differences).toEqual([]);
+}
 
 const PAYMENT = 1_000;
 const REFUND = 100;
@@ -161,7 +146,8 @@ type MerchantBook = ReturnType<typeof openMerchantBook>;
  * Book of one merchant that two processes write. Both get each step at once, as an attempt that was
  * given up continues next to its successor, and repeat it until it answers.
  */
-function openMerchantBook({ left, right }: Processes) {
+function openMerchantBook() {
+  const { left, right } = processes;
   const account_id = `acct_${randomUUID()}`;
   const courses: Course[] = [];
   let begun = 0;
@@ -169,10 +155,8 @@ function openMerchantBook({ left, right }: Processes) {
 
   /** Both answers, which are acknowledged now. */
   async function both<T>(step: (worker: WorkerProcess) => Promise<T>): Promise<[T, T]> {
-    const answers = await Promise.all([
-      retryUntilDone(() => step(left)),
-      retryUntilDone(() => step(right)),
-    ]);
+    const done = (worker: WorkerProcess) => retryUntilDone(() => step(worker));
+    const answers = await Promise.all([done(left), done(right)]);
     answered += 1;
     return answers;
   }
@@ -213,7 +197,7 @@ function openMerchantBook({ left, right }: Processes) {
     /** Steps that have been acknowledged. */
     answered: () => answered,
     /** Holds all that was acknowledged against what is stored. */
-    expectExact: () => expectExact(left, account_id, courses),
+    expectExact: () => expectExact(account_id, courses),
   };
 }
 
@@ -235,13 +219,8 @@ function assertSame<T>([first, second]: [T, T]): T {
   return first;
 }
 
-async function expectExact(
-  { records }: WorkerProcess,
-  account_id: string,
-  courses: readonly Course[],
-): Promise<void> {
-  const { db, stores } = records;
-  // An election that a starved node calls may interrupt any read.
+async function expectExact(account_id: string, courses: readonly Course[]): Promise<void> {
+  const { db } = processes.left.records;
   const find = (collection: string, filter: object) =>
     retryUntilDone(() => db.collection(collection).find(filter).toArray());
   const list = async (collection: string, filter: object, name: (row: Document) => string) =>
@@ -265,15 +244,15 @@ async function expectExact(
   expect(await list('journal_entries', { book }, ({ _id }) => String(_id))).toEqual(
     expected(listEntryIds),
   );
-  const available = courses.reduce((sum, of) => sum + calculateGain(of), 0);
-  const balances = await retryUntilDone(() => stores.ledger.balances(account_id, false));
-  expect(balances).toEqual([{ balance_account: 'main', currency: 'EUR', available, reserved: 0 }]);
-  const { differences } = await retryUntilDone(() => verifyLedger(records.mongo, db.databaseName));
-  expect(differences).toEqual([]);
+  const gained = courses.map(
+    ({ refundEnd, payoutEnd }) =>
+      PAYMENT - (refundEnd === 'settled' ? REFUND : 0) - ENDS[payoutEnd].cost,
+  );
+  const available = gained.reduce((sum, each) => sum + each, 0);
+  await expectLedger(account_id, available);
 }
 
-function listEvents(course: Course): string[] {
-  const { payment_id, refund_id, payout_id, refundEnd, payoutEnd } = course;
+function listEvents({ payment_id, refund_id, payout_id, refundEnd, payoutEnd }: Course): string[] {
   const paid = ['awaiting_customer', 'authorized', 'settled'];
   return [
     ...paid.map((status) => `${payment_id} payment.${status}`),
@@ -292,10 +271,6 @@ function listEntryIds(course: Course): string[] {
   ];
 }
 
-function calculateGain({ refundEnd, payoutEnd }: Course): number {
-  return PAYMENT - (refundEnd === 'settled' ? REFUND : 0) - ENDS[payoutEnd].cost;
-}
-
 const NODES = 3;
 const UP_MS_MAX = 90_000;
 const ELECTED_MS_MAX = 90_000;
@@ -308,8 +283,6 @@ interface Node {
   port: number;
   running: { child: Child; watchdog: Watchdog } | undefined;
 }
-
-type ReplicaSet = Awaited<ReturnType<typeof startReplicaSet>>;
 
 /** Starts three nodes that elect a primary among them, small, and able to fail on demand. */
 async function startReplicaSet() {
@@ -360,10 +333,8 @@ async function startReplicaSet() {
     restart: (node: Node) => startNode(path, folder, node),
     /** Fails the next commands of the clients under test, on whichever node they go to. */
     failNext: async (times: number, data: Document) => {
-      failureCount = await setFailPoint(nodes, {
-        mode: { times },
-        data: { ...data, appName: 'records' },
-      });
+      const failing = { ...data, appName: 'records' };
+      failureCount = await setFailPoint(nodes, { mode: { times }, data: failing });
     },
     /** Keeps followers from taking writes over, so that no majority has them; or lets them. */
     holdBack: async (isHeld: boolean) => {
