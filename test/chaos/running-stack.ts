@@ -1,4 +1,3 @@
-import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -9,6 +8,7 @@ import { freePort, isPortFree } from '../../stack/ports';
 import { runCommand } from '../../stack/provision/command';
 import { type Answer, eventually } from '../support/http';
 import { NOT_DONE } from '../support/not-done';
+import { spawnProgram } from '../support/programs';
 
 /** Programs that `npm start` and `npm run cli` run once they have built. */
 const LAUNCHER = resolve('dist/stack/main.js');
@@ -50,15 +50,8 @@ export async function startStack({
     npm_lifecycle_event: 'start',
     ...more,
   };
-  const stdio: ['ignore', 'pipe', 'pipe'] = ['ignore', 'pipe', 'pipe'];
-  const launcher = spawn(process.execPath, [LAUNCHER], { env, stdio });
-  let output = '';
-  for (const stream of [launcher.stdout, launcher.stderr]) {
-    stream.on('data', (chunk: Buffer) => {
-      output += chunk.toString();
-    });
-  }
-  const exited = new Promise<number | null>((done) => launcher.once('close', done));
+  const program = spawnProgram([LAUNCHER], { env });
+  const { process: launcher, exited } = program;
   const state = () => readState(dataDir);
   const readRunning = () => {
     const running = state();
@@ -81,19 +74,19 @@ export async function startStack({
     );
   let killedAt = Number.NEGATIVE_INFINITY;
   const destroy = async (): Promise<void> => {
-    await endAll(launcher, exited, dataDir);
+    await endAll(program, dataDir);
     rmSync(dataDir, { recursive: true, force: true });
   };
   const isReady = async () => {
     if (launcher.exitCode !== null) throw new Error('The launcher has ended.');
-    return /^ready /m.test(output);
+    return /^ready /m.test(program.said());
   };
   try {
     const isUp = eventually('the launcher to say ready', isReady, READY_MS_MAX);
     await Promise.all([isUp, whileStarting(cli)]);
   } catch (error) {
     await destroy();
-    throw new Error(`The stack did not come up:\n${output}`, { cause: error });
+    throw new Error(`The stack did not come up:\n${program.said()}`, { cause: error });
   }
   const ports = [port, bankPort, uiPort, ...serverPorts(readRunning())];
   const url = `http://localhost:${port}`;
@@ -171,8 +164,7 @@ function serverPorts({ temporal, mongodb }: StackState): number[] {
 
 /** In the ordinary way where it can, by force where it can't; node parts end with the launcher. */
 async function endAll(
-  launcher: ChildProcess,
-  exited: Promise<number | null>,
+  { process: launcher, exited }: ReturnType<typeof spawnProgram>,
   dataDir: string,
 ): Promise<void> {
   launcher.kill('SIGTERM');

@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { spawnSync } from 'node:child_process';
 import {
   cpSync,
   existsSync,
@@ -13,7 +13,6 @@ import {
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { tryLock } from '../../src/base/file-lock';
 import { connectMongo } from '../../src/base/mongo';
 import { isAlive, readCommandLine } from '../../src/base/process-table';
@@ -27,17 +26,13 @@ import { listVariables } from '../../stack/usage';
 import { watchSources } from '../../stack/watch';
 import { fetchPage, visitor } from '../support/dashboard';
 import { eventually } from '../support/http';
+import { spawnProgram } from '../support/programs';
 import { mongodbUri, temporalAddress } from '../support/servers';
 import { useTempFolder } from '../unit/temp-folder';
 
 const MAIN = resolve('dist/stack/main.js');
 
-interface Launcher {
-  process: ChildProcess;
-  said(): string;
-  exited: Promise<number | null>;
-}
-
+type Launcher = ReturnType<typeof spawnProgram>;
 type Place = Awaited<ReturnType<typeof findPlace>>;
 
 const folder = mkdtempSync(join(tmpdir(), 'stack-launcher-'));
@@ -57,55 +52,33 @@ async function findPlace() {
   return { dataDir, ports: Object.fromEntries(ports) };
 }
 
-function start(
-  { dataDir, ports }: Place,
-  env: NodeJS.ProcessEnv = {},
-  ...args: string[]
-): Launcher {
-  const child = spawn(process.execPath, [MAIN, ...args], {
-    env: {
-      PATH: process.env['PATH'],
-      HOME: process.env['HOME'],
-      DATA_DIR: dataDir,
-      // As under npm: it stops by itself when its parent, this test, is killed.
-      npm_lifecycle_event: 'start',
-      ...ports,
-      ...env,
-    },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
-  let said = '';
-  for (const stream of [child.stdout, child.stderr]) {
-    stream.on('data', (chunk: Buffer) => {
-      said += chunk.toString();
-    });
-  }
-  const exited = new Promise<number | null>((done) => child.once('close', done));
-  const launcher = { process: child, said: () => said, exited };
+function start({ dataDir, ports }: Place, env: NodeJS.ProcessEnv = {}, ...args: string[]) {
+  const { PATH, HOME } = process.env;
+  // As under npm: it stops by itself when its parent, this test, is killed.
+  const own = { PATH, HOME, DATA_DIR: dataDir, npm_lifecycle_event: 'start', ...ports };
+  const launcher = spawnProgram([MAIN, ...args], { env: { ...own, ...env } });
   started.push(launcher);
   return launcher;
 }
 
-async function until<T>(find: () => T | undefined | false): Promise<T> {
-  for (;;) {
-    const found = find();
-    if (found !== undefined && found !== false) return found;
-    await sleep(20);
-  }
-}
+/** Processes start in this time, also on a busy machine. */
+const START_MS_MAX = 120_000;
 
 async function ready(launcher: Launcher, { dataDir, ports }: Place): Promise<StackState> {
-  await until(() => /^ready /m.test(launcher.said()) || launcher.process.exitCode !== null);
+  const hasAnswered = async () =>
+    /^ready /m.test(launcher.said()) || launcher.process.exitCode !== null;
+  await eventually('the launcher to say ready', hasAnswered, START_MS_MAX);
   expect(launcher.said()).toMatch(`ready http://localhost:${ports['PORT']}\n`);
-  return await until(() => readState(dataDir));
+  return await eventually('stack.json', async () => readState(dataDir));
 }
 
 async function logged({ dataDir }: Place, part: string): Promise<string> {
   const path = join(dataDir, 'logs', `${part}.log`);
-  return await until(() => {
+  const findTrace = async () => {
     const text = existsSync(path) ? readFileSync(path, 'utf8') : '';
     return text.includes('at main (') && text;
-  });
+  };
+  return await eventually(`a stack trace of ${part}`, findTrace, START_MS_MAX);
 }
 
 const listPids = (state: StackState): number[] =>
@@ -274,6 +247,8 @@ describe('the command line', () => {
     root.write(CLI, "console.log('old code');");
   });
 
+  const BUILD = `node -e "fs.writeFileSync('${CLI}', 'console.log(\\'new code\\')')"`;
+
   function run(build: string) {
     root.write('package.json', JSON.stringify({ scripts: { build } }));
     return spawnSync(process.execPath, [root.at('dist/stack/cli.js')], { encoding: 'utf8' });
@@ -283,8 +258,6 @@ describe('the command line', () => {
     const later = new Date(Date.now() + 1_000);
     utimesSync(root.at('src/cli/main.ts'), later, later);
   }
-
-  const BUILD = `node -e "fs.writeFileSync('${CLI}', 'console.log(\\'new code\\')')"`;
 
   test('runs a current build without a build and without output', () => {
     expect(run(BUILD)).toMatchObject({ status: 0, stdout: 'old code\n', stderr: '' });
@@ -365,7 +338,7 @@ describe('the watch of sources', () => {
   async function afterChange(name: string, text: string): Promise<string> {
     const lines = said.length;
     write(name, text);
-    while (said.length === lines) await sleep(20);
+    await eventually('a build', async () => said.length > lines, START_MS_MAX);
     return said.slice(lines).join('\n');
   }
 

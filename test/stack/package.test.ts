@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { spawnSync } from 'node:child_process';
 import {
   existsSync,
   mkdirSync,
@@ -18,6 +18,7 @@ import { PART_NAMES, readState } from '../../stack/data-dir';
 import { freePort } from '../../stack/ports';
 import { call, eventually } from '../support/http';
 import { NOT_DONE } from '../support/not-done';
+import { spawnProgram } from '../support/programs';
 import { mongodbUri, temporalAddress } from '../support/servers';
 
 const COMMAND = 'dist/stack/bin.js';
@@ -135,9 +136,18 @@ test('a new connector on the packaged kit type-checks and passes its own test', 
 });
 
 test('the package starts in the current directory, takes a payment and stops completely', async () => {
-  const stack = await start();
+  const name = `package_${process.pid}`;
+  const servers = { MONGODB_URI: mongodbUri(), TEMPORAL_ADDRESS: temporalAddress() };
+  const ports = { PORT: `${await freePort()}`, SANDBOX_BANK_PORT: `${await freePort()}` };
+  const names = { MONGODB_DB: name, TASK_QUEUE_PREFIX: name };
+  const env = environment({ ...servers, ...ports, ...names });
+  const stack = spawnProgram([program(), 'start'], { cwd: shop, env });
   try {
-    await stack.ready;
+    const isReady = async () => {
+      if (stack.process.exitCode !== null) throw new Error(stack.said());
+      return /^ready /m.test(stack.said());
+    };
+    await eventually('the package to start', isReady, 120_000);
     expect(stack.said()).toContain('npx durable-payments cli webhook set ');
     const [, account = ''] = /account +(\S+)/.exec(stack.said()) ?? [];
     const [, key = ''] = /sandbox key +(\S+)/.exec(stack.said()) ?? [];
@@ -159,30 +169,3 @@ test('the package starts in the current directory, takes a payment and stops com
     stack.process.kill('SIGTERM');
   }
 });
-
-async function start() {
-  const child: ChildProcess = spawn(process.execPath, [program(), 'start'], {
-    cwd: shop,
-    env: environment({
-      MONGODB_URI: mongodbUri(),
-      MONGODB_DB: `package_${process.pid}`,
-      TEMPORAL_ADDRESS: temporalAddress(),
-      TASK_QUEUE_PREFIX: `package_${process.pid}`,
-      PORT: String(await freePort()),
-      SANDBOX_BANK_PORT: String(await freePort()),
-    }),
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
-  let text = '';
-  const exited = new Promise<void>((done) => child.once('close', () => done()));
-  const ready = new Promise<void>((done, fail) => {
-    for (const stream of [child.stdout, child.stderr]) {
-      stream?.on('data', (chunk: Buffer) => {
-        text += chunk.toString();
-        if (/^ready /m.test(text)) done();
-      });
-    }
-    void exited.then(() => fail(new Error(text)));
-  });
-  return { process: child, said: () => text, exited, ready };
-}
