@@ -16,7 +16,7 @@ import { mongod } from '../../stack/provision/mongod';
 import { type RunningStack, startStack } from '../chaos/running-stack';
 import { type Authority, createAuthority, SERVER_NAME } from '../support/certificates';
 import { withClient } from '../support/database';
-import { call, eventually, idealPayment } from '../support/http';
+import { createClient, eventually, idealPayment } from '../support/http';
 import { expressions, metricsIn, metricsOn } from '../support/monitoring';
 import { provisionQuietly } from '../support/programs';
 import { temporalAddress } from '../support/servers';
@@ -62,16 +62,7 @@ test('a payment settles on servers that require TLS, certificates and users', as
   stack = await startStack({ autoplay: 'on', env });
   const account = Account.parse(await stack.cli('account', 'create', '--name', 'Secured'));
   key = account.sandbox_key;
-  const { url } = stack;
-  const body = idealPayment({ amount: 1_000 });
-  const created = await call(url, 'POST', '/v1/payments', { key, body });
-  expect([created.status, created.text]).toEqual([201, expect.stringContaining('redirect_url')]);
-  const at = `/v1/payments/${created.body.id}`;
-  const event = { event: 'settled' };
-  await call(url, 'POST', `/v1/sandbox${at.slice(3)}/simulate`, { key, body: event });
-  await eventually('the payment to settle', async () => {
-    return (await call(url, 'GET', at, { key })).body.status === 'settled';
-  });
+  await createClient(stack.url, key).settledPayment();
   expect(await stack.cli('migrate')).toEqual({ indexes: [], search_attributes: [] });
   expect(await stack.cli('ledger', 'verify')).toMatchObject({ data: { differences_total: 0 } });
 });
@@ -79,19 +70,17 @@ test('a payment settles on servers that require TLS, certificates and users', as
 test('under load the processes export every metric that alerts and dashboards use', async () => {
   const metrics = stack?.state()?.metrics;
   if (stack === undefined || metrics === undefined) throw new Error('There is no stack.');
-  const { url } = stack;
-  const scraped = () =>
-    Promise.all(
-      Object.values(metrics).map(async (page) => {
-        const answer = await fetch(page, { signal: AbortSignal.timeout(SCRAPE_MS_MAX) });
-        expect(answer.status).toBe(200);
-        return await answer.text();
-      }),
-    );
+  const { post } = createClient(stack.url, key);
+  const scrape = async (page: string) => {
+    const answer = await fetch(page, { signal: AbortSignal.timeout(SCRAPE_MS_MAX) });
+    expect(answer.status).toBe(200);
+    return await answer.text();
+  };
+  const scraped = () => Promise.all(Object.values(metrics).map(scrape));
   const before = createsOn(await scraped());
   let created = 0;
   const create = async () => {
-    const { status } = await call(url, 'POST', '/v1/payments', { key, body: idealPayment() });
+    const { status } = await post('/v1/payments', idealPayment());
     if (status === 201) created += 1;
   };
   const load = Promise.all(Array.from({ length: LOAD }, create));

@@ -27,30 +27,33 @@ import { prepareUsers } from '../../stack/mongo-users';
 import { freePort, LOOPBACK } from '../../stack/ports';
 import { mongod } from '../../stack/provision/mongod';
 import { prepareRemoteTemporal, temporalCli } from '../../stack/provision/temporal';
-
-import { startTemporal, type TemporalServer } from '../../stack/temporal-server';
+import { startTemporal } from '../../stack/temporal-server';
 import { silentProgress } from '../../stack/terminal';
+import { useFixture } from '../support/fixture';
 import { eventually } from '../support/http';
 import { provisionQuietly } from '../support/programs';
 
-let folder: string;
-let executable: string;
+const folder = mkdtempSync(join(tmpdir(), 'stack-servers-'));
 let running: MongoServer | undefined;
+const mongo = useFixture(
+  async () => ({ executable: await provisionQuietly(mongod) }),
+  async () => {
+    await running?.stop();
+    rmSync(folder, { recursive: true });
+  },
+);
 
-beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'stack-mongo-'));
-  executable = await provisionQuietly(mongod);
-});
-afterAll(async () => {
-  await running?.stop();
-  rmSync(folder, { recursive: true });
-});
+/** Starts a server on a folder of data and another port. */
+const startOn = async (data: string, login?: MongoLogin, port?: number) =>
+  await startMongo({
+    ...{ executable: mongo.executable, port: port ?? (await freePort()), login },
+    ...{ dbPath: join(folder, data), logFile: join(folder, `${data}.log`) },
+  });
 
 /** Starts the server on the same data and another port; the next test finds it running. */
 async function start(login?: MongoLogin): Promise<MongoServer> {
-  const paths = { dbPath: join(folder, 'data'), logFile: join(folder, 'mongodb.log') };
   await running?.stop();
-  running = await startMongo({ executable, port: await freePort(), login, ...paths });
+  running = await startOn('data', login);
   return running;
 }
 
@@ -92,8 +95,7 @@ test('an acknowledged write survives a killed server and a change of its port', 
 test('a server never replaces another on its port', async () => {
   const taken = running ?? (await start());
   const port = Number(new URL(taken.uri).port);
-  const other = { dbPath: join(folder, 'other'), logFile: join(folder, 'other.log') };
-  await expect(startMongo({ executable, port, ...other })).rejects.toThrow(
+  await expect(startOn('other', undefined, port)).rejects.toThrow(
     `MongoDB can't have its port ${port}: another program listens on it`,
   );
   expect(taken.hasExited()).toBe(false);
@@ -106,14 +108,8 @@ test('a stop does not wait for index builds', async () => {
 });
 
 describe('a server with users', () => {
-  let dataDir: string;
-  let login: MongoLogin;
-
-  beforeAll(() => {
-    dataDir = join(folder, 'kept');
-    mkdirSync(dataDir);
-    login = mongoLogin(dataDir);
-  });
+  const dataDir = mkdtempSync(join(folder, 'kept-'));
+  let login = mongoLogin(dataDir);
 
   test('refuses other users, also on data from a server without users and on another port', async () => {
     expect(mongoLogin(dataDir)).toEqual(login);
@@ -155,14 +151,13 @@ describe('a server with users', () => {
     ];
     const outcomes = rights.map(([user, collection, , db]) => insert(user, collection, db));
     expect(await Promise.all(outcomes)).toEqual(rights.map(([, , outcome]) => outcome));
-    const users = administer(mongoUri(port, login, 'sandbox_bank'), ({ client }) =>
-      client.db('payments').collection('users').findOne(),
-    );
+    const read = (uri: string, collection: string) =>
+      administer(uri, ({ client }) =>
+        client.db('payments').collection(collection).find().toArray(),
+      );
+    const users = read(mongoUri(port, login, 'sandbox_bank'), 'users');
     await expect(users).rejects.toThrow(/not authorized/);
-    const lines = await administer(server.uri, ({ client }) =>
-      client.db('payments').collection('audit_log').find().toArray(),
-    );
-    expect(lines).toEqual([{ _id: 'api' }]);
+    expect(await read(server.uri, 'audit_log')).toEqual([{ _id: 'api' }]);
   });
 
   test('has its address for each process in a folder of that process', async () => {
@@ -209,12 +204,10 @@ describe('a server with users', () => {
 });
 
 test('reports a server that ends at its start with the end of its log', async () => {
-  const dbPath = join(folder, 'damaged');
-  mkdirSync(dbPath);
-  writeFileSync(join(dbPath, 'WiredTiger.wt'), 'not a database');
-  writeFileSync(join(dbPath, 'storage.bson'), 'neither');
-  const options = { executable, dbPath, port: await freePort() };
-  await expect(startMongo({ ...options, logFile: join(folder, 'damaged.log') })).rejects.toThrow(
+  mkdirSync(join(folder, 'damaged'));
+  writeFileSync(join(folder, 'damaged/WiredTiger.wt'), 'not a database');
+  writeFileSync(join(folder, 'damaged/storage.bson'), 'neither');
+  await expect(startOn('damaged')).rejects.toThrow(
     /MongoDB (ended|was ended) .*The end of .*damaged\.log:\n.+/s,
   );
 });
@@ -235,60 +228,54 @@ const ATTRIBUTES = {
 };
 const DAY_SECONDS = 24 * 3_600;
 
-let temporalFolder: string;
-let server: TemporalServer;
-let connection: Connection;
-let uiPort: number;
-
-beforeAll(async () => {
-  temporalFolder = mkdtempSync(join(tmpdir(), 'stack-temporal-'));
-  uiPort = await freePort();
-  server = await startTemporal({
-    executable: await provisionQuietly(temporalCli),
-    dbFile: join(temporalFolder, 'temporal.db'),
-    port: await freePort(),
-    uiPort,
-    logFile: join(temporalFolder, 'temporal.log'),
-  });
-  connection = await Connection.connect({ address: server.address, connectTimeout: '2 minutes' });
-});
-afterAll(async () => {
-  await connection?.close();
-  await server?.stop();
-  rmSync(temporalFolder, { recursive: true });
-});
+const temporal = useFixture(
+  async () => {
+    const [port, uiPort] = [await freePort(), await freePort()];
+    const executable = await provisionQuietly(temporalCli);
+    const [dbFile, logFile] = [join(folder, 'temporal.db'), join(folder, 'temporal.log')];
+    const server = await startTemporal({ executable, dbFile, port, uiPort, logFile });
+    const { address, stop } = server;
+    const connection = await Connection.connect({ address, connectTimeout: '2 minutes' });
+    return { address, uiPort, connection, stop };
+  },
+  async ({ connection, stop }) => {
+    await connection.close();
+    await stop();
+  },
+);
 
 async function listAttributes(namespace: string) {
-  const { customAttributes } = await connection.operatorService.listSearchAttributes({ namespace });
+  const { operatorService } = temporal.connection;
+  const { customAttributes } = await operatorService.listSearchAttributes({ namespace });
   return customAttributes ?? {};
 }
 
 async function readRetentionDays(namespace: string): Promise<number> {
-  const { config } = await connection.workflowService.describeNamespace({ namespace });
+  const { config } = await temporal.connection.workflowService.describeNamespace({ namespace });
   return Number(config?.workflowExecutionRetentionTtl?.seconds) / DAY_SECONDS;
 }
 
 test('the server that we start has search attributes and a web UI, keeps closed workflows for 30 days, and shows its files to their owner only', async () => {
   expect(await listAttributes('default')).toMatchObject(ATTRIBUTES);
   expect(await readRetentionDays('default')).toBe(30);
-  expect(statSync(join(temporalFolder, 'temporal.db')).mode & 0o777).toBe(0o600);
-  const { status } = await eventually('an answer', () =>
-    fetch(`http://${LOOPBACK}:${uiPort}`).catch(() => undefined),
-  );
-  expect(status).toBe(200);
+  expect(statSync(join(folder, 'temporal.db')).mode & 0o777).toBe(0o600);
+  const askUi = () => fetch(`http://${LOOPBACK}:${temporal.uiPort}`).catch(() => undefined);
+  expect((await eventually('an answer', askUi)).status).toBe(200);
 });
 
 test('adds search attributes to a server given by address and leaves its retention', async () => {
-  await connection.workflowService.registerNamespace({
+  await temporal.connection.workflowService.registerNamespace({
     namespace: 'given',
     workflowExecutionRetentionPeriod: msToTs(3 * DAY_SECONDS * 1_000),
   });
   const told: string[] = [];
   const progress = { ...silentProgress, line: (text: string) => told.push(text) };
-  await prepareRemoteTemporal({ address: server.address, namespace: 'given' }, progress);
+  const prepare = () =>
+    prepareRemoteTemporal({ address: temporal.address, namespace: 'given' }, progress);
+  await prepare();
   expect(await listAttributes('given')).toMatchObject(ATTRIBUTES);
   expect(await readRetentionDays('given')).toBe(3);
   expect(told).toEqual([expect.stringContaining('ServiceAttention')]);
-  await prepareRemoteTemporal({ address: server.address, namespace: 'given' }, progress);
+  await prepare();
   expect(told).toHaveLength(1);
 });
