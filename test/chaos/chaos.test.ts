@@ -15,7 +15,7 @@ import type { PartName } from '../../stack/data-dir';
 import { useFixture } from '../support/fixture';
 import { eventually, idealPayment } from '../support/http';
 import { retryUntilDone } from '../support/insist';
-import { noteForFailure } from '../support/quiet';
+import { noteForFailure } from '../support/test-log';
 import { openTools, runHistory } from './histories';
 import { type Acknowledged, type Load, STEPS_PER_PAYMENT, startLoad } from './load';
 import { findDifferences, listAll, raceWithKills, readBalance, useMerchant } from './race';

@@ -4,9 +4,9 @@ import { join, resolve } from 'node:path';
 import { type Child, startChild } from '../../stack/child-process';
 import { useFixture } from '../support/fixture';
 import { eventually } from '../support/http';
-import { noteForFailure } from '../support/quiet';
 import { mongodbUri, temporalAddress } from '../support/servers';
 import type { Service } from '../support/service';
+import { noteForFailure } from '../support/test-log';
 
 const DIES_MS_MAX = 90_000;
 /** An attempt that was killed may be followed after a minute, and another one after it. */

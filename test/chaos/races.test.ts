@@ -3,7 +3,7 @@ import { useFixture } from '../support/fixture';
 import { gate } from '../support/gate';
 import { openInbox } from '../support/hook';
 import { type Answer, eventually, idealPayment } from '../support/http';
-import { noteForFailure } from '../support/quiet';
+import { noteForFailure } from '../support/test-log';
 import {
   findDifferences,
   listAll,

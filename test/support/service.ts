@@ -3,8 +3,7 @@ import { once } from 'node:events';
 import { isDeepStrictEqual } from 'node:util';
 import type { Document } from 'mongodb';
 import pino from 'pino';
-import { createApp } from '../../src/api/app';
-import { closeServer, createHttpServer } from '../../src/api/server';
+import type { createApp } from '../../src/api/app';
 import { SCOPES, type Scope } from '../../src/domain/merchants/api-key';
 import { PAYMENT_METHOD_IDS } from '../../src/domain/payment/catalog';
 import type { Stores } from '../../src/store';
@@ -12,13 +11,7 @@ import { hashKey, makeKey } from '../../src/store/keys';
 import type { WorkerVersion } from '../../worker/versioning';
 import { useFixture } from './fixture';
 import { type Client, createClient, eventually } from './http';
-import {
-  getPort,
-  openParts,
-  type ProductOptions,
-  type ProductParts,
-  startProduct,
-} from './product';
+import { openParts, type ProductOptions, type ProductParts } from './product-parts';
 import { sharedProduct } from './servers';
 
 export type Service = ReturnType<typeof present> & {
@@ -51,6 +44,8 @@ type AppDeps = Parameters<typeof createApp>[0];
 
 /** A product of its own: with other settings, or for what is asserted about a service as a whole. */
 export async function startService(options: ProductOptions = {}) {
+  // Here only: a file that joins the product does without half of the modules.
+  const { startProduct }: typeof import('./product') = require('./product');
   const { parts, ...product } = await startProduct(options);
   return { ...present(parts), ...product };
 }
@@ -116,13 +111,21 @@ function present({ deps, close: _, ...parts }: ProductParts) {
       }: Partial<Omit<AppDeps, 'config'>> & { config?: Partial<AppDeps['config']> },
       run: (url: string) => Promise<void>,
     ): Promise<string> => {
+      const api: typeof import('../../src/api/app') = require('../../src/api/app');
+      const servers: typeof import('../../src/api/server') = require('../../src/api/server');
       const lines: string[] = [];
       const log = pino({ level: 'trace' }, { write: (line: string) => lines.push(line) });
-      const app = createApp({ ...deps, log, ...changes, config: { ...deps.config, ...config } });
-      const own = createHttpServer(app.callback());
+      const app = api.createApp({
+        ...deps,
+        log,
+        ...changes,
+        config: { ...deps.config, ...config },
+      });
+      const own = servers.createHttpServer(app.callback());
       own.listen(0, '127.0.0.1');
       await once(own, 'listening');
-      await run(`http://localhost:${getPort(own.address())}`).finally(() => closeServer(own, 100));
+      const { port } = Object.assign({ port: 0 }, own.address());
+      await run(`http://localhost:${port}`).finally(() => servers.closeServer(own, 100));
       return lines.join('');
     },
     withKey: async (
