@@ -1,11 +1,10 @@
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { request } from 'node:http';
 import { join } from 'node:path';
-import { Client, Connection } from '@temporalio/client';
 import { historyToJSON } from '@temporalio/common/lib/proto-utils';
 import { connectMongo } from '../../src/base/mongo';
+import { connectTemporal } from '../../src/temporal/access';
 import type { StackState } from '../../stack/data-dir';
-
 import { useMerchant } from '../chaos/race';
 import { fetchPage } from '../support/dashboard';
 import { eventually } from '../support/http';
@@ -20,15 +19,10 @@ const PAYER = {
   last_name: 'Oosterhuis-Quax',
   reference: 'payer-41',
 };
-const FIRST = 'Quenntinella';
-const LAST = 'Vanderbrugge-Osei';
-const BORN = '1971-03-17';
-const CARD = '4539148803436467';
-const BAD_CARD = '4539148803436468';
-const IBAN = 'NL91ABNA0417164300';
-const IBAN_SPACED = 'NL91 ABNA 0417 1643 00';
-const ACCOUNT_NUMBER = '31926819';
-const SORT_CODE = '601613';
+const [FIRST, LAST, BORN] = ['Quenntinella', 'Vanderbrugge-Osei', '1971-03-17'];
+const [CARD, BAD_CARD] = ['4539148803436467', '4539148803436468'];
+const [IBAN, IBAN_SPACED] = ['NL91ABNA0417164300', 'NL91 ABNA 0417 1643 00'];
+const [SORT_CODE, ACCOUNT_NUMBER] = ['601613', '31926819'];
 const EMAIL = 'q.vanderbrugge@example.com';
 const NAMES = { first_name: FIRST, last_name: LAST, date_of_birth: BORN, email: EMAIL };
 const ADDRESS = {
@@ -66,22 +60,14 @@ test('stores nothing in plain text that identifies a recipient or payer or grant
   const acts = [listAccessSecrets(), payments(), wrongRequests(), payouts(ids)] as const;
   const [access, tokens] = await Promise.all(acts);
   const secrets = [...SECRETS, ...access, ...tokens];
-  const state = stack.state();
-  if (state === undefined) throw new Error('The stack has stopped.');
+  const state = stack.readState();
   const stored = await mongoPlaces(state);
   const histories = await historyPlaces(state);
-  expectControl(stored, CONTROL);
-  expectControl(
-    stored.filter(({ name }) => name.endsWith('.requests')),
-    CONTROL,
-  );
-  expectControl(histories, ids.sepa);
-  expect(findings(stored, secrets)).toEqual([]);
-  expect(findings(histories, secrets)).toEqual([]);
-
   const running = filePlaces(stack.dataDir);
-  expectControl(running, CONTROL);
-  expect(findings(running, secrets)).toEqual([]);
+  const requests = stored.filter(({ name }) => name.endsWith('.requests'));
+  for (const places of [stored, requests, running]) expectControl(places, CONTROL);
+  expectControl(histories, ids.sepa);
+  expect(findings([...stored, ...histories, ...running], secrets)).toEqual([]);
   const passwords = passwordsOfMongo();
   const elsewhere = running.filter(({ name }) => !HOLD_PASSWORDS.includes(name));
   expectControl(running, passwords[0] ?? '');
@@ -95,11 +81,9 @@ test('stores nothing in plain text that identifies a recipient or payer or grant
 const HOLD_PASSWORDS = ['mongodb-login.json', 'stack.json'];
 
 function passwordsOfMongo(): string[] {
-  for (const name of HOLD_PASSWORDS) {
-    expect(statSync(join(merchant.stack.dataDir, name)).mode & 0o777).toBe(0o600);
-  }
-  const text = readFileSync(join(merchant.stack.dataDir, 'mongodb-login.json'), 'utf8');
-  return Object.values(JSON.parse(text));
+  const [login = '', ...others] = HOLD_PASSWORDS.map((name) => join(merchant.stack.dataDir, name));
+  for (const path of [login, ...others]) expect(statSync(path).mode & 0o777).toBe(0o600);
+  return Object.values(JSON.parse(readFileSync(login, 'utf8')));
 }
 
 function expectControl(places: readonly Place[], value: string): void {
@@ -213,13 +197,12 @@ async function wrongBodies(): Promise<void> {
   const headers = { Authorization: `Bearer ${opened.sandbox_key}`, 'Idempotency-Key': 'no-json' };
   const text = JSON.stringify(RECIPIENTS.card);
   const json = { ...headers, 'Content-Type': 'application/json' };
-  for (const [body, type] of [
-    [text.slice(0, -9), json],
-    [`[${text}]`, json],
-    [text, headers],
-  ] as const) {
-    const { status } = await fetch(url, { method: 'POST', body, headers: type });
-    expect([400, 415]).toContain(status);
+  for (const sent of [
+    { body: text.slice(0, -9), headers: json },
+    { body: `[${text}]`, headers: json },
+    { body: text, headers },
+  ]) {
+    expect([400, 415]).toContain((await fetch(url, { method: 'POST', ...sent })).status);
   }
   const cut = request(url, { method: 'POST', headers: { ...json, 'Content-Length': 9_999 } });
   const closed = new Promise((resolve) => cut.on('error', resolve));
@@ -227,7 +210,7 @@ async function wrongBodies(): Promise<void> {
   await closed;
 }
 
-async function payouts({ card, sepa, uk }: { card: string; sepa: string; uk: string }) {
+async function payouts({ card, sepa, uk }: Awaited<ReturnType<typeof recipients>>) {
   const { client } = merchant;
   const transfer = { recipient_id: sepa, method: 'sepa_instant', currency: 'EUR' };
   const ukTransfer = { recipient_id: uk, method: 'faster_payments', currency: 'GBP' };
@@ -264,37 +247,29 @@ interface Place {
 /** Every document of every database of the stack, the bank's own included. */
 async function mongoPlaces({ mongodb }: StackState): Promise<Place[]> {
   const mongo = await connectMongo(mongodb.uri, 'leak-scan');
-  try {
-    const { databases } = await mongo.db('admin').admin().listDatabases();
-    const names = databases.map(({ name }) => name).filter((name) => name !== 'config');
-    const places: Place[] = [];
-    for (const name of names) {
-      for (const { name: collection, type } of await mongo.db(name).listCollections().toArray()) {
-        if (type !== 'collection') continue;
-        const documents = await mongo.db(name).collection(collection).find().toArray();
-        places.push({ name: `${name}.${collection}`, text: JSON.stringify(documents) });
-      }
+  const { databases } = await mongo.db('admin').admin().listDatabases();
+  const places: Place[] = [];
+  for (const { name } of databases.filter((each) => each.name !== 'config')) {
+    for (const { name: collection, type } of await mongo.db(name).listCollections().toArray()) {
+      if (type !== 'collection') continue;
+      const documents = await mongo.db(name).collection(collection).find().toArray();
+      places.push({ name: `${name}.${collection}`, text: JSON.stringify(documents) });
     }
-    return places;
-  } finally {
-    await mongo.close();
   }
+  await mongo.close();
+  return places;
 }
 
 /** Every history, with its payloads as they were before their encoding. */
 async function historyPlaces({ temporal }: StackState): Promise<Place[]> {
-  const connection = await Connection.connect({ address: temporal.address });
-  try {
-    const { workflow } = new Client({ connection, namespace: temporal.namespace });
-    const places: Place[] = [];
-    for await (const { workflowId, runId } of workflow.list()) {
-      const history = await workflow.getHandle(workflowId, runId).fetchHistory();
-      places.push({ name: workflowId, text: decoded(historyToJSON(history)) });
-    }
-    return places;
-  } finally {
-    await connection.close();
+  const { workflow, connection } = connectTemporal(temporal);
+  const places: Place[] = [];
+  for await (const { workflowId, runId } of workflow.list()) {
+    const history = await workflow.getHandle(workflowId, runId).fetchHistory();
+    places.push({ name: workflowId, text: decoded(historyToJSON(history)) });
   }
+  await connection.close();
+  return places;
 }
 
 /** The text with what each base64 string in it says behind it. */
@@ -313,11 +288,9 @@ function filePlaces(folder: string): Place[] {
 
 /** Says where each of the values stands. */
 function findings(places: readonly Place[], values: readonly (string | RegExp)[]): string[] {
-  return places.flatMap(({ name, text }) =>
-    values.filter((value) => stands(value, text)).map((value) => `${value} in ${name}`),
-  );
-}
-
-function stands(value: string | RegExp, text: string): boolean {
-  return typeof value === 'string' ? text.includes(value) : value.test(text);
+  return places.flatMap(({ name, text }) => {
+    const stands = (value: string | RegExp) =>
+      typeof value === 'string' ? text.includes(value) : value.test(text);
+    return values.filter(stands).map((value) => `${value} in ${name}`);
+  });
 }

@@ -20,18 +20,12 @@ const Probe = z.object({
 });
 /** Times of a missing probe. */
 const NEVER = { periodSeconds: 3_600, timeoutSeconds: 1, failureThreshold: 1 };
+const Source = z.object({ secretKeyRef: z.object({ name: z.string(), key: z.string() }) });
+const Variable = { name: z.string(), value: z.string().optional(), valueFrom: Source.optional() };
 const Container = z.object({
   command: z.array(z.string()),
   ports: z.array(z.object({ name: z.string(), containerPort: z.int() })).default([]),
-  env: z.array(
-    z.looseObject({
-      name: z.string(),
-      value: z.string().optional(),
-      valueFrom: z
-        .object({ secretKeyRef: z.object({ name: z.string(), key: z.string() }) })
-        .optional(),
-    }),
-  ),
+  env: z.array(z.looseObject(Variable)),
   startupProbe: Probe.optional(),
   livenessProbe: Probe.optional(),
   readinessProbe: Probe.optional(),
@@ -43,17 +37,11 @@ const Container = z.object({
   }),
 });
 const Pods = z.object({
-  spec: z.object({
-    template: z.object({
-      spec: z.object({
-        automountServiceAccountToken: z.literal(false),
-        terminationGracePeriodSeconds: z.int().optional(),
-        securityContext: z.looseObject({ runAsNonRoot: z.literal(true) }),
-        containers: z.tuple([Container]),
-        volumes: z.array(z.object({ secret: z.object({ secretName: z.string() }).optional() })),
-      }),
-    }),
-  }),
+  automountServiceAccountToken: z.literal(false),
+  terminationGracePeriodSeconds: z.int().optional(),
+  securityContext: z.looseObject({ runAsNonRoot: z.literal(true) }),
+  containers: z.tuple([Container]),
+  volumes: z.array(z.object({ secret: z.object({ secretName: z.string() }).optional() })),
 });
 const Resource = z.looseObject({ kind: z.string() });
 
@@ -69,7 +57,7 @@ const { data: shared } = z.looseObject({ data: z.record(z.string(), z.string()) 
 /** Reads the pods of the one workload in a file, and their container. */
 function readPods(file: string) {
   const [first] = parseAllDocuments(readFileSync(join(FOLDER, file), 'utf8'));
-  const { spec } = Pods.parse(first?.toJS()).spec.template;
+  const spec = Pods.parse(first?.toJS().spec.template.spec);
   const [container] = spec.containers;
   const own = container.env.map(({ name, value }) => [name, value] as const);
   const env = new Map([...Object.entries(shared), ...own]);
@@ -117,43 +105,22 @@ test('migrate is a command, without a port', () => {
   expect(container.ports).toEqual([]);
 });
 
-test('each process has only the keys that it needs and its own certificate', () => {
-  const listSecrets = (file: string) =>
-    readPods(file).volumes.flatMap(({ secret }) =>
-      secret === undefined ? [] : [secret.secretName],
-    );
-  const needed = {
-    'api.yaml': ['payments-keys', 'payments-keys-api'],
-    'worker/base/worker.yaml': ['payments-keys', 'payments-keys-worker'],
-    'sandbox-bank.yaml': ['payments-recipients-sandbox'],
-    'sepa.yaml': ['payments-recipients-sandbox'],
-    'migrate.yaml': [],
-  };
-  for (const [file, names] of Object.entries(needed)) {
-    const certificate = `payments-temporal-${basename(file, '.yaml')}`;
-    expect(listSecrets(file)).toEqual([...names, 'payments-servers', certificate]);
-    expect(readPods(file).env.has('KEYS_FILE')).toBe(
-      names.some((name) => name === 'payments-keys'),
-    );
-  }
-});
-
-test.each(['api', 'worker', 'sandbox-bank', 'sepa', 'migrate'])(
-  '%s reaches MongoDB as its own user, and sees no other one',
-  (name) => {
-    const file = name === 'worker' ? 'worker/base/worker' : name;
-    const { env, secrets, volumes } = readPods(`${file}.yaml`);
-    expect(env.has('MONGODB_URI')).toBe(true);
-    expect(secrets).toEqual([{ name: 'payments-mongodb', key: name }]);
-    expect(JSON.stringify(volumes)).not.toContain('payments-mongodb');
-  },
-);
-
-test('every variable of a workload exists', () => {
-  const workloads = [...WORKLOADS.map(([file]) => file), 'migrate.yaml'];
-  const used = workloads.flatMap((file) => [...readPods(file).env.keys()]);
-  const isOfTemporal = (name: string) => name.startsWith('TEMPORAL_');
-  expect(used.filter((name) => !NAMES.has(name) && !isOfTemporal(name))).toEqual([]);
+test.each([
+  ['api.yaml', 'payments-keys', 'payments-keys-api'],
+  ['worker/base/worker.yaml', 'payments-keys', 'payments-keys-worker'],
+  ['sandbox-bank.yaml', 'payments-recipients-sandbox'],
+  ['sepa.yaml', 'payments-recipients-sandbox'],
+  ['migrate.yaml'],
+])('%s has its own user, certificate and keys only, and variables that exist', (file, ...keys) => {
+  const { env, secrets, volumes } = readPods(file);
+  const name = basename(file, '.yaml');
+  const mounted = volumes.flatMap(({ secret }) => secret?.secretName ?? []);
+  expect(mounted).toEqual([...keys, 'payments-servers', `payments-temporal-${name}`]);
+  expect(env.has('KEYS_FILE')).toBe(keys.includes('payments-keys'));
+  expect(env.has('MONGODB_URI')).toBe(true);
+  expect(secrets).toEqual([{ name: 'payments-mongodb', key: name }]);
+  const isKnown = (variable: string) => NAMES.has(variable) || variable.startsWith('TEMPORAL_');
+  expect([...env.keys()].filter((variable) => !isKnown(variable))).toEqual([]);
 });
 
 test('Temporal’s authorizer knows the ids, types and signals of all resources', () => {
@@ -179,26 +146,18 @@ test('the kustomization names every file', () => {
   }
 });
 
-const Overlay = z.object({
-  resources: z.tuple([z.literal('../base')]),
-  nameSuffix: z.string(),
-  labels: z.tuple([
-    z.object({ pairs: z.object({ environment: z.string() }), includeSelectors: z.literal(true) }),
-  ]),
-  patches: z.tuple([z.object({ patch: z.string() })]),
+test.each(ENVIRONMENTS)('the workers of %s serve no other environment', (env) => {
+  const read = (file: string) => readFileSync(join(FOLDER, file), 'utf8');
+  const value = `{ name: WORKER_ENVIRONMENTS, value: ${env} }`;
+  expect(parse(read(`worker/${env}/kustomization.yaml`))).toMatchObject({
+    ...{ resources: ['../base'], nameSuffix: `-${env}` },
+    labels: [{ pairs: { environment: env }, includeSelectors: true }],
+    patches: [{ patch: expect.stringContaining(value) }],
+  });
+  expect(read('kustomization.yaml')).toContain(`- worker/${env}\n`);
 });
 
-test.each(ENVIRONMENTS)(
-  'the workers of %s are a deployment that serves no other environment',
-  (env) => {
-    const overlay = join('worker', env);
-    const text = readFileSync(join(FOLDER, overlay, 'kustomization.yaml'), 'utf8');
-    const { nameSuffix, labels, patches } = Overlay.parse(parse(text));
-    expect([nameSuffix, labels[0].pairs.environment]).toEqual([`-${env}`, env]);
-    expect(patches[0].patch).toContain(`{ name: WORKER_ENVIRONMENTS, value: ${env} }`);
-    expect(readFileSync(join(FOLDER, 'kustomization.yaml'), 'utf8')).toContain(`- ${overlay}\n`);
-  },
-);
+const LOCAL = 'durable-payments:local';
 
 describe('the compose files', () => {
   const Service = z.looseObject({
@@ -220,24 +179,16 @@ describe('the compose files', () => {
     networks: z.object({ core: z.object({ internal: z.literal(true) }) }),
   });
 
-  const { services } = Compose.parse(
-    parse(readFileSync('docker-compose.yml', 'utf8'), { merge: true }),
-  );
-  const ours = Object.entries(services).filter(
-    ([, { image }]) => image === 'durable-payments:local',
-  );
-  const NAMES = new Set([
-    ...listVariables().map(({ name }) => name),
-    ...Object.keys(LIBRARY_VARIABLES.shape),
-  ]);
+  const compose = readFileSync('docker-compose.yml', 'utf8');
+  const { services } = Compose.parse(parse(compose, { merge: true }));
+  const ours = Object.entries(services).filter(([, { image }]) => image === LOCAL);
 
   test('only the api and the bank are published, on this machine, and the servers reach nothing else', () => {
     const published = Object.entries(services).filter(([, { ports }]) => ports.length > 0);
     expect(published.map(([name]) => name).sort()).toEqual(['api', 'sandbox-bank']);
-    for (const [, { ports }] of published)
-      for (const port of ports) expect(port).toMatch(/^127\.0\.0\.1:/);
-    expect(services['mongodb']?.networks).toEqual(['core']);
-    expect(services['temporal']?.networks).toEqual(['core']);
+    const ports = published.flatMap(([, service]) => service.ports);
+    expect(ports.filter((port) => !port.startsWith('127.0.0.1:'))).toEqual([]);
+    for (const name of ['mongodb', 'temporal']) expect(services[name]?.networks).toEqual(['core']);
   });
 
   test('each process has only the keys that it needs, and the command line alone writes them', () => {
@@ -257,26 +208,11 @@ describe('the compose files', () => {
     });
   });
 
-  test('each process runs the command of the launcher', () => {
-    for (const [name, part] of [
-      ['api', 'api'],
-      ['worker', 'worker'],
-      ['sandbox-bank', 'sandbox_bank'],
-    ] as const) {
-      const { flags, script } = NODE_PARTS[part];
-      expect(services[name]?.command).toEqual(['node', ...flags, `dist/${script}`]);
-    }
-  });
-
   test.each(['docker-compose.sepa.yml', 'docker-compose.ui.yml'])(
     '%s is one that compose reads: each service once, and texts as commands',
     (path) => {
-      const Changes = z.object({
-        services: z.record(
-          z.string(),
-          Service.pick({ command: true, healthcheck: true, environment: true }),
-        ),
-      });
+      const Changed = Service.pick({ command: true, healthcheck: true, environment: true });
+      const Changes = z.object({ services: z.record(z.string(), Changed) });
       const changes = parse(readFileSync(path, 'utf8'), { logLevel: 'error' });
       expect(Changes.safeParse(changes).error).toBeUndefined();
     },
@@ -285,10 +221,8 @@ describe('the compose files', () => {
   test('MongoDB asks for a password, and no file has one', () => {
     const command = services['mongodb']?.command.join(' ');
     expect(command).toContain('--keyFile /data/configdb/key');
-    const texts = ['docker-compose.yml', 'docker-compose.sepa.yml'].map((path) =>
-      readFileSync(path, 'utf8'),
-    );
-    expect(texts.join('')).not.toMatch(/mongodb:\/\/|PASSWORD/);
+    const texts = compose + readFileSync('docker-compose.sepa.yml', 'utf8');
+    expect(texts).not.toMatch(/mongodb:\/\/|PASSWORD/);
     const made = readFileSync('Dockerfile', 'utf8').match(/for user in ([a-z_ ]+);/)?.[1];
     expect(made?.split(' ')).toEqual([...MONGO_USERS]);
   });
@@ -296,26 +230,29 @@ describe('the compose files', () => {
   test('every image but Temporal’s is named by its digest', () => {
     const images = Object.values(services).map(({ image }) => image);
     const named = images.filter((image) => !/@sha256:[0-9a-f]{64}$/.test(image));
-    expect([...new Set(named)].sort()).toEqual([
-      'durable-payments:local',
-      expect.stringMatching(/^temporalio\/temporal:\d/),
-    ]);
+    const temporal = expect.stringMatching(/^temporalio\/temporal:\d/);
+    expect([...new Set(named)].sort()).toEqual([LOCAL, temporal]);
   });
 
   test.each(ours)('%s has only variables that exist', (_name, { environment }) => {
-    expect(Object.keys(environment).filter((name) => !NAMES.has(name))).toEqual([]);
+    const known = new Set([...NAMES, ...Object.keys(LIBRARY_VARIABLES.shape)]);
+    expect(Object.keys(environment).filter((name) => !known.has(name))).toEqual([]);
   });
 
   test.each([
-    ['api', 'PORT', '/readyz'],
-    ['worker', 'METRICS_PORT', '/readyz'],
-    ['sandbox-bank', 'SANDBOX_BANK_PORT', '/healthz'],
-  ])('the health check of %s calls its own port', (name, variable, path) => {
-    const { environment, healthcheck } = services[name] ?? {};
-    expect(healthcheck?.test.at(-1)).toContain(
-      `http://127.0.0.1:${environment?.[variable]}${path}'`,
-    );
-  });
+    ['api', 'api', 'PORT', '/readyz'],
+    ['worker', 'worker', 'METRICS_PORT', '/readyz'],
+    ['sandbox-bank', 'sandbox_bank', 'SANDBOX_BANK_PORT', '/healthz'],
+  ] as const)(
+    '%s runs the command of the launcher, whose health check calls its own port',
+    (name, part, variable, path) => {
+      const { environment, healthcheck, command } = services[name] ?? {};
+      const { flags, script } = NODE_PARTS[part];
+      expect(command).toEqual(['node', ...flags, `dist/${script}`]);
+      const url = `http://127.0.0.1:${environment?.[variable]}${path}'`;
+      expect(healthcheck?.test.at(-1)).toContain(url);
+    },
+  );
 
   test('a build sends only the files that the image copies, and runs no script of a package', () => {
     const dockerfile = readFileSync('Dockerfile', 'utf8');
