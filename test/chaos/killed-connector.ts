@@ -16,10 +16,9 @@ interface Connector<B> {
   /** Directory of its process in `connectors/`. */
   process: string;
   name: string;
-  /** Prefix of its task queue. */
-  prefix: string;
-  /** As `SANDBOX_CONNECTORS`. */
+  /** As `SANDBOX_CONNECTORS`; the prefix is that of its task queue. */
   serves: string;
+  prefix: string;
   /** Starts the bank. @returns it, and the connector's own variables */
   open: (file: (name: string, content: string) => string) => Promise<{ bank: B; env: object }>;
 }
@@ -77,10 +76,8 @@ export function useKilledConnector<B extends { stop: () => Promise<void> }>(
             });
           }
           const dies = async () => killed.hasExited() && killed.exited;
-          const [how] = await Promise.all([
-            eventually(`a death at ${at}`, dies, DIES_MS_MAX),
-            act(),
-          ]);
+          const death = eventually(`a death at ${at}`, dies, DIES_MS_MAX);
+          const [how] = await Promise.all([death, act()]);
           expect({ at, how }).toEqual({ at, how: 'was ended by SIGKILL' });
         },
         stop: async () => {

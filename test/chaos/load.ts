@@ -1,5 +1,6 @@
 import type { PaymentCallbackName } from '../../src/domain/banks/callback';
 import type { PaymentStatus } from '../../src/domain/payment/payment';
+import { gate } from '../support/gate';
 import { type Answer, idealPayment } from '../support/http';
 import type { PatientClient, Request } from './patient-client';
 
@@ -38,7 +39,7 @@ export type Load = ReturnType<typeof startLoad>;
 /** Drives `total` payments to their goals, `concurrency` at a time, as they are released. */
 export function startLoad(client: PatientClient, total: number, concurrency: number) {
   const made: Acknowledged[] = [];
-  const gate = createGate(total);
+  const payments = createGate(total);
   const progress = { steps: 0, lastGoodRequestAt: Number.NEGATIVE_INFINITY, inFlight: 0 };
   /** Repeats a call until it has had its effect. */
   const take = (what: string, call: () => Promise<Answer | undefined>): Promise<Answer> =>
@@ -59,16 +60,16 @@ export function startLoad(client: PatientClient, total: number, concurrency: num
     const answer = await take(`POST ${idempotencyKey}`, async () =>
       assertStatus(await client.attempt(call), 201),
     );
+    const { id } = answer.body;
     let goal: PaymentStatus = 'awaiting_customer';
     for (const step of PLANS[index % PLANS.length] ?? []) {
       goal = LEADS_TO[step];
-      const { id } = answer.body;
       await take(`${step} of ${id}`, () => transition(client, id, step));
     }
     return { idempotencyKey, request, answer, goal };
   };
   const loop = async (): Promise<void> => {
-    for (let index = await gate.next(); index !== undefined; index = await gate.next()) {
+    for (let index = await payments.next(); index !== undefined; index = await payments.next()) {
       progress.inFlight += 1;
       made.push(await makePayment(index));
       progress.inFlight -= 1;
@@ -78,7 +79,7 @@ export function startLoad(client: PatientClient, total: number, concurrency: num
   done.catch(() => {});
   return {
     /** Lets so many more payments begin. */
-    release: gate.release,
+    release: payments.release,
     /** Counts acknowledgements and transitions so far. */
     countSteps: () => progress.steps,
     /** When the latest request that did something was sent, in ms of `performance.now()`. */
@@ -109,18 +110,17 @@ function assertStatus(answer: Answer | undefined, status: number): Answer | unde
 function createGate(total: number) {
   let released = 0;
   let handedOut = 0;
-  let waiting: (() => void)[] = [];
+  let more = gate();
   return {
-    release(more: number): void {
-      released = Math.min(total, released + more);
-      for (const wake of waiting.splice(0)) wake();
+    release: (count: number): void => {
+      released = Math.min(total, released + count);
+      more.release();
+      more = gate();
     },
-    async next(): Promise<number | undefined> {
+    next: async (): Promise<number | undefined> => {
       while (handedOut >= released) {
         if (released >= total) return undefined;
-        await new Promise<void>((wake) => {
-          waiting = [...waiting, wake];
-        });
+        await more.opened;
       }
       handedOut += 1;
       return handedOut - 1;

@@ -46,10 +46,10 @@ export function createPatientClient(stack: RunningStack, apiKey: string, signal:
       signal.throwIfAborted();
       await sleep(Math.min(BACKOFF_MS_MIN * 2 ** attempt, BACKOFF_MS_MAX));
     }
-    const about = [...outcomes].filter(([path]) =>
-      UUID.exec(path)?.some((id) => what.includes(id)),
-    );
-    const last = about.map(([path, outcome]) => `\n${path}: ${outcome}`).join('');
+    const last = [...outcomes]
+      .filter(([path]) => UUID.exec(path)?.some((id) => what.includes(id)))
+      .map(([path, outcome]) => `\n${path}: ${outcome}`)
+      .join('');
     throw new Error(`${what}: no outcome within ${CALL_MS_MAX / 1_000} s${last}`);
   };
   /** Sends a request again until its outcome is known. */
@@ -68,9 +68,8 @@ export function createPatientClient(stack: RunningStack, apiKey: string, signal:
 async function send(
   url: string,
   apiKey: string,
-  request: Request,
+  { method, path, body, idempotencyKey }: Request,
 ): Promise<{ answer?: Answer; outcome: string }> {
-  const { method, path, body, idempotencyKey } = request;
   const headers = new Headers({ Authorization: `Bearer ${apiKey}` });
   if (body !== undefined) headers.set('Content-Type', 'application/json');
   if (idempotencyKey !== undefined) headers.set('Idempotency-Key', idempotencyKey);

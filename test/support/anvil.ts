@@ -4,14 +4,9 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import { OperationalError } from '../../src/base/errors';
 import { omitUndefined } from '../../src/domain/defined';
-import { findOnPath, needTool, runCommand } from '../../stack/provision/command';
+import { needTool, runCommand } from '../../stack/provision/command';
 import { checkHash, hashFile, PLATFORM, unpackTar } from '../../stack/provision/download';
-import type {
-  CachedServer,
-  ProvisionContext,
-  Route,
-  Server,
-} from '../../stack/provision/provision';
+import type { Server } from '../../stack/provision/provision';
 
 const VERSION = '1.7.1';
 const EXECUTABLE = 'anvil';
@@ -25,58 +20,40 @@ const PACKAGES: Partial<Record<string, { name: string; sha256: string; executabl
   },
 };
 
+const PackOutput = z.tuple([z.object({ filename: z.string() })]);
+const ALL = { recursive: true, force: true };
+
 export const anvil: Server = {
   name: 'Anvil',
-  installed: anvilOnPath,
-  routes: [npmRoute()],
-  help: [
-    `install Foundry ${VERSION} so that \`anvil\` is on PATH (getfoundry.sh)`,
-    'let npm reach a registry that has the package @foundry-rs/anvil-linux-amd64',
-  ],
-};
-
-async function anvilOnPath({ env }: ProvisionContext): Promise<CachedServer | undefined> {
-  const path = findOnPath(EXECUTABLE, env['PATH']);
-  if (path === undefined) return undefined;
-  const output = await runCommand(path, ['--version'], { timeoutMs: 10_000 }).catch(() => '');
-  return isUsableAnvil(output) ? { path, from: `on PATH, ${output.split('\n')[0]}` } : undefined;
-}
-
-/** Whether `anvil --version` names 1.0 or later, which can reorganize blocks. */
-function isUsableAnvil(output: string): boolean {
-  const version = /anvil Version: (\d+)\./i.exec(output);
-  return version !== null && Number(version[1]) >= 1;
-}
-
-const PackOutput = z.tuple([z.object({ filename: z.string() })]);
-
-function npmRoute(): Route {
-  return {
-    name: `Anvil ${VERSION} from npm`,
-    folder: `anvil-${VERSION}-${PLATFORM}`,
-    executable: EXECUTABLE,
-    ...omitUndefined({ sha256: PACKAGES[PLATFORM]?.executable }),
-    megabytes: 200,
-    async fetch(folder, task, { env, signal }) {
-      const npmPackage = PACKAGES[PLATFORM];
-      if (npmPackage === undefined) {
-        throw new OperationalError(`no archive for ${PLATFORM} is known by its SHA-256`);
-      }
-      const npm = needTool('npm');
-      const options = { cwd: folder, env, signal, timeoutMs: 180_000 };
-      task.say('fetching with npm');
-      const spec = `${npmPackage.name}@${VERSION}`;
-      const output = await runCommand(npm, ['pack', '--json', '--loglevel=error', spec], options);
-      const [{ filename }] = PackOutput.parse(JSON.parse(output));
-      const archive = join(folder, filename);
-      checkHash(await hashFile(archive), { url: spec, sha256: npmPackage.sha256 });
-      await unpackTar(archive, folder, signal);
-      await rename(join(folder, 'package', 'bin', EXECUTABLE), join(folder, EXECUTABLE));
-      await Promise.all([archive, join(folder, 'package')].map((path) => rm(path, ALL)));
-      chmodSync(join(folder, EXECUTABLE), 0o755);
-      await runCommand(join(folder, EXECUTABLE), ['--version'], { timeoutMs: 10_000, signal });
+  // One on PATH might have another version.
+  installed: async () => undefined,
+  routes: [
+    {
+      name: `Anvil ${VERSION} from npm`,
+      folder: `anvil-${VERSION}-${PLATFORM}`,
+      executable: EXECUTABLE,
+      ...omitUndefined({ sha256: PACKAGES[PLATFORM]?.executable }),
+      megabytes: 200,
+      async fetch(folder, task, { env, signal }) {
+        const npmPackage = PACKAGES[PLATFORM];
+        if (npmPackage === undefined) {
+          throw new OperationalError(`no archive for ${PLATFORM} is known by its SHA-256`);
+        }
+        const npm = needTool('npm');
+        const options = { cwd: folder, env, signal, timeoutMs: 180_000 };
+        task.say('fetching with npm');
+        const spec = `${npmPackage.name}@${VERSION}`;
+        const output = await runCommand(npm, ['pack', '--json', '--loglevel=error', spec], options);
+        const [{ filename }] = PackOutput.parse(JSON.parse(output));
+        const archive = join(folder, filename);
+        checkHash(await hashFile(archive), { url: spec, sha256: npmPackage.sha256 });
+        await unpackTar(archive, folder, signal);
+        await rename(join(folder, 'package', 'bin', EXECUTABLE), join(folder, EXECUTABLE));
+        await Promise.all([archive, join(folder, 'package')].map((path) => rm(path, ALL)));
+        chmodSync(join(folder, EXECUTABLE), 0o755);
+        await runCommand(join(folder, EXECUTABLE), ['--version'], { timeoutMs: 10_000, signal });
+      },
     },
-  };
-}
-
-const ALL = { recursive: true, force: true };
+  ],
+  help: ['let npm reach a registry that has the package @foundry-rs/anvil-linux-amd64'],
+};

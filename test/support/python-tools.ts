@@ -29,16 +29,8 @@ export async function installPythonTools(requirements: string): Promise<string> 
   mkdirSync(cache, { recursive: true, mode: 0o700 });
   const partial = mkdtempSync(`${folder}.partial-`);
   try {
-    await runProgram('python3', [
-      '-m',
-      'pip',
-      'install',
-      '-q',
-      '--target',
-      partial,
-      '-r',
-      requirements,
-    ]);
+    const install = ['-m', 'pip', 'install', '-q', '--target', partial, '-r', requirements];
+    await runProgram('python3', install);
     renameSync(partial, folder);
   } catch (error) {
     rmSync(partial, { recursive: true, force: true });
