@@ -5,17 +5,15 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { isAlive, listProcessIds, readCommandLine, signal } from '../../src/base/process-table';
 import { PART_NAMES, type PartName, readState, type StackState } from '../../stack/data-dir';
 import { freePort, isPortFree } from '../../stack/ports';
-import { runCommand } from '../../stack/provision/command';
+import { run } from '../cli/cli';
 import { type Answer, eventually } from '../support/http';
 import { NOT_DONE } from '../support/not-done';
 import { spawnProgram } from '../support/programs';
 
-/** Programs that `npm start` and `npm run cli` run once they have built. */
+/** Program that `npm start` runs once it has built. */
 const LAUNCHER = resolve('dist/stack/main.js');
-const CLI = resolve('dist/src/cli/main.js');
 const READY_MS_MAX = 120_000;
 const STOP_MS_MAX = 60_000;
-const CLI_MS_MAX = 60_000;
 /** For what a killed part was doing: it is done again by the next one. */
 export const RECOVERY_MS_MAX = 90_000;
 /** Settings of the stack that a developer's shell may hold. */
@@ -58,20 +56,15 @@ export async function startStack({
     if (running === undefined) throw new Error('stack.json is missing while the stack runs.');
     return running;
   };
-  const cli: CommandLine = (...args) =>
-    eventually(
-      args.join(' '),
-      async () => {
-        const options = { env, timeoutMs: CLI_MS_MAX };
-        try {
-          return JSON.parse(await runCommand(process.execPath, [CLI, ...args, '--json'], options));
-        } catch (error) {
-          if (NOT_DONE.test(String(error))) return undefined;
-          throw error;
-        }
-      },
-      RECOVERY_MS_MAX,
-    );
+  const cli: CommandLine = (...args) => {
+    const own = { KEYS_DIR: join(dataDir, 'keys'), ...env };
+    const isDone = async () => {
+      const { exit, stdout, stderr } = await run(own, ...args, '--json');
+      if (exit !== 0 && !NOT_DONE.test(stderr)) throw new Error(`${args.join(' ')}: ${stderr}`);
+      return exit === 0 && JSON.parse(stdout);
+    };
+    return eventually(args.join(' '), isDone, RECOVERY_MS_MAX);
+  };
   let killedAt = Number.NEGATIVE_INFINITY;
   const destroy = async (): Promise<void> => {
     await endAll(program, dataDir);
@@ -96,7 +89,7 @@ export async function startStack({
     /** `stack.json` as it stands; undefined once the stack has stopped. */
     state,
     readState: readRunning,
-    /** Output of the real command line, with `--json`. */
+    /** Output of the command line, run in this process, with `--json`. */
     cli,
     /** Process ids that `stack.json` names now, and the launcher's. */
     pids: () => [...listPids(state()), launcher.pid ?? 0].filter((pid) => pid > 0),
