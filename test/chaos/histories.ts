@@ -32,13 +32,15 @@ export async function openTools(stack: RunningStack) {
   const temporal = connectTemporal(server);
   const { lifecycleQueue } = taskQueues(settings.TASK_QUEUE_PREFIX);
   const deps = { stores, temporal, lifecycleQueue };
+  let closed: Promise<unknown> | undefined;
   return {
     ...{ db, stores, temporal },
     act: (resource: BankResource, id: string, act: Act) => actOn(deps, resource, id, act),
     deliver: (about: Parameters<typeof deliverCallback>[1]) =>
       retryUntilDone(() => deliverCallback({ ...deps, now: () => new Date() }, about)),
-    close: async () => {
-      await Promise.all([mongo.close(), temporal.connection.close()]);
+    close: () => {
+      closed ??= Promise.all([mongo.close(), temporal.connection.close()]);
+      return closed;
     },
   };
 }
