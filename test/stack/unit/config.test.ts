@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { readdirSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { decideConfig, readEnvironment } from '../../../stack/config';
@@ -44,8 +45,8 @@ describe('a setting', () => {
 
   test('counts as not set if it is empty', async () => {
     const config = await decide({ PORT: '', MONGODB_URI: '', TEMPORAL_ADDRESS: '' });
-    expect(config.port).toBe(8080);
-    expect([config.mongodbUri, config.temporalAddress]).toEqual([undefined, undefined]);
+    const { port, mongodbUri, temporalAddress } = config;
+    expect([port, mongodbUri, temporalAddress]).toEqual([8080, undefined, undefined]);
   });
 
   test('is named with all others that are faulty', () => {
@@ -53,26 +54,20 @@ describe('a setting', () => {
     expect(() => readEnvironment(env)).toThrow(/PORT: .*MONGODB_URI: .*SANDBOX_AUTOPLAY: /s);
   });
 
-  test.each([
-    [{ SEPA_OUT_DIR: '/out' }, /(?=.*SEPA_IN_DIR)(?=.*SEPA_IBAN)(?=.*SEPA_NAME).*SANDBOX_CONN/s],
-    [
-      { SEPA_OUT_DIR: '/out', SANDBOX_CONNECTORS: 'sepa=sepa_credit_transfer', SEPA_IBAN: 'X' },
-      /(?=.*SEPA_IN_DIR).*SEPA_NAME/s,
-    ],
-    [
-      { SEPA_OUT_DIR: '/out', SANDBOX_CONNECTORS: 'sepa=multibanco|sepa_instant' },
-      /SEPA_INSTANT: sepa serves sepa_instant only if it is yes/,
-    ],
-    [
-      { SEPA_FILE_MIN: '0', SEPA_INSTANT: 'on', SEPA_INSTANT_SECONDS: '-1' },
-      /(?=.*SEPA_FILE_MIN: must be a number of payouts, 1 to 10000)(?=.*SEPA_INSTANT: must be yes).*SEPA_INSTANT_SECONDS: must be 0 to 3600/s,
-    ],
-    [
-      { SEPA_INSTANT_FINAL: 'never', SEPA_INSTANT_OVERDUE_SECONDS: '0' },
-      /(?=.*SEPA_INSTANT_FINAL: must be status or booking).*SEPA_INSTANT_OVERDUE_SECONDS: must be above 0/s,
-    ],
-  ])('for SEPA files is missed by its name: %j', (env, names) => {
-    expect(() => readEnvironment(env)).toThrow(names);
+  const OUT = { SEPA_OUT_DIR: '/out' };
+  const CREDIT = 'sepa=sepa_credit_transfer';
+  const INSTANT = 'sepa=multibanco|sepa_instant';
+  test.each<[env: NodeJS.ProcessEnv, ...names: string[]]>([
+    [OUT, 'SEPA_IN_DIR', 'SEPA_IBAN', 'SEPA_NAME', 'SANDBOX_CONN'],
+    [{ ...OUT, SANDBOX_CONNECTORS: CREDIT, SEPA_IBAN: 'X' }, 'SEPA_IN_DIR', 'SEPA_NAME'],
+    [{ ...OUT, SANDBOX_CONNECTORS: INSTANT }, 'SEPA_INSTANT: sepa serves sepa_instant only if'],
+    [{ SEPA_FILE_MIN: '0' }, 'SEPA_FILE_MIN: must be a number of payouts, 1 to 10000'],
+    [{ SEPA_INSTANT: 'on' }, 'SEPA_INSTANT: must be yes'],
+    [{ SEPA_INSTANT_SECONDS: '-1' }, 'SEPA_INSTANT_SECONDS: must be 0 to 3600'],
+    [{ SEPA_INSTANT_FINAL: 'never' }, 'SEPA_INSTANT_FINAL: must be status or booking'],
+    [{ SEPA_INSTANT_OVERDUE_SECONDS: '0' }, 'SEPA_INSTANT_OVERDUE_SECONDS: must be above 0'],
+  ])('for SEPA files is missed by its name: %j', (env, ...names) => {
+    for (const name of names) expect(() => readEnvironment(env)).toThrow(name);
   });
 });
 
@@ -107,18 +102,14 @@ describe('a port of a server', () => {
 
   test('is refused with its variable if another program listens on it, and free ones are not', async () => {
     const [port, free] = [await freePort(), await freePort()];
-    const other = createServer();
-    await new Promise<void>((resolve) => other.listen(port, LOOPBACK, resolve));
-    try {
-      await expect(needPorts({ PORT: port })).rejects.toThrow(
-        `Port ${port} (PORT) is taken by another program: set PORT to another.`,
-      );
-      const both = { PORT: free, SANDBOX_BANK_PORT: port };
-      await expect(needPorts(both)).rejects.not.toThrow(String(free));
-      await expect(needPorts({ PORT: free })).resolves.toBeUndefined();
-    } finally {
-      await new Promise((resolve) => other.close(resolve));
-    }
+    const other = createServer().listen(port, LOOPBACK);
+    await once(other, 'listening');
+    const refusal = `Port ${port} (PORT) is taken by another program: set PORT to another.`;
+    await expect(needPorts({ PORT: port })).rejects.toThrow(refusal);
+    const both = needPorts({ PORT: free, SANDBOX_BANK_PORT: port });
+    await expect(both).rejects.not.toThrow(String(free));
+    await expect(needPorts({ PORT: free })).resolves.toBeUndefined();
+    other.close();
   });
 });
 

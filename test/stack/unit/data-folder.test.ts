@@ -1,4 +1,12 @@
-import { closeSync, existsSync, mkdirSync, openSync, readFileSync, rmSync } from 'node:fs';
+import {
+  closeSync,
+  existsSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+} from 'node:fs';
 import { tryLock } from '../../../src/base/file-lock';
 import { FORMAT } from '../../../src/domain/format';
 import { ensureKeys } from '../../../src/encryption/ensure-keys';
@@ -26,12 +34,7 @@ const STATE: StackState = {
   mongodb: { pid: 4, uri: 'mongodb://127.0.0.1:3' },
   metrics: { api: 'http://a', worker: 'http://w', sandbox_bank: 'http://s' },
   settings: {
-    ...{
-      MONGODB_DB: 'payments',
-      TASK_QUEUE_PREFIX: '',
-      KEYS_FILE: '/keys.json',
-      KEYS_DIR: '/keys',
-    },
+    ...{ MONGODB_DB: 'payments', TASK_QUEUE_PREFIX: '', KEYS_FILE: '/keys.json', KEYS_DIR: '/k' },
     ...{ WEBHOOK_ALLOW_PRIVATE: 'sandbox', PUBLIC_URL: 'http://localhost:1' },
     ...{ LIVE_CONNECTORS: '', SANDBOX_CONNECTORS: '' },
   },
@@ -45,23 +48,18 @@ describe('the format of a data directory', () => {
     markDataDir(folder.at());
   });
 
-  test.each(['ports.json', 'mongodb', 'temporal'])(
-    'is unknown, which is refused, where there is %s without it',
-    (name) => {
-      folder.write(name, '');
-      expect(() => markDataDir(folder.at())).toThrow(
-        /^DATA_DIR .* has data without a format number, .* only format \d+\. Set DATA_DIR to another/,
-      );
-      expect(existsSync(folder.at('version'))).toBe(false);
-    },
-  );
-
+  const NONE = 'data without a format number';
   test.each([
-    [`format ${FORMAT + 1}\n`, `format ${FORMAT + 1}`],
-    ['2\n', 'data without a format number'],
-  ])('is refused where the file has %j', (text, found) => {
-    folder.write('version', text);
-    expect(() => markDataDir(folder.at())).toThrow(`has ${found}, `);
+    ['ports.json', '', NONE],
+    ['mongodb', '', NONE],
+    ['temporal', '', NONE],
+    ['version', '2\n', NONE],
+    ['version', `format ${FORMAT + 1}\n`, `format ${FORMAT + 1}`],
+  ])('is refused where %s has %j and no other file is there', (name, text, found) => {
+    folder.write(name, text);
+    const why = `has ${found}, .* only format \\d+\\. Set DATA_DIR to another`;
+    expect(() => markDataDir(folder.at())).toThrow(new RegExp(`^DATA_DIR .* ${why}`));
+    expect(readdirSync(folder.at())).toEqual([name]);
   });
 });
 
@@ -86,16 +84,9 @@ describe('stack.json', () => {
 describe('the lock of a data folder', () => {
   const lock = () => tryLock(folder.at('launcher.lock'));
 
-  test('is refused while its holder runs, and free again once it is released', () => {
-    const first = lock();
-    expect(first.holder).toBeUndefined();
-    expect(lock().holder?.pid).toBe(process.pid);
-    first.release();
-    expect(lock().holder).toBeUndefined();
-  });
-
-  test('names the process that has it, where it serves, and how to stop it', () => {
+  test('names who has it, where it serves and how to stop it, and is free once it is released', () => {
     const unlock = lockDataDir(folder.at());
+    expect(lock().holder?.pid).toBe(process.pid);
     writeState(folder.at(), { ...STATE, temporal: { ...STATE.temporal, ui_url: 'http://t:2' } });
     const { pid } = process;
     expect(() => lockDataDir(folder.at())).toThrow(
@@ -105,20 +96,16 @@ describe('the lock of a data folder', () => {
     expect(readState(folder.at())?.api).toEqual(STATE.api);
     unlock();
     lockDataDir(folder.at())();
-  });
-
-  test.each([
-    ['its process has ended', { pid: 2 ** 22 - 1 }],
-    ['its process id belongs to a later process', { born: 'earlier' }],
-  ])('is free when %s', (_, change) => {
-    lock();
-    const stored = JSON.parse(folder.read('launcher.lock'));
-    folder.write('launcher.lock', JSON.stringify({ ...stored, ...change }));
     expect(lock().holder).toBeUndefined();
   });
 
-  test('is free when it was never fully written', () => {
-    folder.write('launcher.lock', '');
+  test.each([
+    ['its process has ended', (stored: object) => JSON.stringify({ ...stored, pid: 2 ** 22 - 1 })],
+    ['its id is a later process', (stored: object) => JSON.stringify({ ...stored, born: 'then' })],
+    ['it was never fully written', () => ''],
+  ])('is free when %s', (_, write) => {
+    lock();
+    folder.write('launcher.lock', write(JSON.parse(folder.read('launcher.lock'))));
     expect(lock().holder).toBeUndefined();
   });
 });
@@ -126,22 +113,22 @@ describe('the lock of a data folder', () => {
 describe('the keys', () => {
   test('are created once, and only their owner may read them', () => {
     const paths = ensureKeys(folder.at());
-    const text = readFileSync(paths.KEYS_FILE, 'utf8');
+    const text = folder.read('keys.json');
     expect(folder.mode('keys.json')).toBe(0o600);
     expect(Object.keys(readKeys(paths.KEYS_FILE).seal.keys)).toEqual(['k1']);
     for (const environment of ['sandbox', 'live'] as const) {
       expect(() => followPairs(paths.KEYS_DIR, environment, 'private')).not.toThrow();
     }
     expect(ensureKeys(folder.at())).toEqual(paths);
-    expect(readFileSync(paths.KEYS_FILE, 'utf8')).toBe(text);
+    expect(folder.read('keys.json')).toBe(text);
   });
 
   test('of live connectors that pay out are created at the first start only', () => {
     const { KEYS_DIR } = ensureKeys(folder.at(), ['acme']);
-    expect(() => followPairs(KEYS_DIR, 'live-acme', 'private')).not.toThrow();
+    const follow = (name: string) => () => followPairs(KEYS_DIR, `live-${name}`, 'private');
+    expect(follow('acme')).not.toThrow();
     ensureKeys(folder.at(), ['acme', 'later']);
-    const follow = () => followPairs(KEYS_DIR, 'live-later', 'private');
-    expect(follow).toThrow('`keys split` creates it');
+    expect(follow('later')).toThrow('`keys split` creates it');
   });
 
   test.each(['keys.json', 'keys/recipients.live.json'])(
@@ -161,9 +148,10 @@ describe('a log', () => {
   test('beyond its limit continues empty, with a copy next to it', () => {
     const log = folder.write('api.log', LINES);
     expect(lastLines(log, 2)).toBe('two\nthree');
-    boundLog(log, 100);
-    expect(existsSync(`${log}.1`)).toBe(false);
-    boundLog(log, 10);
+    for (const bytesMax of [100, 10]) {
+      expect(existsSync(`${log}.1`)).toBe(false);
+      boundLog(log, bytesMax);
+    }
     expect([folder.read('api.log'), folder.read('api.log.1')]).toEqual(['', LINES]);
   });
 
