@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import type { Address, Hash } from 'viem';
+import { getAddress, type Hash } from 'viem';
 import { passOn, startProxy } from '../../connectors/conformance/proxy';
 import type { Deposit } from '../../connectors/evm/deposits';
 import type { Settlement } from '../../connectors/evm/settlements';
@@ -158,7 +158,7 @@ test('sends one transaction for a settlement, whenever the process and the node 
   await chain.mine();
   await evm.start();
   await until(id, 'completed');
-  expect(await chain.client.getBalance({ address: WALLET as Address })).toBe(due);
+  expect(await chain.client.getBalance({ address: getAddress(WALLET) })).toBe(due);
   expect(await sentCount()).toBe(1);
   expect((await settlement(id))?.attempts).toHaveLength(1);
   expect(await shop.events(id)).toEqual(['crypto.settlement.completed']);

@@ -45,21 +45,14 @@ export async function addSecondFactor(
   return { code: () => new TOTP({ secret: Secret.fromBase32(secret) }).generate() };
 }
 
-export interface PageResponse {
-  status: number;
-  location: string | null;
-  /** Value of the session's cookie that it set; undefined when it set none. */
-  cookie: string | undefined;
-  headers: Headers;
-  html: string;
-}
+export type PageResponse = Awaited<ReturnType<typeof fetchPage>>;
 
 export async function fetchPage(
   url: string,
   method: 'GET' | 'POST',
   path: string,
   { headers = {}, form }: { headers?: Record<string, string>; form?: Record<string, string> } = {},
-): Promise<PageResponse> {
+) {
   const response = await fetch(`${url}${path}`, {
     method,
     headers,
@@ -70,6 +63,7 @@ export async function fetchPage(
   return {
     status: response.status,
     location: response.headers.get('location'),
+    /** Value of the session's cookie that it set; undefined when it set none. */
     cookie: set?.split(';')[0]?.slice('dashboard='.length),
     headers: response.headers,
     html: await response.text(),

@@ -55,7 +55,10 @@ export async function call(
     // A read that is refused at once was refused for another reason than a busy machine.
     const isSudden = !isPost && Date.now() - began < BUSY_MS;
     if (isSudden || !shouldRepeat(answer) || Date.now() > giveUpAt) {
-      return isEarly(path, request, answer) ? await readLater(url, request, answer) : answer;
+      if (!isEarly(path, request, answer)) return answer;
+      // As a read shows it once it is at its bank: on a busy machine that is after the create.
+      const { text, body } = await waitForBank({ url }, request.key ?? '', answer.body.id);
+      return { ...answer, text, body };
     }
     await sleep(1_000 * Number(answer.headers.get('Retry-After')));
   }
@@ -72,7 +75,7 @@ export function createClient(url: string, key: string) {
     postRaw: (path: string, raw: Call['raw'], more: Call = {}) =>
       call(url, 'POST', path, { key, ...omitUndefined({ raw }), ...more }),
     delete: (path: string) => call(url, 'DELETE', path, { key }),
-    settledPayment: (changes?: Record<string, unknown>) => settledPayment({ url }, key, changes),
+    settledPayment: (changes?: Record<string, unknown>) => settledPayment(url, key, changes),
   };
 }
 
@@ -80,12 +83,6 @@ export function createClient(url: string, key: string) {
 function isEarly(path: string, { idempotencyKey }: Call, { status, body }: Answer): boolean {
   const isPayment = path === '/v1/payments' && idempotencyKey === undefined;
   return isPayment && status === 201 && body.status === 'created';
-}
-
-/** The payment as a read shows it once it is at its bank: on a busy machine that is after the create. */
-async function readLater(url: string, { key = '' }: Call, createAnswer: Answer): Promise<Answer> {
-  const { text, body } = await waitForBank({ url }, key, createAnswer.body.id);
-  return { ...createAnswer, text, body };
 }
 
 function shouldRepeat({ status, body }: Answer): boolean {
@@ -149,7 +146,7 @@ export async function waitForBank(
 }
 
 async function settledPayment(
-  { url }: { url: string },
+  url: string,
   key: string,
   changes: Record<string, unknown> = {},
 ): Promise<Answer['body']> {

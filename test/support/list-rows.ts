@@ -114,15 +114,8 @@ export function buildPayoutRow(payment: PaymentDocument, n: number): PayoutDocum
 /** A dispute that took all of a payment, and waits for an answer. */
 export function buildDisputeRow(payment: PaymentDocument): DisputeDocument {
   const { _id, account_id, created_at: at, amount } = payment;
-  const transfer = {
-    direction: 'out',
-    amount,
-    fee: 0,
-    held: amount,
-    owed: 0,
-    at,
-    by: 'b-1',
-  } as const;
+  const money = { amount, fee: 0, held: amount, owed: 0 };
+  const transfer = { direction: 'out', ...money, at, by: 'b-1' } as const;
   return {
     ...shared(payment),
     _id: `dp_${_id.slice(0, 14)}7${_id.slice(15)}`,

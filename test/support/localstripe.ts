@@ -27,10 +27,7 @@ export async function startLocalstripe() {
     const { status } = await fetch(`${url}${path}`, init);
     if (status !== 200) throw new Error(`localstripe answered ${status} to ${path}.`);
   };
-  await eventually('localstripe', async () => {
-    const answer = await fetch(url).catch(() => undefined);
-    return answer !== undefined;
-  });
+  await eventually('localstripe', () => fetch(url).catch(() => undefined));
   return {
     url,
     /** Creates a customer, of which there is an event. */

@@ -48,10 +48,8 @@ export async function startMockBank(clock = BANK_MORNING) {
       ],
       { env: { ...process.env, PYTHONPATH: packages }, stdio: 'ignore' },
     );
-    await eventually('the mock bank', async () => {
-      const answer = await fetch(`${url}/_mock/health`).catch(() => undefined);
-      return answer?.ok;
-    });
+    const ask = () => fetch(`${url}/_mock/health`).catch(() => undefined);
+    await eventually('the mock bank', async () => (await ask())?.ok);
   };
   const stop = async (signal: NodeJS.Signals): Promise<void> => {
     if (child.exitCode !== null || child.signalCode !== null) return;

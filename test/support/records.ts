@@ -47,17 +47,8 @@ export function useRecords(): Records {
   return useFixture(openRecords, (records) => records.close());
 }
 
-export type PaymentFacts = Pick<
-  PaymentInput,
-  | 'payment_id'
-  | 'account_id'
-  | 'livemode'
-  | 'amount'
-  | 'currency'
-  | 'method'
-  | 'connector'
-  | 'request_id'
->;
+type Money = 'amount' | 'currency' | 'method' | 'connector';
+export type PaymentFacts = Pick<PaymentInput, 'payment_id' | keyof Owner | Money>;
 
 /** A payment that is authorised, at version 3. */
 export const authorizedPayment = (records: Records, changes: Partial<PaymentFacts> = {}) =>
@@ -86,11 +77,8 @@ async function paymentAt(
     recordKey(stores, 'createPayment', payment_id, facts, { stored, routing }),
   );
   const at = new Date().toISOString();
-  const session = {
-    outcome: 'opened',
-    bank_reference: `ref-${payment_id}`,
-    session_url: 'https://b.example',
-  } as const;
+  const bank_reference = `ref-${payment_id}`;
+  const session = { outcome: 'opened', bank_reference, session_url: 'https://b.ex' } as const;
   const { expires_in_seconds, ...opening } = routing;
   const return_url = 'https://pay.example/return';
   await retryUntilDone(() =>
@@ -109,7 +97,7 @@ export async function settle({ payments }: Records, facts: PaymentFacts, fee = 0
   await payments.recordPaymentMove({ ...transition, from, to: ['settled'], change: {}, fee });
 }
 
-type Owner = Pick<PaymentFacts, 'account_id' | 'livemode' | 'request_id'>;
+type Owner = Pick<PaymentInput, 'account_id' | 'livemode' | 'request_id'>;
 
 function moved(resource_id: string, { account_id, livemode, request_id }: Owner) {
   const at = new Date().toISOString();

@@ -48,12 +48,12 @@ async function startSkippingServer(): Promise<TestWorkflowEnvironment> {
   }
 }
 
-const INDEXED = temporal.api.enums.v1.IndexedValueType;
-const TYPES = {
-  Keyword: INDEXED.INDEXED_VALUE_TYPE_KEYWORD,
-  Bool: INDEXED.INDEXED_VALUE_TYPE_BOOL,
-  Int: INDEXED.INDEXED_VALUE_TYPE_INT,
-};
+const {
+  INDEXED_VALUE_TYPE_KEYWORD: Keyword,
+  INDEXED_VALUE_TYPE_BOOL: Bool,
+  INDEXED_VALUE_TYPE_INT: Int,
+} = temporal.api.enums.v1.IndexedValueType;
+const TYPES = { Keyword, Bool, Int };
 
 async function registerSearchAttributes(env: TestWorkflowEnvironment): Promise<void> {
   const searchAttributes = Object.fromEntries(

@@ -51,10 +51,7 @@ export async function startStripeMock() {
   const args = ['-strict-version-check', '-http-addr', own(http), '-https-addr', own(https)];
   const child = spawn(path, args, { stdio: 'ignore' });
   const url = `http://${own(http)}`;
-  await eventually('stripe-mock', async () => {
-    const answer = await fetch(url).catch(() => undefined);
-    return answer !== undefined;
-  });
+  await eventually('stripe-mock', () => fetch(url).catch(() => undefined));
   const document = join(dirname(path), 'path/pkg/mod', `${MODULE}@v${VERSION}`, DOCUMENT);
   return {
     url,
