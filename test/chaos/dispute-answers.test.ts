@@ -22,8 +22,11 @@ const service = useService({
 const account = useAccount(service);
 
 const CALLS = {
-  evidence: { call: 'submitEvidence', path: 'evidence', body: { explanation: 'It arrived.' } },
-  acceptance: { call: 'acceptDispute', path: 'accept', body: {} },
+  evidence: {
+    ...{ call: 'POST /instructions/submitEvidence', path: 'evidence' },
+    body: { explanation: 'It arrived.' },
+  },
+  acceptance: { call: 'POST /instructions/acceptDispute', path: 'accept', body: {} },
 } as const;
 
 interface Row {
@@ -38,10 +41,7 @@ const ROWS: Row[] = (['evidence', 'acceptance'] as const).flatMap((answer) => {
   return [
     { answer, at: 'its instruction, before it is sent', step: ['after', ...record, '"deadline"'] },
     { answer, at: 'amid its request' },
-    {
-      ...{ answer, at: 'the answer, which nobody has stored' },
-      step: ['after', `POST /instructions/${CALLS[answer].call}`],
-    },
+    { answer, at: 'the answer, which nobody has stored', step: ['after', CALLS[answer].call] },
     { answer, at: 'the answer, before it is stored', step: ['before', ...record, '"outcome"'] },
     { answer, at: 'the stored answer', step: ['after', ...record, '"outcome"'] },
   ];
@@ -60,7 +60,9 @@ async function startBank() {
     const isKnown = taken.includes(instruction_id);
     if (activity.startsWith('lookUp')) return { outcome: isKnown ? 'accepted' : 'not_found' };
     taken.push(instruction_id);
-    await atNext?.();
+    const held = atNext;
+    atNext = undefined;
+    await held?.();
     return { outcome: 'accepted' };
   };
   const receiver = await receiveHttp(async (request, response) => {
@@ -71,10 +73,7 @@ async function startBank() {
     url: `http://127.0.0.1:${receiver.port}`,
     taken,
     holdNext: (wait: () => Promise<unknown>) => {
-      atNext = async () => {
-        atNext = undefined;
-        await wait();
-      };
+      atNext = wait;
     },
     stop: receiver.close,
   };
@@ -97,12 +96,9 @@ async function report(payment_id: string, name: CallbackName, facts: object): Pr
   const { stores, temporal, queues } = service;
   const deps = { stores, temporal, lifecycleQueue: queues.lifecycle, now: () => new Date() };
   const named = { callback_id: randomUUID(), occurred_at: new Date().toISOString() };
+  const callback = { ...named, currency: 'EUR', ...facts };
   const about = { connector: 'acme', resource: 'payment', resource_id: payment_id } as const;
-  await deliverCallback(deps, {
-    ...about,
-    name,
-    callback: { ...named, currency: 'EUR', ...facts },
-  });
+  await deliverCallback(deps, { ...about, name, callback });
 }
 
 test('each answer to a dispute reaches the bank once, wherever the process is killed', async () => {

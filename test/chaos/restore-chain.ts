@@ -17,9 +17,14 @@ const AMOUNT_MIN = 10n ** 15n;
 const FUNDED_MS_MAX = 90_000;
 
 /** Works on a database, by its name from that of the service. */
-type WithDb = <T>(pick: (name: string) => string, work: (db: Db) => Promise<T>) => Promise<T>;
+export type WithDb = <T>(
+  pick: (name: string) => string,
+  work: (db: Db) => Promise<T>,
+) => Promise<T>;
 
 /** Opens a chain, which no restore puts back, and its connector as a process. */
+export const SAME = (database: string) => database;
+
 export async function openChain(stack: RunningStack, withDb: WithDb) {
   const chain = await startEthereum();
   const place = { env: { ...CHAIN_ENV, DATA_DIR: stack.dataDir } };
@@ -44,12 +49,10 @@ export async function openChain(stack: RunningStack, withDb: WithDb) {
   };
   const listSent = async (): Promise<bigint[]> => {
     await mine();
-    const count = Number(await chain.client.getBlockNumber()) + 1;
-    const blocks = await Promise.all(
-      Array.from({ length: count }, (_, at) =>
-        chain.client.getBlock({ blockNumber: BigInt(at), includeTransactions: true }),
-      ),
-    );
+    const length = Number(await chain.client.getBlockNumber()) + 1;
+    const read = (at: number) =>
+      chain.client.getBlock({ blockNumber: BigInt(at), includeTransactions: true });
+    const blocks = await Promise.all(Array.from({ length }, (_, at) => read(at)));
     const all = blocks.flatMap(({ transactions }) => transactions);
     return all.filter(({ from }) => from === address.toLowerCase()).map(({ value }) => value);
   };
@@ -65,15 +68,11 @@ export async function openChain(stack: RunningStack, withDb: WithDb) {
     fund: async (client: PatientClient, account_id: string): Promise<void> => {
       const now = new Date().toISOString();
       const wallet = { account_id, livemode: true, network: 'ethereum', address: WALLET } as const;
-      await withDb(
-        (database) => database,
-        (db) => createWalletStore(db).set(wallet, { now, counts_from: now }),
-      );
-      const create = async (at: number) =>
-        (await client.post('/v1/crypto/payments', IN_ETHER, `fund-${at}`)).body;
+      await withDb(SAME, (db) => createWalletStore(db).set(wallet, { now, counts_from: now }));
       const isServed = async () => {
-        const payment = await create(Date.now());
-        return payment.id !== undefined && payment;
+        const key = `fund-${Date.now()}`;
+        const { body } = await client.post('/v1/crypto/payments', IN_ETHER, key);
+        return body.id !== undefined && body;
       };
       const payment = await eventually('a payment in ether', isServed, FUNDED_MS_MAX);
       await chain.pay(payment.address, BigInt(payment.amount_due));
@@ -103,12 +102,10 @@ export async function openChain(stack: RunningStack, withDb: WithDb) {
       const refused = await evm.start(servers);
       expect(await refused.exited).toBe('ended with exit code 1');
       expect(evm.said()).toContain('compare them before anything is paid');
-      const next = await chain.client.getTransactionCount({ address });
-      await withDb(
-        (database) => `${database}_${CONNECTOR}`,
-        (db) =>
-          db.collection<{ _id: string }>('nonces').updateOne({ _id: address }, { $set: { next } }),
-      );
+      const $set = { next: await chain.client.getTransactionCount({ address }) };
+      const setNonce = (db: Db) =>
+        db.collection<{ _id: string }>('nonces').updateOne({ _id: address }, { $set });
+      await withDb((database) => `${database}_${CONNECTOR}`, setNonce);
       await evm.start(servers);
     },
   };

@@ -16,7 +16,7 @@ import { type Dump, dumpDatabase, restoreDatabase } from '../support/dump';
 import { eventually } from '../support/http';
 import { createPatientClient, type PatientClient } from './patient-client';
 import { openMerchant, RECIPIENT } from './race';
-import { CHAIN_ENV, openChain } from './restore-chain';
+import { CHAIN_ENV, openChain, SAME, type WithDb } from './restore-chain';
 import { RECOVERY_MS_MAX, type StackOptions, startStack } from './running-stack';
 
 const SECRET = 'secret-of-the-example-bank';
@@ -49,14 +49,9 @@ export async function openDrill() {
   let example: Child | undefined;
   let starts = 0;
 
-  const readState = () => {
-    const state = stack.state();
-    if (state === undefined) throw new Error('The stack does not run.');
-    return state;
-  };
   /** Variables of connectors. */
   const readServers = () => {
-    const { settings, mongodb, temporal } = readState();
+    const { settings, mongodb, temporal } = stack.readState();
     const servers = { MONGODB_URI: mongodb.uri, TEMPORAL_ADDRESS: temporal.address };
     return { DATA_DIR: stack.dataDir, ...settings, ...servers };
   };
@@ -75,17 +70,10 @@ export async function openDrill() {
     await Promise.all([example?.exited, chain.kill()]);
   };
   /** Reads and writes MongoDB past the service. @param pick chooses a database by the service's */
-  const withDb = async <T>(
-    pick: (name: string) => string,
-    work: (db: Db) => Promise<T>,
-  ): Promise<T> => {
-    const { mongodb, settings } = readState();
+  const withDb: WithDb = async (pick, work) => {
+    const { mongodb, settings } = stack.readState();
     const mongo = await connectMongo(mongodb.uri, 'restores-test');
-    try {
-      return await work(mongo.db(pick(settings.MONGODB_DB)));
-    } finally {
-      await mongo.close();
-    }
+    return await work(mongo.db(pick(settings.MONGODB_DB))).finally(() => mongo.close());
   };
   const withBank = <T>(work: (db: Db) => Promise<T>) => withDb(sandboxBankDatabase, work);
   const chain = await openChain(stack, withDb);
@@ -123,11 +111,10 @@ export async function openDrill() {
     },
     /** Counts what each bank has executed of a payout or settlement, by its own store. */
     countExecuted: async (ids: readonly string[]): Promise<number[]> => {
-      const sent = await withBank((db) =>
-        createMovementStore(db, () => new Date())
-          .collection.find({ amount: { $lt: 0 } })
-          .toArray(),
-      );
+      const sent = await withBank((db) => {
+        const { collection } = createMovementStore(db, () => new Date());
+        return collection.find({ amount: { $lt: 0 } }).toArray();
+      });
       const onChain = await chain.countSent(ids);
       return ids.map((id, at) => {
         const atSandbox = sent.filter(({ resource_id }) => resource_id === id).length;
@@ -146,15 +133,11 @@ export async function openDrill() {
     },
     /** Reads why a connector is stopped, as it reports. */
     readStop: (name: BankName) =>
-      withDb(
-        (database) => database,
-        async (db) => {
-          const reports = db.collection<{ _id: string; stopped?: unknown }>(
-            'connector_capabilities',
-          );
-          return (await reports.findOne({ _id: name }))?.stopped ?? null;
-        },
-      ),
+      withDb(SAME, async (db) => {
+        type Report = { _id: string; stopped?: unknown };
+        const reports = db.collection<Report>('connector_capabilities');
+        return (await reports.findOne({ _id: name }))?.stopped ?? null;
+      }),
     /** Kills connectors and worker, which start again. */
     kill: async (): Promise<void> => {
       const isBack = [stack.kill('worker'), stack.kill('sandbox_bank')];
@@ -164,7 +147,7 @@ export async function openDrill() {
     },
     /** Lets nothing more reach the banks, and ends the installation. @param pay while it is so */
     stop: async (pay: () => Promise<void>): Promise<Dump> => {
-      const { sandbox_bank } = readState();
+      const { sandbox_bank } = stack.readState();
       await killConnectors();
       if (sandbox_bank.pid !== null) process.kill(sandbox_bank.pid, 'SIGSTOP');
       await pay();
