@@ -1,4 +1,5 @@
 import { spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import {
   cpSync,
   existsSync,
@@ -46,10 +47,9 @@ afterEach(async () => {
 afterAll(() => rmSync(folder, { recursive: true }));
 
 async function findPlace() {
-  const names = ['PORT', 'SANDBOX_BANK_PORT', 'TEMPORAL_UI_PORT'];
-  const ports = await Promise.all(names.map(async (name) => [name, String(await freePort())]));
-  const dataDir = mkdtempSync(join(folder, 'data-'));
-  return { dataDir, ports: Object.fromEntries(ports) };
+  const [PORT, SANDBOX_BANK_PORT] = [`${await freePort()}`, `${await freePort()}`];
+  const ports = { PORT, SANDBOX_BANK_PORT, TEMPORAL_UI_PORT: `${await freePort()}` };
+  return { dataDir: mkdtempSync(join(folder, 'data-')), ports };
 }
 
 function start({ dataDir, ports }: Place, env: NodeJS.ProcessEnv = {}, ...args: string[]) {
@@ -68,7 +68,7 @@ async function ready(launcher: Launcher, { dataDir, ports }: Place): Promise<Sta
   const hasAnswered = async () =>
     /^ready /m.test(launcher.said()) || launcher.process.exitCode !== null;
   await eventually('the launcher to say ready', hasAnswered, START_MS_MAX);
-  expect(launcher.said()).toMatch(`ready http://localhost:${ports['PORT']}\n`);
+  expect(launcher.said()).toMatch(`ready http://localhost:${ports.PORT}\n`);
   return await eventually('stack.json', async () => readState(dataDir));
 }
 
@@ -84,11 +84,7 @@ async function logged({ dataDir }: Place, part: string): Promise<string> {
 const listPids = (state: StackState): number[] =>
   PART_NAMES.flatMap((part) => (state[part] === undefined ? [] : Number(state[part].pid)));
 
-interface Fault {
-  reason: string;
-  env?: NodeJS.ProcessEnv;
-  end?: () => unknown;
-}
+type Fault = { reason: string; env?: NodeJS.ProcessEnv; end?: () => unknown };
 
 const FAULTS: Record<string, (place: Place) => Promise<Fault>> = {
   'a second start on the same data': async ({ dataDir }) => {
@@ -97,8 +93,8 @@ const FAULTS: Record<string, (place: Place) => Promise<Fault>> = {
     return { reason, end: () => lock.release() };
   },
   'a port in use': async ({ ports: { PORT } }) => {
-    const other = createServer();
-    await new Promise<void>((done) => other.listen(Number(PORT), LOOPBACK, done));
+    const other = createServer().listen(Number(PORT), LOOPBACK);
+    await once(other, 'listening');
     return { reason: `Port ${PORT} (PORT) is taken by another program`, end: () => other.close() };
   },
   'data of another format': async ({ dataDir }) => {
@@ -107,17 +103,13 @@ const FAULTS: Record<string, (place: Place) => Promise<Fault>> = {
   },
   'a database of another format': async () => {
     const mongo = await connectMongo(mongodbUri(), 'launcher');
-    const db = mongo.db(`other_format_${process.pid}`);
+    const MONGODB_DB = `other_format_${process.pid}`;
+    const db = mongo.db(MONGODB_DB);
     const epochs = db.collection<{ _id: string; format: number }>('service_epoch');
     await epochs.insertOne({ _id: 'epoch', format: FORMAT + 1 });
-    return {
-      reason: `The database ${db.databaseName} has format ${FORMAT + 1}`,
-      env: { ...SERVERS(), MONGODB_DB: db.databaseName },
-      end: async () => {
-        await db.dropDatabase();
-        await mongo.close();
-      },
-    };
+    const reason = `The database ${MONGODB_DB} has format ${FORMAT + 1}`;
+    const end = () => db.dropDatabase().finally(() => mongo.close());
+    return { reason, env: { ...SERVERS(), MONGODB_DB }, end };
   },
   'a live bank on the servers that it starts itself': async () => ({
     reason: 'Set TEMPORAL_ADDRESS, MONGODB_URI, an https PUBLIC_URL',
@@ -132,17 +124,17 @@ const FAULTS: Record<string, (place: Place) => Promise<Fault>> = {
 const SERVERS = () => ({ MONGODB_URI: mongodbUri(), TEMPORAL_ADDRESS: temporalAddress() });
 
 test('the launcher refuses what it cannot start, with the reason', async () => {
-  const outcomes = Object.entries(FAULTS).map(async ([fault, cause]) => {
+  const refuse = async (cause: (place: Place) => Promise<Fault>) => {
     const place = await findPlace();
     const { reason, env, end } = await cause(place);
     const launcher = start(place, env);
     const code = await launcher.exited;
     await end?.();
-    return { fault, code, isSaid: launcher.said().includes(reason) || launcher.said() };
-  });
-  expect(await Promise.all(outcomes)).toEqual(
-    Object.keys(FAULTS).map((fault) => ({ fault, code: 1, isSaid: true })),
-  );
+    expect({ code, said: launcher.said() }).toEqual({
+      ...{ code: 1, said: expect.stringContaining(reason) },
+    });
+  };
+  await Promise.all(Object.values(FAULTS).map(refuse));
 });
 
 test('--help lists every variable', async () => {
@@ -181,9 +173,8 @@ test('the stack starts, survives a killed launcher and stops completely', async 
   for (const part of ['api', 'sandbox_bank'] as const) {
     expect(readCommandLine(Number(state[part].pid))).not.toContain('--inspect');
   }
-  await eventually('readiness', async () => {
-    return (await fetch(`${state.api.url}/readyz`)).status === 200;
-  });
+  const isReady = async () => (await fetch(`${state.api.url}/readyz`)).ok;
+  await eventually('readiness', isReady);
   expect(first.said()).toMatch(/curl .*sk_sandbox_/);
   const [, email = ''] = /e-mail +(\S+)/.exec(first.said()) ?? [];
   const [, password = ''] = /password +(\S+)/.exec(first.said()) ?? [];
@@ -229,10 +220,8 @@ test('a stop while the servers start begins no other part and leaves nothing run
   launcher.process.kill('SIGTERM');
   expect(await launcher.exited).toBe(0);
   expect(existsSync(log('worker'))).toBe(false);
-  const stored: Record<string, number> = JSON.parse(
-    readFileSync(join(dataDir, 'ports.json'), 'utf8'),
-  );
-  expect(await Promise.all(Object.values(stored).map(isPortFree))).not.toContain(false);
+  const ports: object = JSON.parse(readFileSync(join(dataDir, 'ports.json'), 'utf8'));
+  expect(await Promise.all(Object.values(ports).map(isPortFree))).not.toContain(false);
 });
 
 describe('the command line', () => {
