@@ -14,7 +14,7 @@ import { startChild, waitUntilUp } from '../../stack/child-process';
 import { freePort, LOOPBACK } from '../../stack/ports';
 import { mongod } from '../../stack/provision/mongod';
 import { type RunningStack, startStack } from '../chaos/running-stack';
-import { type Authority, createAuthority, SERVER_NAME } from '../support/certificates';
+import { createAuthority, SERVER_NAME } from '../support/certificates';
 import { withClient } from '../support/database';
 import { createClient, eventually, idealPayment } from '../support/http';
 import { expressions, metricsIn, metricsOn } from '../support/monitoring';
@@ -26,8 +26,8 @@ import { startWatchdog } from './watchdog';
 const Account = z.object({ sandbox_key: z.string() });
 const LOAD = 40;
 
-let folder: string;
-let authority: Authority;
+const folder = mkdtempSync(join(tmpdir(), 'secured-'));
+const authority = createAuthority(folder);
 let door: Awaited<ReturnType<typeof startTlsProxy>>;
 let mongo: Awaited<ReturnType<typeof startSecuredMongo>>;
 let env: NodeJS.ProcessEnv;
@@ -35,10 +35,8 @@ let stack: RunningStack | undefined;
 let key: string;
 
 beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'secured-'));
-  authority = createAuthority(folder);
-  door = await startTlsProxy(authority, temporalAddress());
-  mongo = await startSecuredMongo(authority, folder);
+  door = await startTlsProxy(temporalAddress());
+  mongo = await startSecuredMongo();
   const { cert, key } = authority.sign('process');
   env = {
     TEMPORAL_ADDRESS: door.address,
@@ -152,7 +150,7 @@ describe('names the fault of the configuration:', () => {
  * Proxy of a Temporal server for callers with a certificate of the authority, by HTTP/2 over TLS;
  * the development server has no TLS of its own.
  */
-async function startTlsProxy(authority: Authority, address: string) {
+async function startTlsProxy(address: string) {
   const { cert, key } = authority.sign('temporal');
   const [host, port] = address.split(':');
   const sockets = new Set<TLSSocket>();
@@ -187,7 +185,7 @@ const PASSWORD = 'no-secret';
 const DATABASES = ['payments', 'payments_sandbox_bank'];
 
 /** Starts a mongod that takes TLS only, from clients with a certificate, and users only. */
-async function startSecuredMongo(authority: Authority, folder: string) {
+async function startSecuredMongo() {
   const command = await provisionQuietly(mongod);
   const port = await freePort();
   const dbPath = join(folder, 'mongodb');
@@ -213,31 +211,27 @@ async function startSecuredMongo(authority: Authority, folder: string) {
     tlsCAFile: authority.ca,
     tlsCertificateKeyFile: authority.sign('service').both,
   });
-  const uri = (user: string, more: string) =>
-    `mongodb://${user === '' ? '' : `${user}:${PASSWORD}@`}${LOOPBACK}:${port}/?${files}&${more}`;
-  const user = (name: string, ...roles: { role: string; db: string }[]) => ({
+  const host = `${LOOPBACK}:${port}`;
+  const uri = (login: string, more = `replicaSet=${SET}`) =>
+    `mongodb://${login}${host}/?${files}&${more}`;
+  const runOn = (at: string, command: object) =>
+    withClient(at, (client) => client.db('admin').command(command));
+  const createUser = (name: string, roles: object[]) => ({
     createUser: name,
     pwd: PASSWORD,
     roles,
   });
-  await waitUntilUp(child, logFile, UP_MS_MAX, () =>
-    withClient(uri('', 'directConnection=true'), async (client) => {
-      const members = [{ _id: 0, host: `${LOOPBACK}:${port}` }];
-      await client.db('admin').command({ replSetInitiate: { _id: SET, members } });
-    }),
-  );
-  await waitUntilUp(child, logFile, UP_MS_MAX, () =>
-    // The first user may be made without one, from this machine.
-    withClient(uri('', 'directConnection=true'), (client) =>
-      client.db('admin').command(user('owner', { role: 'root', db: 'admin' })),
-    ),
-  );
-  await withClient(uri('owner', `replicaSet=${SET}`), (client) => {
-    const roles = DATABASES.map((db) => ({ role: 'readWrite', db }));
-    return client.db('admin').command(user('service', ...roles));
-  });
+  const first = uri('', 'directConnection=true');
+  const set = { _id: SET, members: [{ _id: 0, host }] };
+  // The first user may be made without one, from this machine.
+  const owner = createUser('owner', [{ role: 'root', db: 'admin' }]);
+  for (const command of [{ replSetInitiate: set }, owner]) {
+    await waitUntilUp(child, logFile, UP_MS_MAX, () => runOn(first, command));
+  }
+  const roles = DATABASES.map((db) => ({ role: 'readWrite', db }));
+  await runOn(uri(`owner:${PASSWORD}@`), createUser('service', roles));
   return {
-    uri: uri('service', `replicaSet=${SET}`),
+    uri: uri(`service:${PASSWORD}@`),
     stop: async () => {
       watchdog.dismiss();
       await child.stop();

@@ -42,5 +42,3 @@ export function createAuthority(folder: string, name = 'authority') {
     },
   };
 }
-
-export type Authority = ReturnType<typeof createAuthority>;
