@@ -120,7 +120,6 @@ function findEventFaults(payment: PaymentDocument, all: readonly EventDocument[]
   return faults.map((fault) => `payment ${payment._id}: ${fault}`);
 }
 
-/** Ids of the workflows that fit a visibility query. */
 async function listWorkflows(query: string): Promise<string[]> {
   const ids: string[] = [];
   for await (const { workflowId } of tools.temporal.workflow.list({ query })) ids.push(workflowId);
@@ -261,7 +260,6 @@ test('books each chargeback and each late fund once, through kills', async () =>
   const { kills } = await raceWithKills(stack, work, async () => done);
   expect(kills).toBeGreaterThanOrEqual(2);
 
-  /** Kinds of a payment's journal entries, sorted. */
   const posted = async (id: string) =>
     (await retryUntilDone(() => tools.stores.ledger.forResource(id)))
       .map(({ kind }) => kind)

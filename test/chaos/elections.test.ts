@@ -109,7 +109,6 @@ test('gives up settlements without a majority in seconds, and records each once 
   await expectLedger(account_id, 3_000);
 });
 
-/** Expects a balance and, by the ledger's own check, no differences. */
 async function expectLedger(account_id: string, available: number): Promise<void> {
   const { stores, mongo, db } = processes.left.records;
   // An election that a starved node calls may interrupt any read.
@@ -153,7 +152,6 @@ function openMerchantBook() {
   let begun = 0;
   let answered = 0;
 
-  /** Both answers, which are acknowledged now. */
   async function both<T>(step: (worker: WorkerProcess) => Promise<T>): Promise<[T, T]> {
     const done = (worker: WorkerProcess) => retryUntilDone(() => step(worker));
     const answers = await Promise.all([done(left), done(right)]);
@@ -194,9 +192,7 @@ function openMerchantBook() {
 
   return {
     live,
-    /** Steps that have been acknowledged. */
     answered: () => answered,
-    /** Holds all that was acknowledged against what is stored. */
     expectExact: () => expectExact(account_id, courses),
   };
 }
@@ -213,7 +209,6 @@ async function openedPayout(
   return { payout_id, opening: await records.payouts.abandonPayout(input) };
 }
 
-/** Gives the answer of both attempts, which are equal. */
 function assertSame<T>([first, second]: [T, T]): T {
   expect(second).toEqual(first);
   return first;

@@ -49,7 +49,6 @@ export function createEvmProcess(options: EvmProcessOptions) {
     });
     return child;
   };
-  /** Waits until its log has these words. */
   const until = (words: string) => {
     const isSaid = async () => {
       if (child?.hasExited()) throw new Error(`The process has ended:\n${said()}`);
@@ -57,7 +56,6 @@ export function createEvmProcess(options: EvmProcessOptions) {
     };
     return eventually(`“${words}”`, isSaid, UP_MS_MAX);
   };
-  /** Kills it by SIGKILL. */
   const kill = async () => {
     child?.kill();
     await child?.exited;

@@ -73,7 +73,6 @@ async function startNodeProxy(node: string) {
       new Promise<void>((happened) => {
         loss = { method: 'eth_sendRawTransaction', isAnswer: at === 'answer', happened };
       }),
-    /** Lets all through again. */
     open: () => {
       loss = undefined;
     },

@@ -140,7 +140,6 @@ export async function runHistory(
         throw new Error(String(error), { cause });
       });
     };
-    /** Waits until money of it is in suspense. */
     const holds = async (): Promise<void> => {
       const isHeld = async () =>
         (await stores.movements.forResource(id)).some(({ state }) => state === 'suspense');

@@ -41,7 +41,6 @@ export function startLoad(client: PatientClient, total: number, concurrency: num
   const made: Acknowledged[] = [];
   const payments = createGate(total);
   const progress = { steps: 0, lastGoodRequestAt: Number.NEGATIVE_INFINITY, inFlight: 0 };
-  /** Repeats a call until it has had its effect. */
   const take = (what: string, call: () => Promise<Answer | undefined>): Promise<Answer> =>
     client.persevere(what, async () => {
       const sentAt = performance.now();
@@ -78,13 +77,10 @@ export function startLoad(client: PatientClient, total: number, concurrency: num
   const done = Promise.all(Array.from({ length: concurrency }, loop)).then(() => made);
   done.catch(() => {});
   return {
-    /** Lets so many more payments begin. */
     release: payments.release,
-    /** Counts acknowledgements and transitions so far. */
     countSteps: () => progress.steps,
     /** When the latest request that did something was sent, in ms of `performance.now()`. */
     lastGoodRequestAt: () => progress.lastGoodRequestAt,
-    /** Counts payments that have begun and not reached their goal. */
     countInFlight: () => progress.inFlight,
     /** All of them, once each has reached its goal. @throws whatever the first to fail met */
     done,

@@ -26,9 +26,7 @@ export type PatientClient = ReturnType<typeof createPatientClient>;
 export function createPatientClient(stack: RunningStack, apiKey: string, signal: AbortSignal) {
   /** Requests sent, and those among them that repeat another. */
   const counts = { sent: 0, retries: 0 };
-  /** Outcome of the last request to each path. */
   const outcomes = new Map<string, string>();
-  /** Sends one request. @returns undefined if its outcome is unknown */
   const attempt = async (request: Request): Promise<Answer | undefined> => {
     counts.sent += 1;
     const { answer, outcome } = await send(stack.url, apiKey, request);
@@ -52,7 +50,6 @@ export function createPatientClient(stack: RunningStack, apiKey: string, signal:
       .join('');
     throw new Error(`${what}: no outcome within ${CALL_MS_MAX / 1_000} s${last}`);
   };
-  /** Sends a request again until its outcome is known. */
   const insist = (request: Request): Promise<Answer> =>
     persevere(`${request.method} ${request.path} ${request.idempotencyKey ?? ''}`, () =>
       attempt(request),

@@ -5,7 +5,6 @@ import { RECOVERY_MS_MAX, type RunningStack, type StackOptions, startStack } fro
 
 const KILLS = 3;
 
-/** Options of a race: what is let go with each kill, and what has to be accepted before the next. */
 export interface RaceOptions {
   onKill?: () => void;
   every?: number;
@@ -33,7 +32,6 @@ export function useMerchant(name: string, options: StackOptions = {}) {
       const stack = await startStack(options);
       try {
         const open = (of: string) => openMerchant(stack, of, over.signal);
-        /** Opens one more merchant of the stack. */
         return { stack, openOther: open, ...(await open(name)) };
       } catch (error) {
         await stack.destroy();
@@ -58,7 +56,6 @@ interface Row {
   status: string;
 }
 
-/** All rows of a list, page by page. */
 export async function listAll({ get }: PatientClient, list: string): Promise<Row[]> {
   const found: Row[] = [];
   for (let before = ''; ; ) {
@@ -112,7 +109,6 @@ interface Balance {
   reserved: number;
 }
 
-/** Balance in minor units. */
 export async function readBalance(
   stack: RunningStack,
   account: string,

@@ -36,7 +36,6 @@ export async function openChain(stack: RunningStack, withDb: WithDb) {
   });
   const { payer: address } = evm;
   await chain.client.setBalance({ address, value: 10n * ETHER });
-  /** Amounts by settlements. */
   const amounts = new Map<string, bigint>();
 
   /** Puts into a block what waits for one. */
@@ -88,7 +87,6 @@ export async function openChain(stack: RunningStack, withDb: WithDb) {
       amounts.set(made.body.id, amount);
       return made;
     },
-    /** Counts what the chain has of each settlement. */
     countSent: async (ids: readonly string[]): Promise<number[]> => {
       const sent = await listSent();
       return ids.map((id) => sent.filter((value) => value === amounts.get(id)).length);

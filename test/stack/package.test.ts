@@ -68,7 +68,6 @@ function run(...args: string[]) {
   return spawnSync(process.execPath, [program(), ...args], options);
 }
 
-/** Runs the command. @returns its exit code and all that it prints */
 function print(...args: string[]): string {
   const { status, stdout, stderr } = run(...args);
   return `${status}: ${stderr}${stdout}`;

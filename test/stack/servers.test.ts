@@ -43,7 +43,6 @@ const mongo = useFixture(
   },
 );
 
-/** Starts a server on a folder of data and another port. */
 const startOn = async (data: string, login?: MongoLogin, port?: number) =>
   await startMongo({
     ...{ executable: mongo.executable, port: port ?? (await freePort()), login },
@@ -67,7 +66,6 @@ function connect(uri: string): Promise<MongoClient> {
   );
 }
 
-/** Works on a database that is not the service's. */
 async function administer<T>(uri: string, work: (db: Db) => Promise<T>): Promise<T> {
   const mongo = await connect(uri);
   return await work(mongo.db('mongo_server_test')).finally(() => mongo.close());

@@ -35,7 +35,6 @@ export async function installWithApt(
   );
 }
 
-/** Installs PHP where this process may; elsewhere the tests of PHP are skipped. */
 export async function provisionPhp(context: ProvisionContext): Promise<void> {
   if (findOnPath('php', context.env['PATH']) !== undefined) return;
   await installWithApt(context, 'PHP', ['php-cli', 'php-curl']).catch((error) => {

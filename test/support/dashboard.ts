@@ -103,7 +103,6 @@ export function sendUntilMade(send: () => Promise<PageResponse>, page: RegExp): 
   });
 }
 
-/** Browser of a team member who has signed in. */
 export async function openVisitor(
   { url, stores }: { url: string; stores: Pick<Stores, 'sessions'> },
   user: UserDocument,

@@ -39,7 +39,6 @@ export function connectMonitored(): Promise<MongoClient> {
 
 const CALL_MS_MAX = 30_000;
 
-/** Works on a server with a connection of its own, which is closed after that. */
 export async function withClient<T>(
   uri: string,
   work: (client: MongoClient) => Promise<T>,

@@ -21,7 +21,6 @@ export async function openInbox() {
     await answer.hold;
     response.writeHead(answer.status).end(answer.text);
   });
-  /** Drops what was received; answers 200 from now on. */
   const clear = () => {
     received.length = 0;
     Object.assign(answer, { status: 200, text: 'thanks', hold: Promise.resolve() });

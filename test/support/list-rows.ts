@@ -42,7 +42,6 @@ export function calculateTime(n: number, total: number, until: number): string {
   return new Date(until - SPAN_MS + Math.floor((n * SPAN_MS) / total)).toISOString();
 }
 
-/** Fills the store with payments and what belongs to them. */
 export async function fillLists(
   db: Db,
   { total, until }: { total: number; until: number },

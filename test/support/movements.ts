@@ -1,7 +1,6 @@
 import type { Movement } from '../../src/domain/banks/movement';
 import type { MovementDocument } from '../../src/store/movements';
 
-/** Makes a movement of 10 EUR that came and is in suspense. */
 export function makeMovement(more: Partial<Movement> = {}): Movement {
   const { id = 'mv_1', bank_reference = null } = more;
   return {

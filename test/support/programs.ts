@@ -3,7 +3,6 @@ import { promisify } from 'node:util';
 import { cacheDirectory, provision, type Server } from '../../stack/provision/provision';
 import { silentProgress } from '../../stack/terminal';
 
-/** Finds the executable of a server, or fetches it. @returns its path */
 export async function provisionQuietly(server: Server): Promise<string> {
   const context = { cacheDir: cacheDirectory(process.env), env: process.env };
   const { signal } = new AbortController();

@@ -50,7 +50,6 @@ export function useRecords(): Records {
 type Money = 'amount' | 'currency' | 'method' | 'connector';
 export type PaymentFacts = Pick<PaymentInput, 'payment_id' | keyof Owner | Money>;
 
-/** A payment that is authorised, at version 3. */
 export const authorizedPayment = (records: Records, changes: Partial<PaymentFacts> = {}) =>
   paymentAt(records, 'authorized', changes);
 
@@ -140,7 +139,6 @@ export async function transitionRefund(
 
 export type PayoutFacts = PayoutInput & { can_be_returned: boolean };
 
-/** A payout of 1,000 with a fee of 25. */
 export function payoutInput(connector: string, changes: Partial<PayoutInput> = {}): PayoutInput {
   const payout_id = randomUUID();
   return {
@@ -151,7 +149,6 @@ export function payoutInput(connector: string, changes: Partial<PayoutInput> = {
   };
 }
 
-/** A payout of 10.00 euros, without a fee, from `main`. */
 export function payoutFacts(changes: Partial<PayoutFacts> = {}): PayoutFacts {
   return { ...payoutInput('bank', { fee: 0 }), can_be_returned: true, ...changes };
 }

@@ -86,7 +86,6 @@ function present({ deps, close: _, ...parts }: ProductParts) {
       ...client,
       post: createPost(client, stores),
       count: (collection: string) => db.collection(collection).countDocuments({ account_id }),
-      /** Types of the events of a resource, the oldest first. */
       events: async (resource_id: string) => {
         const rows = await stores.events.list({ account_id, livemode, resource_id, limit: 50 });
         return rows.map(({ type }) => type).reverse();

@@ -55,7 +55,6 @@ export async function startStripeMock() {
   const document = join(dirname(path), 'path/pkg/mod', `${MODULE}@v${VERSION}`, DOCUMENT);
   return {
     url,
-    /** Stripe's OpenAPI document of this version. */
     openApi: () => JSON.parse(readFileSync(document, 'utf8')),
     stop: async (): Promise<void> => {
       const ended = once(child, 'exit');

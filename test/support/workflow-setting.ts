@@ -248,7 +248,6 @@ export function callback(more: object = {}) {
   return { callback_id: `cb-${callbacks}`, occurred_at: '2026-03-01T12:00:00.000Z', ...more };
 }
 
-/** The types of a payment's events, oldest first; of its refund's, when that is named. */
 export async function eventTypes(
   { stores }: WorkflowSetting,
   payment_id: string,
