@@ -62,7 +62,7 @@ function start({ dataDir, ports }: Place, env: NodeJS.ProcessEnv = {}, ...args: 
 }
 
 /** Processes start in this time, also on a busy machine. */
-const START_MS_MAX = 120_000;
+const START_MS_MAX = 200_000;
 
 async function ready(launcher: Launcher, { dataDir, ports }: Place): Promise<StackState> {
   const hasAnswered = async () =>
