@@ -23,7 +23,7 @@ import { reconcile } from './reconcile';
 import { RECOVERY_MS_MAX, type RunningStack, serversOn } from './running-stack';
 import { startWebhookReceiver } from './webhook-receiver';
 
-const PAYMENTS = 150;
+const PAYMENTS = 200;
 const CONCURRENCY = 20;
 /** Longest wait for a delivery: an attempt that was cut off is followed after 42 s, 84 s or 168 s. */
 const DELIVERY_MS_MAX = 200_000;

@@ -1,3 +1,4 @@
+import { MongoError } from 'mongodb';
 import { connectMongo, isDuplicateKey } from '../../src/base/mongo';
 import { deliverCallback } from '../../src/callbacks/deliver';
 import type { BankResource } from '../../src/domain/banks/callback';
@@ -35,7 +36,11 @@ export async function openTools(stack: RunningStack) {
   let closed: Promise<unknown> | undefined;
   return {
     ...{ db, stores, temporal },
-    act: (resource: BankResource, id: string, act: Act) => actOn(deps, resource, id, act),
+    act: (resource: BankResource, id: string, act: Act) =>
+      actOn(deps, resource, id, act).catch((error: unknown) => {
+        if (!(error instanceof MongoError)) throw error;
+        throw new ServiceError('mongodb_unavailable', error.message);
+      }),
     deliver: (about: Parameters<typeof deliverCallback>[1]) =>
       retryUntilDone(() => deliverCallback({ ...deps, now: () => new Date() }, about)),
     close: () => {
