@@ -146,7 +146,7 @@ test('the package starts in the current directory, takes a payment and stops com
       if (stack.process.exitCode !== null) throw new Error(stack.said());
       return /^ready /m.test(stack.said());
     };
-    await eventually('the package to start', isReady, 120_000);
+    await eventually('the package to start', isReady, 200_000);
     expect(stack.said()).toContain('npx durable-payments cli webhook set ');
     const [, account = ''] = /account +(\S+)/.exec(stack.said()) ?? [];
     const [, key = ''] = /sandbox key +(\S+)/.exec(stack.said()) ?? [];
