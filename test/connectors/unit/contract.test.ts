@@ -1,9 +1,5 @@
 import { Registry } from 'prom-client';
-import {
-  beginAttempt,
-  createGuardMeter,
-  createInstructionGuard,
-} from '../../../connectors/contract/guard';
+import * as guard from '../../../connectors/contract/guard';
 import {
   createRecipientDecrypter,
   RecipientDeleted,
@@ -21,6 +17,8 @@ const REFUND = { payment_id: 'pay_1', payment_bank_reference: 'B-1', ...MONEY };
 const ASSET = { asset: 'ETH', network: 'ethereum', amount: '10', wallet_address: '0xA' };
 const SETTLEMENT = { ...ASSET, livemode: true };
 const DISPUTE = { payment_id: 'pay_1', livemode: true };
+const ANSWER = { instruction_id: 'evidence:d' };
+const ANSWERED = { name: 'D1', answering: 'evidence' };
 const REVERSAL = { payment_id: 'pay_1', instruction_id: 'reversal:pay_1:mv_2' };
 
 /** Instruction of each kind as the workflow gives it, and the document that it repeats. */
@@ -38,14 +36,8 @@ const KINDS = {
     document: { _id: 's', status: 'pending', ...PRODUCT, ...SETTLEMENT },
   },
   dispute: {
-    instruction: {
-      ...{ instruction_id: 'evidence:d', dispute_id: 'd', bank_dispute_id: 'D1', version: 1 },
-      ...DISPUTE,
-    },
-    document: {
-      ...{ _id: 'd', status: 'needs_response', ...PRODUCT, ...DISPUTE, name: 'D1' },
-      answering: 'evidence',
-    },
+    instruction: { ...ANSWER, dispute_id: 'd', bank_dispute_id: 'D1', version: 1, ...DISPUTE },
+    document: { _id: 'd', status: 'needs_response', ...PRODUCT, ...DISPUTE, ...ANSWERED },
   },
   payment: {
     instruction: { ...REVERSAL, amount: 1_050, currency: 'EUR' },
@@ -55,12 +47,6 @@ const KINDS = {
 
 const EACH = ['payout', 'refund', 'crypto_settlement', 'dispute', 'payment'] as const;
 
-interface GuardOptions {
-  frozen?: boolean;
-  connector?: string;
-  movements?: readonly Movement[];
-}
-
 const EARLIER = makeMovement({ id: 'mv_1', reason: 'late', amount: 1_050 });
 const LATE = { ...EARLIER, id: 'mv_2' };
 
@@ -68,13 +54,13 @@ const LATE = { ...EARLIER, id: 'mv_2' };
 function createGuard(
   kind: (typeof EACH)[number],
   change: object = {},
-  { frozen = false, connector = 'acme', movements = [EARLIER, LATE] }: GuardOptions = {},
+  { frozen = false, connector = 'acme', movements = [EARLIER, LATE] as readonly Movement[] } = {},
 ) {
   const document = { ...KINDS[kind].document, ...change };
   const account = frozen ? { frozen: { at: '2026-03-01T00:00:00.000Z', reason: 'Leak' } } : {};
   const registry = new Registry();
   const logged: object[] = [];
-  const { findOutdated, mayStillSend } = createInstructionGuard(
+  const { findOutdated, mayStillSend } = guard.createInstructionGuard(
     Object({
       [`${kind}s`]: { get: async () => document },
       movements: {
@@ -83,10 +69,10 @@ function createGuard(
       accounts: { get: async () => account },
       connector,
       log: { error: (fields: object) => logged.push(fields) },
-      meter: createGuardMeter(registry),
+      meter: guard.createGuardMeter(registry),
     }),
   );
-  const check = (facts: object = {}, attempt?: ReturnType<typeof beginAttempt>) =>
+  const check = (facts: object = {}, attempt?: ReturnType<typeof guard.beginAttempt>) =>
     findOutdated(kind, Object({ ...KINDS[kind].instruction, ...facts }), attempt);
   const checkLater = (facts: object = {}) =>
     mayStillSend(Object({ ...KINDS.payout.instruction, ...facts }));
@@ -144,13 +130,8 @@ test.each([
   expect(await createGuard(kind, change).check()).toEqual(OUTDATED);
 });
 
-const BACK = {
-  as: 'customer',
-  amount: 1_050,
-  operator: null,
-  reason: null,
-  at: '2026-03-04T05:06:07.089Z',
-} as const;
+const BY = { operator: null, reason: null, at: '2026-03-04T05:06:07.089Z' };
+const BACK = { as: 'customer', amount: 1_050, ...BY } as const;
 
 test.each([
   ['that the payment has taken', { ...LATE, applied: 1_050 }],
@@ -180,7 +161,7 @@ test('an instruction for a later transition waits for the document', async () =>
 
 test('an attempt instructs nobody after 25 seconds', async () => {
   const clock = { ms: 0 };
-  const attempt = beginAttempt(() => new Date(clock.ms));
+  const attempt = guard.beginAttempt(() => new Date(clock.ms));
   expect(attempt.deadline).toEqual(new Date(25_000));
   const { check } = createGuard('payout');
   clock.ms = 24_999;
@@ -195,12 +176,10 @@ test.each([
   ['submitted', 2, true],
   ['sent', 3, false],
   ['failed', 3, false],
-])(
-  'a payout that is %s after transition %d goes into a later file: %s',
-  async (status, transition, goes) => {
-    expect(await createGuard('payout', { status, transition }).checkLater()).toBe(goes);
-  },
-);
+])('a payout that is %s after transition %d goes into a later file: %s', async (...row) => {
+  const [status, transition, goes] = row;
+  expect(await createGuard('payout', { status, transition }).checkLater()).toBe(goes);
+});
 
 test('a payout does not go into a later file if it differs, is frozen or behind', async () => {
   const submitted = { status: 'submitted', transition: 2 };

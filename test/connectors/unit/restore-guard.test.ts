@@ -1,12 +1,4 @@
-import {
-  appendFileSync,
-  existsSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  truncateSync,
-  writeFileSync,
-} from 'node:fs';
+import * as fs from 'node:fs';
 import files from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Db } from 'mongodb';
@@ -36,30 +28,26 @@ describe('the state file', () => {
     await first.write(seen(2));
     const { seen: last, sent } = (await second.read()) ?? {};
     expect([last?.count, [...(sent ?? [])]]).toEqual([3, [['a', true]]]);
-    expect(statSync(getPath()).mode & 0o777).toBe(0o600);
+    expect(fs.statSync(getPath()).mode & 0o777).toBe(0o600);
   });
 
-  test('ignores a last line that is cut off, and reads on after it', async () => {
+  test('ignores a last line that is cut off, reads on after it, and is none where it is the only one', async () => {
     const file = openStateFile(getPath());
     await file.write(seen(1), seen(2));
-    truncateSync(getPath(), readFileSync(getPath()).length - 5);
+    fs.truncateSync(getPath(), fs.readFileSync(getPath()).length - 5);
     const again = openStateFile(getPath());
     expect(await again.read()).toMatchObject({ seen: { count: 1 }, damaged: null });
     await again.write(seen(4));
-    expect(await openStateFile(getPath()).read()).toMatchObject({
-      ...{ seen: { count: 4 }, damaged: null },
-    });
-  });
-
-  test('is no state if its only line is cut off', async () => {
-    appendFileSync(getPath(), '{"note":"seen","inst');
+    const whole = { seen: { count: 4 }, damaged: null };
+    expect(await openStateFile(getPath()).read()).toMatchObject(whole);
+    fs.writeFileSync(getPath(), '{"note":"seen","inst');
     expect(await openStateFile(getPath()).read()).toBeNull();
   });
 
   test('names a line that it cannot read', async () => {
     const file = openStateFile(getPath());
     await file.write(seen(1));
-    appendFileSync(getPath(), 'nonsense\n');
+    fs.appendFileSync(getPath(), 'nonsense\n');
     await file.write(seen(2));
     expect(await file.read()).toMatchObject({ seen: { count: 2 }, damaged: 2 });
     await file.compact();
@@ -75,7 +63,7 @@ describe('the state file', () => {
     const { sent = new Map() } = (await openStateFile(getPath()).read()) ?? {};
     expect(sent.size).toBeGreaterThanOrEqual(1_000);
     expect([...sent.keys()].slice(-1_000)).toEqual(ids.slice(-1_000));
-    expect(readFileSync(getPath(), 'utf8').split('\n').length).toBeLessThan(502);
+    expect(fs.readFileSync(getPath(), 'utf8').split('\n').length).toBeLessThan(502);
   });
 
   /** Stops a call of a function of `fs` before it begins, by default the next one. */
@@ -117,17 +105,17 @@ describe('the state file', () => {
   );
 
   test('is written on after a process was killed while it replaced it', async () => {
-    writeFileSync(`${getPath()}.lock`, '');
+    fs.writeFileSync(`${getPath()}.lock`, '');
     const file = openStateFile(getPath(), { lockMs: 50 });
     await file.write(seen(1));
     expect(await file.read()).toMatchObject({ seen: { count: 1 } });
-    expect(existsSync(`${getPath()}.lock`)).toBe(false);
+    expect(fs.existsSync(`${getPath()}.lock`)).toBe(false);
   });
 
   test('is not replaced by a process that took longer than others wait for it', async () => {
     const file = openStateFile(getPath(), { lockMs: 50 });
     await file.write(seen(1));
-    const { ino } = statSync(getPath());
+    const { ino } = fs.statSync(getPath());
     // The first call creates the lock.
     const { reached, release } = hold('open', { calls: 1 });
     const compacted = file.compact();
@@ -135,28 +123,24 @@ describe('the state file', () => {
     await sleep(60);
     release();
     await expect(compacted).rejects.toThrow('took too long');
-    expect(statSync(getPath()).ino).toBe(ino);
+    expect(fs.statSync(getPath()).ino).toBe(ino);
   });
 
   test('is read again where another file has the same number', async () => {
     const file = openStateFile(getPath());
     await file.write(seen(1));
-    const { ino } = statSync(getPath());
+    const { ino } = fs.statSync(getPath());
     const other = [{ note: 'left', id: 'a' }, seen(3)]
       .map((note) => `${JSON.stringify(note)}\n`)
       .join('');
     // The file system may give the number of a deleted file to the next one.
-    for (
-      let tries = 0;
-      tries < 20 && (tries === 0 || statSync(getPath()).ino !== ino);
-      tries += 1
-    ) {
-      rmSync(getPath());
-      writeFileSync(getPath(), other);
+    for (let tries = 0; tries < 20; tries += 1) {
+      fs.rmSync(getPath());
+      fs.writeFileSync(getPath(), other);
+      if (fs.statSync(getPath()).ino === ino) break;
     }
-    expect(await file.read()).toMatchObject({
-      ...{ seen: { count: 3 }, sent: new Map([['a', true]]), damaged: null },
-    });
+    const expected = { seen: { count: 3 }, sent: new Map([['a', true]]), damaged: null };
+    expect(await file.read()).toMatchObject(expected);
   });
 });
 
@@ -165,11 +149,8 @@ const T2 = '2026-01-01T00:02:00.000Z';
 
 /** A connector's MongoDB, as far as the guard reads it. */
 function createWorld(book: Partial<SentBook> = {}) {
-  const state = {
-    epoch: { installation: 'one', at: T1 } as { installation: string; at: string } | null,
-    count: 0,
-    released: new Set<string>(),
-  };
+  const epoch = epochAt('one', T1) as ReturnType<typeof epochAt> | null;
+  const state = { epoch, count: 0, released: new Set<string>() };
   const counts = {
     findOne: async () => ({ count: state.count }),
     findOneAndUpdate: async () => {
@@ -178,7 +159,6 @@ function createWorld(book: Partial<SentBook> = {}) {
     },
   };
   const lines: string[] = [];
-  const registry = new Registry();
   const open = () =>
     openRestoreGuard(
       {
@@ -197,24 +177,20 @@ function createWorld(book: Partial<SentBook> = {}) {
         book: { hasSent: async () => false, ...book },
       },
     );
-  return { state, open, lines, registry };
+  return { state, open, lines };
 }
 
 describe('a restore guard', () => {
-  test.each<[string, (state: ReturnType<typeof createWorld>['state']) => void, RegExp]>([
-    [
-      'an earlier epoch',
-      (state) => Object.assign(state, { epoch: epochAt('one', T1) }),
-      /state of/,
-    ],
-    ['another installation', (state) => Object.assign(state, { epoch: epochAt('two', T2) }), /two/],
-    ['a lower count', (state) => Object.assign(state, { count: 0 }), /older than its state file/],
-  ])('stops a running connector, and the next one, for %s', async (_what, restore, why) => {
+  test.each([
+    ['an earlier epoch', { epoch: epochAt('one', T1) }, /state of/],
+    ['another installation', { epoch: epochAt('two', T2) }, /two/],
+    ['a lower count', { count: 0 }, /older than its state file/],
+  ])('stops a running connector, and the next one, for %s', async (_what, restored, why) => {
     const { state, open, lines } = createWorld();
     state.epoch = epochAt('one', T2);
     const restoreGuard = await open();
     await restoreGuard.confirm();
-    restore(state);
+    Object.assign(state, restored);
     await expect(restoreGuard.confirm()).rejects.toThrow(/: not instructed\.$/);
     // A worker raises the epoch of a restored database.
     state.epoch = epochAt('one', '2027-01-01T00:00:00.000Z');
@@ -232,9 +208,8 @@ describe('a restore guard', () => {
     const restoreGuard = await open();
     const { epoch } = state;
     state.epoch = null;
-    await expect(restoreGuard.confirm()).rejects.toThrow(
-      'MongoDB has no epoch, as during a restore',
-    );
+    const none = 'MongoDB has no epoch, as during a restore';
+    await expect(restoreGuard.confirm()).rejects.toThrow(none);
     state.epoch = epoch;
     await restoreGuard.confirm();
   });
