@@ -57,11 +57,8 @@ const instruct = (livemode = false) => ({
   ...{ payment_id: randomUUID(), amount: 4_950, currency: 'EUR', method: 'visa', country: null },
   ...{ livemode, return_url: 'https://shop.example', expires_at: '2039-01-01T00:00:00Z' },
 });
-const OPENED = {
-  outcome: 'opened',
-  bank_reference: 'S-1',
-  session_url: 'https://bank.example/1',
-} as const;
+const SESSION = { bank_reference: 'S-1', session_url: 'https://bank.example/1' };
+const OPENED = { outcome: 'opened', ...SESSION } as const;
 const CLOSED = { outcome: 'declined', code: 'session_closed', message: expect.any(String) };
 
 describe('a session', () => {
@@ -70,7 +67,8 @@ describe('a session', () => {
     ['already_authorized', OPENED],
   ] as const)(
     'that is closed while the bank opens it is as the bank decides: %s',
-    async (outcome, expected) => {
+    async (...row) => {
+      const [outcome, expected] = row;
       const input = instruct();
       const { payment_id } = input;
       const closeSession = jest.fn(async () => ({ outcome }));
@@ -143,26 +141,23 @@ test('refunds and payouts that the bank does not have are refused with a message
 });
 
 test.each([
-  ['is not looked up before its first attempt, and before each other one', true, [0, 1]],
-  ['is looked up before each attempt', false, [1, 2]],
-] as const)(
-  'a refund at a bank that repeats its answers or not %s',
-  async (_what, repeatsAnswers, lookUps) => {
-    const accepted = { outcome: 'accepted', bank_reference: 'R-1' } as const;
-    const lookUpRefund = jest.fn(async () => accepted);
-    lookUpRefund.mockImplementationOnce(async () => ({ outcome: 'not_found' }) as never);
-    const sendRefund = jest.fn(async () => accepted);
-    if (repeatsAnswers) lookUpRefund.mockReset().mockImplementation(async () => accepted);
-    const bank = connect({}, { sendRefund, lookUpRefund, repeatsAnswers });
-    const refund_id = randomUUID();
-    const money = { version: 1, amount: 1, currency: 'EUR', method: 'visa', livemode: false };
-    const input = { refund_id, payment_id: 'p', payment_bank_reference: null, ...money };
-    for (const count of lookUps) {
-      expect(await bank.sendRefund?.(input)).toEqual(accepted);
-      expect([sendRefund, lookUpRefund].map(({ mock }) => mock.calls.length)).toEqual([1, count]);
-    }
-  },
-);
+  ['repeats its answers is not looked up before its first attempt', true, [0, 1]],
+  ['does not is looked up before each attempt', false, [1, 2]],
+] as const)('a refund at a bank that %s', async (_what, repeatsAnswers, lookUps) => {
+  const accepted = { outcome: 'accepted', bank_reference: 'R-1' } as const;
+  const lookUpRefund = jest.fn(async () => accepted);
+  const lost = async () => ({ outcome: 'not_found' }) as never;
+  if (!repeatsAnswers) lookUpRefund.mockImplementationOnce(lost);
+  const sendRefund = jest.fn(async () => accepted);
+  const bank = connect({}, { sendRefund, lookUpRefund, repeatsAnswers });
+  const money = { version: 1, amount: 1, currency: 'EUR', method: 'visa', livemode: false };
+  const facts = { payment_id: 'p', payment_bank_reference: null, ...money };
+  const input = { refund_id: randomUUID(), ...facts };
+  for (const count of lookUps) {
+    expect(await bank.sendRefund?.(input)).toEqual(accepted);
+    expect([sendRefund, lookUpRefund].map(({ mock }) => mock.calls.length)).toEqual([1, count]);
+  }
+});
 
 test('a bank that hands reports out until then learns which were delivered, and only those', async () => {
   const reports = ['stuck', 'quick', 'stuck'].map((resource_id, at): Report => {
@@ -252,7 +247,7 @@ describe('the delivery of reports', () => {
   });
 
   test.each(['rate_limited', 'record_behind'])(
-    'sets what is refused by %s aside with all behind it of the same payout, and tries it again',
+    'sets what is refused by %s aside with all behind it, and tries it again',
     async (code) => {
       const [refused, good] = [randomUUID(), randomUUID()];
       const done: string[] = [];
@@ -278,41 +273,32 @@ describe('the delivery of reports', () => {
     },
   );
 
-  test('says which were not applied, since the product has no such payout', async () => {
-    const reports = [randomUUID(), randomUUID()].map((id) => buildReport(id, 'sent'));
+  test('says which were not applied, and begins no more reports after one has failed', async () => {
+    const reports = Array.from({ length: 30 }, () => buildReport(randomUUID(), 'sent'));
     const { deliver } = connectProduct(async (report) =>
       report === reports[1] ? 'parked' : 'delivered',
     );
     expect(await deliver(reports)).toEqual([reports[1]]);
-  });
-
-  test('begins no more reports after one has failed', async () => {
-    const ids = Array.from({ length: 30 }, () => randomUUID());
-    let calls = 0;
-    const { deliver } = connectProduct(async () => {
-      calls += 1;
-      throw new Error('Temporal is away');
-    });
-    await expect(deliver(ids.map((id) => buildReport(id, 'sent')))).rejects.toThrow('away');
-    expect(calls).toBeLessThanOrEqual(10);
+    const fail = jest.fn(() => Promise.reject(new Error('Temporal is away')));
+    await expect(connectProduct(fail).deliver(reports)).rejects.toThrow('away');
+    expect(fail.mock.calls.length).toBeLessThanOrEqual(10);
   });
 });
 
 describe('the chain of the sandbox', () => {
   let chain: Chain;
-  /** Clock of the chain; `stopped_at` freezes it. */
-  let clock: { ahead_ms: number; stopped_at?: number };
-  /** Treatment of the chain by the product, and the reports that it received, by callback ID. */
-  let product: {
-    heard: Map<string, ChainReport>;
-    /** Reports that came, repeats included, and answers to those to come that get lost. */
-    deliveries: number;
-    lost_answers: number;
-    is_awaited: boolean;
-    is_current: boolean;
-    /** Time that its check of a settlement takes. */
-    check_ms: number;
-  };
+  /** `stopped_at` freezes it. */
+  const clock: { ahead_ms: number; stopped_at?: number | undefined } = { ahead_ms: 0 };
+  /**
+   * Treatment of the chain by the product, and the reports that it received, by callback ID.
+   * `deliveries` counts repeats too, `lost_answers` those to come that get lost; `check_ms` is the
+   * time that its check of a settlement takes.
+   */
+  const createProduct = () => ({
+    ...{ heard: new Map<string, ChainReport>(), deliveries: 0, lost_answers: 0, check_ms: 0 },
+    ...{ is_awaited: true, is_current: true },
+  });
+  let product = createProduct();
 
   async function open(autoplay = true): Promise<void> {
     const now = () => new Date((clock.stopped_at ?? Date.now()) + clock.ahead_ms);
@@ -341,11 +327,8 @@ describe('the chain of the sandbox', () => {
   }
 
   beforeEach(async () => {
-    product = {
-      ...{ heard: new Map(), deliveries: 0, lost_answers: 0, check_ms: 0 },
-      ...{ is_awaited: true, is_current: true },
-    };
-    clock = { ahead_ms: 0 };
+    product = createProduct();
+    Object.assign(clock, { ahead_ms: 0, stopped_at: undefined });
     await open();
   });
   afterEach(() => chain.stop());
@@ -408,24 +391,22 @@ describe('the chain of the sandbox', () => {
       [66_636, ['deposit 1', 'deposit_undone', 'deposit 1', 'deposit 3'], 2n, 2],
       [66_637, ['deposit 0', 'deposit 3', 'deposit_undone'], 2n, 1],
       [66_638, ['deposit 0'], 2n, 0],
-    ])(
-      'of %d is reported as %j, of %d halves of the amount',
-      async (amount, steps, halves, blocks) => {
-        const { id, due, instruction } = await pay(amount);
-        await activities().giveAddress(instruction);
-        await play();
-        expect(summarize(id)).toEqual(steps);
-        const callbacks = listCallbacks(id).map(({ callback }) => callback);
-        const { amount: units, transaction_id = '' } = readFirst(id) ?? {};
-        expect(units).toBe(String((due * halves) / 2n));
-        expect(new Set(callbacks.map(({ occurred_at }) => occurred_at)).size).toBe(1);
-        expect(new Set(callbacks.map((callback) => callback.transaction_id)).size).toBe(1);
-        expect(new Set(callbacks.flatMap(({ block_hash }) => block_hash ?? [])).size).toBe(blocks);
-        const question = { crypto_payment_id: id, transaction_id, ...ETHER, livemode: false };
-        const { outcome } = await activities().screenSource(question);
-        expect(outcome).toBe(amount === 66_635 ? 'failed' : 'passed');
-      },
-    );
+    ])('of %d is reported as %j, of %d halves of the amount', async (...row) => {
+      const [amount, steps, halves, blocks] = row;
+      const { id, due, instruction } = await pay(amount);
+      await activities().giveAddress(instruction);
+      await play();
+      expect(summarize(id)).toEqual(steps);
+      const callbacks = listCallbacks(id).map(({ callback }) => callback);
+      const { amount: units, transaction_id = '' } = readFirst(id) ?? {};
+      expect(units).toBe(String((due * halves) / 2n));
+      expect(new Set(callbacks.map(({ occurred_at }) => occurred_at)).size).toBe(1);
+      expect(new Set(callbacks.map((callback) => callback.transaction_id)).size).toBe(1);
+      expect(new Set(callbacks.flatMap(({ block_hash }) => block_hash ?? [])).size).toBe(blocks);
+      const question = { crypto_payment_id: id, transaction_id, ...ETHER, livemode: false };
+      const { outcome } = await activities().screenSource(question);
+      expect(outcome).toBe(amount === 66_635 ? 'failed' : 'passed');
+    });
 
     it('of 66633 comes in two transactions, to the unit', async () => {
       const { id, due } = await pay(66_633);
