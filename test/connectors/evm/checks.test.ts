@@ -198,34 +198,29 @@ describe('a deposit that no block has', () => {
     expect(world.product.names(id)).toEqual(['deposit', 'deposit_undone']);
   });
 
-  it('is withdrawn an hour after the window, and late if a block has it then', async () => {
-    const { id } = await payInTime('ETH', ETHER);
-    world.clock.ahead_ms = 10_000 + HOUR_MS - 1;
-    await world.run();
-    expect(world.product.names(id)).toEqual(['deposit']);
-    world.clock.ahead_ms += 1;
-    await world.run();
-    await world.run();
-    expect(world.product.names(id)).toEqual(['deposit', 'deposit_undone']);
-    await world.makeBlocks(1);
-    const { timestamp } = await world.chain.client.getBlock();
-    const occurred_at = new Date(Number(timestamp) * 1_000).toISOString();
-    expect(world.product.about(id)[2]?.callback).toMatchObject({ occurred_at, confirmations: 1 });
-  });
-
-  it('is withdrawn then also where the node fails to show any', async () => {
-    const { id } = await payInTime('ETH', ETHER);
-    await world.giveAddress('ETH', {
-      expires_at: new Date(Date.now() + 9 * HOUR_MS).toISOString(),
-    });
-    const pending = () => Promise.reject(new NodeFailure('away'));
-    await world.restart({ node: { ...node(), pending } });
-    world.clock.ahead_ms = 10_000 + HOUR_MS;
-    await world.run();
-    await world.run();
-    expect(world.product.names(id)).toEqual(['deposit', 'deposit_undone']);
-    await world.makeBlocks(1);
-  });
+  it.each<[string, Partial<EvmNode>]>([
+    ['shows it', {}],
+    ['fails to show any', { pending: () => Promise.reject(new NodeFailure('away')) }],
+  ])(
+    'is withdrawn an hour after the window where the node %s, and late if mined then',
+    async (_, change) => {
+      const { id } = await payInTime('ETH', ETHER);
+      const expires_at = new Date(Date.now() + 9 * HOUR_MS).toISOString();
+      await world.giveAddress('ETH', { expires_at });
+      await world.restart({ node: { ...node(), ...change } });
+      world.clock.ahead_ms = 10_000 + HOUR_MS - 1;
+      await world.run();
+      expect(world.product.names(id)).toEqual(['deposit']);
+      world.clock.ahead_ms += 1;
+      await world.run();
+      await world.run();
+      expect(world.product.names(id)).toEqual(['deposit', 'deposit_undone']);
+      await world.makeBlocks(1);
+      const { timestamp } = await world.chain.client.getBlock();
+      const occurred_at = new Date(Number(timestamp) * 1_000).toISOString();
+      expect(world.product.about(id)[2]?.callback).toMatchObject({ occurred_at, confirmations: 1 });
+    },
+  );
 
   it.each<[string, () => Promise<unknown>]>([
     ['that is dust', () => payNew('ETH', 1n)],
