@@ -452,7 +452,8 @@ describe('settlements', () => {
       ['while gas is too expensive', 'ETH', 1n, 'Gas is dearer', limitFee],
       ['while the node is on another chain', 'ETH', 1n, 'on chain 5', leaveChain, comeBack],
       ['while a nonce has no settlement', 'ETH', 1n, 'compare them', skipNonce, freeNonce],
-    ])('%s', async (_, asset, amount, message, begin, end) => {
+    ])('%s', async (...row) => {
+      const [, asset, amount, message, begin, end] = row;
       const { send, lookUp } = world.buildSettlement(asset, amount);
       await begin?.();
       await expect(send()).rejects.toThrow(message);
