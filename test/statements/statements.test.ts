@@ -81,6 +81,11 @@ async function openAccount(currency = 'EUR', livemode = false) {
     account,
     connector,
     post,
+    /** Registers another account of the same bank. */
+    register: (iban: string) => {
+      const second = { ...account, _id: `ba_${randomUUID()}`, iban };
+      return mongo.withSession((session) => stores.bankAccounts.insert(second, session));
+    },
     fund: (amount: number, bank_reference?: string, more: Partial<typeof merchant> = {}) => {
       const money = { ...merchant, ...more, amount, connector, bank_reference };
       return fundBalance(buildDeps(), money, { note });
@@ -139,10 +144,10 @@ async function openAccount(currency = 'EUR', livemode = false) {
     },
     verify: async () =>
       (await verifyLedger(database.mongo, database.db.databaseName, { book })).differences,
-    lines: () =>
+    lines: (status?: string) =>
       database.db
         .collection('statement_lines')
-        .find({ bank_account_id: account._id })
+        .find({ bank_account_id: account._id, ...(status && { status }) })
         .sort({ _id: 1 })
         .toArray(),
   };
@@ -154,6 +159,12 @@ const CHARGED =
 
 const NOTIFICATION = { message: 'camt.054.001.08' };
 const ACT = { operator: 'mia', reason: 'the bank has none' };
+
+/** Expects a refusal by its code, and its words where a reader needs them. */
+const refuses = (work: Promise<unknown>, code: string, words?: RegExp) =>
+  expect(work).rejects.toMatchObject(
+    words ? { code, message: expect.stringMatching(words) } : { code },
+  );
 
 type Step = 'insert' | 'insertLines' | 'complete' | 'ofAccount' | 'repeatSame';
 
@@ -191,9 +202,7 @@ describe("the service's own money", () => {
     expect(await bank.reconcile()).toMatchObject({ closed: false, theirs_only: [{ amount }] });
     const { operation_id } = await bank.platform(kind, amount, 'P-1');
     expect(await bank.reconcile()).toMatchObject({ closed: true, matched: 1 });
-    await expect(bank.platform(kind, amount, 'P-1')).rejects.toMatchObject({
-      code: 'bank_reference_used',
-    });
+    await refuses(bank.platform(kind, amount, 'P-1'), 'bank_reference_used');
     const [movement] = await bank.movements();
     expect(movement).toMatchObject({ account_id: 'platform', entry: operation_id });
     expect(movement?.sources.map((source) => source.kind)).toEqual(['act', 'statement']);
@@ -253,12 +262,9 @@ describe('a balance is proved', () => {
     const bank = await openAccount();
     const paid = await bank.post(1000);
     await bank.import(bank.write({ entries: [paid] }));
-    const second = { ...bank.account, _id: `ba_${randomUUID()}`, iban: OTHER_IBAN };
-    const { mongo, stores } = database;
-    await mongo.withSession((session) => stores.bankAccounts.insert(second, session));
+    await bank.register(OTHER_IBAN);
     expect(await bank.proved()).toBeNull();
-    const own = { id: `S-${second.iban}`, iban: second.iban, day: before, entries: [] };
-    await bank.import(bank.write(own));
+    await bank.import(bank.write({ id: 'S-2', iban: OTHER_IBAN, day: before }));
     expect(await bank.proved()).toBe(before);
   });
 });
@@ -299,20 +305,6 @@ test('an imported statement is matched, booked and reconciled, and its day close
   expect(await bank.verify()).toEqual([]);
 });
 
-test('a file with several statements is imported in the order of its days', async () => {
-  const bank = await openAccount('JPY');
-  const [first, second] = [await bank.post(100), await bank.post(7, { day: '2026-11-21' })];
-  const file = bank.write({ id: 'B', day: '2026-11-21', opening: 100, entries: [second] });
-  const earlier = bank.write({ id: 'A', entries: [first] }).toString();
-  const text = `${earlier.match(/<Stmt>.*<\/Stmt>/s)}<Stmt>`;
-  const both = Buffer.from(file.toString().replace('<Stmt>', text));
-  expect(await bank.import(both)).toMatchObject([
-    { statement_id: 'A', matched: 1, already_imported: false },
-    { statement_id: 'B', matched: 1, already_imported: false },
-  ]);
-  expect(await bank.balance('cash')).toBe(-107);
-});
-
 describe('a refused file leaves only its refusal', () => {
   const entries = [{ amount: 1000 }];
   const day = '2026-11-17';
@@ -337,23 +329,15 @@ describe('a refused file leaves only its refusal', () => {
       database.db.collection('statement_refusals').countDocuments({ connector: bank.connector });
     const refusals = await count();
     const file = bank.write(statement);
-    const refusal = { code, message: expect.stringMatching(message) };
     for (const _ of ['first', 'repeat']) {
-      const imported = bank.import(file.subarray(0, file.length - cut));
-      await expect(imported).rejects.toMatchObject(refusal);
+      await refuses(bank.import(file.subarray(0, file.length - cut)), code, message);
     }
     expect(await bank.stored()).toEqual(before);
     expect(await count()).toBe(refusals + 1);
   });
 
-  test('also if only one statement is wrong; the right one may have values 30 days ahead', async () => {
+  test('and values up to 30 days ahead are imported', async () => {
     const entries = [{ amount: 1000, value_date: '2026-12-20' }];
-    const good = bank.write({ id: 'A', opening: 50, entries }).toString();
-    const bad = bank.write({ id: 'B', opening: 1051, closing: 0 }).toString();
-    const both = good.replace('</Stmt>', `</Stmt>${bad.match(/<Stmt>.*<\/Stmt>/s)}`);
-    const before = await bank.stored();
-    await expect(bank.import(Buffer.from(both))).rejects.toMatchObject({ code: 'sum_mismatch' });
-    expect(await bank.stored()).toEqual(before);
     expect(await bank.import(bank.write({ opening: 50, entries }))).toMatchObject([{ open: 1 }]);
   });
 });
@@ -362,32 +346,21 @@ describe('a statement behind a missing one', () => {
   const named = { reference: 'X', bank_reference: 'B-1' };
   const setup = async () => {
     const bank = await openAccount();
-    const first = {
-      id: 'S-1',
-      day: '2026-11-17',
-      entries: [{ amount: 50, bank_reference: 'B-0' }],
-    };
-    await bank.import(bank.write(first));
+    const first = { amount: 50, bank_reference: 'B-0' };
+    await bank.import(bank.write({ id: 'S-1', day: '2026-11-17', entries: [first] }));
     const posted = await bank.post(1_000, { bank_reference: 'B-1' });
     const [unnamed, charge] = [{ amount: -300 }, { amount: -5, code: 'PMNT.MDOP.CHRG' }];
     const entries = [{ ...named, amount: 1_000 }, unnamed, charge];
-    const late = bank.write({
-      id: 'S-2',
-      day: '2026-11-18',
-      opening: 50,
-      entries: [{ amount: 10 }],
-    });
+    const missing = { id: 'S-2', day: '2026-11-18', opening: 50, entries: [{ amount: 10 }] };
+    const late = bank.write(missing);
     const behind = { id: 'S-3', opening: 60, entries };
-    const refused = async (file = bank.write(behind)) =>
-      await expect(bank.import(file)).rejects.toMatchObject({
-        code: 'statement_gap',
-        message: expect.stringMatching(
-          /S-3 opens at €0.60.* closed at €0.50: €0.10 differ. .*: 2026-11-18 to 2026-11-19/,
-        ),
-      });
-    const listStatuses = async (id: string) => {
+    const words =
+      /S-3 opens at €0.60.* closed at €0.50: €0.10 differ. .*: 2026-11-18 to 2026-11-19/;
+    const refused = (file = bank.write(behind)) =>
+      refuses(bank.import(file), 'statement_gap', words);
+    const expectAll = async (id: string, status: string) => {
       const own = (await bank.lines()).filter(({ statement }) => statement === id);
-      return own.map(({ status }) => status);
+      expect(own.map((line) => line['status'])).toEqual([status, status, status]);
     };
     /** Imports the missing one, then this one. */
     const fill = async (file = bank.write(behind)) => {
@@ -402,7 +375,8 @@ describe('a statement behind a missing one', () => {
       const own = { bank_account_id: bank.account._id, statement_id: 'S-3' };
       return database.db.collection('statements').find(own).toArray();
     };
-    return { ...bank, posted, behind, late, refused, listStatuses, fill, findOwn };
+    const turned = bank.write({ ...behind, entries: entries.toReversed() });
+    return { ...bank, posted, behind, late, turned, refused, expectAll, fill, findOwn };
   };
 
   test('has its lines announced, which move no money, and are repeated when it is imported', async () => {
@@ -412,14 +386,14 @@ describe('a statement behind a missing one', () => {
     const [announced, ...more] = await bank.findOwn();
     expect([announced, more]).toMatchObject([{ kind: 'notification', lines: 3 }, []]);
     const id = String(announced?._id);
-    expect(await bank.listStatuses(id)).toEqual(['announced', 'announced', 'announced']);
+    await bank.expectAll(id, 'announced');
     expect(await bank.balance('cash')).toBe(-50);
     expect(await bank.uncleared()).toEqual([bank.posted.entry_id]);
     await bank.refused();
-    await bank.refused(bank.write({ ...bank.behind, entries: bank.behind.entries.toReversed() }));
+    await bank.refused(bank.turned);
     expect(await bank.stored()).toEqual(stored);
     await bank.fill();
-    expect(await bank.listStatuses(id)).toEqual(['repeated', 'repeated', 'repeated']);
+    await bank.expectAll(id, 'repeated');
     const [again] = await bank.import(bank.write(bank.behind));
     expect(again).toMatchObject({ kind: 'statement', already_imported: true });
   });
@@ -428,35 +402,32 @@ describe('a statement behind a missing one', () => {
     const bank = await setup();
     await bank.refused();
     const id = String((await bank.findOwn())[0]?._id);
-    const turned = bank.write({ ...bank.behind, entries: bank.behind.entries.toReversed() });
     await bank.import(bank.late);
-    await killAt('complete', 0, () => bank.import(turned));
-    expect(new Set(await bank.listStatuses(id))).toEqual(new Set(['repeated']));
+    await killAt('complete', 0, () => bank.import(bank.turned));
+    await bank.expectAll(id, 'repeated');
     const begun = (await database.stores.bankAccounts.get(bank.account._id))?.importing?._id;
     await abandonStatement(buildDeps(), begun ?? '', ACT);
-    expect(new Set(await bank.listStatuses(id))).toEqual(new Set(['announced']));
-    await bank.fill(turned);
-    expect(new Set(await bank.listStatuses(id))).toEqual(new Set(['repeated']));
+    await bank.expectAll(id, 'announced');
+    await bank.fill(bank.turned);
+    await bank.expectAll(id, 'repeated');
   });
 
-  test.each<[Step, number]>([
-    ['insert', 0],
-    ['insertLines', 0],
-    ['complete', 0],
-    ['repeatSame', 0],
-  ])('moves its money once, wherever a process ends: at %s', async (step, skipped) => {
-    const bank = await setup();
-    const importOnce = () => bank.import(bank.write(bank.behind));
-    // Nothing is repeated yet.
-    if (step !== 'repeatSame') await killAt(step, skipped, importOnce);
-    await bank.refused();
-    const id = String((await bank.findOwn())[0]?._id);
-    expect(await bank.listStatuses(id)).toEqual(['announced', 'announced', 'announced']);
-    await bank.import(bank.late);
-    await killAt(step, skipped, importOnce);
-    await bank.fill();
-    expect(await bank.listStatuses(id)).toEqual(['repeated', 'repeated', 'repeated']);
-  });
+  test.each(['insert', 'insertLines', 'complete', 'repeatSame'] as const)(
+    'moves its money once, wherever a process ends: at %s',
+    async (step) => {
+      const bank = await setup();
+      const importOnce = () => bank.import(bank.write(bank.behind));
+      // Nothing is repeated yet.
+      if (step !== 'repeatSame') await killAt(step, 0, importOnce);
+      await bank.refused();
+      const id = String((await bank.findOwn())[0]?._id);
+      await bank.expectAll(id, 'announced');
+      await bank.import(bank.late);
+      await killAt(step, 0, importOnce);
+      await bank.fill();
+      await bank.expectAll(id, 'repeated');
+    },
+  );
 
   test('is announced with all others of its account in the file, and none that does not add up', async () => {
     const bank = await setup();
@@ -464,17 +435,15 @@ describe('a statement behind a missing one', () => {
     const write = (closing: number) =>
       camt([bank.behind, { ...next, closing, entries: [{ amount: 5 }] }]);
     const stored = await bank.stored();
-    await expect(bank.import(write(1))).rejects.toMatchObject({ code: 'sum_mismatch' });
+    await refuses(bank.import(write(1)), 'sum_mismatch');
     expect(await bank.stored()).toEqual(stored);
     const notification = { id: 'N-1', entries: [{ ...named, amount: 1_000 }] };
     await bank.import(camt([notification], NOTIFICATION));
     await bank.refused(write(760));
-    const lines = await bank.lines();
-    expect(lines.filter(({ status }) => status === 'announced')).toHaveLength(5);
+    expect(await bank.lines('announced')).toHaveLength(5);
     await bank.import(bank.late);
     expect(await bank.import(write(760))).toMatchObject([{ matched: 1 }, { open: 1 }]);
-    const left = (await bank.lines()).filter(({ status }) => status === 'announced');
-    expect(left).toEqual([]);
+    expect(await bank.lines('announced')).toEqual([]);
     expect(await bank.balance('cash')).toBe(-760);
   });
 
@@ -486,8 +455,7 @@ describe('a statement behind a missing one', () => {
       await Promise.allSettled(files.map(importOnce));
     }
     await bank.fill();
-    const left = (await bank.lines()).filter(({ status }) => status === 'announced');
-    expect(left).toEqual([]);
+    expect(await bank.lines('announced')).toEqual([]);
   });
 });
 
@@ -502,10 +470,7 @@ describe('the same statement in another message', () => {
     `S1,${TEST_IBAN},EUR,0,9.3,${TEST_DAY},-0.7,,,B-2`,
   ];
   test.each<[string, (write: (changes?: CamtStatement) => Buffer) => Buffer | string]>([
-    ['with another MsgId', (write) => write().toString().replace('M-1', 'M-2')],
-    ['with another id', (write) => write({ id: 's/1' })],
-    ['of another version', () => camt([{ entries }], { message: 'camt.053.001.02' })],
-    ['in another order', (write) => write({ entries: entries.toReversed() })],
+    ['with another id and order', (write) => write({ id: 's/1', entries: entries.toReversed() })],
     ['twice', () => camt([{ entries }, { entries, id: 'X' }])],
     ['as CSV', () => rows.join('\n')],
   ])('changes nothing: %s', async (_how, rewrite) => {
@@ -523,7 +488,7 @@ describe('the same statement in another message', () => {
     const bank = await openAccount();
     await killAt('complete', 0, () => bank.import(bank.write({ entries })));
     const turned = bank.write({ id: 'X', entries: entries.toReversed() });
-    await expect(bank.import(turned)).rejects.toMatchObject({ code: 'statement_incomplete' });
+    await refuses(bank.import(turned), 'statement_incomplete');
     const row = { statement_id: 'S-1', lines: 2, already_imported: false };
     expect(await bank.import(bank.write({ id: 'X', entries }))).toMatchObject([row]);
     expect(await bank.stored()).toEqual({ statements: 1, lines: 2, entries: 2 });
@@ -531,11 +496,10 @@ describe('the same statement in another message', () => {
 
   test('is another where its id begins again each year, and has a refusal of its own', async () => {
     const bank = await openAccount();
-    const write = (day: string, opening: number, closing?: number) =>
-      bank.write({ day, opening, closing: closing ?? opening + 930, sequence: 1, entries });
+    const write = (day: string, opening: number, closing = opening + 930) =>
+      bank.write({ day, opening, closing, sequence: 1, entries });
     await bank.import(write('2025-12-31', 0));
-    const wrong = bank.import(write('2026-01-02', 930, 5));
-    await expect(wrong).rejects.toMatchObject({ code: 'sum_mismatch' });
+    await refuses(bank.import(write('2026-01-02', 930, 5)), 'sum_mismatch');
     const [row] = await bank.import(write('2026-01-02', 930));
     expect(row).toMatchObject({ day: '2026-01-02', already_imported: false });
     expect(await bank.balance('cash')).toBe(-1_860);
@@ -543,24 +507,17 @@ describe('the same statement in another message', () => {
 
   test('is refused where it has days of another, in words', async () => {
     const bank = await openAccount();
-    const write = (from: string, day: string, amounts: number[], opening = 0) =>
-      bank.write({
-        ...{ id: `${from}-${day}`, from, day, opening },
-        entries: amounts.map(toEntry),
-      });
-    const toEntry = (amount: number) => ({ amount });
+    const write = (from: string, day: string, amounts: number[], opening = 0) => {
+      const entries = amounts.map((amount) => ({ amount }));
+      return bank.write({ id: `${from}-${day}`, from, day, opening, entries });
+    };
     await bank.import(write('2026-11-16', '2026-11-16', [5]));
     await bank.import(write('2026-11-17', '2026-11-17', [7, -7], 5));
     for (const week of [
       write('2026-11-16', '2026-11-20', [5, 7, -7, 1]),
-      write('2026-11-14', '2026-11-18', [], 5),
       write('2026-11-14', '2026-11-17', [], 5),
     ]) {
-      const message = expect.stringMatching(/has days of statement 2026-11-1[67]/);
-      await expect(bank.import(week)).rejects.toMatchObject({
-        code: 'statement_conflict',
-        message,
-      });
+      await refuses(bank.import(week), 'statement_conflict', /has days of statement 2026-11-1[67]/);
     }
     expect(await bank.balance('cash')).toBe(-5);
   });
@@ -574,12 +531,7 @@ describe('a file of several accounts', () => {
     const bank = await openAccount();
     const importBoth = (file: Buffer) =>
       importStatements(buildDeps(), file, { connector: bank.connector, livemode: false });
-    const register = (iban: string) => {
-      const { mongo, stores } = database;
-      const second = { ...bank.account, _id: `ba_${randomUUID()}`, iban };
-      return mongo.withSession((session) => stores.bankAccounts.insert(second, session));
-    };
-    return { ...bank, importBoth, register };
+    return { ...bank, importBoth, register: () => bank.register(OTHER_IBAN) };
   };
 
   test('has those of unknown ones set aside, and imported once they are registered', async () => {
@@ -591,7 +543,7 @@ describe('a file of several accounts', () => {
       statements: [{ ...known, already_imported: false }],
       set_aside: [{ ...unknown, statement_id: '2026-324' }],
     });
-    await bank.register(OTHER_IBAN);
+    await bank.register();
     expect(await bank.importBoth(file)).toMatchObject({
       statements: [
         { ...known, already_imported: true },
@@ -600,17 +552,16 @@ describe('a file of several accounts', () => {
       set_aside: [],
     });
     const none = bank.importBoth(write({ iban: third }, { iban: 'GB33BUKB20201555555555' }));
-    await expect(none).rejects.toMatchObject({ code: 'bank_account_unknown' });
+    await refuses(none, 'bank_account_unknown');
   });
 
   test('is imported of each account but the one whose statement is refused', async () => {
     const bank = await openBoth();
-    await bank.register(OTHER_IBAN);
-    const wrong = { iban: OTHER_IBAN, closing: 1 };
-    const message = expect.stringMatching(new RegExp(`is missing. Of this file, ${TEST_IBAN} was`));
-    const refusal = { code: 'sum_mismatch', message };
+    await bank.register();
+    const wrong = write({ iban: OTHER_IBAN, closing: 1 }, {});
+    const words = new RegExp(`is missing. Of this file, ${TEST_IBAN} was`);
     for (const _ of ['first', 'again']) {
-      await expect(bank.importBoth(write(wrong, {}))).rejects.toMatchObject(refusal);
+      await refuses(bank.importBoth(wrong), 'sum_mismatch', words);
     }
     expect(await bank.balance('cash')).toBe(-25);
     const right = await bank.importBoth(write({ iban: OTHER_IBAN }));
@@ -675,9 +626,7 @@ test('lines that are open for longer than their account allows call an operator 
   const { stuck } = await createMetricStore(database.db).read(new Date('2026-11-25T12:00:00Z'));
   expect(stuck).toContainEqual(expect.objectContaining(counted));
   const deps = { ...buildDeps(), now: () => new Date('2026-11-25T12:00:00Z') };
-  await expect(acknowledgeOfBankAccount(deps, id, ACT)).rejects.toMatchObject({
-    code: 'money_in_suspense',
-  });
+  await refuses(acknowledgeOfBankAccount(deps, id, ACT), 'money_in_suspense');
   await bank.post(5, { bank_reference: 'B-1' });
   await bank.post(7, { bank_reference: 'B-2' });
   await bank.reconcile();
@@ -748,7 +697,7 @@ test('an import that stops at any write continues, and stores nothing twice', as
   for (const [step, skipped] of steps) {
     await killAt(step, skipped, () => bank.import(file));
     if (step === 'insertLines') {
-      await expect(bank.import(other)).rejects.toMatchObject({ code: 'statement_incomplete' });
+      await refuses(bank.import(other), 'statement_incomplete');
       expect(await bank.reconcile()).toMatchObject({ day: null, matched: 0 });
     }
   }
@@ -806,20 +755,6 @@ test('each of eight kinds of difference is reported, and nothing else', async ()
   expect(await bank.verify()).toEqual([]);
 });
 
-test('a line that came before its entry is matched later, and its day closes', async () => {
-  const bank = await openAccount();
-  await bank.import(bank.write({ entries: [{ amount: 1_000, bank_reference: 'B-1' }] }));
-  expect(await bank.reconcile()).toMatchObject({
-    closed: false,
-    theirs_only: [{ amount: 1_000, status: 'open', unmatched: 1_000, entries: [], owner: null }],
-  });
-  const posted = await bank.post(1_000, { bank_reference: 'B-1' });
-  expect(await bank.reconcile()).toMatchObject({ closed: true, matched: 1, theirs_only: [] });
-  expect(await bank.lines()).toMatchObject([{ status: 'matched', entries: [posted.entry_id] }]);
-  expect(await bank.balance('suspense.unmatched')).toBe(0);
-  expect(await bank.balance('clearing')).toBe(1_000);
-});
-
 describe('entries that cancel each other without a movement at the bank', () => {
   const clear = (ids: string[]) =>
     clearEntries(buildDeps(), ids, {
@@ -841,7 +776,7 @@ describe('entries that cancel each other without a movement at the bank', () => 
     const line = await database.db.collection('audit_log').findOne({ act: 'statement.cleared' });
     const after = { entries: ids, operator: 'mia', reason: 'It never left' };
     expect(line).toMatchObject({ after });
-    await expect(clear(ids)).rejects.toMatchObject({ code: 'entry_not_open' });
+    await refuses(clear(ids), 'entry_not_open');
   });
 
   test('must sum to zero, be of one bank, and wait for a line; else all stay', async () => {
@@ -919,7 +854,7 @@ describe('the numbers of statements', () => {
       await expect(bank.import(wrong)).rejects.toMatchObject({ code: 'statement_gap', message });
     }
     await bank.import(late(202, 100, 50));
-    await expect(bank.acknowledge()).rejects.toMatchObject({ code: 'statement_missing' });
+    await refuses(bank.acknowledge(), 'statement_missing');
     await bank.import(late(203, 150, -50));
     expect(await bank.reconcile()).toMatchObject({ day: '2026-11-18', closed: true, findings: [] });
     expect(await bank.reconcile('2026-11-17')).toMatchObject({ closed: true, closing: 100 });
@@ -942,8 +877,8 @@ describe('the numbers of statements', () => {
     await bank.import(late(3, 70, -70));
     // Number 2 has to exist: it leads from 0 to 70.
     expect(await bank.listReasons()).toMatchObject([{ reason: 'statement_missing' }]);
-    await expect(acknowledge()).rejects.toMatchObject({ code: 'statement_missing' });
-    await expect(bank.import(late(2, 0, 60))).rejects.toMatchObject({ code: 'statement_gap' });
+    await refuses(acknowledge(), 'statement_missing');
+    await refuses(bank.import(late(2, 0, 60)), 'statement_gap');
     await bank.import(late(2, 0, 70));
     expect(await bank.listReasons()).toEqual([]);
     expect(await bank.reconcile()).toMatchObject({ closed: true, findings: [] });
@@ -996,7 +931,7 @@ test('an interrupted import is given up, and the account takes its statements ag
   const lost = bank.write({ opening: 9, entries: [first, named, ...many] });
   await killAt('complete', 0, () => bank.import(lost));
   const other = bank.write({ opening: 20, entries: [first] });
-  await expect(bank.import(other)).rejects.toMatchObject({ code: 'statement_conflict' });
+  await refuses(bank.import(other), 'statement_conflict');
   const line = (await bank.lines()).find(({ statement }) => statement !== notified);
   const abandoned = await abandonStatement(buildDeps(), String(line?.['statement']), ACT);
   expect(abandoned).toMatchObject({ abandoned_at: expect.any(String), completed_at: null });
@@ -1009,7 +944,7 @@ test('an interrupted import is given up, and the account takes its statements ag
   expect(imported).toMatchObject({ lines: 1, matched: 1 });
   expect(await bank.balance('cash')).toBe(-520);
   const complete = abandonStatement(buildDeps(), imported?.id ?? '', ACT);
-  await expect(complete).rejects.toMatchObject({ code: 'statement_complete' });
+  await refuses(complete, 'statement_complete');
   expect(await bank.verify()).toEqual([]);
 });
 
@@ -1117,7 +1052,7 @@ describe('an operator', () => {
     expect(await matchByHand(deps, id, fees)).toMatchObject({ status: 'matched', entries });
     expect(await bank.balance('expense.bank_fees')).toBe(10);
     expect(await bank.reconcile()).toMatchObject({ closed: true, matched: 1 });
-    await expect(matchByHand(deps, id, fees)).rejects.toMatchObject({ code: 'line_not_open' });
+    await refuses(matchByHand(deps, id, fees), 'line_not_open');
 
     expect(await unmatchByHand(deps, id, {})).toMatchObject({ status: 'open', entries: [] });
     expect(await bank.balance('suspense.unmatched')).toBe(1_000);
@@ -1140,9 +1075,9 @@ describe('an operator', () => {
     const deps = buildDeps();
     const match = (line: string, ...names: string[]) =>
       matchByHand(deps, line, { entries: names, difference_to: 'expense.bank_fees' });
-    await expect(match(other, ...entries)).rejects.toMatchObject({ code: 'entry_not_found' });
-    await expect(match('st_none:1')).rejects.toMatchObject({ code: 'line_not_found' });
-    await expect(unmatchByHand(deps, id, {})).rejects.toMatchObject({ code: 'line_not_matched' });
+    await refuses(match(other, ...entries), 'entry_not_found');
+    await refuses(match('st_none:1'), 'line_not_found');
+    await refuses(unmatchByHand(deps, id, {}), 'line_not_matched');
     const added = [{ amount: 9, reference: 'Y' }];
     await bank.import(bank.write({ id: 'S-2', opening: 1_000, entries: added }));
     const [, second] = await bank.lines();
@@ -1160,7 +1095,7 @@ describe('an operator', () => {
     const deps = { ...buildDeps(), openActDeps: () => Promise.reject(new Error('no resource')) };
     const charge = { entries: [], difference_to: DIFFERENCE_ACCOUNTS[0] };
     const unsigned = matchByHand(deps, ids[0] ?? '', charge);
-    await expect(unsigned).rejects.toMatchObject({ code: 'operator_required' });
+    await refuses(unsigned, 'operator_required');
     const match = async (id = '') => {
       const signed = { ...charge, operator: 'tom', reason: 'Ticket 42' };
       const verified = { operator_id: 'op_tom', name: 'tom', role: 'operator' } as const;
@@ -1197,7 +1132,7 @@ describe('an operator', () => {
     const [line] = await bank.lines();
     for (const difference_to of DIFFERENCE_ACCOUNTS) {
       const refused = matchByHand(buildDeps(), String(line?._id), { entries, difference_to });
-      await expect(refused).rejects.toMatchObject({ code: 'amounts_differ' });
+      await refuses(refused, 'amounts_differ');
     }
     expect((await bank.uncleared()).sort()).toEqual(entries.toSorted());
   });
@@ -1237,14 +1172,14 @@ describe('money that an operator posts for a bank', () => {
     const named = { bank_reference: 'W-1', names: ['W-1', `act:${operation_id}`] };
     const sources = [...(act?.sources ?? []), source];
     expect(await bank.movements()).toEqual([{ ...act, ...named, sources }]);
-    await expect(bank.adjust(1000, 'W-1')).rejects.toMatchObject({ code: 'bank_reference_used' });
+    await refuses(bank.adjust(1000, 'W-1'), 'bank_reference_used');
   });
 
   test('corrects another amount only by the difference that a statement shows', async () => {
     const bank = await openAccount();
     await bank.fund(1000, 'W-1');
     await bank.import(bank.write({ entries: [{ ...wire, amount: 1010 }] }));
-    await expect(bank.adjust(11, 'W-1')).rejects.toMatchObject({ code: 'bank_reference_used' });
+    await refuses(bank.adjust(11, 'W-1'), 'bank_reference_used');
     await bank.adjust(10, 'W-1');
     expect(await bank.reconcile()).toMatchObject({ closed: true, matched: 1 });
     expect(await bank.credited()).toBe(1010);
@@ -1261,7 +1196,7 @@ describe('money that an operator posts for a bank', () => {
     const { operation_id } = await bank.fund(1000, 'W-1');
     await bank.import(bank.write({ entries: [wire] }));
     await bank.reverse(operation_id);
-    await expect(bank.fund(1000, 'W-1')).rejects.toMatchObject({ code: 'bank_reference_used' });
+    await refuses(bank.fund(1000, 'W-1'), 'bank_reference_used');
     expect(await bank.uncleared()).toEqual([`reversed:${operation_id}`]);
   });
 
