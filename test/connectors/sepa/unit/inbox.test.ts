@@ -417,34 +417,58 @@ describe('a report about a payout', () => {
   const LINE = { _id: PAYOUT, file_id: FILE, ...money, ...none, others: [] };
   const at = '2026-10-05T10:00:00.000Z';
 
-  test('has one id for each fact, in the order of the facts', () => {
-    const booked = { ...MONEY, at, bank_reference: 'B-1', references: [], code: null };
-    const returned = { ...booked, amount: 990, code: 'AC04', value_date: null };
-    const facts = { occurred_at: at, bank_reference: 'B-1' };
-    const returnedFacts = { ...facts, amount: 990, currency: 'EUR', code: 'AC04' };
-    const reason = 'The recipient’s bank sent the transfer back.';
-    const reports = buildReports({ ...LINE, booked, returned });
-    expect(reports.map(({ name, callback }) => [name, callback])).toEqual([
-      ['completed', { ...facts, callback_id: `sepa:booked:${PAYOUT}`, value_date: TEST_DAY }],
-      ['returned', { ...returnedFacts, callback_id: `sepa:returned:${PAYOUT}`, reason }],
-    ]);
+  const fact = { ...MONEY, at, references: [], code: null, value_date: null };
+  const booked = { ...fact, bank_reference: 'B-1', value_date: TEST_DAY };
+  const returned = { ...fact, bank_reference: 'B-1', amount: 990, code: 'AC04' };
+  const reason = 'The recipient’s bank sent the transfer back.';
+  const REJECTED = 'The bank rejected the transfer.';
+  const verification = { result: 'no_match', checked_at: at } as const;
+
+  test.each<[string, Partial<Parameters<typeof buildReports>[0]>, [string, string, object][]]>([
+    [
+      'a booking and a return',
+      { booked, returned },
+      [
+        ['completed', 'booked', { bank_reference: 'B-1', value_date: TEST_DAY }],
+        [
+          'returned',
+          'returned',
+          { ...money, amount: 990, code: 'AC04', reason, bank_reference: 'B-1' },
+        ],
+      ],
+    ],
+    ['a name check', { verification }, [['payee_verified', 'payee', { result: 'no_match' }]]],
+    [
+      'a call of a duplicate',
+      { duplicate: { code: 'AM05', at } },
+      [['called_duplicate', 'duplicate', { code: 'AM05', reason: expect.any(String) }]],
+    ],
+    [
+      'a rejection without a code',
+      { failure: { code: null, message: REJECTED, at } },
+      [['failed', 'failed', { reason: REJECTED }]],
+    ],
+  ])('has one id for each fact, in the order of the facts: %s', (_what, facts, expected) => {
+    const more: Record<string, string> = { payee: `:no_match:${at}`, duplicate: `:${FILE}` };
+    expect(buildReports({ ...LINE, ...facts })).toEqual(
+      expected.map(([name, kind, about]) => ({
+        ...{ resource: 'payout', resource_id: PAYOUT, name },
+        callback: {
+          callback_id: `sepa:${kind}:${PAYOUT}${more[kind] ?? ''}`,
+          ...{ occurred_at: at, ...about },
+        },
+      })),
+    );
   });
 
   test('has what contradicts it under IDs by reference and amount, with the amount if it differs', () => {
-    const fact = { ...MONEY, at, references: [], code: null, value_date: null };
-    const booked = { ...fact, amount: 950, bank_reference: 'B-1' };
     const others = (['return_reversed', 'returned', 'debit_reversed', 'booked'] as const).map(
       (kind) => ({ ...fact, kind, bank_reference: `B-${kind}` }),
     );
-    const reports = buildReports({
-      ...LINE,
-      booked,
-      returned: { ...fact, bank_reference: 'B-2' },
-      others,
-    });
-    expect(
-      reports.map(({ name, callback: { callback_id: id, amount } }) => [name, id, amount]),
-    ).toEqual([
+    const moved = { booked: { ...booked, amount: 950 }, returned: { ...returned, amount: 1_000 } };
+    const reports = buildReports({ ...LINE, ...moved, others });
+    const rows = reports.map(({ name, callback }) => [name, callback.callback_id, callback.amount]);
+    expect(rows).toEqual([
       ['completed', `sepa:booked:${PAYOUT}`, 950],
       ['debit_reversed', `sepa:debit_reversed:${PAYOUT}:B-debit_reversed:1000EUR`, 1_000],
       ['completed', `sepa:booked:${PAYOUT}:B-booked:1000EUR`, 1_000],
@@ -455,7 +479,6 @@ describe('a report about a payout', () => {
   });
 
   test('has an identifier that names the place in a reference, as no reference can', () => {
-    const fact = { ...MONEY, at, references: [], code: null, value_date: null };
     const names = ['A%231.2', 'A#1.2', `${'%CE%A9'.repeat(16)}#12345.12345`];
     const others = names.map((name) => ({
       ...{ ...fact, kind: 'return_reversed' as const, bank_reference: name },
@@ -463,43 +486,5 @@ describe('a report about a payout', () => {
     const callbacks = buildReports({ ...LINE, others }).map(({ callback }) => callback);
     expect(new Set(callbacks.map(({ callback_id }) => callback_id)).size).toBe(names.length);
     for (const callback of callbacks) expect(readCallback(callback)).toEqual(callback);
-  });
-
-  test('has the result of a name check under an id of its own', () => {
-    const verification = { result: 'no_match', checked_at: at } as const;
-    expect(buildReports({ ...LINE, verification })).toEqual([
-      {
-        ...{ resource: 'payout', resource_id: PAYOUT, name: 'payee_verified' },
-        callback: {
-          ...{ callback_id: `sepa:payee:${PAYOUT}:no_match:${at}`, occurred_at: at },
-          result: 'no_match',
-        },
-      },
-    ]);
-  });
-
-  test('says in each file that the bank calls it a duplicate, until it is booked', () => {
-    const duplicate = { code: 'AM05', at };
-    const booked = { ...MONEY, at, bank_reference: 'B-1', references: [], code: 'AM05' };
-    const report = { ...LINE, duplicate };
-    expect(buildReports(report)).toMatchObject([
-      {
-        name: 'called_duplicate',
-        callback: { callback_id: `sepa:duplicate:${PAYOUT}:${FILE}`, code: 'AM05' },
-      },
-    ]);
-    const names = buildReports({ ...report, booked, returned: booked }).map(({ name }) => name);
-    expect(names).toEqual(['completed', 'returned']);
-  });
-
-  test('has no code where the bank rejects without one, so that the service names its own', () => {
-    const failure = { code: null, message: 'The bank rejected the transfer.', at };
-    const facts = { occurred_at: at, reason: failure.message };
-    expect(buildReports({ ...LINE, failure })).toEqual([
-      {
-        ...{ resource: 'payout', resource_id: PAYOUT, name: 'failed' },
-        callback: { callback_id: `sepa:failed:${PAYOUT}`, ...facts },
-      },
-    ]);
   });
 });

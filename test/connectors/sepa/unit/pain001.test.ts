@@ -102,35 +102,22 @@ test('a file lacks what is not known: a BIC, an address without a country, a tex
   );
 });
 
-test('an instant file says so, and is valid', async () => {
-  const xml = writePain001({ ...buildFile([buildPayout()]), instant: true });
+test('an instant file of 10,000 payouts says so, has their sum, and is valid', async () => {
+  const payouts = Array.from({ length: 10_000 }, (_, at) =>
+    buildPayout({ _id: randomUUID(), amount: at + 1 }),
+  );
+  const xml = writePain001({ ...buildFile(payouts), instant: true });
+  expect(xml.match(/<NbOfTxs>10000<.NbOfTxs><CtrlSum>500050.00</g)).toHaveLength(2);
   expect(xml).toContain(
     '<PmtTpInf><SvcLvl><Cd>SEPA</Cd></SvcLvl><LclInstrm><Cd>INST</Cd></LclInstrm></PmtTpInf>',
   );
   await check(xml);
 });
 
-test('the sum of a file is that of its payouts', () => {
-  const payouts = [1, 20, 300].map((amount) => buildPayout({ amount }));
-  const sums = writePain001(buildFile(payouts)).match(/<NbOfTxs>3<.NbOfTxs><CtrlSum>3.21</g);
-  expect(sums).toHaveLength(2);
-});
-
-test('a file of 10,000 payouts is valid', async () => {
-  const payouts = Array.from({ length: 10_000 }, () => buildPayout({ _id: randomUUID() }));
-  await check(writePain001(buildFile(payouts)));
-});
-
 /** Letters of payouts: one of 200 cannot be in a file. */
 const unit = fc.oneof(
-  {
-    weight: 200,
-    arbitrary: fc.constantFrom(...'abcdefghijKLMNOP0123456789 /?:().,+-éßŁøñ'.split('')),
-  },
-  {
-    weight: 1,
-    arbitrary: fc.constantFrom('&', '_', '{', '`', '<', '>', '€', '"', '\u0001', '\n', '李', '’'),
-  },
+  { weight: 200, arbitrary: fc.constantFrom(...'abcdefghijKLMNOP0123456789 /?:().,+-éßŁøñ') },
+  { weight: 1, arbitrary: fc.constantFrom(...'&_{`<>€"\u0001\n李’') },
 );
 const text = (maxLength: number) => fc.string({ unit, minLength: 1, maxLength });
 const name = text(40).filter((each) => each.trim() !== '');
@@ -152,7 +139,7 @@ const payout = fc.record({
 const debtors = [DEBTOR, { ...DEBTOR, bic: null, address: null }];
 
 test('every file of payouts without faults is valid', async () => {
-  const payouts = fc.array(payout, { minLength: 1, maxLength: 10 });
+  const payouts = fc.array(payout, { minLength: 10, maxLength: 50 });
   let valid = 0;
   await fc.assert(
     fc.asyncProperty(payouts, fc.constantFrom(...debtors), async (all, debtor) => {
@@ -163,9 +150,9 @@ test('every file of payouts without faults is valid', async () => {
       valid += 1;
       await check(writePain001({ ...buildFile(sendable), debtor }));
     }),
-    { numRuns: 300 },
+    { numRuns: 60 },
   );
-  expect(valid).toBeGreaterThan(150);
+  expect(valid).toBeGreaterThan(50);
 });
 
 test.each([
@@ -221,11 +208,8 @@ describe('a file that is written whole', () => {
   });
 
   test('removes what killed processes left a day before, and nothing else', async () => {
-    const [abandoned, growing, foreign] = [
-      '.0123456789abcdef.part',
-      `.${'0'.repeat(16)}.part`,
-      '.x.part',
-    ];
+    const [abandoned, growing] = ['.0123456789abcdef.part', `.${'0'.repeat(16)}.part`];
+    const foreign = '.x.part';
     const before = (Date.now() - DAY_MS) / 1_000 - 60;
     for (const name of [abandoned, growing, foreign]) {
       writeFileSync(join(folder, name), '');
