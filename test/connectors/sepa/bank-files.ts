@@ -35,15 +35,7 @@ export function writeNotification({ id, amount = 1_000, message = 'N-1', ...more
 }
 
 /** Writes a `pacs.004` of a return of which the bank keeps charges. */
-export function writeReturn({
-  id,
-  amount,
-  charges,
-}: {
-  id: string;
-  amount: number;
-  charges: number;
-}) {
+export function writeReturn(id: string, amount: number, charges: number): string {
   const euros = (cents: number) => `<Amt Ccy="EUR">${(cents / 100).toFixed(2)}</Amt>`;
   return (
     '<Document xmlns="urn:iso:std:iso:20022:tech:xsd:pacs.004.001.09"><PmtRtr><GrpHdr>' +

@@ -4,22 +4,17 @@ import { writeWhole } from '../../../connectors/sepa/files';
 import { shortenId } from '../../../src/service/banks/sepa/book';
 import { eventually } from '../../support/http';
 import { describeWithBank } from '../../support/mock-bank';
-import { DAY, IBAN, writeNotification, writeRefusal, writeReturn, writeStatus } from './bank-files';
+import { DAY, IBAN, writeNotification, writeRefusal } from './bank-files';
 import { useSepa } from './world';
 
 const SUBMITTED = { outcome: 'submitted' };
-const CONFIRMED = { bank_confirmed_not_executed: true };
 
 // The bank keeps its days and its balance, so the order of the stories matters.
 describeWithBank('the connector of SEPA files', () => {
   const { service, world, payer, commands } = useSepa();
 
-  const listMovements = (id: string) => service.stores.movements.forResource(id);
   const countPaid = async (id: string) => (await world.bank.payments(shortenId(id))).length;
-  const listCompletions = async (id: string) =>
-    (await service.stores.callbacks.forResource(id)).filter(({ name }) => name === 'completed');
   const lookUp = (payout_id: string) => world.activities().lookUpPayout({ payout_id });
-  const cancel = (payout_id: string) => world.activities().cancelPayout({ payout_id });
   const cutOne = async () => {
     const [id = ''] = await world.cut();
     return id;
@@ -38,8 +33,9 @@ describeWithBank('the connector of SEPA files', () => {
   describe('on ordinary days', () => {
     test('completes the payouts of a file on its day, with a statement that matches the ledger', async () => {
       const [available] = await payer.balance();
+      const recipient_id = await payer.createRecipient({ last_name: 'Ünverwechselbar' });
       const payouts = await Promise.all([
-        payer.submit({ amount: 1_234, reference: 'Lön 11/2026' }),
+        payer.submit({ amount: 1_234, recipient_id, reference: 'Secret 4711' }),
         payer.submit({ amount: 2_001 }),
       ]);
       expect((await payer.balance())[1]).toBe(3_235);
@@ -64,6 +60,11 @@ describeWithBank('the connector of SEPA files', () => {
       const statements = imports.flatMap((each) => each.statements);
       expect(statements.filter(({ kind }) => kind === 'statement')).toMatchObject([day]);
       expect(await world.importAll()).toEqual([]);
+      expect(world.readSent(id)).toContain('Unverwechselbar');
+      const { lines, files, inbound } = world.book;
+      const stored = await Promise.all([lines, files, inbound].map((of) => of.find().toArray()));
+      const known = JSON.stringify(stored) + world.logged.join('');
+      expect(known).not.toMatch(/nverwechselbar|Secret 4711|DE8937/);
     });
 
     test('refuses a statement behind a missing one, and names the days, until that comes', async () => {
@@ -110,29 +111,20 @@ describeWithBank('the connector of SEPA files', () => {
       expect(await payer.balance()).toEqual([available + 700, 0]);
       expect(await world.fileState(id)).toBe('booked');
     });
-
-    test('counts a return once that is reported after its charges, and then before', async () => {
-      const payout = await payer.complete();
-      const back = { returned: 'AC04', reference: 'RT-1', message: 'N-20' };
-      world.deliver('after.xml', writeNotification({ id: payout, amount: 995, ...back }));
-      await payer.needsAttention(payout, 'amount_differs');
-      world.deliver('before.xml', writeReturn({ id: payout, amount: 995, charges: 5 }));
-      await world.drained();
-      const returned = { amount: 995, bank_reference: 'RT-1' };
-      expect(await world.line(payout)).toMatchObject({ state: 'returned', returned, others: [] });
-      const [, ...came] = await listMovements(payout);
-      expect(came).toMatchObject([{ direction: 'in', amount: 995, state: 'suspense' }]);
-    });
   });
 
   describe('when it is interrupted', () => {
-    describe.each(['sepa_credit_transfer', 'sepa_instant'])('a cut for %s', (method) => {
-      test.each([
-        ['while its payouts are checked', { mayStillSend: kill }],
-        ['while they are decrypted', { readPayee: kill }],
-        ['before the bytes are stored', { validate: kill }],
-        ['before the upload', { upload: kill }],
-      ])('%s, pays the payouts of the file once, later', async (_when, changes) => {
+    const [ordinary, instant] = ['sepa_credit_transfer', 'sepa_instant'];
+    test.each([
+      ['while its payouts are checked', ordinary, { mayStillSend: kill }],
+      ['while they are decrypted', ordinary, { readPayee: kill }],
+      ['before the bytes are stored', ordinary, { validate: kill }],
+      ['before the bytes are stored', instant, { validate: kill }],
+      ['before the upload', ordinary, { upload: kill }],
+      ['before the upload', instant, { upload: kill }],
+    ])(
+      'a cut ends %s (%s), and the payouts of the file are paid once, later',
+      async (_when, method, changes) => {
         await world.restart(changes);
         const payout = await payer.submit({ method });
         const from = world.logged.length;
@@ -151,8 +143,8 @@ describeWithBank('the connector of SEPA files', () => {
         await world.bank.scan();
         await payer.becomes(payout, 'completed');
         expect(await countPaid(payout)).toBe(1);
-      });
-    });
+      },
+    );
 
     test('after the upload, uploads the same bytes under the same name, which the bank knows', async () => {
       const written: Buffer[] = [];
@@ -182,23 +174,6 @@ describeWithBank('the connector of SEPA files', () => {
         bank_status: 'DUPL',
       });
       expect((await payer.read(payout)).status).toBe('completed');
-    });
-
-    test('between the facts and the folder, reports a second booking once', async () => {
-      const payout = await payer.complete();
-      const second = writeNotification({ id: payout, reference: 'TWICE-1', message: 'T-1' });
-      world.deliver('twice.xml', second);
-      await payer.needsAttention(payout, 'second_completion');
-      await world.drained();
-      // As before the record of the file: its facts are stored, and it is in the folder.
-      await world.book.inbound.deleteOne({ name: 'twice.xml' });
-      await world.book.lines.updateOne({ _id: payout }, { $set: { unreported: true } });
-      await world.restart();
-      world.deliver('twice.xml', second);
-      await world.drained();
-      await eventually('the report', async () => (await world.line(payout))?.unreported === false);
-      expect(await listCompletions(payout)).toHaveLength(2);
-      expect(await listMovements(payout)).toHaveLength(2);
     });
 
     test('before it notes that a file has left its folder, notes it at the next look', async () => {
@@ -261,49 +236,18 @@ describeWithBank('the connector of SEPA files', () => {
       });
     });
 
-    test.each([
-      ['refused', [], 'cancelled', 0],
-      ['accepted before it is refused', ['ACCP'], 'too_late', 1],
-    ])('keeps the payout of a file that is %s waiting', async (_what, before, outcome, resent) => {
+    // Which payouts of which files a resend frees is in inbox.test.ts.
+    test('pays the payout of a refused file once, after a resend', async () => {
       const payout = await payer.submit();
       const file = await cutOne();
-      for (const status of before) {
-        world.deliver('status.xml', writeStatus(file, `<GrpSts>${status}</GrpSts>`));
-        await world.fileBecomes(file, 'acknowledged');
-      }
+      world.drop(file);
       world.deliver('refusal.xml', writeRefusal(file, 'AM10', 'S-2'));
       await world.fileBecomes(file, 'refused');
-      expect((await world.lineBecomes(payout, 'waiting')).file_id).toBe(file);
-      expect(await cancel(payout)).toEqual({ outcome });
-      expect(await world.resend(file, CONFIRMED)).toBe(resent);
-      expect(await cancel(payout)).toEqual({ outcome: 'cancelled' });
-      world.drop(file);
-    });
-
-    test('fails and frees no payout that the bank calls a duplicate, until it has executed none', async () => {
-      const submit = () => payer.submit();
-      const [payout, booked, other] = await Promise.all([submit(), submit(), submit()]);
-      const first = await cutOne();
-      world.drop(first);
-      const rejected = writeRefusal(first, 'x', 'S-5', [payout, booked]).replaceAll('AC04', 'DU04');
-      world.deliver('part.xml', rejected.replace(/<GrpSts>RJCT.*?x.*?<\/StsRsnInf>/, ''));
-      for (const id of [payout, booked]) {
-        await payer.needsAttention(id, 'called_duplicate');
-        expect(await world.line(id)).toMatchObject({ state: 'in_file', failure: null });
-      }
-      await expect(world.resend(first)).rejects.toMatchObject({ code: 'held_by_bank' });
-      expect(await cancel(payout)).toEqual({ outcome: 'too_late' });
-      world.deliver('booked.xml', writeNotification({ id: booked, message: 'D-1' }));
-      await payer.becomes(booked, 'completed');
-      await payer.needsAttention(booked, null);
-      expect(await world.resend(first, CONFIRMED)).toBe(1);
-      expect(await world.resend(first, CONFIRMED)).toBe(0);
-      expect(await world.line(other)).toMatchObject({ state: 'in_file', file_id: first });
-      const next = await world.send();
+      await world.lineBecomes(payout, 'waiting');
+      expect(await world.resend(file)).toBe(1);
+      await world.send();
       await payer.becomes(payout, 'completed');
-      expect(await world.line(payout)).toMatchObject({ file_id: next, duplicate: null });
       expect(await countPaid(payout)).toBe(1);
-      await expect(world.resend(next)).rejects.toThrow('only the payouts of a refused file');
     });
   });
 
@@ -364,21 +308,5 @@ describeWithBank('the connector of SEPA files', () => {
       await deliver(`${'n'.repeat(251)}.xml`, wrong('long'));
       expect((await run('sepa', 'inbound', 'list')).data[0]).toMatchObject({ folder: 'refused' });
     });
-  });
-
-  test('writes the names of recipients into its files, and nowhere in its book or log', async () => {
-    const recipient_id = await payer.createRecipient({ last_name: 'Ünverwechselbar' });
-    const payout = await payer.submit({ recipient_id, reference: 'Secret 4711' });
-    const id = await world.send();
-    await payer.becomes(payout, 'completed');
-    await world.drained();
-    expect(world.readSent(id)).toContain('Unverwechselbar');
-    const { lines, files, inbound } = world.book;
-    const stored = await Promise.all([lines, files, inbound].map((each) => each.find().toArray()));
-    for (const text of [JSON.stringify(stored), world.logged.join('')]) {
-      expect(text).not.toContain('nverwechselbar');
-      expect(text).not.toContain('Secret 4711');
-      expect(text).not.toContain('DE8937');
-    }
   });
 });

@@ -2,14 +2,26 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { addBusinessDays, latestCutOff } from '../../../src/domain/payout/target2';
 import { shortenId } from '../../../src/service/banks/sepa/book';
-import { listAttention } from '../../../src/service/operators/attention';
+import { createMetricStore } from '../../../src/store/metrics';
+import { runApproved } from '../../cli/cli';
 import { eventually } from '../../support/http';
 import { describeWithBank } from '../../support/mock-bank';
-import { writeNotification, writeRefusal, writeResults, writeStatus } from './bank-files';
+import { DAY, writeNameCheck, writeNotification, writeRefusal, writeResults } from './bank-files';
 import { useSepa } from './world';
 
-describeWithBank('instant payouts in SEPA files', () => {
+// What each answer of a bank changes is in inbox.test.ts.
+describeWithBank('payouts in SEPA files', () => {
   const { service, world, payer, commands } = useSepa();
+  const ACT = ['--operator', 'ada', '--reason', 'Ticket 1'];
+  const act = (id: string, what: string) => commands.json('payout', 'act', id, what, ...ACT);
+  const sepaFile = (...args: string[]) => commands.json('sepa', 'file', ...args);
+  /** Waits until a file is that many attention reasons. */
+  const called = (file: string, count: number) =>
+    eventually(`${count} attention reasons`, async () => {
+      const { data } = Object(await commands.json('attention', 'list'));
+      const rows = data.filter((row: { resource_id: string }) => row.resource_id === file);
+      return rows.length === count && rows;
+    });
   const submit = (changes: object = {}) => payer.submit({ method: 'sepa_instant', ...changes });
   /** Waits for the file that is cut by itself. */
   const sent = async (payout: string): Promise<string> => {
@@ -21,7 +33,7 @@ describeWithBank('instant payouts in SEPA files', () => {
     readFileSync(join(world.bank.drop, folder, `pain.001.001.09-${id}.xml`), 'utf8');
   const listMovements = (id: string) => service.stores.movements.forResource(id);
 
-  test('have files of their own, seconds after the first, for today also where TARGET2 is closed', async () => {
+  test('of SEPA Instant have files of their own, seconds after the first, for today also where TARGET2 is closed', async () => {
     const morning = world.clock.now;
     // A Sunday in Frankfurt, where it is the next day already.
     world.clock.now = new Date('2026-10-03T22:30:00Z');
@@ -40,17 +52,11 @@ describeWithBank('instant payouts in SEPA files', () => {
     for (const file of [id, ordinary]) world.drop(file);
   });
 
-  test('complete and fail by their own status, and the booking posts nothing more', async () => {
+  test('of SEPA Instant complete and fail by their own status, and the booking posts nothing more', async () => {
     const [done, failed, waits] = await Promise.all([submit(), submit(), submit()]);
     const file = await sent(done);
     const [available] = await payer.balance();
     const code = 'AB06';
-    for (const [at, status] of ['ACTC', 'ACCP', 'ACSP', 'PDNG'].entries()) {
-      world.deliver(`wait-${at}.xml`, writeResults(file, { [done]: [status], [waits]: [status] }));
-    }
-    world.deliver('group.xml', writeStatus(file, '<GrpSts>ACSC</GrpSts>'));
-    await world.drained();
-    expect((await payer.read(done)).status).toBe('submitted');
     world.deliver('end.xml', writeResults(file, { [done]: ['ACCC'], [failed]: ['RJCT', code] }));
     await payer.becomes(done, 'completed');
     expect((await payer.becomes(failed, 'failed')).failure).toMatchObject({ code });
@@ -72,92 +78,107 @@ describeWithBank('instant payouts in SEPA files', () => {
     world.drop(file);
   });
 
-  test('are neither lost nor paid twice where the bank contradicts itself', async () => {
-    const [completed, failed, freed] = await Promise.all([submit(), submit(), submit()]);
-    const file = await sent(completed);
-    world.deliver(
-      '1.xml',
-      writeResults(file, { [completed]: ['ACSC'], [failed]: ['RJCT', 'TM01'] }),
-    );
-    await payer.becomes(completed, 'completed');
-    await payer.becomes(failed, 'failed');
-    world.deliver(
-      '2.xml',
-      writeResults(file, { [completed]: ['RJCT', 'AB05'], [failed]: ['ACCC'] }),
-    );
-    await payer.needsAttention(completed, 'failed_after_completed');
-    await payer.needsAttention(failed, 'moved_after_failed');
-    // The whole file, of which a payout was executed.
-    world.deliver('3.xml', writeRefusal(file, 'AM10', 'S-9'));
-    await world.drained();
-    expect(await world.line(freed)).toMatchObject({ state: 'in_file' });
-    world.deliver('4.xml', writeResults(file, { [freed]: ['RJCT', 'AM05'] }));
-    await payer.needsAttention(freed, 'called_duplicate');
-    world.deliver('5.xml', writeResults(file, { [freed]: ['ACCC'] }));
-    await payer.becomes(freed, 'completed');
-    await payer.needsAttention(freed, null);
-    world.drop(file);
-  });
-
-  test('of a file that the bank refused wait, and are not sent again once the bank has executed them', async () => {
-    const payout = await submit();
-    const file = await sent(payout);
-    world.deliver('refused.xml', writeRefusal(file, 'AM10', 'S-10'));
-    await world.lineBecomes(payout, 'waiting');
-    world.deliver('executed.xml', writeResults(file, { [payout]: ['ACCC'] }));
-    await payer.becomes(payout, 'completed');
-    expect(await world.resend(file, { bank_confirmed_not_executed: true })).toBe(0);
-    world.drop(file);
-  });
-
-  test('complete by their booking where the bank has no final status', async () => {
-    await world.restart({ settings: { SEPA_INSTANT_FINAL: 'booking' } });
-    const payout = await submit();
-    const file = await sent(payout);
-    world.deliver('status.xml', writeResults(file, { [payout]: ['ACSC'] }));
-    await world.drained();
-    expect(await world.line(payout)).toMatchObject({ state: 'in_file' });
-    world.deliver(
-      'book.xml',
-      writeNotification({ id: payout, reference: 'INST-2', message: 'N-2' }),
-    );
-    await payer.becomes(payout, 'completed');
-    await world.restart();
-    world.drop(file);
-  });
-
-  test('of a file without their results in time are one reason for an operator, until the last has one', async () => {
+  test('of SEPA Instant without their results in time are one reason for an operator, until the last has one', async () => {
     const morning = world.clock.now;
     const [first, second] = await Promise.all([submit(), submit({ amount: 700 })]);
     const file = await sent(first);
-    const listRows = async () => {
-      const rows = await listAttention(service.stores, { all: false, limit: 100, now: new Date() });
-      return rows.rows.filter(({ resource_id }) => resource_id === file);
-    };
-    const rowsBecome = (count: number) =>
-      eventually(`${count} rows`, async () => {
-        const rows = await listRows();
-        return rows.length === count && rows;
-      });
     world.clock.now = new Date(morning.getTime() + 59_000);
     world.deliver('wait.xml', writeResults(file, { [first]: ['ACSP'] }));
     await world.drained();
-    expect(await listRows()).toEqual([]);
+    await called(file, 0);
     world.clock.now = new Date(morning.getTime() + 61_000);
-    const [row] = await rowsBecome(1);
-    expect(row).toMatchObject({ resource_id: file, reason: 'file_overdue', amount: 1_700 });
+    const [row] = await called(file, 1);
+    expect(row).toMatchObject({ reason: 'file_overdue', amount: 1_700 });
     for (const id of [first, second]) {
       expect((await service.stores.payouts.get(id))?.attention).toBeNull();
     }
     world.deliver('first.xml', writeResults(file, { [first]: ['ACCC'] }));
     await payer.becomes(first, 'completed');
-    expect(await rowsBecome(1)).toMatchObject([{ id: row?.id }]);
-    const why = ['--operator', 'ada', '--reason', 'Ticket 1'];
-    const acted = await commands.cli('payout', 'act', second, 'mark_completed', ...why);
-    expect(acted).toMatchObject({ exit: 0 });
-    await rowsBecome(0);
+    expect(await called(file, 1)).toMatchObject([{ id: row.id }]);
+    await act(second, 'mark_completed');
+    await called(file, 0);
     world.clock.now = morning;
     world.drop(file);
+  });
+
+  describe('whose names the bank has checked', () => {
+    const at = (minute: number) => `${DAY}T10:0${minute}:00+02:00`;
+    /** Submits three, and cuts their file. */
+    const cut = async () => {
+      const ids = await Promise.all([payer.submit(), payer.submit(), payer.submit()]);
+      const [file = ''] = await world.cut();
+      return [file, ...ids] as const;
+    };
+
+    test('show each result, and call somebody until their file is released and booked', async () => {
+      const [id, first, second, third] = await cut();
+      const statuses = { [first]: 'RVNM', [second]: 'RVMC', [third]: 'RVNC' };
+      world.deliver('check.xml', writeNameCheck(id, statuses, { at: at(0) }));
+      const checked_at = new Date(at(0)).toISOString();
+      const verification = { result: 'no_match', checked_at };
+      for (const each of [first, second]) await payer.needsAttention(each, 'payee_not_verified');
+      const payout = { status: 'submitted', verification };
+      expect(await commands.json('payout', 'show', first)).toMatchObject({ payout });
+      const results = { match: 0, close_match: 1, no_match: 1, not_possible: 0 };
+      const reason = { resource: 'sepa_file', reason: 'awaiting_release', amount: 3_000, results };
+      expect(await called(id, 1)).toMatchObject([reason]);
+      const { stuck } = await createMetricStore(service.db).read(new Date());
+      const metric = { resource: 'sepa_file', reason: 'awaiting_release', livemode: 'false' };
+      expect(stuck).toContainEqual({ ...metric, count: 1 });
+      const shown = Object(await sepaFile('show', id));
+      expect(shown).toMatchObject({
+        ...{ state: 'sent', bank_status: 'PDNG', may_be_executed: false, results },
+        statuses: [{ created_at: checked_at, message_id: 'S-1', status: 'PDNG', code: null }],
+      });
+      const row = (payout_id: string) =>
+        shown.data.find((each: { payout_id: string }) => each.payout_id === payout_id);
+      expect([row(first), row(third)]).toMatchObject([{ verification }, { verification: null }]);
+      for (const changed of [true, false]) {
+        expect(await sepaFile('released', id, ...ACT)).toEqual({ file_id: id, changed });
+      }
+      await called(id, 0);
+      await world.bank.scan();
+      await payer.becomes(first, 'completed');
+      await payer.needsAttention(first, null);
+      expect((await payer.read(first)).verification).toEqual(verification);
+      await world.drained();
+      const { lines, files, inbound } = world.book;
+      const stored = await Promise.all([
+        ...[lines, files, inbound].map((each) => each.find().toArray()),
+        service.stores.callbacks.forResource(second),
+      ]);
+      expect(JSON.stringify(stored) + world.logged.join('')).not.toContain('Lindqvist');
+    });
+
+    test('stay out of the next file without a match, where their account holds them', async () => {
+      const hold = ['account', 'update', payer.account_id, '--hold-unverified'];
+      expect(await commands.json(...hold, 'on')).toMatchObject({ hold_unverified: true });
+      const [file, released, failed, good] = await cut();
+      world.drop(file);
+      // The answers come in the wrong order.
+      const withdrawn = writeRefusal(file, 'DS02', 'W-5');
+      world.deliver('withdrawn.xml', withdrawn.replace(/<CreDtTm>[^<]*/, `<CreDtTm>${at(5)}`));
+      await world.fileBecomes(file, 'refused');
+      const statuses = { [released]: 'RVNM', [failed]: 'RVNA' };
+      world.deliver('late.xml', writeNameCheck(file, statuses, { group: 'RCVM', at: at(0) }));
+      for (const id of [released, failed]) await payer.needsAttention(id, 'payee_not_verified');
+      await called(file, 0);
+      for (const payouts of [1, 0]) {
+        expect(await sepaFile('resend', file)).toMatchObject({ payouts });
+      }
+      await world.send();
+      await payer.becomes(good, 'completed');
+      expect(await world.line(released)).toMatchObject({ state: 'unverified', file_id: null });
+      expect(await act(failed, 'mark_failed')).toMatchObject({ status: 'failed' });
+      expect(await act(released, 'release_unverified')).toMatchObject({ attention: null });
+      await world.lineBecomes(released, 'open');
+      await world.send();
+      await payer.becomes(released, 'completed');
+      expect((await world.line(failed))?.state).toBe('cancelled');
+      await runApproved(commands, ...hold, 'off');
+      const after = await commands.json('account', 'show', payer.account_id);
+      expect(after).toMatchObject({ hold_unverified: false });
+    });
   });
 
   describe('a small file', () => {
