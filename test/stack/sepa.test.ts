@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { Document } from 'mongodb';
 import { z } from 'zod';
 import { connectMongo } from '../../src/base/mongo';
 import { latestCutOff } from '../../src/domain/payout/target2';
@@ -11,6 +12,7 @@ import { requestCut } from '../../src/service/banks/sepa/files';
 import type { PaymentDocument } from '../../src/store/payments';
 import { type RunningStack, startStack } from '../chaos/running-stack';
 import { CreatedAccount } from '../cli/cli';
+import { beginPayout } from '../connectors/begin-payout';
 import { useFixture } from '../support/fixture';
 import { call, eventually, idealPayment } from '../support/http';
 import { describeWithBank, startMockBank } from '../support/mock-bank';
@@ -22,22 +24,22 @@ const FILES = Number(process.env['FILES'] ?? 6);
 const END_MS = 90_000 + FILES * 2_000;
 /** Files between two kills: a hundred kills at most, each at another moment. */
 const KILL_EVERY = Math.max(1, Math.floor(FILES / 100));
-const WAVE = 2;
-/** Payouts that are read at once. */
-const AT_ONCE = 50;
 /** Times at which a process is killed after a file was requested. */
 const KILL_AFTER_MS = [0, 60, 150, 300, 500, 900];
 /** Amounts repeat, so that the test funds are enough for any number of files. */
 const AMOUNTS = 10;
-/** Transfers to us, after each of which the connectors are killed. */
-const TRANSFERS = 12;
+/** Transfers to us, after each of which the connectors are killed: at each moment, or twice. */
+const TRANSFERS = Math.min(FILES, 12);
 /** EUR on `main` of a new sandbox account, in minor units. */
 const TEST_FUNDS = 10_000_000;
+const until = (what: string, look: () => Promise<boolean>) => eventually(what, look, END_MS);
+const sleepFor = (round: number) => sleep(KILL_AFTER_MS[round % KILL_AFTER_MS.length] ?? 0);
 const Balances = z.object({
   data: z.array(
     z.object({ balance_account: z.string(), currency: z.string(), available: z.number() }).loose(),
   ),
 });
+const Reconciliation = z.looseObject({ closing: z.number().nullable(), closed: z.boolean() });
 const Clock = z.looseObject({ state: z.literal('standing'), behind: z.array(z.string()) });
 const NOON_MS = 12 * 3_600_000;
 /**
@@ -55,14 +57,15 @@ jest.setTimeout(180_000 + FILES * 20_000);
 function runSecond(env: NodeJS.ProcessEnv) {
   const main = resolve('dist/connectors/sepa/main.js');
   let isOver = false;
-  let child: ChildProcess;
-  const start = (): void => {
-    child = spawn(process.execPath, [main], { env: { ...process.env, ...env }, stdio: 'ignore' });
-    child.once('exit', () => {
-      if (!isOver) start();
+  const start = (): ChildProcess => {
+    const started = spawn(process.execPath, [main], {
+      ...{ env: { ...process.env, ...env }, stdio: 'ignore' },
+    });
+    return started.once('exit', () => {
+      if (!isOver) child = start();
     });
   };
-  start();
+  let child = start();
   return {
     kill: (): void => void child.kill('SIGKILL'),
     stop: async (): Promise<void> => {
@@ -80,6 +83,7 @@ async function openDesk(stack: RunningStack) {
   if (state === undefined) throw new Error('The stack is not running.');
   const mongo = await connectMongo(state.mongodb.uri, 'test');
   const database = state.settings.MONGODB_DB;
+  const db = mongo.db(database);
   const { lines, files } = openSepaBook(mongo.db(`${database}_sepa`));
   const deps = { mongo, now: () => new Date(), database, connector: 'sepa' };
   return {
@@ -87,12 +91,14 @@ async function openDesk(stack: RunningStack) {
     cut: () => requestCut(deps).catch(() => undefined),
     countSent: () => lines.countDocuments({ file_id: { $ne: null }, state: { $ne: 'assigned' } }),
     countFiles: () => files.countDocuments({ state: { $ne: 'open' } }),
-    readReference: async (_id: string) => {
-      const payments = mongo.db(database).collection<PaymentDocument>('payments');
-      return (await payments.findOne({ _id }))?.instructions?.reference;
-    },
+    countLines: () => lines.countDocuments({}),
+    count: (of: 'payments' | 'payouts', status: string) =>
+      db.collection(of).countDocuments({ status }),
+    collection: <T extends Document>(of: string) => db.collection<T>(of),
+    readReference: async (_id: string) =>
+      (await db.collection<PaymentDocument>('payments').findOne({ _id }))?.instructions?.reference,
     countReports: (resource_id: string) =>
-      mongo.db(database).collection('bank_callbacks').countDocuments({ resource_id }),
+      db.collection('bank_callbacks').countDocuments({ resource_id }),
     close: () => mongo.close(),
   };
 }
@@ -102,18 +108,14 @@ const STOP_MS = 20_000;
 
 /** Advances a clock, and again where it did not wait for something at a stop. */
 async function advanceUntilNoneBehind(stack: RunningStack, account_id: string): Promise<void> {
-  await eventually(
-    'the clock to wait for all that is due',
-    async () => {
-      const began = Date.now();
-      const answer = await stack.cli('clock', 'advance', account_id, '--by', 'P60D');
-      const { behind } = Clock.parse(answer);
-      // It is never behind before its wait is over.
-      if (Date.now() - began < STOP_MS) expect(behind).toEqual([]);
-      return behind.length === 0;
-    },
-    END_MS,
-  );
+  await until('the clock to wait for all that is due', async () => {
+    const began = Date.now();
+    const answer = await stack.cli('clock', 'advance', account_id, '--by', 'P60D');
+    const { behind } = Clock.parse(answer);
+    // It is never behind before its wait is over.
+    if (Date.now() - began < STOP_MS) expect(behind).toEqual([]);
+    return behind.length === 0;
+  });
 }
 
 describeWithBank('npm start with SEPA files', () => {
@@ -148,6 +150,10 @@ describeWithBank('npm start with SEPA files', () => {
     (opened) => opened.close(),
   );
 
+  const shop = useFixture(async () =>
+    CreatedAccount.parse(await stack.cli('account', 'create', '--name', 'Shop')),
+  );
+
   const killConnectors = () => {
     second.kill();
     const pid = stack.state()?.sepa?.pid;
@@ -155,125 +161,91 @@ describeWithBank('npm start with SEPA files', () => {
   };
 
   test('every transfer settles its payment once through kills of connectors', async () => {
-    const created = CreatedAccount.parse(await stack.cli('account', 'create', '--name', 'Shop'));
-    const { sandbox_key: key } = created;
     const body = idealPayment({
       ...{ method: 'multibanco', country: 'PT', customer: { email: 'payer@example.com' } },
     });
-    let waiting: string[] = [];
+    const payments: string[] = [];
     for (let round = 0; round < TRANSFERS; round += 1) {
       const amount = 1_000 + round;
-      const request = { key, body: { ...body, amount } };
+      const request = { key: shop.sandbox_key, body: { ...body, amount } };
       const { id } = (await call(stack.url, 'POST', '/v1/payments', request)).body;
       const note = await eventually('its reference', () => desk.readReference(id), END_MS);
-      waiting.push(id);
+      payments.push(id);
       await bank.credit({ amount, note: `For the flowers of today, ${note}`, wrap: 35 });
-      await sleep(KILL_AFTER_MS[round % KILL_AFTER_MS.length] ?? 0);
+      await sleepFor(round);
       killConnectors();
     }
-    const payments = waiting;
-    await eventually(
-      'every payment to be settled',
-      async () => {
-        const read = (id: string) => call(stack.url, 'GET', `/v1/payments/${id}`, { key });
-        const all = await Promise.all(waiting.map(async (id) => (await read(id)).body));
-        waiting = all.filter(({ status }) => status !== 'settled').map(({ id }) => id);
-        return waiting.length === 0;
-      },
-      END_MS,
-    );
+    const isSettled = async () => (await desk.count('payments', 'settled')) === TRANSFERS;
+    await until('every payment to be settled', isSettled);
     for (const id of payments) expect(await desk.countReports(id)).toBe(1);
     const sum = payments.reduce((total, _id, round) => total + 1_000 + round, 0);
     const env = ['--env', 'sandbox'];
-    const { data } = Balances.parse(await stack.cli('balance', 'show', created.account_id, ...env));
+    const { data } = Balances.parse(await stack.cli('balance', 'show', shop.account_id, ...env));
     const main = data.find((row) => row.balance_account === 'main' && row.currency === 'EUR');
     expect(main?.available).toBe(TEST_FUNDS + sum);
   });
 
   test('pays each payout exactly once through kills of connectors and the bank', async () => {
-    await eventually('the connector', async () => stack.state()?.sepa?.pid != null, END_MS);
+    await until('the connector', async () => stack.state()?.sepa?.pid != null);
     const before = (await bank.account('ACME')).balance;
-    const created = CreatedAccount.parse(await stack.cli('account', 'create', '--name', 'Payer'));
-    const { sandbox_key: key } = created;
-    const post = async (path: string, body: object) => {
-      const answer = await call(stack.url, 'POST', path, { key, body });
-      if (answer.status !== 201) throw new Error(answer.text);
-      return answer.body;
-    };
-    const recipient = await post('/v1/payout-recipients', {
+    const payee = {
       ...{ type: 'bank_account', first_name: 'Zoë', last_name: 'Weiß', country: 'DE' },
       ...{ iban: 'DE89370400440532013000', address_line1: 'Street 1', city: 'Berlin' },
       postal_code: '10115',
-    });
-    const money = { method: 'sepa_credit_transfer', currency: 'EUR', recipient_id: recipient.id };
-    // Files of their own, which are cut by themselves.
-    const METHODS = ['sepa_instant', 'sepa_credit_transfer'];
+    };
+    const request = { key: shop.sandbox_key, body: payee };
+    const recipient = (await call(stack.url, 'POST', '/v1/payout-recipients', request)).body;
+    const money = { currency: 'EUR', recipient_id: recipient.id };
+    const pay = (changes: object = {}) =>
+      call(stack.url, 'POST', '/v1/payouts', {
+        key: shop.sandbox_key,
+        body: { ...money, ...changes },
+      });
+    const begin = async (amount: number, method = 'sepa_credit_transfer') => {
+      return { id: await beginPayout(desk, { pay }, { amount, method }), amount };
+    };
     const payouts: { id: string; amount: number }[] = [];
     for (let round = 0; round < FILES; round += 1) {
       const base = 100 * (round % AMOUNTS) + 1;
-      const amounts = Array.from({ length: WAVE }, (_, index) => base + index);
-      payouts.push(
-        ...(await Promise.all(
-          amounts.map((amount, at) =>
-            post('/v1/payouts', { ...money, amount, method: METHODS[at % METHODS.length] }),
-          ),
-        )),
-      );
+      // Files of their own, which are cut by themselves.
+      payouts.push(...(await Promise.all([begin(base, 'sepa_instant'), begin(base + 1)])));
+      const isAdded = async () => (await desk.countLines()) === payouts.length;
+      await until('all in the book', isAdded);
       const cut = desk.cut();
       const kill = Math.floor(round / KILL_EVERY);
       const isKilled = round % KILL_EVERY === 0;
       if (isKilled) {
-        await sleep(KILL_AFTER_MS[kill % KILL_AFTER_MS.length] ?? 0);
+        await sleepFor(kill);
         killConnectors();
       }
       const read = bank.scan().catch(() => undefined);
       if (isKilled && kill % 2 === 1) await bank.restart(MORNING);
       await Promise.all([cut, read]);
     }
-    const status = async ({ id }: { id: string }) =>
-      (await call(stack.url, 'GET', `/v1/payouts/${id}`, { key })).body.status;
     // What is left of an interrupted cut goes into the next file.
-    await eventually(
-      'every payout in a file',
-      async () => {
-        await desk.cut();
-        return (await desk.countSent()) === payouts.length;
-      },
-      END_MS,
-    );
+    await until('every payout in a file', async () => {
+      await desk.cut();
+      return (await desk.countSent()) === payouts.length;
+    });
     expect(await desk.countFiles()).toBeGreaterThan(FILES / 2);
     await bank.scan();
     // Past the statement of the day on which the bank executes what came after Friday's cut-off.
     await bank.advance(7);
-    let waiting = payouts;
-    await eventually(
-      'every payout to be completed',
-      async () => {
-        await bank.scan();
-        const statuses = await Promise.all(waiting.slice(0, AT_ONCE).map(status));
-        waiting = waiting.filter((_, index) => statuses[index] !== 'completed');
-        return waiting.length === 0;
-      },
-      END_MS,
-    );
+    await until('every payout to be completed', async () => {
+      await bank.scan();
+      return (await desk.count('payouts', 'completed')) === payouts.length;
+    });
     for (const { id } of payouts) expect(await bank.payments(shortenId(id))).toHaveLength(1);
     const sum = payouts.reduce((total, { amount }) => total + amount, 0);
     expect((await bank.account('ACME')).balance).toBe(before - sum);
-    await eventually(
-      'the books to agree with the bank',
-      async () => {
-        const of = ['--connector', 'sepa', '--env', 'sandbox'];
-        const shown = z
-          .object({ closing: z.number().nullable(), closed: z.boolean() })
-          .loose()
-          .parse(await stack.cli('reconciliation', 'show', ...of));
-        return shown.closed && shown.closing === before - sum;
-      },
-      END_MS,
-    );
+    const of = ['--connector', 'sepa', '--env', 'sandbox'];
+    await until('the books to agree with the bank', async () => {
+      const shown = Reconciliation.parse(await stack.cli('reconciliation', 'show', ...of));
+      return shown.closed && shown.closing === before - sum;
+    });
     // One that waits for the bank does not keep the clock of its account from reaching its target.
-    await post('/v1/payouts', { ...money, amount: 1 });
-    await advanceUntilNoneBehind(stack, created.account_id);
+    await begin(1);
+    await advanceUntilNoneBehind(stack, shop.account_id);
     await stack.cli('ledger', 'verify');
     const log = readFileSync(join(stack.dataDir, 'logs', 'sepa.log'), 'utf8');
     expect(log).not.toContain('not authorized on');
