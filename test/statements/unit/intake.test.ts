@@ -96,21 +96,6 @@ test.each([
   await expect(read(file)).rejects.toMatchObject(refusal);
 });
 
-test.each<[string, string]>([
-  ['an empty purpose', '<Purp/>'],
-  ['an empty address line', '<RltdPties><Dbtr><PstlAdr><AdrLine/></PstlAdr></Dbtr></RltdPties>'],
-  ['a name of 159 letters', PARTY.replace('Jörg', 'x'.repeat(150))],
-  ['a text of 141 letters', `<RmtInf><Ustrd>${'Secret '.repeat(21)}</Ustrd></RmtInf>`],
-  ['an element that no schema has', '<Own><Nm/></Own>'],
-])(
-  'what is not read refuses nothing, and has a notice without its text: %s',
-  async (_, details) => {
-    const { statements } = await read(write(0, { details }));
-    expect(statements).toMatchObject(expected.slice(0, 1));
-    expect(statements[0]?.notice).toMatch(/^Not as in the schema, and not read: \w+ in line 3[.]$/);
-  },
-);
-
 const good = write(0);
 test.each<[string, string]>([
   ['a sign that is none', good.replace('DBIT', 'CRDT').replaceAll('CRDT', 'C')],

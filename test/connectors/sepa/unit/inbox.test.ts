@@ -10,7 +10,7 @@ import {
   shortenId,
 } from '../../../../src/service/banks/sepa/book';
 import { type CamtEntry, camt, TEST_DAY, TEST_IBAN, txDtls } from '../../../support/camt';
-import { DAY, writeNameCheck, writeStatus as writeStatusOf } from '../bank-files';
+import { DAY, writeNameCheck, writeReturn, writeStatus as writeStatusOf } from '../bank-files';
 
 const PAYOUT = '7b1e2c90-6a41-4c65-9a0b-2f64d50cf0aa';
 const OTHER = '00000000-6a41-4c65-9a0b-2f64d50cf0aa';
@@ -30,14 +30,18 @@ describe('a file of the bank', () => {
   const writeReason = (code: string) =>
     `<StsRsnInf><Rsn><Cd>${code}</Cd></Rsn><AddtlInf>Ada Lovelace</AddtlInf></StsRsnInf>`;
 
+  const writePayout = (id: string, more: string) =>
+    `<TxInfAndSts><OrgnlEndToEndId>${shortenId(id)}</OrgnlEndToEndId>${more}</TxInfAndSts>`;
+
   test.each(['03', '10', '12', '15'])(
     'in pain.002.001.%s has the status and code of each payout of ours, and no name',
     async (version) => {
+      const instruction = `<OrgnlInstrId>${shortenId(OTHER)}</OrgnlInstrId>`;
       const transactions = [
-        `<OrgnlEndToEndId>${shortenId(PAYOUT)}</OrgnlEndToEndId><TxSts>RJCT</TxSts>${writeReason('AC04')}`,
-        `<OrgnlInstrId>${shortenId(OTHER)}</OrgnlInstrId><OrgnlEndToEndId>X</OrgnlEndToEndId><TxSts>ACCP</TxSts>`,
-        '<OrgnlEndToEndId>FOREIGN</OrgnlEndToEndId><TxSts>RJCT</TxSts>',
-      ].map((content) => `<TxInfAndSts>${content}</TxInfAndSts>`);
+        writePayout(PAYOUT, `<TxSts>RJCT</TxSts>${writeReason('AC04')}`),
+        writePayout('X', '<TxSts>ACCP</TxSts>').replace('<Orgnl', `${instruction}<Orgnl`),
+        writePayout('FOREIGN', '<TxSts>RJCT</TxSts>'),
+      ];
       const text = writeStatus('<GrpSts>PART</GrpSts>', transactions.join(''), version);
       const HEAD = { file_id: FILE, message_id: 'S-1', created_at: `${DAY}T10:00:00.000Z` };
       const payouts = [
@@ -52,49 +56,33 @@ describe('a file of the bank', () => {
     },
   );
 
-  test.each([
-    [
-      'the status of a batch that names no payout',
-      writeStatus('', `<PmtInfSts>RJCT</PmtInfSts>${writeReason('AM10')}`),
-      { status: 'RJCT', code: 'AM10', payouts: [] },
-    ],
-    [
-      'the status of its batch, although the group is rejected',
-      writeStatus('<GrpSts>RJCT</GrpSts>', '<PmtInfSts>ACCP</PmtInfSts>'),
-      { status: 'ACCP', code: null, payouts: [] },
-    ],
+  const batch = (status: string, ...codes: string[]) =>
+    `<PmtInfSts>${status}</PmtInfSts>${codes.map(writeReason).join('')}`;
+  const group = (status: string, ...codes: string[]) =>
+    `<GrpSts>${status}</GrpSts>${codes.map(writeReason).join('')}`;
+  const twice = `<TxSts>RJCT</TxSts>${writeReason('AC04')}${writeReason('AM05')}`;
+  const own = '<StsRsnInf><Rsn><Prtry>Call Ada</Prtry></Rsn></StsRsnInf>';
+  const rejected = [{ payout_id: PAYOUT, status: 'RJCT', code: 'AM05' }];
+
+  test.each<[string, group: string, batch: string, status: string, string | null, object[]]>([
+    ['the status of a batch that names no payout', '', batch('RJCT', 'AM10'), 'RJCT', 'AM10', []],
+    ['that of its batch, not the group', group('RJCT'), batch('ACCP'), 'ACCP', null, []],
     [
       'of several reasons the one by which it had arrived before',
-      writeStatus(
-        `<GrpSts>PART</GrpSts>${writeReason('DU01')}`,
-        `<PmtInfSts>RJCT</PmtInfSts>${writeReason('FF01')}<TxInfAndSts>` +
-          `<OrgnlEndToEndId>${shortenId(PAYOUT)}</OrgnlEndToEndId><TxSts>RJCT</TxSts>` +
-          `${writeReason('AC04')}${writeReason('AM05')}</TxInfAndSts>`,
-      ),
-      {
-        ...{ status: 'RJCT', code: 'DU01' },
-        payouts: [{ payout_id: PAYOUT, status: 'RJCT', code: 'AM05' }],
-      },
+      group('PART', 'DU01'),
+      batch('RJCT', 'FF01') + writePayout(PAYOUT, twice),
+      ...(['RJCT', 'DU01', rejected] as const),
     ],
     [
-      'the rejection of its batch, whatever the group says, also for a payout without a status',
-      writeStatus(
-        `<GrpSts>PART</GrpSts>${writeReason('FF01')}`,
-        `<PmtInfSts>RJCT</PmtInfSts>${writeReason('AM05')}<TxInfAndSts>` +
-          `<OrgnlEndToEndId>${shortenId(PAYOUT)}</OrgnlEndToEndId></TxInfAndSts>`,
-      ),
-      {
-        ...{ status: 'RJCT', code: 'AM05' },
-        payouts: [{ payout_id: PAYOUT, status: 'RJCT', code: 'AM05' }],
-      },
+      'the rejection of its batch, also for a payout without a status',
+      group('PART', 'FF01'),
+      batch('RJCT', 'AM05') + writePayout(PAYOUT, ''),
+      ...(['RJCT', 'AM05', rejected] as const),
     ],
-    [
-      'no code where the bank gives a reason in its own words',
-      writeStatus('<GrpSts>RJCT</GrpSts><StsRsnInf><Rsn><Prtry>Call Ada</Prtry></Rsn></StsRsnInf>'),
-      { status: 'RJCT', code: null },
-    ],
-  ])('has %s', async (_what, text, report) => {
-    expect(await read(text)).toMatchObject({ reports: [report] });
+    ['no code for a reason in words of the bank', group('RJCT') + own, '', 'RJCT', null, []],
+  ])('has %s', async (_what, ofGroup, ofBatch, status, code, payouts) => {
+    const text = writeStatus(ofGroup, ofBatch);
+    expect(await read(text)).toMatchObject({ reports: [{ status, code, payouts }] });
   });
 
   const NAMES = { [PAYOUT]: 'RVNM', [OTHER]: 'RVMC' };
@@ -124,21 +112,10 @@ describe('a file of the bank', () => {
   });
 
   test('in pacs.004 has a return, with the amount before its charges', async () => {
-    const message = await read(
-      '<Document xmlns="urn:iso:std:iso:20022:tech:xsd:pacs.004.001.09"><PmtRtr><GrpHdr>' +
-        '<MsgId>R-1</MsgId><CreDtTm>2026-10-07T10:00:00</CreDtTm><NbOfTxs>1</NbOfTxs><SttlmInf>' +
-        '<SttlmMtd>CLRG</SttlmMtd></SttlmInf></GrpHdr><TxInf><RtrId>MB-RTR-5</RtrId>' +
-        `<OrgnlEndToEndId>${shortenId(PAYOUT)}</OrgnlEndToEndId>` +
-        '<RtrdIntrBkSttlmAmt Ccy="EUR">9.50</RtrdIntrBkSttlmAmt>' +
-        `<IntrBkSttlmDt>${TEST_DAY}</IntrBkSttlmDt><ChrgsInf><Amt Ccy="EUR">0.50</Amt><Agt>` +
-        '<FinInstnId><BICFI>MOCKNL2A</BICFI></FinInstnId></Agt></ChrgsInf><RtrRsnInf><Rsn>' +
-        '<Cd>MD07</Cd></Rsn></RtrRsnInf></TxInf></PmtRtr></Document>',
-    );
-    const source = { source: 'interbank', bank_reference: 'MB-RTR-5', code: 'MD07' };
-    expect(message).toEqual({
-      kind: 'returns',
-      message: 'pacs.004.001.09',
-      movements: [{ payout_id: PAYOUT, kind: 'returned', ...MONEY, ...source }],
+    const about = { source: 'interbank', bank_reference: 'RTR-20', code: 'AC04' };
+    const returned = { payout_id: PAYOUT, kind: 'returned', ...MONEY, value_date: DAY };
+    expect(await read(writeReturn(PAYOUT, 950, 50))).toEqual({
+      ...{ kind: 'returns', message: 'pacs.004.001.09', movements: [{ ...returned, ...about }] },
     });
   });
 

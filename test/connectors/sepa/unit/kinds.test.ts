@@ -143,7 +143,9 @@ const KINDS: Readonly<Record<string, (random: Random) => Promise<void>>> = {
     const change = (text: string) => text.replaceAll('<RltdPties/>', () => random.pick(UNREAD));
     const found = await read(write(random, drawn, { change }));
     expectBooked(found, drawn);
-    expect(found.statements[0]?.notice).toMatch(/^Not as in the schema, and not read: /);
+    expect(found.statements[0]?.notice).toMatch(
+      /^Not as in the schema, and not read: \w+ in line \d+/,
+    );
   },
 
   'several accounts': async (random) => {
