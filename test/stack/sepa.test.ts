@@ -4,17 +4,20 @@ import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Document } from 'mongodb';
-import { z } from 'zod';
 import { connectMongo } from '../../src/base/mongo';
 import { latestCutOff } from '../../src/domain/payout/target2';
+import { verifyLedger } from '../../src/ledger-check/verify';
 import { openSepaBook, shortenId } from '../../src/service/banks/sepa/book';
 import { requestCut } from '../../src/service/banks/sepa/files';
+import { reconcileAccounts } from '../../src/service/banks/statements/reconciliation';
+import { createStores } from '../../src/store';
 import type { PaymentDocument } from '../../src/store/payments';
+import { advance, repeatIfBehind } from '../api/clock-setting';
 import { type RunningStack, startStack } from '../chaos/running-stack';
 import { CreatedAccount } from '../cli/cli';
 import { beginPayout } from '../connectors/begin-payout';
 import { useFixture } from '../support/fixture';
-import { call, eventually, idealPayment } from '../support/http';
+import { call, createClient, eventually, idealPayment } from '../support/http';
 import { describeWithBank, startMockBank } from '../support/mock-bank';
 
 const IBAN = 'NL41MOCK0000000001';
@@ -34,13 +37,6 @@ const TRANSFERS = Math.min(FILES, 12);
 const TEST_FUNDS = 10_000_000;
 const until = (what: string, look: () => Promise<boolean>) => eventually(what, look, END_MS);
 const sleepFor = (round: number) => sleep(KILL_AFTER_MS[round % KILL_AFTER_MS.length] ?? 0);
-const Balances = z.object({
-  data: z.array(
-    z.object({ balance_account: z.string(), currency: z.string(), available: z.number() }).loose(),
-  ),
-});
-const Reconciliation = z.looseObject({ closing: z.number().nullable(), closed: z.boolean() });
-const Clock = z.looseObject({ state: z.literal('standing'), behind: z.array(z.string()) });
 const NOON_MS = 12 * 3_600_000;
 /**
  * Morning of the latest business day in Frankfurt, where it begins while the day before still lasts
@@ -85,15 +81,20 @@ async function openDesk(stack: RunningStack) {
   const database = state.settings.MONGODB_DB;
   const db = mongo.db(database);
   const { lines, files } = openSepaBook(mongo.db(`${database}_sepa`));
-  const deps = { mongo, now: () => new Date(), database, connector: 'sepa' };
+  const stores = createStores(db);
+  const own = { mongo, stores, now: () => new Date() };
   return {
     /** Resolves without an answer when no process runs that could give it. */
-    cut: () => requestCut(deps).catch(() => undefined),
+    cut: () => requestCut({ ...own, database, connector: 'sepa' }).catch(() => undefined),
     countSent: () => lines.countDocuments({ file_id: { $ne: null }, state: { $ne: 'assigned' } }),
     countFiles: () => files.countDocuments({ state: { $ne: 'open' } }),
     countLines: () => lines.countDocuments({}),
     count: (of: 'payments' | 'payouts', status: string) =>
       db.collection(of).countDocuments({ status }),
+    balances: (account_id: string) => stores.ledger.balances(account_id, false),
+    reconcile: async () =>
+      (await reconcileAccounts(own, { connector: 'sepa', livemode: false }))[0],
+    verify: async () => (await verifyLedger(mongo, database)).differences,
     collection: <T extends Document>(of: string) => db.collection<T>(of),
     readReference: async (_id: string) =>
       (await db.collection<PaymentDocument>('payments').findOne({ _id }))?.instructions?.reference,
@@ -101,21 +102,6 @@ async function openDesk(stack: RunningStack) {
       db.collection('bank_callbacks').countDocuments({ resource_id }),
     close: () => mongo.close(),
   };
-}
-
-/** Wait of the clock at each stop, of which a busy machine may need more than one. */
-const STOP_MS = 20_000;
-
-/** Advances a clock, and again where it did not wait for something at a stop. */
-async function advanceUntilNoneBehind(stack: RunningStack, account_id: string): Promise<void> {
-  await until('the clock to wait for all that is due', async () => {
-    const began = Date.now();
-    const answer = await stack.cli('clock', 'advance', account_id, '--by', 'P60D');
-    const { behind } = Clock.parse(answer);
-    // It is never behind before its wait is over.
-    if (Date.now() - began < STOP_MS) expect(behind).toEqual([]);
-    return behind.length === 0;
-  });
 }
 
 describeWithBank('npm start with SEPA files', () => {
@@ -179,10 +165,8 @@ describeWithBank('npm start with SEPA files', () => {
     await until('every payment to be settled', isSettled);
     for (const id of payments) expect(await desk.countReports(id)).toBe(1);
     const sum = payments.reduce((total, _id, round) => total + 1_000 + round, 0);
-    const env = ['--env', 'sandbox'];
-    const { data } = Balances.parse(await stack.cli('balance', 'show', shop.account_id, ...env));
-    const main = data.find((row) => row.balance_account === 'main' && row.currency === 'EUR');
-    expect(main?.available).toBe(TEST_FUNDS + sum);
+    const main = { balance_account: 'main', currency: 'EUR', available: TEST_FUNDS + sum };
+    expect(await desk.balances(shop.account_id)).toContainEqual(expect.objectContaining(main));
   });
 
   test('pays each payout exactly once through kills of connectors and the bank', async () => {
@@ -238,15 +222,15 @@ describeWithBank('npm start with SEPA files', () => {
     for (const { id } of payouts) expect(await bank.payments(shortenId(id))).toHaveLength(1);
     const sum = payouts.reduce((total, { amount }) => total + amount, 0);
     expect((await bank.account('ACME')).balance).toBe(before - sum);
-    const of = ['--connector', 'sepa', '--env', 'sandbox'];
     await until('the books to agree with the bank', async () => {
-      const shown = Reconciliation.parse(await stack.cli('reconciliation', 'show', ...of));
-      return shown.closed && shown.closing === before - sum;
+      const day = await desk.reconcile();
+      return day?.closed === true && day.closing === before - sum;
     });
     // One that waits for the bank does not keep the clock of its account from reaching its target.
     await begin(1);
-    await advanceUntilNoneBehind(stack, shop.account_id);
-    await stack.cli('ledger', 'verify');
+    const client = createClient(stack.url, shop.sandbox_key);
+    await repeatIfBehind(() => advance(client, { advance: 'P60D' }))();
+    expect(await desk.verify()).toEqual([]);
     const log = readFileSync(join(stack.dataDir, 'logs', 'sepa.log'), 'utf8');
     expect(log).not.toContain('not authorized on');
   });
