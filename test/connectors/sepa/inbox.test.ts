@@ -11,7 +11,7 @@ import { openSepaBook, sepaDatabase, shortenId } from '../../../src/service/bank
 import { resendFile } from '../../../src/service/banks/sepa/files';
 import { hashFile } from '../../../src/statements/intake';
 import { operatorsAudit } from '../../support/audit';
-import { type CamtStatement, camt } from '../../support/camt';
+import { type CamtEntry, type CamtStatement, camt } from '../../support/camt';
 import { useDatabase } from '../../support/database';
 import { useFixture } from '../../support/fixture';
 import { createRandom } from '../../support/random';
@@ -86,6 +86,7 @@ test('a file that ended two processes is refused, and read again when it comes a
   expect(list('processed')).toContain('heavy.xml');
 });
 
+const NOTIFICATION = { message: 'camt.054.001.08' };
 const [TRANSFER, INSTANT] = ['sepa_credit_transfer', 'sepa_instant'];
 const MONEY = { version: 1, amount: 1_000, currency: 'EUR', livemode: false };
 
@@ -139,7 +140,15 @@ function write(file: string, [a = '', b = '']: readonly string[], said: string):
   messages += 1;
   const message = `N-${messages}`;
   const money = { message, reference: message };
+  const book = (entry: CamtEntry) =>
+    camt([{ id: message, iban: IBAN, day: DAY, entries: [entry] }], NOTIFICATION)
+      .toString()
+      .replace('<MsgId>M-1', `<MsgId>${message}`);
   const [word = '', code = ''] = said.split(' ');
+  const [amount = 0, count] = code.split('/').map(Number);
+  const total = count ? `<NbOfTxs>${count}</NbOfTxs>` : '';
+  const details = `<Btch><PmtInfId>${file}</PmtInfId>${total}</Btch>`;
+  const sum = { amount, bank_reference: message, details };
   const written: Record<string, () => string> = {
     refused: () => writeRefusal(file, code, message),
     batch: () => {
@@ -150,6 +159,12 @@ function write(file: string, [a = '', b = '']: readonly string[], said: string):
     booked: () => writeNotification({ id: code === 'a' ? a : b, ...money }),
     returned: () => writeNotification({ id: a, amount: 995, returned: 'AC04', ...money }),
     interbank: () => writeReturn(a, 995, 5),
+    sum: () => book({ ...sum, code: 'PMNT.ICDT.ESCT' }),
+    back: () => book({ ...sum, code: 'PMNT.RCDT.RRTN' }),
+    reversed: () => book({ ...sum, reversal: true }),
+    text: () => book({ amount, bank_reference: message, info: a }),
+    either: () => book({ amount, bank_reference: `T-${file}`, info: `${a} or ${shortenId(b)}` }),
+    own: () => writeNotification({ id: a, message, reference: `T-${file}` }),
   };
   const results: Record<string, [string, string?]> = {};
   const read = (name: string) => new RegExp(`${name}=(\\w+)(?:/(\\w+))?`).exec(said) ?? [];
@@ -166,6 +181,8 @@ const accept = (file: string) => write(file, [], 'group=ACCP');
 const refuse = (file: string, code: string) => write(file, [], `refused ${code}`);
 const CALLED = 'in_file called_duplicate';
 const DONE = 'executed completed';
+const BOOKED = 'booked completed';
+const AGAIN = 'booked completed debit_reversed completed';
 const WITHDRAWN = 'refused: waiting payee_verified, waiting';
 
 /** Delivers messages about two payouts; a resend then frees some, and more once none is executed. */
@@ -200,6 +217,17 @@ test.each<[string, string, ...unknown[]]>([
   ['checked; group=RJCT a=RJCT/DS02 b=RJCT/DS02', WITHDRAWN, 2, 0],
   ['group=PART a=RJCT/DS02', 'acknowledged (held): waiting, in_file', 1, 0],
   ['group=PART a=RJCT/DS02; refused DS02', 'refused (held): waiting, waiting', 1, 1],
+  ['sum -2000/2', `booked: ${BOOKED}, ${BOOKED}`],
+  ['sum -1999/2', 'sent: in_file, in_file'],
+  ['sum -2000/3', 'sent: in_file, in_file'],
+  ['sum -1000', 'sent: in_file, in_file'],
+  ['sum -1000; sum -1000', `booked: ${BOOKED}, ${BOOKED}`],
+  ['a=RJCT/AC04; sum -1000/1', `booked: failed failed, ${BOOKED}`],
+  ['sum -2000/2; back 2000/2', 'booked: returned completed returned, returned completed returned'],
+  ['sum -2000; reversed 2000; sum -2000', `booked: ${AGAIN}, ${AGAIN}`],
+  ['text -1000', `sent: ${BOOKED}, in_file`],
+  ['text -1001; text 1000; either -1000', 'sent: in_file, in_file'],
+  ['either -1000; own; either -1000', `sent: ${BOOKED}, in_file`],
 ])('a file of transfers of which the bank says "%s" is %s', expectShown(TRANSFER));
 
 test.each<[string, string, ...unknown[]]>([
