@@ -1,13 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { rmSync } from 'node:fs';
-import { inTransaction } from '../../../src/base/mongo';
 import { DAY_MS } from '../../api/clock-setting';
-import { type CamtStatement, camt } from '../../support/camt';
 import { dumpDatabase, restoreDatabase } from '../../support/dump';
 import { useHook } from '../../support/hook';
-import { eventually, idealPayment } from '../../support/http';
+import { eventually } from '../../support/http';
 import { describeWithBank } from '../../support/mock-bank';
-import { DAY, IBAN } from './bank-files';
+import { IBAN } from './bank-files';
 import { useSepa } from './world';
 
 const AMOUNT = 4_950;
@@ -20,121 +18,33 @@ describeWithBank('with the connector of SEPA files', () => {
   const hook = useHook(service);
 
   describe('a payment by transfer', () => {
-    const stored = async (id: string) => {
-      const payment = await service.stores.payments.get(id);
-      if (payment === null) throw new Error('There is no such payment.');
-      return payment;
-    };
-    /** Creates a payment, and reads what the customer has to transfer. */
-    const open = async () => {
-      const { body, status, text } = await payer.post(
-        '/v1/payments',
-        idealPayment({
-          ...{ method: 'multibanco', country: 'PT', amount: AMOUNT },
-          customer: { email: 'payer@example.com' },
-        }),
-      );
-      if (status !== 201) throw new Error(text);
-      const { instructions } = await stored(body.id);
-      return { id: body.id, instructions, reference: instructions?.reference ?? '' };
-    };
-    const settle = (id: string) => service.becomes('payments', id, { status: 'settled' });
-    /** Creates a payment that the customer transfers in whole. */
-    const openSettled = async () => {
-      const payment = await open();
-      const { id: number } = await world.bank.credit({
-        amount: AMOUNT,
-        reference: payment.reference,
-      });
-      await settle(payment.id);
-      return { ...payment, number };
-    };
     const read = async (id: string) => (await payer.get(`/v1/payments/${id}`)).body;
     const callbacks = async (id: string) =>
       (await service.stores.callbacks.forResource(id)).map(({ name, body }) => [
         name,
         body.bank_reference,
       ]);
-    const available = async () => (await payer.balance())[0];
 
     test('settles with the whole amount, and a webhook says so', async () => {
       await hook.register(payer);
-      const before = await available();
-      const { id, instructions, number } = await openSettled();
+      const [before] = await payer.balance();
+      const { id, instructions, reference } = await payer.openTransfer(AMOUNT);
       expect(instructions).toEqual({
         ...{ iban: IBAN, account_holder: 'ACME Corporation', bic: 'MOCKNL2A', amount: AMOUNT },
         reference: expect.stringMatching(/^RF[0-9]{18}$/),
       });
-      expect(await available()).toBe(before + AMOUNT);
+      const { id: number } = await world.bank.credit({ amount: AMOUNT, reference });
+      await payer.settled(id);
+      expect((await payer.balance())[0]).toBe(before + AMOUNT);
       expect(await callbacks(id)).toEqual([['settled', `MB-RCV-${number}`]]);
       const types = () => hook.events(id).map(({ type }) => type);
       await eventually('the webhook', async () => types().includes('payment.settled'));
-      expect(JSON.stringify(await stored(id))).not.toContain('Zephyrine');
-      expect(world.logged.join('')).not.toContain('Zephyrine');
+      const stored = JSON.stringify(await service.stores.payments.get(id));
+      expect(stored + world.logged.join('')).not.toContain('Zephyrine');
       // The statement of the day reports it again.
       await world.advance(1);
       expect(await world.importRefusals()).toEqual([]);
       expect(await callbacks(id)).toHaveLength(1);
-    });
-
-    test('is not settled by a statement that does not add up, is in another currency, or came otherwise', async () => {
-      const { id, reference } = await open();
-      const other = await open();
-      const write = (name: string, to: string, more: CamtStatement = {}) => {
-        const entries = [{ amount: AMOUNT, reference: to, bank_reference: name }];
-        return camt([{ iban: IBAN, day: DAY, entries, ...more }]).toString();
-      };
-      world.deliver('sum.xml', write('W-1', reference, { id: 'W-1', closing: 1 }));
-      world.deliver('usd.xml', write('W-2', reference, { id: 'W-2', currency: 'USD' }));
-      world.deliver('first.xml', write('W-3', other.reference, { id: 'W-3', opening: 77 }));
-      await settle(other.id);
-      world.deliver('second.xml', write('W-4', reference, { id: 'W-3', opening: 77 }));
-      await world.drained();
-      const codes = (await world.importRefusals()).toSorted();
-      expect(codes).toEqual(['statement_gap', 'statement_gap', 'sum_mismatch', 'wrong_currency']);
-      expect(await callbacks(id)).toEqual([]);
-      expect((await world.book.payments.findOne({ _id: id }))?.credits).toEqual([]);
-    });
-
-    test('is settled by the statement of its account in a file of several, which may come again', async () => {
-      const [own, foreign] = [await open(), await open()];
-      const iban = 'DE89370400440532013000';
-      const write = (name: string, reference: string, more: CamtStatement = {}) => ({
-        ...{ id: '2026-324', iban: IBAN, day: DAY, opening: 99, ...more },
-        entries: [{ amount: AMOUNT, reference, bank_reference: name }],
-      });
-      const of = (reference: string, name: string) => write(name, reference, { iban, opening: 0 });
-      const both = camt([write('M-1', own.reference), of(foreign.reference, 'M-2')]).toString();
-      const alone = camt([of('X', 'M-3')]).toString();
-      world.deliver('both.xml', both);
-      world.deliver('alone.xml', alone);
-      await settle(own.id);
-      await world.drained();
-      expect((await read(foreign.id)).status).not.toBe('settled');
-      expect([world.listIn('processed'), world.listIn('other')]).toEqual([
-        expect.arrayContaining(['both.xml']),
-        expect.arrayContaining(['alone.xml']),
-      ]);
-      const set_aside = [{ account: iban, statement_id: '2026-324' }];
-      const importNamed = async (name: string) =>
-        (await world.importAll()).find(({ file }) => file.endsWith(name));
-      // Its own account has a gap, which the file waits for.
-      expect(await importNamed('alone.xml')).toMatchObject({ statements: [], set_aside });
-      expect(await world.importAll()).toEqual([]);
-      const { mongo, stores } = service;
-      const second = { _id: 'ba_second', connector: 'sepa', livemode: false, iban };
-      const fresh = { ...second, currency: 'EUR', created_at: '', closing: null };
-      await inTransaction(mongo, (session) => stores.bankAccounts.insert(fresh, session));
-      world.deliver('again.xml', alone);
-      await world.drained();
-      const imported = { account: iban, already_imported: false };
-      expect(await importNamed('again.xml')).toMatchObject({
-        statements: [imported],
-        set_aside: [],
-      });
-      world.deliver('again.xml', alone);
-      await world.drained();
-      expect(world.readIn('refused', 'again.xml.txt')).toMatch(/^file_repeated: /);
     });
 
     test('is paid where the customer has transferred before the merchant cancels', async () => {
@@ -145,7 +55,7 @@ describeWithBank('with the connector of SEPA files', () => {
       });
       // Where the bank is not heard within three seconds, the payment is cancelled.
       const { id, refusal } = await eventually('a timely answer of the bank', async () => {
-        const { id, reference } = await open();
+        const { id, reference } = await payer.openTransfer(AMOUNT);
         await world.bank.credit({ amount: AMOUNT, reference });
         await world.drained();
         const began = performance.now();
@@ -156,7 +66,7 @@ describeWithBank('with the connector of SEPA files', () => {
       expect(refusal).toEqual([422, 'cannot_cancel']);
       expect((await read(id)).status).toBe('authorized');
       isHeld = false;
-      await settle(id);
+      await payer.settled(id);
       await world.restart();
     });
   });
@@ -185,11 +95,8 @@ describeWithBank('with the connector of SEPA files', () => {
 
   // Last: the databases are put back.
   describe('after a restore of MongoDB, the connector', () => {
-    const release = (reason: string) =>
-      commands.cli(
-        ...['connector', 'release', 'sepa', '--env', 'sandbox', '--after-restore'],
-        ...['--reason', reason, '--json'],
-      );
+    const release = ['connector', 'release', 'sepa', '--env', 'sandbox', '--after-restore'];
+    const WHY = ['--reason', 'Ticket 1: compared'];
     const readStop = async () => (await service.stores.capabilities.get('sepa'))?.stopped;
     const untilStopped = () => eventually('a stop', readStop);
     const untilReleased = () => eventually('the report', async () => (await readStop()) === null);
@@ -220,15 +127,13 @@ describeWithBank('with the connector of SEPA files', () => {
       const later = await payer.begin();
       await work();
       expect([countFiles(sent), countFiles(later)]).toEqual([1, 0]);
-      const health = await commands.cli('connector', 'health', 'sepa', '--json');
-      expect(JSON.parse(health.stdout)).toMatchObject({ healthy: false, stopped: { id: stop.id } });
+      const { stdout } = await commands.cli('connector', 'health', 'sepa', '--json');
+      expect(JSON.parse(stdout)).toMatchObject({ healthy: false, stopped: { id: stop.id } });
       expect(world.logged.join('')).toContain('"code":"connector_stopped"');
       // What the bank has executed is ended before the release.
-      const why = ['--operator', 'ada', '--reason', 'Ticket 1'];
-      const acted = await commands.cli('payout', 'act', sent, 'mark_completed', ...why);
-      expect(acted).toMatchObject({ exit: 0 });
-      const released = await release('Ticket 1: compared');
-      expect(JSON.parse(released.stdout)).toMatchObject({ connector: 'sepa', changed: true });
+      await commands.json('payout', 'act', sent, 'mark_completed', '--operator', 'ada', ...WHY);
+      const released = { connector: 'sepa', changed: true };
+      expect(await commands.json(...release, ...WHY)).toMatchObject(released);
       await payer.becomes(later, 'submitted');
       await eventually('a file', async () => {
         await world.cut();
@@ -236,8 +141,7 @@ describeWithBank('with the connector of SEPA files', () => {
       });
       expect(countFiles(sent)).toBe(1);
       await untilReleased();
-      const refused = await release('again');
-      expect(JSON.parse(refused.stderr).error.code).toBe('connector_not_stopped');
+      expect((await commands.refusal(...release, ...WHY)).code).toBe('connector_not_stopped');
       // The acknowledged file stops nothing anymore.
       await world.restart();
       const last = await payer.submit();
@@ -265,7 +169,7 @@ describeWithBank('with the connector of SEPA files', () => {
       world.drop(id);
       await world.start();
       await untilStopped();
-      await release('Ticket 2: the bank has the file');
+      await commands.json(...release, ...WHY);
       await eventually('the state', async () => (await world.fileState(id)) === 'sent');
       expect(countFiles(payout)).toBe(0);
     });

@@ -25,7 +25,7 @@ import { openShop } from '../../api/payout-setting';
 import { commandsIn, useCommands } from '../../cli/cli';
 import { operatorsAudit } from '../../support/audit';
 import { useFixture } from '../../support/fixture';
-import { eventually } from '../../support/http';
+import { eventually, idealPayment } from '../../support/http';
 import { retryUntilDone } from '../../support/insist';
 import { BANK_MORNING, startMockBank } from '../../support/mock-bank';
 import { type Service, useService } from '../../support/service';
@@ -211,6 +211,16 @@ async function openPayer(
   };
   return {
     ...{ ...shop, begin, read, becomes, submit, complete },
+    /** Opens a payment by transfer, which has to name a reference. */
+    openTransfer: async (amount: number) => {
+      const customer = { email: 'payer@example.com' };
+      const body = idealPayment({ method: 'multibanco', country: 'PT', amount, customer });
+      const id: string = (await shop.post('/v1/payments', body)).body.id;
+      const { instructions } = (await service.stores.payments.get(id)) ?? {};
+      if (!instructions) throw new Error(`${id} has no instructions.`);
+      return { id, instructions, reference: instructions.reference };
+    },
+    settled: (id: string) => service.becomes('payments', id, { status: 'settled' }),
     /** Completes a payout on a day of the bank, which ends. */
     completeOnDay: async (): Promise<string> => {
       const payout = await complete();
