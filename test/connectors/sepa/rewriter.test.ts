@@ -1,7 +1,6 @@
 import { randomInt } from 'node:crypto';
-import { eventually, idealPayment } from '../../support/http';
+import { eventually } from '../../support/http';
 import { describeWithBank } from '../../support/mock-bank';
-import { runProgram } from '../../support/programs';
 import { createRewriter } from './rewriter';
 import { useSepa } from './world';
 
@@ -16,12 +15,9 @@ const END_MS = 120_000;
 
 jest.setTimeout(420_000);
 
-const zip = (paths: readonly string[], to: string) =>
-  runProgram('python3', ['-m', 'zipfile', '-c', to, ...paths]);
-
 describe.each(SEEDS)('with seed %i', (seed) => {
   describeWithBank('a bank that writes otherwise what it may write otherwise', () => {
-    const rewriter = createRewriter(seed, zip);
+    const rewriter = createRewriter(seed);
     const { service, world, payer, commands } = useSepa((from, to) =>
       rewriter.relay(from, to, world.bank.drop),
     );
@@ -33,11 +29,8 @@ describe.each(SEEDS)('with seed %i', (seed) => {
     const payments: string[] = [];
 
     const receive = async (amount: number): Promise<void> => {
-      const customer = { email: 'payer@example.com' };
-      const body = idealPayment({ method: 'multibanco', country: 'PT', amount, customer });
-      const { id } = (await payer.post('/v1/payments', body)).body;
-      const stored = await service.stores.payments.get(id);
-      await world.bank.credit({ amount, reference: stored?.instructions?.reference ?? '' });
+      const { id, reference } = await payer.openTransfer(amount);
+      await world.bank.credit({ amount, reference });
       payments.push(id);
     };
     const send = async (amounts: readonly number[]): Promise<void> => {

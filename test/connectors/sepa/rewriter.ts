@@ -1,6 +1,9 @@
-import { mkdir, mkdtemp, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, rename } from 'node:fs/promises';
 import { join } from 'node:path';
+import { writeWhole } from '../../../connectors/sepa/files';
+import { ENCODINGS, ENVELOPES, PREFIXES } from '../../statements/forms';
 import { createRandom } from '../../support/random';
+import { type ZippedFile, zip } from '../../support/zip';
 import { IBAN, writeStatus } from './bank-files';
 
 /** How a bank may write what it says, by what is chosen once; the first is how mock-bank does. */
@@ -18,9 +21,12 @@ const VARIANTS = {
   batch: ['each', 'batch_parts', 'batch_part_charges', 'batch_sum', 'batch_split', 'batch_cut'],
   notification: ['notified', 'notified_together', 'notified_late', 'notified_never'],
   version: ['version_same', 'version_newer', 'version_oldest', 'version_between'],
-  encoding: ['utf8', 'utf8_mark', 'utf16_le', 'utf16_be', 'latin1', 'windows1252', 'space_before'],
+  encoding: [
+    ...['UTF-8', 'UTF-8 with a BOM', 'UTF-16', 'UTF-16 of the other order', 'Latin 1'],
+    'Windows 1252',
+  ],
   spelling: ['plain', 'prefixed', 'national'],
-  container: ['alone', 'envelope', 'one_after_another', 'zip'],
+  container: ['alone', 'blank lines before', 'a business message', 'one_after_another', 'zip'],
   /** A statement has each of these, or not. */
   statement: ['pages', 'two_days', 'same_content', 'another_account'],
   repeat: ['same_file'],
@@ -57,9 +63,9 @@ const isNode = (child: Node | string): child is Node => typeof child !== 'string
 const nodes = (xml: string) => parse(xml).children.filter(isNode);
 const copy = (of: Node): Node => structuredClone(of);
 
-function write({ name, attributes, children }: Node, prefix: string): string {
-  const inner = children.map((child) => (isNode(child) ? write(child, prefix) : child)).join('');
-  return `<${prefix}${name}${attributes}>${inner}</${prefix}${name}>`;
+function write({ name, attributes, children }: Node): string {
+  const inner = children.map((child) => (isNode(child) ? write(child) : child)).join('');
+  return `<${name}${attributes}>${inner}</${name}>`;
 }
 
 function all(parent: Node, path: string): Node[] {
@@ -210,33 +216,8 @@ function age(document: Node, { isOldest }: { isOldest: boolean }): void {
   }
 }
 
-/** Gives payers a name that each encoding writes otherwise, which nobody reads. */
-function encode(xml: string, how: string): Buffer {
-  const body = xml.replaceAll('Quackenbush', 'Müßig–Quackenbush €');
-  const declare = (name: string) => `<?xml version="1.0" encoding="${name}"?>\n${body}`;
-  const utf16 = Buffer.from(`\ufeff${declare('UTF-16')}`, 'utf16le');
-  const latin = (name: string, dash: string, euro: string) =>
-    Buffer.from(declare(name).replaceAll('–', dash).replaceAll('€', euro), 'latin1');
-  const written: Record<string, () => Buffer> = {
-    utf8_mark: () => Buffer.from(`\ufeff${declare('utf-8')}`),
-    utf16_le: () => utf16,
-    utf16_be: () => utf16.swap16(),
-    latin1: () => latin('ISO-8859-1', '&#8211;', '&#8364;'),
-    windows1252: () => latin('windows-1252', '\x96', '\x80'),
-    space_before: () => Buffer.from(`\n  ${declare('UTF-8')}`),
-  };
-  return written[how]?.() ?? Buffer.from(declare('UTF-8'));
-}
-
-const wrap = (xml: string) =>
-  '<Envelope xmlns="urn:bank"><AppHdr xmlns="urn:iso:std:iso:20022:tech:xsd:head.001.001.02">' +
-  `<BizMsgIdr>B-1</BizMsgIdr></AppHdr>${xml}</Envelope>`;
-
 /** Writes the bank’s valid answers otherwise, with the same sums and references. */
-export function createRewriter(
-  seed: number,
-  zip: (paths: readonly string[], to: string) => Promise<unknown>,
-) {
+export function createRewriter(seed: number) {
   const random = createRandom(seed);
   const planned = new Map<string, number>();
   const written = new Map<string, number>();
@@ -393,39 +374,37 @@ export function createRewriter(
     const aged = copy(document);
     if (version < 8) age(aged, { isOldest: version === oldest });
     const spelling = note(choose('spelling'));
-    const prefix = spelling === 'prefixed' ? random.pick(['p', 'ns2', 'Doc']) : '';
     const message = `${kind}.${String(version).padStart(2, '0')}`;
     const national = `http://www.six-interbank-clearing.com/de/${message}.ch.02.xsd`;
     const space = spelling === 'national' ? national : `urn:iso:std:iso:20022:tech:xsd:${message}`;
-    aged.attributes = ` xmlns${prefix && `:${prefix}`}="${space}"`;
-    return write(aged, prefix && `${prefix}:`);
+    aged.attributes = ` xmlns="${space}"`;
+    // Nobody reads the names of payers, which each encoding writes otherwise.
+    const body = write(aged).replaceAll('Quackenbush', 'Müßig');
+    const xml = `<?xml version="1.0" encoding="UTF-8"?>\n${body}`;
+    return spelling === 'prefixed' ? (PREFIXES['own']?.(xml) ?? xml) : xml;
   };
 
   const put = async (to: string, documents: readonly Node[]): Promise<void> => {
-    const own = await mkdtemp(join(to, '.writing-'));
-    const save = async (bytes: Buffer): Promise<string> => {
+    const name = (ending: string) => {
       number += 1;
-      const path = join(own, `${random.integer(100, 999)}-${number}.xml`);
-      await writeFile(path, bytes);
-      return path;
+      return `${random.integer(100, 999)}-${number}.${ending}`;
     };
-    const [zipped, chained]: [string[], Buffer[]] = [[], []];
+    const [zipped, chained]: [ZippedFile[], Buffer[]] = [[], []];
     for (const document of documents) {
       const container = note(choose('container'));
-      const encoding = note(container === 'one_after_another' ? 'utf8' : choose('encoding'));
+      const encoding = note(container === 'one_after_another' ? 'UTF-8' : choose('encoding'));
       const xml = spell(document);
-      const bytes = encode(container === 'envelope' ? wrap(xml) : xml, encoding);
-      if (container === 'one_after_another') chained.push(bytes);
-      else if (container === 'zip') zipped.push(await save(bytes));
-      else await save(bytes);
-      if (container === 'alone' && random.chance(0.6))
-        await save(bytes).then(() => note('same_file'));
+      const content = ENCODINGS[encoding]?.(ENVELOPES[container]?.(xml) ?? xml);
+      if (content === undefined) throw new Error(encoding);
+      if (container === 'one_after_another') chained.push(content);
+      else if (container === 'zip') zipped.push({ name: name('xml'), content });
+      else await writeWhole(to, name('xml'), content);
+      if (container !== 'alone' || random.chance(0.4)) continue;
+      await writeWhole(to, name('xml'), content);
+      note('same_file');
     }
-    if (chained.length > 0) await save(Buffer.concat(chained));
-    if (zipped.length > 0) await zip(zipped, join(own, `${number}.zip`));
-    for (const path of zipped) await rm(path);
-    for (const name of await readdir(own)) await rename(join(own, name), join(to, name));
-    await rm(own, { recursive: true });
+    if (chained.length > 0) await writeWhole(to, name('xml'), Buffer.concat(chained));
+    if (zipped.length > 0) await writeWhole(to, name('zip'), zip(zipped));
   };
 
   return {
