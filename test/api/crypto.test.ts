@@ -109,7 +109,7 @@ describe('a crypto payment', () => {
     expectRefusal(await live.post(PAYMENTS, IN_ETHER), 'asset_not_available');
   });
 
-  /** Reports, acts of operators, and the statuses and attention that they wait for. */
+  // Acts on what is short, rejected or reorged: test/workflows/crypto
   type Play = (id: string) => Promise<unknown>;
   test.each<[title: string, play: Play, received: bigint, events: string[], history: string]>([
     [
@@ -137,17 +137,6 @@ describe('a crypto payment', () => {
       'topped-up',
     ],
     [
-      'once an operator accepts it as it is',
-      async (id) => {
-        await shop.deposit(id, 'tx-4', DUE - 1n);
-        await shop.untilStatus(id, 'underpaid');
-        await shop.act('crypto_payment', id, 'accept');
-      },
-      DUE - 1n,
-      ['underpaid', 'received'],
-      'accepted',
-    ],
-    [
       'once an operator releases a deposit that failed screening',
       async (id) => {
         const before = await shop.balance();
@@ -164,19 +153,6 @@ describe('a crypto payment', () => {
       'released',
     ],
     [
-      'by its next deposit where an operator rejects one that failed screening',
-      async (id) => {
-        await shop.deposit(id, 'bad-2', DUE, 3, { screening: 'failed' });
-        await shop.untilStatus(id, 'held');
-        const rejected = await shop.act('crypto_payment', id, 'reject');
-        expect(rejected).toMatchObject({ status: 'awaiting_deposit' });
-        await shop.deposit(id, 'tx-5', DUE);
-      },
-      DUE,
-      ['held', 'received'],
-      'rejected',
-    ],
-    [
       'once an operator credits what came after its end',
       async (id) => {
         await shop.report('crypto_payment', id, 'expired', {});
@@ -189,25 +165,6 @@ describe('a crypto payment', () => {
       DUE,
       ['expired', 'received'],
       'credited-late',
-    ],
-    [
-      'when its deposit is reorged before it is confirmed and comes again, and stays so after',
-      async (id) => {
-        await shop.deposit(id, 'tx-7', DUE, 2);
-        await shop.until(id, 'seen', ({ deposits }) => deposits.length === 1);
-        await shop.undo(id, 'tx-7');
-        await shop.until(id, 'dropped', ({ deposits }) => deposits.length === 0);
-        await shop.deposit(id, 'tx-7', DUE, 3);
-        await shop.handle('crypto_payment', id).result();
-        await shop.undo(id, 'tx-7');
-        await shop.attention(id, 'deposit_undone');
-        expect((await shop.read(id)).status).toBe('received');
-        await shop.deposit(id, 'tx-7', DUE, 1);
-        await shop.attention(id, null);
-      },
-      DUE,
-      ['received'],
-      'undone',
     ],
   ])('is received %s', async (_title, play, received, events, history) => {
     const before = BigInt((await shop.balance()).available);
@@ -222,24 +179,22 @@ describe('a crypto payment', () => {
     await expectWebhooks(id, types, { crypto_payment_id: id });
     await shop.end(id, `crypto-payment-${history}`);
   });
-});
 
-test('a payment that is short is received within the tolerance of its creation, and credited with what came', async () => {
-  const { accounts } = service.stores;
-  const own = await openCryptoShop(service);
-  await accounts.setCryptoTolerance(own.account_id, 0.3);
-  const { id } = await own.pay();
-  await accounts.setCryptoTolerance(own.account_id, 0);
-  const later = await own.pay();
-  const came = (DUE * 997n) / 1_000n;
-  await own.deposit(id, 'tx-short', came);
-  const received = await own.untilStatus(id, 'received');
-  expect(received).toMatchObject({ amount_due: String(DUE), amount_received: String(came) });
-  expect(await own.balance()).toEqual({ available: String(came), reserved: '0' });
-  expect(await own.events(id)).toEqual(['crypto.payment.received']);
-  await own.end(id, 'crypto-payment-tolerance');
-  await own.deposit(later.id, 'tx-later', came);
-  await own.untilStatus(later.id, 'underpaid');
+  test('that is short is received within the tolerance of its creation, and credited with what came', async () => {
+    const { accounts } = service.stores;
+    const own = await openCryptoShop(service);
+    await accounts.setCryptoTolerance(own.account_id, 0.3);
+    const { id } = await own.pay();
+    await accounts.setCryptoTolerance(own.account_id, 0);
+    const later = await own.pay();
+    const came = (DUE * 997n) / 1_000n;
+    await own.deposit(id, 'tx-short', came);
+    const received = await own.untilStatus(id, 'received');
+    expect(received).toMatchObject({ amount_due: String(DUE), amount_received: String(came) });
+    expect(await own.balance()).toEqual({ available: String(came), reserved: '0' });
+    await own.deposit(later.id, 'tx-later', came);
+    await own.untilStatus(later.id, 'underpaid');
+  });
 });
 
 describe('a settlement', () => {
@@ -327,10 +282,13 @@ describe('a settlement', () => {
     await loss.payBy('tx-stays', DUE, 'received');
     const gone = await loss.payBy('tx-gone', DUE, 'received');
     const lost = await loss.payBy('tx-lost', DUE, 'received');
-    await loss.undo(gone, 'tx-gone');
-    await loss.undo(lost, 'tx-lost');
-    await loss.attention(gone, 'deposit_undone');
-    await loss.attention(lost, 'deposit_undone');
+    for (const [id, name] of [
+      [gone, 'tx-gone'],
+      [lost, 'tx-lost'],
+    ] as const) {
+      await loss.undo(id, name);
+      await loss.attention(id, 'deposit_undone');
+    }
     const refused = await settle({ ...ASSET, amount: String(DUE + 1n) }, loss);
     expectRefusal(refused, 'insufficient_balance');
     expect(refused.body.error.message).toContain('0.08 ETH is held back');
@@ -342,14 +300,6 @@ describe('a settlement', () => {
     expect(await loss.balance()).toEqual({ available: String(DUE), reserved: String(DUE) });
     const second = await settle(ASSET, loss);
     expect([second.status, second.body.amount]).toEqual([201, String(DUE)]);
-    const costs = { network_fee: '42000', transaction_id: 'out' };
-    await loss.report('crypto_settlement', second.body.id, 'completed', costs);
-    await loss.handle('crypto_settlement', second.body.id).result();
-    const fee = await service.stores.ledger.findEntry(`crypto_settlement_fee:${second.body.id}`);
-    expect(fee?.lines.map(({ account, amount }) => `${account} ${amount}`)).toEqual([
-      'expense.network -42000',
-      `clearing.${service.connector} 42000`,
-    ]);
   });
 });
 
