@@ -137,34 +137,28 @@ describe.each(LISTS.filter(({ statuses }) => statuses.length > 0))('the list $pa
   });
 });
 
-test.each(['/v1/payments', '/v1/events', '/v1/webhook-endpoints'])(
-  'the list %s refuses a cursor that has lost digits, and takes a time of your own',
+// Digits that are lost from a cursor: test/domain/cursor.test.ts
+test.each(['/v1/events', '/v1/webhook-endpoints'])(
+  'the list %s goes on at its cursor, and takes a time of your own',
   async (path) => {
     const shop = await service.account();
     for (const url of ['http://localhost:1/', 'http://localhost:2/']) {
       await shop.post('/v1/webhook-endpoints', { url });
       await buildPayment(shop, { status: 'settled' });
     }
-    const read = (query: object) =>
-      shop.get(`${path}?${new URLSearchParams({ ...query, limit: '1' })}`);
-    const { data, next_cursor: cursor } = (await read({})).body;
+    const read = async (query: Record<string, string>) =>
+      (await shop.get(`${path}?${new URLSearchParams({ ...query, limit: '1' })}`)).body;
+    const { data, next_cursor: cursor } = await read({});
     expect(cursor).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{9}Z$/);
-    const cut = await read({ created_before: `${cursor.slice(0, -4)}Z` });
-    // Its last digits may be zeros: nothing is lost then.
-    if (!cursor.endsWith('000Z')) {
-      expectRefusal(cut, 'invalid_cursor', ['created_before']);
-      expect(cut.body.error.message).toContain('send a next_cursor as the text it is');
-    }
-    const next = (await read({ created_before: cursor })).body;
-    expect(next.data).toHaveLength(1);
+    const [next] = (await read({ created_before: cursor })).data;
+    expect([undefined, data[0].id]).not.toContain(next?.id);
     const soon = new Date(Date.now() + 60_000).toISOString();
     for (const [created_before, rows] of [
       [soon, data],
       [`${soon.slice(0, 19)}+00:00`, data],
-      ['2026-01-01T00:00:00Z', []],
       [`${cursor.slice(0, 4)}-01-01T00:00:00.000000000Z`, []],
     ] as const) {
-      expect(ids((await read({ created_before })).body.data)).toEqual(ids(rows));
+      expect(ids((await read({ created_before })).data)).toEqual(ids(rows));
     }
   },
 );
@@ -277,9 +271,10 @@ const adjust = (account: { account_id: string }, amount: number, id?: string) =>
 };
 
 describe('balance transactions', () => {
-  test('are each change of the available balance, and sum up to it', async () => {
+  test('are each change of the available balance, sum up to it, and are filtered', async () => {
     const shop = await openShop(service);
     await service.stores.accounts.setPayoutFee(shop.account_id, 'sepa_instant', FEE);
+    await fundAccount(service, shop, { amount: 200, livemode: true });
     await shop.pay({ amount: NOT_SENT });
     const reserved = NOT_SENT + FEE;
     expect((await listBalances(shop))[0]).toEqual({
@@ -308,8 +303,9 @@ describe('balance transactions', () => {
     const acting = { stores, temporal, lifecycleQueue: queues.lifecycle, timeoutMs: ACT_MS_MAX };
     await actOn(acting, 'payment', disputed, { what: 'claw_back', ...CORRECTION });
     await adjust(shop, -700, 'adjust_a');
+    await reverseOperation(buildDeps(), `payment_clawed_back:${disputed}`, CORRECTION);
+    await reverseOperation(buildDeps(), 'adjusted:adjust_a', CORRECTION);
     const rows = await expectSums(shop);
-
     const changes: [id: string, ...changes: [type: string, amount: number, fee: number][]][] = [
       [payment, ['payment', 1_050, 0]],
       [settled, ['refund', -100, 0]],
@@ -318,21 +314,36 @@ describe('balance transactions', () => {
       [unsent, ['payout', -66_621, FEE], ['payout_failure', 66_621 + FEE, 0]],
       [refused, ['payout', -1_000, FEE], ['payout_failure', 1_000 + FEE, 0]],
       [returned, ['payout', -3_000, FEE], ['payout_return', 3_000, 0]],
-      [disputed, ['payment', 4_000, 0], ['chargeback', -4_000, 0]],
-      ['adjust_a', ['adjustment', -700, 0]],
+      [
+        disputed,
+        ...([
+          ['payment', 4_000, 0],
+          ['chargeback', -4_000, 0],
+        ] as [string, number, number][]),
+        ['chargeback_reversal', 4_000, 0],
+      ],
+      ['adjust_a', ['adjustment', -700, 0], ['adjustment', 700, 0]],
     ];
     for (const [id, ...expected] of changes) {
       const kind = expected[0]?.[0];
       expect(listChanges(rows, id)).toEqual(expected.map((change) => [...change, kind]));
     }
-    await reverseOperation(buildDeps(), `payment_clawed_back:${disputed}`, CORRECTION);
-    await reverseOperation(buildDeps(), 'adjusted:adjust_a', CORRECTION);
-    const after = await expectSums(shop);
-    const reversal = ['chargeback_reversal', 4_000, 0, 'payment'];
-    expect(listChanges(after, disputed).at(-1)).toEqual(reversal);
-    expect(listChanges(after, 'adjust_a').at(-1)).toEqual(['adjustment', 700, 0, 'adjustment']);
-    expect(after.filter(({ type }) => type === 'funding')).toHaveLength(6);
-    expect(new Set(after.map(({ id }) => id)).size).toBe(after.length);
+    expect(rows.filter(({ type }) => type === 'funding')).toHaveLength(6);
+    expect(new Set(rows.map(({ id }) => id)).size).toBe(rows.length);
+    const other = await service.account();
+    for (const [client, query, expected] of [
+      [shop, { balance_account: 'marketing', currency: 'GBP' }, ['funding marketing GBP']],
+      [shop, { type: 'chargeback' }, ['chargeback main EUR']],
+      [shop, { currency: 'USD' }, []],
+      [await service.withKey(shop, true), {}, ['funding main EUR']],
+      [other, {}, []],
+    ] as const) {
+      const found = await listRows(client, query);
+      const seen = found.map((row) => `${row.type} ${row.balance_account} ${row.currency}`);
+      expect([query, seen]).toEqual([query, expected]);
+    }
+    const foreign = await list(other, { balance_account: 'marketing' });
+    expectRefusal(foreign, 'invalid_request', ['balance_account']);
   });
 
   test('of an asset have amounts that are texts, as has its balance', async () => {
@@ -348,8 +359,10 @@ describe('balance transactions', () => {
       await simulate(account, `crypto/settlements/${id}`, { event });
       return id;
     };
-    const completed = await settle(least, 'completed');
-    const failed = await settle(2n * least, 'failed');
+    const [completed, failed] = [
+      await settle(least, 'completed'),
+      await settle(2n * least, 'failed'),
+    ];
     const rows = await expectSums(account);
     const settlement = 'crypto_settlement';
     expect(listChanges(rows, completed)).toEqual([[settlement, -Number(least), 0, settlement]]);
@@ -374,38 +387,6 @@ describe('balance transactions', () => {
     expect(await listRows(account, { asset: 'BTC' })).toEqual([]);
     expect(await listRows(account, { asset: 'ETH', currency: 'EUR' })).toEqual([]);
   });
-
-  test('are filtered by account, currency and type', async () => {
-    const shop = await openShop(service);
-    await shop.settledPayment();
-    for (const [query, expected] of [
-      [{ balance_account: 'marketing', currency: 'GBP' }, ['funding marketing GBP']],
-      [{ type: 'payment' }, ['payment main EUR']],
-      [{ currency: 'USD' }, []],
-    ] as const) {
-      const rows = await listRows(shop, query);
-      const seen = rows.map((row) => `${row.type} ${row.balance_account} ${row.currency}`);
-      expect([query, seen]).toEqual([query, expected]);
-    }
-  });
-
-  test('and balances of another account or environment are never shown', async () => {
-    const [account, other] = [await service.account(), await service.account()];
-    await fundAccount(service, account, { amount: 100 });
-    await fundAccount(service, account, { amount: 200, livemode: true });
-    for (const [client, expected] of [
-      [account, [100]],
-      [await service.withKey(account, true), [200]],
-      [other, []],
-    ] as const) {
-      expect((await listRows(client)).map(({ amount }) => amount)).toEqual(expected);
-      const balances = await listBalances(client);
-      expect(balances.map(({ available }) => available)).toEqual(expected);
-    }
-    await fundAccount(service, account, { amount: 1, balance_account: 'marketing' });
-    const foreign = await list(other, { balance_account: 'marketing' });
-    expectRefusal(foreign, 'invalid_request', ['balance_account']);
-  });
 });
 
 describe('a debt', () => {
@@ -423,41 +404,27 @@ describe('a debt', () => {
       return [row?.available, row?.owed];
     };
     const { id: payment } = await shop.settledPayment({ amount: 1_015 });
-    const report = async (body: object) => {
-      const { status } = await simulate(shop, `payments/${payment}`, { ...body, dispute_id: 'D1' });
-      expect(status).toBe(200);
-    };
     await adjust(shop, -1_001_000);
-    await report({ event: 'dispute_opened', amount: 1_015 });
+    const dispute = { event: 'dispute_opened', dispute_id: 'D1', amount: 1_015 };
+    await simulate(shop, `payments/${payment}`, dispute);
     expect(await read()).toEqual([0, 1_000]);
     return {
       ...shop,
       payment,
       read,
       earn: (amount: number) => shop.settledPayment({ amount }),
-      winDispute: () => report({ event: 'dispute_won' }),
-      reverseDispute: (approval: object = {}) => {
-        const entry = `payment_dispute_opened:${payment}:D1`;
-        return reverseOperation(buildDeps(), entry, { ...CORRECTION, ...approval });
-      },
       /** Collects twice at once until this is the balance: a contended debt waits for the next round. */
       collectUntil: (expected: [available: number, owed: number]) =>
         eventually(`${expected} after the debt was collected`, async () => {
           await Promise.all([collect(), collect()]);
           return isDeepStrictEqual(await read(), expected);
         }),
-      expectConsistent: async () => {
-        const book = `${shop.account_id}:sandbox:EUR`;
-        const { differences } = await verifyLedger(service.mongo, service.database, { book });
-        expect(differences).toEqual([]);
-        await expectSums(shop);
-      },
     };
   }
 
   test('is collected once, and credited in full when its dispute is reversed', async () => {
     const debtor = await openDebtor();
-    const { read, earn, collectUntil } = debtor;
+    const { read, earn, collectUntil, payment } = debtor;
     await earn(700);
     // The collector of live leaves the sandbox alone.
     await collect(true);
@@ -471,13 +438,17 @@ describe('a debt', () => {
       { amount: -300, fee: 0, net: -300, balance_account: 'main', source },
       { amount: -700, net: -700 },
     ]);
-    await debtor.reverseDispute({ approved_by: 'ben' });
+    const approved = { ...CORRECTION, approved_by: 'ben' };
+    await reverseOperation(buildDeps(), `payment_dispute_opened:${payment}:D1`, approved);
     expect(await listRows(debtor, { limit: '1' })).toMatchObject([
-      { type: 'chargeback_reversal', amount: 1_015, source: { id: debtor.payment } },
+      { type: 'chargeback_reversal', amount: 1_015, source: { id: payment } },
     ]);
-    await debtor.winDispute();
+    await simulate(debtor, `payments/${payment}`, { event: 'dispute_won', dispute_id: 'D1' });
     expect(await read()).toEqual([1_515, 0]);
-    await debtor.expectConsistent();
+    const book = `${debtor.account_id}:sandbox:EUR`;
+    const { differences } = await verifyLedger(service.mongo, service.database, { book });
+    expect(differences).toEqual([]);
+    await expectSums(debtor);
   });
 
   test('is paid at once by a funding, on the balance account that this credits', async () => {
@@ -492,14 +463,14 @@ describe('a debt', () => {
     }
     expect(await fund('marketing', 500, 'second')).toMatchObject({ available: 50_100 });
     expect(await debtor.read()).toEqual([0, 0]);
-    await debtor.expectConsistent();
+    await expectSums(debtor);
   });
 
   test('over the limit stops payouts in its currency from any balance account', async () => {
     const debtor = await openDebtor();
     const { account_id, pay, recipients } = debtor;
     const payMarketing = () => pay({ ...fromMarketing, amount: 100 });
-    const setLimit = (to: number | null) =>
+    const setLimit = (to: number) =>
       service.stores.accounts.setLimit(account_id, 'owed_limits.EUR', to);
     await debtor.earn(900);
     for (const refused of [await pay({ amount: 100 }), await payMarketing()]) {
@@ -512,13 +483,6 @@ describe('a debt', () => {
     expectRefusal(await payMarketing(), 'insufficient_balance');
     await setLimit(1_000);
     expect((await payMarketing()).status).toBe(201);
-    await setLimit(null);
-    await debtor.collectUntil([0, 100]);
-    expectRefusal(await payMarketing(), 'insufficient_balance');
-    await debtor.earn(100);
-    await debtor.collectUntil([0, 0]);
-    expect((await payMarketing()).status).toBe(201);
-    await debtor.expectConsistent();
   });
 
   test('that comes after the check of a payout refuses it at the reservation', async () => {
