@@ -290,6 +290,8 @@ const create = (shop: Client, idempotencyKey: string = randomUUID()) =>
   shop.post('/v1/payout-recipients', bankRecipient(), { idempotencyKey });
 const readNumber = ({ headers }: { headers: Headers }, name: string) =>
   Number(headers.get(name) ?? Number.NaN);
+const readLimit = (answer: { headers: Headers }) =>
+  ['Limit', 'Remaining', 'Reset'].map((name) => readNumber(answer, `RateLimit-${name}`));
 const times = <T>(count: number, make: () => T) => Array.from({ length: count }, make);
 const countStatuses = async (calls: Promise<Answer>[]) => {
   const counts: Record<number, number> = {};
@@ -302,23 +304,19 @@ test(
   inOneWindow(async () => {
     const shop = await openShop();
     const first = await get(shop);
-    expect(readNumber(first, 'RateLimit-Limit')).toBe(BURST);
-    expect(readNumber(first, 'RateLimit-Remaining')).toBe(BURST - 1);
-    expect(readNumber(first, 'RateLimit-Reset')).toBeGreaterThanOrEqual(1);
-    expect(readNumber(first, 'RateLimit-Reset')).toBeLessThanOrEqual(10);
-    expect(readNumber(await get(shop), 'RateLimit-Remaining')).toBe(BURST - 2);
+    expect(readLimit(first)).toEqual([BURST, BURST - 1, expect.any(Number)]);
+    const reset = readNumber(first, 'RateLimit-Reset');
+    expect([reset >= 1, reset <= 10]).toEqual([true, true]);
     // Calls that fail count too.
     const calls = times(BURST * 2, () => shop.get('/v1/payments/some-id'));
-    expect(await countStatuses(calls)).toEqual({ 404: BURST - 2, 429: BURST + 2 });
+    expect(await countStatuses(calls)).toEqual({ 404: BURST - 1, 429: BURST + 1 });
     const refused = await create(shop, 'limited');
     const began = Date.now();
     expectRefusal(refused, 'rate_limited');
     expect(refused.body.error.message).toContain('2 a second');
     const after = readNumber(refused, 'Retry-After');
-    expect(after).toBeGreaterThanOrEqual(1);
-    expect(after).toBeLessThanOrEqual(10);
-    expect(readNumber(refused, 'RateLimit-Remaining')).toBe(0);
-    expect(readNumber(refused, 'RateLimit-Reset')).toBe(after);
+    expect([after >= 1, after <= 10]).toEqual([true, true]);
+    expect(readLimit(refused)).toEqual([BURST, 0, after]);
     expect(await shop.count('recipients')).toBe(0);
     await eventually('the end of the window', async () => Date.now() - began >= after * 1_000);
     const repeat = await create(shop, 'limited');
@@ -336,8 +334,7 @@ test(
     const refused = await get(second);
     expectRefusal(refused, 'rate_limited');
     expect(refused.body.error.message).toContain('account: at most 3 a second');
-    expect(readNumber(refused, 'RateLimit-Limit')).toBe(30);
-    expect(readNumber(refused, 'RateLimit-Remaining')).toBe(0);
+    expect(readLimit(refused).slice(0, 2)).toEqual([30, 0]);
     for (const other of [await addKey(shop, true), await openShop()]) {
       expect((await get(other)).status).toBe(200);
     }
@@ -352,9 +349,7 @@ test(
     const readLeft = async (query: string) => readNumber(await list(query), 'RateLimit-Remaining');
     const left = [await readLeft(''), await readLeft('?limit=9'), await readLeft('?limit=100')];
     expect(left).toEqual([17, 16, 5]);
-    const refused = await list('?limit=100');
-    expectRefusal(refused, 'rate_limited');
-    expect(readNumber(refused, 'Retry-After')).toBeGreaterThanOrEqual(1);
+    expectRefusal(await list('?limit=100'), 'rate_limited');
     const invalid = await (await openShop()).get('/v1/payments?limit=101');
     expect([invalid.status, readNumber(invalid, 'RateLimit-Remaining')]).toEqual([400, 19]);
   }),
@@ -370,17 +365,16 @@ test(
       if (filter.account_id === shop.account_id) await slow.opened;
       return await list(filter);
     });
+    const calls = countStatuses(times(18, () => shop.get('/v1/payments?limit=1')));
     try {
-      const calls = countStatuses(times(18, () => shop.get('/v1/payments?limit=1')));
       await eventually('the reads to wait', async () => read.mock.calls.length === 15);
       expect((await other.get('/v1/payments?limit=1')).status).toBe(200);
       expect((await create(shop)).status).toBe(201);
       expect(read).toHaveBeenCalledTimes(16);
-      slow.release();
-      expect(await calls).toEqual({ 200: 18 });
     } finally {
       slow.release();
     }
+    expect(await calls).toEqual({ 200: 18 });
   }),
 );
 
@@ -458,7 +452,6 @@ test(
     const refused = await create(shop);
     expectRefusal(refused, 'rate_limited');
     expect(refused.body.error.message).toContain('created by one account: at most 1 a second');
-    expect(readNumber(refused, 'Retry-After')).toBeGreaterThanOrEqual(1);
     expect(readNumber(refused, 'RateLimit-Limit')).toBe(10);
     expectRefusal(await shop.post(path, { event: 'settled' }), 'rate_limited');
     expect(await shop.count('idempotency_records')).toBe(9);
@@ -509,7 +502,6 @@ test(
     }
     const refused = await post();
     expect([refused.status, readNumber(refused, 'RateLimit-Remaining')]).toEqual([429, 0]);
-    expect(readNumber(refused, 'Retry-After')).toBeGreaterThanOrEqual(1);
   }),
 );
 
@@ -612,11 +604,12 @@ test('the list has the last seven days of one account and environment, page by p
   );
 });
 
+// What is stored of a body: test/service/unit/redact.test.ts
 describe('the recorder of requests', () => {
   const buildCall = (changes: object = {}) => ({
     ...{ request_id: randomUUID(), account_id: 'account_x', livemode: false, key_id: 'key_x' },
     ...{ method: 'POST', path: '/v1/payments', status: 201, code: null, duration_ms: 1 },
-    at: new Date(),
+    at: new Date('2026-03-01T12:00:00.000Z'),
     readExchange: () => ({
       endpoint: createPayment,
       ...{ params: {}, query: {}, request: undefined, status: 201, response: undefined },
@@ -624,29 +617,48 @@ describe('the recorder of requests', () => {
     }),
     ...changes,
   });
-  const open = (insertAll: (documents: readonly RequestDocument[]) => Promise<void>) => {
+  const stored: RequestDocument[] = [];
+  let isAway = false;
+  const insertInMemory = async (documents: readonly RequestDocument[]) => {
+    if (isAway) throw new Error('away');
+    stored.push(...documents);
+  };
+  const open = (insertAll = insertInMemory) => {
     const registry = new Registry();
     const log = { warn: () => undefined };
     const recorder = createRequestRecorder({ stores: { requests: { insertAll } }, log, registry });
-    return { ...recorder, readMetrics: () => registry.metrics() };
+    const readDropped = async () =>
+      Number(/requests_dropped_total (\d+)/.exec(await registry.metrics())?.[1]);
+    const add = (changes?: object) => recorder.record(buildCall(changes));
+    /** Records calls that differ by some fields, and ends; counts those that are stored. */
+    const record = async (count: number, changes: object = {}) => {
+      stored.length = 0;
+      for (let left = count; left > 0; left -= 1_000) {
+        for (let n = 0; n < Math.min(left, 1_000); n += 1) add(changes);
+        await new Promise(setImmediate);
+        await recorder.close();
+      }
+      return stored.length;
+    };
+    return { close: recorder.close, add, record, readDropped };
   };
+  beforeEach(() => {
+    stored.length = 0;
+    isAway = false;
+  });
 
   test('writes at its end in one batch, and once when the answer of the database is lost', async () => {
     const account_id = `account_${randomUUID()}`;
     const batches: number[] = [];
     const writes: Promise<void>[] = [];
     const { insertAll } = service.stores.requests;
-    const writeTwice = async (documents: readonly RequestDocument[]) => {
-      await insertAll(documents);
-      await insertAll(documents);
-    };
     const recorder = open((documents) => {
       batches.push(documents.length);
-      const writing = writeTwice(documents);
+      const writing = insertAll(documents).then(() => insertAll(documents));
       writes.push(writing);
       return writing;
     });
-    for (let n = 0; n < 20; n += 1) recorder.record(buildCall({ account_id }));
+    for (let n = 0; n < 20; n += 1) recorder.add({ account_id });
     await recorder.close();
     expect(batches).toEqual([20]);
     // The recorder waits 3 s at its end, and a busy machine may write for longer.
@@ -655,51 +667,34 @@ describe('the recorder of requests', () => {
   });
 
   test('stores a bounded number while the database is away, counts what it drops, and gives up at its end', async () => {
-    let isAway = true;
-    const stored: RequestDocument[] = [];
-    const recorder = open(async (documents) => {
-      if (isAway) throw new Error('away');
-      stored.push(...documents);
-    });
-    for (let n = 0; n < 2_100; n += 1) recorder.record(buildCall());
-    expect(await recorder.readMetrics()).toContain('payments_requests_dropped_total 100\n');
+    isAway = true;
+    const recorder = open();
+    for (let n = 0; n < 2_100; n += 1) recorder.add();
+    expect(await recorder.readDropped()).toBe(100);
     isAway = false;
     await recorder.close();
     expect(stored).toHaveLength(2_000);
-    const hopeless = open(() => Promise.reject(new Error('away')));
-    hopeless.record(buildCall());
-    await hopeless.close();
-    expect(await hopeless.readMetrics()).toContain('payments_requests_dropped_total 1\n');
+    isAway = true;
+    const hopeless = open();
+    expect(await hopeless.record(1)).toBe(0);
+    expect(await hopeless.readDropped()).toBe(1);
   });
 
   test('stores few of a flood of equal refusals, and all others but an unreadable one', async () => {
-    const stored: RequestDocument[] = [];
-    const recorder = open(async (documents) => void stored.push(...documents));
+    const recorder = open();
     const readExchange = () => {
       throw new Error('unreadable');
     };
     const flood = { status: 429, code: 'rate_limited' };
-    for (let n = 0; n < 500; n += 1) recorder.record(buildCall(flood));
-    for (const changes of [{ readExchange }, {}]) recorder.record(buildCall(changes));
+    for (let n = 0; n < 500; n += 1) recorder.add(flood);
+    for (const changes of [{ readExchange }, {}]) recorder.add(changes);
     await recorder.close();
     expect(stored).toHaveLength(101);
-    expect(await recorder.readMetrics()).toContain('payments_requests_dropped_total 401\n');
+    expect(await recorder.readDropped()).toBe(401);
   });
 
   test('stores a bounded number and size of an account in a day, and all of the next day', async () => {
-    const stored: RequestDocument[] = [];
-    const recorder = open(async (documents) => void stored.push(...documents));
-    const at = new Date('2026-03-01T12:00:00.000Z');
-    const record = async (count: number, changes: object = {}) => {
-      stored.length = 0;
-      for (let left = count; left > 0; left -= 1_000) {
-        for (let n = 0; n < Math.min(left, 1_000); n += 1)
-          recorder.record(buildCall({ at, ...changes }));
-        await new Promise(setImmediate);
-        await recorder.close();
-      }
-      return stored.length;
-    };
+    const { record } = open();
     expect(await record(50_500)).toBe(50_000);
     expect(await record(1)).toBe(0);
     expect(await record(1, { livemode: true })).toBe(1);
