@@ -2,7 +2,6 @@ import { randomUUID } from 'node:crypto';
 import { createRecipientDecrypter } from '../../connectors/contract/recipients';
 import { RAIL_IDS } from '../../src/domain/payout/rails';
 import type { Encrypter } from '../../src/encryption/encrypter';
-import { breakBook } from '../support/book';
 import { assertWebhook } from '../support/contract';
 import {
   buildAccount,
@@ -10,10 +9,9 @@ import {
   buildPayment,
   buildPayout,
   buildRefund,
-  fundAccount,
 } from '../support/factories';
 import { useHook } from '../support/hook';
-import { type Answer, type Client, call, eventually, idealPayment } from '../support/http';
+import { type Answer, call, eventually, idealPayment } from '../support/http';
 import { type Account, useAccount, useService } from '../support/service';
 import { FUNDS, insertRecipient, openShop, storedPayout, useShop } from './payout-setting';
 import { bankRecipient, cardRecipient, ukRecipient } from './recipient-bodies';
@@ -56,61 +54,43 @@ describe('a payment', () => {
     expect(direct.authorized_at).toBe(direct.settled_at);
   });
 
-  test.each([
-    ['service', 0],
-    ['merchant', 40],
-  ] as const)(
-    'whose acquirer keeps a fee that the %s bears is listed with a fee of %i, and refunded in full',
-    async (bearer, fee) => {
-      const account = await buildAccount(service, { funds: 40 });
-      await service.stores.accounts.setAcquirerFee(account.account_id, bearer);
-      const { id } = await buildPayment(account);
-      const { body } = await simulate(account, `payments/${id}`, { event: 'settled', fee: 40 });
-      expect(body).toMatchObject({ status: 'settled', amount: 1_050, amount_settled: 1_050 });
-      const listRows = async () => (await account.get('/v1/balance_transactions')).body.data;
-      const paid = { type: 'payment', source: { object: 'payment', id } };
-      expect(await listRows()).toMatchObject([
-        { ...paid, amount: 1_050, fee, net: 1_050 - fee },
-        { type: 'funding' },
-      ]);
-      await buildRefund(account, { payment_id: id, amount: 1_050 });
-      expect(await listRows()).toMatchObject([
-        { type: 'refund', amount: -1_050, fee: 0 },
-        paid,
-        { type: 'funding' },
-      ]);
-      const { data } = (await account.get('/v1/balances')).body;
-      expect(data).toMatchObject([{ currency: 'EUR', available: 40 - fee }]);
-    },
-  );
-
-  test('has a fee simulated of its settlement and its disputes only', async () => {
-    const { id } = await buildPayment(shop);
-    const answer = await simulate(shop, `payments/${id}`, { event: 'authorized', fee: 40 });
-    expectRefusal(answer, 'invalid_request');
+  // Fees that the service bears: test/workflows/payment/movements.test.ts
+  test('whose acquirer keeps a fee that the merchant bears is listed with it, and refunded in full', async () => {
+    const account = await buildAccount(service, { funds: 40 });
+    await service.stores.accounts.setAcquirerFee(account.account_id, 'merchant');
+    const { id } = await buildPayment(account);
+    const settle = (event: string) => simulate(account, `payments/${id}`, { event, fee: 40 });
+    expectRefusal(await settle('authorized'), 'invalid_request');
+    const { body } = await settle('settled');
+    expect(body).toMatchObject({ status: 'settled', amount: 1_050, amount_settled: 1_050 });
+    await buildRefund(account, { payment_id: id, amount: 1_050 });
+    expect((await account.get('/v1/balance_transactions')).body.data).toMatchObject([
+      { type: 'refund', amount: -1_050, fee: 0 },
+      { type: 'payment', source: { object: 'payment', id }, amount: 1_050, fee: 40, net: 1_010 },
+      { type: 'funding' },
+    ]);
+    const { data } = (await account.get('/v1/balances')).body;
+    expect(data).toMatchObject([{ currency: 'EUR', available: 0 }]);
   });
 
-  test('is cancelled before the customer pays, also twice', async () => {
+  // What cannot be cancelled: test/workflows/payment/lifecycle.test.ts
+  test('is cancelled before the customer pays, also twice, or when its workflow was terminated', async () => {
     const { id } = await buildPayment(shop);
     const cancelled = await cancel(id);
-    expect(cancelled.status).toBe(200);
-    expect(cancelled.body).toMatchObject({
-      status: 'cancelled',
-      failure: { code: 'cancelled_by_merchant', message: expect.any(String) },
-      cancelled_at: expect.any(String),
-    });
+    expect([cancelled.status, cancelled.body]).toMatchObject([
+      200,
+      {
+        status: 'cancelled',
+        failure: { code: 'cancelled_by_merchant', message: expect.any(String) },
+        cancelled_at: expect.any(String),
+      },
+    ]);
     expect((await cancel(id, {})).body).toEqual(cancelled.body);
-  });
-
-  test('is cancelled by a new workflow when its own was terminated, unless it is authorized', async () => {
-    const { id } = await buildPayment(shop);
-    await service.temporal.workflow.getHandle(`payment:${id}`).terminate('in a test');
-    const cancelled = await cancel(id);
-    expect([cancelled.status, cancelled.body.status]).toEqual([200, 'cancelled']);
-    for (const status of ['authorized', 'settled'] as const) {
-      const paid = await buildPayment(shop, { status });
-      expectRefusal(await cancel(paid.id), 'cannot_cancel');
-    }
+    const { id: ended } = await buildPayment(shop);
+    await service.temporal.workflow.getHandle(`payment:${ended}`).terminate('in a test');
+    expect((await cancel(ended)).body.status).toBe('cancelled');
+    const paid = await buildPayment(shop, { status: 'settled' });
+    expectRefusal(await cancel(paid.id), 'cannot_cancel');
   });
 
   test('shows its customer to the merchant, and stores it encrypted', async () => {
@@ -172,41 +152,33 @@ test('an ID in any case names its resource in paths, bodies and filters, and is 
   }
 });
 
-describe('an empty list of PHP', () => {
-  test.each(['[]', '[ ]'])('as %s is an empty object where one is expected', async (list) => {
-    const create = (empty: string, idempotencyKey: string) => {
-      const text = JSON.stringify(idealPayment()).replace(
-        /}$/,
-        `,"metadata":${empty},"customer":${empty}}`,
-      );
-      return shop.postRaw('/v1/payments', text, { idempotencyKey });
-    };
-    const idempotencyKey = randomUUID();
-    const [first, again] = [await create(list, idempotencyKey), await create('{}', idempotencyKey)];
+test('an empty list of PHP is an empty object where one is expected, and nothing else elsewhere', async () => {
+  const create = (empty: string, idempotencyKey: string) => {
+    const more = `,"metadata":${empty},"customer":${empty}}`;
+    const text = JSON.stringify(idealPayment()).replace(/}$/, more);
+    return shop.postRaw('/v1/payments', text, { idempotencyKey });
+  };
+  for (const empty of ['[]', '[ ]']) {
+    const key = randomUUID();
+    const [first, again] = [await create(empty, key), await create('{}', key)];
     expect([first.status, first.body.metadata]).toEqual([201, {}]);
     expect([again.status, again.body.id]).toEqual([201, first.body.id]);
-    const cancelled = await shop.postRaw(`/v1/payments/${first.body.id}/cancel`, list);
+    const cancelled = await shop.postRaw(`/v1/payments/${first.body.id}/cancel`, empty);
     expect([cancelled.status, cancelled.body.status]).toEqual([200, 'cancelled']);
-  });
-
-  test('is a list in metadata, and nothing else where a list or a text is expected', async () => {
-    const metadata = { tags: [], nested: { none: [] } };
-    expect((await shop.post('/v1/payments', idealPayment({ metadata }))).body.metadata).toEqual(
-      metadata,
-    );
-    for (const [body, field] of [
-      [{ metadata: [1] }, 'metadata'],
-      [{ metadata: [[]] }, 'metadata'],
-      [{ customer: [{}] }, 'customer'],
-      [{ customer: { email: [] } }, 'customer.email'],
-      [{ reference: [] }, 'reference'],
-    ] as const) {
-      const answer = await shop.post('/v1/payments', idealPayment(body));
-      expectRefusal(answer, 'invalid_request', [field]);
-    }
-    const required = ['payment_id'];
-    expectRefusal(await shop.postRaw('/v1/refunds', '[]'), 'invalid_request', required);
-  });
+  }
+  const metadata = { tags: [], nested: { none: [] } };
+  const { body } = await shop.post('/v1/payments', idealPayment({ metadata }));
+  expect(body.metadata).toEqual(metadata);
+  for (const [changes, field] of [
+    [{ metadata: [[]] }, 'metadata'],
+    [{ customer: [{}] }, 'customer'],
+    [{ customer: { email: [] } }, 'customer.email'],
+    [{ reference: [] }, 'reference'],
+  ] as const) {
+    const answer = await shop.post('/v1/payments', idealPayment(changes));
+    expectRefusal(answer, 'invalid_request', [field]);
+  }
+  expectRefusal(await shop.postRaw('/v1/refunds', '[]'), 'invalid_request', ['payment_id']);
 });
 
 describe('a report of the bank', () => {
@@ -292,84 +264,37 @@ describe('a report of the bank', () => {
   });
 });
 
-const merchant = useAccount(service);
-
-const refund = (body: object, as: Client = merchant) => as.post('/v1/refunds', body);
-/** Reads the minor units that refunds have taken from a payment, and counts the refunds. */
-const readRefunded = async (payment_id: string) => [
-  (await service.stores.payments.get(payment_id))?.refunded,
-  await service.collection('refunds').countDocuments({ payment_id }),
-];
-const simulateRefund = async (id: string, body: object) =>
-  (await merchant.post(`/v1/sandbox/refunds/${id}/simulate`, body)).body;
-const readAvailable = async () => {
-  const rows = await service.stores.ledger.balances(merchant.account_id, false);
-  return Number(rows.find(({ balance_account }) => balance_account === 'main')?.available);
-};
-
-// What is refused: test/domain/refund.test.ts. Its journal entries: test/workflows/refund.
-describe('a refund', () => {
-  test('is created processing, and leaves its payment as it is', async () => {
-    const payment = await buildPayment(merchant, { status: 'settled' });
-    const request = { payment_id: payment.id, amount: 50, reason: 'Zoë’s 鞋 <b>"too big"</b>\n👟' };
-    const { status, body } = await refund(request);
-    expect(status).toBe(201);
-    expect(body).toEqual({
+// What is refused: test/domain/refund-rules.test.ts. Its journal entries: test/workflows/shared
+test('a refund leaves its payment as it is, and one without an amount takes all that remains', async () => {
+  const merchant = await buildAccount(service);
+  const refund = (body: object) => merchant.post('/v1/refunds', body);
+  const payment = await buildPayment(merchant, { status: 'settled' });
+  const { id: payment_id } = payment;
+  const request = { payment_id, amount: 50, reason: 'Zoë’s 鞋 <b>"too big"</b>\n👟' };
+  const { status, body } = await refund(request);
+  expect([status, body]).toEqual([
+    201,
+    {
       id: expect.stringMatching(/^[0-9a-f]{8}-[0-9a-f-]{27}$/),
       ...{ object: 'refund', ...request, currency: 'EUR', status: 'processing' },
       ...{ failure: null, settled_at: null, amount_settled: null },
       created_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
-    });
-    expect((await merchant.get(`/v1/refunds/${body.id}`)).body).toEqual(body);
-    expect((await merchant.get(`/v1/payments/${payment.id}`)).body).toEqual(payment);
-  });
-
-  test('without an amount takes all that remains, and settles', async () => {
-    const { id: payment_id } = await buildPayment(merchant, { status: 'settled' });
-    const before = await readAvailable();
-    await buildRefund(merchant, { payment_id, amount: 50 });
-    const over = await refund({ payment_id, amount: 1_001 });
-    expectRefusal(over, 'refund_amount_exceeds_balance');
-    expect(over.body.error.message).toContain('€10.00');
-    const created = (await refund({ payment_id, amount: null, reason: null })).body;
-    expect(created).toMatchObject({ amount: 1_000, reason: null });
-    expect([await readAvailable(), ...(await readRefunded(payment_id))]).toEqual([
-      ...[before - 1_050, 1_050, 2],
-    ]);
-    const settled = await simulateRefund(created.id, { event: 'settled' });
-    const changes = { settled_at: expect.any(String), amount_settled: 1_000 };
-    expect(settled).toEqual({ ...created, status: 'settled', ...changes });
-    expect(settled.settled_at >= created.created_at).toBe(true);
-  });
-
-  test('whose entry the books refuse is a fault of the service, and can be made again', async () => {
-    const account = await buildAccount(service, { funds: 10_000 });
-    const { id: payment_id } = await buildPayment(account, { status: 'settled' });
-    const correct = await breakBook(service.stores, `${account.account_id}:sandbox:EUR`);
-    const body = { payment_id, amount: 50 };
-    const idempotencyKey = randomUUID();
-    const refused = await account.post('/v1/refunds', body, { idempotencyKey });
-    expectRefusal(refused, 'books_refused');
-    expect(refused.body.error.message).toContain('The books refuse refund_accepted: ');
-    await correct();
-    expect((await account.post('/v1/refunds', body, { idempotencyKey })).status).toBe(201);
-    expect(await readRefunded(payment_id)).toEqual([50, 1]);
-  });
-
-  test('of a live payment is paid from the live balance, and only by a live key', async () => {
-    const shop = await service.account();
-    const live = await service.withKey(shop, true);
-    const { id: payment_id } = await shop.settledPayment();
-    const payments = service.collection<{ _id: string }>('payments');
-    await payments.updateOne({ _id: payment_id }, { $set: { livemode: true } });
-    expectRefusal(await refund({ payment_id }, shop), 'payment_not_found');
-    expectRefusal(await refund({ payment_id }, live), 'insufficient_balance');
-    await fundAccount(service, shop, { amount: 1_050, livemode: true });
-    const { status, body } = await refund({ payment_id }, live);
-    expect(status).toBe(201);
-    expect((await service.stores.refunds.get(body.id))?.livemode).toBe(true);
-    expect((await shop.get('/v1/refunds')).body.data).toEqual([]);
-  });
+    },
+  ]);
+  expect((await merchant.get(`/v1/refunds/${body.id}`)).body).toEqual(body);
+  expect((await merchant.get(`/v1/payments/${payment_id}`)).body).toEqual(payment);
+  const over = await refund({ payment_id, amount: 1_001 });
+  expectRefusal(over, 'refund_amount_exceeds_balance');
+  expect(over.body.error.message).toContain('€10.00');
+  const created = (await refund({ payment_id, amount: null, reason: null })).body;
+  expect(created).toMatchObject({ amount: 1_000, reason: null });
+  const { data } = (await merchant.get('/v1/balances')).body;
+  expect(data).toMatchObject([{ available: 0 }]);
+  expect((await service.stores.payments.get(payment_id))?.refunded).toBe(1_050);
+  const settled = (await simulate(merchant, `refunds/${created.id}`, { event: 'settled' })).body;
+  const changes = { settled_at: expect.any(String), amount_settled: 1_000 };
+  expect(settled).toEqual({ ...created, status: 'settled', ...changes });
+  expect(settled.settled_at >= created.created_at).toBe(true);
 });
 
 describe('a payout', () => {
@@ -435,11 +360,8 @@ describe('a payout', () => {
     }
     // A balance account of the sandbox does not exist live.
     const live = await service.withKey(shop, true);
-    const drawn = await live.post(
-      '/v1/payouts',
-      shop.ask({ recipient_id: own, ...drawFrom('marketing') }),
-    );
-    expectRefusal(drawn, 'balance_account_not_found');
+    const request = shop.ask({ recipient_id: own, ...drawFrom('marketing') });
+    expectRefusal(await live.post('/v1/payouts', request), 'balance_account_not_found');
   });
 });
 
@@ -492,19 +414,15 @@ test('sends, fails or refuses each of seven payouts whose recipient is deleted m
   const refused = answers.filter(({ status }) => status === 422);
   for (const answer of refused) expectRefusal(answer, 'recipient_deleted');
   expect(created.length + refused.length).toBe(7);
-  const ended = await Promise.all(
-    created.map(({ body: { id } }) =>
-      eventually('a payout that is sent or has failed', async () => {
-        const { body } = await merchant.get(`/v1/payouts/${id}`);
-        return ['sent', 'failed'].includes(body.status) && body;
-      }),
-    ),
-  );
-  for (const { status, failure } of ended) {
+  let total = 0;
+  for (const { body } of created) {
+    const { status, amount, failure } = await eventually('an end', async () => {
+      const answer = await merchant.get(`/v1/payouts/${body.id}`);
+      return ['sent', 'failed'].includes(answer.body.status) && answer.body;
+    });
     expect(failure?.code).toBe(status === 'failed' ? 'recipient_deleted' : undefined);
+    total += status === 'sent' ? amount : 0;
   }
-  const paid = ended.filter(({ status }) => status === 'sent');
-  const total = paid.reduce((sum, { amount }) => sum + amount, 0);
   expect(await merchant.balance()).toEqual([FUNDS.main - total, 0]);
 });
 
@@ -598,17 +516,15 @@ describe('a recipient', () => {
   test('that is deleted has no details any more, and a repeat says the same', async () => {
     const owner = await service.account();
     const post = () => owner.post(RECIPIENTS, cardRecipient(), { idempotencyKey: 'own' });
-    const remove = (id: string) => owner.delete(`${RECIPIENTS}/${id}`);
     const created = (await post()).body;
     const { id } = created;
-    const first = await remove(id);
+    const remove = async () => (await owner.delete(`${RECIPIENTS}/${id}`)).body;
     const shown = { ...created, deleted: true };
-    expect([first.status, first.body]).toEqual([200, shown]);
+    expect(await remove()).toEqual(shown);
     const stored = await service.stores.recipients.get(id);
     const redacted = { ciphertext: null, kid: null, has: [], card_expires: null };
-    const visible = { type: 'card', scheme: 'visa', last4: '1111' };
-    expect(stored).toMatchObject({ ...visible, ...redacted });
-    expect((await remove(id)).body).toEqual(shown);
+    expect(stored).toMatchObject({ type: 'card', scheme: 'visa', last4: '1111', ...redacted });
+    expect(await remove()).toEqual(shown);
     expect(await service.stores.recipients.get(id)).toEqual(stored);
     const { account_id } = owner;
     const log = await service.stores.auditLog.list({ account_id, livemode: false, limit: 10 });
