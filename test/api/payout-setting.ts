@@ -14,6 +14,7 @@ import { buildRecipient, recipientOwner } from '../../src/store/recipients';
 import { fundAccount } from '../support/factories';
 import { useFixture } from '../support/fixture';
 import { eventually } from '../support/http';
+import { buildPayoutRow, paymentAt } from '../support/list-rows';
 import type { Service } from '../support/service';
 
 /** Minor units that `openShop` puts on a balance in EUR, GBP and JPY each. */
@@ -131,33 +132,17 @@ export function storedPayout(
   const created_at = changes.created_at ?? new Date().toISOString();
   storedCount += 1;
   return {
+    ...buildPayoutRow(paymentAt(storedCount, created_at), 0),
     _id: randomUUID(),
     account_id: owner.account_id,
-    livemode: false,
-    version: 3,
-    transition: 3,
     status: 'sent',
     position: buildPosition(Date.parse(created_at), storedCount),
     amount: 1_000,
-    fee: 0,
-    currency: 'EUR',
-    method: 'sepa_instant',
     recipient_id: randomUUID(),
-    balance_account: 'main',
     reference: null,
-    metadata: '{}',
-    failure: null,
-    returned: null,
-    created_at,
-    updated_at: created_at,
-    sent_at: created_at,
     completed_at: null,
     connector: 'sandbox',
     bank_reference: null,
-    due_at: created_at,
-    attention: null,
-    request_id: 'some-request',
-    audit: [],
     ...changes,
   };
 }
