@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process';
+import { createHmac } from 'node:crypto';
 import { once } from 'node:events';
 import {
   cpSync,
@@ -29,21 +30,20 @@ const GUIDES = join(ROOT, 'docs/guides');
 const SNIPPETS = join(ROOT, 'docs/snippets');
 const SNIPPET_NAMES = readdirSync(SNIPPETS).toSorted();
 
-/** How the snippets of a language are run. */
+/** How the snippets of a language are run: without the program its tests are skipped. */
 interface Language {
   file: string;
-  /** Program that runs them. Without it, its tests are skipped; CI must have it. */
   program: string;
   env?: Record<string, string>;
 }
 
 const PYTHON_ENV = { PYTHONPATH: join(CLIENTS, 'python/src'), PYTHONDONTWRITEBYTECODE: '1' };
-const LANGUAGES: Record<'curl' | 'TypeScript' | 'Python' | 'PHP', Language> = {
+const LANGUAGES = {
   curl: { file: 'curl.sh', program: 'bash' },
   TypeScript: { file: 'typescript.mjs', program: 'node' },
   Python: { file: 'python.py', program: 'python3', env: PYTHON_ENV },
   PHP: { file: 'php.php', program: 'php' },
-};
+} satisfies Record<string, Language>;
 
 /** Strict, and with nothing that Node.js cannot strip when it runs the file itself. */
 const COMPILER = [
@@ -102,11 +102,8 @@ interface Expected {
   /** Variable that holds its ID from then on. */
   variable?: string;
   /** Status that it, or the one that the variable holds, reaches, also after the answer. */
-  becomes?: ['payments' | 'payouts', string];
+  becomes?: [kind: 'payments' | 'payouts', variable: string, status: string];
 }
-
-/** The variable from which a snippet that prints no ID takes it. */
-const ABOUT = { payments: 'PAYMENT_ID', payouts: 'PAYOUT_ID' };
 
 const ANY_STATUS = expect.stringMatching(/^[a-z_]+$/);
 
@@ -116,30 +113,29 @@ const EXPECTED: Record<string, Expected> = {
     prints: { id: ID, redirect_url: expect.stringMatching(/^http\S+\/pay\/[\w-]{40,}$/) },
     answer: { object: 'payment', amount: 1_050 },
     variable: 'PAYMENT_ID',
-    becomes: ['payments', 'awaiting_customer'],
+    becomes: ['payments', 'PAYMENT_ID', 'awaiting_customer'],
   },
-  'settle-payment': { prints: { status: ANY_STATUS }, becomes: ['payments', 'settled'] },
+  'settle-payment': {
+    prints: { status: ANY_STATUS },
+    becomes: ['payments', 'PAYMENT_ID', 'settled'],
+  },
   'read-payment': { prints: { status: 'settled', amount: '1050' } },
-  refund: {
-    prints: { id: ID, status: 'processing' },
-    answer: { object: 'refund', amount: 250 },
-  },
-  'create-recipient': {
-    prints: { id: ID },
-    answer: { last4: '4300' },
-    variable: 'RECIPIENT_ID',
-  },
+  refund: { prints: { id: ID, status: 'processing' }, answer: { object: 'refund', amount: 250 } },
+  'create-recipient': { prints: { id: ID }, answer: { last4: '4300' }, variable: 'RECIPIENT_ID' },
   'create-payout': {
     prints: { id: ID, status: ANY_STATUS },
     answer: { object: 'payout', amount: 5_000 },
     variable: 'PAYOUT_ID',
-    becomes: ['payouts', 'sent'],
+    becomes: ['payouts', 'PAYOUT_ID', 'sent'],
   },
-  'return-payout': { prints: { status: ANY_STATUS }, becomes: ['payouts', 'returned'] },
+  'return-payout': {
+    prints: { status: ANY_STATUS },
+    becomes: ['payouts', 'PAYOUT_ID', 'returned'],
+  },
   'declined-payment': {
     prints: { id: ID, status: ANY_STATUS },
     answer: { amount: 66_602 },
-    becomes: ['payments', 'failed'],
+    becomes: ['payments', 'PAYMENT_ID', 'failed'],
   },
 };
 
@@ -171,8 +167,8 @@ for (const [title, language] of Object.entries<Language>(LANGUAGES))
         expect({ name, printed }).toEqual({ name, printed: prints });
         const { id = '' } = printed;
         if (becomes !== undefined) {
-          const [kind, status] = becomes;
-          await service.becomes(kind, id || (variables[ABOUT[kind]] ?? ''), { status });
+          const [kind, name, status] = becomes;
+          await service.becomes(kind, id || (variables[name] ?? ''), { status });
         }
         if (readFileSync(join(SNIPPETS, name, 'curl.sh'), 'utf8').includes('Idempotency-Key')) {
           // Only the same request gets the same answer under the same key.
@@ -223,10 +219,14 @@ async function registerEndpoint(language: Language, url: string) {
   };
 }
 
-/** Runs the receiver of the guide until it is stopped. */
+/** Runs a receiver until it is stopped: that of the guide, or the one that the docs link. */
 function startReceiver({ file, program, env }: Language, port: number, secret: string) {
-  const path = join(project.folder, 'verify-webhook', file);
-  const args = file === 'php.php' ? ['-S', `127.0.0.1:${port}`, path] : [path];
+  const isLinked = file === LINKED.file;
+  const path = isLinked
+    ? join(ROOT, 'docs/examples', file)
+    : join(project.folder, 'verify-webhook', file);
+  const more = isLinked ? [secret, String(port)] : [];
+  const args = file === 'php.php' ? ['-S', `127.0.0.1:${port}`, path] : [path, ...more];
   const variables = { ...env, PORT: String(port), SIGNING_SECRET: secret };
   const child = spawn(program, args, { env: { ...process.env, ...variables } });
   const exit = once(child, 'exit');
@@ -251,9 +251,16 @@ function startReceiver({ file, program, env }: Language, port: number, secret: s
   };
 }
 
-const { curl, ...RECEIVERS } = LANGUAGES;
+const { curl, ...OF_GUIDES } = LANGUAGES;
+/** The receiver that the docs link and that merchants copy. */
+const LINKED: Language = { file: 'receiver.mjs', program: 'node' };
+const RECEIVERS: Record<string, Language> = { ...OF_GUIDES, 'docs/examples': LINKED };
 
-for (const [title, language] of Object.entries<Language>(RECEIVERS))
+/** Signs any text as a time. */
+const signAt = (secret: string, t: string) =>
+  `t=${t},v1=${createHmac('sha256', secret).update(`${t}.${BODY}`).digest('hex')}`;
+
+for (const [title, language] of Object.entries(RECEIVERS))
   describeWith(language.program, `the receiver in ${title}`, () => {
     const receivers: ReturnType<typeof startReceiver>[] = [];
     const start = async (secret: string, port: number) => {
@@ -266,21 +273,33 @@ for (const [title, language] of Object.entries<Language>(RECEIVERS))
 
     test('accepts what the service sends, and refuses a missing, wrong or old signature and a changed body', async () => {
       const port = await freePort();
+      const url = `http://localhost:${port}/webhooks`;
       const { secret, sendEvent } = await registerEndpoint(
-        language,
-        `http://localhost:${port}/webhooks`,
+        language === LINKED ? LANGUAGES.TypeScript : language,
+        url,
       );
       const { post, output } = await start(secret, port);
-      expect(await post('')).toBe(400);
-      expect(await post(signPayload('whsec_another', BODY, now()))).toBe(400);
-      expect(await post(signPayload(secret, BODY, now() - 600))).toBe(400);
-      expect(await post(signPayload(secret, BODY, now()), `${BODY} `)).toBe(400);
+      for (const signature of [
+        ...['', signPayload('whsec_another', BODY, now()), `t=${now()}`],
+        ...[signPayload(secret, BODY, now() - 600), signPayload(secret, BODY, now() + 600)],
+        ...['soon', '', '1e999'].map((t) => signAt(secret, t)),
+        signPayload(secret, `${BODY} `, now()),
+      ]) {
+        expect([signature, await post(signature)]).toEqual([signature, 400]);
+      }
       expect(output()).not.toContain('evt_');
       const id = await sendEvent();
-      await eventually('the event', async () => output().includes(`payment.settled ${id}`));
+      await eventually('the event', async () => {
+        return new RegExp(`payment\\.settled .*${id}`).test(output());
+      });
+      expect(await post(signPayload(secret, BODY, now() - 240))).toBe(204);
       expect(await post(signPayload(secret, BODY, now()))).toBe(204);
+      if (language !== LINKED) return;
+      await eventually('the repeat', async () => output().includes('evt_1 (seen before)'));
     });
 
+    // The linked one does not start without.
+    if (language === LINKED) return;
     test('verifies no delivery without a secret', async () => {
       const { post } = await start('', await freePort());
       expect(await post(signPayload('', BODY, now()))).toBe(400);
@@ -293,7 +312,7 @@ test('the shell snippet verifies a delivery of the service, and refuses a change
   const delivery = await eventually('the delivery', async () => inbox.received[0]);
   expect(delivery.body).toContain(id);
   const signature = String(delivery.headers['service-signature']);
-  const verify = async (variables: Record<string, string>, body = delivery.body) => {
+  const verify = async (variables: object, body = delivery.body) => {
     writeFileSync(join(project.folder, 'body.json'), body);
     return await runProgram('bash', ['verify-webhook/shell.sh'], {
       cwd: project.folder,
@@ -301,12 +320,12 @@ test('the shell snippet verifies a delivery of the service, and refuses a change
     });
   };
   expect(await verify({})).toBe('genuine\n');
-  const old = signPayload(secret, delivery.body, now() - 600);
-  const wrong: Record<string, string>[] = [
+  for (const variables of [
     { SIGNING_SECRET: 'whsec_another' },
     { SIGNATURE: '' },
-    { SIGNATURE: old },
-  ];
-  for (const variables of wrong) expect(await verify(variables)).toBe('refused\n');
+    { SIGNATURE: signPayload(secret, delivery.body, now() - 600) },
+  ]) {
+    expect(await verify(variables)).toBe('refused\n');
+  }
   expect(await verify({}, `${delivery.body} `)).toBe('refused\n');
 });
