@@ -346,46 +346,35 @@ describe('balance transactions', () => {
     expectRefusal(foreign, 'invalid_request', ['balance_account']);
   });
 
+  // Changes by settlements: test/store/lists.test.ts, test/workflows/crypto
   test('of an asset have amounts that are texts, as has its balance', async () => {
     const account = await openCryptoShop(service);
-    await account.registerWallet();
     const { id: payment, amount_due } = await account.pay();
     await simulate(account, `crypto/payments/${payment}`, { event: 'received' });
-    const least = 10n ** 15n;
-    const settle = async (amount: bigint, event: 'completed' | 'failed') => {
-      const body = { ...ASSET, amount: String(amount) };
-      const { id } = (await account.post('/v1/crypto/settlements', body)).body;
-      await service.becomes('crypto_settlements', id, { status: 'sent' });
-      await simulate(account, `crypto/settlements/${id}`, { event });
-      return id;
-    };
-    const [completed, failed] = [
-      await settle(least, 'completed'),
-      await settle(2n * least, 'failed'),
-    ];
-    const rows = await expectSums(account);
-    const settlement = 'crypto_settlement';
-    expect(listChanges(rows, completed)).toEqual([[settlement, -Number(least), 0, settlement]]);
-    expect(listChanges(rows, failed)).toEqual([
-      [settlement, -2 * Number(least), 0, settlement],
-      ['crypto_settlement_failure', 2 * Number(least), 0, settlement],
+    await service.becomes('crypto_payments', payment, { status: 'received' });
+    const [received, ...rest] = await expectSums(account);
+    expect([received, rest]).toEqual([
+      {
+        id: expect.stringMatching(/^txn_[0-9a-f-]{36}$/),
+        ...{ object: 'balance_transaction', type: 'crypto_payment', balance_account: 'main' },
+        ...{ ...ASSET, amount: amount_due, fee: '0', net: amount_due },
+        source: { object: 'crypto_payment', id: payment },
+        available_on: received.created_at,
+        created_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:]{8}\.\d{3}Z$/),
+      },
+      [],
     ]);
-    const available = String(BigInt(amount_due) - least);
     const others = { reserved: '0', pending: '0', owed: '0', proved_until: null };
     expect(await listBalances(account)).toEqual([
-      { object: 'balance', balance_account: 'main', ...ASSET, available, ...others },
+      { object: 'balance', balance_account: 'main', ...ASSET, available: amount_due, ...others },
     ]);
-    const [received] = await listRows(account, { asset: 'ETH', type: 'crypto_payment' });
-    expect(received).toEqual({
-      id: expect.stringMatching(/^txn_[0-9a-f-]{36}$/),
-      ...{ object: 'balance_transaction', type: 'crypto_payment', balance_account: 'main' },
-      ...{ ...ASSET, amount: amount_due, fee: '0', net: amount_due },
-      source: { object: 'crypto_payment', id: payment },
-      available_on: received.created_at,
-      created_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:]{8}\.\d{3}Z$/),
-    });
-    expect(await listRows(account, { asset: 'BTC' })).toEqual([]);
-    expect(await listRows(account, { asset: 'ETH', currency: 'EUR' })).toEqual([]);
+    for (const [query, count] of [
+      [{ asset: 'ETH' }, 1],
+      [{ asset: 'BTC' }, 0],
+      [{ asset: 'ETH', currency: 'EUR' }, 0],
+    ] as const) {
+      expect([query, await listRows(account, query)]).toEqual([query, Array(count).fill(received)]);
+    }
   });
 });
 
@@ -451,26 +440,11 @@ describe('a debt', () => {
     await expectSums(debtor);
   });
 
-  test('is paid at once by a funding, on the balance account that this credits', async () => {
+  test('over the limit stops payouts in its currency from any balance account, until a funding pays it', async () => {
     const debtor = await openDebtor();
-    const fund = (balance_account: string, amount: number, id: string) => {
-      const funding = { ...buildOwner(debtor, balance_account), amount };
-      return fundBalance(buildDeps(), funding, { id: `${debtor.account_id}:${id}` });
-    };
-    for (const _ of ['first', 'again']) {
-      expect(await fund('main', 600, 'first')).toMatchObject({ available: 0 });
-      expect(await debtor.read()).toEqual([0, 400]);
-    }
-    expect(await fund('marketing', 500, 'second')).toMatchObject({ available: 50_100 });
-    expect(await debtor.read()).toEqual([0, 0]);
-    await expectSums(debtor);
-  });
-
-  test('over the limit stops payouts in its currency from any balance account', async () => {
-    const debtor = await openDebtor();
-    const { account_id, pay, recipients } = debtor;
+    const { account_id, pay, recipients, read } = debtor;
     const payMarketing = () => pay({ ...fromMarketing, amount: 100 });
-    const setLimit = (to: number) =>
+    const setLimit = (to: number | null) =>
       service.stores.accounts.setLimit(account_id, 'owed_limits.EUR', to);
     await debtor.earn(900);
     for (const refused of [await pay({ amount: 100 }), await payMarketing()]) {
@@ -483,6 +457,21 @@ describe('a debt', () => {
     expectRefusal(await payMarketing(), 'insufficient_balance');
     await setLimit(1_000);
     expect((await payMarketing()).status).toBe(201);
+    await setLimit(null);
+    const fund = (balance_account: string, amount: number, id: string) => {
+      const funding = { ...buildOwner(debtor, balance_account), amount };
+      return fundBalance(buildDeps(), funding, { id: `${account_id}:${id}` });
+    };
+    // It is paid at once, on the balance account that the funding credits.
+    for (const _ of ['first', 'again']) {
+      expect(await fund('main', 600, 'first')).toMatchObject({ available: 900 });
+      expect(await read()).toEqual([900, 400]);
+    }
+    expectRefusal(await payMarketing(), 'insufficient_balance');
+    expect(await fund('marketing', 500, 'second')).toMatchObject({ available: 50_000 });
+    expect(await read()).toEqual([900, 0]);
+    expect((await payMarketing()).status).toBe(201);
+    await expectSums(debtor);
   });
 
   test('that comes after the check of a payout refuses it at the reservation', async () => {

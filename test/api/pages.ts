@@ -1,6 +1,7 @@
 import type { Answer } from '../support/http';
 
-export const ids = (rows: readonly { id: string }[]) => rows.map(({ id }) => id);
+export const ids = (rows: readonly { id: string; request_id?: string }[]) =>
+  rows.map(({ id, request_id = id }) => request_id);
 
 /** Reads every page in turn; the ids in the order they came. */
 export async function walkPages(
