@@ -1,6 +1,6 @@
 import { IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
-import Koa, { type Context } from 'koa';
+import Koa from 'koa';
 import { createFailureLimit, delayRefusals } from '../../../src/api/rate-limit';
 import { Refusal } from '../../../src/domain/errors';
 import { inOneWindow } from '../window';
@@ -15,20 +15,18 @@ function buildCall(state: object) {
   return Object.assign(ctx, { state });
 }
 
-const callFor = (account_id: string | undefined) => buildCall({ visitor: { account_id } });
-
 /** Sends calls, and lists those that are answered; `pass` answers those that wait. */
-function setup(wait?: Parameters<typeof delayRefusals>[1]) {
+function setup(wait?: Parameters<typeof delayRefusals>[1], stopping?: AbortSignal) {
   const waits: (() => void)[] = [];
   const queue = () => new Promise<void>((resolve) => waits.push(resolve));
-  const delay = delayRefusals(undefined, wait ?? queue);
+  const delay = delayRefusals(stopping, stopping === undefined ? (wait ?? queue) : undefined);
   const answered: (string | undefined)[] = [];
-  const call = async (account: string | undefined, status = 429) => {
-    const ctx = callFor(account);
+  const call = async (account_id: string | undefined, status = 429) => {
+    const ctx = buildCall({ visitor: { account_id } });
     await delay(ctx, async () => {
       ctx.status = status;
     });
-    answered.push(account);
+    answered.push(account_id);
   };
   const calls = (account: string | undefined, count: number, status?: number) =>
     Array.from({ length: count }, () => call(account, status));
@@ -58,18 +56,13 @@ test('callers without an account wait as long', async () => {
 
 test('the waits end when the process stops', async () => {
   const stopping = new AbortController();
-  const delay = delayRefusals(stopping.signal);
-  const refuse = async (ctx: Context) => {
-    await delay(ctx, async () => {
-      ctx.status = 503;
-    });
-  };
+  const { calls } = setup(undefined, stopping.signal);
   // A stall of the machine delays this timer as well, so that the order still shows an early end.
   let isLate = false;
   const timer = setTimeout(() => {
     isLate = true;
   }, EARLY_MS);
-  const refused = Array.from({ length: AT_ONCE + 1 }, () => refuse(callFor('hostile')));
+  const refused = calls('hostile', AT_ONCE + 1, 503);
   await Promise.all(refused.slice(0, AT_ONCE));
   stopping.abort();
   await Promise.all(refused);

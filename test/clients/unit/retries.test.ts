@@ -63,18 +63,14 @@ test('a simulation is repeated only after a refusal without effect', async () =>
   expect(server.calls).toHaveLength(2);
 });
 
-test('the last of all retries throws its error', async () => {
-  server.script.push(breakOff);
-  const call = connect({ retriesMax: 2 }).payments.get('p');
-  await expect(call).rejects.toBeInstanceOf(ConnectionError);
-  expect(server.calls).toHaveLength(3);
-});
-
-test('a call without an answer is repeated, and fails with a TimeoutError', async () => {
-  server.script.push(stayRunning);
-  const call = connect({ timeoutMs: 2_000 }).payments.get('p', { retriesMax: 1 });
-  await expect(call).rejects.toBeInstanceOf(TimeoutError);
-  expect(server.calls).toHaveLength(2);
+test.each([
+  ['breaks off', breakOff, ConnectionError, { retriesMax: 2 }, {}, 3],
+  ['has no answer', stayRunning, TimeoutError, { timeoutMs: 1_000 }, { retriesMax: 1 }, 2],
+])('a call that %s is repeated, and the last of all retries throws its error', async (...row) => {
+  const [, act, error, ofClient, ofCall, count] = row;
+  server.script.push(act);
+  await expect(connect(ofClient).payments.get('p', ofCall)).rejects.toBeInstanceOf(error);
+  expect(server.calls).toHaveLength(count);
 });
 
 test('an aborted signal ends the call and its retries with its reason', async () => {
