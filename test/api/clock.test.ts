@@ -228,9 +228,11 @@ test('an advance is refused in live, with a wrong request, and while too many re
       expect(answer.body.error?.code).toBe(livemode ? code : undefined);
     }
   }
-  const { payments } = service.stores;
-  const countInFlightOf = async (_: string, limit: number) => limit;
-  const stores = { ...service.stores, payments: { ...payments, countInFlightOf } };
+  const payments = {
+    ...service.stores.payments,
+    countInFlightOf: async (_: string, limit: number) => limit,
+  };
+  const stores = { ...service.stores, payments };
   await service.withApp({ stores }, async (url) => {
     const answer = await createClient(url, account.key).post(PATH, { advance: 'P1D' });
     expectRefusal(answer, 'clock_too_busy');

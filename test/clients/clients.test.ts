@@ -227,7 +227,7 @@ const shop = useFixture(
   ({ kill }) => kill(),
 );
 
-const envOf = (key: string) => ({
+const buildEnv = (key: string) => ({
   ...process.env,
   DURABLE_PAYMENTS_KEY: key,
   DURABLE_PAYMENTS_URL: service.url,
@@ -237,7 +237,7 @@ const findState = () => join(project.folder, 'state.json');
 /** Runs `listen` until it is killed; gives the secret that it prints once it is ready. */
 async function startListen(...more: string[]) {
   const args = ['listen', '--forward-to', shop.url(), '--state', findState(), ...more];
-  const child = spawn(process.execPath, [project.main, ...args], { env: envOf(listener.key) });
+  const child = spawn(process.execPath, [project.main, ...args], { env: buildEnv(listener.key) });
   let output = '';
   for (const stream of [child.stdout, child.stderr]) {
     stream.on('data', (chunk: Buffer) => {
@@ -259,7 +259,7 @@ async function startListen(...more: string[]) {
 }
 
 const run = (args: string[], key = listener.key) =>
-  promisify(execFile)(process.execPath, [project.main, ...args], { env: envOf(key) });
+  promisify(execFile)(process.execPath, [project.main, ...args], { env: buildEnv(key) });
 
 const listenerClient = useFixture(async () =>
   createClient({ apiKey: listener.key, baseUrl: service.url }),

@@ -238,11 +238,11 @@ const FLAGS = 0x8180;
  */
 async function serveNames() {
   const socket = createSocket('udp4');
-  const asked = new Map<string, string>();
+  const seen = new Map<string, string>();
   socket.on('message', (question, { port, address }) => {
     const { name, type, end } = readQuestion(question);
     // A question that had no answer in a second is sent again, which is no new one.
-    asked.set(`${question.readUInt16BE(0)}:${name}:${type}`, name);
+    seen.set(`${question.readUInt16BE(0)}:${name}:${type}`, name);
     if (name.startsWith('slow')) return;
     const ipv4 = type === TYPE_A && name === 'shop.example.com' ? '93.184.216.34' : undefined;
     socket.send(buildAnswer(question.subarray(0, end), ipv4), port, address);
@@ -252,7 +252,7 @@ async function serveNames() {
   return {
     address: `127.0.0.1:${socket.address().port}`,
     get questions() {
-      return [...asked.values()];
+      return [...seen.values()];
     },
     close: () => new Promise<void>((resolve) => socket.close(() => resolve())),
   };
