@@ -148,18 +148,14 @@ describe('an endpoint', () => {
     inbox.answer.status = 500;
     const sendTest = () => act(shop, `${PATH}/${id}/test`, { type: 'refund.settled' });
     const { status, body } = await sendTest();
-    expect([status, body]).toMatchObject([
-      202,
-      {
-        ...{ object: 'event', type: 'refund.settled', data: { test: true } },
-        deliveries: [{ endpoint_id: id, status: 'pending', attempts: 0 }],
-      },
-    ]);
-    const deliveries = await eventually('the end of the test', async () => {
-      const event = (await shop.get(`/v1/events/${body.id}`)).body;
-      return event.deliveries[0].status === 'exhausted' && event.deliveries;
+    const event = { object: 'event', type: 'refund.settled', data: { test: true } };
+    const pending = { endpoint_id: id, status: 'pending', attempts: 0 };
+    expect([status, body]).toMatchObject([202, { ...event, deliveries: [pending] }]);
+    const ended = await eventually('the end of the test', async () => {
+      const [delivery] = (await shop.get(`/v1/events/${body.id}`)).body.deliveries;
+      return delivery.status === 'exhausted' && delivery;
     });
-    expect(deliveries).toMatchObject([{ endpoint_id: id, attempts: 1, log: [{ status: 500 }] }]);
+    expect(ended).toMatchObject({ endpoint_id: id, attempts: 1, log: [{ status: 500 }] });
     expect(inbox.received).toHaveLength(1);
     await patch(shop, id, { status: 'disabled' });
     expectRefusal(await sendTest(), 'endpoint_disabled');
@@ -208,35 +204,49 @@ describe('an endpoint', () => {
   });
 });
 
-test('events go to each endpoint that is enabled for them until it is disabled or deleted', async () => {
+// Deliveries to several endpoints: test/workflows/webhook/delivery.test.ts
+test('events go to each endpoint that is enabled for them, and a redelivery to one or to all of these', async () => {
   const shop = await service.account();
   const named = (name: string, fields = {}) =>
     build(shop, { url: `${inbox.url}/${name}`, ...fields });
   // Created at once, since each waits until the caches of all processes know it.
-  const [first, second, disabled] = await Promise.all([
-    ...([named('1'), named('2', { enabled_events: ['payment.settled'] }), named('3')] as const),
+  const [first, second, third] = await Promise.all([
+    ...([named('1'), named('2', { enabled_events: ['payout.sent'] }), named('3')] as const),
   ]);
-  await patch(shop, disabled.id, { status: 'disabled' });
-  const { id: before } = await buildPayment(shop, { status: 'settled' });
-  const expectBefore = (type: string, ofSecond: [status: string, attempts: number]) =>
-    expectDeliveries(shop, before, type, [
-      [first.id, 'delivered', 1],
-      [second.id, ...ofSecond],
-      [disabled.id, 'disabled', 0],
-    ]);
-  await expectBefore('payment.settled', ['delivered', 1]);
-  await expectBefore('payment.authorized', ['not_subscribed', 0]);
-  await shop.delete(`${PATH}/${first.id}`);
-  await patch(shop, disabled.id, { status: 'enabled' });
-  const { id: after } = await buildPayment(shop, { status: 'settled' });
-  await expectDeliveries(shop, after, 'payment.settled', [
-    [second.id, 'delivered', 1],
-    [disabled.id, 'delivered', 1],
-  ]);
-  // The deliveries to a deleted endpoint stay.
-  await expectBefore('payment.settled', ['delivered', 1]);
+  await patch(shop, third.id, { status: 'disabled' });
+  const { id } = await buildPayment(shop, { status: 'settled' });
+  const expectEach = (...expected: [status: string, attempts: number][]) =>
+    expectDeliveries(
+      ...([shop, id, 'payment.settled'] as const),
+      [first, second, third].map((endpoint, n) => [endpoint.id, ...(expected[n] ?? ['', 0])]),
+    );
+  await expectEach(['delivered', 1], ['not_subscribed', 0], ['disabled', 0]);
+  const event = await findEvent(shop, id, 'payment.settled');
+  const redeliver = (body?: object, event_id = event.id) =>
+    act(shop, `/v1/events/${event_id}/redeliver`, body);
+  const all = await redeliver();
+  expect([all.status, all.body.id]).toEqual([202, event.id]);
+  await expectEach(['delivered', 2], ['not_subscribed', 0], ['disabled', 0]);
+  expect((await redeliver({ endpoint_id: second.id })).status).toBe(202);
+  await expectEach(['delivered', 2], ['delivered', 1], ['disabled', 0]);
   const signatures = new Set(inbox.received.map(({ headers }) => headers['service-signature']));
   expect(signatures.size).toBe(inbox.received.length);
+  expectRefusal(await redeliver({ endpoint_id: third.id }), 'endpoint_disabled');
+  expectRefusal(await redeliver({ endpoint_id: UNKNOWN }), 'webhook_endpoint_not_found');
+  expectRefusal(await redeliver({}, 'evt_unknown'), 'event_not_found');
+
+  await shop.delete(`${PATH}/${first.id}`);
+  await patch(shop, third.id, { status: 'enabled' });
+  const { id: later } = await buildPayment(shop, { status: 'settled' });
+  await expectDeliveries(shop, later, 'payment.settled', [
+    [second.id, 'not_subscribed', 0],
+    [third.id, 'delivered', 1],
+  ]);
+  // The deliveries to a deleted endpoint stay.
+  await expectEach(['delivered', 2], ['delivered', 1], ['disabled', 0]);
+  expect(ids((await shop.get(PATH)).body.data)).toEqual(
+    expect.arrayContaining([second.id, third.id]),
+  );
 });
 
 test('events that no endpoint gets are recorded without a workflow', async () => {
@@ -255,29 +265,6 @@ test('events that no endpoint gets are recorded without a workflow', async () =>
     // Endpoints of other tests may still get theirs.
     expect(inbox.received.filter(({ body }) => body.includes(payment))).toEqual([]);
   }
-});
-
-test('a redelivery sends an event to one endpoint, or to all that are enabled for it', async () => {
-  const shop = await service.account();
-  const first = await build(shop, { url: `${inbox.url}/1` });
-  const second = await build(shop, { url: `${inbox.url}/2`, enabled_events: ['payout.sent'] });
-  const { id } = await buildPayment(shop, { status: 'settled' });
-  const event = await findEvent(shop, id, 'payment.settled');
-  const path = `/v1/events/${event.id}/redeliver`;
-  const redeliver = (endpoint_id: string) => act(shop, path, { endpoint_id });
-  const untilDeliveries = (...expected: [endpoint: string, status: string, attempts: number][]) =>
-    expectDeliveries(shop, id, 'payment.settled', expected);
-  await untilDeliveries([first.id, 'delivered', 1], [second.id, 'not_subscribed', 0]);
-  const all = await act(shop, path);
-  expect([all.status, all.body.id]).toEqual([202, event.id]);
-  await untilDeliveries([first.id, 'delivered', 2], [second.id, 'not_subscribed', 0]);
-  expect((await redeliver(second.id)).status).toBe(202);
-  await untilDeliveries([first.id, 'delivered', 2], [second.id, 'delivered', 1]);
-  await patch(shop, first.id, { status: 'disabled' });
-  expectRefusal(await redeliver(first.id), 'endpoint_disabled');
-  expectRefusal(await redeliver(UNKNOWN), 'webhook_endpoint_not_found');
-  expectRefusal(await act(shop, '/v1/events/evt_unknown/redeliver'), 'event_not_found');
-  expect(ids((await shop.get(PATH)).body.data)).toEqual([second.id, first.id]);
 });
 
 const list = (shop: Account, query: Record<string, string> = {}) =>
