@@ -34,11 +34,7 @@ const get = (path: string, key: string) => call(service.url, 'GET', path, { key 
 const post = (path: string, key: string, body?: unknown) =>
   call(service.url, 'POST', path, { key, body });
 const authorized = (value: string) =>
-  exchange(service.url, {
-    method: 'GET',
-    path: PAYMENTS,
-    headers: [['Authorization', value]],
-  });
+  exchange(service.url, { method: 'GET', path: PAYMENTS, headers: [['Authorization', value]] });
 const findKey = async (account_id: string) => (await service.stores.keys.forAccount(account_id))[0];
 
 test('an Authorization header that is not exactly the key of somebody is refused, by its form where it can be', async () => {

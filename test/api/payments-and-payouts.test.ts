@@ -54,25 +54,6 @@ describe('a payment', () => {
     expect(direct.authorized_at).toBe(direct.settled_at);
   });
 
-  // Fees that the service bears: test/workflows/payment/movements.test.ts
-  test('whose acquirer keeps a fee that the merchant bears is listed with it, and refunded in full', async () => {
-    const account = await buildAccount(service, { funds: 40 });
-    await service.stores.accounts.setAcquirerFee(account.account_id, 'merchant');
-    const { id } = await buildPayment(account);
-    const settle = (event: string) => simulate(account, `payments/${id}`, { event, fee: 40 });
-    expectRefusal(await settle('authorized'), 'invalid_request');
-    const { body } = await settle('settled');
-    expect(body).toMatchObject({ status: 'settled', amount: 1_050, amount_settled: 1_050 });
-    await buildRefund(account, { payment_id: id, amount: 1_050 });
-    expect((await account.get('/v1/balance_transactions')).body.data).toMatchObject([
-      { type: 'refund', amount: -1_050, fee: 0 },
-      { type: 'payment', source: { object: 'payment', id }, amount: 1_050, fee: 40, net: 1_010 },
-      { type: 'funding' },
-    ]);
-    const { data } = (await account.get('/v1/balances')).body;
-    expect(data).toMatchObject([{ currency: 'EUR', available: 0 }]);
-  });
-
   // What cannot be cancelled: test/workflows/payment/lifecycle.test.ts
   test('is cancelled before the customer pays, also twice, or when its workflow was terminated', async () => {
     const { id } = await buildPayment(shop);
