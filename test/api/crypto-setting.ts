@@ -5,7 +5,6 @@ import { type VerifyOptions, verifyLedger } from '../../src/ledger-check/verify'
 import { LIFECYCLES } from '../../src/lifecycles';
 import { type Act, actOn } from '../../src/service/operators/act';
 import { useFixture } from '../support/fixture';
-import { saveHistory } from '../support/histories';
 import { eventually } from '../support/http';
 import type { Service } from '../support/service';
 
@@ -22,6 +21,8 @@ export const ASSET = { asset: 'ETH', network: 'ethereum' };
 
 export const IN_ETHER = { amount: 10_000, currency: 'EUR', ...ASSET };
 
+type Kind = 'crypto_payment' | 'crypto_settlement';
+
 /** A merchant with crypto, and all that happens to its assets. */
 export async function openCryptoShop(service: Service, livemode = false) {
   const { stores, temporal, queues, chainConnector, mongo, database } = service;
@@ -30,19 +31,13 @@ export async function openCryptoShop(service: Service, livemode = false) {
   await stores.accounts.setCrypto(account_id, true);
   const inbox = { stores, temporal, lifecycleQueue: queues.lifecycle, now: () => new Date() };
 
-  const report = async (
-    resource: 'crypto_payment' | 'crypto_settlement',
-    resource_id: string,
-    name: CallbackName,
-    more: object,
-  ) => {
+  const report = async (resource: Kind, resource_id: string, name: CallbackName, more: object) => {
     // A product without a chain of its own has the chain of the sandbox bank.
     const stored = await stores[`${resource}s` as const].get(resource_id);
     const connector = stored?.connector ?? chainConnector;
     const occurred_at = new Date().toISOString();
     const callback = { callback_id: `cb-${randomUUID()}`, occurred_at, ...more };
-    const about = { connector, resource, resource_id, name, callback };
-    return deliverCallback(inbox, about);
+    return deliverCallback(inbox, { connector, resource, resource_id, name, callback });
   };
   const read = async (id: string) => (await get(`/v1/crypto/payments/${id}`)).body;
   const pay = async (changes: object = {}) => {
@@ -71,11 +66,8 @@ export async function openCryptoShop(service: Service, livemode = false) {
     ...account,
     read,
     report,
-    /** A payment of 100 EUR, one ether. */
     pay,
-    /** Reports a deposit. */
     deposit,
-    /** Waits until a payment is as it should be. */
     until,
     untilStatus,
     /** Creates a payment, reports one deposit, and waits for its status. */
@@ -85,32 +77,13 @@ export async function openCryptoShop(service: Service, livemode = false) {
       await untilStatus(id, wanted);
       return id;
     },
-    /** Waits for the end of a payment's workflow, whose history may be kept under a name. */
-    end: async (id: string, history: string): Promise<void> => {
-      const handle = temporal.workflow.getHandle(LIFECYCLES.crypto_payment.workflowId(id));
-      await handle.result();
-      await saveHistory(handle, history);
-    },
     /** Registers a wallet that takes effect at once. */
     registerWallet: () => {
       const now = new Date().toISOString();
-      const address = WALLET;
-      const wallet = { account_id, livemode, network: 'ethereum', address } as const;
+      const wallet = { account_id, livemode, network: 'ethereum', address: WALLET } as const;
       return stores.wallets.set(wallet, { now, counts_from: now });
     },
-    undo: (id: string, transaction_id: string) =>
-      report('crypto_payment', id, 'deposit_undone', { transaction_id }),
-    attention: (id: string, reason: string | null) =>
-      eventually(`${reason}`, async () => {
-        const stored = await stores.crypto_payments.get(id);
-        return stored?.attention === reason;
-      }),
-    act: (
-      kind: 'crypto_payment' | 'crypto_settlement',
-      id: string,
-      what: string,
-      facts: Partial<Act> = {},
-    ) => {
+    act: (kind: Kind, id: string, what: string, facts: Partial<Act> = {}) => {
       const act = { ...facts, what, operator: 'mia', reason: 'Ticket 42' };
       const deps = { stores, temporal, lifecycleQueue: queues.lifecycle, timeoutMs: ACT_MS_MAX };
       return actOn(deps, kind, id, act);
@@ -121,7 +94,7 @@ export async function openCryptoShop(service: Service, livemode = false) {
       const row = rows.find((each) => each.currency === currency);
       return { available: String(row?.available ?? 0), reserved: String(row?.reserved ?? 0) };
     },
-    handle: (kind: 'crypto_payment' | 'crypto_settlement', id: string) =>
+    handle: (kind: Kind, id: string) =>
       temporal.workflow.getHandle(LIFECYCLES[kind].workflowId(id)),
     verify: (options: VerifyOptions = {}) =>
       verifyLedger(mongo, database, { full: true, ...options }),

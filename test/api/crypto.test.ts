@@ -141,7 +141,7 @@ describe('a crypto payment', () => {
         const before = await shop.balance();
         await shop.deposit(id, 'bad-1', DUE, 3, { screening: 'failed' });
         await shop.untilStatus(id, 'held');
-        await shop.attention(id, 'deposit_held');
+        await service.becomes('crypto_payments', id, { attention: 'deposit_held' });
         expect(await shop.balance()).toEqual(before);
         const release = () => shop.act('crypto_payment', id, 'release');
         expect(await release()).toMatchObject({ status: 'received' });
@@ -157,7 +157,7 @@ describe('a crypto payment', () => {
         await shop.report('crypto_payment', id, 'expired', {});
         await shop.handle('crypto_payment', id).result();
         await shop.deposit(id, 'tx-6', DUE);
-        await shop.attention(id, 'late_deposit');
+        await service.becomes('crypto_payments', id, { attention: 'late_deposit' });
         expect(await shop.read(id)).toMatchObject({ status: 'expired', amount_received: '0' });
         await shop.act('crypto_payment', id, 'credit_late');
       },
@@ -176,7 +176,9 @@ describe('a crypto payment', () => {
     const types = events.map((name) => `crypto.payment.${name}`);
     expect(await shop.events(id)).toEqual(types);
     await expectWebhooks(id, types, { crypto_payment_id: id });
-    await shop.end(id, `crypto-payment-${history}`);
+    const handle = shop.handle('crypto_payment', id);
+    await handle.result();
+    await saveHistory(handle, `crypto-payment-${history}`);
   });
 
   test('that is short is received within the tolerance of its creation, and credited with what came', async () => {
@@ -269,12 +271,12 @@ describe('a settlement', () => {
     await loss.payBy('tx-stays', DUE, 'received');
     const gone = await loss.payBy('tx-gone', DUE, 'received');
     const lost = await loss.payBy('tx-lost', DUE, 'received');
-    for (const [id, name] of [
+    for (const [id, transaction_id] of [
       [gone, 'tx-gone'],
       [lost, 'tx-lost'],
     ] as const) {
-      await loss.undo(id, name);
-      await loss.attention(id, 'deposit_undone');
+      await loss.report('crypto_payment', id, 'deposit_undone', { transaction_id });
+      await service.becomes('crypto_payments', id, { attention: 'deposit_undone' });
     }
     const refused = await settle({ ...ASSET, amount: String(DUE + 1n) }, loss);
     expectRefusal(refused, 'insufficient_balance');
