@@ -308,10 +308,8 @@ describe('balance transactions', () => {
       [returned, ['payout', -3_000, FEE], ['payout_return', 3_000, 0]],
       [
         disputed,
-        ...([
-          ['payment', 4_000, 0],
-          ['chargeback', -4_000, 0],
-        ] as [string, number, number][]),
+        ['payment', 4_000, 0],
+        ['chargeback', -4_000, 0],
         ['chargeback_reversal', 4_000, 0],
       ],
       ['adjust_a', ['adjustment', -700, 0], ['adjustment', 700, 0]],
