@@ -2,8 +2,6 @@ import { type IncomingMessage, request } from 'node:http';
 import { text as readText } from 'node:stream/consumers';
 import type { Answer } from '../support/http';
 
-export type Exchanged = Answer;
-
 export interface Exchange {
   method?: string;
   path?: string;
@@ -18,7 +16,7 @@ export interface Exchange {
 export async function exchange(
   url: string,
   { method = 'POST', path = '/v1/payments', headers = [], body, chunked = false }: Exchange,
-): Promise<Exchanged> {
+): Promise<Answer> {
   const { hostname, port, host } = new URL(url);
   const length = ['Content-Length', String(Buffer.byteLength(body ?? ''))];
   const framing = body === undefined ? [] : length;
@@ -39,14 +37,4 @@ export async function exchange(
     text,
     body: isJson ? JSON.parse(text) : undefined,
   };
-}
-
-/** Asks again, up to three times, while the answer is a 503: that of a busy API takes 8 s. */
-export async function askUntilReady<A extends { status: number }>(
-  ask: () => Promise<A>,
-): Promise<{ answer: A; repeats: number }> {
-  for (let repeats = 0; ; repeats += 1) {
-    const answer = await ask();
-    if (answer.status !== 503 || repeats === 3) return { answer, repeats };
-  }
 }
