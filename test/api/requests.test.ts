@@ -12,7 +12,6 @@ import type { RequestDocument } from '../../src/store/requests';
 import { signPayload } from '../../src/webhooks/signature';
 import { operatorsAudit } from '../support/audit';
 import { buildPayment } from '../support/factories';
-import { useFixture } from '../support/fixture';
 import { gate } from '../support/gate';
 import { readPayloads } from '../support/histories';
 import {
@@ -259,28 +258,19 @@ const LIMITS = {
 /** Calls of one key in a window. */
 const BURST = 20;
 /** The API with low limits, which other files would exceed. */
-const limited = useFixture(
-  async () => {
-    const { opened, release } = gate();
-    let serving = Promise.resolve('');
-    const url = await new Promise<string>((resolve) => {
-      serving = service.withApp({ config: LIMITS }, async (served) => {
-        resolve(served);
-        await opened;
-      });
-    });
-    const stop = async () => {
-      release();
-      await serving;
-    };
-    return { url, stop };
-  },
-  ({ stop }) => stop(),
-);
+let limitedUrl = '';
+const testLimits = (title: string, work: () => Promise<void>) => {
+  const workAt = async (url: string) => {
+    limitedUrl = url;
+    await work();
+  };
+  const serve = async () => void (await service.withApp({ config: LIMITS }, workAt));
+  test(title, inOneWindow(serve));
+};
 
 afterEach(() => jest.restoreAllMocks());
 
-const limit = (account: Account) => ({ ...account, ...createClient(limited.url, account.key) });
+const limit = (account: Account) => ({ ...account, ...createClient(limitedUrl, account.key) });
 const openShop = async (options?: AccountOptions) => limit(await service.account(options));
 const addKey = async (shop: Account, livemode: boolean) =>
   limit(await service.withKey(shop, livemode));
@@ -300,9 +290,9 @@ const countStatuses = async (calls: Promise<Answer>[]) => {
   return counts;
 };
 
-test(
-  'each answer says what is left of the limit of its key, and a call over it is refused until the reset',
-  inOneWindow(async () => {
+testLimits(
+  'a call over the limit of its key is refused until the reset that it names',
+  async () => {
     const shop = await openShop();
     const first = await get(shop);
     expect(readLimit(first)).toEqual([BURST, BURST - 1, expect.any(Number)]);
@@ -322,39 +312,33 @@ test(
     await eventually('the end of the window', async () => Date.now() - began >= after * 1_000);
     const repeat = await create(shop, 'limited');
     expect([repeat.status, repeat.headers.get('Idempotent-Replayed')]).toEqual([201, null]);
-  }),
+  },
 );
 
-test(
-  'all keys of an account in one environment share a second limit',
-  inOneWindow(async () => {
-    const shop = await openShop();
-    const second = await addKey(shop, false);
-    expect(await countStatuses(times(20, () => get(shop)))).toEqual({ 200: 20 });
-    expect(await countStatuses(times(15, () => get(second)))).toEqual({ 200: 10, 429: 5 });
-    const refused = await get(second);
-    expectRefusal(refused, 'rate_limited');
-    expect(refused.body.error.message).toContain('account: at most 3 a second');
-    expect(readLimit(refused).slice(0, 2)).toEqual([30, 0]);
-    for (const other of [await addKey(shop, true), await openShop()]) {
-      expect((await get(other)).status).toBe(200);
-    }
-  }),
-);
+testLimits('all keys of an account in one environment share a second limit', async () => {
+  const shop = await openShop();
+  const second = await addKey(shop, false);
+  expect(await countStatuses(times(20, () => get(shop)))).toEqual({ 200: 20 });
+  expect(await countStatuses(times(15, () => get(second)))).toEqual({ 200: 10, 429: 5 });
+  const refused = await get(second);
+  expectRefusal(refused, 'rate_limited');
+  expect(refused.body.error.message).toContain('account: at most 3 a second');
+  expect(readLimit(refused).slice(0, 2)).toEqual([30, 0]);
+  for (const other of [await addKey(shop, true), await openShop()]) {
+    expect((await get(other)).status).toBe(200);
+  }
+});
 
-test(
-  'a list counts one more call for each ten rows of its limit',
-  inOneWindow(async () => {
-    const shop = await openShop();
-    const list = (query: string) => shop.get(`/v1/payments${query}`);
-    const readLeft = async (query: string) => readNumber(await list(query), 'RateLimit-Remaining');
-    const left = [await readLeft(''), await readLeft('?limit=9'), await readLeft('?limit=100')];
-    expect(left).toEqual([17, 16, 5]);
-    expectRefusal(await list('?limit=100'), 'rate_limited');
-    const invalid = await (await openShop()).get('/v1/payments?limit=101');
-    expect([invalid.status, readNumber(invalid, 'RateLimit-Remaining')]).toEqual([400, 19]);
-  }),
-);
+testLimits('a list counts one more call for each ten rows of its limit', async () => {
+  const shop = await openShop();
+  const list = (query: string) => shop.get(`/v1/payments${query}`);
+  const readLeft = async (query: string) => readNumber(await list(query), 'RateLimit-Remaining');
+  const left = [await readLeft(''), await readLeft('?limit=9'), await readLeft('?limit=100')];
+  expect(left).toEqual([17, 16, 5]);
+  expectRefusal(await list('?limit=100'), 'rate_limited');
+  const invalid = await (await openShop()).get('/v1/payments?limit=101');
+  expect([invalid.status, readNumber(invalid, 'RateLimit-Remaining')]).toEqual([400, 19]);
+});
 
 // How many of each kind: test/service/unit/shares.test.ts
 test.each<[kind: string, alone: number, held: [string, string], ask: (shop: Account) => string]>([
@@ -364,7 +348,7 @@ test.each<[kind: string, alone: number, held: [string, string], ask: (shop: Acco
 ])(
   'an account with slow %s has %i at once, and other accounts do not wait for it',
   async (_, alone, [name, method], ask) => {
-    const [shop, other] = [await openShop(), await openShop()];
+    const [shop, other] = [await service.account(), await service.account()];
     const slow = gate();
     let begun = 0;
     const store = Object(service.stores)[name];
@@ -394,74 +378,66 @@ test.each<[kind: string, alone: number, held: [string, string], ask: (shop: Acco
 );
 
 test('a change that has met the locks of others for too long is to be repeated', async () => {
-  const shop = await openShop();
   const conflict = new Contention('The transaction had write conflicts.', 1_000);
   jest.spyOn(service.stores.recipients, 'get').mockRejectedValueOnce(conflict);
-  const refused = await shop.delete('/v1/payout-recipients/any');
-  expectRefusal(refused, 'temporarily_unavailable');
-  expect(readNumber(refused, 'Retry-After')).toBe(1);
+  await service.withApp({}, async (url) => {
+    const refused = await createClient(url, shop.key).delete(`${RECIPIENTS}/any`);
+    expectRefusal(refused, 'temporarily_unavailable');
+    expect(readNumber(refused, 'Retry-After')).toBe(1);
+  });
 });
 
-test(
-  'creates have a lower limit, apart in sandbox and live, which simulations of any resource share',
-  inOneWindow(async () => {
-    const shop = await openShop();
-    const path = `/v1/sandbox/payments/${randomUUID()}/simulate`;
-    expect((await shop.post(path, { event: 'settled' })).status).toBe(404);
-    expect(await countStatuses(times(12, () => create(shop)))).toEqual({ 201: 9, 429: 3 });
-    const refused = await create(shop);
-    expectRefusal(refused, 'rate_limited');
-    expect(refused.body.error.message).toContain('created by one account: at most 1 a second');
-    expect(readNumber(refused, 'RateLimit-Limit')).toBe(10);
-    expectRefusal(await shop.post(path, { event: 'settled' }), 'rate_limited');
-    expect(await shop.count('idempotency_records')).toBe(9);
-    expect((await get(shop)).status).toBe(200);
-    for (const other of [await addKey(shop, true), await openShop()]) {
-      expect((await create(other)).status).toBe(201);
-    }
-  }),
-);
+testLimits('creates and simulations share a lower limit, apart in sandbox and live', async () => {
+  const shop = await openShop();
+  const path = `/v1/sandbox/payments/${randomUUID()}/simulate`;
+  expect((await shop.post(path, { event: 'settled' })).status).toBe(404);
+  expect(await countStatuses(times(12, () => create(shop)))).toEqual({ 201: 9, 429: 3 });
+  const refused = await create(shop);
+  expectRefusal(refused, 'rate_limited');
+  expect(refused.body.error.message).toContain('created by one account: at most 1 a second');
+  expect(readNumber(refused, 'RateLimit-Limit')).toBe(10);
+  expectRefusal(await shop.post(path, { event: 'settled' }), 'rate_limited');
+  expect(await shop.count('idempotency_records')).toBe(9);
+  expect((await get(shop)).status).toBe(200);
+  for (const other of [await addKey(shop, true), await openShop()]) {
+    expect((await create(other)).status).toBe(201);
+  }
+});
 
-test(
-  'a key without the scope has the limits of any key and does not count as used, and one that is wrong has none',
-  inOneWindow(async () => {
-    const shop = await openShop({ scopes: ['payments:read'] });
-    expect(await countStatuses(times(25, () => create(shop)))).toEqual({ 403: 20, 429: 5 });
-    expect((await create(await addKey(shop, false))).status).toBe(201);
-    const [first] = await service.stores.keys.forAccount(shop.account_id);
-    expect(first?.last_used_at).toBeNull();
-    // Nor have paths without a key, and wrong keys, that of a key.
-    const wrong = createClient(limited.url, makeKey(false));
-    for (let i = 0; i < BURST + 5; i += 1) {
-      expect((await fetch(`${limited.url}/healthz`)).status).toBe(200);
-      expectRefusal(await get(wrong), 'api_key_invalid');
-    }
-  }),
-);
+testLimits('a key without the scope has the same limit, and a wrong key has none', async () => {
+  const shop = await openShop({ scopes: ['payments:read'] });
+  expect(await countStatuses(times(25, () => create(shop)))).toEqual({ 403: 20, 429: 5 });
+  expect((await create(await addKey(shop, false))).status).toBe(201);
+  const [first] = await service.stores.keys.forAccount(shop.account_id);
+  expect(first?.last_used_at).toBeNull();
+  // Nor have paths without a key, and wrong keys, that of a key.
+  const wrong = createClient(limitedUrl, makeKey(false));
+  for (let i = 0; i < BURST + 5; i += 1) {
+    expect((await fetch(`${limitedUrl}/healthz`)).status).toBe(200);
+    expectRefusal(await get(wrong), 'api_key_invalid');
+  }
+});
 
-test(
-  'callbacks of one connector have a limit, and each answer says what is left',
-  inOneWindow(async () => {
-    const { stores, mongo, keys } = service;
-    const connector = `limited-${randomUUID().slice(0, 8)}`;
-    const encrypter = createEncrypter(keys.seal);
-    const audit = operatorsAudit(stores);
-    const deps = { stores, mongo, now: () => new Date(), audit, encrypter };
-    const { secret } = await createConnectorKey(deps, connector);
-    const post = () => {
-      const signature = signPayload(secret, '{}', Math.floor(Date.now() / 1_000));
-      const headers = { 'Connector-Signature': signature };
-      const path = `${limited.url}/connectors/${connector}/callbacks`;
-      return fetch(path, { method: 'POST', headers, body: '{}' });
-    };
-    for (let left = BURST - 1; left >= 0; left -= 1) {
-      const answer = await post();
-      expect([answer.status, readNumber(answer, 'RateLimit-Remaining')]).toEqual([400, left]);
-    }
-    const refused = await post();
-    expect([refused.status, readNumber(refused, 'RateLimit-Remaining')]).toEqual([429, 0]);
-  }),
-);
+testLimits('callbacks of a connector have a limit, and each answer says what is left', async () => {
+  const { stores, mongo, keys } = service;
+  const connector = `limited-${randomUUID().slice(0, 8)}`;
+  const encrypter = createEncrypter(keys.seal);
+  const audit = operatorsAudit(stores);
+  const deps = { stores, mongo, now: () => new Date(), audit, encrypter };
+  const { secret } = await createConnectorKey(deps, connector);
+  const post = () => {
+    const signature = signPayload(secret, '{}', Math.floor(Date.now() / 1_000));
+    const headers = { 'Connector-Signature': signature };
+    const path = `${limitedUrl}/connectors/${connector}/callbacks`;
+    return fetch(path, { method: 'POST', headers, body: '{}' });
+  };
+  for (let left = BURST - 1; left >= 0; left -= 1) {
+    const answer = await post();
+    expect([answer.status, readNumber(answer, 'RateLimit-Remaining')]).toEqual([400, left]);
+  }
+  const refused = await post();
+  expect([refused.status, readNumber(refused, 'RateLimit-Remaining')]).toEqual([429, 0]);
+});
 
 const DAY_MS = 86_400_000;
 

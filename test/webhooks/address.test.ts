@@ -67,31 +67,24 @@ const check = (url: string, policy: Partial<Policy> = {}) =>
   checkWebhookUrl(url, { allowPrivate: false, resolve: PUBLIC, ...policy });
 
 describe('a webhook URL', () => {
+  const at = (...addresses: string[]): Partial<Policy> => ({ resolve: async () => addresses });
+  const MIXED = at('10.0.0.7', '64:ff9b::7f00:1', 'fe80::1%eth0', '64:ff9b::5db8:d822');
+  const ALL = { isDenied: createDenyCheck('') };
   test.each<[where: string, policy: Partial<Policy>, urls: string[]]>([
     ['on the internet', {}, ['https://example.com/hooks?tenant=7', 'https://example.com./']],
     ['on the internet', {}, ['https://example.com:8443/', 'https://bücher.example.com/']],
     ['of 2,048 characters', {}, [`https://example.com/${'a'.repeat(2_028)}`]],
     ['of this machine where that is allowed', OWN, ['http://127.0.0.1:4000/', 'http://[::1]:4/']],
     ['of this machine where that is allowed', OWN, ['https://127.0.0.1/']],
-    [
-      'of this machine by its name',
-      { ...OWN, resolve: async () => ['127.0.0.1', '::1'] },
-      ['http://localhost:4000/hook'],
-    ],
+    ['this machine by name', { ...OWN, ...at('127.0.0.1', '::1') }, ['http://localhost:4000/hook']],
     ['of this machine next to a denied network', { ...OWN, ...DENYING }, ['http://127.0.0.1:4/']],
     [
       'outside a denied network',
-      { ...DENYING, resolve: async () => ['8.8.8.8', '93.184.217.1'] },
+      { ...DENYING, ...at('8.8.8.8', '93.184.217.1') },
       ['https://example.com/'],
     ],
-    [
-      'on the internet at one of its addresses',
-      {
-        resolve: async () => ['10.0.0.7', '64:ff9b::7f00:1', 'fe80::1%eth0', '64:ff9b::5db8:d822'],
-      },
-      ['https://example.com/'],
-    ],
-    ['anywhere for an empty list', { isDenied: createDenyCheck('') }, ['https://93.184.216.34/']],
+    ['on the internet at one of its addresses', MIXED, ['https://example.com/']],
+    ['anywhere for an empty list of denied networks', ALL, ['https://93.184.216.34/']],
   ])('may be %s', async (_where, policy, urls) => {
     for (const url of urls) {
       expect(await check(url, policy)).toEqual({ ok: true, url: new URL(url).href });
