@@ -115,12 +115,11 @@ describe('a signed callback', () => {
     await setting.service.becomes('payments', id, { status: 'authorized' });
     expect(await sendForSummary({ ...authorized, resource_id: id })).toEqual(DUPLICATE);
     const { callback_id, occurred_at } = authorized;
-    expect(await listStored(id)).toMatchObject([
-      {
-        ...{ _id: `${bank}:${callback_id}`, resource_id: id, unapplied: null },
-        ...{ signed_by: bankKey.key_id, body: { bank_reference: 'B-1', occurred_at } },
-      },
-    ]);
+    expect(await listStored(id)).toMatchObject([{ resource_id: id, unapplied: null }]);
+    expect(await commands.json('callback', 'show', `${bank}:${callback_id}`)).toMatchObject({
+      signed_by: bankKey.key_id,
+      callback: { callback_id, bank_reference: 'B-1', occurred_at },
+    });
   });
 
   // How a parked report is delivered later: test/connectors/sandbox-outgoing.test.ts

@@ -436,28 +436,27 @@ describe('a debt', () => {
     const payMarketing = () => pay({ ...fromMarketing, amount: 100 });
     const setLimit = (to: number | null) =>
       service.stores.accounts.setLimit(account_id, 'owed_limits.EUR', to);
-    await debtor.earn(900);
-    for (const refused of [await pay({ amount: 100 }), await payMarketing()]) {
-      expectRefusal(refused, 'insufficient_balance');
-      expect(refused.body.error.message).toContain('You owe €10.00');
-    }
-    const pounds = { method: 'faster_payments', recipient_id: recipients.faster_payments };
-    expect((await pay({ ...pounds, currency: 'GBP', amount: 100 })).status).toBe(201);
-    await setLimit(999);
-    expectRefusal(await payMarketing(), 'insufficient_balance');
-    await setLimit(1_000);
-    expect((await payMarketing()).status).toBe(201);
-    await setLimit(null);
     const fund = (balance_account: string, amount: number, id: string) => {
       const funding = { ...buildOwner(debtor, balance_account), amount };
       return fundBalance(buildDeps(), funding, { id: `${account_id}:${id}` });
     };
     // It is paid at once, on the balance account that the funding credits.
     for (const _ of ['first', 'again']) {
-      expect(await fund('main', 600, 'first')).toMatchObject({ available: 900 });
-      expect(await read()).toEqual([900, 400]);
+      expect(await fund('main', 600, 'first')).toMatchObject({ available: 0 });
+      expect(await read()).toEqual([0, 400]);
     }
+    await debtor.earn(900);
+    for (const refused of [await pay({ amount: 100 }), await payMarketing()]) {
+      expectRefusal(refused, 'insufficient_balance');
+      expect(refused.body.error.message).toContain('You owe €4.00');
+    }
+    const pounds = { method: 'faster_payments', recipient_id: recipients.faster_payments };
+    expect((await pay({ ...pounds, currency: 'GBP', amount: 100 })).status).toBe(201);
+    await setLimit(399);
     expectRefusal(await payMarketing(), 'insufficient_balance');
+    await setLimit(400);
+    expect((await payMarketing()).status).toBe(201);
+    await setLimit(null);
     expect(await fund('marketing', 500, 'second')).toMatchObject({ available: 50_000 });
     expect(await read()).toEqual([900, 0]);
     expect((await payMarketing()).status).toBe(201);

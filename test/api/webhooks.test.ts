@@ -207,6 +207,8 @@ test('events go to each endpoint that is enabled for them, and a redelivery to o
       [first, second, third].map((endpoint, n) => [endpoint.id, ...(expected[n] ?? ['', 0])]),
     );
   await expectEach(['delivered', 1], ['not_subscribed', 0], ['disabled', 0]);
+  const signatures = new Set(inbox.received.map(({ headers }) => headers['service-signature']));
+  expect(signatures.size).toBe(inbox.received.length);
   const event = await findEvent(shop, id, 'payment.settled');
   const redeliver = (body?: object, event_id = event.id) =>
     act(shop, `/v1/events/${event_id}/redeliver`, body);
@@ -215,8 +217,6 @@ test('events go to each endpoint that is enabled for them, and a redelivery to o
   await expectEach(['delivered', 2], ['not_subscribed', 0], ['disabled', 0]);
   expect((await redeliver({ endpoint_id: second.id })).status).toBe(202);
   await expectEach(['delivered', 2], ['delivered', 1], ['disabled', 0]);
-  const signatures = new Set(inbox.received.map(({ headers }) => headers['service-signature']));
-  expect(signatures.size).toBe(inbox.received.length);
   expectRefusal(await redeliver({ endpoint_id: third.id }), 'endpoint_disabled');
   expectRefusal(await redeliver({ endpoint_id: UNKNOWN }), 'webhook_endpoint_not_found');
   expectRefusal(await redeliver({}, 'evt_unknown'), 'event_not_found');
@@ -324,24 +324,27 @@ test('events are listed newest first, and filtered by type and resource', async 
   expect(pages.flat()).toEqual(ids(events));
 });
 
-test.each([
-  ['recent', Date.now() - 140_000],
-  ['old', LONG_AGO],
+test.each<[what: string, ago: (ms: number) => number]>([
+  ['recent', (ms) => Date.now() - ms],
+  ['old', () => LONG_AGO],
 ])(
   'the parameter after lists later %s events, oldest first, alike for readers that read at once',
-  async (_, since) => {
-    const shop = await service.account();
-    const seconds = [0, 115, 120, ...Array.from({ length: 17 }, (_, n) => 122 + n / 2)];
-    const [first = '', recent = '', shown = '', ...rest] = await recordEvents(shop, seconds, {
-      since,
-    });
-    const reads = Array.from({ length: 8 }, () => readAfter(shop, shown, '7'));
-    // They begin at an event that was not read from a list: the minute before it is repeated.
-    expect(await Promise.all(reads)).toEqual(reads.map(() => [recent, ...rest]));
+  async (_, ago) => {
+    const [shop, since] = [await service.account(), ago(60_000)];
+    const seconds = Array.from({ length: 40 }, (_, n) => n);
+    const [first = '', ...rest] = await recordEvents(shop, seconds, { since });
+    const reads = Array.from({ length: 8 }, () => readAfter(shop, first, '7'));
+    expect(await Promise.all(reads)).toEqual(reads.map(() => rest));
+    expect(await readAfter(shop, rest[34] ?? '')).toEqual(rest.slice(35));
+    // The minute before an event that was not read from a list is repeated.
+    const reader = await service.account();
+    const own = await recordEvents(reader, [0, 115, 120, 130], { since: ago(130_000) });
+    const [old = '', recent = '', shown = '', next = ''] = own;
+    expect(await readAfter(reader, shown)).toEqual([recent, next]);
     // It skips none for a reader who begins with another one.
-    expect(await readAfter(shop, recent, '7')).toEqual([shown, ...rest]);
-    expect(await readAfter(shop, first, '7')).toEqual([recent, shown, ...rest]);
-    const [later = ''] = await recordEvents(shop, [139], { since });
+    expect(await readAfter(reader, recent)).toEqual([shown, next]);
+    expect(await readAfter(reader, old)).toEqual([recent, shown, next]);
+    const [later = ''] = await recordEvents(shop, [59], { since });
     expect(await readAfter(shop, rest.at(-1) ?? '')).toEqual([later]);
     expect(await readAfter(shop, later)).toEqual([]);
   },
