@@ -119,7 +119,8 @@ describeWith('python3', 'the Python client', () => {
       const source = join(folder, 'package');
       cpSync(PYTHON, source, { recursive: true });
       const tools = await installPythonTools(join(PYTHON, 'requirements-dev.txt'));
-      return { folder, source, env: { PYTHONPATH: tools, PYTHONDONTWRITEBYTECODE: '1' } };
+      const env = { PYTHONPATH: tools, PYTHONDONTWRITEBYTECODE: '1' };
+      return { folder, source, env: { ...env, MYPY_CACHE_DIR: join(folder, 'types') } };
     },
     ({ folder }) => rmSync(folder, { recursive: true }),
   );
