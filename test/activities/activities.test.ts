@@ -196,11 +196,12 @@ describe('a transition', () => {
 
   test('that many request at once is made once', async () => {
     const { open, advance, listEvents } = await reservePayment();
-    await Promise.all(Array.from({ length: 8 }, () => open()));
+    const callers = [1, 2, 3, 4, 5];
+    await Promise.all(callers.map(() => open()));
     const results = await Promise.all(
-      Array.from({ length: 8 }, () => advance('awaiting_customer', 2, ['authorized', 'settled'])),
+      callers.map(() => advance('awaiting_customer', 2, ['authorized', 'settled'])),
     );
-    expect(new Set(results.map(({ version }) => version))).toEqual(new Set([4]));
+    expect(results.map(({ version }) => version)).toEqual(callers.map(() => 4));
     expect(await listEvents()).toHaveLength(3);
   });
 
