@@ -56,10 +56,7 @@ export const REFUNDS: Instructed = {
   isTaken: ({ shows }) => shows('instruction at the bank: accepted'),
   taken: { status: 'processing', version: 1 },
   done: 'settled',
-  money: {
-    untouched: { refunded: 0, available: 1_050 },
-    taken: { refunded: 1_050, available: 0 },
-  },
+  money: { untouched: { refunded: 0, available: 1_050 }, taken: { refunded: 1_050, available: 0 } },
   confirmation: {},
 };
 

@@ -1,15 +1,18 @@
 import { randomUUID } from 'node:crypto';
+import { Worker } from '@temporalio/worker';
 import { createPayoutActivities, type PayoutChange } from '../../../activities/payouts';
 import type { ConnectorActivities, PayoutLookup } from '../../../connectors/contract/activities';
 import type { CryptoConnectorActivities } from '../../../connectors/contract/crypto';
 import { PAYOUT_FAILURES, type PayoutStatus } from '../../../src/domain/payout/payout';
 import type { PayoutInput, PayoutState } from '../../../src/domain/payout/workflow';
+import { questionQueue } from '../../../src/domain/task-queues';
 import { bookId } from '../../../src/ledger/entries';
 import { withLock } from '../../../src/ledger/locks';
 import { gate } from '../../support/gate';
 import { saveHistory } from '../../support/histories';
 import { withHeldUpdates } from '../../support/hold-updates';
 import { eventually } from '../../support/http';
+import { runWhile } from '../../support/run-while';
 import { scriptedChain } from '../../support/scripted-chain';
 import {
   fund,
@@ -21,7 +24,7 @@ import {
   settledPayment,
   withBank,
 } from '../../support/workflow-setting';
-import { openSettlement, type TrackedSettlement } from '../crypto/setting';
+import { openSettlement } from '../crypto/setting';
 import { instructions, PAYOUTS, REFUNDS } from '../instructed';
 import {
   ACT,
@@ -65,10 +68,16 @@ function queueingBank(
   return { ...bank, activities };
 }
 
+/** Serves the questions of operators on a queue of their own, as the kit does. */
 const withQueued = (bank: ReturnType<typeof queueingBank>, story: Story) =>
   withUnsentPayout(bank, async (payout) => {
     await payout.becomes({ status: 'submitted' });
-    await story(payout);
+    const questions = await Worker.create({
+      connection: setting.env.nativeConnection,
+      taskQueue: questionQueue(payout.input.connector),
+      activities: bank.activities,
+    });
+    await runWhile(questions, () => story(payout));
   });
 
 const countSends = ({ told }: Pick<TrackedPayout, 'told'>) =>
@@ -409,71 +418,55 @@ test.each([
   });
 });
 
-describe('mark_failed on a refund that a connector is sending', () => {
-  test('is refused when the bank accepts it meanwhile', () => {
-    const { opened, release } = gate();
-    const bank = REFUNDS.bank({ send: [() => opened.then(() => 'taken')] });
-    return withRefund(bank, async (refund) => {
-      await eventually('the instruction', async () => instructions(bank).length === 1);
-      const marked = refund.refusal('mark_failed');
-      await refund.shows('mark_failed');
-      release();
-      const message = expect.stringMatching(/just taken/);
-      expect(await marked).toMatchObject({ code: 'wrong_state', message });
-      await refund.endBy('settled');
-      expect(await refund.stored()).toMatchObject({ status: 'settled', failure: null });
-      expect(await refund.money()).toEqual(REFUNDS.money.taken);
-    });
+test('mark_failed on a refund that a connector is sending is refused when the bank accepts it', () => {
+  const { opened, release } = gate();
+  const bank = REFUNDS.bank({ send: [() => opened.then(() => 'taken')] });
+  return withRefund(bank, async (refund) => {
+    await eventually('the instruction', async () => instructions(bank).length === 1);
+    const marked = refund.refusal('mark_failed');
+    await refund.shows('mark_failed');
+    release();
+    const message = expect.stringMatching(/just taken/);
+    expect(await marked).toMatchObject({ code: 'wrong_state', message });
+    await refund.endBy('settled');
+    expect(await refund.stored()).toMatchObject({ status: 'settled', failure: null });
+    expect(await refund.money()).toEqual(REFUNDS.money.taken);
   });
 });
 
-describe('mark_failed on a settlement that the connector has stored', () => {
+describe('mark_failed on a settlement that is pending at its connector', () => {
   const PENDING = { outcome: 'pending' } as const;
-
-  /** Runs the story of a settlement of one ether that is pending at its chain. */
-  const withPending = (
-    story: (settlement: TrackedSettlement) => Promise<unknown>,
-    changes: Partial<CryptoConnectorActivities>,
-  ) => {
-    const chain = scriptedChain({ sendSettlement: async () => PENDING, ...changes });
-    return withBank(setting, chain, async (connector) => {
-      const settlement = await openSettlement(setting, connector);
-      await shows(settlement.handle, 'instruction at the connector: pending');
-      await story(settlement);
-    });
-  };
-  const mark = ({ act }: TrackedSettlement, more: object = {}) =>
-    unlessUnreachable(() => act('mark_failed', more));
   const BACK = { available: `${10n ** 18n}`, reserved: '0' };
 
-  test('is refused while the connector may broadcast it, unless an operator confirms', () =>
-    withPending(
-      async (settlement) => {
-        expect(await refusalOf(mark(settlement))).toEqual({
+  test.each<[string, Partial<CryptoConnectorActivities>]>([
+    ['is refused while the connector may broadcast it, unless an operator confirms', {}],
+    [
+      'releases the balance when the connector cancels it',
+      { cancelSettlement: async () => ({ outcome: 'cancelled' }) },
+    ],
+  ])('%s', (_title, cancel) => {
+    const pending = { sendSettlement: async () => PENDING, lookUpSettlement: async () => PENDING };
+    return withBank(setting, scriptedChain({ ...pending, ...cancel }), async (connector) => {
+      const settlement = await openSettlement(setting, connector);
+      await shows(settlement.handle, 'instruction at the connector: pending');
+      const mark = (more: object = {}) =>
+        unlessUnreachable(() => settlement.act('mark_failed', more));
+      const isHeld = !('cancelSettlement' in cancel);
+      const confirmed = isHeld ? { bank_confirmed_not_executed: true } : {};
+      if (isHeld) {
+        expect(await refusalOf(mark())).toEqual({
           code: 'held_by_bank',
           message: expect.stringMatching(/^The bank holds the settlement/),
         });
-        expect(await settlement.balance()).toEqual({ available: '0', reserved: BACK.available });
-        const confirmed = { bank_confirmed_not_executed: true };
-        expect(await mark(settlement, confirmed)).toMatchObject({ status: 'failed' });
-        await settlement.handle.result();
-        const { audit } = await settlement.stored();
-        expect(audit).toMatchObject([{ what: 'mark_failed', ...confirmed }]);
-        expect(await settlement.balance()).toEqual(BACK);
-      },
-      { lookUpSettlement: async () => PENDING },
-    ));
-
-  test('releases the balance when the connector cancels it', () => {
-    const cancelSettlement = async () => ({ outcome: 'cancelled' }) as const;
-    return withPending(
-      async (settlement) => {
-        expect(await mark(settlement)).toMatchObject({ status: 'failed' });
-        await settlement.handle.result();
-        expect(await settlement.balance()).toEqual(BACK);
-      },
-      { lookUpSettlement: async () => PENDING, cancelSettlement },
-    );
+        const reserved = { available: '0', reserved: BACK.available };
+        expect(await settlement.balance()).toEqual(reserved);
+      }
+      expect(await mark(confirmed)).toMatchObject({ status: 'failed' });
+      await settlement.handle.result();
+      const audit = [{ what: 'mark_failed', ...confirmed }];
+      expect(await settlement.stored()).toMatchObject({ audit });
+      expect(await settlement.balance()).toEqual(BACK);
+    });
   });
 });
 
@@ -502,13 +495,22 @@ describe('the acceptance of payouts', () => {
     expect(told).toEqual([]);
   }
 
+  /** Runs a story while workers serve one more queue, on these stores. */
+  async function withQueue(
+    queue: string,
+    story: () => Promise<void>,
+    stores: typeof setting.stores = setting.stores,
+  ): Promise<void> {
+    const stopWorkers = await setting.startWorkers(queue, stores);
+    await story().finally(stopWorkers);
+  }
+
   test.concurrent.each([
     ['accept', 'payout-not-accepted-in-time', 5_000, /no money moves|not known yet/, false],
     ['refuse', 'payout-not-known-in-time', 6_000, /not known yet/, true],
   ])(
     'a payout that the database is too slow to %s is refused, and the API is answered in time',
-    (...row) => {
-      const [, history, answered_ms, words, isSlowToRefuse] = row;
+    (_what, history, answered_ms, words, isSlowToRefuse) => {
       const { idempotency } = setting.stores;
       const { opened, release: resume } = gate();
       const delay =
@@ -517,18 +519,16 @@ describe('the acceptance of payouts', () => {
           opened.then(() => act(...args));
       const slow = { ...idempotency, clearRequest: delay(idempotency.clearRequest) };
       const release = isSlowToRefuse ? delay(idempotency.release) : idempotency.release;
+      const stores = { ...setting.stores, idempotency: { ...slow, release } };
       const bank = scriptedBank();
       return withBank(setting, bank, async (connector) => {
         const queue = `slow-${randomUUID()}`;
-        const stores = { ...setting.stores, idempotency: { ...slow, release } };
-        const stopWorkers = await setting.startWorkers(queue, stores);
-        try {
+        const story = async () => {
           const payout = await fundPayout(connector);
           const began = Date.now();
-          expect(await refusalOf(openPayout(setting, payout.input, queue))).toEqual({
-            code: NOT_ACCEPTED,
-            message: expect.stringMatching(words),
-          });
+          const message = expect.stringMatching(words);
+          const refusal = await refusalOf(openPayout(setting, payout.input, queue));
+          expect(refusal).toEqual({ code: NOT_ACCEPTED, message });
           const took_ms = Date.now() - began;
           expect(took_ms).toBeGreaterThanOrEqual(answered_ms - 200);
           // A request may take 8 s; the rest is for a busy machine.
@@ -536,10 +536,8 @@ describe('the acceptance of payouts', () => {
           resume();
           await expectRefused(payout, bank);
           await saveHistory(payout.handle, history);
-        } finally {
-          resume();
-          await stopWorkers();
-        }
+        };
+        await withQueue(queue, () => story().finally(resume), stores);
       });
     },
   );
@@ -563,13 +561,7 @@ describe('the acceptance of payouts', () => {
         await eventually('the start', () => payout.handle.describe().catch(() => null));
         await setting.env.sleep('6s');
         await meanwhile(payout.input);
-        const stopWorkers = await setting.startWorkers(queue);
-        try {
-          await story(payout, bank, opening);
-        } finally {
-          await refusal;
-          await stopWorkers();
-        }
+        await withQueue(queue, () => story(payout, bank, opening).finally(() => refusal));
       });
     };
 

@@ -167,9 +167,7 @@ export function startDelivery(
   {
     endpoint_ids,
     ...more
-  }: Pick<WebhookDeliveryInput, 'attempts_max'> & {
-    endpoint_ids?: readonly string[];
-  } = {},
+  }: Pick<WebhookDeliveryInput, 'attempts_max'> & { endpoint_ids?: readonly string[] } = {},
 ) {
   const { endpoint_id: only, run, ...input } = buildInput(event);
   const endpoints = (endpoint_ids ?? [only]).map((endpoint_id) => ({ endpoint_id, run }));
