@@ -39,7 +39,6 @@ import { eventually, idealPayment } from '../../support/http';
 import { retryUntilDone } from '../../support/insist';
 import { paymentAt } from '../../support/list-rows';
 import { mockActivityEnvironment } from '../../support/quiet';
-import { expiredPayment, openRecords } from '../../support/records';
 import { runWhile } from '../../support/run-while';
 import { temporalAddress } from '../../support/servers';
 import type { Account } from '../../support/service';
@@ -185,9 +184,10 @@ describe('an audit', () => {
       `then \`callback deliver ID\`.\n\n- \`${unreadable}\`\n- \`${parked}\``,
     );
     expect((await callbacks.get(late))?.signalled_at).not.toBeNull();
-    await eventually('the completion', async () => {
-      return (await payouts.get(unheard))?.status === 'completed';
-    });
+    await eventually(
+      'the completion',
+      async () => (await payouts.get(unheard))?.status === 'completed',
+    );
     await eventually('the end of the delivery', async () => {
       // This merchant has no endpoint.
       const [row] = await deliveries.forEvents([event?._id ?? '']);
@@ -210,37 +210,27 @@ describe('an audit', () => {
   });
 
   test('needs attention for late funds that are not back after five days', async () => {
-    const { payments } = setting.service.stores;
-    const records = await openRecords(undefined, setting.service.database);
-    const known = async (id: string) => {
-      const { version = 0, transition = 0 } = (await payments.get(id)) ?? {};
-      return { version, transition };
-    };
-    const about = (resource_id: string) =>
-      ({ kind: 'payment', resource_id, at: new Date().toISOString() }) as const;
-    const returnLate = async (daysAgo: number) => {
-      const { payment_id } = await expiredPayment(records);
-      const source = { kind: 'callback', id: `late-${payment_id}` } as const;
-      const report = { source, direction: 'in', amount: 1_000, currency: 'EUR' } as const;
-      const call = { ...about(payment_id), reason: 'late', report } as const;
-      await records.movements.recordMovement({ ...call, ...(await known(payment_id)) });
-      const { version } = await known(payment_id);
-      const reason = { attention: 'late_settlement_reversed', audit: null } as const;
-      const attention_at = Date.now() - daysAgo * 24 * 60 * MINUTE_MS;
-      await payments.markAttention(payment_id, { version, ...reason, attention_at });
-      return payment_id;
-    };
-    const ids = [await returnLate(6), await returnLate(4), await returnLate(6)];
-    const [, , payment_id = ''] = ids;
-    const source = { kind: 'callback', id: `back-${payment_id}` } as const;
-    const call = { ...about(payment_id), report: { source, direction: 'out' } } as const;
-    await records.movements.recordReturn({ ...call, ...(await known(payment_id)) });
+    const { shop, service } = setting;
+    const ids = await Promise.all(
+      [6, 4, 6].map(async (daysAgo) => {
+        const { id } = await buildPayment(shop, { status: 'cancelled' });
+        await setting.simulate('payment', id, { event: 'settled' });
+        await service.becomes('payments', id, { attention: 'late_settlement_reversed' });
+        await setting.handle('payment', id).result();
+        const attention_since = Date.now() - daysAgo * 24 * 60 * MINUTE_MS;
+        const rows = service.collection<{ _id: string }>('payments');
+        await rows.updateOne({ _id: id }, { $set: { attention_since } });
+        return id;
+      }),
+    );
+    const [overdue = '', young = '', back = ''] = ids;
+    await setting.simulate('payment', back, { event: 'reversed' });
+    await setting.handle('payment', back).result();
     await audit();
-    const reasons = await Promise.all(ids.map(async (id) => (await payments.get(id))?.attention));
-    expect(reasons).toEqual([
-      ...['late_reversal_overdue', 'late_settlement_reversed', 'late_settlement_reversed'],
-    ]);
-    await records.mongo.close();
+    const { payments } = service.stores;
+    const read = async (id: string) => (await payments.get(id))?.attention;
+    expect(await read(overdue)).toBe('late_reversal_overdue');
+    for (const id of [young, back]) expect(await read(id)).toBe('late_settlement_reversed');
   });
 });
 
@@ -284,20 +274,22 @@ test('a schedule of each day is created once, and runs late on the same day', as
   await handle.delete();
 });
 
-describe('the cost of', () => {
+describe('the cost in commands', () => {
+  // Each command is counted; a machine that stalls adds some.
+  beforeAll(() => void jest.retryTimes(3));
+  afterAll(() => void jest.retryTimes(0));
+
   const KINDS = ['payment', 'refund', 'payout'] as const;
   type Kind = (typeof KINDS)[number];
   const PAGE = readFileSync(join(ROOT, 'docs/scale.md'), 'utf8');
 
   /** Reads a column of the table of commands. */
   function readTable(kind: Kind): Record<string, number> {
-    const rows = [...PAGE.matchAll(/^\| `(commit|\w+ \S+)` \|([\d |]+) \|/gm)].map(
-      ([, name = '', cells = '']) => {
-        const counts = cells.split('|').map(Number);
-        return [name, counts[KINDS.indexOf(kind)] ?? 0] as const;
-      },
-    );
-    return Object.fromEntries(rows.filter(([, count]) => count > 0));
+    const rows = PAGE.matchAll(/^\| `(commit|\w+ \S+)` \|([\d |]+) \|/gm);
+    const counts = [...rows].map(([, name = '', cells = '']) => {
+      return [name, Number(cells.split('|')[KINDS.indexOf(kind)] ?? 0)] as const;
+    });
+    return Object.fromEntries(counts.filter(([, count]) => count > 0));
   }
 
   /** Commands that several resources share, or that come by the clock. */
@@ -306,105 +298,70 @@ describe('the cost of', () => {
     ...['chain_transactions', 'insert requests', 'update api_keys', 'endSessions'],
     ...['connector_capabilities', 'reports_set_aside'],
   ];
-
-  let account: Account;
   /** Commands of the API, the worker and the sandbox bank. */
   const commands = new Map<string, number>();
   const count = (name: string) => commands.get(name) ?? 0;
-  let bank: ReturnType<typeof createBank>;
 
-  beforeAll(async () => {
-    // Each command is counted; a machine that stalls adds some.
-    jest.retryTimes(3);
-    const { service } = setting;
-    service.mongo.on(
-      'commandStarted',
-      ({ commandName, command, databaseName }: CommandStartedEvent) => {
-        const owner = databaseName === service.database ? '' : 'bank.';
+  const bank = useFixture(
+    async () => {
+      const { connector, database, mongo, stores, keysFile, url } = setting.service;
+      const note = ({ commandName, command, databaseName }: CommandStartedEvent) => {
+        const owner = databaseName === database ? '' : 'bank.';
         const isCommit = commandName === 'commitTransaction';
         const name = isCommit ? 'commit' : `${commandName} ${owner}${command[commandName]}`;
         if (!APART.some((word) => name.includes(word))) commands.set(name, count(name) + 1);
-      },
-    );
-    const { connector, mongo, stores, keysFile, url } = service;
-    const encrypter = createEncrypter(followKeyFile(keysFile).seal);
-    const parts = { mongo, stores, encrypter, audit: async () => {}, now: () => new Date() };
-    const key = await createConnectorKey(parts, connector);
-    bank = createBank(url, { connector, secret: key.secret }, 1);
-  });
+      };
+      mongo.on('commandStarted', note);
+      const encrypter = createEncrypter(followKeyFile(keysFile).seal);
+      const parts = { mongo, stores, encrypter, audit: async () => {}, now: () => new Date() };
+      const { secret } = await createConnectorKey(parts, connector);
+      return createBank(url, { connector, secret }, 1);
+    },
+    (opened) => opened.close(),
+  );
 
-  afterAll(async () => {
-    jest.retryTimes(0);
-    await bank.close();
-  });
-
-  // For each try of a test: a later one may come when the caches of an earlier one have expired.
-  async function warmCaches() {
-    const { stores } = setting.service;
-    const { account_id } = account;
-    // As under load, where one read serves many requests.
-    await stores.accounts.refresh(account_id);
-    await stores.routingRules.readCached();
-    await stores.connectorPauses.readCached();
-    await stores.endpoints.getCached(account_id, false);
-  }
-
-  beforeEach(async () => {
-    account = await buildAccount(setting.service, { funds: 10_000 });
-    // Nobody listens there: the first attempt of each delivery ends at once.
-    await buildEndpoint(account, { url: 'http://127.0.0.1:9/' });
-  });
-
-  async function readFirstAttempts(): Promise<DeliveryRow[]> {
-    const { account_id } = account;
+  async function readFirstAttempts({ account_id }: Account): Promise<DeliveryRow[]> {
+    const deliveries = setting.service.collection<DeliveryRow>('deliveries');
     return await eventually('each first attempt', async () => {
-      const found = await setting.service
-        .collection<DeliveryRow>('deliveries')
-        .find({ account_id })
-        .toArray();
+      const found = await deliveries.find({ account_id }).toArray();
       return found.every(({ attempts }) => attempts > 0) && found;
     });
   }
 
-  // They would try again after 42 s, and be counted by another try of a test.
-  afterEach(async () => {
-    const { temporal } = setting.service;
-    const terminate = ({ event_id }: DeliveryRow) =>
-      temporal.workflow.getHandle(webhookWorkflowId(event_id)).terminate('end of test');
-    await Promise.all((await readFirstAttempts()).map(terminate));
-  });
-
-  const post = async (path: string, body: object): Promise<string> => {
-    const answer = await account.post(path, body);
-    expect([answer.status, answer.text]).toEqual([201, expect.any(String)]);
-    return answer.body.id;
-  };
-
-  /** Makes what must exist before. @returns the create that is counted */
-  const prepare: Record<Kind, () => Promise<() => Promise<string>>> = {
-    payment: async () => () => post('/v1/payments', idealPayment()),
-    refund: async () => {
+  /** Makes what must exist before. @returns path and body of the create that is counted */
+  const prepare = {
+    payment: async () => ['/v1/payments', idealPayment()],
+    refund: async (account) => {
       const { id: payment_id } = await buildPayment(account, { status: 'settled' });
-      return () => post('/v1/refunds', { payment_id, reason: 'requested' });
+      return ['/v1/refunds', { payment_id, reason: 'requested' }];
     },
-    payout: async () => {
+    payout: async (account) => {
       const { recipient_id } = await buildPayout(account);
       const facts = { method: 'sepa_instant', amount: 1_051, currency: 'EUR', reference: 'r-1' };
-      return () => post('/v1/payouts', { ...facts, recipient_id });
+      return ['/v1/payouts', { ...facts, recipient_id }];
     },
-  };
+  } satisfies Record<Kind, (account: Account) => Promise<[path: string, body: object]>>;
 
   test.each<[Kind, ResourceCallback['name'][], object]>([
     ['payment', ['authorized', 'settled'], { history_events: 29, workflow_tasks: 4, actions: 13 }],
     ['refund', ['settled'], {}],
     ['payout', ['completed'], { history_events: 24, workflow_tasks: 3, actions: 11 }],
-  ])('a %s is what docs/scale.md says', async (kind, names, history) => {
-    const { temporal } = setting.service;
-    const create = await prepare[kind]();
-    await readFirstAttempts();
-    await warmCaches();
+  ])('of a %s is what docs/scale.md says', async (kind, names, history) => {
+    const { temporal, stores } = setting.service;
+    const account = await buildAccount(setting.service, { funds: 10_000 });
+    // Nobody listens there: the first attempt of each delivery ends at once.
+    await buildEndpoint(account, { url: 'http://127.0.0.1:9/' });
+    const [path, body] = await prepare[kind](account);
+    await readFirstAttempts(account);
+    // As under load, where one read serves many requests.
+    await stores.accounts.refresh(account.account_id);
+    await stores.routingRules.readCached();
+    await stores.connectorPauses.readCached();
+    await stores.endpoints.getCached(account.account_id, false);
     commands.clear();
-    const id = await create();
+    const created = await account.post(path, body);
+    expect([created.status, created.text]).toEqual([201, expect.any(String)]);
+    const { id } = created.body;
     const handle = temporal.workflow.getHandle(LIFECYCLES[kind].workflowId(id));
     for (const name of names) {
       const events = count('insert events');
@@ -416,18 +373,17 @@ describe('the cost of', () => {
     const expected = readTable(kind);
     const attempts = expected['update deliveries'] ?? 0;
     await eventually('the attempts', async () => count('update deliveries') >= attempts);
+    const counted = Object.fromEntries(commands);
+    // They would try again after 42 s, and be counted by another try of a test.
+    const terminate = ({ event_id }: DeliveryRow) =>
+      temporal.workflow.getHandle(webhookWorkflowId(event_id)).terminate('end of test');
+    await Promise.all((await readFirstAttempts(account)).map(terminate));
 
-    expect(Object.fromEntries(commands)).toEqual(expected);
+    expect(counted).toEqual(expected);
     expect(await countHistories(temporal, [[handle.workflowId]])).toMatchObject(history);
   });
 });
 
-const PAGE = 200;
-const PAYOUTS = 3 * PAGE;
-/** The last payout of the first page. */
-const FIRST_PAGE = `payout-0${PAGE - 1}`;
-/** The only payout that is overdue. */
-const OVERDUE = `payout-0${PAYOUTS - 1}`;
 const FUTURE = '2126-03-01T12:00:00.000Z';
 const PAST = '2026-03-01T12:00:00.000Z';
 
@@ -537,16 +493,20 @@ describe('an activity', () => {
 });
 
 describe('an audit of payouts in progress without a workflow', () => {
-  beforeEach(async () => {
+  const PAGE = 200;
+  const name = (n: number) => `payout-${`${n}`.padStart(4, '0')}`;
+
+  /** Inserts payouts, of which the last is overdue. @returns its id */
+  async function insertPayouts(count: number): Promise<string> {
     await payouts().deleteMany({});
     await database.db.collection('schedule_runs').deleteMany({});
-    const rows = Array.from({ length: PAYOUTS }, (_, n) => {
-      const _id = `payout-${`${n}`.padStart(4, '0')}`;
-      const due_at = _id === OVERDUE ? PAST : FUTURE;
-      return storedPayout({ account_id: 'acct_audit' }, { _id, status: 'submitted', due_at });
+    const rows = Array.from({ length: count }, (_, n) => {
+      const of = { _id: name(n), status: 'submitted', due_at: n === count - 1 ? PAST : FUTURE };
+      return storedPayout({ account_id: 'acct_audit' }, of as Partial<PayoutDocument>);
     });
     await payouts().insertMany(rows);
-  });
+    return name(count - 1);
+  }
 
   const openWorker = async (taskQueue: string, more: { walkMs?: number } = {}) =>
     await Worker.create({
@@ -584,52 +544,56 @@ describe('an audit of payouts in progress without a workflow', () => {
   }
 
   test('whose worker is killed continues from the page of its last heartbeat', async () => {
-    const killed = watchPages(FIRST_PAGE);
-    const first = openEnvironment();
-    void first.environment.run(buildActivities(killed.stores).auditResources);
+    const overdue = await insertPayouts(3 * PAGE);
+    const [first = '', ...others] = [1, 2, 3].map((pages) => name(pages * PAGE - 1));
+    const killed = watchPages(first);
+    const { environment, heartbeats } = openEnvironment();
+    void environment.run(buildActivities(killed.stores).auditResources);
     await killed.stuck;
-    const heartbeatDetails = first.heartbeats.at(-1);
-    expect(heartbeatDetails).toMatchObject({ part: 'everything', place: { after: FIRST_PAGE } });
+    const heartbeatDetails = heartbeats.at(-1);
+    expect(heartbeatDetails).toMatchObject({ part: 'everything', place: { after: first } });
     const next = watchPages();
-    const second = mockActivityEnvironment({ heartbeatDetails });
     const { auditResources } = buildActivities(next.stores);
-    const orphans: OrphanFindings = await second.run(auditResources);
+    const orphans: OrphanFindings = await mockActivityEnvironment({ heartbeatDetails }).run(
+      auditResources,
+    );
     // It looks neither at what is overdue again, nor at the first page.
-    expect(next.pages).toEqual([FIRST_PAGE, 'payout-0399', 'payout-0599']);
-    expect(orphans).toMatchObject({ checked: PAYOUTS, found: PAYOUTS });
-    expect(orphans.named[0]).toBe(`payout:${OVERDUE}`);
+    expect(next.pages).toEqual([first, ...others]);
+    expect(orphans).toMatchObject({ checked: 3 * PAGE, found: 3 * PAGE });
+    expect(orphans.named[0]).toBe(`payout:${overdue}`);
     // A killed worker's later progress is repeated.
     expect(WORKER_OPTIONS.maxHeartbeatThrottleInterval).toBe('10s');
   });
 
+  const FEW = 50;
+
   test('checks in each run what is overdue and a part of the rest, and names what others found', async () => {
+    const overdue = await insertPayouts(FEW);
     const taskQueue = openQueue();
-    const worker = await openWorker(taskQueue, { walkMs: 0 });
-    const few = 50;
-    await payouts().deleteMany({ _id: { $gte: `payout-00${few - 1}`, $lt: OVERDUE } });
-    await runWhile(worker, async () => {
+    await runWhile(await openWorker(taskQueue, { walkMs: 0 }), async () => {
       const runs = [await readOrphans(taskQueue)];
-      while (runs.at(-1)?.walked_at === null && runs.length < few) {
+      while (runs.at(-1)?.walked_at === null && runs.length < FEW) {
         runs.push(await readOrphans(taskQueue));
       }
       const counts = runs.map((each) => each.found);
-      expect(counts).toEqual([...counts].sort((a, b) => a - b));
-      expect(runs[0]?.named[0]).toBe(`payout:${OVERDUE}`);
-      expect(counts.at(-1)).toBe(few);
+      expect(counts).toEqual(counts.toSorted((a, b) => a - b));
+      expect(runs[0]?.named[0]).toBe(`payout:${overdue}`);
+      expect(counts.at(-1)).toBe(FEW);
       expect(runs.length).toBeGreaterThan(2);
-      expect(await database.stores.scheduleRuns.readWalk()).toMatchObject({ place: null });
-      const names = (await database.stores.scheduleRuns.list()).map(({ schedule }) => schedule);
+      const { scheduleRuns } = database.stores;
+      expect(await scheduleRuns.readWalk()).toMatchObject({ place: null });
+      const names = (await scheduleRuns.list()).map(({ schedule }) => schedule);
       expect(names.sort()).toEqual(['audit', 'audit_walk']);
     });
   });
 
   test('reports no orphan that has ended since', async () => {
+    const overdue = await insertPayouts(FEW);
     const taskQueue = openQueue();
-    const worker = await openWorker(taskQueue);
-    await runWhile(worker, async () => {
-      expect((await readOrphans(taskQueue)).found).toBe(PAYOUTS);
+    await runWhile(await openWorker(taskQueue), async () => {
+      expect((await readOrphans(taskQueue)).found).toBe(FEW);
       await payouts().updateMany({ due_at: FUTURE }, { $set: { status: 'completed' } });
-      const left = { found: 1, named: [`payout:${OVERDUE}`] };
+      const left = { found: 1, named: [`payout:${overdue}`] };
       expect(await readOrphans(taskQueue)).toMatchObject(left);
       expect((await database.stores.scheduleRuns.readWalk()).orphans).toHaveLength(1);
     });
