@@ -40,37 +40,35 @@ describe('the retention workflow', () => {
   }
 
   /** Inserts a recipient that was created some months ago, and last paid by these payouts. */
-  async function insertOld(months: number, ...paid: Partial<PayoutDocument>[]) {
+  async function insertOld(
+    months: number,
+    ...paid: [months: number, status?: PayoutDocument['status']][]
+  ) {
     const account = { account_id: 'acct_retention' };
     const _id = await insertRecipient(service, account, 'sepa_instant');
     const created_at = ago(months).toISOString();
     await recipients().updateOne({ _id }, { $set: { created_at, used_at: created_at } });
-    for (const payout of paid) {
-      await payouts().insertOne(storedPayout(account, { recipient_id: _id, ...payout }));
+    for (const [payoutMonths, status = 'completed'] of paid) {
+      const payout = { recipient_id: _id, created_at: ago(payoutMonths).toISOString(), status };
+      await payouts().insertOne(storedPayout(account, payout));
     }
     return _id;
   }
 
   test('erases recipients that no payout has paid for 13 months, and no earlier', async () => {
-    const at = (months: number) => ({ created_at: ago(months).toISOString() });
-    const never = await insertOld(14);
-    const once = await insertOld(30, { ...at(14), status: 'completed' });
-    const lately = await insertOld(30, { ...at(12), status: 'completed' }, { ...at(20) });
-    const inFlight = await insertOld(30, { ...at(14), status: 'sent' });
+    const [never, once] = [await insertOld(14), await insertOld(30, [14])];
+    const [lately, inFlight] = [await insertOld(30, [12], [20]), await insertOld(30, [14, 'sent'])];
     const young = await insertOld(12);
-    const readStored = (...ids: string[]) =>
-      Promise.all(
-        ids.map(async (id) => (await service.stores.recipients.get(id))?.ciphertext !== null),
-      );
+    const { recipients: stored, scheduleRuns } = service.stores;
+    const isStored = async (id: string) => (await stored.get(id))?.ciphertext !== null;
 
     expect(await run()).toMatchObject({ recipients: 2 });
-    const [noted] = await service.stores.scheduleRuns.list();
-    expect(noted).toEqual({ schedule: 'retention', succeeded_at: expect.stringMatching(/Z$/) });
-    expect(await readStored(never, once)).toEqual([false, false]);
-    expect(await readStored(lately, inFlight, young)).toEqual([true, true, true]);
-    expect(await service.stores.recipients.get(never)).toMatchObject({
-      ...{ last4: '3000', has: [], deleted_at: expect.any(String) },
-    });
+    const noted = { schedule: 'retention', succeeded_at: expect.stringMatching(/Z$/) };
+    expect(await scheduleRuns.list()).toContainEqual(noted);
+    for (const id of [never, once]) expect(await isStored(id)).toBe(false);
+    for (const id of [lately, inFlight, young]) expect(await isStored(id)).toBe(true);
+    const erased = { last4: '3000', has: [], deleted_at: expect.any(String) };
+    expect(await stored.get(never)).toMatchObject(erased);
 
     await payouts().updateMany({ recipient_id: inFlight }, { $set: { status: 'completed' } });
     const used_at = ago(14).toISOString();
@@ -80,14 +78,11 @@ describe('the retention workflow', () => {
   });
 
   test('redacts payers after the retention period of their account', async () => {
-    const usual = await service.account();
-    const short = await service.account();
+    const [usual, short] = [await service.account(), await service.account()];
     const { accounts } = service.stores;
     await accounts.setPayerDataMonths(short.account_id, 2);
-    const customer = {
-      ...{ email: 'retained@example.com', first_name: 'Rosalind' },
-      ...{ last_name: null, reference: 'c-9' },
-    };
+    const name = { email: 'retained@example.com', first_name: 'Rosalind', last_name: null };
+    const customer = { ...name, reference: 'c-9' };
     const redacted = { ...PAYER, reference: 'c-9' };
     const pay = async (account: Account, months: number) => {
       const { id } = await buildPayment(account, { customer });
@@ -128,16 +123,19 @@ describe('the retention workflow', () => {
   async function insertOldCallback(dismissedMonths: number | null, isParked = true) {
     const { callbacks } = service.stores;
     const at = ago(20).toISOString();
+    const about = { connector: 'bank', resource: 'payment', resource_id: randomUUID() } as const;
+    const body = { callback_id: randomUUID(), occurred_at: at };
     const { _id } = await callbacks.insertOnce({
-      ...{ connector: 'bank', resource: 'payment', resource_id: randomUUID(), name: 'settled' },
-      ...{ body: { callback_id: randomUUID(), occurred_at: at }, received_at: at },
+      ...about,
+      name: 'settled',
+      body,
+      received_at: at,
     });
     if (isParked) await callbacks.park(_id, 'no such payment');
-    if (dismissedMonths !== null) {
-      const dismissed_at = ago(dismissedMonths).toISOString();
-      const rows = service.collection<Row>('bank_callbacks');
-      await rows.updateOne({ _id }, { $set: { dismissed_at } });
-    }
+    if (dismissedMonths === null) return _id;
+    const dismissed_at = ago(dismissedMonths).toISOString();
+    const rows = service.collection<Row>('bank_callbacks');
+    await rows.updateOne({ _id }, { $set: { dismissed_at } });
     return _id;
   }
 
@@ -158,13 +156,13 @@ describe('the retention workflow', () => {
     expect(await run()).toMatchObject({ records: 8 });
     const readIds = async (name: string) =>
       (await service.collection<Row>(name).find({}).toArray()).map(({ _id }) => _id);
-    const events = [...(await readIds('events')), ...(await readIds('deliveries'))];
-    const stored = [...pending, ...young, neededEvent, openRow];
-    expect(events).toEqual(expect.arrayContaining(stored));
-    expect(events.filter((id) => [...old, ...exhausted, endedRow].includes(id))).toEqual([]);
-    const callbacks = await readIds('bank_callbacks');
-    expect(callbacks).toEqual(expect.arrayContaining(others));
-    expect(callbacks).not.toContain(dismissed);
+    const left = (
+      await Promise.all(['events', 'deliveries', 'bank_callbacks'].map(readIds))
+    ).flat();
+    const stored = [...pending, ...young, neededEvent, openRow, ...others];
+    expect(left).toEqual(expect.arrayContaining(stored));
+    const gone = [...old, ...exhausted, endedRow, dismissed];
+    expect(left.filter((id) => gone.includes(id))).toEqual([]);
     expect(await run()).toMatchObject({ records: 0 });
     for (const name of ['events', 'deliveries']) {
       await service.collection(name).deleteMany({ account_id });
@@ -259,17 +257,15 @@ test('one payer is exported, and erased where the payments have ended', async ()
 
 test('an unfinished idempotency record is valid for 30 days, after which a repeat is new', async () => {
   const { account_id } = await service.account();
+  const use = { account_id, livemode: false, operation: 'createPayment', key: 'month' };
+  const request = { refund: { reason: null }, routing: Object() };
   const now = Date.now();
-  const open = async (atMs: number) => {
-    const use = { account_id, livemode: false, operation: 'createPayment', key: 'month' };
-    const rest = { fingerprint: 'f', resource_id: randomUUID(), request_id: 'r' };
-    const request = { refund: { reason: null }, routing: Object() };
-    const at = new Date(atMs);
-    return (await service.stores.idempotency.reserveKey({ ...use, ...rest, request }, at))
-      .resource_id;
+  const open = async (days: number) => {
+    const rest = { fingerprint: 'f', resource_id: randomUUID(), request_id: 'r', request };
+    const at = new Date(now + days * 24 * 60 * 60 * 1_000);
+    return (await service.stores.idempotency.reserveKey({ ...use, ...rest }, at)).resource_id;
   };
-  const dayMs = 24 * 60 * 60 * 1_000;
-  const first = await open(now - 29 * dayMs);
-  expect(await open(now)).toBe(first);
-  expect(await open(now + 2 * dayMs)).not.toBe(first);
+  const first = await open(-29);
+  expect(await open(0)).toBe(first);
+  expect(await open(2)).not.toBe(first);
 });
