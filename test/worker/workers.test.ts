@@ -5,15 +5,15 @@ import { createAuditActivities } from '../../activities/schedules/audit';
 import { webhookWorkflowId } from '../../src/domain/events/event';
 import { paymentWorkflowId } from '../../src/domain/payment/payment';
 import type { IdempotencyRecord } from '../../src/store/idempotency';
-import { FUNDS, openShop } from '../api/payout-setting';
 import { expectRefusal } from '../api/refusal';
 import { buildPayment } from '../support/factories';
 import { useHook } from '../support/hook';
-import { eventually, idealPayment, readReplayed } from '../support/http';
+import { eventually, idealPayment } from '../support/http';
 import { mockActivityEnvironment } from '../support/quiet';
 import { useAccount, useService } from '../support/service';
 
-// No worker runs by default, which is the outage.
+// No worker runs by default, which is the outage. What becomes of a payout without one is in
+// test/workflows/shared/bank.test.ts.
 const service = useService({ worker: false });
 
 const shop = useAccount(service);
@@ -27,10 +27,8 @@ const create = (idempotencyKey: string, once = true) =>
 /** Repeats the call while a busy machine answers too late. */
 const insist = (idempotencyKey: string) => create(idempotencyKey, false);
 const records = () => service.collection<IdempotencyRecord>('idempotency_records');
-const findRecord = (key: string, { account_id } = { ...shop }) =>
-  records().findOne({ account_id, key });
-const getHandle = (id: string | undefined, kind = 'payment') =>
-  service.temporal.workflow.getHandle(`${kind}:${id}`);
+const findRecord = (key: string) => records().findOne({ account_id: shop.account_id, key });
+const getHandle = (id: string) => service.temporal.workflow.getHandle(paymentWorkflowId(id));
 
 async function withWorkers<T>(run: () => Promise<T>): Promise<T> {
   const workers = await service.startWorkers();
@@ -154,37 +152,6 @@ test('a key stays reserved when the database has lost its payment, so that it is
   });
 });
 
-test('a payout without a worker is refused for good when one comes, and its key creates a new one', async () => {
-  const payer = await openShop(service);
-  // On a busy machine a call may end before its workflow has begun.
-  const first = await eventually('its workflow', async () => {
-    const late = await payer.pay({}, 'late', true);
-    if (late.status === 409) return undefined;
-    expectRefusal(late, LATE);
-    expect(late.headers.get('Retry-After')).toBe('1');
-    const id = (await findRecord('late', payer))?.resource_id;
-    const begun = getHandle(id, 'payout').describe();
-    return await begun.then(
-      () => id,
-      () => undefined,
-    );
-  });
-  await withWorkers(async () => {
-    const refusal = { status: 'refused', code: LATE };
-    const result = await getHandle(first, 'payout').result();
-    expect(result).toMatchObject({ payout_id: first, ...refusal });
-    expect(await findRecord('late', payer)).toBeNull();
-    expect(await payer.balance()).toEqual([FUNDS.main, 0]);
-    expect(await payer.count('payouts')).toBe(0);
-    const next = await payer.pay({}, 'late');
-    expect([next.status, readReplayed(next)]).toEqual([201, null]);
-    expect(next.body.id).not.toBe(first);
-    expectRefusal(await payer.get(`/v1/payouts/${first}`), 'payout_not_found');
-    await payer.untilSent();
-    expect(await payer.balance()).toEqual([FUNDS.main - 1_000, 0]);
-  });
-});
-
 describe('versions of workers', () => {
   const { VERSIONING_BEHAVIOR_AUTO_UPGRADE, VERSIONING_BEHAVIOR_PINNED } =
     proto.api.enums.v1.VersioningBehavior;
@@ -235,10 +202,9 @@ describe('versions of workers', () => {
   const pay = async (): Promise<string> => (await buildPayment(shop)).id;
 
   async function settle(id: string): Promise<void> {
-    const path = `/v1/sandbox/payments/${id}/simulate`;
-    await shop.post(path, { event: 'settled' });
+    await shop.post(`/v1/sandbox/payments/${id}/simulate`, { event: 'settled' });
     // The document is written within the task at whose end the version is.
-    await service.temporal.workflow.getHandle(paymentWorkflowId(id)).result();
+    await getHandle(id).result();
   }
 
   async function findEventId(resource_id: string, type: string): Promise<string> {
