@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
 import { Client, WithStartWorkflowOperation, type WorkflowHandle } from '@temporalio/client';
 import type { Workflow } from '@temporalio/common';
 import { createLogger } from '../../src/base/log';
@@ -8,6 +8,8 @@ import type { PayoutInput, PayoutState } from '../../src/domain/payout/workflow'
 import type { RefundInput } from '../../src/domain/refund/workflow';
 import { verifyLedger } from '../../src/ledger-check/verify';
 import { type Documents, LIFECYCLES } from '../../src/lifecycles';
+import type { Stores } from '../../src/store';
+import { messages } from '../../workflows/payment/state';
 import { operatorsAudit } from '../support/audit';
 import { readBalances } from '../support/book';
 import { eventually } from '../support/http';
@@ -15,11 +17,13 @@ import { FREED_MS_MAX } from '../support/skipping-server';
 import {
   callback,
   fund,
+  open,
   openPayment,
   openPayout,
   openRefund,
   paymentInput,
   payoutInput,
+  recordPaymentKey,
   recordPayoutKey,
   refundInput,
   type ScriptedBank,
@@ -49,6 +53,23 @@ export function useLifecycles(...args: Parameters<typeof useWorkflowSetting>) {
       await story({ ...trackPayment(setting, input, handle), ...bank, opened });
     });
 
+  /** As `withPayment`, where workers of its own write to other stores. */
+  const withPaymentOn = async (
+    stores: Stores,
+    story: (payment: Omit<TrackedPayment, keyof ScriptedBank | 'opened'>) => Promise<unknown>,
+  ) => {
+    const queue = `${setting.queues.lifecycle}-${randomUUID()}`;
+    const stop = await setting.startWorkers(queue, stores);
+    const opening = withBank(setting, scriptedBank(), async (connector) => {
+      const input = paymentInput(connector);
+      await recordPaymentKey(setting, input);
+      const { payment_id } = input;
+      const { handle } = await open(setting, 'payment', payment_id, input, messages.open, queue);
+      await story(trackPayment(setting, input, handle));
+    });
+    await opening.finally(stop);
+  };
+
   /** Settles a payment of 1,050 at `bank`, opens a refund of it, and runs the story with both. */
   const withRefund = (
     bank: ScriptedBank,
@@ -69,9 +90,12 @@ export function useLifecycles(...args: Parameters<typeof useWorkflowSetting>) {
     changes: Partial<PayoutInput> = {},
   ) =>
     withBank(setting, bank, async (connector) => {
-      const { input, opened } = await openAccepted(setting, connector, changes, async (asked) => {
-        return (await openPayout(setting, asked)).opened;
-      });
+      const { input, opened } = await openAccepted(
+        setting,
+        connector,
+        changes,
+        async (asked) => (await openPayout(setting, asked)).opened,
+      );
       const payout = { ...trackPayout(setting, input), ...bank };
       await story({ ...payout, opened: await waitForAnswer(payout, opened) });
     });
@@ -133,7 +157,8 @@ export function useLifecycles(...args: Parameters<typeof useWorkflowSetting>) {
     };
   };
 
-  return { setting, buildDeps, withPayment, withRefund, withPayout, withUnsentPayout, withStatus };
+  const stories = { withPayment, withPaymentOn, withRefund, withPayout, withUnsentPayout };
+  return { setting, buildDeps, withStatus, ...stories };
 }
 
 const PAYOUTS_MAX = 20;

@@ -2,14 +2,12 @@ import { randomUUID } from 'node:crypto';
 import type { WorkflowHandle } from '@temporalio/client';
 import { SEARCH_KEYS } from '../../../src/domain/search-attributes';
 import type { Stores } from '../../../src/store';
-import { messages } from '../../../workflows/payment/state';
 import { saveHistory } from '../../support/histories';
 import { withHeldUpdates } from '../../support/hold-updates';
 import { eventually } from '../../support/http';
 import { terminateIdle } from '../../support/skipping-server';
 import {
   callback,
-  open,
   paymentInput,
   recordPaymentKey,
   scriptedBank,
@@ -30,7 +28,7 @@ import {
  * Rules of payments, refunds and payouts alike, and of refunds and payouts, which instruct a bank.
  * Tests that skip hours come first: what another test leaves under way holds the clock.
  */
-const { setting, withRefund, withUnsentPayout, withStatus } = useLifecycles();
+const { setting, withPaymentOn, withRefund, withUnsentPayout, withStatus } = useLifecycles();
 
 type Story = (subject: Tracked) => Promise<void>;
 
@@ -165,21 +163,14 @@ describe('a step of a workflow that is stuck', () => {
     (await handle.describe()).typedSearchAttributes.get(SEARCH_KEYS.attention) ?? null;
 
   test('is shown without the database after minutes, and no longer once the write succeeds', async () => {
-    const queue = `${setting.queues.lifecycle}-broken`;
     let isBroken = false;
     const { payments } = setting.stores;
     const update: Stores['payments']['update'] = async (...args) => {
       if (isBroken) throw new Error('The database is away.');
       return await payments.update(...args);
     };
-    const stores = { ...setting.stores, payments: { ...payments, update } };
-    const stop = await setting.startWorkers(queue, stores);
-    const story = withBank(setting, scriptedBank(), async (connector) => {
-      const input = paymentInput(connector);
-      const { payment_id } = input;
-      await recordPaymentKey(setting, input);
-      const opened = await open(setting, 'payment', payment_id, input, messages.open, queue);
-      const { handle, ...payment } = trackPayment(setting, input, opened.handle);
+    const broken = { ...setting.stores, payments: { ...payments, update } };
+    await withPaymentOn(broken, async ({ handle, ...payment }) => {
       await payment.becomes({ status: 'awaiting_customer' });
       // That of another run, or one that comes late.
       await handle.signal('step_stuck', 'recordPaymentMove');
@@ -197,7 +188,6 @@ describe('a step of a workflow that is stuck', () => {
       expect(await readAttention(handle)).toBeNull();
       expect(await payment.endBy('settled')).toMatchObject({ status: 'settled' });
     });
-    await story.finally(stop);
   });
 });
 
@@ -224,17 +214,9 @@ describe('an update of an operator', () => {
         expect(await unlessUnreachable(() => act(what))).toEqual(state);
         expect(await handle.result()).toEqual(state);
         const document = await stored();
-        expect(document.audit).toEqual([
-          {
-            ...{
-              id: `${id}:${document.transition}`,
-              who: 'ada',
-              what,
-              why: 'confirmed by telephone',
-            },
-            ...{ when: document.updated_at, before: from, after: status },
-          },
-        ]);
+        const by = { id: `${id}:${document.transition}`, who: ACT.operator, why: ACT.reason };
+        const done = { what, when: document.updated_at, before: from, after: status };
+        expect(document.audit).toEqual([{ ...by, ...done }]);
         const words = `The bank reported that the ${resource} `;
         const failure = { code: 'failed_at_bank', message: `${words}failed.` };
         const returned = { code: 'returned', reason: `${words}came back.` };
@@ -246,26 +228,17 @@ describe('an update of an operator', () => {
         expect(await money()).toMatchObject(expected);
         const history = `${resource}-${from}-${what.replace('_', '-')}`;
         if (resource === 'payout') await saveHistory(handle, history);
-        if (resource === 'refund' && status === 'failed')
-          await saveHistory(handle, 'refund-marked-failed');
+        const isRefused = resource === 'refund' && status === 'failed';
+        if (isRefused) await saveHistory(handle, 'refund-marked-failed');
       }),
   );
 
   test.each([
-    [
-      'refund',
-      'processing',
-      2,
-      'mark_settled',
-      'The refund is settled; a final state is never left.',
-    ],
-    [
-      ...(['payout', 'sent', 3, 'mark_completed'] as const),
-      'The payout is completed; only one that is under way can be marked as failed.',
-    ],
+    ['refund', 'processing', 2, 'mark_settled', 'settled; a final state is never left.'],
+    ['payout', 'sent', 3, 'mark_completed', 'completed; only one that is under way can be marked'],
   ] as const)(
     'is refused when another one has changed the %s first',
-    (resource, from, version, update, message) =>
+    (resource, from, version, update, why) =>
       withStatus[from](async ({ id, handle, stored, eventTypes, money }: Tracked) => {
         // While updates are held, the first transition is requested but not made.
         const { refunds, payouts } = setting.stores;
@@ -283,7 +256,10 @@ describe('an update of an operator', () => {
         const status = update.replace('mark_', '');
         const state = { status, version: version + 1 };
         expect(await first.result()).toEqual({ [`${resource}_id`]: id, ...state });
-        expect(await refusalOf(second.result())).toEqual({ code: 'wrong_state', message });
+        expect(await refusalOf(second.result())).toEqual({
+          code: 'wrong_state',
+          message: expect.stringContaining(`The ${resource} is ${why}`),
+        });
         expect(await handle.result()).toMatchObject(state);
         expect(await stored()).toMatchObject({ failure: null, audit: [{ what: update }] });
         const events = await eventTypes();
