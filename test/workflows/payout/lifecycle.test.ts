@@ -347,29 +347,6 @@ describe('resubmit', () => {
       await saveHistory(handle, 'payout-resubmitted');
     });
   });
-
-  /** Last: an activity under way, even one left by its workflow, keeps this server from skipping time. */
-  test('waits for no look-up once the bank has reported the payout', () => {
-    const { opened, release } = gate();
-    const notFound = () => opened.then(() => 'not found' as const);
-    const bank = PAYOUTS.bank({ send: ['loses the connection'], lookUp: [notFound] });
-    return withUnsentPayout(bank, async ({ id, handle, shows, endBy, told, money }) => {
-      await eventually('the question', async () => told.includes(`lookUpPayout ${id}`));
-      const resubmission = await handle.startUpdate<object, [object]>('resubmit', {
-        args: [ACT],
-        waitForStage: 'ACCEPTED',
-      });
-      await shows('operator ada: resubmit');
-      const ended = endBy('completed', { bank_reference: 'from-callback' });
-      const answers = await Promise.all([resubmission.result(), ended]);
-      release();
-      const state = { payout_id: id, status: 'completed' };
-      expect(answers).toMatchObject([state, state]);
-      expect(told.filter((line) => line.startsWith('sendPayout'))).toHaveLength(1);
-      expect(await money()).toEqual(MONEY.captured);
-      await saveHistory(handle, 'payout-callback-first');
-    });
-  });
 });
 
 const RESUMED = { refund: 'refund-resumed-in-flight', payout: 'payout-resumed-created' };
@@ -461,7 +438,7 @@ test('an instruction that its connector gives up is looked up until the bank ans
   });
 });
 
-/** Last here: an activity under way, even one left by its workflow, keeps the server from skipping time. */
+// Last: an activity under way, even one left by its workflow, keeps this server from skipping time.
 test.each(INSTRUCTED)(
   'an instruction of a $resource that an operator marks as failed is not sent again',
   async (row) => {
@@ -481,3 +458,25 @@ test.each(INSTRUCTED)(
     });
   },
 );
+
+test('a resubmit waits for no look-up once the bank has reported the payout', () => {
+  const { opened, release } = gate();
+  const notFound = () => opened.then(() => 'not found' as const);
+  const bank = PAYOUTS.bank({ send: ['loses the connection'], lookUp: [notFound] });
+  return withUnsentPayout(bank, async ({ id, handle, shows, endBy, told, money }) => {
+    await eventually('the question', async () => told.includes(`lookUpPayout ${id}`));
+    const resubmission = await handle.startUpdate<object, [object]>('resubmit', {
+      args: [ACT],
+      waitForStage: 'ACCEPTED',
+    });
+    await shows('operator ada: resubmit');
+    const ended = endBy('completed', { bank_reference: 'from-callback' });
+    const answers = await Promise.all([resubmission.result(), ended]);
+    release();
+    const state = { payout_id: id, status: 'completed' };
+    expect(answers).toMatchObject([state, state]);
+    expect(told.filter((line) => line.startsWith('sendPayout'))).toHaveLength(1);
+    expect(await money()).toEqual(MONEY.captured);
+    await saveHistory(handle, 'payout-callback-first');
+  });
+});
