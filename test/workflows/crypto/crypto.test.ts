@@ -1,22 +1,244 @@
 import { randomUUID } from 'node:crypto';
+import type { CryptoConnectorActivities } from '../../../connectors/contract/crypto';
+import { inTransaction } from '../../../src/base/mongo';
+import { bookCurrency } from '../../../src/domain/crypto/assets';
+import { SETTLE_WORKFLOW } from '../../../src/domain/crypto/settle';
 import { readAct } from '../../../src/domain/operators/operator-act';
+import { SANDBOX_CONNECTOR } from '../../../src/routing';
 import { createMetricStore } from '../../../src/store/metrics';
 import { saveHistory } from '../../support/histories';
 import { eventually } from '../../support/http';
 import { scriptedChain } from '../../support/scripted-chain';
 import { terminateIdle } from '../../support/skipping-server';
-import { eventTypes, useWorkflowSetting, withBank } from '../../support/workflow-setting';
-import { ACT, refusalOf } from '../lifecycles';
+import { callback, eventTypes, useWorkflowSetting, withBank } from '../../support/workflow-setting';
+import { ACT, refusalOf, shows, unlessUnreachable } from '../lifecycles';
 import {
   activitiesBehind,
+  credit,
   debit,
+  ETH,
   ETHER,
+  openMerchant,
   openPayment,
+  openSettlement,
   type TrackedCryptoPayment,
+  type TrackedSettlement,
+  WALLET,
   withPayment,
 } from './setting';
 
 const setting = useWorkflowSetting('time-skipping', ['sandbox', 'live']);
+
+const WHOLE = { available: `${ETHER}`, reserved: '0' };
+const RESERVED = { available: '0', reserved: `${ETHER}` };
+const SPENT = { available: '0', reserved: '0' };
+const PENDING = { outcome: 'pending' } as const;
+
+type SettlementStory = (settlement: TrackedSettlement) => Promise<unknown>;
+
+/** Runs the story of a settlement of one ether, which the chain has sent unless the changes differ. */
+const withSettlement = (story: SettlementStory, changes: Partial<CryptoConnectorActivities> = {}) =>
+  withBank(setting, scriptedChain(changes), async (connector) => {
+    await story(await openSettlement(setting, connector));
+  });
+
+describe('the schedule of settlements', () => {
+  test('settles each whole balance day after day, and none of a frozen account', async () => {
+    const { stores, env, queues } = setting;
+    const owner = await openMerchant(setting);
+    const { account_id, livemode } = owner;
+    await stores.accounts.insert({
+      ...{ _id: account_id, name: 'Test Shop', crypto: true, enabled_methods: [] },
+      dashboard: { email: `${account_id}@example.com` },
+      created_at: new Date().toISOString(),
+    });
+    const { workflow } = env.client;
+    const sweep = async () => {
+      const start = { workflowId: randomUUID(), taskQueue: queues.lifecycle, args: [] };
+      const started = await workflow.start(SETTLE_WORKFLOW, start);
+      const result: unknown = await started.result();
+      await saveHistory(started, 'schedule-settlements');
+      return result;
+    };
+    /** Settles the day, and waits until the settlement is completed. */
+    const settleDay = async (days: number) => {
+      expect(await sweep()).toMatchObject({ started: 1 });
+      const rows = await eventually(`the settlement of day ${days}`, async () => {
+        const made = await stores.crypto_settlements.list({ account_id, livemode, limit: 9 });
+        return made.length === days && made[0]?.status === 'sent' && made;
+      });
+      const handle = workflow.getHandle(`crypto-settlement:${rows[0]?._id}`);
+      await handle.signal('completed', callback());
+      expect(await handle.result()).toMatchObject({ status: 'completed' });
+      return rows.map(({ amount, wallet_address }) => [amount, wallet_address]);
+    };
+    const story = async () => {
+      const first = [`${ETHER}`, WALLET];
+      expect(await settleDay(1)).toEqual([first]);
+      await env.sleep('24 hours');
+      await credit(setting, owner, 2n * ETHER + 1n);
+      expect(await settleDay(2)).toEqual([[`${2n * ETHER + 1n}`, WALLET], first]);
+      await credit(setting, owner, ETHER);
+      const frozen = { at: new Date().toISOString(), reason: 'Ticket 42' };
+      await inTransaction(setting.mongo, (session) =>
+        stores.accounts.freeze(account_id, frozen, session),
+      );
+      expect(await sweep()).toMatchObject({ started: 0 });
+    };
+    await withBank(setting, scriptedChain(), story, SANDBOX_CONNECTOR);
+  });
+
+  test('opens a settlement once when it opens it twice at the same time', () =>
+    withBank(setting, scriptedChain(), async (connector) => {
+      const owner = await openMerchant(setting);
+      const { crypto_settlements } = setting.stores;
+      const input = {
+        ...{ crypto_settlement_id: randomUUID(), ...owner, amount: null, ...ETH, connector },
+        ...{ currency: bookCurrency(ETH), request_id: 'req-3' },
+        ...({ scheduled: true, created_at: new Date().toISOString() } as const),
+      } as const;
+      const first = await activitiesBehind(setting).openCryptoSettlement(input);
+      let reads = 0;
+      // Its first read is before the other attempt has written.
+      const get: typeof crypto_settlements.get = async (id) => {
+        reads += 1;
+        return reads === 1 ? null : await crypto_settlements.get(id);
+      };
+      const late = { ...setting.stores, crypto_settlements: { ...crypto_settlements, get } };
+      const second = await activitiesBehind(setting, late).openCryptoSettlement(input);
+      expect(first).toMatchObject({ outcome: 'accepted' });
+      expect(second).toMatchObject({ outcome: 'accepted', facts: { amount: `${ETHER}` } });
+      expect(reads).toBe(2);
+    }));
+});
+
+describe('a settlement', () => {
+  test('that the connector did not answer is looked up, and sent again since it never arrived', async () => {
+    let tries = 0;
+    const wallets: string[] = [];
+    const sendSettlement: CryptoConnectorActivities['sendSettlement'] = async (input) => {
+      tries += 1;
+      if (tries === 1) throw new Error('The node is away.');
+      wallets.push(input.wallet_address);
+      return { outcome: 'sent', transaction_id: `out-${input.crypto_settlement_id}` };
+    };
+    const story: SettlementStory = async ({ id, handle, stored, balance, report }) => {
+      await eventually('sent', async () => {
+        // Time is skipped between the tries.
+        await setting.env.sleep('10 seconds');
+        const { status, transaction_id } = await stored();
+        return status === 'sent' && transaction_id === `out-${id}`;
+      });
+      expect(await balance()).toEqual(RESERVED);
+      await report('completed', { transaction_id: `out-${id}` });
+      expect(await handle.result()).toMatchObject({ status: 'completed' });
+      expect([tries, wallets]).toEqual([2, [WALLET]]);
+      expect(await balance()).toEqual(SPENT);
+      await saveHistory(handle, 'crypto-settlement-sent-again');
+    };
+    await withSettlement(story, { sendSettlement });
+  });
+
+  test('that the connector refuses releases the balance', () => {
+    const refusal = { outcome: 'refused', code: 'wallet_listed', message: 'Refused.' } as const;
+    const story: SettlementStory = async ({ handle, balance }) => {
+      expect(await handle.result()).toMatchObject({ status: 'failed' });
+      expect(await balance()).toEqual(WHOLE);
+      await saveHistory(handle, 'crypto-settlement-refused');
+    };
+    return withSettlement(story, { sendSettlement: async () => refusal });
+  });
+
+  test('of more than the balance is refused', () =>
+    withBank(setting, scriptedChain(), async (connector) => {
+      const crypto_settlement_id = randomUUID();
+      const changes = { crypto_settlement_id, amount: String(ETHER + 1n) };
+      expect(await refusalOf(openSettlement(setting, connector, changes))).toMatchObject({
+        code: 'insufficient_balance',
+      });
+      const workflowId = `crypto-settlement:${crypto_settlement_id}`;
+      const handle = setting.env.client.workflow.getHandle(workflowId);
+      await saveHistory(handle, 'crypto-settlement-insufficient-balance');
+    }));
+
+  test('that is not completed after 6 hours needs attention, and an operator completes it', () =>
+    withSettlement(async ({ id, handle, act, becomes, balance }) => {
+      await becomes({ status: 'sent', attention: null });
+      await setting.env.sleep('6 hours');
+      await becomes({ status: 'sent', attention: 'settlement_overdue' });
+      await act('snooze', { hours: 1 });
+      await becomes({ status: 'sent', attention: null });
+      await setting.env.sleep('1 hour');
+      await becomes({ status: 'sent', attention: 'settlement_overdue' });
+      expect(await refusalOf(act('resubmit'))).toMatchObject({ code: 'wrong_state' });
+      await act('mark_completed');
+      expect(await handle.result()).toMatchObject({ status: 'completed' });
+      const { audit, transaction_id } = await becomes({ status: 'completed', attention: null });
+      expect(audit).toMatchObject([{ what: 'snooze' }, { what: 'mark_completed' }]);
+      expect(transaction_id).toBe(`out-${id}`);
+      expect(await balance()).toEqual(SPENT);
+      await saveHistory(handle, 'crypto-settlement-overdue-marked-completed');
+    }));
+
+  test('that ended by an operator has the network’s fee of the later report once', () =>
+    withSettlement(
+      async ({ id, handle, act, reportAfterEnd, becomes, balance, stored, differences }) => {
+        await becomes({ status: 'sent' });
+        await act('mark_failed', { bank_confirmed_not_executed: true });
+        expect(await handle.result()).toMatchObject({ status: 'failed' });
+        for (const network_fee of ['21000', '42000']) {
+          await reportAfterEnd('failed', { transaction_id: `out-${id}`, network_fee });
+        }
+        expect(await stored()).toMatchObject({ status: 'failed', network_fee: '21000' });
+        await saveHistory(handle, 'crypto-settlement-late-fee');
+        expect(await balance()).toEqual(WHOLE);
+        const entries = await setting.stores.ledger.forResource(id);
+        const fees = entries.filter(({ kind }) => kind === 'crypto_settlement_fee');
+        expect(fees).toHaveLength(1);
+        expect(await differences()).toEqual([]);
+      },
+    ));
+
+  test('of which the chain shows another amount is in suspense until an operator decides', () =>
+    withSettlement(async ({ handle, act, actAfterEnd, report, becomes, sum, differences }) => {
+      await becomes({ status: 'sent' });
+      const other = { transaction_id: 'other', amount: `${ETHER + 5n}` };
+      await report('completed', other);
+      await becomes({ attention: 'amount_differs' });
+      await report('completed', other);
+      expect(await sum('suspense.sent')).toBe(-ETHER - 5n);
+      expect(await refusalOf(act('acknowledge'))).toMatchObject({ code: 'money_in_suspense' });
+      await act('mark_completed');
+      expect(await handle.result()).toMatchObject({ status: 'completed' });
+      expect(await sum('suspense.sent')).toBe(-5n);
+      // Nobody owes an asset.
+      const refused = await refusalOf(actAfterEnd('resolve_movement', { as: 'merchant' }));
+      expect(refused).toMatchObject({ code: 'wrong_state' });
+      await actAfterEnd('resolve_movement', { as: 'loss' });
+      expect(await sum('suspense.sent')).toBe(0n);
+      expect(await differences()).toEqual([]);
+    }));
+
+  test('that is not broadcast is sent again by an operator, or marked as failed', () => {
+    const sent: string[] = [];
+    const sendSettlement: CryptoConnectorActivities['sendSettlement'] = async (input) => {
+      sent.push(input.crypto_settlement_id);
+      return PENDING;
+    };
+    const story: SettlementStory = async ({ id, handle, act, balance }) => {
+      await shows(handle, 'instruction at the connector: pending');
+      expect(await act('resubmit')).toMatchObject({ status: 'pending', bank: 'pending' });
+      expect(sent).toEqual([id, id]);
+      // A busy machine's connector may answer too late whether it holds the settlement.
+      const failed = await unlessUnreachable(() => act('mark_failed'));
+      expect(failed).toMatchObject({ status: 'failed' });
+      expect(await handle.result()).toMatchObject({ status: 'failed' });
+      expect(await balance()).toEqual(WHOLE);
+      await saveHistory(handle, 'crypto-settlement-resubmitted-marked-failed');
+    };
+    return withSettlement(story, { sendSettlement });
+  });
+});
 
 const QUARTER = ETHER / 4n;
 const UNDERPAID_EVENT = 'crypto.payment.underpaid';
@@ -56,7 +278,7 @@ describe('the window of a crypto payment', () => {
       const metrics = createMetricStore(setting.mongo.db(setting.database));
       const about = { resource: 'crypto_payment', reason: 'deposit_unconfirmed' };
       const { stuck } = await metrics.read(new Date());
-      expect(stuck).toEqual([{ ...about, livemode: 'false', count: 1 }]);
+      expect(stuck).toContainEqual({ ...about, livemode: 'false', count: 1 });
       await act('snooze', { hours: 1 });
       await becomes({ attention: null });
       await report('deposit_undone', { transaction_id: 'tx' });
@@ -297,6 +519,7 @@ describe('a crypto payment', () => {
       expect(first).toEqual({ status, version: version + 1, transition: transition + 1 });
       expect(await record('run:1')).toEqual(first);
       expect(await record('run:2')).toMatchObject({ version: version + 1, stale: {} });
+      await terminateIdle(payment.handle);
     }));
 });
 
@@ -405,7 +628,7 @@ describe('a deposit that is not credited', () => {
     }));
 
   test('is sent back on live only by a transaction that one operator names and another approves', () => {
-    const story: Story = async ({ deposit, act, becomes, stored }) => {
+    const story: Story = async ({ deposit, act, becomes, stored, handle }) => {
       await deposit('bad', ETHER, 3);
       await becomes({ attention: 'deposit_held' });
       const message = expect.stringContaining('transaction_id');
@@ -415,6 +638,7 @@ describe('a deposit that is not credited', () => {
       const required = { status: 'approval_required' };
       expect(await sendBack({ transaction_id: 'out' })).toMatchObject(required);
       expect(await stored()).toMatchObject({ attention: 'deposit_held', audit: [] });
+      await terminateIdle(handle);
     };
     return withPayment(setting, story, { livemode: true });
   });
