@@ -1,30 +1,34 @@
 import { randomUUID } from 'node:crypto';
 import type { Duration } from '@temporalio/common';
+import type { ConnectorActivities } from '../../connectors/contract/activities';
 import type { CallbackName } from '../../src/domain/banks/callback';
 import type { FeeBearer } from '../../src/domain/merchants/acquirer-fee';
 import { PAYMENT_STATUSES } from '../../src/domain/payment/payment';
+import type { PaymentInput } from '../../src/domain/payment/workflow';
 import { PAYOUT_STATUSES } from '../../src/domain/payout/payout';
 import type { PayoutInput } from '../../src/domain/payout/workflow';
 import { REFUND_STATUSES } from '../../src/domain/refund/refund';
+import { reverseOperation } from '../../src/service/money/balances/act';
 import { adjustBalance } from '../../src/service/money/balances/adjust';
+import type { DisputeDocument } from '../../src/store/disputes';
 import { setFeeBearer } from '../support/fee-bearer';
 import { saveHistory } from '../support/histories';
 import { eventually } from '../support/http';
 import { describeMovement } from '../support/movements';
 import { readAccountRows } from '../support/trial-balance';
-import { scriptedBank } from '../support/workflow-setting';
-import { ACT, isAt, type Tracked, useLifecycles } from './lifecycles';
+import { callback, openRefund, refundInput, scriptedBank } from '../support/workflow-setting';
+import { ACT, isAt, refusalOf, type Tracked, useLifecycles } from './lifecycles';
 
 const ACTS = [
   ...(['mark_completed', 'mark_failed', 'mark_returned', 'mark_reversed', 'mark_settled'] as const),
-  ...(['acknowledge', 'claw_back', 'resolve_movement'] as const),
+  ...(['acknowledge', 'cancel', 'claw_back', 'give_up_closing', 'resolve_movement'] as const),
 ];
 type Rows = Record<string, number>;
 
 /**
- * A report of the bank or an act of an operator, then the status or attention reason that it
- * changes (`clear` for none), or a part of its refusal, and the merchant's trial balance. An act
- * names a movement by its reference.
+ * A report of the bank, an act of an operator, or a refund of a payment, which the bank then settles.
+ * Then the status or attention reason that it changes (`clear` for none), or a part of its refusal,
+ * and the merchant's trial balance. An act names a movement by its reference.
  */
 export type Step =
   | [what: 'sleep', duration: Duration]
@@ -33,24 +37,46 @@ export type Step =
   | [what: 'spend', left: number]
   /** Says who bears acquirers' fees from then on. */
   | [what: 'bear', bearer: FeeBearer]
-  | [what: (typeof ACTS)[number] | CallbackName, facts: object, then: string, rows?: Rows];
+  | [what: 'malformed', name: CallbackName]
+  /** Reverses an entry, named by its id without that of its resource. */
+  | [what: 'reverse', entry: string, then?: '', rows?: Rows]
+  | [
+      what: (typeof ACTS)[number] | 'act dispute_won' | 'refund' | CallbackName,
+      facts: object,
+      then?: string,
+      rows?: Rows,
+    ];
+
+type From =
+  | 'submitted'
+  | 'sent'
+  | 'processing'
+  | 'awaiting_customer'
+  | 'settled'
+  | 'cancelled'
+  | 'expired';
 
 export interface Row {
   title: string;
-  from: 'submitted' | 'sent' | 'processing' | 'awaiting_customer' | 'settled' | 'cancelled';
   steps: Step[];
   changes?: Partial<PayoutInput>;
+  /** Answers of the bank of a payment. */
+  bank?: Partial<ConnectorActivities>;
   /** Whether the bank has a name for each step. */
   reference_per_step?: true;
+  /** In words, or in part. */
   movements?: unknown[];
+  disputes?: unknown[];
   /** Kinds of the journal entries after the first; of a payment, all of them. */
   kinds?: string[];
+  /** Ids of the journal entries, with ID for that of the resource. */
+  entries?: unknown[];
   stored?: object;
   /** Part of the payment of a refund. */
   payment?: object;
   unapplied?: string[];
-  /** Names of the reversals that the bank is sent. */
-  reversals?: string[];
+  /** Voids and reversals that the bank is sent, by their ids without that of the payment. */
+  instructions?: unknown[];
 }
 
 export const MAIN = 'balances.main.available';
@@ -73,6 +99,17 @@ export function useMovementStories() {
     const owner = { account_id, livemode: false, currency: 'EUR', balance_account: 'main' };
     const spent = { ...owner, amount: left - Number(balance?.available) };
     await adjustBalance(buildDeps(), { ...spent, against: 'adjustments' }, ACT, randomUUID());
+  }
+
+  /** Refunds a payment by an instruction that the bank answers at once: it leaves nothing in flight. */
+  async function refund(
+    { input, payment = input }: { input?: PaymentInput; payment?: PaymentInput },
+    facts: object,
+  ): Promise<void> {
+    if (payment === undefined) throw new Error('There is no payment.');
+    const { handle } = await openRefund(setting, refundInput(payment, facts));
+    await handle.signal('settled', callback());
+    await handle.result();
   }
 
   const readMovements = ({ id }: Pick<Tracked, 'id'>) => setting.stores.movements.forResource(id);
@@ -106,77 +143,99 @@ export function useMovementStories() {
   }
 
   async function playAll(subject: Tracked, from: string, steps: readonly Step[]): Promise<void> {
+    const { id, handle, account_id } = subject;
     let state: { status: string; attention: string | null } = { status: from, attention: null };
+    const run = async (what: string, facts: object): Promise<unknown> => {
+      if (what === 'refund') return await refund(Object(subject), facts);
+      const act = ACTS.find((each) => each === what) ?? what.split('act ')[1];
+      if (act === undefined) return await report(subject, what as CallbackName, facts);
+      return await subject.actAfterEnd(act, await buildAct(subject, facts));
+    };
     for (const step of steps) {
       const [what, facts, then = '', rows] = step;
       if (what === 'sleep') await setting.env.sleep(facts);
-      else if (what === 'save') await saveHistory(subject.handle, facts);
+      else if (what === 'save') await saveHistory(handle, facts);
       else if (what === 'spend') await spend(subject, facts);
-      else if (what === 'bear') await setFeeBearer(setting.stores, subject.account_id, facts);
-      else if (then.startsWith('refused: ')) {
-        const refusal = await subject.refusalAfterEnd(what, await buildAct(subject, facts));
+      else if (what === 'bear') await setFeeBearer(setting.stores, account_id, facts);
+      else if (what === 'malformed') await handle.signal(facts, { callback_id: 7 });
+      else if (what === 'reverse') {
+        await reverseOperation(buildDeps(), facts.replace('ID', id), ACT);
+      } else if (then.startsWith('refused: ')) {
+        const refusal = await refusalOf(run(what, facts));
         expect(`${refusal?.code}: ${refusal?.message}`).toContain(then.replace('refused: ', ''));
       } else {
-        const act = ACTS.find((each) => each === what);
-        if (act !== undefined) await subject.actAfterEnd(act, await buildAct(subject, facts));
-        else await report(subject, what as CallbackName, facts);
+        await run(what, facts);
         for (const word of then.split(' ').filter(Boolean)) {
           if (STATUSES.includes(word)) state = { ...state, status: word };
           else state = { ...state, attention: word === 'clear' ? null : word };
         }
-        if (!IN_FLIGHT.includes(state.status)) await subject.handle.result();
+        if (!IN_FLIGHT.includes(state.status)) await handle.result();
         await subject.becomes(state);
-        if (rows) expect(await readAccountRows(setting, subject.account_id)).toEqual(rows);
       }
+      if (rows) expect(await readAccountRows(setting, account_id)).toEqual(rows);
     }
   }
 
   /** Opens a subject, and runs the story when it has come so far. */
   const reach = (
-    { from, changes }: Pick<Row, 'from' | 'changes'>,
+    from: From,
+    { changes, bank }: Pick<Row, 'changes' | 'bank'>,
     story: (subject: Tracked) => Promise<void>,
   ) => {
     if (from === 'sent') return withPayout(scriptedBank(), story, changes);
-    if (from !== 'settled' && from !== 'cancelled') return withStatus[from](story);
-    return withPayment(scriptedBank(), async (payment) => {
+    if (from === 'submitted' || from === 'processing') return withStatus[from](story);
+    return withPayment(scriptedBank(bank), async (payment) => {
       await isAt(payment.handle, 'awaiting_customer');
       if (from === 'settled') await payment.signal('settled', by('first'));
-      else await payment.act('cancel', { by: 'merchant' });
-      expect(await payment.handle.result()).toMatchObject({ status: from });
+      if (from === 'cancelled') await payment.act('cancel', { by: 'merchant' });
+      if (!IN_FLIGHT.includes(from)) {
+        expect(await payment.handle.result()).toMatchObject({ status: from });
+      }
       await story(payment);
     });
   };
 
-  const play = ({ from, steps, changes, stored = {}, ...expected }: Row) =>
-    reach({ from, ...(changes && { changes }) }, async (subject) => {
-      const { connector } = await subject.stored();
-      if (expected.reference_per_step) {
-        const served = { serves: [], functions: [], contract: 1, reference_per_step: true };
-        const seen = { seen_at: new Date(), stopped: null };
-        await setting.stores.capabilities.report(connector, served, seen);
+  /** Plays the rows of a table whose subjects begin with a status. */
+  const playFrom = (from: From) => (row: Row) => {
+    const { title: _, steps, stored = {}, payment = {}, ...expected } = row;
+    return reach(from, row, async (subject) => {
+      const { id, told } = subject;
+      const { movements, disputes, ledger, payments, capabilities } = setting.stores;
+      const { changes: __, bank: ___, reference_per_step, ...wanted } = expected;
+      if (reference_per_step) {
+        const { connector } = await subject.stored();
+        const served = { serves: [], functions: [], contract: 1, reference_per_step };
+        await capabilities.report(connector, served, { seen_at: new Date(), stopped: null });
       }
       await playAll(subject, from, steps);
       expect(await subject.differences()).toEqual([]);
       const document = await subject.stored();
       expect(document).toMatchObject(stored);
-      const { movements, kinds, unapplied, payment, reversals } = expected;
-      const moved = await readMovements(subject);
-      if (movements) expect(moved.map(describeMovement)).toEqual(movements);
       const isPayment = 'session_url' in document;
-      if (kinds) expect((await subject.entryKinds()).slice(isPayment ? 0 : 1)).toEqual(kinds);
-      if (unapplied) expect(await subject.unapplied()).toEqual(unapplied);
-      if (reversals) {
-        const sent = subject.told.filter((line) => line.startsWith('reversePayment'));
-        expect(sent.map((line) => line.replace(/^.*reversal:[^:]*/, 'reversal'))).toEqual(
-          reversals,
-        );
-      }
-      const sends = subject.told.filter((line) => line.startsWith('send'));
-      expect(sends).toHaveLength(isPayment ? 0 : 1);
+      const list = (name: string) => told.filter((line) => line.startsWith(name));
+      if (!isPayment) expect(list('send')).toHaveLength(1);
+      expect({
+        movements: describeAll(await movements.forResource(id), describeMovement, wanted.movements),
+        disputes: (await disputes.forPayment(id)).map(describeDispute),
+        kinds: (await subject.entryKinds()).slice(isPayment ? 0 : 1),
+        entries: (await ledger.forResource(id)).map(({ _id }) => _id.replace(id, 'ID')),
+        unapplied: await subject.unapplied(),
+        instructions: told.flatMap((line) => line.split(' ')[1]?.replace(/:[^:]{36}/, '') ?? []),
+      }).toMatchObject(wanted);
       if (!('payment_id' in document)) return;
-      expect(await setting.stores.payments.get(document.payment_id)).toMatchObject(payment ?? {});
+      expect(await payments.get(document.payment_id)).toMatchObject(payment);
       expect(await subject.differences(document.payment_id)).toEqual([]);
     });
+  };
 
-  return { ...lifecycles, play, playAll, readMovements, findReferred };
+  return { ...lifecycles, playFrom, playAll, report };
+}
+
+/** Describes in words what is not expected in part. */
+const describeAll = <T>(rows: T[], describe: (row: T) => string, expected: unknown[] = []) =>
+  rows.map((row, n) => (expected[n]?.constructor === Object ? row : describe(row)));
+
+function describeDispute({ name, status, amount, fee, transfers }: DisputeDocument): string {
+  const each = transfers.map(({ direction, ...of }) => `${direction} ${of.amount} held ${of.held}`);
+  return `${name} ${status} ${amount} ${fee}: ${each.join(', ')}`;
 }

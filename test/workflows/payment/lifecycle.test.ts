@@ -10,14 +10,12 @@ import type { PaymentCallbackName } from '../../../src/domain/banks/callback';
 import type { PaymentStatus } from '../../../src/domain/payment/payment';
 import type { Stores } from '../../../src/store';
 import { createTemporalClient } from '../../../src/temporal/client';
-import { messages } from '../../../workflows/payment/state';
 import { gate } from '../../support/gate';
 import { saveHistory } from '../../support/histories';
 import { eventually } from '../../support/http';
 import { terminateIdle } from '../../support/skipping-server';
 import {
   callback,
-  open,
   openPayment,
   openRefund,
   paymentInput,
@@ -35,10 +33,11 @@ import {
   trackPayment,
   trackRefund,
   unlessUnavailable,
-  useLifecycles,
 } from '../lifecycles';
+import { type Row, useMovementStories } from '../movement-stories';
 
-const { setting, buildDeps, withPayment, withRefund, withStatus } = useLifecycles();
+const { setting, buildDeps, withStatus, playFrom, ...stories } = useMovementStories();
+const { withPayment, withPaymentOn, withRefund } = stories;
 
 // A machine that stalls for the 4 s of a session, or the 3 s of a cancellation, has the bank asked
 // for a session twice, or the payment cancelled.
@@ -177,40 +176,56 @@ test.each([
   });
 });
 
-describe('a cancelled payment whose session the bank cannot close', () => {
-  /** A bank that fails to close a session until `isBack`. */
-  const awayBank = (isBack: (requests: number) => boolean, answer: CloseAnswer) => {
-    let requests = 0;
-    return scriptedBank({
-      closeSession: async () => {
-        requests += 1;
-        if (!isBack(requests)) throw new Error('the bank is away');
-        return answer;
-      },
-    });
+/** Closes a session once the bank `isBack`. */
+const closeSlowly = (isBack: (requests: number) => boolean, answer: CloseAnswer) => {
+  let requests = 0;
+  return async () => {
+    requests += 1;
+    if (!isBack(requests)) throw new Error('the bank is away');
+    return answer;
   };
+};
 
-  test('has it closed later, and what turns out to be authorized is voided', () => {
-    const bank = awayBank((requests) => requests > 12, { outcome: 'already_authorized' });
-    return withPayment(bank, async ({ id, handle, act, told, attention }) => {
-      expect(await act('cancel', MERCHANT)).toMatchObject({ status: 'cancelled' });
-      expect(await handle.result()).toMatchObject({ status: 'cancelled' });
-      expect(told.at(-1)).toBe(`voidPayment void:${id}`);
-      expect(await attention()).toBe('late_authorization_voided');
-      await saveHistory(handle, 'payment-closed-later');
-    });
-  });
+const VOIDED = 'late_authorization_voided';
 
+test.each<Row>([
+  {
+    title: 'a cancelled payment has its session closed later, and what is authorized voided',
+    steps: [['save', 'payment-closed-later']],
+    bank: { closeSession: closeSlowly((n) => n > 12, { outcome: 'already_authorized' }) },
+    stored: { attention: VOIDED },
+    instructions: ['void'],
+  },
+  {
+    title: 'an authorization after the end is voided at the bank, under one instruction id',
+    steps: [
+      ['authorized', {}, VOIDED],
+      ['save', 'payment-resumed-void'],
+      ['authorized', {}, VOIDED],
+    ],
+    instructions: ['void', 'void'],
+  },
+])('$title', playFrom('cancelled'));
+
+test.each<Row>([
+  {
+    title: 'a payment by another card brand is settled, and operators see it',
+    steps: [['settled', { code: 'method_differs' }, 'settled method_differs']],
+  },
+])('$title', playFrom('awaiting_customer'));
+
+describe('a cancelled payment whose session the bank does not close', () => {
   test('needs attention, and late funds are returned meanwhile', () => {
-    let isAway = true;
-    const bank = awayBank(() => !isAway, { outcome: 'closed' });
-    return withPayment(bank, async ({ handle, act, refusal, signal, becomes, attention }) => {
+    let isBack = false;
+    const closeSession = closeSlowly(() => isBack, { outcome: 'closed' });
+    return withPayment(scriptedBank({ closeSession }), async (payment) => {
+      const { handle, act, refusal, signal, becomes, attention } = payment;
       await act('cancel', MERCHANT);
       await becomes({ attention: 'session_not_closed' });
       await signal('settled');
       await becomes({ attention: 'late_settlement_reversed' });
       expect(await refusal('cancel', MERCHANT)).toMatchObject({ code: 'cannot_cancel' });
-      isAway = false;
+      isBack = true;
       expect(await handle.result()).toMatchObject({ status: 'cancelled' });
       expect(await attention()).toBe('late_settlement_reversed');
       await saveHistory(handle, 'payment-session-not-closed');
@@ -218,12 +233,11 @@ describe('a cancelled payment whose session the bank cannot close', () => {
   });
 
   test('ends when an operator gives up closing it', () => {
-    const bank = awayBank(() => false, { outcome: 'closed' });
-    return withPayment(bank, async ({ handle, act, refusal, becomes, stored, refusalAfterEnd }) => {
-      expect(await refusal('give_up_closing')).toMatchObject({
-        code: 'wrong_state',
-        message: 'The payment is awaiting_customer; it has not ended.',
-      });
+    const closeSession = () => Promise.reject(new Error('the bank is away'));
+    return withPayment(scriptedBank({ closeSession }), async (payment) => {
+      const { handle, act, refusal, becomes, stored, refusalAfterEnd } = payment;
+      const message = 'The payment is awaiting_customer; it has not ended.';
+      expect(await refusal('give_up_closing')).toEqual({ code: 'wrong_state', message });
       await act('cancel', MERCHANT);
       await becomes({ attention: 'session_not_closed' });
       await act('give_up_closing');
@@ -235,25 +249,6 @@ describe('a cancelled payment whose session the bank cannot close', () => {
     });
   });
 });
-
-test('an authorization after the end is voided at the bank, under one instruction id', () =>
-  withPayment(scriptedBank(), async ({ id, handle, act, report, told, attention }) => {
-    await act('cancel', MERCHANT);
-    await handle.result();
-    expect(await report('authorized')).toMatchObject({ status: 'cancelled' });
-    await saveHistory(handle, 'payment-resumed-void');
-    await report('authorized');
-    const voids = told.filter((line) => line.startsWith('voidPayment'));
-    expect(voids).toEqual([`voidPayment void:${id}`, `voidPayment void:${id}`]);
-    expect(await attention()).toBe('late_authorization_voided');
-  }));
-
-test('a payment by another card brand is settled, and operators see it', () =>
-  withPayment(scriptedBank(), async ({ handle, signal, stored }) => {
-    await signal('settled', { code: 'method_differs' });
-    expect(await handle.result()).toMatchObject({ status: 'settled' });
-    expect(await stored()).toMatchObject({ status: 'settled', attention: 'method_differs' });
-  }));
 
 test('a callback counts once, and one out of order is stored as unapplied', () =>
   withPayment(scriptedBank(), async ({ handle, eventTypes, unapplied }) => {
@@ -330,18 +325,11 @@ test('a callback is given up and an update refused where another writer changes 
     if (change.audit !== null) await raiseVersion(id);
     return await payments.setAttention(id, change, session);
   };
-  const queue = `${setting.queues.lifecycle}-raced`;
-  const stores = { ...setting.stores, payments: { ...payments, update, setAttention } };
-  const stop = await setting.startWorkers(queue, stores);
-  const story = withBank(setting, scriptedBank(), async (connector) => {
-    const input = paymentInput(connector);
-    await recordPaymentKey(setting, input);
-    const { payment_id: id } = input;
-    const { handle } = await open(setting, 'payment', id, input, messages.open, queue);
-    const payment = trackPayment(setting, input, handle);
+  const raced = { ...setting.stores, payments: { ...payments, update, setAttention } };
+  await withPaymentOn(raced, async (payment) => {
     await payment.signal('authorized');
     await payment.becomes({ status: 'authorized' });
-    await handle.signal('settled', callback({ callback_id: 'lost-one' }));
+    await payment.signal('settled', { callback_id: 'lost-one' });
     await payment.becomes({ attention: 'message_given_up' });
     await payment.shows('changed each time: callback settled (lost-one)');
     const refusal = await payment.refusal('acknowledge');
@@ -351,7 +339,6 @@ test('a callback is given up and an update refused where another writer changes 
     expect(await payment.stored()).toMatchObject(unchanged);
     expect(await payment.endBy('settled')).toMatchObject({ status: 'settled' });
   });
-  await story.finally(stop);
 });
 
 /** Last: an activity that its workflow has left may keep this server from skipping time. */

@@ -1,10 +1,8 @@
-import { saveHistory } from '../../support/histories';
 import { callback, openRefund, refundInput, scriptedBank } from '../../support/workflow-setting';
-import { refusalOf, type TrackedRefund } from '../lifecycles';
 import { by, MAIN, type Row, type Step, useMovementStories } from '../movement-stories';
 
 /** Holds docs/ledger.md#bank-movements for payouts of 1,000 with a fee of 25, and refunds of 1,050. */
-const { setting, play, playAll, withPayout, withRefund } = useMovementStories();
+const { setting, playFrom, playAll, withPayout, withRefund } = useMovementStories();
 
 const FEES = 'income.fees';
 const UNTOUCHED = { [MAIN]: 10_000 };
@@ -27,40 +25,41 @@ describe('a payout', () => {
   test.each<Row>([
     {
       title: 'that is completed under another reference has this in suspense',
-      from: 'submitted',
       steps: [
         ['sent', by('A'), 'sent'],
         ['completed', by('B'), 'completed second_completion'],
         ['save', 'payout-second-reference'],
-        ['completed', by('B'), ''],
+        ['completed', by('B')],
       ],
       movements: [SENT_A, 'out B 1000 suspense'],
     },
     {
       title:
         'that is completed under another reference has this as its name, with one for each step',
-      ...{ from: 'submitted', reference_per_step: true },
       steps: [
         ['sent', by('A'), 'sent'],
         ['completed', by('B'), 'completed'],
         ['save', 'payout-reference-per-step'],
-        ['completed', by('B'), ''],
+        ['completed', by('B')],
       ],
+      reference_per_step: true,
       movements: ['out B 1000 applied'],
     },
     {
       title: 'keeps the name of a report over that of the answer to its instruction',
-      from: 'submitted',
       steps: [
         ['sent', by('A'), 'sent'],
         ['completed', {}, 'completed'],
         ['completed', by('A'), '', PAID],
       ],
-      ...{ movements: [SENT_A], stored: { bank_reference: 'A' } },
+      movements: [SENT_A],
+      stored: { bank_reference: 'A' },
     },
+  ])('$title', playFrom('submitted'));
+
+  test.each<Row>([
     {
       title: 'that is completed again under another reference is in suspense',
-      from: 'sent',
       steps: [
         COMPLETED,
         ['completed', by('second'), 'second_completion', TWICE],
@@ -71,7 +70,6 @@ describe('a payout', () => {
     },
     {
       title: 'that is sent after it has come back is borne by the merchant, who owes the rest',
-      from: 'sent',
       steps: [
         COMPLETED,
         ['returned', {}, 'returned', RETURNED],
@@ -81,7 +79,7 @@ describe('a payout', () => {
       ],
       kinds: [CAPTURED, 'payout_returned', HELD, RESOLVED],
     },
-  ])('$title', play);
+  ])('$title', playFrom('sent'));
 
   const SENT_TOO = { ...UNTOUCHED, 'suspense.sent': -1_000, clearing: 1_000 };
   const failedThenSent: Step[] = [
@@ -92,7 +90,7 @@ describe('a payout', () => {
     ['acknowledge', {}, 'refused: money_in_suspense'],
   ];
 
-  test.each<Omit<Row, 'from'>>([
+  test.each<Row>([
     {
       title: 'is a loss, where an operator says so',
       steps: [
@@ -113,7 +111,7 @@ describe('a payout', () => {
         ['failed', {}, '', UNTOUCHED],
       ],
     },
-  ])('that is sent after it failed $title', (row) => play({ ...row, from: 'sent' }));
+  ])('$title', playFrom('sent'));
 });
 
 describe('a payout whose debit the bank reverses', () => {
@@ -126,11 +124,12 @@ describe('a payout whose debit the bank reverses', () => {
   ];
   const kinds = [CAPTURED, HELD, RESOLVED];
 
-  test.each<Omit<Row, 'from'>>([
+  test.each<Row>([
     {
       title: 'is completed where it books it again after that',
       steps: [...begin, ['completed', again, 'clear', PAID], ['completed', again, '', PAID]],
-      ...{ movements: [SENT_A, 'in B 1000 resolved', 'out C 1000 applied'], kinds },
+      movements: [SENT_A, 'in B 1000 resolved', 'out C 1000 applied'],
+      kinds,
     },
     {
       title: 'is completed where it books it again before it reports that',
@@ -140,16 +139,17 @@ describe('a payout whose debit the bank reverses', () => {
         [...reversed, 'clear', PAID],
         [...reversed, '', PAID],
       ],
-      ...{ movements: [SENT_A, 'out C 1000 resolved', 'in B 1000 applied'], kinds },
+      movements: [SENT_A, 'out C 1000 resolved', 'in B 1000 applied'],
+      kinds,
     },
     {
       title: 'needs an operator where it books it again later than in ten days',
-      steps: [...begin, ['completed', { ...again, value_date: '2026-10-17' }, '']],
+      steps: [...begin, ['completed', { ...again, value_date: '2026-10-17' }]],
       movements: [SENT_A, 'in B 1000 suspense', 'out C 1000 suspense'],
     },
     {
       title: 'needs an operator where it books it again in another amount',
-      steps: [...begin, ['completed', { ...again, amount: 999 }, '']],
+      steps: [...begin, ['completed', { ...again, amount: 999 }]],
       movements: [SENT_A, 'in B 1000 suspense', 'out C 999 suspense'],
     },
     {
@@ -161,7 +161,7 @@ describe('a payout whose debit the bank reverses', () => {
       ],
       movements: [SENT_A, 'in B 1000 applied'],
     },
-  ])('$title', (row) => play({ ...row, from: 'sent' }));
+  ])('$title', playFrom('sent'));
 });
 
 describe('a return', () => {
@@ -171,7 +171,7 @@ describe('a return', () => {
   const LESS_HELD = { ...ALL_BACK, 'suspense.late': 900, clearing: 100 };
   const NOT_ON_CARDS = 'refused: wrong_state: Nothing comes back on the rail card_payout.';
 
-  test.each<Omit<Row, 'from'>>([
+  test.each<Row>([
     {
       title: 'straight from sent credits the amount without the fee',
       steps: [
@@ -218,12 +218,12 @@ describe('a return', () => {
     },
     {
       title: 'on a rail where nothing comes back is in suspense',
-      changes: CARD,
       steps: [
         ['mark_returned', {}, NOT_ON_CARDS],
         ['returned', AC04, 'return_not_possible', ALL_BACK],
         ['completed', {}, 'completed', ALL_BACK],
       ],
+      changes: CARD,
       stored: { returned: null },
       unapplied: ['returned: nothing comes back on this rail'],
     },
@@ -255,7 +255,7 @@ describe('a return', () => {
       ],
       stored: { transition: 4 },
     },
-  ])('$title', (row) => play({ ...row, from: 'sent' }));
+  ])('$title', playFrom('sent'));
 
   test('of day 59 counts, also when it is reported on day 61', () =>
     withPayout(scriptedBank(), async (payout) => {
@@ -269,9 +269,8 @@ describe('a return', () => {
 describe('a refund', () => {
   const FAILED = { [MAIN]: 1_050, clearing: -1_050 };
   const TWO_SENT = { 'suspense.sent': -1_050, clearing: 1_050 };
-  const REFUNDED = { refunded: 1_050 };
 
-  test.each<Omit<Row, 'from'>>([
+  test.each<Row>([
     {
       title: 'of which less was sent is in suspense until an operator posts that amount',
       steps: [
@@ -280,7 +279,7 @@ describe('a refund', () => {
           { 'transit.refunds': 1_050, 'suspense.sent': -900, clearing: -150 },
         ],
         // A report without an amount does not settle the question.
-        ['settled', {}, ''],
+        ['settled', {}],
         ['acknowledge', {}, 'refused: money_in_suspense'],
         [
           'resolve_movement',
@@ -292,7 +291,8 @@ describe('a refund', () => {
         ['save', 'refund-amount-differs'],
       ],
       kinds: ['refund_held', 'refund_settled'],
-      ...{ stored: { transition: 2 }, payment: { refunded: 900 } },
+      stored: { transition: 2 },
+      payment: { refunded: 900 },
     },
     {
       title: 'that fails after it settled can be asked for again once the merchant has it',
@@ -318,33 +318,24 @@ describe('a refund', () => {
         ['resolve_movement', { as: 'bank' }, 'clear', {}],
         ['failed', by('back'), '', {}],
       ],
-      payment: REFUNDED,
+      payment: { refunded: 1_050 },
     },
-  ])('$title', (row) => play({ ...row, from: 'processing' }));
-
-  const withFailed = (story: (refund: TrackedRefund) => Promise<void>) =>
-    withRefund(scriptedBank(), async (refund) => {
-      await refund.endBy('failed', by('first'));
-      await story(refund);
-      const more = await refusalOf(openRefund(setting, refundInput(refund.payment, { amount: 1 })));
-      expect(more).toMatchObject({ code: 'refund_amount_exceeds_balance' });
-      expect(await refund.differences(refund.payment.payment_id)).toEqual([]);
-    });
-
-  test('that failed and settles is debited again, once, and the customer gets no second one', () =>
-    withFailed(async (refund) => {
-      const again = ['settled', by('sent')] as const;
-      const steps: Step[] = [
-        [...again, 'settled_after_failed', {}],
-        [...again, '', {}],
-      ];
-      await playAll(refund, 'failed', steps);
-      expect(await refund.stored()).toMatchObject({ late_amount: 1_050 });
-      await saveHistory(refund.handle, 'refund-resumed-settled-after-failed');
-    }));
+    {
+      title: 'that failed and settles is debited again, once, and the customer gets no second one',
+      steps: [
+        ['failed', by('first'), 'failed', FAILED],
+        ['settled', by('sent'), 'settled_after_failed', {}],
+        ['settled', by('sent'), '', {}],
+        ['save', 'refund-resumed-settled-after-failed'],
+        ['refund', { amount: 1 }, 'refused: refund_amount_exceeds_balance'],
+      ],
+      stored: { late_amount: 1_050 },
+    },
+  ])('$title', playFrom('processing'));
 
   test('that failed and settles is owed where the balance is gone, and none that fails releases it', () =>
-    withFailed(async ({ payment, account_id, money, report }) => {
+    withRefund(scriptedBank(), async ({ payment, account_id, money, report, endBy }) => {
+      await endBy('failed', by('first'));
       const { handle } = await openRefund(setting, refundInput(payment, { amount: null }));
       await report('settled');
       expect(await money()).toEqual({ refunded: 1_050, available: 0 });
