@@ -1,8 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { Command } from 'commander';
-import { createContext } from '../../src/cli/context';
-import { createProgram } from '../../src/cli/program';
-import { AUTHORITY, describeAuthority } from '../../src/domain/operators/authority';
+import { describeAuthority } from '../../src/domain/operators/authority';
 import { createKey } from '../../src/service/merchants/keys';
 import { auditApproved } from '../../src/service/operators/approvals/carry-out';
 import { useFixture } from '../support/fixture';
@@ -34,22 +31,6 @@ const operators = useFixture(async () => {
 const approve = (by: Commands, id: string) => by.json('approval', 'approve', id, ...WHY);
 const refuse = async (by: Commands, id: string) =>
   (await by.refusal('approval', 'approve', id, ...WHY)).code;
-
-test('every command says in the table what it needs on live, and the table names no other', () => {
-  const io = { env: {}, stdout: () => undefined, stderr: () => undefined };
-  const loads = { openRebuilder: jest.fn(), checkConnector: jest.fn() };
-  const program = createProgram(createContext(io, true, loads).context, io, true);
-  const list = (parent: Command, path: string[]): string[] =>
-    parent
-      .createHelp()
-      .visibleCommands(parent)
-      .flatMap((command) => {
-        if (command.name() === 'help') return [];
-        const name = [...path, command.name()];
-        return command.commands.length === 0 ? [name.join(' ')] : list(command, name);
-      });
-  expect(list(program, []).sort()).toEqual(Object.keys(AUTHORITY).sort());
-});
 
 test('a text in a request cannot look like another param', () => {
   const input = { name: 'eve, role operator', role: 'approver' };
@@ -113,34 +94,29 @@ describe('one operator alone', () => {
       expect((await eve.cli('approval', 'show', approval_id)).stdout).toContain(shown.request);
     }
     expect(await readAll()).toEqual(before);
-    for (const args of [
-      ['operator', 'revoke', 'ada'],
-      ['webhook', 'show', account_id, '--env', 'live'],
-    ]) {
-      expect((await without.refusal(...args)).code).toBe('operator_key_required');
+    for (const command of ['operator revoke ada', `webhook show ${account_id} --env live`]) {
+      expect((await without.refusal(command)).code).toBe('operator_key_required');
     }
   });
 
   test('cannot move money by a second identity, a key of a bank or a live key, and has a sum of credits', async () => {
     const { eve } = operators;
     const { account_id } = await service.account();
-    const where = [account_id, '--env', 'live', '--balance-account', 'main', '--currency', 'EUR'];
-    const fund = () => [
-      ...['balance', 'fund', ...where, '--amount', '60000', '--connector', 'acme', ...WHY],
-      ...['--bank-reference', randomUUID()],
+    const where = `${account_id} --env live --balance-account main --currency EUR`;
+    const fund = (reference: string) =>
+      `balance fund ${where} --amount 60000 --connector acme --bank-reference ${reference}`;
+    const request = async (command: string, by = eve) => Object(await by.json(command, ...WHY));
+    expect(await request(fund(`${account_id}-1`))).toMatchObject({ available: 60_000 });
+    const commands = [
+      ...['operator create mallory --role approver', fund(`${account_id}-2`)],
+      ...['connector key create acme', `key create ${account_id} --env live`],
     ];
-    const first = await createOperator(eve, 'mallory', 'approver', ...WHY);
-    expect(first).toMatchObject({ status: 'approval_required' });
-    expect(await eve.json(...fund())).toMatchObject({ available: 60_000 });
-    const above = Object(await eve.json(...fund()));
-    expect(above).toMatchObject({ status: 'approval_required' });
-    for (const id of [first.approval_id, above.approval_id]) {
-      expect(await refuse(eve, id)).toBe('same_operator');
-    }
-    const signing = Object(await eve.json('connector', 'key', 'create', 'acme', ...WHY));
-    const api = Object(await eve.json('key', 'create', account_id, '--env', 'live', ...WHY));
-    for (const { approval_id } of [signing, api]) {
-      expect(await refuse(eve, approval_id)).toBe('same_operator');
+    for (const command of commands) {
+      const { status, approval_id } = await request(command);
+      expect([status, await refuse(eve, approval_id)]).toEqual([
+        'approval_required',
+        'same_operator',
+      ]);
     }
     // Nothing signs a callback, and no other key than that of the merchant pays out.
     expect(await service.stores.connectorKeys.current('acme')).toEqual([]);
@@ -150,18 +126,16 @@ describe('one operator alone', () => {
     const { OPERATOR_KEY } = eve.env;
     const env = { LIVE_CONNECTORS: '', SANDBOX_CONNECTORS: 'acme=visa' };
     const posing = commandsIn({ ...service.env, ...env, OPERATOR_KEY });
-    expect(await posing.json('connector', 'key', 'create', 'acme', ...WHY)).toMatchObject({
-      status: 'approval_required',
-    });
+    const required = { status: 'approval_required' };
+    expect(await request('connector key create acme', posing)).toMatchObject(required);
     const stopped = { id: randomUUID(), reason: 'MongoDB is older', at: new Date().toISOString() };
     const report = { serves: ['visa'], functions: [], contract: 1 };
     await service.stores.capabilities.report('acme', report, { seen_at: new Date(), stopped });
-    const release = (env: string) => [
-      ...['connector', 'release', 'acme', '--env', env, '--after-restore', ...WHY],
-    ];
-    expect((await posing.refusal(...release('sandbox'))).code).toBe('connector_environment');
+    const release = 'connector release acme --after-restore --env';
+    const refused = await posing.refusal(`${release} sandbox`, ...WHY);
+    expect(refused.code).toBe('connector_environment');
     for (const by of [posing, eve]) {
-      expect(await by.json(...release('live'))).toMatchObject({ status: 'approval_required' });
+      expect(await request(`${release} live`, by)).toMatchObject(required);
     }
   });
 });
@@ -170,30 +144,24 @@ describe('an approved command', () => {
   test('prints its secret once, to its requester alone, and stores none', async () => {
     const { ada, ben, eve } = operators;
     const { account_id, repeated } = await openTarget();
-    await approve(
-      ada,
-      Object(await eve.json('account', 'unfreeze', account_id, ...WHY)).approval_id,
-    );
+    const unfreeze = Object(await eve.json(`account unfreeze ${account_id}`, ...WHY));
+    await approve(ada, unfreeze.approval_id);
     for (const args of repeated) {
       const once = [...args, ...WHY, '--operation-id', randomUUID()];
       const { approval_id } = Object(await eve.json(...once));
       expect(await eve.json(...once)).toEqual({ status: 'approval_required', approval_id });
-      expect(await approve(ben, approval_id)).toMatchObject({ state: 'approved' });
-      expect(await approve(ben, approval_id)).toMatchObject({ state: 'approved' });
+      for (const _repeat of [1, 2]) {
+        expect(await approve(ben, approval_id)).toMatchObject({ state: 'approved' });
+      }
       expect((await ada.refusal(...once)).code).toBe('operation_id_used');
       const answers = await Promise.all([1, 2].map(() => eve.cli(...once, '--json')));
       expect(answers.map(({ exit }) => exit).sort()).toEqual([0, 1]);
       const late = JSON.parse(answers.find(({ exit }) => exit === 1)?.stderr ?? '').error.code;
       expect(['operation_id_used', 'approval_decided']).toContain(late);
       const made = Object(JSON.parse(answers.find(({ exit }) => exit === 0)?.stdout ?? ''));
-      const secret = String(
-        made.key ??
-          made.secret ??
-          made.signing_secret ??
-          made.password ??
-          made.link.split('/').at(-1),
-      );
-      const [, text = secret] = secret.split(/^[a-z_]+_/);
+      const { key, secret = key, signing_secret = secret, password = signing_secret } = made;
+      const shown = String(password ?? made.link.split('/').at(-1));
+      const [, text = shown] = shown.split(/^[a-z_]+_/);
       expect(await everythingStored(service.db)).not.toContain(text);
       expect((await eve.refusal(...once)).code).toBe('operation_id_used');
       expect((await eve.refusal(...once, ...['--reason', 'Other'])).code).toBe('operation_id_used');
@@ -229,10 +197,12 @@ describe('an approved command', () => {
     const { ben, eve } = operators;
     const { account_id, done } = await openTarget();
     for (const args of done) {
-      const { approval_id } = Object(await eve.json(...args, ...WHY));
-      expect(await eve.json(...args, ...WHY)).toEqual({ status: 'approval_required', approval_id });
-      expect(await approve(ben, approval_id)).toMatchObject({ state: 'done' });
-      expect(await approve(ben, approval_id)).toMatchObject({ state: 'done' });
+      const required = await eve.json(...args, ...WHY);
+      expect(await eve.json(...args, ...WHY)).toEqual(required);
+      const { approval_id } = Object(required);
+      for (const _repeat of [1, 2]) {
+        expect(await approve(ben, approval_id)).toMatchObject({ state: 'done' });
+      }
       const lines = service.db.collection('audit_log').find({ 'after.approval_id': approval_id });
       expect(await lines.toArray()).toMatchObject([
         { actor: { operator: 'ben' }, after: { requested_by: 'eve', approved_by: 'ben' } },

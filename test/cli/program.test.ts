@@ -22,6 +22,7 @@ import { createContext } from '../../src/cli/context';
 import { createProgram } from '../../src/cli/program';
 import { FORMAT } from '../../src/domain/format';
 import { SCOPES } from '../../src/domain/merchants/api-key';
+import { AUTHORITY } from '../../src/domain/operators/authority';
 import { PAYMENT_METHOD_IDS } from '../../src/domain/payment/catalog';
 import { RAIL_IDS } from '../../src/domain/payout/rails';
 import { SEARCH_ATTRIBUTES } from '../../src/domain/search-attributes';
@@ -37,7 +38,7 @@ import { useFixture } from '../support/fixture';
 import { eventually } from '../support/http';
 import { openRebuilder } from '../support/rebuilder';
 import { temporalAddress } from '../support/servers';
-import { asOperator, CliError, commandsIn, run, useProvisioning } from './cli';
+import { asOperator, CliError, commandsIn, run, splitWords, useProvisioning } from './cli';
 
 const MAIN = join(__dirname, '..', '..', 'dist', 'src', 'cli', 'main.js');
 const service = useProvisioning();
@@ -85,38 +86,29 @@ test('a MongoDB that is away or never answers is reported in time, and a wrong a
 });
 
 // What else is wrong with such files is in test/encryption.
-describe('the key file', () => {
-  /** Runs a command that encrypts, and one that does not. */
-  async function openCommands(KEYS_FILE?: string) {
-    const { account_id } = await service.account();
-    const set = ['webhook', 'set', account_id, '--env', 'sandbox', '--url', 'http://localhost:1/'];
-    return { ...commandsIn({ ...service.env, KEYS_FILE }), set, list: ['key', 'list', account_id] };
+test('a key file is needed for encryption alone; what is wrong with it is reported, and a warning where others can read it, except with --json', async () => {
+  const { account_id } = await service.account();
+  const set = ['webhook', 'set', account_id, '--env', 'sandbox', '--url', 'http://localhost:1/'];
+  const at = (name: string) => join(service.folder, name);
+  const runWith = (KEYS_FILE: string | undefined, ...args: string[]) =>
+    run({ ...service.env, KEYS_FILE }, ...args);
+  writeFileSync(at('broken.json'), '{"seal": "confidential"}');
+  for (const [path, code] of [
+    [undefined, 'keys_file_missing'],
+    [at('none.json'), 'keys_file_missing'],
+    [at('broken.json'), 'keys_file_invalid'],
+  ] as const) {
+    const { exit, stderr } = await runWith(path, ...set, '--json');
+    expect({ exit, ...JSON.parse(stderr).error }).toMatchObject({ exit: 1, code });
+    expect(stderr).not.toContain('confidential');
+    expect((await runWith(path, 'key', 'list', account_id)).exit).toBe(0);
   }
-
-  test('is needed for encryption alone, and what is wrong with it is reported', async () => {
-    const broken = join(service.folder, 'broken.json');
-    writeFileSync(broken, '{"seal": "confidential"}');
-    for (const [path, code] of [
-      [undefined, 'keys_file_missing'],
-      [join(service.folder, 'none.json'), 'keys_file_missing'],
-      [broken, 'keys_file_invalid'],
-    ] as const) {
-      const { cli, refusal, set, list } = await openCommands(path);
-      const message = expect.not.stringContaining('confidential');
-      expect(await refusal(...set)).toEqual({ code, message });
-      expect((await cli(...list)).exit).toBe(0);
-    }
-  });
-
-  test('that others can read is a warning, except with --json', async () => {
-    const shared = join(service.folder, 'shared.json');
-    copyFileSync(service.env['KEYS_FILE'] ?? '', shared);
-    chmodSync(shared, 0o644);
-    const { cli, set } = await openCommands(shared);
-    const warning = `${shared}: others can read the key file\n`;
-    expect(await cli(...set)).toMatchObject({ exit: 0, stderr: warning });
-    expect(await cli(...set, '--json')).toMatchObject({ exit: 0, stderr: '' });
-  });
+  const shared = at('shared.json');
+  copyFileSync(service.env['KEYS_FILE'] ?? '', shared);
+  chmodSync(shared, 0o644);
+  const stderr = `${shared}: others can read the key file\n`;
+  expect(await runWith(shared, ...set)).toMatchObject({ exit: 0, stderr });
+  expect(await runWith(shared, ...set, '--json')).toMatchObject({ exit: 0, stderr: '' });
 });
 
 test('the process prints JSON on stdout with exit code 0, or errors on stderr with 1, and ends', async () => {
@@ -144,18 +136,17 @@ function spawned(...args: string[]) {
   });
 }
 
-interface Listed {
-  words: string[];
-  command: Command;
-}
-
 /** Lists a command with all commands below it that help lists, each with the words that call it. */
-function listBelow(command: Command, words: string[] = []): Listed[] {
-  const visible = command.createHelp().visibleCommands(command);
-  const below = command.commands
-    .filter((each) => visible.includes(each))
+function listBelow(
+  command: Command,
+  words: string[] = [],
+): { words: string[]; line: string; command: Command }[] {
+  const below = command
+    .createHelp()
+    .visibleCommands(command)
+    .filter((each) => command.commands.includes(each))
     .flatMap((each) => listBelow(each, [...words, each.name()]));
-  return [{ words, command }, ...below];
+  return [{ words, line: words.join(' '), command }, ...below];
 }
 
 const io = { env: {}, stdout: () => undefined, stderr: () => undefined };
@@ -165,10 +156,9 @@ const COMMANDS = ALL.filter(({ command }) => command.commands.length === 0);
 
 const EXAMPLE = /\nExamples?:\n {2}npm run -s cli -- (.*?)(?=\n {2}npm|\n\n)/s;
 
-test.each(ALL.map(({ words }) => words.join(' ')))(
-  '"%s --help" prints usage, examples and exit codes, and exits with 0',
-  async (line) => {
-    const words = splitWords(line);
+test.each(ALL)(
+  '"$line --help" prints usage, examples and exit codes, and exits with 0',
+  async ({ words }) => {
     const { exit, stdout, stderr } = await run({}, ...words, '--help');
     expect({ exit, stderr }).toEqual({ exit: 0, stderr: '' });
     expect(stdout).toContain(`Usage: ${['npm run -s cli --', ...words].join(' ')} `);
@@ -178,19 +168,20 @@ test.each(ALL.map(({ words }) => words.join(' ')))(
   },
 );
 
-/** Splits a command line as a shell does; what follows a pipe is no part of it. */
-function splitWords(line: string): string[] {
-  const words: string[] = line.match(/"[^"]*"|[^\s\\]+/g) ?? [];
-  const end = words.indexOf('|');
-  return words.slice(0, end === -1 ? undefined : end).map((word) => word.replaceAll('"', ''));
-}
+test('every command says in the table what it needs on live, and the table names no other', () => {
+  expect(COMMANDS.map(({ line }) => line).sort()).toEqual(Object.keys(AUTHORITY).sort());
+});
 
 // Nothing listens there: a command that connected would be refused for that.
 const ENV = {
   ...{ DATA_DIR: 'none', KEYS_FILE: 'none.json', KEYS_DIR: 'none' },
   ...{ MONGODB_URI: 'mongodb://127.0.0.1:1/', TEMPORAL_ADDRESS: '127.0.0.1:1' },
 };
-const { refusal } = commandsIn(ENV);
+/** Reads the example of a command from its help. */
+async function readExample(words: readonly string[]): Promise<string[]> {
+  const { stdout } = await run({}, ...words, '--help');
+  return splitWords(EXAMPLE.exec(stdout)?.[1] ?? '');
+}
 
 /** Expects that a command is refused, whose exit code and output another test has in words, too. */
 async function expectRefused(args: string[], words: string, code = 'invalid_usage') {
@@ -201,15 +192,12 @@ async function expectRefused(args: string[], words: string, code = 'invalid_usag
 }
 
 describe('before it connects to any server, the program refuses', () => {
-  test.each([['account'], ['nonsense'], ['account', 'nonsense'], []])(
-    'a command that is incomplete or unknown: %j %j',
-    async (...args) => {
-      const words = args.filter((word) => word !== undefined);
-      const inWords = await run({}, ...words);
+  test.each(['account', 'nonsense', 'account nonsense', ''])(
+    'a command that is incomplete or unknown: "%s"',
+    async (line) => {
+      const inWords = await run({}, ...splitWords(line));
       expect(inWords).toEqual({ exit: 1, stdout: '', stderr: expect.stringMatching(/./) });
-      const inJson = await run({}, ...words, '--json');
-      expect({ exit: inJson.exit, stdout: inJson.stdout }).toEqual({ exit: 1, stdout: '' });
-      expect(CliError.parse(JSON.parse(inJson.stderr)).error.code).toBe('invalid_usage');
+      await expectRefused(splitWords(line), '');
     },
   );
 
@@ -227,16 +215,20 @@ describe('before it connects to any server, the program refuses', () => {
     return [`${Number(max) + 1}`, `It must be an integer from 1 to ${max}.`];
   };
 
-  test.each(COMMANDS.map(({ words, command }) => [words.join(' '), command] as const))(
-    'an unknown option or a wrong value of `%s`, and the lack of each option and argument that it needs',
-    async (line, command) => {
-      const { stdout } = await run({}, ...splitWords(line), '--help');
-      const example = splitWords(EXAMPLE.exec(stdout)?.[1] ?? '');
+  test.each(COMMANDS)(
+    'an unknown option or a wrong value of `$line`, and the lack of each option and argument that it needs',
+    async ({ words: path, command }) => {
+      const example = await readExample(path);
       const leaveOut = (long = '') => {
         const at = example.indexOf(long);
         return at === -1 ? example : example.toSpliced(at, 2);
       };
-      const wrong: [string[], string][] = [[[...example, '--what'], "unknown option '--what'"]];
+      const unknown = "unknown option '--what'";
+      const wrong: [string[], string][] = [[[...example, '--what'], unknown]];
+      // In words as in JSON.
+      expect(await run(ENV, ...example, '--what')).toEqual({
+        ...{ exit: 1, stdout: '', stderr: expect.stringContaining(unknown) },
+      });
       for (const option of command.options) {
         const { flags, long, mandatory } = option;
         const rest = leaveOut(long);
@@ -246,15 +238,12 @@ describe('before it connects to any server, the program refuses', () => {
       }
       const [first] = command.registeredArguments;
       if (first?.required) {
-        const depth = splitWords(line).length;
-        const end = example.findIndex((word, at) => at >= depth && word.startsWith('--'));
-        const count = (end === -1 ? example.length : end) - depth;
+        const end = example.findIndex((word, at) => at >= path.length && word.startsWith('--'));
+        const count = (end === -1 ? example.length : end) - path.length;
         const message = `missing required argument '${first.name()}'`;
-        wrong.push([example.toSpliced(depth, count), message]);
+        wrong.push([example.toSpliced(path.length, count), message]);
       }
-      const [[unknown], ...others] = wrong as [[string[], string], ...[string[], string][]];
-      expect((await refusal(...unknown)).message).toContain("unknown option '--what'");
-      for (const [args, message] of others) await expectRefused(args, message);
+      for (const [args, message] of wrong) await expectRefused(args, message);
     },
   );
 
@@ -398,17 +387,16 @@ describe('a command about what does not exist', () => {
   );
 
   test('is refused by its code, as its example shows', async () => {
-    const rows = COMMANDS.flatMap(({ words, command }) => {
-      const [line, name] = [words.join(' '), command.registeredArguments[0]?.name() ?? 'name'];
-      return OTHERS.includes(line) || OTHERS.includes(name) ? [] : [{ line, name }];
+    const rows = COMMANDS.flatMap(({ words, line, command }) => {
+      const name = command.registeredArguments[0]?.name() ?? 'name';
+      const code = CODES[line] ?? CODES[name];
+      return OTHERS.includes(line) || OTHERS.includes(name) ? [] : [{ words, line, code }];
     });
-    const readCode = async (line: string) => {
-      const { stdout } = await run({}, ...splitWords(line), '--help');
-      const example = splitWords(EXAMPLE.exec(stdout)?.[1] ?? '');
-      return [line, (await approver.refusal(...example)).code];
+    const readCode = async ({ words, line }: (typeof rows)[number]) => {
+      return [line, (await approver.refusal(...(await readExample(words)))).code];
     };
-    const codes = await Promise.all(rows.map(({ line }) => readCode(line)));
-    expect(codes).toEqual(rows.map(({ line, name }) => [line, CODES[line] ?? CODES[name]]));
+    const codes = await Promise.all(rows.map(readCode));
+    expect(codes).toEqual(rows.map(({ line, code }) => [line, code]));
     expect(codes.length).toBeGreaterThan(55);
   });
 });
@@ -417,46 +405,33 @@ describe('a command about what does not exist', () => {
 describe('connector new', () => {
   const folder = mkdtempSync(join(tmpdir(), 'connector-new-'));
   afterAll(() => rmSync(folder, { recursive: true }));
-  const create = (...args: string[]) => run({ DATA_DIR: folder }, 'connector', 'new', ...args);
+  const create = (name: string, dir: string, ...more: string[]) =>
+    run({ DATA_DIR: folder }, 'connector', 'new', name, '--dir', join(folder, dir), ...more);
 
-  test('a new connector is a copy of the example under its name', async () => {
+  test('copies the example under its name, and leaves an existing directory as it is', async () => {
     const dir = join(folder, 'acme');
-    const { exit, stdout: out } = await create('acme', '--dir', dir, '--json');
+    const { exit, stdout: out } = await create('acme', 'acme', '--json');
     const files = ['acme.ts', 'main.ts', 'fake-bank.ts', 'test.ts'];
-    expect({ exit, json: JSON.parse(out) }).toEqual({
-      exit: 0,
-      json: { name: 'acme', dir, files },
-    });
-    expect(readdirSync(dir).toSorted()).toEqual(files.toSorted());
+    expect([exit, JSON.parse(out)]).toEqual([0, { name: 'acme', dir, files }]);
     const text = files.map((file) => readFileSync(join(dir, file), 'utf8')).join('\n');
     expect(text).not.toMatch(/example/i);
     expect(text).toContain("} from 'durable-payments/connectors/kit';");
     expect(text).toContain("name: 'acme',");
     expect(text).toContain('ACME_API_URL: z.url()');
-  });
-
-  test('an existing directory is left as it is', async () => {
-    const dir = join(folder, 'mine');
-    const { stdout: words } = await create('mine', '--dir', dir);
+    const stderr = `${dir} exists: nothing was written. Give another name, or --dir.\n`;
+    expect(await create('other', 'acme')).toEqual({ exit: 1, stdout: '', stderr });
+    expect(readdirSync(dir).toSorted()).toEqual(files.toSorted());
+    const { stdout: words } = await create('mine', 'mine');
     expect(words).toMatch(/^Before `connector check` can run, compile .*\nand start both/m);
-    const { exit, stdout: out, stderr: err } = await create('other', '--dir', dir);
-    expect({ exit, out }).toEqual({ exit: 1, out: '' });
-    expect(err).toBe(`${dir} exists: nothing was written. Give another name, or --dir.\n`);
-    expect(readdirSync(dir)).toContain('mine.ts');
   });
 
   const SHAPE = 'must be 2 to 31 lowercase letters and digits';
   test.each([
-    ['Acme', SHAPE],
-    ['a', SHAPE],
-    ['my-bank', SHAPE],
-    ['../acme', SHAPE],
-    ['sandbox', 'has a meaning already'],
-    ['class', 'has a meaning already'],
+    ...['Acme', 'a', 'my-bank', '../acme'].map((name) => [name, SHAPE] as const),
+    ...['sandbox', 'class'].map((name) => [name, 'has a meaning already'] as const),
   ])('%s is no name of a connector', async (name, why) => {
-    const { exit, stderr: err } = await create(name, '--dir', join(folder, 'never'));
-    expect(exit).toBe(1);
-    expect(err).toBe(`"${name}" cannot be the name of a new connector: it ${why}.\n`);
+    const stderr = `"${name}" cannot be the name of a new connector: it ${why}.\n`;
+    expect(await create(name, 'never')).toMatchObject({ exit: 1, stderr });
     expect(readdirSync(folder)).not.toContain('never');
   });
 });
