@@ -58,37 +58,32 @@ async function openMerchant() {
   };
 }
 
-describe('a funding', () => {
-  test('credits the balance in its environment by an entry, once under one operation id', async () => {
-    const { account_id, fund, read } = await openMerchant();
-    const id = randomUUID();
-    const ads = { balance_account: 'Ads_2-b' };
-    const once = () => retryUntilDone(() => fund(ads, id));
-    const row = { ...EUROS, ...ads, available: 100_000 };
-    const first = { ...row, operation_id: `funded:${id}` };
-    const answers = await Promise.all(Array.from({ length: 4 }, once));
-    expect(answers).toEqual(answers.map(() => first));
-    const { operation_id } = await fund({ ...ads, amount: 99_999_999_999 });
-    expect(await once()).toEqual({ ...first, available: 100_000_099_999 });
-    const balances = [{ ...row, available: 100_000_099_999 }];
-    expect(await read()).toEqual({ balances, receivables: [] });
-    expect((await read(true)).balances).toEqual([]);
-    const entry = await service.stores.ledger.findEntry(operation_id);
-    expect(entry).toMatchObject({
-      ...{ book: `${account_id}:sandbox:EUR`, kind: 'funded' },
-      lines: lines('external.funding', 99_999_999_999, 'Ads_2-b'),
-    });
-    expect(entry).not.toHaveProperty('note');
-    const others = [{ amount: 99_999 }, { currency: 'USD' }, { balance_account: 'main' }];
-    for (const change of [...others, { livemode: true }]) {
-      const message = expect.stringMatching(
-        /^funded:\S+ is the id of another funding, of .+ -100000,/,
-      );
-      const refused = { code: 'operation_id_used', message };
-      await expect(fund({ ...ads, ...change }, id)).rejects.toMatchObject(refused);
-    }
-    expect(await read()).toEqual({ balances, receivables: [] });
+test('a funding credits the balance in its environment by an entry, once under one operation id', async () => {
+  const { account_id, fund, read } = await openMerchant();
+  const id = randomUUID();
+  const ads = { balance_account: 'Ads_2-b' };
+  const once = () => retryUntilDone(() => fund(ads, id));
+  const row = { ...EUROS, ...ads, available: 100_000 };
+  const first = { ...row, operation_id: `funded:${id}` };
+  expect(await Promise.all([once(), once(), once(), once()])).toEqual(Array(4).fill(first));
+  const { operation_id } = await fund({ ...ads, amount: 99_999_999_999 });
+  expect(await once()).toEqual({ ...first, available: 100_000_099_999 });
+  const entry = await service.stores.ledger.findEntry(operation_id);
+  expect(entry).toMatchObject({
+    ...{ book: `${account_id}:sandbox:EUR`, kind: 'funded' },
+    lines: lines('external.funding', 99_999_999_999, 'Ads_2-b'),
   });
+  expect(entry).not.toHaveProperty('note');
+  const others = [{ amount: 99_999 }, { currency: 'USD' }, { balance_account: 'main' }];
+  for (const change of [...others, { livemode: true }]) {
+    const message = expect.stringMatching(
+      /^funded:\S+ is the id of another funding, of .+ -100000,/,
+    );
+    await expect(fund({ ...ads, ...change }, id)).rejects.toMatchObject({ ...USED, message });
+  }
+  const balances = [{ ...row, available: 100_000_099_999 }];
+  expect(await read()).toEqual({ balances, receivables: [] });
+  expect((await read(true)).balances).toEqual([]);
 });
 
 // The lines of each kind are in test/ledger/unit, what a bank moved in test/statements.
@@ -161,20 +156,18 @@ describe('an adjustment', () => {
   });
 });
 
-describe('a reversal', () => {
-  test('undoes a funding once, and nothing that was spent meanwhile', async () => {
-    const { adjust, entries, fund, reverse } = await openMerchant();
-    const { operation_id } = await fund();
-    const row = { ...EUROS, available: 0, operation_id: `reversed:${operation_id}` };
-    expect(await reverse(operation_id)).toEqual({ ...row, amount: -100_000 });
-    expect(await reverse(operation_id)).toMatchObject({ available: 0 });
-    expect(await entries()).toMatchObject([{ kind: 'reversed', note: NOTE }]);
-    const final = { code: 'not_reversible' };
-    await expect(reverse(`reversed:${operation_id}`)).rejects.toMatchObject(final);
-    const spent = await fund();
-    await adjust(-1);
-    await expect(reverse(spent.operation_id)).rejects.toMatchObject(SHORT);
-  });
+test('a reversal undoes a funding once, and nothing that was spent meanwhile', async () => {
+  const { adjust, entries, fund, reverse } = await openMerchant();
+  const { operation_id } = await fund();
+  const row = { ...EUROS, available: 0, operation_id: `reversed:${operation_id}` };
+  expect(await reverse(operation_id)).toEqual({ ...row, amount: -100_000 });
+  expect(await reverse(operation_id)).toMatchObject({ available: 0 });
+  expect(await entries()).toMatchObject([{ kind: 'reversed', note: NOTE }]);
+  const final = { code: 'not_reversible' };
+  await expect(reverse(`reversed:${operation_id}`)).rejects.toMatchObject(final);
+  const spent = await fund();
+  await adjust(-1);
+  await expect(reverse(spent.operation_id)).rejects.toMatchObject(SHORT);
 });
 
 test('a balance of an asset is corrected and reversed to the unit', async () => {
@@ -242,34 +235,39 @@ describe('the command', () => {
     });
   });
 
-  test('balance fund credits the funding that its options describe, once', async () => {
+  test('balance fund credits the funding that its options describe', async () => {
     const { account_id } = await openMerchant();
     const { json, cli, refusal } = await asOperator(commands, 'mia', 'operator', BANK);
     const where = ['--env', 'live', '--balance-account', 'ads', '--currency', 'EUR'];
     const wire = ['balance', 'fund', account_id, ...where, '--amount', '500', '--reason', 'Wire'];
     const bank = ['--connector', 'acme', '--bank-reference'];
-    const fund = [...wire, ...bank, account_id];
     const id = `wire-${account_id}`;
-    const funded = { ...EUROS, balance_account: 'ads', available: 500 };
-    const first = { ...funded, operation_id: `funded:${id}` };
-    for (const operation of [id, `funded:${id}`]) {
-      expect(await json(...fund, '--operation-id', operation)).toEqual(first);
+    const operation_id = `funded:${id}`;
+    for (const operation of [id, operation_id]) {
+      const funded = await json(...wire, ...bank, account_id, '--operation-id', operation);
+      expect(funded).toEqual({ ...EUROS, balance_account: 'ads', available: 500, operation_id });
     }
-    expect(await service.stores.ledger.findEntry(`funded:${id}`)).toMatchObject({
+    expect(await service.stores.ledger.findEntry(operation_id)).toMatchObject({
       ...{ book: `${account_id}:live:EUR`, note: { operator: 'mia', reason: 'Wire' } },
       lines: lines('clearing.acme', 500, 'ads'),
     });
-    for (const usage of [wire, [...wire, '--connector', 'acme']]) {
-      expect((await refusal(...usage)).code).toBe('invalid_usage');
+    for (const [more, code] of [
+      [[], 'invalid_usage'],
+      [['--connector', 'acme'], 'invalid_usage'],
+      [[...bank, account_id], 'bank_reference_used'],
+    ] as const) {
+      expect((await refusal(...wire, ...more)).code).toBe(code);
     }
-    expect((await refusal(...fund)).code).toBe('bank_reference_used');
     const listed = await json('movement', 'list', '--connector', 'acme', '--limit', '1000');
     const own = ({ identity }: { identity: string }) => identity === account_id;
     const [{ id: movement }] = Object(listed).data.filter(own);
     expect((await cli('movement', 'show', movement)).stdout).toMatch(/Resource: +-\n/);
     const resolve = ['movement', 'resolve', movement, '--as', 'merchant', '--reason', 'Ticket 42'];
     expect(await refusal(...resolve)).toMatchObject({
-      ...{ code: 'wrong_state', message: expect.stringContaining(`balance reverse funded:${id}`) },
+      ...{
+        code: 'wrong_state',
+        message: expect.stringContaining(`balance reverse ${operation_id}`),
+      },
     });
     // In the audit log, such a reference looks like a secret.
     const other = `${account_id}-2`.padEnd(43, '0');
@@ -278,35 +276,31 @@ describe('the command', () => {
     );
   });
 
-  test('balance adjust posts the adjustment that its options describe, once, and reverse what it reversed', async () => {
+  test('balance adjust posts the adjustment that its options describe, and reverse what it reversed', async () => {
     const { account_id, entries, fund } = await openMerchant();
     const { operation_id } = await fund();
     const main = ['balance', 'adjust', account_id, '--env', 'sandbox', '--balance-account', 'main'];
     const euros = [...main, ...WHO, '--currency', 'EUR', '--amount'];
+    const print = async (...args: string[]) => (await commands.cli(...args)).stdout;
     const bank = ['--against', 'clearing:sandbox', '--bank-reference', account_id];
     const once = [...euros, '-700', ...bank, '--operation-id', account_id];
     const row = { ...EUROS, available: 99_300, operation_id: `adjusted:${account_id}` };
     for (const _repeat of [1, 2]) expect(await commands.json(...once)).toEqual(row);
-    expect((await commands.cli(...euros, '700')).stdout).toMatch(
-      /Adjusted: +€7\.00\nAvail.*€1,000\.00\n/,
-    );
+    expect(await print(...euros, '700')).toMatch(/Adjusted: +€7\.00\nAvail.*€1,000\.00\n/);
     const moved = { bank_amount: -700, bank_reference: account_id, note: NOTE };
     expect(await entries()).toMatchObject([moved, { note: NOTE }]);
-    const reversed = await commands.cli('balance', 'reverse', operation_id, ...WHO);
-    expect(reversed.stdout).toMatch(/Reversed: +-€1,000\.00\nAvailable: +€0\.00\n/);
-    const lines = await service.stores.auditLog.list({ account_id, livemode: false, limit: 4 });
-    const acts = ['balance.reversed', 'balance.adjusted', 'balance.adjusted', 'balance.funded'];
-    expect(lines.map(({ act }) => act)).toEqual(acts);
-    expect(lines.at(-1)).toMatchObject({
-      target: operation_id,
-      after: { balance_account: 'main', currency: 'EUR', amount: 100_000 },
-    });
+    const reversed = /Reversed: +-€1,000\.00\nAvailable: +€0\.00\n/;
+    expect(await print('balance', 'reverse', operation_id, ...WHO)).toMatch(reversed);
+    const audited = await service.stores.auditLog.list({ account_id, livemode: false, limit: 4 });
+    const after = { balance_account: 'main', currency: 'EUR', amount: 100_000 };
+    expect(audited).toMatchObject([
+      ...['reversed', 'adjusted', 'adjusted'].map((act) => ({ act: `balance.${act}` })),
+      { act: 'balance.funded', target: operation_id, after },
+    ]);
     expect(await commands.json(...euros, '-2000', '--owed')).toMatchObject({ available: 0 });
     expect((await commands.refusal(...euros, '5', '--owed')).code).toBe('invalid_usage');
     const ether = [...main, ...WHO, '--asset', 'ETH', '--network', 'ethereum', '--amount'];
-    expect((await commands.cli(...ether, '5000000000000000001')).stdout).toMatch(
-      /Adjusted: +5\.0{17}1 ETH\n/,
-    );
+    expect(await print(...ether, '5000000000000000001')).toMatch(/Adjusted: +5\.0{17}1 ETH\n/);
     const rest = { asset: 'ETH', available: '1' };
     expect(await commands.json(...ether, '-5000000000000000000')).toMatchObject(rest);
     await commands.json(...main, '--currency', 'EUR', '--amount', '5');

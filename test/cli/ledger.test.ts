@@ -62,6 +62,7 @@ async function payIn(records: Records) {
 }
 
 type Ledger = Awaited<ReturnType<typeof openLedger>>;
+type Posting = Pick<NewEntry, 'kind' | 'lines'> & Partial<NewEntry>;
 
 /** A small healthy database, to falsify past the service and to restore. */
 async function openLedger() {
@@ -87,10 +88,7 @@ async function openLedger() {
   const hash = async (): Promise<Record<string, string>> =>
     (await db.command({ dbHash: 1 }))['collections'];
   const hashes = await hash();
-  const post = async (
-    change: Pick<NewEntry, 'kind' | 'lines'> & Partial<NewEntry>,
-    at = POSTED_AT,
-  ) => {
+  const post = async (change: Posting, at = POSTED_AT) => {
     const owner = { account_id: 'acct_1', livemode: false, currency: 'EUR', at };
     const entry = { ...owner, resource_id: randomUUID(), ...change };
     const store = createLedgerStore(db, () => new Date(at));
@@ -123,10 +121,9 @@ async function openLedger() {
     /** Writes an entry to the book of euros, and its balances. */
     insertEntry: async (_id: string, from: string, to: string, amount: number) => {
       const [kind = '', resource_id = ''] = _id.split(':');
-      const lines = [
-        { account: from, amount: Long.fromNumber(-amount) },
-        { account: to, amount: Long.fromNumber(amount) },
-      ];
+      const lines = Object.entries({ [from]: -amount, [to]: amount }).map(([account, sum]) => {
+        return { account, amount: Long.fromNumber(sum) };
+      });
       const entry = { _id, book, kind, resource_id, at: '2026-03-01T12:00:00.000Z', lines };
       await documents('journal_entries').insertOne(entry);
       const changes = { [from]: -amount, [to]: amount };
@@ -242,12 +239,8 @@ describe('a verification of the ledger', () => {
     },
     'an entry of a bank account in a book of another currency': async ({ bank }) => {
       const lines = ENTRY_LINES.bank_line({ clearing: 5 });
-      const id = await ledger.post({
-        account_id: bank,
-        currency: 'USD',
-        kind: 'bank_line',
-        lines,
-      });
+      const dollars = { account_id: bank, currency: 'USD' };
+      const id = await ledger.post({ ...dollars, kind: 'bank_line', lines });
       return [['posting_differs', bank, id, `${bank}:sandbox:EUR`, `${bank}:sandbox:USD`]];
     },
     'an entry of a bank in a book of a merchant, and the other way round': async ({ bank }) => {
@@ -305,16 +298,12 @@ describe('a verification of the ledger', () => {
         ['posting_differs', ids.refunded, `payment_settled:${ids.refunded}`, text, text],
       ];
     },
-    'a settled payment without its entry, and an entry of a payment that is not settled': async ({
+    'a settled payment without its entry, and an entry of one that is not settled': async ({
       ids,
     }) => {
-      await documents('journal_entries').deleteOne({
-        _id: `payment_settled:${ids.settled}`,
-      });
-      await documents('ledger_books').updateOne(
-        { _id: book },
-        { $inc: { 'balances.main.available': -MOST, 'clearing.bank': MOST } },
-      );
+      await documents('journal_entries').deleteOne({ _id: `payment_settled:${ids.settled}` });
+      const without = { 'balances.main.available': -MOST, 'clearing.bank': MOST };
+      await documents('ledger_books').updateOne({ _id: book }, { $inc: without });
       await change('payments', ids.authorized, { status: 'settled' });
       await change('payments', ids.refunded, { status: 'failed' });
       const describeLines = (amount: number) =>
@@ -329,9 +318,7 @@ describe('a verification of the ledger', () => {
         }),
       ];
     },
-    'a second entry of one kind, and an entry of a resource that does not exist': async ({
-      ids,
-    }) => {
+    'a second entry of one kind, and one of a resource that does not exist': async ({ ids }) => {
       const accounts = ['clearing.bank', 'balances.main.available'] as const;
       const again = 'payment_settled:again';
       await ledger.insertEntry(again, ...accounts, 1_000);
@@ -348,9 +335,7 @@ describe('a verification of the ledger', () => {
         lost(ids.failed, `refund_failed:${ids.failed}`),
       ];
     },
-    'an amount, a connector and a currency that differ from those of the entry': async ({
-      ids,
-    }) => {
+    'an amount, a connector and a currency that differ from the entry': async ({ ids }) => {
       const dollars = `${account_id}:sandbox:USD`;
       await change('payments', ids.settled, { amount: MOST - 1 });
       await change('refunds', ids.back, { connector: 'other' });
@@ -431,11 +416,8 @@ describe('a verification of the ledger', () => {
     await client.close();
     // A snapshot is of what a majority has: by then it has all.
     expect(writes[0]).toEqual({ after: 0, w: 'majority', j: true });
-    const findReads = (...names: string[]) =>
-      reads.filter((each) => names.includes(each.collection));
-    const books = findReads('ledger_books').filter(
-      ({ concern }) => concern['level'] === 'snapshot',
-    );
+    const of = (...names: string[]) => reads.filter(({ collection }) => names.includes(collection));
+    const books = of('ledger_books').filter(({ concern }) => concern['level'] === 'snapshot');
     expect(books).toHaveLength(3);
     for (const { concern } of books) {
       const { atClusterTime } = concern;
@@ -443,29 +425,28 @@ describe('a verification of the ledger', () => {
       const same = reads.filter((each) => each.concern['atClusterTime'] === atClusterTime);
       expect(same.map(({ collection }) => collection)).toContain('journal_entries');
     }
-    const resources = findReads('payments', 'refunds', 'payouts', 'events', 'idempotency_records');
-    expect(new Set(resources.map(({ concern }) => concern['level']))).toEqual(
-      new Set(['snapshot']),
-    );
+    const resources = of('payments', 'refunds', 'payouts', 'events', 'idempotency_records');
+    const levels = new Set(resources.map(({ concern }) => concern['level']));
+    expect([...levels]).toEqual(['snapshot']);
   });
 });
 
 describe('ledger verify', () => {
   test('prints that nothing differs, of all books or one, and refuses one that does not exist', async () => {
+    const verify = 'ledger verify';
     const stdout = '13 postings in 3 books: nothing differs.\n';
-    expect(await ledger.cli('ledger', 'verify')).toEqual({ exit: 0, stdout, stderr: '' });
-    expect(await ledger.json('ledger', 'verify', '--full', '--book', book)).toEqual({
-      data: {
-        ...{ books: 1, postings: 9, differences: [], differences_total: 0 },
-        ...{ checkpoints_sealed: 0, heads: [] },
-      },
-    });
-    const refused = await ledger.refusal('ledger', 'verify', '--book', 'acct_none:live:EUR');
-    expect(refused.code).toBe('book_not_found');
+    expect(await ledger.cli(verify)).toEqual({ exit: 0, stdout, stderr: '' });
+    const data = {
+      ...{ books: 1, postings: 9, differences: [], differences_total: 0 },
+      ...{ checkpoints_sealed: 0, heads: [] },
+    };
+    expect(await ledger.json(`${verify} --full --book ${book}`)).toEqual({ data });
+    const { code } = await ledger.refusal(`${verify} --book acct_none:live:EUR`);
+    expect(code).toBe('book_not_found');
     const event = { _id: 'evt_1', type: 'refund.settled', resource_id: 'nothing' };
     await ledger.documents('events').insertOne({ ...event, account_id, livemode: false });
-    expect((await ledger.cli('ledger', 'verify')).exit).toBe(0);
-    expect((await ledger.cli('ledger', 'verify', '--full')).exit).toBe(1);
+    expect((await ledger.cli(verify)).exit).toBe(0);
+    expect((await ledger.cli(`${verify} --full`)).exit).toBe(1);
   });
 
   test('lists 100 differences, counts the others, and says on stderr how many there are', async () => {
@@ -489,13 +470,13 @@ describe('ledger verify', () => {
     const file = join(mkdtempSync(join(os.tmpdir(), 'heads-')), 'heads.json');
     const heads = [{ book: 'acct_gone:live:EUR', number: 1, hash: 'ab' }];
     writeFileSync(file, JSON.stringify({ data: { heads } }));
-    const { exit, stdout } = await ledger.cli('ledger', 'verify', '--against', file, '--json');
-    expect(exit).toBe(1);
+    const verify = `ledger verify --against ${file}`;
+    const { exit, stdout } = await ledger.cli(verify, '--json');
     const found = { check: 'checkpoint_not_as_kept', expected: 'ab', found: null };
-    expect(JSON.parse(stdout).data).toMatchObject({ differences: [found], differences_total: 1 });
+    const { data } = JSON.parse(stdout);
+    expect([exit, data]).toMatchObject([1, { differences: [found], differences_total: 1 }]);
     writeFileSync(file, '{}');
-    const refused = await ledger.refusal('ledger', 'verify', '--against', file);
-    expect(refused.code).toBe('file_invalid');
+    expect((await ledger.refusal(verify)).code).toBe('file_invalid');
     rmSync(dirname(file), { recursive: true });
   });
 });
@@ -507,7 +488,7 @@ describe('a trial balance', () => {
     }
   });
 
-  const postLine = (fields: Pick<NewEntry, 'kind' | 'lines'> & Partial<NewEntry>) =>
+  const postLine = (fields: Posting) =>
     ledger.post({ account_id: ledger.bank, ...fields }, NEXT_DAY);
 
   /** Imports a statement: one line matches, one is a fee, and one is unknown. */
@@ -569,12 +550,15 @@ describe('a trial balance', () => {
     await postLine({ ...line, kind: 'bank_line_matched', lines });
     await ledger.clear(await ledger.settle(33));
     expect(await readFindings()).toEqual([inTransit(700n, waiting)]);
+    // Two open lines, though they sum to 0.
+    const less = { kind: 'bank_line', resource_id: 'stmt_1:4' } as const;
+    await postLine({ ...less, lines: ENTRY_LINES.bank_line({ unmatched: -33 }) });
     const back = bank_line_unmatched({ clearing: 33 });
     await postLine({ ...line, kind: 'bank_line_unmatched', lines: back });
     // The entry still counts as matched.
     const differing = { code: 'clearing_differs', amount: -33n, ids: [bankBook] };
-    const found = [inTransit(700n, waiting), unmatched, expect.objectContaining(differing)];
-    expect(await readFindings()).toEqual(found);
+    const open = { code: 'unmatched', amount: 0n, ids: ['stmt_1:3', 'stmt_1:4'] };
+    expect(await readFindings()).toMatchObject([inTransit(700n, waiting), open, differing]);
     const books = ledger.documents('ledger_books');
     await books.updateOne({ _id: bankBook }, { $inc: { cash: Long.fromNumber(7) } });
     const { totals, findings } = await ledger.readTrial();
@@ -583,16 +567,6 @@ describe('a trial balance', () => {
       ...{ code: 'book_unbalanced', amount: 7n, currency: 'EUR', ids: [bankBook] },
       message: 'Books in sandbox EUR do not sum to 0: run ledger verify.',
     });
-  });
-
-  test('has two open lines though they sum to 0', async () => {
-    for (const amount of [40, -40]) {
-      const lines = ENTRY_LINES.bank_line({ unmatched: amount });
-      await postLine({ kind: 'bank_line', resource_id: `line:${amount}`, lines });
-    }
-    expect(await readFindings()).toMatchObject([
-      { code: 'unmatched', amount: 0n, ids: ['line:-40', 'line:40'] },
-    ]);
   });
 
   const creditEther = (livemode: boolean) => {
@@ -622,12 +596,12 @@ describe('a trial balance', () => {
   });
 
   test('is printed by `ledger trial-balance` in a table for each currency, or as JSON', async () => {
-    const command = ['ledger', 'trial-balance'];
-    expect(await ledger.json(...command)).toEqual(empty);
-    const none = await ledger.cli(...command);
+    const command = 'ledger trial-balance';
+    expect(await ledger.json(command)).toEqual(empty);
+    const none = await ledger.cli(command);
     expect(none.stdout).toBe('There are no books.\n\nFindings: none.\n');
     const { bankBook } = await importStatement();
-    const { stdout } = await ledger.cli(...command, '--env', 'sandbox');
+    const { stdout } = await ledger.cli(`${command} --env sandbox`);
     const rows = stdout.replaceAll(bankBook, 'BANK:sandbox:EUR  ').split('\n');
     const pad = ' '.repeat(bankBook.length - 'acct_1:sandbox:EUR'.length);
     expect(rows.slice(0, 4)).toEqual([
@@ -638,14 +612,14 @@ describe('a trial balance', () => {
     ]);
     expect(stdout).toMatch(/^Total +€0\.00$/m);
     expect(stdout).toMatch(/^in_transit +€7\.00 +sandbox sandbox EUR: 1 movement/m);
-    expect(await ledger.json(...command, '--at', POSTED_AT)).toMatchObject({
+    expect(await ledger.json(`${command} --at ${POSTED_AT}`)).toMatchObject({
       ...{ rows: [{ account: 'balances.main.available', balance: 1_000 }, {}, {}, {}] },
       ...{ rows_total: 4, totals: [{ env: 'sandbox', currency: 'EUR', sum: 0 }] },
       findings: [{ code: 'in_transit', amount: 1_700 }],
     });
-    expect(await ledger.json(...command, '--env', 'live')).toEqual(empty);
+    expect(await ledger.json(`${command} --env live`)).toEqual(empty);
     await creditEther(true);
-    expect(await ledger.json(...command, '--env', 'live')).toMatchObject({
+    expect(await ledger.json(`${command} --env live`)).toMatchObject({
       ...{ rows: [{ balance: String(10n ** 20n) }, {}], totals: [{ sum: '0' }] },
     });
   });
