@@ -47,9 +47,9 @@ describe('bank-account', () => {
 
   test('add registers an account once, and list shows it', async () => {
     const { json } = commandsIn({ ...service.env, LIVE_CONNECTORS: routes.liveConnectors });
-    const where = ['--connector', 'sandbox', '--env', 'sandbox'];
-    const iban = ['--iban', '\ufeffde89\u00a03704-0044\u200b0532 0130–00', '--currency', 'EUR'];
-    const added = Object(await json('bank-account', 'add', ...where, ...iban));
+    const iban = '\ufeffde89\u00a03704-0044\u200b0532 0130–00';
+    const command = 'bank-account add --connector sandbox --env sandbox --currency EUR --iban';
+    const added = Object(await json(command, iban));
     expect(added).toEqual({
       bank_account_id: expect.stringMatching(/^ba_[0-9a-f-]{36}$/),
       ...{ connector: 'sandbox', env: 'sandbox', account: OTHER_IBAN, iban: OTHER_IBAN },
@@ -84,7 +84,8 @@ test(
   'sandbox statement writes the files of a day, and registers their accounts',
   inOneDay(async () => {
     const { json, cli, refusal, mongo, db, folder } = service;
-    expect(await json('sandbox', 'statement')).toEqual({ data: [] });
+    const command = 'sandbox statement';
+    expect(await json(command)).toEqual({ data: [] });
     const day = new Date().toISOString().slice(0, 10);
     const bank = mongo.db(sandboxBankDatabase(db.databaseName));
     const movements = createMovementStore(bank, () => new Date());
@@ -92,32 +93,36 @@ test(
     const about = { resource: 'payment', resource_id: 'p', name: 'settled' } as const;
     const money = { decision: 'd', amount: 1_234, currency: 'CHF', bank_reference: 'B-1' };
     await inTransaction(mongo, (session) => movements.book({ ...about, ...money }, session));
+    const account = { iban: sandboxIban('CHF'), currency: 'CHF' };
     const statement = {
       ...{ file: join(folder, 'statements', `${day}-SBX-CHF-000001.xml`) },
-      ...{ statement_id: 'SBX-CHF-000001', account: sandboxIban('CHF'), currency: 'CHF', day },
+      ...{ statement_id: 'SBX-CHF-000001', account: account.iban, currency: 'CHF', day },
       ...{ opening: 0, closing: 1_234, lines: 1 },
     };
-    expect(await json('sandbox', 'statement')).toEqual({ data: [statement] });
-    expect(await json('sandbox', 'statement', '--date', day)).toEqual({ data: [statement] });
+    for (const each of [command, `${command} --date ${day}`]) {
+      expect(await json(each)).toEqual({ data: [statement] });
+    }
     expect(readFileSync(statement.file, 'utf8')).toContain('<Amt Ccy="CHF">12.34</Amt>');
-    const { stdout } = await cli('sandbox', 'statement');
+    const { stdout } = await cli(command);
     expect(stdout).toContain(`${statement.file}  ${statement.account}  1 line  CHF`);
-    const account = { env: 'sandbox', iban: sandboxIban('CHF'), currency: 'CHF' };
-    const { data } = Object(await json('bank-account', 'list'));
-    expect(data).toContainEqual(expect.objectContaining(account));
-    const later = ['sandbox', 'statement', '--date', '2999-01-01'];
-    expect((await refusal(...later)).code).toBe('invalid_usage');
+    const { data } = Object(await json('bank-account list'));
+    expect(data).toContainEqual(expect.objectContaining({ ...account, env: 'sandbox' }));
+    expect((await refusal(`${command} --date 2999-01-01`)).code).toBe('invalid_usage');
     await bank.dropDatabase();
   }),
 );
 
 // What an import does is in test/statements.
 describe('statement', () => {
-  const SOURCE = ['--connector', 'sandbox', '--env', 'sandbox'];
-  const OF_ACCOUNT = ['--account', TEST_IBAN.toLowerCase()];
-  const statement = (name: string, ...args: string[]) => service.json('statement', name, ...args);
-  const showReconciliation = (...more: string[]) =>
-    service.json('reconciliation', 'show', ...SOURCE, ...OF_ACCOUNT, ...more);
+  const SOURCE = '--connector sandbox --env sandbox';
+  const OF_ACCOUNT = `${SOURCE} --account ${TEST_IBAN.toLowerCase()}`;
+  const statement = (line: string) => service.json(`statement ${line}`);
+  const importFrom = (path: string) => statement(`import ${path} ${SOURCE}`);
+  const refuseImport = (path: string) => service.refusal(`statement import ${path} ${SOURCE}`);
+  const addAccount = async (iban: string) =>
+    Object(await service.json(`bank-account add ${SOURCE} --currency EUR --iban ${iban}`));
+  const showReconciliation = (more = '') =>
+    service.json(`reconciliation show ${OF_ACCOUNT} ${more}`);
 
   function write(name: string, content: Buffer | string): string {
     const path = join(service.folder, name);
@@ -125,10 +130,7 @@ describe('statement', () => {
     return path;
   }
 
-  beforeAll(async () => {
-    const account = ['--iban', TEST_IBAN, '--currency', 'EUR'];
-    await service.json('bank-account', 'add', ...SOURCE, ...account);
-  });
+  beforeAll(() => addAccount(TEST_IBAN));
 
   test('is imported once, shown, and its open line matched and unmatched', async () => {
     const entries = [
@@ -140,10 +142,9 @@ describe('statement', () => {
       ...{ id: expect.stringMatching(/^st_/), statement_id: 'S-1', kind: 'statement' },
       ...{ account: TEST_IBAN, day: TEST_DAY, lines: 2, matched: 0, booked: 1, open: 1 },
     };
-    const imported = await statement('import', path, ...SOURCE);
+    const imported = await importFrom(path);
     expect(imported).toEqual({ ...row, already_imported: false });
-    const repeated = { ...row, already_imported: true };
-    expect(await statement('import', path, ...SOURCE)).toEqual(repeated);
+    expect(await importFrom(path)).toEqual({ ...row, already_imported: true });
     const { id } = Object(imported);
     const line = {
       ...{ id: `${id}:1`, account: TEST_IBAN, day: TEST_DAY, value_date: TEST_DAY, amount: 1_050 },
@@ -152,37 +153,34 @@ describe('statement', () => {
       age_days: expect.any(Number),
     };
     const shown = { id, statement_id: 'S-1', opening: 0, closing: 1_045, closed: false, lines: 2 };
-    expect(await statement('show', 'S-1', '--status', 'open')).toMatchObject({
-      ...{ ...shown, data: [line], has_more: false },
-    });
-    expect(await statement('list', ...SOURCE)).toMatchObject({ data: [shown] });
+    const open = { ...shown, data: [line], has_more: false };
+    expect(await statement('show S-1 --status open')).toMatchObject(open);
+    expect(await statement(`list ${SOURCE}`)).toMatchObject({ data: [shown] });
     expect(await showReconciliation()).toEqual({
       ...{ account: TEST_IBAN, currency: 'EUR', day: TEST_DAY, closed: false, matched: 0 },
       ...{ opening: 0, closing: 1_045, ours_only: [], theirs_only: [line], different: [] },
       ...{ findings: [], has_more: false },
     });
-    const { stdout } = await service.cli('reconciliation', 'show', ...SOURCE, ...OF_ACCOUNT);
+    const { stdout } = await service.cli(`reconciliation show ${OF_ACCOUNT}`);
     expect(stdout).toMatch(/Only on the statement:\nLINE .*\n.*€10\.50 +ORDER-7 +B-1 +open/);
-    const owned = { ...line, owner: 'mia' };
-    expect(await statement('assign', line.id, '--owner', 'mia')).toEqual(owned);
-    expect((await service.refusal('statement', 'match', line.id)).code).toBe('amounts_differ');
-    const fees = ['--difference-to', 'expense.bank_fees'];
+    expect(await statement(`assign ${line.id} --owner mia`)).toEqual({ ...line, owner: 'mia' });
+    const { code } = await service.refusal(`statement match ${line.id}`);
+    expect(code).toBe('amounts_differ');
     const booked = { status: 'booked', unmatched: 0 };
-    expect(await statement('match', line.id, ...fees)).toMatchObject(booked);
+    const match = `match ${line.id} --difference-to expense.bank_fees`;
+    expect(await statement(match)).toMatchObject(booked);
     expect(await showReconciliation()).toMatchObject({ closed: true });
-    expect(await statement('unmatch', line.id)).toMatchObject({ status: 'open' });
-    const open = { closed: false, theirs_only: [{ id: line.id }] };
-    expect(await showReconciliation('--date', TEST_DAY)).toMatchObject(open);
+    expect(await statement(`unmatch ${line.id}`)).toMatchObject({ status: 'open' });
+    const unmatched = { closed: false, theirs_only: [{ id: line.id }] };
+    expect(await showReconciliation(`--date ${TEST_DAY}`)).toMatchObject(unmatched);
   });
 
   test('that does not add up needs an operator until it is acknowledged', async () => {
     const wrong = write('s-2.xml', camt([{ id: 'S-2', opening: 1_045, closing: 2_000 }]));
-    const refuse = () => service.refusal('statement', 'import', wrong, ...SOURCE);
-    expect(await refuse()).toEqual({
-      ...{ code: 'sum_mismatch', message: expect.stringContaining('€9.55 is missing') },
-    });
-    const list = async (...options: string[]) => {
-      const { data } = Object(await service.json('attention', 'list', ...options));
+    const message = expect.stringContaining('€9.55 is missing');
+    expect(await refuseImport(wrong)).toEqual({ code: 'sum_mismatch', message });
+    const list = async (options = '') => {
+      const { data } = Object(await service.json(`attention list ${options}`));
       return data.filter(({ reason }: { reason: string }) => reason !== 'lines_open');
     };
     const [row] = await list();
@@ -191,17 +189,17 @@ describe('statement', () => {
       ...{ reason: 'sum_mismatch', amount: 955, currency: 'EUR', acknowledged: false },
     });
     const { id } = row;
-    const why = ['--operator', 'mia', '--reason', 'Ticket 42'];
-    const acknowledge = () => service.json('attention', 'acknowledge', id, ...why);
     const done = { id, resource: 'bank_account', reason: 'sum_mismatch', acknowledged: true };
-    expect([await acknowledge(), await acknowledge()]).toMatchObject([done, done]);
+    for (const _repeat of [1, 2]) {
+      const acknowledge = `attention acknowledge ${id} --operator mia --reason "Ticket 42"`;
+      expect(await service.json(acknowledge)).toMatchObject(done);
+    }
     expect(await list()).toEqual([]);
     expect(await list('--all')).toMatchObject([{ id, acknowledged: true }]);
-    await refuse();
-    const notified = camt([{ id: 'N-2', entries: [{ amount: -1 }] }], {
-      message: 'camt.054.001.08',
-    });
-    await statement('import', write('n-2.xml', notified), ...SOURCE);
+    await refuseImport(wrong);
+    const kind = { message: 'camt.054.001.08' } as const;
+    const notified = camt([{ id: 'N-2', entries: [{ amount: -1 }] }], kind);
+    await importFrom(write('n-2.xml', notified));
     expect(await list()).toMatchObject([{ reason: 'sum_mismatch' }]);
     const { stuck, statement_lines } = await createMetricStore(service.db).read(new Date());
     const about = { resource: 'bank_account', livemode: 'false', reason: 'sum_mismatch' };
@@ -209,77 +207,66 @@ describe('statement', () => {
     const open = { connector: 'sandbox', livemode: 'false', count: 1, day: TEST_DAY };
     expect(statement_lines).toEqual([open]);
     const right = camt([{ id: 'S-2', opening: 1_045, entries: [{ amount: 955 }] }]);
-    await statement('import', write('s-2b.xml', right), ...SOURCE);
+    await importFrom(write('s-2b.xml', right));
     expect(await list()).toEqual([]);
-    const two = ['21', '22'].map((day) => ({
-      id: `S-${day}`,
-      opening: 2_000,
-      day: `2026-11-${day}`,
-    }));
+    const two = [21, 22].map((day) => ({ id: `S-${day}`, opening: 2_000, day: `2026-11-${day}` }));
     const both = { data: [{ statement_id: 'S-21' }, { statement_id: 'S-22' }] };
-    const path = write('two.xml', camt(two));
-    expect(await statement('import', path, ...SOURCE)).toMatchObject(both);
+    expect(await importFrom(write('two.xml', camt(two)))).toMatchObject(both);
   });
 
   test('of an account without IBAN is imported by the id that the bank gives it', async () => {
-    const account = ['bank-account', 'add', ...SOURCE, '--currency', 'EUR'];
-    for (const name of [[], ['--iban', OTHER_IBAN, '--account-id', '7']]) {
-      expect((await service.refusal(...account, ...name)).code).toBe('invalid_usage');
+    const add = `bank-account add ${SOURCE} --currency EUR --account-id`;
+    for (const [id, code] of [
+      [`7 --iban ${OTHER_IBAN}`, 'invalid_usage'],
+      ['x'.repeat(35), 'account_id_invalid'],
+    ] as const) {
+      expect((await service.refusal(`${add} ${id}`)).code).toBe(code);
     }
-    const long = await service.refusal(...account, '--account-id', 'x'.repeat(35));
-    expect(long.code).toBe('account_id_invalid');
-    const added = await service.json(...account, '--account-id', '4711-ab');
-    expect(added).toMatchObject({ account: '4711-ab', iban: null });
+    const neither = `bank-account add ${SOURCE} --currency EUR`;
+    expect((await service.refusal(neither)).code).toBe('invalid_usage');
+    const account = '4711-ab';
+    expect(await service.json(`${add} ${account}`)).toMatchObject({ account, iban: null });
     const text = camt([{ id: 'O-1', entries: [{ amount: 5 }] }]).toString();
-    const other = text.replace(/<IBAN>.*<\/IBAN>/, '<Othr><Id>4711-ab</Id></Othr>');
-    const row = { account: '4711-ab', lines: 1 };
-    expect(await statement('import', write('other.xml', other), ...SOURCE)).toMatchObject(row);
-    const named = ['--account', '4711-ab'];
-    const listed = await statement('list', ...SOURCE, ...named);
-    expect(listed).toMatchObject({ data: [{ account: '4711-ab' }] });
-    const shown = await service.json('reconciliation', 'show', ...SOURCE, ...named);
-    expect(shown).toMatchObject({ account: '4711-ab', theirs_only: [{ account: '4711-ab' }] });
+    const other = text.replace(/<IBAN>.*<\/IBAN>/, `<Othr><Id>${account}</Id></Othr>`);
+    const row = { account, lines: 1 };
+    expect(await importFrom(write('other.xml', other))).toMatchObject(row);
+    const own = `${SOURCE} --account ${account}`;
+    expect(await statement(`list ${own}`)).toMatchObject({ data: [{ account }] });
+    const shown = await service.json(`reconciliation show ${own}`);
+    expect(shown).toMatchObject({ account, theirs_only: [{ account }] });
   });
 
-  test('behind a missing one is refused, and shown with its lines as announced until that comes', async () => {
+  // What such lines do is in test/statements.
+  test('behind a missing one is shown as announced until that comes', async () => {
     const iban = 'IT60X0542811101000000123456';
-    await service.json('bank-account', 'add', ...SOURCE, '--iban', iban, '--currency', 'EUR');
-    const [, second = '', third = ''] = ['21', '22', '23'].map((day, at) => {
-      const about = { id: `G-${at + 1}`, iban, day: `2026-11-${day}`, opening: at * 2 };
-      const path = write(`g-${at}.xml`, camt([{ ...about, entries: [{ amount: 2 }] }]));
-      return path;
+    await addAccount(iban);
+    const [first = '', second = '', third = ''] = [1, 2, 3].map((n) => {
+      const about = { id: `G-${n}`, iban, day: `2026-11-2${n}`, opening: (n - 1) * 2 };
+      return write(`g-${n}.xml`, camt([{ ...about, entries: [{ amount: 2 }] }]));
     });
-    await statement('import', join(service.folder, 'g-0.xml'), ...SOURCE);
-    for (const _ of ['first', 'again']) {
-      const { code } = await service.refusal('statement', 'import', third, ...SOURCE);
-      expect(code).toBe('statement_gap');
-    }
+    await importFrom(first);
+    expect((await refuseImport(third)).code).toBe('statement_gap');
     const announced = { kind: 'notification', behind_gap: 'open', data: [{ status: 'announced' }] };
-    expect(await statement('show', 'G-3')).toMatchObject(announced);
-    await statement('import', second, ...SOURCE);
-    expect(await statement('import', third, ...SOURCE)).toMatchObject({ open: 1 });
+    expect(await statement('show G-3')).toMatchObject(announced);
+    for (const path of [second, third]) await importFrom(path);
     const imported = { kind: 'statement', data: [{ status: 'open' }] };
-    expect(await statement('show', 'G-3')).toMatchObject(imported);
-    const list = Object(await statement('list', ...SOURCE, '--account', iban)).data;
-    expect(list).toHaveLength(4);
-    expect(list).toContainEqual(expect.objectContaining({ behind_gap: 'filled' }));
+    expect(await statement('show G-3')).toMatchObject(imported);
+    const { data } = Object(await statement(`list ${SOURCE} --account ${iban}`));
+    expect(data).toContainEqual(expect.objectContaining({ behind_gap: 'filled' }));
   });
 
   test('is checked without a trace, as its import does after that', async () => {
     const iban = 'GB33BUKB20201555555555';
-    const account = ['bank-account', 'add', ...SOURCE, '--iban', iban, '--currency', 'EUR'];
-    await service.json(...account);
+    await addAccount(iban);
     const posted = { resource_id: randomUUID(), livemode: false, currency: 'EUR' };
-    await inTransaction(service.mongo, (session) =>
-      service.stores.ledger.post(
-        {
-          ...{ kind: 'payment_settled', account_id: 'acct_checked', ...posted },
-          ...{ lines: ENTRY_LINES.payment_settled('sandbox', 700), value_date: TEST_DAY },
-          at: `${TEST_DAY}T10:00:00.000Z`,
-        },
-        session,
-      ),
-    );
+    const entry = {
+      ...{ account_id: 'acct_checked', ...posted, value_date: TEST_DAY },
+      kind: 'payment_settled',
+      lines: ENTRY_LINES.payment_settled('sandbox', 700),
+      at: `${TEST_DAY}T10:00:00.000Z`,
+    } as const;
+    const { ledger } = service.stores;
+    await inTransaction(service.mongo, (session) => ledger.post(entry, session));
     const entries = [
       { amount: 700, reference: posted.resource_id.replaceAll('-', '') },
       { amount: -5, code: 'PMNT.MDOP.CHRG' },
@@ -292,7 +279,7 @@ describe('statement', () => {
     const check = async (name: string, ...statements: CamtStatement[]) => {
       const before = await dumpDatabase(service.db);
       const path = write(name, camt(statements));
-      const outcome = await service.cli('--json', 'statement', 'check', path, ...SOURCE);
+      const outcome = await service.cli(`--json statement check ${path} ${SOURCE}`);
       expect(await dumpDatabase(service.db)).toEqual(before);
       const { error } = outcome.exit === 0 ? { error: null } : JSON.parse(outcome.stderr);
       return { path, shown: outcome.stdout && JSON.parse(outcome.stdout), code: error?.code };
@@ -311,44 +298,40 @@ describe('statement', () => {
     expect(late.code).toBe('statement_gap');
     expect(late.shown.data).toMatchObject([{ would_refuse }, { would_refuse, would_match: 0 }]);
     expect(await check('c-4.xml', unknown)).toMatchObject({ code: 'bank_account_unknown' });
-    const imported = await statement('import', first.path, ...SOURCE);
+    const imported = await importFrom(first.path);
     expect(imported).toMatchObject({ matched: 1, booked: 1, open: 2 });
     const nothing = { would_match: 0, would_book: 0, open: 0, already_imported: true };
     expect(await check('c-5.xml', good)).toMatchObject({ shown: nothing, code: undefined });
     const other = { ...good, entries: entries.slice(1) };
-    const conflict = await check('c-6.xml', other);
-    expect(conflict).toMatchObject({
-      shown: { would_refuse: { code: 'statement_conflict' } },
-      code: 'statement_conflict',
-    });
+    const conflict = { code: 'statement_conflict' };
+    const shown = { would_refuse: conflict };
+    expect(await check('c-6.xml', other)).toMatchObject({ ...conflict, shown });
   });
 
   test('in a file that is missing or too large, and of an unregistered account, is refused', async () => {
     const [missing, large] = [join(service.folder, 'none.xml'), write('large.xml', '<')];
     truncateSync(large, FILE_BYTES_MAX + 1);
-    for (const [args, code] of [
-      [['statement', 'import', missing], 'file_not_found'],
-      [['statement', 'import', large], 'file_too_large'],
-      [['reconciliation', 'show', '--account', 'GB82WEST12345698765432'], 'bank_account_unknown'],
-    ] as const) {
-      expect((await service.refusal(...args, ...SOURCE)).code).toBe(code);
+    for (const [command, code] of [
+      [`statement import ${missing}`, 'file_not_found'],
+      [`statement import ${large}`, 'file_too_large'],
+      ['reconciliation show --account GB82WEST12345698765432', 'bank_account_unknown'],
+    ]) {
+      expect((await service.refusal(`${command} ${SOURCE}`)).code).toBe(code);
     }
   });
 
   // What is read in which way is in test/statements and test/connectors/sepa/cases.test.ts.
   test('is of an account with settings, and is not abandoned once it is complete', async () => {
     const iban = 'FR1420041010050500013M02606';
-    const account = ['bank-account', 'add', ...SOURCE, '--iban', iban, '--currency', 'EUR'];
-    const { bank_account_id } = Object(await service.json(...account));
-    const settings = ['--numbering', 'yearly', '--open-days', '3', '--tolerance', '50'];
-    const updated = await service.json('bank-account', 'update', bank_account_id, ...settings);
+    const { bank_account_id } = await addAccount(iban);
+    const update = `bank-account update ${bank_account_id}`;
+    const updated = await service.json(`${update} --numbering yearly --open-days 3 --tolerance 50`);
     const shown = { numbering: 'yearly', open_days: 3, tolerance: 50 };
     expect(updated).toMatchObject({ bank_account_id, ...shown });
-    const nothing = await service.refusal('bank-account', 'update', bank_account_id);
-    expect(nothing.code).toBe('invalid_usage');
+    expect((await service.refusal(update)).code).toBe('invalid_usage');
     const path = write('complete.xml', camt([{ id: '2026-326', iban, entries: [{ amount: 1 }] }]));
-    const { id } = Object(await statement('import', path, ...SOURCE));
-    const { code } = await service.refusal('statement', 'abandon', id, '--reason', 'x');
+    const { id } = Object(await importFrom(path));
+    const { code } = await service.refusal(`statement abandon ${id} --reason x`);
     expect(code).toBe('statement_complete');
   });
 });
@@ -361,10 +344,12 @@ describe('sepa', () => {
   const AT = new Date('2026-11-26T14:00:00Z');
   const openDb = () => service.mongo.db(sepaDatabase(service.db.databaseName, SEPA_CONNECTOR));
   const openBook = () => openSepaBook(openDb());
-  const fileCommand = (name: string, ...args: string[]) =>
-    service.json('sepa', 'file', name, ...args);
-  const listAudited = (target: string) =>
-    service.db.collection('audit_log').find({ act: 'sepa_file.resent', target }).toArray();
+  const fileCommand = (line: string) => service.json(`sepa file ${line}`);
+  const listAudited = (act: string, target: string) =>
+    service.db
+      .collection('audit_log')
+      .find({ act: `sepa_file.${act}`, target })
+      .toArray();
 
   function buildLine(index: number, changes: Partial<SepaLine>): SepaLine {
     return {
@@ -410,50 +395,53 @@ describe('sepa', () => {
 
   // Which files and payouts a resend takes is in test/connectors/sepa/files.test.ts.
   test('resend frees the payouts of a refused file once, except booked ones', async () => {
-    const id = expect.any(String);
-    expect(await fileCommand('list')).toMatchObject({
-      ...{ data: [{ id }, { id }, { id }], has_more: false, open: { payouts: 0, amount: 0 } },
-    });
+    const list = { data: [{}, {}, {}], has_more: false, open: { payouts: 0, amount: 0 } };
+    expect(await fileCommand('list')).toMatchObject(list);
     const booked = { state: 'booked', value_date: '2026-11-26', bank_reference: 'B-1' };
-    expect(await fileCommand('show', REFUSED)).toMatchObject({
+    expect(await fileCommand(`show ${REFUSED}`)).toMatchObject({
       ...{ id: REFUSED, state: 'refused', refusal_code: 'AM10', account: TEST_IBAN },
       data: [
         { payout_id: PAYOUTS[0], state: 'waiting' },
         { payout_id: PAYOUTS[1], ...booked },
       ],
     });
-    expect(await fileCommand('resend', REFUSED)).toEqual({ file_id: REFUSED, payouts: 1 });
-    expect(await fileCommand('resend', REFUSED)).toMatchObject({ payouts: 0 });
+    for (const payouts of [1, 0]) {
+      expect(await fileCommand(`resend ${REFUSED}`)).toEqual({ file_id: REFUSED, payouts });
+    }
     expect(await fileCommand('list')).toMatchObject({ open: { payouts: 1, amount: 1_000 } });
-    expect(await listAudited(REFUSED)).toMatchObject([{ livemode: false }]);
+    expect(await listAudited('resent', REFUSED)).toMatchObject([{ livemode: false }]);
   });
 
   test('resend needs a key and a reason on live, and above the limit an approval', async () => {
-    const resend = (id: string, ...more: string[]) => ['sepa', 'file', 'resend', id, ...more];
+    const resend = 'sepa file resend';
     const why = ['--reason', 'Ticket 42'];
-    const bare = await service.refusal(...resend(LIVE, '--operator', 'ana', ...why));
+    const bare = await service.refusal(`${resend} ${LIVE} --operator ana`, ...why);
     expect(bare.code).toBe('operator_key_required');
     const lin = await asOperator(service, 'lin');
     const bo = await asOperator(service, 'bo', 'approver');
-    expect((await lin.refusal(...resend(LIVE))).code).toBe('operator_required');
-    expect((await openBook().lines.findOne({ file_id: LIVE }))?.state).toBe('waiting');
-    expect(await lin.json(...resend(LIVE, ...why))).toEqual({ file_id: LIVE, payouts: 1 });
+    expect((await lin.refusal(`${resend} ${LIVE}`)).code).toBe('operator_required');
+    const readState = async (file_id: string) =>
+      (await openBook().lines.findOne({ file_id }))?.state;
+    expect(await readState(LIVE)).toBe('waiting');
+    expect(await lin.json(`${resend} ${LIVE}`, ...why)).toEqual({ file_id: LIVE, payouts: 1 });
     const after = { operator: 'lin', reason: 'Ticket 42' };
-    expect(await listAudited(LIVE)).toMatchObject([{ livemode: true, after }]);
+    expect(await listAudited('resent', LIVE)).toMatchObject([{ livemode: true, after }]);
 
-    const confirmed = resend(ACCEPTED, ...why, '--bank-confirmed-not-executed');
-    const { approval_id } = Object(await lin.json(...confirmed));
-    expect(await lin.json(...confirmed)).toEqual({ status: 'approval_required', approval_id });
-    expect((await openBook().lines.findOne({ file_id: ACCEPTED }))?.state).toBe('waiting');
-    const approve = ['approval', 'approve', approval_id, '--reason', 'I have called the bank'];
-    expect(await bo.json(...approve)).toMatchObject({
-      ...{ state: 'done', act: 'sepa_file.resend', operation_id: ACCEPTED, amount: 100_001 },
-    });
-    expect(await bo.json(...approve)).toMatchObject({ state: 'done' });
+    const confirmed = [`${resend} ${ACCEPTED} --bank-confirmed-not-executed`, ...why];
+    const required = await lin.json(...confirmed);
+    const { status, approval_id } = Object(required);
+    expect(status).toBe('approval_required');
+    expect(await lin.json(...confirmed)).toEqual(required);
+    expect(await readState(ACCEPTED)).toBe('waiting');
+    const approve = `approval approve ${approval_id} --reason "I have called the bank"`;
+    const act = { act: 'sepa_file.resend', operation_id: ACCEPTED, amount: 100_001 };
+    expect(await bo.json(approve)).toMatchObject({ state: 'done', ...act });
+    expect(await bo.json(approve)).toMatchObject({ state: 'done' });
     const line = await openBook().lines.findOne({ former_files: ACCEPTED });
     expect(line).toMatchObject({ state: 'open', file_id: null });
     const approved = { ...after, approved_by: 'bo', bank_confirmed_not_executed: true };
-    expect(await listAudited(ACCEPTED)).toMatchObject([{ livemode: true, after: approved }]);
+    const audited = await listAudited('resent', ACCEPTED);
+    expect(audited).toMatchObject([{ livemode: true, after: approved }]);
   });
 
   test('released notes on live who has released a file at the bank, once', async () => {
@@ -461,21 +449,21 @@ describe('sepa', () => {
     const awaiting_release = { since: AT, checked_at: AT.toISOString() };
     const { files, lines } = openBook();
     await files.insertOne(buildFile(file, { state: 'sent', refusal: null, awaiting_release }));
-    await lines.insertOne(
-      buildLine(4, { _id: 'fifth', state: 'in_file', file_id: file, livemode: true }),
-    );
-    const released = (id: string, ...more: string[]) => ['sepa', 'file', 'released', id, ...more];
+    const about = { state: 'in_file', file_id: file, livemode: true } as const;
+    await lines.insertOne(buildLine(4, { _id: 'fifth', ...about }));
+    const released = 'sepa file released';
     const why = ['--reason', 'Ticket 43'];
     const cid = await asOperator(service, 'cid');
-    expect((await cid.refusal(...released(file))).code).toBe('operator_required');
-    expect((await cid.refusal(...released(LIVE, ...why))).code).toBe('sepa_file_not_awaited');
-    expect(await cid.json(...released(file, ...why))).toEqual({ file_id: file, changed: true });
-    expect(await cid.json(...released(file, ...why))).toEqual({ file_id: file, changed: false });
+    expect((await cid.refusal(`${released} ${file}`)).code).toBe('operator_required');
+    const other = await cid.refusal(`${released} ${LIVE}`, ...why);
+    expect(other.code).toBe('sepa_file_not_awaited');
+    for (const changed of [true, false]) {
+      expect(await cid.json(`${released} ${file}`, ...why)).toEqual({ file_id: file, changed });
+    }
     const after = { operator: 'cid', reason: 'Ticket 43' };
     const shown = { awaiting_release: null, released: after };
-    expect(await fileCommand('show', file)).toMatchObject(shown);
-    const audited = service.db.collection('audit_log').find({ act: 'sepa_file.released' });
-    expect(await audited.toArray()).toMatchObject([{ target: file, livemode: true, after }]);
+    expect(await fileCommand(`show ${file}`)).toMatchObject(shown);
+    expect(await listAudited('released', file)).toMatchObject([{ livemode: true, after }]);
   });
 
   test('cut waits for the connector, and prints its files', async () => {
@@ -483,12 +471,12 @@ describe('sepa', () => {
     const answering = setInterval(() => {
       void requests.updateMany({ files: null }, { $set: { files: [REFUSED] } });
     }, 20);
-    const cut = service.json('sepa', 'cut').finally(() => clearInterval(answering));
+    const cut = service.json('sepa cut').finally(() => clearInterval(answering));
     expect(await cut).toEqual({ files: [REFUSED] });
-    expect((await service.refusal('sepa', 'import')).code).toBe('setting_missing');
+    expect((await service.refusal('sepa import')).code).toBe('setting_missing');
     for (const name of ['', 'x.y', 'a'.repeat(65)]) {
-      const refused = service.refusal('sepa', 'inbound', 'list', '--connector', name);
-      expect((await refused).code).toBe('invalid_usage');
+      const { code } = await service.refusal('sepa inbound list --connector', name);
+      expect(code).toBe('invalid_usage');
     }
   });
 
@@ -518,7 +506,7 @@ describe('sepa', () => {
     async function importTaken() {
       const routes = { SANDBOX_CONNECTORS: 'sepa=sepa_credit_transfer' };
       const env = { ...service.env, ...routes, SEPA_IN_DIR: inbox.folder, SEPA_IBAN: TEST_IBAN };
-      return Object(await commandsIn(env).json('sepa', 'import')).data;
+      return Object(await commandsIn(env).json('sepa import')).data;
     }
     const wrong = (id: string, closing: number) =>
       camt([{ id, closing, entries: [{ amount: 5 }] }]);
@@ -580,32 +568,24 @@ describe('sepa', () => {
     });
 
     test('of a file that it refuses calls an operator until the statement comes in another', async () => {
-      const write = (value_date?: string) =>
-        camt([
-          {
-            id: 'S-13',
-            opening: 1_055,
-            entries: [{ amount: 7, ...(value_date && { value_date }) }],
-          },
-        ]);
+      const write = (more: object = {}) =>
+        camt([{ id: 'S-13', opening: 1_055, entries: [{ amount: 7, ...more }] }]);
       const listCalling = async () =>
-        Object(await service.json('attention', 'list')).data.filter(
+        Object(await service.json('attention list')).data.filter(
           ({ reason }: { reason: string }) => reason === 'bank_file_refused',
         );
-      await take('far.xml', write('2027-11-20'));
+      await take('far.xml', write({ value_date: '2027-11-20' }));
       expect(await importTaken()).toMatchObject([{ refusal: { code: 'file_invalid' } }]);
       const [row, ...more] = await listCalling();
-      expect([row, more]).toMatchObject([
-        { name: 'far.xml', code: 'file_invalid', currency: 'EUR' },
-        [],
-      ]);
-      const acknowledge = ['attention', 'acknowledge', row.id, '--reason', 'Ticket 42'];
-      expect(await service.json(...acknowledge)).toMatchObject({ reason: 'bank_file_refused' });
+      expect(row).toMatchObject({ name: 'far.xml', code: 'file_invalid', currency: 'EUR' });
+      expect(more).toEqual([]);
+      const acknowledge = `attention acknowledge ${row.id} --reason "Ticket 42"`;
+      expect(await service.json(acknowledge)).toMatchObject({ reason: 'bank_file_refused' });
       expect(await listCalling()).toEqual([]);
       await importTaken();
       expect(await inbound().findOne({ _id: 'far.xml' })).not.toHaveProperty('attention');
 
-      await take('far-2.xml', write('2027-11-21'));
+      await take('far-2.xml', write({ value_date: '2027-11-21' }));
       await importTaken();
       expect(await listCalling()).toMatchObject([{ name: 'far-2.xml' }]);
       await take('near.xml', write());
