@@ -46,8 +46,8 @@ const COLLECTIONS = [
   ...['connector_keys', 'payments'],
 ];
 const none = {
-  ...{ recipients: 0, endpoints: 0, claims: 0 },
-  ...{ users: 0, connector_keys: 0, payer_keys: 0, evidence: 0 },
+  ...{ recipients: 0, endpoints: 0, claims: 0, users: 0, connector_keys: 0, payer_keys: 0 },
+  evidence: 0,
 };
 
 type Facts = RecipientFacts & { last4: string };
@@ -127,15 +127,7 @@ async function openKeys() {
     await stores.idempotency.reserveKey({ ...use, ...about }, new Date());
   };
   return {
-    ...opened,
-    keysFile,
-    keysDir,
-    deps,
-    lines,
-    waits,
-    createSecrets,
-    addRecipient,
-    addPayers,
+    ...{ ...opened, keysFile, keysDir, deps, lines, waits, createSecrets, addRecipient, addPayers },
     current: () => readKeys(keysFile).seal.current,
     /** Current key of recipients of the sandbox. */
     currentPair: () => readPairs(keysDir, 'sandbox').current,
@@ -155,15 +147,14 @@ async function openKeys() {
     connectorKey: async (): Promise<void> => {
       const _id = `cnkey_${randomUUID()}`;
       const ciphertext = await createSecrets().encrypt(SECRET, connectorKeyOwner(_id));
-      const created_at = new Date().toISOString();
-      const key = { _id, connector: 'sandbox', ciphertext, created_at, revoked_at: null };
-      await stores.connectorKeys.insert(key);
+      const times = { created_at: new Date().toISOString(), revoked_at: null };
+      await stores.connectorKeys.insert({ _id, connector: 'sandbox', ciphertext, ...times });
     },
     /** Adds a merchant whose sandbox has these payers, the last of them in a request. */
     payer: async (...ids: string[]): Promise<void> => {
+      const account = { _id: account_id, name: 'Keys', crypto: false, enabled_methods: [] };
       const dashboard = { email: 'keys@example.com' };
-      const rest = { name: 'Keys', crypto: false, enabled_methods: [], dashboard };
-      await stores.accounts.insert({ _id: account_id, ...rest, created_at: '2026-03-01' });
+      await stores.accounts.insert({ ...account, dashboard, created_at: '2026-03-01' });
       await addPayers(ids);
     },
     /** Reads all stored payers, as a process with these keys and this account. */
@@ -187,18 +178,13 @@ beforeEach(async () => {
   setting.waits.length = 0;
 });
 
-/** Dependencies whose `calls`-th re-encryption of a recipient, and every later one, is killed. */
-function dieAfter(calls: number): KeyDeps {
+/** Returns a function that is killed in each call after the first ones. */
+function dieAfter<Args extends unknown[], T>(calls: number, call: (...args: Args) => Promise<T>) {
   let count = 0;
-  const { recipients } = setting.stores;
-  const reencrypt: typeof recipients.reencrypt = (...args) => {
+  return (...args: Args): Promise<T> => {
     count += 1;
     if (count > calls) throw new Error('killed');
-    return recipients.reencrypt(...args);
-  };
-  return {
-    ...setting.deps,
-    stores: { ...setting.stores, recipients: { ...recipients, reencrypt } },
+    return call(...args);
   };
 }
 
@@ -242,7 +228,10 @@ describe('a rotation', () => {
   test('that is killed halfway is continued by one of two at once, with the values that are left', async () => {
     const { deps, keysFile } = setting;
     const ids = await addRecipients(150);
-    await expect(rotatePair(dieAfter(120))).rejects.toThrow('killed');
+    const { stores } = deps;
+    const reencrypt = dieAfter(120, stores.recipients.reencrypt);
+    const dying = { ...stores, recipients: { ...stores.recipients, reencrypt } };
+    await expect(rotatePair({ ...deps, stores: dying })).rejects.toThrow('killed');
     const kid = setting.currentPair();
     // Writes that were under way at the kill end after it.
     await eventually('120 values', async () => (await countHeld(kid))?.recipients === 120);
@@ -305,13 +294,8 @@ describe('a rotation', () => {
     const jan = (count: number) => Array.from({ length: count }, () => 'jan@example.com');
     expect(await readAsThief()).toEqual(jan(24));
 
-    let written = 0;
     const { payments } = stores;
-    const reencryptPayer: typeof payments.reencryptPayer = (...args) => {
-      written += 1;
-      if (written > 12) throw new Error('killed');
-      return payments.reencryptPayer(...args);
-    };
+    const reencryptPayer = dieAfter(12, payments.reencryptPayer);
     const dying = { ...stores, payments: { ...payments, reencryptPayer } };
     await expect(rotateKeys({ ...deps, stores: dying }, false)).rejects.toThrow('killed');
     await expect(rotateKeys(deps, false)).rejects.toEqual(refused('rotation_unfinished'));
@@ -409,14 +393,13 @@ describe('the command', () => {
   test('keys show counts what each key encrypts, and shows no key', async () => {
     await setting.endpoint('acct_4');
     await setting.user();
-    const { stdout: words } = await setting.cli('keys', 'show');
+    const { stdout: words } = await setting.cli('keys show');
     const columns = Object.keys(none).map((name) => name.toUpperCase().replace('_', ' '));
     expect(words.split('\n')[0]?.split(/ {2,}/)).toEqual(['KEY', ...columns]);
-    const kid = setting.current();
-    expect(words).toMatch(new RegExp(`${kid} +current +0 +1 +0 +1 +0 +0`));
-    const shown = await setting.json('keys', 'show');
-    const recipients = { sandbox: setting.currentPair() };
-    expect(shown).toMatchObject({ current: kid, recipients });
+    const current = setting.current();
+    expect(words).toMatch(new RegExp(`${current} +current +0 +1 +0 +1 +0 +0`));
+    const shown = await setting.json('keys show');
+    expect(shown).toMatchObject({ current, recipients: { sandbox: setting.currentPair() } });
     for (const key of Object.values(readKeys(setting.keysFile).seal.keys)) {
       expect(JSON.stringify(shown) + words).not.toContain(key.toString('base64url'));
     }
@@ -424,34 +407,35 @@ describe('the command', () => {
 
   test('keys split writes the key pairs that KEYS_DIR lacks', async () => {
     const { env, keysDir, keysFile } = setting;
-    env['KEYS_DIR'] = join(dirname(keysFile), 'other');
-    expect((await setting.refusal('keys', 'show')).code).toBe('keys_dir_invalid');
-    expect(Object(await setting.json('keys', 'split')).written).toHaveLength(8);
-    expect(await setting.json('keys', 'split')).toEqual({ written: [] });
-    const removed = auditKeyPath(env['KEYS_DIR'], 'worker');
+    const other = join(dirname(keysFile), 'other');
+    env['KEYS_DIR'] = other;
+    const refuse = async () => (await setting.refusal('keys show')).code;
+    const split = async () => Object(await setting.json('keys split')).written;
+    expect(await refuse()).toBe('keys_dir_invalid');
+    expect(await split()).toHaveLength(8);
+    expect(await split()).toEqual([]);
+    const removed = auditKeyPath(other, 'worker');
     rmSync(removed);
     const audit = () => Promise.reject(new Error('MongoDB is away'));
-    const unrecorded = createPairs({ ...setting.deps, keysDir: env['KEYS_DIR'], audit });
+    const unrecorded = createPairs({ ...setting.deps, keysDir: other, audit });
     await expect(unrecorded).rejects.toThrow('is away');
     expect(existsSync(removed)).toBe(false);
-    const { written } = Object(await setting.json('keys', 'split'));
-    const published = join(env['KEYS_DIR'], 'audit.public.json');
-    expect(written).toEqual([removed, published]);
-    const listLines = async () => {
-      const [done, requested] = await setting.stores.auditLog.list({ limit: 2 });
-      return [requested, done];
+    const published = join(other, 'audit.public.json');
+    expect(await split()).toEqual([removed, published]);
+    const expectLines = async (target: string) => {
+      const lines = await setting.stores.auditLog.list({ limit: 2 });
+      const act = { act: 'keys.rotated', target };
+      const outcomes = ['done', 'requested'].map((outcome) => ({ ...act, after: { outcome } }));
+      expect(lines).toMatchObject(outcomes);
     };
-    const expectLines = (target: string) =>
-      ['requested', 'done'].map((outcome) => ({ act: 'keys.rotated', target, after: { outcome } }));
-    const target = `${basename(removed)}, audit.public.json`;
-    expect(await listLines()).toMatchObject(expectLines(target));
-    const { worker, api } = readAuditPublicKeys(env['KEYS_DIR']);
+    await expectLines(`${basename(removed)}, audit.public.json`);
+    const { worker, api } = readAuditPublicKeys(other);
     expect([worker, api]).toMatchObject([[{}, {}], [{}]]);
     rmSync(published);
-    expect(await setting.json('keys', 'split')).toEqual({ written: [published] });
-    expect(await listLines()).toMatchObject(expectLines('audit.public.json'));
+    expect(await split()).toEqual([published]);
+    await expectLines('audit.public.json');
     env['KEYS_DIR'] = '';
-    expect((await setting.refusal('keys', 'show')).code).toBe('keys_dir_missing');
+    expect(await refuse()).toBe('keys_dir_missing');
     env['KEYS_DIR'] = keysDir;
   });
 
@@ -511,14 +495,12 @@ describe('keys of connectors', () => {
 
   /** Lists connectors whose private file decrypts the recipient, each without that of the others. */
   async function listReaders(id: string): Promise<string[]> {
-    const readers = await Promise.all(
-      ['acme', 'polbank'].map(async (connector) => {
-        const decrypter = createDetailsDecrypter(setting.keysDir, 'live', connector);
-        const text = await decrypt(id, decrypter).catch(() => undefined);
-        return text === DETAILS ? [connector] : [];
-      }),
-    );
-    return readers.flat();
+    const readers = ['acme', 'polbank'].map(async (connector) => {
+      const decrypter = createDetailsDecrypter(setting.keysDir, 'live', connector);
+      const text = await decrypt(id, decrypter).catch(() => undefined);
+      return text === DETAILS ? [connector] : [];
+    });
+    return (await Promise.all(readers)).flat();
   }
 
   test('each gets a key ring, and recipients are encrypted again for those that may pay them', async () => {
@@ -559,7 +541,7 @@ describe('keys of connectors', () => {
     expect((await setting.stores.recipients.get(sepa))?.kid).toBe(kid);
     expect(await retireKey(deps, first)).toEqual([kid]);
     expect([await listReaders(sepa), await listReaders(card)]).toEqual([['polbank'], ['acme']]);
-    const message: unknown = expect.stringContaining('LIVE_CONNECTORS');
+    const message = expect.stringContaining('LIVE_CONNECTORS');
     const noRoutes = { code: 'keys_dir_invalid', message };
     await expect(continueRotation(routed(''))).rejects.toMatchObject(noRoutes);
     await expect(rotateKeys(routed(''), true)).rejects.toMatchObject(noRoutes);
