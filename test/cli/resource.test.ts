@@ -24,26 +24,14 @@ const setting = useResourceSetting();
 const at = expect.stringMatching(/^\d{4}-.+Z$/);
 
 /** Reports a callback as a connector does. */
-async function report(
-  id: string,
-  callback_id: string,
-  name: 'completed' | 'failed',
-  from?: string,
-) {
+function report(id: string, callback_id: string, name: 'completed' | 'failed', from?: string) {
   const { service, deps } = setting;
-  return await deliverCallback(
-    { ...deps, now: () => new Date() },
-    {
-      connector: from ?? service.connector,
-      resource: 'payout',
-      resource_id: id,
-      name,
-      callback: {
-        ...{ callback_id, occurred_at: '2026-03-01T12:00:00.000Z', reason: 'Said so' },
-        ...{ amount: 1_000, currency: 'EUR', value_date: '2026-03-02' },
-      },
-    },
-  );
+  const about = { resource: 'payout', resource_id: id, name } as const;
+  const callback = {
+    ...{ callback_id, occurred_at: '2026-03-01T12:00:00.000Z', reason: 'Said so' },
+    ...{ amount: 1_000, currency: 'EUR', value_date: '2026-03-02' },
+  };
+  return deliverCallback(deps, { connector: from ?? service.connector, ...about, callback });
 }
 
 test('payout show has its transitions, journal entries, callbacks and audit trail', async () => {
@@ -52,17 +40,13 @@ test('payout show has its transitions, journal entries, callbacks and audit trai
   await report(id.toUpperCase(), `${id}-1`, 'completed');
   await service.becomes('payouts', id, { status: 'completed' });
   await report(id, `${id}-2`, 'failed');
-  await eventually('the reason', async () => {
-    const key = `${service.connector}:${id}-2`;
-    return (await service.stores.callbacks.get(key))?.unapplied;
-  });
+  const { callbacks, payouts } = service.stores;
+  const key = `${service.connector}:${id}-2`;
+  await eventually('the reason', async () => (await callbacks.get(key))?.unapplied);
   expect(await report(id, `${id}-3`, 'failed', 'other')).toBe('parked');
   // The attention reason is written after that of the callback.
-  await eventually(
-    'the attention reason',
-    async () => (await service.stores.payouts.get(id))?.attention,
-  );
-  const shown = await setting.json('payout', 'show', id.toUpperCase());
+  await eventually('the attention reason', async () => (await payouts.get(id))?.attention);
+  const shown = await setting.json(`payout show ${id.toUpperCase()}`);
   const delivery = { status: 'no_endpoint', attempts: 0, next_attempt_at: null };
   const events = ['submitted', 'sent', 'completed'].map((name) => ({
     ...{ id: expect.stringMatching(/^evt_/), type: `payout.${name}`, created: at, delivery },
@@ -119,19 +103,18 @@ test('payout show has its transitions, journal entries, callbacks and audit trai
     ]),
     audit: [],
   });
-  const { stdout } = await setting.cli('payout', 'show', id);
-  expect(stdout).toMatch(/^Amount: +€10\.00$/m);
-  expect(stdout).toMatch(/^Recipient: +bank_account …3000$/m);
-  expect(stdout).toMatch(/^Attention: +failed_after_completed$/m);
-  expect(stdout).toMatch(/\n\nMOVES\nAT +EVENT +ID .+\n.+ payout\.submitted .+\n.+ payout\.sent /);
-  expect(stdout).toMatch(/ payout_reserved +balances\.main\.available +-€10\.00\n +balances\.main/);
-  expect(stdout).toMatch(
+  const { stdout } = await setting.cli(`payout show ${id}`);
+  for (const words of [
+    ...[/^Amount: +€10\.00$/m, /^Recipient: +bank_account …3000$/m],
+    /^Attention: +failed_after_completed$/m,
+    /\n\nMOVES\nAT +EVENT +ID .+\n.+ payout\.submitted .+\n.+ payout\.sent /,
+    / payout_reserved +balances\.main\.available +-€10\.00\n +balances\.main/,
     / failed +sandbox-\S+ +\S+-2 +Said so, €10\.00, value date 2026-03-02 +not applied: a completed payout/,
-  );
-  expect(stdout).toMatch(
     / failed +other +\S+-3 +Said so, €10\.00, value date 2026-03-02 +parked: no such payout/,
-  );
-  expect(stdout).toMatch(/\n\nAUDIT TRAIL\nNo operator has acted\.\n$/);
+    /\n\nAUDIT TRAIL\nNo operator has acted\.\n$/,
+  ]) {
+    expect(stdout).toMatch(words);
+  }
   for (const hidden of ['M0', 'Lovelace', 'DE8937', '12 Long Lane']) {
     expect(stdout + JSON.stringify(shown)).not.toContain(hidden);
   }
@@ -149,7 +132,7 @@ test('payment show and refund show name each other, and show nothing of the cust
     postings: [{ kind: 'refund_accepted' }],
     callbacks: [],
   });
-  const payment = await setting.json('payment', 'show', payment_id);
+  const payment = await setting.json(`payment show ${payment_id}`);
   expect(payment).toMatchObject({
     payment: { id: payment_id, status: 'settled', refunded: 300 },
     refunds: [{ id, status: 'processing', amount: 300 }],
@@ -158,7 +141,7 @@ test('payment show and refund show name each other, and show nothing of the cust
       { direction: 'in', amount: 1_050, currency: 'EUR', state: 'applied', reason: null },
     ],
   });
-  const { stdout } = await setting.cli('payment', 'show', payment_id);
+  const { stdout } = await setting.cli(`payment show ${payment_id}`);
   expect(stdout).toMatch(/\n\nBANK MOVEMENTS\nMOVEMENT .+\nmv_\S+ .+ in +€10\.50 .+ applied +-\n/);
   expect(stdout).toMatch(new RegExp(`\\n\\nREFUNDS\\nREFUND .+\\n${id} .+ processing +€3\\.00`));
   const shown = stdout + JSON.stringify([payment, refund]);
@@ -184,20 +167,20 @@ describe('payout act', () => {
   test('prints the new state, and is in the audit trail and log', async () => {
     const id = await openSent();
     const snooze = act('payout', id, 'snooze', '--hours', '1.5', '--approved-by', 'noah');
-    expect(await setting.json(...snooze)).toEqual({
-      ...{ payout_id: id, attention: null, status: 'sent', version: 4 },
-    });
+    const snoozed = { payout_id: id, attention: null, status: 'sent', version: 4 };
+    expect(await setting.json(...snooze)).toEqual(snoozed);
     const note = { what: 'snooze', why: 'The bank said so', approved_by: 'noah' };
     const state = 'no attention';
-    expect(await setting.json('payout', 'show', id)).toMatchObject({
-      audit: [{ ...note, who: 'mia', when: at, before: state, after: state }],
+    const audit = [{ ...note, who: 'mia', when: at, before: state, after: state }];
+    const show = `payout show ${id}`;
+    expect(await setting.json(show)).toMatchObject({ audit });
+    expect(await setting.cli(...act('payout', id, 'mark_returned'))).toEqual({
+      ...{ exit: 0, stderr: '' },
+      stdout: expect.stringMatching(
+        /^Done: +mark_returned\nStatus: +returned\nVersion: +5\nAttention: +-\n$/,
+      ),
     });
-    const returned = await setting.cli(...act('payout', id, 'mark_returned'));
-    expect(returned).toMatchObject({ exit: 0, stderr: '' });
-    expect(returned.stdout).toMatch(
-      /^Done: +mark_returned\nStatus: +returned\nVersion: +5\nAttention: +-\n$/,
-    );
-    expect((await setting.cli('payout', 'show', id)).stdout).toMatch(
+    expect((await setting.cli(show)).stdout).toMatch(
       /\nWHO +WHEN +WHAT +WHY +BEFORE +AFTER\nmia, approved by noah +\S+ \S+ UTC +snooze +The bank said so +no attention +no attention\nmia +.* sent +returned\n$/,
     );
     const { account_id } = setting.shop;
@@ -222,8 +205,13 @@ describe('payout act', () => {
     expect(stdout).toContain('mark_failed (bank_confirmed_not_executed)');
   });
 
-  test('without an answer in time reports that its outcome is unknown', async () => {
+  test('without an answer in time reports that its outcome is unknown, and without Temporal changes nothing', async () => {
     const id = await openSent();
+    const env = { ...setting.env, TEMPORAL_ADDRESS: '127.0.0.1:1' };
+    const away = await run(env, ...act('payout', id, 'mark_failed'));
+    const stderr = expect.stringContaining('Temporal does not answer at 127.0.0.1:1');
+    expect(away).toMatchObject({ exit: 1, stderr });
+    expect((await payout(id))?.status).toBe('sent');
     await setting.terminate('payout', id);
     // The client without patience: its deadline is what is checked.
     const { temporal } = setting.service;
@@ -237,15 +225,6 @@ describe('payout act', () => {
     });
     // A busy Temporal may not have started the run, on which nobody works.
     await setting.terminate('payout', id).catch(() => undefined);
-  });
-
-  test('reports that Temporal does not answer, and changes nothing', async () => {
-    const id = await openSent();
-    const env = { ...setting.env, TEMPORAL_ADDRESS: '127.0.0.1:1' };
-    const { exit, stderr } = await run(env, ...act('payout', id, 'mark_failed'));
-    expect(exit).toBe(1);
-    expect(stderr).toContain('Temporal does not answer at 127.0.0.1:1');
-    expect((await payout(id))?.status).toBe('sent');
   });
 });
 
@@ -273,7 +252,6 @@ type State = Pick<DeliveryRow, 'status' | 'attempts' | 'next_attempt_at'>;
 const EXHAUSTED: State = { status: 'exhausted', attempts: 12, next_attempt_at: null };
 const DUE_AT = '2026-03-01T12:05:00.000Z';
 const SINCE = '2026-03-01T12:00:00Z';
-const OF_SANDBOX = ['--env', 'sandbox'];
 
 /** Deliveries that a command starts have no worker: they run until the end of a test. */
 const recorded: EventDocument[] = [];
@@ -322,31 +300,28 @@ const buildRefused = () => ({ ...setting.deps, webhookQueue: 'q'.repeat(5_000) }
 
 test('event list shows each event as it is sent, newest first, by account, environment, resource and time', async () => {
   const { account_id } = await service.account();
-  const page = async (...options: string[]) =>
-    Object(await setting.json('event', 'list', account_id, ...OF_SANDBOX, ...options));
+  const list = `event list ${account_id} --env sandbox`;
+  const page = async (options: string) => Object(await setting.json(`${list} ${options}`));
   const events = await recordEvents(service, account_id, ['payment.authorized', 'payment.settled']);
   const newestFirst = events.toSorted((a, b) => (a.position < b.position ? 1 : -1));
   const rows = newestFirst.map(({ _id: id, type, created, data }) => {
     const delivery = { status: 'pending', attempts: 0, next_attempt_at: created };
     return { id, type, created, livemode: false, data, delivery };
   });
-  const { next_cursor, ...first } = await page('--limit', '1');
+  const { next_cursor, ...first } = await page('--limit 1');
   expect(first).toEqual({ data: rows.slice(0, 1), has_more: true });
-  expect(await page('--before', next_cursor)).toEqual({
-    ...{ data: rows.slice(1), has_more: false, next_cursor: null },
-  });
-  const list = ['event', 'list', account_id, ...OF_SANDBOX, '--limit', '1'];
-  const { stdout } = await setting.cli(...list);
+  const end = { has_more: false, next_cursor: null };
+  expect(await page(`--before ${next_cursor}`)).toEqual({ data: rows.slice(1), ...end });
+  const { stdout } = await setting.cli(`${list} --limit 1`);
   expect(stdout).toMatch(/^EVENT +CREATED +TYPE +RESOURCE +DELIVERY +ATTEMPTS +NEXT ATTEMPT\n/);
   expect(stdout).toContain('2026-03-01 12:00:00 UTC');
   expect(stdout).toContain(`There are more: --before ${next_cursor}`);
   const [other] = await recordEvents(service, account_id, ['payment.failed']);
-  const { data } = await page('--resource', other?.resource_id ?? '');
+  const { data } = await page(`--resource ${other?.resource_id}`);
   expect(data).toMatchObject([{ id: other?._id }]);
-  expect((await page('--before', SINCE)).data).toEqual([]);
-  expect((await page('--before', '2026-03-01T13:00:01+01:00')).data).toHaveLength(3);
-  const live = await setting.json('event', 'list', account_id, '--env', 'live');
-  expect(live).toEqual({ data: [], has_more: false, next_cursor: null });
+  expect((await page(`--before ${SINCE}`)).data).toEqual([]);
+  expect((await page('--before 2026-03-01T13:00:01+01:00')).data).toHaveLength(3);
+  expect(await setting.json(`event list ${account_id} --env live`)).toEqual({ data: [], ...end });
 });
 
 test('event show lists every attempt, the first one first', async () => {
@@ -429,21 +404,21 @@ describe('event redeliver', () => {
     const account = await service.account();
     const { account_id } = account;
     const [event] = await recordEvents(service, account_id, ['payment.settled'], null);
-    const event_id = event?._id ?? '';
-    const command = ['event', 'redeliver', event_id];
+    if (event === undefined) throw new Error('No event was recorded.');
+    const command = `event redeliver ${event._id}`;
     const message = `Nothing to send it to: no sandbox webhook endpoint is registered for ${account_id}.`;
-    expect(await setting.refusal(...command)).toEqual({ code: 'webhook_not_set', message });
+    expect(await setting.refusal(command)).toEqual({ code: 'webhook_not_set', message });
     await hook.register(account);
-    expect(await setting.json(...command)).toEqual({ event_id, status: 'pending' });
-    if (event !== undefined) recorded.push(event);
+    expect(await setting.json(command)).toEqual({ event_id: event._id, status: 'pending' });
+    recorded.push(event);
   });
 
   test('leaves the event unchanged when Temporal refuses', async () => {
     const event = await buildEvent(EXHAUSTED);
     const before = await readState(event);
-    const command = ['event', 'redeliver', event._id];
     const elsewhere = commandsIn({ ...setting.env, TEMPORAL_NAMESPACE: 'nowhere' });
-    expect((await elsewhere.refusal(...command)).code).toBe('temporal_refused');
+    const { code } = await elsewhere.refusal(`event redeliver ${event._id}`);
+    expect(code).toBe('temporal_refused');
     expect(await readState(event)).toEqual(before);
     // Refused only once the run is reserved.
     await expect(redeliverEvent(buildRefused(), event._id)).rejects.toMatchObject({
@@ -454,9 +429,8 @@ describe('event redeliver', () => {
 });
 
 describe('event redeliver --account', () => {
-  const redeliver = (account: string, ...more: string[]) => [
-    ...['event', 'redeliver', '--account', account, ...OF_SANDBOX, '--since', SINCE, ...more],
-  ];
+  const redeliver = (account: string, more = '') =>
+    `event redeliver --account ${account} --env sandbox --since ${SINCE} ${more}`;
 
   /** A merchant with an event in each state, and an exhausted one of another type. */
   async function buildEvents() {
@@ -477,32 +451,32 @@ describe('event redeliver --account', () => {
     const counted = { found: 3, by_status: { exhausted: 2, pending: 1 } };
     const dry = redeliver(account_id, '--dry-run');
     const none = { ...counted, dry_run: true, sent: 0, skipped: 0 };
-    expect(await setting.json(...dry)).toEqual(none);
-    const { stdout } = await setting.cli(...dry);
+    expect(await setting.json(dry)).toEqual(none);
+    const { stdout } = await setting.cli(dry);
     expect(stdout).toBe('To be sent again: 3 (exhausted 2, pending 1).\n');
     expect(await readRuns()).toEqual([0, 0, 0, 0, 0]);
     const all = { ...counted, dry_run: false, sent: 3, skipped: 0 };
-    expect(await setting.json(...redeliver(account_id))).toEqual(all);
+    expect(await setting.json(redeliver(account_id))).toEqual(all);
     expect(await readRuns()).toEqual([1, 1, 1, 0, 0]);
     const { _id: event_id } = events[2];
     const { input } = await readPayloads(service.temporal, webhookWorkflowId(event_id));
     expect(input).toMatchObject({ event_id, endpoints: [{ run: 1 }] });
-    expect((await setting.refusal(...redeliver('acct_1'))).code).toBe('account_not_found');
+    expect((await setting.refusal(redeliver('acct_1'))).code).toBe('account_not_found');
     const bare = (await service.account()).account_id;
-    expect((await setting.refusal(...redeliver(bare))).code).toBe('webhook_not_set');
+    expect((await setting.refusal(redeliver(bare))).code).toBe('webhook_not_set');
   });
 
   test('selects by type, status and time, and prints its progress on stderr', async () => {
     const { account_id, readRuns } = await buildEvents();
-    expect(await setting.cli(...redeliver(account_id, '--type', 'payment.failed'))).toEqual({
+    expect(await setting.cli(redeliver(account_id, '--type payment.failed'))).toEqual({
       ...{ exit: 0, stdout: 'Sent again: 1.\n' },
       stderr: 'To be sent again: 1 (exhausted 1, pending 0).\n',
     });
-    const again = await setting.json(...redeliver(account_id, '--status', 'delivered'));
+    const again = await setting.json(redeliver(account_id, '--status delivered'));
     expect(again).toMatchObject({ found: 1, by_status: { delivered: 1 }, sent: 1 });
     expect(await readRuns()).toEqual([0, 1, 0, 0, 1]);
-    const before = redeliver(account_id, '--until', SINCE, '--dry-run');
-    expect(await setting.json(...before)).toMatchObject({ found: 0 });
+    const before = redeliver(account_id, `--until ${SINCE} --dry-run`);
+    expect(await setting.json(before)).toMatchObject({ found: 0 });
   });
 
   test('sends at a limited rate, across pages, and says where to go on after a failure', async () => {
@@ -524,9 +498,8 @@ describe('event redeliver --account', () => {
     const delivered = { ...filter, statuses: ['delivered'] as const };
     const stopped = await redeliverAll(buildRefused(), delivered, () => undefined).catch(explain);
     const hint = /Sent again before that: 0\. Go on with --since 2026-03-01T12:/;
-    expect(stopped).toMatchObject({
-      ...{ code: 'temporal_unavailable', message: expect.stringMatching(hint) },
-    });
+    const message = expect.stringMatching(hint);
+    expect(stopped).toMatchObject({ code: 'temporal_unavailable', message });
   });
 });
 
