@@ -42,50 +42,51 @@ async function storeDisputes(count: number, livemode = false) {
   return { account_id, rows };
 }
 
-const listIds = async (...args: string[]) => {
-  const { data, ...page } = Object(await commands.json('dispute', 'list', ...args));
+const listIds = async (args: string) => {
+  const { data, ...page } = Object(await commands.json(`dispute list ${args}`));
   return { ids: data.map(({ id }: { id: string }) => id), ...page };
 };
+const refuse = async (line: string, ...more: string[]) =>
+  (await commands.refusal(`dispute ${line}`, ...more)).code;
 
 test('dispute list selects by account, environment, status and payment, and pages', async () => {
   const { account_id, rows } = await storeDisputes(3);
   const newest = rows.toReversed().map(({ _id }) => _id);
   const end = { has_more: false, next_cursor: null };
   expect(await listIds(account_id)).toEqual({ ids: newest, ...end });
-  expect(await listIds(account_id, '--env', 'live')).toEqual({ ids: [], ...end });
-  expect(await listIds(account_id, '--status', 'won')).toEqual({ ids: [], ...end });
-  expect((await listIds('--payment', rows[0]?.payment_id ?? '')).ids).toEqual([newest[2]]);
-  const first = await listIds(account_id, '--limit', '2');
+  for (const other of ['--env live', '--status won']) {
+    expect(await listIds(`${account_id} ${other}`)).toEqual({ ids: [], ...end });
+  }
+  expect((await listIds(`--payment ${rows[0]?.payment_id}`)).ids).toEqual([newest[2]]);
+  const first = await listIds(`${account_id} --limit 2`);
   expect(first).toEqual({ ids: newest.slice(0, 2), has_more: true, next_cursor: newest[1] });
-  const rest = await listIds(account_id, '--limit', '2', '--before', first.next_cursor);
+  const rest = await listIds(`${account_id} --limit 2 --before ${first.next_cursor}`);
   expect(rest).toEqual({ ids: newest.slice(2), ...end });
-  expect((await listIds('--limit', '1000')).ids).toEqual(expect.arrayContaining(newest));
-  const { stdout } = await commands.cli('dispute', 'list', account_id);
+  expect((await listIds('--limit 1000')).ids).toEqual(expect.arrayContaining(newest));
+  const { stdout } = await commands.cli(`dispute list ${account_id}`);
   expect(stdout).toMatch(/^DISPUTE +OPENED +ACCOUNT +ENV +STATUS +AMOUNT +ANSWER UNTIL\n/);
-  const refuse = async (...args: string[]) => (await commands.refusal(...args)).code;
-  expect(await refuse('dispute', 'list', 'acct_none')).toBe('account_not_found');
-  expect(await refuse('dispute', 'list', '--before', 'dp_none')).toBe('dispute_not_found');
-  expect(await refuse('dispute', 'list', '--status', 'open')).toBe('invalid_usage');
+  expect(await refuse('list acct_none')).toBe('account_not_found');
+  expect(await refuse('list --before dp_none')).toBe('dispute_not_found');
+  expect(await refuse('list --status open')).toBe('invalid_usage');
 });
 
 test('dispute evidence sends a file once, and names what is wrong in another', async () => {
   const { id } = await openDispute();
-  const send = (path: string) => ['dispute', 'evidence', id, '--file', path];
-  for (const [content, code, message] of [
-    ['{', 'invalid_usage', 'cannot be read'],
-    ['{}', 'invalid_request', 'explanation: is required'],
+  const send = (path: string) => `dispute evidence ${id} --file ${path}`;
+  for (const [path, code, message] of [
+    [write('{'), 'invalid_usage', 'cannot be read'],
+    [write('{}'), 'invalid_request', 'explanation: is required'],
+    [join(folder.path, 'none.json'), 'invalid_usage', 'none.json'],
   ] as const) {
     const refusal = { code, message: expect.stringContaining(message) };
-    expect(await commands.refusal(...send(write(content)))).toEqual(refusal);
+    expect(await commands.refusal(send(path))).toEqual(refusal);
   }
-  const missing = send(join(folder.path, 'none.json'));
-  expect((await commands.refusal(...missing)).code).toBe('invalid_usage');
   const file = write(JSON.stringify({ explanation: 'Zebra was signed for.', carrier: 'PostNL' }));
-  expect(await commands.json(...send(file))).toMatchObject({ id, object: 'dispute' });
+  expect(await commands.json(send(file))).toMatchObject({ id, object: 'dispute' });
   await service.becomes('disputes', id, { status: 'under_review' });
-  expect(await commands.json(...send(file))).toMatchObject({ id, status: 'under_review' });
+  expect(await commands.json(send(file))).toMatchObject({ id, status: 'under_review' });
   const other = send(write('{"explanation": "Something else."}'));
-  expect((await commands.refusal(...other)).code).toBe('dispute_closed');
+  expect((await commands.refusal(other)).code).toBe('dispute_closed');
   const owner = { account_id: shop.account_id, livemode: false, act: 'dispute.answered' } as const;
   const lines = await service.stores.auditLog.list({ ...owner, limit: 10 });
   expect(lines.every(({ target }) => target === id)).toBe(true);
@@ -97,23 +98,17 @@ test('dispute evidence sends a file once, and names what is wrong in another', a
 
 test('dispute accept gives in, is recorded with who and why, and is refused after the end', async () => {
   const { id } = await openDispute();
-  const accept = ['dispute', 'accept', id];
-  const by = ['--operator', 'mia', ...WHY];
-  expect(await commands.json(...accept, ...by)).toMatchObject({ id, object: 'dispute' });
-  const { audit } = await service.becomes('disputes', id, { status: 'accepted' }).then(async () => {
-    return (await service.stores.disputes.get(id)) ?? { audit: [] };
-  });
-  expect(audit).toMatchObject([{ who: 'mia', what: 'accept', why: 'Ticket 42' }]);
-  expect((await commands.refusal(...accept, ...by)).code).toBe('wrong_state');
-  expect((await commands.refusal('dispute', 'accept', 'dp_none')).code).toBe('dispute_not_found');
+  const accept = `accept ${id} --operator mia`;
+  expect(await commands.json(`dispute ${accept}`, ...WHY)).toMatchObject({ id, object: 'dispute' });
+  await service.becomes('disputes', id, { status: 'accepted' });
+  const audit = [{ who: 'mia', what: 'accept', why: 'Ticket 42' }];
+  expect(await service.stores.disputes.get(id)).toMatchObject({ audit });
+  expect(await refuse(accept, ...WHY)).toBe('wrong_state');
+  expect(await refuse('accept dp_none')).toBe('dispute_not_found');
   const bare = await openDispute();
-  expect(await commands.json('dispute', 'accept', bare.id)).toMatchObject({ id: bare.id });
-});
-
-test('dispute accept on live needs an operator’s key and a reason', async () => {
-  const [row] = (await storeDisputes(1, true)).rows;
-  const accept = ['dispute', 'accept', row?._id ?? ''];
-  expect((await commands.refusal(...accept, ...WHY)).code).toBe('operator_key_required');
+  expect(await commands.json(`dispute accept ${bare.id}`)).toMatchObject({ id: bare.id });
+  const [live] = (await storeDisputes(1, true)).rows;
+  expect(await refuse(`accept ${live?._id}`, ...WHY)).toBe('operator_key_required');
   const mia = await asOperator(commands, `mia ${randomUUID()}`);
-  expect((await mia.refusal(...accept)).code).toBe('operator_required');
+  expect((await mia.refusal(`dispute accept ${live?._id}`)).code).toBe('operator_required');
 });

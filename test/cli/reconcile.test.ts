@@ -47,7 +47,8 @@ describe('the guard against a restored store', () => {
     const { stores, temporal, now } = setting.deps;
     return { epoch: stores.epoch, temporal, lifecycleQueue: setting.idleQueue, now };
   };
-  const advance = async () => advanceEpoch(createDeps(), await readEpochs(createDeps()));
+  const advance = async (changes: Partial<EpochDeps> = {}) =>
+    advanceEpoch({ ...createDeps(), ...changes }, await readEpochs(createDeps()));
   const epochs = () => setting.service.collection<{ _id: string }>('service_epoch');
   /** Makes MongoDB as old as a backup. */
   const restore = () => epochs().updateOne({ _id: 'epoch' }, { $set: { at: LONG_AGO } });
@@ -66,7 +67,7 @@ describe('the guard against a restored store', () => {
   async function watch({
     advances = true,
     ...changes
-  }: Partial<EpochDeps> & { advances?: boolean } = {}) {
+  }: Partial<EpochDeps & { advances: boolean }> = {}) {
     const registry = new Registry();
     const lines: string[] = [];
     const write = (_: object, line: string) => void lines.push(line);
@@ -89,8 +90,7 @@ describe('the guard against a restored store', () => {
       expect({ fault: fault(), lines }).toEqual({ fault: undefined, lines: [] });
       expect(await metrics()).toContain('payments_mongodb_behind_seconds 0');
     }
-    const refused = await setting.refusal('reconcile', '--done', '--reason', 'r');
-    expect(refused.code).toBe('not_behind');
+    expect((await setting.refusal('reconcile --done --reason r')).code).toBe('not_behind');
   });
 
   test('refuses writes after a restore of MongoDB until `reconcile` has run', async () => {
@@ -104,12 +104,11 @@ describe('the guard against a restored store', () => {
     await setting.service.withApp({ epochs: { fault } }, async (url) => {
       const shop = createClient(url, setting.shop.key);
       const before = await setting.shop.count('idempotency_records');
-      const refused = await shop.post('/v1/payments', idealPayment(), { once: true });
-      expect(refused.status).toBe(503);
-      expect(refused.body.error).toMatchObject({
-        code: 'temporarily_unavailable',
-        message: expect.stringMatching(/^The service is being restored\. Try again, with the same/),
-      });
+      const { status, body } = await shop.post('/v1/payments', idealPayment(), { once: true });
+      expect([status, body.error.code]).toEqual([503, 'temporarily_unavailable']);
+      expect(body.error.message).toMatch(
+        /^The service is being restored\. Try again, with the same/,
+      );
       expect(await setting.shop.count('idempotency_records')).toBe(before);
       expect((await shop.get('/v1/payments')).status).toBe(200);
       for (const path of ['/dashboard/sign-in', '/connectors/sandbox/callbacks']) {
@@ -127,28 +126,27 @@ describe('the guard against a restored store', () => {
     await restore();
     const isBehind = async () => (await watch({ advances: false })).fault() !== undefined;
     await setting.json('reconcile');
-    const late = await setting.cli('reconcile', '--apply', '--since', '2026-01-02T00:00:00Z');
-    expect(late.stderr).toContain(
+    const refuse = async (since: string) =>
+      (await setting.cli(`reconcile --apply --since ${since}T00:00:00Z`)).stderr;
+    expect(await refuse('2026-01-02')).toContain(
       `MongoDB has the state of ${LONG_AGO}: --since must not be later`,
     );
     const { epoch, auditLog } = setting.deps.stores;
-    const all = ['reconcile', '--apply', '--since', '2025-12-31T00:00:00Z'];
     await epoch.noteLostKeys(true);
-    expect((await setting.cli(...all)).stderr).toMatch(/^Idempotency keys are lost.* --done/m);
+    expect(await refuse('2025-12-31')).toMatch(/^Idempotency keys are lost.* --done/m);
     expect(await isBehind()).toBe(true);
     await epoch.noteLostKeys(false);
-    await setting.json(...all);
+    await setting.json('reconcile --apply --since 2025-12-31T00:00:00Z');
     expect(await isBehind()).toBe(false);
     expect((await watch()).fault()).toBeUndefined();
 
     await restore();
-    expect((await setting.refusal('reconcile', '--done')).code).toBe('invalid_request');
-    const reason = 'two payouts are left, ticket 7';
-    const done = await setting.json('reconcile', '--done', '--reason', reason);
+    expect((await setting.refusal('reconcile --done')).code).toBe('invalid_request');
+    const after = { mongodb: LONG_AGO, reason: 'two payouts are left, ticket 7' };
+    const done = await setting.json('reconcile --done --reason', after.reason);
     expect(done).toMatchObject({ done: true, mongodb: LONG_AGO });
     expect(await isBehind()).toBe(false);
     const [line] = await auditLog.list({ limit: 1 });
-    const after = { mongodb: LONG_AGO, reason };
     expect(line).toMatchObject({ act: 'stores.reconciled', after });
   });
 
@@ -191,7 +189,7 @@ describe('the guard against a restored store', () => {
     const raise = () => Promise.reject(new Error('denied'));
     const now = () => new Date(Date.now() + 86_400_000);
     // By the time of MongoDB: after a restore, a later one would be that of no process.
-    await advanceEpoch({ ...createDeps(), now }, await readEpochs(createDeps()));
+    await advance({ now });
     const { mongodb } = await readEpochs(createDeps());
     expect(Date.parse(mongodb ?? '')).toBeLessThan(Date.now() + 43_200_000);
     const raised = await watch({ now, epoch: { ...createDeps().epoch, raise } });
@@ -271,9 +269,7 @@ describe('reconcile', () => {
         ...{ document: 'completed (bank:cb-9), not signalled', workflow: null },
       },
     ]);
-    const inWords = await setting.cli('reconcile', ...SINCE);
-    expect(inWords.exit).toBe(1);
-    expect(inWords.stdout).toMatch(
+    expect((await setting.cli('reconcile', ...SINCE)).stdout).toMatch(
       /\n\nKIND +RESOURCE +ID +ENV +MONGODB +TEMPORAL +AGE +ACT\norphan +payout +\S+ +sandbox +sent +not found +\d+ d \d+ h +restart\n/,
     );
 
@@ -288,11 +284,8 @@ describe('reconcile', () => {
   });
 
   test('compares a large kind by the first digits of its ids, and continues at any of them', async () => {
-    const [id, ...others] = [
-      await setting.payout(),
-      await setting.payout(),
-      await setting.payout(),
-    ] as const;
+    const id = await setting.payout();
+    const others = [await setting.payout(), await setting.payout()];
     await payouts().updateOne({ _id: id }, { $inc: { version: -1 } });
     const look = async (runsMax?: number, from?: Place) => {
       const deps = { ...setting.deps, ...omitUndefined({ runsMax }) };
@@ -321,13 +314,12 @@ describe('reconcile', () => {
   });
 
   test('compares a running workflow once', async () => {
-    const { temporal } = setting.service;
-    const count = async (query: string) => (await temporal.workflow.count(query)).count;
+    const { workflow } = setting.service.temporal;
+    const count = async (query: string) => (await workflow.count(query)).count;
     const id = await setting.payout(SILENT);
+    const own = `WorkflowId = 'payout:${id}' AND ExecutionStatus = 'Running'`;
     // Temporal lists a run some time after it has begun.
-    await eventually('it in the list', async () => {
-      return (await count(`WorkflowId = 'payout:${id}' AND ExecutionStatus = 'Running'`)) === 1;
-    });
+    await eventually('it in the list', async () => (await count(own)) === 1);
     let checked = 0;
     for await (const step of walk(setting.deps, { since: new Date(0) })) {
       if (step.place.kind === 'payout') checked += step.checked;
@@ -458,8 +450,7 @@ describe('orphan', () => {
       storedPayout(setting.shop, { created_at: new Date(Date.UTC(2026, 0, 1) + n).toISOString() }),
     );
     await payouts().insertMany(many);
-    const { exit, stdout, stderr } = await setting.cli('orphan', 'list', '--limit', '10000');
-    expect(exit).toBe(0);
+    const { stdout, stderr } = await setting.cli('orphan list --limit 10000');
     expect(stdout.split('\n').length).toBeGreaterThan(1_010);
     expect(stderr).toMatch(/^10\d\d checked, \d+ without a workflow so far\n$/);
     await payouts().deleteMany({ _id: { $in: many.map(({ _id }) => _id) } });

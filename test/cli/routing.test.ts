@@ -21,36 +21,22 @@ const FUNCTIONS = [
 type Lines = Record<string, unknown>[];
 
 /** Reports what a connector serves, as its process does. */
-function report(
-  connector: string,
-  {
-    serves = METHODS,
-    functions = FUNCTIONS,
-    contract = 1,
-    set_aside = 0,
-    seen_at = new Date(),
-  } = {},
-): Promise<unknown> {
-  return service.stores.capabilities.report(
-    connector,
-    { serves, functions, contract, set_aside },
-    { seen_at, stopped: null },
-  );
+function report(connector: string, changes: object = {}, seen_at = new Date()): Promise<unknown> {
+  const all = { serves: METHODS, functions: FUNCTIONS, contract: 1, set_aside: 0, ...changes };
+  return service.stores.capabilities.report(connector, all, { seen_at, stopped: null });
 }
 
 beforeAll(async () => {
   await Promise.all(['north', 'south', 'trial', 'sandbox'].map((name) => report(name)));
 });
 
-const set = (method: string, connector: string, ...more: string[]) => [
-  ...['routing', 'set', method, connector, '--env', 'sandbox'],
-  ...more,
-];
-const remove = (method: string, ...more: string[]) =>
-  routed.json('routing', 'remove', method, '--env', 'sandbox', ...more);
-const listLines = async (...query: string[]): Promise<Lines> =>
-  Object(await routed.json('routing', 'show', ...query)).data;
-const showSandbox = async () => (await routed.cli('routing', 'show', '--env', 'sandbox')).stdout;
+const set = (method: string, connector: string, more = '') =>
+  `routing set ${method} ${connector} --env sandbox ${more}`;
+const remove = (method: string, more = '') =>
+  routed.json(`routing remove ${method} --env sandbox ${more}`);
+const listLines = async (query: string): Promise<Lines> =>
+  Object(await routed.json(`routing show ${query}`)).data;
+const showSandbox = async () => (await routed.cli('routing show --env sandbox')).stdout;
 type Act = 'routing.set' | 'routing.removed' | 'connector.paused' | 'connector.resumed';
 const listAudited = (act: Act) => service.stores.auditLog.list({ act, limit: 100 });
 const readRules = () => service.stores.routingRules.read();
@@ -64,11 +50,11 @@ describe('routing', () => {
       ...{ contract: 1, contract_known: true, paused_at: null },
       ...{ env: 'live', source: 'LIVE_CONNECTORS' },
     };
-    expect(await listLines('--env', 'live')).toEqual([
+    expect(await listLines('--env live')).toEqual([
       { ...line, method: 'visa', connector: 'north' },
       { ...line, method: RAIL, connector: 'south' },
     ]);
-    const lines = (await listLines('--env', 'sandbox')).map(
+    const lines = (await listLines('--env sandbox')).map(
       ({ source, method, connector }) => `${source} ${method} ${connector}`,
     );
     const named = ['multibanco fresh', `${RAIL} trial`, 'visa fresh'];
@@ -77,26 +63,24 @@ describe('routing', () => {
   });
 
   test('sets a rule on live once, with a key and a reason, shows, audits and removes it', async () => {
-    const onLive = (connector: string, ...more: string[]) => [
-      ...['routing', 'set', RAIL, connector, '--env', 'live', ...more],
-    ];
-    const typed = await routed.refusal(...onLive('north', ...WHY, '--operator', 'mia'));
+    const onLive = (connector: string) => `routing set ${RAIL} ${connector} --env live`;
+    const typed = await routed.refusal(onLive('north'), ...WHY, '--operator', 'mia');
     expect(typed.code).toBe('operator_key_required');
-    expect((await mia.refusal(...onLive('north'))).code).toBe('operator_required');
+    expect((await mia.refusal(onLive('north'))).code).toBe('operator_required');
     // Neither the sandbox bank nor a test system is chosen on live.
     for (const connector of ['sandbox', 'trial']) {
-      const refused = await mia.refusal(...onLive(connector, ...WHY));
+      const refused = await mia.refusal(onLive(connector), ...WHY);
       expect(refused.code).toBe('connector_unknown');
     }
     const scope = { env: 'live', method: RAIL, currency: null, account_id: null };
     const seen = { seen_at: expect.any(String), silent: false };
     const done = { ...scope, ...seen, before: null, after: 'north', changed: true };
-    expect(await mia.json(...onLive('north', ...WHY))).toEqual(done);
+    expect(await mia.json(onLive('north'), ...WHY)).toEqual(done);
     const repeated = { ...done, before: 'north', changed: false };
-    expect(await mia.json(...onLive('north', ...WHY))).toEqual(repeated);
-    expect(await mia.json(...onLive('south', ...WHY))).toMatchObject({ before: 'north' });
+    expect(await mia.json(onLive('north'), ...WHY)).toEqual(repeated);
+    expect(await mia.json(onLive('south'), ...WHY)).toMatchObject({ before: 'north' });
     const note = { operator: 'mia', reason: 'Ticket 42' };
-    expect(await listLines('--env', 'live')).toMatchObject([
+    expect(await listLines('--env live')).toMatchObject([
       { method: 'visa', source: 'LIVE_CONNECTORS' },
       { ...scope, ...note, connector: 'south', source: 'rule', set_at: expect.any(String) },
     ]);
@@ -117,23 +101,24 @@ describe('routing', () => {
 
   test('shows of one account the lines that decide something for it', async () => {
     const [{ account_id }, other] = [await service.account(), await service.account()];
-    const ofOther = ['--account', other.account_id, '--currency', 'EUR'];
-    await routed.json(...set(RAIL, 'trial', '--account', account_id));
-    await routed.json(...set(RAIL, 'sandbox', ...ofOther));
-    const read = async (...query: string[]) =>
-      (await listLines('--env', 'sandbox', ...query))
+    const own = `--account ${account_id}`;
+    const ofOther = `--account ${other.account_id}`;
+    await routed.json(set(RAIL, 'trial', own));
+    await routed.json(set(RAIL, 'sandbox', `${ofOther} --currency EUR`));
+    const read = async (query = '') =>
+      (await listLines(`--env sandbox ${query}`))
         .filter(({ method }) => method === RAIL)
         .map((line) => [line['connector'], line['currency'], line['account_id'], line['source']]);
     const base = ['trial', null, null, 'SANDBOX_CONNECTORS'];
-    const own = ['trial', null, account_id, 'rule'];
-    const both = ['sandbox', 'EUR', other.account_id, 'rule'];
-    expect(await read('--account', account_id)).toEqual([own]);
-    expect(await read('--account', other.account_id)).toEqual([base, both]);
-    expect((await read()).toSorted()).toEqual([base, own, both].toSorted());
-    const { stdout } = await routed.cli('routing', 'show', '--account', account_id);
+    const first = ['trial', null, account_id, 'rule'];
+    const second = ['sandbox', 'EUR', other.account_id, 'rule'];
+    expect(await read(own)).toEqual([first]);
+    expect(await read(ofOther)).toEqual([base, second]);
+    expect((await read()).toSorted()).toEqual([base, first, second].toSorted());
+    const { stdout } = await routed.cli(`routing show ${own}`);
     expect(stdout).toMatch(new RegExp(`sandbox +${RAIL} +any +${account_id} +trial +rule`));
-    await remove(RAIL, '--account', account_id);
-    await remove(RAIL, ...ofOther);
+    await remove(RAIL, own);
+    await remove(RAIL, `${ofOther} --currency EUR`);
   });
 
   test.each([
@@ -142,22 +127,22 @@ describe('routing', () => {
     [set('ideal', 'trial'), 'method_not_served', /does not name trial for ideal/],
     [set(RAIL, 'acme'), 'connector_unknown', /no connector acme/],
     [set(RAIL, 'a.b'), 'connector_name_invalid', /"a.b"/],
-    [set(RAIL, 'trial', '--currency', 'GBP'), 'currency_not_supported', /no GBP, only EUR/],
-    [set('eth_ethereum', 'sandbox', '--currency', 'EUR'), 'currency_not_supported', /an asset/],
-    [set(RAIL, 'trial', '--account', 'acct_1'), 'account_not_found', /no account acct_1/],
-    [['routing', 'show', '--account', 'acct_1'], 'account_not_found', /no account acct_1/],
-  ])('refuses %j with a message, and stores nothing', async (args, code, message) => {
+    [set(RAIL, 'trial', '--currency GBP'), 'currency_not_supported', /no GBP, only EUR/],
+    [set('eth_ethereum', 'sandbox', '--currency EUR'), 'currency_not_supported', /an asset/],
+    [set(RAIL, 'trial', '--account acct_1'), 'account_not_found', /no account acct_1/],
+    ['routing show --account acct_1', 'account_not_found', /no account acct_1/],
+  ])('refuses %j with a message, and stores nothing', async (command, code, message) => {
     const before = await readRules();
     const refusal = { code, message: expect.stringMatching(message) };
-    expect(await routed.refusal(...args)).toEqual(refusal);
+    expect(await routed.refusal(command)).toEqual(refusal);
     expect(await readRules()).toEqual(before);
   });
 
   test('makes concurrent changes one after the other, each with its audit line', async () => {
     const { account_id } = await service.account();
-    const own = ['--account', account_id];
-    const wanted = Array.from({ length: 12 }, (_, at) => (at % 2 === 0 ? 'trial' : 'sandbox'));
-    await Promise.all(wanted.map((connector) => routed.json(...set(RAIL, connector, ...own))));
+    const wanted = Array(6).fill(['trial', 'sandbox']).flat();
+    const own = `--account ${account_id}`;
+    await Promise.all(wanted.map((connector) => routed.json(set(RAIL, connector, own))));
     const target = getRuleId({ livemode: false, method: RAIL, currency: null, account_id });
     const lines = (await listAudited('routing.set')).filter((line) => line.target === target);
     // Each line continues where the last one ended.
@@ -171,16 +156,16 @@ describe('routing', () => {
   });
 
   test('shows the rule of a connector that no variable names as refused, and removes it', async () => {
-    await routed.json(...set('ideal', 'sandbox'));
+    await routed.json(set('ideal', 'sandbox'));
     const before = await readRules();
-    await routed.json(...set(RAIL, 'trial'));
+    await routed.json(set(RAIL, 'trial'));
     const without = commandsIn(service.env);
-    const { data } = Object(await without.json('routing', 'show', '--env', 'sandbox'));
+    const { data } = Object(await without.json('routing show --env sandbox'));
     const refused = { method: RAIL, source: 'rule', connector: 'trial', served: false };
     expect(data).toContainEqual(expect.objectContaining(refused));
-    const { stdout } = await without.cli('routing', 'show');
+    const { stdout } = await without.cli('routing show');
     expect(stdout).toContain('trial (refused: not in SANDBOX_CONNECTORS)');
-    await without.json('routing', 'remove', RAIL, '--env', 'sandbox');
+    await without.json(`routing remove ${RAIL} --env sandbox`);
     expect(await readRules()).toEqual(before);
   });
 });
@@ -189,12 +174,11 @@ describe('a connector', () => {
   /** Lines of the connector in the table. */
   const read = async () =>
     (await showSandbox()).split('\n').filter((line) => line.includes(' fresh'));
-  const refuse = (method: string, ...more: string[]) =>
-    routed.refusal(...set(method, 'fresh', ...more));
+  const refuse = (method: string, more = '') => routed.refusal(set(method, 'fresh', more));
   afterEach(async () => {
     const capabilities = service.db.collection<{ _id: string }>('connector_capabilities');
     await capabilities.deleteOne({ _id: 'fresh' });
-    await routed.cli('routing', 'remove', RAIL, '--env', 'sandbox');
+    await routed.cli(`routing remove ${RAIL} --env sandbox`);
   });
 
   test('that has never reported is refused without --unseen, one that is silent is accepted with a warning', async () => {
@@ -202,10 +186,10 @@ describe('a connector', () => {
       ...{ code: 'connector_never_seen', message: expect.stringContaining('add --unseen') },
     });
     const seen = { seen_at: null, silent: true };
-    expect(await routed.json(...set(RAIL, 'fresh', '--unseen'))).toMatchObject(seen);
+    expect(await routed.json(set(RAIL, 'fresh', '--unseen'))).toMatchObject(seen);
     expect((await read()).every((line) => line.endsWith('never'))).toBe(true);
-    await report('fresh', { seen_at: new Date('2026-03-01T09:00:00Z') });
-    const { stdout } = await routed.cli(...set(RAIL, 'fresh'));
+    await report('fresh', {}, new Date('2026-03-01T09:00:00Z'));
+    const { stdout } = await routed.cli(set(RAIL, 'fresh'));
     expect(stdout).toContain('not since 2026-03-01 09:00:00 UTC');
     expect(stdout).toContain('Until its process runs, what is created waits.');
     expect((await read())[0]).toContain('not since 2026-03-01 09:00:00 UTC');
@@ -225,7 +209,7 @@ describe('a connector', () => {
       message: 'fresh reports that it has no sendRefund, which visa needs.',
     });
     // Nobody refunds a payment by it.
-    expect(await routed.json(...set('multibanco', 'fresh'))).toMatchObject({ after: 'fresh' });
+    expect(await routed.json(set('multibanco', 'fresh'))).toMatchObject({ after: 'fresh' });
     const line = (await read()).find((each) => each.includes(' visa '));
     expect(line).toContain('fresh (lacks sendRefund)');
     await remove('multibanco');
@@ -243,23 +227,23 @@ describe('a connector', () => {
 // What a pause does is in test/api/connectors.test.ts.
 describe('connector pause', () => {
   const BY_MIA = ['--operator', 'mia', ...WHY];
-  const pause = (name: string, ...by: string[]) => ['connector', 'pause', name, ...by];
-  const resume = (name: string, ...by: string[]) => ['connector', 'resume', name, ...by];
+  const pause = 'connector pause';
+  const resume = 'connector resume';
 
   test('pauses once of several at once, `routing show` shows it, and a resume ends it', async () => {
     const facts = { connector: 'trial', env: 'sandbox' };
     const by = { operator: 'mia', reason: 'Ticket 42', paused_at: expect.any(String) };
     const paused = { ...facts, ...by, paused: true };
-    const pauses = [1, 2, 3].map(() => routed.json(...pause('trial', ...BY_MIA)));
+    const pauses = [1, 2, 3].map(() => routed.json(`${pause} trial`, ...BY_MIA));
     const answers = (await Promise.all(pauses)).map((answer) => Object(answer));
     const again = { ...paused, changed: false };
     const sorted = answers.toSorted((a, b) => Number(b.changed) - Number(a.changed));
     expect(sorted).toEqual([{ ...paused, changed: true }, again, again]);
     const line = new RegExp(`${RAIL} .* trial \\(paused since \\d{4}-.* UTC\\)`);
     expect(await showSandbox()).toMatch(line);
-    const { stdout } = await routed.cli(...resume('trial', ...BY_MIA));
+    const { stdout } = await routed.cli(`${resume} trial`, ...BY_MIA);
     expect(stdout).toMatch(/Paused: +no\n\nIt takes effect within seconds\./);
-    expect(await routed.json(...resume('trial'))).toEqual({
+    expect(await routed.json(`${resume} trial`)).toEqual({
       ...{ ...facts, paused: false, changed: false },
       ...{ paused_at: null, operator: null, reason: null },
     });
@@ -268,17 +252,18 @@ describe('connector pause', () => {
   });
 
   test('needs a key and a reason on live; a connector that no variable names can be resumed', async () => {
-    const refuse = async (args: string[], { refusal } = routed) => (await refusal(...args)).code;
-    expect(await refuse(pause('north', ...BY_MIA))).toBe('operator_key_required');
-    expect(await refuse(pause('north'), mia)).toBe('operator_required');
+    const refuse = async ({ refusal }: typeof routed, command: string, ...why: string[]) =>
+      (await refusal(command, ...why)).code;
+    expect(await refuse(routed, `${pause} north`, ...BY_MIA)).toBe('operator_key_required');
+    expect(await refuse(mia, `${pause} north`)).toBe('operator_required');
     const paused = { env: 'live', operator: 'mia' };
-    expect(await mia.json(...pause('north', ...WHY))).toMatchObject(paused);
+    expect(await mia.json(`${pause} north`, ...WHY)).toMatchObject(paused);
     const without = commandsIn({ ...mia.env, LIVE_CONNECTORS: '' });
-    expect(await refuse(resume('north', ...BY_MIA))).toBe('operator_key_required');
+    expect(await refuse(routed, `${resume} north`, ...BY_MIA)).toBe('operator_key_required');
     const resumed = { paused: false, changed: true };
-    expect(await without.json(...resume('north', ...WHY))).toMatchObject(resumed);
-    expect(await refuse(resume('north', ...WHY), without)).toBe('connector_unknown');
-    expect(await refuse(pause('no/name'))).toBe('connector_name_invalid');
+    expect(await without.json(`${resume} north`, ...WHY)).toMatchObject(resumed);
+    expect(await refuse(without, `${resume} north`, ...WHY)).toBe('connector_unknown');
+    expect(await refuse(routed, `${pause} no/name`)).toBe('connector_name_invalid');
   });
 });
 
@@ -298,7 +283,7 @@ test('connector health lists each fault of a connector that does not run', async
   });
   const seen_at = new Date(Date.now() - 60_000);
   const contract = CONTRACT_VERSION + 1;
-  await report('trial', { contract, set_aside: 2, seen_at });
+  await report('trial', { contract, set_aside: 2 }, seen_at);
   await routed.json('connector', 'pause', 'trial', ...WHY);
   const { exit, stdout, stderr } = await routed.cli('connector', 'health', 'trial');
   expect([exit, stderr]).toEqual([1, expect.stringContaining('trial has 4 faults.')]);
