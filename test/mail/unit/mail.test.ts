@@ -49,22 +49,19 @@ test('a refused SMTP URL is never quoted', () => {
   expect(() => readConfig({ ...env, SMTP_URL })).not.toThrow(/very-secret/);
 });
 
-describe('a file of SMTP_URL', () => {
-  const folder = useTempFolder();
+const files = useTempFolder();
 
-  test('has the URL if only its owner may read it', () => {
-    const url = `file://${folder.write('smtp', 'smtp://localhost:1025\n', 0o600)}`;
-    expect(isSmtpUrl(url)).toBe(true);
-    expect(readSmtpServer(url, false)).toMatchObject({ host: 'localhost', port: 1025 });
-    const open = `file://${folder.write('open', 'smtp://localhost:1025\n', 0o644)}`;
-    expect(() => readSmtpServer(open, false)).toThrow(/Everybody may read/);
-  });
-
-  test('with anything else is refused, and not quoted', () => {
-    const url = `file://${folder.write('other', 'very-secret', 0o600)}`;
-    expect(() => readSmtpServer(url, false)).toThrow(/SMTP_URL: .*other must be/);
-    expect(() => readSmtpServer(url, false)).not.toThrow(/very-secret/);
-  });
+test('a file of SMTP_URL has the URL if only its owner may read it, and is never quoted', () => {
+  const write = (name: string, text: string, mode = 0o600) =>
+    `file://${files.write(name, text, mode)}`;
+  const url = write('smtp', 'smtp://localhost:1025\n');
+  expect(isSmtpUrl(url)).toBe(true);
+  expect(readSmtpServer(url, false)).toMatchObject({ host: 'localhost', port: 1025 });
+  const open = write('open', 'smtp://localhost:1025\n', 0o644);
+  expect(() => readSmtpServer(open, false)).toThrow(/Everybody may read/);
+  const other = write('other', 'very-secret');
+  expect(() => readSmtpServer(other, false)).toThrow(/SMTP_URL: .*other must be/);
+  expect(() => readSmtpServer(other, false)).not.toThrow(/very-secret/);
 });
 
 const FACTS = {
