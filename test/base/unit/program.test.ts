@@ -18,14 +18,10 @@ test('the commands of a checkout are npm scripts', () => {
   rmSync(root, { recursive: true });
 });
 
-test('the commands of a package that the working directory has installed begin with npx', () => {
-  expect(describeProgram('/shop/node_modules/durable-payments', '/shop')).toEqual({
-    start: 'npx durable-payments start',
-    cli: 'npx durable-payments cli',
-  });
-});
-
-test('the commands of a package elsewhere have its path, since npx would not find it', () => {
+test('the commands of a package begin with npx where it is installed, else with its path', () => {
+  const npx = 'npx durable-payments';
+  const installed = describeProgram('/shop/node_modules/durable-payments', '/shop');
+  expect(installed).toEqual({ start: `${npx} start`, cli: `${npx} cli` });
   expect(describeProgram('/cache/a b/durable-payments', '/shop')).toEqual({
     start: "node '/cache/a b/durable-payments/dist/stack/bin.js' start",
     cli: "node '/cache/a b/durable-payments/dist/src/cli/main.js'",
@@ -64,46 +60,35 @@ async function run(script: string, act: (child: ChildProcess) => void) {
   return { code, said: await said };
 }
 
-test('a process ends at once when its launcher ends during its start', async () => {
-  const gone = await run('listenForStop(log);', (child) => child.disconnect());
-  expect(gone).toEqual({ code: 0, said: 'disconnect\n' });
-});
+const LISTEN = 'listenForStop(log);';
+const WORK = 'listenForStop(log)(async () => process.exit(3));';
+const LATE = "process.once('disconnect', () => listenForStop(log));";
+const SLOW = `const slowly = () => new Promise((done) => setTimeout(done, 100));
+  listenForStop(log)(async () => { await slowly(); process.exit(3); });`;
+const FAIL = "listenForStop(log)(async () => { throw new Error('torn'); });";
 
-test('a process ends at once when its launcher has ended before it listens', async () => {
-  const late = "process.once('disconnect', () => listenForStop(log));";
-  const gone = await run(late, (child) => child.disconnect());
-  expect(gone).toEqual({ code: 0, said: 'disconnect\n' });
-});
+const disconnect = (child: ChildProcess) => child.disconnect();
+const terminate = (child: ChildProcess) => void child.kill('SIGTERM');
+const interrupt = (child: ChildProcess) => void child.kill('SIGINT');
 
-test('SIGTERM ends a starting process at once, and a working one by its own stop', async () => {
-  const starting = await run('listenForStop(log);', (child) => child.kill('SIGTERM'));
-  expect(starting).toEqual({ code: 0, said: 'SIGTERM\n' });
-  const working = await run('listenForStop(log)(async () => process.exit(3));', (child) =>
-    child.kill('SIGTERM'),
-  );
-  expect(working).toEqual({ code: 3, said: 'SIGTERM\n' });
-});
-
-test('a process stops once for several signals', async () => {
-  const slow = `
-    const slowly = () => new Promise((done) => setTimeout(done, 100));
-    listenForStop(log)(async () => {
-      await slowly();
-      process.exit(3);
-    });`;
-  const { code, said } = await run(slow, (child) => {
-    child.kill('SIGTERM');
-    child.disconnect();
-    child.kill('SIGINT');
+test.each([
+  ['ends at once when its launcher ends during its start', LISTEN, [disconnect], 0, 'disconnect'],
+  [
+    'ends at once when its launcher has ended before it listens',
+    LATE,
+    [disconnect],
+    0,
+    'disconnect',
+  ],
+  ['ends at once by SIGTERM during its start', LISTEN, [terminate], 0, 'SIGTERM'],
+  ['ends by its own stop once it works', WORK, [terminate], 3, 'SIGTERM'],
+  ['stops once for several signals', SLOW, [terminate, disconnect, interrupt], 3, '\\w+'],
+  ['ends with exit code 1 when its stop fails', FAIL, [interrupt], 1, 'SIGINT\ntorn'],
+])('a process %s', async (_, script, acts, code, said) => {
+  const ended = await run(script, (child) => {
+    for (const act of acts) act(child);
   });
-  expect(code).toBe(3);
-  expect(said.trim().split('\n')).toHaveLength(1);
-});
-
-test('a stop that fails ends the process with exit code 1', async () => {
-  const failing = "listenForStop(log)(async () => { throw new Error('torn'); });";
-  const failed = await run(failing, (child) => child.kill('SIGINT'));
-  expect(failed).toEqual({ code: 1, said: 'SIGINT\ntorn\n' });
+  expect(ended).toEqual({ code, said: expect.stringMatching(new RegExp(`^${said}\n$`)) });
 });
 
 const settled = () => new Promise((resolve) => setImmediate(resolve));
