@@ -52,18 +52,12 @@ test('all settings come from the running stack without an environment', () => {
 });
 
 test('all settings come from the environment and its defaults without a stack', () => {
-  const own = {
-    WEBHOOK_DENY_CIDRS: '198.51.100.0/24, 2001:db8::/32',
-    TASK_QUEUE_PREFIX: 'eu_2-a',
-  };
-  const env = { DATA_DIR, MONGODB_URI: 'mongodb://db.example', KEYS_FILE: '', ...own };
-  expect(readSettings(env)).toEqual({
-    ...DEFAULTS,
-    dataDir: DATA_DIR,
-    mongodb: { uri: 'mongodb://db.example', db: 'payments' },
-    deniedNetworks: own.WEBHOOK_DENY_CIDRS,
-    taskQueuePrefix: own.TASK_QUEUE_PREFIX,
-    source: 'the environment',
+  const uri = 'mongodb://db.example';
+  const networks = '198.51.100.0/24, 2001:db8::/32';
+  const own = { WEBHOOK_DENY_CIDRS: networks, TASK_QUEUE_PREFIX: 'eu_2-a' };
+  expect(readSettings({ DATA_DIR, MONGODB_URI: uri, KEYS_FILE: '', ...own })).toEqual({
+    ...{ ...DEFAULTS, dataDir: DATA_DIR, mongodb: { uri, db: 'payments' } },
+    ...{ deniedNetworks: networks, taskQueuePrefix: 'eu_2-a', source: 'the environment' },
   });
 });
 

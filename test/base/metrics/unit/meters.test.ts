@@ -98,15 +98,10 @@ test('attempts of webhooks are counted by their outcome', async () => {
     { outcome: 'response', status: 302, excerpt: '', durationMs: 20 },
     { outcome: 'error', kind: 'dns', message: 'No such host.', durationMs: 20 },
   ];
-  const webhook = { url: 'https://hook.example', livemode: true, timeoutMs: 1_000 };
-  const post = meterPost(registry, async () => {
-    const result = results.shift();
-    if (result === undefined) throw new Error('There is no other result.');
-    return result;
-  });
-  while (results.length > 0) {
-    await post({ ...webhook, allowPrivate: false, headers: {}, body: '' });
-  }
+  const webhook = { url: 'https://hook.example', livemode: true, timeoutMs: 1_000, body: '' };
+  const answers = results.values();
+  const post = meterPost(registry, async () => answers.next().value ?? Object());
+  for (const _ of results) await post({ ...webhook, allowPrivate: false, headers: {} });
   const text = await registry.metrics();
   for (const outcome of ['delivered', 'refused', 'dns']) {
     const labels = `outcome="${outcome}"`;
@@ -177,31 +172,26 @@ test('routing rules without a configured connector and instructions that wait sh
   const warn = jest.fn();
   const scope = { livemode: true, method: 'visa', currency: null };
   const rules = ['acme', 'gone', 'gone'].map((connector, at) => {
-    const rule = { ...scope, connector, account_id: `acct_${at}` };
-    return [`${at}`, rule] as const;
+    return [`${at}`, { ...scope, connector, account_id: `acct_${at}` }] as const;
   });
   const readCached = jest.fn(async () => new Map(rules));
   const paused = new Map([['live:acme', { connector: 'acme', livemode: true }]]);
-  const readPauses = jest.fn(async () => paused);
   const stores = {
     routingRules: Object({ readCached }),
-    connectorPauses: Object({ readCached: readPauses }),
+    connectorPauses: Object({ readCached: async () => paused }),
   };
   const connectors = createConnectors('sandbox', 'acme=visa');
-  const readQueue = async (connector: string) => ({
-    oldest_seconds: connector === 'acme' ? 90 : 0,
-  });
+  const readQueue = async (name: string) => ({ oldest_seconds: name === 'acme' ? 90 : 0 });
   measureRouting(registry, { connectors, stores, readQueue }, { warn });
-  const lines = (await registry.metrics()).match(/^payments_routing_rules_refusing\{.*$/gm);
-  expect(lines).toEqual([
+  const REFUSING = /^payments_routing_rules_refusing\{.*$/gm;
+  const page = await registry.metrics();
+  expect(page.match(REFUSING)).toEqual([
     'payments_routing_rules_refusing{connector="gone",method="visa",livemode="true"} 2',
   ]);
-  const pausedLine = 'payments_connectors_paused{connector="acme",livemode="true"} 1';
-  expect(await registry.metrics()).toContain(pausedLine);
-  const waitingLine = 'payments_instructions_waiting_seconds{connector="acme"} 90';
-  expect(await registry.metrics()).toContain(waitingLine);
+  expect(page).toContain('payments_connectors_paused{connector="acme",livemode="true"} 1');
+  expect(page).toContain('payments_instructions_waiting_seconds{connector="acme"} 90');
   readCached.mockRejectedValueOnce(new Error('away'));
-  expect(await registry.metrics()).not.toMatch(/^payments_routing_rules_refusing\{/m);
+  expect(await registry.metrics()).not.toMatch(REFUSING);
   expect(warn).toHaveBeenCalledTimes(1);
 });
 
