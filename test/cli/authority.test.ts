@@ -103,12 +103,12 @@ describe('one operator alone', () => {
     const { eve } = operators;
     const { account_id } = await service.account();
     const where = `${account_id} --env live --balance-account main --currency EUR`;
-    const fund = (reference: string) =>
-      `balance fund ${where} --amount 60000 --connector acme --bank-reference ${reference}`;
+    const fund = () =>
+      `balance fund ${where} --amount 60000 --connector acme --bank-reference ${randomUUID()}`;
     const request = async (command: string, by = eve) => Object(await by.json(command, ...WHY));
-    expect(await request(fund(`${account_id}-1`))).toMatchObject({ available: 60_000 });
+    expect(await request(fund())).toMatchObject({ available: 60_000 });
     const commands = [
-      ...['operator create mallory --role approver', fund(`${account_id}-2`)],
+      ...['operator create mallory --role approver', fund()],
       ...['connector key create acme', `key create ${account_id} --env live`],
     ];
     for (const command of commands) {
