@@ -6,6 +6,7 @@ import { approve } from '../../src/service/operators/approvals/carry-out';
 import { decide } from '../../src/service/operators/approvals/decide';
 import { operatorsAudit } from '../support/audit';
 import { useFixture } from '../support/fixture';
+import { openAccount } from '../support/service';
 import { asOperator, useProvisioning } from './cli';
 
 const service = useProvisioning();
@@ -24,6 +25,8 @@ const newOperator = (env: NodeJS.ProcessEnv = {}) => {
   return asOperator(service, `operator ${created}`, 'operator', { ...BANK, ...env });
 };
 
+/** Merchant without funds, key or login that a command has made. */
+const openMerchant = () => openAccount(service.stores, {});
 const WHY = ['--reason', 'Ticket 42'];
 const MUCH = 100_001;
 const Required = z.strictObject({
@@ -121,7 +124,7 @@ describe('a live act above the limit', () => {
 
   // The comparison itself is in test/domain/approval.test.ts.
   test('is above that of the worker, which no environment of a command raises', async () => {
-    const { account_id } = await service.account();
+    const { account_id } = await openMerchant();
     const rich = await newOperator({ APPROVAL_LIMIT: '99999999999' });
     const isNeeded = async (amount: number) =>
       Required.safeParse(await rich.json(...funding(account_id, amount))).success;
@@ -138,7 +141,7 @@ describe('a live act above the limit', () => {
   test('may be a correction in both directions, of an asset always, and a reversal', async () => {
     const { bo } = operators;
     const { ledger } = service.stores;
-    const { account_id } = await service.account();
+    const { account_id } = await openMerchant();
     await (await newOperator()).json(...adjusting(account_id, 100_000));
     const id = await request(adjusting(account_id, -MUCH));
     expect((await refuse(bo, 'approve', id)).code).toBe('insufficient_balance');
@@ -157,7 +160,7 @@ describe('a live act above the limit', () => {
 
   test('may clear entries without a statement line, by the sum of what came', async () => {
     const mia = await newOperator();
-    const { account_id } = await service.account();
+    const { account_id } = await openMerchant();
     const clear = async (amount: number) => {
       const came = await postAdjusted(account_id, amount);
       return ['statement', 'clear', came, await postAdjusted(account_id, -amount), ...WHY];
@@ -176,7 +179,7 @@ describe('a live act above the limit', () => {
  * pass alone are in test/workflows/shared/live.test.ts.
  */
 describe('over 24 hours, sums without a second operator', () => {
-  const newAccount = async () => (await service.account()).account_id;
+  const newAccount = async () => (await openMerchant()).account_id;
   /** Funds a merchant. @returns id of the approval that it needs */
   const fund = async (by: Commands, account: string, amount: number, currency: string) =>
     Required.safeParse(await by.json(...funding(account, amount, currency))).data?.approval_id;
@@ -232,7 +235,7 @@ describe('over 24 hours, sums without a second operator', () => {
 describe('a decision', () => {
   test('is refused for the requester under any spelling, for an operator, and without a key', async () => {
     const { mia, bo, ada } = operators;
-    const { account_id } = await service.account();
+    const { account_id } = await openMerchant();
     const id = await request(funding(account_id), bo);
     const again = await asOperator(service, ' BO', 'approver');
     const refusals = [

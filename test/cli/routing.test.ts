@@ -2,6 +2,7 @@ import { CONTRACT_VERSION } from '../../src/domain/banks/capabilities';
 import { getRuleId } from '../../src/domain/banks/routing-rule';
 import { METHODS } from '../../src/routing';
 import { useFixture } from '../support/fixture';
+import { openAccount } from '../support/service';
 import { asOperator, commandsIn, useProvisioning } from './cli';
 
 const service = useProvisioning();
@@ -13,6 +14,7 @@ const ROUTES = {
 };
 const routed = useFixture(async () => commandsIn({ ...service.env, ...ROUTES }));
 const mia = useFixture(() => asOperator(routed));
+const openMerchant = () => openAccount(service.stores, {});
 const WHY = ['--reason', 'Ticket 42'];
 const FUNCTIONS = [
   ...['openSession', 'closeSession', 'voidPayment', 'reversePayment'],
@@ -100,7 +102,7 @@ describe('routing', () => {
   });
 
   test('shows of one account the lines that decide something for it', async () => {
-    const [{ account_id }, other] = [await service.account(), await service.account()];
+    const [{ account_id }, other] = [await openMerchant(), await openMerchant()];
     const own = `--account ${account_id}`;
     const ofOther = `--account ${other.account_id}`;
     await routed.json(set(RAIL, 'trial', own));
@@ -139,7 +141,7 @@ describe('routing', () => {
   });
 
   test('makes concurrent changes one after the other, each with its audit line', async () => {
-    const { account_id } = await service.account();
+    const { account_id } = await openMerchant();
     const wanted = Array(6).fill(['trial', 'sandbox']).flat();
     const own = `--account ${account_id}`;
     await Promise.all(wanted.map((connector) => routed.json(set(RAIL, connector, own))));
