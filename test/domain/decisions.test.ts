@@ -56,51 +56,32 @@ type Expected<Status extends string, Name extends string> = Record<
   Partial<Record<Name, string>>
 >;
 
+const DISPUTES = ['opened', 'updated', 'withdrawn', 'reinstated', 'won', 'lost'] as const;
 /** Decides alike about each report of a dispute. */
 const ofDisputes = (decision: string) =>
-  Object.fromEntries(
-    ['opened', 'updated', 'withdrawn', 'reinstated', 'won', 'lost'].map((report) => [
-      `dispute_${report}`,
-      decision,
-    ]),
-  );
-const UNDISPUTED = ofDisputes('unapplied dispute_differs');
-const LATE = {
-  authorized: 'void',
-  settled: 'reverse',
-  clawed_back: 'unapplied clawed_back',
-  reversed: 'reversed',
-  reversal_failed: 'not_reversed',
-  ...UNDISPUTED,
+  Object.fromEntries(DISPUTES.map((report) => [`dispute_${report}`, decision]));
+const UNSETTLED = {
+  ...{ clawed_back: 'unapplied clawed_back', ...ofDisputes('unapplied dispute_differs') },
 };
-const UNSETTLED = { clawed_back: 'unapplied clawed_back', ...UNDISPUTED };
+const LATE = {
+  ...{ authorized: 'void', settled: 'reverse', reversed: 'reversed' },
+  ...{ reversal_failed: 'not_reversed', ...UNSETTLED },
+};
+const UNPAID = { authorized: 'authorized', settled: 'authorized settled' };
 const PAYMENTS: Expected<PaymentStatus, PaymentCallbackName> = {
   created: {
-    authorized: 'move awaiting_customer authorized',
-    settled: 'move awaiting_customer authorized settled',
-    failed: 'move failed',
-    expired: 'move expired',
-    ...UNSETTLED,
+    authorized: 'awaiting_customer authorized',
+    settled: 'awaiting_customer authorized settled',
+    ...{ failed: 'failed', expired: 'expired', ...UNSETTLED },
   },
-  awaiting_customer: {
-    authorized: 'move authorized',
-    settled: 'move authorized settled',
-    failed: 'move failed',
-    expired: 'move expired',
-    ...UNSETTLED,
-  },
+  awaiting_customer: { ...UNPAID, failed: 'failed', expired: 'expired', ...UNSETTLED },
   authorized: {
-    settled: 'move settled',
-    failed: 'move failed',
-    expired: 'unapplied expired_after_authorized',
+    ...{ settled: 'settled', failed: 'failed', expired: 'unapplied expired_after_authorized' },
     ...UNSETTLED,
   },
   settled: {
-    settled: 'settled_again',
-    failed: 'dispute failed_after_settled',
-    clawed_back: 'dispute clawed_back',
-    reversed: 'reversed',
-    ...ofDisputes('dispute_report'),
+    ...{ settled: 'settled_again', failed: 'dispute failed_after_settled', reversed: 'reversed' },
+    ...{ clawed_back: 'dispute clawed_back', ...ofDisputes('dispute_report') },
   },
   failed: LATE,
   cancelled: LATE,
@@ -108,63 +89,37 @@ const PAYMENTS: Expected<PaymentStatus, PaymentCallbackName> = {
 };
 
 const REFUNDS: Expected<RefundStatus, RefundCallbackName> = {
-  processing: { settled: 'move settled', failed: 'move failed' },
+  processing: { settled: 'settled', failed: 'failed' },
   settled: { failed: 'unapplied failed_after_settled' },
   failed: { settled: 'unapplied settled_after_failed' },
 };
 
-const CORRECTIONS = {
+const CORRECTED = {
   debit_reversed: 'unapplied debit_reversed',
   return_reversed: 'unapplied return_reversed',
 };
+const UNSENT = { failed: 'failed', called_duplicate: 'unapplied called_duplicate', ...CORRECTED };
+const [FAILED, RETURNED] = ['unapplied moved_after_failed', 'unapplied moved_after_returned'];
 const PAYOUTS: Expected<PayoutStatus, PayoutCallbackName> = {
   created: {
-    submitted: 'move submitted',
-    sent: 'move submitted sent',
-    completed: 'move submitted sent completed',
-    failed: 'move failed',
-    returned: 'move submitted sent returned',
-    called_duplicate: 'unapplied called_duplicate',
-    ...CORRECTIONS,
+    ...{ submitted: 'submitted', sent: 'submitted sent', completed: 'submitted sent completed' },
+    ...{ returned: 'submitted sent returned', ...UNSENT },
   },
-  submitted: {
-    sent: 'move sent',
-    completed: 'move sent completed',
-    failed: 'move failed',
-    returned: 'move sent returned',
-    called_duplicate: 'unapplied called_duplicate',
-    ...CORRECTIONS,
-  },
-  sent: {
-    completed: 'move completed',
-    failed: 'move failed',
-    returned: 'move returned',
-    ...CORRECTIONS,
-  },
-  completed: {
-    failed: 'unapplied failed_after_completed',
-    returned: 'move returned',
-    ...CORRECTIONS,
-  },
-  failed: {
-    sent: 'unapplied moved_after_failed',
-    completed: 'unapplied moved_after_failed',
-    returned: 'unapplied moved_after_failed',
-    ...CORRECTIONS,
-  },
+  submitted: { sent: 'sent', completed: 'sent completed', returned: 'sent returned', ...UNSENT },
+  sent: { completed: 'completed', failed: 'failed', returned: 'returned', ...CORRECTED },
+  completed: { failed: 'unapplied failed_after_completed', returned: 'returned', ...CORRECTED },
+  failed: { sent: FAILED, completed: FAILED, returned: FAILED, ...CORRECTED },
   returned: {
-    completed: 'unapplied moved_after_returned',
-    failed: 'unapplied moved_after_returned',
-    returned: 'unapplied second_return',
-    ...CORRECTIONS,
+    ...{ completed: RETURNED, failed: RETURNED, returned: 'unapplied second_return' },
+    ...CORRECTED,
   },
 };
 
 const SETTLEMENTS: Expected<CryptoSettlementStatus, CryptoSettlementCallbackName> = {
-  pending: { sent: 'move sent', completed: 'move sent completed', failed: 'move failed' },
-  sent: { completed: 'move completed', failed: 'move failed' },
+  pending: { sent: 'sent', completed: 'sent completed', failed: 'failed' },
+  sent: { completed: 'completed', failed: 'failed' },
   completed: { failed: 'unapplied failed_after_completed' },
-  failed: { sent: 'unapplied moved_after_failed', completed: 'unapplied moved_after_failed' },
+  failed: { sent: FAILED, completed: FAILED },
 };
 
 const SENT_AT = '2026-03-01T12:00:00.000Z';
@@ -187,9 +142,12 @@ interface AnyDecision {
   reason?: string;
 }
 
+/** Says the path of a transition, or else the kind of a decision and its attention reason. */
 function formatDecision({ kind, to = [], attention, reason }: AnyDecision): string {
   expect(reason).not.toBe('');
-  return [kind, ...to, attention].filter((word) => word !== undefined).join(' ');
+  expect(to.length > 0).toBe(kind === 'move');
+  const words = kind === 'move' ? [...to, attention] : [kind, attention];
+  return words.filter((word) => word !== undefined).join(' ');
 }
 
 /** Each decision: what is expected, what is made, and the statuses that may follow one another. */
@@ -243,13 +201,13 @@ test.each(PAYOUT_STATUSES)(
   (status) => {
     for (const name of PAYOUT_CALLBACKS) {
       const usual = PAYOUTS[status][name] ?? 'unapplied';
-      const isReturn = name === 'returned' && usual.startsWith('move');
+      const isReturn = name === 'returned' && usual.endsWith(name);
       const decision = formatDecision(decideAt(status, name, SOON, false));
       expect(decision).toBe(isReturn ? 'unapplied return_not_possible' : usual);
     }
     for (const to of ['submitted', 'sent', 'completed', 'returned'] as const) {
-      const usual = PAYOUTS[status][to] ?? '';
-      expect(pathTo(status, to)).toEqual(usual.startsWith('move') ? usual.split(' ').slice(1) : []);
+      const usual = PAYOUTS[status][to] ?? 'unapplied';
+      expect(pathTo(status, to)).toEqual(usual.startsWith('unapplied') ? [] : usual.split(' '));
     }
   },
 );
