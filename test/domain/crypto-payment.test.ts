@@ -45,7 +45,7 @@ import {
 import { buildDepositLines } from '../../src/ledger/crypto-entries';
 import { makeMovement } from '../support/movements';
 
-const DUE = 10n ** 18n;
+const DUE = 1_000n;
 const IN_TIME = '2026-11-22T10:00:00.000Z';
 const TERMS = { required_confirmations: 2, expires_at: '2026-11-22T10:30:00.000Z' };
 const LATE = '2026-11-22T10:30:00.001Z';
@@ -139,113 +139,102 @@ const resolve = (set: World, as: Outcome, back?: Params, isOpen = true) => {
 const pay = (set: World, id: string, amount: bigint) =>
   screen(see(set, id, amount, 2), id, 'passed');
 
-const listStatuses = ({ status, deposits }: DepositSet) => [
-  status,
-  ...deposits.map((deposit) => deposit.status),
-];
+/** Status, statuses of deposits, units received, and the attention reason, in words. */
+function describeWorld(set: World, isOpen = true): string {
+  const { status, deposits } = set;
+  const money = `${amountReceived(deposits)}`;
+  const unscreened = findUnscreened(deposits).length > 0 ? 'unscreened' : '';
+  const words = [status, ...deposits.map((each) => each.status), money, unscreened];
+  return [...words, getDepositAttention(set, isOpen)].filter(Boolean).join(' ');
+}
+
+const seen = see(EMPTY, 'a', DUE, 1);
+const short = pay(EMPTY, 'a', DUE - 1n);
+const returned = act(short, 'return', undefined, false);
+const held = screen(see(EMPTY, 'a', DUE, 2), 'a', 'failed');
+const tardy = apply(EXPIRED, applyDeposit(EXPIRED, report('a', DUE, 2, LATE), TERMS), false);
+const late = apply(tardy, applyScreening(tardy, 'a', 'passed'), false);
+const undone = reorg(pay(EMPTY, 'a', DUE), 'a');
+const wrong = { ...report('a', DUE, 2), asset: 'USDC' };
+const mistaken = apply(EMPTY, applyWrongAsset(EMPTY, wrong, TERMS));
+const BACK = { transaction_id: 'out', address: '0xabc' };
+
+test.each<[string, World, string, boolean?]>([
+  ['is not confirmed', seen, 'awaiting_deposit pending 0'],
+  ['is confirmed', see(seen, 'a', DUE, 2), 'awaiting_deposit pending 0 unscreened'],
+  ['has passed screening', pay(EMPTY, 'a', DUE), 'received confirmed 1000'],
+  ['is too small', short, 'underpaid confirmed 999'],
+  ['is too small, after the window', short, 'underpaid confirmed 999 underpaid', false],
+  ['was topped up', pay(short, 'b', 1n), 'received confirmed confirmed 1000'],
+  ['was topped up beyond the rest', pay(short, 'b', 5n), 'received confirmed confirmed 1004'],
+  ['an operator accepts', act(short, 'accept'), 'received confirmed 999'],
+  ['is returned', returned, 'expired rejected 0 deposit_to_return', false],
+  ['went back', resolve(returned, 'customer', BACK, false), 'expired rejected 0', false],
+  ['failed screening', held, 'held held 0 deposit_held'],
+  ['was released', act(held, 'release'), 'received confirmed 1000'],
+  ['was rejected', act(held, 'reject'), 'awaiting_deposit rejected 0 deposit_to_return'],
+  ['is late', late, 'expired held 0 late_deposit', false],
+  ['is late, and credited', act(late, 'credit_late', undefined, false), 'received confirmed 1000'],
+  ['keeps the window open', see(EMPTY, 'a', DUE, 1, false), 'awaiting_deposit pending 0', false],
+  ['is dropped after the window', reorg(seen, 'a', false), 'expired 0', false],
+  ['is dropped after it counted', undone, 'received confirmed 1000 deposit_undone'],
+  ['is there again', see(undone, 'a', DUE, 1), 'received confirmed 1000'],
+  ['is gone, and debited', resolve(undone, 'merchant'), 'received rejected 0'],
+  ['is gone, and our loss', resolve(undone, 'loss'), 'received confirmed 1000'],
+  ['has another asset', mistaken, 'awaiting_deposit rejected 0 wrong_asset'],
+  ['follows one', pay(mistaken, 'a', DUE), 'received rejected confirmed 1000 wrong_asset'],
+])('a payment with a deposit that %s is as documented', (_, set, words, isOpen = true) => {
+  expect(describeWorld(set, isOpen)).toBe(words);
+});
 
 describe('a deposit', () => {
-  test('counts once it has its confirmations and its source has passed screening', () => {
-    const seen = see(EMPTY, 'a', DUE, 1);
-    expect(listStatuses(seen)).toEqual(['awaiting_deposit', 'pending']);
-    const confirmed = see(seen, 'a', DUE, 2);
-    expect(confirmed.status).toBe('awaiting_deposit');
-    expect(findUnscreened(confirmed.deposits)).toHaveLength(1);
-    const counted = screen(confirmed, 'a', 'passed');
-    expect([counted.status, amountReceived(counted.deposits)]).toEqual(['received', DUE]);
-  });
-
-  test('too small makes the payment underpaid until a top-up or an operator accepts it', () => {
-    const short = pay(EMPTY, 'a', DUE - 1n);
-    expect(short.status).toBe('underpaid');
-    expect(getDepositAttention(short, true)).toBeNull();
-    expect(getDepositAttention(short, false)).toBe('underpaid');
-    expect(pay(short, 'b', 1n).status).toBe('received');
-    const more = pay(short, 'b', 5n);
-    expect([more.status, amountReceived(more.deposits)]).toEqual(['received', DUE + 4n]);
-    const accepted = act(short, 'accept');
-    expect([accepted.status, amountReceived(accepted.deposits)]).toEqual(['received', DUE - 1n]);
-  });
-
   test('too small is returned once, after the window is over', () => {
-    const short = pay(EMPTY, 'a', DUE - 1n);
     expect(depositActFault(short, 'return', true)).toMatch(/may still send the rest/);
     const unconfirmed = see(short, 'b', 1n, 0, false);
     expect(depositActFault(unconfirmed, 'return', false)).toMatch(/not confirmed yet/);
     expect(depositActFault(short, 'return', false)).toBeUndefined();
-    const back = act(short, 'return', undefined, false);
-    expect(listStatuses(back)).toEqual(['expired', 'rejected']);
-    expect(amountReceived(back.deposits)).toBe(0n);
-    expect(listPosted(short, back, 'withdrawn')).toEqual(['a']);
-    expect(listPosted(back, act(back, 'return'), 'withdrawn')).toEqual([]);
-    expect(applyReorg(back, 'a').kind).toBe('unapplied');
-    expect(getDepositAttention(back, false)).toBe('deposit_to_return');
-    const params = { transaction_id: 'out', address: '0xabc' };
-    const done = resolve(back, 'customer', params, false);
-    expect(listPosted(back, done, 'sent_back')).toEqual(['a']);
+    expect(listPosted(short, returned, 'withdrawn')).toEqual(['a']);
+    expect(listPosted(returned, act(returned, 'return'), 'withdrawn')).toEqual([]);
+    expect(applyReorg(returned, 'a').kind).toBe('unapplied');
+    const done = resolve(returned, 'customer', BACK, false);
+    expect(listPosted(returned, done, 'sent_back')).toEqual(['a']);
     const [{ resolutions } = { resolutions: [] }] = done.movements;
     expect(resolutions).toMatchObject([{ as: 'customer', address: '0xabc' }]);
-    expect([done.status, getDepositAttention(done, false)]).toEqual(['expired', null]);
     expect(done.movements.filter(isInSuspense)).toEqual([]);
   });
 
-  test('from a source that fails screening is held until it is released or rejected', () => {
-    const held = screen(see(EMPTY, 'a', DUE, 2), 'a', 'failed');
-    expect([held.status, getDepositAttention(held, true)]).toEqual(['held', 'deposit_held']);
-    const released = act(held, 'release');
-    expect(listStatuses(released)).toEqual(['received', 'confirmed']);
-    expect(depositActFault(released, 'release', true)).toMatch(/No deposit is held/);
-    const rejected = act(held, 'reject');
-    expect(listStatuses(rejected)).toEqual(['awaiting_deposit', 'rejected']);
-    expect(computeStatus(rejected, false)).toBe('expired');
+  test('is released once, and leaves the window of a rejected one as it is', () => {
+    expect(depositActFault(act(held, 'release'), 'release', true)).toMatch(/No deposit is held/);
+    expect(computeStatus(act(held, 'reject'), false)).toBe('expired');
   });
 
-  test('that arrives late waits for an operator', () => {
-    const times = report('a', DUE, 2, LATE);
-    const seen = apply(EXPIRED, applyDeposit(EXPIRED, times, TERMS), false);
-    const late = apply(seen, applyScreening(seen, 'a', 'passed'), false);
-    expect(listStatuses(late)).toEqual(['expired', 'held']);
-    expect(getDepositAttention(late, false)).toBe('late_deposit');
-    expect(act(late, 'credit_late', undefined, false).status).toBe('received');
-  });
-
-  test('seen in time keeps the window open, until the chain drops it', () => {
-    const seen = see(EMPTY, 'a', DUE, 1, false);
-    expect(seen.status).toBe('awaiting_deposit');
-    const dropped = reorg(seen, 'a', false);
-    expect([dropped.status, dropped.deposits]).toEqual(['expired', []]);
-  });
-
-  test('that the chain drops after it counted needs attention until it is seen again', () => {
-    const reorged = reorg(pay(EMPTY, 'a', DUE), 'a');
-    expect(reorged.status).toBe('received');
-    expect(getDepositAttention(reorged, true)).toBe('deposit_undone');
-    const back = see(reorged, 'a', DUE, 1);
-    expect(getDepositAttention(back, true)).toBeNull();
-    expect(applyDeposit(back, report('a', 1n, 3), TERMS)).toMatchObject({
-      attention: 'amount_differs',
-    });
+  test('that is seen again with another amount needs attention', () => {
+    const again = applyDeposit(see(undone, 'a', DUE, 1), report('a', 1n, 3), TERMS);
+    expect(again).toMatchObject({ attention: 'amount_differs' });
   });
 
   test('beyond the maximum number is refused unless it completes the payment', () => {
-    let set = EMPTY;
+    let set: World = { ...EMPTY, sufficient: '100000' };
     for (let n = 0; n <= DEPOSITS_MAX; n += 1) set = see(set, `small ${n}`, 1n, 0);
     expect(set.deposits).toHaveLength(DEPOSITS_MAX);
-    const unconfirmed = applyDeposit(set, report('real', DUE, 1), TERMS);
+    const unconfirmed = applyDeposit(set, report('real', 100_000n, 1), TERMS);
     expect(unconfirmed).toMatchObject({ attention: 'too_many_deposits' });
-    expect(pay(set, 'real', DUE).status).toBe('received');
+    expect(pay(set, 'real', 100_000n).status).toBe('received');
   });
 
-  test('below the least amount is dust, unless it completes the payment', () => {
-    const terms = { ...TERMS, least_deposit: '1000' };
-    const dust = (set: World, amount: bigint) =>
-      applyDeposit(set, report('dust', amount, 2), terms);
-    expect(dust(EMPTY, 999n)).toMatchObject({ reason: expect.stringMatching(/dust/) });
-    expect(dust(EMPTY, 999n)).not.toHaveProperty('attention');
-    expect(dust(EMPTY, 1_000n)).toMatchObject({ kind: 'changed' });
-    expect(dust(pay(EMPTY, 'a', DUE - 5n), 5n)).toMatchObject({ kind: 'changed' });
-    expect(dust(pay(EMPTY, 'a', DUE), 5n)).toMatchObject({ kind: 'unapplied' });
-  });
+  test.each<[World, bigint, object]>([
+    [EMPTY, 9n, { kind: 'unapplied', reason: expect.stringMatching(/dust/) }],
+    [EMPTY, 10n, { kind: 'changed' }],
+    [pay(EMPTY, 'a', DUE - 5n), 5n, { kind: 'changed' }],
+    [pay(EMPTY, 'a', DUE), 5n, { kind: 'unapplied' }],
+  ])(
+    'below the least amount is dust, unless it completes the payment: %#',
+    (set, amount, change) => {
+      const dust = applyDeposit(set, report('dust', amount, 2), { ...TERMS, least_deposit: '10' });
+      expect(dust).toMatchObject(change);
+      expect(dust).not.toHaveProperty('attention');
+    },
+  );
 
   test.each<[string, string | undefined, string, boolean]>([
     ['seen in time', undefined, IN_TIME, false],
@@ -253,65 +242,48 @@ describe('a deposit', () => {
     ['mined in time, seen late', IN_TIME, LATE, false],
     ['mined and seen late', LATE, LATE, true],
     ['seen late', undefined, LATE, true],
-  ])('%s is judged by these times, also after the payment expired', (_, mined, seen, late) => {
-    const times = { ...report('a', DUE, 2, seen), ...(mined && { mined_at: mined }) };
+  ])('%s is judged by these times, also after the payment expired', (_, mined, seenAt, isLate) => {
+    const times = { ...report('a', DUE, 2, seenAt), ...(mined && { mined_at: mined }) };
     for (const set of [EMPTY, EXPIRED]) {
-      expect(applyDeposit(set, times, TERMS)).toMatchObject({ deposits: [{ late }] });
+      expect(applyDeposit(set, times, TERMS)).toMatchObject({ deposits: [{ late: isLate }] });
     }
   });
 
-  test('of another asset is in suspense until it leaves, and never counts', () => {
-    const wrong = { ...report('a', DUE, 2), asset: 'USDC' };
-    const set = apply(EMPTY, applyWrongAsset(EMPTY, wrong, TERMS));
-    expect(set.status).toBe('awaiting_deposit');
-    expect(getDepositAttention(set, true)).toBe('wrong_asset');
-    expect(applyWrongAsset(set, wrong, TERMS).kind).toBe('unapplied');
-    const gone = apply(set, applyReorg(set, 'a', 'USDC'));
+  test('of another asset is held once each time that it is there', () => {
+    expect(applyWrongAsset(mistaken, wrong, TERMS).kind).toBe('unapplied');
+    const gone = apply(mistaken, applyReorg(mistaken, 'a', 'USDC'));
     const again = apply(gone, applyWrongAsset(gone, wrong, TERMS));
     expect(listPosted(gone, again, 'held')).toEqual(['a:USDC#2']);
-    expect(listStatuses(pay(set, 'a', DUE))).toEqual(['received', 'rejected', 'confirmed']);
     const unknown = applyWrongAsset(EMPTY, { ...wrong, asset: undefined }, TERMS);
     expect(unknown).toMatchObject({ kind: 'unapplied', attention: 'wrong_asset' });
   });
 
-  test('that is gone after it counted is debited from the merchant or written off', () => {
-    const reorged = reorg(pay(EMPTY, 'a', DUE), 'a');
-    const debited = resolve(reorged, 'merchant');
-    const writtenOff = resolve(reorged, 'loss');
-    expect(listPosted(reorged, debited, 'returned')).toEqual(['a']);
-    expect(listPosted(reorged, writtenOff, 'written_off')).toEqual(['a']);
-    expect(amountReceived(debited.deposits)).toBe(0n);
-    expect(amountReceived(writtenOff.deposits)).toBe(DUE);
-    for (const set of [debited, writtenOff]) {
-      expect(getDepositAttention(set, true)).toBeNull();
-      expect(set.movements.filter(isInSuspense)).toEqual([]);
-    }
-  });
-
-  const tardy = apply(EXPIRED, applyDeposit(EXPIRED, report('a', DUE, 2, LATE), TERMS), false);
-  const undone = reorg(pay(EMPTY, 'a', DUE), 'a');
   const CREDIT = ['late_deposit', 'credit_late'] as const;
-  test.each<[string, World, string, 'credit_late' | 'loss']>([
-    ['held as late', reorg(screen(tardy, 'a', 'passed'), 'a', false), ...CREDIT],
-    ['debited', resolve(undone, 'merchant'), ...CREDIT],
-    ['our loss', resolve(undone, 'loss'), 'deposit_to_return', 'loss'],
-  ])('that was gone while it was %s, and comes again, is a new step', (_, gone, reason, what) => {
-    const seen = apply(gone, applyDeposit(gone, report('a', DUE, 1), TERMS), false);
-    const again = see(seen, 'a', DUE, 3);
-    expect(listPosted(gone, again, 'held')).toEqual(['a#2']);
-    expect(getDepositAttention(again, false)).toBe(reason);
-    const decided = what === 'loss' ? resolve(again, what) : act(again, what);
-    expect(getDepositAttention(decided, false)).toBeNull();
-    const step = what === 'loss' ? 'written_off' : 'credited';
-    expect(listPosted(again, decided, step)).toEqual(['a#2']);
-    expect(amountReceived(decided.deposits)).toBe(DUE);
-    const twice = see(reorg(again, 'a', false), 'a', DUE, 3);
-    expect(listPosted(again, twice, 'sent_back')).toEqual(['a#2']);
-    expect(listPosted(again, twice, 'held')).toEqual(['a#3']);
-  });
+  test.each<[string, World, string, 'credit_late' | 'loss', posted?: DepositEntry]>([
+    ['held as late', reorg(late, 'a', false), ...CREDIT],
+    ['debited', resolve(undone, 'merchant'), ...CREDIT, 'returned'],
+    ['our loss', resolve(undone, 'loss'), 'deposit_to_return', 'loss', 'written_off'],
+  ])(
+    'that was gone while it was %s, and comes again, is a new step',
+    (_, gone, reason, what, ...[posted]) => {
+      if (posted !== undefined) expect(listPosted(undone, gone, posted)).toEqual(['a']);
+      expect(gone.movements.filter(isInSuspense)).toEqual([]);
+      const found = apply(gone, applyDeposit(gone, report('a', DUE, 1), TERMS), false);
+      const again = see(found, 'a', DUE, 3);
+      expect(listPosted(gone, again, 'held')).toEqual(['a#2']);
+      expect(getDepositAttention(again, false)).toBe(reason);
+      const decided = what === 'loss' ? resolve(again, what) : act(again, what);
+      expect(getDepositAttention(decided, false)).toBeNull();
+      const step = what === 'loss' ? 'written_off' : 'credited';
+      expect(listPosted(again, decided, step)).toEqual(['a#2']);
+      expect(amountReceived(decided.deposits)).toBe(DUE);
+      const twice = see(reorg(again, 'a', false), 'a', DUE, 3);
+      expect(listPosted(again, twice, 'sent_back')).toEqual(['a#2']);
+      expect(listPosted(again, twice, 'held')).toEqual(['a#3']);
+    },
+  );
 
   test('that stays pending is confirmed by an operator, who names it, and then screened', () => {
-    const seen = see(EMPTY, 'a', DUE, 1);
     expect(depositActFault(seen, 'confirm', true, { transaction_id: 'b' })).toMatch(/No deposit/);
     expect(depositActFault(seen, 'confirm', true, { transaction_id: 'a' })).toBeUndefined();
     const confirmed = act(seen, 'confirm', { transaction_id: 'a' });
