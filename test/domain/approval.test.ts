@@ -39,44 +39,27 @@ test('acts on balances credit, and a match of a statement line may book a charge
 const EURO = { account_id: 'acct_1', currency: 'EUR', amount: 1_000 };
 const ETH = { ...EURO, asset: 'ETH', network: 'ethereum' };
 const deposit = (amount: string, more: Partial<Deposit>): Deposit => ({
-  key: amount,
-  transaction_id: amount,
-  amount,
-  confirmations: 3,
-  required_confirmations: 3,
-  status: 'held',
-  seen_at: '',
-  late: false,
-  screening: 'passed',
-  ...more,
+  ...{ key: amount, transaction_id: amount, amount, confirmations: 3, required_confirmations: 3 },
+  ...{ status: 'held', seen_at: '', late: false, screening: 'passed', ...more },
 });
-const row = (key: string, reason: MovementReason) =>
+const row = (amount: string, reason: MovementReason) =>
   makeMovement({
-    id: `mv_${key}`,
-    amount: key,
+    id: `mv_${amount}`,
+    amount,
     reason,
-    sources: [{ kind: 'block', id: key, at: '' }],
+    sources: [{ kind: 'block', id: amount, at: '' }],
   });
-const deposits = [
-  deposit('5', { screening: 'failed' }),
-  deposit('70', { late: true }),
-  deposit('900', { status: 'confirmed' }),
-];
 const WAITING = {
   ...ETH,
-  deposits,
+  deposits: [
+    deposit('5', { screening: 'failed' }),
+    ...[deposit('70', { late: true }), deposit('900', { status: 'confirmed' })],
+  ],
   movements: [row('5', 'deposit_held'), row('70', 'late_deposit')],
 };
-const BACK = {
-  ...ETH,
-  deposits: [deposit('8', { status: 'rejected' })],
-  movements: [row('8', 'deposit_to_return')],
-};
-const chargebacks = [
-  { name: 'd1', amount: 800 },
-  { name: 'd2', amount: 300 },
-  { name: 'd3', amount: 0 },
-];
+const deposits = [deposit('8', { status: 'rejected' })];
+const BACK = { ...ETH, deposits, movements: [row('8', 'deposit_to_return')] };
+const chargebacks = [800, 300, 0].map((amount, n) => ({ name: `d${n}`, amount }));
 const movements = [
   makeMovement({ id: 'mv_1', amount: 1_200 }),
   makeMovement({ id: 'mv_2', amount: 7, applied: 7 }),
@@ -84,8 +67,9 @@ const movements = [
   makeMovement({ id: 'mv_4', amount: 60, applied: 10 }),
 ];
 const HELD = { ...EURO, movements };
-
-const LINES = [{ amount: 5 }, { amount: -1_200 }, { amount: 1_195n }];
+const LINES = [5, -1_200, 1_195n].map((amount) => ({ amount }));
+const DISPUTED = { ...EURO, amount: 800 };
+const PAID = { ...EURO, fee: 25 };
 
 test.each<[CreditingKind, string, object, number | undefined, bigint]>([
   ['balance', 'fund', EURO, undefined, 1_000n],
@@ -100,12 +84,12 @@ test.each<[CreditingKind, string, object, number | undefined, bigint]>([
   ['payment', 'mark_settled', HELD, 5_000, 5_000n],
   ['payment', 'mark_failed', EURO, undefined, 0n],
   ['payment', 'dispute_won', { ...EURO, chargebacks }, undefined, 800n],
-  ['dispute', 'dispute_won', { ...EURO, amount: 800 }, undefined, 800n],
-  ['dispute', 'accept', { ...EURO, amount: 800 }, undefined, 800n],
+  ['dispute', 'dispute_won', DISPUTED, undefined, 800n],
+  ['dispute', 'accept', DISPUTED, undefined, 800n],
   ['refund', 'mark_settled', EURO, 1, 1_000n],
   ['refund', 'mark_failed', EURO, undefined, 1_000n],
-  ['payout', 'mark_failed', { ...EURO, fee: 25 }, undefined, 1_025n],
-  ['payout', 'mark_returned', { ...EURO, fee: 25 }, 900, 900n],
+  ['payout', 'mark_failed', PAID, undefined, 1_025n],
+  ['payout', 'mark_returned', PAID, 900, 900n],
   ['payout', 'mark_completed', EURO, undefined, 0n],
   ['crypto_payment', 'release', WAITING, undefined, 5n],
   ['crypto_payment', 'credit_late', WAITING, undefined, 70n],
@@ -117,42 +101,41 @@ test.each<[CreditingKind, string, object, number | undefined, bigint]>([
   expect(credited).toEqual({ account_id: 'acct_1', amount, currency });
 });
 
-test.each([
-  ['mark_settled', { movement: 'mv_4' }, 50n],
-  ['mark_settled', { movement: 'mv_4', amount: 70 }, 70n],
-  ['mark_settled', { movement: 'mv_2' }, 1_000n],
-  ['resolve_movement', { movement: 'mv_4', as: 'merchant' }, 50n],
-  ['resolve_movement', { movement: 'mv_4', as: 'merchant', amount: 20 }, 20n],
-  ['resolve_movement', { movement: 'mv_2', as: 'merchant' }, 0n],
-  ['resolve_movement', { movement: 'mv_4', as: 'bank' }, 50n],
-  ['resolve_movement', { movement: 'mv_4', as: 'loss' }, 50n],
-  ['resolve_movement', { movement: 'mv_4', as: 'never_happened' }, 50n],
-  ['resolve_movement', { movement: 'mv_4', as: 'customer' }, 0n],
-  ['resolve_movement', { movement: 'mv_4' }, 0n],
-  ['resolve_movement', { movement: 'mv_3', as: 'merchant' }, 9n, 'USD'],
-] as const)('the credit of a payment by %s of %j is %p', (act, named, amount, ...[currency]) => {
-  const credit = { amount, currency: currency ?? 'EUR' };
-  expect(computeCredit('payment', act, HELD, named)).toMatchObject(credit);
-});
+const SENT = { direction: 'out', amount: `1${'0'.repeat(21)}1`, applied: '1' } as const;
+/** More than a number holds. */
+const LOST = {
+  ...ETH,
+  movements: [makeMovement({ id: 'mv_1', ...SENT, currency: 'ETH.ethereum' })],
+};
 
 test.each([
-  ['customer', 8n],
-  ['loss', 8n],
-  ['never_happened', 8n],
-  ['merchant', 0n],
-] as const)('a deposit in suspense that is resolved as %s counts %p', (as, amount) => {
-  const credited = computeCredit('crypto_payment', 'resolve_movement', BACK, { as });
-  expect(credited).toMatchObject({ amount, currency: 'ETH.ethereum' });
-});
-
-test('an operator who decides what was sent of an asset needs another one, to the last unit', () => {
-  const amount = '10000000000000000000001';
-  const held = { direction: 'out', amount, applied: '1', currency: 'ETH.ethereum' } as const;
-  const facts = { ...ETH, amount, movements: [makeMovement({ id: 'mv_1', ...held })] };
-  const named = { movement: 'mv_1', as: 'loss' } as const;
-  const credited = computeCredit('crypto_settlement', 'resolve_movement', facts, named);
-  expect(credited).toMatchObject({ amount: BigInt(amount) - 1n, currency: 'ETH.ethereum' });
-});
+  ['payment', 'mark_settled', HELD, { movement: 'mv_4' }, 50n],
+  ['payment', 'mark_settled', HELD, { movement: 'mv_4', amount: 70 }, 70n],
+  ['payment', 'mark_settled', HELD, { movement: 'mv_2' }, 1_000n],
+  ['payment', 'resolve_movement', HELD, { movement: 'mv_4', as: 'merchant' }, 50n],
+  ['payment', 'resolve_movement', HELD, { movement: 'mv_4', as: 'merchant', amount: 20 }, 20n],
+  ['payment', 'resolve_movement', HELD, { movement: 'mv_2', as: 'merchant' }, 0n],
+  ['payment', 'resolve_movement', HELD, { movement: 'mv_4', as: 'bank' }, 50n],
+  ['payment', 'resolve_movement', HELD, { movement: 'mv_4', as: 'loss' }, 50n],
+  ['payment', 'resolve_movement', HELD, { movement: 'mv_4', as: 'never_happened' }, 50n],
+  ['payment', 'resolve_movement', HELD, { movement: 'mv_4', as: 'customer' }, 0n],
+  ['payment', 'resolve_movement', HELD, { movement: 'mv_4' }, 0n],
+  ['payment', 'resolve_movement', HELD, { movement: 'mv_3', as: 'merchant' }, 9n, 'USD'],
+  ['crypto_payment', 'resolve_movement', BACK, { as: 'customer' }, 8n, 'ETH.ethereum'],
+  ['crypto_payment', 'resolve_movement', BACK, { as: 'loss' }, 8n, 'ETH.ethereum'],
+  ['crypto_payment', 'resolve_movement', BACK, { as: 'never_happened' }, 8n, 'ETH.ethereum'],
+  ['crypto_payment', 'resolve_movement', BACK, { as: 'merchant' }, 0n, 'ETH.ethereum'],
+  [
+    ...(['crypto_settlement', 'resolve_movement', LOST, { movement: 'mv_1', as: 'loss' }] as const),
+    ...([10n ** 22n, 'ETH.ethereum'] as const),
+  ],
+] as const)(
+  'the credit of a %s by %s, here of %j by %j, is %p',
+  (kind, act, facts, named, ...credit) => {
+    const [amount, currency = 'EUR'] = credit;
+    expect(computeCredit(kind, act, facts, named)).toMatchObject({ amount, currency });
+  },
+);
 
 const OWNERS = { operator: ' Mia', account_id: 'acct_1' };
 

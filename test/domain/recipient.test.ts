@@ -11,14 +11,14 @@ import {
 } from '../../src/domain/payout/recipient-check';
 
 const CARD = {
-  type: 'card',
-  first_name: 'Ada',
-  last_name: 'Lovelace',
-  card_number: '4111111111111111',
-  expiry_month: '02',
-  expiry_year: '2028',
-  date_of_birth: '1990-02-28',
-} as const;
+  ...{
+    type: 'card' as const,
+    first_name: 'Ada',
+    last_name: 'Lovelace',
+    card_number: '4111111111111111',
+  },
+  ...{ expiry_month: '02', expiry_year: '2028', date_of_birth: '1990-02-28' },
+};
 const buildCard = (changes: Partial<RecipientDetails> = {}) =>
   recipientDetails({ ...CARD, ...changes });
 const buildBank = (changes: Partial<RecipientDetails>) =>
@@ -32,8 +32,7 @@ const PASTED_IBANS = [
 
 test.each<[what: string, isValid: (text: string) => boolean, valid: string[], wrong: string[]]>([
   [
-    'card number',
-    isCardNumber,
+    ...(['card number', isCardNumber] as const),
     ['4111111111111111', '4222222222222', '000000000000', '0000000000000000000'],
     [
       ...['4111111111111112', '1411111111111111', '00000000000', '00000000000000000000'],
@@ -41,30 +40,25 @@ test.each<[what: string, isValid: (text: string) => boolean, valid: string[], wr
     ],
   ],
   [
-    'IBAN',
-    isIban,
+    ...(['IBAN', isIban] as const),
+    ['NL91ABNA0417164300', 'nl91 abna 0417 1643 00', 'GB29NWBK60161331926819', ...PASTED_IBANS],
     [
-      ...['NL91ABNA0417164300', 'nl91 abna 0417 1643 00', 'GB29NWBK60161331926819'],
-      ...PASTED_IBANS,
-    ],
-    [
-      ...['NL92ABNA0417164300', 'NL91ABNA041716430', 'NL91_ABNA_0417_1643_00'],
-      ...[
-        'NL91.ABNA.0417.1643.00',
-        'ＮＬ91ABNA0417164300',
-        'NL91ABNA04171643٠٠',
-        'ßL91ABNA0417164300',
-      ],
-      ...['ZZ91ABNA0417164300', '', '   '],
+      ...['NL92ABNA0417164300', 'NL91ABNA041716430', 'NL91_ABNA_0417_1643_00', '', '   '],
+      ...['NL91.ABNA.0417.1643.00', 'ＮＬ91ABNA0417164300', 'NL91ABNA04171643٠٠'],
+      ...['ßL91ABNA0417164300', 'ZZ91ABNA0417164300'],
     ],
   ],
   [
-    'date of birth',
-    isBirthDate,
+    ...(['date of birth', isBirthDate] as const),
     ['1900-01-01', '2000-02-29'],
     [
-      ...['1899-12-31', '1900-02-29', '2023-02-30', '2023-13-01', '2023-1-1'],
-      ...['2023-01-01T00:00:00Z', ''],
+      '1899-12-31',
+      '1900-02-29',
+      '2023-02-30',
+      '2023-13-01',
+      '2023-1-1',
+      '2023-01-01T00:00:00Z',
+      '',
     ],
   ],
 ])('a %s is valid in its forms and no others', (_what, isValid, valid, wrong) => {
@@ -100,14 +94,12 @@ test.each([
   expect(faultsAt(buildCard(), new Date(now)).map(({ field }) => field)).toEqual(fields);
 });
 
+const FACTS = { scheme: null, card_expires: null, iban_in_sepa: null };
+
 test('the facts of a card hold only what a rail checks', () => {
-  const facts = recipientFacts(buildCard({ address_line1: 'Street 1', postal_code: '1' }));
-  expect(facts).toEqual({
-    type: 'card',
-    scheme: 'visa',
+  expect(recipientFacts(buildCard({ address_line1: 'Street 1', postal_code: '1' }))).toEqual({
+    ...{ ...FACTS, type: 'card', scheme: 'visa', card_expires: '2028-02' },
     has: ['card_number', 'date_of_birth', 'address_line1', 'postal_code'],
-    card_expires: '2028-02',
-    iban_in_sepa: null,
   });
 });
 
@@ -116,20 +108,11 @@ test.each([
   ['CH9300762011623852957', true, '2957'],
   ['RS35260005601001611379', true, '1379'],
   ['TR330006100519786457841326', false, '1326'],
-])(
-  'the facts of the account %s say that it is in the SEPA area: %s',
-  (iban, iban_in_sepa, last4) => {
-    const details = buildBank({ iban });
-    expect(recipientFacts(details)).toEqual({
-      type: 'bank_account',
-      scheme: null,
-      has: ['iban'],
-      card_expires: null,
-      iban_in_sepa,
-    });
-    expect(getLast4(details)).toBe(last4);
-  },
-);
+])('the account %s is in the SEPA area: %s', (iban, iban_in_sepa, last4) => {
+  const details = buildBank({ iban });
+  const facts = { ...FACTS, type: 'bank_account', has: ['iban'], iban_in_sepa };
+  expect([recipientFacts(details), getLast4(details)]).toEqual([facts, last4]);
+});
 
 test('an account is identified by its IBAN, or without one by its number', () => {
   const uk = { sort_code: '601613', account_number: '31926819' };

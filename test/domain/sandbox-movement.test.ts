@@ -7,7 +7,8 @@ import {
 } from '../../src/domain/banks/sandbox';
 import { CURRENCIES } from '../../src/domain/money/currencies';
 
-const OTHER = 'other reference';
+const NAMED = { bank_reference: 'other reference' };
+const USD = { currency: 'USD' };
 
 /** Decisions about one resource, in order, by name or by name and fields. */
 type Step = BankDecision['name'] | [BankDecision['name'], Partial<BankDecision>];
@@ -24,20 +25,20 @@ function moved(resource: BankDecision['resource'], steps: readonly Step[]): numb
   });
 }
 
+const DISPUTED: Step[] = [
+  ['dispute_opened', { ...NAMED, amount: 1_015 }],
+  'dispute_lost',
+  ['dispute_opened', { amount: 200, bank_reference: 'another reference' }],
+  ['dispute_won', { amount: 900 }],
+];
+
 test.each<[BankDecision['resource'], Step[], number[][]]>([
   ['payment', ['authorized', 'settled', 'settled', 'expired'], [[], [1_000], [], []]],
-  ['payment', ['settled', ['settled', { bank_reference: OTHER }]], [[1_000], [1_000]]],
+  ['payment', ['settled', ['settled', NAMED]], [[1_000], [1_000]]],
   ['payment', [['settled', { amount: 900 }], 'clawed_back', 'failed'], [[900], [-900], []]],
   [
     'payment',
-    [
-      'dispute_opened',
-      'settled',
-      ['dispute_opened', { amount: 1_015, bank_reference: OTHER }],
-      'dispute_lost',
-      ['dispute_opened', { amount: 200, bank_reference: 'another reference' }],
-      ['dispute_won', { amount: 900 }],
-    ],
+    ['dispute_opened', 'settled', ...DISPUTED],
     [[], [1_000], [-1_015], [], [-200], [900]],
   ],
   ['payment', ['failed', 'settled', 'reversed', 'reversed'], [[], [1_000], [-1_000], []]],
@@ -46,24 +47,22 @@ test.each<[BankDecision['resource'], Step[], number[][]]>([
   [
     'payment',
     [
-      ['settled', { currency: 'USD' }],
-      ['reversed', { bank_reference: OTHER }],
-      ['reversed', { currency: 'USD' }],
+      ['settled', USD],
+      ['reversed', NAMED],
+      ['reversed', USD],
     ],
     [[1_000], [], [-1_000]],
   ],
   ['refund', ['failed', 'settled', 'settled', 'failed'], [[], [-1_000], [], [1_000]]],
-  ['refund', ['settled', ['settled', { bank_reference: OTHER }]], [[-1_000], [-1_000]]],
+  ['refund', ['settled', ['settled', NAMED]], [[-1_000], [-1_000]]],
   ['payout', ['submitted', 'sent', 'completed', 'failed'], [[], [-1_000], [], [1_000]]],
   ['payout', ['completed', ['returned', { amount: 400 }]], [[-1_000], [400]]],
   ['payout', ['returned', 'returned'], [[-1_000, 1_000], []]],
   ['payout', ['sent', 'failed', 'completed'], [[-1_000], [1_000], [-1_000]]],
-])(
-  'the sandbox bank posts for a %s with the decisions %j the amounts %j',
-  (resource, steps, amounts) => {
-    expect(moved(resource, steps)).toEqual(amounts);
-  },
-);
+])('the sandbox bank posts for a %s with the decisions %j the amounts %j', (...row) => {
+  const [resource, steps, amounts] = row;
+  expect(moved(resource, steps)).toEqual(amounts);
+});
 
 test('each currency has a valid IBAN of its own', () => {
   const ibans = CURRENCIES.map(sandboxIban);
