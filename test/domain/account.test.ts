@@ -2,37 +2,26 @@ import { parseAccent, parseDisplayName } from '../../src/domain/merchants/brand'
 import { monthsBefore, parseRetention, RETENTION } from '../../src/domain/operators/retention';
 
 test.each([
-  ['  Tulip  &\tSons ', 'Tulip & Sons'],
-  ['花'.repeat(60), '花'.repeat(60)],
-  ['', undefined],
-  [' \n ', undefined],
-])('the display name %j is shown as %j', (text, value) => {
-  expect(parseDisplayName(text)).toEqual({ ok: true, value });
+  [parseDisplayName, '  Tulip  &\tSons ', 'Tulip & Sons'],
+  [parseDisplayName, '花'.repeat(60), '花'.repeat(60)],
+  [parseDisplayName, '', undefined],
+  [parseDisplayName, ' \n ', undefined],
+  [parseAccent, '#FF6600', '#ff6600'],
+  [parseAccent, ' 0a7c5a ', '#0a7c5a'],
+  [parseAccent, '', undefined],
+])('%p reads %j as %j', (parse, text, value) => {
+  expect(parse(text)).toEqual({ ok: true, value });
 });
 
 test.each([
-  ['x'.repeat(61), 'at most 60 characters'],
-  ['Shop \u202Egnp', 'invisible'],
-  ['Shop\u200B', 'invisible'],
-  ['Shop\u0000', 'invisible'],
-])('the display name %j is refused', (text, fault) => {
-  expect(parseDisplayName(text)).toEqual({ ok: false, fault: expect.stringContaining(fault) });
+  [parseDisplayName, 'at most 60 characters', ['x'.repeat(61)]],
+  [parseDisplayName, 'invisible', ['Shop \u202Egnp', 'Shop\u200B', 'Shop\u0000']],
+  [parseAccent, '#0a7c5a', ['#fff', 'red', '#ff66001', 'rgb(1,2,3)', '#ff660g', '#ff6600;}']],
+  [parseAccent, '#0a7c5a', ['＃ff6600']],
+])('%p refuses in words, with %j, what is none: %j', (parse, fault, texts) => {
+  const refused = { ok: false, fault: expect.stringContaining(fault) };
+  expect(texts.map(parse)).toEqual(texts.map(() => refused));
 });
-
-test.each([
-  ['#FF6600', '#ff6600'],
-  [' 0a7c5a ', '#0a7c5a'],
-  ['', undefined],
-])('the accent color %j is %j', (text, value) => {
-  expect(parseAccent(text)).toEqual({ ok: true, value });
-});
-
-test.each(['#fff', 'red', '#ff66001', 'rgb(1,2,3)', '#ff660g', '#ff6600;}', '＃ff6600'])(
-  'the accent color %j is refused',
-  (text) => {
-    expect(parseAccent(text)).toEqual({ ok: false, fault: expect.stringContaining('#0a7c5a') });
-  },
-);
 
 test.each([
   ['2026-11-22T10:00:00.000Z', 13, '2025-10-22T10:00:00.000Z'],
@@ -53,9 +42,8 @@ test('a retention period that is not named has its default', () => {
 
 test.each(['events', 'events=0', 'events=121', 'events=1.5', 'payments=13', 'events=1=2'])(
   '"%s" is no retention period',
-  (text) => {
+  (text) =>
     expect(() => parseRetention(text)).toThrow(
       'takes NAME=MONTHS from 1 to 120, with a NAME of recipients, events, dismissed_callbacks',
-    );
-  },
+    ),
 );

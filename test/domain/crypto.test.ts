@@ -19,6 +19,7 @@ import { Faults } from '../../src/domain/shape';
 import { CryptoReport } from '../../src/domain/wire/callback';
 
 const ETH = { asset: 'ETH', network: 'ethereum' } as const;
+const USDC = { asset: 'USDC', token_contract: '0xA' };
 
 describe('the windows of assets', () => {
   test.each([
@@ -72,10 +73,7 @@ describe('assets', () => {
 
   test.each([
     [ETH, 'ethereum:ADDR@1?value=1500000'],
-    [
-      { asset: 'USDC', token_contract: '0xA' },
-      'ethereum:0xA@1/transfer?address=ADDR&uint256=1500000',
-    ],
+    [USDC, 'ethereum:0xA@1/transfer?address=ADDR&uint256=1500000'],
     [{ asset: 'BTC', network: 'bitcoin', chain_id: null }, 'bitcoin:ADDR?amount=0.015'],
     [{ asset: 'USDT', network: 'tron' }, 'tron:ADDR?amount=1.5&token=USDT'],
   ])('have a payment URI that wallets open: %j', (to, uri) => {
@@ -92,8 +90,8 @@ describe('assets', () => {
     ['1000', 0.29, 998n],
   ])(
     'of %s with a tolerance of %s percent is received from %s on',
-    (amount_due, tolerance_percent, least) => {
-      const payment = { amount_due, ...(tolerance_percent && { tolerance_percent }) };
+    (amount_due, percent, least) => {
+      const payment = { amount_due, ...(percent && { tolerance_percent: percent }) };
       expect(sufficientAmount(payment)).toBe(least);
     },
   );

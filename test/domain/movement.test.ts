@@ -151,35 +151,15 @@ type Step =
   | { kind: 'settle'; most: number; of: number | undefined }
   | { kind: 'resolve'; of: number; as: Outcome; share: number };
 
+const maybe = <T>(of: fc.Arbitrary<T>) => fc.option(of, { nil: undefined });
+const money = { amount: maybe(amount), currency: maybe(currency) };
+const reports = fc.record({ source: reported, direction, bank_reference: reference, ...money });
+const settling = fc.record({ most: fc.integer({ min: 1, max: 2_500 }), of: maybe(fc.nat(5)) });
+const outcome = { as: fc.constantFrom(...OUTCOMES), share: fc.integer({ min: 1, max: 4 }) };
 const step: fc.Arbitrary<Step> = fc.oneof(
-  {
-    weight: 3,
-    arbitrary: fc
-      .record({
-        ...{ source: reported, direction, bank_reference: reference },
-        amount: fc.option(amount, { nil: undefined }),
-        currency: fc.option(currency, { nil: undefined }),
-      })
-      .map((facts): Step => ({ kind: 'report', report: facts })),
-  },
-  {
-    weight: 1,
-    arbitrary: fc
-      .record({
-        most: fc.integer({ min: 1, max: 2_500 }),
-        of: fc.option(fc.nat(5), { nil: undefined }),
-      })
-      .map((facts): Step => ({ kind: 'settle', ...facts })),
-  },
-  {
-    weight: 1,
-    arbitrary: fc
-      .record({
-        ...{ of: fc.nat(5), as: fc.constantFrom(...OUTCOMES) },
-        share: fc.integer({ min: 1, max: 4 }),
-      })
-      .map((facts): Step => ({ kind: 'resolve', ...facts })),
-  },
+  { weight: 3, arbitrary: reports.map((facts): Step => ({ kind: 'report', report: facts })) },
+  settling.map((facts): Step => ({ kind: 'settle', ...facts })),
+  fc.record({ of: fc.nat(5), ...outcome }).map((facts): Step => ({ kind: 'resolve', ...facts })),
 );
 
 function takeFromRows(rows: readonly Row[], most: number): number {
@@ -213,20 +193,16 @@ test('any reports, acts and partial resolutions agree with a model of plain numb
           ...{ reports: [from.id], taken: 0, resolved: 0 },
         });
       } else {
-        const isRepeat = known.reports.includes(from.id);
-        if (!isRepeat) known.reference ??= bank_reference;
+        if (!known.reports.includes(from.id)) known.reference ??= bank_reference;
         known.reports.push(from.id);
       }
       return applyReport(movements, next.report);
     }
     if (next.kind === 'settle') {
       const id = next.of === undefined ? undefined : (movements[next.of]?.id ?? 'mv_none');
-      const own = rows.filter(
-        (row, index) =>
-          row.direction === 'in' &&
-          row.currency === 'EUR' &&
-          (next.of === undefined || next.of === index),
-      );
+      const own = rows
+        .filter((_, index) => next.of === undefined || next.of === index)
+        .filter((row) => row.direction === 'in' && row.currency === 'EUR');
       const held = own.reduce((sum, row) => sum + left(row), 0);
       const takeable = listTakeable(movements, { direction: 'in', currency: 'EUR', id });
       check(sumRests(takeable), BigInt(held));
@@ -275,11 +251,12 @@ test('any reports, acts and partial resolutions agree with a model of plain numb
         rows.map(({ reports }) => reports),
       );
       expect(holdsMoney({ movements })).toBe(rows.some((row) => left(row) > 0));
-      const posted = movements.map(
-        ({ applied, resolutions }) =>
-          Number(applied) + resolutions.reduce((sum, each) => sum + Number(each.amount), 0),
+      const rests = movements.map(({ amount, applied, resolutions }) =>
+        [applied, ...resolutions.map((each) => each.amount)].reduce<number>(
+          (rest, part) => rest - Number(part),
+          Number(amount),
+        ),
       );
-      const rests = movements.map((each, index) => Number(each.amount) - (posted[index] ?? 0));
       check(movements.map(computeRest).map(Number), rests);
     }),
     RUNS,

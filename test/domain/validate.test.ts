@@ -18,61 +18,24 @@ function readRefusal(body: object): Refusal {
 const unknown = (count: number) =>
   Object.fromEntries(Array.from({ length: count }, (_, index) => [`f${index}`, 1]));
 
-test.each([
-  ...['o&m@example.com', 'sales!eu@example.com', 'x=y@example.com', 'a/b@example.com'],
-  ...[
-    "o'neil@example.com",
-    'plus+tag@example.com',
-    "!#$%&'*+-/=?^_`{|}~@example.com",
-    'a.b.c@b.nl',
-  ],
-  ...['info@räucher.example', 'info@例え.テスト', 'a@xn--rucher-bua.example', '1@1-2.co', 'A@B.NL'],
-  ...[`${'a'.repeat(64)}@b.nl`, `a@${'b'.repeat(63)}.nl`, 'a@हिन्दी.भारत'],
-])('the e-mail address %j is accepted', (email) => {
-  expect(isEmail(email)).toBe(true);
-});
+const EMAILS = [
+  ...['o&m@example.com', 'sales!eu@example.com', 'x=y@example.com', 'a/b@example.com', 'A@B.NL'],
+  ...["o'neil@example.com", 'plus+tag@example.com', "!#$%&'*+-/=?^_`{|}~@example.com"],
+  ...['a.b.c@b.nl', 'info@räucher.example', 'info@例え.テスト', 'a@xn--rucher-bua.example'],
+  ...['1@1-2.co', `${'a'.repeat(64)}@b.nl`, `a@${'b'.repeat(63)}.nl`, 'a@हिन्दी.भारत'],
+];
 
 test.each([
+  ...[...EMAILS.map((email) => [email, true])],
   ...[
-    '',
-    'a',
-    '@b.nl',
-    'a@',
-    'a@b',
-    'a@@b.nl',
-    'a@b@c.nl',
-    'a b@c.nl',
-    'a@b .nl',
-    'a@b.nl\n',
-    'a@b.nl ',
-  ],
-  ...[
-    '.a@b.nl',
-    'a.@b.nl',
-    'a..b@c.nl',
-    'a@.nl',
-    'a@b..nl',
-    'a@b.nl.',
-    'a@-b.nl',
-    'a@b-.nl',
-    'a@b_c.nl',
-  ],
-  ...[
-    'müller@example.de',
-    '"quoted"@example.com',
-    'a@[192.0.2.1]',
-    'a@192.0.2.1',
-    'a,b@c.nl',
-    'a<b>@c.nl',
-  ],
-  ...[
-    `${'a'.repeat(65)}@b.nl`,
-    `a@${'b'.repeat(64)}.nl`,
-    `a@${'ä'.repeat(60)}.nl`,
-    `a@${'b.'.repeat(130)}nl`,
-  ],
-])('the e-mail address %j is refused', (email) => {
-  expect(isEmail(email)).toBe(false);
+    ...['', 'a', '@b.nl', 'a@', 'a@b', 'a@@b.nl', 'a@b@c.nl', 'a b@c.nl', 'a@b .nl', 'a@b.nl\n'],
+    ...['a@b.nl ', '.a@b.nl', 'a.@b.nl', 'a..b@c.nl', 'a@.nl', 'a@b..nl', 'a@b.nl.', 'a@-b.nl'],
+    ...['a@b-.nl', 'a@b_c.nl', 'müller@example.de', '"quoted"@example.com', 'a@[192.0.2.1]'],
+    ...['a@192.0.2.1', 'a,b@c.nl', 'a<b>@c.nl', `${'a'.repeat(65)}@b.nl`],
+    ...[`a@${'b'.repeat(64)}.nl`, `a@${'ä'.repeat(60)}.nl`, `a@${'b.'.repeat(130)}nl`],
+  ].map((email) => [email, false]),
+] as [string, boolean][])('%j is an e-mail address: %s', (email, isValid) => {
+  expect(isEmail(email)).toBe(isValid);
 });
 
 test('a refusal lists twenty of thousands of offending fields, and counts all', () => {
