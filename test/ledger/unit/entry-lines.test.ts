@@ -40,6 +40,7 @@ const bearer = fc.record({
 const moved = fc.tuple(name, direction, amount);
 const movedAssets = fc.tuple(name, direction, units);
 const resolved = fc.tuple(direction, amount, bearer);
+const resolvedAssets = fc.tuple(direction, units, bearer);
 const resolvedWithFee = fc
   .tuple(resolved, fee)
   .map(([[direction, minor, { as, ...more }], most]): [Direction, number, Bearer] => {
@@ -47,6 +48,11 @@ const resolvedWithFee = fc
     return [direction, minor, { as, ...more, fee: borne }];
   });
 const match = fc.record({ clearing: amount, bank_fees: fee });
+const unmatched = fc.record({ clearing: amount, bank_fees: fee, unmatched: fee });
+const writtenOff = fc.tuple(name, units, fc.boolean());
+const available = amount.map((each) => new Map([['2026-03-04', each]]));
+const platform = fc.constantFrom(...(Object.keys(PLATFORM_ACCOUNTS) as PlatformKind[]));
+const against = fc.constantFrom('adjustments', 'receivable');
 
 const LINES = ENTRY_LINES;
 type Lines = fc.Arbitrary<EntryLine[]>;
@@ -55,25 +61,13 @@ const build = <A extends unknown[]>(of: fc.Arbitrary<A>, kind: (...of: A) => Ent
 
 const EVERY_KIND = {
   funded: build(money, LINES.funded),
-  adjusted: build(
-    fc.tuple(name, amount, fc.constantFrom('adjustments', 'receivable')),
-    LINES.adjusted,
-  ),
+  adjusted: build(fc.tuple(name, amount, against), LINES.adjusted),
   reversed: build(money, LINES.funded).map(LINES.reversed),
   debt_collected: build(money, LINES.debt_collected),
-  made_available: build(
-    fc.tuple(
-      name,
-      amount.map((each) => new Map([['2026-03-04', each]])),
-    ),
-    LINES.made_available,
-  ),
-  platform_posted: build(
-    fc.tuple(name, fc.constantFrom(...(Object.keys(PLATFORM_ACCOUNTS) as PlatformKind[])), amount),
-    LINES.platform_posted,
-  ),
-  payment_settled: withFee.map(([connector, minor, most]) =>
-    LINES.payment_settled(connector, minor, 0, Math.min(minor, most)),
+  made_available: build(fc.tuple(name, available), LINES.made_available),
+  platform_posted: build(fc.tuple(name, platform, amount), LINES.platform_posted),
+  payment_settled: withFee.map(([bank, minor, most]) =>
+    LINES.payment_settled(bank, minor, 0, Math.min(minor, most)),
   ),
   payment_held: build(moved, LINES.payment_held),
   payment_resolved: build(resolvedWithFee, LINES.payment_resolved),
@@ -95,10 +89,7 @@ const EVERY_KIND = {
   crypto_payment_held: build(assets, LINES.crypto_payment_held),
   crypto_payment_withdrawn: units.map(LINES.crypto_payment_withdrawn),
   crypto_payment_sent_back: build(assets, LINES.crypto_payment_sent_back),
-  crypto_payment_written_off: build(
-    fc.tuple(name, units, fc.boolean()),
-    LINES.crypto_payment_written_off,
-  ),
+  crypto_payment_written_off: build(writtenOff, LINES.crypto_payment_written_off),
   crypto_payment_credited: build(assets, LINES.crypto_payment_credited),
   crypto_payment_returned: build(assets, LINES.crypto_payment_returned),
   crypto_settlement_reserved: units.map(LINES.crypto_settlement_reserved),
@@ -110,163 +101,114 @@ const EVERY_KIND = {
   crypto_settlement_held: build(movedAssets, LINES.crypto_settlement_held),
   refund_resolved: build(resolved, LINES.refund_resolved),
   payout_resolved: build(resolved, LINES.payout_resolved),
-  crypto_settlement_resolved: build(
-    fc.tuple(direction, units, bearer),
-    LINES.crypto_settlement_resolved,
-  ),
+  crypto_settlement_resolved: build(resolvedAssets, LINES.crypto_settlement_resolved),
   bank_opening: amount.map(LINES.bank_opening),
-  bank_line: fc.record({ clearing: amount, bank_fees: fee, unmatched: fee }).map(LINES.bank_line),
-  bank_line_abandoned: fc
-    .record({ clearing: amount, bank_fees: fee, unmatched: fee })
-    .map(LINES.bank_line_abandoned),
+  bank_line: unmatched.map(LINES.bank_line),
+  bank_line_abandoned: unmatched.map(LINES.bank_line_abandoned),
   bank_line_matched: match.map(LINES.bank_line_matched),
   bank_line_unmatched: match.map(LINES.bank_line_unmatched),
 } satisfies Record<keyof typeof ENTRY_LINES, Lines>;
 
 const bear = (as: Bearer['as'], owed = 0): Bearer => ({
-  ...{ as, connector: 'sandbox', balance: 'ads', owed },
+  ...{ as, connector: 'bank', balance: 'ads', owed },
 });
 
-const MEANINGS: Record<string, EntryLine[][]> = {
-  'external.funding -5, balances.ads.available 5': [LINES.funded('ads', 5)],
-  'clearing.sandbox 5, platform.fees -5': [LINES.platform_posted('sandbox', 'fee_sweep', -5)],
-  'clearing.sandbox -5, platform.interest 5': [LINES.platform_posted('sandbox', 'interest', 5)],
-  'clearing.sandbox 5, platform.in_transit -5': [
-    LINES.platform_posted('sandbox', 'transfer', -5),
-    LINES.platform_posted('sandbox', 'acquirer_payout', -5),
+/** A bank, and what is available of a balance, by their names alone. */
+const MEANINGS: [meaning: string, lines: EntryLine[]][] = [
+  ['external.funding -5, ads 5', LINES.funded('ads', 5)],
+  ['bank 5, platform.fees -5', LINES.platform_posted('bank', 'fee_sweep', -5)],
+  ['bank -5, platform.interest 5', LINES.platform_posted('bank', 'interest', 5)],
+  ['bank 5, platform.in_transit -5', LINES.platform_posted('bank', 'transfer', -5)],
+  ['bank 5, platform.in_transit -5', LINES.platform_posted('bank', 'acquirer_payout', -5)],
+  ['bank -5, due.main.2026-03-04 5', LINES.payment_settled('bank', 5, 0, 0, '2026-03-04')],
+  [
+    'due.ads.2026-03-03 -2, due.ads.2026-03-04 -3, ads 5',
+    LINES.made_available('ads', new Map(Object.entries({ '2026-03-03': 2, '2026-03-04': 3 }))),
   ],
-  'clearing.sandbox -5, due.main.2026-03-04 5': [
-    LINES.payment_settled('sandbox', 5, 0, 0, '2026-03-04'),
+  ['bank -5, main 5', LINES.payment_settled('bank', 5)],
+  ['bank -5, main 5', LINES.reversed(LINES.payment_dispute_opened('bank', 3, 2))],
+  ['main -5, transit.refunds 5', LINES.refund_accepted(5)],
+  ['transit.refunds -5, bank 5', LINES.refund_settled('bank', 5, 5)],
+  ['transit.refunds -5, main 5', LINES.refund_failed(5)],
+  ['bank -5, suspense.late 5', LINES.payment_held('bank', 'in', 5)],
+  ['bank -5, suspense.late 5', LINES.refund_held('bank', 'in', 5)],
+  ['bank -5, suspense.late 5', LINES.payout_held('bank', 'in', 5)],
+  ['suspense.late -5, bank 5', LINES.payment_resolved('in', 5, bear('customer'))],
+  ['suspense.late -5, bank 5', LINES.payment_resolved('in', 5, bear('bank'))],
+  ['suspense.late -5, bank 5', LINES.payout_resolved('in', 5, bear('never_happened'))],
+  ['suspense.late -5, external.adjustments 5', LINES.payment_resolved('in', 5, bear('loss'))],
+  ['suspense.late -5, ads 5', LINES.payout_resolved('in', 5, bear('merchant'))],
+  ['bank -5, suspense.deposits 5', LINES.crypto_payment_held('bank', 5n)],
+  ['suspense.deposits -5, main 5', LINES.crypto_payment_credited('bank', 5n, true)],
+  [
+    'suspense.deposits -5, external.adjustments 5',
+    LINES.crypto_payment_written_off('bank', 5n, false),
   ],
-  'due.ads.2026-03-03 -2, due.ads.2026-03-04 -3, balances.ads.available 5': [
-    LINES.made_available(
-      'ads',
-      new Map([
-        ['2026-03-03', 2],
-        ['2026-03-04', 3],
-      ]),
-    ),
-  ],
-  'clearing.sandbox -5, balances.main.available 5': [
-    LINES.payment_settled('sandbox', 5),
-    LINES.reversed(LINES.payment_dispute_opened('sandbox', 3, 2)),
-  ],
-  'balances.main.available -5, transit.refunds 5': [LINES.refund_accepted(5)],
-  'transit.refunds -5, clearing.sandbox 5': [LINES.refund_settled('sandbox', 5, 5)],
-  'transit.refunds -5, balances.main.available 5': [LINES.refund_failed(5)],
-  'clearing.sandbox -5, suspense.late 5': [
-    LINES.payment_held('sandbox', 'in', 5),
-    LINES.refund_held('sandbox', 'in', 5),
-    LINES.payout_held('sandbox', 'in', 5),
-  ],
-  'suspense.late -5, clearing.sandbox 5': [
-    LINES.payment_resolved('in', 5, bear('customer')),
-    LINES.payment_resolved('in', 5, bear('bank')),
-    LINES.payout_resolved('in', 5, bear('never_happened')),
-  ],
-  'suspense.late -5, external.adjustments 5': [LINES.payment_resolved('in', 5, bear('loss'))],
-  'suspense.late -5, balances.ads.available 5': [LINES.payout_resolved('in', 5, bear('merchant'))],
-  'clearing.chain -5, suspense.deposits 5': [LINES.crypto_payment_held('chain', 5n)],
-  'suspense.deposits -5, balances.main.available 5': [
-    LINES.crypto_payment_credited('chain', 5n, true),
-  ],
-  'suspense.deposits -5, external.adjustments 5': [
-    LINES.crypto_payment_written_off('chain', 5n, false),
-  ],
-  'external.adjustments -5, clearing.chain 5': [
-    LINES.crypto_payment_written_off('chain', 5n, true),
-  ],
-  'suspense.late -5, balances.main.available 5': [LINES.payment_settled('sandbox', 5, 5)],
-  'clearing.sandbox -5, income.acquirer_fees 2, balances.main.available 3': [
-    LINES.payment_settled('sandbox', 5, 0, 2),
-  ],
-  'suspense.late -5, income.acquirer_fees 5, balances.main.available 0': [
-    LINES.payment_settled('sandbox', 5, 5, 5),
-  ],
-  'suspense.late -5, income.acquirer_fees 2, balances.ads.available 3': [
+  ['external.adjustments -5, bank 5', LINES.crypto_payment_written_off('bank', 5n, true)],
+  ['suspense.late -5, main 5', LINES.payment_settled('bank', 5, 5)],
+  ['bank -5, income.acquirer_fees 2, main 3', LINES.payment_settled('bank', 5, 0, 2)],
+  ['suspense.late -5, income.acquirer_fees 5, main 0', LINES.payment_settled('bank', 5, 5, 5)],
+  [
+    'suspense.late -5, income.acquirer_fees 2, ads 3',
     LINES.payment_resolved('in', 5, { ...bear('merchant'), fee: 2 }),
   ],
-  'clearing.sandbox 2, suspense.late -7, balances.main.available 5': [
-    LINES.payment_settled('sandbox', 5, 7),
-  ],
-  'clearing.sandbox 5, balances.main.available -3, receivable.merchant -2': [
-    LINES.payment_clawed_back('sandbox', 3, 2),
-  ],
-  'suspense.sent -5, clearing.sandbox 5': [
-    LINES.refund_held('sandbox', 'out', 5),
-    LINES.payout_held('sandbox', 'out', 5),
-    LINES.crypto_settlement_held('sandbox', 'out', 5n),
-  ],
-  'clearing.sandbox -5, suspense.sent 5': [
-    LINES.payout_resolved('out', 5, bear('bank')),
-    LINES.payout_resolved('out', 5, bear('never_happened')),
-  ],
-  'external.adjustments -5, suspense.sent 5': [LINES.refund_resolved('out', 5, bear('loss'))],
-  'balances.ads.available -3, receivable.merchant -2, suspense.sent 5': [
+  ['bank 2, suspense.late -7, main 5', LINES.payment_settled('bank', 5, 7)],
+  ['bank 5, main -3, receivable.merchant -2', LINES.payment_clawed_back('bank', 3, 2)],
+  ['suspense.sent -5, bank 5', LINES.refund_held('bank', 'out', 5)],
+  ['suspense.sent -5, bank 5', LINES.payout_held('bank', 'out', 5)],
+  ['suspense.sent -5, bank 5', LINES.crypto_settlement_held('bank', 'out', 5n)],
+  ['bank -5, suspense.sent 5', LINES.payout_resolved('out', 5, bear('bank'))],
+  ['bank -5, suspense.sent 5', LINES.payout_resolved('out', 5, bear('never_happened'))],
+  ['external.adjustments -5, suspense.sent 5', LINES.refund_resolved('out', 5, bear('loss'))],
+  [
+    'ads -3, receivable.merchant -2, suspense.sent 5',
     LINES.payout_resolved('out', 5, bear('merchant', 2)),
   ],
-  'balances.ads.available -5, suspense.sent 5': [
-    LINES.crypto_settlement_resolved('out', 5n, bear('merchant')),
+  ['ads -5, suspense.sent 5', LINES.crypto_settlement_resolved('out', 5n, bear('merchant'))],
+  ['transit.refunds -5, suspense.sent 3, bank 1, main 1', LINES.refund_settled('bank', 5, 4, 3)],
+  [
+    'ads.reserved -7, suspense.sent 5, income.fees 2',
+    LINES.payout_captured('ads', 'bank', 5, 2, 5),
   ],
-  'transit.refunds -5, suspense.sent 3, clearing.sandbox 1, balances.main.available 1': [
-    LINES.refund_settled('sandbox', 5, 4, 3),
+  ['main.reserved -5, suspense.sent 2, bank 3', LINES.crypto_settlement_captured('bank', 5n, 2n)],
+  ['bank -2, suspense.late -3, ads 5', LINES.payout_returned('ads', 'bank', 5, 3)],
+  [
+    'bank -4, suspense.late -1, income.fees -2, ads 7',
+    LINES.payout_reversed('ads', 'bank', 5, 2, 1),
   ],
-  'balances.ads.reserved -7, suspense.sent 5, income.fees 2': [
-    LINES.payout_captured('ads', 'sandbox', 5, 2, 5),
-  ],
-  'balances.main.reserved -5, suspense.sent 2, clearing.chain 3': [
-    LINES.crypto_settlement_captured('chain', 5n, 2n),
-  ],
-  'clearing.sandbox -2, suspense.late -3, balances.ads.available 5': [
-    LINES.payout_returned('ads', 'sandbox', 5, 3),
-  ],
-  'clearing.sandbox -4, suspense.late -1, income.fees -2, balances.ads.available 7': [
-    LINES.payout_reversed('ads', 'sandbox', 5, 2, 1),
-  ],
-  'transit.refunds -5, clearing.sandbox 3, balances.main.available 2': [
-    LINES.refund_settled('sandbox', 5, 3),
-  ],
-  'balances.ads.available -5, receivable.merchant 5': [LINES.debt_collected('ads', 5)],
-  'external.adjustments 5, balances.ads.available -5': [LINES.adjusted('ads', -5, 'adjustments')],
-  'receivable.merchant 5, balances.ads.available -5': [LINES.adjusted('ads', -5, 'receivable')],
-  'clearing.sandbox -2, balances.main.available 2': [
-    LINES.reversed(LINES.payment_clawed_back('sandbox', 0, 2)),
-  ],
-  'receivable.merchant -5, balances.ads.available 5': [
-    LINES.reversed(LINES.adjusted('ads', -5, 'receivable')),
-  ],
-  'external.funding 5, balances.ads.available -5': [LINES.reversed(LINES.funded('ads', 5))],
-  'cash -5, external.opening 5': [LINES.bank_opening(5)],
-  'cash -5, clearing 5': [LINES.bank_line({ clearing: 5 })],
-  'cash 5, expense.bank_fees -5': [LINES.bank_line({ bank_fees: -5 })],
-  'cash -995, clearing 1000, expense.bank_fees -5': [
+  ['transit.refunds -5, bank 3, main 2', LINES.refund_settled('bank', 5, 3)],
+  ['ads -5, receivable.merchant 5', LINES.debt_collected('ads', 5)],
+  ['external.adjustments 5, ads -5', LINES.adjusted('ads', -5, 'adjustments')],
+  ['receivable.merchant 5, ads -5', LINES.adjusted('ads', -5, 'receivable')],
+  ['bank -2, main 2', LINES.reversed(LINES.payment_clawed_back('bank', 0, 2))],
+  ['receivable.merchant -5, ads 5', LINES.reversed(LINES.adjusted('ads', -5, 'receivable'))],
+  ['external.funding 5, ads -5', LINES.reversed(LINES.funded('ads', 5))],
+  ['cash -5, external.opening 5', LINES.bank_opening(5)],
+  ['cash -5, clearing 5', LINES.bank_line({ clearing: 5 })],
+  ['cash 5, expense.bank_fees -5', LINES.bank_line({ bank_fees: -5 })],
+  [
+    'cash -995, clearing 1000, expense.bank_fees -5',
     LINES.bank_line({ clearing: 1_000, bank_fees: -5 }),
   ],
-  'cash 5, suspense.unmatched -5': [
-    LINES.bank_line({ unmatched: -5 }),
-    LINES.bank_line_abandoned({ unmatched: 5 }),
-  ],
-  'suspense.unmatched -5, clearing 7, expense.bank_fees -2': [
+  ['cash 5, suspense.unmatched -5', LINES.bank_line({ unmatched: -5 })],
+  ['cash 5, suspense.unmatched -5', LINES.bank_line_abandoned({ unmatched: 5 })],
+  [
+    'suspense.unmatched -5, clearing 7, expense.bank_fees -2',
     LINES.bank_line_matched({ clearing: 7, bank_fees: -2 }),
   ],
-  'suspense.unmatched 5, clearing -7, expense.bank_fees 2': [
+  [
+    'suspense.unmatched 5, clearing -7, expense.bank_fees 2',
     LINES.bank_line_unmatched({ clearing: 7, bank_fees: -2 }),
   ],
-  'balances.ads.available -7, balances.ads.reserved 7': [LINES.payout_reserved('ads', 5, 2)],
-  'balances.ads.reserved -7, clearing.sandbox 5, income.fees 2': [
-    LINES.payout_captured('ads', 'sandbox', 5, 2),
-  ],
-  'balances.ads.reserved -7, balances.ads.available 7': [LINES.payout_released('ads', 5, 2)],
-  'clearing.sandbox -5, income.fees -2, balances.ads.available 7': [
-    LINES.payout_reversed('ads', 'sandbox', 5, 2),
-  ],
-  'clearing.sandbox -5, balances.ads.available 5': [
-    LINES.funded('ads', 5, 'sandbox'),
-    LINES.payout_returned('ads', 'sandbox', 5),
-    LINES.payout_reversed('ads', 'sandbox', 5, 0),
-  ],
-  'balances.ads.reserved -5, clearing.sandbox 5': [LINES.payout_captured('ads', 'sandbox', 5, 0)],
-};
+  ['ads -7, ads.reserved 7', LINES.payout_reserved('ads', 5, 2)],
+  ['ads.reserved -7, bank 5, income.fees 2', LINES.payout_captured('ads', 'bank', 5, 2)],
+  ['ads.reserved -7, ads 7', LINES.payout_released('ads', 5, 2)],
+  ['bank -5, income.fees -2, ads 7', LINES.payout_reversed('ads', 'bank', 5, 2)],
+  ['bank -5, ads 5', LINES.funded('ads', 5, 'bank')],
+  ['bank -5, ads 5', LINES.payout_returned('ads', 'bank', 5)],
+  ['bank -5, ads 5', LINES.payout_reversed('ads', 'bank', 5, 0)],
+  ['ads.reserved -5, bank 5', LINES.payout_captured('ads', 'bank', 5, 0)],
+];
 
 /** Kinds that take from no balance that others may take from. */
 const PENDING_KINDS = [
@@ -299,16 +241,10 @@ describe('the lines of a journal entry', () => {
     },
   );
 
-  test.each(Object.entries(MEANINGS))(
-    'say where money comes from and where it goes: %s',
-    (expected, all) => {
-      for (const lines of all) {
-        expect(lines.map(({ account, amount }) => `${account} ${amount}`).join(', ')).toBe(
-          expected,
-        );
-      }
-    },
-  );
+  test.each(MEANINGS)('say where money comes from and where it goes: %s', (meaning, lines) => {
+    const name = (account: string) => account.replace(/^(?:balances|clearing)\.|\.available$/g, '');
+    expect(lines.map((each) => `${name(each.account)} ${each.amount}`).join(', ')).toBe(meaning);
+  });
 
   test('of a released deposit are applied at once', () => {
     const lines = LINES.crypto_payment_credited('chain', 5n, true);
@@ -320,20 +256,16 @@ describe('the lines of a journal entry', () => {
       fc.property(amount, fee, name, name, (minor, cost, balance, bank) => {
         const reserved = LINES.payout_reserved(balance, minor, cost);
         const captured = [...reserved, ...LINES.payout_captured(balance, bank, minor, cost)];
-        const ends = {
-          sent: captured,
-          failed: [...reserved, ...LINES.payout_released(balance, minor, cost)],
-          failedAfterSent: [...captured, ...LINES.payout_reversed(balance, bank, minor, cost)],
-          returned: [...captured, ...LINES.payout_returned(balance, bank, minor)],
-        };
-        const left = (lines: EntryLine[]) => ({
-          reserved: sumLines(lines, `balances.${balance}.reserved`),
-          available: sumLines(lines, `balances.${balance}.available`),
-        });
-        expect(left(ends.sent)).toEqual({ reserved: 0, available: -minor - cost });
-        expect(left(ends.failed)).toEqual({ reserved: 0, available: 0 });
-        expect(left(ends.failedAfterSent)).toEqual({ reserved: 0, available: 0 });
-        expect(left(ends.returned)).toEqual({ reserved: 0, available: 0 - cost });
+        const ends = [
+          captured,
+          [...reserved, ...LINES.payout_released(balance, minor, cost)],
+          [...captured, ...LINES.payout_reversed(balance, bank, minor, cost)],
+          [...captured, ...LINES.payout_returned(balance, bank, minor)],
+        ];
+        const left = (part: string) =>
+          ends.map((lines) => sumLines(lines, `balances.${balance}.${part}`));
+        expect(left('reserved')).toEqual([0, 0, 0, 0]);
+        expect(left('available')).toEqual([-minor - cost, 0, 0, 0 - cost]);
       }),
     );
   });
@@ -439,9 +371,9 @@ describe('a journal entry', () => {
 });
 
 test('accounts with money of merchants or in transit never fall below 0, and others may', () => {
-  const never = [
-    ...['balances.main.available', 'balances.a.reserved', 'transit.refunds', 'suspense.late'],
-  ];
+  const never = 'balances.main.available balances.a.reserved transit.refunds suspense.late'.split(
+    ' ',
+  );
   expect(never.filter(mustNotBeNegative)).toEqual(never);
   const may = [
     ...['clearing.sandbox', 'external.funding', 'income.fees', 'receivable.merchant'],
