@@ -26,18 +26,13 @@ const line = (account_id: string | null, n: number): AuditLine => ({
 });
 
 const KEYS = {
-  api: 'key of the api',
-  worker: 'of the worker',
-  command_line: 'of the command line',
+  ...{ api: 'key of the api', worker: 'of the worker', command_line: 'of the command line' },
 };
-const created_at = '2026-01-01T00:00:00.000Z';
-const toPublic = (key: string, at = created_at) => ({
-  public_key: derivePublicKey(key),
-  created_at: at,
+const toPublic = (key: string, created_at = '2026-01-01T00:00:00.000Z') => ({
+  ...{ public_key: derivePublicKey(key), created_at },
 });
 const PROCESSES = {
-  api: [toPublic(KEYS.api)],
-  worker: [toPublic(KEYS.worker)],
+  ...{ api: [toPublic(KEYS.api)], worker: [toPublic(KEYS.worker)] },
   command_line: [toPublic(KEYS.command_line)],
 };
 
@@ -104,43 +99,44 @@ test('whole chains have no fault, and the check lists their heads', async () => 
   });
 });
 
-test.each([
-  ['is signed', 1, (hash: string) => signAs(KEY, hash), undefined],
-  ['is not signed', 1, () => undefined, 'not_signed'],
-  ['has no signature but a text', 1, () => 'x', 'not_signed'],
-  [
-    'is signed by another operator',
-    1,
-    (hash: string) => signAs('opkey_of_ben', hash),
-    'not_signed',
-  ],
-  ['has the signature of another line', 1, () => signAs(KEY, 'x'), 'not_signed'],
-  ['ends soon after the key was revoked', 2, (hash: string) => signAs(KEY, hash), undefined],
-  ['begins after the key was revoked', 3, (hash: string) => signAs(KEY, hash), 'not_signed'],
-] as const)(
-  'a line of an operator that %s is found where it is forged',
-  async (_, n, sign, fault) => {
-    const actor = { via: 'command_line', system_user: 'x', host: 'x', operator: 'Ada' } as const;
-    const whole = { ...line('acct_a', n), actor, seq: 1, prev: null };
-    const hash = hashLine(whole);
-    const signature = sign(hash);
-    const chained = { ...whole, hash, ...(signature && { signature }) };
-    const { broken } = await verify([chained], findHead([chained]));
-    expect(broken.map((each) => each.fault)).toEqual(fault === undefined ? [] : [fault]);
-  },
-);
+const VIA = {
+  api: { via: 'api', key_id: 'key_1' },
+  dashboard: { via: 'dashboard', user_id: 'user_1', email: 'ana@x.example' },
+  service: { via: 'service' },
+  update: { via: 'workflow', operator: 'ada' },
+  command: { via: 'command_line', system_user: 'mia', host: 'ops-1' },
+  operator: { via: 'command_line', system_user: 'mia', host: 'ops-1', operator: 'Ada' },
+} as const;
 
-test('a line with a signature is found where it names no operator', async () => {
-  const whole = { ...line('acct_a', 1), seq: 1, prev: null };
-  const chained = { ...whole, hash: hashLine(whole), signature: 'x' };
-  expect((await verify([chained], findHead([chained]))).broken).toMatchObject([
-    { fault: 'not_signed' },
-  ]);
+/** Finds faults of a chain of one line. */
+async function findFaults(
+  whole: Partial<ChainedLine>,
+  sign?: (hash: string) => string | undefined,
+) {
+  const chained = { ...line('acct_a', 1), seq: 1, prev: null, ...whole };
+  const hash = hashLine(chained);
+  const signature = sign?.(hash);
+  const lines = [{ ...chained, hash, ...(signature && { signature }) }];
+  return (await verify(lines, findHead(lines))).broken.map(({ fault }) => fault);
+}
+const signBy = (key: string) => (hash: string) => signAs(key, hash);
+
+test.each([
+  ['of an operator is signed', 1, VIA.operator, signBy(KEY), true],
+  ['of an operator is not signed', 1, VIA.operator, () => undefined, false],
+  ['of an operator has no signature but a text', 1, VIA.operator, () => 'x', false],
+  ['of an operator is signed by another', 1, VIA.operator, signBy('opkey_of_ben'), false],
+  ['has the signature of another line', 1, VIA.operator, () => signAs(KEY, 'x'), false],
+  ['ends soon after its key was revoked', 2, VIA.operator, signBy(KEY), true],
+  ['begins after its key was revoked', 3, VIA.operator, signBy(KEY), false],
+  ['is signed, but names no operator', 1, VIA.command, () => 'x', false],
+] as const)('a line that %s is found where it is forged', async (_, n, actor, sign, isBelieved) => {
+  const faults = await findFaults({ ...line('acct_a', n), actor }, sign);
+  expect(faults).toEqual(isBelieved ? [] : ['not_signed']);
 });
 
 test('a line that the key of a new operator signs is not found, though it was listed before', async () => {
-  const actor = { via: 'command_line', system_user: 'x', host: 'x', operator: 'ada' } as const;
-  const whole = { ...line('acct_a', 1), actor, seq: 1, prev: null };
+  const whole = { ...line('acct_a', 1), actor: VIA.operator, seq: 1, prev: null };
   const hash = hashLine(whole);
   const chained = { ...whole, hash, signature: signAs(KEY, hash) };
   const lists = [[], OPERATORS];
@@ -151,15 +147,6 @@ test('a line that the key of a new operator signs is not found, though it was li
   );
   expect(check.broken).toEqual([]);
 });
-
-const VIA = {
-  api: { via: 'api', key_id: 'key_1' },
-  dashboard: { via: 'dashboard', user_id: 'user_1', email: 'ana@x.example' },
-  service: { via: 'service' },
-  update: { via: 'workflow', operator: 'ada' },
-  command: { via: 'command_line', system_user: 'mia', host: 'ops-1' },
-  operator: { via: 'command_line', system_user: 'mia', host: 'ops-1', operator: 'ada' },
-} as const;
 
 test.each([
   ['a merchant’s act', VIA.api, 'recipient.deleted', KEYS.api, true],
@@ -181,14 +168,11 @@ test.each([
   ['an unfreeze without an operator', VIA.command, 'account.unfrozen', KEYS.command_line, false],
   ['an unfreeze by a team member', VIA.dashboard, 'account.unfrozen', KEYS.api, false],
   ['a key that no process has', VIA.api, 'wallet.set', 'another', false],
-] as const)(
-  'of %s, a line is believed only from its process',
-  async (_, actor, act, key, isBelieved) => {
-    const chained = sign({ ...line('acct_a', 1), actor, act, seq: 1, prev: null }, key);
-    const { broken } = await verify([chained], findHead([chained]));
-    expect(broken.map(({ fault }) => fault)).toEqual(isBelieved ? [] : ['not_signed']);
-  },
-);
+] as const)('of %s, a line is believed only from its process', async (...row) => {
+  const [, actor, act, key, isBelieved] = row;
+  const faults = await findFaults({ actor, act }, signBy(key));
+  expect(faults).toEqual(isBelieved ? [] : ['not_signed']);
+});
 
 test('an earlier key of a process signs for a day after the next one', async () => {
   const { at } = line('acct_a', 2);
@@ -205,18 +189,15 @@ test('an earlier key of a process signs for a day after the next one', async () 
 });
 
 test.each([undefined, null, '2'])(
-  'a line with the place %j is reported as unchained, and the other chains have no fault',
+  'a line with the place %j is unchained, and no other has a fault',
   async (seq) => {
-    const [installation, ...others] = WHOLE;
     const added = { ...line('acct_a', 1), seq, prev: null, hash: '' };
-    const check = await verify([Object(installation), Object(added), ...others]);
     const broken = [{ chain: 'acct_a', seq: 0, line_id: added._id, fault: 'unchained' }];
-    expect(check).toMatchObject({ unchained: 1, broken, heads: [{}, {}, {}] });
+    const heads = [{}, {}, {}];
+    const check = await verify([...WHOLE.slice(0, 1), Object(added), ...WHOLE.slice(1)]);
+    expect(check).toMatchObject({ unchained: 1, broken, heads });
     const alone = await verify([...WHOLE, Object({ ...added, account_id: 'acct_c' })]);
-    expect(alone).toMatchObject({
-      broken: [{ chain: 'acct_c', fault: 'unchained' }],
-      heads: [{}, {}, {}],
-    });
+    expect(alone).toMatchObject({ broken: [{ chain: 'acct_c', fault: 'unchained' }], heads });
   },
 );
 

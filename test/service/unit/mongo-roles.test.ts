@@ -50,52 +50,45 @@ function listActions({ privileges }: MongoRole, db: string, collection: string):
   );
 }
 
-test('the API cannot write the ledger, no process changes an entry or the audit log', () => {
-  const { api, worker, command_line } = serviceRoles('shop');
-  const reads = ['find', 'listIndexes', 'listCollections'];
-  for (const name of Object.keys(WRITES).filter((each) => /^(?:ledger|journal)_/.test(each))) {
-    expect(listActions(api, 'shop', name)).toEqual(reads);
-  }
-  expect(listActions(worker, 'shop', 'journal_entries')).toEqual([...reads, 'insert']);
-  for (const name of ['journal_entries', 'ledger_checkpoints', 'audit_log']) {
-    const actions = [...reads, 'createIndex', 'insert'];
-    expect(listActions(command_line, 'shop', name)).toEqual(actions);
-  }
-  for (const role of [api, worker]) {
-    expect(listActions(role, 'shop', 'audit_log')).toEqual([...reads, 'insert']);
-    expect(listActions(role, 'shop', 'connector_keys')).toEqual(reads);
-    expect(JSON.stringify(role.privileges)).not.toContain('shop_');
-  }
+const READS = ['find', 'listIndexes', 'listCollections'];
+const named = (pattern: RegExp) => Object.keys(WRITES).filter((name) => pattern.test(name));
+
+test.each<['api' | 'worker' | 'command_line', names: string[], writes: string[]]>([
+  ['api', named(/^(?:ledger|journal)_/), []],
+  ['worker', ['journal_entries'], ['insert']],
+  [
+    'command_line',
+    ['journal_entries', 'ledger_checkpoints', 'audit_log'],
+    ['createIndex', 'insert'],
+  ],
+  ['api', ['audit_log'], ['insert']],
+  ['worker', ['audit_log'], ['insert']],
+  ['api', ['connector_keys'], []],
   // It disables an endpoint that keeps failing.
-  expect(listActions(worker, 'shop', 'webhook_endpoints')).toEqual([...reads, 'update']);
-  for (const name of ['api_keys', 'users', 'wallets']) {
-    expect(listActions(worker, 'shop', name)).toEqual(reads);
-  }
-});
+  ['worker', ['webhook_endpoints'], ['update']],
+  ['worker', ['api_keys', 'users', 'wallets', 'connector_keys'], []],
+])(
+  'the role of %s writes %j only by %j, and no database of a connector',
+  (process, names, writes) => {
+    const role = serviceRoles('shop')[process];
+    for (const name of names)
+      expect(listActions(role, 'shop', name)).toEqual([...READS, ...writes]);
+    if (process !== 'command_line') expect(JSON.stringify(role.privileges)).not.toContain('shop_');
+  },
+);
 
 test('a connector writes callbacks and its own database, and reads no secrets except recipients', () => {
   const role = connectorRole('shop', 'evm');
   expect(role.role).toBe('shop_connector_evm');
-  const open = Object.keys(WRITES)
-    .toSorted()
-    .filter((name) => listActions(role, 'shop', name).length > 0);
-  expect(open).toEqual([
-    'accounts',
-    'bank_accounts',
-    'bank_callbacks',
-    'bank_movements',
-    'connector_capabilities',
-    'connector_releases',
-    'crypto_payments',
-    'crypto_settlements',
-    'disputes',
-    'payments',
-    'payouts',
-    'recipients',
-    'refunds',
-    'service_epoch',
-  ]);
+  const open = named(/./).filter((name) => listActions(role, 'shop', name).length > 0);
   const written = ['bank_callbacks', 'connector_capabilities'];
+  expect(open.toSorted()).toEqual(
+    [
+      ...[...written, 'accounts', 'bank_accounts', 'bank_movements', 'connector_releases'],
+      ...['crypto_payments', 'crypto_settlements', 'disputes', 'payments', 'payouts'],
+      ...['recipients', 'refunds', 'service_epoch'],
+    ].toSorted(),
+  );
   for (const name of open) {
     const actions = written.includes(name) ? ['find', 'insert', 'update'] : ['find'];
     expect(listActions(role, 'shop', name)).toEqual(actions);
@@ -105,30 +98,23 @@ test('a connector writes callbacks and its own database, and reads no secrets ex
 
 describe('the command roles', () => {
   async function print(...args: string[]): Promise<string> {
-    const written = { out: '', err: '' };
-    const io = {
-      env: { MONGODB_URI: 'mongodb://localhost', MONGODB_DB: 'shop' },
-      stdout: (text: string) => {
-        written.out += text;
-      },
-      stderr: (text: string) => {
-        written.err += text;
-      },
+    let written = '';
+    const write = (text: string) => {
+      written += text;
     };
+    const env = { MONGODB_URI: 'mongodb://localhost', MONGODB_DB: 'shop' };
     const refuse = () => Promise.reject(new Error('Nothing is rebuilt or checked here.'));
     const loads = { openRebuilder: refuse, checkConnector: refuse };
-    const exit = await runCli(['roles', ...args], io, loads);
-    return exit === 0 ? written.out : written.err;
+    await runCli(['roles', ...args], { env, stdout: write, stderr: write }, loads);
+    return written;
   }
 
   test('prints the roles of the service and of each connector', async () => {
+    const connectors = ['sandbox_bank', 'evm', 'wise'];
+    const roles = connectors.map((name) => [name, connectorRole('shop', name)]);
     expect(JSON.parse(await print('--connectors', 'evm, wise', '--json'))).toEqual({
       ...serviceRoles('shop', ['evm', 'wise']),
-      connectors: {
-        sandbox_bank: connectorRole('shop', 'sandbox_bank'),
-        evm: connectorRole('shop', 'evm'),
-        wise: connectorRole('shop', 'wise'),
-      },
+      connectors: Object.fromEntries(roles),
     });
     expect(await print('--connectors', 'a.b')).toMatch(/cannot be the name of a connector/);
   });
@@ -146,9 +132,9 @@ describe('the command roles', () => {
     };
     runInNewContext(await print(), { db: { getSiblingDB: () => admin } });
     const { api, worker, command_line } = serviceRoles('shop');
-    const bank = connectorRole('shop', 'sandbox_bank');
-    expect(made).toEqual([worker.role, command_line.role, bank.role]);
-    for (const { role, privileges } of [api, worker, command_line, bank]) {
+    const created = [worker, command_line, connectorRole('shop', 'sandbox_bank')];
+    expect(made).toEqual(created.map(({ role }) => role));
+    for (const { role, privileges } of [api, ...created]) {
       expect(JSON.stringify(known.get(role))).toBe(JSON.stringify({ privileges, roles: [] }));
     }
   });

@@ -4,16 +4,10 @@ import { presentDeposit } from '../../../src/service/operators/resource';
 import type { MovementDocument } from '../../../src/store/movements';
 import { makeMovement } from '../../support/movements';
 
-const FACTS = {
-  transaction_id: '0x1',
-  amount: '5',
-  confirmations: 0,
-  required_confirmations: 12,
-  status: 'rejected',
-  seen_at: '2026-03-01T12:00:00.000Z',
-  late: true,
-  screening: null,
-} as const;
+const FACTS: Omit<Deposit, 'key'> = {
+  ...{ transaction_id: '0x1', amount: '5', confirmations: 0, required_confirmations: 12 },
+  ...{ status: 'rejected', seen_at: '2026-03-01T12:00:00.000Z', late: true, screening: null },
+};
 const DEPOSIT: Deposit = { key: '0x1', ...FACTS };
 
 /** Row of the register of a deposit of which all has left suspense. */
@@ -42,7 +36,10 @@ const SENT: Resolution = {
   ...{ as: 'customer', amount: '5', operator: 'mia', reason: 'Ticket 42', at: '' },
   ...{ by: 'mv_2', address: '0xabc' },
 };
+const GONE = ['credited', { reason: 'deposit_undone' }] as const;
+const DEBITED = { is_debited: true as const, resolutions: [SENT] };
 const LEFT = { as: 'returned', transaction_id: '0x2', address: '0xabc' };
+const WENT = { undone: false, returned: true, withdrawn: true, left: LEFT };
 
 test.each<[string, MovementDocument[], object]>([
   ['is not confirmed', [], { undone: false }],
@@ -52,14 +49,10 @@ test.each<[string, MovementDocument[], object]>([
     [buildRow('held', { as: 'never_happened' })],
     { undone: true, held: true, left: { as: 'undone' } },
   ],
-  [
-    'the chain has dropped after it was credited',
-    [buildRow('credited', { reason: 'deposit_undone' })],
-    { undone: true },
-  ],
+  ['is gone after it was credited', [buildRow(...GONE)], { undone: true }],
   [
     'is gone, and debited',
-    [buildRow('credited', { reason: 'deposit_undone', as: 'merchant' })],
+    [buildRow('credited', { ...GONE[1], as: 'merchant' })],
     { undone: true, returned: true },
   ],
   [
@@ -67,11 +60,7 @@ test.each<[string, MovementDocument[], object]>([
     [buildRow('held', { as: 'loss' })],
     { undone: false, held: true, left: { as: 'written_off' } },
   ],
-  [
-    'was debited, and sent back',
-    [buildRow('credited', { is_debited: true, resolutions: [SENT] }), BACK],
-    { undone: false, returned: true, withdrawn: true, left: LEFT },
-  ],
+  ['was debited, and sent back', [buildRow('credited', DEBITED), BACK], WENT],
 ])('the JSON of a deposit that %s says so by its movement', (_, movements, flags) => {
   expect(presentDeposit(DEPOSIT, movements)).toEqual({ ...FACTS, ...flags });
 });
