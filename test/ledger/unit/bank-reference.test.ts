@@ -1,10 +1,5 @@
 import type { Direction, Outcome } from '../../../src/domain/banks/movement';
 import * as entries from '../../../src/ledger/resource-entries';
-import {
-  buildMovementHeld,
-  buildMovementResolved,
-  type MovingKind,
-} from '../../../src/ledger/resource-entries';
 import { buildBankFacts, findClearing } from '../../../src/ledger/uncleared';
 import { makeMovement } from '../../support/movements';
 
@@ -19,12 +14,16 @@ const chargeback = { direction: 'out', amount: 1_000, held: 0, owed: 1_000, fee:
 const dispute = { ...chargeback, held: 1_000, owed: 15, fee: 15 };
 const won = { direction: 'in', amount: 900, held: 0, owed: 0, fee: 0 } as const;
 
-const { buildRefundEntry, buildSettlement, buildDisputeTransfer } = entries;
+type MovingKind = entries.MovingKind;
+const { buildRefundEntry, buildSettlement, buildDisputeTransfer, buildMovementResolved } = entries;
+type Taken = Parameters<typeof buildDisputeTransfer>;
+const take = (kind: Taken[1], transfer: Taken[2], booking: Taken[3] = report) =>
+  buildDisputeTransfer(resource, kind, transfer, booking);
 const settle = (held: number) => buildSettlement(resource, { held, fee: 40 }, time);
 const moved = (direction: Direction) =>
   makeMovement({ direction, bank_reference: 'moved', currency: 'USD' });
 const hold = (kind: MovingKind, direction: Direction) =>
-  buildMovementHeld(kind, resource, moved(direction), time.at).entry;
+  entries.buildMovementHeld(kind, resource, moved(direction), time.at).entry;
 const resolve = (
   kind: MovingKind,
   direction: Direction,
@@ -46,19 +45,9 @@ test.each([
   ['their unnamed return', resolve('payment', 'in', 'customer', time), undefined, -1_000],
   ['what goes to the bank', resolve('payment', 'in', 'bank'), 'again', -1_000],
   ['a report that was wrong', resolve('payment', 'in', 'never_happened', time), undefined, -1_000],
-  [
-    'a chargeback',
-    buildDisputeTransfer(resource, 'clawed_back', chargeback, time),
-    undefined,
-    -1_000,
-  ],
-  [
-    'a dispute with its fee',
-    buildDisputeTransfer(resource, 'dispute_opened', dispute, report),
-    'again',
-    -1_000,
-  ],
-  ['a won dispute', buildDisputeTransfer(resource, 'dispute_opened', won, report), 'again', 900],
+  ['a chargeback', take('clawed_back', chargeback, time), undefined, -1_000],
+  ['a dispute with its fee', take('dispute_opened', dispute), 'again', -1_000],
+  ['a won dispute', take('dispute_opened', won), 'again', 900],
   ['a refund', buildRefundEntry('refund_settled', resource, time), 'own', -1_000],
   ['a refund that is sent late', hold('refund', 'out'), 'moved', -1_000],
   ['a refund that came back', hold('refund', 'in'), 'moved', 1_000],
@@ -68,15 +57,11 @@ test.each([
   ['a payout', buildPayout('submitted', 'sent'), 'own', -1_000],
   ['a payout that fails', buildPayout('sent', 'failed'), 'own', 1_000],
   ['a payout that returns', buildPayout('sent', 'returned'), 'own', 1_000],
-] as const)(
-  '%s has the reference and amount of its movement at the bank',
-  (_, entry, bank_reference, amount) => {
-    const facts = buildBankFacts(entry);
-    expect([facts.bank_day, facts.bank_reference]).toEqual(['2026-03-04', bank_reference]);
-    expect(Number(facts.bank_amount)).toBe(amount);
-    expect(findClearing(entry.lines)?.connector).toBe('acme');
-  },
-);
+] as const)('%s has the reference and amount of its movement at the bank', (_, entry, ...named) => {
+  const { bank_day, bank_reference, bank_amount } = buildBankFacts(entry);
+  expect([bank_day, bank_reference, Number(bank_amount)]).toEqual(['2026-03-04', ...named]);
+  expect(findClearing(entry.lines)?.connector).toBe('acme');
+});
 
 test.each([
   ['an accepted refund', buildRefundEntry('refund_accepted', resource, time)],
