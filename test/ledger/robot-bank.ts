@@ -1,14 +1,18 @@
 import { randomUUID } from 'node:crypto';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import type { DisputeReply, PayoutAnswer } from '../../connectors/contract/activities';
 import type { BankResource, CallbackName, PayeeResult } from '../../src/domain/banks/callback';
 import type { Direction } from '../../src/domain/banks/movement';
 import type { OpenDisputeStatus } from '../../src/domain/dispute/dispute';
+import { decimalMoney } from '../../src/domain/money/money';
 import { disputeId } from '../../src/store/disputes';
 import { signPayload } from '../../src/webhooks/signature';
+import { type CamtEntry, camt, TEST_IBAN, txDtls } from '../support/camt';
 import { call, eventually } from '../support/http';
 import type { Random } from '../support/random';
 import { scriptedBank } from '../support/scripted-bank';
-import { type Booking, createStatements, readEntryReference } from './robot-statements';
 
 export interface About {
   resource: BankResource;
@@ -17,7 +21,6 @@ export interface About {
 
 /** Money that the bank really moved. */
 interface Transfer extends About, Booking {
-  /** It went back since. */
   isBack?: true;
   /** No callback reports it. */
   isUnreported?: true;
@@ -25,7 +28,6 @@ interface Transfer extends About, Booking {
   isMisreported?: true;
   /** The bank takes it for itself. */
   isCharge?: true;
-  /** Word of the bank about a correction. */
   plan?: 'final' | 'again';
 }
 
@@ -50,7 +52,6 @@ export interface Answer {
   /** References of the movements that a line stands for. */
   references?: string[];
   file?: string;
-  /** Transaction that has sent money back, and where to. */
   transaction?: string;
   address?: string;
 }
@@ -58,14 +59,12 @@ export interface Answer {
 /** Line of a statement, or what of it no entry explains. */
 interface Unexplained {
   bank_reference: string | null;
-  /** Minor units. */
   amount: number;
 }
 
 /** Movement in suspense, as the command line prints it. */
 export interface Held {
   id: string;
-  /** Minor units that are left. */
   in_suspense: number;
   names: string[];
   direction: Direction;
@@ -79,7 +78,6 @@ export type ModelBank = ReturnType<typeof createModelBank>;
 interface BankPlace {
   url: string;
   connector: string;
-  /** Signs its callbacks. */
   secret: string;
   random: Random;
 }
@@ -91,14 +89,11 @@ interface BankPlace {
 export function createModelBank({ url, connector, secret, random }: BankPlace) {
   const transfers: Transfer[] = [];
   const chargebacks: (About & { amount: number; name: string })[] = [];
-  /** Payments of which it has money back by a dispute. */
   const disputed = new Set<string>();
-  /** Our ids of its disputes. */
   const disputes = new Set<string>();
   const answers = new Map<string, PayoutAnswer>();
   const sentBack = new Map<string, Transfer>();
   const started = randomUUID().slice(0, 8).toUpperCase();
-  /** Reports that follow an instruction. */
   const own: Promise<void>[] = [];
   const reported: { id: string; callback_id: string }[] = [];
   let names = 0;
@@ -111,11 +106,8 @@ export function createModelBank({ url, connector, secret, random }: BankPlace) {
     return `B${started}${names}`;
   };
 
-  const transfer = (
-    { resource, id }: About,
-    direction: Direction,
-    more: Money & Partial<Transfer>,
-  ): Transfer => {
+  const transfer = (about: About, direction: Direction, more: Money & Partial<Transfer>) => {
+    const { resource, id } = about;
     const reference = resource === 'payment' ? 'NOTPROVIDED' : id.replaceAll('-', '');
     const defaults = { name: name(), currency: 'EUR', reference };
     const moved: Transfer = { resource, id, direction, ...defaults, ...more };
@@ -128,8 +120,6 @@ export function createModelBank({ url, connector, secret, random }: BankPlace) {
     if (amount < 200 || !random.chance(0.15)) return {};
     return { charge: { amount: random.integer(1, 99), isNamed: random.chance(0.5) } };
   };
-
-  /** Moves the same money the other way, without a report. */
   const undo = (moved: Transfer): Transfer => {
     moved.isBack = true;
     const { amount, currency } = moved;
@@ -141,10 +131,8 @@ export function createModelBank({ url, connector, secret, random }: BankPlace) {
     await eventually('a callback to be taken', async () => {
       const signature = signPayload(secret, raw, Math.floor(Date.now() / 1_000));
       const headers = { 'Connector-Signature': signature, 'Content-Type': 'application/json' };
-      const answer = await call(url, 'POST', `/connectors/${connector}/callbacks`, {
-        raw,
-        headers,
-      });
+      const path = `/connectors/${connector}/callbacks`;
+      const answer = await call(url, 'POST', path, { raw, headers });
       if (answer.status !== 202 && answer.status < 500) throw new Error(answer.text);
       return answer.status === 202 && answer.body.status !== 'parked';
     });
@@ -176,15 +164,13 @@ export function createModelBank({ url, connector, secret, random }: BankPlace) {
     }),
     reversePayment: async ({ payment_id: id, instruction_id, amount, currency }) => {
       const about = { resource: 'payment', id } as const;
-      if (!sendsBack) return { outcome: 'refused', code: 'no', message: 'It is too late.' };
+      if (!sendsBack) return TOO_LATE;
       const back = sentBack.get(instruction_id) ?? transfer(about, 'out', { amount, currency });
       if (!sentBack.has(instruction_id)) own.push(deliver(about, 'reversed', back));
       sentBack.set(instruction_id, back);
       return { outcome: 'accepted', bank_reference: back.name };
     },
-    sendRefund: async ({ refund_id }) => ({
-      ...{ outcome: 'accepted', bank_reference: `R-${refund_id}` },
-    }),
+    sendRefund: async ({ refund_id: id }) => ({ outcome: 'accepted', bank_reference: `R-${id}` }),
     sendPayout: async ({ payout_id: id, amount }) => {
       const answer = answers.get(id) ?? takePayout(id, amount);
       answers.set(id, answer);
@@ -195,14 +181,12 @@ export function createModelBank({ url, connector, secret, random }: BankPlace) {
     acceptDispute: async () => answerDispute(),
   });
 
-  function answerDispute(): DisputeReply {
-    if (random.chance(0.7)) return { outcome: 'accepted' };
-    return { outcome: 'refused', code: 'no', message: 'It is too late.' };
-  }
+  const TOO_LATE = { outcome: 'refused', code: 'no', message: 'It is too late.' } as const;
+  const answerDispute = (): DisputeReply =>
+    random.chance(0.7) ? { outcome: 'accepted' } : TOO_LATE;
 
   function takePayout(id: string, amount: number): PayoutAnswer {
-    if (plannedPayout === 'refused')
-      return { outcome: 'refused', code: 'AC04', message: 'Closed.' };
+    if (plannedPayout === 'refused') return { ...TOO_LATE, code: 'AC04' };
     if (plannedPayout === 'submitted') return { outcome: 'submitted', bank_reference: name() };
     const { name: bank_reference } = transfer({ resource: 'payout', id }, 'out', { amount });
     return { outcome: 'sent', bank_reference };
@@ -270,19 +254,15 @@ export function createModelBank({ url, connector, secret, random }: BankPlace) {
     disputes,
     transfer,
     name,
-    /** Reports once, or twice. */
     report: (about: About, event: CallbackName, facts: Facts) =>
       deliver(about, event, facts, random.chance(0.25) ? 2 : 1),
     close: async (): Promise<void> => {
       statements.close();
       await Promise.all(own);
     },
-    /** Takes money of a payment back. */
     reverse: (about: About, amount: number): Transfer => {
-      const taken = transfer(about, 'out', {
-        amount,
-        ...(random.chance(0.5) ? { isReversal: true } : {}),
-      });
+      const kind = random.chance(0.5) ? ({ isReversal: true } as const) : {};
+      const taken = transfer(about, 'out', { amount, ...kind });
       chargebacks.push({ ...about, amount, name: taken.name });
       return taken;
     },
@@ -290,63 +270,50 @@ export function createModelBank({ url, connector, secret, random }: BankPlace) {
       disputed.add(about.id);
       return transfer(about, 'out', { amount, ...buildCharge(fee) });
     },
-    /** Lets money of a payer come that no callback reports. */
     receiveUnreported: (about: About, amount: number): void => {
       transfer(about, 'in', { amount }).isUnreported = true;
     },
     undo,
     /** Moves money and keeps a part of it, as it often does. */
-    transferWithCharge: (about: About, direction: Direction, money: Money & { name?: string }) =>
-      transfer(about, direction, {
-        ...money,
-        ...(money.name === undefined ? planCharge(money.amount) : {}),
-      }),
+    transferWithCharge: (about: About, direction: Direction, money: Money & { name?: string }) => {
+      const charge = money.name === undefined ? planCharge(money.amount) : {};
+      return transfer(about, direction, { ...money, ...charge });
+    },
     /** Corrects what it has booked, for good or until it books it again. */
-    correct: (about: About, direction: Direction, amount: number): Transfer =>
-      transfer(about, direction, {
-        ...{ amount, isReversal: true, plan: random.pick(['final', 'again'] as const) },
-      }),
+    correct: (about: About, direction: Direction, amount: number): Transfer => {
+      const plan = random.pick(['final', 'again'] as const);
+      return transfer(about, direction, { amount, isReversal: true, plan });
+    },
     /** Books at once what it has corrected, and says so whenever it is asked. */
     bookAgain: (corrected: Transfer): Transfer => {
       corrected.plan = 'again';
       return undo(corrected);
     },
-    /** Takes money for itself. */
     charge: (amount: number, isNamed: boolean): void => {
-      transfer({ resource: 'payment', id: connector }, 'out', {
-        ...{ amount, isCharge: true, reference: 'NOTPROVIDED' },
-        code: isNamed ? 'PMNT.MCOP.CHRG' : 'PMNT.MDOP.OTHR',
-      });
+      const code = isNamed ? 'PMNT.MCOP.CHRG' : 'PMNT.MDOP.OTHR';
+      transfer({ resource: 'payment', id: connector }, 'out', { amount, isCharge: true, code });
     },
-    /** Says what the next payout meets. */
     planPayout: (outcome: PayoutAnswer['outcome']): void => {
       plannedPayout = outcome;
     },
     refuseReversals: (): void => {
       sendsBack = false;
     },
-    /** Answers a question of a remedy about a resource, or about a movement of it. */
-    answer: (question: string, id: string, held?: Held): Answer | undefined =>
-      ANSWERS[question]?.(id, held),
-    /** Explains a line, or what of it no entry explains. */
+    answer: (question: string, id: string, held?: Held) => ANSWERS[question]?.(id, held),
     explain,
-    /** Gives what is missing of an account. */
     findMissing: (currency: string): Answer => {
       const file = statements.findMissing(currency);
       return file === undefined ? { if: 'none' } : { if: 'file', file };
     },
     /** Writes what it moved since its last statement. @returns files, in the order of the bank */
     writeStatements: statements.write,
-    /** Writes notifications of it. @returns files */
     announce: statements.announce,
     hasMoved: statements.hasMore,
-    /** Lists callbacks about a resource. */
     listReported: (id: string) =>
       reported.filter((each) => each.id === id).map(({ callback_id }) => callback_id),
     nameOf: (id: string) => ofResource(id)[0]?.name ?? name(),
     sumMoved: (currency: string) =>
       sumAmounts(transfers.filter((each) => each.currency === currency)),
-    list: () => transfers,
     sum,
   };
 }
@@ -370,4 +337,171 @@ function sumAmounts(transfers: readonly Transfer[]): number {
     if (isCharge) return total;
     return total + (direction === 'in' ? amount : -amount);
   }, 0);
+}
+
+interface Booking {
+  direction: Direction;
+  /** Minor units, before what the bank keeps of it. */
+  amount: number;
+  currency: string;
+  /** The bank's reference, of a part with its place: `REF#1.2`. */
+  name: string;
+  /** Name of our payouts and refunds; payers do not know our ids. */
+  reference: string;
+  code?: string;
+  isReversal?: true;
+  /** Minor units that the bank keeps of it, with or without saying so. */
+  charge?: { amount: number; isNamed: boolean };
+}
+
+const CURRENCIES = ['EUR', 'USD'];
+
+const REFERENCE = /^(.+)#1\.\d+$/;
+
+/** Reference of the entry in which a part is booked. */
+function readEntryReference({ name }: Pick<Booking, 'name'>): string {
+  return REFERENCE.exec(name)?.[1] ?? name;
+}
+
+/** Whether the parts of its entry are all on one statement. */
+function isApart(booking: Booking, part: readonly Booking[]): boolean {
+  const reference = readEntryReference(booking);
+  if (reference === booking.name || part.includes(booking)) return true;
+  return part.every((each) => readEntryReference(each) !== reference);
+}
+
+interface Hole {
+  currency: string;
+  /** Absent: the bank has none, and has only left out a number. */
+  path?: string;
+  isLate?: true;
+}
+
+/**
+ * Statements of the accounts of a bank, one after the other: also wrong, withheld, or with a number left
+ * out, until an operator asks for what is missing.
+ */
+function createStatements(bookings: readonly Booking[], prefix: string, random: Random) {
+  const folder = mkdtempSync(join(tmpdir(), 'robot-'));
+  const accounts = new Map<string, { closing: number; sequence: number }>();
+  const holes: Hole[] = [];
+  const announced = new Set<string>();
+  let written = 0;
+  let notified = 0;
+  let count = 0;
+
+  const writeFile = (statement: object, message?: string): string => {
+    count += 1;
+    const path = join(folder, `${count}.xml`);
+    const id = `${prefix}-${count}`;
+    writeFileSync(path, camt([{ id, iban: TEST_IBAN, ...statement }], message ? { message } : {}));
+    return path;
+  };
+
+  const writeStatement = (currency: string, day: string, entries: readonly CamtEntry[]) => {
+    const none = { closing: 0, sequence: 0 };
+    const { closing: opening, sequence: last } = accounts.get(currency) ?? none;
+    const isFirst = last === 0;
+    const hasHole = holes.some((hole) => hole.currency === currency);
+    const sum = entries.reduce((total, { amount }) => total + amount, 0);
+    const jumps = !isFirst && !hasHole && random.chance(0.1);
+    if (jumps) holes.push({ currency });
+    const sequence = last + (jumps ? 2 : 1);
+    const closing = opening + sum;
+    accounts.set(currency, { closing, sequence });
+    const statement = { currency, day, opening, entries, sequence };
+    const path = writeFile(statement);
+    if (isFirst || jumps || hasHole) return [path];
+    if (sum === 0 && random.chance(0.5)) {
+      holes.push({ currency, path, isLate: true });
+      return [];
+    }
+    if (!random.chance(0.1)) return [path];
+    holes.push({ currency, path });
+    return [writeFile({ ...statement, closing: closing + 1 })];
+  };
+
+  const listFresh = (share: number): readonly Booking[] => {
+    const waiting = bookings.slice(written);
+    const part = waiting.slice(0, Math.ceil(waiting.length * share));
+    return part.length > 0 && waiting.every((each) => isApart(each, part)) ? part : waiting;
+  };
+
+  const listLate = (): string[] =>
+    holes.flatMap((hole) => {
+      if (!hole.isLate || hole.path === undefined) return [];
+      holes.splice(holes.indexOf(hole), 1);
+      return [hole.path];
+    });
+
+  return {
+    hasMore: () => written < bookings.length || holes.some(({ isLate }) => isLate),
+    write: (day: string, share = 1): string[] => {
+      const fresh = listFresh(share);
+      const late = fresh.length === 0 || random.chance(0.3) ? listLate() : [];
+      written += fresh.length;
+      const files = CURRENCIES.flatMap((currency) => {
+        const own = fresh.filter((each) => each.currency === currency);
+        if (own.length === 0 && accounts.has(currency)) return [];
+        const isSum = (reference: string) => announced.has(reference) && random.chance(0.3);
+        return writeStatement(currency, day, buildEntries(own, isSum));
+      });
+      return [...files, ...late];
+    },
+    /** Writes what it has neither announced nor on a statement. @returns files */
+    announce: (day: string): string[] => {
+      const fresh = bookings.slice(Math.max(written, notified));
+      notified = bookings.length;
+      for (const each of fresh) announced.add(readEntryReference(each));
+      return CURRENCIES.flatMap((currency) => {
+        const own = fresh.filter((each) => each.currency === currency);
+        if (own.length === 0) return [];
+        const entries = buildEntries(own, () => false);
+        return [writeFile({ currency, day, entries }, 'camt.054.001.08')];
+      });
+    },
+    /** Gives what is missing of an account, once. @returns undefined where there is none */
+    findMissing: (currency: string): string | undefined => {
+      const at = holes.findIndex((hole) => hole.currency === currency);
+      return at < 0 ? undefined : holes.splice(at, 1)[0]?.path;
+    },
+    close: () => rmSync(folder, { recursive: true, force: true }),
+  };
+}
+
+/** Books the parts of one reference as one entry, or only as their sum. */
+function buildEntries(
+  bookings: readonly Booking[],
+  isSum: (reference: string) => boolean,
+): CamtEntry[] {
+  const groups = new Map<string, Booking[]>();
+  for (const each of bookings) {
+    const reference = readEntryReference(each);
+    groups.set(reference, [...(groups.get(reference) ?? []), each]);
+  }
+  return [...groups].map(([bank_reference, own]) => {
+    const [only, ...more] = own;
+    if (only !== undefined && more.length === 0) return buildEntry(only, bank_reference);
+    const signed = own.map((each) => ({ ...each, amount: sign(each) }));
+    const amount = signed.reduce((total, part) => total + part.amount, 0);
+    const details = isSum(bank_reference)
+      ? `<Btch><NbOfTxs>${own.length}</NbOfTxs></Btch>`
+      : signed.map((each) => txDtls(each.currency, each.amount, each.reference)).join('');
+    return { amount, bank_reference, details };
+  });
+}
+
+const sign = ({ direction, amount }: Pick<Booking, 'direction' | 'amount'>) =>
+  direction === 'in' ? amount : -amount;
+
+function buildEntry(booking: Booking, bank_reference: string): CamtEntry {
+  const { currency, reference, charge, code, isReversal } = booking;
+  const amount = sign(booking) - (charge?.amount ?? 0);
+  const text = charge?.isNamed
+    ? `<Chrgs><Rcrd><Amt Ccy="${currency}">${decimalMoney(charge.amount, currency)}</Amt>` +
+      '<CdtDbtInd>DBIT</CdtDbtInd><ChrgInclInd>true</ChrgInclInd></Rcrd></Chrgs>'
+    : '';
+  const kind = code === undefined ? {} : { code };
+  const correction = isReversal === undefined ? {} : { reversal: true };
+  return { amount, bank_reference, reference, more: text, ...kind, ...correction };
 }

@@ -4,7 +4,6 @@ import { createRandom } from '../support/random';
 import type { Account } from '../support/service';
 import type { Answer } from './robot-bank';
 
-/** Transaction to an address of a payment. */
 interface Deposit {
   payment_id: string;
   transaction_id: string;
@@ -13,22 +12,14 @@ interface Deposit {
   isGone?: true;
   /** Another block is to include it. */
   isToCome?: true;
-  /** It was sent back since. */
   isBack?: true;
-  /** An answer has decided about it. */
   isDecided?: true;
 }
 
-interface Payment {
-  id: string;
-  amount_due: string;
-  deposits: { transaction_id: string; status: string }[];
-}
+type Payment = { id: string; deposits: { transaction_id: string; status: string }[] };
 
 interface ChainPlace {
-  /** Its clock is advanced. */
   account: Pick<Account, 'account_id' | 'post' | 'get'>;
-  /** Runs the command line with `--json`. */
   cli: (...args: string[]) => ReturnType<typeof run>;
   seed: number;
   done: string[];
@@ -48,11 +39,14 @@ export function createModelChain({ account, cli, seed, done }: ChainPlace) {
   const ids = new Set<string>();
   const path = (id: string) => `/v1/crypto/payments/${id}`;
 
-  const simulate = async (id: string, report: object): Promise<Payment> => {
-    const answer = await account.post(`/v1/sandbox/crypto/payments/${id}/simulate`, report);
-    if (answer.status !== 200) throw new Error(answer.text);
-    done.push(`chain ${id} ${JSON.stringify(report)}: ${answer.body.status}`);
-    return answer.body;
+  const post = async (at: string, request: object) => {
+    const { status, text, body } = await account.post(at, request);
+    if (status >= 300) throw new Error(text);
+    return body;
+  };
+  const simulate = async (id: string, report: object): Promise<void> => {
+    const { status } = await post(`/v1/sandbox/crypto/payments/${id}/simulate`, report);
+    done.push(`chain ${id} ${JSON.stringify(report)}: ${status}`);
   };
   const send = async (id: string, amount: bigint, more: object = {}): Promise<Deposit> => {
     const transaction_id = `tx-${id}-${deposits.length}`;
@@ -72,10 +66,8 @@ export function createModelChain({ account, cli, seed, done }: ChainPlace) {
     delete deposit.isGone;
     await simulate(payment_id, { event: 'deposit', transaction_id, amount: String(amount) });
   };
-  /** Lets the time of all payments be over. */
   const closeWindow = async (): Promise<void> => {
-    const answer = await account.post('/v1/sandbox/clock', { advance: 'PT31M' });
-    if (answer.status >= 300) throw new Error(answer.text);
+    await post('/v1/sandbox/clock', { advance: 'PT31M' });
     await eventually('the clock to stand', async () => {
       const { body } = await account.get('/v1/sandbox/clock');
       return body.state !== 'advancing';
@@ -132,8 +124,7 @@ export function createModelChain({ account, cli, seed, done }: ChainPlace) {
   const runPayment = async (): Promise<void> => {
     const amount = random.integer(1_000, 50_000);
     const request = { amount, currency: 'EUR', asset: 'ETH', network: 'ethereum' };
-    const { status, text, body } = await account.post('/v1/crypto/payments', request);
-    if (status !== 201) throw new Error(text);
+    const body = await post('/v1/crypto/payments', request);
     const { id } = body;
     ids.add(id);
     const end = random.pick(Object.keys(ENDS));
@@ -142,9 +133,8 @@ export function createModelChain({ account, cli, seed, done }: ChainPlace) {
     if (reason === undefined) return;
     await eventually(`${id} to be listed with ${reason}`, async () => {
       const { data } = JSON.parse((await cli('attention', 'list', '--limit', '1000')).stdout);
-      const isIt = (row: { resource_id: string; reason: string }) =>
-        row.resource_id === id && row.reason === reason;
-      return data.some(isIt);
+      const rows: { resource_id: string; reason: string }[] = data;
+      return rows.some((row) => row.resource_id === id && row.reason === reason);
     });
   };
 
@@ -156,10 +146,9 @@ export function createModelChain({ account, cli, seed, done }: ChainPlace) {
       return { if: 'confirmed' };
     }
     const read: Payment = (await account.get(path(id))).body;
-    const isRejected = ({ transaction_id }: Deposit) =>
-      read.deposits.some(
-        (each) => each.transaction_id === transaction_id && each.status === 'rejected',
-      );
+    const rejected = read.deposits.filter(({ status }) => status === 'rejected');
+    const isRejected = (one: Deposit) =>
+      rejected.some(({ transaction_id }) => transaction_id === one.transaction_id);
     const decided = gone === undefined ? own.filter(isRejected) : [gone];
     for (const deposit of decided) deposit.isDecided = true;
     if (gone !== undefined || random.chance(0.3)) return { if: 'dropped' };
@@ -175,12 +164,10 @@ export function createModelChain({ account, cli, seed, done }: ChainPlace) {
       const count = random.integer(1, 2);
       for (let n = 0; n < count; n += 1) await runPayment();
     },
-    /** Answers a question about one of its payments. */
     answer: async (question: string, id: string): Promise<Answer | undefined> => {
       if (question === 'chain') return await checkChain(id);
       return question === 'decision' ? { if: random.pick(['accept', 'refuse']) } : undefined;
     },
-    /** Sums what is at its addresses. */
     sum: (): bigint =>
       deposits
         .filter(({ isGone, isBack }) => !isGone && !isBack)

@@ -13,38 +13,27 @@ import type { ModelChain } from './robot-chain';
 type Outcome = Awaited<ReturnType<typeof run>>;
 
 interface OperatorPlace {
-  /** Runs the command line with `--json`. */
   cli: (...args: string[]) => Promise<Outcome>;
   bank: Pick<ModelBank, 'answer' | 'disputes' | 'explain' | 'findMissing'>;
-  /** Answers about payments in an asset. */
   chain: Pick<ModelChain, 'ids' | 'answer'>;
   seed: number;
   connector: string;
   account_id: string;
   created: readonly About[];
-  /** Currencies of its bank accounts, by their ids. */
   accounts: ReadonlyMap<string, string>;
   done: string[];
 }
 
-interface Attention {
-  id: string;
-  resource: keyof typeof REMEDIES;
-  resource_id: string;
-  reason: string;
-}
+type Attention = { resource: keyof typeof REMEDIES } & Record<
+  'id' | 'resource_id' | 'reason',
+  string
+>;
 
 interface Entry {
   entry_id: string;
-  /** Its id. */
   resource: string;
   bank_reference: string | null;
 }
-
-const hasResourceOf =
-  ({ resource }: Entry) =>
-  (other: Entry) =>
-    other.resource === resource;
 
 export type Operator = ReturnType<typeof createOperator>;
 
@@ -89,9 +78,9 @@ export function createOperator(place: OperatorPlace) {
     });
     const missing = words.find((word) => /^[A-Z]{2,}$/.test(word) && values['CURRENCY'] !== word);
     if (missing !== undefined) return false;
+    const by = ['--operator', 'ana', '--reason', 'The bank says so.'];
     const isImport = line.startsWith('statement import');
-    const by = isImport ? [] : ['--operator', 'ana', '--reason', 'The bank says so.'];
-    const { exit, stderr } = await cli(...words, ...by);
+    const { exit, stderr } = await cli(...words, ...(isImport ? [] : by));
     const code = exit === 0 ? undefined : JSON.parse(stderr).error.code;
     done.push(`${words.join(' ')}: ${code ?? 'done'}`);
     if (code !== undefined && !REFUSED.includes(code)) throw new Error(`${words}: ${stderr}`);
@@ -111,9 +100,9 @@ export function createOperator(place: OperatorPlace) {
     // The state refuses a row that is not its own, so that some try the last one first.
     if (choose('first|first|first|last', `${values['MOVEMENT']}`) === 'last') own.reverse();
     for (const { run } of own) {
-      const { amount: AMOUNT, reference: REFERENCE, file: FILE } = answer ?? {};
-      const { transaction: TX, address: ADDRESS } = answer ?? {};
-      const facts = { ...values, AMOUNT, REFERENCE, FILE, TX, ADDRESS };
+      const { amount, reference, file, transaction, address } = answer ?? {};
+      const named = { AMOUNT: amount, REFERENCE: reference, FILE: file };
+      const facts = { ...values, ...named, TX: transaction, ADDRESS: address };
       const [first, ...more] = run;
       if (first === undefined || !(await act(first, facts))) continue;
       for (const line of more) await act(line, facts);
@@ -180,25 +169,28 @@ export function createOperator(place: OperatorPlace) {
   /** Follows the rows of what a reconciled day has on one side only. @returns that day */
   const reconcile = async () => {
     const day = await print('reconciliation', 'show', '--connector', connector, '--env', 'sandbox');
+    const ours: Entry[] = day.ours_only;
+    const decide = async (
+      kind: 'different' | 'unmatched',
+      { id: LINE }: { id: string },
+      answer: Answer | undefined,
+      entries: readonly Entry[],
+    ) => {
+      done.push(`${kind} ${LINE}: ${answer?.if}`);
+      const wanted = kind === 'unmatched' ? answer?.references : undefined;
+      if (entries.length < (wanted?.length ?? 0)) return;
+      const ENTRY = entries.map(({ entry_id }) => entry_id).join(' ');
+      await follow(listRows(FINDING_REMEDIES[kind]), answer, { ...shared, LINE, ENTRY });
+    };
     for (const { line, entry } of day.different) {
-      const more: Entry[] = day.ours_only.filter(hasResourceOf(entry));
-      const ENTRY = [entry, ...more].map(({ entry_id }) => entry_id).join(' ');
-      const values = { ...shared, LINE: line.id, ENTRY };
-      const { bank_reference } = line;
-      const answer = bank.explain({ bank_reference, amount: line.amount - entry.amount });
-      done.push(`different ${line.id}: ${answer?.if}`);
-      await follow(listRows(FINDING_REMEDIES.different), answer, values);
+      const answer = bank.explain({ ...line, amount: line.amount - entry.amount });
+      const more = ours.filter(({ resource }) => resource === entry.resource);
+      await decide('different', line, answer, [entry, ...more]);
     }
     for (const line of day.theirs_only) {
       const answer = bank.explain(line);
-      done.push(`unmatched ${line.id}: ${answer?.if}`);
-      const own: Entry[] = day.ours_only.filter(({ bank_reference }: Entry) =>
-        answer?.references?.includes(bank_reference ?? ''),
-      );
-      if (own.length < (answer?.references?.length ?? 0)) continue;
-      const ENTRY = own.map(({ entry_id }) => entry_id).join(' ');
-      const values = { ...shared, LINE: line.id, ENTRY };
-      await follow(listRows(FINDING_REMEDIES.unmatched), answer, values);
+      const isMeant = (own: Entry) => answer?.references?.includes(own.bank_reference ?? '');
+      await decide('unmatched', line, answer, ours.filter(isMeant));
     }
     return day;
   };
@@ -233,8 +225,8 @@ export function createOperator(place: OperatorPlace) {
       const attention = await listAttention();
       for (const row of attention) await remedy(row);
       if (waiting.length > 0) await importAll([]);
-      const suspense: Held[] = (await print('movement', 'list', '--open', '--connector', connector))
-        .data;
+      const listed = await print('movement', 'list', '--open', '--connector', connector);
+      const suspense: Held[] = listed.data;
       const { ours_only, theirs_only, different, findings, closed } = await reconcile();
       const reasons = attention.map(({ resource_id, reason }) => ({ resource_id, reason }));
       const books = { ours_only, theirs_only, different, findings, closed };

@@ -54,11 +54,9 @@ const prefix = `robot-${randomUUID().slice(0, 8)}`;
 const live = { connectors: '', prefix };
 const service = useService({ alone: true, tests: connectors, live });
 const commands = useCommands(service);
+const place = { SANDBOX_CONNECTORS: connectors, TASK_QUEUE_PREFIX: prefix };
 const commandLine = useFixture(
-  async () => {
-    const place = { SANDBOX_CONNECTORS: connectors, TASK_QUEUE_PREFIX: prefix };
-    return openCommandLine({ ...commands.env, ...place });
-  },
+  async () => openCommandLine({ ...commands.env, ...place }),
   ({ close }) => close(),
 );
 const native = useFixture(
@@ -101,7 +99,6 @@ interface Ended extends Owner {
   seed: number;
   bank: ModelBank;
   chain: ModelChain;
-  /** Steps, in words. */
   done: string[];
   /** Rows that nobody could put right. */
   left?: object;
@@ -190,7 +187,6 @@ async function putRight(story: Story, operator: Operator, day: string) {
   const { bank, random } = story;
   let left: object = {};
   let unapplied: string[] | undefined;
-  /** Ids of resources with something to do. */
   let busy = new Set<string>();
   let isBooked = false;
   const giveUpAt = Date.now() + CLEAN_MS_MAX;
@@ -220,11 +216,8 @@ async function putRight(story: Story, operator: Operator, day: string) {
   return left;
 }
 
-function isClean({ closed, ...rows }: Record<string, unknown>): boolean {
-  return (
-    closed === true && Object.values(rows).every((each) => Array.isArray(each) && each.length === 0)
-  );
-}
+const isClean = ({ closed, ...rows }: Record<string, unknown>) =>
+  closed === true && Object.values(rows).every((each) => Array.isArray(each) && each.length === 0);
 
 /** Lists what the bank has reported, and workflows have neither applied nor noted. */
 async function listUnapplied({ bank, created }: Story): Promise<string[]> {
@@ -283,29 +276,30 @@ async function findFaults(ended: readonly Ended[]): Promise<object[]> {
 }
 
 interface TrialBalance {
-  /** Text in an asset. */
   rows: { book: string; account: string; balance: number | string }[];
   findings: { message: string }[];
 }
 
 async function compareBooks(
-  { bank, chain, connector, account_id }: Ended,
+  { bank: model, chain, connector, account_id }: Ended,
   { rows, findings }: TrialBalance,
 ): Promise<object[]> {
   const about = `${connector} sandbox `;
   const faults: object[] = findings.filter(({ message }) => message.startsWith(about));
   const books = [
-    { book: `${account_id}:sandbox:EUR`, place: connector, moved: bank.sumMoved('EUR') },
-    { book: `${account_id}:sandbox:USD`, place: connector, moved: bank.sumMoved('USD') },
+    ...['EUR', 'USD'].map((currency) => ({
+      ...{ book: `${account_id}:sandbox:${currency}`, bank: connector },
+      moved: model.sumMoved(currency),
+    })),
     {
       book: `${chain.account_id}:sandbox:ETH.ethereum`,
-      place: service.connector,
+      bank: service.connector,
       moved: chain.sum(),
     },
   ];
-  for (const { book, place, moved } of books) {
+  for (const { book, bank, moved } of books) {
     const own = rows.filter((row) => row.book === book);
-    const held = own.find(({ account }) => account === `clearing.${place}`)?.balance ?? 0;
+    const held = own.find(({ account }) => account === `clearing.${bank}`)?.balance ?? 0;
     if (BigInt(held) + BigInt(moved) !== 0n) faults.push({ book, held, moved: String(moved) });
     const isOpen = /^((suspense|transit)\.|receivable\.bank$)/;
     faults.push(...own.filter((row) => isOpen.test(row.account) && BigInt(row.balance) !== 0n));
