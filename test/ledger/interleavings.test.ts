@@ -54,6 +54,7 @@ jest.setTimeout(600_000);
 
 const index = (length: number) => fc.nat({ max: length - 1 });
 const kind = <K extends string>(name: K) => fc.constant(name);
+const oneOf = <K extends string>(...names: K[]) => fc.constantFrom(...names);
 const often = <T>(weight: number, arbitrary: fc.Arbitrary<T>) => ({ weight, arbitrary });
 const buildProgram = <T>(step: fc.Arbitrary<T>, least: number, most: number) =>
   fc.array(fc.array(step, { minLength: 1, maxLength: 4 }), { minLength: least, maxLength: most });
@@ -87,38 +88,25 @@ describe('money of payments', () => {
   const of = { payment: index(PAYMENTS) };
   const take = { refund: index(REFUNDS), amount: fc.option(amount, { freq: 4 }) };
   const refunding = fc.record({ kind: kind('refund'), ...of, ...take });
-  const reporting = fc.record({
-    kind: kind('report'),
-    refund: index(REFUNDS),
-    to: fc.constantFrom('settled' as const, 'failed' as const),
-  });
+  const to = oneOf('settled', 'failed');
+  const reporting = fc.record({ kind: kind('report'), refund: index(REFUNDS), to });
+  const disputed = oneOf('dispute_opened', 'dispute_won', 'dispute_lost');
+  const taken = fc.integer({ min: 1, max: 600 });
+  const operation = { operation: index(OPERATIONS) };
+  const late = { late: index(LATE) };
   const step: fc.Arbitrary<Step> = fc.oneof(
     often(3, settling),
     often(3, refunding),
     reporting,
     fc.record({ kind: kind('dispute'), ...of }),
     often(2, fc.record({ kind: kind('claw_back'), ...of, operator: index(2) })),
-    often(
-      2,
-      fc.record({
-        kind: fc.constantFrom('dispute_opened', 'dispute_won', 'dispute_lost'),
-        amount: fc.integer({ min: 1, max: 600 }),
-        ...of,
-      }),
-    ),
-    fc.record({
-      kind: kind('bear'),
-      bearer: fc.constantFrom('service' as const, 'merchant' as const),
-    }),
-    fc.record({ kind: kind('late'), late: index(LATE), amount, fee }),
-    fc.record({ kind: kind('late_credited'), late: index(LATE), amount }),
-    fc.record({ kind: kind('late_reversed'), late: index(LATE), amount: fc.option(amount) }),
-    fc.record({ kind: kind('fund'), operation: index(OPERATIONS) }),
-    fc.record({
-      kind: kind('adjust'),
-      operation: index(OPERATIONS),
-      against: fc.constantFrom('adjustments' as const, 'receivable' as const),
-    }),
+    often(2, fc.record({ kind: disputed, amount: taken, ...of })),
+    fc.record({ kind: kind('bear'), bearer: oneOf('service', 'merchant') }),
+    fc.record({ kind: kind('late'), ...late, amount, fee }),
+    fc.record({ kind: kind('late_credited'), ...late, amount }),
+    fc.record({ kind: kind('late_reversed'), ...late, amount: fc.option(amount) }),
+    fc.record({ kind: kind('fund'), ...operation }),
+    fc.record({ kind: kind('adjust'), ...operation, against: oneOf('adjustments', 'receivable') }),
     often(2, fc.record({ kind: kind('reverse'), posting: index(2 * OPERATIONS + PAYMENTS) })),
   );
   const settle = (payment: number, fee = 0): Step => ({ kind: 'settle', payment, fee });
@@ -128,8 +116,9 @@ describe('money of payments', () => {
     return { kind: 'refund', refund, payment, amount };
   };
   const twice = (taken: Step): [Step, boolean] => [taken, true];
+  type Batches = [Step, boolean][][];
   /** A chargeback that is owed, collected and reversed: chance seldom comes by all of it. */
-  const OWED: [Step, boolean][][] = [
+  const OWED: Batches = [
     [settle(0), { kind: 'late', late: 0, amount: 5, fee: 0 } as const].map(twice),
     [refund(0, 0, 700)].map(twice),
     [clawBack(0), refund(1, 0, 700)].map(twice),
@@ -139,17 +128,17 @@ describe('money of payments', () => {
     [{ kind: 'reverse', posting: 0 } as const, refund(2, 1, 100)].map(twice),
   ];
   /** A payment that the bank disputes twice, and gives back once. */
-  const DISPUTED: [Step, boolean][][] = [
+  const bank = (kind: `dispute_${'opened' | 'won' | 'lost'}`, amount: number) =>
+    twice({ kind, payment: 0, amount });
+  const DISPUTED: Batches = [
     [settle(0)].map(twice),
-    [...(['dispute_opened', 'dispute_won'] as const)].map((kind) =>
-      twice({ kind, payment: 0, amount: 300 }),
-    ),
-    [twice({ kind: 'dispute_opened', payment: 0, amount: 701 }), twice(refund(0, 0, 700))],
-    [twice({ kind: 'dispute_won', payment: 0, amount: 300 }), twice(refund(1, 0, 300))],
-    [twice({ kind: 'dispute_lost', payment: 0, amount: 701 })],
+    [bank('dispute_opened', 300), bank('dispute_won', 300)],
+    [bank('dispute_opened', 701), twice(refund(0, 0, 700))],
+    [bank('dispute_won', 300), twice(refund(1, 0, 300))],
+    [bank('dispute_lost', 701)],
   ];
   /** Two reports about funds that nobody has reported yet: one of them names another amount. */
-  const SENT_BACK_AT_ONCE: [Step, boolean][][] = [
+  const SENT_BACK_AT_ONCE: Batches = [
     [
       [{ kind: 'late_reversed', late: 1, amount: null }, true],
       [{ kind: 'late_reversed', late: 1, amount: 288 }, true],
@@ -157,7 +146,7 @@ describe('money of payments', () => {
     ],
   ];
   /** Fees that the merchant bears at first, and not later. */
-  const WITH_FEES: [Step, boolean][][] = [
+  const WITH_FEES: Batches = [
     [twice({ kind: 'bear', bearer: 'merchant' })],
     [twice(settle(0, 300)), twice({ kind: 'late', late: 0, amount: 500, fee: 499 })],
     [twice({ kind: 'bear', bearer: 'service' })],
@@ -181,20 +170,14 @@ describe('money of payments', () => {
 
   test('stays whole in any interleaving of settlements, refunds and their reports', async () => {
     const refunds = fc.oneof(settling, refunding, reporting);
-    await holdAlways(
-      buildProgram(fc.tuple<[Step, boolean]>(refunds, fc.constant(false)), 4, 10),
-      60,
-      openMoney,
-    );
+    const once = fc.tuple<[Step, boolean]>(refunds, fc.constant(false));
+    await holdAlways(buildProgram(once, 4, 10), 60, openMoney);
   });
 
   test('stays whole in any interleaving of money that goes wrong, and each act is booked once', async () => {
-    const examples: [[Step, boolean][][]][] = [
-      [OWED],
-      [DISPUTED],
-      [SENT_BACK_AT_ONCE],
-      [WITH_FEES],
-    ];
+    const examples = [OWED, DISPUTED, SENT_BACK_AT_ONCE, WITH_FEES].map((each): [Batches] => [
+      each,
+    ]);
     await holdAlways(buildProgram(fc.tuple(step, fc.boolean()), 4, 8), 30, openMoney, examples);
     expect([...seen]).toEqual(
       expect.arrayContaining([
@@ -212,19 +195,12 @@ describe('payouts', () => {
   const FUNDED = 1_000;
   const PAYOUTS = 7;
   /** From each state, where a payout can go at once; no state is skipped in the record. */
+  const SENT: PayoutStatus[][] = [['sent'], ['sent', 'completed'], ['sent', 'returned']];
   const PATHS: Record<PayoutStatus, PayoutStatus[][]> = {
-    created: [
-      ['submitted'],
-      ['submitted', 'sent'],
-      ['submitted', 'sent', 'completed'],
-      ['submitted', 'sent', 'returned'],
-      ['failed'],
-    ],
-    submitted: [['sent'], ['sent', 'completed'], ['sent', 'returned'], ['failed']],
-    sent: [['completed'], ['failed'], ['returned']],
-    completed: [['returned']],
-    failed: [],
-    returned: [],
+    created: [['submitted'], ...SENT.map((path) => ['submitted' as const, ...path]), ['failed']],
+    submitted: [...SENT, ['failed']],
+    ...{ sent: [['completed'], ['failed'], ['returned']], completed: [['returned']] },
+    ...{ failed: [], returned: [] },
   };
 
   type PayoutStep =
@@ -232,13 +208,11 @@ describe('payouts', () => {
     | { kind: 'open'; payout: number }
     | { kind: 'transition'; payout: number; path: number };
 
+  const of = { payout: index(PAYOUTS) };
   const step: fc.Arbitrary<PayoutStep> = fc.oneof(
     fc.record({ kind: kind('fund'), funding: index(FUNDINGS), balance: index(BALANCES.length) }),
-    { weight: 2, arbitrary: fc.record({ kind: kind('open'), payout: index(PAYOUTS) }) },
-    {
-      weight: 4,
-      arbitrary: fc.record({ kind: kind('transition'), payout: index(PAYOUTS), path: index(60) }),
-    },
+    often(2, fc.record({ kind: kind('open'), ...of })),
+    often(4, fc.record({ kind: kind('transition'), ...of, path: index(60) })),
   );
   const payout = fc.record({
     balance: index(BALANCES.length),
@@ -258,10 +232,7 @@ describe('payouts', () => {
     [advance(6, 1)],
   ];
 
-  interface World {
-    account_id: string;
-    payouts: PayoutFacts[];
-  }
+  type World = { account_id: string; payouts: PayoutFacts[] };
 
   async function run(
     { account_id, payouts }: World,
@@ -310,11 +281,10 @@ describe('payouts', () => {
     const book = await expectWholeBook(records, account_id);
     const payouts = await records.stores.payouts.list({ account_id, livemode: false, limit: 100 });
     for (const name of BALANCES) {
-      const waiting = payouts.filter(
-        ({ balance_account, status }) =>
-          balance_account === name && (status === 'created' || status === 'submitted'),
-      );
-      const held = waiting.reduce((sum, { amount, fee }) => sum + amount + fee, 0);
+      const held = payouts
+        .filter(({ status }) => status === 'created' || status === 'submitted')
+        .filter(({ balance_account }) => balance_account === name)
+        .reduce((sum, { amount, fee }) => sum + amount + fee, 0);
       expect([name, book.sum(`balances.${name}.reserved`)]).toEqual([name, held]);
     }
   }
@@ -348,13 +318,8 @@ describe('payouts', () => {
       { numRuns: 60, examples: [[EVERY_STATE, small]], endOnFailure: true },
     );
     expect([...reached].sort()).toEqual([
-      'completed, sent',
-      'created',
-      'failed',
-      'failed, sent',
-      'returned, sent',
-      'sent, sent',
-      'submitted',
+      ...['completed, sent', 'created', 'failed', 'failed, sent'],
+      ...['returned, sent', 'sent, sent', 'submitted'],
     ]);
   });
 });
@@ -396,7 +361,6 @@ describe('one book', () => {
     act: fc.constantFrom<Act>(SETTLED, ...KINDS, 'apply'),
     resource: index(RESOURCES),
     process: fc.nat({ max: 1 }),
-    /** Writes before it is killed. */
     dies: fc.option(fc.nat({ max: WRITES }), { freq: 3, nil: undefined }),
   });
   type BookStep = typeof step extends fc.Arbitrary<infer T> ? T : never;
@@ -406,8 +370,6 @@ describe('one book', () => {
     payout_reserved: (amount) => ENTRY_LINES.payout_reserved('main', amount - 10, 5),
     payout_captured: (amount) => ENTRY_LINES.payout_captured('main', 'bank', amount - 10, 5),
   };
-
-  /** A merchant, and all entries that were acknowledged. */
   function openWorld() {
     const account_id = `acct_${randomUUID()}`;
     const book = `${account_id}:sandbox:EUR`;
@@ -483,11 +445,8 @@ class Killed extends Error {}
 interface Fuse {
   /** Writes that are still made; undefined for all. */
   left: number | undefined;
-  /** Ends the process here when no write is left. */
   burn: () => void;
 }
-
-/** Counts writes down to the end of a process. */
 function createFuse(left: number | undefined): Fuse {
   return {
     left,
@@ -545,17 +504,11 @@ async function reconcile({ mongo, db, stores }: Pick<Records, 'mongo' | 'db' | '
     await movements.collection.insertMany(rows.map(({ connector: _, ...row }) => row));
     const deps = { mongo, stores, now, database, dataDir, audit: operatorsAudit(stores) };
     const source = { connector, livemode: false };
-    for (const { file, currency } of await writeDayStatements(
-      deps,
-      now().toISOString().slice(0, 10),
-    )) {
-      const account = { ...source, iban: sandboxIban(currency), currency };
-      await inTransaction(mongo, (session) =>
-        stores.bankAccounts.insert(
-          { _id: `ba_${currency}`, ...account, created_at: now().toISOString(), closing: null },
-          session,
-        ),
-      );
+    const created_at = now().toISOString();
+    for (const { file, currency } of await writeDayStatements(deps, created_at.slice(0, 10))) {
+      const account = { ...source, iban: sandboxIban(currency), currency, created_at };
+      const row = { _id: `ba_${currency}`, ...account, closing: null };
+      await inTransaction(mongo, (session) => stores.bankAccounts.insert(row, session));
       await importStatementPath(deps, file, source);
     }
     const shown = await reconcileAccounts(deps, source);
@@ -599,16 +552,13 @@ async function listMovements(
       const [, connector] = CLEARING.exec(account) ?? [];
       if (connector === undefined || kind === 'reversed') continue;
       const [moved, fee] = [-Number(toBigInt(amount)), fees.get(_id)];
+      const currency = book.slice(book.lastIndexOf(':') + 1);
+      // The line of a dispute has its fee, too.
+      const money = moved > 0 ? { amount: moved, fee } : { amount: moved - (fee ?? 0) };
       rows.push({
         ...{ _id, decision: _id, resource: 'payment', name: 'settled', resource_id, connector },
-        // The line of a dispute has its fee, too.
-        ...{
-          amount: moved > 0 ? moved : moved - (fee ?? 0),
-          currency: book.slice(book.lastIndexOf(':') + 1),
-        },
-        ...{ bank_reference: `SBX${rows.length}`, booked_at, statement: null },
-        day: booked_at.toISOString().slice(0, 10),
-        ...omitUndefined({ fee: moved > 0 ? fee : undefined }),
+        ...{ bank_reference: `SBX${rows.length}`, booked_at, statement: null, currency },
+        ...{ day: booked_at.toISOString().slice(0, 10), ...omitUndefined(money) },
       });
     }
   }

@@ -178,13 +178,8 @@ export async function createWorld(first: WorkerProcess, operator: Records) {
     const id = `credit_${amount % 2}_${payment_id}`;
     const audit = { who: 'ana', what: 'resolve_movement', why: 'the merchant delivers' };
     const act = { id, acted_at: now(), audit, attention: null };
-    const call = {
-      ...about(payment_id),
-      ...act,
-      movement: held.id,
-      as: 'merchant',
-      amount,
-    } as const;
+    const decided = { movement: held.id, as: 'merchant', amount } as const;
+    const call = { ...about(payment_id), ...act, ...decided };
     await book(payment_id, (known) => records.movements.resolveMovement({ ...call, ...known }));
   }
 
@@ -213,23 +208,15 @@ export async function createWorld(first: WorkerProcess, operator: Records) {
     { records }: WorkerProcess,
     { kind: name, payment, amount }: Extract<Step, { kind: Reported }>,
   ): Promise<void> {
-    const { payment_id, account_id, livemode, currency, method, connector, request_id } = of(
-      payments,
-      payment,
-    );
+    const { payment_id, amount: _, ...owner } = of(payments, payment);
     const own = `dispute_${amount % 2}`;
     const dispute_id = disputeId(payment_id, own);
     const facts = name === 'dispute_opened' ? { amount, fee: 15 } : {};
     const at = now();
-    const report: DisputeReport = {
-      name,
-      callback_id: `${name}_${own}`,
-      occurred_at: at,
-      ...facts,
-    };
+    const callback_id = `${name}_${own}`;
+    const report: DisputeReport = { name, callback_id, occurred_at: at, ...facts };
     if ((await stored(payment_id)).status !== 'settled') return;
     if (name === 'dispute_opened') {
-      const owner = { account_id, livemode, currency, method, connector, request_id };
       const input = { dispute_id, payment_id, name: own, amount, ...owner, created_at: at, report };
       const opening = await retryUntilDone(() => records.disputes.openDispute(input));
       if (opening.outcome === 'accepted' && opening.answer?.outcome === 'posted') met.add(name);
@@ -290,11 +277,8 @@ export async function createWorld(first: WorkerProcess, operator: Records) {
       expect(came).toMatchObject(status === 'settled' ? settled : []);
       const taken = moved
         .filter(({ dispute }) => dispute !== undefined)
-        .reduce(
-          (sum, { direction, amount }) => sum + Number(amount) * (direction === 'in' ? -1 : 1),
-          0,
-        );
-      expect(taken).toBe(disputed);
+        .map(({ direction, amount }) => Number(amount) * (direction === 'in' ? -1 : 1));
+      expect(taken.reduce((sum, amount) => sum + amount, 0)).toBe(disputed);
       expect(disputed).toBe(disputes.reduce((sum, { amount }) => sum + amount, 0));
       const parts = disputes.filter(({ kind }) => kind === 'clawed_back');
       const live = all.filter((refund) => refund.status !== 'failed');
@@ -353,19 +337,15 @@ async function report(
   to: 'settled' | 'failed',
 ): Promise<void> {
   if (payment === undefined) return;
-  const ignoreWrongState = (error: unknown) => {
-    if (!String(error).includes('is not at version')) throw error;
-  };
   await retryUntilDone(async () => {
-    await transitionRefund(records, payment, id, to).catch(ignoreWrongState);
+    await transitionRefund(records, payment, id, to).catch((error: unknown) => {
+      if (!String(error).includes('is not at version')) throw error;
+    });
   });
 }
 
 const REFUSALS = [
-  'insufficient_balance',
-  'not_reversible',
-  'nothing_owed',
-  'operation_id_used',
+  ...['insufficient_balance', 'not_reversible', 'nothing_owed', 'operation_id_used'],
   'operation_not_found',
 ];
 
