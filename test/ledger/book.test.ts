@@ -44,17 +44,18 @@ function openBook(currency = 'EUR') {
     ...{ kind, lines, resource_id, account_id, livemode: false, currency },
     at: '2026-03-01T12:00:00.000Z',
   });
+  const post = (...entries: NewEntry[]) =>
+    inTransaction(records.mongo, async (session) => {
+      for (const entry of entries) await ledger.post(entry, session);
+    });
+  const refund = (amount: number) =>
+    post(build('refund_accepted', ENTRY_LINES.refund_accepted(amount)));
+  const buildFunding = (amount: number, balance = 'main') =>
+    build('funded', ENTRY_LINES.funded(balance, amount));
+  /** Expects a debit that does not fit to be refused. */
+  const refuses = (amount: number) => expect(refund(amount)).rejects.toThrow(InsufficientBalance);
   return {
-    account_id,
-    book,
-    build,
-    buildFunding: (amount: number, balance = 'main', resource_id?: string) =>
-      build('funded', ENTRY_LINES.funded(balance, amount), resource_id),
-    buildRefund: (amount: number) => build('refund_accepted', ENTRY_LINES.refund_accepted(amount)),
-    post: (...entries: NewEntry[]) =>
-      inTransaction(records.mongo, async (session) => {
-        for (const entry of entries) await ledger.post(entry, session);
-      }),
+    ...{ account_id, book, build, post, refund, buildFunding, refuses },
     applyPending: () =>
       inTransaction(records.mongo, (session) => ledger.applyPending(book, session)),
     readBook: () => ledger.book(book),
@@ -80,71 +81,61 @@ describe('what a bank makes available from a day on', () => {
     ENTRY_LINES.payment_settled('bank', amount, 0, 0, day);
 
   test('is pending until that day begins, and debits use it from then on', async () => {
-    const { build, buildRefund, post, readRows, readBook, readDifferences } = openBook();
-    await post(
-      build('payment_settled', settle(500, '2026-03-03')),
-      build('payment_settled', settle(200, '2026-03-04')),
-      build('payment_settled', settle(900, '2026-03-05')),
-    );
+    const { build, refund, refuses, post, readRows, readBook, readDifferences } = openBook();
+    const days = { '2026-03-03': 500, '2026-03-04': 200, '2026-03-05': 900 };
+    const settlements = Object.entries(days).map(([day, amount]) => settle(amount, day));
+    await post(...settlements.map((lines) => build('payment_settled', lines)));
     expect(await readRows()).toEqual([{ ...mainRow(700), pending: 900 }]);
-    await expect(post(buildRefund(701))).rejects.toThrow(InsufficientBalance);
-    await post(buildRefund(600));
+    await refuses(701);
+    await refund(600);
     expect(await readRows()).toEqual([{ ...mainRow(100), pending: 900 }]);
-    expect((await readBook())?.due).toEqual({
-      main: { '2026-03-03': 0, '2026-03-04': 0, '2026-03-05': 900 },
-    });
+    const due = { '2026-03-03': 0, '2026-03-04': 0, '2026-03-05': 900 };
+    expect((await readBook())?.due).toEqual({ main: due });
     const differences = await readDifferences();
     // These payments are none.
     expect(differences.filter(({ check }) => check !== 'resource_missing')).toEqual([]);
   });
 
   test('is used once by debits at the same time', async () => {
-    const { build, buildRefund, post, readRows } = openBook();
+    const { build, refund, post, readRows } = openBook();
     await post(build('payment_settled', settle(500, '2026-03-03')));
-    const refunds = Array.from({ length: 8 }, () => buildRefund(100));
-    const posted = await Promise.allSettled(refunds.map((each) => post(each)));
-    const done = posted.filter(({ status }) => status === 'fulfilled');
+    const refunds = await Promise.allSettled(Array.from({ length: 8 }, () => refund(100)));
+    const done = refunds.filter(({ status }) => status === 'fulfilled');
     expect(done.length).toBeLessThanOrEqual(5);
     expect(await readRows()).toEqual([mainRow(500 - 100 * done.length)]);
   });
 
   test('is collected from who owes once it is there', async () => {
-    const { build, post, book } = openBook();
+    const { build, post, book, account_id, applyPending, readRows } = openBook();
     await post(build('payment_dispute_opened', ENTRY_LINES.payment_dispute_opened('bank', 0, 300)));
-    const list = async () => (await ledger.listCollectable(false, '', 1_000)).books;
-    await post(build('payment_settled', settle(500, '2026-03-05')));
-    await inTransaction(records.mongo, (session) => ledger.applyPending(book, session));
-    expect(await list()).not.toContain(book);
-    await post(build('payment_settled', settle(400, '2026-03-04')));
-    await inTransaction(records.mongo, (session) => ledger.applyPending(book, session));
-    expect(await list()).toContain(book);
-    const owner = { account_id: book.split(':')[0] ?? '', livemode: false, currency: 'EUR' };
-    const collect = (session: ClientSession) =>
-      ledger.collectDebt(owner, 'main', WRITTEN_AT.toISOString(), session);
-    expect(await inTransaction(records.mongo, collect)).toBe(300);
-    expect(await ledger.balances(owner.account_id, false)).toEqual([
-      { ...mainRow(100), pending: 500 },
-    ]);
+    const isCollectable = async (...[amount, day]: Parameters<typeof settle>) => {
+      await post(build('payment_settled', settle(amount, day)));
+      await applyPending();
+      return (await ledger.listCollectable(false, '', 1_000)).books.includes(book);
+    };
+    expect(await isCollectable(500, '2026-03-05')).toBe(false);
+    expect(await isCollectable(400, '2026-03-04')).toBe(true);
+    const owner = { account_id, livemode: false, currency: 'EUR' };
+    const collected = inTransaction(records.mongo, (session) =>
+      ledger.collectDebt(owner, 'main', WRITTEN_AT.toISOString(), session),
+    );
+    expect(await collected).toBe(300);
+    expect(await readRows()).toEqual([{ ...mainRow(100), pending: 500 }]);
   });
 });
 
 describe('an entry', () => {
   test('changes every balance that it names, and is stored as it was posted', async () => {
-    const { build, buildFunding, buildRefund, post, readBook, applyPending, book, account_id } =
+    const { build, buildFunding, refund, post, readBook, applyPending, book, account_id } =
       openBook();
     const funding = buildFunding(1_000);
     await post(funding, build('payment_settled', ENTRY_LINES.payment_settled('bank', 500)));
-    await post(buildRefund(300));
+    await refund(300);
     await applyPending();
     expect(await readBook()).toEqual({
-      _id: book,
-      account_id,
-      livemode: false,
-      currency: 'EUR',
-      balances: { main: { available: 1_200 } },
-      clearing: { bank: -500 },
-      transit: { refunds: 300 },
-      external: { funding: -1_000 },
+      ...{ _id: book, account_id, livemode: false, currency: 'EUR' },
+      ...{ balances: { main: { available: 1_200 } }, external: { funding: -1_000 } },
+      ...{ clearing: { bank: -500 }, transit: { refunds: 300 } },
     });
     expect(await ledger.findEntry(operationId(funding))).toEqual({
       ...{ ...funding, _id: operationId(funding), book, written_at: WRITTEN_AT.toISOString() },
@@ -160,33 +151,32 @@ describe('an entry', () => {
     await post(buildFunding(1, 'zeta'), buildFunding(2, 'alpha'), euros);
     await post({ ...buildFunding(4), livemode: true });
     await openBook().post(openBook().buildFunding(5));
-    expect(await readRows()).toEqual([
-      { balance_account: 'alpha', currency: 'EUR', available: 3, reserved: 0 },
-      { balance_account: 'alpha', currency: 'USD', available: 2, reserved: 0 },
-      { balance_account: 'zeta', currency: 'USD', available: 1, reserved: 0 },
-    ]);
+    const build = (balance_account: string, currency: string, available: number) => {
+      return { ...mainRow(available, currency), balance_account };
+    };
+    const rows = [build('alpha', 'EUR', 3), build('alpha', 'USD', 2), build('zeta', 'USD', 1)];
+    expect(await readRows()).toEqual(rows);
     expect(await ledger.balances(account_id, true)).toEqual([mainRow(4, 'USD')]);
   });
 
   test('is refused if it debits a missing book or balance, or does not sum to zero', async () => {
-    const { post, build, buildFunding, buildRefund, readBook } = openBook();
-    await expect(post(buildRefund(1))).rejects.toThrow(InsufficientBalance);
+    const { post, build, buildFunding, refuses, readBook } = openBook();
+    await refuses(1);
     const unbalanced = build('funded', [{ account: 'external.funding', amount: -1 }]);
     await expect(post(unbalanced)).rejects.toThrow(RangeError);
     expect(await readBook()).toBeNull();
     await post(buildFunding(100, 'marketing'));
-    await expect(post(buildRefund(1))).rejects.toThrow(InsufficientBalance);
+    await refuses(1);
   });
 
   test('is exact and stored as 64-bit integers, the smallest amount and the largest', async () => {
-    const { post, buildFunding, buildRefund, readRows, readBook, book } = openBook('KWD');
-    await post(...Array.from({ length: 30 }, () => buildFunding(AMOUNT_MAX)));
-    await post(buildFunding(1), buildRefund(AMOUNT_MAX), buildRefund(2));
+    const { post, buildFunding, refund, readRows, readBook, book } = openBook('KWD');
+    await post(...Array.from({ length: 30 }, () => buildFunding(AMOUNT_MAX)), buildFunding(1));
+    await refund(AMOUNT_MAX);
+    await refund(2);
     expect(await readRows()).toEqual([mainRow(29 * AMOUNT_MAX - 1, 'KWD')]);
-    expect(await readBook()).toMatchObject({
-      external: { funding: -30 * AMOUNT_MAX - 1 },
-      transit: { refunds: AMOUNT_MAX + 2 },
-    });
+    const external = { funding: -30 * AMOUNT_MAX - 1 };
+    expect(await readBook()).toMatchObject({ external, transit: { refunds: AMOUNT_MAX + 2 } });
     const { entries, books } = ledger.collections;
     const long = { $type: 'long' };
     const lines = { $not: { $elemMatch: { amount: { $not: long } } } };
@@ -198,12 +188,11 @@ describe('an entry', () => {
     const { post, buildFunding } = openBook();
     await post(buildFunding(10));
     const funding = buildFunding(5);
-    const balances = await inTransaction(records.mongo, async (session) => {
+    await inTransaction(records.mongo, async (session) => {
       await ledger.post(funding, session);
-      const readBalance = (name: string) => ledger.balance(funding, name, session);
-      return [await readBalance('main'), await readBalance('none')];
+      expect(await ledger.balance(funding, 'main', session)).toEqual(mainRow(15));
+      expect(await ledger.balance(funding, 'none', session)).toBeNull();
     });
-    expect(balances).toEqual([mainRow(15), null]);
   });
 });
 
@@ -211,15 +200,13 @@ describe('a pending entry', () => {
   async function openPendingBook(...amounts: number[]) {
     const opened = openBook();
     for (const amount of amounts) await opened.settlePayment(amount);
-    const refund = (amount: number) => opened.post(opened.buildRefund(amount));
-    return { ...opened, refund };
+    return opened;
   }
 
   test('of a settlement changes no stored balance, counts at once, and is applied once', async () => {
     const opened = await openPendingBook(1, 20, 300, 4_000);
     const { readRows, readBook, applyPending, countPending, readDifferences, account_id } = opened;
-    expect(await readBook()).toBeNull();
-    expect(await countPending()).toBe(4);
+    expect([await readBook(), await countPending()]).toEqual([null, 4]);
     expect(await readRows()).toEqual([mainRow(4_321)]);
     expect(await readDifferences()).toEqual([]);
     await expectWholeBook(records, account_id);
@@ -232,8 +219,8 @@ describe('a pending entry', () => {
 
   test('is applied by a debit that needs it and fits, and by no other debit', async () => {
     const opened = await openPendingBook(300, 200);
-    const { readRows, refund, settlePayment, countPending, account_id } = opened;
-    await expect(refund(501)).rejects.toThrow(InsufficientBalance);
+    const { readRows, refund, refuses, settlePayment, countPending, account_id } = opened;
+    await refuses(501);
     expect(await countPending()).toBe(2);
     await refund(450);
     expect(await readRows()).toEqual([mainRow(50)]);
@@ -280,18 +267,13 @@ describe('MongoDB itself', () => {
   const VALIDATION_FAILED = { code: 121 };
   type Write = (session?: ClientSession) => Promise<unknown>;
   const line = (account: string, amount: unknown) => ({ account, amount });
-  const insertEntry =
-    (lines: unknown): Write =>
-    (session) =>
-      records.db.collection('journal_entries').insertOne({ lines }, { session });
-  const changeBook =
-    (account: string, amount: number): Write =>
-    (session) =>
-      ledger.collections.books.updateOne(
-        { _id: account },
-        { $inc: { [account]: Long.fromNumber(amount) } },
-        { session, upsert: true },
-      );
+  const insertEntry = (lines: unknown) => (session?: ClientSession) =>
+    records.db.collection('journal_entries').insertOne({ lines }, { session });
+  const changeBook = (account: string, amount: number) => (session?: ClientSession) => {
+    const change = { $inc: { [account]: Long.fromNumber(amount) } };
+    const options = { session, upsert: true };
+    return ledger.collections.books.updateOne({ _id: account }, change, options);
+  };
   const accounts = Object.entries(LEDGER_ACCOUNTS).map(
     ([account, bound]) => [account.replace('*', 'main'), bound] as const,
   );
