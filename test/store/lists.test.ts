@@ -69,6 +69,7 @@ const FIRST_PAGE = { ...OWNER, before: undefined, limit: 51 };
 const PAGE = { ...FIRST_PAGE, before: BEFORE };
 const KINDS = ['payments', 'refunds', 'payouts'] as const;
 const UNSENT = ['exhausted', 'pending'] as const;
+const RESENDABLE = { ...OWNER, since: BEFORE, until: '9999', statuses: UNSENT };
 
 type Query = [name: string, read: (stores: Stores) => Promise<unknown>];
 
@@ -109,13 +110,7 @@ const LISTS: Query[] = [
       for await (const _row of deliveries.overdue('9999')) if (++count === 200) break;
     },
   ],
-  [
-    'events to be sent again',
-    ({ deliveries }) => {
-      const filter = { ...OWNER, since: BEFORE, until: '9999', statuses: UNSENT };
-      return deliveries.listResendable(filter, 51);
-    },
-  ],
+  ['events to be sent again', ({ deliveries }) => deliveries.listResendable(RESENDABLE, 51)],
   ['callbacks of a resource', ({ callbacks }) => callbacks.forResource(PAYMENT_ID)],
   ['deliveries of an event', ({ deliveries }) => deliveries.readLogs([`${PAYMENT_NUMBER}`])],
   ['keys of an account', ({ keys }) => keys.forAccount(LARGE_MERCHANT)],
@@ -147,35 +142,29 @@ test('events of a payment, its refunds and its disputes are merged from indexes,
 });
 
 test('what a failover may have lost is read from an index, in the order of arrival', async () => {
-  const plan = await readPlan(({ callbacks }) =>
-    callbacks.missedSince(BEFORE, undefined).toArray(),
-  );
-  expect(plan).toMatchObject({ indexes: ['received'], stages: ['FETCH', 'IXSCAN'] });
+  const missed = ({ callbacks }: Stores) => callbacks.missedSince(BEFORE, undefined).toArray();
+  expect(await readPlan(missed)).toMatchObject({
+    indexes: ['received'],
+    stages: ['FETCH', 'IXSCAN'],
+  });
 });
 
 test('a list of waiting callbacks sorts only what an index selects', async () => {
   for (const waits of ['unsignalled', 'parked', 'any'] as const) {
-    const plan = await readPlan(({ callbacks }) =>
-      callbacks.waiting({ waits }).limit(51).toArray(),
-    );
+    const list = ({ callbacks }: Stores) => callbacks.waiting({ waits }).limit(51).toArray();
+    const plan = await readPlan(list);
     expect(plan.stages).not.toContain('COLLSCAN');
     expect(plan.indexes).toHaveLength(1);
     expect(plan.keys_examined).toBeLessThanOrEqual(plan.returned + BETWEEN_STATES);
   }
 });
 
+const PLACE = [LARGE_MERCHANT, false, BEFORE] as const;
+
 test.each<[string, string, Query[1]]>([
-  [
-    'the volume of each day',
-    'settled_day',
-    ({ payments }) => payments.settledByDay(LARGE_MERCHANT, false, BEFORE),
-  ],
-  [
-    'the number of payments in each state',
-    'status_position',
-    ({ payments }) => payments.countByStatus(LARGE_MERCHANT, false, BEFORE),
-  ],
-  ['events', 'position', ({ events }) => events.countSince(LARGE_MERCHANT, false, BEFORE)],
+  ['the volume of each day', 'settled_day', ({ payments }) => payments.settledByDay(...PLACE)],
+  ['payments by state', 'status_position', ({ payments }) => payments.countByStatus(...PLACE)],
+  ['events', 'position', ({ events }) => events.countSince(...PLACE)],
 ])('%s is counted from an index alone', async (_name, index, read) => {
   expect(await readPlan(read)).toMatchObject({ indexes: [index], documents_examined: 0 });
 });
@@ -191,13 +180,10 @@ test('a pair of filters that is rare among many rows of each has an index of its
 test('the volume of each day sums what was settled, by currency', async () => {
   const since = calculateTime(TOTAL - 40, TOTAL, UNTIL);
   const days = await database.stores.payments.settledByDay(LARGE_MERCHANT, false, since);
-  const settled = await database.db
-    .collection('payments')
-    .find({ account_id: LARGE_MERCHANT, status: 'settled', settled_at: { $gte: since } })
-    .toArray();
-  expect(
-    days.filter(({ currency, day }) => currency !== 'EUR' || day < since.slice(0, 10)),
-  ).toEqual([]);
+  const filter = { account_id: LARGE_MERCHANT, status: 'settled', settled_at: { $gte: since } };
+  const settled = await database.db.collection('payments').find(filter).toArray();
+  const others = days.filter(({ currency, day }) => currency !== 'EUR' || day < since.slice(0, 10));
+  expect(others).toEqual([]);
   const sum = (numbers: number[]) => numbers.reduce((total, each) => total + each, 0);
   expect(sum(days.map(({ amount }) => amount))).toBe(sum(settled.map((row) => row['amount'])));
   expect(sum(days.map(({ payments }) => payments))).toBe(settled.length);
@@ -229,10 +215,9 @@ async function postEntries(count: number): Promise<void> {
       for (second = from; second < from + atOnce; second += 1) {
         const balance = second % 4 === 0 ? 'marketing' : 'main';
         const isPayment = balance === 'main' && second % 7 !== 0;
+        const { payment_settled, funded } = ENTRY_LINES;
         const kind = isPayment ? 'payment_settled' : 'funded';
-        const lines = isPayment
-          ? ENTRY_LINES.payment_settled('bank', 5)
-          : ENTRY_LINES.funded(balance, 5);
+        const lines = isPayment ? payment_settled('bank', 5) : funded(balance, 5);
         const currency = second % 10 === 0 ? 'USD' : 'EUR';
         const at = new Date(UNTIL).toISOString();
         const entry = { ...MERCHANT, kind, lines, currency, at, resource_id: `${second}` } as const;
