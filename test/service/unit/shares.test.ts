@@ -11,11 +11,7 @@ const REFUSED = {
 beforeEach(() => void jest.useFakeTimers());
 afterEach(() => void jest.useRealTimers());
 
-interface Calls {
-  livemode?: boolean;
-  kind?: WorkKind;
-  connector?: string;
-}
+type Calls = { livemode?: boolean; kind?: WorkKind; connector?: string };
 
 function setUp(creates = 100) {
   const runInShare = createShares(creates, () => Date.now());
