@@ -101,11 +101,7 @@ function record(world: World, step: DepositStep): World {
   const changed = { ...row, ...changeMovement(row, step, decision) };
   const others = world.movements.filter((each) => each !== known);
   const posted = step.step === 'noted' ? [] : [{ kind: step.step, deposit: key, row }];
-  return {
-    ...world,
-    movements: [...others, changed],
-    entries: [...world.entries, ...posted],
-  };
+  return { ...world, movements: [...others, changed], entries: [...world.entries, ...posted] };
 }
 
 function report(transaction_id: string, amount: bigint, confirmations: number, seen_at = IN_TIME) {

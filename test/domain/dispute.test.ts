@@ -19,10 +19,7 @@ const transfer = (
   direction: 'in' | 'out',
   amount: number,
   more: Partial<DisputeTransfer> = {},
-) => ({
-  ...{ direction, amount, fee: 0, held: amount, owed: 0, at: AT, by: 'cb-1' },
-  ...more,
-});
+) => ({ ...{ direction, amount, fee: 0, held: amount, owed: 0, at: AT, by: 'cb-1' }, ...more });
 const build = (status: DisputeStatus, ...transfers: DisputeTransfer[]): DisputeFacts => ({
   ...{ status, reason: null, evidence_due_at: null, transfers },
 });
