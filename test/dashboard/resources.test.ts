@@ -2,8 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { inTransaction } from '../../src/base/mongo';
 import { buildPosition } from '../../src/domain/cursor';
 import { createLedgerStore } from '../../src/ledger/book';
-import type { EntryDocument } from '../../src/ledger/documents';
 import { ENTRY_LINES } from '../../src/ledger/entry-lines';
+import type { PaymentDocument } from '../../src/store/payments';
 import { ETHER, useCryptoShop, WALLET } from '../api/crypto-setting';
 import { useShop } from '../api/payout-setting';
 import {
@@ -17,6 +17,7 @@ import {
 } from '../support/dashboard';
 import { eventually, idealPayment } from '../support/http';
 import { buildPng } from '../support/images';
+import { paymentAt } from '../support/list-rows';
 import { useService } from '../support/service';
 
 const service = useService();
@@ -51,13 +52,16 @@ async function openMerchant(role: 'owner' | 'read_only' | 'developer' = 'owner')
 }
 
 test('a list is searched by ID and reference, filtered, and paged in both directions', async () => {
-  const { by, post } = await openMerchant();
-  const made: string[] = [];
-  for (let n = 0; n < 30; n += 1) {
-    const reference = n === 3 ? 'order <3>' : `order-${n}`;
-    const body = idealPayment({ reference, ...(n === 4 ? { method: 'visa' } : {}) });
-    made.unshift((await post('/v1/payments', body)).body.id);
-  }
+  const { by, account_id } = await openMerchant();
+  const now = Date.now();
+  const rows = Array.from({ length: 30 }, (_, n) => ({
+    ...paymentAt(n, new Date(now - n * 1_000).toISOString()),
+    ...{ _id: randomUUID(), token_hash: randomUUID(), account_id },
+    ...({ status: 'authorized', method: n === 25 ? 'visa' : 'ideal' } as const),
+    reference: n === 26 ? 'order <3>' : `order-${n}`,
+  }));
+  await service.collection<PaymentDocument>('payments').insertMany(rows);
+  const made = rows.map(({ _id }) => _id);
   const follow = async (html: string, name: string) => {
     const link = new RegExp(`href="([^"]+)"[^>]*>\\s*${name}`).exec(html)?.[1];
     return (await by.get(link?.replaceAll('&amp;', '&') ?? '')).html;
@@ -69,8 +73,7 @@ test('a list is searched by ID and reference, filtered, and paged in both direct
   expect(listIds(second, '/payments')).toEqual(made.slice(25));
   expect(second).not.toContain('>Older<');
   expect(listIds(await follow(second, 'Newer'), '/payments')).toEqual(made.slice(0, 25));
-  const { created_at } = (await service.stores.payments.get(made[25] ?? '')) ?? {};
-  const day = created_at?.slice(0, 10);
+  const day = rows[25]?.created_at.slice(0, 10);
   for (const [query, ids] of [
     [`search=${made[7]}`, [made[7]]],
     ['search=order+%3C3%3E', [made[26]]],
@@ -111,7 +114,7 @@ test('an export has every row of the list and neutralizes formulas', async () =>
   }
 });
 
-test('a payment is refunded once however often its form is sent, and each refusal says why', async () => {
+test('a payment is refunded once however often its form is sent or its outcome lost, and each refusal says why', async () => {
   const payment = await shop.settledPayment();
   const path = `/payments/${payment.id}`;
   const before = await page(path);
@@ -120,6 +123,13 @@ test('a payment is refunded once however often its form is sent, and each refusa
   const confirmation = await owner.post(act, form);
   expect(readText(confirmation.html)).toContain('Refund 4.20 to the customer?');
   expect((await page(path)).html).not.toContain('Refunds of this payment');
+  const { idempotency } = service.stores;
+  const lost = jest.spyOn(idempotency, 'complete').mockRejectedValueOnce(new Error('lost'));
+  await service.withApp({}, async (url) => {
+    const { location } = await visitor(url, owner.secret).confirm(act, form);
+    expect(location).toContain(`refund_key=${form.key}`);
+  });
+  lost.mockRestore();
   const send = () => sendUntilMade(() => owner.confirm(act, form), /\/refunds\/[0-9a-f-]{36}$/);
   const [first, second] = await Promise.all([send(), send()]);
   const again = await send();
@@ -136,21 +146,6 @@ test('a payment is refunded once however often its form is sent, and each refusa
   expect(await owner.confirm(act, { key, amount: '4.201' })).toMatchObject({
     location: `/dashboard/sandbox${path}`,
   });
-  expect((await service.stores.payments.get(payment.id))?.refunded).toBe(420);
-});
-
-test('a refund whose outcome was lost keeps its key and is not made twice', async () => {
-  const payment = await shop.settledPayment();
-  const act = `/dashboard/sandbox/payments/${payment.id}/refund`;
-  const form = { key: `dashboard-${randomUUID()}`, amount: '4.20' };
-  const { idempotency } = service.stores;
-  const lost = jest.spyOn(idempotency, 'complete').mockRejectedValueOnce(new Error('lost'));
-  await service.withApp({}, async (url) => {
-    const { location } = await visitor(url, owner.secret).confirm(act, form);
-    expect(location).toContain(`refund_key=${form.key}`);
-  });
-  lost.mockRestore();
-  await sendUntilMade(() => owner.confirm(act, form), /\/refunds\/[0-9a-f-]{36}$/);
   expect((await service.stores.payments.get(payment.id))?.refunded).toBe(420);
 });
 
@@ -237,7 +232,7 @@ async function openReader(role: 'read_only' | 'developer' = 'read_only') {
   return { ...merchant, show, csv };
 }
 
-test('a statement has the opening and closing of each balance and every line between', async () => {
+test('a statement has the opening and closing of each balance and every line between, and none of others', async () => {
   const { account_id, settledPayment, show, csv, by } = await openReader();
   await post(account_id, `${earlier}-20T10:00:00.000Z`, 5_000);
   await post(account_id, `${last}-01T00:00:00.000Z`, -700);
@@ -267,6 +262,9 @@ test('a statement has the opening and closing of each balance and every line bet
   ]);
   const opening = `${current}-01T00:00:00.000Z,main,EUR,opening,,,,,,43.00`;
   expect((await csv()).rows).toContain(opening);
+  const other = await openReader();
+  expect(await other.show(`?month=${last}`)).toContain('Nothing was available, came or left');
+  expect((await other.csv(`?month=${last}`)).rows).toHaveLength(1);
   const link = (await by.get('/dashboard/sandbox/balances')).html;
   expect(link).toContain('href="/dashboard/sandbox/balances/statement"');
 });
@@ -275,29 +273,20 @@ test('lines beyond those of a page are in the CSV and in the closing balance', a
   const { account_id, show, csv } = await openReader('developer');
   const at = `${last}-02T00:00:00.000Z`;
   await post(account_id, at, 10_000);
-  const rows = service.collection<EntryDocument>('journal_entries');
-  const { _id, ...row } = (await rows.findOne({ account_id })) ?? {};
+  const entries = service.collection<{ _id: string }>('journal_entries');
+  const { _id, ...row } = (await entries.findOne({ account_id })) ?? {};
   const copies = Array.from({ length: 501 }, (_, n) => {
     const position = buildPosition(Date.parse(at) + 1, n);
     return { ...row, _id: `copy ${n} of ${_id}`, position };
   });
-  const copyRows = service.collection<{ _id: string }>('journal_entries');
-  await copyRows.insertMany(copies);
+  await entries.insertMany(copies);
   const text = await show(`?month=${last}`);
   expect(text).toContain('The CSV has all lines of this month.');
   expect(text).toContain('Opening balance €0.00 Closing balance €50,200.00');
   expect(text.split('adjustment ')).toHaveLength(501);
   expect((await csv(`?month=${last}`)).rows).toHaveLength(504);
   // The ledger check of the shared product would report them.
-  await copyRows.deleteMany({ _id: { $in: copies.map((copy) => copy._id) } });
-});
-
-test('a merchant without money has an empty statement, without lines of others', async () => {
-  const other = await openReader();
-  await post(other.account_id, `${last}-10T00:00:00.000Z`, 100);
-  const { show, csv } = await openReader();
-  expect(await show(`?month=${last}`)).toContain('Nothing was available, came or left');
-  expect((await csv(`?month=${last}`)).rows).toHaveLength(1);
+  await entries.deleteMany({ _id: { $in: copies.map((copy) => copy._id) } });
 });
 
 describe('crypto', () => {
@@ -305,30 +294,22 @@ describe('crypto', () => {
 
   const owner = useVisitor(service, shop);
 
-  const page = async (path: string) => {
-    const { html } = await owner.get(`/dashboard/sandbox${path}`);
-    return { html, text: readText(html) };
-  };
+  const show = (path: string) => page(path, owner);
 
-  /** A payment of one ether that has come. */
-  async function received(transaction_id: string, changes: object = {}): Promise<string> {
-    const { id } = await shop.pay(changes);
-    await shop.deposit(id, transaction_id, ETHER);
-    await shop.until(id, 'its receipt', ({ status }) => status === 'received');
-    return id;
-  }
-
-  test('a crypto payment is found, shows its deposits and their outcome, and is exported', async () => {
-    const id = await received('0xa1', { reference: 'ether <1>' });
+  test('a crypto payment is found, shown and exported, and its balance settled once however often its form is sent', async () => {
+    await shop.registerWallet();
+    const { id } = await shop.pay({ reference: 'ether <1>' });
+    await shop.deposit(id, '0xa1', ETHER);
+    await shop.untilStatus(id, 'received');
     const { address } = await shop.read(id);
     const row = `href="/dashboard/sandbox/crypto/payments/${id}"`;
     for (const query of ['', `?search=${id}`, '?search=ether+%3C1%3E', '?method=eth_ethereum']) {
-      expect((await page(`/crypto/payments${query}`)).html).toContain(row);
+      expect((await show(`/crypto/payments${query}`)).html).toContain(row);
     }
     for (const query of ['?status=held', '?method=btc_bitcoin', '?search=ether']) {
-      expect((await page(`/crypto/payments${query}`)).html).not.toContain(row);
+      expect((await show(`/crypto/payments${query}`)).html).not.toContain(row);
     }
-    const { text } = await page(`/crypto/payments/${id}`);
+    const { text } = await show(`/crypto/payments/${id}`);
     const expected = [
       ...['Crypto payment of €100.00', 'ether &lt;1>', '0xa1', '1 ETH', '3 of 3'],
       ...['Chain reported deposit', 'Moved to received', 'main, available: +1 ETH'],
@@ -340,13 +321,9 @@ describe('crypto', () => {
     expect(csv.split('\r\n')[1]).toMatch(
       new RegExp(`^${id},.*,received,100.00,EUR,ETH,ethereum,0.04,1,2500,${address},ether <1>,`),
     );
-    expect((await page('/overview')).text).toContain('ETH on ethereum');
-  });
+    expect((await show('/overview')).text).toContain('ETH on ethereum');
 
-  test('a balance is settled once however often its form is sent', async () => {
-    await shop.registerWallet();
-    await received('0xb1');
-    const wallets = await page('/crypto/wallets');
+    const wallets = await show('/crypto/wallets');
     const key = /name="key" value="(dashboard-[0-9a-f-]{36})"/.exec(wallets.html)?.[1] ?? '';
     const form = { key, asset: 'ETH', network: 'ethereum' };
     const settle = '/dashboard/sandbox/crypto/settle';
@@ -359,23 +336,23 @@ describe('crypto', () => {
     const [first, second] = await Promise.all([send(), send()]);
     const again = await send();
     expect([first, second]).toEqual([again, again]);
-    const id = again.split('/').at(-1) ?? '';
+    const settlement = again.split('/').at(-1) ?? '';
     const { transaction_id } = await eventually('the instruction', async () => {
-      const stored = await service.stores.crypto_settlements.get(id);
+      const stored = await service.stores.crypto_settlements.get(settlement);
       return stored?.transaction_id != null && stored;
     });
-    await shop.report('crypto_settlement', id, 'completed', { transaction_id });
-    await service.temporal.workflow.getHandle(`crypto-settlement:${id}`).result();
-    const { text } = await page(`/crypto/settlements/${id}`);
-    for (const words of ['Settlement of', 'ETH', WALLET]) expect(text).toContain(words);
+    await shop.report('crypto_settlement', settlement, 'completed', { transaction_id });
+    await shop.handle('crypto_settlement', settlement).result();
+    const paid = await show(`/crypto/settlements/${settlement}`);
+    for (const words of ['Settlement of', 'ETH', WALLET]) expect(paid.text).toContain(words);
     expect(await shop.count('crypto_settlements')).toBe(1);
-    expect((await page(`/crypto/settlements?search=${transaction_id}`)).html).toContain(id);
+    expect((await show(`/crypto/settlements?search=${transaction_id}`)).html).toContain(settlement);
     const late = await owner.confirm(settle, {
       ...form,
       key: key.replace(/.$/, (end) => (end === '0' ? '1' : '0')),
     });
     expect(late.location).toBe('/dashboard/sandbox/crypto/wallets');
-    expect((await page('/crypto/wallets')).text).toContain('The balance has 0 ETH;');
+    expect((await show('/crypto/wallets')).text).toContain('The balance has 0 ETH;');
   });
 });
 
@@ -430,7 +407,7 @@ test('a merchant sets name and color, which payers see in this environment only'
   expect(page).toContain('/pay/accents/0a7c5a.css');
 });
 
-test('a logo is served as it is, replaced and removed', async () => {
+test('a logo is served as it is, replaced and removed, and each change has an audit line', async () => {
   expect((await upload(draw(255))).status).toBe(303);
   const first = await stored();
   expect(first?.logo).toEqual({ hash: expect.any(String), width: 600, height: 150 });
@@ -454,9 +431,7 @@ test('a logo is served as it is, replaced and removed', async () => {
   expect(await stored()).toEqual({ display_name: 'Tulip <Flowers>', accent: '#0a7c5a' });
   expect((await logos.findOne({ hash }))?.replaced_at).toBeInstanceOf(Date);
   expect(await payPage()).not.toContain('<img');
-});
 
-test('each change has an audit line with before and after', async () => {
   const facts = (await lines()).map(({ livemode, before, after }) => [livemode, before, after]);
   const base = { display_name: 'Tulip <Flowers>', accent: '#0a7c5a' };
   const logo = expect.stringMatching(/^[0-9a-f]{32}$/);
@@ -469,24 +444,23 @@ test('each change has an audit line with before and after', async () => {
   ]);
 });
 
-test.each([
-  [{ display_name: 'x'.repeat(61), accent: '' }, 'Use at most 60 characters.'],
-  [{ display_name: '', accent: 'tomato' }, 'such as #0a7c5a'],
-])('refuses %j and leaves the form as it was filled in', async (form, fault) => {
-  const before = await stored();
-  const { status, html } = await owner.post(brandPath(), form);
-  expect([status, html.includes(fault)]).toEqual([400, true]);
-  expect(html).toContain(`value="${form.display_name || form.accent}"`);
-  expect(await stored()).toEqual(before);
-});
-
-test.each([
-  ['a file that is no image', Buffer.from('%PDF-1.7'), 'no PNG, JPEG or WebP image'],
-  ['no file', Buffer.alloc(0), 'Choose a file first.'],
-])('refuses %s with the reason', async (_, file, fault) => {
+test('refuses a wrong name, color or file with the reason, and leaves the form as it was filled in', async () => {
   const before = await lines();
-  const { status, html } = await upload(file);
-  expect([status, html.includes(fault)]).toEqual([400, true]);
+  for (const [form, fault] of [
+    [{ display_name: 'x'.repeat(61), accent: '' }, 'Use at most 60 characters.'],
+    [{ display_name: '', accent: 'tomato' }, 'such as #0a7c5a'],
+  ] as const) {
+    const { status, html } = await owner.post(brandPath(), form);
+    expect([status, html.includes(fault)]).toEqual([400, true]);
+    expect(html).toContain(`value="${form.display_name || form.accent}"`);
+  }
+  for (const [file, fault] of [
+    [Buffer.from('%PDF-1.7'), 'no PNG, JPEG or WebP image'],
+    [Buffer.alloc(0), 'Choose a file first.'],
+  ] as const) {
+    const { status, html } = await upload(file);
+    expect([status, html.includes(fault)]).toEqual([400, true]);
+  }
   expect(await lines()).toEqual(before);
 });
 
