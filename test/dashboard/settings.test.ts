@@ -401,10 +401,8 @@ describe('the sessions of a user', () => {
   const isSignedIn = async (browser: Visitor) => (await browser.get(PROFILE)).status === 200;
 
   test('are listed with browser, network, start and last use, and ended only by the user, with an audit line', async () => {
-    const [{ account_id, owner, browser: earlier }, stranger] = [
-      await openTeam(),
-      await openTeam(),
-    ];
+    const stranger = await openTeam();
+    const { account_id, owner, browser: earlier } = await openTeam();
     const here = await signIn(owner, FIREFOX);
     const other = await signIn(owner, 'something <b>else</b>');
     const seen_at = new Date('2026-01-02T03:04:05.000Z');
@@ -431,9 +429,8 @@ describe('the sessions of a user', () => {
     expect([await isSignedIn(here), await isSignedIn(other)]).toEqual([true, true]);
     await other.post(end, form);
     expect([await isSignedIn(here), await isSignedIn(other)]).toEqual([false, true]);
-    expect(
-      (await service.stores.auditLog.list({ account_id, livemode: false, limit: 1 }))[0],
-    ).toMatchObject({
+    const [line] = await service.stores.auditLog.list({ account_id, livemode: false, limit: 1 });
+    expect(line).toMatchObject({
       act: 'user.session_ended',
       before: { session: form.session.slice(0, 12), browser: 'Firefox on Linux' },
     });
@@ -450,17 +447,8 @@ const reader = useVisitor(service, shop, 'read_only');
 const inbox = useInbox();
 
 const path = (rest: string) => `/dashboard/sandbox/webhooks${rest}`;
-const ALL = ['payment.settled', 'payment.awaiting_customer', 'payment.cancelled'];
-
-/** Saves the endpoint; a form may hold a name several times. */
-async function save(url: string, events = ALL, by = owner) {
-  const form = new URLSearchParams({ csrf: by.csrf, url });
-  for (const type of events) form.append('events', type);
-  const headers = { Cookie: `dashboard=${by.secret}` };
-  const to = `${service.url}${path('/endpoint')}`;
-  const response = await fetch(to, { method: 'POST', headers, body: form, redirect: 'manual' });
-  return { status: response.status, html: await response.text() };
-}
+const save = (url: string) =>
+  owner.post(path('/endpoint'), { url, events: 'payment.awaiting_customer' });
 
 const findEvent = (html: string) => /deliveries\/(evt_[0-9a-f-]+)/.exec(html)?.[1] ?? '';
 const findSecret = (html: string) => /whsec_[\w-]{43}/.exec(html)?.[0] ?? '';
@@ -595,7 +583,7 @@ describe('several endpoints', () => {
       ...changes,
     });
 
-  test('an endpoint is added once, then changed, tested, disabled and deleted on its own page', async () => {
+  test('an endpoint is added once, then changed and disabled on its own page', async () => {
     const once = randomUUID();
     const added = await add(once);
     expect(added.status).toBe(200);
@@ -607,19 +595,13 @@ describe('several endpoints', () => {
     const page = path(`/endpoints/${endpoint?.endpoint_id}`);
     expect((await owner.get(path(''))).html).toContain(page);
     const shown = await owner.get(page);
-    expect(shown.html).toContain('Books');
-    expect(findSecret(shown.html)).toBe('');
+    expect([shown.html.includes('Books'), findSecret(shown.html)]).toEqual([true, '']);
     const url = `${inbox.url}/moved`;
-    const fields = { url, description: '', events: 'payout.sent' };
-    expect((await owner.post(`${page}/save`, fields)).status).toBe(303);
-    expect(await list()).toMatchObject([
-      { url, description: null, enabled_events: ['payout.sent'] },
-    ]);
-    expect((await owner.post(`${page}/status`, { status: 'disabled' })).status).toBe(303);
-    expect(await list()).toMatchObject([{ disabled_reason: 'merchant' }]);
+    await owner.post(`${page}/save`, { url, description: '', events: 'payout.sent' });
+    await owner.post(`${page}/status`, { status: 'disabled' });
+    const changed = { url, description: null, enabled_events: ['payout.sent'] };
+    expect(await list()).toMatchObject([{ ...changed, disabled_reason: 'merchant' }]);
     expect((await owner.get(page)).html).toContain('Disabled');
-    expect((await owner.post(`${page}/status`, { status: 'enabled' })).status).toBe(303);
-    expect((await list())[0]?.disabled_reason).toBeUndefined();
     expect((await owner.confirm(`${page}/delete`)).status).toBe(303);
     expect(await list()).toEqual([]);
     expect((await owner.get(page)).status).toBe(404);
@@ -692,11 +674,10 @@ describe('a test event', () => {
       ...{ audit: async () => {}, now: () => new Date() },
     };
   });
-  const build = (type: EventType, livemode = false) => ({
-    ...{ account_id: shop.account_id, livemode, type, request_id: 'req-1' },
-  });
-  const send = (type: EventType = 'payment.settled', livemode = false) =>
-    sendTestEvent(deps, build(type, livemode));
+  const send = (type: EventType, more: Partial<TestEventDeps> = {}, livemode = false) => {
+    const { account_id } = shop;
+    return sendTestEvent({ ...deps, ...more }, { account_id, livemode, type, request_id: 'req-1' });
+  };
 
   test('of each type is signed, has data.test, and is stored', async () => {
     for (const type of EVENT_TYPES) {
@@ -715,8 +696,8 @@ describe('a test event', () => {
   });
 
   test('has no attempt when its process dies before the answer', async () => {
-    const died = { ...deps, post: () => Promise.reject(new Error('killed')) };
-    await expect(sendTestEvent(died, build('payout.sent'))).rejects.toThrow('killed');
+    const post = () => Promise.reject(new Error('killed'));
+    await expect(send('payout.sent', { post })).rejects.toThrow('killed');
     const { events, deliveries } = service.stores;
     const owner = { account_id: shop.account_id, livemode: false };
     const [event] = await events.list({ ...owner, limit: 1 });
@@ -727,12 +708,13 @@ describe('a test event', () => {
   });
 
   test('needs an endpoint, and waits for no other that is being sent', async () => {
-    await expect(send('payment.settled', true)).rejects.toMatchObject({ code: 'webhook_not_set' });
-    const patient = { ...deps, limits: createEndpointLimits({ slots: 20 }) };
+    const onLive = send('payment.settled', {}, true);
+    await expect(onLive).rejects.toMatchObject({ code: 'webhook_not_set' });
+    const limits = createEndpointLimits({ slots: 20 });
     const sendTwo = async () => {
       const { opened, release } = gate();
       inbox.answer.hold = opened;
-      const both = [1, 2].map(() => sendTestEvent(patient, build('payment.failed')));
+      const both = [1, 2].map(() => send('payment.failed', { limits }));
       await Promise.race(both).catch(() => {});
       release();
       return await Promise.allSettled(both);
