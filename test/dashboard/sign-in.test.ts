@@ -603,9 +603,12 @@ describe('a passkey', () => {
     expect((await enter(cookie, device.use(late.challenge))).status).toBe(401);
   });
 
-  test('is required after the password, and only one of this user is accepted', async () => {
-    const { user, device } = await enrolled();
+  test('is required after the password, also once the app is switched off, and only one of this user is accepted', async () => {
+    const { user, browser: own, device } = await enrolled();
     const { device: foreign } = await enrolled();
+    const { code } = await addSecondFactor(service, user);
+    await own.confirm('/dashboard/live/profile/second-factor/off', { code: code() });
+    expect(await stored(user)).toMatchObject({ totp: null, recovery_hashes: { length: 10 } });
     const { cookie = '', location } = await signIn({ email: user.email, password: PASSWORD });
     expect(location).toBe('/dashboard/sign-in/code');
     const browser = visitor(service.url, cookie);
@@ -647,18 +650,6 @@ describe('a passkey', () => {
     expect((await enter(cookie, device.use(challenge))).status).toBe(401);
     const { location } = await signIn({ email: user.email, password: PASSWORD, next: START });
     expect(location).toBe(START);
-  });
-
-  test('remains the second factor when the app is switched off', async () => {
-    const { user, browser, device } = await enrolled();
-    const { code } = await addSecondFactor(service, user);
-    await browser.confirm('/dashboard/live/profile/second-factor/off', { code: code() });
-    expect((await stored(user))?.totp).toBeNull();
-    expect((await stored(user))?.recovery_hashes).toHaveLength(10);
-    const entered = await signIn({ email: user.email, password: PASSWORD });
-    expect(entered.location).toBe('/dashboard/sign-in/code');
-    const proof = await prove(visitor(service.url, entered.cookie ?? ''), device.use);
-    expect((await proof('/dashboard/sign-in/code')).status).toBe(303);
   });
 
   test('is added at most ten times, and only with the challenge of this session', async () => {
