@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { once } from 'node:events';
-import { createServer } from 'node:http';
+import type { RequestListener } from 'node:http';
 import Koa from 'koa';
 import { buildPayment } from '../../bench/product/documents';
 import { createLogger } from '../../src/base/log';
@@ -14,6 +13,7 @@ import { createPaymentStore, type PaymentDocument } from '../../src/store/paymen
 import { useFixture } from '../support/fixture';
 import { retryUntilDone } from '../support/insist';
 import { mongodbUri } from '../support/servers';
+import { receiveHttp } from '../webhooks/receiver';
 
 const MERCHANT = 'Tulip & Sons <Flowers>';
 
@@ -36,11 +36,9 @@ export async function startPayServer(publicUrl?: string) {
   /** Images by their hash. */
   const logos = new Map<string, Buffer>();
 
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  if (address === null || typeof address === 'string') throw new Error('no port');
-  const url = `http://localhost:${address.port}`;
+  let serve: RequestListener | undefined;
+  const server = await receiveHttp((request, response) => serve?.(request, response));
+  const url = `http://localhost:${server.port}`;
   const set = async (id: string, change: Partial<PaymentDocument>) => {
     await documents.updateOne({ _id: id }, { $set: change });
   };
@@ -65,7 +63,7 @@ export async function startPayServer(publicUrl?: string) {
     getNow: async () => new Date(Date.now() + clock.aheadMs),
     log: createLogger('test', 'silent'),
   });
-  server.on('request', new Koa().use(pages.routes()).callback());
+  serve = new Koa().use(pages.routes()).callback();
   return {
     ...{ url, mongo, database, payments, cancelled, crypto, clock, brand, logos, set },
     /** A browser's request; `cookie` is what an earlier answer set. */
@@ -92,8 +90,7 @@ export async function startPayServer(publicUrl?: string) {
       return { token, payment };
     },
     stop: async () => {
-      server.closeAllConnections();
-      server.close();
+      await server.close();
       await retryUntilDone(() => db.dropDatabase());
       await mongo.close();
     },
