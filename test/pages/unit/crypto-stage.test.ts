@@ -1,9 +1,9 @@
 import { decodeQR } from 'qr/decode.js';
 import { paymentUri } from '../../../src/domain/crypto/assets';
 import { cryptoPage } from '../../../src/pages/crypto';
-import { buildUri, getStage } from '../../../src/pages/crypto-stage';
+import { buildUri, type CryptoPagePayment, getStage } from '../../../src/pages/crypto-stage';
 import { openLanguage } from '../../../src/pages/language';
-import { LANGUAGE_CODES } from '../../../src/pages/texts';
+import { LANGUAGE_CODES, type LanguageCode } from '../../../src/pages/texts';
 import { cryptoPayment, deposit, HALF } from '../crypto-payment';
 
 const now = new Date();
@@ -16,10 +16,7 @@ const tolerated = { tolerance_percent: 0.3 } as const;
 const short = { ...coming, amount: '21278093640000000' };
 const late = { deposits: [{ ...coming, late: true }], expires_at: over };
 
-const page = (
-  payment: ReturnType<typeof cryptoPayment>,
-  code: (typeof LANGUAGE_CODES)[number] = 'en',
-) =>
+const page = (payment: CryptoPagePayment, code: LanguageCode = 'en') =>
   cryptoPage({
     payment,
     brand: { name: 'Tulip & Sons <Flowers>' },
@@ -77,41 +74,30 @@ describe('the page', () => {
   it.each([
     ['USDC', 'ethereum', 'USDC on Ethereum'],
     ['USDT', 'tron', 'USDT on Tron'],
-  ])(
-    'has a QR code of the address alone for %s, and next to it one with the amount',
-    (asset, network, named) => {
-      const payment = cryptoPayment({
-        asset,
-        network,
-        payment_uri: 'ethereum:0xT@1/transfer?uint256=1',
-      });
-      const html = page(payment);
-      const [plain = '', rest = ''] = html.split('<details>');
-      expect(scan(plain)).toBe(payment.address);
-      expect(plain).toContain(named);
-      expect(plain).not.toContain('href="ethereum:');
-      const uri = `ethereum:0xT@1/transfer?uint256=${payment.amount_due}`;
-      expect(scan(rest)).toBe(uri);
-      expect(rest).toContain(`href="${uri}"`);
-    },
-  );
+  ])('has a QR code of the address alone for %s, and one with the amount', (...row) => {
+    const [asset, network, named] = row;
+    const payment_uri = 'ethereum:0xT@1/transfer?uint256=1';
+    const payment = cryptoPayment({ asset, network, payment_uri });
+    const [plain = '', rest = ''] = page(payment).split('<details>');
+    expect(scan(plain)).toBe(payment.address);
+    expect(plain).toContain(named);
+    expect(plain).not.toContain('href="ethereum:');
+    const uri = `ethereum:0xT@1/transfer?uint256=${payment.amount_due}`;
+    expect(scan(rest)).toBe(uri);
+    expect(rest).toContain(`href="${uri}"`);
+  });
 
+  const token_contract = '0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48';
   it.each([
     ['BTC', 'bitcoin', { address: 'tb1qw508d6qejxtdg4y5r3zarvary0c5xw7kxpjzsx' }],
     ['ETH', 'ethereum', { chain_id: 1 }],
-    [
-      'USDC',
-      'ethereum',
-      { chain_id: 1, token_contract: '0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48' },
-    ],
+    ['USDC', 'ethereum', { chain_id: 1, token_contract }],
     ['USDT', 'tron', {}],
   ])('requests the missing amount in %s on %s from a wallet', (asset, network, more) => {
     const payment = cryptoPayment({ asset, network });
-    const to = { ...payment, ...more };
-    const payment_uri = paymentUri({ ...to, amount_due: '123456789' });
-    expect(buildUri({ ...payment, payment_uri }, 98765n)).toBe(
-      paymentUri({ ...to, amount_due: '98765' }),
-    );
+    const buildFor = (amount_due: string) => paymentUri({ ...payment, ...more, amount_due });
+    const payment_uri = buildFor('123456789');
+    expect(buildUri({ ...payment, payment_uri }, 98765n)).toBe(buildFor('98765'));
   });
 
   it('escapes the shop and the reference, and has no script of its own', () => {
