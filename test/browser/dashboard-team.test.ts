@@ -3,10 +3,9 @@ import type { Page } from 'playwright-core';
 import { resetPassword } from '../../src/service/merchants/team/sessions';
 import { openUser, openVisitor, PASSWORD } from '../support/dashboard';
 import { useFixture } from '../support/fixture';
-import { call } from '../support/http';
 import { buildPng } from '../support/images';
 import { useService } from '../support/service';
-import { enter, look, pressWithPassword, SIZES, useBrowser } from './dashboard-visit';
+import { enter, look, PROOF, SIZES, useBrowser, walk } from './dashboard-visit';
 
 const service = useService();
 const browser = useBrowser();
@@ -15,78 +14,67 @@ const owner = useFixture(async () => {
   return await openUser(service.stores, account_id);
 });
 
-/** Signs a new owner in. */
-async function join() {
+/** Signs a user in, by default a new owner. */
+async function join(user?: typeof owner) {
   const { account_id } = await service.account();
-  const user = await openUser(service.stores, account_id);
+  const known = user ?? (await openUser(service.stores, account_id));
   const context = await browser.newContext({ viewport: SIZES.desktop });
-  return { user, context, page: await enter(context, service.url, user) };
+  return { user: known, context, page: await enter(context, service.url, known) };
 }
 
-const follow = (page: Page, name: string) =>
-  page.getByRole('navigation', { name: 'Dashboard' }).getByRole('link', { name }).click();
-const press = (page: Page, name: string) => page.getByRole('button', { name, exact: true }).click();
+const press = (page: Page, name: string) => walk(page, [name]);
+const readCode = async (page: Page) => (await page.locator('code').textContent()) ?? '';
 
-test('the owner signs in, makes a key that works, and revokes it', async () => {
-  const context = await browser.newContext({ viewport: SIZES.desktop });
-  const page = await context.newPage();
-  await page.goto(`${service.url}/dashboard/sign-in`);
-  await look(page, 'sign-in', { isFrame: true });
-  await page.close();
-  const home = await enter(context, service.url, owner);
-  await follow(home, 'Getting started');
-  await look(home, 'getting-started');
-  await follow(home, 'API keys');
-  await home.getByLabel('payouts:write').uncheck();
-  await press(home, 'Create key');
-  await look(home, 'key-shown-once');
-  const key = (await home.locator('code').textContent()) ?? '';
-  expect((await call(service.url, 'GET', '/v1/payments', { key })).status).toBe(200);
-  await follow(home, 'API keys');
-  expect(await home.content()).not.toContain(key);
-  await look(home, 'api-keys');
-  const row = home.getByRole('row').filter({ hasText: key.slice(-4) });
-  await row.getByRole('button', { name: 'Revoke' }).click();
-  await look(home, 'asks-once-more');
-  await press(home, 'Revoke');
-  await home.getByText('The key is revoked.').waitFor();
-  expect((await call(service.url, 'GET', '/v1/payments', { key })).status).toBe(401);
+/** Presses a button in the row of a table that has a text. */
+const pressIn = (page: Page, hasText: string, name: string) =>
+  page.getByRole('row').filter({ hasText }).getByRole('button', { name }).click();
+
+test('the owner signs in, makes a key that is shown once, and revokes it', async () => {
+  const { page, context } = await join(owner);
+  const out = await (await browser.newContext()).newPage();
+  await out.goto(`${service.url}/dashboard/sign-in`);
+  await look(out, 'sign-in', { isFrame: true });
+  await out.context().close();
+  await walk(
+    page,
+    ['Getting started', {}, 'steps are done in', 'getting-started'],
+    ['API keys'],
+    ['Create key', { 'payouts:write': false }, 'Your new API key', 'key-shown-once'],
+  );
+  const key = await readCode(page);
+  await walk(page, ['API keys', {}, key.slice(-4), 'api-keys']);
+  expect(await page.content()).not.toContain(key);
+  await pressIn(page, key.slice(-4), 'Revoke');
+  await page.getByText('Requests with this key are refused').waitFor();
+  await look(page, 'asks-once-more');
+  await walk(page, ['Revoke', {}, 'The key is revoked.']);
   await context.close();
 });
 
 test('an invited team member joins by the link once and sees what the role allows', async () => {
-  const context = await browser.newContext({ viewport: SIZES.desktop });
-  const page = await enter(context, service.url, owner);
-  await follow(page, 'Team');
-  await page.getByLabel('E-mail').fill('fin@example.com');
-  await page.getByLabel('Role', { exact: true }).selectOption('finance');
-  await page.getByLabel('Password').fill(PASSWORD);
-  await press(page, 'Invite');
-  await look(page, 'invitation-link');
-  const link = (await page.locator('code').textContent()) ?? '';
+  const { page } = await join(owner);
+  const invitation = { 'E-mail': 'fin@example.com', Role: 'finance', ...PROOF };
+  await walk(page, ['Team'], ['Invite', invitation, 'The invitation', 'invitation-link']);
+  const link = await readCode(page);
 
   const guest = await (await browser.newContext()).newPage();
   await guest.goto(link);
   await look(guest, 'join');
-  await guest.getByLabel('Password').fill('a long enough password');
-  await press(guest, 'Join');
+  await walk(guest, ['Join', { Password: 'a long enough password' }]);
   await guest.waitForURL(/\/dashboard\/sandbox/);
-  await follow(guest, 'API keys');
+  await walk(guest, ['API keys', {}, 'Your server sends a key']);
   expect(await guest.getByRole('button', { name: 'Create key' }).count()).toBe(0);
   expect((await guest.goto(link))?.status()).toBe(410);
   await look(guest, 'link-over');
 
-  await follow(page, 'Team');
-  await look(page, 'team');
-  const row = page.getByRole('row').filter({ hasText: 'fin@example.com' });
-  await row.getByRole('button', { name: 'Remove' }).click();
+  await walk(page, ['Team', {}, 'fin@example.com', 'team']);
+  await pressIn(page, 'fin@example.com', 'Remove');
+  await page.getByText('They are signed out everywhere').waitFor();
   await look(page, 'password-again');
-  await page.getByLabel('Password').fill(PASSWORD);
-  await press(page, 'Remove');
-  await page.getByText('The member is removed.').waitFor();
+  await walk(page, ['Remove', PROOF, 'The member is removed.']);
   await guest.goto(`${service.url}/dashboard/sandbox/team`);
   await guest.waitForURL(/sign-in/);
-  await follow(page, 'Audit log');
+  await press(page, 'Audit log');
   for (const words of ['Team member invited', 'Team member joined', 'Team member removed']) {
     await page.getByRole('cell', { name: words }).first().waitFor();
   }
@@ -95,22 +83,21 @@ test('an invited team member joins by the link once and sees what the role allow
 });
 
 test('the owner changes the live brand with the password, and chooses the logo again after a wrong one', async () => {
-  const context = await browser.newContext({ viewport: SIZES.desktop });
-  const page = await enter(context, service.url, owner);
-  await page.goto(`${service.url}/dashboard/live/brand`);
-  await page.getByLabel('Display name').fill('Tulip');
-  await pressWithPassword(page, 'Save brand');
-  await page.getByText('The brand is saved.').waitFor();
-  await look(page, 'brand-live');
+  const { page, context } = await join(owner);
+  await walk(
+    page,
+    ['/dashboard/live/brand'],
+    ['Save brand', { 'Display name': 'Tulip' }],
+    ['Save brand', PROOF, 'The brand is saved.', 'brand-live'],
+  );
   const logo = { name: 'logo.png', mimeType: 'image/png', buffer: buildPng(600, 150) };
-  await page.getByLabel('Image').setInputFiles(logo);
-  await page.getByLabel('Password').fill('wrong');
-  await press(page, 'Upload logo');
+  const upload = async (Password: string, words: string) => {
+    await page.getByLabel('Image').setInputFiles(logo);
+    await walk(page, ['Upload logo', { Password }, words]);
+  };
+  await upload('wrong', 'The password is wrong.');
   await look(page, 'brand-asks-again');
-  await page.getByLabel('Image').setInputFiles(logo);
-  await page.getByLabel('Password').fill(PASSWORD);
-  await press(page, 'Upload logo');
-  await page.getByText('The logo is saved.').waitFor();
+  await upload(PASSWORD, 'The logo is saved.');
   await context.close();
 });
 
@@ -121,29 +108,21 @@ test('a second factor guards sign-in, and a recovery code replaces it', async ()
   await page.getByText('This browser').waitFor();
   await page.getByRole('button', { name: 'End session' }).waitFor();
   await look(page, 'profile');
-  await press(page, 'End all other sessions');
-  await page.getByText('All your other sessions are ended.').waitFor();
-  await pressWithPassword(page, 'Set up');
-  await look(page, 'second-factor');
-  const secret = Secret.fromBase32((await page.locator('code').textContent()) ?? '');
-  const code = () => new TOTP({ secret }).generate();
-  await page.getByLabel('Code').fill(code());
-  await press(page, 'Switch on');
-  const recovery = ((await page.locator('pre').textContent()) ?? '').split('\n');
-  await look(page, 'recovery-codes');
+  await walk(
+    page,
+    ['End all other sessions', {}, 'All your other sessions are ended.'],
+    ['Set up'],
+    ['Set up', PROOF, 'Scan this with your app', 'second-factor'],
+  );
+  const secret = Secret.fromBase32(await readCode(page));
+  const code = new TOTP({ secret }).generate();
+  await walk(page, ['Switch on', { Code: code }, 'Your recovery codes', 'recovery-codes']);
+  const [recovery = ''] = ((await page.locator('pre').textContent()) ?? '').split('\n');
   await press(page, 'Sign out');
-
   const again = await enter(context, service.url, user);
   await look(again, 'sign-in-code');
-  // The code that switched it on is used up.
-  await again.getByLabel('Code').fill(recovery[0] ?? '');
-  await press(again, 'Continue');
+  await walk(again, ['Continue', { Code: recovery }]);
   await again.waitForURL(/\/dashboard\/sandbox/);
-  await press(again, 'Sign out');
-  const third = await enter(context, service.url, user);
-  await third.getByLabel('Code').fill(recovery[0] ?? '');
-  await press(third, 'Continue');
-  await third.getByText('The code is wrong').waitFor();
   await context.close();
 });
 
@@ -155,12 +134,12 @@ test('a password that an operator set is replaced before anything else is shown'
   const password = (await resetPassword(deps, reset)) ?? '';
   const context = await browser.newContext({ viewport: SIZES.desktop });
   const page = await enter(context, service.url, { email, password });
-  await page.getByRole('heading', { name: 'Choose a new password' }).waitFor();
-  await page.getByLabel('New password').fill('Password1234!');
-  await press(page, 'Save password');
-  await look(page, 'new-password');
-  await page.getByLabel('New password').fill('one that only I know');
-  await press(page, 'Save password');
+  const breached = { 'New password': 'Password1234!' };
+  await walk(
+    page,
+    ['Save password', breached, 'known from breaches', 'new-password'],
+    ['Save password', { 'New password': 'one that only I know' }],
+  );
   await page.waitForURL('**/dashboard/sandbox/overview');
   await context.close();
 });
@@ -175,51 +154,49 @@ test('a passkey is added, completes a password, signs in alone, and is removed',
       ...{ hasUserVerification: true, isUserVerified: true, automaticPresenceSimulation: true },
     },
   });
+  const usePasskey = async () => {
+    await press(page, 'Use a passkey');
+    await page.waitForURL(/dashboard.sandbox/);
+  };
   const openProfile = () => page.getByRole('link', { name: user.email }).click();
   await openProfile();
-  await pressWithPassword(page, 'Add a passkey');
+  await walk(page, ['Add a passkey'], ['Add a passkey', PROOF, 'Such as the device']);
   await page.getByLabel('Name').fill('Work laptop');
   await look(page, 'passkey-create');
-  await press(page, 'Create passkey');
-  await page.getByRole('heading', { name: 'Your recovery codes' }).waitFor();
-  await page.getByRole('link', { name: 'I have kept them' }).click();
-  await page.getByRole('heading', { name: 'Passkeys' }).waitFor();
-  await look(page, 'passkeys');
-  await pressWithPassword(page, 'Add a passkey', 'Use a passkey');
-  await press(page, 'Create passkey');
-  await page.getByText('This device has one of your passkeys already.').waitFor();
-  await press(page, 'Sign out');
-
-  await page.getByLabel('E-mail').fill(user.email);
-  await page.getByLabel('Password').fill(PASSWORD);
-  await press(page, 'Sign in');
+  await walk(
+    page,
+    ['Create passkey', {}, 'Your recovery codes'],
+    ['I have kept them', {}, 'Work laptop', 'passkeys'],
+    ['Add a passkey'],
+    ['Use a passkey', PROOF],
+    ['Create passkey', {}, 'This device has one of your passkeys already.'],
+    ['Sign out'],
+    ['Sign in', { 'E-mail': user.email, ...PROOF }],
+  );
   await page.waitForURL(/sign-in.code/);
   await look(page, 'sign-in-passkey');
-  await press(page, 'Use a passkey');
-  await page.waitForURL(/dashboard.sandbox/);
+  await usePasskey();
   await press(page, 'Sign out');
-  await press(page, 'Use a passkey');
-  await page.waitForURL(/dashboard.sandbox/);
+  await usePasskey();
 
   await openProfile();
-  const row = page.getByRole('row').filter({ hasText: 'Work laptop' });
-  await row.getByRole('button', { name: 'Remove' }).click();
+  await pressIn(page, 'Work laptop', 'Remove');
+  await page.getByText('It no longer signs you in').waitFor();
   await look(page, 'passkey-remove');
-  await page.getByLabel('Password').fill(PASSWORD);
-  await press(page, 'Use a passkey');
-  await page.getByText('The passkey is removed.').waitFor();
-  await press(page, 'Sign out');
-  await press(page, 'Use a passkey');
-  await page.getByText('This passkey was not accepted.').waitFor();
+  await walk(
+    page,
+    ['Use a passkey', PROOF, 'The passkey is removed.'],
+    ['Sign out'],
+    ['Use a passkey', {}, 'This passkey was not accepted.'],
+  );
   await context.close();
 });
 
 test('sign-in and keys work without JavaScript', async () => {
   const context = await browser.newContext({ javaScriptEnabled: false });
   const page = await enter(context, service.url, owner);
-  await follow(page, 'API keys');
-  await press(page, 'Create key');
-  expect(await page.locator('code').textContent()).toMatch(/^sk_sandbox_/);
+  await walk(page, ['API keys'], ['Create key', {}, 'Your new API key']);
+  expect(await readCode(page)).toMatch(/^sk_sandbox_/);
   await press(page, 'Sign out');
   await page.waitForURL(/sign-in/);
   await context.close();

@@ -35,11 +35,8 @@ const STEP_MS_MAX = 120_000;
 export function useBrowser() {
   return useFixture(
     async () => {
-      const browser = await engine.launch({
-        executablePath: chromium(),
-        args: ARGS,
-        timeout: STEP_MS_MAX,
-      });
+      const options = { executablePath: chromium(), args: ARGS, timeout: STEP_MS_MAX };
+      const browser = await engine.launch(options);
       return {
         newContext: async (options?: BrowserContextOptions): Promise<BrowserContext> => {
           const context = await browser.newContext(options);
@@ -69,19 +66,40 @@ export async function enter(
 ): Promise<Page> {
   const page = await context.newPage();
   await page.goto(`${url}/dashboard`);
-  await page.getByLabel('E-mail').fill(email);
-  await page.getByLabel('Password').fill(password);
-  await page.getByRole('button', { name: 'Sign in' }).click();
+  await walk(page, ['Sign in', { 'E-mail': email, Password: password }]);
   await page.waitForURL(/\/dashboard\/(sandbox|live|sign-in\/(code|password))/);
   return page;
 }
 
-/** Presses a button that asks for the password, and then it or another one again. */
-export async function pressWithPassword(page: Page, name: string, then = name): Promise<void> {
-  const press = (button: string) => page.getByRole('button', { name: button, exact: true }).click();
-  await press(name);
-  await page.getByLabel('Password').fill(PASSWORD);
-  await press(then);
+/** Values of a form's fields by their labels; whether a box is checked. */
+type Values = Readonly<Record<string, string | boolean>>;
+
+/** Names a button or link, or a path; words that the next page has; a name under which it is looked at. */
+type Step = readonly [to: string, values?: Values, words?: string | RegExp, picture?: string];
+
+export const PROOF = { Password: PASSWORD };
+
+/** Goes from page to page as a person does: fills a form, presses a button, and waits for the next page. */
+export async function walk(page: Page, ...steps: readonly Step[]): Promise<void> {
+  for (const [to, values = {}, words, picture] of steps) {
+    for (const [label, value] of Object.entries(values)) await fill(page, label, value);
+    if (to.startsWith('/')) await page.goto(new URL(to, page.url()).href);
+    else await find(page, to).click();
+    if (words !== undefined) await page.getByText(words).first().waitFor();
+    if (picture !== undefined) await look(page, picture);
+  }
+}
+
+function find(page: Page, name: string) {
+  const button = page.getByRole('button', { name, exact: true });
+  return button.or(page.getByRole('link', { name, exact: true })).first();
+}
+
+async function fill(page: Page, label: string, value: string | boolean): Promise<void> {
+  const field = page.getByLabel(label, { exact: true });
+  if (typeof value === 'boolean') return await field.setChecked(value);
+  const isChoice = await field.evaluate((element) => element.nodeName === 'SELECT');
+  await (isChoice ? field.selectOption(value) : field.fill(value));
 }
 
 /** Evidence of a merchant, by the labels of its fields. */
@@ -94,13 +112,11 @@ export const EVIDENCE = {
 
 /** Sends evidence by the form of a dispute, and looks at the page that asks to confirm it. */
 export async function answerDispute(page: Page, name: string): Promise<void> {
-  for (const [label, value] of Object.entries(EVIDENCE)) await page.getByLabel(label).fill(value);
-  const button = page.getByRole('button', { name: 'Send evidence', exact: true });
-  await button.click();
-  await page.getByText('It is sent once').waitFor();
-  await look(page, name);
-  await button.click();
-  await page.getByText('The evidence is sent. Now the bank decides.').waitFor();
+  await walk(
+    page,
+    ['Send evidence', EVIDENCE, 'It is sent once', name],
+    ['Send evidence', {}, 'The evidence is sent. Now the bank decides.'],
+  );
 }
 
 /** Asserts that nothing of the page is cut off at its width. */
