@@ -9,6 +9,7 @@ import {
   buildPayment,
   buildPayout,
   buildRefund,
+  fundAccount,
 } from '../support/factories';
 import { useHook } from '../support/hook';
 import { type Answer, call, eventually, idealPayment } from '../support/http';
@@ -52,6 +53,40 @@ describe('a payment', () => {
     expect(body.settled_at > authorized_at).toBe(true);
     const direct = await buildPayment(shop, { status: 'settled' });
     expect(direct.authorized_at).toBe(direct.settled_at);
+  });
+
+  test.each([
+    ['service', 0],
+    ['merchant', 40],
+  ] as const)(
+    'whose acquirer keeps a fee that the %s bears is listed with a fee of %i, and refunded in full',
+    async (bearer, fee) => {
+      const account = await buildAccount(service, { funds: 40 });
+      await service.stores.accounts.setAcquirerFee(account.account_id, bearer);
+      const { id } = await buildPayment(account);
+      const { body } = await simulate(account, `payments/${id}`, { event: 'settled', fee: 40 });
+      expect(body).toMatchObject({ status: 'settled', amount: 1_050, amount_settled: 1_050 });
+      const listRows = async () => (await account.get('/v1/balance_transactions')).body.data;
+      const paid = { type: 'payment', source: { object: 'payment', id } };
+      expect(await listRows()).toMatchObject([
+        { ...paid, amount: 1_050, fee, net: 1_050 - fee },
+        { type: 'funding' },
+      ]);
+      await buildRefund(account, { payment_id: id, amount: 1_050 });
+      expect(await listRows()).toMatchObject([
+        { type: 'refund', amount: -1_050, fee: 0 },
+        paid,
+        { type: 'funding' },
+      ]);
+      const { data } = (await account.get('/v1/balances')).body;
+      expect(data).toMatchObject([{ currency: 'EUR', available: 40 - fee }]);
+    },
+  );
+
+  test('has a fee simulated of its settlement and its disputes only', async () => {
+    const { id } = await buildPayment(shop);
+    const answer = await simulate(shop, `payments/${id}`, { event: 'authorized', fee: 40 });
+    expectRefusal(answer, 'invalid_request');
   });
 
   // What cannot be cancelled: test/workflows/payment/lifecycle.test.ts
@@ -272,6 +307,21 @@ test('a refund leaves its payment as it is, and one without an amount takes all 
   const changes = { settled_at: expect.any(String), amount_settled: 1_000 };
   expect(settled).toEqual({ ...created, status: 'settled', ...changes });
   expect(settled.settled_at >= created.created_at).toBe(true);
+});
+
+test('a refund of a live payment is paid from the live balance, and only by a live key', async () => {
+  const shop = await service.account();
+  const live = await service.withKey(shop, true);
+  const { id: payment_id } = await shop.settledPayment();
+  const payments = service.collection<{ _id: string }>('payments');
+  await payments.updateOne({ _id: payment_id }, { $set: { livemode: true } });
+  expectRefusal(await shop.post('/v1/refunds', { payment_id }), 'payment_not_found');
+  expectRefusal(await live.post('/v1/refunds', { payment_id }), 'insufficient_balance');
+  await fundAccount(service, shop, { amount: 1_050, livemode: true });
+  const { status, body } = await live.post('/v1/refunds', { payment_id });
+  expect(status).toBe(201);
+  expect((await service.stores.refunds.get(body.id))?.livemode).toBe(true);
+  expect((await shop.get('/v1/refunds')).body.data).toEqual([]);
 });
 
 describe('a payout', () => {
