@@ -1,6 +1,6 @@
 /**
  * Loaded into each process and thread of a stack by `tools/paths.mjs`: writes which functions ran between
- * two marks, whenever the folder of marks gets another one.
+ * two signals, whenever the folder of signals gets another one.
  */
 const { existsSync, renameSync, writeFileSync } = require('node:fs');
 const { Session } = require('node:inspector');
@@ -16,7 +16,7 @@ session.post('Profiler.startPreciseCoverage', { callCount: true, detailed: false
 
 let next = 1;
 const timer = setInterval(() => {
-  if (!existsSync(join(folder, `mark-${next}`))) return;
+  if (!existsSync(join(folder, `signal-${next}`))) return;
   // Taking the counts sets them back.
   session.post('Profiler.takePreciseCoverage', (_, { result }) => {
     const path = join(folder, `ran-${next}-${process.pid}-${threadId}.json`);

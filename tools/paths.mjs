@@ -18,13 +18,13 @@ import { parseArgs } from 'node:util';
 const { values } = parseArgs({ options: { list: { type: 'boolean', default: false } } });
 const IDLE_MS = 20_000;
 const WAIT_MS = 120_000;
-/** Longer than the first and the last process to see a mark are apart. */
+/** Longer than the first and the last process to see a signal are apart. */
 const TAKEN_MS = 2_000;
 let threads = 1;
 
 const temporary = mkdtempSync(join(tmpdir(), 'durable-payments-paths-'));
-const marks = join(temporary, 'marks');
-mkdirSync(marks);
+const signals = join(temporary, 'signals');
+mkdirSync(signals);
 const received = [];
 const receiver = createServer((request, response) => {
   let body = '';
@@ -48,7 +48,7 @@ const env = {
 };
 const preload = `--require ${fileURLToPath(new URL('coverage.cjs', import.meta.url))}`;
 const stack = spawn('node', ['--enable-source-maps', 'dist/stack/main.js'], {
-  env: { ...env, COVERAGE_DIR: marks, NODE_OPTIONS: preload },
+  env: { ...env, COVERAGE_DIR: signals, NODE_OPTIONS: preload },
   stdio: ['ignore', 'pipe', 'inherit'],
 });
 let printed = '';
@@ -131,10 +131,10 @@ function readDemoAccount() {
 
 /** Names the functions that ran since the last call, in all processes, each with its file. */
 async function take() {
-  const number = readdirSync(marks).filter((name) => name.startsWith('mark-')).length + 1;
-  writeFileSync(join(marks, `mark-${number}`), '');
+  const number = readdirSync(signals).filter((name) => name.startsWith('signal-')).length + 1;
+  writeFileSync(join(signals, `signal-${number}`), '');
   const list = () =>
-    readdirSync(marks).filter((name) => /^ran-(\d+).*json$/.exec(name)?.[1] === String(number));
+    readdirSync(signals).filter((name) => /^ran-(\d+).*json$/.exec(name)?.[1] === String(number));
   let before = -1;
   while (list().length !== before || before < threads) {
     before = list().length;
@@ -143,7 +143,7 @@ async function take() {
   threads = before;
   const ran = new Set();
   for (const name of list()) {
-    for (const { url, functions } of JSON.parse(readFileSync(join(marks, name), 'utf8'))) {
+    for (const { url, functions } of JSON.parse(readFileSync(join(signals, name), 'utf8'))) {
       const path = url.slice(url.indexOf('/dist/') + '/dist/'.length);
       const find = findModules(path, functions);
       for (const { functionName, ranges } of functions) {

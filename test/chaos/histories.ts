@@ -86,7 +86,7 @@ export async function runHistory(
     return id;
   };
 
-  const live = async (resource: BankResource, id: string, amount: number, lives: Life[]) => {
+  const live = async (resource: BankResource, id: string, amount: number, lives: Course[]) => {
     /** Reports once, or twice. */
     const report = async (
       name: BankDecision['name'],
@@ -198,11 +198,11 @@ interface Story {
   answer: (dispute: string) => Promise<void>;
   refund: (part: number) => Promise<void>;
 }
-type Life = (story: Story) => Promise<void>;
+type Course = (story: Story) => Promise<void>;
 
 const drawOther = ({ random, amount }: Story) => random.integer(1, 2 * amount);
 
-const settleWithRefunds: Life = async ({ random, amount, report, reaches, refund }) => {
+const settleWithRefunds: Course = async ({ random, amount, report, reaches, refund }) => {
   await report('settled');
   for (const late of ['authorized', 'expired'] as const) {
     if (random.chance(0.3)) await report(late);
@@ -215,7 +215,7 @@ const settleWithRefunds: Life = async ({ random, amount, report, reaches, refund
   }
 };
 
-const comeLate: Life = async (story) => {
+const comeLate: Course = async (story) => {
   const { random, amount, report, reaches } = story;
   await report('failed');
   await reaches('failed');
@@ -225,7 +225,7 @@ const comeLate: Life = async (story) => {
 };
 
 /** Disputes in parts; each is won, lost or left open, and perhaps reported in the wrong order. */
-const dispute: Life = async ({ random, amount, report, reaches, answer }) => {
+const dispute: Course = async ({ random, amount, report, reaches, answer }) => {
   await report('settled');
   await reaches('settled');
   for (let left = amount, n = 1; left > 1 && (n === 1 || random.chance(0.4)); n += 1) {
@@ -243,7 +243,7 @@ const dispute: Life = async ({ random, amount, report, reaches, answer }) => {
   }
 };
 
-const takeBack = (name: 'clawed_back' | 'failed'): Life => {
+const cancelSent = (name: 'clawed_back' | 'failed'): Course => {
   return async ({ random, amount, report, reaches, act }) => {
     await report('settled');
     await reaches('settled');
@@ -254,10 +254,10 @@ const takeBack = (name: 'clawed_back' | 'failed'): Life => {
   };
 };
 
-const UNAUTHORIZED_ENDS: Life[] = [
-  ...Array<Life>(4).fill(settleWithRefunds),
+const UNAUTHORIZED_ENDS: Course[] = [
+  ...Array<Course>(4).fill(settleWithRefunds),
   ...[comeLate, comeLate, dispute, dispute, dispute],
-  ...[takeBack('clawed_back'), takeBack('failed')],
+  ...[cancelSent('clawed_back'), cancelSent('failed')],
   ({ report }) => report('failed'),
   (story) => story.report('settled', drawOther(story), USD),
   async (story) => {
@@ -273,12 +273,12 @@ const UNAUTHORIZED_ENDS: Life[] = [
     await report('settled', amount, OTHER);
   },
 ];
-const PAYMENT_ENDS: Life[] = UNAUTHORIZED_ENDS.map((end) => async (story) => {
+const PAYMENT_ENDS: Course[] = UNAUTHORIZED_ENDS.map((end) => async (story) => {
   if (story.random.chance(0.5)) await story.report('authorized');
   await end(story);
 });
 
-const REFUND_ENDS: Life[] = [
+const REFUND_ENDS: Course[] = [
   ({ report }) => report('settled'),
   ({ report }) => report('failed'),
   async ({ report, reaches }) => {
@@ -311,7 +311,7 @@ const REFUND_ENDS: Life[] = [
   },
 ];
 
-const completeThen = (end: Life): Life => {
+const completeThen = (end: Course): Course => {
   return async (story) => {
     const { random, report, reaches } = story;
     await report('completed');
@@ -321,7 +321,7 @@ const completeThen = (end: Life): Life => {
   };
 };
 
-const SENT_ENDS: Life[] = [
+const SENT_ENDS: Course[] = [
   ({ report }) => report('failed'),
   async ({ random, report, reaches }) => {
     await report('failed');
@@ -351,7 +351,7 @@ const SENT_ENDS: Life[] = [
     await act('mark_returned');
   }),
 ];
-const PAYOUT_ENDS: Life[] = SENT_ENDS.map((end) => async (story) => {
+const PAYOUT_ENDS: Course[] = SENT_ENDS.map((end) => async (story) => {
   await story.reaches('sent');
   await end(story);
 });

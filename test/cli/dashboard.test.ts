@@ -37,7 +37,7 @@ test('dashboard invite prints a link by which a user joins the team, whom dashbo
   expect(made.link).toMatch(/^http:\/\/localhost:8080\/dashboard\/invitation\/[\w-]{43}$/);
   const joined = await acceptInvitation(service.deps, made.link.split('/').at(-1), 'hash');
   expect(joined).toMatchObject({ email: 'ana@example.com' });
-  expect(await service.json(`dashboard people ${account_id}`)).toMatchObject({
+  expect(await service.json('dashboard', 'people', account_id)).toMatchObject({
     data: [
       { email: dashboard_email, role: 'owner', second_factor: false, signed_in_at: null },
       { email: 'ana@example.com', role: 'developer' },

@@ -62,7 +62,7 @@ async function payIn(records: Records) {
 }
 
 type Ledger = Awaited<ReturnType<typeof openLedger>>;
-type Posting = Pick<NewEntry, 'kind' | 'lines'> & Partial<NewEntry>;
+type Entry = Pick<NewEntry, 'kind' | 'lines'> & Partial<NewEntry>;
 
 /** A small healthy database, to falsify past the service and to restore. */
 async function openLedger() {
@@ -88,7 +88,7 @@ async function openLedger() {
   const hash = async (): Promise<Record<string, string>> =>
     (await db.command({ dbHash: 1 }))['collections'];
   const hashes = await hash();
-  const post = async (change: Posting, at = POSTED_AT) => {
+  const post = async (change: Entry, at = POSTED_AT) => {
     const owner = { account_id: 'acct_1', livemode: false, currency: 'EUR', at };
     const entry = { ...owner, resource_id: randomUUID(), ...change };
     const store = createLedgerStore(db, () => new Date(at));
@@ -488,8 +488,7 @@ describe('a trial balance', () => {
     }
   });
 
-  const postLine = (fields: Posting) =>
-    ledger.post({ account_id: ledger.bank, ...fields }, NEXT_DAY);
+  const postLine = (fields: Entry) => ledger.post({ account_id: ledger.bank, ...fields }, NEXT_DAY);
 
   /** Imports a statement: one line matches, one is a fee, and one is unknown. */
   async function importStatement() {

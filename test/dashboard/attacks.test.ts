@@ -194,9 +194,9 @@ describe.each(named)('%s', (_name, route) => {
   const { button, proof } = confirmation;
 
   test('changes nothing before it is confirmed, with the password and code that it requires', async () => {
-    const asked = await ours.browsers.owner.post(path(), ENDPOINT);
+    const answered = await ours.browsers.owner.post(path(), ENDPOINT);
     const name = typeof button === 'string' ? button : button(new URLSearchParams(ENDPOINT));
-    expect([asked.status, asked.html.includes(`>${name}</button>`)]).toEqual([200, true]);
+    expect([answered.status, answered.html.includes(`>${name}</button>`)]).toEqual([200, true]);
     if (proof === undefined) return;
     const refusals: [by: Visitor, proofs: Record<string, string>, fault: string][] = [
       [ours.browsers.owner, { password: '' }, 'The password is wrong.'],
@@ -305,8 +305,8 @@ test('above a limit of EUR 10.00, a refund on live requires a step-up', async ()
     const { ids } = await storeResources(service, { account_id, livemode: env === 'live' });
     const path = `/dashboard/${env}/payments/${ids.payments}/refund`;
     const { html } = await browser.post(path, { amount });
-    const asked = ['password', 'code'].map((name) => html.includes(`name="${name}"`));
-    expect([env, amount, ...asked]).toEqual([env, amount, isDue, isDue]);
+    const proofs = ['password', 'code'].map((name) => html.includes(`name="${name}"`));
+    expect([env, amount, ...proofs]).toEqual([env, amount, isDue, isDue]);
   }
 });
 

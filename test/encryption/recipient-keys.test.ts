@@ -80,8 +80,8 @@ test.each([
   const value = await live.encrypt(PLAIN, OWNER, facts);
   const kids = live.getKid(value).split('+');
   const own = names.map((name) => `recipients.live-${name}`);
-  const rings = kids.map((kid) => kid.split(':')[0]).sort();
-  expect(rings).toEqual(own.length > 0 ? own : ['recipients.live']);
+  const keyRings = kids.map((kid) => kid.split(':')[0]).sort();
+  expect(keyRings).toEqual(own.length > 0 ? own : ['recipients.live']);
   expect(Encrypted.parse(value)).toBe(value);
   removeSharedKeyRing();
   expect(await findReaders(value)).toEqual(names);
@@ -160,7 +160,7 @@ test.each([
   },
 );
 
-test('existing key rings stay; a public part that is missing or old is written again', () => {
+test('existing key keyRings stay; a public part that is missing or old is written again', () => {
   const paths = [keyRingPath(dir, 'live', 'private'), keyRingPath(dir, 'live', 'public')] as const;
   const read = () => paths.map((path) => readFileSync(path, 'utf8'));
   const before = read();

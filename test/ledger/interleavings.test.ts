@@ -54,7 +54,7 @@ jest.setTimeout(600_000);
 
 const index = (length: number) => fc.nat({ max: length - 1 });
 const kind = <K extends string>(name: K) => fc.constant(name);
-const oneOf = <K extends string>(...names: K[]) => fc.constantFrom(...names);
+const pickFrom = <K extends string>(...names: K[]) => fc.constantFrom(...names);
 const often = <T>(weight: number, arbitrary: fc.Arbitrary<T>) => ({ weight, arbitrary });
 const buildProgram = <T>(step: fc.Arbitrary<T>, least: number, most: number) =>
   fc.array(fc.array(step, { minLength: 1, maxLength: 4 }), { minLength: least, maxLength: most });
@@ -88,9 +88,9 @@ describe('money of payments', () => {
   const of = { payment: index(PAYMENTS) };
   const take = { refund: index(REFUNDS), amount: fc.option(amount, { freq: 4 }) };
   const refunding = fc.record({ kind: kind('refund'), ...of, ...take });
-  const to = oneOf('settled', 'failed');
+  const to = pickFrom('settled', 'failed');
   const reporting = fc.record({ kind: kind('report'), refund: index(REFUNDS), to });
-  const disputed = oneOf('dispute_opened', 'dispute_won', 'dispute_lost');
+  const disputed = pickFrom('dispute_opened', 'dispute_won', 'dispute_lost');
   const taken = fc.integer({ min: 1, max: 600 });
   const operation = { operation: index(OPERATIONS) };
   const late = { late: index(LATE) };
@@ -101,12 +101,16 @@ describe('money of payments', () => {
     fc.record({ kind: kind('dispute'), ...of }),
     often(2, fc.record({ kind: kind('claw_back'), ...of, operator: index(2) })),
     often(2, fc.record({ kind: disputed, amount: taken, ...of })),
-    fc.record({ kind: kind('bear'), bearer: oneOf('service', 'merchant') }),
+    fc.record({ kind: kind('bear'), bearer: pickFrom('service', 'merchant') }),
     fc.record({ kind: kind('late'), ...late, amount, fee }),
     fc.record({ kind: kind('late_credited'), ...late, amount }),
     fc.record({ kind: kind('late_reversed'), ...late, amount: fc.option(amount) }),
     fc.record({ kind: kind('fund'), ...operation }),
-    fc.record({ kind: kind('adjust'), ...operation, against: oneOf('adjustments', 'receivable') }),
+    fc.record({
+      kind: kind('adjust'),
+      ...operation,
+      against: pickFrom('adjustments', 'receivable'),
+    }),
     often(2, fc.record({ kind: kind('reverse'), posting: index(2 * OPERATIONS + PAYMENTS) })),
   );
   const settle = (payment: number, fee = 0): Step => ({ kind: 'settle', payment, fee });

@@ -69,13 +69,13 @@ export async function runStories(
   };
   const chooseOther = (amount: number) => amount + random.pick([-1, 1]) * random.integer(1, 900);
 
-  /** Lets all of the money come for a payment, or other money, and reports it. */
+  /** Lets all of the money come for a payment, or a different amount, and reports it. */
   const settle = async (about: Facts, money: Partial<Money> = {}) => {
     const moved = bank.transferWithCharge(about, 'in', { amount: about.amount, ...money });
     await report(about, 'settled', moved);
     return moved;
   };
-  /** Sends all of the money of a refund or payout, or other money, and reports it. */
+  /** Sends all of the money of a refund or payout, or a different amount, and reports it. */
   const send = async (
     about: Facts,
     event: 'settled' | 'completed' | 'sent',

@@ -12,7 +12,7 @@ import { eventually, idealPayment } from '../support/http';
 import { mockActivityEnvironment } from '../support/quiet';
 import { useAccount, useService } from '../support/service';
 
-// No worker runs by default, which is the outage. What becomes of a payout without one is in
+// No worker runs by default, which is the outage. The end of a payout without one is in
 // test/workflows/shared/bank.test.ts.
 const service = useService({ worker: false });
 

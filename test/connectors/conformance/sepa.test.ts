@@ -63,7 +63,7 @@ describe('the connector of SEPA files', () => {
 });
 
 test('a check names what a connector of files breaks, and nothing else', async () => {
-  // It does not ask again before it writes a file, names facts anew, and quotes the bank.
+  // It does not ask again before it writes a file, names facts again, and quotes the bank.
   const change = () => ({ callback_id: randomUUID(), reason: 'To Zephyrine' });
   const bench = await openSepaBench({
     parts: { mayStillSend: async () => true },

@@ -439,12 +439,12 @@ describe('settlements', () => {
       await expect(world.evm.round()).rejects.toThrow('on chain 5');
     };
     const comeBack = () => setChainId(CHAIN_ID);
-    const moveNonce = (by: number) => nonces().updateOne({}, { $inc: { next: by } });
+    const shiftNonce = (by: number) => nonces().updateOne({}, { $inc: { next: by } });
     const skipNonce = async () => {
-      await moveNonce(1);
+      await shiftNonce(1);
       await expect(world.restart()).rejects.toThrow('compare them');
     };
-    const freeNonce = () => moveNonce(-1);
+    const freeNonce = () => shiftNonce(-1);
 
     it.each<[string, 'ETH' | 'USDC', bigint, string, (() => unknown)?, (() => unknown)?]>([
       ['while ether is short', 'ETH', 10_000n * ETHER, 'too little ether'],

@@ -18,17 +18,23 @@ const read = (name: string) =>
     .replaceAll('{RF}', RF);
 
 /** Movement of a payout of 100.00 EUR. */
-const move = (payout_id: string, changes: object = {}) => ({
+const movement = (payout_id: string, changes: object = {}) => ({
   ...{ payout_id, kind: 'booked', amount: 10_000, ...changes },
 });
 const sum = (bank_reference: string) => ({
   ...{ kind: 'booked', amount: 30_000, names: [FILE], count: 2, bank_reference },
 });
-const [one, two] = [move(P1), move(P2, { amount: 20_000 })];
+const [one, two] = [movement(P1), movement(P2, { amount: 20_000 })];
 
 test.each<[what: string, name: string, moved: number, found: object, fee?: number]>([
-  ['08', 'charge-next-to-amount', -152_600, { movements: [move(P1, { amount: 150_000 })] }, 2_600],
-  ['08', 'charge-included', -152_600, { movements: [move(P1, { amount: 150_000 })] }, 2_600],
+  [
+    '08',
+    'charge-next-to-amount',
+    -152_600,
+    { movements: [movement(P1, { amount: 150_000 })] },
+    2_600,
+  ],
+  ['08', 'charge-included', -152_600, { movements: [movement(P1, { amount: 150_000 })] }, 2_600],
   ['08', 'charges-of-parts', -30_400, { movements: [one, two] }, 400],
   ['09', 'total-charges', -10_150, { movements: [one] }, 150],
   ['09', 'charge-with-tax', -10_179, { movements: [one] }, 179],
@@ -36,7 +42,7 @@ test.each<[what: string, name: string, moved: number, found: object, fee?: numbe
   ['10', 'details', -30_000, { movements: [one, two] }],
   ['10', 'sum-of-details', -30_000, { movements: [], sums: [sum('SUM-102')] }],
   ['11', 'booked', -10_000, { movements: [one] }],
-  ['11', 'reversed', 0, { movements: [move(P1, { kind: 'debit_reversed' }), one] }],
+  ['11', 'reversed', 0, { movements: [movement(P1, { kind: 'debit_reversed' }), one] }],
   [
     '11',
     'sign-of-original',
