@@ -21,7 +21,7 @@ export async function read({ account }: Pick<Story, 'account'>, { resource, id }
 }
 
 type Facts = About & { amount: number };
-/** What may happen to a resource, of which a seed picks by the place. */
+/** Stories of a resource, of which a seed picks by the place. */
 type Ends = Record<string, (about: Facts) => Promise<unknown>>;
 
 interface Money {

@@ -11,7 +11,7 @@ import type { FeeBearer } from '../../../src/domain/merchants/acquirer-fee';
 import { SEARCH_KEYS } from '../../../src/domain/search-attributes';
 import { verifyLedger } from '../../../src/ledger-check/verify';
 import { isInFlight, KINDS, type Resource } from '../../../src/lifecycles';
-import { sandboxBankDatabase } from '../../../src/service/banks/sandbox-bank/movements';
+import { sandboxBankDatabase } from '../../../src/service/banks/sandbox';
 import { type Act, actOn } from '../../../src/service/operators/act';
 import {
   type Finding,
@@ -135,7 +135,7 @@ describe('when MongoDB is older than Temporal, reconcile', () => {
     expectMore?: () => Promise<unknown>;
   }
 
-  /** What happens at once, each around the time of the backup. */
+  /** Events at once, each around the time of the backup. */
   const STORIES: ((backup: () => Promise<void>) => Promise<Story>)[] = [
     async function payouts(backup) {
       const { shop, service, stores } = setting;

@@ -115,7 +115,7 @@ test.each([
 const JPEG_SIDES = JPEG.indexOf(Buffer.from([0xff, 0xc2])) + 5;
 const big = (side: number) => [side >> 8, side & 0xff];
 const little = (side: number) => [side & 0xff, side >> 8];
-/** Of a lossless WebP, 14 bits less one, behind those of its width. */
+/** Height of a lossless WebP: 14 bits less one, behind those of its width. */
 const tall = (side: number) => [0x40 * (side & 3), (side >> 2) & 0xff, side >> 10];
 
 test.each<[string, Buffer, at: number, write: (side: number) => number[], less?: number]>([

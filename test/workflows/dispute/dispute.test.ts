@@ -27,7 +27,7 @@ type TrackedDispute = ReturnType<typeof track<'dispute'>> & {
 };
 
 interface Options extends Partial<ConnectorActivities> {
-  /** Of its first report. */
+  /** Facts of its first report. */
   facts?: object;
 }
 
