@@ -1,7 +1,7 @@
 import { ApplicationFailure } from '@temporalio/activity';
 import { abandon, inTransaction, isDuplicateKey } from '../src/base/mongo';
+import { getVerificationMode } from '../src/domain/banks/callback';
 import { isInSuspense } from '../src/domain/banks/movement';
-import { getVerificationMode } from '../src/domain/banks/signature';
 import type { CryptoPaymentRequest } from '../src/domain/creation';
 import {
   assetRules,

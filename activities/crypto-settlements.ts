@@ -11,7 +11,7 @@ import {
 } from '../src/domain/crypto/settlement';
 import type { CryptoSettlementInput } from '../src/domain/crypto/workflow';
 import type { Failure } from '../src/domain/failure';
-import { MAIN_BALANCE } from '../src/domain/money/balance-account';
+import { MAIN_BALANCE } from '../src/domain/money/money';
 import {
   buildNetworkFee,
   buildSettlementEntry,

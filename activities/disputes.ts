@@ -1,6 +1,6 @@
 import { ApplicationFailure } from '@temporalio/activity';
 import type { ClientSession } from 'mongodb';
-import { getVerificationMode } from '../src/domain/banks/signature';
+import { getVerificationMode } from '../src/domain/banks/callback';
 import { omitUndefined } from '../src/domain/defined';
 import {
   DISPUTE_TRANSITIONS,

@@ -6,8 +6,7 @@ import {
 } from '@temporalio/client';
 import { ApplicationFailure, type Workflow } from '@temporalio/common';
 import type { ClientSession } from 'mongodb';
-import type { BankCallback } from '../src/domain/banks/callback';
-import type { CallbackSignature } from '../src/domain/banks/signature';
+import type { BankCallback, CallbackSignature } from '../src/domain/banks/callback';
 import {
   type DisputeCallbackName,
   OPENING_CALLBACKS,

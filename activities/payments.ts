@@ -1,7 +1,7 @@
 import type { SessionAnswer } from '../connectors/contract/activities';
 import { abandon, inTransaction } from '../src/base/mongo';
+import { getVerificationMode } from '../src/domain/banks/callback';
 import { sumFees } from '../src/domain/banks/movement';
-import { getVerificationMode } from '../src/domain/banks/signature';
 import type { PaymentRequest } from '../src/domain/creation';
 import { omitUndefined } from '../src/domain/defined';
 import type { Failure } from '../src/domain/failure';
@@ -9,10 +9,11 @@ import { isPaymentMethodId, methodRules, settlesSoon } from '../src/domain/payme
 import {
   PAYMENT_EVENTS,
   PAYMENT_TRANSITIONS,
+  type PaymentInput,
+  type PaymentOpening,
   type PaymentStatus,
 } from '../src/domain/payment/payment';
 import type { TransferInstructions } from '../src/domain/payment/transfer-instructions';
-import type { PaymentInput, PaymentOpening } from '../src/domain/payment/workflow';
 import { derivePayTokenHash } from '../src/encryption/pay-token';
 import { operationId } from '../src/ledger/entries';
 import { buildSettlement, settledAmount } from '../src/ledger/resource-entries';

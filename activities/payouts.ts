@@ -6,18 +6,18 @@ import { omitUndefined } from '../src/domain/defined';
 import type { RuleViolation } from '../src/domain/errors';
 import type { Failure } from '../src/domain/failure';
 import { debtFault } from '../src/domain/money/insufficient-balance';
-import { ACCEPT_WITHIN_MS } from '../src/domain/payout/accept-within';
-import { findPayoutLimit, limitFault } from '../src/domain/payout/limit';
 import {
+  ACCEPT_WITHIN_MS,
+  findPayoutLimit,
+  limitFault,
   PAYOUT_EVENTS,
   PAYOUT_TRANSITIONS,
+  type PayoutInput,
   type PayoutStatus,
   type Return,
 } from '../src/domain/payout/payout';
-import { isRailId, railRules } from '../src/domain/payout/rails';
+import { endOfNextBusinessDay, isRailId, railRules } from '../src/domain/payout/rails';
 import { payoutBalanceFault } from '../src/domain/payout/rules';
-import { endOfNextBusinessDay } from '../src/domain/payout/target2';
-import type { PayoutInput } from '../src/domain/payout/workflow';
 import { bookId, type NewEntry, operationId } from '../src/ledger/entries';
 import {
   buildPayoutEntries,

@@ -3,10 +3,15 @@ import { abandon } from '../src/base/mongo';
 import type { RefundRequest } from '../src/domain/creation';
 import { notFound } from '../src/domain/errors';
 import type { Failure } from '../src/domain/failure';
-import { MAIN_BALANCE } from '../src/domain/money/balance-account';
-import { REFUND_EVENTS, REFUND_TRANSITIONS, type RefundStatus } from '../src/domain/refund/refund';
-import { refundableAmount, refundFault } from '../src/domain/refund/rules';
-import type { RefundInput } from '../src/domain/refund/workflow';
+import { MAIN_BALANCE } from '../src/domain/money/money';
+import {
+  REFUND_EVENTS,
+  REFUND_TRANSITIONS,
+  type RefundInput,
+  type RefundStatus,
+  refundableAmount,
+  refundFault,
+} from '../src/domain/refund/refund';
 import { bookId, operationId } from '../src/ledger/entries';
 import { explainShortage } from '../src/ledger/insufficient-balance';
 import { buildRefundEntry, settledAmount } from '../src/ledger/resource-entries';

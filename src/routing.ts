@@ -1,6 +1,6 @@
-import { findRule, type RoutingRule, type RuleMap } from './domain/banks/routing-rule';
+import { findRule, type RoutingRule, type RuleMap } from './domain/banks/capabilities';
 import { CRYPTO_METHODS } from './domain/crypto/assets';
-import { isBalanceAccountName } from './domain/money/balance-account';
+import { isBalanceAccountName } from './domain/money/money';
 import { methodRules, PAYMENT_METHOD_IDS, type PaymentMethodId } from './domain/payment/catalog';
 import { RAIL_IDS, type RailId, railRules } from './domain/payout/rails';
 

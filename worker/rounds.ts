@@ -3,7 +3,7 @@ import type { Client } from '@temporalio/client';
 import type { ClientSession, MongoClient } from 'mongodb';
 import type { Logger } from '../src/base/log';
 import { Contention, inTransaction } from '../src/base/mongo';
-import { MAIN_BALANCE } from '../src/domain/money/balance-account';
+import { MAIN_BALANCE } from '../src/domain/money/money';
 import { bookOwner } from '../src/ledger/entries';
 import { withLock } from '../src/ledger/locks';
 import { accountNow } from '../src/service/merchants/clock';

@@ -15,7 +15,7 @@ import {
   type CallbackFindings,
   type DeliveryFindings,
   type OrphanFindings,
-} from '../src/domain/operators/audit';
+} from '../src/domain/operators/audit-log';
 import type { LedgerCheckResult } from '../src/domain/operators/ledger-check';
 import type { RetentionResult } from '../src/domain/operators/retention';
 import { quoteMarkdown } from '../src/domain/printable';

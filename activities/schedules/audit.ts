@@ -10,7 +10,7 @@ import {
   NAMED_MAX,
   type OrphanFindings,
   PARKED_ATTENTION_DAYS,
-} from '../../src/domain/operators/audit';
+} from '../../src/domain/operators/audit-log';
 import { LIFECYCLES, type Resource } from '../../src/lifecycles';
 import { tryDeliveryNow } from '../../src/service/events/deliveries';
 import {

@@ -10,7 +10,7 @@ import {
 } from '../../src/domain/crypto/assets';
 import type { SettleResult } from '../../src/domain/crypto/settle';
 import type { CryptoSettlementInput } from '../../src/domain/crypto/workflow';
-import { MAIN_BALANCE } from '../../src/domain/money/balance-account';
+import { MAIN_BALANCE } from '../../src/domain/money/money';
 import { LIFECYCLES } from '../../src/lifecycles';
 import type { Connectors } from '../../src/routing';
 import { readRouting } from '../../src/service/banks/routing/read';

@@ -2,7 +2,7 @@ import { ApplicationFailure } from '@temporalio/activity';
 import type { ClientSession, MongoClient } from 'mongodb';
 import type { Logger } from '../../src/base/log';
 import { Contention, inTransaction } from '../../src/base/mongo';
-import { MAIN_BALANCE } from '../../src/domain/money/balance-account';
+import { MAIN_BALANCE } from '../../src/domain/money/money';
 import { NO_LOCK } from '../../src/domain/no-lock';
 import { type LockRequest, withLock } from '../../src/ledger/locks';
 import { BooksRefused } from '../../src/ledger/validators';

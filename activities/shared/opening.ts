@@ -1,8 +1,7 @@
 import { ApplicationFailure } from '@temporalio/activity';
 import type { ClientSession } from 'mongodb';
 import { isDuplicateKey } from '../../src/base/mongo';
-import type { CallbackResource } from '../../src/domain/banks/callback';
-import { getVerificationMode } from '../../src/domain/banks/signature';
+import { type CallbackResource, getVerificationMode } from '../../src/domain/banks/callback';
 import type { RuleViolation } from '../../src/domain/errors';
 import { BOOKS_REFUSED } from '../../src/domain/lifecycle';
 import { InsufficientBalance } from '../../src/ledger/insufficient-balance';

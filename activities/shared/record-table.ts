@@ -1,15 +1,17 @@
 import type { ClientSession, MongoClient } from 'mongodb';
 import type { ClockMeter } from '../../src/base/clock-meter';
 import type { Logger } from '../../src/base/log';
-import type { AnyCallback, CallbackName, CallbackResource } from '../../src/domain/banks/callback';
-import type { Movement, Taken } from '../../src/domain/banks/movement';
 import type {
+  AnyCallback,
+  CallbackName,
+  CallbackResource,
   CallbackSignature,
   MissedCallback,
   SignedCallback,
   VerificationFault,
   VerificationMode,
-} from '../../src/domain/banks/signature';
+} from '../../src/domain/banks/callback';
+import type { Movement, Taken } from '../../src/domain/banks/movement';
 import type { EventType, Subscriber } from '../../src/domain/events/event';
 import type { FeeBearer } from '../../src/domain/merchants/acquirer-fee';
 import type { AccountTime } from '../../src/domain/merchants/clock';

@@ -1,11 +1,11 @@
 import { ApplicationFailure } from '@temporalio/activity';
 import { inTransaction } from '../../src/base/mongo';
-import { holdsMoney } from '../../src/domain/banks/movement';
 import {
   getVerificationMode,
   type MissedCallback,
   VERIFICATION_FAULTS,
-} from '../../src/domain/banks/signature';
+} from '../../src/domain/banks/callback';
+import { holdsMoney } from '../../src/domain/banks/movement';
 import { omitUndefined } from '../../src/domain/defined';
 import { readAccountTime } from '../../src/domain/merchants/clock';
 import type { PayeeVerification } from '../../src/domain/payout/payout';

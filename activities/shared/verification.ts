@@ -3,7 +3,7 @@ import type {
   CallbackSignature,
   SignedCallback,
   VerificationFault,
-} from '../../src/domain/banks/signature';
+} from '../../src/domain/banks/callback';
 
 export type SenderActivities = ReturnType<typeof createSenderActivities>;
 

@@ -1,12 +1,13 @@
 import { ApplicationFailure, activityInfo } from '@temporalio/activity';
 import { ApplicationFailureCategory } from '@temporalio/common';
 import {
+  ATTEMPTS_MAX,
   type DeliveryKey,
   type EndpointDeliveryInput,
   getDeliveryId,
+  nextAttemptDelayMs,
   WEBHOOK_EXHAUSTED,
 } from '../../src/domain/events/delivery';
-import { ATTEMPTS_MAX, nextAttemptDelayMs } from '../../src/domain/events/schedule';
 import { readAccountTime } from '../../src/domain/merchants/clock';
 import type { Encrypter } from '../../src/encryption/encrypter';
 import type { EndpointHealth } from '../../src/service/events/endpoints/manage';

@@ -5,7 +5,7 @@ import { describeError } from '../../src/base/errors';
 import { checkUrlTls, PLAIN_TEXT_ALLOWED } from '../../src/base/tls';
 import { Environment, parseEnvironment, readServers } from '../../src/config';
 import { type Env, toEnv } from '../../src/domain/environment';
-import { isBalanceAccountName } from '../../src/domain/money/balance-account';
+import { isBalanceAccountName } from '../../src/domain/money/money';
 import { createConnectors, SANDBOX_CONNECTOR } from '../../src/routing';
 import type { TemporalAccess } from '../../src/temporal/access';
 import { findStateDir } from '../kit/config';

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { isLive } from '../../src/base/live';
 import { Environment, parseEnvironment, readServers } from '../../src/config';
 import type { Env } from '../../src/domain/environment';
-import { isBalanceAccountName } from '../../src/domain/money/balance-account';
+import { isBalanceAccountName } from '../../src/domain/money/money';
 import { createConnectors, SANDBOX_CONNECTOR } from '../../src/routing';
 import {
   type ConnectorDefinition,

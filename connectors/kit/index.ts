@@ -6,7 +6,7 @@
 
 export type { MadeLine, MadeTransfer } from '../../src/domain/banks/statement';
 export type { Evidence } from '../../src/domain/dispute/evidence';
-export { encodeIdentifier } from '../../src/domain/identifier';
+export { encodeIdentifier } from '../../src/domain/shape';
 export type * from '../contract/activities';
 export type { Attempt } from '../contract/attempt';
 export { RecipientDeleted } from '../contract/recipient-deleted';

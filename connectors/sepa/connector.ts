@@ -2,7 +2,7 @@ import { resolve } from 'node:path';
 import { Gauge } from 'prom-client';
 import { describeMetric } from '../../src/base/metrics';
 import type { AwaitedFile } from '../../src/domain/banks/capabilities';
-import { latestCutOff } from '../../src/domain/payout/target2';
+import { latestCutOff } from '../../src/domain/payout/rails';
 import { createEncrypter } from '../../src/encryption/encrypter';
 import { createDetailsDecrypter } from '../../src/encryption/recipient-keys';
 import { findHolder, followPairs } from '../../src/encryption/recipient-pairs';

@@ -5,7 +5,7 @@ import type { Filter, MongoClient } from 'mongodb';
 import { createGate } from '../../src/base/gate';
 import type { Logger } from '../../src/base/log';
 import { inTransaction, isDuplicateKey } from '../../src/base/mongo';
-import { addBusinessDays, dayInFrankfurt, executionDay } from '../../src/domain/payout/target2';
+import { addBusinessDays, dayInFrankfurt, executionDay } from '../../src/domain/payout/rails';
 import type { Encrypter } from '../../src/encryption/encrypter';
 import {
   INSTANT_RAIL,

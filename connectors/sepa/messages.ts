@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import type { PayeeResult } from '../../src/domain/banks/callback';
-import { nameMovement } from '../../src/domain/banks/movement-name';
+import { nameMovement } from '../../src/domain/banks/movement';
 import {
   InvalidStatement,
   isReversal,

@@ -3,7 +3,7 @@ import type { Context } from 'koa';
 import { signCallback } from '../callbacks/mac';
 import { createSignatureCheck, UnreadableKey } from '../callbacks/verify';
 import { Refusal, unavailable } from '../domain/errors';
-import { isBalanceAccountName } from '../domain/money/balance-account';
+import { isBalanceAccountName } from '../domain/money/money';
 import { HttpCallback, type ResourceCallback } from '../domain/wire/callback';
 import { validate } from '../domain/wire/validate';
 import { parseBody, readBytes } from './body';

@@ -1,7 +1,11 @@
 import { isDeepStrictEqual } from 'node:util';
 import { type Client, type WorkflowHandle, WorkflowNotFoundError } from '@temporalio/client';
-import type { AnyCallback, CallbackName, CallbackResource } from '../domain/banks/callback';
-import type { CallbackSignature } from '../domain/banks/signature';
+import type {
+  AnyCallback,
+  CallbackName,
+  CallbackResource,
+  CallbackSignature,
+} from '../domain/banks/callback';
 import { omitUndefined } from '../domain/defined';
 import { Refusal } from '../domain/errors';
 import { SEARCH_KEYS } from '../domain/search-attributes';

@@ -1,6 +1,6 @@
 import type { Client } from '@temporalio/client';
 import { createNamedGates } from '../base/gate';
-import type { CallbackSignature } from '../domain/banks/signature';
+import type { CallbackSignature } from '../domain/banks/callback';
 import { Refusal, ServiceError, unavailable } from '../domain/errors';
 import { withinLimit } from '../temporal/deadline';
 import {

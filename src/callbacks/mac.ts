@@ -3,7 +3,7 @@ import {
   type CallbackSignature,
   callbackText,
   type SignedCallback,
-} from '../domain/banks/signature';
+} from '../domain/banks/callback';
 
 export interface ConnectorKey {
   key_id: string;

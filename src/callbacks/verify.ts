@@ -2,7 +2,7 @@ import type {
   CallbackSignature,
   SignedCallback,
   VerificationFault,
-} from '../domain/banks/signature';
+} from '../domain/banks/callback';
 import { cacheDecrypted, DecryptionError, type Encrypter } from '../encryption/encrypter';
 import type { Stores } from '../store';
 import { type ConnectorKeyDocument, connectorKeyOwner } from '../store/keys';

@@ -3,7 +3,7 @@ import { isDuplicateKey } from '../base/mongo';
 import { ServiceError } from '../domain/errors';
 import { type ApprovalRequired, isApprovalRequired, needsKey } from '../domain/operators/approval';
 import { type ApprovedCommand, findApprovedAct } from '../domain/operators/authority';
-import type { VerifiedOperator } from '../domain/operators/operator';
+import type { VerifiedOperator } from '../domain/operators/operator-act';
 import type { WriteDeps } from '../service/deps';
 import {
   type AuthorityRequest,

@@ -1,9 +1,7 @@
 import { z } from 'zod';
 import { parsePosition } from '../domain/cursor';
-import { BANK_REFERENCE, BANK_REFERENCE_FAULT } from '../domain/identifier';
-import { isBalanceAccountName } from '../domain/money/balance-account';
-import { isCurrency } from '../domain/money/currencies';
-import { toLowerId } from '../domain/shape';
+import { isBalanceAccountName, isCurrency } from '../domain/money/money';
+import { BANK_REFERENCE, BANK_REFERENCE_FAULT, toLowerId } from '../domain/shape';
 import { Id, isEmail, Amount as WireAmount } from '../domain/wire/fields';
 
 export { Id } from '../domain/wire/fields';

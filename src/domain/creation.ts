@@ -1,9 +1,9 @@
 import type { CryptoPaymentInput, CryptoSettlementInput } from './crypto/workflow';
 import type { EventType } from './events/event';
-import type { PaymentInput } from './payment/workflow';
+import type { PaymentInput } from './payment/payment';
+import type { PayoutInput } from './payout/payout';
 import type { RecipientFacts } from './payout/recipient';
-import type { PayoutInput } from './payout/workflow';
-import type { RefundInput } from './refund/workflow';
+import type { RefundInput } from './refund/refund';
 
 export interface Customer {
   email: string | null;

@@ -25,3 +25,7 @@ export function formatJson(value: unknown, indent?: number): string {
 export function sanitizeLines(text: string): string {
   return text.split('\n').map(sanitize).join('\n');
 }
+
+export function formatCount(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? '' : 's'}`;
+}

@@ -1,5 +1,5 @@
 import { buildPosition } from '../domain/cursor';
-import type { BalanceTransactionType } from '../domain/money/balance-transaction';
+import type { BalanceTransactionType } from '../domain/money/money';
 import { KINDS } from '../domain/resources';
 import type { BalanceChange, EntryDocument } from './documents';
 import type { BankEntryKind, EntryKind, NewEntry } from './entries';

@@ -1,4 +1,4 @@
-import type { BalanceTransactionType } from '../domain/money/balance-transaction';
+import type { BalanceTransactionType } from '../domain/money/money';
 import type { EntryKind, EntryNote, TransferEnd } from './entries';
 import type { StoredInteger } from './integers';
 

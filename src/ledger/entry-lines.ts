@@ -1,5 +1,5 @@
 import type { Direction, Outcome } from '../domain/banks/movement';
-import { MAIN_BALANCE } from '../domain/money/balance-account';
+import { MAIN_BALANCE } from '../domain/money/money';
 import type { EntryKind, EntryLine } from './entries';
 import {
   ACQUIRER_FEES,

@@ -1,4 +1,4 @@
-import { isBalanceAccountName } from '../domain/money/balance-account';
+import { isBalanceAccountName } from '../domain/money/money';
 
 export const available = (name: string) => `balances.${checkName(name)}.available`;
 /** Money that is settled, and can be used from a day on: `YYYY-MM-DD`. */

@@ -2,7 +2,7 @@ import { assertNever } from '../domain/assert';
 import { computeRest, type Movement, type Resolution } from '../domain/banks/movement';
 import { parseBookCurrency } from '../domain/crypto/assets';
 import { computeBorneFee, type DisputeTransfer } from '../domain/dispute/report';
-import { MAIN_BALANCE } from '../domain/money/balance-account';
+import { MAIN_BALANCE } from '../domain/money/money';
 import type { PayoutStatus } from '../domain/payout/payout';
 import { type EntryKind, type EntryLine, type NewEntry, operationId } from './entries';
 import { ENTRY_LINES } from './entry-lines';

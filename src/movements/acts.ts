@@ -1,10 +1,9 @@
 import type { ClientSession } from 'mongodb';
 import { deriveUuid } from '../base/ids';
-import type { Direction, Units } from '../domain/banks/movement';
-import { nameMovement } from '../domain/banks/movement-name';
+import { type Direction, nameMovement, type Units } from '../domain/banks/movement';
 import { parseBookCurrency } from '../domain/crypto/assets';
 import { ServiceError } from '../domain/errors';
-import { formatAmount } from '../domain/money/amount';
+import { formatAmount } from '../domain/money/money';
 import { type EntryNote, type NewEntry, operationId } from '../ledger/entries';
 import { type ClearingScope, findClearing } from '../ledger/uncleared';
 import type { Stores } from '../store';

@@ -6,7 +6,7 @@ import {
   type Statement,
   type StatementLine,
 } from '../domain/banks/statement';
-import { isCurrency } from '../domain/money/currencies';
+import { isCurrency } from '../domain/money/money';
 import { isDay } from '../domain/shape';
 import { fault, readDay, readEntry, readEntryReference, readPart, readSigned } from './camt-entry';
 import { findMissing } from './check';

@@ -1,8 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import { normalizeAccount } from '../domain/banks/iban';
 import { InvalidStatement, type Statement, type StatementLine } from '../domain/banks/statement';
-import { isCurrency } from '../domain/money/currencies';
-import { parseDecimalMoney } from '../domain/money/money';
+import { isCurrency, parseDecimalMoney } from '../domain/money/money';
 import { isDay } from '../domain/shape';
 import { createCamtReader } from './camt';
 import { createDecoder } from './encoding';

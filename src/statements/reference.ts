@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { encodeIdentifier } from '../domain/identifier';
+import { encodeIdentifier } from '../domain/shape';
 
 const NO_REFERENCE = /^(?:NOTPROVIDED|NONREF|NONE|N\/A|)$/i;
 /** A callback_id, up to 200 characters, contains it. */

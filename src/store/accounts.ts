@@ -5,7 +5,7 @@ import { type Env, toEnv } from '../domain/environment';
 import type { FeeBearer } from '../domain/merchants/acquirer-fee';
 import type { Brand } from '../domain/merchants/brand';
 import type { ClockTarget, StoredClock } from '../domain/merchants/clock';
-import type { FeeName, PayoutFees } from '../domain/payout/fees';
+import type { FeeName, PayoutFees } from '../domain/payout/payout';
 import { isRailId, type RailId } from '../domain/payout/rails';
 import type { Encrypted } from '../encryption/encrypter';
 import { createCache } from './cache';

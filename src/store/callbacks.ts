@@ -2,8 +2,12 @@ import { createHash } from 'node:crypto';
 import type { ClientSession, Db } from 'mongodb';
 import { isDuplicateKey } from '../base/mongo';
 import { indexBuilder } from '../base/mongo-indexes';
-import type { AnyCallback, CallbackName, CallbackResource } from '../domain/banks/callback';
-import { callbackText } from '../domain/banks/signature';
+import {
+  type AnyCallback,
+  type CallbackName,
+  type CallbackResource,
+  callbackText,
+} from '../domain/banks/callback';
 import { omitUndefined } from '../domain/defined';
 import { countBy, deleteSome, toRange } from './list';
 

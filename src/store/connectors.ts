@@ -1,11 +1,13 @@
 import type { ClientSession, Db } from 'mongodb';
-import type { AwaitedFile, Capabilities, ConnectorStop } from '../domain/banks/capabilities';
 import {
+  type AwaitedFile,
+  type Capabilities,
+  type ConnectorStop,
   getRuleId,
   type RoutingRule,
   type RuleMap,
   type RuleScope,
-} from '../domain/banks/routing-rule';
+} from '../domain/banks/capabilities';
 import { toEnv } from '../domain/environment';
 import { createCachedRead } from './cache';
 

@@ -2,8 +2,7 @@ import type { ClientSession, Db, ObjectId, WithId } from 'mongodb';
 import { indexBuilder } from '../base/mongo-indexes';
 import { buildPosition } from '../domain/cursor';
 import { omitUndefined } from '../domain/defined';
-import type { DisabledReason } from '../domain/events/endpoint';
-import type { EventType } from '../domain/events/event';
+import type { DisabledReason, EventType } from '../domain/events/event';
 import type { Encrypted } from '../encryption/encrypter';
 import { createCache } from './cache';
 

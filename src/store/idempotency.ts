@@ -2,7 +2,7 @@ import type { ClientSession, Db } from 'mongodb';
 import { isDuplicateKey } from '../base/mongo';
 import { indexBuilder } from '../base/mongo-indexes';
 import type { AcceptedRequest, EncryptedCustomer } from '../domain/creation';
-import type { PaymentOpening } from '../domain/payment/workflow';
+import type { PaymentOpening } from '../domain/payment/payment';
 import { createPayment } from '../domain/wire/payments';
 
 /** @see docs/api.md#idempotency-key */

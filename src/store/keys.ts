@@ -2,7 +2,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import type { ClientSession, Collection, Db, Filter } from 'mongodb';
 import { indexBuilder } from '../base/mongo-indexes';
 import type { Scope } from '../domain/merchants/api-key';
-import type { OperatorRole } from '../domain/operators/operator';
+import type { OperatorRole } from '../domain/operators/operator-act';
 import type { Encrypted } from '../encryption/encrypter';
 import { readPage } from './list';
 

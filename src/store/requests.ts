@@ -1,6 +1,6 @@
 import { type Db, MongoBulkWriteError } from 'mongodb';
 import { indexBuilder } from '../base/mongo-indexes';
-import type { RequestOutcome } from '../domain/events/request-outcome';
+import type { RequestOutcome } from '../domain/events/event';
 import { type ListFilter, listIndexes, listNewest } from './list';
 
 /** A write, or an error; deleted after a week. @see docs/api.md#requests */

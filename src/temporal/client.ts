@@ -14,16 +14,17 @@ import type { DisputeResponse, RespondInput } from '../domain/dispute/workflow';
 import { isErrorCode, Refusal, ServiceError, unavailable } from '../domain/errors';
 import type { Refused } from '../domain/lifecycle';
 import { type ClockStart, type ClockTarget, readAccountTime } from '../domain/merchants/clock';
-import { type CancelledBy, isCancellable, paymentWorkflowId } from '../domain/payment/payment';
-import type {
-  CancelInput,
-  PaymentInput,
-  PaymentOpened,
-  PaymentState,
-} from '../domain/payment/workflow';
-import { ACCEPT_WITHIN_MS } from '../domain/payout/accept-within';
-import type { PayoutInput } from '../domain/payout/workflow';
-import type { RefundInput } from '../domain/refund/workflow';
+import {
+  type CancelInput,
+  type CancelledBy,
+  isCancellable,
+  type PaymentInput,
+  type PaymentOpened,
+  type PaymentState,
+  paymentWorkflowId,
+} from '../domain/payment/payment';
+import { ACCEPT_WITHIN_MS, type PayoutInput } from '../domain/payout/payout';
+import type { RefundInput } from '../domain/refund/refund';
 import type { RequestHashes } from '../encryption/request-fingerprint';
 import { LIFECYCLES, type ResourceStores } from '../lifecycles';
 import type { Stores } from '../store';
@@ -32,8 +33,7 @@ import type { PaymentDocument } from '../store/payments';
 import { startAdvance, stopAdvance } from './clock';
 import { getFailureCode, isTimeout, withinLimit } from './deadline';
 import { assertNotBehind } from './reopening';
-import type { LabeledFacts } from './start';
-import { firstRun, nextRun } from './start';
+import { firstRun, type LabeledFacts, nextRun } from './start';
 
 export type TemporalClient = ReturnType<typeof createTemporalClient>;
 

@@ -1,7 +1,7 @@
 import { type Client, ScheduleAlreadyRunning, ScheduleNotFoundError } from '@temporalio/client';
 import { ServiceError } from '../domain/errors';
 import { describeOtherFormat, FORMAT, NEW_DATABASE } from '../domain/format';
-import { AUDIT_WORKFLOW } from '../domain/operators/audit';
+import { AUDIT_WORKFLOW } from '../domain/operators/audit-log';
 import { isDenied } from './fault';
 
 const CALL_MS_MAX = 10_000;

@@ -2,7 +2,7 @@ import type { Client } from '@temporalio/client';
 import { ApplicationFailure } from '@temporalio/common';
 import type { ActivityInterceptorsFactory } from '@temporalio/worker';
 import type { Logger } from '../base/log';
-import { reportsStuck, STEP_STUCK_SIGNAL } from '../domain/operators/stuck';
+import { reportsStuck, STEP_STUCK_SIGNAL } from '../domain/operators/operator-act';
 import { BooksRefused } from '../ledger/validators';
 
 const SIGNAL_MS_MAX = 2_000;

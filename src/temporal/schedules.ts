@@ -6,7 +6,7 @@ import {
 } from '@temporalio/client';
 import { SETTLE_WORKFLOW } from '../domain/crypto/settle';
 import { type Env, isLive } from '../domain/environment';
-import { AUDIT_WORKFLOW } from '../domain/operators/audit';
+import { AUDIT_WORKFLOW } from '../domain/operators/audit-log';
 import { LEDGER_CHECK_WORKFLOW } from '../domain/operators/ledger-check';
 import { RETENTION_WORKFLOW } from '../domain/operators/retention';
 import { SEARCH_KEYS } from '../domain/search-attributes';

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { NativeConnection, Worker } from '@temporalio/worker';
-import type { RuleScope } from '../../src/domain/banks/routing-rule';
+import type { RuleScope } from '../../src/domain/banks/capabilities';
 import { connectorQueue } from '../../src/domain/task-queues';
 import { createConnectors } from '../../src/routing';
 import { pauseConnector, resumeConnector } from '../../src/service/banks/connectors';

@@ -2,13 +2,13 @@ import { randomUUID } from 'node:crypto';
 import { buildPosition } from '../../src/domain/cursor';
 import { omitUndefined } from '../../src/domain/defined';
 import type { RailId } from '../../src/domain/payout/rails';
-import type { RecipientFacts } from '../../src/domain/payout/recipient';
 import {
   getLast4,
+  type RecipientFacts,
   type RecipientInput,
   recipientDetails,
   recipientFacts,
-} from '../../src/domain/payout/recipient-check';
+} from '../../src/domain/payout/recipient';
 import type { PayoutDocument } from '../../src/store/payouts';
 import { buildRecipient, recipientOwner } from '../../src/store/recipients';
 import { fundAccount } from '../support/factories';

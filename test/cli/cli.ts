@@ -9,7 +9,7 @@ import { connectMongo } from '../../src/base/mongo';
 import { createContext } from '../../src/cli/context';
 import { runCli, runIn } from '../../src/cli/program';
 import { readSettings } from '../../src/cli/settings';
-import type { OperatorRole } from '../../src/domain/operators/operator';
+import type { OperatorRole } from '../../src/domain/operators/operator-act';
 import { createAuditKeys } from '../../src/encryption/audit-keys';
 import { ensureKeys } from '../../src/encryption/ensure-keys';
 import { createOperatorDeps, createReadDeps } from '../../src/service/operators/deps';

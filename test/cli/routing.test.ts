@@ -1,5 +1,4 @@
-import { CONTRACT_VERSION } from '../../src/domain/banks/capabilities';
-import { getRuleId } from '../../src/domain/banks/routing-rule';
+import { CONTRACT_VERSION, getRuleId } from '../../src/domain/banks/capabilities';
 import { METHODS } from '../../src/routing';
 import { useFixture } from '../support/fixture';
 import { openAccount } from '../support/service';

@@ -1,5 +1,5 @@
 import { COUNTRIES } from '../../src/domain/countries';
-import { CURRENCIES, isCurrency } from '../../src/domain/money/currencies';
+import { CURRENCIES, isCurrency } from '../../src/domain/money/money';
 import {
   availableEntry,
   catalogEntry,

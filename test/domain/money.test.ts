@@ -1,7 +1,13 @@
 import fc from 'fast-check';
 import { COUNTRIES } from '../../src/domain/countries';
-import { CURRENCIES, isCurrency, MINOR_UNIT_DIGITS } from '../../src/domain/money/currencies';
-import { amountInJson, formatMoney, minorUnitDigits } from '../../src/domain/money/money';
+import {
+  amountInJson,
+  CURRENCIES,
+  formatMoney,
+  isCurrency,
+  MINOR_UNIT_DIGITS,
+  minorUnitDigits,
+} from '../../src/domain/money/money';
 
 /** Codes that Intl knows, and that ISO 4217 has withdrawn or gives no minor unit. */
 const NOT_MONEY = ['ANG', 'BGN', 'CUC', 'HRK', 'SLL', 'XDR', 'XSU', 'ZWL'];

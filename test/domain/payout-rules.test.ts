@@ -1,5 +1,5 @@
 import { RawJson } from '../../src/base/json';
-import { parseFeeName, payoutFee } from '../../src/domain/payout/fees';
+import { parseFeeName, payoutFee } from '../../src/domain/payout/payout';
 import { RAIL_IDS, type RecipientField } from '../../src/domain/payout/rails';
 import type { RecipientFacts } from '../../src/domain/payout/recipient';
 import {

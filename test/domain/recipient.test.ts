@@ -1,14 +1,14 @@
 import { isIban } from '../../src/domain/banks/iban';
-import type { RecipientDetails } from '../../src/domain/payout/recipient';
 import {
   detectScheme,
   faultsAt,
   getLast4,
   isBirthDate,
   isCardNumber,
+  type RecipientDetails,
   recipientDetails,
   recipientFacts,
-} from '../../src/domain/payout/recipient-check';
+} from '../../src/domain/payout/recipient';
 
 const CARD = {
   ...{

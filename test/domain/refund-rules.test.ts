@@ -1,6 +1,6 @@
 import { PAYMENT_METHOD_IDS } from '../../src/domain/payment/catalog';
 import { PAYMENT_STATUSES, type PaymentStatus } from '../../src/domain/payment/payment';
-import { type RefundablePayment, refundFault } from '../../src/domain/refund/rules';
+import { type RefundablePayment, refundFault } from '../../src/domain/refund/refund';
 import { REFUNDS } from '../support/promises';
 
 const DAY_MS = 24 * 60 * 60 * 1_000;

@@ -1,5 +1,5 @@
-import { getRuleId, type RoutingRule } from '../../src/domain/banks/routing-rule';
-import { CURRENCIES } from '../../src/domain/money/currencies';
+import { getRuleId, type RoutingRule } from '../../src/domain/banks/capabilities';
+import { CURRENCIES } from '../../src/domain/money/money';
 import { PAYMENT_METHOD_IDS } from '../../src/domain/payment/catalog';
 import {
   isRailId,

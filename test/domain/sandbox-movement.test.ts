@@ -5,7 +5,7 @@ import {
   type Movement,
   sandboxIban,
 } from '../../src/domain/banks/sandbox';
-import { CURRENCIES } from '../../src/domain/money/currencies';
+import { CURRENCIES } from '../../src/domain/money/money';
 
 const NAMED = { bank_reference: 'other reference' };
 const USD = { currency: 'USD' };

@@ -5,7 +5,7 @@ import {
   executionDay,
   isBusinessDay,
   latestCutOff,
-} from '../../src/domain/payout/target2';
+} from '../../src/domain/payout/rails';
 
 /** Good Friday and Easter Monday as the European Central Bank publishes them; month and day. */
 const EASTER: Record<number, [friday: string, monday: string]> = {

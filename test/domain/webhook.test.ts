@@ -1,12 +1,12 @@
 import fc from 'fast-check';
-import { EVENT_TYPES, firstDeliveryStatus, type Subscriber } from '../../src/domain/events/event';
 import {
   ATTEMPTS_MAX,
   attemptOffsetMs,
   FIRST_WAIT_MS,
   JITTER_MAX_MS,
   nextAttemptDelayMs,
-} from '../../src/domain/events/schedule';
+} from '../../src/domain/events/delivery';
+import { EVENT_TYPES, firstDeliveryStatus, type Subscriber } from '../../src/domain/events/event';
 
 const OTHERS = EVENT_TYPES.filter((type) => type !== 'payment.settled');
 const FIRST_AT = 1_770_000_000_000;

@@ -9,7 +9,7 @@ import type { MongoClient } from 'mongodb';
 import { Agent, request } from 'undici';
 import { z } from 'zod';
 import { connectMongo } from '../../src/base/mongo';
-import { AUDIT_WORKFLOW } from '../../src/domain/operators/audit';
+import { AUDIT_WORKFLOW } from '../../src/domain/operators/audit-log';
 import { environmentQueue, taskQueues } from '../../src/domain/task-queues';
 import { ensureKeys } from '../../src/encryption/ensure-keys';
 import { followKeyFile } from '../../src/encryption/service-keys';

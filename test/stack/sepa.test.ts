@@ -5,7 +5,7 @@ import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Document } from 'mongodb';
 import { connectMongo } from '../../src/base/mongo';
-import { latestCutOff } from '../../src/domain/payout/target2';
+import { latestCutOff } from '../../src/domain/payout/rails';
 import { verifyLedger } from '../../src/ledger-check/verify';
 import { openSepaBook, shortenId } from '../../src/service/banks/sepa/book';
 import { requestCut } from '../../src/service/banks/sepa/files';

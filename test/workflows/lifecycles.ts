@@ -3,9 +3,9 @@ import { Client, WithStartWorkflowOperation, type WorkflowHandle } from '@tempor
 import type { Workflow } from '@temporalio/common';
 import { createLogger } from '../../src/base/log';
 import type { CallbackName, CallbackResource } from '../../src/domain/banks/callback';
-import type { PaymentInput } from '../../src/domain/payment/workflow';
-import type { PayoutInput, PayoutState } from '../../src/domain/payout/workflow';
-import type { RefundInput } from '../../src/domain/refund/workflow';
+import type { PaymentInput } from '../../src/domain/payment/payment';
+import type { PayoutInput, PayoutState } from '../../src/domain/payout/payout';
+import type { RefundInput } from '../../src/domain/refund/refund';
 import { verifyLedger } from '../../src/ledger-check/verify';
 import { type Documents, LIFECYCLES } from '../../src/lifecycles';
 import type { Stores } from '../../src/store';

@@ -1,7 +1,6 @@
 import { condition, setHandler, Trigger } from '@temporalio/workflow';
 import type { BookedReport, DisputeOpening, OpenDispute } from '../../activities/disputes';
-import type { BankCallback } from '../../src/domain/banks/callback';
-import { getVerificationMode } from '../../src/domain/banks/signature';
+import { type BankCallback, getVerificationMode } from '../../src/domain/banks/callback';
 import { omitUndefined } from '../../src/domain/defined';
 import {
   DISPUTE_ANSWERS,

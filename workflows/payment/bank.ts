@@ -12,7 +12,7 @@ import {
   type Movement,
   reversalId,
 } from '../../src/domain/banks/movement';
-import type { PaymentInput } from '../../src/domain/payment/workflow';
+import type { PaymentInput } from '../../src/domain/payment/payment';
 import { bankQueue, encodeReference } from '../shared/instruction';
 import { holdMovement } from '../shared/movement';
 import { writeScheduled } from '../shared/persist';

@@ -1,6 +1,7 @@
 import { assertNever } from '../../src/domain/assert';
 import {
   type BankCallback,
+  type CallbackSignature,
   describeDifference,
   describeFailure,
   type PaymentCallbackName,
@@ -13,7 +14,6 @@ import {
   isInSuspense,
   toUnits,
 } from '../../src/domain/banks/movement';
-import type { CallbackSignature } from '../../src/domain/banks/signature';
 import {
   decidePayment,
   METHOD_DIFFERS,

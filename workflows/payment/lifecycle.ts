@@ -9,16 +9,14 @@ import {
   PAYMENT_FAILURES,
   PAYMENT_STATUSES,
   type PaymentAct,
+  type PaymentInput,
+  type PaymentResume,
+  type PaymentStart,
+  type PaymentState,
   type PaymentStatus,
   pathTo,
   paymentWorkflowId,
 } from '../../src/domain/payment/payment';
-import type {
-  PaymentInput,
-  PaymentResume,
-  PaymentStart,
-  PaymentState,
-} from '../../src/domain/payment/workflow';
 import { now } from '../shared/clock';
 import {
   getResource,

@@ -1,4 +1,8 @@
-import type { BankCallback, PaymentCallbackName } from '../../src/domain/banks/callback';
+import type {
+  BankCallback,
+  CallbackSignature,
+  PaymentCallbackName,
+} from '../../src/domain/banks/callback';
 import {
   computeRest,
   holdsMoney,
@@ -10,12 +14,14 @@ import {
   reversalId,
   sumRests,
 } from '../../src/domain/banks/movement';
-import type { CallbackSignature } from '../../src/domain/banks/signature';
 import { omitUndefined } from '../../src/domain/defined';
 import type { DisputeCallbackName } from '../../src/domain/dispute/report';
 import { requireApproval } from '../../src/domain/operators/approval';
-import { isFinal, type PaymentAttention } from '../../src/domain/payment/payment';
-import type { PaymentState } from '../../src/domain/payment/workflow';
+import {
+  isFinal,
+  type PaymentAttention,
+  type PaymentState,
+} from '../../src/domain/payment/payment';
 import { timestamp } from '../shared/clock';
 import {
   bookReturn,

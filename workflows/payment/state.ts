@@ -15,20 +15,18 @@ import {
 } from '../../src/domain/banks/callback';
 import { listTakeable, take } from '../../src/domain/banks/movement';
 import {
+  type CancelInput,
   type CancelledBy,
   isFinal,
   PAYMENT_ACTS,
   type PaymentAct,
   type PaymentAttention,
+  type PaymentInput,
+  type PaymentOpened,
+  type PaymentOpening,
+  type PaymentState,
   type PaymentStatus,
 } from '../../src/domain/payment/payment';
-import type {
-  CancelInput,
-  PaymentInput,
-  PaymentOpened,
-  PaymentOpening,
-  PaymentState,
-} from '../../src/domain/payment/workflow';
 import { defineMessages, getResource, type Mailbox } from '../shared/inbox';
 import type { CommonItem } from '../shared/lifecycle';
 import { ACKNOWLEDGE, OPERATOR, RESOLVE_MOVEMENT, SNOOZE } from '../shared/operator-acts';

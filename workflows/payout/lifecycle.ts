@@ -16,19 +16,16 @@ import {
   OVERDUE_ATTENTION,
   PAYOUT_FAILURES,
   type PayoutAttention,
+  type PayoutInput,
+  type PayoutResult,
+  type PayoutResume,
+  type PayoutStart,
   type PayoutStatus,
   pathTo,
   payoutWorkflowId,
   RETURNS,
 } from '../../src/domain/payout/payout';
-import { isInstant } from '../../src/domain/payout/rails';
-import { endOfNextBusinessDay } from '../../src/domain/payout/target2';
-import type {
-  PayoutInput,
-  PayoutResult,
-  PayoutResume,
-  PayoutStart,
-} from '../../src/domain/payout/workflow';
+import { endOfNextBusinessDay, isInstant } from '../../src/domain/payout/rails';
 import { now, timestamp } from '../shared/clock';
 import { listen, type Opening, receiveMissed } from '../shared/inbox';
 import {

@@ -9,9 +9,7 @@ import {
 import type { LifecycleActivities } from '../../activities';
 import type { OpenPayout, PayoutOpening } from '../../activities/payouts';
 import { NO_LOCK } from '../../src/domain/no-lock';
-import { ACCEPT_WITHIN_MS } from '../../src/domain/payout/accept-within';
-import { isUnsent } from '../../src/domain/payout/payout';
-import type { PayoutStart } from '../../src/domain/payout/workflow';
+import { ACCEPT_WITHIN_MS, isUnsent, type PayoutStart } from '../../src/domain/payout/payout';
 import { getResource, openMailbox, requireAccepted } from '../shared/inbox';
 import { writeScheduled } from '../shared/persist';
 import { refuse } from '../shared/refusal';

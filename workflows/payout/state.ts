@@ -15,10 +15,11 @@ import {
   PAYOUT_STATUSES,
   type PayoutAct,
   type PayoutAttention,
+  type PayoutResult,
+  type PayoutState,
   type PayoutStatus,
   type StoredVerification,
 } from '../../src/domain/payout/payout';
-import type { PayoutResult, PayoutState } from '../../src/domain/payout/workflow';
 import { defineMessages, type Mailbox, readResult } from '../shared/inbox';
 import { type Instructed, type InstructedItem, newInstructed } from '../shared/instructed-rules';
 import { listOwn } from '../shared/movement';

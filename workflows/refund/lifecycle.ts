@@ -22,15 +22,13 @@ import {
   REFUND_STATUSES,
   type RefundAct,
   type RefundAttention,
+  type RefundInput,
+  type RefundResult,
+  type RefundStart,
+  type RefundState,
   type RefundStatus,
   refundWorkflowId,
 } from '../../src/domain/refund/refund';
-import type {
-  RefundInput,
-  RefundResult,
-  RefundStart,
-  RefundState,
-} from '../../src/domain/refund/workflow';
 import { timestamp } from '../shared/clock';
 import {
   defineMessages,

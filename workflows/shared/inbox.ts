@@ -8,17 +8,15 @@ import {
   setDefaultSignalHandler,
   setHandler,
 } from '@temporalio/workflow';
-import type {
-  AnyCallback,
-  BankCallback,
-  CallbackName,
-  CallbackResource,
-} from '../../src/domain/banks/callback';
 import {
+  type AnyCallback,
+  type BankCallback,
+  type CallbackName,
+  type CallbackResource,
   type CallbackSignature,
   type MissedCallback,
   readSignature,
-} from '../../src/domain/banks/signature';
+} from '../../src/domain/banks/callback';
 import type { ActTarget } from '../../src/domain/crypto/deposit-acts';
 import type { RuleViolation } from '../../src/domain/errors';
 import type { ApprovalRequired } from '../../src/domain/operators/approval';

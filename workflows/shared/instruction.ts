@@ -9,7 +9,7 @@ import {
   workflowInfo,
 } from '@temporalio/workflow';
 import type { ConnectorActivities, Outdated } from '../../connectors/contract/activities';
-import { readBankReference } from '../../src/domain/identifier';
+import { readBankReference } from '../../src/domain/shape';
 import {
   connectorQueue,
   QUESTION_PRIORITY,

@@ -15,7 +15,7 @@ import type { LifecycleActivities } from '../../activities';
 import type { Known, StaleResult } from '../../activities/shared/record-table';
 import type { SenderActivities } from '../../activities/shared/verification';
 import { NO_LOCK } from '../../src/domain/no-lock';
-import { STEP_STUCK_REASON, STEP_STUCK_SIGNAL } from '../../src/domain/operators/stuck';
+import { STEP_STUCK_REASON, STEP_STUCK_SIGNAL } from '../../src/domain/operators/operator-act';
 import { quoteMarkdown } from '../../src/domain/printable';
 import { SEARCH_KEYS } from '../../src/domain/search-attributes';
 

@@ -6,14 +6,16 @@ import type {
   TransitionResult,
   Written,
 } from '../../activities/shared/record-table';
-import type { AnyCallback, CallbackName, CallbackResource } from '../../src/domain/banks/callback';
-import { applyTaken, mergeMovements, type Taken } from '../../src/domain/banks/movement';
 import {
+  type AnyCallback,
+  type CallbackName,
+  type CallbackResource,
   type CallbackSignature,
   type SignedCallback,
   VERIFICATION_FAULTS,
   type VerificationFault,
-} from '../../src/domain/banks/signature';
+} from '../../src/domain/banks/callback';
+import { applyTaken, mergeMovements, type Taken } from '../../src/domain/banks/movement';
 import { omitUndefined } from '../../src/domain/defined';
 import type { StoredVerification } from '../../src/domain/payout/payout';
 import { now, timestamp } from './clock';

@@ -1,9 +1,8 @@
 import type { SearchAttributeUpdatePair } from '@temporalio/common';
 import { setCurrentDetails, upsertSearchAttributes, workflowInfo } from '@temporalio/workflow';
 import type { LoadedState } from '../../activities/shared/record-table';
-import type { CallbackResource } from '../../src/domain/banks/callback';
+import type { CallbackResource, VerificationMode } from '../../src/domain/banks/callback';
 import type { Movement } from '../../src/domain/banks/movement';
-import type { VerificationMode } from '../../src/domain/banks/signature';
 import type { RuleViolation } from '../../src/domain/errors';
 import { describeRemedy, findRemedy } from '../../src/domain/operators/remedies';
 import { quoteMarkdown } from '../../src/domain/printable';

@@ -17,13 +17,13 @@ import {
 import type { WebhookActivities } from '../../activities/webhooks/deliver';
 import type { DeliveryOutcome } from '../../activities/webhooks/next-attempt';
 import {
+  ATTEMPTS_MAX,
   type DeliveryTarget,
   type EndpointDeliveryInput,
   REDELIVER,
   WEBHOOK_EXHAUSTED,
   type WebhookDeliveryInput,
 } from '../../src/domain/events/delivery';
-import { ATTEMPTS_MAX } from '../../src/domain/events/schedule';
 import { quoteMarkdown } from '../../src/domain/printable';
 import { SEARCH_KEYS } from '../../src/domain/search-attributes';
 

@@ -3,10 +3,10 @@ import { NETWORKS } from '../../domain/crypto/assets';
 import { omitUndefined } from '../../domain/defined';
 import { ServiceError } from '../../domain/errors';
 import { FEE_BEARERS } from '../../domain/merchants/acquirer-fee';
-import { isCurrency } from '../../domain/money/currencies';
+import { isCurrency } from '../../domain/money/money';
 import { MONTHS_MAX, PAYER_MONTHS } from '../../domain/operators/retention';
 import { PAYMENT_METHOD_IDS } from '../../domain/payment/catalog';
-import { type PayoutFees, parseFeeName } from '../../domain/payout/fees';
+import { type PayoutFees, parseFeeName } from '../../domain/payout/payout';
 import { RAIL_IDS } from '../../domain/payout/rails';
 import {
   type AccountDocument,

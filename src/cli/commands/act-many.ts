@@ -3,8 +3,7 @@ import type { CallbackResource } from '../../domain/banks/callback';
 import { omitUndefined } from '../../domain/defined';
 import { toEnv } from '../../domain/environment';
 import { ServiceError } from '../../domain/errors';
-import { isCurrency } from '../../domain/money/currencies';
-import { amountInJson, formatMoney } from '../../domain/money/money';
+import { amountInJson, formatMoney, isCurrency } from '../../domain/money/money';
 import { type ApprovalRequired, isApprovalRequired } from '../../domain/operators/approval';
 import {
   actOnMany,

@@ -4,9 +4,7 @@ import { assetRules, bookCurrency, parseBookCurrency } from '../../domain/crypto
 import { omitUndefined } from '../../domain/defined';
 import { isLive, toEnv } from '../../domain/environment';
 import { ServiceError } from '../../domain/errors';
-import { formatAmount } from '../../domain/money/amount';
-import { MAIN_BALANCE } from '../../domain/money/balance-account';
-import { amountInJson, formatMoney } from '../../domain/money/money';
+import { amountInJson, formatAmount, formatMoney, MAIN_BALANCE } from '../../domain/money/money';
 import { isApprovalRequired } from '../../domain/operators/approval';
 import { assertServes, isLiveConnector } from '../../service/banks/connectors';
 import { actOnBalance, type BalanceCall, isLiveCall } from '../../service/money/balances/act';

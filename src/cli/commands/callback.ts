@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { omitUndefined } from '../../domain/defined';
 import { ServiceError } from '../../domain/errors';
-import { formatCount } from '../../domain/format-count';
+import { formatCount } from '../../domain/printable';
 import {
   type CallbackDocument,
   dismissCallback,

@@ -6,7 +6,7 @@ import { DISPUTE_STATUSES } from '../../domain/dispute/dispute';
 import { explainReason } from '../../domain/dispute/reason';
 import { isLive, toEnv } from '../../domain/environment';
 import { ServiceError } from '../../domain/errors';
-import { formatAmount } from '../../domain/money/amount';
+import { formatAmount } from '../../domain/money/money';
 import { isApprovalRequired } from '../../domain/operators/approval';
 import { SubmitEvidence } from '../../domain/wire/disputes';
 import { validate } from '../../domain/wire/validate';

@@ -4,7 +4,7 @@ import { bookCurrency } from '../../domain/crypto/assets';
 import { omitUndefined } from '../../domain/defined';
 import { isLive, toEnv } from '../../domain/environment';
 import { ServiceError } from '../../domain/errors';
-import { formatAmount } from '../../domain/money/amount';
+import { formatAmount } from '../../domain/money/money';
 import { isApprovalRequired } from '../../domain/operators/approval';
 import {
   findMovement,

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { ServiceError } from '../../domain/errors';
-import { formatAmount } from '../../domain/money/amount';
-import { OPERATOR_ROLES } from '../../domain/operators/operator';
+import { formatAmount } from '../../domain/money/money';
+import { OPERATOR_ROLES } from '../../domain/operators/operator-act';
 import type { Outcome } from '../../service/operators/act';
 import { approve as approveRequest } from '../../service/operators/approvals/carry-out';
 import {

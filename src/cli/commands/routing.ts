@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { RuleScope } from '../../domain/banks/routing-rule';
+import type { RuleScope } from '../../domain/banks/capabilities';
 import { type Env as Environment, isLive, toEnv } from '../../domain/environment';
 import {
   listRouting,

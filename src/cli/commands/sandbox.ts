@@ -1,10 +1,10 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { z } from 'zod';
 import { ServiceError } from '../../domain/errors';
-import { formatCount } from '../../domain/format-count';
 import type { ClockStart, ClockTarget } from '../../domain/merchants/clock';
 import { parseDuration } from '../../domain/merchants/clock-request';
 import { formatMoney } from '../../domain/money/money';
+import { formatCount } from '../../domain/printable';
 import { SANDBOX_CONNECTOR } from '../../routing';
 import { registerSandboxAccounts } from '../../service/banks/bank-accounts';
 import { writeDayStatements } from '../../service/banks/sandbox-bank/statements';

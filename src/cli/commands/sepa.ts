@@ -1,8 +1,7 @@
 import { z } from 'zod';
 import { ServiceError } from '../../domain/errors';
-import { formatCount } from '../../domain/format-count';
-import { isBalanceAccountName } from '../../domain/money/balance-account';
-import { formatMoney } from '../../domain/money/money';
+import { formatMoney, isBalanceAccountName } from '../../domain/money/money';
+import { formatCount } from '../../domain/printable';
 import { hasServedLive, isLiveConnector } from '../../service/banks/connectors';
 import { SEPA_CONNECTOR } from '../../service/banks/sepa/book';
 import { presentName } from '../../service/banks/sepa/file-names';

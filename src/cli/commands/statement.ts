@@ -3,7 +3,7 @@ import { omitUndefined } from '../../domain/defined';
 import { isLive } from '../../domain/environment';
 import { formatMoney } from '../../domain/money/money';
 import { isApprovalRequired } from '../../domain/operators/approval';
-import type { VerifiedOperator } from '../../domain/operators/operator';
+import type { VerifiedOperator } from '../../domain/operators/operator-act';
 import { type CheckedStatement, checkStatementPath } from '../../service/banks/statements/check';
 import {
   abandonStatement,

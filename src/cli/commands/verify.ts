@@ -4,11 +4,10 @@ import { describeError } from '../../base/errors';
 import { parseBookCurrency } from '../../domain/crypto/assets';
 import { isLive } from '../../domain/environment';
 import { ServiceError } from '../../domain/errors';
-import { formatCount } from '../../domain/format-count';
-import { formatAmount, formatCurrency } from '../../domain/money/amount';
-import { amountInJson } from '../../domain/money/money';
+import { amountInJson, formatAmount, formatCurrency } from '../../domain/money/money';
 import { AUDIT_LABELS } from '../../domain/operators/audit-log';
 import { describeRemedy, FINDING_REMEDIES } from '../../domain/operators/remedies';
+import { formatCount } from '../../domain/printable';
 import { findAccount } from '../../service/merchants/accounts';
 import {
   CHAIN_FAULTS,

@@ -2,8 +2,7 @@ import { z } from 'zod';
 import { omitUndefined } from '../../domain/defined';
 import { type Env as EnvName, isLive } from '../../domain/environment';
 import { ServiceError } from '../../domain/errors';
-import { ENDPOINT_STATUSES } from '../../domain/events/endpoint';
-import { EVENT_TYPES } from '../../domain/events/event';
+import { ENDPOINT_STATUSES, EVENT_TYPES } from '../../domain/events/event';
 import type { ApprovedCommand } from '../../domain/operators/authority';
 import type { Owner } from '../../service/deps';
 import {

@@ -1,4 +1,4 @@
-import { REQUEST_OUTCOMES } from '../../domain/events/request-outcome';
+import { REQUEST_OUTCOMES } from '../../domain/events/event';
 import {
   AUDIT_LABELS,
   type AuditedAct,

@@ -7,9 +7,9 @@ import {
 import { explainReason } from '../../domain/dispute/reason';
 import { computeBorneFee, type DisputeTransfer } from '../../domain/dispute/report';
 import { Refusal } from '../../domain/errors';
-import { formatCount } from '../../domain/format-count';
 import { decimalMoney, formatMoney } from '../../domain/money/money';
 import { PAYMENT_METHOD_IDS } from '../../domain/payment/catalog';
+import { formatCount } from '../../domain/printable';
 import { SubmitEvidence } from '../../domain/wire/disputes';
 import { validate } from '../../domain/wire/validate';
 import { acceptDispute, isSupported, submitEvidence } from '../../service/money/disputes';

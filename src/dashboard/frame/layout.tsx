@@ -1,7 +1,7 @@
 import type { Context } from 'koa';
 import type { ComponentChildren } from 'preact';
-import { formatCount } from '../../domain/format-count';
 import { mayAct, ROLE_NAMES } from '../../domain/merchants/dashboard-role';
+import { formatCount } from '../../domain/printable';
 import { renderDocument } from '../../pages/layout';
 import type { Flash } from '../../service/merchants/team/sessions';
 import { type Dashboard, sendHtml } from './context';

@@ -1,5 +1,9 @@
-import { decimalAmount, formatAmount, formatCurrency } from '../../domain/money/amount';
-import { MAIN_BALANCE } from '../../domain/money/balance-account';
+import {
+  decimalAmount,
+  formatAmount,
+  formatCurrency,
+  MAIN_BALANCE,
+} from '../../domain/money/money';
 import {
   type ExportedLine,
   exportStatement,

@@ -1,8 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import { Refusal } from '../../domain/errors';
-import { formatCount } from '../../domain/format-count';
-import { formatAmount } from '../../domain/money/amount';
-import { formatMoney } from '../../domain/money/money';
+import { formatAmount, formatMoney } from '../../domain/money/money';
+import { formatCount } from '../../domain/printable';
 import { SAMPLE_PAYMENT } from '../../domain/wire/samples';
 import { advanceClock } from '../../service/merchants/clock';
 import {

@@ -3,7 +3,7 @@ import { computeRest } from '../../domain/banks/movement';
 import { omitUndefined } from '../../domain/defined';
 import { decimalMoney, formatMoney, minorUnitDigits, parseMoney } from '../../domain/money/money';
 import { isCancellable } from '../../domain/payment/payment';
-import { refundableAmount, refundFault } from '../../domain/refund/rules';
+import { refundableAmount, refundFault } from '../../domain/refund/refund';
 import { CreateRefund } from '../../domain/wire/refunds';
 import { tryValidate } from '../../domain/wire/validate';
 import { cancelPayment, findPayment } from '../../service/money/payments';

@@ -1,6 +1,6 @@
 import { ServiceError } from '../../domain/errors';
 import { DELIVERY_STATUSES, EVENT_TYPES, findEventResource } from '../../domain/events/event';
-import { formatCount } from '../../domain/format-count';
+import { formatCount } from '../../domain/printable';
 import { listEndpoints } from '../../service/events/endpoints/manage';
 import {
   type DeliveryAttempt,

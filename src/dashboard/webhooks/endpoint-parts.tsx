@@ -1,5 +1,9 @@
-import { listEnabledEvents } from '../../domain/events/endpoint';
-import { DEFAULT_EVENT_TYPES, EVENT_TYPES, type EventType } from '../../domain/events/event';
+import {
+  DEFAULT_EVENT_TYPES,
+  EVENT_TYPES,
+  type EventType,
+  listEnabledEvents,
+} from '../../domain/events/event';
 import {
   checkEndpointUrl,
   type Endpoint,

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { Refusal, ServiceError } from '../../domain/errors';
-import { ENDPOINT_STATUSES, listEnabledEvents } from '../../domain/events/endpoint';
+import { ENDPOINT_STATUSES, listEnabledEvents } from '../../domain/events/event';
 import {
   addEndpoint,
   changeEndpoint,

@@ -1,4 +1,5 @@
 import type { AcquirerFee } from '../merchants/acquirer-fee';
+import type { StatementLine } from './statement';
 
 export type Direction = 'in' | 'out';
 
@@ -322,4 +323,17 @@ export function listReleased(movements: readonly Movement[]): Movement[] {
 export function reversalId(payment_id: string, movements: readonly Movement[], id: string): string {
   const first = movements.find(({ reason }) => reason === 'late');
   return first?.id === id ? `reversal:${payment_id}` : `reversal:${payment_id}:${id}`;
+}
+
+/**
+ * Names a movement by the bank's reference, and by the place in it where the bank booked several
+ * movements under one: `REF#entry.part`. Connectors and statements name the same movement alike.
+ * @see docs/ledger.md#bank-movements
+ */
+export function nameMovement({
+  bank_reference,
+  position,
+}: Pick<StatementLine, 'bank_reference' | 'position'>): string | null {
+  if (bank_reference === null || position === undefined) return bank_reference;
+  return `${bank_reference}#${position}`;
 }

@@ -1,5 +1,13 @@
-import { bankReference, identifier } from '../identifier';
-import { type Faults, instant, object, type Rule, text, wholeNumber } from '../shape';
+import {
+  bankReference,
+  type Faults,
+  identifier,
+  instant,
+  object,
+  type Rule,
+  text,
+  wholeNumber,
+} from '../shape';
 import { ASSET_CODES, UNITS } from './assets';
 
 /** @see docs/connectors.md#crypto-connectors */

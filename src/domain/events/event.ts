@@ -108,3 +108,33 @@ export function firstDeliveryStatus(
 export function webhookWorkflowId(event_id: string): string {
   return `webhook:${event_id}`;
 }
+
+/** `failing`: disabled by the service after `FAILING_DAYS`. */
+export const DISABLED_REASONS = ['merchant', 'failing'] as const;
+export type DisabledReason = (typeof DISABLED_REASONS)[number];
+
+export const ENDPOINT_STATUSES = ['enabled', 'disabled'] as const;
+
+/** Account time without a success. @see docs/webhooks.md#an-endpoint-that-keeps-failing */
+const FAILING_DAYS = 5;
+
+const DAY_MS = 86_400_000;
+
+export function hasFailedTooLong(failing_since: string, nowMs: number): boolean {
+  return nowMs - Date.parse(failing_since) >= FAILING_DAYS * DAY_MS;
+}
+
+/** @param enabled_events absent: the default */
+export function listEnabledEvents(enabled_events: readonly EventType[] | undefined): EventType[] {
+  return [...(enabled_events ?? DEFAULT_EVENT_TYPES)];
+}
+
+export const REQUEST_OUTCOMES = ['succeeded', 'refused', 'failed'] as const;
+
+export type RequestOutcome = (typeof REQUEST_OUTCOMES)[number];
+
+/** The caller should change a refused request, and repeat a failed one. */
+export function getOutcome(status: number): RequestOutcome {
+  if (status < 400) return 'succeeded';
+  return status < 500 ? 'refused' : 'failed';
+}

@@ -1,6 +1,5 @@
 import type { RuleViolation } from '../errors';
-import { formatAmount } from './amount';
-import { formatMoney } from './money';
+import { formatAmount, formatMoney } from './money';
 
 export interface AvailableBalance {
   balance_account: string;

@@ -11,11 +11,11 @@ import { type ActTarget, actOnDeposits } from '../crypto/deposit-acts';
 import type { CryptoPaymentAct } from '../crypto/payment';
 import type { CryptoSettlementAct } from '../crypto/settlement';
 import type { DisputeAct } from '../dispute/dispute';
-import { isCurrency } from '../money/currencies';
+import { isCurrency } from '../money/money';
 import type { PaymentAct } from '../payment/payment';
 import type { PayoutAct } from '../payout/payout';
 import type { RefundAct } from '../refund/refund';
-import { normalizeName } from './operator';
+import { normalizeName } from './operator-act';
 
 /** Facts of a resource, an entry or a statement line that decide how much an act credits. */
 export interface CreditFacts {

@@ -121,3 +121,40 @@ export function readAct(name: string, raw: unknown, asksBank = false): ActPayloa
     bank_confirmed_not_executed: asksBank && name === 'mark_failed' ? flag : absent,
   });
 }
+
+export const OPERATOR_ROLES = ['operator', 'approver'] as const;
+
+/** An approver also decides on the requests of others. */
+export type OperatorRole = (typeof OPERATOR_ROLES)[number];
+
+/** So long an approver decides on nothing that those ask for who made the key. */
+export const NEW_APPROVER_MS = 24 * 3_600_000;
+
+export interface VerifiedOperator {
+  operator_id: string;
+  name: string;
+  role: OperatorRole;
+}
+
+/** Keys under one name belong to one operator, however it is spelled. */
+export function isSameOperator(a: string, b: string): boolean {
+  return normalizeName(a) === normalizeName(b);
+}
+
+export function normalizeName(name: string): string {
+  return name.normalize('NFKC').trim().toLowerCase();
+}
+
+/** Value of `ServiceAttention` while a write is repeated for long. */
+export const STEP_STUCK_REASON = 'record_stuck';
+
+/** Signal of an activity to its own workflow. */
+export const STEP_STUCK_SIGNAL = 'step_stuck';
+
+/** About five minutes. */
+const ATTEMPTS = 16;
+
+/** Reports rarer and rarer: each one is an event of the history. */
+export function reportsStuck(attempt: number): boolean {
+  return attempt >= ATTEMPTS && Number.isInteger(Math.log2(attempt));
+}

@@ -1,5 +1,5 @@
 import { COUNTRIES } from '../countries';
-import { CURRENCIES } from '../money/currencies';
+import { CURRENCIES } from '../money/money';
 
 /** @see docs/api.md#methods */
 type RefundKind = 'standard' | 'none' | 'payout_only';

@@ -1,7 +1,19 @@
 import type { PayeeResult, PayoutCallbackName } from '../banks/callback';
+import type { RuleViolation } from '../errors';
 import type { EventType } from '../events/event';
 import type { Failure } from '../failure';
-import { type CommonAttention, type Decision, transition, unapplied } from '../lifecycle';
+import {
+  type CommonAttention,
+  type Decision,
+  type Refused,
+  type Resume,
+  type State,
+  transition,
+  unapplied,
+} from '../lifecycle';
+import { formatMoney } from '../money/money';
+import type { WorkflowInput } from '../workflow-input';
+import { isRailId, type RailId, railRules } from './rails';
 
 /** @see docs/api.md#states-of-a-payout */
 export const PAYOUT_STATUSES = [
@@ -108,7 +120,7 @@ export const OVERDUE_ATTENTION = {
   sent: 'not_completed',
 } as const satisfies Partial<Record<PayoutStatus, PayoutAttention>>;
 
-export type PayoutDecision = Decision<PayoutStatus, PayoutAttention>;
+type PayoutDecision = Decision<PayoutStatus, PayoutAttention>;
 const calledDuplicate = unapplied(
   'the bank may execute what had arrived before: nothing is given back',
   'called_duplicate',
@@ -241,3 +253,66 @@ export const RETURNS = {
 export function payoutWorkflowId(payoutId: string): string {
   return `payout:${payoutId}`;
 }
+
+export interface PayoutInput extends WorkflowInput {
+  payout_id: string;
+  /** Minor units. */
+  amount: number;
+  /** Minor units, in addition to the amount. */
+  fee: number;
+  recipient_id: string;
+  balance_account: string;
+  /** The caller of `open` limits its wait, so the workflow needs no timer. */
+  caller_waits?: true;
+}
+
+export type PayoutResume = Resume<'payout_id'>;
+
+export type PayoutStart = PayoutInput | PayoutResume;
+
+export type PayoutState = State<'payout_id', PayoutStatus>;
+export type PayoutResult = PayoutState | Refused<'payout_id'>;
+
+export type FeeName = RailId | `${RailId}:${string}`;
+
+/** Minor units of the payout's currency. */
+export type PayoutFees = Partial<Record<FeeName, number>>;
+
+/** @see docs/ledger.md#fees-of-payouts */
+export function payoutFee(fees: PayoutFees, rail: RailId, currency: string): number {
+  return fees[`${rail}:${currency}`] ?? fees[rail] ?? 0;
+}
+
+/** @returns undefined for an unknown rail, or a currency that it lacks */
+export function parseFeeName(text: string): FeeName | undefined {
+  const [rail = '', currency, ...more] = text.split(':');
+  if (!isRailId(rail) || more.length > 0) return undefined;
+  if (currency === undefined) return rail;
+  return railRules(rail).currencies.includes(currency) ? `${rail}:${currency}` : undefined;
+}
+
+/** Returns 0 for a currency without a limit once any other has one. */
+export function findPayoutLimit(
+  limits: Readonly<Record<string, number>> = {},
+  currency: string,
+): number | undefined {
+  return limits[currency] ?? (Object.keys(limits).length === 0 ? undefined : 0);
+}
+
+/**
+ * Held in the transaction that reserves the money, activities/payouts.ts.
+ * @param spentToday minor units of today's other payouts
+ */
+export function limitFault(
+  limit: number | undefined,
+  spentToday: number,
+  { amount, currency }: { amount: number; currency: string },
+): RuleViolation | undefined {
+  if (limit === undefined || spentToday + amount <= limit) return undefined;
+  const remaining = formatMoney(Math.max(0, limit - spentToday), currency);
+  const message = `The account can pay out ${remaining} more today (UTC).`;
+  return { code: 'payout_limit_exceeded', message };
+}
+
+/** A payout is accepted within this time or not at all. @see docs/decisions.md#payouts */
+export const ACCEPT_WITHIN_MS = 5_000;

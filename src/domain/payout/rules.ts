@@ -1,7 +1,7 @@
 import type { RawJson } from '../../base/json';
 import type { ErrorDetail, RuleViolation } from '../errors';
-import { isBalanceAccountName, MAIN_BALANCE } from '../money/balance-account';
 import { type AvailableBalance, balanceFault, type Debit } from '../money/insufficient-balance';
+import { isBalanceAccountName, MAIN_BALANCE } from '../money/money';
 import { methodRules } from '../payment/catalog';
 import { isRailId, RAIL_IDS, type RailId, type RailRules, railRules } from './rails';
 import { CARD_SCHEMES, type RecipientFacts } from './recipient';

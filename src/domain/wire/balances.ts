@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import { ASSET_CODES, NETWORKS } from '../crypto/assets';
-import { isBalanceAccountName } from '../money/balance-account';
-import { BALANCE_TRANSACTION_TYPES } from '../money/balance-transaction';
+import { BALANCE_TRANSACTION_TYPES, isBalanceAccountName } from '../money/money';
 import { endpoint } from './endpoint';
 import { Currency, Timestamp } from './fields';
 import { buildListSchema, buildPageSchema, listEndpoint, PAGE_FIELDS } from './lists';

@@ -16,8 +16,8 @@ import {
 import { ASSET_CODES, UNITS } from '../crypto/assets';
 import { BLOCKS_MAX, type CryptoCallback as CryptoPayload, FEE_UNITS } from '../crypto/callback';
 import { DISPUTE_IN_FLIGHT } from '../dispute/dispute';
-import { BANK_REFERENCE, BANK_REFERENCE_FAULT, IDENTIFIER, IDENTIFIER_FAULT } from '../identifier';
-import { isBalanceAccountName } from '../money/balance-account';
+import { isBalanceAccountName } from '../money/money';
+import { BANK_REFERENCE, BANK_REFERENCE_FAULT, IDENTIFIER, IDENTIFIER_FAULT } from '../shape';
 import { Currency } from './fields';
 
 const CallbackId = z.string().regex(IDENTIFIER, IDENTIFIER_FAULT);

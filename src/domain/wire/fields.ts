@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { AMOUNT_MAX } from '../banks/callback';
 import { COUNTRIES } from '../countries';
 import { CODE, IDENTIFIER, LOGGED, OWN_ID, WHOLE } from '../logged';
-import { CURRENCIES } from '../money/currencies';
+import { CURRENCIES } from '../money/money';
 import { fits, toLowerId } from '../shape';
 import { SAMPLE_CREATED } from './samples';
 

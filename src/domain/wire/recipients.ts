@@ -1,8 +1,7 @@
 import { isValidBIC } from 'ibantools';
 import { z } from 'zod';
 import { isIban } from '../banks/iban';
-import { CARD_SCHEMES } from '../payout/recipient';
-import { isBirthDate, isCardNumber, recipientFaults } from '../payout/recipient-check';
+import { CARD_SCHEMES, isBirthDate, isCardNumber, recipientFaults } from '../payout/recipient';
 import { endpoint } from './endpoint';
 import { ById, Country, Email, NamePart, optional, Reference, Timestamp, text } from './fields';
 import { SAMPLE_IDS } from './samples';

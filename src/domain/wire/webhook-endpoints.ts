@@ -1,6 +1,5 @@
 import { z } from 'zod';
-import { DISABLED_REASONS, ENDPOINT_STATUSES } from '../events/endpoint';
-import { EVENT_TYPES } from '../events/event';
+import { DISABLED_REASONS, ENDPOINT_STATUSES, EVENT_TYPES } from '../events/event';
 import { LOGGED, OWN_ID } from '../logged';
 import { endpoint } from './endpoint';
 import { Event } from './events';

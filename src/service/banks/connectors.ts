@@ -5,7 +5,7 @@ import type { CallbackResource } from '../../domain/banks/callback';
 import { CONTRACT_VERSION, type ConnectorStop, isSilent } from '../../domain/banks/capabilities';
 import { toEnv } from '../../domain/environment';
 import { ServiceError } from '../../domain/errors';
-import { isBalanceAccountName } from '../../domain/money/balance-account';
+import { isBalanceAccountName } from '../../domain/money/money';
 import { PAYMENT_METHOD_IDS } from '../../domain/payment/catalog';
 import { RAIL_IDS } from '../../domain/payout/rails';
 import { buildWorkflowQuery, connectorQueue } from '../../domain/task-queues';

@@ -12,7 +12,7 @@ import type { Logger } from '../../base/log';
 import { describeMetric } from '../../base/metrics';
 import { buildPosition, TIES } from '../../domain/cursor';
 import { ErrorBody } from '../../domain/errors';
-import { getOutcome, REQUEST_OUTCOMES } from '../../domain/events/request-outcome';
+import { getOutcome, REQUEST_OUTCOMES } from '../../domain/events/event';
 import { IDENTIFIER, LOGGED } from '../../domain/logged';
 import type { Endpoint } from '../../domain/wire/endpoint';
 import type { Stores } from '../../store';

@@ -9,7 +9,7 @@ import { SCOPES } from '../../domain/merchants/api-key';
 import type { AuditFacts } from '../../domain/operators/audit-log';
 import { PAYER_MONTHS } from '../../domain/operators/retention';
 import { PAYMENT_METHOD_IDS } from '../../domain/payment/catalog';
-import { type FeeName, parseFeeName } from '../../domain/payout/fees';
+import { type FeeName, parseFeeName } from '../../domain/payout/payout';
 import { RAIL_IDS } from '../../domain/payout/rails';
 import type { Stores } from '../../store';
 import type { AccountDocument } from '../../store/accounts';

@@ -9,8 +9,8 @@ import {
 } from '../../domain/crypto/assets';
 import { leastSettlement } from '../../domain/crypto/settlement';
 import { buildRefusal, Refusal } from '../../domain/errors';
-import { MAIN_BALANCE } from '../../domain/money/balance-account';
 import { balanceFault } from '../../domain/money/insufficient-balance';
+import { MAIN_BALANCE } from '../../domain/money/money';
 import * as wire from '../../domain/wire/crypto';
 import { addressAt, describeNoWallet } from '../../store/wallets';
 import { readRouting } from '../banks/routing/read';

@@ -1,7 +1,6 @@
 import { buildRefusal } from '../../domain/errors';
 import { debtFault } from '../../domain/money/insufficient-balance';
-import { payoutFee } from '../../domain/payout/fees';
-import { findPayoutLimit, limitFault } from '../../domain/payout/limit';
+import { findPayoutLimit, limitFault, payoutFee } from '../../domain/payout/payout';
 import { isRailId } from '../../domain/payout/rails';
 import {
   payoutBalanceFault,

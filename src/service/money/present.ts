@@ -1,7 +1,7 @@
 import { RawJson } from '../../base/json';
 import type { EncryptedCustomer } from '../../domain/creation';
 import { isRequestedAsset } from '../../domain/crypto/deposit';
-import type { PaymentOpening } from '../../domain/payment/workflow';
+import type { PaymentOpening } from '../../domain/payment/payment';
 import { buildCryptoPageUrl, buildRedirectUrl } from '../../encryption/pay-token';
 import { returnedAmount, settledAmount } from '../../ledger/resource-entries';
 import type { CryptoPaymentDocument } from '../../store/crypto-payments';

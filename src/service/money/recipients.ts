@@ -6,7 +6,7 @@ import {
   getLast4,
   recipientDetails,
   recipientFacts,
-} from '../../domain/payout/recipient-check';
+} from '../../domain/payout/recipient';
 import * as wire from '../../domain/wire/recipients';
 import { type Actor, auditBy } from '../../store/audit';
 

@@ -1,6 +1,6 @@
 import { buildRefusal } from '../../domain/errors';
 import { isPaymentMethodId, methodRules } from '../../domain/payment/catalog';
-import { refundFault } from '../../domain/refund/rules';
+import { refundFault } from '../../domain/refund/refund';
 import * as wire from '../../domain/wire/refunds';
 import type { RefundDocument } from '../../store/refunds';
 import { type CreateRequest, createOnce } from '../create-once';

@@ -19,8 +19,7 @@ import {
   needsKey,
   requireApproval,
 } from '../../domain/operators/approval';
-import type { VerifiedOperator } from '../../domain/operators/operator';
-import type { ActSender } from '../../domain/operators/operator-act';
+import type { ActSender, VerifiedOperator } from '../../domain/operators/operator-act';
 import { buildWorkflowQuery, LIFECYCLE_QUEUE, listLifecycleQueues } from '../../domain/task-queues';
 import { isInFlight, LIFECYCLES, type Resource, type ResourceStores } from '../../lifecycles';
 import type { PlannedAct } from '../../store/approvals';

@@ -6,7 +6,7 @@ import {
   isSameOperator,
   type OperatorRole,
   type VerifiedOperator,
-} from '../../domain/operators/operator';
+} from '../../domain/operators/operator-act';
 import { derivePublicKey } from '../../encryption/audit-keys';
 import { fingerprint, hashKey, type OperatorDocument } from '../../store/keys';
 import type { WriteDeps } from '../deps';

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { addBusinessDays, latestCutOff } from '../../../src/domain/payout/target2';
+import { addBusinessDays, latestCutOff } from '../../../src/domain/payout/rails';
 import { shortenId } from '../../../src/service/banks/sepa/book';
 import { createMetricStore } from '../../../src/store/metrics';
 import { runApproved } from '../../cli/cli';

@@ -10,7 +10,7 @@ import {
   callbackText,
   readSignature,
   type SignedCallback,
-} from '../../../src/domain/banks/signature';
+} from '../../../src/domain/banks/callback';
 import { Faults } from '../../../src/domain/shape';
 import { createEncrypter } from '../../../src/encryption/encrypter';
 import { type ConnectorKeyDocument, connectorKeyOwner } from '../../../src/store/keys';

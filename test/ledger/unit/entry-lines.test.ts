@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { type Direction, OUTCOMES } from '../../../src/domain/banks/movement';
-import { isBalanceAccountName } from '../../../src/domain/money/balance-account';
+import { isBalanceAccountName } from '../../../src/domain/money/money';
 import { sumByBook } from '../../../src/ledger/book';
 import {
   bookId,

@@ -3,8 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { parseResourceId } from '../../../src/domain/banks/statement';
-import { CURRENCIES } from '../../../src/domain/money/currencies';
-import { decimalMoney, parseDecimalMoney } from '../../../src/domain/money/money';
+import { CURRENCIES, decimalMoney, parseDecimalMoney } from '../../../src/domain/money/money';
 import { readStatementFile } from '../../../src/statements/read';
 import { type CamtEntry, camt, TEST_DAY, TEST_IBAN, txDtls } from '../../support/camt';
 

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:http2';
 import { IllegalStateError, NamespaceNotFoundError } from '@temporalio/common';
 import { createLogger } from '../../../src/base/log';
-import { reportsStuck } from '../../../src/domain/operators/stuck';
+import { reportsStuck } from '../../../src/domain/operators/operator-act';
 import { connectTemporal } from '../../../src/temporal/access';
 import { checkTemporal, type Namespace } from '../../../src/temporal/attributes';
 import { findConfigFault, findConnectFault } from '../../../src/temporal/fault';

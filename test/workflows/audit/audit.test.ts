@@ -13,7 +13,7 @@ import type { ResourceCallback } from '../../../src/callbacks/deliver';
 import { createConnectorKey } from '../../../src/callbacks/keys';
 import { webhookWorkflowId } from '../../../src/domain/events/event';
 import type { StoredClock } from '../../../src/domain/merchants/clock';
-import type { AuditResult, OrphanFindings } from '../../../src/domain/operators/audit';
+import type { AuditResult, OrphanFindings } from '../../../src/domain/operators/audit-log';
 import type { LedgerCheckResult } from '../../../src/domain/operators/ledger-check';
 import { SEARCH_KEYS } from '../../../src/domain/search-attributes';
 import { createEncrypter } from '../../../src/encryption/encrypter';

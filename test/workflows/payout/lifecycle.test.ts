@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { endOfNextBusinessDay } from '../../../src/domain/payout/target2';
+import { endOfNextBusinessDay } from '../../../src/domain/payout/rails';
 import { SEARCH_KEYS } from '../../../src/domain/search-attributes';
 import { createTemporalClient } from '../../../src/temporal/client';
 import { assertNotBehind } from '../../../src/temporal/reopening';

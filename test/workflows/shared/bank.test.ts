@@ -3,8 +3,12 @@ import { Worker } from '@temporalio/worker';
 import { createPayoutActivities, type PayoutChange } from '../../../activities/payouts';
 import type { ConnectorActivities, PayoutLookup } from '../../../connectors/contract/activities';
 import type { CryptoConnectorActivities } from '../../../connectors/contract/crypto';
-import { PAYOUT_FAILURES, type PayoutStatus } from '../../../src/domain/payout/payout';
-import type { PayoutInput, PayoutState } from '../../../src/domain/payout/workflow';
+import {
+  PAYOUT_FAILURES,
+  type PayoutInput,
+  type PayoutState,
+  type PayoutStatus,
+} from '../../../src/domain/payout/payout';
 import { questionQueue } from '../../../src/domain/task-queues';
 import { bookId } from '../../../src/ledger/entries';
 import { withLock } from '../../../src/ledger/locks';

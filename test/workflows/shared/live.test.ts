@@ -2,9 +2,12 @@ import { WorkflowNotFoundError } from '@temporalio/client';
 import { type ConnectorKey, signCallback } from '../../../connectors/contract/callbacks';
 import { inTransaction } from '../../../src/base/mongo';
 import { deliverCallback } from '../../../src/callbacks/deliver';
-import type { CallbackName, CallbackResource } from '../../../src/domain/banks/callback';
-import type { SignedCallback } from '../../../src/domain/banks/signature';
-import type { PaymentInput } from '../../../src/domain/payment/workflow';
+import type {
+  CallbackName,
+  CallbackResource,
+  SignedCallback,
+} from '../../../src/domain/banks/callback';
+import type { PaymentInput } from '../../../src/domain/payment/payment';
 import { Encrypted } from '../../../src/encryption/encrypter';
 import type { Resource } from '../../../src/lifecycles';
 import { readTimeline } from '../../../src/service/money/resources/read';

@@ -2,10 +2,12 @@ import { inTransaction } from '../../../base/mongo';
 import {
   type Capabilities,
   CONTRACT_VERSION,
+  getRuleId,
   isSilent,
   listMissing,
+  type RoutingRule,
+  type RuleScope,
 } from '../../../domain/banks/capabilities';
-import { getRuleId, type RoutingRule, type RuleScope } from '../../../domain/banks/routing-rule';
 import { ENVIRONMENTS, type Env, isLive, toEnv } from '../../../domain/environment';
 import { ServiceError } from '../../../domain/errors';
 import { isPaymentMethodId, methodRules } from '../../../domain/payment/catalog';

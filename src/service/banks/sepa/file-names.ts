@@ -1,6 +1,6 @@
 import { access } from 'node:fs/promises';
 import { extname, join } from 'node:path';
-import { encodeIdentifier } from '../../../domain/identifier';
+import { encodeIdentifier } from '../../../domain/shape';
 
 /** Limit below that of file systems, 255: a suffix may follow. */
 const NAME_BYTES_MAX = 200;

@@ -10,7 +10,7 @@ import {
   computeCredit,
   requireApproval,
 } from '../../../domain/operators/approval';
-import type { VerifiedOperator } from '../../../domain/operators/operator';
+import type { VerifiedOperator } from '../../../domain/operators/operator-act';
 import type { ServiceDeps, WriteDeps } from '../../deps';
 import {
   finishApproval,

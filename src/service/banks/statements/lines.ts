@@ -14,14 +14,13 @@ import {
   readApprovalLimits,
   requireApproval,
 } from '../../../domain/operators/approval';
-import type { VerifiedOperator } from '../../../domain/operators/operator';
+import type { VerifiedOperator } from '../../../domain/operators/operator-act';
 import { bookOwner } from '../../../ledger/entries';
 import { ENTRY_LINES } from '../../../ledger/entry-lines';
 import { EntriesCleared, type UnclearedEntry } from '../../../ledger/uncleared';
 import type { Parts } from '../../../statements/match';
 import type { LineDocument, LineStatus } from '../../../store/statement-lines';
-import type { StatementDocument } from '../../../store/statements';
-import { openMadeTransfers } from '../../../store/statements';
+import { openMadeTransfers, type StatementDocument } from '../../../store/statements';
 import type { ServiceDeps, WriteDeps } from '../../deps';
 import type { Note } from '../../money/balances/fund';
 import {

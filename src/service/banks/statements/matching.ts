@@ -1,6 +1,6 @@
 import { type ClientSession, MongoServerError } from 'mongodb';
 import { inTransaction } from '../../../base/mongo';
-import { nameMovement } from '../../../domain/banks/movement-name';
+import { nameMovement } from '../../../domain/banks/movement';
 import { addDays, hasName, listFileNames, parseResourceId } from '../../../domain/banks/statement';
 import { type Credited, computeCredit, listScopes } from '../../../domain/operators/approval';
 import { type NewEntry, operationId, PLATFORM } from '../../../ledger/entries';

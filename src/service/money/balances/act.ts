@@ -10,7 +10,7 @@ import {
   type Credited,
   computeCredit,
 } from '../../../domain/operators/approval';
-import type { VerifiedOperator } from '../../../domain/operators/operator';
+import type { VerifiedOperator } from '../../../domain/operators/operator-act';
 import type { EntryDocument } from '../../../ledger/documents';
 import { type NewEntry, operationId, PLATFORM } from '../../../ledger/entries';
 import { ENTRY_LINES } from '../../../ledger/entry-lines';

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { ClientSession } from 'mongodb';
 import { parseBookCurrency } from '../../../domain/crypto/assets';
 import { ServiceError } from '../../../domain/errors';
-import { formatMoney } from '../../../domain/money/money';
+import { formatMoney, MAIN_BALANCE } from '../../../domain/money/money';
 import type { BookDocument } from '../../../ledger/documents';
 import { ENTRY_LINES } from '../../../ledger/entry-lines';
 import type { Routes } from '../../../routing';
@@ -14,7 +14,6 @@ export { parseAgainst } from '../../../ledger/ledger-accounts';
 
 import { MAKES_STATEMENTS } from '../../../domain/banks/capabilities';
 import { addDays } from '../../../domain/banks/statement';
-import { MAIN_BALANCE } from '../../../domain/money/balance-account';
 import { type EntryLine, type NewEntry, operationId, PLATFORM } from '../../../ledger/entries';
 import { explainShortage, InsufficientBalance } from '../../../ledger/insufficient-balance';
 import {

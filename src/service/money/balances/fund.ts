@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { ClientSession } from 'mongodb';
 import { inTransaction, isDuplicateKey } from '../../../base/mongo';
 import { ServiceError } from '../../../domain/errors';
-import { MAIN_BALANCE } from '../../../domain/money/balance-account';
+import { MAIN_BALANCE } from '../../../domain/money/money';
 import type { BalanceRow } from '../../../ledger/balance-rows';
 import type { EntryDocument } from '../../../ledger/documents';
 import {

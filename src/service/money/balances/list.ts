@@ -3,7 +3,7 @@ import { NumberLiteral } from '../../../base/json';
 import { ASSETS, bookCurrency, parseBookCurrency } from '../../../domain/crypto/assets';
 import { buildPosition, readPositionTime } from '../../../domain/cursor';
 import { Refusal } from '../../../domain/errors';
-import { MAIN_BALANCE } from '../../../domain/money/balance-account';
+import { MAIN_BALANCE } from '../../../domain/money/money';
 import type { BalanceTransactionQuery } from '../../../domain/wire/balances';
 import { findSource, readChange, readDueDay } from '../../../ledger/balance-changes';
 import type { BalanceRow, Receivable } from '../../../ledger/balance-rows';

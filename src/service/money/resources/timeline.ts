@@ -1,8 +1,7 @@
 import type { CallbackResource } from '../../../domain/banks/callback';
 import { formatUnits } from '../../../domain/crypto/assets';
-import { formatCount } from '../../../domain/format-count';
-import { formatAmount } from '../../../domain/money/amount';
-import { formatMoney } from '../../../domain/money/money';
+import { formatAmount, formatMoney } from '../../../domain/money/money';
+import { formatCount } from '../../../domain/printable';
 import type { EntryDocument } from '../../../ledger/documents';
 import { bookOwner } from '../../../ledger/entries';
 import type { CallbackDocument } from '../../../store/callbacks';

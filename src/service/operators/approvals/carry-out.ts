@@ -8,8 +8,11 @@ import {
   requireApproval,
 } from '../../../domain/operators/approval';
 import { type ApprovedCommand, findApprovedAct } from '../../../domain/operators/authority';
-import { isSameOperator, type VerifiedOperator } from '../../../domain/operators/operator';
-import type { ActSender } from '../../../domain/operators/operator-act';
+import {
+  type ActSender,
+  isSameOperator,
+  type VerifiedOperator,
+} from '../../../domain/operators/operator-act';
 import type { UnclearedEntry } from '../../../ledger/uncleared';
 import { isInFlight } from '../../../lifecycles';
 import type { Routes } from '../../../routing';

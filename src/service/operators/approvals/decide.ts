@@ -7,7 +7,7 @@ import {
   isSameOperator,
   NEW_APPROVER_MS,
   type VerifiedOperator,
-} from '../../../domain/operators/operator';
+} from '../../../domain/operators/operator-act';
 import type { ApprovalDocument } from '../../../store/approvals';
 import type { WriteDeps } from '../../deps';
 

@@ -17,8 +17,7 @@ import {
   type Scope,
   type SumOwners,
 } from '../../../domain/operators/approval';
-import type { VerifiedOperator } from '../../../domain/operators/operator';
-import type { CountedAct } from '../../../domain/operators/operator-act';
+import type { CountedAct, VerifiedOperator } from '../../../domain/operators/operator-act';
 import { LIFECYCLES, type Resource } from '../../../lifecycles';
 import type { Stores } from '../../../store';
 import type { ApprovalDocument, PlannedAct } from '../../../store/approvals';

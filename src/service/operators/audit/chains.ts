@@ -1,8 +1,7 @@
 import { z } from 'zod';
 import { ACT_WRITERS, AUDIT_WRITERS, type AuditWriter } from '../../../domain/operators/audit-log';
-import { isSameOperator } from '../../../domain/operators/operator';
-import type { AuditPublicKeys } from '../../../encryption/audit-keys';
-import { isSignedBy } from '../../../encryption/audit-keys';
+import { isSameOperator } from '../../../domain/operators/operator-act';
+import { type AuditPublicKeys, isSignedBy } from '../../../encryption/audit-keys';
 import {
   type Actor,
   type AuditLogStore,

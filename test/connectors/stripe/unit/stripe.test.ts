@@ -12,7 +12,7 @@ import {
   STRIPE_CURRENCIES,
 } from '../../../../connectors/stripe/methods';
 import { assertKeyMode, settings } from '../../../../connectors/stripe/settings';
-import { MINOR_UNIT_DIGITS } from '../../../../src/domain/money/currencies';
+import { MINOR_UNIT_DIGITS } from '../../../../src/domain/money/money';
 import { methodRules } from '../../../../src/domain/payment/catalog';
 
 const payment = { method: 'visa', amount: 1_000, currency: 'EUR' };
