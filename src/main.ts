@@ -5,7 +5,7 @@ import { createApiMeter } from './api/metrics';
 import { closeServer, createHttpServer } from './api/server';
 import { isLive } from './base/live';
 import { createLogger } from './base/log';
-import { createRegistry, serveMetrics } from './base/metrics-page';
+import { createRegistry, serveMetrics } from './base/metrics';
 import { connectMongo, openDatabase } from './base/mongo';
 import { listenForStop } from './base/process';
 import { startTracing } from './base/tracing/start';

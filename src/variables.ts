@@ -1,7 +1,6 @@
 import { z } from 'zod';
-import { isTrustedProxies } from './base/client-address';
 import { LIVE_DEMO_ALLOWED } from './base/live';
-import { areCidrs } from './base/networks';
+import { areCidrs, isTrustedProxies } from './base/networks';
 import { isSmtpUrl, SMTP_URL_SYNTAX } from './base/smtp-url';
 import { PLAIN_TEXT_ALLOWED } from './base/tls';
 import { readWindows } from './domain/crypto/assets';

@@ -1,6 +1,6 @@
 import type { ClientSession, MongoClient } from 'mongodb';
-import type { ClockMeter } from '../../src/base/clock-meter';
 import type { Logger } from '../../src/base/log';
+import type { ClockMeter } from '../../src/base/metrics';
 import type {
   AnyCallback,
   CallbackName,

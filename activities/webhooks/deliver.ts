@@ -3,8 +3,7 @@ import { ApplicationFailureCategory } from '@temporalio/common';
 import { MongoError } from 'mongodb';
 import { type EndpointDeliveryInput, getDeliveryId } from '../../src/domain/events/delivery';
 import type { DeliveryAttempt } from '../../src/store/deliveries';
-import { WAIT_MS_MAX } from '../../src/webhooks/endpoint-limits';
-import { HostBusy } from '../../src/webhooks/host-limits';
+import { HostBusy, WAIT_MS_MAX } from '../../src/webhooks/endpoint-limits';
 import {
   attemptFailed,
   type DeliveryOutcome,

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
-import { verifySignature } from '../../src/webhooks/signature';
+import { verifySignature } from '../../src/webhooks/attempt';
 import { LOOPBACK } from '../../stack/ports';
 
 const ARRIVAL_MS_MAX = 60_000;

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { Pool } from 'undici';
 import { z } from 'zod';
 import { SANDBOX_CONNECTOR } from '../../src/routing';
-import { signPayload } from '../../src/webhooks/signature';
+import { signPayload } from '../../src/webhooks/attempt';
 import { runCli } from '../measure/cli';
 import { inLoops } from '../measure/load';
 import { type Receiver, startReceiver } from '../measure/receiver';

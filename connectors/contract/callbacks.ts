@@ -8,5 +8,5 @@ export {
   type ResourceCallback,
 } from '../../src/callbacks/deliver';
 export { readConnectorKey } from '../../src/callbacks/keys';
-export { type ConnectorKey, signCallback } from '../../src/callbacks/mac';
 export { createCallbackMemory } from '../../src/callbacks/memory';
+export { type ConnectorKey, signCallback } from '../../src/callbacks/verify';

@@ -3,7 +3,7 @@ import { CONTRACT_VERSION } from '../../src/domain/banks/capabilities';
 import { PAYMENT_METHOD_IDS } from '../../src/domain/payment/catalog';
 import { RAIL_IDS } from '../../src/domain/payout/rails';
 import type { RecipientDetails } from '../../src/domain/payout/recipient';
-import { signPayload } from '../../src/webhooks/signature';
+import { signPayload } from '../../src/webhooks/attempt';
 import { ACTIVITIES, type ActivityName, Refusal } from '../contract/schemas';
 import {
   BankFailure,

@@ -3,7 +3,7 @@ import { type NativeConnection, Worker, type WorkerOptions } from '@temporalio/w
 import type { MongoClient } from 'mongodb';
 import type { Registry } from 'prom-client';
 import { createLogger, type Logger } from '../../src/base/log';
-import { createRegistry, type MetricsSource, serveMetrics } from '../../src/base/metrics-page';
+import { createRegistry, type MetricsSource, serveMetrics } from '../../src/base/metrics';
 import { connectMongo } from '../../src/base/mongo';
 import { listenForStop } from '../../src/base/process';
 import { createCallbackMeter } from '../../src/callbacks/metrics';

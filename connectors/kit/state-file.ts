@@ -3,8 +3,8 @@ import { mkdir, open, rename, rm, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
-import { syncDirectory, writeSynced } from '../../src/base/durable-file';
 import { getErrorCode, isMissingFile } from '../../src/base/errors';
+import { syncDirectory, writeSynced } from '../../src/base/file-lock';
 
 const MODE = 0o600;
 /** Lines after which the file is written again. */

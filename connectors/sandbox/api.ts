@@ -3,7 +3,7 @@ import Koa, { type Context } from 'koa';
 import getRawBody from 'raw-body';
 import { z } from 'zod';
 import type { Logger } from '../../src/base/log';
-import { verifySignature } from '../../src/webhooks/signature';
+import { verifySignature } from '../../src/webhooks/attempt';
 import { ACTIVITIES, type ActivityName } from '../contract/schemas';
 import { type AnswerBook, lookUpAnswer, takeAnswer } from './book';
 import {

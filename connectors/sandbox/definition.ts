@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { SANDBOX_CONNECTOR } from '../../src/routing';
-import { signPayload } from '../../src/webhooks/signature';
+import { signPayload } from '../../src/webhooks/attempt';
 import type { ConnectorActivities } from '../contract/activities';
 import { defineHttp, type HttpSettings } from '../http/definition';
 import { type BankRequest, type ConnectorDefinition, defineConnector, type Report } from '../kit';

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { mkdir, readdir, rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { syncDirectory, writeSynced } from '../../src/base/durable-file';
 import { isMissingFile } from '../../src/base/errors';
+import { syncDirectory, writeSynced } from '../../src/base/file-lock';
 
 /** Readable by the group, which may be that of the transfer to the bank. */
 const MODE = 0o640;

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import Router from '@koa/router';
 import Koa, { type Context, type Middleware } from 'koa';
-import { type ClientAddress, createClientAddress } from '../base/client-address';
 import type { JsonValue } from '../base/json';
+import { type ClientAddress, createClientAddress } from '../base/networks';
 import { REQUEST, type Tracing } from '../base/tracing/tracing';
 import type { Config } from '../config';
 import { createDashboard } from '../dashboard/dashboard';
@@ -19,9 +19,9 @@ import { checkDependencies, type EpochGuard, type HealthDeps } from '../service/
 import { createPayers } from '../service/money/payers';
 import { createPaymentPages } from '../service/money/payments';
 import { createShares } from '../service/shares';
-import { createDenyCheck } from '../webhooks/address';
 import { createEndpointLimits } from '../webhooks/endpoint-limits';
 import { postOutside } from '../webhooks/post';
+import { createDenyCheck } from '../webhooks/url';
 import { isIdempotencyKey } from './admission';
 import { mountConnectors } from './callbacks';
 import { type ApiDeps, getKey, getLogFields, getRequestId, getRoute, getSentBody } from './context';

@@ -1,7 +1,6 @@
 import type Router from '@koa/router';
 import type { Context } from 'koa';
-import { signCallback } from '../callbacks/mac';
-import { createSignatureCheck, UnreadableKey } from '../callbacks/verify';
+import { createSignatureCheck, signCallback, UnreadableKey } from '../callbacks/verify';
 import { Refusal, unavailable } from '../domain/errors';
 import { isBalanceAccountName } from '../domain/money/money';
 import { HttpCallback, type ResourceCallback } from '../domain/wire/callback';

@@ -1,4 +1,13 @@
-import { linkSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  constants,
+  linkSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { open } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { z } from 'zod';
 import { getErrorCode } from './errors';
@@ -10,7 +19,7 @@ const FOREIGN_LOCK_MS_MAX = 30 * 60_000;
 const Holder = z.object({ pid: z.int(), born: z.string(), host: z.string() });
 type LockHolder = z.infer<typeof Holder>;
 
-export interface LockAttempt {
+interface LockAttempt {
   holder?: LockHolder;
   release(): void;
 }
@@ -79,5 +88,30 @@ function releaseLock(path: string, text: string): void {
     if (readFileSync(path, 'utf8') === text) rmSync(path);
   } catch {
     // The data folder may have been deleted.
+  }
+}
+
+/** Writes a file that must not exist, and returns once it survives a loss of power. */
+export async function writeSynced(path: string, bytes: Uint8Array, mode: number): Promise<void> {
+  const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL;
+  const file = await open(path, flags, mode);
+  try {
+    await file.writeFile(bytes);
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+}
+
+/** Call it after a file was created, renamed or removed, which the directory may lose otherwise. */
+export async function syncDirectory(dir: string): Promise<void> {
+  const handle = await open(dir, 'r');
+  try {
+    await handle.sync();
+  } catch (error) {
+    // Some network file systems cannot sync a directory.
+    if (getErrorCode(error) !== 'EINVAL') throw error;
+  } finally {
+    await handle.close();
   }
 }

@@ -1,3 +1,7 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import { collectDefaultMetrics, Gauge, Registry } from 'prom-client';
+
 /** Metrics of all processes; docs/operations.md says which process has which. */
 const METRICS = {
   payments_http_requests_total: {
@@ -171,4 +175,115 @@ export function describeMetric<Name extends MetricName>(name: Name) {
   const { help, labels } = METRICS[name];
   const labelNames: (typeof METRICS)[Name]['labels'][number][] = [...labels];
   return { name, help, labelNames };
+}
+
+export type MetricsSource = () => Promise<string>;
+
+/** Gauges with names of counters; other gauges report the same values. */
+const MISNAMED = ['handles', 'requests', 'resources'];
+
+export function createRegistry(): Registry {
+  const registry = new Registry();
+  collectDefaultMetrics({ register: registry });
+  for (const kind of MISNAMED) registry.removeSingleMetric(`nodejs_active_${kind}_total`);
+  return registry;
+}
+
+/**
+ * Serves `/metrics` on a separate port, since it is for operators only. Without a port, nothing is
+ * served.
+ * @param isReady enables `/healthz` and `/readyz`, for a process without another port
+ * @throws Error when the port is in use
+ */
+export async function serveMetrics(
+  { METRICS_HOST, METRICS_PORT }: { METRICS_HOST: string; METRICS_PORT?: number | undefined },
+  registry: Registry,
+  sources: readonly MetricsSource[] = [],
+  isReady?: () => boolean,
+): Promise<{ close(): Promise<void> }> {
+  if (METRICS_PORT === undefined) return { close: async () => {} };
+  const text = async () =>
+    (await Promise.all([registry.metrics(), ...sources.map((source) => source())])).join('\n');
+  const probes: Record<string, () => boolean> =
+    isReady === undefined ? {} : { '/healthz': () => true, '/readyz': isReady };
+  const server = createServer((request, response) => {
+    const isUp = probes[request.url ?? ''];
+    if (isUp !== undefined) return void response.writeHead(isUp() ? 200 : 503).end();
+    if (request.url !== '/metrics') return void response.writeHead(404).end();
+    text().then(
+      (body) => response.setHeader('Content-Type', registry.contentType).end(body),
+      () => response.writeHead(500).end(),
+    );
+  });
+  server.listen(METRICS_PORT, METRICS_HOST);
+  await once(server, 'listening');
+  return {
+    close: async () => {
+      server.close();
+      server.closeAllConnections();
+    },
+  };
+}
+
+export interface ClockMeter {
+  /** @param taskTime real time, ms since the epoch, when Temporal started the task */
+  observe(taskTime: number): void;
+}
+
+const WINDOW_MS = 60_000;
+/** With fewer, the delay of a busy process would look like a wrong clock. */
+const SAMPLES_MIN = 3;
+/** More than an alert needs, which waits for ten minutes. */
+const WARN_SAMPLES_MIN = 10;
+const WARN_MS = 1_000;
+
+interface Window {
+  from: number;
+  samples: number;
+  leastMs: number;
+}
+
+/**
+ * Uses the least difference of the last minutes, since work and queues only add to it. A payout is
+ * refused where it exceeds five seconds.
+ */
+export function createClockMeter(
+  registry: Registry,
+  log: { warn: (fields: object, line: string) => void },
+  now: () => number = Date.now,
+): ClockMeter {
+  let windows: Window[] = [];
+  const read = (samplesMin = SAMPLES_MIN): number | undefined => {
+    const recent = windows.filter(({ from }) => from > now() - 3 * WINDOW_MS);
+    const samples = recent.reduce((sum, window) => sum + window.samples, 0);
+    return samples < samplesMin ? undefined : Math.min(...recent.map(({ leastMs }) => leastMs));
+  };
+  const warn = () => {
+    const ahead = read(WARN_SAMPLES_MIN);
+    if (ahead === undefined || Math.abs(ahead) < WARN_MS) return;
+    const fields = { seconds: ahead / 1_000, code: 'clock_differs' };
+    log.warn(fields, 'the clock of this worker differs from that of Temporal');
+  };
+  const gauge: Gauge = new Gauge({
+    ...describeMetric('payments_clock_ahead_seconds'),
+    registers: [registry],
+    collect: () => {
+      const ahead = read();
+      gauge.remove();
+      if (ahead !== undefined) gauge.set(ahead / 1_000);
+    },
+  });
+  return {
+    observe: (taskTime) => {
+      const at = now();
+      let window = windows.at(-1);
+      if (window === undefined || at - window.from >= WINDOW_MS) {
+        warn();
+        window = { from: at, samples: 0, leastMs: Number.POSITIVE_INFINITY };
+        windows = [...windows.slice(-2), window];
+      }
+      window.samples += 1;
+      window.leastMs = Math.min(window.leastMs, at - taskTime);
+    },
+  };
 }

@@ -15,8 +15,8 @@ import type { Stores } from '../store';
 import { type CallbackDocument, callbackKey } from '../store/callbacks';
 import { assertNotBehind } from '../temporal/reopening';
 import { nextRun } from '../temporal/start';
-import { type ConnectorKey, signCallback } from './mac';
 import type { CallbackMemory } from './memory';
+import { type ConnectorKey, signCallback } from './verify';
 
 export type { ResourceCallback };
 

@@ -9,7 +9,7 @@ import { parseJson } from '../encryption/service-keys';
 import type { Stores } from '../store';
 import type { Audit } from '../store/audit';
 import { type ConnectorKeyDocument, connectorKeyOwner } from '../store/keys';
-import type { ConnectorKey } from './mac';
+import type { ConnectorKey } from './verify';
 
 export interface ConnectorKeyDeps {
   mongo: MongoClient;

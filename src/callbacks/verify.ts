@@ -1,13 +1,41 @@
-import type {
-  CallbackSignature,
-  SignedCallback,
-  VerificationFault,
+import { createHmac, timingSafeEqual } from 'node:crypto';
+import {
+  type CallbackSignature,
+  callbackText,
+  type SignedCallback,
+  type VerificationFault,
 } from '../domain/banks/callback';
 import { cacheDecrypted, DecryptionError, type Encrypter } from '../encryption/encrypter';
 import type { Stores } from '../store';
 import { type ConnectorKeyDocument, connectorKeyOwner } from '../store/keys';
-import { verifySignature } from '../webhooks/signature';
-import { type ConnectorKey, isSignatureValid } from './mac';
+import { verifySignature } from '../webhooks/attempt';
+
+export interface ConnectorKey {
+  key_id: string;
+  /** The HMAC key is the whole text, including `cnsec_`. */
+  secret: string;
+}
+
+/** Equal callbacks have equal signatures under one key. @see docs/connectors.md#prove-who-sends */
+export function signCallback(
+  { key_id, secret }: ConnectorKey,
+  callback: SignedCallback,
+): CallbackSignature {
+  return { key_id, v1: hmac(secret, callback).toString('hex') };
+}
+
+export function isSignatureValid(
+  secret: string,
+  callback: SignedCallback,
+  { v1 }: CallbackSignature,
+): boolean {
+  const [ours, theirs] = [hmac(secret, callback), Buffer.from(v1, 'hex')];
+  return ours.length === theirs.length && timingSafeEqual(ours, theirs);
+}
+
+function hmac(secret: string, callback: SignedCallback): Buffer {
+  return createHmac('sha256', secret).update(callbackText(callback)).digest();
+}
 
 /** This process's key file can't decrypt the secret. */
 export class UnreadableKey extends Error {
@@ -44,7 +72,7 @@ interface SignedMessage {
   body: string | Buffer;
 }
 
-export interface SignatureDeps {
+interface SignatureDeps {
   stores: { connectorKeys: Pick<Stores['connectorKeys'], 'current'> };
   encrypter: Pick<Encrypter, 'decrypt'>;
   now: () => Date;

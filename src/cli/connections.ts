@@ -4,7 +4,7 @@ import { describeError, isMissingFile } from '../base/errors';
 import { checkMongoTls, checkTemporalTls } from '../base/tls';
 import { ServiceError } from '../domain/errors';
 import { type AuditPublicKeys, readAuditPublicKeys } from '../encryption/audit-keys';
-import { NOT_RANDOM } from '../encryption/random-key';
+import { NOT_RANDOM } from '../encryption/key-file';
 import { followPairs, listHolders } from '../encryption/recipient-pairs';
 import { followKeyFile } from '../encryption/service-keys';
 import { connectTemporal } from '../temporal/access';

@@ -10,9 +10,8 @@ import { existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { AUDIT_WRITERS, type AuditWriter } from '../domain/operators/audit-log';
-import { followFile } from './followed-file';
-import { refuseWorldReadable, writeKeyFile } from './key-file';
-import { newRandomKey } from './random-key';
+import { newRandomKey, refuseWorldReadable, writeKeyFile } from './key-file';
+import { followFile } from './key-ring';
 import { Key32, parseJson } from './service-keys';
 
 const PUBLIC_MODE = 0o644;

@@ -1,6 +1,7 @@
 import { createPublicKey, type KeyObject, randomBytes, type webcrypto } from 'node:crypto';
 import { CompactEncrypt, compactDecrypt, decodeProtectedHeader } from 'jose';
 import { z } from 'zod';
+import { KEY_BYTES, newRandomKey } from './key-file';
 import {
   createStaticKeyRing,
   type EncryptionKeys,
@@ -8,7 +9,6 @@ import {
   type Key,
   type KeyRing,
 } from './key-ring';
-import { KEY_BYTES, newRandomKey } from './random-key';
 
 /** Wraps the content key with a shared key, or for the holder of a private key. */
 export const WRAPPING = { shared: 'A256GCMKW', pair: 'ECDH-ES+A256KW' } as const;

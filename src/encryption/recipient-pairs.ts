@@ -10,10 +10,14 @@ import { existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { ENVIRONMENTS, type Env } from '../domain/environment';
-import { followFile } from './followed-file';
-import { newKid, refuseWorldReadable, writeKeyFile } from './key-file';
-import { checkEncryptionKeys, createKeyRing, type EncryptionKeys, type KeyRing } from './key-ring';
-import { mayBeRandom, NOT_RANDOM } from './random-key';
+import { mayBeRandom, NOT_RANDOM, newKid, refuseWorldReadable, writeKeyFile } from './key-file';
+import {
+  checkEncryptionKeys,
+  createKeyRing,
+  type EncryptionKeys,
+  followFile,
+  type KeyRing,
+} from './key-ring';
 import { parseJson } from './service-keys';
 
 /** Connector that pays out under its own keys (`live-acme`), or all others. */

@@ -1,8 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { z } from 'zod';
-import { followFile } from './followed-file';
-import { checkEncryptionKeys, createKeyRing, type KeyRing } from './key-ring';
-import { KEY_BYTES, mayBeRandom, NOT_RANDOM } from './random-key';
+import { KEY_BYTES, mayBeRandom, NOT_RANDOM } from './key-file';
+import { checkEncryptionKeys, createKeyRing, followFile, type KeyRing } from './key-ring';
 
 export const Key32 = z
   .base64url()

@@ -10,7 +10,7 @@ import {
 } from '@temporalio/worker';
 import { request } from 'undici';
 import type { Logger } from '../base/log';
-import type { MetricsSource } from '../base/metrics-page';
+import type { MetricsSource } from '../base/metrics';
 import { omitUndefined } from '../domain/defined';
 import type { TemporalAccess } from './access';
 

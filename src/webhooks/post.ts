@@ -11,10 +11,9 @@ import { Agent as HttpsAgent, type RequestOptions, request as requestSecurely } 
 import { isIP, type LookupFunction } from 'node:net';
 import { performance } from 'node:perf_hooks';
 import { omitUndefined } from '../domain/defined';
-import { type AdmitAttempt, HostBusy } from './host-limits';
+import { type AdmitAttempt, HostBusy } from './endpoint-limits';
 import { classify, PostFault, type PostResult, parseRetryAfter } from './post-result';
-import type { Resolve } from './url';
-import { type AdmittedUrl, admitUrl } from './url';
+import { type AdmittedUrl, admitUrl, type Resolve } from './url';
 
 /** Limit of headers, and of a body, after which the connection is closed. */
 const RESPONSE_BYTES_MAX = 64 * 1_024;

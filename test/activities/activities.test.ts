@@ -11,10 +11,10 @@ import type { PaymentAttention, PaymentStatus } from '../../src/domain/payment/p
 import { listAttempts } from '../../src/store/deliveries';
 import { secretOwner } from '../../src/store/endpoints';
 import type { EventDocument } from '../../src/store/events';
+import { verifySignature } from '../../src/webhooks/attempt';
 import { createEndpointLimits } from '../../src/webhooks/endpoint-limits';
 import type { WebhookPost } from '../../src/webhooks/post';
 import type { PostResult } from '../../src/webhooks/post-result';
-import { verifySignature } from '../../src/webhooks/signature';
 import { retryTransient } from '../support/eventually';
 import { readPayloads } from '../support/histories';
 import { mockActivityEnvironment } from '../support/quiet';

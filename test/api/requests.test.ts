@@ -9,7 +9,7 @@ import { createEncrypter } from '../../src/encryption/encrypter';
 import { createRequestRecorder } from '../../src/service/events/requests';
 import { makeKey } from '../../src/store/keys';
 import type { RequestDocument } from '../../src/store/requests';
-import { signPayload } from '../../src/webhooks/signature';
+import { signPayload } from '../../src/webhooks/attempt';
 import { operatorsAudit } from '../support/audit';
 import { buildPayment } from '../support/factories';
 import { gate } from '../support/gate';

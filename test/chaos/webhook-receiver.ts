@@ -1,6 +1,6 @@
 import { buffer } from 'node:stream/consumers';
 import { WebhookEvent } from '../../src/domain/events/event';
-import { verifySignature } from '../../src/webhooks/signature';
+import { verifySignature } from '../../src/webhooks/attempt';
 import { receiveHttp } from '../webhooks/receiver';
 import type { RunningStack } from './running-stack';
 

@@ -20,7 +20,7 @@ import { runTrigger } from '../../clients/typescript/src/cli/trigger-command';
 import { EVENT_TYPES } from '../../clients/typescript/src/cli/triggers';
 import { inBatches } from '../../src/base/batches';
 import { redeliverEvent } from '../../src/service/events/redeliveries';
-import { signPayload } from '../../src/webhooks/signature';
+import { signPayload } from '../../src/webhooks/attempt';
 import { findOnPath } from '../../stack/provision/command';
 import { buildPayment, fundAccount } from '../support/factories';
 import { useFixture } from '../support/fixture';

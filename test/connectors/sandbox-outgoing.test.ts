@@ -11,8 +11,8 @@ import {
 } from '../../connectors/sandbox/magic-amounts';
 import { planApproval, planPayout, planRefund } from '../../connectors/sandbox/plan';
 import { deliverCallback, type ResourceCallback } from '../../src/callbacks/deliver';
-import { signCallback } from '../../src/callbacks/mac';
 import { createCallbackMemory } from '../../src/callbacks/memory';
+import { signCallback } from '../../src/callbacks/verify';
 import { payoutWorkflowId } from '../../src/domain/payout/payout';
 import { refundWorkflowId } from '../../src/domain/refund/refund';
 import type { CallbackDocument } from '../../src/store/callbacks';

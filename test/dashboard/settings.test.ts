@@ -16,9 +16,9 @@ import { buildDelivery } from '../../src/store/deliveries';
 import { hashKey } from '../../src/store/keys';
 import type { SessionDocument } from '../../src/store/sessions';
 import type { UserDocument } from '../../src/store/users';
+import { verifySignature } from '../../src/webhooks/attempt';
 import { createEndpointLimits } from '../../src/webhooks/endpoint-limits';
 import { postWebhook } from '../../src/webhooks/post';
-import { verifySignature } from '../../src/webhooks/signature';
 import { inOneWindow } from '../api/window';
 import {
   fetchPage,

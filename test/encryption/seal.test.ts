@@ -9,7 +9,7 @@ import {
   Encrypted,
   type Encrypter,
 } from '../../src/encryption/encrypter';
-import { KeyRingError } from '../../src/encryption/followed-file';
+import { KeyRingError } from '../../src/encryption/key-ring';
 import { followKeyFile } from '../../src/encryption/service-keys';
 
 const PLAIN = '4111111111111111';

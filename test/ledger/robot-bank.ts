@@ -8,7 +8,7 @@ import type { Direction } from '../../src/domain/banks/movement';
 import type { OpenDisputeStatus } from '../../src/domain/dispute/dispute';
 import { decimalMoney } from '../../src/domain/money/money';
 import { disputeId } from '../../src/store/disputes';
-import { signPayload } from '../../src/webhooks/signature';
+import { signPayload } from '../../src/webhooks/attempt';
 import { type CamtEntry, camt, TEST_IBAN, txDtls } from '../support/camt';
 import { call, eventually } from '../support/http';
 import type { Random } from '../support/random';

@@ -1,5 +1,5 @@
 import type { LimitConfig } from '../../src/api/context';
-import type { ClockMeter } from '../../src/base/clock-meter';
+import type { ClockMeter } from '../../src/base/metrics';
 import { connectMongo } from '../../src/base/mongo';
 import { traceStarts } from '../../src/base/tracing/temporal';
 import type { Tracing } from '../../src/base/tracing/tracing';

@@ -1,6 +1,6 @@
 import { openProcess } from '../../connectors/kit/process';
 import { createSandboxBank } from '../../connectors/sandbox/bank';
-import { createRegistry } from '../../src/base/metrics-page';
+import { createRegistry } from '../../src/base/metrics';
 
 type BankProcess = ReturnType<typeof openProcess>;
 type Connections = Omit<Parameters<typeof openProcess>[0], 'registry' | 'key'>;

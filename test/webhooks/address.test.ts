@@ -4,8 +4,13 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { isLoopback } from '../../src/base/networks';
-import { createDenyCheck, findAddressFault } from '../../src/webhooks/address';
-import { checkWebhookUrl, createResolver, type Resolve } from '../../src/webhooks/url';
+import {
+  checkWebhookUrl,
+  createDenyCheck,
+  createResolver,
+  findAddressFault,
+  type Resolve,
+} from '../../src/webhooks/url';
 
 describe('an address of a webhook', () => {
   test.each([

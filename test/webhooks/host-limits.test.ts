@@ -1,5 +1,5 @@
-import { createRegistry } from '../../src/base/metrics-page';
-import { createHostLimits, type Destination, HostBusy } from '../../src/webhooks/host-limits';
+import { createRegistry } from '../../src/base/metrics';
+import { createHostLimits, type Destination, HostBusy } from '../../src/webhooks/endpoint-limits';
 import { post, useReceivers } from './posting';
 
 const receivers = useReceivers();

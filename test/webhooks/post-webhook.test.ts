@@ -1,9 +1,9 @@
 import type { OutgoingHttpHeaders } from 'node:http';
 import type { Socket } from 'node:net';
 import { gzipSync } from 'node:zlib';
-import { createDenyCheck } from '../../src/webhooks/address';
 import { postOutside } from '../../src/webhooks/post';
 import { parseRetryAfter } from '../../src/webhooks/post-result';
+import { createDenyCheck } from '../../src/webhooks/url';
 import { LOCALHOST_CERTIFICATE } from './certificate';
 import { post, useReceivers } from './posting';
 import { receiveHttp } from './receiver';

@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto';
 import Stripe from 'stripe';
 import { SignatureError, signWebhook, verifyWebhook } from '../../clients/typescript/src';
-import { signPayload, verifySignature } from '../../src/webhooks/signature';
+import { signPayload, verifySignature } from '../../src/webhooks/attempt';
 
 const SECRET = `whsec_${'k'.repeat(43)}`;
 const BODY = '{"id":"evt_1","data":{"note":"Zoë — 10.50 €"}}';

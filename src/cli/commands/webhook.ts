@@ -19,7 +19,7 @@ import {
   setEndpoint,
   showEndpoint,
 } from '../../service/events/endpoints/manage';
-import { createDenyCheck } from '../../webhooks/address';
+import { createDenyCheck } from '../../webhooks/url';
 import { openNoted, withAuthority } from '../acting-operator';
 import { defineCommand, defineGroup } from '../command';
 import { type CliContext, findOwner } from '../context';

@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream';
 import type { VNode } from 'preact';
-import type { ClientAddress } from '../../base/client-address';
+import type { ClientAddress } from '../../base/networks';
 import type { StoredClock } from '../../domain/merchants/clock';
 import type { Act, Role } from '../../domain/merchants/dashboard-role';
 import type { MerchantDeps, Owner } from '../../service/deps';

@@ -1,7 +1,12 @@
 import { IncomingMessage } from 'node:http';
 import { Socket } from 'node:net';
-import { createClientAddress, isTrustedProxies } from '../../../src/base/client-address';
-import { createNetworkMatcher, parseCidr, toCustomerNetwork } from '../../../src/base/networks';
+import {
+  createClientAddress,
+  createNetworkMatcher,
+  isTrustedProxies,
+  parseCidr,
+  toCustomerNetwork,
+} from '../../../src/base/networks';
 
 /** Builds the request of a socket, with the header that proxies add. */
 function buildRequest(remote: string, forwarded: string | undefined): IncomingMessage {

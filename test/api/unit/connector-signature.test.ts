@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { createSignatureCheck, UnreadableKey } from '../../../src/callbacks/verify';
 import { createEncrypter } from '../../../src/encryption/encrypter';
 import { type ConnectorKeyDocument, connectorKeyOwner } from '../../../src/store/keys';
-import { signPayload } from '../../../src/webhooks/signature';
+import { signPayload } from '../../../src/webhooks/attempt';
 
 const openEncrypter = () => createEncrypter({ current: 'k1', keys: { k1: randomBytes(32) } });
 const encrypter = openEncrypter();

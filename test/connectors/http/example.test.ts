@@ -7,7 +7,7 @@ import { defineHttp } from '../../../connectors/http/definition';
 import { createConnectorKey } from '../../../src/callbacks/keys';
 import { createEncrypter } from '../../../src/encryption/encrypter';
 import { createOperatorDeps, createReadDeps } from '../../../src/service/operators/deps';
-import { signPayload } from '../../../src/webhooks/signature';
+import { signPayload } from '../../../src/webhooks/attempt';
 import { startChild, waitUntilUp } from '../../../stack/child-process';
 import { freePort } from '../../../stack/ports';
 import { useShop } from '../../api/payout-setting';

@@ -4,8 +4,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { readConnectorKey, signCallback } from '../../../connectors/contract/callbacks';
-import { isSignatureValid } from '../../../src/callbacks/mac';
-import { createCallbackCheck, UnreadableKey } from '../../../src/callbacks/verify';
+import {
+  createCallbackCheck,
+  isSignatureValid,
+  UnreadableKey,
+} from '../../../src/callbacks/verify';
 import {
   callbackText,
   readSignature,

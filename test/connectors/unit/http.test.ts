@@ -5,7 +5,7 @@ import { defineHttp, type HttpSettings, httpSettings } from '../../../connectors
 import { BankFailure, createTestTools } from '../../../connectors/kit';
 import { readKitConfig } from '../../../connectors/kit/config';
 import { parseEnvironment } from '../../../src/config';
-import { verifySignature } from '../../../src/webhooks/signature';
+import { verifySignature } from '../../../src/webhooks/attempt';
 import { answer, useScriptedServer } from '../../clients/unit/scripted-server';
 
 const SECRET = 'a secret of 24 characters';

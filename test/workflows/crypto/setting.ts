@@ -3,7 +3,7 @@ import { WithStartWorkflowOperation } from '@temporalio/client';
 import { createCryptoPaymentActivities } from '../../../activities/crypto-payments';
 import { createCryptoSettlementActivities } from '../../../activities/crypto-settlements';
 import { createLogger } from '../../../src/base/log';
-import { signCallback } from '../../../src/callbacks/mac';
+import { signCallback } from '../../../src/callbacks/verify';
 import type { CallbackName } from '../../../src/domain/banks/callback';
 import { bookCurrency } from '../../../src/domain/crypto/assets';
 import type {

@@ -4,9 +4,8 @@ import { describeError, OperationalError } from '../../../base/errors';
 import { ENVIRONMENTS, type Env, isLive } from '../../../domain/environment';
 import { ServiceError } from '../../../domain/errors';
 import { DecryptionError, type Encrypted, type Encrypter } from '../../../encryption/encrypter';
-
-import { POLL_EVERY_MS } from '../../../encryption/followed-file';
 import { lockKeyFile } from '../../../encryption/key-file';
+import { POLL_EVERY_MS } from '../../../encryption/key-ring';
 import { keyRingPath, listHolders } from '../../../encryption/recipient-pairs';
 import type { Connectors } from '../../../routing';
 import type { Stores } from '../../../store';

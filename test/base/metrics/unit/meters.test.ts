@@ -4,9 +4,12 @@ import { Registry } from 'prom-client';
 import { createEvmMeter } from '../../../../connectors/evm/findings';
 import { createKitMeter } from '../../../../connectors/kit/metrics';
 import { createApiMeter } from '../../../../src/api/metrics';
-import { createClockMeter } from '../../../../src/base/clock-meter';
-import { METRIC_NAMES } from '../../../../src/base/metrics';
-import { createRegistry, serveMetrics } from '../../../../src/base/metrics-page';
+import {
+  createClockMeter,
+  createRegistry,
+  METRIC_NAMES,
+  serveMetrics,
+} from '../../../../src/base/metrics';
 import { createConnectors } from '../../../../src/routing';
 import { measureRouting, measureStores } from '../../../../src/service/installation/metrics';
 
