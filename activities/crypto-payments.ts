@@ -19,7 +19,7 @@ import {
 import type { CryptoPaymentInput } from '../src/domain/crypto/workflow';
 import { derivePayTokenHash } from '../src/encryption/pay-token';
 import { bookId } from '../src/ledger/entries';
-import { InsufficientBalance } from '../src/ledger/insufficient-balance';
+import { InsufficientBalance } from '../src/ledger/locks';
 import { recordDeposits } from '../src/movements/deposits';
 import { listMovements } from '../src/movements/register';
 import {

@@ -18,7 +18,7 @@ import {
   settlementDraw,
 } from '../src/ledger/crypto-entries';
 import { bookId, type NewEntry, operationId } from '../src/ledger/entries';
-import { explainShortage, InsufficientBalance } from '../src/ledger/insufficient-balance';
+import { explainShortage, InsufficientBalance } from '../src/ledger/locks';
 import {
   applyMovements,
   listMovements,

@@ -18,7 +18,7 @@ import {
 } from '../src/domain/banks/movement';
 import { omitUndefined } from '../src/domain/defined';
 import type { FeeBearer } from '../src/domain/merchants/acquirer-fee';
-import { InsufficientBalance } from '../src/ledger/insufficient-balance';
+import { InsufficientBalance } from '../src/ledger/locks';
 import {
   buildMovementHeld,
   buildMovementResolved,

@@ -13,7 +13,7 @@ import {
   refundFault,
 } from '../src/domain/refund/refund';
 import { bookId, operationId } from '../src/ledger/entries';
-import { explainShortage } from '../src/ledger/insufficient-balance';
+import { explainShortage } from '../src/ledger/locks';
 import { buildRefundEntry, settledAmount } from '../src/ledger/resource-entries';
 import {
   applyMovements,

@@ -4,8 +4,8 @@ import type { Logger } from '../../src/base/log';
 import { Contention, inTransaction } from '../../src/base/mongo';
 import { MAIN_BALANCE } from '../../src/domain/money/money';
 import { NO_LOCK } from '../../src/domain/no-lock';
+import { BooksRefused } from '../../src/ledger/ledger-accounts';
 import { type LockRequest, withLock } from '../../src/ledger/locks';
-import { BooksRefused } from '../../src/ledger/validators';
 import type { Stores } from '../../src/store';
 
 /** For a debit without a waiting caller. */

@@ -9,7 +9,7 @@ import type {
   CheckInput,
   PromiseResult,
 } from '../../src/service/banks/connector-check';
-import { sandboxBankDatabase } from '../../src/service/banks/sandbox-bank/movements';
+import { sandboxBankDatabase } from '../../src/service/banks/sandbox';
 import { openSepaBook, sepaDatabase } from '../../src/service/banks/sepa/book';
 import { requestCut, resendFile } from '../../src/service/banks/sepa/files';
 import { createAccount, setFrozen } from '../../src/service/merchants/accounts';

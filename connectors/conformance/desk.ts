@@ -3,7 +3,7 @@ import type { Db } from 'mongodb';
 import { z } from 'zod';
 import type { BankResource } from '../../src/domain/banks/callback';
 import type { BankDecision } from '../../src/domain/banks/sandbox';
-import { bankReference } from '../../src/service/banks/sandbox-bank/movements';
+import { bankReference } from '../../src/service/banks/sandbox';
 import type { SandboxReportStore } from '../../src/store/sandbox-reports';
 
 const TIMEOUT_MS = 10_000;

@@ -6,10 +6,7 @@ import type { Db } from 'mongodb';
 import { closeServer, createHttpServer } from '../../src/api/server';
 import { CRYPTO_METHODS } from '../../src/domain/crypto/assets';
 import { omitUndefined } from '../../src/domain/defined';
-import {
-  createMovementStore,
-  sandboxBankDatabase,
-} from '../../src/service/banks/sandbox-bank/movements';
+import { createMovementStore, sandboxBankDatabase } from '../../src/service/banks/sandbox';
 import type { ConnectorActivities } from '../contract/activities';
 import type { ClockConnectorActivities } from '../contract/clock';
 import type { CryptoConnectorActivities } from '../contract/crypto';

@@ -1,6 +1,6 @@
 import type { ClientSession, Collection, Db, MongoClient } from 'mongodb';
 import { inTransaction, isDuplicateKey } from '../../src/base/mongo';
-import { bankReference, type MovementStore } from '../../src/service/banks/sandbox-bank/movements';
+import { bankReference, type MovementStore } from '../../src/service/banks/sandbox';
 import type {
   DisputeLookup,
   DisputeQuestion,

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { z } from 'zod';
 import { inTransaction } from '../../src/base/mongo';
 import { omitUndefined } from '../../src/domain/defined';
-import { bankReference } from '../../src/service/banks/sandbox-bank/movements';
+import { bankReference } from '../../src/service/banks/sandbox';
 import type {
   CloseAnswer,
   PayoutAnswer,

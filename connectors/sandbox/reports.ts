@@ -4,7 +4,7 @@ import { inTransaction } from '../../src/base/mongo';
 import type { BankResource, CallbackResource } from '../../src/domain/banks/callback';
 import type { BankDecision } from '../../src/domain/banks/sandbox';
 import { isInFlight, LIFECYCLES } from '../../src/lifecycles';
-import type { MovementStore } from '../../src/service/banks/sandbox-bank/movements';
+import type { MovementStore } from '../../src/service/banks/sandbox';
 import { callbackKey } from '../../src/store/callbacks';
 import type { SandboxReport, SandboxReportStore } from '../../src/store/sandbox-reports';
 import type { InboxStores } from '../contract/callbacks';

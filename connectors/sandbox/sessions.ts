@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { ClientSession, Collection, Db } from 'mongodb';
 import { isDuplicateKey } from '../../src/base/mongo';
-import { bankReference } from '../../src/service/banks/sandbox-bank/movements';
+import { bankReference } from '../../src/service/banks/sandbox';
 import type { SessionInstruction } from '../contract/activities';
 
 /**

@@ -6,7 +6,7 @@ import { type ClientAddress, createClientAddress } from '../base/networks';
 import { REQUEST, type Tracing } from '../base/tracing/tracing';
 import type { Config } from '../config';
 import { createDashboard } from '../dashboard/dashboard';
-import { readVisitor } from '../dashboard/frame/visitor';
+import { readVisitor } from '../dashboard/frame/context';
 import { Refusal, unavailable } from '../domain/errors';
 import { ENDPOINTS } from '../domain/wire';
 import type { Endpoint } from '../domain/wire/endpoint';

@@ -1,9 +1,8 @@
 import type { Context } from 'koa';
 import type { Config } from '../config';
-import { readVisitor } from '../dashboard/frame/visitor';
+import { readVisitor } from '../dashboard/frame/context';
 import type { ErrorCode } from '../domain/errors';
-import type { ApiKey } from '../service/access';
-import type { MerchantDeps } from '../service/deps';
+import type { ApiKey, MerchantDeps } from '../service/access';
 import type { MerchantEndpointDeps } from '../service/events/endpoints/merchant';
 import type { SentBody } from '../service/events/requests';
 

@@ -1,6 +1,6 @@
 import { Counter, Histogram, type Registry } from 'prom-client';
 import { describeMetric, type MetricName } from '../base/metrics';
-import type { Visitor } from '../dashboard/frame/visitor';
+import type { Visitor } from '../dashboard/frame/context';
 import { ENDPOINTS } from '../domain/wire';
 
 interface AnsweredRequest {

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Context, Middleware } from 'koa';
 import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible';
 import { toCustomerNetwork } from '../base/networks';
-import { readVisitor } from '../dashboard/frame/visitor';
+import { readVisitor } from '../dashboard/frame/context';
 import { ERROR_CODES, Refusal } from '../domain/errors';
 import type { ApiKey } from '../service/access';
 import { getAddress, getKey, getRoute, type LimitConfig } from './context';

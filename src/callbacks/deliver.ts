@@ -13,8 +13,7 @@ import { ResourceCallback } from '../domain/wire/callback';
 import { LIFECYCLES, type ResourceStores } from '../lifecycles';
 import type { Stores } from '../store';
 import { type CallbackDocument, callbackKey } from '../store/callbacks';
-import { assertNotBehind } from '../temporal/reopening';
-import { nextRun } from '../temporal/start';
+import { assertNotBehind, nextRun } from '../temporal/start';
 import type { CallbackMemory } from './memory';
 import { type ConnectorKey, signCallback } from './verify';
 

@@ -4,7 +4,7 @@ import { ServiceError } from '../domain/errors';
 import { type ApprovalRequired, isApprovalRequired, needsKey } from '../domain/operators/approval';
 import { type ApprovedCommand, findApprovedAct } from '../domain/operators/authority';
 import type { VerifiedOperator } from '../domain/operators/operator-act';
-import type { WriteDeps } from '../service/deps';
+import type { WriteDeps } from '../service/access';
 import {
   type AuthorityRequest,
   auditApproved,

@@ -8,7 +8,7 @@ import { NOT_RANDOM } from '../encryption/key-file';
 import { followPairs, listHolders } from '../encryption/recipient-pairs';
 import { followKeyFile } from '../encryption/service-keys';
 import { connectTemporal } from '../temporal/access';
-import { findConnectFault } from '../temporal/fault';
+import { findConnectFault } from '../temporal/deadline';
 import type { Settings } from './settings';
 
 const CONNECT_TIMEOUT_MS = 2_500;

@@ -5,7 +5,7 @@ import { Contention } from '../base/mongo';
 import { Refusal, ServiceError } from '../domain/errors';
 import { DecryptionError } from '../encryption/encrypter';
 import { RedeliveryStopped } from '../service/events/redeliveries';
-import { findConfigFault } from '../temporal/fault';
+import { findConfigFault } from '../temporal/deadline';
 
 const MISMATCH =
   'A stored value, such as a signing secret, can not be decrypted with this KEYS_FILE. ' +

@@ -1,5 +1,4 @@
-import type { BookDocument, EntryStateDocument } from '../ledger/documents';
-import { bookId } from '../ledger/entries';
+import { type BookDocument, bookId, type EntryStateDocument } from '../ledger/entries';
 import { sumEntryLines } from '../ledger/pending';
 import type { BankAccountDocument } from '../store/bank-accounts';
 import {

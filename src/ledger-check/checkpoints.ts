@@ -3,7 +3,7 @@ import { type Collection, type Db, Decimal128, MaxKey, MinKey } from 'mongodb';
 import { z } from 'zod';
 import { isDuplicateKey } from '../base/mongo';
 import { WRITTEN } from '../ledger/book';
-import { toBigInt } from '../ledger/integers';
+import { toBigInt } from '../ledger/ledger-accounts';
 import { type Difference, difference, type EntryRow } from './compare';
 
 /** Time of the write, then id: the order within a book. */

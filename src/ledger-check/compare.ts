@@ -1,8 +1,12 @@
-import type { BookDocument, EntryStateDocument } from '../ledger/documents';
-import { bookId, isPending, operationId } from '../ledger/entries';
+import {
+  type BookDocument,
+  bookId,
+  type EntryStateDocument,
+  isPending,
+  operationId,
+} from '../ledger/entries';
 import { ENTRY_LINES } from '../ledger/entry-lines';
-import { toBigInt } from '../ledger/integers';
-import { mustNotBeNegative } from '../ledger/ledger-accounts';
+import { mustNotBeNegative, toBigInt } from '../ledger/ledger-accounts';
 import { addPending, type Sums } from '../ledger/pending';
 import { findClearing } from '../ledger/uncleared';
 import { SANDBOX_CONNECTOR } from '../routing';

@@ -1,11 +1,9 @@
 import { type MongoClient, ReadConcern } from 'mongodb';
 import { inSnapshot } from '../base/mongo';
 import { toEnv } from '../domain/environment';
-import { listConnectors } from '../ledger/balance-rows';
-import type { BookDocument, EntryStateDocument } from '../ledger/documents';
-import { bookOwner } from '../ledger/entries';
-import { toBigInt } from '../ledger/integers';
-import { FUNDING, readClearing } from '../ledger/ledger-accounts';
+import { type BookDocument, bookOwner, type EntryStateDocument } from '../ledger/entries';
+import { FUNDING, readClearing, toBigInt } from '../ledger/ledger-accounts';
+import { listConnectors } from '../ledger/locks';
 import { addPending, EXACT, sumPending } from '../ledger/pending';
 import { createBankAccountStore } from '../store/bank-accounts';
 import { createProof, createStatementStore } from '../store/statements';

@@ -4,40 +4,60 @@ import { inSnapshot } from '../base/mongo';
 import { type MissingIndexes, makeIndexes, makeValidator } from '../base/mongo-indexes';
 import { TIES } from '../domain/cursor';
 import { omitUndefined } from '../domain/defined';
-import { buildBalanceChange } from './balance-changes';
 import {
-  type BalanceRow,
-  byNameAndCurrency,
-  listConnectors,
-  readDue,
-  toBalanceRows,
-  toReceivables,
-} from './balance-rows';
-import type { BookDocument, EntryDocument, EntryStateDocument } from './documents';
-import {
+  type BookDocument,
   bookId,
   bookOwner,
   buildBookRange,
+  type EntryDocument,
   type EntryLine,
+  type EntryStateDocument,
   isPending,
   type NewEntry,
   operationId,
 } from './entries';
 import { assertBalanced, ENTRY_LINES, mergeLines } from './entry-lines';
 import {
+  BOOK_VALIDATOR,
+  ENTRY_VALIDATOR,
+  orRefused,
+  RECEIVABLE,
+  readAvailable,
+  type StoredInteger,
+  toBigInt,
+  toStoredInteger,
+  UNMATCHED,
+} from './ledger-accounts';
+import {
   type Applied,
+  type BalanceRow,
   buildBounds,
   buildDebtBound,
+  byNameAndCurrency,
   InsufficientBalance,
   isCovered,
+  listConnectors,
+  readDue,
   readOwed,
-} from './insufficient-balance';
-import { type StoredInteger, toBigInt, toStoredInteger } from './integers';
-import { RECEIVABLE, readAvailable, UNMATCHED } from './ledger-accounts';
-import { addPending, applyPending, EXACT, PENDING_INDEX, sumPending } from './pending';
-import { createTransfers, TRANSFER_INDEX } from './transfers';
-import { buildBankFacts, createUncleared, findClearing, UNCLEARED_INDEXES } from './uncleared';
-import { BOOK_VALIDATOR, ENTRY_VALIDATOR, orRefused } from './validators';
+  toBalanceRows,
+  toReceivables,
+} from './locks';
+import {
+  addPending,
+  applyPending,
+  buildBalanceChange,
+  EXACT,
+  PENDING_INDEX,
+  sumPending,
+} from './pending';
+import {
+  buildBankFacts,
+  createTransfers,
+  createUncleared,
+  findClearing,
+  TRANSFER_INDEX,
+  UNCLEARED_INDEXES,
+} from './uncleared';
 
 export const WRITTEN = 'written';
 

@@ -5,8 +5,7 @@ import { Refusal } from '../domain/errors';
 import { DecryptionError, Encrypted, type Encrypter } from '../encryption/encrypter';
 import { hashRequest, type RequestHashes } from '../encryption/request-fingerprint';
 import type { IdempotencyRecord } from '../store/idempotency';
-import { refuseFrozen } from './access';
-import type { MerchantDeps, Owner } from './deps';
+import { type MerchantDeps, type Owner, refuseFrozen } from './access';
 
 export interface CreateRequest<Body> {
   caller: Owner;

@@ -1,6 +1,6 @@
 import type { Db } from 'mongodb';
 import { indexBuilder } from '../base/mongo-indexes';
-import type { BalanceChange, EntryDocument } from '../ledger/documents';
+import type { BalanceChange, EntryDocument } from '../ledger/entries';
 import { EXPORT_MS_MAX, type ListFilter, listIndexes, listNewest } from './list';
 
 export type BalanceTransactionDocument = EntryDocument & BalanceChange;

@@ -3,7 +3,7 @@ import { type Connection, isGrpcServiceError } from '@temporalio/client';
 import type { Logger } from '../base/log';
 import { PROGRAM } from '../base/program';
 import { SEARCH_ATTRIBUTES } from '../domain/search-attributes';
-import { ConfigFault, findConnectFault } from './fault';
+import { ConfigFault, findConnectFault } from './deadline';
 
 type Name = keyof typeof SEARCH_ATTRIBUTES;
 

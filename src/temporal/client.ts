@@ -32,8 +32,7 @@ import type { DisputeDocument } from '../store/disputes';
 import type { PaymentDocument } from '../store/payments';
 import { startAdvance, stopAdvance } from './clock';
 import { getFailureCode, isTimeout, withinLimit } from './deadline';
-import { assertNotBehind } from './reopening';
-import { firstRun, type LabeledFacts, nextRun } from './start';
+import { assertNotBehind, firstRun, type LabeledFacts, nextRun } from './start';
 
 export type TemporalClient = ReturnType<typeof createTemporalClient>;
 

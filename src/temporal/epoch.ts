@@ -2,7 +2,7 @@ import { type Client, ScheduleAlreadyRunning, ScheduleNotFoundError } from '@tem
 import { ServiceError } from '../domain/errors';
 import { describeOtherFormat, FORMAT, NEW_DATABASE } from '../domain/format';
 import { AUDIT_WORKFLOW } from '../domain/operators/audit-log';
-import { isDenied } from './fault';
+import { isDenied } from './deadline';
 
 const CALL_MS_MAX = 10_000;
 const NOTE = 'Epoch of MongoDB, which the workers write each minute. Do not change it.';

@@ -3,7 +3,7 @@ import { ApplicationFailure } from '@temporalio/common';
 import type { ActivityInterceptorsFactory } from '@temporalio/worker';
 import type { Logger } from '../base/log';
 import { reportsStuck, STEP_STUCK_SIGNAL } from '../domain/operators/operator-act';
-import { BooksRefused } from '../ledger/validators';
+import { BooksRefused } from '../ledger/ledger-accounts';
 
 const SIGNAL_MS_MAX = 2_000;
 

@@ -1,11 +1,10 @@
 import { join } from 'node:path';
 import { z } from 'zod';
 import { describeError, OperationalError } from '../../src/base/errors';
-import type { TemporalAccess } from '../../src/temporal/access';
-import { connectTemporal } from '../../src/temporal/access';
+import { connectTemporal, type TemporalAccess } from '../../src/temporal/access';
 import { registerAttributes } from '../../src/temporal/attributes';
 
-import { findConnectFault } from '../../src/temporal/fault';
+import { findConnectFault } from '../../src/temporal/deadline';
 import type { Progress, Task } from '../terminal';
 import { needTool, runCommand } from './command';
 import { type Archives, fetchArchive, PLATFORM } from './download';

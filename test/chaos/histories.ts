@@ -6,7 +6,7 @@ import type { BankDecision } from '../../src/domain/banks/sandbox';
 import { ServiceError } from '../../src/domain/errors';
 import { OVERDUE_ATTENTION } from '../../src/domain/payout/payout';
 import { taskQueues } from '../../src/domain/task-queues';
-import { bankReference } from '../../src/service/banks/sandbox-bank/movements';
+import { bankReference } from '../../src/service/banks/sandbox';
 import { type Act, actOn } from '../../src/service/operators/act';
 import { createStores } from '../../src/store';
 import { disputeId } from '../../src/store/disputes';

@@ -5,10 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Db } from 'mongodb';
 import { startFakeBank } from '../../connectors/example/fake-bank';
 import { connectMongo } from '../../src/base/mongo';
-import {
-  createMovementStore,
-  sandboxBankDatabase,
-} from '../../src/service/banks/sandbox-bank/movements';
+import { createMovementStore, sandboxBankDatabase } from '../../src/service/banks/sandbox';
 import { type Child, startChild } from '../../stack/child-process';
 import { freePort } from '../../stack/ports';
 import { runApproved } from '../cli/cli';

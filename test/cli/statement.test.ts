@@ -15,10 +15,7 @@ import { inTransaction } from '../../src/base/mongo';
 import { sandboxIban } from '../../src/domain/banks/sandbox';
 import { ENTRY_LINES } from '../../src/ledger/entry-lines';
 import { addBankAccount, type NewBankAccount } from '../../src/service/banks/bank-accounts';
-import {
-  createMovementStore,
-  sandboxBankDatabase,
-} from '../../src/service/banks/sandbox-bank/movements';
+import { createMovementStore, sandboxBankDatabase } from '../../src/service/banks/sandbox';
 import {
   openSepaBook,
   SEPA_CONNECTOR,

@@ -19,7 +19,7 @@ import type { BankResource } from '../../src/domain/banks/callback';
 import { omitUndefined } from '../../src/domain/defined';
 import type { RecipientDetails } from '../../src/domain/payout/recipient';
 import { LIFECYCLES } from '../../src/lifecycles';
-import type { MovementDocument as BankMovement } from '../../src/service/banks/sandbox-bank/movements';
+import type { MovementDocument as BankMovement } from '../../src/service/banks/sandbox';
 import { createStores } from '../../src/store';
 import type { CallbackDocument } from '../../src/store/callbacks';
 import type { MovementDocument } from '../../src/store/movements';

@@ -16,15 +16,15 @@ import {
   operationId,
 } from '../../src/ledger/entries';
 import { ENTRY_LINES } from '../../src/ledger/entry-lines';
-import { InsufficientBalance } from '../../src/ledger/insufficient-balance';
-import { toBigInt } from '../../src/ledger/integers';
+import { toBigInt } from '../../src/ledger/ledger-accounts';
+import { InsufficientBalance } from '../../src/ledger/locks';
 import { readTrialBalance } from '../../src/ledger-check/trial-balance';
 import { verifyLedger } from '../../src/ledger-check/verify';
 import {
   createMovementStore,
   type MovementDocument,
   sandboxBankDatabase,
-} from '../../src/service/banks/sandbox-bank/movements';
+} from '../../src/service/banks/sandbox';
 import { writeDayStatements } from '../../src/service/banks/sandbox-bank/statements';
 import { importStatementPath } from '../../src/service/banks/statements/import';
 import { reconcileAccounts } from '../../src/service/banks/statements/reconciliation';

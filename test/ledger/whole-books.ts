@@ -1,6 +1,5 @@
 import { isPending } from '../../src/ledger/entries';
-import { toBigInt } from '../../src/ledger/integers';
-import { mustNotBeNegative, mustNotBePositive } from '../../src/ledger/ledger-accounts';
+import { mustNotBeNegative, mustNotBePositive, toBigInt } from '../../src/ledger/ledger-accounts';
 import { addPending, EXACT, type Sums, sumEntryLines } from '../../src/ledger/pending';
 import type { Records } from '../support/records';
 

@@ -5,10 +5,7 @@ import { join } from 'node:path';
 import { inTransaction } from '../../src/base/mongo';
 import { type BankDecision, sandboxIban } from '../../src/domain/banks/sandbox';
 import { ensureKeys } from '../../src/encryption/ensure-keys';
-import {
-  createMovementStore,
-  sandboxBankDatabase,
-} from '../../src/service/banks/sandbox-bank/movements';
+import { createMovementStore, sandboxBankDatabase } from '../../src/service/banks/sandbox';
 import {
   type StatementFile,
   writeDayStatements,

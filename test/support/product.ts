@@ -11,7 +11,7 @@ import { closeServer, createHttpServer } from '../../src/api/server';
 import { connectLongReader } from '../../src/base/mongo';
 import { omitUndefined } from '../../src/domain/defined';
 import { connectorQueue } from '../../src/domain/task-queues';
-import { sandboxBankDatabase } from '../../src/service/banks/sandbox-bank/movements';
+import { sandboxBankDatabase } from '../../src/service/banks/sandbox';
 import { ensureIndexes } from '../../src/store';
 import { runWorker } from '../../src/temporal/native';
 import { createWorkers } from '../../worker/create-worker';

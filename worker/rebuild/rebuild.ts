@@ -10,7 +10,7 @@ import type { CallbackResource } from '../../src/domain/banks/callback';
 import type { Movement } from '../../src/domain/banks/movement';
 import type { AcceptedRequest } from '../../src/domain/creation';
 import { omitUndefined } from '../../src/domain/defined';
-import { InsufficientBalance } from '../../src/ledger/insufficient-balance';
+import { InsufficientBalance } from '../../src/ledger/locks';
 import { LIFECYCLES } from '../../src/lifecycles';
 import type {
   Part,

@@ -4,7 +4,7 @@ import { type Env as EnvName, isLive } from '../../domain/environment';
 import { ServiceError } from '../../domain/errors';
 import { ENDPOINT_STATUSES, EVENT_TYPES } from '../../domain/events/event';
 import type { ApprovedCommand } from '../../domain/operators/authority';
-import type { Owner } from '../../service/deps';
+import type { Owner } from '../../service/access';
 import {
   addEndpoint,
   changeEndpoint,

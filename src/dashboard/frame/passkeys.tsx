@@ -1,9 +1,8 @@
 import type { RouterContext } from '@koa/router';
 import { checkPasskey, findSite } from '../../service/merchants/team/passkeys';
 import type { UserDocument } from '../../service/merchants/team/sessions';
-import type { Dashboard } from './context';
+import { type Dashboard, noteVisitor } from './context';
 import { field } from './form';
-import { noteVisitor } from './visitor';
 
 export const PASSKEY_SIGN_IN_PATH = '/dashboard/sign-in/passkey';
 export const WRONG_PASSKEY = 'This passkey was not accepted. Try again, or use another way.';

@@ -3,7 +3,7 @@ import type { VNode } from 'preact';
 import type { ClientAddress } from '../../base/networks';
 import type { StoredClock } from '../../domain/merchants/clock';
 import type { Act, Role } from '../../domain/merchants/dashboard-role';
-import type { MerchantDeps, Owner } from '../../service/deps';
+import type { MerchantDeps, Owner } from '../../service/access';
 import type { UrlRules } from '../../service/events/endpoints/manage';
 import type { Redeliveries } from '../../service/events/redeliveries';
 import type { Audit } from '../../service/operators/audit/log';

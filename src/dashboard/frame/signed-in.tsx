@@ -20,7 +20,15 @@ import {
   findKnownDevice,
 } from '../../service/merchants/team/sign-in';
 import { auditAsUser } from '../../service/operators/audit/log';
-import { csrfToken, type Dashboard, NEW_PASSWORD_PATH, sendHtml } from './context';
+import {
+  csrfToken,
+  type Dashboard,
+  describeUser,
+  getOrigin,
+  NEW_PASSWORD_PATH,
+  noteVisitor,
+  sendHtml,
+} from './context';
 import { Field, ProofFields } from './fields';
 import { field, readOwnUpload } from './form';
 import {
@@ -36,7 +44,6 @@ import {
 import { CallPage, Note, PageHead, PostForm } from './parts';
 import { hasPasskeys, isByPasskey, readPasskey, WRONG_PASSKEY } from './passkeys';
 import type { Answer, Call, Confirmation, Env, Proof, Route, Viewer } from './route';
-import { describeUser, getOrigin, noteVisitor } from './visitor';
 
 export function addSignedIn(router: Router, dashboard: Dashboard, routes: readonly Route[]): void {
   for (const route of routes) {

@@ -16,11 +16,18 @@ import {
 } from '../../service/merchants/team/sessions';
 import { checkPassword } from '../../service/merchants/team/sign-in';
 import { auditAsUser } from '../../service/operators/audit/log';
-import { csrfToken, type Dashboard, HOME_PATH, NEW_PASSWORD_PATH } from '../frame/context';
+import {
+  csrfToken,
+  type Dashboard,
+  describeUser,
+  getOrigin,
+  HOME_PATH,
+  NEW_PASSWORD_PATH,
+  noteVisitor,
+} from '../frame/context';
 import { NewPasswordField } from '../frame/fields';
 import { findPasswordFault, readOwnForm } from '../frame/form';
 import { explainLimit, sendCard, sendNotice } from '../frame/layout';
-import { describeUser, getOrigin, noteVisitor } from '../frame/visitor';
 import { getNextPath, openSession } from './sign-in';
 
 const INVITATION_PATH = '/dashboard/invitation/:token';

@@ -12,7 +12,16 @@ import {
   type UserDocument,
 } from '../../service/merchants/team/sessions';
 import { checkCode, checkLogin, listMerchants } from '../../service/merchants/team/sign-in';
-import { csrfToken, type Dashboard, HOME_PATH } from '../frame/context';
+import {
+  csrfToken,
+  type Dashboard,
+  describeSession,
+  describeUser,
+  getOrigin,
+  HOME_PATH,
+  nameBrowser,
+  noteVisitor,
+} from '../frame/context';
 import { CodeField, Field, PasswordField, Select } from '../frame/fields';
 import { field, readOwnForm } from '../frame/form';
 import { explainLimit, sendCard, sendNotice, WRONG_CODE } from '../frame/layout';
@@ -25,13 +34,6 @@ import {
   readPasskey,
   WRONG_PASSKEY,
 } from '../frame/passkeys';
-import {
-  describeSession,
-  describeUser,
-  getOrigin,
-  nameBrowser,
-  noteVisitor,
-} from '../frame/visitor';
 
 const EMAIL_LENGTH_MAX = 254;
 

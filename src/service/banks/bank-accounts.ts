@@ -7,7 +7,7 @@ import { omitUndefined } from '../../domain/defined';
 import { ServiceError } from '../../domain/errors';
 import { type Routes, SANDBOX_CONNECTOR } from '../../routing';
 import type { BankAccountDocument } from '../../store/bank-accounts';
-import type { WriteDeps } from '../deps';
+import type { WriteDeps } from '../access';
 import { assertServes } from './connectors';
 
 export type NewBankAccount = {

@@ -7,7 +7,7 @@ import { LIFECYCLES } from '../../lifecycles';
 import type { Stores } from '../../store';
 import type { Audit } from '../../store/audit';
 import type { CallbackDocument, WaitingFilter } from '../../store/callbacks';
-import type { WriteDeps } from '../deps';
+import type { WriteDeps } from '../access';
 import { withAuditLine } from '../operators/audit/log';
 import { type FirstRows, toFirstRows } from '../paging';
 

@@ -4,7 +4,7 @@ import type { PaymentMethodId } from '../../domain/payment/catalog';
 import type { RailId } from '../../domain/payout/rails';
 import type { Stores } from '../../store';
 import type { TemporalAccess } from '../../temporal/access';
-import type { WriteDeps } from '../deps';
+import type { WriteDeps } from '../access';
 
 export interface PromiseResult {
   id: string;

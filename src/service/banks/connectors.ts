@@ -14,7 +14,7 @@ import { type Connectors, createConnectors, type Routes, SANDBOX_CONNECTOR } fro
 import type { Stores } from '../../store';
 import { type ConnectorPauseDocument, getPauseId } from '../../store/connectors';
 import { readTaskQueue, type TaskQueueState } from '../../temporal/status';
-import type { WriteDeps } from '../deps';
+import type { WriteDeps } from '../access';
 
 /** @throws ServiceError `connector_name_invalid` */
 export function assertConnectorName(name: string): void {

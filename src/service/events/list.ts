@@ -5,7 +5,7 @@ import { DELIVERY_STATUSES, type DeliveryStatus, EVENT_TYPES } from '../../domai
 import type { EventsQuery } from '../../domain/wire/events';
 import { type DeliveryAttempt, type DeliveryRow, listAttempts } from '../../store/deliveries';
 import type { EventDocument, EventFilter } from '../../store/events';
-import type { Owner, ServiceDeps } from '../deps';
+import type { Owner, ServiceDeps } from '../access';
 import { listPage, type Page, type PageQuery } from '../money/read';
 import {
   type ListPage,

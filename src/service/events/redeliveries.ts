@@ -20,7 +20,7 @@ import type { Endpoint } from '../../store/endpoints';
 import type { EventDocument } from '../../store/events';
 import { withTimeout } from '../../temporal/deadline';
 import { getWorkflowStatus } from '../../temporal/status';
-import type { ActDeps, Owner } from '../deps';
+import type { ActDeps, Owner } from '../access';
 import { accountNow } from '../merchants/clock';
 import { auditRequest, withAuditLine, withOutcomeLine } from '../operators/audit/log';
 import { startOfDay } from '../paging';

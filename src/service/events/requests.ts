@@ -17,7 +17,7 @@ import { IDENTIFIER, LOGGED } from '../../domain/logged';
 import type { Endpoint } from '../../domain/wire/endpoint';
 import type { Stores } from '../../store';
 import type { RequestDocument } from '../../store/requests';
-import type { Owner, ServiceDeps } from '../deps';
+import type { Owner, ServiceDeps } from '../access';
 import { listPage, type Page, type PageQuery } from '../money/read';
 import { type ListQuery, readPage, singleRow } from '../paging';
 

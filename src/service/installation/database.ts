@@ -5,8 +5,8 @@ import { PAYER_MONTHS, RETENTION } from '../../domain/operators/retention';
 import { KINDS, RESOURCES } from '../../domain/resources';
 import { createStores, ensureIndexes, missingIndexes } from '../../store';
 import { missingAttributes, registerAttributes } from '../../temporal/attributes';
-import { findConfigFault } from '../../temporal/fault';
-import { sandboxBankDatabase } from '../banks/sandbox-bank/movements';
+import { findConfigFault } from '../../temporal/deadline';
+import { sandboxBankDatabase } from '../banks/sandbox';
 import { SEPA_CONNECTOR, sepaDatabase } from '../banks/sepa/book';
 import { REQUEST_DAYS } from '../events/requests';
 

@@ -8,8 +8,8 @@ import type { Audit } from '../../store/audit';
 import { createEpochStore, type EpochStore } from '../../store/epoch';
 import type { HeartbeatStore } from '../../store/heartbeats';
 import type { TemporalClient } from '../../temporal/client';
+import { isDenied } from '../../temporal/deadline';
 import { createTemporalEpoch } from '../../temporal/epoch';
-import { isDenied } from '../../temporal/fault';
 
 /** A restore over less time is not noticed. */
 const ADVANCE_MS = 60_000;

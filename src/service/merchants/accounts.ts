@@ -15,7 +15,7 @@ import type { Stores } from '../../store';
 import type { AccountDocument } from '../../store/accounts';
 import { waitForCaches } from '../../store/cache';
 import type { UserDocument } from '../../store/users';
-import type { WriteDeps } from '../deps';
+import type { WriteDeps } from '../access';
 import { fundSandbox } from '../money/balances/fund';
 import { toFirstRows } from '../paging';
 import { createKey } from './keys';

@@ -9,7 +9,7 @@ import { type ClockRequest, planAdvance } from '../../domain/merchants/clock-req
 import { KINDS, LIFECYCLES } from '../../lifecycles';
 import type { Connectors } from '../../routing';
 import type { AccountDocument } from '../../store/accounts';
-import type { Owner, ServiceDeps } from '../deps';
+import type { Owner, ServiceDeps } from '../access';
 
 type ClockDeps = Pick<ServiceDeps, 'stores' | 'now'>;
 

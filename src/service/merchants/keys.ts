@@ -3,7 +3,7 @@ import { inTransaction } from '../../base/mongo';
 import { omitUndefined } from '../../domain/defined';
 import type { Scope } from '../../domain/merchants/api-key';
 import { fingerprint, hashKey, type KeyDocument, makeKey } from '../../store/keys';
-import type { Owner, WriteDeps } from '../deps';
+import type { Owner, WriteDeps } from '../access';
 import { notifyOwners } from './mail/outbox';
 
 export interface NewKey {

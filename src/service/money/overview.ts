@@ -2,7 +2,7 @@ import type { PaymentStatus } from '../../domain/payment/payment';
 import { KINDS } from '../../lifecycles';
 import type { OverviewCounts, SettledDay } from '../../store/payments';
 import { hasSecondFactor } from '../../store/users';
-import type { Owner, ServiceDeps } from '../deps';
+import type { Owner, ServiceDeps } from '../access';
 import { toFirstRows } from '../paging';
 import { readProvedBalances } from './read';
 import { getRows, type Kind } from './resources/read';

@@ -13,7 +13,7 @@ import { derivePayTokenHash } from '../../encryption/pay-token';
 import { availableMethods } from '../../routing';
 import type { CryptoPaymentDocument } from '../../store/crypto-payments';
 import type { PaymentDocument } from '../../store/payments';
-import { refuseFrozen } from '../access';
+import { type MerchantDeps, type Owner, refuseFrozen } from '../access';
 import { listHeld } from '../banks/movements';
 import { readRouting } from '../banks/routing/read';
 import {
@@ -23,7 +23,6 @@ import {
   type Reservation,
   readMetadataText,
 } from '../create-once';
-import type { MerchantDeps, Owner } from '../deps';
 import { presentBrand, readLogoType, type ShownBrand } from '../merchants/brand/brand';
 import { accountNow } from '../merchants/clock';
 import { presentPayment, withOpening } from './present';

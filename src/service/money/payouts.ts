@@ -12,9 +12,9 @@ import {
 import * as wire from '../../domain/wire/payouts';
 import { availableRails } from '../../routing';
 import type { AccountDocument } from '../../store/accounts';
+import type { MerchantDeps, Owner } from '../access';
 import { readRouting } from '../banks/routing/read';
 import { type CreateRequest, createOnce, readMetadataText } from '../create-once';
-import type { MerchantDeps, Owner } from '../deps';
 import { accountNow } from '../merchants/clock';
 import { presentPayout } from './present';
 import { createGet, createList, findCreated, findResource, readBalances } from './read';

@@ -11,8 +11,7 @@ import type { PaymentDocument } from '../../store/payments';
 import type { PayoutDocument } from '../../store/payouts';
 import type { RecipientDocument } from '../../store/recipients';
 import type { RefundDocument } from '../../store/refunds';
-import type { ApiKey } from '../access';
-import type { MerchantDeps, Owner } from '../deps';
+import type { ApiKey, MerchantDeps, Owner } from '../access';
 import { noPayer } from './payers';
 import type { Page } from './read';
 

@@ -6,10 +6,10 @@ import {
   type ResourceNoun,
   unavailable,
 } from '../../domain/errors';
-import type { BalanceRow, Receivable } from '../../ledger/balance-rows';
+import type { BalanceRow, Receivable } from '../../ledger/locks';
 import type { ListFilter } from '../../store/list';
 import { createProof } from '../../store/statements';
-import type { MerchantDeps, Owner, ServiceDeps } from '../deps';
+import type { MerchantDeps, Owner, ServiceDeps } from '../access';
 import { type Page, toPage } from '../paging';
 
 export type { Page } from '../paging';
@@ -107,7 +107,7 @@ export async function readCursor(
   throw new Refusal('invalid_cursor', `created_before: ${message}`, { details });
 }
 
-export type { BalanceRow, Receivable } from '../../ledger/balance-rows';
+export type { BalanceRow, Receivable } from '../../ledger/locks';
 
 export interface ProvedBalance extends BalanceRow {
   /** Day until which the banks' statements prove it: `YYYY-MM-DD`. */

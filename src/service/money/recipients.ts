@@ -11,9 +11,8 @@ import * as wire from '../../domain/wire/recipients';
 import { type Actor, auditBy } from '../../store/audit';
 
 import { buildRecipient, type RecipientDocument, recipientOwner } from '../../store/recipients';
-import { refuseFrozen } from '../access';
+import { type MerchantDeps, type Owner, refuseFrozen, type WriteDeps } from '../access';
 import { type CreateRequest, createOnce } from '../create-once';
-import type { MerchantDeps, Owner, WriteDeps } from '../deps';
 import { accountNow } from '../merchants/clock';
 import { presentRecipient } from './present';
 import { findResource } from './read';

@@ -4,7 +4,7 @@ import { inTransaction, isDuplicateKey } from '../../base/mongo';
 import { ServiceError } from '../../domain/errors';
 import { addressFault } from '../../encryption/wallet-address';
 import { addressAt, type WalletDocument } from '../../store/wallets';
-import type { WriteDeps } from '../deps';
+import type { WriteDeps } from '../access';
 import { notifyOwners } from '../merchants/mail/outbox';
 
 /** A stolen login must not move money at once. */

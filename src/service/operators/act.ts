@@ -24,9 +24,8 @@ import { buildWorkflowQuery, LIFECYCLE_QUEUE, listLifecycleQueues } from '../../
 import { isInFlight, LIFECYCLES, type Resource, type ResourceStores } from '../../lifecycles';
 import type { PlannedAct } from '../../store/approvals';
 import { withTimeout } from '../../temporal/deadline';
-import { assertNotBehind } from '../../temporal/reopening';
-import { nextRun } from '../../temporal/start';
-import type { WriteDeps } from '../deps';
+import { assertNotBehind, nextRun } from '../../temporal/start';
+import type { WriteDeps } from '../access';
 import { confirmOwn } from './approvals/decide';
 import {
   isAboveLimit,

@@ -4,6 +4,7 @@ import { describeRemedy, findRemedy } from '../../domain/operators/remedies';
 import { KINDS, LIFECYCLES, type ResourceStores } from '../../lifecycles';
 import type { Stores } from '../../store';
 import type { AttentionPlace, AttentionRow } from '../../store/resource';
+import type { WriteDeps } from '../access';
 import {
   acknowledgeNotRepeated,
   acknowledgeRefusal,
@@ -11,7 +12,6 @@ import {
   listNotRepeated,
   listRefusedStatements,
 } from '../banks/statements/refusals';
-import type { WriteDeps } from '../deps';
 import { type Page, toPage } from '../paging';
 import { type Act, type ActDeps, actOn } from './act';
 

@@ -5,7 +5,7 @@ import { ServiceError } from '../../domain/errors';
 import { followAuditKey, signAs } from '../../encryption/audit-keys';
 import { createStores } from '../../store';
 import type { Audit } from '../../store/audit';
-import type { ServiceDeps, WriteDeps } from '../deps';
+import type { ServiceDeps, WriteDeps } from '../access';
 import { auditAndNotify } from './audit/log';
 
 export type ReadDeps = Pick<ServiceDeps, 'mongo' | 'stores' | 'now'> & {

@@ -9,7 +9,7 @@ import {
 } from '../../domain/operators/operator-act';
 import { derivePublicKey } from '../../encryption/audit-keys';
 import { fingerprint, hashKey, type OperatorDocument } from '../../store/keys';
-import type { WriteDeps } from '../deps';
+import type { WriteDeps } from '../access';
 
 const KEY_BYTES = 32;
 

@@ -1,7 +1,7 @@
 import { renderToString } from 'preact-render-to-string';
 import { formatMoved } from '../../../src/dashboard/disputes/disputes';
 import { DASHBOARD_CSS } from '../../../src/dashboard/frame/assets';
-import { nameBrowser } from '../../../src/dashboard/frame/visitor';
+import { nameBrowser } from '../../../src/dashboard/frame/context';
 import { buildBars, VolumeChart } from '../../../src/dashboard/overview/overview';
 import type { DisputeTransfer } from '../../../src/domain/dispute/report';
 import { PAY_CSS } from '../../../src/pages/styles';

@@ -5,7 +5,7 @@ import { createLogger } from '../../../src/base/log';
 import { reportsStuck } from '../../../src/domain/operators/operator-act';
 import { connectTemporal } from '../../../src/temporal/access';
 import { checkTemporal, type Namespace } from '../../../src/temporal/attributes';
-import { findConfigFault, findConnectFault } from '../../../src/temporal/fault';
+import { findConfigFault, findConnectFault } from '../../../src/temporal/deadline';
 import { runWorker, runWorkerUntil } from '../../../src/temporal/native';
 import { getPort } from '../../support/product';
 

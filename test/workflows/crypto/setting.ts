@@ -12,7 +12,7 @@ import type {
 } from '../../../src/domain/crypto/workflow';
 import type { NewEntry } from '../../../src/ledger/entries';
 import { ENTRY_LINES } from '../../../src/ledger/entry-lines';
-import { toBigInt } from '../../../src/ledger/integers';
+import { toBigInt } from '../../../src/ledger/ledger-accounts';
 import { verifyLedger } from '../../../src/ledger-check/verify';
 import { type Documents, LIFECYCLES } from '../../../src/lifecycles';
 import { setWallet } from '../../../src/service/money/wallets';

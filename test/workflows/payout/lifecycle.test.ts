@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { endOfNextBusinessDay } from '../../../src/domain/payout/rails';
 import { SEARCH_KEYS } from '../../../src/domain/search-attributes';
 import { createTemporalClient } from '../../../src/temporal/client';
-import { assertNotBehind } from '../../../src/temporal/reopening';
+import { assertNotBehind } from '../../../src/temporal/start';
 import { gate } from '../../support/gate';
 import { saveHistory } from '../../support/histories';
 import { eventually } from '../../support/http';

@@ -15,7 +15,7 @@ import { isRailId, railRules } from '../../../domain/payout/rails';
 
 import { type Connectors, isKnownMethod, isServedBy, METHODS, type Routes } from '../../../routing';
 import { getPauseId, type RoutingRuleDocument } from '../../../store/connectors';
-import type { WriteDeps } from '../../deps';
+import type { WriteDeps } from '../../access';
 import { findAccount } from '../../merchants/accounts';
 import { assertNoted, assertServes, parseConnectors, type RuleNote } from '../connectors';
 

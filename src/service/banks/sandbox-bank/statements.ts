@@ -9,7 +9,7 @@ import { type Movement, sandboxIban } from '../../../domain/banks/sandbox';
 import { ServiceError } from '../../../domain/errors';
 import { decimalMoney } from '../../../domain/money/money';
 import type { Stores } from '../../../store';
-import { createMovementStore, sandboxBankDatabase } from './movements';
+import { createMovementStore, sandboxBankDatabase } from '../sandbox';
 
 interface StatementDocument extends StatementFacts {
   /** `open`: movements are being added. */

@@ -11,7 +11,7 @@ import {
   requireApproval,
 } from '../../../domain/operators/approval';
 import type { VerifiedOperator } from '../../../domain/operators/operator-act';
-import type { ServiceDeps, WriteDeps } from '../../deps';
+import type { ServiceDeps, WriteDeps } from '../../access';
 import {
   finishApproval,
   isAboveLimit,

@@ -7,7 +7,7 @@ import type { StatementFacts } from '../../../domain/banks/statement';
 import { ServiceError } from '../../../domain/errors';
 import type { Routes } from '../../../routing';
 import { BANK_FILE_REFUSED, type RefusalDocument } from '../../../store/statement-refusals';
-import type { WriteDeps } from '../../deps';
+import type { WriteDeps } from '../../access';
 import { toFirstRows } from '../../paging';
 import { addBankAccount } from '../bank-accounts';
 import { assertNoted } from '../connectors';

@@ -3,7 +3,7 @@ import { omitUndefined } from '../../../domain/defined';
 import type { Match } from '../../../statements/match';
 import { readStatementFile } from '../../../statements/read';
 import type { LineDocument, LineStatus } from '../../../store/statement-lines';
-import type { ServiceDeps } from '../../deps';
+import type { ServiceDeps } from '../../access';
 import { assertReadable, createUnknown, type ImportedStatement, type ImportSource } from './import';
 import { groupBy, limitCharges, matchLines } from './matching';
 import { groupByAccount, type PlannedStatement, planStatements, type SetAside } from './plan';

@@ -19,7 +19,7 @@ import {
   openMadeTransfers,
   type StatementDocument,
 } from '../../../store/statements';
-import type { WriteDeps } from '../../deps';
+import type { WriteDeps } from '../../access';
 import { assertNoted } from '../connectors';
 import { type LineAct, showStatement } from './lines';
 import { buildLineEntry, rematch } from './matching';

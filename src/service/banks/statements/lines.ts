@@ -21,7 +21,7 @@ import { EntriesCleared, type UnclearedEntry } from '../../../ledger/uncleared';
 import type { Parts } from '../../../statements/match';
 import type { LineDocument, LineStatus } from '../../../store/statement-lines';
 import { openMadeTransfers, type StatementDocument } from '../../../store/statements';
-import type { ServiceDeps, WriteDeps } from '../../deps';
+import type { ServiceDeps, WriteDeps } from '../../access';
 import type { Note } from '../../money/balances/fund';
 import {
   countCredit,

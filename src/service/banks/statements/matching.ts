@@ -5,8 +5,7 @@ import { addDays, hasName, listFileNames, parseResourceId } from '../../../domai
 import { type Credited, computeCredit, listScopes } from '../../../domain/operators/approval';
 import { type NewEntry, operationId, PLATFORM } from '../../../ledger/entries';
 import { ENTRY_LINES } from '../../../ledger/entry-lines';
-import { type OpenTransfer, TRANSFER_DAYS } from '../../../ledger/transfers';
-import type { ClearingScope } from '../../../ledger/uncleared';
+import { type ClearingScope, type OpenTransfer, TRANSFER_DAYS } from '../../../ledger/uncleared';
 import { nameActed } from '../../../movements/acts';
 import {
   type Candidate,
@@ -19,7 +18,7 @@ import {
 import type { Stores } from '../../../store';
 import type { BankAccountDocument } from '../../../store/bank-accounts';
 import type { LineDocument } from '../../../store/statement-lines';
-import type { ServiceDeps } from '../../deps';
+import type { ServiceDeps } from '../../access';
 import { countCredit, readLimits } from '../../operators/approvals/request';
 import { openSepaBook, type SepaLine, type SepaPayment } from '../sepa/book';
 

@@ -11,7 +11,7 @@ import { describeDifference, hashLines, readFacts, relate } from '../../../state
 import type { BankAccountDocument } from '../../../store/bank-accounts';
 import type { RefusalDocument } from '../../../store/statement-refusals';
 import type { StatementDocument } from '../../../store/statements';
-import type { ServiceDeps } from '../../deps';
+import type { ServiceDeps } from '../../access';
 import { findGap } from './numbering';
 import { StatementRefused } from './refusals';
 

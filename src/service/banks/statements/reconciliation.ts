@@ -7,7 +7,7 @@ import type { UnclearedEntry } from '../../../ledger/uncleared';
 import type { BankAccountDocument } from '../../../store/bank-accounts';
 import type { LineDocument } from '../../../store/statement-lines';
 import type { StatementDocument } from '../../../store/statements';
-import type { ServiceDeps } from '../../deps';
+import type { ServiceDeps } from '../../access';
 import { pickScope, rematch } from './matching';
 
 type ReconciliationDeps = Pick<ServiceDeps, 'mongo' | 'stores' | 'now'>;

@@ -15,7 +15,7 @@ import { ServiceError } from '../../../domain/errors';
 import type { Stores } from '../../../store';
 import type { AttentionPlace, AttentionRow } from '../../../store/resource';
 import type { RefusalDocument } from '../../../store/statement-refusals';
-import type { ServiceDeps, WriteDeps } from '../../deps';
+import type { ServiceDeps, WriteDeps } from '../../access';
 
 /** Nothing else of a refused file is stored. */
 export class StatementRefused extends ServiceError {

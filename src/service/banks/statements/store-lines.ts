@@ -6,7 +6,7 @@ import { ENTRY_LINES } from '../../../ledger/entry-lines';
 import { nameActed } from '../../../movements/acts';
 import type { LineDocument } from '../../../store/statement-lines';
 import type { StatementDocument } from '../../../store/statements';
-import type { WriteDeps } from '../../deps';
+import type { WriteDeps } from '../../access';
 import { buildLineEntry, groupBy, limitCharges, matchLines, postTransfer } from './matching';
 import type { PlannedStatement } from './plan';
 import { StatementRefused } from './refusals';

@@ -21,7 +21,7 @@ import {
   signingSecret,
 } from '../../../store/endpoints';
 import { checkWebhookUrl, getOrigin } from '../../../webhooks/url';
-import type { ActDeps, Owner, ServiceDeps } from '../../deps';
+import type { ActDeps, Owner, ServiceDeps } from '../../access';
 import { accountNow } from '../../merchants/clock';
 import { notifyOwners } from '../../merchants/mail/outbox';
 

@@ -4,8 +4,8 @@ import * as wire from '../../../domain/wire/webhook-endpoints';
 import type { Actor } from '../../../store/audit';
 
 import { type Endpoint, secretOwner } from '../../../store/endpoints';
+import type { MerchantDeps, Owner } from '../../access';
 import { type CreateRequest, createOnce } from '../../create-once';
-import type { MerchantDeps, Owner } from '../../deps';
 import { type Page, type PageQuery, readCursor } from '../../money/read';
 import { auditAndNotify, withAuditLine } from '../../operators/audit/log';
 import { toPage } from '../../paging';

@@ -5,7 +5,7 @@ import { omitUndefined } from '../../../domain/defined';
 import { toEnv } from '../../../domain/environment';
 import { type Brand, LOGO_LIMITS } from '../../../domain/merchants/brand';
 import type { AccountDocument } from '../../../store/accounts';
-import type { Owner, WriteDeps } from '../../deps';
+import type { Owner, WriteDeps } from '../../access';
 
 export interface ShownBrand extends Omit<Brand, 'display_name'> {
   name: string;

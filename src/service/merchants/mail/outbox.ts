@@ -5,7 +5,7 @@ import type { Change } from '../../../store/audit';
 import type { MailDocument } from '../../../store/mails';
 import type { UserDocument } from '../../../store/users';
 import { getOrigin } from '../../../webhooks/url';
-import type { ServiceDeps } from '../../deps';
+import type { ServiceDeps } from '../../access';
 
 const DAY_MS = 86_400_000;
 

@@ -11,7 +11,7 @@ import {
 import { writeMail } from '../../../domain/merchants/mail';
 import { refuseWorldReadable } from '../../../encryption/key-file';
 import type { MailDocument } from '../../../store/mails';
-import type { ServiceDeps } from '../../deps';
+import type { ServiceDeps } from '../../access';
 import { hashToken } from '../team/members';
 
 /** Limit of each wait; an attempt ends before the next one is due. */

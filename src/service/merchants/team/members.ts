@@ -8,7 +8,7 @@ import type { AccountDocument } from '../../../store/accounts';
 import type { InvitationDocument } from '../../../store/invitations';
 import { hasSecondFactor, type UserDocument } from '../../../store/users';
 
-import type { ServiceDeps, WriteDeps } from '../../deps';
+import type { ServiceDeps, WriteDeps } from '../../access';
 import { auditAsUser, type Origin } from '../../operators/audit/log';
 import { addMail, notifyUser } from '../mail/outbox';
 

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { inTransaction, isDuplicateKey } from '../../../base/mongo';
 import { hasSecondFactor, type Passkey, type UserDocument } from '../../../store/users';
-import type { ServiceDeps, WriteDeps } from '../../deps';
+import type { ServiceDeps, WriteDeps } from '../../access';
 import { notifyUser } from '../mail/outbox';
 import { dropPasskey, hashToken, type UserRef } from './members';
 import { hashRecoveryCode, makeRecoveryCodes } from './second-factor';

@@ -2,7 +2,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import { Secret, TOTP } from 'otpauth';
 import { inTransaction } from '../../../base/mongo';
 import { totpOwner, type UserDocument } from '../../../store/users';
-import type { ActDeps } from '../../deps';
+import type { ActDeps } from '../../access';
 import { notifyUser } from '../mail/outbox';
 import type { UserRef } from './members';
 

@@ -7,7 +7,7 @@ import { ServiceError } from '../../../domain/errors';
 import type { AccountDocument } from '../../../store/accounts';
 import type { Flash, SessionDocument, SessionStore } from '../../../store/sessions';
 import type { UserDocument } from '../../../store/users';
-import type { ServiceDeps, WriteDeps } from '../../deps';
+import type { ServiceDeps, WriteDeps } from '../../access';
 import { auditAsUser, type Origin } from '../../operators/audit/log';
 import { notifyUser } from '../mail/outbox';
 import {

@@ -6,7 +6,7 @@ import { toCustomerNetwork } from '../../../base/networks';
 import { isPassword } from '../../../encryption/password';
 import type { Limit, ThrottleStore } from '../../../store/throttles';
 import type { UserDocument } from '../../../store/users';
-import type { ServiceDeps, WriteDeps } from '../../deps';
+import type { ServiceDeps, WriteDeps } from '../../access';
 import { auditAsUser, type Origin } from '../../operators/audit/log';
 import { isPasswordExpired } from './members';
 import { verifySecondFactor } from './second-factor';

@@ -11,12 +11,11 @@ import {
   computeCredit,
 } from '../../../domain/operators/approval';
 import type { VerifiedOperator } from '../../../domain/operators/operator-act';
-import type { EntryDocument } from '../../../ledger/documents';
-import { type NewEntry, operationId, PLATFORM } from '../../../ledger/entries';
+import { type EntryDocument, type NewEntry, operationId, PLATFORM } from '../../../ledger/entries';
 import { ENTRY_LINES } from '../../../ledger/entry-lines';
 import { releaseActed } from '../../../movements/acts';
 import { recordDisputed } from '../../../movements/register';
-import type { WriteDeps } from '../../deps';
+import type { WriteDeps } from '../../access';
 import { postOrRequest } from '../../operators/approvals/request';
 import {
   type Adjustment,

@@ -3,19 +3,23 @@ import type { ClientSession } from 'mongodb';
 import { parseBookCurrency } from '../../../domain/crypto/assets';
 import { ServiceError } from '../../../domain/errors';
 import { formatMoney, MAIN_BALANCE } from '../../../domain/money/money';
-import type { BookDocument } from '../../../ledger/documents';
+import {
+  type BookDocument,
+  type EntryLine,
+  type NewEntry,
+  operationId,
+  PLATFORM,
+} from '../../../ledger/entries';
 import { ENTRY_LINES } from '../../../ledger/entry-lines';
 import type { Routes } from '../../../routing';
+import type { Owner, WriteDeps } from '../../access';
 import { assertServes } from '../../banks/connectors';
-import type { Owner, WriteDeps } from '../../deps';
 import { buildNote, type Note, type PostedBalance, type PostOptions, postOnce } from './fund';
 
 export { parseAgainst } from '../../../ledger/ledger-accounts';
 
 import { MAKES_STATEMENTS } from '../../../domain/banks/capabilities';
 import { addDays } from '../../../domain/banks/statement';
-import { type EntryLine, type NewEntry, operationId, PLATFORM } from '../../../ledger/entries';
-import { explainShortage, InsufficientBalance } from '../../../ledger/insufficient-balance';
 import {
   type Against,
   IN_TRANSIT,
@@ -23,7 +27,8 @@ import {
   type PlatformKind,
   readConnector,
 } from '../../../ledger/ledger-accounts';
-import { TRANSFER_DAYS } from '../../../ledger/transfers';
+import { explainShortage, InsufficientBalance } from '../../../ledger/locks';
+import { TRANSFER_DAYS } from '../../../ledger/uncleared';
 import { accountNow } from '../../merchants/clock';
 
 export interface Adjustment {

@@ -3,10 +3,9 @@ import type { ClientSession } from 'mongodb';
 import { inTransaction, isDuplicateKey } from '../../../base/mongo';
 import { ServiceError } from '../../../domain/errors';
 import { MAIN_BALANCE } from '../../../domain/money/money';
-import type { BalanceRow } from '../../../ledger/balance-rows';
-import type { EntryDocument } from '../../../ledger/documents';
 import {
   bookId,
+  type EntryDocument,
   type EntryLine,
   type NewEntry,
   operationId,
@@ -14,13 +13,14 @@ import {
 } from '../../../ledger/entries';
 import { ENTRY_LINES } from '../../../ledger/entry-lines';
 import { RECEIVABLE } from '../../../ledger/ledger-accounts';
+import type { BalanceRow } from '../../../ledger/locks';
 import { recordActed } from '../../../movements/acts';
 import type { Routes } from '../../../routing';
 import type { Change } from '../../../store/audit';
 import { MOVEMENT_NAMES } from '../../../store/movements';
+import type { WriteDeps } from '../../access';
 import { SANDBOX_CURRENCIES } from '../../banks/bank-accounts';
 import { assertServes } from '../../banks/connectors';
-import type { WriteDeps } from '../../deps';
 import { accountNow } from '../../merchants/clock';
 import { finishApproval } from '../../operators/approvals/request';
 

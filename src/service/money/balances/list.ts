@@ -5,11 +5,11 @@ import { buildPosition, readPositionTime } from '../../../domain/cursor';
 import { Refusal } from '../../../domain/errors';
 import { MAIN_BALANCE } from '../../../domain/money/money';
 import type { BalanceTransactionQuery } from '../../../domain/wire/balances';
-import { findSource, readChange, readDueDay } from '../../../ledger/balance-changes';
-import type { BalanceRow, Receivable } from '../../../ledger/balance-rows';
-import { toBigInt } from '../../../ledger/integers';
+import { toBigInt } from '../../../ledger/ledger-accounts';
+import type { BalanceRow, Receivable } from '../../../ledger/locks';
+import { findSource, readChange, readDueDay } from '../../../ledger/pending';
 import type { BalanceTransactionDocument } from '../../../store/balance-transactions';
-import type { Owner, ServiceDeps } from '../../deps';
+import type { Owner, ServiceDeps } from '../../access';
 import { listPage, type Page, type ProvedBalance } from '../read';
 
 type ListDeps = Pick<ServiceDeps, 'stores'>;

@@ -9,7 +9,7 @@ import {
   type VerifiedOperator,
 } from '../../../domain/operators/operator-act';
 import type { ApprovalDocument } from '../../../store/approvals';
-import type { WriteDeps } from '../../deps';
+import type { WriteDeps } from '../../access';
 
 /** Lists the oldest first. */
 export async function listApprovals(

@@ -23,7 +23,7 @@ import type { Stores } from '../../../store';
 import type { ApprovalDocument, PlannedAct } from '../../../store/approvals';
 import type { Audit } from '../../../store/audit';
 import { toMovement } from '../../../store/movements';
-import type { WriteDeps } from '../../deps';
+import type { WriteDeps } from '../../access';
 
 export interface ApprovalDeps {
   mongo: MongoClient;

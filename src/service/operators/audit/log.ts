@@ -13,7 +13,7 @@ import {
   type Sign,
 } from '../../../store/audit';
 import type { UserDocument } from '../../../store/users';
-import type { Owner, ServiceDeps } from '../../deps';
+import type { Owner, ServiceDeps } from '../../access';
 import { notifyOfChange } from '../../merchants/mail/outbox';
 import {
   type FirstRows,

@@ -16,8 +16,7 @@ import {
 import type { Stores } from '../../../store';
 import type { Audit } from '../../../store/audit';
 import type { DeliveryRow } from '../../../store/deliveries';
-import { assertNotBehind } from '../../../temporal/reopening';
-import { nextRun } from '../../../temporal/start';
+import { assertNotBehind, nextRun } from '../../../temporal/start';
 import { getNewestRun, getWorkflowStatus, type NewestRun } from '../../../temporal/status';
 import { redeliver, resumeDeliveries } from '../../events/deliveries';
 import { withAuditLine } from '../audit/log';
