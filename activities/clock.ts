@@ -14,7 +14,7 @@ import { KINDS, LIFECYCLES } from '../src/lifecycles';
 import { tryDeliveryNow } from '../src/service/events/deliveries';
 import type { Stores } from '../src/store';
 import { isExhausted, isTimeout } from '../src/temporal/deadline';
-import { reportProgress } from './shared/progress';
+import { reportProgress } from './shared/record';
 
 export interface ClockDeps {
   stores: Stores;

@@ -28,10 +28,14 @@ import {
 import type { Stores } from '../src/store';
 import type { CryptoSettlementDocument } from '../src/store/crypto-settlements';
 import { addressAt, describeNoWallet } from '../src/store/wallets';
-import { buildLockRequest } from './shared/debit';
 import { positionAt, readCryptoSubscribers } from './shared/events';
-import { buildAcceptance, openReserved, type ReservedOpening } from './shared/opening';
-import { createRecord } from './shared/record';
+import {
+  buildAcceptance,
+  buildLockRequest,
+  openReserved,
+  type ReservedOpening,
+} from './shared/opening';
+import { bookOnce, createRecord } from './shared/record';
 import {
   buildCommonChange,
   type Known,
@@ -39,7 +43,6 @@ import {
   type RecordTable,
   type WriteAnswer,
 } from './shared/record-table';
-import { bookOnce } from './shared/written';
 
 export type CryptoSettlementFacts = ReturnType<typeof readFacts>;
 

@@ -31,12 +31,16 @@ import { type RecordedEvents, startDeliveries } from '../src/service/events/deli
 import { notifyTeam } from '../src/service/merchants/mail/outbox';
 import type { DisputeDocument } from '../src/store/disputes';
 import type { PaymentDocument } from '../src/store/payments';
-import { buildLockRequest, splitDebit, withDebitLock } from './shared/debit';
 import { buildEvents, insertEvents, positionAt, readSubscribers } from './shared/events';
-import { findFeeBearer } from './shared/fee-bearer';
-import { openWithRetry } from './shared/opening';
+import {
+  buildLockRequest,
+  findFeeBearer,
+  openWithRetry,
+  splitDebit,
+  withDebitLock,
+} from './shared/opening';
 import { auditAct, buildAuditEntry } from './shared/operator-acts';
-import { createRecord } from './shared/record';
+import { bookInBook, bookOnce, createRecord, type Work } from './shared/record';
 import { startPendingDeliveries } from './shared/record-move';
 import {
   type Act,
@@ -48,7 +52,6 @@ import {
   type RecordTable,
   type WriteAnswer,
 } from './shared/record-table';
-import { bookInBook, bookOnce, type Work } from './shared/written';
 
 export type DisputeFacts = ReturnType<typeof readFacts>;
 

@@ -33,11 +33,10 @@ import {
 } from '../src/movements/register';
 import type { Stores } from '../src/store';
 import type { ResourceDocument, resourceStore } from '../src/store/resource';
-import { splitDebit } from './shared/debit';
-import { findFeeBearer } from './shared/fee-bearer';
+import { findFeeBearer, splitDebit } from './shared/opening';
 import { auditAct, buildAuditEntry } from './shared/operator-acts';
+import { bookInBook, type Work } from './shared/record';
 import type { Act, Known, RecordDeps, WriteAnswer } from './shared/record-table';
-import { bookInBook, type Work } from './shared/written';
 
 interface Booking extends Known {
   kind: MovingKind;

@@ -25,8 +25,8 @@ import { isTimeout } from '../src/temporal/deadline';
 import { assertNotBehind, firstRun, nextRun } from '../src/temporal/start';
 import { newDispute, postTransfer } from './disputes';
 import { auditAct, buildAuditEntry } from './shared/operator-acts';
+import { bookInBook, bookOnce, type Work } from './shared/record';
 import type { Act, Known, RecordDeps, WriteAnswer } from './shared/record-table';
-import { bookInBook, bookOnce, type Work } from './shared/written';
 
 /**
  * Passes the bank's reports about disputes of a payment on to their workflows, and posts the

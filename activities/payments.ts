@@ -22,8 +22,7 @@ import { startDeliveries } from '../src/service/events/deliveries';
 import type { PaymentDocument } from '../src/store/payments';
 import { createPaymentDisputes } from './payment-disputes';
 import { buildEvents, insertEvents, positionAt, readSubscribers } from './shared/events';
-import { findFeeBearer } from './shared/fee-bearer';
-import { openWithRetry, throwMissing } from './shared/opening';
+import { findFeeBearer, openWithRetry, throwMissing } from './shared/opening';
 import { createRecord } from './shared/record';
 import { listTransitionEvents, startPendingDeliveries } from './shared/record-move';
 import {

@@ -23,10 +23,10 @@ import {
 } from '../src/movements/register';
 import type { PaymentDocument } from '../src/store/payments';
 import type { RefundDocument } from '../src/store/refunds';
-import { buildLockRequest } from './shared/debit';
 import { positionAt } from './shared/events';
 import {
   buildAcceptance,
+  buildLockRequest,
   openReserved,
   type Reservation,
   type ReservedOpening,

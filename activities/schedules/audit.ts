@@ -26,7 +26,7 @@ import type { Stores } from '../../src/store';
 import type { DeliveryRow } from '../../src/store/deliveries';
 import { AUDIT_WALK } from '../../src/store/schedule-runs';
 import { createRepin, type NewestRun } from '../../src/temporal/status';
-import { reportProgress } from '../shared/progress';
+import { reportProgress } from '../shared/record';
 
 const MINUTE_MS = 60_000;
 const DAY_MS = 24 * 60 * MINUTE_MS;

@@ -4,7 +4,7 @@ import type { Logger } from '../../src/base/log';
 import type { LedgerCheckResult } from '../../src/domain/operators/ledger-check';
 import { checkLedger } from '../../src/service/operators/ledger';
 import { createLedgerCheckStore } from '../../src/store/metrics';
-import { reportProgress } from '../shared/progress';
+import { reportProgress } from '../shared/record';
 
 const HEARTBEAT_MS = 10_000;
 const FULL_EVERY_MS = 7 * 86_400_000;

@@ -6,7 +6,7 @@ import {
   redactPayers,
 } from '../../src/service/operators/retention';
 import type { Stores } from '../../src/store';
-import { reportProgress } from '../shared/progress';
+import { reportProgress } from '../shared/record';
 
 export type RetentionActivities = ReturnType<typeof createRetentionActivities>;
 

@@ -17,7 +17,7 @@ import { readRouting } from '../../src/service/banks/routing/read';
 import type { Stores } from '../../src/store';
 import { addressAt, type WalletDocument } from '../../src/store/wallets';
 import { firstRun } from '../../src/temporal/start';
-import { reportProgress } from '../shared/progress';
+import { reportProgress } from '../shared/record';
 
 const PAGE = 100;
 

@@ -10,8 +10,8 @@ import { listMovements, listMovementsUntil, withFreeNames } from '../../src/move
 import { startDeliveries } from '../../src/service/events/deliveries';
 import { callbackKey } from '../../src/store/callbacks';
 import { findOldestApplied, type ResourceDocument } from '../../src/store/resource';
-import { applyPendingOften } from './debit';
 import { buildEvents, insertEvents, readSubscribers } from './events';
+import { applyPendingOften } from './opening';
 import { auditAct, buildAuditEntry } from './operator-acts';
 import {
   countTransitions,

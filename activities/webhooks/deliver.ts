@@ -5,18 +5,16 @@ import { type EndpointDeliveryInput, getDeliveryId } from '../../src/domain/even
 import type { DeliveryAttempt } from '../../src/store/deliveries';
 import { HostBusy, WAIT_MS_MAX } from '../../src/webhooks/endpoint-limits';
 import {
+  type AttemptInput,
   attemptFailed,
   type DeliveryOutcome,
+  isRepeatedTry,
   makeAttempt,
   readOffset,
-  type WebhookActivityDeps,
-} from './next-attempt';
-import {
-  type AttemptInput,
-  isRepeatedTry,
   retryDuringOutage,
   storeAttempt,
   untilReachable,
+  type WebhookActivityDeps,
 } from './record';
 
 const TASK_PATIENCE_MS = 1_000;

@@ -16,9 +16,8 @@ import { startLoop } from './loop';
 import { createKitMeter } from './metrics';
 import { createStepLog } from './page/steps';
 import { beginProcess, type ConnectorProcess } from './process';
-import { createPoller, createReportDelivery } from './reports';
+import { createPoller, createReportDelivery, createStatementMaker } from './reports';
 import { openRestoreGuard, type RestoreGuard } from './restore-guard';
-import { createStatementMaker } from './statements';
 
 const POLL_GRACE_MS = 5_000;
 const POLL_TROUBLE_MS_MAX = 60_000;

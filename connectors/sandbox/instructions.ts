@@ -17,8 +17,8 @@ import type {
 } from '../contract/activities';
 import type { ACTIVITIES } from '../contract/schemas';
 import { acceptIntoBook, type BankRefusal, type Book, type BookEntry } from './book';
-import { DECLINED } from './declines';
 import {
+  DECLINED,
   getBehavior,
   MAGIC_AMOUNTS,
   PAYOUT_MAGIC_AMOUNTS,

@@ -4,9 +4,9 @@ import type {
   PayoutCallbackName,
   RefundCallbackName,
 } from '../../src/domain/banks/callback';
-import { DECLINED } from './declines';
 import {
   type BehaviorIn,
+  DECLINED,
   getBehavior,
   MAGIC_AMOUNTS,
   PAYOUT_MAGIC_AMOUNTS,

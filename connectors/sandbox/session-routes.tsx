@@ -10,7 +10,7 @@ import { Detail, Icon } from '../../src/pages/layout';
 import { allowForms, seeOther } from '../../src/pages/security';
 import type { SessionInstruction } from '../contract/activities';
 import type { TimeReader } from './clock';
-import { DECLINE_REASONS, declineReason, getPageKind, type PageKind } from './declines';
+import { DECLINE_REASONS, declineReason, getPageKind, type PageKind } from './magic-amounts';
 import type { Outbox } from './outbox';
 import { Approve, Fault, Field, type Message, readForm, showMessage, showPage } from './pages';
 import { planApproval, planDecline } from './plan';

@@ -2,7 +2,7 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { MongoNetworkError, MongoServerError } from 'mongodb';
 import { createPaymentActivities } from '../../activities/payments';
 import { openWithRetry } from '../../activities/shared/opening';
-import type { WebhookActivityDeps } from '../../activities/webhooks/next-attempt';
+import type { WebhookActivityDeps } from '../../activities/webhooks/record';
 import type { SessionAnswer } from '../../connectors/contract/activities';
 import { createLogger } from '../../src/base/log';
 import { attemptOffsetMs } from '../../src/domain/events/delivery';

@@ -48,7 +48,6 @@ import { holdMovement, type Suspension } from '../shared/movement';
 import type { AuditedAct } from '../shared/operator-acts';
 import { writeScheduled } from '../shared/persist';
 import { isReported, note, showRefusal } from '../shared/state';
-import { openPayoutMailbox, reserve, untilSent } from './opening';
 import {
   actFault,
   dueAt,
@@ -58,10 +57,13 @@ import {
   newPayout,
   OVERDUE_AGAIN_MS,
   OVERDUE_REASONS,
+  openPayoutMailbox,
   type Payout,
   type PayoutKind,
   type PayoutMailbox,
   record,
+  reserve,
+  untilSent,
 } from './state';
 
 /** @see docs/api.md#states-of-a-payout */

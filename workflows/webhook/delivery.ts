@@ -15,7 +15,7 @@ import {
   workflowInfo,
 } from '@temporalio/workflow';
 import type { WebhookActivities } from '../../activities/webhooks/deliver';
-import type { DeliveryOutcome } from '../../activities/webhooks/next-attempt';
+import type { DeliveryOutcome } from '../../activities/webhooks/record';
 import {
   ATTEMPTS_MAX,
   type DeliveryTarget,

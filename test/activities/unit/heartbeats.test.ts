@@ -1,5 +1,5 @@
 import { CancelledFailure } from '@temporalio/activity';
-import { reportProgress } from '../../../activities/shared/progress';
+import { reportProgress } from '../../../activities/shared/record';
 import { whileHeartbeating } from '../../../activities/webhooks/deliver';
 import { gate } from '../../support/gate';
 import { mockActivityEnvironment } from '../../support/quiet';

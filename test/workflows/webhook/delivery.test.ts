@@ -4,7 +4,7 @@ import type { WorkflowHandle } from '@temporalio/client';
 import type { WorkflowBundleOption } from '@temporalio/worker';
 import { MongoNetworkError } from 'mongodb';
 import type { WebhookActivities } from '../../../activities/webhooks/deliver';
-import type { WebhookActivityDeps } from '../../../activities/webhooks/next-attempt';
+import type { WebhookActivityDeps } from '../../../activities/webhooks/record';
 import {
   ATTEMPTS_MAX,
   attemptOffsetMs,

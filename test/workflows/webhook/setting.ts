@@ -5,7 +5,7 @@ import {
   createWebhookActivities,
   type WebhookActivities,
 } from '../../../activities/webhooks/deliver';
-import type { WebhookActivityDeps } from '../../../activities/webhooks/next-attempt';
+import type { WebhookActivityDeps } from '../../../activities/webhooks/record';
 import { connectMongo } from '../../../src/base/mongo';
 import type {
   EndpointDeliveryInput,
