@@ -143,6 +143,17 @@ describe('the recipient of a payout', () => {
     expect(await send()).toEqual(answer);
   });
 
+  it('that was deleted ends the payout for good', async () => {
+    const { input, id } = await world.knowPayout();
+    const send = () => activities().sendPayout(input);
+    world.server.setReads({ decryptRecipient: () => Promise.reject(new RecipientDeleted()) });
+    const answer = await send();
+    expect(answer).toMatchObject({ outcome: 'refused', code: 'recipient_deleted' });
+    world.server.setReads();
+    expect([await send(), await lookUpPayout(id)]).toEqual([answer, answer]);
+    expect(await outgoing.payout.readEntry(id)).toBeNull();
+  });
+
   it('that is deleted while an attempt has decrypted it belongs to a payout that is sent', async () => {
     const { input, id } = await world.knowPayout();
     const { opened, release } = gate();
@@ -450,7 +461,9 @@ describe.each([
       expect(await world.callbacks(each.resource_id)).toMatchObject([
         { signalled_at: null, parked },
       ]);
-      expect(await world.signals(each.resource_id, resource)).toEqual([]);
+      for (const kind of [resource, 'payment'] as const) {
+        expect(await world.signals(each.resource_id, kind)).toEqual([]);
+      }
     }
     await know(callback.resource_id);
     expect(await deliver(callback)).toBe('delivered');
