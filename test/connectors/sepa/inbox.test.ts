@@ -210,6 +210,7 @@ test.each<[string, string, ...unknown[]]>([
   ['refused DU01', `acknowledged (held): ${CALLED}, ${CALLED}`, 'held_by_bank', 2],
   ['a=RJCT/DU04; b=RJCT/DU04', `sent (held): ${CALLED}, ${CALLED}`, 'held_by_bank', 2],
   ['a=RJCT/DU04; booked a', 'sent (held): booked completed, in_file', 'held_by_bank', 0],
+  ['booked a; booked a', `sent: ${BOOKED} completed, in_file`],
   ['booked a; returned; interbank', 'sent: returned completed returned, in_file'],
   ['checked; refused DS02', WITHDRAWN, 2, 0],
   ['checked; batch DS24', WITHDRAWN, 2, 0],
