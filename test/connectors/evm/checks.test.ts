@@ -198,14 +198,15 @@ describe('a deposit that no block has', () => {
     expect(world.product.names(id)).toEqual(['deposit', 'deposit_undone']);
   });
 
-  it.each<[string, Partial<EvmNode>]>([
-    ['shows it', {}],
-    ['fails to show any', { pending: () => Promise.reject(new NodeFailure('away')) }],
+  // The node is asked only while a payment awaits a deposit.
+  it.each<[string, number, Partial<EvmNode>]>([
+    ['is not asked', 0, {}],
+    ['fails to show any', 9, { pending: () => Promise.reject(new NodeFailure('away')) }],
   ])(
     'is withdrawn an hour after the window where the node %s, and late if mined then',
-    async (_, change) => {
+    async (_, hours, change) => {
       const { id } = await payInTime('ETH', ETHER);
-      const expires_at = new Date(Date.now() + 9 * HOUR_MS).toISOString();
+      const expires_at = new Date(Date.now() + hours * HOUR_MS).toISOString();
       await world.giveAddress('ETH', { expires_at });
       await world.restart({ node: { ...node(), ...change } });
       world.clock.ahead_ms = 10_000 + HOUR_MS - 1;
