@@ -81,6 +81,13 @@ describe('the command `connector check`', () => {
     expect(stdout).toMatch(/\n\n\d+ passed, 0 failed, \d+ not applicable\.\n$/);
   });
 
+  test('checks the promises that are named alone', async () => {
+    const only = ['--only', 'payout.repeat, payout.deleted'];
+    const { stdout } = await bench.commands().cli(...check, ...only);
+    expect(stdout.match(/^passed +\S+/gm)).toHaveLength(2);
+    expect(stdout).toMatch(/\n\n2 passed, 0 failed, 0 not applicable\.\n$/);
+  });
+
   test.each([
     ['a connector that nobody runs', ['acme'], 'connector_not_running'],
     ['a connector that nothing is routed to', ['nobody'], 'connector_unknown'],
