@@ -336,6 +336,14 @@ describe('a refused file leaves only its refusal', () => {
     expect(await count()).toBe(refusals + 1);
   });
 
+  test('also if only one statement of it is wrong', async () => {
+    const right = { id: 'A', iban: TEST_IBAN, opening: 50, entries };
+    const before = await bank.stored();
+    const both = camt([right, { ...right, id: 'B', opening: 1_050, closing: 0 }]);
+    await refuses(bank.import(both), 'sum_mismatch');
+    expect(await bank.stored()).toEqual(before);
+  });
+
   test('and values up to 30 days ahead are imported', async () => {
     const entries = [{ amount: 1000, value_date: '2026-12-20' }];
     expect(await bank.import(bank.write({ opening: 50, entries }))).toMatchObject([{ open: 1 }]);
@@ -515,6 +523,7 @@ describe('the same statement in another message', () => {
     await bank.import(write('2026-11-17', '2026-11-17', [7, -7], 5));
     for (const week of [
       write('2026-11-16', '2026-11-20', [5, 7, -7, 1]),
+      write('2026-11-14', '2026-11-18', [], 5),
       write('2026-11-14', '2026-11-17', [], 5),
     ]) {
       await refuses(bank.import(week), 'statement_conflict', /has days of statement 2026-11-1[67]/);
@@ -624,8 +633,10 @@ test('lines that are open for longer than their account allows call an operator 
   await refuses(acknowledgeOfBankAccount(deps, id, ACT), 'money_in_suspense');
   await bank.post(5, { bank_reference: 'B-1' });
   await bank.post(7, { bank_reference: 'B-2' });
-  await bank.reconcile();
+  expect(await bank.reconcile()).toMatchObject({ closed: true, matched: 2, theirs_only: [] });
   expect(await list('2026-11-25')).toEqual([]);
+  const balances = await Promise.all(['clearing', 'suspense.unmatched'].map(bank.balance));
+  expect(balances).toEqual([12, 0]);
 });
 
 test('a line finds an entry by the name that its movement got later, and takes none of another name', async () => {
