@@ -317,7 +317,7 @@ describe('statement', () => {
     }
   });
 
-  // What is read in which way is in test/statements and test/connectors/sepa/cases.test.ts.
+  // What is read in which way is in test/statements and test/connectors/sepa/unit.
   test('is of an account with settings, and is not abandoned once it is complete', async () => {
     const iban = 'FR1420041010050500013M02606';
     const { bank_account_id } = await addAccount(iban);
