@@ -463,7 +463,9 @@ describe('attention', () => {
       const { code } = await setting.refusal('attention', 'acknowledge', unknown, ...WHY);
       expect(code).toBe('attention_not_found');
     }
-    await acknowledge(row.id);
+    // As the act that the list of acts names, too.
+    const act = await setting.json('payment', 'act', id, 'acknowledge', ...WHY);
+    expect(act).toMatchObject({ attention: null });
     await sendMalformed('payment', id, 'settled');
     const again = await awaitRow(id, MALFORMED);
     expect(await listAbout(id, '--all')).toEqual([{ ...row, acknowledged: true }, again]);
