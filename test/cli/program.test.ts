@@ -386,14 +386,18 @@ describe('a command about what does not exist', () => {
     asOperator(service, 'ada', 'approver', { LIVE_CONNECTORS: 'acme=visa' }),
   );
 
-  test('is refused by its code, as its example shows', async () => {
+  test('is refused by its code, as its example shows, and with the same words without --json', async () => {
     const rows = COMMANDS.flatMap(({ words, line, command }) => {
       const name = command.registeredArguments[0]?.name() ?? 'name';
       const code = CODES[line] ?? CODES[name] ?? `${name.replace(/_id$/, '')}_not_found`;
       return OTHERS.includes(line) || OTHERS.includes(name) ? [] : [{ words, line, code }];
     });
     const readCode = async ({ words, line }: (typeof rows)[number]) => {
-      return [line, (await approver.refusal(...(await readExample(words)))).code];
+      const example = await readExample(words);
+      const { code, message } = await approver.refusal(...example);
+      const stderr = expect.stringContaining(message);
+      expect(await approver.cli(...example)).toEqual({ exit: 1, stdout: '', stderr });
+      return [line, code];
     };
     const codes = await Promise.all(rows.map(readCode));
     expect(codes).toEqual(rows.map(({ line, code }) => [line, code]));
