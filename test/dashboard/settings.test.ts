@@ -455,6 +455,8 @@ const findSecret = (html: string) => /whsec_[\w-]{43}/.exec(html)?.[0] ?? '';
 
 test('a test event shows what the receiver answered, and is not sent again', async () => {
   expect((await save(inbox.url)).status).toBe(303);
+  const good = await owner.post(path('/test'), { type: 'payment.failed' });
+  expect(readText(good.html)).toMatch(/The test was acknowledged.*HTTP 200/);
   Object.assign(inbox.answer, { status: 503, text: '<b>no</b>' });
   const bad = await owner.post(path('/test'), { type: 'payment.failed' });
   expect(readText(bad.html)).toMatch(/was not acknowledged.*HTTP 503/);
