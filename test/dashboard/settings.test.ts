@@ -585,7 +585,7 @@ describe('several endpoints', () => {
       ...changes,
     });
 
-  test('an endpoint is added once, then changed and disabled on its own page', async () => {
+  test('an endpoint is added once, then changed, disabled and enabled on its own page', async () => {
     const once = randomUUID();
     const added = await add(once);
     expect(added.status).toBe(200);
@@ -604,6 +604,8 @@ describe('several endpoints', () => {
     const changed = { url, description: null, enabled_events: ['payout.sent'] };
     expect(await list()).toMatchObject([{ ...changed, disabled_reason: 'merchant' }]);
     expect((await owner.get(page)).html).toContain('Disabled');
+    await owner.post(`${page}/status`, { status: 'enabled' });
+    expect((await list())[0]?.disabled_reason).toBeUndefined();
     expect((await owner.confirm(`${page}/delete`)).status).toBe(303);
     expect(await list()).toEqual([]);
     expect((await owner.get(page)).status).toBe(404);
