@@ -445,7 +445,7 @@ test('a logo is served as it is, replaced and removed, and each change has an au
 });
 
 test('refuses a wrong name, color or file with the reason, and leaves the form as it was filled in', async () => {
-  const before = await lines();
+  const before = [await stored(), await lines()];
   for (const [form, fault] of [
     [{ display_name: 'x'.repeat(61), accent: '' }, 'Use at most 60 characters.'],
     [{ display_name: '', accent: 'tomato' }, 'such as #0a7c5a'],
@@ -461,7 +461,7 @@ test('refuses a wrong name, color or file with the reason, and leaves the form a
     const { status, html } = await upload(file);
     expect([status, html.includes(fault)]).toEqual([400, true]);
   }
-  expect(await lines()).toEqual(before);
+  expect([await stored(), await lines()]).toEqual(before);
 });
 
 test('refuses a form of more than 8 MiB, or 32 KiB without a file, with an incomplete part or too many', async () => {
