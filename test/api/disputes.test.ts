@@ -87,6 +87,9 @@ test('an inquiry takes nothing until the bank withdraws the money, and one that 
   const accepted = await accept();
   expect(accepted).toMatchObject({ status: 'accepted', closed_at: expect.any(String) });
   expect(await accept()).toEqual(accepted);
+  const late = await shop.post(`/v1/disputes/${id}/evidence`, { explanation: 'Too late.' });
+  expectRefusal(late, 'dispute_closed');
+  expect(await service.stores.disputes.get(id)).not.toHaveProperty('evidence');
   await report('dispute_lost');
   expect(await readDispute(payment_id)).toMatchObject({ status: 'accepted', amount: 400 });
   expect((await shop.get(`/v1/payments/${payment_id}`)).body.disputed).toBe(400);
