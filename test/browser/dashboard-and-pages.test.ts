@@ -70,7 +70,7 @@ test('an owner saves and tests an endpoint, and shows and rolls its secret', asy
     [
       'Roll signing secret',
       { 'New secret signs': '24h' },
-      'Create a new secret that signs',
+      'Create a new secret that signs in 24 hours?',
       'webhook-roll',
     ],
   );
