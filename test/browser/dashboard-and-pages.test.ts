@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Locator, Page } from 'playwright-core';
+import { DEFAULT_EVENT_TYPES } from '../../src/domain/events/event';
 import { LANGUAGE_CODES, TEXTS } from '../../src/pages/texts';
 import type { AccountDocument } from '../../src/store/accounts';
 import type { PaymentDocument } from '../../src/store/payments';
@@ -92,6 +93,8 @@ test('a second endpoint is refused, added, shown as failing, enabled and deleted
   );
   const [, added] = await service.stores.endpoints.list(shop.account_id, false);
   if (added === undefined) throw new Error('There is no second endpoint.');
+  const others = DEFAULT_EVENT_TYPES.filter((type) => type !== 'payment.settled');
+  expect(added.enabled_events).toEqual(others);
   const { endpoints } = service.stores;
   await endpoints.update(added, { disabled_reason: 'failing' }, new Date().toISOString());
   await walk(
