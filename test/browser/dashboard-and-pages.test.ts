@@ -237,7 +237,7 @@ test('links, filters and pages of a list have one accessible name each, which sc
   const row = page.getByRole('row').locator('a').first();
   const id = await row.textContent();
   await row.click();
-  await page.getByText('Timeline').waitFor();
+  await page.getByRole('heading', { name: 'Timeline', exact: true }).waitFor();
   expect(new URL(page.url()).pathname).toBe(`/dashboard/sandbox/payments/${id}`);
 });
 

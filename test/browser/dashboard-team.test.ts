@@ -134,6 +134,7 @@ test('a password that an operator set is replaced before anything else is shown'
   const password = (await resetPassword(deps, reset)) ?? '';
   const context = await browser.newContext({ viewport: SIZES.desktop });
   const page = await enter(context, service.url, { email, password });
+  await page.getByRole('heading', { name: 'Choose a new password' }).waitFor();
   const breached = { 'New password': 'Password1234!' };
   await walk(
     page,
