@@ -84,15 +84,17 @@ export async function walk(page: Page, ...steps: readonly Step[]): Promise<void>
   for (const [to, values = {}, words, picture] of steps) {
     for (const [label, value] of Object.entries(values)) await fill(page, label, value);
     if (to.startsWith('/')) await page.goto(new URL(to, page.url()).href);
-    else await find(page, to).click();
+    else await find(page, to, Object.keys(values).length > 0).click();
     if (words !== undefined) await page.getByText(words).first().waitFor();
     if (picture !== undefined) await look(page, picture);
   }
 }
 
-function find(page: Page, name: string) {
+/** A form is sent by a button, which scripts rely on. */
+function find(page: Page, name: string, isForm: boolean) {
   const button = page.getByRole('button', { name, exact: true });
-  return button.or(page.getByRole('link', { name, exact: true })).first();
+  const link = page.getByRole('link', { name, exact: true });
+  return (isForm ? button : button.or(link)).first();
 }
 
 async function fill(page: Page, label: string, value: string | boolean): Promise<void> {
