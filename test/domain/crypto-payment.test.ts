@@ -183,6 +183,13 @@ test.each<[string, World, string, boolean?]>([
   expect(describeWorld(set, isOpen)).toBe(words);
 });
 
+test('a payment of more units than a number holds is short by one, and received with it', () => {
+  const due = 10n ** 19n + 1n;
+  const lacking = pay({ ...EMPTY, sufficient: String(due) }, 'a', due - 1n);
+  expect(describeWorld(lacking)).toBe(`underpaid confirmed ${due - 1n}`);
+  expect(describeWorld(pay(lacking, 'b', 1n))).toBe(`received confirmed confirmed ${due}`);
+});
+
 describe('a deposit', () => {
   test('too small is returned once, after the window is over', () => {
     expect(depositActFault(short, 'return', true)).toMatch(/may still send the rest/);
