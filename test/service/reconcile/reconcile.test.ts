@@ -338,6 +338,7 @@ describe('when MongoDB is older than Temporal, reconcile', () => {
     await expectRebuilt(state, rebuilt, before);
     expect(await setting.left(0)).toEqual([]);
     for (const { expectMore } of stories) await expectMore?.();
+    expect((await setting.read()).balances).toEqual(state.balances);
     expect(await setting.verified()).toEqual([]);
   });
 
