@@ -17,7 +17,7 @@ export const RECIPIENT = {
   ...{ address_line1: 'Damrak 1', city: 'Amsterdam', postal_code: '1012 LG' },
 };
 
-/** Opens an account with a sandbox key by the real command line, and its client. */
+/** Opens an account with a sandbox key by the command line, and its client. */
 export async function openMerchant(stack: RunningStack, name: string, signal: AbortSignal) {
   const opened = await stack.cli('account', 'create', '--name', name);
   const client = createPatientClient(stack, opened.sandbox_key, signal);

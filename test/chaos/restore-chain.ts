@@ -22,9 +22,9 @@ export type WithDb = <T>(
   work: (db: Db) => Promise<T>,
 ) => Promise<T>;
 
-/** Opens a chain, which no restore puts back, and its connector as a process. */
 export const SAME = (database: string) => database;
 
+/** Opens a chain, which no restore puts back, and its connector as a process. */
 export async function openChain(stack: RunningStack, withDb: WithDb) {
   const chain = await startEthereum();
   const place = { env: { ...CHAIN_ENV, DATA_DIR: stack.dataDir } };

@@ -131,9 +131,9 @@ describe('money of payments', () => {
     // The balance holds this refund: the dispute alone refuses it.
     [{ kind: 'reverse', posting: 0 } as const, refund(2, 1, 100)].map(twice),
   ];
-  /** A payment that the bank disputes twice, and gives back once. */
   const bank = (kind: `dispute_${'opened' | 'won' | 'lost'}`, amount: number) =>
     twice({ kind, payment: 0, amount });
+  /** A payment that the bank disputes twice, and gives back once. */
   const DISPUTED: Batches = [
     [settle(0)].map(twice),
     [bank('dispute_opened', 300), bank('dispute_won', 300)],
