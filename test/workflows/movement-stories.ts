@@ -73,7 +73,7 @@ export interface Row {
   /** Part of the payment of a refund. */
   payment?: object;
   unapplied?: string[];
-  /** Voids and reversals that the bank is sent, by their ids without that of the payment. */
+  /** Ids of the voids and reversals that the bank is sent, with a movement named by its reference. */
   instructions?: unknown[];
 }
 
@@ -207,18 +207,24 @@ export function useMovementStories() {
       }
       await playAll(subject, from, steps);
       expect(await subject.differences()).toEqual([]);
+      const moved = await movements.forResource(id);
+      const nameInstruction = (instruction: string) =>
+        moved.reduce(
+          (text, { _id, bank_reference }) => text.replace(_id, `${bank_reference}`),
+          instruction.replace(`:${id}`, ''),
+        );
       const document = await subject.stored();
       expect(document).toMatchObject(stored);
       const isPayment = 'session_url' in document;
       const list = (name: string) => told.filter((line) => line.startsWith(name));
       if (!isPayment) expect(list('send')).toHaveLength(1);
       expect({
-        movements: describeAll(await movements.forResource(id), describeMovement, wanted.movements),
+        movements: describeAll(moved, describeMovement, wanted.movements),
         disputes: (await disputes.forPayment(id)).map(describeDispute),
         kinds: (await subject.entryKinds()).slice(isPayment ? 0 : 1),
         entries: (await ledger.forResource(id)).map(({ _id }) => _id.replace(id, 'ID')),
         unapplied: await subject.unapplied(),
-        instructions: told.flatMap((line) => line.split(' ')[1]?.replace(/:[^:]{36}/, '') ?? []),
+        instructions: told.flatMap((line) => line.split(' ').slice(1).map(nameInstruction)),
       }).toMatchObject(wanted);
       if (!('payment_id' in document)) return;
       expect(await payments.get(document.payment_id)).toMatchObject(payment);

@@ -182,7 +182,7 @@ describe('a payment', () => {
         { resolutions: [{ as: 'customer', amount: 700, operator: null }] },
         'out back 700 applied',
       ],
-      instructions: [expect.stringMatching(/^reversal:mv_/)],
+      instructions: ['reversal:second'],
     },
     {
       title: 'has out of suspense what is sent back, and no older movement of this amount',
@@ -315,7 +315,7 @@ describe('late funds', () => {
         ...['in one 1050 resolved', 'in two 700 resolved'],
         ...['out back-two 700 applied', 'out back-one 1050 applied'],
       ],
-      instructions: ['reversal', expect.stringMatching(/^reversal:mv_/)],
+      instructions: ['reversal', 'reversal:two'],
     },
     {
       title: 'go back whole, whoever bears fees',
