@@ -67,7 +67,7 @@ export interface Row {
   disputes?: unknown[];
   /** Kinds of the journal entries after the first; of a payment, all of them. */
   kinds?: string[];
-  /** Ids of the journal entries, with ID for that of the resource. */
+  /** Ids of the journal entries, with ID for that of the resource, or the entries in part. */
   entries?: unknown[];
   stored?: object;
   /** Part of the payment of a refund. */
@@ -222,7 +222,11 @@ export function useMovementStories() {
         movements: describeAll(moved, describeMovement, wanted.movements),
         disputes: (await disputes.forPayment(id)).map(describeDispute),
         kinds: (await subject.entryKinds()).slice(isPayment ? 0 : 1),
-        entries: (await ledger.forResource(id)).map(({ _id }) => _id.replace(id, 'ID')),
+        entries: describeAll(
+          await ledger.forResource(id),
+          ({ _id }) => _id.replace(id, 'ID'),
+          wanted.entries,
+        ),
         unapplied: await subject.unapplied(),
         instructions: told.flatMap((line) => line.split(' ').slice(1).map(nameInstruction)),
       }).toMatchObject(wanted);

@@ -66,6 +66,7 @@ describe('a payment', () => {
         },
         'out - 1049 applied',
       ],
+      entries: [{ kind: HELD, value_date: '2026-03-01' }, { kind: 'payment_resolved' }],
     },
     {
       title: 'keeps the attention reason of a different amount over the true settlement',
