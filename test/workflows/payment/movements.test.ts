@@ -153,6 +153,7 @@ describe('a payment', () => {
   const TWO_KEPT = { 'income.acquirer_fees': 40, clearing: -1_750 };
   const PART_LATER = { [MAIN]: 1_050, [DUE]: 160, 'suspense.late': 500, ...TWO_KEPT };
   const PART_LOST = { [MAIN]: 1_610, 'external.adjustments': 100, ...TWO_KEPT };
+  const PART_LEFT = { ...PART_LOST, [MAIN]: 1_210, 'suspense.late': 400 };
 
   test.each<Row>([
     {
@@ -204,7 +205,7 @@ describe('a payment', () => {
         ['bear', 'merchant'],
         ['settled', by('second', 700, { fee: 40 }), 'second_settlement'],
         ['resolve_movement', { as: 'loss', amount: 100 }],
-        ['resolve_movement', { as: 'merchant', amount: 200 }],
+        ['resolve_movement', { as: 'merchant', amount: 200 }, '', PART_LEFT],
         ['resolve_movement', { as: 'merchant' }, 'clear', PART_LOST],
       ],
     },
