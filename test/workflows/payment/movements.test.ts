@@ -559,6 +559,7 @@ describe('a settled payment', () => {
       expect(await payment.stored()).toMatchObject({ attention: null });
       expect(await payment.stored()).not.toHaveProperty('disputed_at');
       expect(await payment.unapplied()).toEqual([expect.stringContaining('1050 is left')]);
+      expect(await payment.differences()).toEqual([]);
       await saveHistory(payment.handle, 'payment-dispute-differs');
     }));
 

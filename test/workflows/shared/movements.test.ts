@@ -334,8 +334,8 @@ describe('a refund', () => {
   ])('$title', playFrom('processing'));
 
   test('that failed and settles is owed where the balance is gone, and none that fails releases it', () =>
-    withRefund(scriptedBank(), async ({ payment, account_id, money, report, endBy }) => {
-      await endBy('failed', by('first'));
+    withRefund(scriptedBank(), async ({ payment, account_id, money, report, ...refund }) => {
+      await refund.endBy('failed', by('first'));
       const { handle } = await openRefund(setting, refundInput(payment, { amount: null }));
       await report('settled');
       expect(await money()).toEqual({ refunded: 1_050, available: 0 });
@@ -346,5 +346,6 @@ describe('a refund', () => {
       await handle.signal('failed', callback());
       await handle.result();
       expect(await money()).toEqual({ refunded: 1_050, available: 1_050 });
+      expect(await refund.differences(payment.payment_id)).toEqual([]);
     }));
 });
