@@ -92,7 +92,7 @@ describe('a payout', () => {
 
   test.each<Row>([
     {
-      title: 'is a loss, where an operator says so',
+      title: 'that is sent after it failed is a loss, where an operator says so',
       steps: [
         ...failedThenSent,
         ['save', 'payout-sent-after-failed'],
@@ -103,7 +103,7 @@ describe('a payout', () => {
       ],
     },
     {
-      title: 'has come back when the bank reports the failure again',
+      title: 'that is sent after it failed has come back when the bank reports the failure again',
       steps: [
         ...failedThenSent,
         ['returned', { amount: 999 }, '', SENT_TOO],
