@@ -436,6 +436,64 @@ describe('a crypto payment', () => {
     });
   });
 
+  test.each<[title: string, history: string, events: string[], received: bigint, play: Story]>([
+    [
+      'once an operator accepts it as it is',
+      'accepted',
+      ['underpaid', 'received'],
+      ETHER - 1n,
+      async ({ deposit, becomes, act }) => {
+        await deposit('tx', ETHER - 1n, 3);
+        await becomes({ status: 'underpaid' });
+        await act('accept');
+      },
+    ],
+    [
+      'by its next deposit where an operator rejects one that failed screening',
+      'rejected',
+      ['held', 'received'],
+      ETHER,
+      async ({ deposit, becomes, act }) => {
+        await deposit('bad', ETHER, 3);
+        await becomes({ status: 'held' });
+        expect(await act('reject')).toMatchObject({ status: 'awaiting_deposit' });
+        await deposit('tx', ETHER, 3);
+      },
+    ],
+    [
+      'when its deposit is reorged before it is confirmed and comes again, and stays so after',
+      'undone',
+      ['received'],
+      ETHER,
+      async ({ handle, deposit, report, stored, becomes, signalAfterEnd }) => {
+        const countDeposits = async () => (await stored()).deposits.length;
+        await deposit('tx', ETHER, 2);
+        await eventually('the deposit', async () => (await countDeposits()) === 1);
+        await report('deposit_undone', { transaction_id: 'tx' });
+        await eventually('none', async () => (await countDeposits()) === 0);
+        await deposit('tx', ETHER, 3);
+        expect(await handle.result()).toMatchObject({ status: 'received' });
+        const again = { transaction_id: 'tx', occurred_at: new Date(0).toISOString() };
+        await signalAfterEnd('deposit_undone', again);
+        await becomes({ status: 'received', attention: 'deposit_undone' });
+        await signalAfterEnd('deposit', { ...again, amount: `${ETHER}`, confirmations: 1 });
+        await becomes({ status: 'received', attention: null });
+      },
+    ],
+  ])('is received %s', (_title, history, events, received, play) =>
+    withPayment(setting, async (payment) => {
+      await play(payment);
+      const { id, handle } = payment;
+      expect(await handle.result()).toMatchObject({ status: 'received' });
+      expect(await payment.stored()).toMatchObject({ amount_received: `${received}` });
+      expect(await payment.balance()).toMatchObject({ available: `${received}` });
+      const types = events.map((name) => `crypto.payment.${name}`);
+      expect(await eventTypes(setting, id)).toEqual(types);
+      expect(await payment.differences()).toEqual([]);
+      await saveHistory(handle, `crypto-payment-${history}`);
+    }),
+  );
+
   test('keeps an attention reason that no deposit explains until an operator has looked', () =>
     withPayment(setting, async ({ handle, deposit, act, becomes }) => {
       await deposit('tx', QUARTER, 3);
