@@ -113,7 +113,7 @@ describe('the schedule of settlements', () => {
 });
 
 describe('a settlement', () => {
-  test('that the connector did not answer is looked up, and sent again since it never arrived', async () => {
+  test('that the connector did not answer is looked up, sent again since it never arrived, and its network fee booked', async () => {
     let tries = 0;
     const wallets: string[] = [];
     const sendSettlement: CryptoConnectorActivities['sendSettlement'] = async (input) => {
@@ -122,7 +122,7 @@ describe('a settlement', () => {
       wallets.push(input.wallet_address);
       return { outcome: 'sent', transaction_id: `out-${input.crypto_settlement_id}` };
     };
-    const story: SettlementStory = async ({ id, handle, stored, balance, report }) => {
+    const story: SettlementStory = async ({ id, connector, handle, stored, balance, report }) => {
       await eventually('sent', async () => {
         // Time is skipped between the tries.
         await setting.env.sleep('10 seconds');
@@ -130,10 +130,13 @@ describe('a settlement', () => {
         return status === 'sent' && transaction_id === `out-${id}`;
       });
       expect(await balance()).toEqual(RESERVED);
-      await report('completed', { transaction_id: `out-${id}` });
+      await report('completed', { transaction_id: `out-${id}`, network_fee: '42000' });
       expect(await handle.result()).toMatchObject({ status: 'completed' });
       expect([tries, wallets]).toEqual([2, [WALLET]]);
       expect(await balance()).toEqual(SPENT);
+      const fee = await setting.stores.ledger.findEntry(`crypto_settlement_fee:${id}`);
+      const lines = fee?.lines.map(({ account, amount }) => `${account} ${amount}`);
+      expect(lines).toEqual(['expense.network -42000', `clearing.${connector} 42000`]);
       await saveHistory(handle, 'crypto-settlement-sent-again');
     };
     await withSettlement(story, { sendSettlement });
