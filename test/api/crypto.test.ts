@@ -263,6 +263,14 @@ describe('a settlement', () => {
     }
     const { failure } = (await payer.get(`${SETTLEMENTS}/${failing}`)).body;
     expect(failure).toEqual({ code, message: 'Small.' });
+    const type = 'crypto_settlement';
+    const source = { object: type, id: failing };
+    expect((await payer.get('/v1/balance_transactions')).body.data).toMatchObject([
+      { type: 'crypto_settlement_failure', amount: `${LEAST}`, fee: '0', source },
+      { type, amount: `-${DUE - LEAST}`, fee: '0', source: { object: type, id } },
+      { type, amount: `-${LEAST}`, fee: '0', source },
+      { type: 'crypto_payment', amount: `${DUE}` },
+    ]);
   });
 
   test('leaves out a reorged deposit until an operator decides', async () => {

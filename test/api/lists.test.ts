@@ -336,7 +336,7 @@ describe('balance transactions', () => {
     expectRefusal(foreign, 'invalid_request', ['balance_account']);
   });
 
-  // Changes by settlements: test/store/lists.test.ts, test/workflows/crypto
+  // Changes by settlements: test/api/crypto.test.ts
   test('of an asset have amounts that are texts, as has its balance', async () => {
     const account = await openCryptoShop(service);
     const { id: payment, amount_due } = await account.pay();
