@@ -268,7 +268,7 @@ const adjust = (account: { account_id: string }, amount: number, id?: string) =>
 };
 
 describe('balance transactions', () => {
-  test('are each change of the available balance, sum up to it, and are filtered', async () => {
+  test('are each change of the available balance, sum up to it, and are filtered, for their owner', async () => {
     const shop = await openShop(service);
     await service.stores.accounts.setPayoutFee(shop.account_id, 'sepa_instant', FEE);
     await fundAccount(service, shop, { amount: 200, livemode: true });
@@ -325,12 +325,14 @@ describe('balance transactions', () => {
     }
     expect(rows.filter(({ type }) => type === 'funding')).toHaveLength(6);
     expect(new Set(rows.map(({ id }) => id)).size).toBe(rows.length);
-    const other = await service.account();
+    const [other, live] = [await service.account(), await service.withKey(shop, true)];
+    expect(await listBalances(live)).toMatchObject([{ available: 200 }]);
+    expect(await listBalances(other)).toEqual([]);
     for (const [client, query, expected] of [
       [shop, { balance_account: 'marketing', currency: 'GBP' }, ['funding marketing GBP']],
       [shop, { type: 'chargeback' }, ['chargeback main EUR']],
       [shop, { currency: 'USD' }, []],
-      [await service.withKey(shop, true), {}, ['funding main EUR']],
+      [live, {}, ['funding main EUR']],
       [other, {}, []],
     ] as const) {
       const found = await listRows(client, query);
