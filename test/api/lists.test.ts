@@ -405,6 +405,12 @@ describe('a debt', () => {
           await Promise.all([collect(), collect()]);
           return isDeepStrictEqual(await read(), expected);
         }),
+      expectConsistent: async () => {
+        const book = `${shop.account_id}:sandbox:EUR`;
+        const { differences } = await verifyLedger(service.mongo, service.database, { book });
+        expect(differences).toEqual([]);
+        await expectSums(shop);
+      },
     };
   }
 
@@ -431,10 +437,7 @@ describe('a debt', () => {
     ]);
     await simulate(debtor, `payments/${payment}`, { event: 'dispute_won', dispute_id: 'D1' });
     expect(await read()).toEqual([1_515, 0]);
-    const book = `${debtor.account_id}:sandbox:EUR`;
-    const { differences } = await verifyLedger(service.mongo, service.database, { book });
-    expect(differences).toEqual([]);
-    await expectSums(debtor);
+    await debtor.expectConsistent();
   });
 
   test('over the limit stops payouts in its currency from any balance account, until a funding pays it', async () => {
@@ -464,10 +467,11 @@ describe('a debt', () => {
     await setLimit(400);
     expect((await payMarketing()).status).toBe(201);
     await setLimit(null);
+    expectRefusal(await payMarketing(), 'insufficient_balance');
     expect(await fund('marketing', 500, 'second')).toMatchObject({ available: 50_000 });
     expect(await read()).toEqual([900, 0]);
     expect((await payMarketing()).status).toBe(201);
-    await expectSums(debtor);
+    await debtor.expectConsistent();
   });
 
   test('that comes after the check of a payout refuses it at the reservation', async () => {
