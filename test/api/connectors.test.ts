@@ -427,5 +427,11 @@ test('available methods are those that the account has enabled, at once', async 
   await accounts.enable(few.account_id, 'ideal', false);
   expect(await listMethods(AVAILABLE, few)).toEqual(['visa']);
   expectRefusal(await create(idealPayment(), few), 'method_requirements_not_met');
-  expectRefusal(await few.get(`${AVAILABLE}?country=NL`), 'invalid_request', ['country']);
 });
+
+test.each([AVAILABLE, '/v1/payment-methods', '/v1/payout-methods', '/v1/balances'])(
+  '%s has no parameters',
+  async (path) => {
+    expectRefusal(await shop.get(`${path}?country=NL`), 'invalid_request', ['country']);
+  },
+);
