@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { createRecipientDecrypter } from '../../connectors/contract/recipients';
 import { RAIL_IDS } from '../../src/domain/payout/rails';
 import type { Encrypter } from '../../src/encryption/encrypter';
+import { breakBook } from '../support/book';
 import { assertWebhook } from '../support/contract';
 import {
   buildAccount,
@@ -307,6 +308,21 @@ test('a refund leaves its payment as it is, and one without an amount takes all 
   const changes = { settled_at: expect.any(String), amount_settled: 1_000 };
   expect(settled).toEqual({ ...created, status: 'settled', ...changes });
   expect(settled.settled_at >= created.created_at).toBe(true);
+});
+
+test('a refund whose entry the books refuse is a fault of the service, and can be made again with its key', async () => {
+  const merchant = await buildAccount(service, { funds: 10_000 });
+  const { id: payment_id } = await buildPayment(merchant, { status: 'settled' });
+  const refund = () =>
+    merchant.post('/v1/refunds', { payment_id, amount: 50 }, { idempotencyKey: 'refused' });
+  const correct = await breakBook(service.stores, `${merchant.account_id}:sandbox:EUR`);
+  const refused = await refund();
+  expectRefusal(refused, 'books_refused');
+  expect(refused.body.error.message).toContain('The books refuse refund_accepted: ');
+  await correct();
+  expect((await refund()).status).toBe(201);
+  expect((await service.stores.payments.get(payment_id))?.refunded).toBe(50);
+  expect(await merchant.count('refunds')).toBe(1);
 });
 
 test('a refund of a live payment is paid from the live balance, and only by a live key', async () => {
