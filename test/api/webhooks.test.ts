@@ -56,15 +56,17 @@ async function expectDeliveries(
 }
 
 describe('an endpoint', () => {
-  test('is created, read, changed and deleted, and shows its secret once', async () => {
+  test('is created, read, changed and deleted, shows its secret once, and what looks like one in no audit line', async () => {
     const shop = await service.account();
-    const created = await build(shop, { description: 'Orders' });
+    const { account_id } = shop;
+    const url = `${new URL(inbox.url).href}?k=whsec_`;
+    const created = await build(shop, { description: 'Orders', url });
     const { signing_secret, ...shown } = created;
     expect(signing_secret).toMatch(/^whsec_[A-Za-z0-9_-]{43}$/);
     expect(shown).toEqual({
       id: expect.stringMatching(/^we_[0-9a-f-]{36}$/),
       object: 'webhook_endpoint',
-      url: new URL(inbox.url).href,
+      url,
       description: 'Orders',
       enabled_events: [...DEFAULT_EVENT_TYPES],
       status: 'enabled',
@@ -76,13 +78,23 @@ describe('an endpoint', () => {
     const path = `${PATH}/${created.id}`;
     expect((await shop.get(path)).body).toEqual(shown);
     expect((await shop.get(PATH)).body.data).toEqual([shown]);
-    const changes = { description: null, enabled_events: ['payout.sent', 'payment.settled'] };
+    const changes = {
+      ...{ description: null, url: `${url}2` },
+      enabled_events: ['payout.sent', 'payment.settled'],
+    };
     const { status, body } = await patch(shop, created.id, { ...changes, status: 'disabled' });
     const disabled = { ...shown, ...changes, status: 'disabled', disabled_reason: 'merchant' };
     expect([status, body]).toEqual([200, { ...disabled, updated_at: body.updated_at }]);
     expect(body.updated_at > shown.updated_at).toBe(true);
     const enabled = { ...changes, status: 'enabled', disabled_reason: null };
     expect((await patch(shop, created.id, { status: 'enabled' })).body).toMatchObject(enabled);
+    const lines = await service.stores.auditLog.list({ account_id, limit: 3 });
+    const omitted = { url: 'omitted: it looks like a secret' };
+    expect(lines.map(({ act: what, after }) => [what, after])).toMatchObject([
+      ['webhook.updated', {}],
+      ['webhook.updated', omitted],
+      ['webhook.created', omitted],
+    ]);
     const deleted = await shop.delete(path);
     expect([deleted.status, deleted.body]).toMatchObject([200, { id: created.id, deleted: true }]);
     for (const answer of [
