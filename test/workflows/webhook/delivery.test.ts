@@ -12,7 +12,12 @@ import {
 } from '../../../src/domain/events/delivery';
 import { tryDeliveryNow } from '../../../src/service/events/deliveries';
 import { redeliverEvent } from '../../../src/service/events/redeliveries';
-import { findLateDeliveries, restart } from '../../../src/service/operators/reconcile/orphans';
+import {
+  type DeliveryOrphan,
+  findDeliveries,
+  findLateDeliveries,
+  restart,
+} from '../../../src/service/operators/reconcile/orphans';
 import { listAttempts } from '../../../src/store/deliveries';
 import { secretOwner } from '../../../src/store/endpoints';
 import type { EventDocument } from '../../../src/store/events';
@@ -524,6 +529,29 @@ describe('several endpoints', () => {
     });
     expect(receiver.posts.toSorted()).toEqual(names);
     expect(await readRows(event)).toMatchObject(names.map(() => ({ attempts: 1 })));
+  });
+
+  test('the restart of one delivery whose workflow is lost continues all deliveries of its event', async () => {
+    const { names, event } = await openMerchant(2);
+    receiver.state.answer = () => 500;
+    const delivering = openQueue();
+    const deps = buildDeps(delivering.taskQueue, () => new Date(Date.now() + 10 * 60_000));
+    await runWhile(await openWorker(delivering, buildActivities(stores)), async () => {
+      const { workflowId } = await startDelivery(delivering, event, { endpoint_ids: names });
+      const handle = real.env.client.workflow.getHandle(workflowId);
+      await eventually('the first attempts', async () =>
+        (await readRows(event)).every(({ attempts }) => attempts === 1),
+      );
+      await handle.terminate('lost');
+      const lost: DeliveryOrphan[] = [];
+      for await (const { orphans } of findDeliveries(deps, [event._id])) lost.push(...orphans);
+      expect(lost).toHaveLength(2);
+      for (const orphan of lost.slice(0, 1)) await restart(deps, orphan);
+      await eventually('both activities', async () => {
+        return (await handle.describe()).raw.pendingActivities?.length === 2;
+      });
+      await handle.terminate('end of test');
+    });
   });
 
   test('a redelivery that was lost before its update is made by the audit while the workflow runs for others', async () => {
