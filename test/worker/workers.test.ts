@@ -5,15 +5,15 @@ import { createAuditActivities } from '../../activities/schedules/audit';
 import { webhookWorkflowId } from '../../src/domain/events/event';
 import { paymentWorkflowId } from '../../src/domain/payment/payment';
 import type { IdempotencyRecord } from '../../src/store/idempotency';
+import { FUNDS, openShop } from '../api/payout-setting';
 import { expectRefusal } from '../api/refusal';
 import { buildPayment } from '../support/factories';
 import { useHook } from '../support/hook';
-import { eventually, idealPayment } from '../support/http';
+import { eventually, idealPayment, readReplayed } from '../support/http';
 import { mockActivityEnvironment } from '../support/quiet';
 import { useAccount, useService } from '../support/service';
 
-// No worker runs by default, which is the outage. The end of a payout without one is in
-// test/workflows/shared/bank.test.ts.
+// No worker runs by default, which is the outage.
 const service = useService({ worker: false });
 
 const shop = useAccount(service);
@@ -27,7 +27,8 @@ const create = (idempotencyKey: string, once = true) =>
 /** Repeats the call while a busy machine answers too late. */
 const insist = (idempotencyKey: string) => create(idempotencyKey, false);
 const records = () => service.collection<IdempotencyRecord>('idempotency_records');
-const findRecord = (key: string) => records().findOne({ account_id: shop.account_id, key });
+const findRecord = (key: string, { account_id } = { ...shop }) =>
+  records().findOne({ account_id, key });
 const getHandle = (id: string) => service.temporal.workflow.getHandle(paymentWorkflowId(id));
 
 async function withWorkers<T>(run: () => Promise<T>): Promise<T> {
@@ -149,6 +150,31 @@ test('a key stays reserved when the database has lost its payment, so that it is
     );
     expectRefusal(await create('restored'), LATE);
     expect(await findRecord('restored')).toMatchObject({ resource_id: id });
+  });
+});
+
+// What the workflow leaves of it: test/workflows/shared/bank.test.ts
+test('a payout without a worker is refused for good when one comes, and its key creates a new one', async () => {
+  const payer = await openShop(service);
+  // On a busy machine a call may end before its workflow has begun.
+  const first = await eventually('its workflow', async () => {
+    const late = await payer.pay({}, 'late', true);
+    if (late.status === 409) return undefined;
+    expectRefusal(late, LATE);
+    expect(late.headers.get('Retry-After')).toBe('1');
+    const id = (await findRecord('late', payer))?.resource_id;
+    const handle = service.temporal.workflow.getHandle(`payout:${id}`);
+    return (await handle.describe().catch(() => undefined)) && { id, handle };
+  });
+  await withWorkers(async () => {
+    expect(await first.handle.result()).toMatchObject({ status: 'refused', code: LATE });
+    const next = await payer.pay({}, 'late');
+    expect([next.status, readReplayed(next)]).toEqual([201, null]);
+    expect(next.body.id).not.toBe(first.id);
+    expectRefusal(await payer.get(`/v1/payouts/${first.id}`), 'payout_not_found');
+    expect(await payer.count('payouts')).toBe(1);
+    await payer.untilSent();
+    expect(await payer.balance()).toEqual([FUNDS.main - 1_000, 0]);
   });
 });
 
