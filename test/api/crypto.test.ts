@@ -193,6 +193,10 @@ describe('a crypto payment', () => {
     const received = await own.untilStatus(id, 'received');
     expect(received).toMatchObject({ amount_due: String(DUE), amount_received: String(came) });
     expect(await own.balance()).toEqual({ available: String(came), reserved: '0' });
+    expect(await own.events(id)).toEqual(['crypto.payment.received']);
+    const handle = own.handle('crypto_payment', id);
+    await handle.result();
+    await saveHistory(handle, 'crypto-payment-tolerance');
     await own.deposit(later.id, 'tx-later', came);
     await own.untilStatus(later.id, 'underpaid');
   });
