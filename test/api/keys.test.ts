@@ -82,6 +82,7 @@ test('a key is refused by scope, address, age and revocation, which is no use of
       expected.push([answer, code === null ? { method: 'GET', route: path } : { code }]);
     };
     await ask('api_key_scope_insufficient', {}, '/v1/refunds');
+    // A refused request does not count as a use.
     expect((await findKey(account_id))?.last_used_at).toBeNull();
     await ask(null, { expires_at: inAnHour, allowed_cidrs: networks.here });
     await ask('api_key_address_refused', { allowed_cidrs: networks.elsewhere });
@@ -91,7 +92,6 @@ test('a key is refused by scope, address, age and revocation, which is no use of
     await ask('api_key_invalid', {}, PAYMENTS, makeKey(false));
     expect((await createClient(url, other).get(PAYMENTS)).status).toBe(200);
   });
-  // A refused request does not count as a use.
   const used = await eventually('its use', async () => (await findKey(account_id))?.last_used_at);
   expect(used >= began && used <= new Date().toISOString()).toBe(true);
   const lines = log.split('\n').filter((line) => line.includes('answered'));

@@ -496,7 +496,7 @@ describe('a recipient', () => {
       '1111',
     ],
     [
-      'null',
+      'null for other fields',
       ukRecipient({ card_number: null, scheme: null, last4: null }),
       'bank_account',
       null,
