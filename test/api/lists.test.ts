@@ -138,7 +138,7 @@ describe.each(LISTS.filter(({ statuses }) => statuses.length > 0))('the list $pa
 });
 
 test.each(['/v1/events', '/v1/webhook-endpoints'])(
-  'the list %s goes on at its cursor, refuses one that has lost digits, and takes a time of your own',
+  'the list %s is newest first, goes on at its cursor, refuses one that has lost digits, and takes a time of your own',
   async (path) => {
     const shop = await service.account();
     for (const url of ['http://localhost:1/', 'http://localhost:2/']) {
@@ -157,6 +157,8 @@ test.each(['/v1/events', '/v1/webhook-endpoints'])(
     }
     const [next] = (await read({ created_before: cursor })).data;
     expect([undefined, data[0].id]).not.toContain(next?.id);
+    const readTime = (row: Row) => row.created ?? row.created_at;
+    expect(readTime(data[0]) >= readTime(next)).toBe(true);
     const soon = new Date(Date.now() + 60_000).toISOString();
     for (const [created_before, rows] of [
       [soon, data],
