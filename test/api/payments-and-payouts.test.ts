@@ -90,8 +90,8 @@ describe('a payment', () => {
     expectRefusal(answer, 'invalid_request');
   });
 
-  // What cannot be cancelled: test/workflows/payment/lifecycle.test.ts
-  test('is cancelled before the customer pays, also twice, or when its workflow was terminated', async () => {
+  // While its bank says something else: test/workflows/payment/lifecycle.test.ts
+  test('is cancelled before the customer pays, also twice, or when its workflow was terminated, and not after', async () => {
     const { id } = await buildPayment(shop);
     const cancelled = await cancel(id);
     expect([cancelled.status, cancelled.body]).toMatchObject([
@@ -106,8 +106,10 @@ describe('a payment', () => {
     const { id: ended } = await buildPayment(shop);
     await service.temporal.workflow.getHandle(`payment:${ended}`).terminate('in a test');
     expect((await cancel(ended)).body.status).toBe('cancelled');
-    const paid = await buildPayment(shop, { status: 'settled' });
-    expectRefusal(await cancel(paid.id), 'cannot_cancel');
+    for (const status of ['authorized', 'settled'] as const) {
+      const paid = await buildPayment(shop, { status });
+      expectRefusal(await cancel(paid.id), 'cannot_cancel');
+    }
   });
 
   test('shows its customer to the merchant, and stores it encrypted', async () => {
