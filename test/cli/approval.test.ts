@@ -123,7 +123,7 @@ describe('a live act above the limit', () => {
   });
 
   // The comparison itself is in test/domain/approval.test.ts.
-  test('is above that of the worker, which no environment of a command raises', async () => {
+  test('is above that of the worker, which the environment of a command lowers and never raises', async () => {
     const { account_id } = await openMerchant();
     const rich = await newOperator({ APPROVAL_LIMIT: '99999999999' });
     const isNeeded = async (amount: number) =>

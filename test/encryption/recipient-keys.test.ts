@@ -160,7 +160,7 @@ test.each([
   },
 );
 
-test('existing key keyRings stay; a public part that is missing or old is written again', () => {
+test('existing key rings stay; a public part that is missing or old is written again', () => {
   const paths = [keyRingPath(dir, 'live', 'private'), keyRingPath(dir, 'live', 'public')] as const;
   const read = () => paths.map((path) => readFileSync(path, 'utf8'));
   const before = read();
