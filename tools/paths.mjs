@@ -119,6 +119,10 @@ async function measure({ key, email, password }) {
     name,
     listFiles(functions, idle),
   ]);
+  // A worker whose bundles are older than its code makes others, under names that say no module.
+  if (!files.every(([, list]) => list.some((file) => file.startsWith('workflows/')))) {
+    throw new Error('No workflow was seen: run `npm run -s build` first.');
+  }
   console.table(files.map(([path, list]) => ({ path, files: list.length })));
   if (values.list) for (const [name, list] of files) console.log(`\n${name}\n${list.join('\n')}`);
 }
