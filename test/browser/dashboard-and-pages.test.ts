@@ -248,6 +248,7 @@ test('a crypto payment shows its deposits, and is settled to a wallet that is re
   await shop.until(id, 'its receipt', ({ status }) => status === 'received');
   const user = await openUser(service.stores, shop.account_id);
   const own = await enter(await browser.newContext(), service.url, user);
+  // Labels of the page, whose word is not one of our names.
   const filters = { Search: 'order-1001', ['Coin']: 'eth_ethereum' };
   await walk(
     own,

@@ -11,7 +11,7 @@ import {
   type Tools,
 } from '../../../connectors/kit';
 
-export type Settings = typeof example extends ConnectorDefinition<infer S> ? S : never;
+type Settings = typeof example extends ConnectorDefinition<infer S> ? S : never;
 type ExampleTools = Tools<Settings>;
 type Money = { amount: number; currency: string };
 const NO_MONEY: Money = { amount: 0, currency: 'EUR' };

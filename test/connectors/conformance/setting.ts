@@ -91,7 +91,7 @@ interface Parts {
   restoreGuard?: Pick<RestoreGuard, 'confirm' | 'check' | 'onChange' | 'protect'>;
 }
 
-export interface Change<S extends Settings> extends Parts {
+interface Change<S extends Settings> extends Parts {
   definition?: (definition: ConnectorDefinition<S>) => ConnectorDefinition<S>;
   /** Handles the webhooks of the bank, in front of the connector. */
   webhooks?: (url: string) => Promise<Front>;
@@ -141,9 +141,14 @@ async function checkOnce<S extends Settings>(
   const bank = await startFakeBank(SECRET, {
     webhookUrl: `http://127.0.0.1:${webhookPort}/webhooks`,
   });
-  const ofBank = { ...Object(settings), EXAMPLE_API_URL: `http://127.0.0.1:${bankPort}` };
-  const place = { ...bench, settings: ofBank };
-  const connector = await startOnKit(change.definition?.(definition) ?? definition, place, change);
+  const connector = await startOnKit(
+    change.definition?.(definition) ?? definition,
+    {
+      ...bench,
+      settings: { ...Object(settings), EXAMPLE_API_URL: `http://127.0.0.1:${bankPort}` },
+    },
+    change,
+  );
   const url = String(connector.url).replace('/webhooks', '');
   const front = await change.webhooks?.(url);
   const desk = await change.desk?.(bank.url);
@@ -171,15 +176,20 @@ export async function startOnKit<S extends Settings>(
   { activities: change = (same) => same, guard, restoreGuard }: Parts = {},
 ) {
   const { config, own } = await connectConnector(name, place);
-  const db = own.mongo.db(`${place.database}_${name}`);
-  const records = db.collection<InstructionRecord>('instructions');
+  const records = own.mongo
+    .db(`${place.database}_${name}`)
+    .collection<InstructionRecord>('instructions');
   const changed = {
     ...{ ...own, guard: { ...own.guard, ...guard } },
     createWorker: (activities: object, options?: Parameters<typeof own.createWorker>[1]) =>
       own.createWorker(change(endFailedAttempts(activities, records)), options),
   };
-  const parts = omitUndefined({ restoreGuard });
-  const connector = await startConnector(definition, config, changed, parts);
+  const connector = await startConnector(
+    definition,
+    config,
+    changed,
+    omitUndefined({ restoreGuard }),
+  );
   connector.finished.catch(() => undefined);
   return { url: connector.url, stop: () => connector.stop().then(own.close) };
 }
@@ -195,13 +205,16 @@ function endFailedAttempts(
   const { sendPayout, sendRefund, submitEvidence, acceptDispute } = activities;
   const end =
     <I, A>(send: (input: I) => Promise<A>, makeId: (input: I) => string) =>
-    (input: I): Promise<A> =>
-      send(input).catch(async (error: unknown) => {
+    async (input: I): Promise<A> => {
+      try {
+        return await send(input);
+      } catch (error) {
         const isOver = !(error instanceof AttemptInProgress);
         const change = { $set: { deadline: new Date(0) } };
         if (isOver) await records.updateOne({ _id: makeId(input), answer: null }, change);
         throw error;
-      });
+      }
+    };
   return {
     ...activities,
     ...(sendPayout && { sendPayout: end(sendPayout, ({ payout_id: id }) => `payout:${id}`) }),
@@ -211,14 +224,14 @@ function endFailedAttempts(
   };
 }
 
-type Deliver = Awaited<ReturnType<typeof connectProcess>>['deliver'];
-
 interface SepaChange {
   /** Parts of the connector that a mutant replaces. */
   parts?: Parameters<typeof startSepa>[2];
   /** Changes what it delivers. */
   deliver?: (deliver: Deliver) => Deliver;
 }
+
+type Deliver = Awaited<ReturnType<typeof connectProcess>>['deliver'];
 
 /** Starts the connector of SEPA files between two folders, on servers of a check. */
 export async function openSepaBench({ parts, deliver = (same) => same }: SepaChange = {}) {
@@ -230,9 +243,13 @@ export async function openSepaBench({ parts, deliver = (same) => same }: SepaCha
     settings: {
       ...{ SEPA_OUT_DIR: folders.out, SEPA_IN_DIR: folders.in, SEPA_IBAN: 'NL41MOCK0000000001' },
       ...{ SEPA_NAME: 'Connector check', SEPA_CUT_OFF: 15 * 60, SEPA_POLL_SECONDS: 0.1 },
-      ...{ SEPA_FILE_MIN: 1, SEPA_VERIFIED_DIR: '', SEPA_INSTANT: '' as const },
-      ...{ SEPA_INSTANT_SECONDS: 5, SEPA_INSTANT_OVERDUE_SECONDS: 60 },
-      SEPA_INSTANT_FINAL: 'status' as const,
+      ...{
+        SEPA_FILE_MIN: 1,
+        SEPA_VERIFIED_DIR: '',
+        SEPA_INSTANT: '' as const,
+        SEPA_INSTANT_SECONDS: 5,
+      },
+      ...{ SEPA_INSTANT_FINAL: 'status' as const, SEPA_INSTANT_OVERDUE_SECONDS: 60 },
     },
   });
   const changed = { ...own, deliver: deliver(own.deliver) };
