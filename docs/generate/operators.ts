@@ -24,16 +24,23 @@ export function listFindings(): string {
   return remedyList(FINDING_REMEDIES);
 }
 
+/** Where two reasons of a list require the same acts, the later one names the earlier. */
 function remedyList(remedies: Readonly<Record<string, Remedy>>): string {
-  return list(
-    Object.entries(remedies).map(([reason, remedy]) => `${code(reason)}: ${shorten(remedy)}`),
-  );
+  const reasons = new Map<string, string>();
+  const items = Object.entries(remedies).map(([reason, remedy]) => {
+    const { what } = remedy;
+    const acts = describeRemedy(remedy).slice(what.length);
+    const earlier = reasons.get(acts);
+    if (acts !== '' && earlier === undefined) reasons.set(acts, reason);
+    const shownActs = earlier === undefined ? acts : ` Do as for ${code(earlier)}.`;
+    return `${code(reason)}: ${shorten(what + shownActs)}`;
+  });
+  return list(items);
 }
 
 /** Leaves out what the page says once: to ask the bank first, and how to send an act. */
-function shorten(remedy: Remedy): string {
-  const text = describeRemedy(remedy).replace(' Ask the bank. ', ' ');
-  return text.replaceAll(/`[\w-]+ act ID ([^`]+)`/g, '`$1`');
+function shorten(text: string): string {
+  return text.replace(' Ask the bank. ', ' ').replaceAll(/`[\w-]+ act ID ([^`]+)`/g, '`$1`');
 }
 
 /** Commands that need an operator's key on live, and those that another operator approves, too. */
