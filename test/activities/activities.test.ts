@@ -15,7 +15,7 @@ import { verifySignature } from '../../src/webhooks/attempt';
 import { createEndpointLimits } from '../../src/webhooks/endpoint-limits';
 import type { WebhookPost } from '../../src/webhooks/post';
 import type { PostResult } from '../../src/webhooks/post-result';
-import { retryTransient } from '../support/eventually';
+import { retryTransient } from '../support/database';
 import { readPayloads } from '../support/histories';
 import { mockActivityEnvironment } from '../support/quiet';
 import { recordKey, useRecords } from '../support/records';

@@ -1,5 +1,5 @@
 import { parseDuration } from '../../src/domain/merchants/clock-request';
-import { eventually } from '../support/http';
+import { eventually } from '../support/eventually';
 import type { Account } from '../support/service';
 
 export type Merchant = Pick<Account, 'get' | 'post'>;

@@ -8,10 +8,11 @@ import { actOn } from '../../src/service/operators/act';
 import type { KeyDocument } from '../../src/store/keys';
 import { operatorsAudit } from '../support/audit';
 import { openUser, openVisitor } from '../support/dashboard';
+import { eventually } from '../support/eventually';
 import { buildPayment, buildPayout, fundAccount } from '../support/factories';
 import { saveHistory } from '../support/histories';
 import { useHook } from '../support/hook';
-import { createClient, eventually, idealPayment } from '../support/http';
+import { createClient, idealPayment } from '../support/http';
 import { useService } from '../support/service';
 import {
   advance,

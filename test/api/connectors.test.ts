@@ -9,7 +9,6 @@ import { connectorQueue } from '../../src/domain/task-queues';
 import { createConnectors } from '../../src/routing';
 import { pauseConnector, resumeConnector } from '../../src/service/banks/connectors';
 import { setRule } from '../../src/service/banks/routing/change';
-
 import { createStores } from '../../src/store';
 import { CACHE_MS } from '../../src/store/cache';
 import { runWorker } from '../../src/temporal/native';
@@ -17,8 +16,9 @@ import { asOperator, commandsIn, everythingStored, runApproved } from '../cli/cl
 import { useResourceSetting } from '../cli/resource-setting';
 import { ROOT } from '../docs/pages';
 import { operatorsAudit } from '../support/audit';
+import { eventually } from '../support/eventually';
 import { useFixture } from '../support/fixture';
-import { type Answer, type Client, call, eventually, idealPayment } from '../support/http';
+import { type Answer, type Client, call, idealPayment } from '../support/http';
 import { quietTemporal } from '../support/quiet';
 import { scriptedBank } from '../support/scripted-bank';
 import { temporalAddress } from '../support/servers';

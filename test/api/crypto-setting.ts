@@ -4,8 +4,8 @@ import type { CallbackName } from '../../src/domain/banks/callback';
 import { type VerifyOptions, verifyLedger } from '../../src/ledger-check/verify';
 import { LIFECYCLES } from '../../src/lifecycles';
 import { type Act, actOn } from '../../src/service/operators/act';
+import { eventually } from '../support/eventually';
 import { useFixture } from '../support/fixture';
-import { eventually } from '../support/http';
 import type { Service } from '../support/service';
 
 /** Smallest units of one ether. */

@@ -1,9 +1,10 @@
 import { WebhookEvent } from '../../src/domain/events/event';
 import { ENDPOINTS } from '../../src/domain/wire';
 import { assertWebhook } from '../support/contract';
+import { eventually } from '../support/eventually';
 import { saveHistory } from '../support/histories';
 import { useHook } from '../support/hook';
-import { type Client, eventually } from '../support/http';
+import type { Client } from '../support/http';
 import { useService } from '../support/service';
 import { advance, between, repeatIfBehind } from './clock-setting';
 import { ASSET, ETHER, IN_ETHER, openCryptoShop, useCryptoShop, WALLET } from './crypto-setting';

@@ -1,6 +1,7 @@
 import type { EventType } from '../../src/domain/events/event';
+import { eventually } from '../support/eventually';
 import { buildEndpoint, buildPayment } from '../support/factories';
-import { type Answer, eventually } from '../support/http';
+import type { Answer } from '../support/http';
 import { useAccount, useService } from '../support/service';
 import { expectRefusal } from './refusal';
 

@@ -7,6 +7,7 @@ import { createEncrypter } from '../../src/encryption/encrypter';
 import { type CreatedResource, createOnce } from '../../src/service/create-once';
 import type { IdempotencyRecord } from '../../src/store/idempotency';
 import { makeKey } from '../../src/store/keys';
+import { eventually } from '../support/eventually';
 import { fundAccount } from '../support/factories';
 import { useFreshFixture } from '../support/fixture';
 import {
@@ -14,7 +15,6 @@ import {
   type Client,
   call,
   createClient,
-  eventually,
   idealPayment,
   readReplayed,
 } from '../support/http';

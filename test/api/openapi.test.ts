@@ -16,11 +16,11 @@ import { ENDPOINTS } from '../../src/domain/wire';
 import { createStores } from '../../src/store';
 import { connectTemporal } from '../../src/temporal/access';
 import { createTemporalClient } from '../../src/temporal/client';
-
 import { useDatabase } from '../support/database';
+import { eventually } from '../support/eventually';
 import { buildAccount, buildEndpoint, fundAccount } from '../support/factories';
 import { useFixture } from '../support/fixture';
-import { type Answer, call, eventually } from '../support/http';
+import { type Answer, call } from '../support/http';
 import { getPort } from '../support/product';
 import { mongodbUri, sharedProduct, temporalAddress } from '../support/servers';
 import { useAccount, useService } from '../support/service';

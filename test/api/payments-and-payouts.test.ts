@@ -4,6 +4,7 @@ import { RAIL_IDS } from '../../src/domain/payout/rails';
 import type { Encrypter } from '../../src/encryption/encrypter';
 import { breakBook } from '../support/book';
 import { assertWebhook } from '../support/contract';
+import { eventually } from '../support/eventually';
 import {
   buildAccount,
   buildEndpoint,
@@ -13,7 +14,7 @@ import {
   fundAccount,
 } from '../support/factories';
 import { useHook } from '../support/hook';
-import { type Answer, call, eventually, idealPayment } from '../support/http';
+import { type Answer, call, idealPayment } from '../support/http';
 import { type Account, useAccount, useService } from '../support/service';
 import { FUNDS, insertRecipient, openShop, storedPayout, useShop } from './payout-setting';
 import { bankRecipient, cardRecipient, ukRecipient } from './recipient-bodies';

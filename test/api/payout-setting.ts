@@ -11,9 +11,9 @@ import {
 } from '../../src/domain/payout/recipient';
 import type { PayoutDocument } from '../../src/store/payouts';
 import { buildRecipient, recipientOwner } from '../../src/store/recipients';
+import { eventually } from '../support/eventually';
 import { fundAccount } from '../support/factories';
 import { useFixture } from '../support/fixture';
-import { eventually } from '../support/http';
 import { buildPayoutRow, paymentAt } from '../support/list-rows';
 import type { Service } from '../support/service';
 

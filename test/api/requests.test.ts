@@ -11,17 +11,11 @@ import { makeKey } from '../../src/store/keys';
 import type { RequestDocument } from '../../src/store/requests';
 import { signPayload } from '../../src/webhooks/attempt';
 import { operatorsAudit } from '../support/audit';
+import { eventually } from '../support/eventually';
 import { buildPayment } from '../support/factories';
 import { gate } from '../support/gate';
 import { readPayloads } from '../support/histories';
-import {
-  type Answer,
-  type Client,
-  call,
-  createClient,
-  eventually,
-  idealPayment,
-} from '../support/http';
+import { type Answer, type Client, call, createClient, idealPayment } from '../support/http';
 import { type Account, type AccountOptions, useAccount, useService } from '../support/service';
 import { CREATES, type Creator } from './create-setting';
 import { type Exchange, exchange } from './exchange';

@@ -20,10 +20,11 @@ import {
   type Visitor,
   visitor,
 } from '../support/dashboard';
+import { eventually } from '../support/eventually';
 import { buildEndpoint, buildPayment } from '../support/factories';
 import { useFixture } from '../support/fixture';
 import { useInbox } from '../support/hook';
-import { createClient, eventually, idealPayment } from '../support/http';
+import { createClient, idealPayment } from '../support/http';
 import { quietTemporal } from '../support/quiet';
 import { runWhile } from '../support/run-while';
 import { scriptedBank } from '../support/scripted-bank';

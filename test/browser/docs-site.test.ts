@@ -4,8 +4,8 @@ import Koa from 'koa';
 import type { Page } from 'playwright-core';
 import { z } from 'zod';
 import { createDocsSite } from '../../src/pages/docs-site';
+import { eventually } from '../support/eventually';
 import { useFixture } from '../support/fixture';
-import { eventually } from '../support/http';
 import { receiveHttp } from '../webhooks/receiver';
 import { look, useBrowser } from './dashboard-visit';
 

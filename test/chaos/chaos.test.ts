@@ -13,9 +13,9 @@ import type { DeliveryRow } from '../../src/store/deliveries';
 import type { EventDocument } from '../../src/store/events';
 import type { PaymentDocument } from '../../src/store/payments';
 import type { PartName } from '../../stack/data-dir';
+import { eventually } from '../support/eventually';
 
 import { useFixture } from '../support/fixture';
-import { eventually } from '../support/http';
 import { noteForFailure } from '../support/quiet';
 import { type Acknowledged, type Load, STEPS_PER_PAYMENT, startLoad } from './load';
 import { listAll, useMerchant } from './race';

@@ -8,7 +8,7 @@ import type { ConnectorKey } from '../../connectors/contract/callbacks';
 import { type Child, startChild } from '../../stack/child-process';
 import { CHAIN_ID } from '../connectors/evm/ethereum';
 import { ACCOUNT } from '../connectors/evm/words';
-import { eventually } from '../support/http';
+import { eventually } from '../support/eventually';
 
 /** Process of the connector, as `docs/evm.md` runs it. */
 const MAIN = resolve('dist/connectors/evm/main.js');

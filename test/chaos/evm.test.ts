@@ -8,7 +8,7 @@ import { createEncrypter } from '../../src/encryption/encrypter';
 import { ASSET, type CryptoShop, ETHER, openCryptoShop, WALLET } from '../api/crypto-setting';
 import { startEthereum } from '../connectors/evm/ethereum';
 import { operatorsAudit } from '../support/audit';
-import { eventually } from '../support/http';
+import { eventually } from '../support/eventually';
 import { mongodbUri, temporalAddress } from '../support/servers';
 import { type Service, startService } from '../support/service';
 import { createEvmProcess, type EvmProcess } from './evm-process';

@@ -13,9 +13,9 @@ import { type Act, actOn } from '../../src/service/operators/act';
 import { createStores } from '../../src/store';
 import { disputeId } from '../../src/store/disputes';
 import { connectTemporal } from '../../src/temporal/access';
+import { eventually, retryUntilDone } from '../support/eventually';
 import { useFixture } from '../support/fixture';
-import { eventually, idealPayment } from '../support/http';
-import { retryUntilDone } from '../support/insist';
+import { idealPayment } from '../support/http';
 import { noteForFailure } from '../support/quiet';
 import { createRandom, type Random } from '../support/random';
 import {

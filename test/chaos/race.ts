@@ -1,5 +1,6 @@
+import { eventually } from '../support/eventually';
 import { useFixture } from '../support/fixture';
-import { type Answer, eventually } from '../support/http';
+import type { Answer } from '../support/http';
 import { createPatientClient, type PatientClient } from './patient-client';
 import { RECOVERY_MS_MAX, type RunningStack, type StackOptions, startStack } from './running-stack';
 

@@ -1,8 +1,9 @@
 import type { PartName } from '../../stack/data-dir';
+import { eventually } from '../support/eventually';
 import { useFixture } from '../support/fixture';
 import { gate } from '../support/gate';
 import { openInbox } from '../support/hook';
-import { type Answer, eventually, idealPayment } from '../support/http';
+import { type Answer, idealPayment } from '../support/http';
 import { noteForFailure } from '../support/test-log';
 import {
   findDifferences,

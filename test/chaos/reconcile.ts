@@ -1,4 +1,4 @@
-import { eventually } from '../support/http';
+import { eventually } from '../support/eventually';
 import type { RunningStack } from './running-stack';
 
 /** A callback that was cut off comes again within half a minute. */

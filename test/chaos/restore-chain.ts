@@ -4,7 +4,7 @@ import { createWalletStore } from '../../src/store/wallets';
 import { ASSET, ETHER, IN_ETHER, WALLET } from '../api/crypto-setting';
 import { runApproved } from '../cli/cli';
 import { startEthereum } from '../connectors/evm/ethereum';
-import { eventually } from '../support/http';
+import { eventually } from '../support/eventually';
 import { createEvmProcess } from './evm-process';
 import type { PatientClient } from './patient-client';
 import type { RunningStack } from './running-stack';

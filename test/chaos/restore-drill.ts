@@ -10,7 +10,7 @@ import { type Child, startChild } from '../../stack/child-process';
 import { freePort } from '../../stack/ports';
 import { runApproved } from '../cli/cli';
 import { type Dump, dumpDatabase, restoreDatabase } from '../support/dump';
-import { eventually } from '../support/http';
+import { eventually } from '../support/eventually';
 import { createPatientClient, type PatientClient } from './patient-client';
 import { openMerchant, RECIPIENT } from './race';
 import { CHAIN_ENV, openChain, SAME, type WithDb } from './restore-chain';

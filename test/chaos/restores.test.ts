@@ -1,5 +1,5 @@
+import { eventually } from '../support/eventually';
 import { useFixture } from '../support/fixture';
-import { eventually } from '../support/http';
 import { findDifferences } from './race';
 import { BANK_NAMES, openDrill } from './restore-drill';
 import type { RunningStack, StackOptions } from './running-stack';

@@ -6,7 +6,8 @@ import { isAlive, listProcessIds, readCommandLine, signal } from '../../src/base
 import { PART_NAMES, type PartName, readState, type StackState } from '../../stack/data-dir';
 import { freePort, isPortFree } from '../../stack/ports';
 import { run } from '../cli/cli';
-import { type Answer, eventually } from '../support/http';
+import { eventually } from '../support/eventually';
+import type { Answer } from '../support/http';
 import { NOT_DONE } from '../support/not-done';
 import { spawnProgram } from '../support/programs';
 

@@ -5,9 +5,10 @@ import { useCommands } from '../cli/cli';
 import { type Fault, startFakeStripe, type Thing } from '../connectors/stripe/fake';
 import { becomesLate } from '../connectors/stripe/product';
 import { KEY, WEBHOOK_SECRET } from '../connectors/stripe/world';
+import { eventually } from '../support/eventually';
 import { buildAccount, buildPayment } from '../support/factories';
 import { useFixture } from '../support/fixture';
-import { eventually, idealPayment } from '../support/http';
+import { idealPayment } from '../support/http';
 import { useService } from '../support/service';
 import { ENDS_MS_MAX, useKilledConnector } from './killed-connector';
 

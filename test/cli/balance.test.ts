@@ -7,7 +7,7 @@ import { reverseOperation } from '../../src/service/money/balances/act';
 import { type Adjustment, adjustBalance } from '../../src/service/money/balances/adjust';
 import { type Funding, fundBalance } from '../../src/service/money/balances/fund';
 import { readBalances } from '../../src/service/money/read';
-import { retryUntilDone } from '../support/insist';
+import { retryUntilDone } from '../support/eventually';
 import { useService } from '../support/service';
 import { asOperator, commandsIn, useCommands } from './cli';
 

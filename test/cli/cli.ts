@@ -16,9 +16,8 @@ import { createOperatorDeps, createReadDeps } from '../../src/service/operators/
 import { createOperator } from '../../src/service/operators/keys';
 import { createStores } from '../../src/store';
 import { operatorsAudit, signAsProcesses } from '../support/audit';
+import { eventually, retryUntilDone } from '../support/eventually';
 import { useFixture } from '../support/fixture';
-import { eventually } from '../support/http';
-import { retryUntilDone } from '../support/insist';
 import { NOT_DONE } from '../support/not-done';
 import { openRebuilder } from '../support/rebuilder';
 import { mongodbUri, temporalAddress } from '../support/servers';

@@ -30,9 +30,8 @@ import { connectorKeyOwner } from '../../src/store/keys';
 import { buildRecipient, recipientOwner } from '../../src/store/recipients';
 import { totpOwner } from '../../src/store/users';
 import { openUser } from '../support/dashboard';
+import { eventually, retryUntilDone } from '../support/eventually';
 import { useFixture } from '../support/fixture';
-import { eventually } from '../support/http';
-import { retryUntilDone } from '../support/insist';
 import { openProvisioning } from './cli';
 
 const DETAILS = '{"first_name":"Ada"}';

@@ -15,8 +15,8 @@ import { type VerifyOptions, verifyLedger } from '../../src/ledger-check/verify'
 import { addBankAccount } from '../../src/service/banks/bank-accounts';
 import { fundSandbox } from '../../src/service/money/balances/fund';
 import { operatorsAudit } from '../support/audit';
+import { retryUntilDone } from '../support/eventually';
 import { useFixture } from '../support/fixture';
-import { retryUntilDone } from '../support/insist';
 import {
   authorizedPayment,
   openRecords,

@@ -8,8 +8,8 @@ import { actOn, actOnMany, findMany } from '../../src/service/operators/act';
 import { acknowledgeAttention, type ShownAttention } from '../../src/service/operators/attention';
 import { createMetricStore } from '../../src/store/metrics';
 import { operatorsAudit } from '../support/audit';
+import { eventually } from '../support/eventually';
 import { buildPayment } from '../support/factories';
-import { eventually } from '../support/http';
 import { asOperator, commandsIn } from './cli';
 import { useResourceSetting } from './resource-setting';
 

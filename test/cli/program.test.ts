@@ -32,10 +32,9 @@ import { checkDatabase } from '../../src/store';
 import { connectTemporal } from '../../src/temporal/access';
 import { checkTemporal } from '../../src/temporal/attributes';
 import { createTemporalClient } from '../../src/temporal/client';
-
 import { connectConnector } from '../connectors/process';
+import { eventually } from '../support/eventually';
 import { useFixture } from '../support/fixture';
-import { eventually } from '../support/http';
 import { openRebuilder } from '../support/rebuilder';
 import { temporalAddress } from '../support/servers';
 import { asOperator, CliError, commandsIn, run, splitWords, useProvisioning } from './cli';

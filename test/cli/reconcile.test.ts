@@ -21,9 +21,10 @@ import {
 } from '../../src/service/operators/reconcile/walk';
 import { buildDelivery } from '../../src/store/deliveries';
 import { storedPayout } from '../api/payout-setting';
+import { eventually } from '../support/eventually';
 import { buildPayout } from '../support/factories';
 import { readPayloads } from '../support/histories';
-import { createClient, eventually, idealPayment } from '../support/http';
+import { createClient, idealPayment } from '../support/http';
 import { recordEvents } from './event-log';
 import { useResourceSetting } from './resource-setting';
 

@@ -7,17 +7,16 @@ import { explain } from '../../src/cli/failure';
 import type { CallbackResource } from '../../src/domain/banks/callback';
 import { type EventType, webhookWorkflowId } from '../../src/domain/events/event';
 import { redeliverAll, redeliverEvent } from '../../src/service/events/redeliveries';
-
 import { actOn } from '../../src/service/operators/act';
 import { findDeliveries, restart } from '../../src/service/operators/reconcile/orphans';
 import { type DeliveryRow, listAttempts } from '../../src/store/deliveries';
 import type { DisputeDocument } from '../../src/store/disputes';
 import type { EventDocument } from '../../src/store/events';
+import { eventually } from '../support/eventually';
 import { buildAccount, buildDispute, buildPayment } from '../support/factories';
 import { useFixture } from '../support/fixture';
 import { readPayloads } from '../support/histories';
 import { useHook } from '../support/hook';
-import { eventually } from '../support/http';
 import { buildDisputeRow, paymentAt } from '../support/list-rows';
 import { asOperator, commandsIn, run, useCommands } from './cli';
 import { recordEvents } from './event-log';

@@ -28,8 +28,8 @@ import { createMetricStore } from '../../src/store/metrics';
 import { inOneDay } from '../api/window';
 import { type CamtStatement, camt, TEST_DAY, TEST_IBAN } from '../support/camt';
 import { dumpDatabase } from '../support/dump';
+import { retryUntilDone } from '../support/eventually';
 import { useFixture } from '../support/fixture';
-import { retryUntilDone } from '../support/insist';
 import { asOperator, commandsIn, useProvisioning } from './cli';
 
 const service = useProvisioning();

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Shop } from '../api/payout-setting';
-import { eventually } from '../support/http';
+import { eventually } from '../support/eventually';
 import type { Service } from '../support/service';
 
 /**

@@ -19,8 +19,8 @@ import {
 import type { ChainTransaction } from '../../connectors/sandbox/chain/transactions';
 import { ServiceError } from '../../src/domain/errors';
 import { useDatabase } from '../support/database';
+import { eventually } from '../support/eventually';
 import { gate } from '../support/gate';
-import { eventually } from '../support/http';
 import { createTestLogger } from '../support/quiet';
 
 type Bank = TakesPayments<Record<never, never>>;

@@ -17,10 +17,9 @@ import { payoutWorkflowId } from '../../src/domain/payout/payout';
 import { refundWorkflowId } from '../../src/domain/refund/refund';
 import type { CallbackDocument } from '../../src/store/callbacks';
 import { lifecycleLabels } from '../../src/temporal/start';
+import { eventually, retryUntilDone } from '../support/eventually';
 import { gate } from '../support/gate';
 import { readPayloads } from '../support/histories';
-import { eventually } from '../support/http';
-import { retryUntilDone } from '../support/insist';
 import { describeOutgoing, RECIPIENT, useBankWorld } from './bank-server';
 
 /** Refunds, payouts and settlements that the sandbox bank sends, and its reports about them. */

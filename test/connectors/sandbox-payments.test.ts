@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { Client, Connection } from '@temporalio/client';
-import { eventually } from '../support/http';
-import { retryUntilDone } from '../support/insist';
+import { eventually, retryUntilDone } from '../support/eventually';
 import { instruction, useBankWorld } from './bank-server';
 
 const world = useBankWorld();

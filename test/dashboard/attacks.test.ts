@@ -16,7 +16,7 @@ import {
   type Visitor,
   visitor,
 } from '../support/dashboard';
-import { eventually } from '../support/http';
+import { eventually } from '../support/eventually';
 import { openKey, useService } from '../support/service';
 import { storeResources } from '../support/stored-resources';
 

@@ -15,7 +15,8 @@ import {
   useVisitor,
   visitor,
 } from '../support/dashboard';
-import { eventually, idealPayment } from '../support/http';
+import { eventually } from '../support/eventually';
+import { idealPayment } from '../support/http';
 import { buildPng } from '../support/images';
 import { paymentAt } from '../support/list-rows';
 import { useService } from '../support/service';

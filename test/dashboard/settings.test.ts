@@ -30,10 +30,11 @@ import {
   type Visitor,
   visitor,
 } from '../support/dashboard';
+import { eventually } from '../support/eventually';
 import { buildEndpoint } from '../support/factories';
 import { gate } from '../support/gate';
 import { useInbox } from '../support/hook';
-import { eventually, idealPayment } from '../support/http';
+import { idealPayment } from '../support/http';
 import { useAccount, useService } from '../support/service';
 
 const service = useService();

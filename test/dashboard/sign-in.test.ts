@@ -29,8 +29,8 @@ import {
   type Visitor,
   visitor,
 } from '../support/dashboard';
+import { eventually } from '../support/eventually';
 import { gate } from '../support/gate';
-import { eventually } from '../support/http';
 import { useService } from '../support/service';
 
 const START = '/dashboard/live/getting-started';

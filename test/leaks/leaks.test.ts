@@ -7,7 +7,7 @@ import { connectTemporal } from '../../src/temporal/access';
 import type { StackState } from '../../stack/data-dir';
 import { useMerchant } from '../chaos/race';
 import { fetchPage } from '../support/dashboard';
-import { eventually } from '../support/http';
+import { eventually } from '../support/eventually';
 
 /**
  * Nothing that identifies a recipient or a payer, or grants access, is in plain text in MongoDB,

@@ -9,8 +9,7 @@ import { InsufficientBalance } from '../../src/ledger/locks';
 import { EntriesCleared } from '../../src/ledger/uncleared';
 import { verifyLedger } from '../../src/ledger-check/verify';
 import { breakBook } from '../support/book';
-import { eventually } from '../support/http';
-import { retryUntilDone } from '../support/insist';
+import { eventually, retryUntilDone } from '../support/eventually';
 import { useProcesses, type WorkerProcess } from '../support/processes';
 import {
   authorizedPayment,

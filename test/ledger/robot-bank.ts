@@ -10,7 +10,8 @@ import { decimalMoney } from '../../src/domain/money/money';
 import { disputeId } from '../../src/store/disputes';
 import { signPayload } from '../../src/webhooks/attempt';
 import { type CamtEntry, camt, TEST_IBAN, txDtls } from '../support/camt';
-import { call, eventually } from '../support/http';
+import { eventually } from '../support/eventually';
+import { call } from '../support/http';
 import type { Random } from '../support/random';
 import { scriptedBank } from '../support/scripted-bank';
 

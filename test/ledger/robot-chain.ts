@@ -1,5 +1,5 @@
 import type { run } from '../cli/cli';
-import { eventually } from '../support/http';
+import { eventually } from '../support/eventually';
 import { createRandom } from '../support/random';
 import type { Account } from '../support/service';
 import type { Answer } from './robot-bank';

@@ -1,7 +1,8 @@
 import type { BankResource, CallbackName } from '../../src/domain/banks/callback';
 import type { Direction } from '../../src/domain/banks/movement';
 import { disputeId } from '../../src/store/disputes';
-import { eventually, idealPayment } from '../support/http';
+import { eventually } from '../support/eventually';
+import { idealPayment } from '../support/http';
 import type { Random } from '../support/random';
 import type { Account } from '../support/service';
 import { type About, buildCharge, type ModelBank } from './robot-bank';

@@ -39,7 +39,7 @@ import type { UserDocument } from '../../src/store/users';
 import { startSendingMail } from '../../worker/rounds';
 import { addSecondFactor, openUser } from '../support/dashboard';
 import { useDatabase } from '../support/database';
-import { eventually } from '../support/http';
+import { eventually } from '../support/eventually';
 import { newServiceKeys } from '../support/key-rings';
 import { openAccount } from '../support/service';
 import { startSmtpServer } from '../support/smtp-server';

@@ -6,8 +6,8 @@ import type { PaymentDocument } from '../../src/store/payments';
 import { collectNoise, useBrowser } from '../browser/dashboard-visit';
 import { instruction, startBankServer } from '../connectors/bank-server';
 import { findFaults } from '../support/axe';
+import { eventually } from '../support/eventually';
 import { useFixture } from '../support/fixture';
-import { eventually } from '../support/http';
 import { cryptoPayment, deposit, HALF } from './crypto-payment';
 import { usePayServer } from './pay-server';
 

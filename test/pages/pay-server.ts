@@ -10,8 +10,8 @@ import { hashSecret } from '../../src/pages/browser';
 import type { CryptoPagePayment } from '../../src/pages/crypto-stage';
 import { createPayPages } from '../../src/pages/pay';
 import { createPaymentStore, type PaymentDocument } from '../../src/store/payments';
+import { retryUntilDone } from '../support/eventually';
 import { useFixture } from '../support/fixture';
-import { retryUntilDone } from '../support/insist';
 import { mongodbUri } from '../support/servers';
 import { receiveHttp } from '../webhooks/receiver';
 

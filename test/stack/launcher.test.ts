@@ -26,7 +26,7 @@ import type { Progress } from '../../stack/terminal';
 import { listVariables } from '../../stack/usage';
 import { watchSources } from '../../stack/watch';
 import { fetchPage, visitor } from '../support/dashboard';
-import { eventually } from '../support/http';
+import { eventually } from '../support/eventually';
 import { spawnProgram } from '../support/programs';
 import { mongodbUri, temporalAddress } from '../support/servers';
 import { useTempFolder } from '../unit/temp-folder';

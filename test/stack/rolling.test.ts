@@ -20,8 +20,9 @@ import { getScheduleId } from '../../src/temporal/schedules';
 import { type Child, startChild } from '../../stack/child-process';
 import { NODE_PARTS, type NodePartName } from '../../stack/parts';
 import { freePort } from '../../stack/ports';
+import { eventually } from '../support/eventually';
 import { type Hook, openHook } from '../support/hook';
-import { eventually, idealPayment } from '../support/http';
+import { idealPayment } from '../support/http';
 import { mongodbUri, temporalAddress } from '../support/servers';
 import { openAccount } from '../support/service';
 

@@ -15,9 +15,8 @@ import { readStatementFile } from '../../src/statements/read';
 import { openMadeStatements } from '../../src/store/statements';
 import { keepStatements } from '../../stack/statements';
 import { useDatabase } from '../support/database';
+import { eventually, retryUntilDone } from '../support/eventually';
 import { useFreshFixture } from '../support/fixture';
-import { eventually } from '../support/http';
-import { retryUntilDone } from '../support/insist';
 import { mongodbUri } from '../support/servers';
 
 const database = useDatabase();

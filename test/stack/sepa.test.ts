@@ -16,8 +16,9 @@ import { advance, repeatIfBehind } from '../api/clock-setting';
 import { type RunningStack, startStack } from '../chaos/running-stack';
 import { CreatedAccount } from '../cli/cli';
 import { beginPayout } from '../connectors/begin-payout';
+import { eventually } from '../support/eventually';
 import { useFixture } from '../support/fixture';
-import { call, createClient, eventually, idealPayment } from '../support/http';
+import { call, createClient, idealPayment } from '../support/http';
 import { describeWithBank, startMockBank } from '../support/mock-bank';
 
 const IBAN = 'NL41MOCK0000000001';

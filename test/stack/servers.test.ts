@@ -29,8 +29,8 @@ import { mongod } from '../../stack/provision/mongod';
 import { prepareRemoteTemporal, temporalCli } from '../../stack/provision/temporal';
 import { startTemporal } from '../../stack/temporal-server';
 import { silentProgress } from '../../stack/terminal';
+import { eventually } from '../support/eventually';
 import { useFixture } from '../support/fixture';
-import { eventually } from '../support/http';
 import { provisionQuietly } from '../support/programs';
 
 const folder = mkdtempSync(join(tmpdir(), 'stack-servers-'));

@@ -21,7 +21,6 @@ import { reconcileAccounts } from '../../src/service/banks/statements/reconcilia
 import { reverseOperation } from '../../src/service/money/balances/act';
 import { adjustBalance, postPlatform } from '../../src/service/money/balances/adjust';
 import { fundBalance } from '../../src/service/money/balances/fund';
-
 import { readProvedBalances } from '../../src/service/money/read';
 import { approve } from '../../src/service/operators/approvals/carry-out';
 import { acknowledgeOfBankAccount, listAttention } from '../../src/service/operators/attention';
@@ -31,8 +30,7 @@ import { openMadeStatements } from '../../src/store/statements';
 import { operatorsAudit } from '../support/audit';
 import { readBalances } from '../support/book';
 import { type CamtEntry, type CamtStatement, camt, TEST_DAY, TEST_IBAN } from '../support/camt';
-import { useDatabase } from '../support/database';
-import { retryTransient } from '../support/eventually';
+import { retryTransient, useDatabase } from '../support/database';
 import { useFixture } from '../support/fixture';
 
 const OTHER_IBAN = 'GB82WEST12345698765432';

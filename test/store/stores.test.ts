@@ -20,8 +20,8 @@ import { signingSecret } from '../../src/store/endpoints';
 import { createEventStore, type EventDocument } from '../../src/store/events';
 import { operatorsAudit } from '../support/audit';
 import { connectMonitored, useDatabase } from '../support/database';
+import { retryUntilDone } from '../support/eventually';
 import { useFixture } from '../support/fixture';
-import { retryUntilDone } from '../support/insist';
 import { mongodbUri } from '../support/servers';
 
 const database = useDatabase();

@@ -7,8 +7,8 @@ import { hashPassword } from '../../src/encryption/password';
 import { insertSession } from '../../src/service/merchants/team/sessions';
 import type { Stores } from '../../src/store';
 import { totpOwner, type UserDocument } from '../../src/store/users';
+import { eventually } from './eventually';
 import { useFixture } from './fixture';
-import { eventually } from './http';
 import type { Service } from './service';
 
 export const PASSWORD = 'correct horse battery staple';

@@ -1,10 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import os from 'node:os';
-import { MongoClient } from 'mongodb';
-import { connectMongo } from '../../src/base/mongo';
+import { ApplicationFailure } from '@temporalio/common';
+import { MongoClient, MongoNetworkError } from 'mongodb';
+import { Contention, connectMongo } from '../../src/base/mongo';
 import { createStores, ensureIndexes } from '../../src/store';
+import { retryUntilDone } from './eventually';
 import { useFixture } from './fixture';
-import { retryUntilDone } from './insist';
 import { mongodbUri } from './servers';
 
 interface DatabaseOptions {
@@ -50,4 +51,22 @@ export async function withClient<T>(
     runtimeAdapters: { os },
   });
   return await work(client).finally(() => client.close());
+}
+
+const TRIES = 20;
+
+/** Repeats an attempt that failed by write conflicts or by a stall of the server. */
+export async function retryTransient<T>(attempt: () => Promise<T>): Promise<T> {
+  for (let left = TRIES; ; left -= 1) {
+    try {
+      return await attempt();
+    } catch (error) {
+      if (!isTransient(error) || left === 1) throw error;
+    }
+  }
+}
+
+function isTransient(error: unknown): boolean {
+  if (error instanceof ApplicationFailure) return (error.nextRetryDelay ?? undefined) !== undefined;
+  return error instanceof Contention || error instanceof MongoNetworkError;
 }

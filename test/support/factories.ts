@@ -5,8 +5,8 @@ import type { PayoutStatus } from '../../src/domain/payout/payout';
 import type { RefundStatus } from '../../src/domain/refund/refund';
 import { fundBalance } from '../../src/service/money/balances/fund';
 import { operatorsAudit } from './audit';
-import { type Answer, eventually, idealPayment } from './http';
-import { retryUntilDone } from './insist';
+import { eventually, retryUntilDone } from './eventually';
+import { type Answer, idealPayment } from './http';
 import type { Account, AccountOptions, Service } from './service';
 
 /**

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { omitUndefined } from '../../src/domain/defined';
 import { assertContract } from './contract';
+import { eventually } from './eventually';
 
 export interface Answer {
   status: number;
@@ -159,19 +160,4 @@ async function settledPayment(
     const read = await call(url, 'GET', `/v1/payments/${id}`, { key });
     return read.body.status === 'settled' && read.body;
   });
-}
-
-/** Looks again until `look` gives something; bounded, so that what never comes fails in words. */
-export async function eventually<T>(
-  what: string,
-  look: () => Promise<T | undefined | null | false>,
-  timeoutMs = 30_000,
-): Promise<T> {
-  const giveUpAt = Date.now() + timeoutMs;
-  while (Date.now() < giveUpAt) {
-    const result = await look();
-    if (result) return result;
-    await new Promise((resolve) => setTimeout(resolve, 25));
-  }
-  throw new Error(`Waited ${timeoutMs} ms in vain for: ${what}`);
 }

@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { freePort } from '../../stack/ports';
-import { eventually } from './http';
+import { eventually } from './eventually';
 import { installPythonTools } from './python-tools';
 
 const REQUIREMENTS = resolve('test/connectors/stripe/requirements.txt');

@@ -17,7 +17,7 @@ import { runWorker } from '../../src/temporal/native';
 import { createWorkers } from '../../worker/create-worker';
 import type { WorkerVersion } from '../../worker/versioning';
 import { workflowBundles } from './bundle';
-import { retryUntilDone } from './insist';
+import { retryUntilDone } from './eventually';
 import { openParts, type ProductOptions } from './product-parts';
 import { quietTemporal } from './quiet';
 import { openSandboxBank } from './sandbox-bank';

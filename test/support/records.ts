@@ -12,8 +12,8 @@ import type { PayoutInput } from '../../src/domain/payout/payout';
 import { ENTRY_LINES } from '../../src/ledger/entry-lines';
 import { createStores, ensureIndexes, type Stores } from '../../src/store';
 import { connectTemporal } from '../../src/temporal/access';
+import { retryUntilDone } from './eventually';
 import { useFixture } from './fixture';
-import { retryUntilDone } from './insist';
 import { mongodbUri, temporalAddress } from './servers';
 
 /**

@@ -9,8 +9,9 @@ import { PAYMENT_METHOD_IDS } from '../../src/domain/payment/catalog';
 import type { Stores } from '../../src/store';
 import { hashKey, makeKey } from '../../src/store/keys';
 import type { WorkerVersion } from '../../worker/versioning';
+import { eventually } from './eventually';
 import { useFixture } from './fixture';
-import { type Client, createClient, eventually } from './http';
+import { type Client, createClient } from './http';
 import { openParts, type ProductOptions, type ProductParts } from './product-parts';
 import { sharedProduct } from './servers';
 

@@ -6,7 +6,7 @@ import {
 import { temporal } from '@temporalio/proto';
 import { TestWorkflowEnvironment } from '@temporalio/testing';
 import { SEARCH_ATTRIBUTES } from '../../src/domain/search-attributes';
-import { eventually } from './http';
+import { eventually } from './eventually';
 import { timeSkippingServer } from './servers';
 
 /** A time-skipping server of its own, which knows the product's search attributes. */

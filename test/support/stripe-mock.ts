@@ -6,7 +6,7 @@ import { freePort } from '../../stack/ports';
 import { needTool, runCommand } from '../../stack/provision/command';
 import { PLATFORM } from '../../stack/provision/download';
 import type { Server } from '../../stack/provision/provision';
-import { eventually } from './http';
+import { eventually } from './eventually';
 import { provisionQuietly } from './programs';
 import { describeWith } from './python-tools';
 

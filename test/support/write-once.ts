@@ -2,7 +2,7 @@ import type { ClientSession, MongoClient } from 'mongodb';
 import { inTransaction, isDuplicateKey } from '../../src/base/mongo';
 import { type NewEntry, operationId } from '../../src/ledger/entries';
 import type { Stores } from '../../src/store';
-import { retryUntilDone } from './insist';
+import { retryUntilDone } from './eventually';
 
 /**
  * Writes in a transaction, and again where a busy machine ends it.

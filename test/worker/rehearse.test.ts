@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import type { WorkflowBundleOption } from '@temporalio/worker';
 import { formatRehearsal, rehearse } from '../../worker/rehearse';
 import { workflowBundles } from '../support/bundle';
-import { eventually } from '../support/http';
+import { eventually } from '../support/eventually';
 import { scriptedBank } from '../support/workflow-setting';
 import { useLifecycles } from '../workflows/lifecycles';
 

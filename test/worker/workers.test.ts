@@ -7,9 +7,10 @@ import { paymentWorkflowId } from '../../src/domain/payment/payment';
 import type { IdempotencyRecord } from '../../src/store/idempotency';
 import { FUNDS, openShop } from '../api/payout-setting';
 import { expectRefusal } from '../api/refusal';
+import { eventually } from '../support/eventually';
 import { buildPayment } from '../support/factories';
 import { useHook } from '../support/hook';
-import { eventually, idealPayment, readReplayed } from '../support/http';
+import { idealPayment, readReplayed } from '../support/http';
 import { mockActivityEnvironment } from '../support/quiet';
 import { useAccount, useService } from '../support/service';
 

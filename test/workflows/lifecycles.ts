@@ -12,7 +12,7 @@ import type { Stores } from '../../src/store';
 import { messages } from '../../workflows/payment/state';
 import { operatorsAudit } from '../support/audit';
 import { readBalances } from '../support/book';
-import { eventually } from '../support/http';
+import { eventually } from '../support/eventually';
 import { FREED_MS_MAX } from '../support/skipping-server';
 import {
   callback,

@@ -1,9 +1,10 @@
 import { createLogger } from '../../../src/base/log';
 import { startTracing } from '../../../src/base/tracing/start';
 import { paymentWorkflowId } from '../../../src/domain/payment/payment';
+import { eventually } from '../../support/eventually';
 import { useFixture } from '../../support/fixture';
 import { useHook } from '../../support/hook';
-import { eventually, idealPayment } from '../../support/http';
+import { idealPayment } from '../../support/http';
 import { useService } from '../../support/service';
 import { type Span, startCollector, traceTo } from './collector';
 

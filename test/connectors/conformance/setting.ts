@@ -25,7 +25,7 @@ import { createOperatorDeps, createReadDeps } from '../../../src/service/operato
 import { connectTemporal } from '../../../src/temporal/access';
 import { freePort } from '../../../stack/ports';
 import { commandsIn } from '../../cli/cli';
-import { retryUntilDone } from '../../support/insist';
+import { retryUntilDone } from '../../support/eventually';
 import { quietTemporal } from '../../support/quiet';
 import { mongodbUri, temporalAddress } from '../../support/servers';
 import { connectConnector, type Place } from '../process';

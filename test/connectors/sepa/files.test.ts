@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { writeWhole } from '../../../connectors/sepa/files';
 import { shortenId } from '../../../src/service/banks/sepa/book';
-import { eventually } from '../../support/http';
+import { eventually } from '../../support/eventually';
 import { describeWithBank } from '../../support/mock-bank';
 import { DAY, IBAN, writeNotification, writeRefusal } from './bank-files';
 import { useSepa } from './world';

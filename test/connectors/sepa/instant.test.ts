@@ -4,7 +4,7 @@ import { addBusinessDays, latestCutOff } from '../../../src/domain/payout/rails'
 import { shortenId } from '../../../src/service/banks/sepa/book';
 import { createMetricStore } from '../../../src/store/metrics';
 import { runApproved } from '../../cli/cli';
-import { eventually } from '../../support/http';
+import { eventually } from '../../support/eventually';
 import { describeWithBank } from '../../support/mock-bank';
 import { DAY, writeNameCheck, writeNotification, writeRefusal, writeResults } from './bank-files';
 import { useSepa } from './world';

@@ -1,5 +1,5 @@
 import { randomInt } from 'node:crypto';
-import { eventually } from '../../support/http';
+import { eventually } from '../../support/eventually';
 import { describeWithBank } from '../../support/mock-bank';
 import { createRewriter } from './rewriter';
 import { useSepa } from './world';

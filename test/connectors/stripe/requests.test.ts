@@ -14,9 +14,9 @@ import { lookUpRefund, reversePayment, sendRefund } from '../../../connectors/st
 import { rehearse } from '../../../connectors/stripe/rehearse';
 import { closeSession, openSession, voidPayment } from '../../../connectors/stripe/sessions';
 import { listTransfers, makeStatement } from '../../../connectors/stripe/statements';
+import { eventually } from '../../support/eventually';
 import { useFixture } from '../../support/fixture';
 import { useInbox } from '../../support/hook';
-import { eventually } from '../../support/http';
 import { startLocalstripe } from '../../support/localstripe';
 import { describeWith } from '../../support/python-tools';
 import { describeWithStripeMock, startStripeMock } from '../../support/stripe-mock';

@@ -28,11 +28,10 @@ import { startTemporal } from '../../../stack/temporal-server';
 import { silentProgress } from '../../../stack/terminal';
 import { expectRefusal } from '../../api/refusal';
 import { openResourceSetting, type ResourceSetting } from '../../cli/resource-setting';
+import { eventually, retryUntilDone } from '../../support/eventually';
 import { fundAccount } from '../../support/factories';
 import { useFixture } from '../../support/fixture';
 import { gate } from '../../support/gate';
-import { eventually } from '../../support/http';
-import { retryUntilDone } from '../../support/insist';
 import { openRebuilder } from '../../support/rebuilder';
 import type { ServiceOptions } from '../../support/service';
 

@@ -9,7 +9,7 @@ import { WORKER_OPTIONS } from '../../../worker/create-worker';
 import { formatRehearsal, readOptions } from '../../../worker/rehearse';
 import { startScheduling } from '../../../worker/rounds';
 import { readVersion, versionOptions } from '../../../worker/versioning';
-import { eventually } from '../../support/http';
+import { eventually } from '../../support/eventually';
 
 describe('a worker', () => {
   test('has time to end an attempt of ten seconds before anything kills it', () => {

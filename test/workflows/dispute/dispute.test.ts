@@ -6,9 +6,9 @@ import type { ConnectorActivities } from '../../../connectors/contract/activitie
 import type { DisputeAnswer } from '../../../src/domain/dispute/dispute';
 import { Encrypted } from '../../../src/encryption/encrypter';
 import { disputeId } from '../../../src/store/disputes';
+import { eventually } from '../../support/eventually';
 import { setFeeBearer } from '../../support/fee-bearer';
 import { saveHistory } from '../../support/histories';
-import { eventually } from '../../support/http';
 import { scriptedBank } from '../../support/workflow-setting';
 import { ACT, refusalOf, type TrackedPayment, track, useLifecycles } from '../lifecycles';
 

@@ -10,9 +10,9 @@ import type { PaymentCallbackName } from '../../../src/domain/banks/callback';
 import type { PaymentStatus } from '../../../src/domain/payment/payment';
 import type { Stores } from '../../../src/store';
 import { createTemporalClient } from '../../../src/temporal/client';
+import { eventually } from '../../support/eventually';
 import { gate } from '../../support/gate';
 import { saveHistory } from '../../support/histories';
-import { eventually } from '../../support/http';
 import { terminateIdle } from '../../support/skipping-server';
 import {
   callback,

@@ -3,9 +3,9 @@ import { endOfNextBusinessDay } from '../../../src/domain/payout/rails';
 import { SEARCH_KEYS } from '../../../src/domain/search-attributes';
 import { createTemporalClient } from '../../../src/temporal/client';
 import { assertNotBehind } from '../../../src/temporal/start';
+import { eventually } from '../../support/eventually';
 import { gate } from '../../support/gate';
 import { saveHistory } from '../../support/histories';
-import { eventually } from '../../support/http';
 import { terminateIdle } from '../../support/skipping-server';
 import {
   fund,

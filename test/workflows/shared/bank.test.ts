@@ -12,10 +12,10 @@ import {
 import { questionQueue } from '../../../src/domain/task-queues';
 import { bookId } from '../../../src/ledger/entries';
 import { withLock } from '../../../src/ledger/locks';
+import { eventually } from '../../support/eventually';
 import { gate } from '../../support/gate';
 import { saveHistory } from '../../support/histories';
 import { withHeldUpdates } from '../../support/hold-updates';
-import { eventually } from '../../support/http';
 import { runWhile } from '../../support/run-while';
 import { scriptedChain } from '../../support/scripted-chain';
 import {

@@ -17,10 +17,9 @@ import { callbackKey } from '../../../src/store/callbacks';
 import { createTemporalClient } from '../../../src/temporal/client';
 import { asOperator, commandsIn } from '../../cli/cli';
 import { operatorsAudit } from '../../support/audit';
+import { eventually, retryUntilDone } from '../../support/eventually';
 import { gate } from '../../support/gate';
 import { saveHistory } from '../../support/histories';
-import { eventually } from '../../support/http';
-import { retryUntilDone } from '../../support/insist';
 import { scriptedChain } from '../../support/scripted-chain';
 import { LONG_HISTORY, mongodbUri, temporalAddress } from '../../support/servers';
 import {

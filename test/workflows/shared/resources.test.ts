@@ -2,9 +2,9 @@ import { randomUUID } from 'node:crypto';
 import type { WorkflowHandle } from '@temporalio/client';
 import { SEARCH_KEYS } from '../../../src/domain/search-attributes';
 import type { Stores } from '../../../src/store';
+import { eventually } from '../../support/eventually';
 import { saveHistory } from '../../support/histories';
 import { withHeldUpdates } from '../../support/hold-updates';
-import { eventually } from '../../support/http';
 import { terminateIdle } from '../../support/skipping-server';
 import {
   callback,

@@ -21,8 +21,8 @@ import { createEndpointLimits } from '../../../src/webhooks/endpoint-limits';
 import { postWebhook } from '../../../src/webhooks/post';
 import { webhookDelivery } from '../../../workflows/webhook/delivery';
 import { workflowBundles } from '../../support/bundle';
+import { retryUntilDone } from '../../support/eventually';
 import { useFixture } from '../../support/fixture';
-import { retryUntilDone } from '../../support/insist';
 import { quietTemporal } from '../../support/quiet';
 import { mongodbUri, temporalAddress } from '../../support/servers';
 
