@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { Context } from 'koa';
 import getRawBody from 'raw-body';
 import { Refusal } from '../../domain/errors';
-import type { AuditFacts } from '../../domain/operators/audit-log';
+import type { ActOfApi, AuditFacts } from '../../domain/operators/audit-log';
 import { isBreachedPassword, isLongEnough, PASSWORD_LENGTH } from '../../encryption/password';
 import { isForeignPost } from '../../pages/security';
 import { withAuditLine } from '../../service/operators/audit/log';
@@ -108,12 +108,7 @@ export function newFormKey(): string {
 const OUTCOME_UNKNOWN = ['temporarily_unavailable', 'idempotency_request_in_progress'];
 
 interface MoneyAct<Result> {
-  act:
-    | 'refund.created'
-    | 'payment.cancelled'
-    | 'settlement.created'
-    | 'dispute.answered'
-    | 'dispute.accepted';
+  act: ActOfApi;
   target: string | null;
   facts?: AuditFacts;
   /** Page that shows why the act was refused. */

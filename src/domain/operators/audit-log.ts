@@ -99,42 +99,53 @@ const LINES_OF_WORKERS = Object.fromEntries(
   CALLBACK_RESOURCES.map((kind) => [`${kind}.act`, 'worker']),
 ) as Record<`${CallbackResource}.act`, 'worker'>;
 
-/** Names who writes an act besides the command line; `operator`: only operators, under their keys. */
+/** Acts whose lines the API writes. */
+const ACTS_OF_API = [
+  'api_key.created',
+  'api_key.revoked',
+  'brand.changed',
+  'dispute.accepted',
+  'dispute.answered',
+  'event.sent',
+  'passkey.added',
+  'passkey.removed',
+  'payment.cancelled',
+  'recipient.deleted',
+  'refund.created',
+  'settlement.created',
+  'user.invitation_withdrawn',
+  'user.invited',
+  'user.joined',
+  'user.other_sessions_ended',
+  'user.password_changed',
+  'user.recovery_code_used',
+  'user.removed',
+  'user.role_changed',
+  'user.second_factor_off',
+  'user.second_factor_on',
+  'user.session_ended',
+  'user.signed_in',
+  'user.signed_out_everywhere',
+  'wallet.set',
+  'webhook.created',
+  'webhook.deleted',
+  'webhook.rolled',
+  'webhook.secret_shown',
+  'webhook.set',
+  'webhook.updated',
+] as const satisfies readonly AuditedAct[];
+export type ActOfApi = (typeof ACTS_OF_API)[number];
+
+/**
+ * Names who writes an act besides the command line; `operator`: only operators, under their keys.
+ * `audit verify` believes a line from no other process.
+ */
 export const ACT_WRITERS: Partial<Record<AuditedAct, 'api' | 'worker' | 'operator'>> = {
   ...LINES_OF_WORKERS,
+  ...(Object.fromEntries(ACTS_OF_API.map((act) => [act, 'api'])) as Record<ActOfApi, 'api'>),
   'account.unfrozen': 'operator',
-  'api_key.created': 'api',
-  'api_key.revoked': 'api',
   'approval.requested': 'worker',
-  'brand.changed': 'api',
-  'event.sent': 'api',
-  'passkey.added': 'api',
-  'passkey.removed': 'api',
-  'payment.cancelled': 'api',
-  'recipient.deleted': 'api',
-  'refund.created': 'api',
-  'settlement.created': 'api',
-  'user.invitation_withdrawn': 'api',
-  'user.invited': 'api',
-  'user.joined': 'api',
-  'user.other_sessions_ended': 'api',
-  'user.password_changed': 'api',
-  'user.recovery_code_used': 'api',
-  'user.removed': 'api',
-  'user.role_changed': 'api',
-  'user.second_factor_off': 'api',
-  'user.second_factor_on': 'api',
-  'user.session_ended': 'api',
-  'user.signed_in': 'api',
-  'user.signed_out_everywhere': 'api',
-  'wallet.set': 'api',
-  'webhook.created': 'api',
-  'webhook.deleted': 'api',
   'webhook.disabled': 'worker',
-  'webhook.rolled': 'api',
-  'webhook.secret_shown': 'api',
-  'webhook.set': 'api',
-  'webhook.updated': 'api',
 };
 
 export function isAccountAct(act: AuditedAct): boolean {

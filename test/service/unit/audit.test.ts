@@ -151,6 +151,8 @@ test('a line that the key of a new operator signs is not found, though it was li
 test.each([
   ['a merchant’s act', VIA.api, 'recipient.deleted', KEYS.api, true],
   ['a team member’s act', VIA.dashboard, 'api_key.created', KEYS.api, true],
+  ['an answer to a dispute', VIA.dashboard, 'dispute.answered', KEYS.api, true],
+  ['an acceptance of a dispute', VIA.dashboard, 'dispute.accepted', KEYS.api, true],
   ['what the service does', VIA.service, 'webhook.disabled', KEYS.worker, true],
   ['an update in Temporal', VIA.update, 'payout.act', KEYS.worker, true],
   ['an act by a command', VIA.operator, 'payout.act', KEYS.worker, true],
