@@ -110,7 +110,11 @@ export function createEndpointStore(db: Db, cacheMs = 0) {
       const active = {
         $filter: { input: '$secrets', cond: { $lte: ['$$this.active_from', { $literal: at }] } },
       };
-      const remaining = afterMs > 0 ? { $slice: [active, -1] } : [];
+      // By this process's clock, the first may not be active yet.
+      const current = {
+        $cond: [{ $eq: [active, []] }, { $slice: ['$secrets', 1] }, { $slice: [active, -1] }],
+      };
+      const remaining = afterMs > 0 ? current : [];
       return await endpoints.findOneAndUpdate(
         { _id: endpoint._id },
         [
@@ -275,11 +279,14 @@ export function secretOwner({
   return `webhook_endpoint/${account_id}/${livemode ? 'live' : 'sandbox'}/${endpoint_id}`;
 }
 
-/** @returns undefined while no secret is active. @see docs/webhooks.md#roll-the-secret */
+/**
+ * By this process's clock, the first secret may not be active yet: it signs all the same.
+ * @returns undefined without a secret. @see docs/webhooks.md#roll-the-secret
+ */
 export function signingSecret(
-  endpoint: Pick<EndpointDocument, 'secrets'>,
+  { secrets }: Pick<EndpointDocument, 'secrets'>,
   now: Date,
 ): Encrypted | undefined {
-  return endpoint.secrets.filter(({ active_from }) => active_from <= now.toISOString()).at(-1)
-    ?.ciphertext;
+  const active = secrets.filter(({ active_from }) => active_from <= now.toISOString());
+  return (active.at(-1) ?? secrets[0])?.ciphertext;
 }

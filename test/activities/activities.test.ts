@@ -383,26 +383,47 @@ describe('an attempt', () => {
     expect(await readDelivery(event)).toMatchObject({ status: 'delivered', attempts: 4 });
   });
 
-  test('is signed with a rolled secret from its time on, and with the old one until then', async () => {
+  /** @returns the attempt of the event's delivery, and a roll of its endpoint's secret */
+  async function openSigned() {
     const event = await recordEvent(stores, URL_1);
     const { account_id, livemode } = event;
     const owner = secretOwner(toEndpointKey(event));
-    const ciphertext = await stores.encrypter.encrypt('whsec_new', owner);
-    const afterMs = 3_600_000;
-    const now = new Date(FIRST_AT);
-    await stores.endpoints.roll({ account_id, livemode, ciphertext, now, afterMs });
+    const secrets = [SECRET];
+    const roll = async (secret: string, atMs: number, afterMs: number) => {
+      const ciphertext = await stores.encrypter.encrypt(secret, owner);
+      await stores.endpoints.roll({
+        ...{ account_id, livemode, ciphertext, now: new Date(atMs), afterMs },
+      });
+      secrets.push(secret);
+    };
     const findSecrets = async (attempt: number, atMs: number) => {
       const nextDelayMs = () => 500;
       const { posts } = await attemptAt(event, { ...FAILED, attempt, atMs, nextDelayMs });
-      return [SECRET, 'whsec_new'].filter((secret) =>
+      return secrets.filter((secret) =>
         posts.some(({ headers, body }) => {
           const header = headers['Service-Signature'];
           return verifySignature({ header, body, secret, now: atMs / 1_000 });
         }),
       );
     };
+    return { roll, findSecrets };
+  }
+
+  test('is signed with a rolled secret from its time on, and with the old one until then', async () => {
+    const { roll, findSecrets } = await openSigned();
+    const afterMs = 3_600_000;
+    await roll('whsec_new', FIRST_AT, afterMs);
     expect(await findSecrets(1, FIRST_AT + afterMs - 1_000)).toEqual([SECRET]);
     expect(await findSecrets(2, FIRST_AT + afterMs)).toEqual(['whsec_new']);
+  });
+
+  test('is signed with the only secret by a process whose clock is behind that of the API', async () => {
+    const { roll, findSecrets } = await openSigned();
+    await roll('whsec_now', FIRST_AT + 500, 0);
+    expect(await findSecrets(1, FIRST_AT)).toEqual(['whsec_now']);
+    // Nor does a roll by such a process drop it.
+    await roll('whsec_later', FIRST_AT, 3_600_000);
+    expect(await findSecrets(2, FIRST_AT + 1_000)).toEqual(['whsec_now']);
   });
 
   test('ends the delivery when the endpoint has been removed', async () => {

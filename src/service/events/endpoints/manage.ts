@@ -280,8 +280,7 @@ export async function decryptCurrent(
   { encrypter, now }: Pick<EndpointDeps, 'encrypter' | 'now'>,
   endpoint: EndpointDocument,
 ): Promise<string> {
-  // By this process's clock, the first secret may not be active yet.
-  const ciphertext = signingSecret(endpoint, now()) ?? endpoint.secrets[0]?.ciphertext;
+  const ciphertext = signingSecret(endpoint, now());
   if (ciphertext === undefined) throw new Error('The endpoint has no signing secret.');
   return await encrypter.decrypt(ciphertext, secretOwner(endpoint));
 }
