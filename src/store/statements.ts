@@ -142,12 +142,12 @@ export function createStatementStore(db: Db) {
     ): Promise<string | null> => {
       const options = { session, projection: { to_day: 1 } } as const;
       const open = await statements.findOne(
-        { bank_account_id, ...OPEN },
+        { bank_account_id, ...OPEN, ...NOT_ABANDONED },
         { ...options, sort: { to_day: 1 } },
       );
       const before = open === null ? {} : { to_day: { $lt: open.to_day } };
       const closed = await statements.findOne(
-        { bank_account_id, kind: 'statement', ...before },
+        { bank_account_id, kind: 'statement', ...before, ...NOT_ABANDONED },
         { ...options, sort: { to_day: -1 } },
       );
       return closed?.to_day ?? null;

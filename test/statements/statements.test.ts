@@ -256,6 +256,16 @@ describe('a balance is proved', () => {
     expect(await bank.proved()).toBeNull();
   });
 
+  test('also after an interrupted import that was given up', async () => {
+    const bank = await openAccount();
+    const statement = bank.write({ entries: [await bank.post(1000)] });
+    await killAt('complete', 0, () => bank.import(statement));
+    const [line] = await bank.lines();
+    await abandonStatement(buildDeps(), String(line?.['statement']), ACT);
+    await bank.import(statement);
+    expect(await bank.proved()).toBe(TEST_DAY);
+  });
+
   test('by the bank accounts of all of its connectors in its currency', async () => {
     const bank = await openAccount();
     const paid = await bank.post(1000);
