@@ -377,11 +377,11 @@ async function settle(
   if (movement.currency !== currency) return id;
   // What the merchant bears of a refund is refunded, and what is back is not.
   const amount = Number(resolution.amount);
-  if (movement.direction === 'in')
-    await stores.payments.releaseRefund({ payment_id, amount }, session);
-  else {
-    await stores.payments.takeLateRefund({ payment_id, amount }, session);
-    if (resource.status === 'failed') await stores.refunds.noteLate(resource._id, amount, session);
+  const isBack = movement.direction === 'in';
+  if (isBack) await stores.payments.releaseRefund({ payment_id, amount }, session);
+  else await stores.payments.takeLateRefund({ payment_id, amount }, session);
+  if (resource.status === 'failed') {
+    await stores.refunds.noteLate(resource._id, isBack ? -amount : amount, session);
   }
   return id;
 }

@@ -247,13 +247,14 @@ async function reserve(input: OpenRefund): Promise<RefundOpening> {
 }
 
 export function suspend(
-  { status, facts }: Refund,
+  { status, facts, movements }: Refund,
   name: RefundCallbackName,
   callback: BankCallback,
 ): Suspension | undefined {
   if (name === 'failed') {
     // What the customer had is back with us.
-    if (status !== 'settled') return undefined;
+    const isLate = movements.some(({ reason }) => reason === 'settled_after_failed');
+    if (status !== 'settled' && !isLate) return undefined;
     return { direction: 'in', reason: 'failed_after_settled' };
   }
   if (status === 'settled') return { direction: 'out', reason: 'second_completion' };

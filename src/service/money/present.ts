@@ -104,7 +104,7 @@ export function presentRefund(refund: RefundDocument) {
     reason,
     failure,
     amount_settled:
-      refund.status === 'settled' ? settledAmount(refund) : (refund.late_amount ?? null),
+      refund.status === 'settled' ? settledAmount(refund) : refund.late_amount || null,
     settled_at: refund.settled_at,
     created_at: refund.created_at,
   };

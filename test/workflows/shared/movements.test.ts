@@ -269,6 +269,7 @@ describe('a return', () => {
 describe('a refund', () => {
   const FAILED = { [MAIN]: 1_050, clearing: -1_050 };
   const TWO_SENT = { 'suspense.sent': -1_050, clearing: 1_050 };
+  const LATE = { 'suspense.late': 1_050, clearing: -1_050 };
 
   test.each<Row>([
     {
@@ -298,12 +299,7 @@ describe('a refund', () => {
       title: 'that fails after it settled can be asked for again once the merchant has it',
       steps: [
         ['settled', by('A'), 'settled', {}],
-        [
-          'failed',
-          by('back'),
-          'failed_after_settled',
-          { 'suspense.late': 1_050, clearing: -1_050 },
-        ],
+        ['failed', by('back'), 'failed_after_settled', LATE],
         ['resolve_movement', { as: 'merchant' }, 'clear', FAILED],
       ],
       payment: { refunded: 0 },
@@ -330,6 +326,18 @@ describe('a refund', () => {
         ['refund', { amount: 1 }, 'refused: refund_amount_exceeds_balance'],
       ],
       stored: { late_amount: 1_050 },
+    },
+    {
+      title: 'that failed, settles and fails again is in suspense until the merchant has it back',
+      steps: [
+        ['failed', by('first'), 'failed', FAILED],
+        ['settled', by('sent'), 'settled_after_failed', {}],
+        ['failed', by('back'), 'failed_after_settled', LATE],
+        ['failed', by('back'), '', LATE],
+        ['resolve_movement', { as: 'merchant' }, 'clear', FAILED],
+      ],
+      stored: { late_amount: 0 },
+      payment: { refunded: 0 },
     },
   ])('$title', playFrom('processing'));
 

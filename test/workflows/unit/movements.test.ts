@@ -40,6 +40,12 @@ describe('a report that changes no status moves money of', () => {
     expect(describePlan(refunds.suspend(makeResource(status), name, callback))).toBe(plan);
   });
 
+  test('a refund that failed, settled late and fails again is in failed_after_settled', () => {
+    const late = makeMovement({ direction: 'out', reason: 'settled_after_failed' });
+    const plan = refunds.suspend(makeResource('failed', [late]), 'failed', REPORT);
+    expect(describePlan(plan)).toBe('in failed_after_settled');
+  });
+
   test.each<[status: string, name: PayoutCallbackName, facts: object, plan: string]>([
     ['created', 'sent', {}, 'nothing'],
     ['created', 'sent', LESS, 'out amount_differs'],
