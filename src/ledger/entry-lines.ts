@@ -18,6 +18,7 @@ import {
   type PlatformKind,
   RECEIVABLE,
   REFUNDS,
+  readAvailable,
   reserved,
   SENT,
   UNMATCHED,
@@ -58,12 +59,18 @@ export const ENTRY_LINES = {
           { account: available(balance), amount: Number(amount) + owed },
           { account: RECEIVABLE, amount: -owed },
         ]),
-  /** Debt may be collected by now, so what the merchant owed comes back to `main`. */
+  /**
+   * Debt may be collected by now, so what the merchant owed comes to the entry's balance, or `main`:
+   * an entry changes what is available of one balance only.
+   */
   reversed: (lines: readonly EntryLine[]) => {
     const opposite = lines.map(({ account, amount }) => ({ account, amount: -amount }));
     const isForgiven = ({ account, amount }: EntryLine) => account === RECEIVABLE && amount > 0;
-    const main = available(MAIN_BALANCE);
-    const debt = opposite.filter(isForgiven).map(({ amount }) => ({ account: main, amount }));
+    const [{ name } = { name: MAIN_BALANCE }] = lines.flatMap(
+      ({ account }) => readAvailable(account) ?? [],
+    );
+    const balance = available(name);
+    const debt = opposite.filter(isForgiven).map(({ amount }) => ({ account: balance, amount }));
     return mergeLines([...opposite.filter((line) => !isForgiven(line)), ...debt]);
   },
   /** @param days balances of days that have come */

@@ -182,6 +182,7 @@ const MEANINGS: [meaning: string, lines: EntryLine[]][] = [
   ['receivable.merchant 5, ads -5', LINES.adjusted('ads', -5, 'receivable')],
   ['bank -2, main 2', LINES.reversed(LINES.payment_clawed_back('bank', 0, 2))],
   ['receivable.merchant -5, ads 5', LINES.reversed(LINES.adjusted('ads', -5, 'receivable'))],
+  ['external.adjustments -5, ads 5', LINES.reversed(LINES.adjusted('ads', -5, 'adjustments', 3))],
   ['external.funding 5, ads -5', LINES.reversed(LINES.funded('ads', 5))],
   ['cash -5, external.opening 5', LINES.bank_opening(5)],
   ['cash -5, clearing 5', LINES.bank_line({ clearing: 5 })],
