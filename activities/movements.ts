@@ -138,7 +138,12 @@ export function createMovements(deps: RecordDeps) {
   };
 }
 
-type Resource = ResourceDocument & { balance_account?: string; payment_id?: string };
+type Resource = ResourceDocument & {
+  balance_account?: string;
+  payment_id?: string;
+  settled_amount?: number | null;
+  late_amount?: number;
+};
 
 interface Context {
   deps: RecordDeps;
@@ -206,7 +211,11 @@ async function hold(context: Context, input: HoldInput): Promise<Work<Held>> {
   const fee = { fee: report.fee, fee_bearer: bearer };
   const fee_bearer = await findFeeBearer(deps.stores, resource, fee, session);
   const reported = { resource: kind, at, order, reason, clashes, fee_bearer };
-  const row = buildMovement(resource, report, reported);
+  const amountSent = resource.status === 'failed' ? resource.late_amount : resource.settled_amount;
+  const isBack = kind === 'refund' && report.direction === 'in';
+  // A refund that fails without an amount brings back what was sent.
+  const owner = isBack ? { ...resource, amount: amountSent || resource.amount } : resource;
+  const row = buildMovement(owner, report, reported);
   const movement = { ...row, id: row._id };
   const { id: entry, entry: held } = buildMovementHeld(kind, resource, movement, at);
   await deps.stores.movements.insert({ ...row, entry }, session);

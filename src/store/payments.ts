@@ -13,9 +13,12 @@ import { type AuditEntry, type ResourceDocument, resourceStore } from './resourc
 
 export function createPaymentStore(db: Db) {
   const payments = db.collection<PaymentDocument>('payments');
-  /** Bounds `refunded` by what can be refunded; the rest waits in `refunded_over`. */
+  /**
+   * Bounds `refunded` by what can be refunded; the rest waits in `refunded_over`. A bank may return
+   * more than was refunded: no more than the payment can be refunded then.
+   */
   const changeTaken = (_id: string, change: number, session: ClientSession) => {
-    const taken = { $add: [TAKEN, change] };
+    const taken = { $max: [0, { $add: [TAKEN, change] }] };
     const over = { $max: [0, { $subtract: [taken, REFUNDABLE] }] };
     const fields = { refunded: { $min: [taken, REFUNDABLE] }, refunded_over: over };
     return payments.updateOne({ _id }, [{ $set: fields }], { session });

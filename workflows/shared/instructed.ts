@@ -174,6 +174,9 @@ async function bookUnapplied<K extends Kind, R extends Instructed<K>>(
     const isKnown = movement.sources[0]?.kind === 'act' || isCorrection(plan.reason);
     return isKnown ? undefined : attention;
   }
+  // The bank has sent what an operator found not sent, and gave back as the resource failed.
+  const isDenied = movement.resolutions.some(({ as }) => as === 'never_happened');
+  if (plan.isAfresh && isDenied) return attention;
   // A movement that has left suspense needs nobody again; a lost attempt may have made it.
   const isOwn = isNew || movement.sources[0]?.id === report.source.id;
   return isOwn || isInSuspense(movement) ? (movement.reason as K['attention']) : undefined;

@@ -296,6 +296,35 @@ describe('a refund', () => {
       payment: { refunded: 900 },
     },
     {
+      title: 'of which less was sent comes back as what was sent, where the bank names no amount',
+      steps: [
+        [
+          ...(['settled', by('S-1', 900), 'amount_differs'] as const),
+          { 'transit.refunds': 1_050, 'suspense.sent': -900, clearing: -150 },
+        ],
+        ['mark_settled', { amount: 900 }, 'settled clear', { [MAIN]: 150, clearing: -150 }],
+        [
+          ...(['failed', by('back'), 'failed_after_settled'] as const),
+          { [MAIN]: 150, 'suspense.late': 900, clearing: -1_050 },
+        ],
+        ['resolve_movement', { as: 'merchant' }, 'clear', FAILED],
+      ],
+      payment: { refunded: 0 },
+    },
+    {
+      title:
+        'that an operator marks as failed, of which the bank says again that it sent less, is shown',
+      steps: [
+        [
+          ...(['settled', by('S-1', 900), 'amount_differs'] as const),
+          { 'transit.refunds': 1_050, 'suspense.sent': -900, clearing: -150 },
+        ],
+        ['mark_failed', {}, 'failed clear', FAILED],
+        ['settled', by('S-1', 900), 'settled_after_failed', FAILED],
+      ],
+      payment: { refunded: 0 },
+    },
+    {
       title: 'that fails after it settled can be asked for again once the merchant has it',
       steps: [
         ['settled', by('A'), 'settled', {}],
