@@ -151,6 +151,9 @@ const held = screen(see(EMPTY, 'a', DUE, 2), 'a', 'failed');
 const tardy = apply(EXPIRED, applyDeposit(EXPIRED, report('a', DUE, 2, LATE), TERMS), false);
 const late = apply(tardy, applyScreening(tardy, 'a', 'passed'), false);
 const undone = reorg(pay(EMPTY, 'a', DUE), 'a');
+const found = see(undone, 'a', DUE, 1);
+const doubt = { ...report('a', DUE, 2), screening: 'failed' } as const;
+const doubted = apply(found, applyDeposit(found, doubt, TERMS));
 const wrong = { ...report('a', DUE, 2), asset: 'USDC' };
 const mistaken = apply(EMPTY, applyWrongAsset(EMPTY, wrong, TERMS));
 const BACK = { transaction_id: 'out', address: '0xabc' };
@@ -174,7 +177,9 @@ test.each<[string, World, string, boolean?]>([
   ['keeps the window open', see(EMPTY, 'a', DUE, 1, false), 'awaiting_deposit pending 0', false],
   ['is dropped after the window', reorg(seen, 'a', false), 'expired 0', false],
   ['is dropped after it counted', undone, 'received confirmed 1000 deposit_undone'],
-  ['is there again', see(undone, 'a', DUE, 1), 'received confirmed 1000'],
+  ['is there again', found, 'received confirmed 1000 deposit_undone'],
+  ['is there again, and confirmed', see(found, 'a', DUE, 2), 'received confirmed 1000'],
+  ['is there again, and one node lacks', doubted, 'received confirmed 1000 deposit_undone'],
   ['is gone, and debited', resolve(undone, 'merchant'), 'received rejected 0'],
   ['is gone, and our loss', resolve(undone, 'loss'), 'received confirmed 1000'],
   ['has another asset', mistaken, 'awaiting_deposit rejected 0 wrong_asset'],
@@ -212,7 +217,7 @@ describe('a deposit', () => {
   });
 
   test('that is seen again with another amount needs attention', () => {
-    const again = applyDeposit(see(undone, 'a', DUE, 1), report('a', 1n, 3), TERMS);
+    const again = applyDeposit(found, report('a', 1n, 3), TERMS);
     expect(again).toMatchObject({ attention: 'amount_differs' });
   });
 

@@ -52,8 +52,13 @@ export function applyDeposit(
     return unapplied('the deposit was reported with a different amount before', 'amount_differs');
   }
   if (findDepositReason(depositSet.movements, existing) === 'deposit_undone') {
+    const again = { ...existing, confirmations };
+    // The chain may remove it again, and a second node may not have it.
+    if (!isConfirmed(again) || report.screening === 'failed') {
+      return replaceDeposit(depositSet, again);
+    }
     const isBack = { step: 'noted', deposit: existing.key, reason: null } as const;
-    return replaceDeposit(depositSet, { ...existing, confirmations }, [isBack]);
+    return replaceDeposit(depositSet, again, [isBack]);
   }
   if (confirmations <= existing.confirmations) return unapplied('the deposit is known already');
   return replaceDeposit(depositSet, { ...existing, confirmations });

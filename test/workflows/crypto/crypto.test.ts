@@ -480,6 +480,12 @@ describe('a crypto payment', () => {
         await signalAfterEnd('deposit_undone', again);
         await becomes({ status: 'received', attention: 'deposit_undone' });
         await signalAfterEnd('deposit', { ...again, amount: `${ETHER}`, confirmations: 1 });
+        await eventually(
+          'its block',
+          async () => (await stored()).deposits[0]?.confirmations === 1,
+        );
+        await becomes({ status: 'received', attention: 'deposit_undone' });
+        await signalAfterEnd('deposit', { ...again, amount: `${ETHER}`, confirmations: 3 });
         await becomes({ status: 'received', attention: null });
       },
     ],
