@@ -123,8 +123,12 @@ function readRefund({ id, status, metadata, created, ...refund }: Refund): Facts
     ...(hasFailed ? explain(REFUND_FAILURES, refund.failure_reason) : {}),
   };
   if (refund_id !== undefined) {
-    const name = hasFailed ? 'failed' : 'settled';
-    return { reports: [{ resource: 'refund', resource_id: refund_id, name, callback }] };
+    const subject = { resource: 'refund', resource_id: refund_id } as const;
+    if (!hasFailed) return { reports: [{ ...subject, name: 'settled', callback }] };
+    const failed: Report = { ...subject, name: 'failed', callback };
+    if (!booked) return { reports: [failed] };
+    // The refund has to settle first, or no entry has what Stripe booked as taken.
+    return { reports: [{ ...subject, name: 'settled', callback: describeMoney(booked) }, failed] };
   }
   if (payment_id === undefined) return NONE;
   return { reports: [build(payment_id, hasFailed ? 'reversal_failed' : 'reversed', callback)] };

@@ -586,10 +586,14 @@ export async function startFakeStripe({ port = 0, key = 'sk_test_fake', webhook 
     },
     /** The clock has passed the end of a session. */
     expire: (payment_id: string) => expireSession(findSession(payment_id)),
-    settleRefund: async (refund: Thing): Promise<void> => {
+    /** Books what a pending refund takes, of which no event says. */
+    takeRefund: (refund: Thing): void => {
       const { amount, currency } = refund;
-      refund['status'] = 'succeeded';
       refund['balance_transaction'] ??= bookNow(refund, 'refund', -amount, currency).id;
+    },
+    settleRefund: async (refund: Thing): Promise<void> => {
+      refund['status'] = 'succeeded';
+      bank.takeRefund(refund);
       await emit('refund.updated', refund);
     },
     failRefund: async (refund: Thing, failure_reason = 'declined'): Promise<void> => {

@@ -157,6 +157,12 @@ const ENDS = {
     await world.bank.failRefund(made, 'expired_or_canceled_card');
     await becomes('refunds', id, { attention: 'failed_after_settled' });
   },
+  refund_that_fails_after_its_money_left: async (plan: Plan) => {
+    const { id, made } = await makeRefund((await settle(plan)).id, plan.part, plan.fault);
+    world.bank.takeRefund(made);
+    await world.bank.failRefund(made);
+    await becomes('refunds', id, { attention: 'failed_after_settled' });
+  },
   answered_dispute: async (plan: Plan) => {
     const { made, is, path } = await openDispute(plan);
     await world.bank.withdraw(made, plan.part);

@@ -235,11 +235,33 @@ describe('a refund', () => {
       callback: { bank_reference: made['balance_transaction'], amount: 400, currency: 'EUR' },
     });
     await bank.failRefund(made, 'lost_or_stolen_card');
-    const [failed] = await read(made);
+    const [again, failed, ...others] = await read(made);
+    expect([again, others]).toEqual([settled, []]);
     const bank_reference = made['failure_balance_transaction'];
     const callback = { bank_reference, code: 'lost_or_stolen_card' };
     expect(failed).toMatchObject({ ...subject, name: 'failed', callback });
     expect(await lookUpRefund(refund, tools)).toMatchObject({ outcome: 'accepted' });
+  });
+
+  test.each([
+    [true, ['settled', 'failed']],
+    [false, ['failed']],
+  ])('that fails unread while Stripe has its money (%p) is %j', async (isTaken, names) => {
+    const { reference, ...payment } = await pay();
+    const { bank, tools } = world;
+    const refund = buildRefund(payment, reference);
+    await sendRefund(refund, tools);
+    const [made] = bank.listRefunds(refund.refund_id) as [Thing];
+    if (isTaken) bank.takeRefund(made);
+    expect(await read(made)).toEqual([]);
+    await bank.failRefund(made);
+    const reports = await read(made);
+    expect(reports.map(({ name }) => name)).toEqual(names);
+    const booked = [...bank.things.values()].filter(({ source }) => source === made.id);
+    const lines = booked.map(({ id }) => id);
+    const references = reports.flatMap(({ callback }) => callback.bank_reference ?? []);
+    expect(references).toEqual(lines);
+    expect(await read(made)).toEqual(reports);
   });
 });
 
