@@ -394,7 +394,8 @@ describe('a debt', () => {
     };
     const { id: payment } = await shop.settledPayment({ amount: 1_015 });
     await adjust(shop, -1_001_000);
-    const dispute = { event: 'dispute_opened', dispute_id: 'D1', amount: 1_015 };
+    await service.stores.accounts.setAcquirerFee(shop.account_id, 'merchant');
+    const dispute = { event: 'dispute_opened', dispute_id: 'D1', amount: 1_000, fee: 15 };
     await simulate(shop, `payments/${payment}`, dispute);
     expect(await read()).toEqual([0, 1_000]);
     return {
@@ -437,6 +438,13 @@ describe('a debt', () => {
     await reverseOperation(buildDeps(), `payment_dispute_opened:${payment}:D1`, approved);
     expect(await listRows(debtor, { limit: '1' })).toMatchObject([
       { type: 'chargeback_reversal', amount: 1_015, source: { id: payment } },
+    ]);
+    // The fee is no part of what the bank moves.
+    const movements = await service.stores.movements.forResource(payment);
+    const disputed = movements.filter(({ dispute }) => dispute !== undefined);
+    expect(disputed.map(({ direction, amount }) => [direction, amount])).toEqual([
+      ['out', 1_000],
+      ['in', 1_000],
     ]);
     await simulate(debtor, `payments/${payment}`, { event: 'dispute_won', dispute_id: 'D1' });
     expect(await read()).toEqual([1_515, 0]);

@@ -334,6 +334,18 @@ describe('a refund', () => {
       payment: { refunded: 0 },
     },
     {
+      title: 'of which more comes back than was refunded leaves no more to refund than the payment',
+      steps: [
+        ['settled', by('A'), 'settled', {}],
+        [
+          ...(['failed', by('back', 2_000), 'failed_after_settled'] as const),
+          { 'suspense.late': 2_000, clearing: -2_000 },
+        ],
+        ['resolve_movement', { as: 'merchant' }, 'clear', { [MAIN]: 2_000, clearing: -2_000 }],
+      ],
+      payment: { refunded: 0 },
+    },
+    {
       title: 'that is settled again under another reference is in suspense',
       steps: [
         ['settled', by('first'), 'settled', {}],

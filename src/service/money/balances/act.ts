@@ -287,7 +287,7 @@ async function markDisputeWon(
     await stores.disputes.change(dispute._id, change, session);
     await stores.payments.countDisputed(resource_id, { amount: -amount, at }, session);
     await stores.payments.endReport(resource_id, at, session);
-    const moved = { direction: 'in', amount: amount + fee, dispute: dispute._id } as const;
+    const moved = { direction: 'in', amount, dispute: dispute._id } as const;
     const source = { kind: 'act', id: by } as const;
     await recordDisputed(stores, payment, { ...moved, source, entry }, session);
     return;
