@@ -133,7 +133,7 @@ const rules: Lifecycle<DisputeKind, Dispute, DisputeItem> = {
       record.applyBooked(dispute, answer);
       if (answer.outcome === 'repeated') return 'The dispute is won already.';
       if (answer.outcome !== 'posted') return answer.why;
-      dispute.attention = null;
+      record.enterReason(dispute, null);
       stopAnswering(dispute);
       record.show(dispute);
       return undefined;

@@ -121,7 +121,7 @@ export async function bookChargeback(
     const before = settled === left ? '' : `, and ${settled - left} is taken back`;
     return `The payment has brought ${settled}${before}; no more can be taken back (minor units).`;
   }
-  payment.attention = attention;
+  record.enterReason(payment, attention);
   note(payment, `chargeback: ${answer.held} from the balance, ${answer.owed} owed (minor units)`);
   record.show(payment);
   return undefined;
@@ -144,7 +144,7 @@ export async function liftDispute(
   const lift = { payment_id, ...act, dispute_id: dispute_id ?? null };
   const answer = await record.book(payment, 'liftDispute', lift);
   if (answer.outcome === 'refused') return answer.why;
-  payment.attention = attention;
+  record.enterReason(payment, attention);
   record.logActivity(payment, 'dispute won');
   return undefined;
 }
@@ -236,7 +236,7 @@ export async function bookResolution(
   const result = await record.book(payment, 'resolveMovement', input);
   payment.movements = result.movements;
   if (result.outcome === 'refused') return result.why;
-  payment.attention = 'late_money_pending';
+  record.enterReason(payment, 'late_money_pending');
   await reverseLateFunds(
     payment,
     result.movements.find(({ id }) => id === movement.id),

@@ -269,8 +269,6 @@ async function noteResult(payout: Payout, { result, occurred_at }: BankCallback)
   const attention = needsOperator ? 'payee_not_verified' : left;
   await record.noteVerification(payout, verification, attention);
   payout.payee = verification;
-  // The reason may have hidden that it is overdue.
-  if (isFlagged && isVerified) payout.isOverdueReported = false;
 }
 
 /** Lets the connector put a payout that waits for it into its next file. */
@@ -281,7 +279,6 @@ async function release(payout: Payout, audit: AuditedAct): Promise<void> {
   const attention = isFlagged ? null : payout.attention;
   await record.recordAct(payout, audit, attention, { verification });
   payout.payee = verification;
-  if (isFlagged) payout.isOverdueReported = false;
   record.show(payout);
 }
 

@@ -21,6 +21,7 @@ export type MovingKind = Exclude<CallbackResource, 'crypto_payment' | 'dispute'>
 type Moving = WorkflowState<string, string, CommonFacts>;
 
 interface Books<R> {
+  enterReason(resource: R, attention: string | null): void;
   book<Name extends Booking>(
     resource: R,
     name: Name,
@@ -121,7 +122,7 @@ export async function markBack<R extends Moving>(
   if (result.outcome !== 'returned') {
     return describeRest(movement);
   }
-  resource.attention = act.attention;
+  record.enterReason(resource, act.attention);
   return undefined;
 }
 
@@ -160,7 +161,7 @@ export async function resolveMovement<R extends Moving>(
   const result = await record.book(resource, 'resolveMovement', input);
   resource.movements = result.movements;
   if (result.outcome === 'refused') return result.why;
-  resource.attention = act.attention;
+  record.enterReason(resource, act.attention);
   return undefined;
 }
 

@@ -268,12 +268,13 @@ export class ResourceRecord<K extends RecordKind, R extends Recorded<K>> {
     if (isSame || isKept) return this.show(resource);
     const answer = await writeLocally(writeAttention(buildAttention(resource, attention)));
     if (answer.stale === undefined) {
-      enterReason(resource, answer.version, attention);
+      resource.version = answer.version;
+      this.enterReason(resource, attention);
     } else if (answer.transition === resource.transition) {
       // A lost task wrote more than this run knows.
       resource.version = answer.version;
       resource.movements = answer.moved ?? resource.movements;
-      resource.attention = answer.stale.attention;
+      this.enterReason(resource, answer.stale.attention);
       return await this.setAttention(resource, attention);
     }
     // After a transition of a lost task, the next write decides again.
@@ -304,7 +305,8 @@ export class ResourceRecord<K extends RecordKind, R extends Recorded<K>> {
     const noted = { ...buildAttention(resource, attention), verification };
     const answer = await writeLocally(this.#rules.writeAttention(noted));
     if (answer.stale !== undefined) return this.#throwStale(resource, answer);
-    enterReason(resource, answer.version, attention);
+    resource.version = answer.version;
+    this.enterReason(resource, attention);
     this.show(resource);
   }
 
@@ -329,13 +331,31 @@ export class ResourceRecord<K extends RecordKind, R extends Recorded<K>> {
   }
 
   async flagOverdue(resource: R, reason: K['attention']): Promise<void> {
-    const { noun, weakReasons = [] } = this.#rules;
+    const { noun, overdueReasons } = this.#rules;
     note(resource, `the ${noun} is overdue: still ${resource.status}`);
     resource.snoozedUntil = undefined;
     resource.isOverdueReported = true;
-    const less = [null, UNVERIFIED, ...weakReasons];
-    if (less.includes(resource.attention)) await this.setAttention(resource, reason);
+    // An operator has acknowledged it in an earlier status, or before a snooze.
+    for (const earlier of overdueReasons) resource.acknowledged.delete(earlier);
+    if (this.#saysLess(resource.attention)) await this.setAttention(resource, reason);
     else this.show(resource);
+  }
+
+  #saysLess(reason: K['attention'] | null): boolean {
+    const { weakReasons = [] } = this.#rules;
+    return [null, UNVERIFIED, ...weakReasons].includes(reason);
+  }
+
+  /**
+   * Enters a stored reason outside a transition. One that says less than an overdue reason no longer
+   * hides it: unless an operator has acknowledged it, it is reported again.
+   */
+  enterReason(resource: R, attention: K['attention'] | null): void {
+    const { acknowledged } = resource;
+    resource.attention = attention;
+    if (attention !== null) acknowledged.delete(attention);
+    const isAcknowledged = this.#rules.overdueReasons.some((each) => acknowledged.has(each));
+    if (this.#saysLess(attention) && !isAcknowledged) resource.isOverdueReported = false;
   }
 
   /** @throws StaleState after a sync from the database */
@@ -350,7 +370,10 @@ export class ResourceRecord<K extends RecordKind, R extends Recorded<K>> {
     const answer = await writeScheduled(this.#rules.writeAttention(input));
     if (answer.stale !== undefined) return this.#throwStale(resource, answer);
     resource.version = answer.version;
-    resource.attention = attention;
+    if (act.what === 'acknowledge' && resource.attention !== null) {
+      resource.acknowledged.add(resource.attention);
+    }
+    this.enterReason(resource, attention);
   }
 
   /**
@@ -369,9 +392,6 @@ export class ResourceRecord<K extends RecordKind, R extends Recorded<K>> {
       return `The attention reason is ${reason ?? 'none'}.`;
     }
     await this.recordAct(resource, act, null);
-    resource.acknowledged.add(reason);
-    // A reason that said more may have hidden that it is overdue.
-    resource.isOverdueReported = this.#rules.overdueReasons.includes(reason);
     this.show(resource);
     return undefined;
   }
@@ -440,16 +460,6 @@ function enterState<K extends RecordKind>(resource: Recorded<K>, state: StoredSt
   resource.enteredAt = now(resource);
   resource.snoozedUntil = undefined;
   resource.isOverdueReported = false;
-}
-
-function enterReason<K extends RecordKind>(
-  resource: Recorded<K>,
-  version: number,
-  attention: K['attention'] | null,
-): void {
-  resource.version = version;
-  resource.attention = attention;
-  if (attention !== null) resource.acknowledged.delete(attention);
 }
 
 /** Makes its time later than the previous one, also within one task. */

@@ -139,6 +139,34 @@ describe('an attention reason', () => {
     });
   });
 
+  test.each([
+    ['payment', withStatus.authorized, 'settled', '25h', 'settlement_overdue'],
+    ['refund', withStatus.processing, 'settled', '73h', 'refund_overdue'],
+    ['payout', withStatus.submitted, 'completed', '2m', 'not_sent'],
+  ] as const)(
+    'that ends with its movement no longer hides that a %s is overdue, unless that is acknowledged',
+    (_kind, reach, done, wait, overdue) =>
+      reach(async ({ signal, becomes, act, stored, shows }: Tracked) => {
+        const { sleep } = setting.env;
+        const hideBy = async (bank_reference: string) => {
+          await signal(done, { bank_reference, amount: 999 });
+          await becomes({ attention: 'amount_differs' });
+        };
+        const resolve = () => act('resolve_movement', { ...ACT, as: 'never_happened' });
+        const { status } = await stored();
+        await hideBy('first');
+        await sleep(wait);
+        await shows(`is overdue: still ${status}`);
+        await resolve();
+        await becomes({ status, attention: overdue });
+        await act('acknowledge');
+        await hideBy('second');
+        await resolve();
+        await sleep(wait);
+        expect(await stored()).toMatchObject({ status, attention: null });
+      }),
+  );
+
   test('stays snoozed until its time in a workflow that is started again', async () => {
     const findDue = async (of: Tracked) => /, due (\S+)\./.exec(await of.shows(', due '))?.[1];
     await withStatus.authorized(async (payment) => {
