@@ -228,7 +228,7 @@ async function resumeInFlight(payout: Payout): Promise<void> {
   } else {
     note(payout, 'Started again in flight: its workflow was ended from outside.');
     payout.notOverdueBefore = now(payout) + OVERDUE_AGAIN_MS;
-    await record.setAttention(payout, 'restarted_in_flight');
+    await record.flagUnlessMore(payout, 'restarted_in_flight');
   }
   if (isUnsent(payout.status)) void instruct(rules, payout, getEarlierArrival());
 }

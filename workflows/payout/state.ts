@@ -211,6 +211,7 @@ export const record = new ResourceRecord<PayoutKind, Payout>({
   },
   weakReasons: ['restarted_in_flight'],
   overdueReasons: OVERDUE_REASONS,
+  lastingReasons: ['called_duplicate'],
   getExtraFields: ({ bankReference: bank_reference, storedReference }) =>
     bank_reference === undefined || storedReference !== undefined ? {} : { bank_reference },
   remember: (payout, { to, at }) => {

@@ -68,6 +68,8 @@ export interface RecordRules<K extends RecordKind, R extends Recorded<K>> {
   /** Replaced by an overdue reason: any other says more. */
   weakReasons?: readonly K['attention'][];
   overdueReasons: readonly K['attention'][];
+  /** Stay through a snooze: later acts depend on them. */
+  lastingReasons?: readonly K['attention'][];
   getExtraFields?: (resource: R) => Partial<K['change']>;
   remember?: (resource: R, next: Next<K>) => void;
   writeTransition: (
@@ -312,7 +314,7 @@ export class ResourceRecord<K extends RecordKind, R extends Recorded<K>> {
 
   /** Flags an unreadable callback, unless a reason says more. */
   async flagMalformed(resource: R): Promise<void> {
-    await this.#flagUnlessMore(resource, 'malformed_callback');
+    await this.flagUnlessMore(resource, 'malformed_callback');
   }
 
   /** @param refused why the books refused its entry; absent: the state kept changing */
@@ -320,10 +322,10 @@ export class ResourceRecord<K extends RecordKind, R extends Recorded<K>> {
     const why = refused ?? 'the state in the database changed each time';
     note(resource, `not applied, since ${why}: ${message}`);
     const reason = refused === undefined ? 'message_given_up' : 'books_refused';
-    await this.#flagUnlessMore(resource, reason);
+    await this.flagUnlessMore(resource, reason);
   }
 
-  async #flagUnlessMore(resource: R, reason: K['attention']): Promise<void> {
+  async flagUnlessMore(resource: R, reason: K['attention']): Promise<void> {
     const { weakReasons = [], overdueReasons } = this.#rules;
     const less = [null, UNVERIFIED, reason, ...weakReasons, ...overdueReasons];
     if (less.includes(resource.attention)) await this.setAttention(resource, reason);
@@ -398,8 +400,11 @@ export class ResourceRecord<K extends RecordKind, R extends Recorded<K>> {
 
   async snooze(resource: R, act: AuditedAct, hours: number): Promise<void> {
     const snoozed_until = now(resource) + hours * HOUR_MS;
-    const isKept = keepsReason(resource, resource.movements);
-    await this.recordAct(resource, act, isKept ? resource.attention : null, { snoozed_until });
+    const { attention, movements } = resource;
+    const { lastingReasons = [] } = this.#rules;
+    const isLasting = attention !== null && lastingReasons.includes(attention);
+    const isKept = isLasting || keepsReason(resource, movements);
+    await this.recordAct(resource, act, isKept ? attention : null, { snoozed_until });
     resource.snoozedUntil = snoozed_until;
     resource.isOverdueReported = false;
     this.show(resource);

@@ -173,6 +173,25 @@ describe('mark_failed on a payout that a bank has queued', () => {
       },
     ));
 
+  test('needs that confirmation also after a snooze and a restart', () =>
+    withQueued(
+      queueingBank({ lookUpPayout: async () => NOT_FOUND }, 'cancelled'),
+      async (payout) => {
+        await payout.signal('called_duplicate');
+        await payout.becomes({ attention: 'called_duplicate' });
+        await payout.act('snooze', { ...ACT, hours: 24 });
+        expect(await refusalOf(markFailed(payout))).toMatchObject({ code: 'held_by_bank' });
+        await payout.handle.terminate('by mistake');
+        await payout.restart();
+        await payout.shows('Started again in flight');
+        expect(await refusalOf(markFailed(payout))).toMatchObject({ code: 'held_by_bank' });
+        const kept = { status: 'submitted', attention: 'called_duplicate' };
+        expect(await payout.stored()).toMatchObject(kept);
+        await markFailed(payout, CONFIRMED);
+        await payout.handle.result();
+      },
+    ));
+
   test('is sent by its connector after a release, where its recipient is not verified', () =>
     withQueued(queueingBank({}), async (payout) => {
       const verify = (result: string, second: number) =>
