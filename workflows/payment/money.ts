@@ -6,6 +6,7 @@ import type {
 import {
   computeRest,
   holdsMoney,
+  isGoingBack,
   isInSuspense,
   listTakeable,
   type Movement,
@@ -229,6 +230,9 @@ export async function bookResolution(
     record.show(payment);
     return fault;
   }
+  if (wasInstructed(payment, movement)) {
+    return `The bank was instructed to send the movement ${movement.id} back, and is not instructed again. ${BY_HAND}`;
+  }
   if (item.amount !== undefined) return 'The bank sends back all that is in suspense, and no part.';
   const act = { ...buildBookedAct(payment, audit, movement), attention: 'late_money_pending' };
   const about = { kind: 'payment', resource_id: payment.id, at: timestamp(payment) } as const;
@@ -243,6 +247,16 @@ export async function bookResolution(
   );
   return undefined;
 }
+
+/** Whether a further instruction would do nothing: it has the same id. */
+function wasInstructed({ attention, instructing }: Payment, movement: Movement): boolean {
+  // A task that was lost may have recorded the decision, and instructed nobody.
+  const isLost = attention === 'late_money_pending' && instructing.size === 0;
+  return isGoingBack(movement) && !isLost;
+}
+
+const BY_HAND =
+  'If the customer does not get the money, return it by hand, then send `mark_reversed`.';
 
 function findTaker({ status, facts }: Payment, { currency }: Movement): string | undefined {
   return isFinal(status) || currency !== facts.currency ? undefined : 'mark_settled';

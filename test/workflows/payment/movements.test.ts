@@ -32,6 +32,8 @@ const odd = (amount: number, more: object = {}): Step => [
 const SECOND: Step = ['settled', by('second', 700), 'second_settlement'];
 const SENT_BACK = 'late_settlement_reversed';
 const NOT_SENT_BACK = 'late_settlement_not_reversed';
+const INSTRUCTED_ONCE =
+  'refused: and is not instructed again. If the customer does not get the money, return it';
 const HELD = 'payment_held';
 
 const [DISPUTED, TOO_MUCH] = ['payment_disputed', 'refund_amount_exceeds_balance'].map(
@@ -184,6 +186,17 @@ describe('a payment', () => {
         { resolutions: [{ as: 'customer', amount: 700, operator: null }] },
         'out back 700 applied',
       ],
+      instructions: ['reversal:second'],
+    },
+    {
+      title: 'whose bank refuses to send money in suspense back is not said to send it back again',
+      steps: [
+        SECOND,
+        ['resolve_movement', { as: 'customer' }, NOT_SENT_BACK],
+        ['resolve_movement', { as: 'customer' }, INSTRUCTED_ONCE],
+        ['mark_reversed', {}, 'clear', SETTLED],
+      ],
+      bank: { reversePayment: async () => ({ outcome: 'refused', code: 'no', message: 'No.' }) },
       instructions: ['reversal:second'],
     },
     {
@@ -351,6 +364,19 @@ describe('late funds', () => {
       ],
       movements: ['in one 1050 resolved', 'out - 1050 applied'],
       stored: { audit: [{ who: 'ada', what: 'mark_reversed' }] },
+    },
+    {
+      title:
+        'that the bank accepted to return, and could not, are never said to be sent back again',
+      steps: [
+        ['settled', ONE, SENT_BACK],
+        ['resolve_movement', { as: 'customer' }, INSTRUCTED_ONCE],
+        ['reversal_failed', {}, NOT_SENT_BACK],
+        ['resolve_movement', { as: 'customer' }, INSTRUCTED_ONCE, buildHeld(1_050)],
+        ['mark_reversed', {}, 'clear', {}],
+      ],
+      stored: { audit: [{ who: 'ada', what: 'mark_reversed' }] },
+      instructions: ['reversal'],
     },
     {
       title: 'of a late authorization that cannot be voided wait for the bank to tell their amount',
