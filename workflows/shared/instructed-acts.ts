@@ -7,6 +7,7 @@ import type {
   Finding,
   Instructed,
   InstructedRules,
+  InstructionState,
   Kind,
   NotFound,
 } from './instructed-rules';
@@ -14,6 +15,7 @@ import { getReference, instruct, stopInstructing } from './instruction';
 import type { Act, ActItem, Refusal } from './lifecycle';
 import { describeRest, findNamed, resolveMovement } from './movement';
 import { type AuditedAct, buildAudit } from './operator-acts';
+import { StaleState } from './record';
 import { unlessFailed } from './refusal';
 
 /** Defines the acts of operators on a resource that instructs a bank. */
@@ -84,9 +86,11 @@ async function markFailed<K extends Kind, R extends Instructed<K>>(
   item: ActItem<K>,
 ): Promise<Refusal | string | null | undefined> {
   const { record, noun, isUnsent, buildQuestion, operatorFailure: change } = rules;
+  let interruption: Interruption<K['answer']> | undefined;
   if (buildQuestion !== undefined && item.act.bank_confirmed_not_executed !== true) {
     // Only this function adds one.
     const finding = item.finding as Finding<K['answer']> | undefined;
+    interruption = finding;
     if (finding === undefined) {
       askInBackground(resource, item, buildQuestion(resource), isUnsent(resource.status));
       return null;
@@ -97,10 +101,19 @@ async function markFailed<K extends Kind, R extends Instructed<K>>(
       if (isUnsent(resource.status)) await goOn(rules, resource, finding);
       return fault;
     }
-  } else if (isUnsent(resource.status) && (await stopInstructing(resource))) {
-    return `The bank has just taken the ${noun}; look again.`;
+  } else if (isUnsent(resource.status)) {
+    const isInterrupted = isUnanswered(resource);
+    if (await stopInstructing(resource)) return `The bank has just taken the ${noun}; look again.`;
+    interruption = { isInterrupted, instruction: resource.instruction };
   }
-  await record.transition(resource, ['failed'], { change, audit, scheduled: true });
+  try {
+    await record.transition(resource, ['failed'], { change, audit, scheduled: true });
+  } catch (error) {
+    // Where the state is stale, the act is tried again.
+    const isRefused = !(error instanceof StaleState) && isUnsent(resource.status);
+    if (isRefused && interruption !== undefined) await goOn(rules, resource, interruption);
+    throw error;
+  }
   resource.isMarkedFailed = true;
   return undefined;
 }
@@ -120,11 +133,13 @@ function askInBackground<K extends Kind>(
   });
 }
 
-/** Goes on with an instruction that the question has interrupted. */
+type Interruption<Answer> = Pick<Finding<Answer>, 'answer' | 'isInterrupted' | 'instruction'>;
+
+/** Goes on with an instruction that an act has interrupted. */
 async function goOn<K extends Kind, R extends Instructed<K>>(
   rules: InstructedRules<K, R>,
   resource: R,
-  { answer, isInterrupted, instruction }: Finding<K['answer']>,
+  { answer, isInterrupted, instruction }: Interruption<K['answer']>,
 ): Promise<void> {
   if (answer !== undefined) await rules.applyAnswer(resource, answer);
   else if (isInterrupted && instruction === resource.instruction) {
@@ -145,8 +160,8 @@ async function askBank<K extends Kind>(
   question: BankQuestion<K['answer']>,
   isUnsent: boolean,
 ): Promise<Finding<K['answer']>> {
-  const { status, unanswered } = resource;
-  const isInterrupted = isUnsent && unanswered?.number === resource.instruction;
+  const { status } = resource;
+  const isInterrupted = isUnsent && isUnanswered(resource);
   const stopping = isUnsent ? stopInTime(resource) : undefined;
   const about = { status, instruction: resource.instruction, isInterrupted };
   const stopped = await stopping;
@@ -164,6 +179,10 @@ async function askBank<K extends Kind>(
   }
   resource.bankReference = getReference(answer) ?? resource.bankReference;
   return { ...about, outcome: 'held', answer };
+}
+
+function isUnanswered({ unanswered, instruction }: InstructionState): boolean {
+  return unanswered?.number === instruction;
 }
 
 async function stopInTime<K extends Kind>(

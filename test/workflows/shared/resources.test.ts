@@ -1,8 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import type { WorkflowHandle } from '@temporalio/client';
 import { SEARCH_KEYS } from '../../../src/domain/search-attributes';
+import { BooksRefused } from '../../../src/ledger/ledger-accounts';
 import type { Stores } from '../../../src/store';
 import { eventually } from '../../support/eventually';
+import { gate } from '../../support/gate';
 import { saveHistory } from '../../support/histories';
 import { withHeldUpdates } from '../../support/hold-updates';
 import { terminateIdle } from '../../support/skipping-server';
@@ -13,6 +15,7 @@ import {
   scriptedBank,
   withBank,
 } from '../../support/workflow-setting';
+import { INSTRUCTED } from '../instructed';
 import {
   ACT,
   MONEY,
@@ -28,7 +31,8 @@ import {
  * Rules of payments, refunds and payouts alike, and of refunds and payouts, which instruct a bank.
  * Tests that skip hours come first: what another test leaves under way holds the clock.
  */
-const { setting, withPaymentOn, withRefund, withUnsentPayout, withStatus } = useLifecycles();
+const lifecycles = useLifecycles();
+const { setting, withPaymentOn, withRefund, withUnsentPayout, withStatus } = lifecycles;
 
 type Story = (subject: Tracked) => Promise<void>;
 
@@ -298,6 +302,27 @@ describe('an update of an operator', () => {
       }),
   );
 });
+
+test.each(INSTRUCTED)(
+  'the instruction of a $resource goes on where the books refuse mark_failed',
+  async ({ resource, start, bank, isTaken, confirmation }) => {
+    const { opened, release } = gate();
+    const answer = () => opened.then(() => 'taken' as const);
+    const script = bank({ send: ['loses the connection'], lookUp: ['gives up', answer] });
+    await start(lifecycles, script, async (subject) => {
+      await subject.shows('looked up again later');
+      const { refunds, payouts } = setting.stores;
+      const store = resource === 'refund' ? refunds : payouts;
+      const update = jest.spyOn(store as Pick<typeof refunds, 'update'>, 'update');
+      update.mockRejectedValueOnce(new BooksRefused('a release'));
+      const refused = await subject.refusal('mark_failed', { ...ACT, ...confirmation });
+      update.mockRestore();
+      expect(refused).toMatchObject({ code: 'books_refused' });
+      release();
+      await isTaken(subject);
+    });
+  },
+);
 
 test('the reference of a bank that answers is stored as an identifier', async () => {
   const bank_reference = 'A&B 50%';
