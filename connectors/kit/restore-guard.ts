@@ -209,6 +209,11 @@ export async function openRestoreGuard(
       const current = await file.read();
       return current?.sent.get(id) === true || current?.acknowledged.includes(id) === true;
     },
+    /** Whether the file has it as sent, or as about to leave. */
+    mayHaveLeft: async (id: string): Promise<boolean> => {
+      const current = await file.read();
+      return current?.sent.has(id) === true || current?.acknowledged.includes(id) === true;
+    },
     /** Confirms before each of these activities, since a look-up must not answer either. */
     protect: <A extends object>(activities: A): A =>
       Object.fromEntries(

@@ -18,7 +18,7 @@ import { createRecipientDecrypter, createReferenceReader } from '../contract/rec
 import { type RunConfig, startConnector } from '../kit/connector';
 import type { ConnectorProcess } from '../kit/process';
 import { openRestoreGuard, type RestoreGuard, type SentBook } from '../kit/restore-guard';
-import { type CutDeps, cutFiles, isCutDue, uploadFiles } from './cutting';
+import { type CutDeps, cutFiles, isCutDue, putBack, uploadFiles } from './cutting';
 import { defineSepa, type SepaDefinition, type SepaParts } from './definition';
 import { makeDirectories, writeWhole } from './files';
 import { type InboxDeps, takeFiles } from './inbox';
@@ -89,11 +89,11 @@ async function createParts(
       reference: await readReference(payout_id),
     }),
     validate: (xml) => checkMessage(Buffer.from(xml, 'utf8'), PAIN_001),
-    upload: async (file, bytes, verified) => {
-      if (!verified) return await writeWhole(out, file, bytes);
+    upload: async (file, bytes, verified, mayLeave) => {
+      if (!verified) return await writeWhole(out, file, bytes, mayLeave);
       // In another folder, the bank may have it already.
       if (!verifiedDir) throw new Error(`${file} was cut for SEPA_VERIFIED_DIR, which is not set.`);
-      await writeWhole(verifiedDir, file, bytes);
+      return await writeWhole(verifiedDir, file, bytes, mayLeave);
     },
     ...changes,
   };
@@ -136,6 +136,7 @@ async function createParts(
   return {
     book,
     restoreGuard,
+    putBack: (file_id) => putBack(cut, file_id),
     work: async (delivered) => {
       if (delivered !== null) await endReports(book, delivered);
       const errors: unknown[] = [];

@@ -4,7 +4,7 @@ import { gunzip, gzip } from 'node:zlib';
 import type { Filter, MongoClient } from 'mongodb';
 import { createGate } from '../../src/base/gate';
 import type { Logger } from '../../src/base/log';
-import { inTransaction, isDuplicateKey } from '../../src/base/mongo';
+import { abandon, inTransaction, isDuplicateKey } from '../../src/base/mongo';
 import { addBusinessDays, dayInFrankfurt, executionDay } from '../../src/domain/payout/rails';
 import type { Encrypter } from '../../src/encryption/encrypter';
 import {
@@ -42,7 +42,7 @@ const WAIT_MS = 15 * 60_000;
 export interface CutDeps {
   mongo: MongoClient;
   book: SepaBook;
-  restoreGuard: Pick<RestoreGuard, 'confirm' | 'leaving' | 'left' | 'hasLeft'>;
+  restoreGuard: Pick<RestoreGuard, 'confirm' | 'leaving' | 'left' | 'hasLeft' | 'mayHaveLeft'>;
   debtor: Debtor;
   /** Minutes of the day in Frankfurt. */
   cutOff: number;
@@ -55,8 +55,17 @@ export interface CutDeps {
   readPayee: (payout_id: string) => Promise<Payee>;
   /** @throws Error for a file that the schema of ISO 20022 refuses */
   validate: (xml: string) => Promise<void>;
-  /** @param verified by `SEPA_VERIFIED_DIR` */
-  upload: (name: string, bytes: Uint8Array, verified: boolean) => Promise<void>;
+  /**
+   * @param verified by `SEPA_VERIFIED_DIR`
+   * @param mayLeave is asked right before the bank can see the file
+   * @returns its answer
+   */
+  upload: (
+    name: string,
+    bytes: Uint8Array,
+    verified: boolean,
+    mayLeave: () => Promise<boolean>,
+  ) => Promise<boolean>;
   log: Pick<Logger, 'info' | 'warn' | 'error'>;
   now: () => Date;
 }
@@ -204,7 +213,7 @@ async function assignLines(
     .toArray();
 }
 
-/** @returns undefined if this file does not pay it */
+/** Leaves out only what is `assigned`. @returns undefined if this file does not pay it */
 async function checkLine(deps: CutDeps, line: SepaLine): Promise<Transfer | undefined> {
   const { mayStillSend, readPayee, log, now } = deps;
   try {
@@ -272,24 +281,19 @@ async function storeFile(
  * they leave; what it has as sent never leaves again, whatever state was restored.
  * @throws ConnectorStopped before anything leaves
  */
-export async function uploadFiles({
-  book,
-  restoreGuard,
-  encrypter,
-  upload,
-  log,
-  now,
-}: Pick<CutDeps, 'book' | 'restoreGuard' | 'encrypter' | 'upload' | 'log' | 'now'>): Promise<void> {
+export async function uploadFiles(deps: CutDeps): Promise<void> {
+  const { book, restoreGuard, encrypter, upload, log, now } = deps;
   const errors: unknown[] = [];
-  const send = async ({ _id, name, bytes, sha256, verified }: SepaFile): Promise<void> => {
+  const send = async (file: SepaFile): Promise<void> => {
+    const { _id, name, bytes, sha256, verified } = file;
     if (bytes === null) throw new Error(`The file ${_id} has no bytes.`);
     const packed = Buffer.from(await encrypter.decrypt(bytes, fileOwner(_id)), 'base64');
     const xml = (await decompress(packed, { maxOutputLength: BYTES_MAX })).toString('utf8');
     if (hash(xml) !== sha256) throw new Error(`The bytes of ${_id} are not those that were cut.`);
     await restoreGuard.confirm();
     if (!(await restoreGuard.hasLeft(_id))) {
-      await restoreGuard.leaving(_id);
-      await upload(name, Buffer.from(xml, 'utf8'), verified === true);
+      const mayLeave = () => beginToLeave(deps, file);
+      if (!(await upload(name, Buffer.from(xml, 'utf8'), verified === true, mayLeave))) return;
     }
     await book.files.updateOne({ _id, state: 'cut' }, { $set: { state: 'sent', sent_at: now() } });
     await restoreGuard.left(_id);
@@ -300,6 +304,64 @@ export async function uploadFiles({
     await send(file).catch((error: unknown) => errors.push(error));
   }
   if (errors.length > 0) throw errors[0];
+}
+
+/**
+ * Asks again for each payout of a file of which the bank can have nothing yet: it may have waited for
+ * its folder while a payout ended. The write of `leaving` decides between this and `putBack`.
+ * @returns false if the file does not leave now
+ */
+async function beginToLeave(deps: CutDeps, { _id, leaving, payouts }: SepaFile): Promise<boolean> {
+  const { book, restoreGuard } = deps;
+  const lines = await book.lines.find({ file_id: _id, state: 'in_file' }).toArray();
+  // A payout with an answer of the bank proves that the file was there.
+  const mayHaveLeft =
+    leaving === true || lines.length < payouts || (await restoreGuard.mayHaveLeft(_id));
+  if (!mayHaveLeft) {
+    const gate = createGate(CHECKS_AT_ONCE);
+    const checked = await Promise.all(lines.map((line) => gate(() => checkLine(deps, line))));
+    if (checked.includes(undefined)) {
+      await putBack(deps, _id);
+      return false;
+    }
+    await restoreGuard.confirm();
+  }
+  await restoreGuard.leaving(_id);
+  const begun = await book.files.updateOne({ _id, state: 'cut' }, { $set: { leaving: true } });
+  return begun.matchedCount === 1;
+}
+
+/**
+ * Frees the payouts of a file of which the bank can have nothing, for a later file. It ends as if it
+ * had been refused, and never leaves.
+ * @returns false if its bytes may be at the bank, or it has ended
+ */
+export async function putBack(
+  { mongo, book, restoreGuard, log, now }: CutDeps,
+  _id: string,
+): Promise<boolean> {
+  if (await restoreGuard.mayHaveLeft(_id)) return false;
+  const isBack = await inTransaction(mongo, async (session) => {
+    const file = await book.files.findOneAndUpdate(
+      { _id, state: 'cut', leaving: { $exists: false } },
+      { $set: { state: 'refused', ended_at: now() } },
+      { session },
+    );
+    if (file === null) return false;
+    const lines = await book.lines.updateMany(
+      { file_id: _id, state: 'in_file' },
+      {
+        $set: { state: 'open', file_id: null, wait_until: null },
+        $push: { former_files: _id },
+      },
+      { session },
+    );
+    if (lines.modifiedCount === file.payouts) return true;
+    await abandon(session);
+    return false;
+  });
+  if (isBack) log.warn({ file_id: _id }, 'file put back before it left');
+  return isBack;
 }
 
 function fileOwner(id: string): string {

@@ -76,6 +76,8 @@ const NOT_REVERSED = {
 
 export interface SepaParts {
   book: SepaBook;
+  /** Frees the payouts of a file that cannot have left. @returns whether it was one */
+  putBack: (file_id: string) => Promise<boolean>;
   work: (
     delivered: string | null,
   ) => Promise<{ reports: Report[]; cursor: string | null; more: boolean }>;
@@ -103,7 +105,12 @@ export function defineSepa(getParts: () => SepaParts, instant: boolean) {
     },
 
     lookUpPayout: ({ payout_id }) => lookUpLine(getParts().book, payout_id),
-    cancelPayout: ({ payout_id }) => cancelLine(getParts().book, payout_id),
+    cancelPayout: async ({ payout_id }) => {
+      const { book, putBack } = getParts();
+      const line = await book.lines.findOne({ _id: payout_id, state: 'in_file' });
+      if (line?.file_id) await putBack(line.file_id);
+      return await cancelLine(book, payout_id);
+    },
 
     openSession: async (payment, { settings: own, now }) => {
       const { amount, currency } = payment;

@@ -14,18 +14,30 @@ const PARTIAL_MS_MAX = 86_400_000;
 /**
  * Writes so that a reader sees all of the file or nothing, also after a loss of power, and while
  * another process writes the same file.
+ * @param mayAppear is asked once the file only lacks its name
+ * @returns its answer; if false, there is no file
  */
-export async function writeWhole(dir: string, name: string, bytes: Uint8Array): Promise<void> {
+export async function writeWhole(
+  dir: string,
+  name: string,
+  bytes: Uint8Array,
+  mayAppear: () => Promise<boolean> = async () => true,
+): Promise<boolean> {
   await removeAbandoned(dir);
   const partial = join(dir, `.${randomBytes(8).toString('hex')}.part`);
   try {
     await writeSynced(partial, bytes, MODE);
+    if (!(await mayAppear())) {
+      await rm(partial, { force: true });
+      return false;
+    }
     await rename(partial, join(dir, name));
   } catch (error) {
     await rm(partial, { force: true }).catch(() => {});
     throw error;
   }
   await syncDirectory(dir);
+  return true;
 }
 
 /** Removes what killed processes did not finish: it names payees. */

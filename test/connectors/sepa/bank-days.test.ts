@@ -151,7 +151,12 @@ describeWithBank('with the connector of SEPA files', () => {
 
     test('sends a file once that was noted and not uploaded before its end', async () => {
       const payout = await payer.submit();
-      await world.restart({ upload: () => Promise.reject(new Error('killed')) });
+      await world.restart({
+        upload: async (_name, _bytes, _verified, mayLeave) => {
+          await mayLeave();
+          throw new Error('killed');
+        },
+      });
       await ask();
       await eventually('the note', async () => world.readState().at(-1)?.note === 'leaving');
       await world.restart();

@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync, readFileSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
 import { writeWhole } from '../../../connectors/sepa/files';
 import { shortenId } from '../../../src/service/banks/sepa/book';
@@ -150,12 +150,12 @@ describeWithBank('the connector of SEPA files', () => {
       const written: Buffer[] = [];
       let name = '';
       await world.restart({
-        upload: async (file, bytes) => {
+        upload: async (file, bytes, _verified, mayLeave) => {
           name = file;
           written.push(Buffer.from(bytes));
-          await writeWhole(world.bank.drop, file, bytes);
+          await writeWhole(world.bank.drop, file, bytes, mayLeave);
           if (written.length === 1) await world.bank.scan();
-          await kill();
+          return await kill();
         },
       });
       const payout = await payer.submit();
@@ -205,6 +205,124 @@ describeWithBank('the connector of SEPA files', () => {
       expect(String(file?.execution_day) >= later(6).toISOString().slice(0, 10)).toBe(true);
       world.drop(String(file_id));
       world.clock.now = morning;
+    });
+  });
+
+  describe('when a payout ends between the cut of its file and its upload', () => {
+    const act = (id: string, ...more: string[]) =>
+      run('payout', 'act', id, 'mark_failed', '--operator', 'ada', '--reason', 'Ticket 1', ...more);
+    const CONFIRMED = '--bank-confirmed-not-executed';
+    /** Cuts the file of payouts, which cannot leave. */
+    const cutInVain = async (payouts: readonly string[]) => {
+      await world.cut();
+      const lines = await Promise.all(payouts.map((id) => world.lineBecomes(id, 'in_file')));
+      const files = [...new Set(lines.map(({ file_id }) => String(file_id)))];
+      expect(files).toHaveLength(1);
+      return String(files[0]);
+    };
+    const expectPaidOnce = async (payouts: readonly string[]) => {
+      for (const payout of payouts) {
+        await payer.becomes(payout, 'completed');
+        expect(await countPaid(payout)).toBe(1);
+        expect(world.listFiles(payout)).toHaveLength(1);
+      }
+    };
+
+    let frozen: string | undefined;
+    test.each([
+      [
+        'an operator ended',
+        async (id: string) => expect(await act(id, CONFIRMED)).toMatchObject({ status: 'failed' }),
+        'dropped',
+      ],
+      [
+        'whose account was frozen',
+        async (id: string) => {
+          frozen = id;
+        },
+        'open',
+      ],
+      [
+        'whose recipient was deleted',
+        async (_id: string, recipient: string) => {
+          await payer.delete(`/v1/payout-recipients/${recipient}`);
+        },
+        'failed',
+      ],
+    ])('leaves out a payout %s while its folder was away', async (_which, end, state) => {
+      const mayStillSend = async ({ payout_id }: { payout_id: string }) => {
+        if (payout_id !== frozen) return true;
+        throw new Error('The account is frozen: not instructed.');
+      };
+      await world.restart(state === 'open' ? { mayStillSend } : {});
+      const recipient_id = await payer.createRecipient();
+      const ended = await payer.submit({ recipient_id });
+      const others = [await payer.submit(), await payer.submit()];
+      const away = `${world.bank.drop}-away`;
+      renameSync(world.bank.drop, away);
+      const file = await cutInVain([ended, ...others]);
+      await end(ended, recipient_id);
+      renameSync(away, world.bank.drop);
+      await world.fileBecomes(file, 'refused');
+      expect(await world.send()).not.toBe(file);
+      await expectPaidOnce(others);
+      expect(world.listFiles(ended)).toEqual([]);
+      expect((await world.line(ended))?.state).toBe(state);
+      expect((await world.show(file)).file).toMatchObject({ sent_at: null, payouts: 3 });
+      if (frozen === undefined) return;
+      frozen = undefined;
+      await world.send();
+      await expectPaidOnce([ended]);
+    });
+
+    test('takes it out without a flag, since nothing has left, and pays the others later', async () => {
+      await world.restart({ upload: kill });
+      const [ended, other] = [await payer.submit(), await payer.submit()];
+      const file = await cutInVain([ended, other]);
+      expect(await act(ended)).toMatchObject({ status: 'failed' });
+      expect(await world.fileState(file)).toBe('refused');
+      await world.restart();
+      await world.send();
+      await expectPaidOnce([other]);
+      expect(world.listFiles(ended)).toEqual([]);
+    });
+
+    test('sends the file as it was cut once its bytes may be at the bank', async () => {
+      await world.restart({
+        upload: async (_name, _bytes, _verified, mayLeave) => {
+          await mayLeave();
+          return await kill();
+        },
+      });
+      const [held, other] = [await payer.submit(), await payer.submit()];
+      const file = await cutInVain([held, other]);
+      await eventually('the note', async () => world.readState().some(({ id }) => id === file));
+      expect(await act(held)).toMatchObject({ error: { code: 'held_by_bank' } });
+      await world.restart();
+      await world.fileBecomes(file, 'sent');
+      await world.bank.scan();
+      await expectPaidOnce([held, other]);
+    });
+
+    test('cancels it, or sends its file, where both happen at once', async () => {
+      const answers: unknown[] = [];
+      await world.restart({
+        mayStillSend: async ({ payout_id }) => {
+          const line = await world.line(payout_id);
+          // Its file was checked, and is about to leave.
+          if (line?.state === 'in_file') {
+            answers.push(await world.activities().cancelPayout({ payout_id }));
+          }
+          return true;
+        },
+      });
+      const payout = await payer.submit();
+      const [file = ''] = await world.cut();
+      expect(answers).toEqual([{ outcome: 'cancelled' }]);
+      expect(await world.fileState(file)).toBe('refused');
+      expect(world.listFiles(payout)).toEqual([]);
+      expect(await act(payout)).toMatchObject({ status: 'failed' });
+      await world.restart();
     });
   });
 

@@ -14,7 +14,7 @@ export interface SepaLine {
   state: LineState;
   /** Null while the payout waits for a file. */
   file_id: string | null;
-  /** Refused files that had it. */
+  /** Refused files that had it, and those that never left. */
   former_files: string[];
   version: number;
   /** Minor units. */
@@ -130,6 +130,8 @@ export interface SepaFile {
   instant?: true;
   /** Leaves by `SEPA_VERIFIED_DIR`, as decided when it was cut. */
   verified?: true;
+  /** Its bytes may be at the bank: its payouts stay in it. */
+  leaving?: true;
   /** `YYYY-MM-DD`, requested. */
   execution_day: string;
   created_at: Date;
@@ -154,7 +156,7 @@ export interface SepaFile {
   awaiting_release?: AwaitedRelease;
   /** Noted by an operator. */
   released?: { checked_at: string; at: string; operator?: string; reason?: string };
-  /** Booked or refused. */
+  /** Booked or refused, or never left. */
   ended_at: Date | null;
 }
 
