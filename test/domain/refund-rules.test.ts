@@ -49,6 +49,16 @@ describe.each(PAYMENT_METHOD_IDS)('a payment by %s', (method) => {
   }
 });
 
+test.each([
+  [{ disputed: 300 }, 750, 'allowed'],
+  [{ disputed: 300 }, 751, 'refund_amount_exceeds_balance'],
+  [{ disputed: 300, refunded: 750 }, 1, 'payment_disputed'],
+  [{ disputed: 1_050 }, null, 'payment_disputed'],
+  [{ refunded: 1_050 }, 1, 'refund_amount_exceeds_balance'],
+])('of a payment of 1050 with %j, a refund of %p is %s', (taken, amount, code) => {
+  expect(judge(buildSettled(taken), amount, soon)).toBe(code);
+});
+
 test.each<[PaymentStatus, RegExp]>([
   ['created', /Cancel it instead\.$/],
   ['awaiting_customer', /Cancel it instead\.$/],

@@ -177,6 +177,7 @@ const MEANINGS: [meaning: string, lines: EntryLine[]][] = [
     LINES.payout_reversed('ads', 'bank', 5, 2, 1),
   ],
   ['transit.refunds -5, bank 3, main 2', LINES.refund_settled('bank', 5, 3)],
+  ['main -5, bank 5', LINES.crypto_payment_returned('bank', 5n)],
   ['ads -5, receivable.merchant 5', LINES.debt_collected('ads', 5)],
   ['external.adjustments 5, ads -5', LINES.adjusted('ads', -5, 'adjustments')],
   ['receivable.merchant 5, ads -5', LINES.adjusted('ads', -5, 'receivable')],
