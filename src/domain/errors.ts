@@ -21,7 +21,7 @@ export const ErrorDetail = z
   .meta({ id: 'ErrorDetail' });
 export type ErrorDetail = z.infer<typeof ErrorDetail>;
 
-export const DETAILS_MAX = 20;
+export const DETAILS_MAX = 100;
 
 export const ErrorBody = z
   .object({

@@ -38,7 +38,14 @@ test.each([
   expect(isEmail(email)).toBe(isValid);
 });
 
-test('a refusal lists twenty of thousands of offending fields, and counts all', () => {
+test('a refusal names each of a hundred offending fields', () => {
+  const { details = [] } = readRefusal(unknown(95));
+  const missing = ['amount', 'method', 'currency', 'success_url', 'error_url'];
+  const names = [...missing, ...Object.keys(unknown(95))];
+  expect(details.map(({ field }) => field).sort()).toEqual(names.sort());
+});
+
+test('a refusal lists a hundred of thousands of offending fields, and counts all', () => {
   const body = { amount: 1.5, ...unknown(4_900) };
   const { code, message, details } = readRefusal(body);
   expect(leastCpuMs(() => readRefusal(body))).toBeLessThan(500);
