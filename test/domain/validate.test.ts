@@ -1,13 +1,15 @@
+import type { z } from 'zod';
 import { parseJson } from '../../src/base/json';
 import { DETAILS_MAX, Refusal } from '../../src/domain/errors';
+import { SubmitEvidence } from '../../src/domain/wire/disputes';
 import { isEmail } from '../../src/domain/wire/fields';
 import { CreatePayment } from '../../src/domain/wire/payments';
 import { validate } from '../../src/domain/wire/validate';
 import { leastCpuMs } from '../support/cpu-time';
 
-function readRefusal(body: object): Refusal {
+function readRefusal(body: object, schema: z.ZodType = CreatePayment): Refusal {
   try {
-    validate(CreatePayment, parseJson(JSON.stringify(body)).value);
+    validate(schema, parseJson(JSON.stringify(body)).value);
   } catch (error) {
     if (error instanceof Refusal) return error;
     throw error;
@@ -71,4 +73,13 @@ test.each([
 ])('lengths are counted in characters, as in the API document: %#', (reference, isAccepted) => {
   const { details = [] } = readRefusal({ amount: 1.5, reference });
   expect(details.every(({ field }) => field !== 'reference')).toBe(isAccepted);
+});
+
+test('evidence of a dispute is counted in characters over all fields, and too much of it names `explanation`', () => {
+  const carrier = '😀'.repeat(200);
+  const evidence = { carrier, shipped_at: null, explanation: '😀'.repeat(19_800) };
+  expect(validate(SubmitEvidence, evidence)).toEqual(evidence);
+  const { details } = readRefusal({ ...evidence, tracking_number: 'x' }, SubmitEvidence);
+  const message = 'must have at most 20000 characters in all';
+  expect(details).toEqual([{ code: 'invalid', field: 'explanation', message }]);
 });

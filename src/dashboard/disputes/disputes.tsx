@@ -210,8 +210,7 @@ function readEvidence({
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;
     const faults = (error.details ?? []).map(({ field: name, message }) => [
-      // The length of all texts is of no field.
-      name || 'explanation',
+      name,
       name === 'shipped_at' ? 'It must be a day, such as 2026-03-01.' : `It ${message}.`,
     ]);
     const note = 'Nothing was sent: correct what is marked.';

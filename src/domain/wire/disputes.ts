@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { DISPUTE_ID, DISPUTE_STATUSES, EVIDENCE_LENGTH_MAX } from '../dispute/dispute';
+import { fits } from '../shape';
 import { endpoint, readEndpoint } from './endpoint';
 import { ById, Id, Moved, optional, StoredCode, Timestamp, text } from './fields';
 import { buildListQuery, buildPageSchema, listEndpoint } from './lists';
@@ -57,12 +58,10 @@ export const SubmitEvidence = z
       description: 'The refund that the customer already has.',
     }),
   })
-  .refine(
-    (evidence) =>
-      Object.values(evidence).reduce((sum, value) => sum + (value?.length ?? 0), 0) <=
-      EVIDENCE_LENGTH_MAX,
-    `must have at most ${EVIDENCE_LENGTH_MAX} characters in all`,
-  )
+  .refine((evidence) => fits(Object.values(evidence).join(''), EVIDENCE_LENGTH_MAX), {
+    path: ['explanation'],
+    message: `must have at most ${EVIDENCE_LENGTH_MAX} characters in all`,
+  })
   .meta({
     id: 'SubmitEvidence',
     examples: [
