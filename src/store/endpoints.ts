@@ -221,7 +221,7 @@ export interface EndpointDocument {
   last_success_at?: string;
   /** Oldest first: the signing secret and, during a roll, the next one. */
   secrets: EndpointSecret[];
-  /** Absent: all types, those of later versions too. */
+  /** Absent: the default, all types but those of disputes. */
   enabled_events?: EventType[];
   created_at: string;
   updated_at: string;

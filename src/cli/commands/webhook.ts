@@ -32,7 +32,7 @@ const Events = readBy(
   (text) => (text.trim() === 'all' ? ('all' as const) : EventList.safeParse(text).data),
   `Allowed, separated by commas: all, or ${EVENT_TYPES.join(', ')}.`,
 )
-  .describe('types of events to send, by commas, or all')
+  .describe('types of events to send, by commas; all: all but those of disputes')
   .meta({ placeholder: 'types' });
 
 const EndpointId = idOption('id of the endpoint');
@@ -279,7 +279,7 @@ const show = defineCommand({
 });
 
 function formatEvents({ enabled_events }: Pick<Endpoint, 'enabled_events'>): string {
-  return enabled_events?.join(', ') ?? 'all';
+  return enabled_events?.join(', ') ?? 'all but those of disputes';
 }
 
 function notSetText(account_id: string, env: EnvName): string {

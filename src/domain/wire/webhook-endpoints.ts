@@ -100,7 +100,7 @@ export const createWebhookEndpoint = endpoint({
   summary: 'Create a webhook endpoint',
   description:
     'Up to 16 endpoints per environment get your events, each with its own secret. Without ' +
-    '`enabled_events` it gets all types, also those of later versions.',
+    '`enabled_events` it gets all types but those of disputes.',
   scope: 'webhooks:write',
   creates: true,
   body: CreateWebhookEndpoint,
