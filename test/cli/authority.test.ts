@@ -131,11 +131,24 @@ describe('one operator alone', () => {
     const stopped = { id: randomUUID(), reason: 'MongoDB is older', at: new Date().toISOString() };
     const report = { serves: ['visa'], functions: [], contract: 1 };
     await service.stores.capabilities.report('acme', report, { seen_at: new Date(), stopped });
-    const release = 'connector release acme --after-restore --env';
-    const refused = await posing.refusal(`${release} sandbox`, ...WHY);
+    const release = 'connector release acme --after-restore';
+    const refused = await posing.refusal(`${release} --env sandbox`, ...WHY);
     expect(refused.code).toBe('connector_environment');
     for (const by of [posing, eve]) {
-      expect(await request(`${release} live`, by)).toMatchObject(required);
+      for (const env of ['', '--env live']) {
+        expect(await request(`${release} ${env}`, by)).toMatchObject(required);
+      }
+    }
+  });
+
+  test('releases a connector of the sandbox alone, without its environment, approval or key', async () => {
+    const stopped = { id: randomUUID(), reason: 'MongoDB is older', at: new Date().toISOString() };
+    const report = { serves: ['ideal'], functions: [], contract: 1 };
+    await service.stores.capabilities.report('test', report, { seen_at: new Date(), stopped });
+    const released = { connector: 'test', env: 'sandbox', stopped_for: 'MongoDB is older' };
+    for (const changed of [true, false]) {
+      const done = await without.json('connector release test --after-restore', ...WHY);
+      expect(done).toMatchObject({ ...released, changed });
     }
   });
 });

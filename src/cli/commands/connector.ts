@@ -220,7 +220,7 @@ const connectorRelease = defineCommand({
   description: 'let a connector that a restore has stopped send again; again changes nothing',
   options: z.object({
     name: ConnectorName,
-    env: Env,
+    env: Env.optional().describe('environment of the connector, which it has only one of'),
     after_restore: z
       .boolean()
       .default(false)
@@ -232,26 +232,27 @@ const connectorRelease = defineCommand({
 First compare with the bank, and end what it has executed (docs/operators.md, "Release a connector"): the
 connector sends all that its database has as unsent. Its process reads the release within 15 seconds.
 ${APPROVED_HERE}`,
-  example:
-    'connector release sepa --env live --after-restore --reason "Ticket 42: no file since noon"',
-  run: async (context, { name: connector, env, after_restore, reason, operator: typed }) => {
+  example: 'connector release sepa --after-restore --reason "Ticket 42: no file since noon"',
+  run: async (context, { name: connector, env: asked, after_restore, reason, operator: typed }) => {
     if (!after_restore) {
       const message = '--after-restore says that the bank was compared with the restored database.';
       throw new ServiceError('invalid_usage', message);
     }
-    const livemode = isLive(env);
     const routes = readRoutes(context);
     const { stores } = await context.readDeps();
+    const place = { connector, livemode: asked && isLive(asked) };
+    const stop = await findStop({ stores, ...routes }, place);
+    const { livemode } = stop;
+    const env = toEnv(livemode);
     const { operator } = await identifyOperator(context, { livemode, operator: typed });
-    const stop = await findStop({ stores, ...routes }, { connector, livemode });
     const input = { name: connector, stop: stop.id };
     const isNeeded = livemode && !stop.isReleased;
     const call = { isNeeded, account_id: null, input, reason };
     await withAuthority(context, 'connector release', call, async (deps) => {
-      const place = { connector, livemode, stop: stop.id };
-      const done = await releaseConnector({ ...deps, ...routes }, place, { operator, reason });
+      const stopped = { connector, livemode, stop: stop.id };
+      const done = await releaseConnector({ ...deps, ...routes }, stopped, { operator, reason });
       const { stopped_for, stopped_at, changed } = done;
-      const json = { connector, env: toEnv(livemode), changed, stopped_for, stopped_at };
+      const json = { connector, env, changed, stopped_for, stopped_at };
       const hint = changed ? 'It sends again within 15 seconds.' : 'It was released already.';
       printFields(context, { json, note: hint }, [
         ['Connector', connector],

@@ -164,7 +164,7 @@ export const AUTHORITY = {
   'connector release': {
     act: 'connector.released',
     asks: 'release a live connector after a restore',
-    when: 'with `--env live`',
+    when: 'of a live connector',
   },
   'connector key create': {
     act: 'connector_key.created',

@@ -197,19 +197,20 @@ interface ReleaseNote {
 }
 
 /**
- * Finds why a connector has stopped, and whether it was released since.
+ * Finds why a connector has stopped, in which environment, and whether it was released since.
+ * @param livemode absent: the environment that it serves
  * @throws ServiceError `connector_not_stopped`, `connector_environment`, and those of
  *   `findPauseEnvironment`
  */
 export async function findStop(
   deps: Pick<WriteDeps, 'stores'> & Routes,
-  { connector, livemode }: { connector: string; livemode: boolean },
+  { connector, livemode: asked }: { connector: string; livemode?: boolean | undefined },
 ) {
   const { stores } = deps;
   const served = await findPauseEnvironment(deps, connector);
-  const isLive = served.livemode || (await hasServedLive(deps, connector));
-  if (isLive !== livemode) {
-    const message = `${connector} serves ${toEnv(isLive)}, not ${toEnv(livemode)}.`;
+  const livemode = served.livemode || (await hasServedLive(deps, connector));
+  if (asked !== undefined && asked !== livemode) {
+    const message = `${connector} serves ${toEnv(livemode)}, not ${toEnv(asked)}.`;
     throw new ServiceError('connector_environment', message);
   }
   const { stopped } = (await stores.capabilities.get(connector)) ?? {};
@@ -218,7 +219,7 @@ export async function findStop(
     throw new ServiceError('connector_not_stopped', message);
   }
   const isReleased = (await stores.connectorReleases.get(stopped.id)) !== null;
-  return { ...stopped, isReleased };
+  return { ...stopped, livemode, isReleased };
 }
 
 /**
