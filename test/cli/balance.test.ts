@@ -307,6 +307,29 @@ describe('the command', () => {
     expect((await entries()).at(-1)).not.toHaveProperty('note');
   });
 
+  test('balance reverse and statement clear need neither an operator nor a reason in the sandbox', async () => {
+    const { account_id, adjust, entries, fund } = await openMerchant();
+    const { operation_id } = await fund();
+    expect(await commands.json('balance', 'reverse', operation_id)).toMatchObject({ available: 0 });
+    const [reversal] = await entries();
+    expect(reversal).not.toHaveProperty('note');
+    const book = async (amount: number) => {
+      const bank = { against: 'clearing:sandbox', bank_reference: randomUUID() } as const;
+      return (await adjust(amount, bank)).operation_id;
+    };
+    const moved = [await book(700), await book(-700)];
+    const { data } = Object(await commands.json('statement', 'clear', ...moved));
+    expect(data).toHaveLength(2);
+    const { auditLog } = service.stores;
+    const reversed = await auditLog.list({ account_id, limit: 1, act: 'balance.reversed' });
+    const cleared = await auditLog.list({ limit: 1, act: 'statement.cleared' });
+    expect(cleared).toMatchObject([{ after: { entries: expect.arrayContaining(moved) } }]);
+    for (const line of [...reversed, ...cleared]) {
+      expect(Object(line.after)).not.toHaveProperty('operator');
+      expect(Object(line.after)).not.toHaveProperty('reason');
+    }
+  });
+
   // What such money does is in test/statements.
   test('platform post posts own money of a bank in its environment, once, and audits it', async () => {
     const mia = await asOperator(commands, 'mia', 'operator', BANK);

@@ -6,6 +6,7 @@ import { ServiceError } from '../../src/domain/errors';
 import { LIFECYCLES } from '../../src/lifecycles';
 import { actOn, actOnMany, findMany } from '../../src/service/operators/act';
 import { acknowledgeAttention, type ShownAttention } from '../../src/service/operators/attention';
+import { getSystemUser } from '../../src/service/operators/deps';
 import { createMetricStore } from '../../src/store/metrics';
 import { operatorsAudit } from '../support/audit';
 import { eventually } from '../support/eventually';
@@ -208,6 +209,14 @@ describe('movement', () => {
       expect(stdout).toMatch(/rejected +screening failed, returned 0xback$/m);
     });
 
+    test('needs neither an operator nor a reason in the sandbox', async () => {
+      const { id } = await hold(1_305);
+      await movement('resolve', id, '--as', 'loss');
+      const operator = getSystemUser().system_user;
+      const resolution = { as: 'loss', operator, reason: 'resolved on the command line' };
+      expect(await movement('show', id)).toMatchObject({ resolution });
+    });
+
     test('takes a transaction and an address only of a deposit, and needs a key on live', async () => {
       const { id } = await hold(1_304);
       for (const option of ['--transaction-id', '--address']) {
@@ -216,6 +225,9 @@ describe('movement', () => {
       const rows = setting.service.collection<{ _id: string }>('bank_movements');
       await rows.updateOne({ _id: id }, { $set: { livemode: true } });
       expect((await refuse(id, 'loss')).code).toBe('operator_key_required');
+      const mia = await asOperator(setting, `mia ${randomUUID()}`);
+      const bare = ['movement', 'resolve', id, '--as', 'loss'];
+      expect((await mia.refusal(...bare)).code).toBe('operator_required');
       await rows.updateOne({ _id: id }, { $set: { livemode: false } });
     });
   });

@@ -11,7 +11,7 @@ import { actOnBalance, type BalanceCall, isLiveCall } from '../../service/money/
 import { assertOpposite, PLATFORM_KINDS, parseAgainst } from '../../service/money/balances/adjust';
 import { assertBank, type Note } from '../../service/money/balances/fund';
 import { type BalanceRow, readProvedBalances } from '../../service/money/read';
-import { assertNamed, openNoted, printApprovalRequired } from '../acting-operator';
+import { openNoted, printApprovalRequired } from '../acting-operator';
 import { defineCommand, defineGroup, defineRenamed, parseInput } from '../command';
 import { type CliContext, findOwner, readRoutes } from '../context';
 import {
@@ -187,14 +187,12 @@ const reverse = defineCommand({
     'undo a funding, an adjustment or a chargeback once, and show the balance after that',
   options: z.object({
     operation_id: Id.meta({ argument: true }),
-    operator: Operator.optional(),
-    reason: Reason,
+    ...NOTED,
     approved_by: ApprovedBy,
   }),
   notes: ABOVE_LIMIT,
   example: 'balance reverse funded:wire-2026-03-01 --operator mia --reason "Typo"',
   run: async (context, { operation_id: id, ...note }) => {
-    assertNamed(context, note.operator);
     await changeBalance(context, { act: 'reverse', id }, note, 'Reversed');
   },
 });

@@ -233,14 +233,14 @@ First compare with the bank, and end what it has executed (docs/operators.md, "R
 connector sends all that its database has as unsent. Its process reads the release within 15 seconds.
 ${APPROVED_HERE}`,
   example: 'connector release sepa --after-restore --reason "Ticket 42: no file since noon"',
-  run: async (context, { name: connector, env: asked, after_restore, reason, operator: typed }) => {
+  run: async (context, { name: connector, env: named, after_restore, reason, operator: typed }) => {
     if (!after_restore) {
       const message = '--after-restore says that the bank was compared with the restored database.';
       throw new ServiceError('invalid_usage', message);
     }
     const routes = readRoutes(context);
     const { stores } = await context.readDeps();
-    const place = { connector, livemode: asked && isLive(asked) };
+    const place = { connector, livemode: named && isLive(named) };
     const stop = await findStop({ stores, ...routes }, place);
     const { livemode } = stop;
     const env = toEnv(livemode);

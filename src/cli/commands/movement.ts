@@ -6,6 +6,7 @@ import { isLive, toEnv } from '../../domain/environment';
 import { ServiceError } from '../../domain/errors';
 import { formatAmount } from '../../domain/money/money';
 import { isApprovalRequired } from '../../domain/operators/approval';
+import { assertNoted } from '../../service/banks/connectors';
 import {
   findMovement,
   listMovements,
@@ -13,7 +14,7 @@ import {
   type ShownMovement,
 } from '../../service/banks/movements';
 import { actAsOperator } from '../../service/operators/act';
-import { assertNamed, openActing, printApprovalRequired } from '../acting-operator';
+import { openActing, printApprovalRequired } from '../acting-operator';
 import { defineCommand, defineGroup } from '../command';
 import {
   Amount,
@@ -23,8 +24,7 @@ import {
   Id,
   idOption,
   limit,
-  Operator,
-  Reason,
+  NOTED,
   textOption,
 } from '../options';
 import { type Columns, formatTime, printFields, printList } from '../output';
@@ -123,8 +123,7 @@ const resolve = defineCommand({
       'transaction',
     ).optional(),
     address: textOption('of the same: where it was sent', 'address').optional(),
-    operator: Operator.optional(),
-    reason: Reason,
+    ...NOTED,
     approved_by: ApprovedBy,
   }),
   notes: `
@@ -133,11 +132,13 @@ instruction of its own; bank: it went back to the bank, or came back from there;
 never_happened: the report was wrong, and no statement will show it. A crypto deposit is resolved as a whole: as
 customer once it is sent back, as loss or never_happened; one that was credited, and that the chain has removed, as
 merchant or loss. What the resource itself takes, as mark_settled
-does, is refused with that act. On live it needs OPERATOR_KEY, and above APPROVAL_LIMIT a second operator approves it,
-but for customer.`,
+does, is refused with that act. On live it needs OPERATOR_KEY and --reason, and above APPROVAL_LIMIT a second operator
+approves it, but for customer.`,
   example: 'movement resolve mv_0d1f… --as customer --operator mia --reason "Ticket 42"',
-  run: async (context, { id, as, operator: typed, reason, approved_by, ...details }) => {
-    assertNamed(context, typed);
+  run: async (
+    context,
+    { id, as, operator: typed, reason: typedReason, approved_by, ...details },
+  ) => {
     const found = await findMovement(await context.readDeps(), id);
     const { livemode, resource, resource_id } = found;
     if (resource === null || resource_id === null) {
@@ -155,6 +156,8 @@ but for customer.`,
       what,
       operator: typed,
     });
+    assertNoted({ livemode }, { operator: names.operator, reason: typedReason }, 'does this');
+    const reason = typedReason ?? 'resolved on the command line';
     const second_operator = { approved_by: livemode ? undefined : approved_by };
     const act = { what, movement: id, as, reason, ...details, ...names, ...second_operator };
     const answer = await actAsOperator(deps, resource, resource_id, omitUndefined(act), verified);

@@ -311,19 +311,17 @@ const clear = defineCommand({
       .min(2, 'Name two entries or more that cancel each other.')
       .describe('ids of entries')
       .meta({ argument: true, placeholder: 'entry_id' }),
-    operator: Operator.optional(),
-    reason: Reason,
+    ...NOTED,
   }),
   notes: `
 For what never moved at the bank, such as a payout that was posted and failed before it left. The entries are of
-one connector, environment and currency, sum to zero, and wait for a line. On live it needs OPERATOR_KEY, and above
-APPROVAL_LIMIT a second operator approves it.`,
+one connector, environment and currency, sum to zero, and wait for a line. ${ON_LIVE}
+Above APPROVAL_LIMIT a second operator approves it.`,
   example: 'statement clear payout_captured:0d1f… payout_reversed:0d1f… --reason "Ticket 42"',
-  run: async (context, { entry_ids: ids, operator: typed, reason }) => {
+  run: async (context, { entry_ids: ids, ...who }) => {
     const livemode = await isLiveClearing(await context.readDeps(), ids);
-    const opened = await openNoted(context, { livemode }, { operator: typed, reason });
-    const { deps, note, approval } = opened;
-    const cleared = await clearEntries(deps, ids, { ...note, reason, ...approval });
+    const { deps, note, approval } = await openNoted(context, { livemode }, who);
+    const cleared = await clearEntries(deps, ids, { ...note, ...approval });
     if (!Array.isArray(cleared)) return printApprovalRequired(context, cleared);
     const rows = cleared.map((row) => presentEntry(row, context.now()));
     context.print({ json: { data: rows }, text: `Cleared:\n${formatEntries(rows)}` });

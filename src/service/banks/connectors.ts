@@ -204,13 +204,13 @@ interface ReleaseNote {
  */
 export async function findStop(
   deps: Pick<WriteDeps, 'stores'> & Routes,
-  { connector, livemode: asked }: { connector: string; livemode?: boolean | undefined },
+  { connector, livemode: named }: { connector: string; livemode?: boolean | undefined },
 ) {
   const { stores } = deps;
   const served = await findPauseEnvironment(deps, connector);
   const livemode = served.livemode || (await hasServedLive(deps, connector));
-  if (asked !== undefined && asked !== livemode) {
-    const message = `${connector} serves ${toEnv(livemode)}, not ${toEnv(asked)}.`;
+  if (named !== undefined && named !== livemode) {
+    const message = `${connector} serves ${toEnv(livemode)}, not ${toEnv(named)}.`;
     throw new ServiceError('connector_environment', message);
   }
   const { stopped } = (await stores.capabilities.get(connector)) ?? {};

@@ -299,7 +299,8 @@ export const CLEAR_ACT = 'statement.clear';
 const Input = z.object({ entries: z.string() });
 
 interface Request {
-  reason: string;
+  /** Required on live. */
+  reason: string | undefined;
   operator: string | undefined;
   /** Required on live. */
   verified: VerifiedOperator | undefined;
@@ -311,19 +312,20 @@ interface Request {
  * close; on live above the limit, requests the approval of a second operator. A repeat is refused.
  * @see docs/statements.md#reconcile
  * @throws ServiceError `entry_not_found`, `entry_not_open`, `entries_differ`, `amounts_differ`,
- * `operator_key_required`, `operation_id_used`
+ * `operator_required`, `operation_id_used`
  */
 export async function clearEntries(
   deps: WriteDeps,
   ids: readonly string[],
-  { verified, limits, operator = 'unknown', reason }: Request,
+  { verified, limits, operator, reason }: Request,
 ): Promise<UnclearedEntry[] | ApprovalRequired> {
   const entries = await findCancelling(deps, ids);
   const [first] = entries;
   const { livemode, currency } = first;
   if (!livemode) return await clear(deps, entries, { operator, reason });
-  if (verified === undefined) {
-    throw new ServiceError('operator_key_required', 'On live this needs an operator’s key.');
+  if (verified === undefined || reason === undefined) {
+    const message = 'On live, OPERATOR_KEY and --reason say who does it and why.';
+    throw new ServiceError('operator_required', message);
   }
   const { book = '' } = (await deps.stores.ledger.findEntry(first.entry_id)) ?? {};
   const { account_id } = bookOwner(book);
