@@ -8,6 +8,7 @@ import {
   identify,
   isGoingBack,
   isInSuspense,
+  isLateRefund,
   type Movement,
   type MovementReason,
   type MovementReport,
@@ -211,10 +212,9 @@ async function hold(context: Context, input: HoldInput): Promise<Work<Held>> {
   const fee = { fee: report.fee, fee_bearer: bearer };
   const fee_bearer = await findFeeBearer(deps.stores, resource, fee, session);
   const reported = { resource: kind, at, order, reason, clashes, fee_bearer };
-  const amountSent = resource.status === 'failed' ? resource.late_amount : resource.settled_amount;
   const isBack = kind === 'refund' && report.direction === 'in';
   // A refund that fails without an amount brings back what was sent.
-  const owner = isBack ? { ...resource, amount: amountSent || resource.amount } : resource;
+  const owner = isBack ? { ...resource, amount: findSentAmount(context) } : resource;
   const row = buildMovement(owner, report, reported);
   const movement = { ...row, id: row._id };
   const { id: entry, entry: held } = buildMovementHeld(kind, resource, movement, at);
@@ -226,6 +226,12 @@ async function hold(context: Context, input: HoldInput): Promise<Work<Held>> {
     await settle(context, movement, borne);
   }
   return { answer: { id: row._id, isNew: true }, isNew: true };
+}
+
+function findSentAmount({ resource, movements }: Context): Units {
+  const late = movements.findLast((each) => isLateRefund(each));
+  if (resource.status === 'failed' && late?.currency === resource.currency) return late.amount;
+  return resource.settled_amount ?? resource.amount;
 }
 
 /**
@@ -386,12 +392,16 @@ async function settle(
   if (movement.currency !== currency) return id;
   // What the merchant bears of a refund is refunded, and what is back is not.
   const amount = Number(resolution.amount);
-  const isBack = movement.direction === 'in';
-  if (isBack) await stores.payments.releaseRefund({ payment_id, amount }, session);
-  else await stores.payments.takeLateRefund({ payment_id, amount }, session);
-  if (resource.status === 'failed') {
-    await stores.refunds.noteLate(resource._id, isBack ? -amount : amount, session);
+  const isFailed = resource.status === 'failed';
+  if (movement.direction === 'out') {
+    await stores.payments.takeLateRefund({ payment_id, amount }, session);
+    if (isFailed) await stores.refunds.noteLate(resource._id, amount, session);
+    return id;
   }
+  // Of a failed refund, only what the merchant bore was taken from the payment.
+  const taken = isFailed ? Math.min(amount, resource.late_amount ?? 0) : amount;
+  await stores.payments.releaseRefund({ payment_id, amount: taken }, session);
+  if (isFailed && taken > 0) await stores.refunds.noteLate(resource._id, -taken, session);
   return id;
 }
 

@@ -13,7 +13,7 @@ import {
   type RefundCallbackName,
   readCallback,
 } from '../../src/domain/banks/callback';
-import { take } from '../../src/domain/banks/movement';
+import { isLateRefund, take } from '../../src/domain/banks/movement';
 import {
   decideRefund,
   isFinalRefund,
@@ -253,8 +253,7 @@ export function suspend(
 ): Suspension | undefined {
   if (name === 'failed') {
     // What the customer had is back with us.
-    const isLate = movements.some(({ reason }) => reason === 'settled_after_failed');
-    if (status !== 'settled' && !isLate) return undefined;
+    if (status !== 'settled' && !movements.some(isLateRefund)) return undefined;
     return { direction: 'in', reason: 'failed_after_settled' };
   }
   if (status === 'settled') return { direction: 'out', reason: 'second_completion' };

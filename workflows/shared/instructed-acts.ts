@@ -102,9 +102,10 @@ async function markFailed<K extends Kind, R extends Instructed<K>>(
       return fault;
     }
   } else if (isUnsent(resource.status)) {
-    const isInterrupted = isUnanswered(resource);
+    // An earlier try, whose state was stale, may have interrupted it.
+    item.isInterrupting ||= isUnanswered(resource);
     if (await stopInstructing(resource)) return `The bank has just taken the ${noun}; look again.`;
-    interruption = { isInterrupted, instruction: resource.instruction };
+    interruption = { isInterrupted: item.isInterrupting, instruction: resource.instruction };
   }
   try {
     await record.transition(resource, ['failed'], { change, audit, scheduled: true });

@@ -67,6 +67,8 @@ export interface OperatorItem<What extends string, State> {
   /** Undefined: the present one. */
   attention: string | undefined;
   target?: ActTarget;
+  /** Whether an earlier try has interrupted an instruction. */
+  isInterrupting?: boolean;
   /** Answer of the bank about it, once it was asked. */
   finding?: object;
   /** Counts with the act. */

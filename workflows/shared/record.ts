@@ -374,6 +374,9 @@ export class ResourceRecord<K extends RecordKind, R extends Recorded<K>> {
     resource.version = answer.version;
     if (act.what === 'acknowledge' && resource.attention !== null) {
       resource.acknowledged.add(resource.attention);
+      // What was stale, and read again, is not known as reported.
+      if (this.#rules.overdueReasons.includes(resource.attention))
+        resource.isOverdueReported = true;
     }
     this.enterReason(resource, attention);
   }

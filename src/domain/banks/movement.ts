@@ -198,6 +198,13 @@ export function identify(movements: readonly Movement[], report: MovementReport)
   return unnamed === undefined ? { kind: 'new' } : { kind: 'named', movement: unnamed };
 }
 
+/** Whether the bank has sent a refund after it failed, as far as no operator found otherwise. */
+export function isLateRefund({ reason, resolutions }: Pick<Movement, 'reason' | 'resolutions'>) {
+  return (
+    reason === 'settled_after_failed' && resolutions.every(({ as }) => as !== 'never_happened')
+  );
+}
+
 /** Reasons of corrections, which the bank may make up for by another movement. */
 export function isCorrection(reason: MovementReason | null): boolean {
   return reason === 'debit_reversed' || reason === 'return_reversed';

@@ -369,6 +369,27 @@ describe('a refund', () => {
       stored: { late_amount: 1_050 },
     },
     {
+      title:
+        'that failed, of which less settled as a loss, comes back as that, and releases none of the payment',
+      steps: [
+        ['failed', by('first'), 'failed', FAILED],
+        [
+          ...(['settled', by('sent', 900), 'settled_after_failed'] as const),
+          { [MAIN]: 1_050, 'suspense.sent': -900, clearing: -150 },
+        ],
+        [
+          ...(['resolve_movement', { as: 'loss' }, 'clear'] as const),
+          { [MAIN]: 1_050, 'external.adjustments': -900, clearing: -150 },
+        ],
+        [
+          ...(['failed', by('back'), 'failed_after_settled'] as const),
+          { [MAIN]: 1_050, 'external.adjustments': -900, 'suspense.late': 900, clearing: -1_050 },
+        ],
+        ['resolve_movement', { as: 'merchant' }, 'clear'],
+      ],
+      payment: { refunded: 0 },
+    },
+    {
       title: 'that failed, settles and fails again is in suspense until the merchant has it back',
       steps: [
         ['failed', by('first'), 'failed', FAILED],
