@@ -187,10 +187,11 @@ test('calls beyond the limits of concurrency and rate wait', async () => {
     await new Promise((resolve) => setTimeout(resolve, 30));
     running -= 1;
   };
+  const start = performance.now();
   await Promise.all([1, 2, 3, 4, 5].map(() => limit(work)));
   expect(most).toBe(2);
-  // The fifth begins four fiftieths of a second after the first.
-  expect(Math.max(...begun) - Math.min(...begun)).toBeGreaterThan(79);
+  // The fifth begins four fiftieths of a second after the first was allowed, which may begin late.
+  expect(Math.max(...begun) - start).toBeGreaterThan(79);
 });
 
 test('the question of an operator takes the next turn', async () => {
