@@ -1,6 +1,6 @@
 import { workflowInfo } from '@temporalio/workflow';
 import { assertNever } from '../../src/domain/assert';
-import { formatUnits } from '../../src/domain/crypto/assets';
+import { assetRules, formatUnits } from '../../src/domain/crypto/assets';
 import type { CryptoCallback, CryptoPaymentCallbackName } from '../../src/domain/crypto/callback';
 import { amountReceived, isAnyPending, isRequestedAsset } from '../../src/domain/crypto/deposit';
 import { applyDeposit, applyReorg, applyWrongAsset } from '../../src/domain/crypto/deposit-report';
@@ -53,18 +53,21 @@ export async function applyCallback(
     await record.recordUnapplied(payment, name, callback, 'it lacks fields');
     return await record.flagMalformed(payment);
   }
-  note(payment, `callback ${name} (${callback_id}): ${describe(payment, callback)}`);
+  note(payment, `callback ${name} (${callback_id}): ${describe(payment, name, callback)}`);
   const closes = name === 'expired' && change.kind === 'changed';
   const closed_early_at = closes ? payment.facts.expires_at : undefined;
   await applyChange(payment, change, { name, callback, ...omitUndefined({ closed_early_at }) });
 }
 
-function describe({ facts }: CryptoPayment, callback: CryptoCallback): string {
-  const { transaction_id = '', amount, confirmations = 0 } = callback;
-  if (amount === undefined) return transaction_id;
+function describe(
+  { facts }: CryptoPayment,
+  name: CryptoPaymentCallbackName,
+  { transaction_id = '', amount, confirmations = 0, ...callback }: CryptoCallback,
+): string {
+  const { asset = name === 'wrong_asset' ? '' : facts.asset } = callback;
+  const pair = assetRules(asset, facts.network);
+  if (amount === undefined || pair === undefined) return transaction_id;
   const depth = `${confirmations} of ${facts.required_confirmations} confirmations`;
-  const { network, asset } = facts;
-  const pair = { network, asset: callback.asset ?? asset };
   return `${formatUnits(amount, pair)} by ${transaction_id}, ${depth}`;
 }
 
@@ -90,8 +93,9 @@ function readReport(
         : applyReorg(book, transaction_id, more.asset);
     case 'wrong_asset': {
       if (transaction_id === undefined || amount === undefined) return undefined;
-      const { required_confirmations } = payment.facts;
-      const { asset } = more;
+      const { required_confirmations, network } = payment.facts;
+      // No book has an asset of another network.
+      const asset = assetRules(more.asset ?? '', network)?.asset;
       const report = { transaction_id, amount, asset, seen_at, ...mined };
       return applyWrongAsset(
         book,

@@ -643,6 +643,20 @@ describe('a deposit that is not credited', () => {
       }
     }));
 
+  test('is in no book if it is of an asset of another network, and the right one counts', () =>
+    withPayment(setting, async ({ handle, deposit, report, becomes, movements, differences }) => {
+      for (const asset of ['USDT', 'USDC']) {
+        const facts = { transaction_id: `in ${asset}`, asset, amount: '5', confirmations: 3 };
+        await report('wrong_asset', facts);
+      }
+      await becomes({ attention: 'wrong_asset' });
+      await deposit('tx', ETHER, 3);
+      expect(await handle.result()).toMatchObject({ status: 'received' });
+      const currencies = (await movements()).map(({ currency }) => currency);
+      expect(currencies).toEqual(['USDC.ethereum', 'ETH.ethereum']);
+      expect(await differences()).toEqual([]);
+    }));
+
   test('keeps its reason, whatever an operator silences, until one that says more comes', () =>
     withPayment(setting, async (payment) => {
       const { connector, handle, deposit, report, act, becomes } = payment;
