@@ -1,5 +1,6 @@
 import { type Address, decodeFunctionData, erc20Abi, getAddress } from 'viem';
 import { abandon, inTransaction } from '../../src/base/mongo';
+import { UNITS } from '../../src/domain/crypto/assets';
 import type { Asset } from './assets';
 import { readDeposits, readOutgoing } from './block-facts';
 import type { BlockRef, DatedBlock } from './chain-store';
@@ -210,7 +211,8 @@ function readTransfer(
   if (usdc === undefined || getAddress(to) !== usdc) return undefined;
   try {
     const { functionName, args } = decodeFunctionData({ abi: erc20Abi, data: input });
-    if (functionName !== 'transfer') return undefined;
+    // A transfer of more than its sender has, which fails, may name any amount.
+    if (functionName !== 'transfer' || !UNITS.test(String(args[1]))) return undefined;
     return { ...transaction, asset: 'USDC', to: getAddress(args[0]), amount: args[1] };
   } catch {
     // Another function of the contract.

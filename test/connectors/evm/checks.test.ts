@@ -227,17 +227,23 @@ describe('a deposit that no block has', () => {
     ['that is dust', () => payNew('ETH', 1n)],
     ['that comes after the window', () => payNew('ETH', ETHER, -1)],
     ['of another asset', () => payNew('USDC', ETHER)],
+    ['of more tokens than there are', () => payNew('USDC', 10n ** 28n, 60, 'payToken')],
   ])('%s is not reported', async (_, pay) => {
     await pay();
     await world.run();
     expect(world.product.about(newest)).toEqual([]);
   });
   let newest: string;
-  const payNew = async (asset: 'ETH' | 'USDC', amount: bigint, seconds = 60) => {
+  const payNew = async (
+    asset: 'ETH' | 'USDC',
+    amount: bigint,
+    seconds = 60,
+    pay: 'pay' | 'payToken' = 'pay',
+  ) => {
     const expires_at = new Date(now().getTime() + seconds * 1_000).toISOString();
     const { id, address } = await world.giveAddress(asset, { expires_at });
     newest = id;
-    await world.chain.pay(address, amount);
+    await world.chain[pay](address, amount);
   };
 
   it('is reported for at most ten transactions, and only if they pay for the block', async () => {
