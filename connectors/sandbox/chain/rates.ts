@@ -1,4 +1,9 @@
-import { type AssetCode, type AssetPair, assetRules } from '../../../src/domain/crypto/assets';
+import {
+  type AssetCode,
+  type AssetPair,
+  assetRules,
+  UNITS,
+} from '../../../src/domain/crypto/assets';
 import { minorUnitDigits } from '../../../src/domain/money/money';
 
 /** The sandbox has no exchange rates. */
@@ -31,10 +36,10 @@ export function buildQuote({ asset, network }: AssetPair, amount: number, curren
   return { amount_due: String(amount_due), rate: String(price) };
 }
 
-/** @returns smallest units; undefined for zero, too many digits, or no number */
+/** @returns smallest units; undefined for what no report may have, too many digits, or no number */
 export function parseTypedAmount(text: string, decimals: number): string | undefined {
   const [, whole = '', fraction = ''] = /^(\d{1,12})(?:[.,](\d{1,18}))?$/.exec(text.trim()) ?? [];
   if (whole === '' || fraction.length > decimals) return undefined;
-  const units = BigInt(whole + fraction.padEnd(decimals, '0'));
-  return units > 0n ? String(units) : undefined;
+  const units = String(BigInt(whole + fraction.padEnd(decimals, '0')));
+  return UNITS.test(units) ? units : undefined;
 }

@@ -46,6 +46,8 @@ test.each([
   ['1e3', 6, undefined],
   ['-1', 6, undefined],
   ['', 6, undefined],
+  ['9999999999', 18, '9999999999000000000000000000'],
+  ['10000000000', 18, undefined],
 ])('a typed amount of %j with %d digits is %s', (text, decimals, units) => {
   expect(parseTypedAmount(text, decimals)).toBe(units);
 });
