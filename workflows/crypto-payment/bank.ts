@@ -29,7 +29,7 @@ export async function open(
   mail: CryptoPaymentMailbox,
   input: CryptoPaymentInput,
 ): Promise<Opening<CryptoPayment>> {
-  const terms = await termsOrRefusal(mail, input);
+  const terms = await requestTerms(mail, input);
   if ('code' in terms) return await refuseOpening(input, terms, null);
   const { expires_in_seconds, clock, ...facts } = input;
   const { chain_id = null, token_contract = null, ...otherTerms } = terms;
@@ -84,13 +84,35 @@ export async function load(
   return { outcome: 'accepted', resource: payment };
 }
 
-async function termsOrRefusal(
-  mail: CryptoPaymentMailbox,
-  input: CryptoPaymentInput,
+interface Terms
+  extends Pick<Extract<RateAnswer, { outcome: 'quoted' }>, 'amount_due' | 'rate'>,
+    Omit<Extract<AddressAnswer, { outcome: 'given' }>, 'outcome'> {
+  /** The window begins with the rate. */
+  expires_at: string;
+}
+
+async function requestTerms(
+  mail: Pick<CryptoPaymentMailbox, 'clock'>,
+  { crypto_payment_id, amount, currency, connector, ...input }: CryptoPaymentInput,
 ): Promise<Terms | RuleViolation> {
+  const { quoteRate, giveAddress } = proxyActivities<CryptoConnectorActivities>({
+    taskQueue: bankQueue(connector),
+    startToCloseTimeout: '10s',
+    scheduleToCloseTimeout: '2 minutes',
+    retry: { initialInterval: '500ms', backoffCoefficient: 2, maximumInterval: '10s' },
+    summary: 'Ask for rate and address',
+  });
+  const { asset, network, livemode, expires_in_seconds } = input;
+  const about = { crypto_payment_id, asset, network, livemode };
   try {
-    const terms = await requestTerms(mail, input);
-    return typeof terms === 'string' ? { code: 'asset_not_available', message: terms } : terms;
+    const quote = await quoteRate({ ...about, amount, currency });
+    if (quote.outcome === 'declined') return decline(quote);
+    const { amount_due, rate } = quote;
+    const expires_at = new Date(now(mail) + expires_in_seconds * 1_000).toISOString();
+    const issued = await giveAddress({ ...about, amount_due, expires_at });
+    if (issued.outcome === 'declined') return decline(issued);
+    const { outcome, ...addressFields } = issued;
+    return { amount_due, rate, expires_at, ...addressFields };
   } catch (error) {
     if (!(error instanceof ActivityFailure)) throw error;
     const message = 'The connector gave no rate and address in time.';
@@ -98,39 +120,8 @@ async function termsOrRefusal(
   }
 }
 
-type IssuedAddress = Extract<AddressAnswer, { outcome: 'given' }>;
-type Quote = Extract<RateAnswer, { outcome: 'quoted' }>;
-
-interface Terms extends Pick<Quote, 'amount_due' | 'rate'>, Omit<IssuedAddress, 'outcome'> {
-  /** The window begins with the rate. */
-  expires_at: string;
-}
-
-async function requestTerms(
-  mail: Pick<CryptoPaymentMailbox, 'clock'>,
-  input: CryptoPaymentInput,
-): Promise<Terms | string> {
-  const { quoteRate, giveAddress } = openingActivities(input.connector);
-  const { crypto_payment_id, amount, currency, asset, network, livemode } = input;
-  const about = { crypto_payment_id, asset, network, livemode };
-  const quote = await quoteRate({ ...about, amount, currency });
-  if (quote.outcome === 'declined') return quote.message;
-  const { amount_due, rate } = quote;
-  const expires_at = new Date(now(mail) + input.expires_in_seconds * 1_000).toISOString();
-  const addressAnswer = await giveAddress({ ...about, amount_due, expires_at });
-  if (addressAnswer.outcome === 'declined') return addressAnswer.message;
-  const { outcome, ...addressFields } = addressAnswer;
-  return { amount_due, rate, expires_at, ...addressFields };
-}
-
-function openingActivities(connector: string) {
-  return proxyActivities<CryptoConnectorActivities>({
-    taskQueue: bankQueue(connector),
-    startToCloseTimeout: '10s',
-    scheduleToCloseTimeout: '2 minutes',
-    retry: { initialInterval: '500ms', backoffCoefficient: 2, maximumInterval: '10s' },
-    summary: 'Ask for rate and address',
-  });
+function decline({ message }: { message: string }): RuleViolation {
+  return { code: 'asset_not_available', message };
 }
 
 export function screenDeposits(payment: CryptoPayment): void {

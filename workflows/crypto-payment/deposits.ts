@@ -197,21 +197,18 @@ export async function orReload<T>(payment: CryptoPayment, write: Promise<T>): Pr
   try {
     return await write;
   } catch (error) {
-    if (error instanceof StaleState) await reload(payment);
+    if (!(error instanceof StaleState)) throw error;
+    const { id: resource_id, facts } = payment;
+    const snapshot = await writeScheduled((activities) =>
+      activities.loadCryptoPayment({ resource_id, request_id: facts.request_id }),
+    );
+    const { status, version, transition, attention } = snapshot;
+    const { deposits, movements, accepted, reported } = snapshot;
+    const state = { status, version, transition, attention };
+    Object.assign(payment, { ...state, deposits, movements, accepted, reported });
+    record.show(payment);
+    await updateAttention(payment);
+    screenDeposits(payment);
     throw error;
   }
-}
-
-async function reload(payment: CryptoPayment): Promise<void> {
-  const { id: resource_id, facts } = payment;
-  const snapshot = await writeScheduled((activities) =>
-    activities.loadCryptoPayment({ resource_id, request_id: facts.request_id }),
-  );
-  const { status, version, transition, attention } = snapshot;
-  const { deposits, movements, accepted, reported } = snapshot;
-  const state = { status, version, transition, attention };
-  Object.assign(payment, { ...state, deposits, movements, accepted, reported });
-  record.show(payment);
-  await updateAttention(payment);
-  screenDeposits(payment);
 }

@@ -106,7 +106,9 @@ const rules: Rules = {
     confirm: decide,
   } satisfies Acts<CryptoPaymentKind, CryptoPayment>,
   isFinal: (payment) =>
-    !isWaiting(payment) && payment.screenings.size === 0 && !isConfirming(payment),
+    !isWaiting(payment) &&
+    payment.screenings.size === 0 &&
+    (payment.isOverdueReported || !isAnyPending(payment.deposits)),
   isIdle: ({ screenings }) => screenings.size === 0,
   nextDue,
   getState,
@@ -115,16 +117,16 @@ const rules: Rules = {
 
 const UNCONFIRMED_MS = 24 * 3_600_000;
 
-function isConfirming({ deposits, isOverdueReported }: CryptoPayment): boolean {
-  return isAnyPending(deposits) && !isOverdueReported;
-}
-
 function nextDue(payment: CryptoPayment): Due | undefined {
   const { snoozedUntil, closed, closesAt } = payment;
   const isClosing = isWaiting(payment) && !closed;
   // A snooze only silences the attention reason: the window closes on time.
   if (snoozedUntil !== undefined && !(isClosing && closesAt < snoozedUntil)) {
-    return { at: snoozedUntil, summary: 'The snooze ends', act: () => wake(payment) };
+    const act = async () => {
+      payment.snoozedUntil = undefined;
+      await updateAttention(payment);
+    };
+    return { at: snoozedUntil, summary: 'The snooze ends', act };
   }
   if (isClosing) {
     return { at: closesAt, summary: 'The window closes', act: () => close(payment) };
@@ -161,11 +163,6 @@ async function close(payment: CryptoPayment): Promise<void> {
   await applyChange(payment, { kind: 'changed', deposits: [...payment.deposits], steps: [] }, {});
   payment.closed = true;
   if (isWaiting(payment) && payment.snoozedUntil === undefined) await updateAttention(payment);
-}
-
-async function wake(payment: CryptoPayment): Promise<void> {
-  payment.snoozedUntil = undefined;
-  await updateAttention(payment);
 }
 
 const neverLeft = (status: CryptoPaymentStatus) =>

@@ -149,18 +149,16 @@ const WAITING_FOR: Record<CryptoPaymentStatus, Waiting> = {
 export const record = new ResourceRecord<CryptoPaymentKind, CryptoPayment>({
   noun: 'crypto_payment',
   waitingFor: WAITING_FOR,
-  until: untilText,
+  until: ({ facts, deposits, status }) => {
+    const received = formatUnits(amountReceived(deposits), facts);
+    const amounts = ` (${received} of ${formatUnits(facts.amount_due, facts)} received)`;
+    return status === 'awaiting_deposit' || status === 'underpaid'
+      ? `${amounts}, until ${facts.expires_at}`
+      : amounts;
+  },
   isPast: () => false,
   overdueReasons: ['deposit_unconfirmed'],
   outranks: outranksReason,
   writeTransition: (input) => (activities) => activities.recordCryptoPaymentMove(input),
   writeAttention: (input) => (activities) => activities.recordCryptoPaymentAttention(input),
 });
-
-function untilText({ facts, deposits, status }: CryptoPayment): string {
-  const received = formatUnits(amountReceived(deposits), facts);
-  const amounts = ` (${received} of ${formatUnits(facts.amount_due, facts)} received)`;
-  return status === 'awaiting_deposit' || status === 'underpaid'
-    ? `${amounts}, until ${facts.expires_at}`
-    : amounts;
-}

@@ -153,7 +153,13 @@ const WAITING_FOR: Record<CryptoSettlementStatus, Waiting> = {
 const record = new ResourceRecord<SettlementKind, Settlement>({
   noun: 'crypto_settlement',
   waitingFor: WAITING_FOR,
-  until: untilText,
+  until: (settlement) => {
+    const { facts, status } = settlement;
+    const amount = ` (${formatUnits(facts.amount, facts)} to ${facts.wallet_address})`;
+    return isSettlementEnded(status)
+      ? amount
+      : `${amount}, due ${new Date(dueAt(settlement)).toISOString()}`;
+  },
   overdueReasons: ['settlement_overdue'],
   take: ({ movements, facts }, next) => {
     if (!next.to.includes('completed')) return [];
@@ -165,14 +171,6 @@ const record = new ResourceRecord<SettlementKind, Settlement>({
   writeTransition: (input) => (activities) => activities.recordCryptoSettlementMove(input),
   writeAttention: (input) => (activities) => activities.recordCryptoSettlementAttention(input),
 });
-
-function untilText(settlement: Settlement): string {
-  const { facts, status } = settlement;
-  const amount = ` (${formatUnits(facts.amount, facts)} to ${facts.wallet_address})`;
-  return isSettlementEnded(status)
-    ? amount
-    : `${amount}, due ${new Date(dueAt(settlement)).toISOString()}`;
-}
 
 function dueAt({ snoozedUntil, facts }: Settlement): number {
   return snoozedUntil ?? facts.due_at_ms;
