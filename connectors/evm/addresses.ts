@@ -47,7 +47,8 @@ const AHEAD = 100;
 const AHEAD_ON_CHAIN = 20;
 
 export function createAddresses(deps: AddressDeps) {
-  const { mongo, db, key, findTaken, now, log } = deps;
+  const { mongo, db, key, node, findTaken, now, log } = deps;
+  const { usdc } = deps.assets;
   const rows: Collection<PaymentAddress> = db.collection<PaymentAddress>('addresses');
   const counters: Collection<IndexCounter> = db.collection<IndexCounter>('address_counters');
   const deriveNext = (_id: string, terms: Terms) =>
@@ -70,7 +71,16 @@ export function createAddresses(deps: AddressDeps) {
   const passUsed = async (): Promise<boolean> => {
     const next = (await counters.findOne({ _id: key.fingerprint }))?.next ?? 0;
     const ahead = Array.from({ length: AHEAD }, (_, i) => key.addressAt(next + i));
-    const last = ahead.findLastIndex(await findUsed(deps, ahead));
+    const used = new Set<string>(await findTaken(ahead));
+    for (const address of ahead.slice(0, AHEAD_ON_CHAIN)) {
+      const [sent, wei, tokens] = await Promise.all([
+        node.getNonce(address, 'latest'),
+        node.getBalance(address),
+        usdc === undefined ? 0n : node.getTokenBalance(usdc, address),
+      ]);
+      if (sent > 0 || wei > 0n || tokens > 0n) used.add(address);
+    }
+    const last = ahead.findLastIndex((address) => used.has(address));
     if (last < 0) return false;
     const change = { $max: { next: next + last + 1 } };
     await counters.updateOne({ _id: key.fingerprint }, change, { upsert: true });
@@ -129,20 +139,4 @@ export function createAddresses(deps: AddressDeps) {
         ? Promise.resolve([])
         : rows.find({ address: { $in: [...addresses] } }).toArray(),
   };
-}
-
-async function findUsed(
-  { findTaken, node, assets: { usdc } }: AddressDeps,
-  addresses: readonly Address[],
-): Promise<(address: Address) => boolean> {
-  const used = new Set<string>(await findTaken(addresses));
-  for (const address of addresses.slice(0, AHEAD_ON_CHAIN)) {
-    const [sent, wei, tokens] = await Promise.all([
-      node.getNonce(address, 'latest'),
-      node.getBalance(address),
-      usdc === undefined ? 0n : node.getTokenBalance(usdc, address),
-    ]);
-    if (sent > 0 || wei > 0n || tokens > 0n) used.add(address);
-  }
-  return (address) => used.has(address);
 }

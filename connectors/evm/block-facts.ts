@@ -2,7 +2,7 @@ import { type Address, getAddress, type Hash } from 'viem';
 import type { PaymentAddress } from './addresses';
 import type { Asset } from './assets';
 import type { EvmContext } from './context';
-import type { BlockDeposit } from './deposits';
+import { type BlockDeposit, depositId } from './deposits';
 import { type Block, type EvmNode, mayTransfer, NodeFailure, type Receipt } from './node';
 import type { Outgoing } from './settlements';
 import type { Movement } from './traces';
@@ -33,8 +33,17 @@ export async function readDeposits(deps: EvmContext, block: Block): Promise<Bloc
     if (row === undefined) continue;
     // A log proves that money moved; a transaction needs its receipt.
     if (transfer.asset === 'ETH' && !(await readReceipt(node, transfer.hash)).succeeded) continue;
-    const key = `${row._id}:${transfer.asset}:${transfer.hash}`;
-    deposits.set(key, addTransfer(deposits.get(key), row, transfer));
+    const { asset, hash: transaction_id, value } = transfer;
+    const facts = { crypto_payment_id: row._id, asset, transaction_id };
+    const { amount = 0n, sources = [] } = deposits.get(depositId(facts)) ?? {};
+    deposits.set(depositId(facts), {
+      ...facts,
+      amount: amount + value,
+      sources: [...new Set([...sources, ...transfer.sources])],
+      required_confirmations: row.required_confirmations,
+      is_wrong_asset: asset !== row.asset,
+      is_dust: false,
+    });
   }
   for (const deposit of deposits.values()) {
     if (deposit.amount >= deps.least[deposit.asset]) continue;
@@ -98,23 +107,6 @@ async function readReceipt(node: EvmNode, hash: Hash): Promise<Receipt> {
   const receipt = await node.receipt(hash);
   if (receipt === undefined) throw new NodeFailure('The node has a block without its receipts.');
   return receipt;
-}
-
-function addTransfer(
-  earlier: BlockDeposit | undefined,
-  { _id, asset: requestedAsset, required_confirmations }: PaymentAddress,
-  { asset, hash, value, sources }: Transfer,
-): BlockDeposit {
-  return {
-    crypto_payment_id: _id,
-    asset,
-    transaction_id: hash,
-    amount: (earlier?.amount ?? 0n) + value,
-    sources: [...new Set([...(earlier?.sources ?? []), ...sources])],
-    is_wrong_asset: asset !== requestedAsset,
-    is_dust: false,
-    required_confirmations,
-  };
 }
 
 /** Transactions of the paying account. @throws NodeFailure as `readDeposits` */

@@ -53,6 +53,14 @@ export interface ReportedDeposit {
   amount: string;
 }
 
+export function depositId({
+  crypto_payment_id,
+  asset,
+  transaction_id,
+}: Pick<BlockDeposit, 'crypto_payment_id' | 'asset' | 'transaction_id'>): string {
+  return `${crypto_payment_id}:${asset}:${transaction_id}`;
+}
+
 const UNREPORTED = { reported: null, pending_report: null, last: null, reports: 0, reorgs: 0 };
 
 export type Deposits = ReturnType<typeof createDeposits>;
@@ -79,7 +87,7 @@ export function createDeposits(db: Db) {
       session: ClientSession,
     ): Promise<void> => {
       for (const { amount, ...facts } of deposits) {
-        const _id = `${facts.crypto_payment_id}:${facts.asset}:${facts.transaction_id}`;
+        const _id = depositId(facts);
         const placed = { block, mined_at, disagreed_at: null, is_open: !facts.is_dust };
         const update = {
           $set: { ...facts, amount: String(amount), ...placed },
@@ -93,7 +101,7 @@ export function createDeposits(db: Db) {
     },
     /** Stores what no block has, unless it is known. */
     see: async ({ amount, ...facts }: BlockDeposit, at: Date, until: Date): Promise<void> => {
-      const _id = `${facts.crypto_payment_id}:${facts.asset}:${facts.transaction_id}`;
+      const _id = depositId(facts);
       const unmined = { missing_since: null, until, is_withdrawn: false };
       const seen = { unmined, seen_at: at, mined_at: at, is_open: true };
       const known = { ...facts, amount: String(amount), block: null, disagreed_at: null };

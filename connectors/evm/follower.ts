@@ -140,9 +140,12 @@ export async function watchPending(deps: EvmContext, cursor: number): Promise<vo
     const transactions = pending ?? [];
     for (const deposit of unmined) {
       const { transaction_id } = deposit;
-      const isPending =
-        transactions.some(({ hash }) => hash === transaction_id) ||
-        (await mayBeMined(deps, transaction_id, cursor));
+      let isPending = transactions.some(({ hash }) => hash === transaction_id);
+      if (!isPending) {
+        // In a block that is followed it brought nothing.
+        const block = await node.findBlockOf(transaction_id);
+        isPending = block !== undefined && (block === null || block > cursor);
+      }
       const change = deposit.unmined && findChange(deposit.unmined, isPending, now());
       if (change !== undefined) await deposits.setUnmined(deposit, change);
     }
@@ -150,12 +153,6 @@ export async function watchPending(deps: EvmContext, cursor: number): Promise<vo
   } catch (err) {
     log.warn({ err }, 'transactions that no block has were not compared, tried again later');
   }
-}
-
-/** False too if a block that is followed has it: it brought nothing there. */
-async function mayBeMined({ node }: EvmContext, hash: `0x${string}`, cursor: number) {
-  const block = await node.findBlockOf(hash);
-  return block !== undefined && (block === null || block > cursor);
 }
 
 function findChange(

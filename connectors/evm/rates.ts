@@ -35,7 +35,12 @@ export function createRates(
   return async (): Promise<Rates> => {
     const isUrl = /^https?:/.test(location);
     const text = isUrl ? await fetchText(location) : await readFile(location, 'utf8');
-    const rates = parseRates(text);
+    let rates: Rates;
+    try {
+      rates = Rates.parse(JSON.parse(text));
+    } catch {
+      throw new Error('The rates are not of the documented shape (docs/evm.md).');
+    }
     const age = now().getTime() - Date.parse(rates.as_of);
     if (age > ageSecondsMax * 1_000 || age < -MINUTE_MS) {
       throw new Error(`The rates are of ${rates.as_of}: too old, or not of our time.`);
@@ -63,14 +68,6 @@ async function fetchText(url: string): Promise<string> {
   const text = await body.text();
   if (statusCode !== 200) throw new Error(`The source of rates answered ${statusCode}.`);
   return text;
-}
-
-function parseRates(text: string): Rates {
-  try {
-    return Rates.parse(JSON.parse(text));
-  } catch {
-    throw new Error('The rates are not of the documented shape (docs/evm.md).');
-  }
 }
 
 interface Anchor {

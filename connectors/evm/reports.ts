@@ -2,7 +2,7 @@ import { omitUndefined } from '../../src/domain/defined';
 import { readDeposits } from './block-facts';
 import type { BlockRef } from './chain-store';
 import type { EvmContext } from './context';
-import type { Deposit } from './deposits';
+import { type Deposit, depositId } from './deposits';
 import { assertChain } from './node';
 import type { PendingReport, Report } from './report';
 import {
@@ -205,11 +205,7 @@ async function hasSame(deps: EvmContext, deposit: Deposit): Promise<boolean | un
   if (found === undefined) return undefined;
   if (found.hash !== block.hash) return false;
   const deposits = await readDeposits({ ...deps, secondNode: undefined }, found);
-  return deposits.some(
-    ({ crypto_payment_id, asset, transaction_id, amount }) =>
-      `${crypto_payment_id}:${asset}:${transaction_id}` === _id &&
-      String(amount) === deposit.amount,
-  );
+  return deposits.some((each) => depositId(each) === _id && String(each.amount) === deposit.amount);
 }
 
 async function disagree(
@@ -249,23 +245,15 @@ async function reportSettlement(
   }
   const due = isConfirmed ? toFinalReport(mined) : toSentReport(settlement);
   if (due === undefined) return;
-  const report = {
-    name: due.name,
-    callback: { ...describeSettlement(settlement, due), ...due.callback },
-  };
-  if (!(await settlements.plan(settlement, report))) return;
-  await sendSettlementReport(deps, settlement, report);
-}
-
-/** Names the fact, so that a restored database repeats its callback IDs. */
-function describeSettlement(
-  { _id, mined, accepted_at }: Settlement,
-  { name, callback }: DueReport,
-) {
+  const { name, callback } = due;
   const isEnd = mined !== null && name !== 'sent';
   const transaction = isEnd ? `${mined.hash}:${mined.block.hash}` : callback.transaction_id;
-  const occurred_at = isEnd ? mined.mined_at : accepted_at;
-  return { callback_id: `${_id}:${name}:${transaction}`, occurred_at: occurred_at.toISOString() };
+  // Names the fact, so that a restored database repeats its callback IDs.
+  const callback_id = `${settlement._id}:${name}:${transaction}`;
+  const occurred_at = (isEnd ? mined.mined_at : settlement.accepted_at).toISOString();
+  const report = { name, callback: { callback_id, occurred_at, ...callback } };
+  if (!(await settlements.plan(settlement, report))) return;
+  await sendSettlementReport(deps, settlement, report);
 }
 
 interface DueReport {

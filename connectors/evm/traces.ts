@@ -46,7 +46,11 @@ export function readMovements(raw: unknown, blockHash: Hash): Movement[] {
   }
   const failed = new Set(traces.filter(({ error }) => error != null).map(toPath));
   return traces
-    .filter((trace) => !listPaths(trace).some((path) => failed.has(path)))
+    .filter(({ transactionHash, traceAddress }) => {
+      const depths = [...traceAddress.keys(), traceAddress.length];
+      const ancestors = depths.map((depth) => traceAddress.slice(0, depth));
+      return !ancestors.some((each) => failed.has(toPath({ transactionHash, traceAddress: each })));
+    })
     .map(toMovement)
     .filter((movement) => movement !== undefined);
 }
@@ -55,13 +59,6 @@ type TracePosition = Pick<z.infer<typeof Trace>, 'transactionHash' | 'traceAddre
 
 function toPath({ transactionHash, traceAddress }: TracePosition): string {
   return [transactionHash, ...traceAddress].join('/');
-}
-
-function listPaths({ transactionHash, traceAddress }: TracePosition): string[] {
-  const depths = Array.from({ length: traceAddress.length + 1 }, (_, depth) => depth);
-  return depths.map((depth) =>
-    toPath({ transactionHash, traceAddress: traceAddress.slice(0, depth) }),
-  );
 }
 
 function toMovement(trace: unknown): Movement | undefined {
