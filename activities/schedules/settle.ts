@@ -2,13 +2,12 @@ import { type Client, WorkflowExecutionAlreadyStartedError } from '@temporalio/c
 import { deriveUuid } from '../../src/base/ids';
 import {
   type AssetPair,
-  assetRules,
   bookCurrency,
   cryptoMethod,
   parseBookCurrency,
-  parseUnits,
 } from '../../src/domain/crypto/assets';
 import type { SettleResult } from '../../src/domain/crypto/settle';
+import { leastSettlement } from '../../src/domain/crypto/settlement';
 import type { CryptoSettlementInput } from '../../src/domain/crypto/workflow';
 import { MAIN_BALANCE } from '../../src/domain/money/money';
 import { LIFECYCLES } from '../../src/lifecycles';
@@ -83,9 +82,9 @@ async function settleWallet(
   )) {
     const asset = parseBookCurrency(currency);
     if (balance_account !== MAIN_BALANCE || asset?.network !== network) continue;
-    const minimum = assetRules(asset.asset, asset.network)?.settled_from ?? '1';
+    const minimum = leastSettlement({ ...asset, livemode }, null);
     const withheld = await stores.movements.sumReorged({ account_id, livemode, currency });
-    if (BigInt(available) - withheld < parseUnits(minimum)) continue;
+    if (BigInt(available) - withheld < minimum) continue;
     if (await startSettlement(deps, { account_id, livemode }, asset, run)) started += 1;
   }
   return started;

@@ -21,8 +21,12 @@ export function addressFault(
       if (!/^0x[0-9a-fA-F]{40}$/.test(address)) return 'It must be 0x and 40 hexadecimal digits.';
       if (checksum(address) === address) return undefined;
       return 'Its checksum (EIP-55, in capitals and small letters) is missing or wrong.';
-    case 'bitcoin':
-      return bitcoinFault(address, livemode);
+    case 'bitcoin': {
+      const versions = livemode ? MAIN_VERSIONS : [...MAIN_VERSIONS, ...TEST_VERSIONS];
+      const prefixes = livemode ? [MAIN_PREFIX] : [MAIN_PREFIX, ...TEST_PREFIXES];
+      if (isSegwit(address, prefixes) || isHashAddress(address, versions)) return undefined;
+      return 'It must be an address of Bitcoin with a right checksum, as bc1…, 1… or 3….';
+    }
     case 'tron':
       return isHashAddress(address, [TRON]) ? undefined : 'It must be an address of Tron, as T….';
     default:
@@ -35,13 +39,6 @@ const MAIN_VERSIONS = [0x00, 0x05];
 const TEST_VERSIONS = [0x6f, 0xc4];
 const MAIN_PREFIX = 'bc';
 const TEST_PREFIXES = ['tb', 'bcrt'];
-
-function bitcoinFault(address: string, livemode: boolean): string | undefined {
-  const versions = livemode ? MAIN_VERSIONS : [...MAIN_VERSIONS, ...TEST_VERSIONS];
-  const prefixes = livemode ? [MAIN_PREFIX] : [MAIN_PREFIX, ...TEST_PREFIXES];
-  if (isSegwit(address, prefixes) || isHashAddress(address, versions)) return undefined;
-  return 'It must be an address of Bitcoin with a right checksum, as bc1…, 1… or 3….';
-}
 
 const ADDRESS_LENGTH_MAX = 90;
 const HASH_BYTES = 21;

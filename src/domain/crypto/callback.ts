@@ -1,5 +1,6 @@
 import {
   bankReference,
+  choice,
   type Faults,
   identifier,
   instant,
@@ -49,44 +50,30 @@ export interface CryptoCallback {
 
 export const BLOCKS_MAX = 1_000_000_000_000;
 
-const units: Rule = (value) => {
-  if (value === undefined) return undefined;
-  const isValid = typeof value === 'string' && UNITS.test(value);
-  return isValid ? undefined : 'must be an integer in the smallest unit, as a text';
-};
-
 export const FEE_UNITS = /^(0|[1-9]\d{0,27})$/;
 
-const feeUnits: Rule = (value) => {
-  const isValid = value === undefined || (typeof value === 'string' && FEE_UNITS.test(value));
-  return isValid ? undefined : 'must be an integer in the smallest unit, as a text';
-};
-
-const assetCode: Rule = (value) =>
-  value === undefined || ASSET_CODES.some((code) => code === value)
-    ? undefined
-    : `must be one of ${ASSET_CODES.join(', ')}`;
+function unitsLike(pattern: RegExp): Rule {
+  return (value) => {
+    const isValid = value === undefined || (typeof value === 'string' && pattern.test(value));
+    return isValid ? undefined : 'must be an integer in the smallest unit, as a text';
+  };
+}
 
 const time: Rule = (value) => (value === undefined ? undefined : instant(value));
-
-const verdict: Rule = (value) =>
-  value === undefined || value === 'passed' || value === 'failed'
-    ? undefined
-    : 'must be "passed" or "failed"';
 
 export function readCryptoCallback(raw: unknown): CryptoCallback | Faults {
   return object<CryptoCallback>(raw, {
     callback_id: identifier,
     occurred_at: instant,
     transaction_id: text({ min: 1, max: 200, optional: true }),
-    amount: units,
+    amount: unitsLike(UNITS),
     confirmations: wholeNumber(BLOCKS_MAX),
     mined_at: time,
     block_number: wholeNumber(BLOCKS_MAX),
     block_hash: text({ min: 1, max: 200, optional: true }),
-    screening: verdict,
-    asset: assetCode,
-    network_fee: feeUnits,
+    screening: choice(['passed', 'failed'], { optional: true }),
+    asset: choice(ASSET_CODES, { optional: true }),
+    network_fee: unitsLike(FEE_UNITS),
     bank_reference: bankReference,
     code: text({ max: 100, optional: true }),
     reason: text({ max: 500, optional: true }),

@@ -104,6 +104,11 @@ export function judge(deposit: Deposit): Decided {
 
 type Decision = Pick<Resolution, 'operator' | 'reason' | 'at' | 'by'>;
 
+const BORNE = {
+  returned: { as: 'merchant', address: undefined },
+  written_off: { as: 'loss', address: undefined },
+} as const;
+
 /** Changes its movement. What the chain has removed stays credited until an operator decides. */
 export function changeMovement(
   movement: Movement,
@@ -124,20 +129,13 @@ export function changeMovement(
     case 'written_off':
     case 'sent_back': {
       const amount = toUnits(movement, computeRest(movement));
-      const { as, address } = readOutcome(step);
+      const { as, address } = step.step === 'sent_back' ? step : BORNE[step.step];
       const resolution = { as, amount, ...decision, ...omitUndefined({ address }) };
       return { applied, reason, resolutions: [...resolutions, resolution] };
     }
     default:
       return assertNever(step);
   }
-}
-
-function readOutcome(
-  step: SentBack | { step: 'returned' | 'written_off' },
-): Pick<Resolution, 'as' | 'address'> {
-  if (step.step === 'sent_back') return step;
-  return { as: step.step === 'returned' ? 'merchant' : 'loss' };
 }
 
 /** Whether the merchant has it, as the register says. */

@@ -58,24 +58,6 @@ function listUnmoved({ status }: Deposit): DepositEntry[] {
   return [status === 'confirmed' ? 'credited' : 'held'];
 }
 
-/** Compares what the document says of deposits with the register. */
-function compareDeposits({
-  _id,
-  deposits,
-  movements,
-}: CryptoPaymentPart & { _id: string }): Difference[] {
-  return deposits.flatMap((deposit): Difference[] => {
-    const { key, status, amount } = deposit;
-    const found = describeDeposit(status === 'confirmed', amount);
-    const row = findDepositMovement(movements, deposit);
-    if (row !== undefined) {
-      const expected = describeDeposit(isCredited(row), row.amount);
-      return compareValues('deposit_differs', _id, key, expected, found);
-    }
-    return status === 'pending' ? [] : [difference('deposit_differs', _id, key, null, found)];
-  });
-}
-
 function describeDeposit(isCounted: boolean, amount: Units): string {
   return `${amount} ${isCounted ? 'counts' : 'does not count'}`;
 }
@@ -104,6 +86,17 @@ export const CRYPTO_PAYMENTS: ResourceRule<
     crypto_payment_sent_back: (payment) => listDeposits(payment, 'sent_back'),
     crypto_payment_written_off: (payment) => listDeposits(payment, 'written_off'),
   },
-  compare: compareDeposits,
+  /** Compares what the document says of deposits with the register. */
+  compare: ({ _id, deposits, movements }) =>
+    deposits.flatMap((deposit): Difference[] => {
+      const { key, status, amount } = deposit;
+      const found = describeDeposit(status === 'confirmed', amount);
+      const row = findDepositMovement(movements, deposit);
+      if (row !== undefined) {
+        const expected = describeDeposit(isCredited(row), row.amount);
+        return compareValues('deposit_differs', _id, key, expected, found);
+      }
+      return status === 'pending' ? [] : [difference('deposit_differs', _id, key, null, found)];
+    }),
   reportedTransitions: ({ reported }) => reported.map(({ transition }) => transition),
 };
