@@ -537,7 +537,8 @@ function recordStep(deps: RecordDeps, input: RecordStep): Promise<WriteAnswer<Di
       const change = buildStepChange(dispute, step, at);
       if (change === undefined) return { answer: {}, isNew: false };
       await stores.disputes.change(resource_id, change, session);
-      if (step.kind === 'refused') await stores.disputes.dropEvidence(resource_id, session);
+      const isEvidenceRefused = step.kind === 'refused' && step.answer === 'evidence';
+      if (isEvidenceRefused) await stores.disputes.dropEvidence(resource_id, session);
       if (step.kind === 'reminded' && !deps.isRebuild) await remind(deps, dispute, session);
       return { answer: {}, isNew: true };
     },

@@ -77,6 +77,19 @@ test('evidence that the bank has refused is not sent again', async () => {
   expectRefusal(await send(), 'dispute_closed');
 });
 
+test('evidence is not stored while the dispute is being accepted', async () => {
+  const { id } = await openDispute();
+  const send = (explanation: string) => shop.post(`/v1/disputes/${id}/evidence`, { explanation });
+  const disputes = service.collection<{ _id: string }>('disputes');
+  const change = (answering: string | null) =>
+    disputes.updateOne({ _id: id }, { $set: { answering } });
+  await change('acceptance');
+  expectRefusal(await send('While it is accepted.'), 'dispute_closed');
+  await change(null);
+  const { body } = await send('It arrived.');
+  expect(body).toMatchObject({ status: 'under_review' });
+});
+
 test('an inquiry takes nothing until the bank withdraws the money, and one that is accepted is closed', async () => {
   const { id, payment_id, ...opened } = await openDispute({ amount: 0 });
   expect(opened).toMatchObject({ status: 'needs_response', amount: 0 });

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { inTransaction } from '../../src/base/mongo';
 import { deliverCallback } from '../../src/callbacks/deliver';
 import { explain } from '../../src/cli/failure';
 import type { CallbackResource } from '../../src/domain/banks/callback';
@@ -598,11 +599,18 @@ test('dispute evidence sends a file once, and names what is wrong in another', a
     const refusal = { code, message: expect.stringContaining(message) };
     expect(await commands.refusal(send(path))).toEqual(refusal);
   }
+  const other = send(write('{"explanation": "Something else."}'));
+  const { accounts } = service.stores;
+  const frozen = { at: new Date().toISOString(), reason: 'Leak' };
+  await inTransaction(service.mongo, (session) =>
+    accounts.freeze(shop.account_id, frozen, session),
+  );
+  expect((await commands.refusal(other)).code).toBe('account_frozen');
+  await inTransaction(service.mongo, (session) => accounts.unfreeze(shop.account_id, session));
   const file = write(JSON.stringify({ explanation: 'Zebra was signed for.', carrier: 'PostNL' }));
   expect(await commands.json(send(file))).toMatchObject({ id, object: 'dispute' });
   await service.becomes('disputes', id, { status: 'under_review' });
   expect(await commands.json(send(file))).toMatchObject({ id, status: 'under_review' });
-  const other = send(write('{"explanation": "Something else."}'));
   expect((await commands.refusal(other)).code).toBe('dispute_closed');
   const owner = { account_id: shop.account_id, livemode: false, act: 'dispute.answered' } as const;
   const lines = await service.stores.auditLog.list({ ...owner, limit: 10 });

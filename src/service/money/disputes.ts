@@ -102,9 +102,14 @@ async function storeEvidence(
   dispute: DisputeDocument,
   { text, fingerprint }: { text: string; fingerprint: string },
 ): Promise<void> {
-  const { _id, connector, livemode, evidence_due_at: due } = dispute;
+  const { _id, account_id, connector, livemode, evidence_due_at: due } = dispute;
   const now = await accountNow(deps, dispute);
+  // Stored evidence is final, so none is stored that cannot be sent now.
+  refuseFrozen(await deps.stores.accounts.getCached(account_id));
   refuseClosed(dispute);
+  if (dispute.answering === 'acceptance') {
+    throw new Refusal('dispute_closed', 'The dispute is being accepted.');
+  }
   if (due !== null && now.getTime() >= Date.parse(due)) {
     throw new Refusal('dispute_closed', `Evidence was taken until ${due}.`);
   }

@@ -70,6 +70,12 @@ async function reportServed({ stored }: TrackedPayment, more: object = {}): Prom
   await setting.stores.capabilities.report((await stored()).connector, report, seen);
 }
 
+async function storeEvidence(id: string): Promise<void> {
+  const ciphertext = Encrypted.parse('header.key.iv.text.tag');
+  const evidence = { ciphertext, fingerprint: 'f', kid: 'k' };
+  await setting.stores.disputes.storeEvidence(id, evidence, new Date().toISOString());
+}
+
 test('evidence reaches the bank once, by one instruction, and the dispute is under review', () =>
   withDispute({}, async ({ id, handle, respond, answers, stored, reportOf, eventTypes }) => {
     await Promise.all([respond('evidence'), respond('evidence')]);
@@ -109,6 +115,23 @@ test('a refused answer is for operators, and the dispute stays as it is', () => 
   });
 });
 
+test('evidence stays until it is sent, also where the bank refuses the acceptance', () => {
+  const refused = { outcome: 'refused', code: 'late', message: 'Not now.' } as const;
+  return withDispute({ acceptDispute: async () => refused }, async (dispute) => {
+    const { id, respond, stored, becomes, reportOf } = dispute;
+    await storeEvidence(id);
+    expect(await refusalOf(respond('acceptance'))).toMatchObject({ code: 'dispute_closed' });
+    expect(await stored()).toMatchObject({ evidence: { ciphertext: expect.any(String) } });
+    await respond('evidence');
+    expect(await stored()).toMatchObject({
+      status: 'under_review',
+      evidence: { ciphertext: null },
+    });
+    await reportOf('dispute_lost');
+    await becomes({ status: 'lost' });
+  });
+});
+
 test('an operator cannot accept it at a bank that takes no answers', () =>
   withDispute({}, async ({ payment, stored, answers, reportOf, refusal, handle }) => {
     await reportServed(payment);
@@ -134,9 +157,7 @@ test('while the bank is away, only the first caller waits, and the end answers i
 
 test('evidence that nobody has sent is erased when the bank decides', () =>
   withDispute({}, async ({ id, reportOf, becomes, stored }) => {
-    const ciphertext = Encrypted.parse('header.key.iv.text.tag');
-    const evidence = { ciphertext, fingerprint: 'f', kid: 'k' };
-    await setting.stores.disputes.storeEvidence(id, evidence, new Date().toISOString());
+    await storeEvidence(id);
     await reportOf('dispute_lost');
     await becomes({ status: 'lost' });
     expect(await stored()).toMatchObject({ evidence: { ciphertext: null } });
