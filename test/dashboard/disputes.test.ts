@@ -97,15 +97,22 @@ test('evidence with a fault, or whose outcome is unknown, is shown again as it w
   }
   expect(await linesAbout(dispute.id)).toEqual([]);
   const { disputes } = service.stores;
-  const lost = jest.spyOn(disputes, 'storeEvidence').mockRejectedValueOnce(new Error('lost'));
+  const { storeEvidence } = disputes;
+  const lost = jest.spyOn(disputes, 'storeEvidence').mockImplementationOnce(async (...written) => {
+    await storeEvidence(...written);
+    throw new Error('The answer got lost.');
+  });
   await service.withApp({}, async (url) => {
     const by = visitor(url, merchant.finance.secret);
     const { status, html } = await by.confirm(`${acts}/evidence`, { explanation: EXPLANATION });
     expect([status, html.includes(EXPLANATION)]).toEqual([503, true]);
     expect(html).toContain('It is not known yet whether the evidence was sent.');
+    expect((await page(`/disputes/${dispute.id}`)).html).toContain('Send evidence');
+    await by.confirm(`${acts}/evidence`, { explanation: EXPLANATION });
   });
   lost.mockRestore();
-  expect((await linesAbout(dispute.id)).at(-1)).toEqual(['dispute.answered', 'unknown']);
+  const outcomes = (await linesAbout(dispute.id)).map(([, outcome]) => outcome);
+  expect(outcomes).toEqual(['requested', 'unknown', 'requested', 'done']);
 });
 
 test('evidence of the most characters is sent once, however often its form is', async () => {

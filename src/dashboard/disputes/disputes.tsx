@@ -312,11 +312,13 @@ interface AnswerProps extends StandProps {
 /** Forms to answer with, for those who may, while the bank takes an answer. */
 function AnswerForms({ dispute, takes, refused }: AnswerProps) {
   const { may, now } = useCall();
-  const { _id, status, evidence, answering = null } = dispute;
+  const { _id, status, evidence_submitted_at, answers_refused = [], answering = null } = dispute;
   if (isDisputeClosed(status) || !may('disputes.answer')) return null;
   const path = `/disputes/${_id}`;
   if (answering !== null) return null;
-  const mayAnswer = takes.evidence && evidence === undefined && !isOver(dispute, now);
+  // Evidence that is stored may not have been sent: the same is taken again.
+  const isAnswered = evidence_submitted_at !== null || answers_refused.includes('evidence');
+  const mayAnswer = takes.evidence && !isAnswered && !isOver(dispute, now);
   return (
     <>
       {mayAnswer && (
