@@ -152,18 +152,22 @@ export function createDisputeStore(db: Db) {
         .limit(limit)
         .maxTimeMS(LIST_MS_MAX)
         .toArray(),
-    /** Reads those that can still be answered, with the first deadline first. */
-    listDue: (
+    /** Reads those that can still be answered, with the first deadline first, and none last. */
+    listDue: async (
       account_id: string,
       livemode: boolean,
       { now, limit }: { now: string; limit: number },
-    ) =>
-      disputes
-        .find({ account_id, livemode, status: 'needs_response', evidence_due_at: { $gt: now } })
-        .sort({ evidence_due_at: 1 })
-        .limit(limit)
-        .maxTimeMS(LIST_MS_MAX)
-        .toArray(),
+    ): Promise<DisputeDocument[]> => {
+      const read = (evidence_due_at: { $gt: string } | null) =>
+        disputes
+          .find({ account_id, livemode, status: 'needs_response', evidence_due_at })
+          .sort({ evidence_due_at: 1 })
+          .limit(limit)
+          .maxTimeMS(LIST_MS_MAX)
+          .toArray();
+      const [due, others] = await Promise.all([read({ $gt: now }), read(null)]);
+      return [...due, ...others].slice(0, limit);
+    },
     ensureIndexes: indexBuilder(disputes, [
       ...resourceIndexes(DISPUTE_IN_FLIGHT, 'status', 'method'),
       { key: { ...OWNER, payment_id: 1, position: -1 }, name: 'payment_position' },

@@ -153,4 +153,7 @@ test('the overview names disputes until they are answered, the first deadline fi
   expect(await listed()).toEqual({ ids: [first, ...rest.slice(0, 4)], hasMore: true });
   await disputes.updateOne({ _id: first }, { $set: { status: 'under_review' } });
   expect(await listed()).toEqual({ ids: rest, hasMore: false });
+  const [open = '', ...due] = rest;
+  await disputes.updateOne({ _id: open }, { $set: { evidence_due_at: null } });
+  expect(await listed()).toEqual({ ids: [...due, open], hasMore: false });
 });

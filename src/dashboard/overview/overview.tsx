@@ -87,8 +87,13 @@ function Attention({ overview }: { overview: Overview }) {
         {disputesDue.rows.map(({ _id, evidence_due_at }) => (
           <li key={_id}>
             <ResourceLink kind="dispute" id={_id} />
-            {' needs your answer until '}
-            <When at={evidence_due_at} />
+            {' needs your answer'}
+            {evidence_due_at !== null && (
+              <>
+                {' until '}
+                <When at={evidence_due_at} />
+              </>
+            )}
           </li>
         ))}
         {disputesDue.has_more && (
