@@ -7,6 +7,7 @@ import {
 import { ApplicationFailure, type Workflow } from '@temporalio/common';
 import type { ClientSession } from 'mongodb';
 import type { BankCallback, CallbackSignature } from '../src/domain/banks/callback';
+import { isDisputeClosed } from '../src/domain/dispute/dispute';
 import {
   type DisputeCallbackName,
   OPENING_CALLBACKS,
@@ -75,7 +76,7 @@ async function forwardReport(deps: RecordDeps, input: Forwarding): Promise<Forwa
   if (payment === null) throw new Error(`The record of ${payment_id} is not there.`);
   const disputes = await stores.disputes.forPayment(payment_id);
   const isOpening = OPENING_CALLBACKS.includes(name);
-  const own = callback.dispute_id ?? (isOpening ? callback.callback_id : findOnly(disputes));
+  const own = callback.dispute_id ?? findUnnamed(disputes, name, callback.callback_id);
   if (own === undefined) return { outcome: 'refused', why: UNKNOWN };
   const id = disputeId(payment_id, own);
   const payload = signature === undefined ? callback : { ...callback, mac: signature };
@@ -117,10 +118,22 @@ async function untilStored({ temporal }: RecordDeps, id: string): Promise<void> 
 const UNKNOWN = 'the payment has no such dispute';
 const OF_OPERATOR = 'an operator has posted a chargeback under this name';
 
-/** Finds the name of the bank's only dispute. */
-function findOnly(disputes: readonly DisputeDocument[]): string | undefined {
-  const [only, another] = disputes.filter(({ kind }) => kind === 'dispute_opened');
-  return another === undefined ? only?.name : undefined;
+/**
+ * Finds which dispute a bank means that names none: the only one. Money that it takes may also be
+ * the first report of a further one.
+ */
+function findUnnamed(
+  disputes: readonly DisputeDocument[],
+  name: DisputeCallbackName,
+  callback_id: string,
+): string | undefined {
+  if (name === 'dispute_opened') return callback_id;
+  const isTaking = name === 'dispute_withdrawn';
+  const [only, another] = disputes.filter(
+    ({ kind, status }) => kind === 'dispute_opened' && !(isTaking && isDisputeClosed(status)),
+  );
+  const known = another === undefined ? only?.name : undefined;
+  return known ?? (isTaking ? callback_id : undefined);
 }
 
 async function signalRunning(

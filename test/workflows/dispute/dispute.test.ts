@@ -176,6 +176,34 @@ test('a bank may leave its only dispute unnamed, also where its reports come tog
     expect(await payment.attention()).toBeNull();
   }));
 
+test('money that an unnamed dispute takes later is of the only one that is open', () =>
+  withPayment(scriptedBank(), async (payment) => {
+    await payment.endBy('settled');
+    const becomes = (expected: object[]) =>
+      eventually('the disputes', async () => {
+        const rows = await setting.stores.disputes.forPayment(payment.id);
+        const seen = rows.map(({ status, amount }) => ({ status, amount }));
+        return JSON.stringify(seen) === JSON.stringify(expected);
+      });
+    await payment.report('dispute_opened', { amount: 0 });
+    await becomes([{ status: 'needs_response', amount: 0 }]);
+    await payment.report('dispute_withdrawn', { amount: 400, bank_reference: 'W1' });
+    await becomes([{ status: 'needs_response', amount: 400 }]);
+    await payment.report('dispute_won');
+    await becomes([{ status: 'won', amount: 0 }]);
+    const second = { amount: 100, bank_reference: 'W2' };
+    await payment.report('dispute_withdrawn', second);
+    const ended = { status: 'won', amount: 0 };
+    await becomes([ended, { status: 'needs_response', amount: 100 }]);
+    await payment.report('dispute_lost', { dispute_id: await nameOfOpen(payment.id) });
+    await becomes([ended, { status: 'lost', amount: 100 }]);
+  }));
+
+async function nameOfOpen(payment_id: string) {
+  const rows = await setting.stores.disputes.forPayment(payment_id);
+  return rows.find(({ status }) => status === 'needs_response')?.name;
+}
+
 test('a first report whose answer got lost is refused again, or leaves its fee out again', () =>
   withPayment(scriptedBank(), async (payment) => {
     await payment.endBy('settled');
