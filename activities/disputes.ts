@@ -229,15 +229,14 @@ async function openDispute(deps: RecordDeps, input: OpenDispute): Promise<Disput
     const { name } = input;
     const about = { _id: dispute_id, name, kind: 'dispute_opened', request_id } as const;
     const fresh = newDispute(payment, { ...about, bank_reference: name }, at);
-    const moneyless = input.isRefused ? { ...report, amount: 0, fee: 0 } : report;
+    const { currency: _currency, ...told } = report;
+    const moneyless = { ...told, amount: 0, fee: 0 };
     const disputed = toDisputed(payment, input);
-    const decision = decideReport(disputed, null, moneyless);
+    const decision = decideReport(disputed, null, input.isRefused ? moneyless : report);
     const isPosted = decision.kind === 'applied' && !input.isRefused;
     // Its deadline counts, also where its money does not fit.
     const applicable =
-      decision.kind === 'refused'
-        ? decideReport(disputed, null, { ...report, amount: 0, fee: 0 })
-        : decision;
+      decision.kind === 'refused' ? decideReport(disputed, null, moneyless) : decision;
     const booked = { at, clashes, report };
     const change = await applyDecision(deps, payment, fresh, applicable, booked, session);
     const applied_callbacks = isPosted ? [report.callback_id] : [];

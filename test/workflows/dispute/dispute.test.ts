@@ -132,6 +132,18 @@ test('evidence stays until it is sent, also where the bank refuses the acceptanc
   });
 });
 
+test('a dispute whose money does not fit has its deadline and reason', () =>
+  withDispute(
+    { facts: { currency: 'USD', code: '13.1' } },
+    async ({ stored, becomes, reportOf }) => {
+      await becomes({ attention: 'dispute_differs' });
+      const known = { amount: 0, reason: '13.1', evidence_due_at: expect.any(String) };
+      expect(await stored()).toMatchObject(known);
+      await reportOf('dispute_lost');
+      await becomes({ status: 'lost' });
+    },
+  ));
+
 test('an operator cannot accept it at a bank that takes no answers', () =>
   withDispute({}, async ({ payment, stored, answers, reportOf, refusal, handle }) => {
     await reportServed(payment);
