@@ -115,6 +115,17 @@ test('evidence with a fault, or whose outcome is unknown, is shown again as it w
   expect(outcomes).toEqual(['requested', 'unknown', 'requested', 'done']);
 });
 
+test('a bank that asks again after the evidence is not answered here', async () => {
+  const { payment, path, acts } = await openDispute();
+  await merchant.finance.confirm(`${acts}/evidence`, { explanation: EXPLANATION });
+  await merchant.account.post(`/v1/sandbox/payments/${payment.id}/simulate`, {
+    ...{ event: 'dispute_updated', dispute_status: 'needs_response' },
+  });
+  const { text, html } = await page(path);
+  expect(text).toContain('The bank asks again');
+  expect(html).not.toContain('Send evidence');
+});
+
 test('evidence of the most characters is sent once, however often its form is', async () => {
   const { dispute, acts } = await openDispute();
   // Browsers send a line's end as two characters.

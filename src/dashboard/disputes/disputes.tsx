@@ -258,7 +258,7 @@ interface StandProps {
 /** Says what the status means for the merchant, and what to do. */
 function StandNote({ dispute, takes }: StandProps) {
   const { now } = useCall();
-  const { status, evidence_due_at, answering = null } = dispute;
+  const { status, evidence_due_at, evidence_submitted_at, answering = null } = dispute;
   if (answering !== null) {
     return <Note tone="note">Your answer is being sent to the bank.</Note>;
   }
@@ -267,6 +267,11 @@ function StandNote({ dispute, takes }: StandProps) {
   }
   if (!takes.evidence && !takes.acceptance) {
     const text = 'The bank accepts no answer through us. Answer it yourself, before its deadline.';
+    return <Note tone="note">{text}</Note>;
+  }
+  if (evidence_submitted_at !== null) {
+    const text =
+      'The bank asks again, and accepts no further evidence through us. Answer it yourself, before its deadline.';
     return <Note tone="note">{text}</Note>;
   }
   if (isOver(dispute, now)) {
