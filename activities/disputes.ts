@@ -71,7 +71,7 @@ export type OpenDispute = Omit<DisputeInput, 'clock'> & {
   rebuilding?: true;
 };
 
-type Answer =
+export type ReportAnswer =
   | {
       outcome: 'posted';
       status: DisputeStatus;
@@ -92,7 +92,7 @@ export type DisputeOpening =
       facts: DisputeFacts;
       evidence_due_at: string | null;
       /** Undefined where an earlier run has opened it: the report is decided on as any other. */
-      answer?: Answer;
+      answer?: ReportAnswer;
     } & OpenedState<DisputeStatus>)
   | { outcome: 'refused'; code: ErrorCode; message: string };
 
@@ -161,8 +161,9 @@ export function createDisputeActivities(deps: RecordDeps) {
   return {
     openDispute: (input: OpenDispute): Promise<DisputeOpening> =>
       openWithRetry(() => openDispute(deps, input)),
-    recordDisputeReport: (input: BookDispute): Promise<WriteAnswer<DisputeDocument, Answer>> =>
-      recordReport(deps, input),
+    recordDisputeReport: (
+      input: BookDispute,
+    ): Promise<WriteAnswer<DisputeDocument, ReportAnswer>> => recordReport(deps, input),
     recordDisputeStep: (input: RecordStep): Promise<WriteAnswer<DisputeDocument>> =>
       recordStep(deps, input),
     recordDisputeMove: record.transition,
@@ -265,7 +266,7 @@ async function openDispute(deps: RecordDeps, input: OpenDispute): Promise<Disput
 function accept(
   dispute: DisputeDocument,
   { request_id }: OpenDispute,
-  answer: Answer | undefined,
+  answer: ReportAnswer | undefined,
 ): DisputeOpening {
   const { status, version, transition, livemode, evidence_due_at } = dispute;
   const verification = getVerificationMode(livemode);
@@ -326,7 +327,7 @@ function toAnswer(
   dispute: DisputeDocument,
   report: BookedReport,
   isFeeRefused: boolean,
-): Answer {
+): ReportAnswer {
   switch (decision.kind) {
     case 'applied':
     case 'named':
@@ -345,7 +346,7 @@ function toPosted(
   { status, transition, evidence_due_at, transfers }: DisputeDocument,
   { callback_id }: BookedReport,
   isFeeRefused: boolean,
-): Extract<Answer, { outcome: 'posted' }> {
+): Extract<ReportAnswer, { outcome: 'posted' }> {
   const { fee = 0, fee_bearer = 'merchant' } = transfers.find(({ by }) => by === callback_id) ?? {};
   const borne: { fee_bearer?: FeeBearer } = fee === 0 ? {} : { fee_bearer };
   const refused = isFeeRefused ? { isFeeRefused } : {};
@@ -441,7 +442,7 @@ export async function postTransfer(
 async function recordReport(
   deps: RecordDeps,
   input: BookDispute,
-): Promise<WriteAnswer<DisputeDocument, Answer>> {
+): Promise<WriteAnswer<DisputeDocument, ReportAnswer>> {
   const { stores } = deps;
   const { dispute_id, at, audit: act, acted_at = at, version, transition } = input;
   const { callback_id } = input.report;
@@ -451,7 +452,7 @@ async function recordReport(
     deps,
     stores.disputes,
     booking,
-    async (dispute, session, clashes): Promise<Work<Answer>> => {
+    async (dispute, session, clashes): Promise<Work<ReportAnswer>> => {
       const { payment_id, connector } = dispute;
       const report = await limitFee(deps, connector, input);
       const isFeeRefused = report !== input.report;
@@ -538,7 +539,13 @@ function recordStep(deps: RecordDeps, input: RecordStep): Promise<WriteAnswer<Di
       await stores.disputes.change(resource_id, change, session);
       const isEvidenceRefused = step.kind === 'refused' && step.answer === 'evidence';
       if (isEvidenceRefused) await stores.disputes.dropEvidence(resource_id, session);
-      if (step.kind === 'reminded' && !deps.isRebuild) await remind(deps, dispute, session);
+      const { account_id, livemode, evidence_due_at: due_at } = dispute;
+      if (step.kind === 'reminded' && !deps.isRebuild && due_at !== null) {
+        const subject = { kind: 'dispute_due', dispute_id: resource_id, due_at, livemode } as const;
+        const now = () => new Date();
+        const ends_at = new Date(now().getTime() + MAIL_MS);
+        await notifyTeam({ stores, now }, account_id, subject, ends_at, session);
+      }
       return { answer: {}, isNew: true };
     },
   );
@@ -560,18 +567,6 @@ function buildStepChange(
     default:
       return reminded_at === undefined ? { reminded_at: at } : undefined;
   }
-}
-
-async function remind(
-  { stores }: RecordDeps,
-  { _id: dispute_id, account_id, livemode, evidence_due_at }: DisputeDocument,
-  session: ClientSession,
-): Promise<void> {
-  if (evidence_due_at === null) return;
-  const subject = { kind: 'dispute_due', dispute_id, due_at: evidence_due_at, livemode } as const;
-  const now = () => new Date();
-  const ends_at = new Date(now().getTime() + MAIL_MS);
-  await notifyTeam({ stores, now }, account_id, subject, ends_at, session);
 }
 
 /** A sandbox's deadline is by its own clock, and a mail server may be down for a while. */

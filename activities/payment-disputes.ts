@@ -93,7 +93,15 @@ async function forwardReport(deps: RecordDeps, input: Forwarding): Promise<Forwa
     await temporal.workflow.signalWithStart(workflowType, { ...start, ...signal });
     return { outcome: 'forwarded' };
   }
-  const start = await buildStart(deps, payment, { id, name: own, request_id, callback });
+  const { account_id, livemode, currency, method, connector } = payment;
+  const account = livemode ? null : await stores.accounts.get(account_id);
+  const clock = readAccountTime(livemode, account?.clock);
+  const start: DisputeInput = {
+    ...{ dispute_id: id, payment_id, name: own, account_id, livemode, currency, method, connector },
+    amount: callback.amount ?? 0,
+    request_id,
+    ...(clock.offset_ms === 0 ? {} : { clock }),
+  };
   await temporal.workflow.signalWithStart(workflowType, {
     ...firstRun('dispute', id, start, queue, undefined),
     ...signal,
@@ -149,23 +157,6 @@ async function signalRunning(
     if (error instanceof WorkflowNotFoundError) return false;
     throw error;
   }
-}
-
-async function buildStart(
-  { stores }: RecordDeps,
-  { _id: payment_id, account_id, livemode, currency, method, connector }: PaymentDocument,
-  about: { id: string; name: string; request_id: string; callback: BankCallback },
-): Promise<DisputeInput> {
-  const { id: dispute_id, name, request_id, callback } = about;
-  const account = livemode ? null : await stores.accounts.get(account_id);
-  const clock = readAccountTime(livemode, account?.clock);
-  const owner = { account_id, livemode, currency, method, connector };
-  return {
-    ...{ dispute_id, payment_id, name, ...owner },
-    amount: callback.amount ?? 0,
-    request_id,
-    ...(clock.offset_ms === 0 ? {} : { clock }),
-  };
 }
 
 /** Queue of this very worker, without its environment. */

@@ -63,8 +63,8 @@ function buildInstruction(dispute: Dispute) {
   };
 }
 
-/** The bank may have been away until after the deadline. */
-function isTooLate(dispute: Dispute): boolean {
+/** Whether the bank takes no evidence any more: it may have been away until then. */
+export function isTooLate(dispute: Pick<Dispute, 'dueAt' | 'clock'>): boolean {
   return dispute.dueAt !== null && now(dispute) >= Date.parse(dispute.dueAt);
 }
 

@@ -1,5 +1,10 @@
 import { condition, setHandler, Trigger } from '@temporalio/workflow';
-import type { BookedReport, DisputeOpening, OpenDispute } from '../../activities/disputes';
+import type {
+  BookedReport,
+  DisputeOpening,
+  OpenDispute,
+  ReportAnswer,
+} from '../../activities/disputes';
 import { type BankCallback, getVerificationMode } from '../../src/domain/banks/callback';
 import { omitUndefined } from '../../src/domain/defined';
 import {
@@ -39,7 +44,7 @@ import { writeScheduled } from '../shared/persist';
 import { findSenderFault } from '../shared/record';
 import { findRefusal, refuse, rejectUpdate } from '../shared/refusal';
 import { isReported, note, showRefusal } from '../shared/state';
-import { applyAnswer, beginAnswer, endWaits, instructBank } from './bank';
+import { applyAnswer, beginAnswer, endWaits, instructBank, isTooLate } from './bank';
 import {
   type Dispute,
   type DisputeCallback,
@@ -240,15 +245,10 @@ async function load(mail: DisputeMailbox, start: DisputeResume): Promise<Opening
   return { outcome: 'accepted', resource: dispute };
 }
 
-type Outcome =
-  | { outcome: 'posted'; evidence_due_at?: string | null; isFeeRefused?: true }
-  | { outcome: 'repeated' }
-  | { outcome: 'late' | 'refused'; why: string; isEarly?: true };
-
 async function noteOutcome(
   dispute: Dispute,
   report: DisputeCallback,
-  answer: Outcome,
+  answer: ReportAnswer,
 ): Promise<void> {
   const { name, callback } = report;
   switch (answer.outcome) {
@@ -289,9 +289,7 @@ async function answerMerchant(
   if (isDisputeClosed(status)) return close(`The dispute is ${status}.`);
   if (by === 'evidence') {
     if (answering === 'acceptance') return close('The dispute is being accepted.');
-    if (dueAt !== null && now(dispute) >= Date.parse(dueAt)) {
-      return close(`Evidence was taken until ${dueAt}.`);
-    }
+    if (isTooLate(dispute)) return close(`Evidence was taken until ${dueAt}.`);
   }
   // Only the first caller waits: the server bounds the updates that are under way, also an operator's.
   if (answering === by && dispute.waiting.length > 0) return answer.resolve(getState(dispute));
@@ -304,19 +302,18 @@ function nextDue(dispute: Dispute): Due | undefined {
   const due = findOwnDue(dispute);
   const at = early && early.at + EARLY_MS;
   if (at === undefined || (due !== undefined && due.at < at)) return due;
-  return { at, summary: 'What came back should have been taken', act: () => refuseEarly(dispute) };
+  const act = async () => {
+    const why = 'more came back than the dispute took';
+    for (const { report } of dispute.early.splice(0)) {
+      await record.recordUnapplied(dispute, report.name, report.callback, why);
+    }
+    await record.setAttention(dispute, 'dispute_differs');
+  };
+  return { at, summary: 'What came back should have been taken', act };
 }
 
 /** A bank's movements of one dispute are reported together, in any order. */
 const EARLY_MS = 3_600_000;
-
-async function refuseEarly(dispute: Dispute): Promise<void> {
-  const why = 'more came back than the dispute took';
-  for (const { report } of dispute.early.splice(0)) {
-    await record.recordUnapplied(dispute, report.name, report.callback, why);
-  }
-  await record.setAttention(dispute, 'dispute_differs');
-}
 
 function findOwnDue(dispute: Dispute): Due | undefined {
   const { status, dueAt, answering, isOverdueReported, isReminded, isSubmitted } = dispute;
@@ -328,21 +325,19 @@ function findOwnDue(dispute: Dispute): Due | undefined {
     return { at, summary: "The bank's confirmation is due", act };
   }
   if (status !== 'needs_response' || dueAt === null || isReminded || isSubmitted) return undefined;
-  if (now(dispute) >= Date.parse(dueAt)) return undefined;
-  const act = () => remind(dispute);
+  if (isTooLate(dispute)) return undefined;
+  const act = async () => {
+    const { id: dispute_id } = dispute;
+    const step = { dispute_id, at: timestamp(dispute), step: { kind: 'reminded' } } as const;
+    await record.book(dispute, 'recordDisputeStep', step);
+    dispute.isReminded = true;
+    record.logActivity(dispute, 'The team was reminded of the deadline.');
+  };
   return { at: Date.parse(dueAt) - REMINDER_MS, summary: 'The team gets a reminder', act };
 }
 
 /** A bank confirms in a moment that it has an answer. */
 const ANSWER_MS = 3_600_000;
-
-async function remind(dispute: Dispute): Promise<void> {
-  const { id: dispute_id } = dispute;
-  const step = { dispute_id, at: timestamp(dispute), step: { kind: 'reminded' } } as const;
-  await record.book(dispute, 'recordDisputeStep', step);
-  dispute.isReminded = true;
-  record.logActivity(dispute, 'The team was reminded of the deadline.');
-}
 
 const ACTS: ActRules<DisputeAct, DisputeStatus> = {
   accept: {
