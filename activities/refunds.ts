@@ -38,7 +38,7 @@ import { buildCommonChange, type RecordDeps, type RecordTable } from './shared/r
 
 export type RefundFacts = ReturnType<typeof readFacts>;
 
-export type RefundOpening = ReservedOpening<RefundFacts, RefundStatus>;
+type RefundOpening = ReservedOpening<RefundFacts, RefundStatus>;
 
 export interface RefundChange {
   failure: Failure;
@@ -149,7 +149,7 @@ function readFacts(refund: RefundDocument, request_id: string) {
   };
 }
 
-export type OpenRefund = RefundInput & {
+type OpenRefund = RefundInput & {
   created_at: string;
 };
 

@@ -1,9 +1,4 @@
-import type {
-  OpenRefund,
-  RefundChange,
-  RefundFacts,
-  RefundOpening,
-} from '../../activities/refunds';
+import type { RefundChange, RefundFacts } from '../../activities/refunds';
 import type { RefundAnswer } from '../../connectors/contract/activities';
 import {
   type BankCallback,
@@ -219,7 +214,14 @@ async function open(
   mail: RefundMailbox,
   { clock, ...input }: RefundInput,
 ): Promise<Opening<Refund>> {
-  const opening = await reserve({ ...input, created_at: timestamp(mail) });
+  const request = { ...input, created_at: timestamp(mail) };
+  let opening = await writeLocally((activities) => activities.openRefund(request));
+  if (opening.outcome === 'refused') {
+    // Releases the key: an attempt that was given up may still succeed. Scheduled, since a repeated
+    // task must find the idempotency record.
+    const stored = await writeScheduled((activities) => activities.abandonRefund(request));
+    opening = stored ?? opening;
+  }
   if (opening.outcome === 'refused') {
     showRefusal({ status: 'processing', attention: null }, opening);
     return opening;
@@ -234,16 +236,6 @@ async function open(
     upsertLabels(refund, { ...refund.labels, amount: opening.facts.amount });
   }
   return beginInstructed(rules, refund);
-}
-
-/**
- * Reserves, or releases the key: an attempt that was given up may still succeed. Scheduled, since a
- * repeated task must find the idempotency record.
- */
-async function reserve(input: OpenRefund): Promise<RefundOpening> {
-  const opening = await writeLocally((activities) => activities.openRefund(input));
-  if (opening.outcome === 'accepted') return opening;
-  return (await writeScheduled((activities) => activities.abandonRefund(input))) ?? opening;
 }
 
 export function suspend(
