@@ -143,12 +143,6 @@ type Refund = Pick<
   '_id' | 'payment_id' | 'status' | 'amount' | 'currency' | 'settled_amount'
 > & { movements: readonly Movement[] };
 
-/** Minor units. */
-function takenAmount(refund: Refund): number {
-  const bySettlement = COUNTED.includes(refund.status) ? settledAmount(refund) : 0;
-  return bySettlement + sumBorneByMerchant(refund);
-}
-
 /** Minor units that the merchant bears of what else moved, without what came back. */
 function sumBorneByMerchant({ currency, movements }: Refund): number {
   return movements
@@ -172,8 +166,10 @@ async function compareRefunded(
   const projection = Object.fromEntries(REFUND.map((field) => [field, 1]));
   const rows = read<Refund>('refunds', { payment_id: { $in: ids } }, { projection });
   for (const refund of await withMovements(read, await readAll(rows))) {
-    const { payment_id } = refund;
-    sums.set(payment_id, (sums.get(payment_id) ?? 0) + takenAmount(refund));
+    const { payment_id, status } = refund;
+    const bySettlement = COUNTED.includes(status) ? settledAmount(refund) : 0;
+    const taken = bySettlement + sumBorneByMerchant(refund);
+    sums.set(payment_id, (sums.get(payment_id) ?? 0) + taken);
   }
   return [...sums].flatMap(([id, sum]) => {
     const payment = payments.get(id);
