@@ -64,25 +64,20 @@ async function send(
 
 /** Submits the evidence, which Stripe passes on at once. */
 export function submitEvidence(input: DisputeInstruction, tools: StripeTools, evidence: Evidence) {
-  const { instruction_id } = input;
+  const { explanation, customer_reference: customer, refund_reference: refund } = evidence;
+  // References that Stripe has no field for stand before the explanation.
+  const texts = [customer && `Customer: ${customer}`, refund && `Refund: ${refund}`, explanation];
   const params = {
-    evidence: buildEvidence(evidence),
+    evidence: {
+      uncategorized_text: texts.filter(Boolean).join('\n').slice(0, TEXT_MAX),
+      shipping_date: evidence.shipped_at ?? undefined,
+      shipping_carrier: evidence.carrier ?? undefined,
+      shipping_tracking_number: evidence.tracking_number ?? undefined,
+    },
     submit: 'true',
-    metadata: { instruction_id },
+    metadata: { instruction_id: input.instruction_id },
   };
   return send(input, tools, { params, isDone: isSubmitted });
-}
-
-/** References that Stripe has no field for stand before the explanation. */
-function buildEvidence(evidence: Evidence): Params {
-  const { explanation, customer_reference: customer, refund_reference: refund } = evidence;
-  const texts = [customer && `Customer: ${customer}`, refund && `Refund: ${refund}`, explanation];
-  return {
-    uncategorized_text: texts.filter(Boolean).join('\n').slice(0, TEXT_MAX),
-    shipping_date: evidence.shipped_at ?? undefined,
-    shipping_carrier: evidence.carrier ?? undefined,
-    shipping_tracking_number: evidence.tracking_number ?? undefined,
-  };
 }
 
 /** Gives in: Stripe calls the dispute lost. */
