@@ -55,11 +55,12 @@ async function openMerchant(role: 'owner' | 'read_only' | 'developer' = 'owner')
 test('a list is searched by ID and reference, filtered, and paged in both directions', async () => {
   const { by, account_id } = await openMerchant();
   const now = Date.now();
+  const ORDER = randomUUID().toUpperCase();
   const rows = Array.from({ length: 30 }, (_, n) => ({
     ...paymentAt(n, new Date(now - n * 1_000).toISOString()),
     ...{ _id: randomUUID(), token_hash: randomUUID(), account_id },
     ...({ status: 'authorized', method: n === 25 ? 'visa' : 'ideal' } as const),
-    reference: n === 26 ? 'order <3>' : `order-${n}`,
+    reference: { 26: 'order <3>', 27: ORDER }[n] ?? `order-${n}`,
   }));
   await service.collection<PaymentDocument>('payments').insertMany(rows);
   const made = rows.map(({ _id }) => _id);
@@ -77,6 +78,8 @@ test('a list is searched by ID and reference, filtered, and paged in both direct
   const day = rows[25]?.created_at.slice(0, 10);
   for (const [query, ids] of [
     [`search=${made[7]}`, [made[7]]],
+    [`search=${made[7]?.toUpperCase()}`, [made[7]]],
+    [`search=${ORDER}`, [made[27]]],
     ['search=order+%3C3%3E', [made[26]]],
     ['search=order', []],
     ['method=visa', [made[25]]],

@@ -1,7 +1,6 @@
 import type { Readable } from 'node:stream';
 import type { ComponentChildren, ComponentType } from 'preact';
 import { parsePosition } from '../../domain/cursor';
-import { toLowerId } from '../../domain/shape';
 import { exportResources, type Kind, listResources } from '../../service/money/resources/read';
 import { type ListPage, type ListQuery, startOfDay } from '../../service/paging';
 import { Field, Filters, Select } from '../frame/fields';
@@ -101,7 +100,7 @@ export function parseListQuery(
     allowed.find((one) => one === value);
   const before = parseCursor(get('before'));
   return {
-    search: toLowerId(get('search').slice(0, SEARCH_LENGTH_MAX)),
+    search: get('search').slice(0, SEARCH_LENGTH_MAX),
     status: findAllowed(statuses, get('status')),
     method: findAllowed(methods, get('method')),
     from: parseDay(get('from')),

@@ -2,6 +2,7 @@ import { inTransaction } from '../../base/mongo';
 import { buildPosition } from '../../domain/cursor';
 import { buildRefusal, notFound, ServiceError } from '../../domain/errors';
 import { DELIVERY_STATUSES, type DeliveryStatus, EVENT_TYPES } from '../../domain/events/event';
+import { toLowerId } from '../../domain/shape';
 import type { EventsQuery } from '../../domain/wire/events';
 import { type DeliveryAttempt, type DeliveryRow, listAttempts } from '../../store/deliveries';
 import type { EventDocument, EventFilter } from '../../store/events';
@@ -28,7 +29,8 @@ export async function listEvents(
   owner: Owner,
   query: ListQuery,
 ): Promise<ListPage<ListedEvent>> {
-  const { search, status, method } = query;
+  const { status, method } = query;
+  const search = toLowerId(query.search);
   const filter = {
     ...owner,
     resource_id: search === '' ? undefined : search,

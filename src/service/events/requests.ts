@@ -14,6 +14,7 @@ import { buildPosition, TIES } from '../../domain/cursor';
 import { ErrorBody } from '../../domain/errors';
 import { getOutcome, REQUEST_OUTCOMES } from '../../domain/events/event';
 import { IDENTIFIER, LOGGED } from '../../domain/logged';
+import { toLowerId } from '../../domain/shape';
 import type { Endpoint } from '../../domain/wire/endpoint';
 import type { Stores } from '../../store';
 import type { RequestDocument } from '../../store/requests';
@@ -40,7 +41,7 @@ export function listRequests(
 
 export async function searchRequests(deps: ListDeps, owner: Owner, query: ListQuery) {
   const { search, status } = query;
-  if (search !== '') return singleRow(await findRequest(deps, owner, search));
+  if (search !== '') return singleRow(await findRequest(deps, owner, toLowerId(search)));
   const outcome = REQUEST_OUTCOMES.find((one) => one === status);
   const filter = { ...owner, outcome, since: getStart(deps) };
   return await readPage(query, (page) => deps.stores.requests.list({ ...filter, ...page }));

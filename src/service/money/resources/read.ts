@@ -1,3 +1,4 @@
+import { toLowerId } from '../../../domain/shape';
 import { operationId } from '../../../ledger/entries';
 import type { Documents, Resource } from '../../../lifecycles';
 import type { CallbackDocument } from '../../../store/callbacks';
@@ -82,8 +83,9 @@ export function exportResources<K extends Kind>(
 
 function buildFilter(kind: Kind, owner: Owner, query: ListQuery): Filter {
   const { search, status, method } = query;
-  const text = ID.test(search) ? search.toLowerCase() : search;
-  const searchFilter = search === '' ? {} : { [SEARCH_FIELDS[kind]]: text };
+  // A merchant's reference may be a UUID in upper case, as its database writes them.
+  const searched = { $in: [search, toLowerId(search)] };
+  const searchFilter = search === '' ? {} : { [SEARCH_FIELDS[kind]]: searched };
   return { ...owner, status, method, ...toBounds(query), ...searchFilter };
 }
 
