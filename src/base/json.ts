@@ -1,4 +1,4 @@
-import { type Node, type ParseError, parseTree } from 'jsonc-parser';
+import { applyEdits, format, type Node, type ParseError, parseTree } from 'jsonc-parser';
 
 export const JSON_DEPTH_MAX = 200;
 
@@ -230,6 +230,11 @@ function readObject(node: Node, context: ReadContext): JsonValue {
 
 function getSource(node: Node, text: string): string {
   return text.slice(node.offset, node.offset + node.length);
+}
+
+/** Indents valid JSON for a reader; its values keep their source text. */
+export function indentJson(text: string): string {
+  return applyEdits(text, format(text, undefined, { insertSpaces: true, tabSize: 2 }));
 }
 
 /**

@@ -94,6 +94,22 @@ test('a list is searched by ID and reference, filtered, and paged in both direct
   }
 });
 
+test('a refused request is shown as it was sent', async () => {
+  const { by, key } = await openMerchant();
+  const headers = { 'Content-Type': 'application/json', 'Idempotency-Key': randomUUID() };
+  const { status, headers: answered } = await fetch(`${service.url}/v1/payments`, {
+    ...{ method: 'POST', headers: { ...headers, Authorization: `Bearer ${key}` } },
+    body: '{"method":"ideal","amount":10.0,"currency":"EUR"}',
+  });
+  expect(status).toBe(400);
+  const path = `/requests/${answered.get('Request-Id')?.toUpperCase()}`;
+  const { text } = await eventually('the request', async () => {
+    const shown = await page(path, by);
+    return shown.status === 200 && shown;
+  });
+  expect(text).toContain('{ &quot;method&quot;: &quot;ideal&quot;, &quot;amount&quot;: 10.0,');
+});
+
 test('an export has every row of the list and neutralizes formulas', async () => {
   const { by, post } = await openMerchant();
   const reference = '=HYPERLINK("https://evil.example","x")';

@@ -1,3 +1,4 @@
+import { indentJson } from '../../base/json';
 import { REQUEST_OUTCOMES } from '../../domain/events/event';
 import {
   AUDIT_LABELS,
@@ -205,11 +206,7 @@ function HttpStatus({ request }: { request: RequestDocument }) {
 function Body({ title, text, none }: { title: string; text: string | null; none: string }) {
   return (
     <Panel title={title}>
-      {text === null ? (
-        <p class="muted">{none}</p>
-      ) : (
-        <Preformatted text={JSON.stringify(JSON.parse(text), null, 2)} />
-      )}
+      {text === null ? <p class="muted">{none}</p> : <Preformatted text={indentJson(text)} />}
     </Panel>
   );
 }
