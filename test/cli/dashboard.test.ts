@@ -11,9 +11,14 @@ import { pauseConnector } from '../../src/service/banks/connectors';
 import { setRule } from '../../src/service/banks/routing/change';
 import { setFrozen, updateAccount } from '../../src/service/merchants/accounts';
 import { createKey, revokeKey } from '../../src/service/merchants/keys';
-import { acceptInvitation, changeMember, invite } from '../../src/service/merchants/team/members';
+import {
+  acceptInvitation,
+  changeMember,
+  hashToken,
+  invite,
+} from '../../src/service/merchants/team/members';
 import { getOffer, offerSecret, switchOn } from '../../src/service/merchants/team/second-factor';
-import { resetPassword } from '../../src/service/merchants/team/sessions';
+import { insertSession, resetPassword } from '../../src/service/merchants/team/sessions';
 import { checkLogin, createSignInLanes } from '../../src/service/merchants/team/sign-in';
 
 import { setWallet } from '../../src/service/money/wallets';
@@ -191,7 +196,9 @@ describe('the chains of the audit log', () => {
     await changeMember(deps, { id: removed, account_id }, null);
     const { seal } = followKeyFile(service.env['KEYS_FILE'] ?? '');
     const factor = { ...deps, encrypter: createEncrypter(seal) };
-    const enrollment = { user_id: member, session: 'own' };
+    const own = { _id: member, account_id };
+    const cookie = await insertSession(deps.stores.sessions, own, 'whole', deps.now());
+    const enrollment = { user_id: member, session: hashToken(cookie) };
     await offerSecret(factor, enrollment);
     const offer = await getOffer(factor, enrollment, { id: account_id, name: 'Shop' });
     const secret = Secret.fromBase32(offer?.secret ?? '');

@@ -10,6 +10,7 @@ import {
   hashRecoveryCode,
   makeRecoveryCodes,
   offerSecret,
+  switchOn,
 } from '../../src/service/merchants/team/second-factor';
 import {
   changePassword,
@@ -42,6 +43,11 @@ const throttles = () => service.collection<{ _id: string }>('dashboard_throttles
 
 afterEach(async () => {
   await throttles().deleteMany();
+});
+
+const getDeps = () => ({
+  ...{ ...service, now: () => new Date(), audit: async () => {} },
+  encrypter: createEncrypter(service.keys.seal),
 });
 
 async function owner(): Promise<UserDocument> {
@@ -285,8 +291,6 @@ test('signing out everywhere, or changing the password, ends other sessions', as
 describe('a password set by an operator', () => {
   const PATH = '/dashboard/sign-in/password';
 
-  const getDeps = () => ({ ...service, now: () => new Date(), audit: async () => {} });
-
   async function reset(user: UserDocument): Promise<string> {
     const request = { email: user.email, account_id: undefined, dropSecondFactor: false };
     return (await resetPassword(getDeps(), request)) ?? '';
@@ -454,12 +458,20 @@ describe('a second factor', () => {
     const { html } = await browser.get(PROFILE);
     expect(html).toContain('Too many attempts. Try again in 15 minutes.');
     await throttles().deleteMany();
-    expect(await confirm(browser, next)).toBe(true);
+    const ended = await openVisitor(service, user);
+    await ended.post('/dashboard/sign-out');
+    const enrollment = { user_id: user._id, session: hashSecret(ended.secret) };
+    await offerSecret(getDeps(), enrollment);
+    const own = await getOffer(getDeps(), enrollment, { id: '', name: '' });
+    const late = new TOTP({ secret: Secret.fromBase32(own?.secret ?? '') }).generate();
+    expect(await switchOn(getDeps(), enrollment, late)).toBeNull();
+    const last = await offer();
+    expect(await confirm(browser, last)).toBe(true);
     await expectEnded(other);
     // The code that switched it on is used up.
     await setUser(user, { 'totp.step': 0 });
     const later = await openVisitor(service, user);
-    await browser.confirm(`${PROFILE}/off`, { code: next });
+    await browser.confirm(`${PROFILE}/off`, { code: last });
     await expectEnded(later);
   });
 
@@ -469,13 +481,9 @@ describe('a second factor', () => {
       ['acct_000001', 'acct_000002'].map(async (id) => {
         const user = await owner();
         await setUser(user, { email: 'o&m@example.com' });
-        const deps = {
-          ...{ stores: service.stores, now: () => new Date() },
-          encrypter: createEncrypter(service.keys.seal),
-        };
         const enrollment = { user_id: user._id, session: 'own' };
-        await offerSecret(deps, enrollment);
-        return new URL((await getOffer(deps, enrollment, { id, name }))?.uri ?? '');
+        await offerSecret(getDeps(), enrollment);
+        return new URL((await getOffer(getDeps(), enrollment, { id, name }))?.uri ?? '');
       }),
     );
     for (const uri of offers) expect(uri.searchParams.get('issuer')).toBe('Payments dashboard');

@@ -90,6 +90,8 @@ export async function switchOn(
   const codes = makeRecoveryCodes();
   return await inTransaction(mongo, async (session) => {
     const hashes = codes.map(hashRecoveryCode);
+    // A reset that ends this session must win.
+    if ((await stores.sessions.find(keep, now(), session)) === null) return null;
     const confirmation = { ciphertext, step, session: keep, now: now() };
     if (!(await stores.users.useTotp(_id, confirmation, hashes, session))) return null;
     await stores.sessions.endAll(_id, session, keep);
