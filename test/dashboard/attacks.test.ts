@@ -197,6 +197,8 @@ describe.each(named)('%s', (_name, route) => {
     const answered = await ours.browsers.owner.post(path(), ENDPOINT);
     const name = typeof button === 'string' ? button : button(new URLSearchParams(ENDPOINT));
     expect([answered.status, answered.html.includes(`>${name}</button>`)]).toEqual([200, true]);
+    const [, back = ''] = /href="([^"]*)">Back without/.exec(answered.html) ?? [];
+    expect((await ours.browsers.owner.get(back)).status).toBeLessThan(400);
     if (proof === undefined) return;
     const refusals: [by: Visitor, proofs: Record<string, string>, fault: string][] = [
       [ours.browsers.owner, { password: '' }, 'The password is wrong.'],

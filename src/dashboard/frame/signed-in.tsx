@@ -176,7 +176,8 @@ async function requireConfirmation(visit: Visit): Promise<boolean> {
   const confirmed = call.form.get('confirmed') === 'yes';
   const fault = confirmed ? await findProofFault(visit, proof) : null;
   if (confirmed && fault === null) return false;
-  const back = call.href(findEntry(call.path)?.path ?? '');
+  const own = call.path.startsWith('/profile/') ? '/profile' : '/overview';
+  const back = call.href(findEntry(call.path)?.path ?? own);
   const refusal = await confirmation.refuse?.(call, { ...dashboard, audit: call.audit });
   if (refusal !== undefined) {
     await answer(visit, refusal);
