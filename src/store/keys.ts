@@ -28,6 +28,8 @@ export type KeyOwner = Pick<KeyDocument, 'account_id' | 'livemode'>;
 const KEY_BYTES = 32;
 /** Limits the writes of a key to one a minute. */
 const LAST_USED_PRECISION_MS = 60_000;
+/** Limit for one account, revoked keys included. */
+const LISTED_MAX = 1_000;
 
 /** `sk_sandbox_…` or `sk_live_…`: shown once, never stored. @see docs/decisions.md#keys */
 export function makeKey(livemode: boolean): string {
@@ -66,8 +68,11 @@ export function createKeyStore(db: Db) {
     ]),
     insert: (key: KeyDocument, session?: ClientSession) => keys.insertOne(key, { session }),
     byHash: (hash: string) => keys.findOne({ hash }),
-    forAccount: (account_id: string) =>
-      keys.find({ account_id }).sort({ created_at: 1 }).limit(1_000).toArray(),
+    /** The newest of them, the oldest first. */
+    forAccount: async (account_id: string) => {
+      const newest = keys.find({ account_id }).sort({ created_at: -1 }).limit(LISTED_MAX);
+      return (await newest.toArray()).reverse();
+    },
     revoke: (
       _id: string,
       now: string,

@@ -13,7 +13,7 @@ import { hashToken } from '../../src/service/merchants/team/members';
 import { resetPassword } from '../../src/service/merchants/team/sessions';
 import { auditBy } from '../../src/store/audit';
 import { buildDelivery } from '../../src/store/deliveries';
-import { hashKey } from '../../src/store/keys';
+import { hashKey, type KeyDocument } from '../../src/store/keys';
 import type { SessionDocument } from '../../src/store/sessions';
 import type { UserDocument } from '../../src/store/users';
 import { verifySignature } from '../../src/webhooks/attempt';
@@ -218,6 +218,19 @@ test('a form that is sent twice makes one key and shows it once', async () => {
   await browser.confirm(`/dashboard/sandbox/api-keys/${key?._id}/revoke`);
   await browser.confirm(`/dashboard/sandbox/api-keys/${key?._id}/revoke`);
   expect(await audited(account_id)).toEqual(['api_key.revoked', 'api_key.created']);
+});
+
+test('of more than a thousand keys the newest are listed', async () => {
+  const { account_id, browser } = await openTeam();
+  const [first] = await service.stores.keys.forAccount(account_id);
+  if (first === undefined) throw new Error('no key');
+  const rows = Array.from({ length: 1_001 }, (_, n) => {
+    const created_at = new Date(Date.parse(first.created_at) + n + 1).toISOString();
+    return { ...first, _id: `key_${randomUUID()}`, hash: randomUUID(), created_at };
+  });
+  await service.collection<KeyDocument>('api_keys').insertMany(rows);
+  const { html } = await browser.get('/dashboard/sandbox/api-keys');
+  expect(html.includes(`/api-keys/${rows.at(-1)?._id}/revoke`)).toBe(true);
 });
 
 test('no page of the merchant shows the operator who froze the account or acted on it, or why', async () => {
