@@ -1,7 +1,13 @@
 import { z } from 'zod';
 import { omitUndefined } from '../domain/defined';
 import { ERROR_CODES, ErrorBody, type ErrorCode, type ErrorDetail } from '../domain/errors';
-import { buildEventSchema, EVENT_TYPES, type EventType, eventIds } from '../domain/events/event';
+import {
+  buildEventSchema,
+  DEFAULT_EVENT_TYPES,
+  EVENT_TYPES,
+  type EventType,
+  eventIds,
+} from '../domain/events/event';
 import { ENDPOINTS } from '../domain/wire';
 import type { Endpoint } from '../domain/wire/endpoint';
 import { SAMPLE_IDS, SAMPLE_ORIGIN, SAMPLE_UPDATED } from '../domain/wire/samples';
@@ -103,12 +109,15 @@ function webhook(type: EventType, schema: ToSchema): Json {
   const data = eventIds(type).map((name) => [name, ids.get(name.replace(/_id$/, ''))]);
   const event = { id: SAMPLE_IDS.event, type, created: SAMPLE_UPDATED, livemode: false };
   const example = { ...event, data: Object.fromEntries(data) };
+  const isDefault = DEFAULT_EVENT_TYPES.some((one) => one === type);
   return {
     post: {
       operationId: `receive${words}`,
       tags: [WEBHOOKS],
       summary: type,
-      description: 'Sent unless the `enabled_events` of the endpoint leave it out.',
+      description: isDefault
+        ? 'Sent unless the `enabled_events` of the endpoint leave it out.'
+        : 'Sent only where the `enabled_events` of the endpoint name it.',
       parameters: [
         {
           ...{ name: 'Service-Signature', in: 'header', required: true },

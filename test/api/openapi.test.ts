@@ -191,6 +191,10 @@ test.each(Object.entries(ERROR_CODES))('the error code %s is documented', (code,
 test('the webhooks are the events of docs/webhooks.md, of which 19 are sent by default', () => {
   expect(Object.keys(document.webhooks).sort()).toEqual([...EVENT_TYPES].sort());
   expect(DEFAULT_EVENT_TYPES).toHaveLength(19);
+  for (const [type, { post }] of Object.entries<Json>(document.webhooks)) {
+    const isDefault = DEFAULT_EVENT_TYPES.some((each) => each === type);
+    expect(post.description).toMatch(isDefault ? /^Sent unless/ : /^Sent only where/);
+  }
 });
 
 test.each([
