@@ -45,6 +45,7 @@ const HEADERS: Partial<Record<ErrorCode, Record<string, string>>> = {
   api_key_expired: CHALLENGE,
   api_key_revoked: CHALLENGE,
   signature_invalid: { 'WWW-Authenticate': 'Connector-Signature' },
+  clock_advancing: RETRY_SOON,
   idempotency_request_in_progress: RETRY_SOON,
   temporarily_unavailable: RETRY_SOON,
   rate_limited: { 'Retry-After': '10' },

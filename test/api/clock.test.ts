@@ -256,7 +256,9 @@ test(
       return statuses.includes(409) && !statuses.includes(503) && { shop, both };
     });
     expect(both.map(({ status }) => status).sort()).toEqual([202, 409]);
-    expect(both.find(({ status }) => status === 409)?.body.error.code).toBe('clock_advancing');
+    const refused = both.find(({ status }) => status === 409);
+    expect(refused?.body.error.code).toBe('clock_advancing');
+    expect(refused?.headers.get('Retry-After')).toBe('1');
     assertNoneBehind(await untilStopped(shop));
     const { clock } = (await service.stores.accounts.get(shop.account_id)) ?? {};
     expect((clock?.offset_ms ?? 0) / DAY_MS).toBeCloseTo(10, 1);
