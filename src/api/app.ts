@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import Router from '@koa/router';
 import Koa, { type Context, type Middleware } from 'koa';
-import type { JsonValue } from '../base/json';
 import { type ClientAddress, createClientAddress } from '../base/networks';
 import { REQUEST, type Tracing } from '../base/tracing/tracing';
 import type { Config } from '../config';
@@ -231,7 +230,10 @@ function recordRequests(recorder: Pick<RequestRecorder, 'record'>, now: () => Da
         ),
         request: getSentBody(ctx),
         status: ctx.status,
-        response: parseResponse(ctx.body),
+        response:
+          ctx.body == null
+            ? undefined
+            : JSON.parse(typeof ctx.body === 'string' ? ctx.body : JSON.stringify(ctx.body)),
         idempotencyKey: isIdempotencyKey(sentKey) ? sentKey : undefined,
       }),
     });
@@ -242,12 +244,6 @@ function getSegments(ctx: Context): Record<string, string> {
   const params: unknown = 'params' in ctx ? ctx.params : {};
   const entries = Object.entries(Object(params)).map(([name, value]) => [name, String(value)]);
   return Object.fromEntries(entries);
-}
-
-function parseResponse(body: unknown): JsonValue | undefined {
-  if (body === undefined || body === null) return undefined;
-  const value: JsonValue = JSON.parse(typeof body === 'string' ? body : JSON.stringify(body));
-  return value;
 }
 
 function refuseUnknownRoutes(router: Router): Middleware {

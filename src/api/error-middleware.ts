@@ -68,13 +68,11 @@ function toRefusal(error: unknown, ctx: Context, log: Logger): Refusal {
     log.warn({ request_id, err: error }, 'the database is away');
     return unavailable('The database did not answer in time.', error);
   }
-  if (isCallersFault(error)) return new Refusal('invalid_request', 'The request cannot be read.');
+  const hasStatus = error instanceof Error && 'status' in error;
+  const status = hasStatus && typeof error.status === 'number' ? error.status : 500;
+  if (error instanceof URIError || (status >= 400 && status < 500)) {
+    return new Refusal('invalid_request', 'The request cannot be read.');
+  }
   log.error({ request_id, err: error }, 'unexpected error');
   return new Refusal('internal_error', 'Something went wrong on our side.');
-}
-
-function isCallersFault(error: unknown): boolean {
-  if (error instanceof URIError) return true;
-  if (!(error instanceof Error) || !('status' in error)) return false;
-  return typeof error.status === 'number' && error.status >= 400 && error.status < 500;
 }

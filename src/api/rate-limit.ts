@@ -158,7 +158,11 @@ const REFUSED = new Set([429, 503]);
  * @param stopping aborts the waits
  * @see docs/operations.md#overload
  */
-export function delayRefusals(stopping?: AbortSignal, wait = sleepUntil): Middleware {
+export function delayRefusals(
+  stopping?: AbortSignal,
+  wait = (delayMs: number, signal?: AbortSignal): Promise<void> =>
+    sleep(delayMs, undefined, { signal }).catch(() => undefined),
+): Middleware {
   const prompt = new RateLimiterMemory({ points: AT_ONCE_PER_SECOND, duration: 1 });
   let waiting = 0;
   return async (ctx, next) => {
@@ -172,8 +176,4 @@ export function delayRefusals(stopping?: AbortSignal, wait = sleepUntil): Middle
     await wait(DELAY_MS, stopping);
     waiting -= 1;
   };
-}
-
-async function sleepUntil(delayMs: number, signal?: AbortSignal): Promise<void> {
-  await sleep(delayMs, undefined, { signal }).catch(() => undefined);
 }

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { type Client, type WorkflowHandle, WorkflowNotFoundError } from '@temporalio/client';
+import { type Client, WorkflowNotFoundError } from '@temporalio/client';
 import type {
   AnyCallback,
   CallbackName,
@@ -207,9 +207,13 @@ async function signalResource(
 
   if (isKnown && (await signalRunning())) return true;
   const storedResource = await get(deps.stores, resource_id);
-  // Its workflow may already run.
-  if (storedResource === null)
-    return (await hasConnectorLabel(handle, connector)) && (await signalRunning());
+  if (storedResource === null) {
+    // Its workflow may already run; one without labels passes.
+    const description = await orNull(handle.describe());
+    if (description === null) return false;
+    const label = description.typedSearchAttributes.get(SEARCH_KEYS.connector);
+    return (label === undefined || label === connector) && (await signalRunning());
+  }
   if (storedResource.connector !== connector) return false;
   deps.memory?.rememberConnector(resource, resource_id, connector);
   if (!isKnown && (await signalRunning())) return true;
@@ -220,14 +224,6 @@ async function signalResource(
     signalArgs: [payload],
   });
   return true;
-}
-
-/** Checks a resource that is not stored yet; a workflow without labels passes. */
-async function hasConnectorLabel(handle: WorkflowHandle, connector: string): Promise<boolean> {
-  const description = await orNull(handle.describe());
-  if (description === null) return false;
-  const label = description.typedSearchAttributes.get(SEARCH_KEYS.connector);
-  return label === undefined || label === connector;
 }
 
 /** Returns null if the workflow does not exist. */
