@@ -14,6 +14,8 @@ export type SchemeName = keyof typeof SCHEMES;
 /** WCAG 2: texts, and parts of controls. */
 const TEXT_CONTRAST_MIN = 4.5;
 const EDGE_CONTRAST_MIN = 3;
+/** Colors between the accent and the ink that are tried. */
+const STEPS = 50;
 
 type Color = readonly [red: number, green: number, blue: number];
 
@@ -36,7 +38,10 @@ export function derivePalette(accent: string, scheme: SchemeName): Palette {
   const [white, black] = [parse('#ffffff'), parse('#000000')];
   const onFill = contrast(fill, white) >= TEXT_CONTRAST_MIN ? white : black;
   const tint = mix(card, fill, 0.1);
-  const readable = makeReadable(fill, [card, page, tint], ink);
+  const isReadable = (color: Color) =>
+    [card, page, tint].every((surface) => contrast(color, surface) >= TEXT_CONTRAST_MIN);
+  const steps = Array.from({ length: STEPS }, (_, step) => mix(fill, ink, step / STEPS));
+  const readable = steps.find(isReadable) ?? ink;
   return {
     fill: format(fill),
     // Away from the text on it, so that the contrast grows.
@@ -61,18 +66,6 @@ export function accentCss(accent: string): string {
     `:root { ${variables('light')} }\n` +
     `@media (prefers-color-scheme: dark) { :root { ${variables('dark')} } }\n`
   );
-}
-
-const STEPS = 50;
-
-function makeReadable(color: Color, surfaces: readonly Color[], ink: Color): Color {
-  for (let step = 0; step < STEPS; step += 1) {
-    const candidate = mix(color, ink, step / STEPS);
-    if (surfaces.every((surface) => contrast(candidate, surface) >= TEXT_CONTRAST_MIN)) {
-      return candidate;
-    }
-  }
-  return ink;
 }
 
 function mix(from: Color, to: Color, share: number): Color {

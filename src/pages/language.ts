@@ -37,7 +37,13 @@ export function languageChooser(publicUrl: string) {
     const code = isChosen ? chosen : isLanguageCode(earlier) ? earlier : negotiate(ctx, country);
     // The answer to a cancellation has an address that only a POST reaches.
     const path = ctx.path.endsWith(CANCEL) ? ctx.path.slice(0, -CANCEL.length) : '';
-    const language = { ...openLanguage(code, path), ...findRegional(ctx, code) };
+    const tags = ctx.acceptsLanguages().map((tag) => tag.split('-'));
+    const [, region = ''] = tags.find(([name]) => name?.toLowerCase() === code) ?? [];
+    const isRegion = /^[a-z]{2}$/i.test(region);
+    const language = {
+      ...openLanguage(code, path),
+      ...(isRegion && { regional: `${code}-${region.toUpperCase()}` }),
+    };
     ctx.set('Content-Language', language.locale);
     return language;
   };
@@ -52,18 +58,6 @@ function negotiate(ctx: Context, country: string | null): LanguageCode {
   if (names.length === 0 || country === null) return 'en';
   const { language } = new Intl.Locale(`und-${country}`).maximize();
   return isLanguageCode(language) ? language : 'en';
-}
-
-function findRegional(
-  ctx: Context,
-  code: LanguageCode,
-): Pick<PageLanguage, 'regional'> | undefined {
-  for (const tag of ctx.acceptsLanguages()) {
-    const [language, region = ''] = tag.split('-');
-    if (language?.toLowerCase() !== code) continue;
-    return /^[a-z]{2}$/i.test(region) ? { regional: `${code}-${region.toUpperCase()}` } : undefined;
-  }
-  return undefined;
 }
 
 /** Data for `pt` is not European Portuguese. */

@@ -47,20 +47,17 @@ export function pageHeaders(publicUrl: string, formAction = ["'self'", 'https:']
  */
 export function allowForms(ctx: Context, { urls, livemode }: FormTargets): void {
   const knownUrls = urls.filter((url) => url !== null);
-  const origins = [...new Set(knownUrls.flatMap(getOrigins))];
+  const origins = knownUrls
+    .map((url) => (URL.canParse(url) ? new URL(url).origin : ''))
+    .filter((origin) => PLAIN_ORIGIN.test(origin));
   // The http address of a local sandbox bank may be known only after this page is sent.
   const pending = !livemode && knownUrls.length < urls.length ? ['http:'] : [];
-  const policy = contentSecurityPolicy(["'self'", 'https:', ...origins, ...pending]);
+  const policy = contentSecurityPolicy(["'self'", 'https:', ...new Set(origins), ...pending]);
   ctx.set('Content-Security-Policy', policy);
 }
 
 /** Other characters could add words to the policy. */
 const PLAIN_ORIGIN = /^https?:\/\/([\w.-]+|\[[\da-f:.]+\])(:\d+)?$/;
-
-function getOrigins(url: string): string[] {
-  const origin = URL.canParse(url) ? new URL(url).origin : '';
-  return PLAIN_ORIGIN.test(origin) ? [origin] : [];
-}
 
 function contentSecurityPolicy(formAction: readonly string[]): string {
   return [
