@@ -117,20 +117,9 @@ interface Refused {
 
 async function show(call: Call, deps: PageDeps, refused?: Refused): Promise<Answer> {
   const brand = await getBrand(deps, call.scope);
-  const page = <BrandPage brand={brand} refused={refused} />;
-  return { page, status: refused === undefined ? 200 : 400 };
-}
-
-interface BrandProps {
-  brand: Brand;
-  refused: Refused | undefined;
-}
-
-function BrandPage({ brand, refused }: BrandProps) {
-  const call = useCall();
   const { account, env, livemode } = call.viewer;
   const shown = presentBrand({ name: account.name, brand: { [env]: brand } }, livemode);
-  return (
+  const page = (
     <>
       <PageHead title={TITLE} />
       <p class="muted">
@@ -170,6 +159,12 @@ function BrandPage({ brand, refused }: BrandProps) {
       )}
     </>
   );
+  return { page, status: refused === undefined ? 200 : 400 };
+}
+
+interface BrandProps {
+  brand: Brand;
+  refused: Refused | undefined;
 }
 
 function TextsPanel({ brand, refused }: BrandProps) {

@@ -50,7 +50,16 @@ export function addSignIn(router: Router, dashboard: Dashboard): void {
     showSignIn(ctx, dashboard, { next: getNextPath(new URLSearchParams(ctx.querystring)) });
   });
   router.post('/dashboard/sign-in', (ctx) => signIn(ctx, dashboard));
-  router.post('/dashboard/sign-out', (ctx) => signOut(ctx, dashboard));
+  router.post('/dashboard/sign-out', async (ctx) => {
+    const secret = dashboard.cookie.read(ctx);
+    if (secret === null) return seeOther(ctx, '/dashboard/sign-in');
+    noteVisitor(ctx, describeSession(hashSecret(secret)));
+    const form = await readOwnForm(ctx, dashboard.publicUrl, secret);
+    if (typeof form === 'string') return sendNotice(ctx, dashboard, 'foreign');
+    await endSession(dashboard, secret);
+    dashboard.cookie.clear(ctx);
+    seeOther(ctx, '/dashboard/sign-in');
+  });
   router.get(CODE_PATH, async (ctx) => {
     const mfaSession = await loadMfaSession(ctx, dashboard);
     if (mfaSession === null) return seeOther(ctx, '/dashboard/sign-in');
@@ -59,7 +68,20 @@ export function addSignIn(router: Router, dashboard: Dashboard): void {
   });
   router.post(CODE_PATH, (ctx) => acceptCode(ctx, dashboard));
   router.post(`${PASSKEY_SIGN_IN_PATH}/challenge`, (ctx) => sendChallenge(ctx, dashboard));
-  router.post(PASSKEY_SIGN_IN_PATH, (ctx) => signInByPasskey(ctx, dashboard));
+  // A passkey stands for password and second factor.
+  router.post(PASSKEY_SIGN_IN_PATH, async (ctx) => {
+    const form = await readOwnForm(ctx, dashboard.publicUrl, null);
+    if (typeof form === 'string') return sendNotice(ctx, dashboard, form);
+    const next = getNextPath(form);
+    const used = await readPasskey(ctx, dashboard, form);
+    const isSignedIn =
+      used !== null &&
+      (await openSession(ctx, dashboard, used.user, {
+        ...{ stage: 'whole', path: next ?? HOME_PATH },
+        proof: { by: 'passkey', passkey: used.passkey },
+      }));
+    if (!isSignedIn) showSignIn(ctx, dashboard, { next, fault: WRONG_PASSKEY, status: 401 });
+  });
 }
 
 async function signIn(ctx: RouterContext, dashboard: Dashboard): Promise<void> {
@@ -99,17 +121,6 @@ async function signIn(ctx: RouterContext, dashboard: Dashboard): Promise<void> {
   }
   const fault = 'E-mail or password is wrong.';
   showSignIn(ctx, dashboard, { email, next, fault, status: 401 });
-}
-
-async function signOut(ctx: RouterContext, dashboard: Dashboard): Promise<void> {
-  const secret = dashboard.cookie.read(ctx);
-  if (secret === null) return seeOther(ctx, '/dashboard/sign-in');
-  noteVisitor(ctx, describeSession(hashSecret(secret)));
-  const form = await readOwnForm(ctx, dashboard.publicUrl, secret);
-  if (typeof form === 'string') return sendNotice(ctx, dashboard, 'foreign');
-  await endSession(dashboard, secret);
-  dashboard.cookie.clear(ctx);
-  seeOther(ctx, '/dashboard/sign-in');
 }
 
 function showSignIn(ctx: RouterContext, dashboard: Dashboard, fields: SignInFields): void {
@@ -249,21 +260,6 @@ async function sendChallenge(ctx: RouterContext, dashboard: Dashboard): Promise<
     ctx.set('Retry-After', String(minutes * 60));
   }
   ctx.body = options ?? explainLimit(minutes);
-}
-
-/** Passkey stands for password and second factor. */
-async function signInByPasskey(ctx: RouterContext, dashboard: Dashboard): Promise<void> {
-  const form = await readOwnForm(ctx, dashboard.publicUrl, null);
-  if (typeof form === 'string') return sendNotice(ctx, dashboard, form);
-  const next = getNextPath(form);
-  const used = await readPasskey(ctx, dashboard, form);
-  const isSignedIn =
-    used !== null &&
-    (await openSession(ctx, dashboard, used.user, {
-      ...{ stage: 'whole', path: next ?? HOME_PATH },
-      proof: { by: 'passkey', passkey: used.passkey },
-    }));
-  if (!isSignedIn) showSignIn(ctx, dashboard, { next, fault: WRONG_PASSKEY, status: 401 });
 }
 
 /** @returns false when what was checked has changed since */

@@ -91,16 +91,15 @@ export function createMailer(
     const deadline = new Promise<never>((_, reject) => {
       timer = setTimeout(() => reject(new MailFault('ETIME')), ATTEMPT_MS);
     });
-    const attempt = transport.sendMail(message).catch(throwFault);
+    const attempt = transport.sendMail(message).catch((error: Record<string, unknown>) => {
+      const { code, command, responseCode } = error;
+      const status = typeof responseCode === 'number' ? responseCode : undefined;
+      const isRefused = command === 'RCPT TO' && status !== undefined;
+      const isFinal = isRefused && status >= 550 && status < 560;
+      throw new MailFault(typeof code === 'string' ? code : 'EUNKNOWN', status, isFinal);
+    });
     await Promise.race([attempt, deadline]).finally(() => clearTimeout(timer));
   };
-}
-
-function throwFault(error: { code?: unknown; command?: unknown; responseCode?: unknown }): never {
-  const { code, command, responseCode } = error;
-  const status = typeof responseCode === 'number' ? responseCode : undefined;
-  const isFinal = command === 'RCPT TO' && status !== undefined && status >= 550 && status < 560;
-  throw new MailFault(typeof code === 'string' ? code : 'EUNKNOWN', status, isFinal);
 }
 
 const FIRST_DELAY_MS = 60_000;
