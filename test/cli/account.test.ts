@@ -495,7 +495,10 @@ describe('a command that moves money', () => {
       expect((await live.refusal(command)).code).toBe('operator_key_required');
       expect(await flo.json(command)).toMatchObject({ status });
     }
-    const [audited] = await service.stores.auditLog.list({ limit: 1, act: 'statement.unmatched' });
-    expect(audited).toMatchObject({ after: { operator: 'flo', reason: 'Ticket 42' } });
+    for (const act of ['statement.matched', 'statement.unmatched'] as const) {
+      const [audited] = await service.stores.auditLog.list({ limit: 1, act });
+      const by = { operator: 'flo' };
+      expect(audited).toMatchObject({ actor: by, after: { ...by, reason: 'Ticket 42' } });
+    }
   });
 });

@@ -422,7 +422,8 @@ describe('sepa', () => {
     expect(await readState(LIVE)).toBe('waiting');
     expect(await lin.json(`${resend} ${LIVE}`, ...why)).toEqual({ file_id: LIVE, payouts: 1 });
     const after = { operator: 'lin', reason: 'Ticket 42' };
-    expect(await listAudited('resent', LIVE)).toMatchObject([{ livemode: true, after }]);
+    const actor = { operator: 'lin' };
+    expect(await listAudited('resent', LIVE)).toMatchObject([{ livemode: true, actor, after }]);
 
     const confirmed = [`${resend} ${ACCEPTED} --bank-confirmed-not-executed`, ...why];
     const required = await lin.json(...confirmed);
@@ -460,7 +461,8 @@ describe('sepa', () => {
     const after = { operator: 'cid', reason: 'Ticket 43' };
     const shown = { awaiting_release: null, released: after };
     expect(await fileCommand(`show ${file}`)).toMatchObject(shown);
-    expect(await listAudited('released', file)).toMatchObject([{ livemode: true, after }]);
+    const actor = { operator: 'cid' };
+    expect(await listAudited('released', file)).toMatchObject([{ livemode: true, actor, after }]);
   });
 
   test('cut waits for the connector, and prints its files', async () => {

@@ -16,7 +16,7 @@ import {
 } from '../../service/banks/sepa/files';
 import { dismissInbound, importTaken, listInbound } from '../../service/banks/sepa/import';
 import { getSystemUser } from '../../service/operators/deps';
-import { identifyOperator, openNoted, printApprovalRequired } from '../acting-operator';
+import { openNoted, printApprovalRequired } from '../acting-operator';
 import { defineCommand, defineGroup } from '../command';
 import { type CliContext, readRoutes } from '../context';
 import { Id, limit, NOTED, Operator, Reason } from '../options';
@@ -172,11 +172,9 @@ const released = defineCommand({
   notes:
     'It releases nothing itself. On live it needs OPERATOR_KEY and --reason; again changes nothing.',
   example: 'sepa file released 0b7d6d524a3f4a5d9b530f0f6d1a3c11 --reason "Ticket 42"',
-  run: async (context, { file_id, connector, operator: typed, reason }) => {
-    const deps = { ...(await openDeps(context, connector)), ...(await context.actingDeps()) };
-    const livemode = await isLiveFile(deps, file_id);
-    const { operator } = await identifyOperator(context, { livemode, operator: typed });
-    const changed = await noteRelease(deps, file_id, { operator, reason });
+  run: async (context, { file_id, connector, ...who }) => {
+    const { deps, note } = await openFile(context, connector, file_id, who);
+    const changed = await noteRelease(deps, file_id, note);
     const text = changed ? 'The release is noted.' : 'It waits for no release any more.';
     context.print({ json: { file_id, changed }, text });
   },
@@ -199,12 +197,10 @@ Correct first why the bank refused it. Payouts that the bank has booked stay. Wh
 file, or calls payouts of it duplicates, it needs --bank-confirmed-not-executed. On live it needs OPERATOR_KEY
 and --reason, and of such a file, above APPROVAL_LIMIT, the approval of a second operator.`,
   example: 'sepa file resend 0b7d6d524a3f4a5d9b530f0f6d1a3c11 --reason "Ticket 42"',
-  run: async (context, { file_id, connector, operator: typed, ...act }) => {
-    const deps = { ...(await openDeps(context, connector)), ...(await context.actingDeps()) };
-    const livemode = await isLiveFile(deps, file_id);
-    const { operator, verified } = await identifyOperator(context, { livemode, operator: typed });
-    const approval = { verified, limits: context.settings().limits };
-    const payouts = await resendOrRequest(deps, file_id, { ...act, operator }, approval);
+  run: async (context, { file_id, connector, bank_confirmed_not_executed, ...who }) => {
+    const { deps, note, approval } = await openFile(context, connector, file_id, who);
+    const act = { bank_confirmed_not_executed, ...note };
+    const payouts = await resendOrRequest(deps, file_id, act, approval);
     if (typeof payouts !== 'number') return printApprovalRequired(context, payouts);
     const text = `${formatCount(payouts, 'payout')} in the open batch again.`;
     context.print({ json: { file_id, payouts }, text });
@@ -273,6 +269,18 @@ OPERATOR_KEY.`,
 async function openDeps(context: CliContext, connector: string): Promise<SepaDeps> {
   const { mongo, now } = await context.readDeps();
   return { mongo, now, database: context.settings().mongodb.db, connector };
+}
+
+async function openFile(
+  context: CliContext,
+  connector: string,
+  file_id: string,
+  who: Parameters<typeof openNoted>[2],
+) {
+  const read = await openDeps(context, connector);
+  const livemode = await isLiveFile(read, file_id);
+  const opened = await openNoted(context, { livemode }, who);
+  return { ...opened, deps: { ...read, ...opened.deps } };
 }
 
 const fileCommands = defineGroup({

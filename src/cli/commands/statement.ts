@@ -3,7 +3,6 @@ import { omitUndefined } from '../../domain/defined';
 import { isLive } from '../../domain/environment';
 import { formatMoney } from '../../domain/money/money';
 import { isApprovalRequired } from '../../domain/operators/approval';
-import type { VerifiedOperator } from '../../domain/operators/operator-act';
 import { type CheckedStatement, checkStatementPath } from '../../service/banks/statements/check';
 import {
   abandonStatement,
@@ -33,7 +32,7 @@ import {
   type ShownEntry,
   type ShownLine,
 } from '../../service/banks/statements/reconciliation';
-import { identifyOperator, openNoted, printApprovalRequired } from '../acting-operator';
+import { openNoted, printApprovalRequired } from '../acting-operator';
 import { defineCommand, defineGroup } from '../command';
 import type { CliContext } from '../context';
 import {
@@ -243,12 +242,10 @@ const abandon = defineCommand({
 If you have its file, import that again instead. The lines that are stored are reversed in the bank's book, and their
 entries wait for a line again; the statement can still be imported. On live it needs OPERATOR_KEY.`,
   example: 'statement abandon st_… --reason "Ticket 42: the file is lost"',
-  run: async (context, { id, reason, operator: typed }) => {
+  run: async (context, { id, ...who }) => {
     const { statement } = await showStatement(await context.readDeps(), id, { limit: 1 });
-    const { livemode } = statement;
-    const { operator } = await identifyOperator(context, { livemode, operator: typed });
-    const act = { operator, reason };
-    const json = presentStatement(await abandonStatement(await context.actingDeps(), id, act));
+    const { deps, note } = await openNoted(context, statement, who);
+    const json = presentStatement(await abandonStatement(deps, id, note));
     printFields(context, { json }, [
       ['Statement', `${json.statement_id} (${json.id})`],
       ['Abandoned', formatTime(json.abandoned_at ?? '')],
@@ -279,11 +276,8 @@ expense.bank_fees books the whole line as a charge. ${ON_LIVE}
 What it books as a charge counts as yours: above APPROVAL_LIMIT a second operator approves it.`,
   example: 'statement match st_…:3 payment_settled:0d1f… --operator mia --reason "Ticket 42"',
   run: async (context, { line_id, entry_ids: entries, difference_to, ...who }) => {
-    const deps = await context.actingDeps();
-    const { verified, ...act } = await identify(context, line_id, who);
-    const match = { entries, difference_to, ...act };
-    const { limits } = context.settings();
-    const line = await matchByHand(deps, line_id, match, { verified, limits });
+    const { deps, note, approval } = await openLine(context, line_id, who);
+    const line = await matchByHand(deps, line_id, { entries, difference_to, ...note }, approval);
     if (isApprovalRequired(line)) return printApprovalRequired(context, line);
     printLine(context, presentLine(line, context.now()));
   },
@@ -296,8 +290,8 @@ const unmatch = defineCommand({
   notes: ON_LIVE,
   example: 'statement unmatch st_…:3 --operator mia --reason "Ticket 42"',
   run: async (context, { line_id, ...who }) => {
-    const { verified, ...act } = await identify(context, line_id, who);
-    const line = await unmatchByHand(await context.actingDeps(), line_id, act);
+    const { deps, note } = await openLine(context, line_id, who);
+    const line = await unmatchByHand(deps, line_id, note);
     printLine(context, presentLine(line, context.now()));
   },
 });
@@ -340,14 +334,9 @@ const assign = defineCommand({
   },
 });
 
-async function identify(
-  context: CliContext,
-  line_id: string,
-  { operator: typed, reason }: LineAct,
-): Promise<LineAct & { verified?: VerifiedOperator | undefined }> {
+async function openLine(context: CliContext, line_id: string, who: LineAct) {
   const livemode = await isLiveLine(await context.readDeps(), line_id);
-  const { operator, verified } = await identifyOperator(context, { livemode, operator: typed });
-  return { operator, reason, verified };
+  return await openNoted(context, { livemode }, who);
 }
 
 function printLine(context: CliContext, line: ShownLine): void {
