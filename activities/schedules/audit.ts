@@ -1,5 +1,6 @@
 import { activityInfo } from '@temporalio/activity';
 import { z } from 'zod';
+import { inBatches } from '../../src/base/batches';
 import type { Logger } from '../../src/base/log';
 import { deliverStored } from '../../src/callbacks/deliver';
 import { CALLBACK_RESOURCES } from '../../src/domain/banks/callback';
@@ -32,7 +33,7 @@ const MINUTE_MS = 60_000;
 const DAY_MS = 24 * 60 * MINUTE_MS;
 /** @see docs/operators.md#when-something-is-overdue */
 const REVERSAL_MS = 5 * DAY_MS;
-const OVERDUE_MAX = 1_000;
+const SENT_BACK_AT_ONCE = 500;
 /** From this age on, a callback has lost its connector. */
 const UNSIGNALLED_MS = 5 * MINUTE_MS;
 
@@ -64,13 +65,15 @@ async function flagLateReversals(
   report: () => void,
 ): Promise<void> {
   const at = now().getTime();
-  const sentBack = await payments.listSentBack(at - REVERSAL_MS, OVERDUE_MAX);
-  const late = new Set(await movements.keepLate(sentBack.map(({ _id }) => _id)));
-  for (const { _id: payment_id, version } of sentBack.filter(({ _id }) => late.has(_id))) {
-    report();
-    const reason = { attention: 'late_reversal_overdue', audit: null, attention_at: at } as const;
-    await payments.markAttention(payment_id, { version, ...reason });
-    log.warn({ payment_id }, 'late funds are not confirmed to be back');
+  const sentBack = payments.listSentBack(at - REVERSAL_MS);
+  for await (const batch of inBatches(sentBack, SENT_BACK_AT_ONCE)) {
+    const late = new Set(await movements.keepLate(batch.map(({ _id }) => _id)));
+    for (const { _id: payment_id, version } of batch.filter(({ _id }) => late.has(_id))) {
+      report();
+      const reason = { attention: 'late_reversal_overdue', audit: null, attention_at: at } as const;
+      await payments.markAttention(payment_id, { version, ...reason });
+      log.warn({ payment_id }, 'late funds are not confirmed to be back');
+    }
   }
 }
 

@@ -43,11 +43,10 @@ export function createPaymentStore(db: Db) {
         { session },
       ),
     /** Lists payments whose late funds the bank accepted to send back. @param before ms */
-    listSentBack: (before: number, limit: number) =>
-      payments
-        .find({ attention: 'late_settlement_reversed', attention_since: { $lte: before } })
-        .limit(limit)
-        .toArray(),
+    listSentBack: async function* (before: number) {
+      const filter = { attention: 'late_settlement_reversed' } as const;
+      yield* payments.find({ ...filter, attention_since: { $lte: before } });
+    },
     dispute: (id: string, disputed_at: string, session: ClientSession) =>
       payments.updateOne(
         { _id: id, disputed_at: null, dispute_ended_at: { $not: { $gte: disputed_at } } },

@@ -211,6 +211,15 @@ describe('an audit', () => {
 
   test('needs attention for late funds that are not back after five days', async () => {
     const { shop, service } = setting;
+    const rows = service.collection<{ _id: string }>('payments');
+    // Back long ago, and not acknowledged.
+    const { id: first } = await buildPayment(shop, { status: 'cancelled' });
+    const known = { attention: 'late_settlement_reversed', attention_since: 1 };
+    const copy = { ...(await rows.findOne({ _id: first })), ...known };
+    const copies = Array.from({ length: 1_000 }, () => ({ ...copy, _id: randomUUID() }));
+    await rows.insertMany(
+      copies.map((row) => ({ ...row, position: row._id, token_hash: row._id })),
+    );
     const ids = await Promise.all(
       [6, 4, 6].map(async (daysAgo) => {
         const { id } = await buildPayment(shop, { status: 'cancelled' });
@@ -218,7 +227,6 @@ describe('an audit', () => {
         await service.becomes('payments', id, { attention: 'late_settlement_reversed' });
         await setting.handle('payment', id).result();
         const attention_since = Date.now() - daysAgo * 24 * 60 * MINUTE_MS;
-        const rows = service.collection<{ _id: string }>('payments');
         await rows.updateOne({ _id: id }, { $set: { attention_since } });
         return id;
       }),
@@ -231,6 +239,7 @@ describe('an audit', () => {
     const read = async (id: string) => (await payments.get(id))?.attention;
     expect(await read(overdue)).toBe('late_reversal_overdue');
     for (const id of [young, back]) expect(await read(id)).toBe('late_settlement_reversed');
+    await rows.deleteMany(known);
   });
 });
 
@@ -433,7 +442,9 @@ describe('an activity', () => {
     const heartbeatsBefore: number[] = [];
     const payments: Stores['payments'] = {
       ...database.stores.payments,
-      listSentBack: async () => Array.from({ length: COUNT }, (_, n) => paymentAt(n, PAST)),
+      listSentBack: async function* () {
+        for (let n = 0; n < COUNT; n += 1) yield paymentAt(n, PAST);
+      },
       markAttention: async () => {
         heartbeatsBefore.push(heartbeats.length);
         return true;
