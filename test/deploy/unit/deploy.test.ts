@@ -99,10 +99,16 @@ test('the api drains for longer than its readiness probe takes to fail', () => {
   expect(container.readinessProbe?.httpGet.path).toBe('/readyz?only=api');
 });
 
-test('migrate is a command, without a port', () => {
+test('migrate is a command, without a port, which is applied alone with the image to run', () => {
   const { container } = readPods('migrate.yaml');
   expect(container.command).toEqual(['node', 'dist/src/cli/main.js', 'migrate']);
   expect(container.ports).toEqual([]);
+  const labels = { app: 'migrate' };
+  const labeled = resources.filter(({ metadata }) => Object(metadata).labels?.app === labels.app);
+  expect(labeled).toMatchObject([{ kind: 'Job', metadata: { labels } }]);
+  // Only the kustomization names the image: `-f migrate.yaml` would run none.
+  const applied = `\nkubectl apply -k ${FOLDER} -l app=${labels.app}\n`;
+  expect(readFileSync('docs/operations.md', 'utf8')).toContain(applied);
 });
 
 test.each([
