@@ -32,21 +32,27 @@ import { listFields, listVariables, USAGE } from '../../stack/usage';
 import { runbooks } from '../support/monitoring';
 import { filesEndingIn, listAnchors, ROOT, readProse, readText } from './pages';
 
-test('the documented backup has the databases, and no file with a secret', () => {
-  const [, command = ''] = /```sh\n(tar .+)\n```/.exec(readText('docs/operations.md')) ?? [];
+test('the documented backup has the databases, and no file with a secret; a restore replaces them', () => {
+  const [backup, restore] = [/```sh\n(tar .+)\n```/, /```sh\n(.+ tar -x.+)\n```/].map(
+    (command) => command.exec(readText('docs/operations.md'))?.[1],
+  );
   const folder = mkdtempSync(join(tmpdir(), 'backup-'));
   const write = (name: string) => {
     mkdirSync(dirname(join(folder, '.data', name)), { recursive: true });
     writeFileSync(join(folder, '.data', name), name);
   };
+  const sh = (script: string) =>
+    spawnSync('sh', ['-ec', script], { cwd: folder, encoding: 'utf8' }).stdout.split('\n');
   const secrets = ['keys.json', 'keys/recipients.live.json', 'mongodb-login.json', 'mongodb.key'];
   const others = ['demo-account.json', 'stack.json', 'connectors/evm.json', 'logs/api.log'];
   const databases = ['version', 'mongodb/WiredTiger', 'temporal/temporal.db'];
-  for (const name of [...secrets, ...others, ...databases]) write(name);
-  const script = `${command} && tar -tf backup.tgz`;
-  const { stdout } = spawnSync('sh', ['-ec', script], { cwd: folder, encoding: 'utf8' });
-  const packed = stdout.split('\n').filter((name) => /[^/]$/.test(name));
+  const all = [...secrets, ...others, ...databases];
+  for (const name of all) write(name);
+  const packed = sh(`${backup} && tar -tf backup.tgz`).filter((name) => /[^/]$/.test(name));
   expect(packed.sort()).toEqual(databases.map((name) => `.data/${name}`).sort());
+  for (const name of ['mongodb/journal/WiredTigerLog.2', 'temporal/temporal.db-wal']) write(name);
+  const restored = sh(`${restore} && find .data -type f`).filter((name) => name !== '');
+  expect(restored.sort()).toEqual(all.map((name) => `.data/${name}`).sort());
   rmSync(folder, { recursive: true });
 });
 
