@@ -22,22 +22,19 @@ const PROGRAMS = new Map([
 const HELP_NAMES = ['--help', '-h', 'help'];
 const VERSION_NAMES = ['--version', '-v'];
 
-function main([name = '', ...args]: readonly string[]): void {
-  const program = PROGRAMS.get(name);
-  if (program !== undefined) {
-    process.setSourceMapsEnabled(true);
-    process.argv.splice(1, process.argv.length, program, ...args);
-    require(program);
-  } else if (HELP_NAMES.includes(name)) {
-    process.stdout.write(HELP);
-  } else if (VERSION_NAMES.includes(name)) {
-    const text = readFileSync(join(PACKAGE_ROOT, 'package.json'), 'utf8');
-    const { version }: { version: string } = JSON.parse(text);
-    process.stdout.write(`${version}\n`);
-  } else {
-    process.stderr.write(name === '' ? HELP : `There is no command ${name}.\n\n${HELP}`);
-    process.exitCode = 1;
-  }
+const [name = '', ...args] = process.argv.slice(2);
+const program = PROGRAMS.get(name);
+if (program !== undefined) {
+  process.setSourceMapsEnabled(true);
+  process.argv.splice(1, process.argv.length, program, ...args);
+  require(program);
+} else if (HELP_NAMES.includes(name)) {
+  process.stdout.write(HELP);
+} else if (VERSION_NAMES.includes(name)) {
+  const text = readFileSync(join(PACKAGE_ROOT, 'package.json'), 'utf8');
+  const { version }: { version: string } = JSON.parse(text);
+  process.stdout.write(`${version}\n`);
+} else {
+  process.stderr.write(name === '' ? HELP : `There is no command ${name}.\n\n${HELP}`);
+  process.exitCode = 1;
 }
-
-main(process.argv.slice(2));

@@ -145,6 +145,7 @@ function watchParts(
   };
 }
 
+/** @throws the reason of the signal, once nothing runs any more, if it comes before all has started */
 async function untilReady(
   supervisor: Supervisor,
   hopeless: Promise<never>,
@@ -154,7 +155,10 @@ async function untilReady(
 ): Promise<void> {
   await progress.during('Starting', async (task) => {
     task.say('Temporal and MongoDB');
-    await startUntilAborted(supervisor, signal);
+    signal.throwIfAborted();
+    const started = new AbortController();
+    signal.addEventListener('abort', () => void supervisor.stop(), { signal: started.signal });
+    await supervisor.start().finally(() => started.abort());
     const probes = [
       { name: 'api', url: `http://${LOOPBACK}:${config.port}/readyz` },
       { name: 'sandbox bank', url: `http://${LOOPBACK}:${config.sandboxBankPort}/healthz` },
@@ -167,18 +171,6 @@ async function untilReady(
       waitAbort.abort();
     }
   });
-}
-
-/** @throws the reason of the signal, once nothing runs any more */
-async function startUntilAborted(supervisor: Supervisor, signal: AbortSignal): Promise<void> {
-  const started = new AbortController();
-  signal.throwIfAborted();
-  signal.addEventListener('abort', () => void supervisor.stop(), { signal: started.signal });
-  try {
-    await supervisor.start();
-  } finally {
-    started.abort();
-  }
 }
 
 const LIVE_LINES = [

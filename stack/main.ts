@@ -2,10 +2,9 @@ import './node-version';
 import { resolve } from 'node:path';
 import { OperationalError } from '../src/base/errors';
 import { IS_CHECKOUT } from '../src/base/program';
-import { decideConfig, readEnvironment, type StackConfig } from './config';
+import { decideConfig, readEnvironment } from './config';
 import { endLeftovers, lockDataDir, markDataDir, removeState } from './data-dir';
 import { launch } from './launch';
-import type { Inspect } from './parts';
 import { needPorts } from './ports';
 import type { Supervisor } from './supervisor';
 import { failureLine, showProgress } from './terminal';
@@ -47,7 +46,12 @@ async function main(args: readonly string[]): Promise<number> {
     if (ended.length > 0)
       progress.line(`Ended what the last start left running: ${ended.join(', ')}`);
     const config = await decideConfig(environment, process.env, progress);
-    await needPorts(portsToTake(config, inspect));
+    await needPorts({
+      PORT: config.port,
+      SANDBOX_BANK_PORT: config.sandboxBankPort,
+      ...(inspect && { '--inspect': inspect.port }),
+      ...(config.temporalAddress === undefined && { TEMPORAL_UI_PORT: config.temporalUiPort }),
+    });
     await launch({
       config,
       env: process.env,
@@ -68,16 +72,6 @@ async function main(args: readonly string[]): Promise<number> {
   }
   progress.line('stopped');
   return hasCrashed ? 1 : 0;
-}
-
-function portsToTake(config: StackConfig, inspect?: Inspect): Record<string, number> {
-  const ports: Record<string, number> = {
-    PORT: config.port,
-    SANDBOX_BANK_PORT: config.sandboxBankPort,
-  };
-  if (inspect !== undefined) ports['--inspect'] = inspect.port;
-  if (config.temporalAddress === undefined) ports['TEMPORAL_UI_PORT'] = config.temporalUiPort;
-  return ports;
 }
 
 /** Time within which a signal is repeated: npm passes Ctrl-C on, and the terminal sends it too. */

@@ -45,7 +45,17 @@ export async function startTemporal(options: TemporalOptions): Promise<TemporalS
     graceMs: STOP_MS_MAX,
   });
   try {
-    const answers = () => setRetention(address, namespace);
+    const answers = async (): Promise<void> => {
+      const connection = await Connection.connect({ address, connectTimeout: CALL_MS_MAX });
+      try {
+        const config = { workflowExecutionRetentionTtl: msToTs(RETENTION_MS) };
+        await connection.withDeadline(Date.now() + CALL_MS_MAX, () =>
+          connection.workflowService.updateNamespace({ namespace, config }),
+        );
+      } finally {
+        await connection.close();
+      }
+    };
     await waitUntilUp(child, options.logFile, UP_MS_MAX, answers, options.signal);
     // The server makes its files readable to all.
     for (const file of ['', '-wal', '-shm'].map((suffix) => `${options.dbFile}${suffix}`)) {
@@ -86,17 +96,3 @@ const DYNAMIC_CONFIG = [
   // A queue serves accounts in turn.
   'matching.enableFairness=true',
 ];
-
-async function setRetention(address: string, namespace: string): Promise<void> {
-  const connection = await Connection.connect({ address, connectTimeout: CALL_MS_MAX });
-  try {
-    await connection.withDeadline(Date.now() + CALL_MS_MAX, () =>
-      connection.workflowService.updateNamespace({
-        namespace,
-        config: { workflowExecutionRetentionTtl: msToTs(RETENTION_MS) },
-      }),
-    );
-  } finally {
-    await connection.close();
-  }
-}

@@ -35,7 +35,14 @@ export function showProgress(screen: Screen = process.stdout, now = Date.now): P
   };
   const draw = (): void => {
     if (active.size === 0) return;
-    const text = [...active].map((line) => describe(line, now())).join(' · ');
+    const text = [...active]
+      .map(({ name, detail, since }) => {
+        const seconds = Math.floor((now() - since) / 1000);
+        const minutes = seconds < 60 ? '' : `${Math.floor(seconds / 60)}m`;
+        const rest = String(seconds % 60).padStart(minutes === '' ? 1 : 2, '0');
+        return `${name}${detail === '' ? '' : `: ${detail}`} (${minutes}${rest}s)`;
+      })
+      .join(' · ');
     if (screen.isTTY !== true) return void screen.write(`  ${text}\n`);
     clear();
     screen.write(text.slice(0, (screen.columns ?? 80) - 1));
@@ -72,11 +79,4 @@ export const silentProgress: Progress = {
 
 export function failureLine(error: unknown): string {
   return `\n${describeError(error)}`;
-}
-
-function describe({ name, detail, since }: ScreenLine, at: number): string {
-  const seconds = Math.floor((at - since) / 1000);
-  const minutes = seconds < 60 ? '' : `${Math.floor(seconds / 60)}m`;
-  const rest = String(seconds % 60).padStart(minutes === '' ? 1 : 2, '0');
-  return `${name}${detail === '' ? '' : `: ${detail}`} (${minutes}${rest}s)`;
 }
