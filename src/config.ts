@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { describeError } from './base/errors';
 import { liveFaults } from './base/live';
 import { checkMongoTls, checkTemporalTls, PLAIN_TEXT_ALLOWED } from './base/tls';
 import { type TemporalAccess, temporalAccess } from './temporal/access';
@@ -26,20 +27,17 @@ export function readServers(
   env: NodeJS.ProcessEnv,
   { MONGODB_URI, ALLOW_CLEAR_TEXT }: { MONGODB_URI: string; ALLOW_CLEAR_TEXT: string },
 ): TemporalAccess {
-  const temporal = readAccess(env);
+  let temporal: TemporalAccess;
+  try {
+    temporal = temporalAccess(env);
+  } catch (error) {
+    throw unusableError([describeError(error)]);
+  }
   if (ALLOW_CLEAR_TEXT === PLAIN_TEXT_ALLOWED) return temporal;
   const checks = [checkTemporalTls(temporal), checkMongoTls(MONGODB_URI)];
   const faults = checks.filter((fault) => fault !== undefined);
   if (faults.length === 0) return temporal;
   throw unusableError(faults);
-}
-
-function readAccess(env: NodeJS.ProcessEnv): TemporalAccess {
-  try {
-    return temporalAccess(env);
-  } catch (error) {
-    throw unusableError([error instanceof Error ? error.message : String(error)]);
-  }
 }
 
 /** Ignores empty variables. @throws Error that lists every invalid one */

@@ -85,23 +85,14 @@ export async function startMongo(options: MongoOptions): Promise<MongoServer> {
   const passwordHash = createHash('sha256').update(JSON.stringify(login.passwords)).digest('hex');
   const isNew = !existsSync(options.dbPath);
   const hasUsers = existsSync(markerFile) && readFileSync(markerFile, 'utf8') === passwordHash;
-  if (!isNew && !hasUsers) await dropStaleUsers(openOptions);
+  if (!isNew && !hasUsers) {
+    // Without authentication it may also change the node's port, and drop users without known passwords.
+    const open = await start(openOptions);
+    await orAborted(asNobody(openOptions, dropUsers), options.signal).finally(() => open.stop());
+  }
   const server = await start(options);
   if (!hasUsers) replaceFile(markerFile, passwordHash);
   return server;
-}
-
-/**
- * Drops users without known passwords on a server without authentication, which also may change the
- * node's port.
- */
-async function dropStaleUsers(open: MongoOptions): Promise<void> {
-  const server = await start(open);
-  try {
-    await orAborted(asNobody(open, dropUsers), open.signal);
-  } finally {
-    await server.stop();
-  }
 }
 
 async function start(options: MongoOptions): Promise<MongoServer> {

@@ -60,7 +60,13 @@ export async function keepStatements(
   const keepSandbox = async (): Promise<void> => {
     const failed = report('Sandbox');
     while (!signal.aborted) {
-      await withDeps((deps) => writeAndImport(deps, config, failed)).catch(failed);
+      await withDeps(async (deps) => {
+        const { mongodbDb: database, dataDir, sandboxAutoplay } = config;
+        const files = await writeDueStatements({ ...deps, database, dataDir });
+        const currencies = files.map(({ currency }) => currency);
+        await registerSandboxAccounts(deps, currencies);
+        if (sandboxAutoplay === 'on') await importNew(deps, files, failed);
+      }).catch(failed);
       await pause(SANDBOX_MS);
     }
   };
@@ -91,7 +97,15 @@ export async function keepStatements(
   const keepMade = async (): Promise<void> => {
     const failed = report('Connectors’');
     while (!signal.aborted) {
-      await withDeps((deps) => importAllMade(deps, failed)).catch(failed);
+      await withDeps(async (deps) => {
+        const accounts = await listBankAccounts(deps);
+        const sources = accounts.map(({ connector, livemode }) => [connector, livemode] as const);
+        for (const [connector, livemode] of new Map(sources)) {
+          if (connector === SANDBOX_CONNECTOR) continue;
+          // A failure ends the imports of one alone.
+          await importMade(deps, { connector, livemode }).catch(failed);
+        }
+      }).catch(failed);
       await pause(MADE_MS);
     }
   };
@@ -105,27 +119,6 @@ export async function keepStatements(
       await running;
     },
   };
-}
-
-/** Imports what connectors have made of their balances. A failure ends the imports of one alone. */
-async function importAllMade(deps: Deps, report: (error: unknown) => void): Promise<void> {
-  const accounts = await listBankAccounts(deps);
-  const sources = accounts.map(({ connector, livemode }) => [connector, livemode] as const);
-  for (const [connector, livemode] of new Map(sources)) {
-    if (connector === SANDBOX_CONNECTOR) continue;
-    await importMade(deps, { connector, livemode }).catch(report);
-  }
-}
-
-async function writeAndImport(
-  deps: Deps,
-  { mongodbDb: database, dataDir, sandboxAutoplay }: StatementConfig,
-  report: (error: unknown) => void,
-): Promise<void> {
-  const files = await writeDueStatements({ ...deps, database, dataDir });
-  const currencies = files.map(({ currency }) => currency);
-  await registerSandboxAccounts(deps, currencies);
-  if (sandboxAutoplay === 'on') await importNew(deps, files, report);
 }
 
 /**

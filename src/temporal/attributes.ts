@@ -19,11 +19,9 @@ const VALUE_TYPES = { Keyword: 2, Int: 3, Bool: 5 } as const;
 /** The server accepts a query with such a value only if the attribute has this type. */
 const EXAMPLES = { Keyword: "'none'", Int: '0', Bool: 'true' } as const;
 
-const NAMES = Object.keys(SEARCH_ATTRIBUTES).filter(isName);
-
-function isName(name: string): name is Name {
-  return name in SEARCH_ATTRIBUTES;
-}
+const NAMES = Object.keys(SEARCH_ATTRIBUTES).filter(
+  (name): name is Name => name in SEARCH_ATTRIBUTES,
+);
 
 /** Uses queries, which need only the permission to read workflows, also on Temporal Cloud. */
 export async function missingAttributes(where: Namespace): Promise<Name[]> {

@@ -24,7 +24,6 @@ import type { PaymentDocument } from '../../store/payments';
 import type { PayoutDocument } from '../../store/payouts';
 import type { RecipientDocument } from '../../store/recipients';
 import type { RefundDocument } from '../../store/refunds';
-import type { AuditEntry } from '../../store/resource';
 import { presentMovement } from '../banks/movements';
 import { presentOldest, withDeliveries } from '../events/list';
 
@@ -78,10 +77,21 @@ export async function readPage(stores: Stores, kind: CallbackResource, id: strin
       created: event.created,
       delivery: presentOldest(deliveries),
     })),
-    postings: entries.sort(byTimeAndKind).map(presentEntry),
+    // Steps of one transition have the same time.
+    postings: entries
+      .sort((a, b) =>
+        a.at === b.at
+          ? KIND_ORDER.indexOf(a.kind) - KIND_ORDER.indexOf(b.kind)
+          : Date.parse(a.at) - Date.parse(b.at),
+      )
+      .map(presentEntry),
     movements: movements.map(presentMovement),
     callbacks: callbacks.map(presentCallback),
-    audit: resource.audit.map(presentAudit),
+    audit: resource.audit.map(({ who, when, what, why, before, after, ...act }) => {
+      const { approved_by, approval_id, bank_confirmed_not_executed } = act;
+      const names = { approved_by, approval_id, bank_confirmed_not_executed };
+      return omitUndefined({ who, when, what, why, before, after, ...names });
+    }),
   };
 }
 
@@ -191,12 +201,6 @@ function presentRefund({ _id, status, amount, created_at, attention }: RefundDoc
 
 const KIND_ORDER: readonly string[] = Object.keys(ENTRY_LINES);
 
-/** Steps of one transition have the same time. */
-function byTimeAndKind(a: EntryDocument, b: EntryDocument): number {
-  if (a.at !== b.at) return a.at < b.at ? -1 : 1;
-  return KIND_ORDER.indexOf(a.kind) - KIND_ORDER.indexOf(b.kind);
-}
-
 function presentEntry({ _id, kind, at, book, lines, ...bank }: EntryDocument) {
   const { value_date = null, bank_reference = null } = bank;
   const legs = lines.map(({ account, amount }) => {
@@ -215,10 +219,4 @@ function presentCallback(callback: CallbackDocument) {
     ...{ callback_id, connector, name, occurred_at, received_at, signalled_at },
     ...{ bank_reference, amount, currency, value_date, code, reason, unapplied, parked },
   };
-}
-
-function presentAudit({ who, when, what, why, before, after, ...act }: AuditEntry) {
-  const { approved_by, approval_id, bank_confirmed_not_executed } = act;
-  const names = { approved_by, approval_id, bank_confirmed_not_executed };
-  return omitUndefined({ who, when, what, why, before, after, ...names });
 }

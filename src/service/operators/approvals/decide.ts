@@ -71,7 +71,15 @@ export async function decide(
   if (to === 'approved' && refusal !== null) {
     throw new ServiceError(refusal.code, refusal.message);
   }
-  assertRequested(approval);
+  if (state === 'expired') {
+    const message = `The request ${id} expired at ${approval.expires_at}: repeat the command.`;
+    throw new ServiceError('approval_expired', message);
+  }
+  if (state !== 'requested') {
+    const why = refusal === null ? '' : `: ${refusal.message}`;
+    const message = `The request ${id} is ${state}, decided by ${approval.decided_by}${why}`;
+    throw new ServiceError('approval_decided', message);
+  }
   const isWritten = await inTransaction(mongo, async (session) => {
     const by = { state: to, by: name, reason, now: now() };
     const isFirst = isConfirming
@@ -86,17 +94,6 @@ export async function decide(
   // Another operator was faster, or it has just expired.
   if (!isWritten) return await decide(deps, id, decision);
   return await findApproval(deps, id);
-}
-
-function assertRequested({ _id, state, expires_at, decided_by, refusal }: ApprovalDocument): void {
-  if (state === 'requested') return;
-  if (state === 'expired') {
-    const message = `The request ${_id} expired at ${expires_at}: repeat the command.`;
-    throw new ServiceError('approval_expired', message);
-  }
-  const why = refusal === null ? '' : `: ${refusal.message}`;
-  const message = `The request ${_id} is ${state}, decided by ${decided_by}${why}`;
-  throw new ServiceError('approval_decided', message);
 }
 
 /** Confirms the operator's own request: its workflow cannot know whose key was verified. */

@@ -70,14 +70,6 @@ export interface ResourcePlace {
   after: string;
 }
 
-async function* findOrphans(
-  deps: OrphanDeps,
-  ids?: readonly string[],
-): AsyncGenerator<OrphanBatch> {
-  yield* findResources(deps, ids);
-  yield* findDeliveries(deps, ids);
-}
-
 export async function* findResources(
   deps: OrphanDeps,
   ids?: readonly string[],
@@ -302,18 +294,21 @@ async function walk(
   const orphans: Orphan[] = [];
   const listed = { counted: 0, others: 0 };
   let checked = 0;
-  for await (const batch of findOrphans(deps, ids.length === 0 ? undefined : ids)) {
-    const before = checked;
-    checked += batch.checked;
-    for (const orphan of batch.orphans) {
-      if (listed.counted === limit) return { orphans, checked, has_more: true };
-      const group = (await onOrphan(orphan)) ? 'counted' : 'others';
-      if (listed[group] === limit) continue;
-      listed[group] += 1;
-      orphans.push(orphan);
-    }
-    if (Math.floor(before / PROGRESS_EVERY) < Math.floor(checked / PROGRESS_EVERY)) {
-      deps.progress(`${checked} checked, ${orphans.length} without a workflow so far`);
+  const named = ids.length === 0 ? undefined : ids;
+  for (const find of [findResources, findDeliveries]) {
+    for await (const batch of find(deps, named)) {
+      const before = checked;
+      checked += batch.checked;
+      for (const orphan of batch.orphans) {
+        if (listed.counted === limit) return { orphans, checked, has_more: true };
+        const group = (await onOrphan(orphan)) ? 'counted' : 'others';
+        if (listed[group] === limit) continue;
+        listed[group] += 1;
+        orphans.push(orphan);
+      }
+      if (Math.floor(before / PROGRESS_EVERY) < Math.floor(checked / PROGRESS_EVERY)) {
+        deps.progress(`${checked} checked, ${orphans.length} without a workflow so far`);
+      }
     }
   }
   return { orphans, checked, has_more: false };

@@ -209,23 +209,19 @@ async function* listPlaces(
   since: Date,
   from: Place | undefined,
 ): AsyncGenerator<Place> {
+  const { temporal, runsMax = RUNS_MAX } = deps;
   for (const kind of KINDS.slice(from === undefined ? 0 : KINDS.indexOf(from.kind))) {
     const first = from?.kind === kind ? from.prefix : '';
-    for (const prefix of await listPrefixes(deps, kind, since)) {
+    const queries = buildQueries(deps, { kind, prefix: '' }, since);
+    const counts = await Promise.all(queries.map((query) => temporal.workflow.count(query)));
+    const total = counts.reduce((sum, { count }) => sum + count, 0);
+    let prefixes = [''];
+    if (total > runsMax) prefixes = HEX;
+    if (total > runsMax * HEX.length) prefixes = HEX.flatMap((one) => HEX.map((two) => one + two));
+    for (const prefix of prefixes) {
       if (prefix >= first || first.startsWith(prefix)) yield { kind, prefix };
     }
   }
-}
-
-async function listPrefixes(deps: PlaceDeps, kind: CallbackResource, since: Date) {
-  const { temporal, runsMax = RUNS_MAX } = deps;
-  const counts = await Promise.all(
-    buildQueries(deps, { kind, prefix: '' }, since).map((query) => temporal.workflow.count(query)),
-  );
-  const total = counts.reduce((sum, { count }) => sum + count, 0);
-  if (total <= runsMax) return [''];
-  if (total <= runsMax * HEX.length) return HEX;
-  return HEX.flatMap((first) => HEX.map((second) => `${first}${second}`));
 }
 
 function buildQueries(
