@@ -3,7 +3,7 @@ import { describeError, OperationalError } from '../src/base/errors';
 import { readServers } from '../src/config';
 import type { KeyPaths } from '../src/encryption/ensure-keys';
 import type { TemporalAccess } from '../src/temporal/access';
-import { type Child, startChild } from './child-process';
+import { startChild } from './child-process';
 import type { StackConfig } from './config';
 import type { PartName, StackState } from './data-dir';
 import { type MongoUser, mongoUri, prepareMongo, startMongo } from './mongo-server';
@@ -89,7 +89,26 @@ export function stackParts(
     const start = async (signal: AbortSignal) => {
       await prepare(signal);
       signal.throwIfAborted();
-      return await startNode(name, config, childEnv, inspect);
+      const { script, flags, graceMs } = NODE_PARTS[name];
+      const own = {
+        ...childEnv,
+        MONGODB_URI: mongoAddress(config, name),
+        METRICS_PORT: String(config.metricsPorts[name]),
+        // Only the worker has the password of the mail server.
+        ...(name !== 'worker' && { SMTP_URL: '' }),
+      };
+      const isInspected = inspect?.part === name;
+      const debug = isInspected ? [`--inspect=${LOOPBACK}:${inspect.port}`] : [];
+      return await startChild({
+        name,
+        command: process.execPath,
+        args: ['--enable-source-maps', ...flags, ...debug, join(DIST, script)],
+        // Temporal's worker gives up workflow code that stops for seconds, as at a breakpoint.
+        env: isInspected ? { ...own, TEMPORAL_DEBUG: 'true' } : own,
+        logFile: logFile(config, name),
+        ipc: true,
+        graceMs,
+      });
     };
     return { name, start };
   };
@@ -122,35 +141,6 @@ function serverParts(config: StackConfig, { mongod, temporal }: Executables): St
     parts.push({ name: 'temporal', start: (signal) => startTemporal({ ...options, signal }) });
   }
   return parts;
-}
-
-function startNode(
-  name: NodePartName,
-  config: StackConfig,
-  childEnv: NodeJS.ProcessEnv,
-  inspect?: Inspect,
-): Promise<Child> {
-  const { script, flags, graceMs } = NODE_PARTS[name];
-  const isInspected = inspect?.part === name;
-  const debug = isInspected ? [`--inspect=${LOOPBACK}:${inspect.port}`] : [];
-  // Temporal's worker gives up workflow code that stops for seconds, as at a breakpoint.
-  const own = {
-    ...childEnv,
-    MONGODB_URI: mongoAddress(config, name),
-    METRICS_PORT: String(config.metricsPorts[name]),
-    // Only the worker has the password of the mail server.
-    ...(name !== 'worker' && { SMTP_URL: '' }),
-  };
-  const env = isInspected ? { ...own, TEMPORAL_DEBUG: 'true' } : own;
-  return startChild({
-    name,
-    command: process.execPath,
-    args: ['--enable-source-maps', ...flags, ...debug, join(DIST, script)],
-    env,
-    logFile: logFile(config, name),
-    ipc: true,
-    graceMs,
-  });
 }
 
 export function mongoAddress(

@@ -320,7 +320,15 @@ function listLogs({ events, postings: entries, callbacks, audit }: ResourcePage)
       CALLBACK: 'name',
       CONNECTOR: 'connector',
       ID: 'callback_id',
-      SAYS: formatReport,
+      SAYS: ({ code, reason, amount, currency, value_date }) => {
+        const money = currency === null ? amount : formatAmount(amount ?? 0, currency);
+        const texts = [
+          [code, reason].filter((word) => word !== null).join(': '),
+          amount === null ? '' : String(money),
+          value_date === null ? '' : `value date ${value_date}`,
+        ];
+        return texts.filter((text) => text !== '').join(', ') || null;
+      },
       OUTCOME: formatOutcome,
     }),
     ...section('AUDIT TRAIL', 'No operator has acted.', audit, {
@@ -333,18 +341,4 @@ function listLogs({ events, postings: entries, callbacks, audit }: ResourcePage)
       AFTER: 'after',
     }),
   ];
-}
-
-function formatReport(callback: ResourcePage['callbacks'][number]): string {
-  const { code, reason, amount, currency, value_date } = callback;
-  const money = currency === null ? amount : formatAmount(amount ?? 0, currency);
-  return (
-    [
-      [code, reason].filter((word) => word !== null).join(': '),
-      amount === null ? '' : String(money),
-      value_date === null ? '' : `value date ${value_date}`,
-    ]
-      .filter((word) => word !== '')
-      .join(', ') || '-'
-  );
 }

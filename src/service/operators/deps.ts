@@ -19,21 +19,20 @@ export function createReadDeps(
   db: string,
   { operatorKey, keysDir }: { operatorKey?: string | undefined; keysDir?: string | undefined } = {},
 ): ReadDeps {
-  const stores = createStores(mongo.db(db), 0, (hash) => signAsCommandLine(keysDir, hash));
+  // Reads the file for each line: a command that adds none needs no key.
+  const sign = (hash: string): string => {
+    if (keysDir === undefined) {
+      const message = 'KEYS_DIR is not set: its audit.command_line.json signs the audit log.';
+      throw new ServiceError('keys_dir_missing', message);
+    }
+    try {
+      return followAuditKey(keysDir, 'command_line')(hash);
+    } catch (error) {
+      throw new ServiceError('keys_dir_invalid', describeError(error));
+    }
+  };
+  const stores = createStores(mongo.db(db), 0, sign);
   return { mongo, stores, now: () => new Date(), operatorKey };
-}
-
-/** Reads the file for each line: a command that adds none needs no key. */
-function signAsCommandLine(keysDir: string | undefined, hash: string): string {
-  if (keysDir === undefined) {
-    const message = 'KEYS_DIR is not set: its audit.command_line.json signs the audit log.';
-    throw new ServiceError('keys_dir_missing', message);
-  }
-  try {
-    return followAuditKey(keysDir, 'command_line')(hash);
-  } catch (error) {
-    throw new ServiceError('keys_dir_invalid', describeError(error));
-  }
 }
 
 /** @param operator whose key was verified */

@@ -166,6 +166,12 @@ export function presentDeposit(
 ) {
   const row = findDepositMovement(movements, { key });
   const times = countTimes(key);
+  // How it has left suspense; none that the merchant has.
+  const { as, by, address } = row?.resolutions.at(-1) ?? {};
+  const back = movements.find(({ _id }) => _id === by);
+  const transaction_id = back?.bank_reference ?? undefined;
+  const word = as && LEFT[as];
+  const left = word && { as: word, ...omitUndefined({ transaction_id, address }) };
   const isReturned = row?.is_debited ?? row?.resolutions.some(({ as }) => as === 'merchant');
   return {
     ...deposit,
@@ -175,17 +181,9 @@ export function presentDeposit(
       held: row && isFromSuspense(row) ? true : undefined,
       returned: isReturned || undefined,
       withdrawn: row?.is_debited,
-      left: findLeft(row, movements),
+      left,
     }),
   };
-}
-
-function findLeft(row: MovementDocument | undefined, movements: readonly MovementDocument[]) {
-  const { as, by, address } = row?.resolutions.at(-1) ?? {};
-  if (as === undefined || LEFT[as] === undefined) return undefined;
-  const back = movements.find(({ _id }) => _id === by);
-  const transaction_id = back?.bank_reference ?? undefined;
-  return { as: LEFT[as], ...omitUndefined({ transaction_id, address }) };
 }
 
 /** Says how a deposit has left suspense; none that the merchant has. */

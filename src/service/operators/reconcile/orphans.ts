@@ -59,7 +59,7 @@ export interface DeliveryOrphan extends LastRun {
   delivery: DeliveryRow;
 }
 
-export interface OrphanBatch<O extends Orphan = Orphan> {
+export interface OrphanBatch<O extends Orphan> {
   checked: number;
   orphans: O[];
 }
