@@ -899,6 +899,24 @@ describe('the numbers of statements', () => {
     expect(await bank.verify()).toEqual([]);
   });
 
+  test('fill a gap by one file of all that are missing, which lead from each to the next', async () => {
+    const bank = await setup('continuous');
+    await bank.next(201, '2026-11-16', 100);
+    await bank.next(204, '2026-11-18');
+    const write = (...statements: [sequence: number, opening: number, amount: number][]) =>
+      camt(
+        statements.map(([sequence, opening, amount]) => {
+          const entries = [{ amount, code: 'PMNT.MDOP.CHRG' }];
+          return { id: `L-${sequence}`, sequence, day: '2026-11-17', opening, entries };
+        }),
+      );
+    await refuses(bank.import(write([202, 100, 50], [203, 151, -51])), 'statement_gap');
+    await bank.import(write([202, 100, 50], [203, 150, -50]));
+    expect(await bank.listReasons()).toEqual([]);
+    expect(await bank.reconcile()).toMatchObject({ day: '2026-11-18', closed: true, findings: [] });
+    expect(await bank.verify()).toEqual([]);
+  });
+
   const DAYS = ['16', '17', '18', '19', '20'].map((day) => `2026-11-${day}`);
   test.each<[string, [number, string][], string, boolean]>([
     ['continuous', DAYS.map((day, index) => [index + 7, day]), 'continuous', true],

@@ -5,6 +5,7 @@ import type { Stores } from '../../../store';
 import type { BankAccountDocument } from '../../../store/bank-accounts';
 import type { MissingStatements, RefusalDocument } from '../../../store/statement-refusals';
 import type { StatementDocument } from '../../../store/statements';
+import type { ServiceDeps } from '../../access';
 import { StatementRefused } from './refusals';
 
 /** Statements from which the numbering of a bank is learned. */
@@ -99,16 +100,23 @@ export async function checkNumber(
 
 /**
  * Finds the gap that a late statement fills, or a part of it; null where it is none.
+ * @param before statements of its file that are imported first, with the gaps that they fill
  * @throws StatementRefused where it does not lead from or to the statements around the gap
  */
 export async function findGap(
-  { statements }: Pick<Stores, 'statements'>,
+  { stores: { statements }, now }: Pick<ServiceDeps, 'stores' | 'now'>,
   document: StatementDocument,
+  before: readonly { gap: RefusalDocument | null; document: StatementDocument }[],
 ): Promise<RefusalDocument | null> {
   const { bank_account_id, statement_id, currency, opening, closing, to_day } = document;
   const number = readNumber(document);
   if (document.kind !== 'statement' || number === undefined) return null;
-  for (const row of await statements.listMissing(bank_account_id)) {
+  const left = before.reduce(
+    (rows, { gap, document: filling }) =>
+      rows.flatMap((row) => (row._id === gap?._id ? fillGap(row, filling, now) : [row])),
+    await statements.listMissing(bank_account_id),
+  );
+  for (const row of left) {
     const { missing } = row;
     if (missing === undefined || number < missing.first || number > missing.last) continue;
     if (to_day < missing.from_day || to_day > missing.to_day) continue;

@@ -115,7 +115,7 @@ export async function planStatements(
     }
     const previous = ends.get(account._id) ?? account.closing;
     const isComplete = stored !== null && stored.completed_at !== null;
-    const gap = isComplete ? null : await findGap(deps.stores, document);
+    const gap = isComplete ? null : await findGap(deps, document, planned);
     if (stored === null) {
       const isOwn = planned.some((other) => other.document._id === account.importing?._id);
       assertFree(isOwn ? null : account, document);
