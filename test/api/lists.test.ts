@@ -485,6 +485,31 @@ describe('a debt', () => {
     await debtor.expectConsistent();
   });
 
+  test('in a currency without money is a row of its own', async () => {
+    const shop = await openShop(service);
+    const debit = { ...buildOwner(shop, 'marketing'), currency: 'CHF', amount: -700 };
+    const adjustment = { ...debit, against: 'adjustments', owed: true } as const;
+    await adjustBalance(buildDeps(), adjustment, CORRECTION);
+    const rows = await listBalances(shop);
+    const nothing = { available: 0, reserved: 0, pending: 0, proved_until: null };
+    expect(rows.filter(({ currency }) => currency === 'CHF')).toEqual([
+      { object: 'balance', balance_account: 'main', currency: 'CHF', ...nothing, owed: 700 },
+    ]);
+  });
+
+  test('is on `main`, also where that never held money of its currency', async () => {
+    const shop = await openShop(service);
+    const owner = { ...buildOwner(shop, 'marketing'), currency: 'CHF' };
+    await fundBalance(buildDeps(), { ...owner, amount: 300 });
+    const debit = { ...owner, amount: -1_000, against: 'adjustments', owed: true } as const;
+    await adjustBalance(buildDeps(), debit, CORRECTION);
+    const rows: { currency: string }[] = await listBalances(shop);
+    expect(rows.filter(({ currency }) => currency === 'CHF')).toMatchObject([
+      { balance_account: 'marketing', available: 0, owed: 0 },
+      { balance_account: 'main', available: 0, reserved: 0, pending: 0, owed: 700 },
+    ]);
+  });
+
   test('that comes after the check of a payout refuses it at the reservation', async () => {
     const { account_id, key, ask, read } = await openDebtor();
     const { stores } = service;
