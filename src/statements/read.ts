@@ -224,7 +224,8 @@ async function* readCells({ head, chunks }: BankFile): AsyncGenerator<string[]> 
     rest = rest.slice(from);
   }
   for await (const chunk of chunks) {
-    rest += decoder.decode(chunk);
+    // A quote after a byte order mark would not begin its cell.
+    rest = `${rest}${decoder.decode(chunk)}`.replace(/^\ufeff/, '');
     yield* split(false);
     await setImmediate();
   }

@@ -205,7 +205,7 @@ test.each([
   [';', '\r\n'],
 ])('CSV with %j and line ends %j has statements, lines and empty days', async (separator, end) => {
   const text = [
-    `\ufeff${HEADER},value_date,reference,bank_reference,fee,kind`,
+    `\ufeff"${HEADER.replace(',', '",')},value_date,reference,bank_reference,fee,kind`,
     `${START}0.00,14.90,2026-11-19,10.00,2026-11-20,"ORDER ""7""",B-1,,`,
     `${START}0.00,14.90,2026-11-20,4.9,,,,0.10,transfer`,
     `S-2,${TEST_IBAN},EUR,14.90,14.90,2026-11-21,,,,,,`,
