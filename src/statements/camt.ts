@@ -98,8 +98,9 @@ export function createCamtReader(): CamtReader {
 function setFaultAside(head: Element, error: InvalidStatement): Statement {
   const iban = readAccount(head);
   if (iban === undefined) throw error;
-  const nothing = { currency: '', balances: null, from_day: '', to_day: '', sequence: null };
-  return { statement_id: textAt(head, 'Id') ?? '', iban, ...nothing, lines: [], fault: error };
+  const [statement_id = '', currency = ''] = ['Id', 'Acct/Ccy'].map((path) => textAt(head, path));
+  const nothing = { balances: null, from_day: '', to_day: '', sequence: null };
+  return { statement_id, iban, currency, ...nothing, lines: [], fault: error };
 }
 
 function joinNotices(notices: readonly (string | undefined)[]): string {

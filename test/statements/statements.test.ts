@@ -572,6 +572,19 @@ describe('a file of several accounts', () => {
     await refuses(none, 'bank_account_unknown');
   });
 
+  test('is imported of no account one of whose statements cannot be read', async () => {
+    const bank = await openBoth();
+    await bank.register();
+    const next = { id: 'S-2', day: '2026-11-21', opening: 25, closing: 51 };
+    const file = write({}, next, { iban: OTHER_IBAN }).toString();
+    for (const unread of [file, file.replaceAll('<Ccy>EUR</Ccy>', '')]) {
+      const wrong = unread.replace('>0.51<', '>0.515<');
+      const words = new RegExp(`Of this file, ${OTHER_IBAN} was`);
+      await refuses(bank.importBoth(Buffer.from(wrong)), 'file_invalid', words);
+      expect(await bank.stored()).toEqual({ statements: 0, lines: 0, entries: 0 });
+    }
+  });
+
   test('is imported of each account but the one whose statement is refused', async () => {
     const bank = await openBoth();
     await bank.register();

@@ -53,10 +53,12 @@ export async function groupByAccount(
   const known = new Map<string, Statement[]>();
   const set_aside: SetAside[] = [];
   for (const statement of statements) {
-    const { iban, currency, statement_id } = statement;
+    const { iban, currency, statement_id, fault } = statement;
     // An IBAN may have an account for each currency.
     const key = JSON.stringify([iban, currency]);
-    const own = known.get(key);
+    const ofAccount = [...known.values()].find(([first]) => first?.iban === iban);
+    // One that cannot be read may not say its currency: all others of its account are refused with it.
+    const own = known.get(key) ?? (fault && ofAccount);
     if (own !== undefined) own.push(statement);
     else if ((await stores.bankAccounts.list({ connector, livemode, iban })).length > 0) {
       known.set(key, [statement]);
