@@ -422,7 +422,7 @@ describe('a statement behind a missing one', () => {
     await killAt('complete', 0, () => bank.import(bank.turned));
     await bank.expectAll(id, 'repeated');
     const begun = (await database.stores.bankAccounts.get(bank.account._id))?.importing?._id;
-    await abandonStatement(buildDeps(), begun ?? '', ACT);
+    await abandonStatement(buildDeps(), begun?.toUpperCase() ?? '', ACT);
     await bank.expectAll(id, 'announced');
     await bank.fill(bank.turned);
     await bank.expectAll(id, 'repeated');

@@ -15,6 +15,7 @@ import {
   requireApproval,
 } from '../../../domain/operators/approval';
 import type { VerifiedOperator } from '../../../domain/operators/operator-act';
+import { toLowerId } from '../../../domain/shape';
 import { bookOwner } from '../../../ledger/entries';
 import { ENTRY_LINES } from '../../../ledger/entry-lines';
 import { EntriesCleared, type UnclearedEntry } from '../../../ledger/uncleared';
@@ -60,7 +61,7 @@ export async function showStatement(
   id: string,
   { status, limit }: { status?: LineStatus | undefined; limit: number },
 ): Promise<{ statement: StatementDocument; lines: FirstRows<LineDocument> }> {
-  const own = await statements.get(id);
+  const own = await statements.get(toLowerId(id));
   const [statement, another] = own === null ? await statements.findByBankId(id) : [own];
   if (statement === undefined) {
     throw new ServiceError('statement_not_found', `There is no statement ${id}.`);
