@@ -10,6 +10,7 @@ import { isCurrency } from '../domain/money/money';
 import { isDay } from '../domain/shape';
 import { fault, readDay, readEntry, readEntryReference, readPart, readSigned } from './camt-entry';
 import { findMissing } from './check';
+import { compareOrder } from './compare';
 import { assertValid, type Element, find, findAll, isTrueAt, type PartReader, textAt } from './xml';
 
 export interface CamtReader extends PartReader {
@@ -89,7 +90,8 @@ export function createCamtReader(): CamtReader {
       const all = [...statements, ...joinPages(pages).map(readPages)];
       const [first] = all;
       if (all.length === 1 && first?.fault !== undefined) throw first.fault;
-      return all.toSorted(compareAge);
+      const isUnread = ({ fault }: Statement) => Number(fault !== undefined);
+      return all.toSorted((a, b) => isUnread(a) - isUnread(b) || compareOrder(a, b));
     },
   };
 }
@@ -105,13 +107,6 @@ function setFaultAside(head: Element, error: InvalidStatement): Statement {
 
 function joinNotices(notices: readonly (string | undefined)[]): string {
   return notices.filter((notice) => notice !== undefined).join(' ');
-}
-
-function compareAge(a: Statement, b: Statement): number {
-  if (a.fault !== undefined || b.fault !== undefined) return a.fault === undefined ? -1 : 1;
-  const [left, right] = [a, b].map(({ from_day, to_day }) => from_day + to_day);
-  if (left !== right) return String(left) < String(right) ? -1 : 1;
-  return Number(a.sequence ?? 0) - Number(b.sequence ?? 0);
 }
 
 interface Page {

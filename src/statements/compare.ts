@@ -20,6 +20,18 @@ export function readFacts(statement: Statement): StatementFacts {
   };
 }
 
+/** Statements of a day come in the order of their numbers. */
+export function compareOrder(a: Statement, b: Statement): number {
+  const numbers = [a, b].map(({ sequence }) => Number(sequence ?? Number.NaN));
+  const [first = 0, second = 0] = numbers;
+  return (
+    Number(a.from_day > b.from_day) - Number(a.from_day < b.from_day) ||
+    Number(a.to_day > b.to_day) - Number(a.to_day < b.to_day) ||
+    first - second ||
+    0
+  );
+}
+
 /** SHA-256 of lines in their order, hex. */
 export function hashLines(lines: readonly StatementLine[]): string {
   return hash(lines.map(formatLine));

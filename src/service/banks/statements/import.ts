@@ -27,6 +27,7 @@ import { checkNumber, fillGap } from './numbering';
 import {
   assertFree,
   assertNext,
+  type Bank,
   groupByAccount,
   type PlannedStatement,
   planStatements,
@@ -63,12 +64,7 @@ export interface ImportedFile {
 /** Most days of an account that are imported at once; a repeat takes the next. */
 const MADE_MAX = 40;
 
-interface Source {
-  connector: string;
-  livemode: boolean;
-}
-
-export interface ImportSource extends Source {
+export interface ImportSource extends Bank {
   /** Why its connector believed no statement of an account, which is refused. */
   fault?: { account: string; code: string; message: string } | undefined;
 }
@@ -128,7 +124,7 @@ export async function importStatements(
  * @throws ServiceError with the codes of docs/statements.md#refusals, once the other accounts are
  * imported
  */
-export async function importMade(deps: WriteDeps, source: Source): Promise<ImportedFile> {
+export async function importMade(deps: WriteDeps, source: Bank): Promise<ImportedFile> {
   await ensureIndexes(deps);
   const { connector, livemode } = source;
   const made = openMadeStatements(deps.stores.statements.openConnectorDb(connector));
@@ -152,7 +148,7 @@ export async function importMade(deps: WriteDeps, source: Source): Promise<Impor
 }
 
 /** Matches lines of other banks with the ends of transfers that are posted, by all names known by now. */
-async function meetTransfers(deps: WriteDeps, { connector, livemode }: Source): Promise<void> {
+async function meetTransfers(deps: WriteDeps, { connector, livemode }: Bank): Promise<void> {
   const { bankAccounts, ledger, statements } = deps.stores;
   const made = openMadeTransfers(statements.openConnectorDb(connector));
   const accounts = await bankAccounts.list({ livemode });

@@ -7,7 +7,13 @@ import {
 } from '../../../domain/banks/statement';
 import { formatMoney } from '../../../domain/money/money';
 import { findFlaw } from '../../../statements/check';
-import { describeDifference, hashLines, readFacts, relate } from '../../../statements/compare';
+import {
+  compareOrder,
+  describeDifference,
+  hashLines,
+  readFacts,
+  relate,
+} from '../../../statements/compare';
 import type { BankAccountDocument } from '../../../store/bank-accounts';
 import type { RefusalDocument } from '../../../store/statement-refusals';
 import type { StatementDocument } from '../../../store/statements';
@@ -15,7 +21,7 @@ import type { ServiceDeps } from '../../access';
 import { findGap } from './numbering';
 import { StatementRefused } from './refusals';
 
-interface Bank {
+export interface Bank {
   connector: string;
   livemode: boolean;
 }
@@ -141,18 +147,6 @@ export async function planStatements(
     announced.push(await announce(deps, each));
   }
   return { planned: announced, gap: missing };
-}
-
-/** Statements of a day come in the order of their numbers. */
-function compareOrder(a: Statement, b: Statement): number {
-  const numbers = [a, b].map(({ sequence }) => Number(sequence ?? Number.NaN));
-  const [first = 0, second = 0] = numbers;
-  return (
-    Number(a.from_day > b.from_day) - Number(a.from_day < b.from_day) ||
-    Number(a.to_day > b.to_day) - Number(a.to_day < b.to_day) ||
-    first - second ||
-    0
-  );
 }
 
 /** @throws StatementRefused `statement_conflict` */
