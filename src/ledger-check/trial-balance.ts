@@ -60,10 +60,16 @@ async function read(reader: Reader, options: TrialBalanceOptions): Promise<Trial
   const { livemode } = options;
   const tally = createTally();
   const books = options.at === undefined ? readBooks(reader) : readPastBooks(reader, options.at);
-  const prove = openProofs(reader);
+  const { db, session } = reader;
+  const stores = { bankAccounts: createBankAccountStore(db), statements: createStatementStore(db) };
+  const live = createProof(stores, true, session);
+  const sandbox = createProof(stores, false, session);
   for await (const { book, balances } of books) {
-    if (livemode !== undefined && bookOwner(book).livemode !== livemode) continue;
-    tally.add(book, balances, options.at === undefined ? await prove(book, balances) : null);
+    const { livemode: isLive, currency } = bookOwner(book);
+    if (livemode !== undefined && isLive !== livemode) continue;
+    const prove = isLive ? live : sandbox;
+    const until = options.at === undefined ? await prove(listConnectors(balances), currency) : null;
+    tally.add(book, balances, until);
   }
   const { rows, rows_total, totals, unbalanced, unbanked, clearing } = tally.result();
   const findings = [...unbalanced, ...unbanked];
@@ -75,16 +81,6 @@ async function read(reader: Reader, options: TrialBalanceOptions): Promise<Trial
   findings.push(...(await readTransfers(reader, options)));
   findings.push(...(await readSuspense(reader, options)));
   return { rows, rows_total, totals, findings };
-}
-
-function openProofs({ db, session }: Reader) {
-  const stores = { bankAccounts: createBankAccountStore(db), statements: createStatementStore(db) };
-  const open = (livemode: boolean) => createProof(stores, livemode, session);
-  const [live, sandbox] = [open(true), open(false)];
-  return (book: string, balances: ReadonlyMap<string, unknown>): Promise<string | null> => {
-    const { livemode, currency } = bookOwner(book);
-    return (livemode ? live : sandbox)(listConnectors(balances), currency);
-  };
 }
 
 function createTally() {

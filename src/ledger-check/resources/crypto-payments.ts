@@ -1,6 +1,5 @@
 import type { Units } from '../../domain/banks/movement';
 import { bookCurrency } from '../../domain/crypto/assets';
-import type { Deposit } from '../../domain/crypto/deposit';
 import {
   DEPOSIT_ENTRIES,
   type DepositEntry,
@@ -13,7 +12,7 @@ import type { CryptoPaymentStatus } from '../../domain/crypto/payment';
 import { buildDepositLines } from '../../ledger/crypto-entries';
 import { bookId, type EntryKind, type ResourceEntryKind } from '../../ledger/entries';
 import type { CryptoPaymentDocument } from '../../store/crypto-payments';
-import { compareValues, type Difference, difference } from '../compare';
+import { compareValues, difference } from '../compare';
 import { type CheckedMovement, COMMON, type ExpectedStep, type ResourceRule } from '../rule';
 
 const CRYPTO_PAYMENT_FIELDS = [
@@ -40,8 +39,13 @@ function listDeposits(payment: CryptoPaymentPart, kind: DepositEntry): ExpectedS
       isFromSuspense: row !== undefined && isFromSuspense(row),
       isReorged: row?.reason === 'deposit_undone',
     };
-    const kinds = row === undefined ? listUnmoved(deposit) : listDepositEntries(row);
-    if (!kinds.includes(kind)) return [];
+    // The entry of a movement that is missing is expected, too.
+    const unmoved = deposit.status === 'confirmed' ? 'credited' : 'held';
+    const isExpected =
+      row === undefined
+        ? deposit.status !== 'pending' && kind === unmoved
+        : listDepositEntries(row).includes(kind);
+    if (!isExpected) return [];
     return [
       {
         step: deposit.key,
@@ -50,12 +54,6 @@ function listDeposits(payment: CryptoPaymentPart, kind: DepositEntry): ExpectedS
       },
     ];
   });
-}
-
-/** Expects the entry of a movement that is missing. */
-function listUnmoved({ status }: Deposit): DepositEntry[] {
-  if (status === 'pending') return [];
-  return [status === 'confirmed' ? 'credited' : 'held'];
 }
 
 function describeDeposit(isCounted: boolean, amount: Units): string {
@@ -88,7 +86,7 @@ export const CRYPTO_PAYMENTS: ResourceRule<
   },
   /** Compares what the document says of deposits with the register. */
   compare: ({ _id, deposits, movements }) =>
-    deposits.flatMap((deposit): Difference[] => {
+    deposits.flatMap((deposit) => {
       const { key, status, amount } = deposit;
       const found = describeDeposit(status === 'confirmed', amount);
       const row = findDepositMovement(movements, deposit);
