@@ -254,11 +254,12 @@ async function bookReturn(context: Context, input: ReturnInput): Promise<Work<Re
   const movements = await withUnreported(context, report);
   const isChanged = movements !== context.movements;
   const identity = identify(movements, report);
-  const candidates = movements.filter((each) =>
-    act
-      ? each.id === act.movement
-      : matchesReturn(each, report) && (input.movement ?? each.id) === each.id,
-  );
+  const candidates = movements.filter((each) => {
+    if (act !== undefined) return each.id === act.movement;
+    if (each.direction === report.direction || !isInSuspense(each)) return false;
+    const rest = { ...each, amount: toUnits(each, computeRest(each)) };
+    return fits(rest, report) && (input.movement ?? each.id) === each.id;
+  });
   const movement = candidates.find(isGoingBack) ?? candidates[0];
   const returned = findReturned(movements, identity, report);
   if (returned !== undefined) {
@@ -302,11 +303,6 @@ function findReturned(
   if (identity.kind === 'new' || identity.movement.sources[0]?.id !== source.id) return undefined;
   const { id } = identity.movement;
   return movements.find(({ resolutions }) => resolutions.some(({ by }) => by === id));
-}
-
-function matchesReturn(movement: Movement, report: MovementReport): boolean {
-  if (movement.direction === report.direction || !isInSuspense(movement)) return false;
-  return fits({ ...movement, amount: toUnits(movement, computeRest(movement)) }, report);
 }
 
 /**

@@ -237,9 +237,9 @@ export interface BookDocument {
   livemode: boolean;
   currency: string;
   balances?: Record<string, { available?: number | bigint; reserved?: number | bigint }>;
-  /** Keyed by connector; in a bank book, the balance itself. */
   /** By balance account and day from which it can be used. */
   due?: Record<string, Record<string, number>>;
+  /** Keyed by connector; in a bank book, the balance itself. */
   clearing?: Record<string, number> | number;
   cash?: number;
   expense?: Record<string, number>;

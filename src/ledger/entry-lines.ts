@@ -205,7 +205,11 @@ export const ENTRY_LINES = {
 /** @throws RangeError unless lines sum to zero, in whole units, one for each account */
 export function assertBalanced(lines: readonly EntryLine[]): void {
   const accounts = new Set(lines.map(({ account }) => account));
-  const isWhole = lines.every(({ amount }) => isWithin(amount));
+  const isWhole = lines.every(({ amount }) =>
+    typeof amount === 'number'
+      ? Number.isSafeInteger(amount)
+      : amount < UNITS_MAX && amount > -UNITS_MAX,
+  );
   const sum = isWhole ? lines.reduce((total, { amount }) => total + BigInt(amount), 0n) : undefined;
   if (sum !== 0n || lines.length < 2 || accounts.size < lines.length) {
     const each = lines.map(({ account, amount }) => `${account} ${amount}`);
@@ -215,11 +219,6 @@ export function assertBalanced(lines: readonly EntryLine[]): void {
 
 /** Largest amount of a line; the database adds up to 34 digits exactly. */
 const UNITS_MAX = 10n ** 28n;
-
-function isWithin(amount: number | bigint): boolean {
-  if (typeof amount === 'number') return Number.isSafeInteger(amount);
-  return amount < UNITS_MAX && amount > -UNITS_MAX;
-}
 
 /** Minor units, or an asset's smallest as a bigint. */
 type Amount = number | bigint;

@@ -210,7 +210,7 @@ export function buildMovementResolved(
   resource: Owner,
   movement: Omit<Movement, 'names' | 'reported_at' | 'sources' | 'reason'>,
   { as, amount, owed = 0, fee = 0 }: Pick<Resolution, 'as' | 'amount' | 'owed' | 'fee'>,
-  { bank_reference, ...time }: BookingTime & { bank_reference?: string | undefined },
+  { bank_reference, ...time }: BankReport,
 ): NamedEntry {
   const { id, direction, currency, resolutions, available_on: day } = movement;
   const { connector, balance_account: balance = MAIN_BALANCE } = resource;

@@ -38,11 +38,9 @@ type RefusalFacts = Partial<
   Pick<RefusalDocument, 'bank_account_id' | 'statement_id' | 'kind' | 'day' | 'amount' | 'currency'>
 >;
 
-/** The bank's own amounts are wrong. */
-const NEEDS_OPERATOR: readonly string[] = ['sum_mismatch'];
-
+/** Whether the bank's own amounts are wrong. */
 export function needsOperator(code: string): boolean {
-  return NEEDS_OPERATOR.includes(code);
+  return code === 'sum_mismatch';
 }
 
 /** Stores once for each file and code. */

@@ -166,13 +166,11 @@ export function readBalanceCall(act: string, input: object): BalanceCall {
   return BalanceCall.parse({ ...input, act: act.replace(/^balance\./, '') });
 }
 
-interface Measured extends Credited {
-  livemode: boolean;
-  /** Id of the entry. */
-  operation_id: string;
-}
-
-async function measure(deps: WriteDeps, call: BalanceCall): Promise<Measured> {
+/** @returns also the id of the entry */
+async function measure(
+  deps: WriteDeps,
+  call: BalanceCall,
+): Promise<Credited & { livemode: boolean; operation_id: string }> {
   if (call.act === 'reverse') {
     const { livemode, ...facts } = await prepareReversal(deps, call.id);
     const credited = computeCredit('balance', 'reverse', { ...facts, amount: 0 });

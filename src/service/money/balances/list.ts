@@ -131,14 +131,12 @@ export interface Statement {
   isCut: boolean;
 }
 
-type StatementDeps = Pick<ServiceDeps, 'stores'>;
-
 /** Per page. */
 const LINES_MAX = 500;
 
 /** @param month `YYYY-MM`, in UTC */
 export async function readStatement(
-  deps: StatementDeps,
+  deps: ListDeps,
   owner: Owner,
   month: string,
 ): Promise<Statement> {
@@ -181,7 +179,7 @@ export type ExportedLine =
     });
 
 export async function* exportStatement(
-  deps: StatementDeps,
+  deps: ListDeps,
   owner: Owner,
   month: string,
 ): AsyncGenerator<ExportedLine> {
@@ -202,7 +200,7 @@ export async function* exportStatement(
   }
 }
 
-async function open({ stores }: StatementDeps, owner: Owner, month: string) {
+async function open({ stores }: ListDeps, owner: Owner, month: string) {
   const first = new Date(`${month}-01T00:00:00.000Z`);
   const since = first.toISOString();
   first.setUTCMonth(first.getUTCMonth() + 1);
@@ -213,7 +211,7 @@ async function open({ stores }: StatementDeps, owner: Owner, month: string) {
   return { sums, rows: addBalances(stored, sums), since, until, end };
 }
 
-async function sumBefore({ stores }: StatementDeps, owner: Owner, position: string) {
+async function sumBefore({ stores }: ListDeps, owner: Owner, position: string) {
   const sums = await stores.balanceTransactions.sumBefore(owner, position);
   return sums.map((sum) => ({ ...sum, available: toBigInt(sum.available) ?? 0n }));
 }
