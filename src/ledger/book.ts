@@ -24,7 +24,6 @@ import {
   RECEIVABLE,
   readAvailable,
   type StoredInteger,
-  toBigInt,
   toStoredInteger,
   UNMATCHED,
 } from './ledger-accounts';
@@ -130,7 +129,7 @@ export function createLedgerStore(db: Db, now: () => Date = () => new Date()) {
     const come = readCome(balances, entry.lines);
     // Check first: what a refused transaction has applied is lost with it.
     const isOwable = readOwed(balances) <= (entry.owed_max ?? Infinity);
-    if (isOwable && isCovered(entry.lines, addLines(balances, come))) {
+    if (isOwable && isCovered(mergeLines([...entry.lines, ...come.flat()]), balances)) {
       while ((await applyPending(states, books, book, session)) > 0) {
         if (await incrementBalances(book, entry, session)) return;
       }
@@ -313,14 +312,6 @@ export function createLedgerStore(db: Db, now: () => Date = () => new Date()) {
       entries.find({ resource_id }).sort({ at: 1 }).limit(50).toArray(),
     collections: { entries, states, books },
   };
-}
-
-function addLines(balances: ReadonlyMap<string, unknown>, entries: readonly EntryLine[][]) {
-  const sums = new Map(balances);
-  for (const { account, amount } of entries.flat()) {
-    sums.set(account, (toBigInt(sums.get(account)) ?? 0n) + BigInt(amount));
-  }
-  return sums;
 }
 
 /** Keeps lines that add up to 0: they are a balance, too. */

@@ -101,7 +101,7 @@ export function* readEntry(
     bank_reference: readEntryReference(entry),
   };
   const { bank_reference } = booked;
-  const batch = readBatch(entry);
+  const files = ['PmtInfId', 'MsgId'].flatMap((name) => readTexts(entry, `NtryDtls/Btch/${name}`));
   const money = { ...place, isReversal };
   const split =
     parts.length > 1 ? splitEntry(entry, { parts, amount, sign, place: money }) : undefined;
@@ -111,11 +111,7 @@ export function* readEntry(
       if (own === undefined || own.amount === 0) continue;
       const { bank_reference: of_part } = part;
       const isPlace = of_part === null && bank_reference !== null;
-      const line = buildLine(
-        booked,
-        own,
-        describeOurs(part.names, part.names.mentions, batch.files),
-      );
+      const line = buildLine(booked, own, describeOurs(part.names, part.names.mentions, files));
       line.kind = describeKind(codes, isReversal, part.codes);
       line.is_fee = part.codes.isCharge ?? booked.is_fee;
       line.batch = parts.length;
@@ -129,11 +125,12 @@ export function* readEntry(
     return;
   }
   const of_part = first?.bank_reference ?? null;
-  const { count = parts.length } = batch;
+  const counts = readTexts(entry, 'NtryDtls/Btch/NbOfTxs').map(Number);
+  const count = counts.length > 0 ? add(counts) : parts.length;
   const texts = [only?.names.mentions ?? [], readTexts(entry, MENTION)].flat();
-  const ours = describeOurs(only?.names, texts, batch.files);
+  const ours = describeOurs(only?.names, texts, files);
   // One payout of a file is said to be one.
-  const isCounted = count > 1 || (ours.files !== undefined && batch.count !== undefined);
+  const isCounted = count > 1 || (ours.files !== undefined && counts.length > 0);
   const line = buildLine(booked, { amount, ...readFee([only, entry], amount, money) }, ours);
   line.bank_reference = bank_reference ?? of_part;
   if (only !== undefined && isOther(bank_reference, of_part)) line.part_reference = of_part;
@@ -224,14 +221,6 @@ const add = (amounts: readonly number[]) => amounts.reduce((total, each) => tota
 
 /** Form of the `MsgId` and `PmtInfId` that we write. */
 const FILE_ID = /^[0-9a-f]{32}$/;
-
-function readBatch(entry: Element): { files: string[]; count?: number } {
-  const counts = findAll(entry, 'NtryDtls/Btch/NbOfTxs').map(({ text }) => Number(text));
-  return {
-    files: ['PmtInfId', 'MsgId'].flatMap((name) => readTexts(entry, `NtryDtls/Btch/${name}`)),
-    ...(counts.length > 0 ? { count: add(counts) } : {}),
-  };
-}
 
 const findAllAt = (element: Element | undefined, paths: readonly string[]) =>
   paths.flatMap((path) => findAll(element, path));
