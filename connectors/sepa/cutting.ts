@@ -197,14 +197,16 @@ async function assignLines(
   batch: Batch,
 ): Promise<SepaLine[]> {
   const assigned = await book.lines.countDocuments({ state: 'assigned', file_id });
+  // Another process may have assigned some to a file that was stored without them.
+  const left = { ...filterState('assigned', now(), batch), file_id: { $ne: file_id } };
   const free = await book.lines
-    .find(filterState('open', now(), batch), { projection: { _id: 1 } })
+    .find({ $or: [filterState('open', now(), batch), left] }, { projection: { _id: 1 } })
     .sort({ added_at: 1 })
     .limit(FILE_PAYOUTS_MAX)
     .toArray();
   const ids = free.slice(0, FILE_PAYOUTS_MAX - assigned).map(({ _id }) => _id);
   await book.lines.updateMany(
-    { _id: { $in: ids }, state: 'open' },
+    { _id: { $in: ids }, state: { $in: ['open', 'assigned'] } },
     { $set: { state: 'assigned', file_id, wait_until: new Date(now().getTime() + CUT_MS_MAX) } },
   );
   return await book.lines

@@ -1,0 +1,95 @@
+import { randomUUID } from 'node:crypto';
+import { type CutDeps, cutFiles, isCutDue } from '../../../connectors/sepa/cutting';
+import { addLine } from '../../../connectors/sepa/lines';
+import { createLogger } from '../../../src/base/log';
+import type { RecipientDetails } from '../../../src/domain/payout/recipient';
+import type { Encrypted } from '../../../src/encryption/encrypter';
+import { openSepaBook, sepaDatabase } from '../../../src/service/banks/sepa/book';
+import { useDatabase } from '../../support/database';
+import { useFixture } from '../../support/fixture';
+import { IBAN } from './bank-files';
+
+const database = useDatabase();
+const book = useFixture(
+  async () => {
+    const db = database.mongo.db(sepaDatabase(database.db.databaseName, 'sepa'));
+    const opened = openSepaBook(db);
+    await opened.ensureIndexes();
+    return { ...opened, drop: () => db.dropDatabase() };
+  },
+  ({ drop }) => drop(),
+);
+
+const DETAILS: RecipientDetails = {
+  ...{ type: 'bank_account', first_name: 'Ada', last_name: 'Lovelace', country: null, email: null },
+  ...{ iban: 'DE89370400440532013000', bic: null, sort_code: null, account_number: null },
+  ...{ card_number: null, expiry_month: null, expiry_year: null, date_of_birth: null },
+  ...{ address_line1: null, city: null, postal_code: null, reference: null },
+  parent_payment_reference: null,
+};
+const MONEY = { version: 1, amount: 1_000, currency: 'EUR', livemode: false };
+const BATCH = { instant: false, all: false };
+const clock = { now: new Date('2026-11-20T12:00:00Z') };
+const sent: string[] = [];
+
+function buildDeps(changes: Partial<CutDeps> = {}): CutDeps {
+  return {
+    ...{ mongo: database.mongo, book, cutOff: 900, fileMin: 1, verifies: false },
+    restoreGuard: {
+      confirm: async () => {},
+      leaving: async () => {},
+      left: async () => {},
+      hasLeft: async () => false,
+      mayHaveLeft: async () => false,
+    },
+    debtor: { iban: IBAN, bic: null, name: 'ACME Corporation', address: null },
+    encrypter: { encrypt: async (text) => text as Encrypted, decrypt: async (text) => text },
+    mayStillSend: async () => true,
+    readPayee: async () => ({ details: DETAILS, reference: null }),
+    validate: async () => {},
+    upload: async (name, _bytes, _verified, mayLeave) => {
+      const isSent = await mayLeave();
+      if (isSent) sent.push(name);
+      return isSent;
+    },
+    log: createLogger('sepa', 'silent'),
+    now: () => clock.now,
+    ...changes,
+  };
+}
+
+async function add(): Promise<string> {
+  const payout_id = randomUUID();
+  await addLine(book, { payout_id, ...MONEY, method: 'sepa_credit_transfer' }, clock.now);
+  return payout_id;
+}
+
+const line = (_id: string) => book.lines.findOne({ _id });
+
+test('a payout that another process assigns to a file while that is stored has the next file', async () => {
+  const early = await add();
+  let [late, second]: [string, Promise<string[]> | undefined] = ['', undefined];
+  const first: Promise<string[]> = cutFiles(
+    buildDeps({
+      validate: async () => {
+        late = await add();
+        await new Promise<void>((reached) => {
+          const validate = async () => {
+            reached();
+            await first;
+          };
+          second = cutFiles(buildDeps({ validate }), BATCH);
+        });
+      },
+    }),
+    BATCH,
+  );
+  const [file] = await first;
+  await expect(second).rejects.toThrow('Another process has changed the file');
+  expect(await line(early)).toMatchObject({ state: 'in_file', file_id: file });
+  clock.now = new Date(clock.now.getTime() + 3 * 60_000);
+  expect(await isCutDue(buildDeps(), { before: clock.now, instant: false })).toBe(true);
+  const [next] = await cutFiles(buildDeps(), BATCH);
+  expect(await line(late)).toMatchObject({ state: 'in_file', file_id: next });
+  expect(next).not.toBe(file);
+});
