@@ -92,7 +92,10 @@ export async function cutFiles(deps: CutDeps, batch: Batch): Promise<string[]> {
     // Otherwise every payout waits for a later file.
     if (!isCut) return ids;
     ids.push(file._id);
-    await uploadFiles(deps);
+    // It leaves at the next look otherwise: an operator gets its id now.
+    await uploadFiles(deps).catch((err: unknown) =>
+      deps.log.error({ err }, 'a file did not leave'),
+    );
   }
 }
 

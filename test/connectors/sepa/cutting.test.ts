@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { type CutDeps, cutFiles, isCutDue } from '../../../connectors/sepa/cutting';
+import { type CutDeps, cutFiles, isCutDue, uploadFiles } from '../../../connectors/sepa/cutting';
 import { addLine } from '../../../connectors/sepa/lines';
 import { createLogger } from '../../../src/base/log';
 import type { RecipientDetails } from '../../../src/domain/payout/recipient';
@@ -65,6 +65,9 @@ async function add(): Promise<string> {
 }
 
 const line = (_id: string) => book.lines.findOne({ _id });
+const away = async (): Promise<boolean> => {
+  throw new Error('The folder is away.');
+};
 
 test('a payout that another process assigns to a file while that is stored has the next file', async () => {
   const early = await add();
@@ -92,4 +95,12 @@ test('a payout that another process assigns to a file while that is stored has t
   const [next] = await cutFiles(buildDeps(), BATCH);
   expect(await line(late)).toMatchObject({ state: 'in_file', file_id: next });
   expect(next).not.toBe(file);
+});
+
+test('a file that cannot leave yet is named to the operator who asks for it', async () => {
+  const payout = await add();
+  const [file] = await cutFiles(buildDeps({ upload: away }), { ...BATCH, all: true });
+  expect(await line(payout)).toMatchObject({ state: 'in_file', file_id: file });
+  await uploadFiles(buildDeps());
+  expect(await book.files.findOne({ _id: String(file) })).toMatchObject({ state: 'sent' });
 });
