@@ -311,6 +311,12 @@ export async function uploadFiles(deps: CutDeps): Promise<void> {
   if (errors.length > 0) throw errors[0];
 }
 
+/** Payouts of a file that a former one has paid after all. */
+const BOOKED_BEFORE: Filter<SepaLine> = {
+  'former_files.0': { $exists: true },
+  state: { $in: ['executed', 'booked', 'returned'] },
+};
+
 /**
  * Asks again for each payout of a file of which the bank can have nothing yet: it may have waited for
  * its folder while a payout ended. The write of `leaving` decides between this and `putBack`.
@@ -319,13 +325,14 @@ export async function uploadFiles(deps: CutDeps): Promise<void> {
 async function beginToLeave(deps: CutDeps, { _id, leaving, payouts }: SepaFile): Promise<boolean> {
   const { book, restoreGuard } = deps;
   const lines = await book.lines.find({ file_id: _id, state: 'in_file' }).toArray();
+  const booked = await book.lines.countDocuments({ file_id: _id, ...BOOKED_BEFORE });
   // A payout with an answer of the bank proves that the file was there.
   const mayHaveLeft =
-    leaving === true || lines.length < payouts || (await restoreGuard.mayHaveLeft(_id));
+    leaving === true || lines.length + booked < payouts || (await restoreGuard.mayHaveLeft(_id));
   if (!mayHaveLeft) {
     const gate = createGate(CHECKS_AT_ONCE);
     const checked = await Promise.all(lines.map((line) => gate(() => checkLine(deps, line))));
-    if (checked.includes(undefined)) {
+    if (booked > 0 || checked.includes(undefined)) {
       await putBack(deps, _id);
       return false;
     }
@@ -361,7 +368,8 @@ export async function putBack(
       },
       { session },
     );
-    if (lines.modifiedCount === file.payouts) return true;
+    const booked = await book.lines.countDocuments({ file_id: _id, ...BOOKED_BEFORE }, { session });
+    if (lines.modifiedCount + booked === file.payouts) return true;
     await abandon(session);
     return false;
   });

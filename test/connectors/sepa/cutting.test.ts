@@ -1,13 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import { type CutDeps, cutFiles, isCutDue, uploadFiles } from '../../../connectors/sepa/cutting';
 import { addLine } from '../../../connectors/sepa/lines';
+import { applyMovements } from '../../../connectors/sepa/movements';
 import { createLogger } from '../../../src/base/log';
 import type { RecipientDetails } from '../../../src/domain/payout/recipient';
 import type { Encrypted } from '../../../src/encryption/encrypter';
 import { openSepaBook, sepaDatabase } from '../../../src/service/banks/sepa/book';
 import { useDatabase } from '../../support/database';
 import { useFixture } from '../../support/fixture';
-import { IBAN } from './bank-files';
+import { DAY, IBAN } from './bank-files';
 
 const database = useDatabase();
 const book = useFixture(
@@ -103,4 +104,21 @@ test('a file that cannot leave yet is named to the operator who asks for it', as
   expect(await line(payout)).toMatchObject({ state: 'in_file', file_id: file });
   await uploadFiles(buildDeps());
   expect(await book.files.findOne({ _id: String(file) })).toMatchObject({ state: 'sent' });
+});
+
+test('a file that waits for its folder never leaves with what a former file has paid', async () => {
+  const [paid, other] = [await add(), await add()];
+  await book.lines.updateOne({ _id: paid }, { $set: { former_files: ['a'.repeat(32)] } });
+  const [file = ''] = await cutFiles(buildDeps({ upload: away }), BATCH);
+  expect(await book.files.findOne({ _id: file })).toMatchObject({ state: 'cut', payouts: 2 });
+  const booked = { payout_id: paid, kind: 'booked', source: 'statement', code: null } as const;
+  const money = { amount: 1_000, currency: 'EUR', value_date: DAY, bank_reference: 'B-1' };
+  await applyMovements(buildDeps(), [{ ...booked, ...money }]);
+  await uploadFiles(buildDeps());
+  expect(await book.files.findOne({ _id: file })).toMatchObject({ state: 'refused' });
+  const [next = ''] = await cutFiles(buildDeps(), BATCH);
+  expect(await book.files.findOne({ _id: next })).toMatchObject({ state: 'sent', payouts: 1 });
+  expect(sent.filter((name) => name.includes(file))).toEqual([]);
+  expect(await line(paid)).toMatchObject({ state: 'booked', file_id: file });
+  expect(await line(other)).toMatchObject({ state: 'in_file', file_id: next });
 });
