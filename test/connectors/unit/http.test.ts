@@ -220,6 +220,7 @@ describe('the settings', () => {
 
   test.each([
     [{ INSTRUCTIONS_URL: 'ftp://bank.example' }, 'INSTRUCTIONS_URL'],
+    [{ INSTRUCTIONS_URL: 'bank.example' }, 'INSTRUCTIONS_URL'],
     [{ INSTRUCTIONS_URL: 'https://me:secret@bank.example' }, 'must have no user name'],
     [{ INSTRUCTIONS_URL: 'https://bank.example/?key=1' }, 'must have no user name'],
     [{ INSTRUCTIONS_SECRET_FILE: '/none' }, 'the file /none cannot be read'],
