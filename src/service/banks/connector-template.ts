@@ -6,8 +6,11 @@ import { ServiceError } from '../../domain/errors';
 const FILES = ['example.ts', 'main.ts', 'fake-bank.ts', 'test.ts'];
 const PACKAGED_KIT = 'durable-payments/connectors/kit';
 
-/** Directories of the service, or words of TypeScript. */
-const TAKEN = ['contract', 'conformance', 'evm', 'example', 'http', 'kit', 'sandbox', 'sepa'];
+/** Directories of the service, files of the copy, or words of TypeScript. */
+const TAKEN = [
+  ...['contract', 'conformance', 'evm', 'example', 'http', 'kit', 'sandbox', 'sepa'],
+  ...['main', 'test'],
+];
 const RESERVED = [
   ...['break', 'case', 'catch', 'class', 'const', 'continue', 'debugger', 'default', 'delete'],
   ...['else', 'enum', 'export', 'extends', 'false', 'finally', 'for', 'function', 'if', 'import'],
