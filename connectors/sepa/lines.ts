@@ -126,19 +126,23 @@ export async function endReports({ lines, payments }: Book, batch: string): Prom
 }
 
 /** Gives each fact one callback ID. */
-export async function collectReports(book: Book) {
-  const batch = randomUUID();
-  const payouts = await collectPayouts(book, batch);
-  const payments = await collectPayments(book, batch);
-  const reports = [...payouts.reports, ...payments.reports];
-  const more = payouts.more || payments.more;
-  return { reports, batch: reports.length === 0 ? null : batch, more };
-}
-
-async function collectPayments({ payments }: Pick<SepaBook, 'payments'>, report_batch: string) {
-  const unreported = await payments.find({ unreported: true }).limit(BATCH_MAX).toArray();
+export async function collectReports({ lines, payments }: Book) {
+  const report_batch = randomUUID();
   const reports: Report[] = [];
-  for (const payment of unreported) {
+  const payouts = await lines.find({ unreported: true }).limit(BATCH_MAX).toArray();
+  for (const line of payouts) {
+    const { _id, failure, duplicate, verification, executed, booked, returned, others } = line;
+    const none = { $exists: false };
+    const may = { verification: verification ?? none, executed: executed ?? none };
+    const facts = { failure, duplicate, ...may, booked, returned, others };
+    const marked = await lines.updateOne(
+      { _id, unreported: true, ...facts },
+      { $set: { report_batch } },
+    );
+    if (marked.matchedCount > 0) reports.push(...buildReports(line));
+  }
+  const paid = await payments.find({ unreported: true }).limit(BATCH_MAX).toArray();
+  for (const payment of paid) {
     const { _id, credits } = payment;
     const marked = await payments.updateOne(
       { _id, unreported: true, credits },
@@ -146,7 +150,8 @@ async function collectPayments({ payments }: Pick<SepaBook, 'payments'>, report_
     );
     if (marked.matchedCount > 0) reports.push(...buildPaymentReports(payment));
   }
-  return { reports, more: unreported.length === BATCH_MAX };
+  const more = payouts.length === BATCH_MAX || paid.length === BATCH_MAX;
+  return { reports, batch: reports.length === 0 ? null : report_batch, more };
 }
 
 export function buildPaymentReports({
@@ -173,23 +178,6 @@ export function buildPaymentReports({
 /** Writes the place in a reference so that neither a `callback_id` refuses it, nor another equals it. */
 function nameInCallback({ bank_reference }: { bank_reference: string | null }): string {
   return bank_reference?.replace('#', '%:') ?? '';
-}
-
-async function collectPayouts({ lines }: Pick<SepaBook, 'lines'>, report_batch: string) {
-  const unreported = await lines.find({ unreported: true }).limit(BATCH_MAX).toArray();
-  const reports: Report[] = [];
-  for (const line of unreported) {
-    const { failure, duplicate, verification, executed, booked, returned, others } = line;
-    const none = { $exists: false };
-    const may = { verification: verification ?? none, executed: executed ?? none };
-    const facts = { failure, duplicate, ...may, booked, returned, others };
-    const marked = await lines.updateOne(
-      { _id: line._id, unreported: true, ...facts },
-      { $set: { report_batch } },
-    );
-    if (marked.matchedCount > 0) reports.push(...buildReports(line));
-  }
-  return { reports, more: unreported.length === BATCH_MAX };
 }
 
 type ReportedLine = Pick<
