@@ -60,7 +60,9 @@ export async function applyStatus(deps: AnswerDeps, report: StatusReport): Promi
         await withdrawLine(deps, file, { ...each, code: why });
       }
     }
-    const isEmpty = withdrawn !== null && (await isAllWithdrawn(deps, file));
+    const states = ['in_file', 'executed', 'booked', 'returned'] as const;
+    const others = { file_id: file._id, state: { $in: [...states] } };
+    const isEmpty = withdrawn !== null && (await book.lines.findOne(others)) === null;
     if (isNewest && (isRejected || isEmpty)) {
       return await refuseFile(deps, file, code ?? withdrawn);
     }
@@ -177,11 +179,6 @@ async function withdrawLine(
     { $set: { state: 'waiting', withdrawn: code } },
   );
   if (withdrawn.modifiedCount > 0) log.error({ payout_id, file_id, code }, 'payout withdrawn');
-}
-
-async function isAllWithdrawn({ book }: AnswerDeps, { _id: file_id }: SepaFile): Promise<boolean> {
-  const states = ['in_file', 'executed', 'booked', 'returned'] as const;
-  return (await book.lines.findOne({ file_id, state: { $in: [...states] } })) === null;
 }
 
 /**

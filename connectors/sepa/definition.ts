@@ -11,6 +11,7 @@ import type { SessionInstruction } from '../contract/activities';
 import { defineConnector, type Report } from '../kit';
 import { addLine, cancelLine, lookUpLine } from './lines';
 import {
+  BIC,
   buildTextRefusal,
   findTransferFaults,
   parseAddress,
@@ -30,13 +31,6 @@ const readable = <T>(
     return z.NEVER;
   });
 
-const CLOCK = /^([01]\d|2[0-3]):([0-5]\d)$/;
-
-function parseMinutes(text: string): number | undefined {
-  const [, hours, minutes] = CLOCK.exec(text) ?? [];
-  return hours === undefined ? undefined : Number(hours) * 60 + Number(minutes);
-}
-
 const { SEPA_CUT_OFF, ...variables } = VARIABLES.pick({
   SEPA_CUT_OFF: true,
   SEPA_POLL_SECONDS: true,
@@ -52,16 +46,21 @@ const settings = {
   SEPA_OUT_DIR: z.string().min(1),
   SEPA_IN_DIR: z.string().min(1),
   SEPA_IBAN: readable(parseDebtorIban, 'must be an IBAN with valid check digits'),
-  SEPA_BIC: z
-    .string()
-    .regex(/^[A-Z0-9]{4}[A-Z]{2}[A-Z0-9]{2}(?:[A-Z0-9]{3})?$/, 'must be a BIC in upper case')
-    .optional(),
+  SEPA_BIC: z.string().regex(BIC, 'must be a BIC in upper case').optional(),
   SEPA_NAME: readable(parseDebtorName, 'must be a name of at most 70 Latin characters'),
   SEPA_ADDRESS: readable(
     parseAddress,
     'must be an address as `Street 1, 1015 CJ Town, NL`, in Latin characters',
   ).optional(),
-  SEPA_CUT_OFF: readable(parseMinutes, 'must be a time as 15:00', SEPA_CUT_OFF),
+  /** Minutes of the day. */
+  SEPA_CUT_OFF: readable(
+    (text) => {
+      const [, hours, minutes] = /^([01]\d|2[0-3]):([0-5]\d)$/.exec(text) ?? [];
+      return hours === undefined ? undefined : Number(hours) * 60 + Number(minutes);
+    },
+    'must be a time as 15:00',
+    SEPA_CUT_OFF,
+  ),
   ...variables,
 };
 

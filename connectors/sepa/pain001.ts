@@ -126,7 +126,7 @@ function leaf(name: string, text: string): string {
 
 /** Scheme's limit, in cents. */
 const AMOUNT_MAX = 99_999_999_999;
-const BIC = /^[A-Z0-9]{4}[A-Z]{2}[A-Z0-9]{2}(?:[A-Z0-9]{3})?$/;
+export const BIC = /^[A-Z0-9]{4}[A-Z]{2}[A-Z0-9]{2}(?:[A-Z0-9]{3})?$/;
 
 export interface Payee {
   details: RecipientDetails;
