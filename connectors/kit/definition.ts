@@ -280,9 +280,9 @@ export interface WebhookRequest {
 export class WebhookRefused extends Error {
   override readonly name = 'WebhookRefused';
 
-  readonly status: 400 | 401 | 403;
+  readonly status: 400 | 401 | 403 | 413;
 
-  constructor(status: 400 | 401 | 403, message: string) {
+  constructor(status: 400 | 401 | 403 | 413, message: string) {
     super(message);
     this.status = status;
   }

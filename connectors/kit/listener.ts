@@ -81,7 +81,16 @@ function createListener<S extends Settings>(
   };
   return (request: IncomingMessage, response: ServerResponse): void => {
     answer(request).then(
-      (result) => write(response, result),
+      ({ status, message }) => {
+        const headers = {
+          'Content-Type': 'application/json; charset=utf-8',
+          ...NOTHING_ALLOWED,
+          ...(status === 503 ? { 'Retry-After': String(RETRY_AFTER_SECONDS) } : {}),
+          // The rest of a refused body is not read.
+          ...([404, 405, 413].includes(status) ? { Connection: 'close' } : {}),
+        };
+        response.writeHead(status, headers).end(JSON.stringify({ message }));
+      },
       () => response.destroy(),
     );
   };
@@ -104,55 +113,28 @@ async function receive<S extends Settings>(
     await deliver(await webhook.read({ headers, body, json }, tools));
     return { status: 200, message: 'received' };
   } catch (error) {
-    const answer = explainRefusal(error);
-    if (answer === undefined) {
+    if (!(error instanceof WebhookRefused || error instanceof ZodError)) {
       log.error({ err: error }, 'a webhook was not delivered, the bank repeats it');
       return { status: 503, message: 'Not received: please repeat it.' };
     }
+    const list = ({ issues }: ZodError) => issues.map(({ path }) => path.join('.') || 'the body');
+    const answer =
+      error instanceof WebhookRefused
+        ? { status: error.status, message: error.message }
+        : { status: 400, message: `Not readable: ${list(error).join(', ')}.` };
     log.warn({ status: answer.status, code: answer.message }, 'a webhook was refused');
     return answer;
   }
 }
 
-function explainRefusal(error: unknown): Answer | undefined {
-  if (error instanceof WebhookRefused || error instanceof BodyRefused) {
-    return { status: error.status, message: error.message };
-  }
-  if (error instanceof ZodError) {
-    const fields = error.issues.map(({ path }) => path.join('.') || 'the body');
-    return { status: 400, message: `Not readable: ${fields.join(', ')}.` };
-  }
-  return undefined;
-}
-
-class BodyRefused extends Error {
-  readonly status: number;
-
-  constructor(status: number, message: string) {
-    super(message);
-    this.status = status;
-  }
-}
-
-/** @throws BodyRefused if the body is too large, or breaks off */
+/** @throws WebhookRefused if the body is too large, or breaks off */
 async function readBody(request: IncomingMessage, limit: number): Promise<Buffer> {
   try {
     return await getRawBody(request, { limit, length: request.headers['content-length'] });
   } catch (error) {
     const isTooLarge =
       error instanceof Error && 'type' in error && error.type === 'entity.too.large';
-    if (isTooLarge) throw new BodyRefused(413, `The body is larger than ${limit} bytes.`);
-    throw new BodyRefused(400, 'The body is incomplete.');
+    if (isTooLarge) throw new WebhookRefused(413, `The body is larger than ${limit} bytes.`);
+    throw new WebhookRefused(400, 'The body is incomplete.');
   }
-}
-
-function write(response: ServerResponse, { status, message }: Answer): void {
-  const headers = {
-    'Content-Type': 'application/json; charset=utf-8',
-    ...NOTHING_ALLOWED,
-    ...(status === 503 ? { 'Retry-After': String(RETRY_AFTER_SECONDS) } : {}),
-    // The rest of a refused body is not read.
-    ...(status === 413 || status === 404 || status === 405 ? { Connection: 'close' } : {}),
-  };
-  response.writeHead(status, headers).end(JSON.stringify({ message }));
 }

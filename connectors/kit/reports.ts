@@ -76,8 +76,15 @@ export function createReportDelivery({ db, deliver, meter, log, now }: ReportDep
       if ((await deliver(report)) === 'parked') parked.push(report);
       return undefined;
     } catch (error) {
-      const why = explainFinal(error);
-      if (why !== undefined) return { why, isFinal: true };
+      // Every repeat would have these, too.
+      if (error instanceof ZodError) {
+        const fields = error.issues.map(({ path }) => path.join('.'));
+        return { why: `malformed: ${fields.join(', ')}`, isFinal: true };
+      }
+      if (error instanceof RangeError)
+        return { why: 'no such callback of the resource', isFinal: true };
+      if (error instanceof CallbackConflict)
+        return { why: 'callback_id of another fact', isFinal: true };
       const { code } = Object(error);
       if (REFUSALS.includes(code)) return { why: `refused: ${code}`, isFinal: false };
       throw error;
@@ -177,17 +184,6 @@ function groupBy<T>(items: readonly T[], getKey: (item: T) => string): T[][] {
     else group.push(item);
   }
   return [...groups.values()];
-}
-
-/** Explains an error that every repeat would have, too. */
-function explainFinal(error: unknown): string | undefined {
-  if (error instanceof ZodError) {
-    const fields = error.issues.map(({ path }) => path.join('.'));
-    return `malformed: ${fields.join(', ')}`;
-  }
-  if (error instanceof RangeError) return 'no such callback of the resource';
-  if (error instanceof CallbackConflict) return 'callback_id of another fact';
-  return undefined;
 }
 
 interface Cursor {
