@@ -158,7 +158,17 @@ async function openWorld(deps: CheckDeps, input: CheckInput, documents: Document
   const bank = bankUrl === undefined ? undefined : await startFaultProxy(bankUrl, input.bankPort);
   const webhooks =
     webhookUrl === undefined ? undefined : await startWebhookProxy(webhookUrl, input.webhookPort);
-  const files = await openFiles(deps, input);
+  const own = { ...deps, connector };
+  const { files: sent } = openSepaBook(mongo.db(sepaDatabase(database, connector)));
+  const files =
+    input.folders &&
+    (await startFileBank({
+      ...input.folders,
+      waitMs: input.waitMs,
+      cut: () => requestCut(own, input.waitMs),
+      isOurs: async (_id) => (await sent.findOne({ _id })) !== null,
+      resend: (file_id) => resendFile(own, file_id, { bank_confirmed_not_executed: true }),
+    }));
   const isSandbox = connector === SANDBOX_CONNECTOR && deskUrl === undefined;
   const sandbox = mongo.db(sandboxBankDatabase(database));
   const ownDesk = isSandbox
@@ -188,17 +198,4 @@ async function openWorld(deps: CheckDeps, input: CheckInput, documents: Document
     await connection.close();
   };
   return { ...world, close };
-}
-
-async function openFiles(deps: CheckDeps, { connector, folders, waitMs }: CheckInput) {
-  if (folders === undefined) return undefined;
-  const own = { ...deps, connector };
-  const { files } = openSepaBook(deps.mongo.db(sepaDatabase(deps.database, connector)));
-  return await startFileBank({
-    ...folders,
-    waitMs,
-    cut: () => requestCut(own, waitMs),
-    isOurs: async (_id) => (await files.findOne({ _id })) !== null,
-    resend: (file_id) => resendFile(own, file_id, { bank_confirmed_not_executed: true }),
-  });
 }

@@ -41,10 +41,15 @@ interface FileBankDeps extends CheckFolders {
 
 export type FileBank = Awaited<ReturnType<typeof startFileBank>>;
 
-/** @throws ServiceError `check_folder_used` for a folder with other files */
+/** @throws ServiceError `check_folder_used` for a folder to which another bank writes */
 export async function startFileBank({ out, in: dir, waitMs, ...deps }: FileBankDeps) {
   const { cut, isOurs, resend } = deps;
-  await assertUnused(dir);
+  for (const folder of ['.', ...FOLDERS]) {
+    const names = await list(join(dir, folder));
+    if (names.every((name) => name.startsWith(OWN))) continue;
+    const text = `The folder ${dir} has files of a bank. Give check and connector folders of their own.`;
+    throw new ServiceError('check_folder_used', text);
+  }
   const read = join(out, 'check');
   await mkdir(read, { recursive: true });
   const files = new Map<string, ReadFile & { isRefused: boolean }>();
@@ -182,15 +187,5 @@ async function list(folder: string): Promise<string[]> {
     return entries.filter((entry) => entry.isFile()).map(({ name }) => name);
   } catch {
     return [];
-  }
-}
-
-/** @throws ServiceError `check_folder_used` for a folder to which another bank writes */
-async function assertUnused(dir: string): Promise<void> {
-  for (const folder of ['.', ...FOLDERS]) {
-    const names = await list(join(dir, folder));
-    if (names.every((name) => name.startsWith(OWN))) continue;
-    const message = `The folder ${dir} has files of a bank. Give check and connector folders of their own.`;
-    throw new ServiceError('check_folder_used', message);
   }
 }
