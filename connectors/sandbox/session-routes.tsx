@@ -33,8 +33,10 @@ export function addSessionRoutes(router: Router, deps: RouteDeps): void {
   const onSession =
     (handle: (ctx: RouterContext, session: OpenSession) => Promise<void>) =>
     async (ctx: RouterContext): Promise<void> => {
-      const session = await find(ctx, deps);
-      if (session !== null) await handle(ctx, session);
+      const { token = '' } = ctx.params;
+      const session = SECRET.test(token) ? await deps.sessions.byToken(token) : null;
+      if (session === null || session.instruction === null) showMessage(ctx, NO_SESSION, deps);
+      else await handle(ctx, { ...session, instruction: session.instruction });
     };
 
   const showSession = onSession(async (ctx, session) => {
@@ -96,16 +98,6 @@ const NO_SESSION = {
   title: 'There is no such session',
   text: 'The link may be incomplete. Go back to the shop and start the payment again.',
 };
-
-async function find(ctx: RouterContext, deps: RouteDeps): Promise<OpenSession | null> {
-  const { token = '' } = ctx.params;
-  const session = SECRET.test(token) ? await deps.sessions.byToken(token) : null;
-  if (session !== null && session.instruction !== null) {
-    return { ...session, instruction: session.instruction };
-  }
-  showMessage(ctx, NO_SESSION, deps);
-  return null;
-}
 
 async function isOpen(
   deps: Pick<SessionDeps, 'readTime'>,
