@@ -4,6 +4,7 @@ import type { Logger } from '../base/log';
 import { describeMetric } from '../base/metrics';
 import { isLoopback, toCustomerNetwork } from '../base/networks';
 import { isAcknowledged, type PostResult } from './post-result';
+import { toHostAddress } from './url';
 
 /**
  * Shares of the slots of one endpoint, and of all of the same health. Hanging ones get few, so that
@@ -272,7 +273,8 @@ export function createHostLimits({
   let loggedAt = Number.NEGATIVE_INFINITY;
   return async ({ host, addresses, livemode }) => {
     if (addresses.every(isLoopback)) return;
-    const networks = addresses.map((address) => toCustomerNetwork(address));
+    // A gateway has the IPv4 hosts of all merchants in one network.
+    const networks = addresses.map((address) => toCustomerNetwork(toHostAddress(address)));
     const names = [...new Set([host.toLowerCase(), ...networks])];
     const count = livemode ? countLive : countSandbox;
     const waitMs = Math.max(...(await Promise.all(names.map(count))));

@@ -47,6 +47,11 @@ export function createDenyCheck(cidrs: string): (address: string) => boolean {
   };
 }
 
+/** Reads the IPv4 address in a mapped one, or in one of NAT64; any other stays. */
+export function toHostAddress(address: string): string {
+  return parse(address)?.toString() ?? address;
+}
+
 function parse(address: string): ipaddr.IPv4 | ipaddr.IPv6 | null {
   // Sockets accept no octal or short forms.
   if (isIPv4(address)) return ipaddr.IPv4.parse(address);

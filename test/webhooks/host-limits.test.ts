@@ -49,6 +49,15 @@ test('another name of the address, or another address of the name, gives no more
   expect(await take(1, { host: 'far.example', addresses: ['198.51.100.2'] })).toEqual([0]);
 });
 
+test('hosts behind the same gateway of NAT64 slow none of each other', async () => {
+  const { take } = limitHosts();
+  const own = { host: 'victim.example', addresses: ['64:ff9b::cb00:7107'] };
+  await take(3, own);
+  const other = { host: 'other.example', addresses: ['64:ff9b::c633:6401'] };
+  expect(await take(1, other)).toEqual([0]);
+  expect(await take(1, { host: 'third.example' })).not.toEqual([0]);
+});
+
 test('attempts of the sandbox slow none of live at the same host', async () => {
   const { take } = limitHosts();
   await take(50);
