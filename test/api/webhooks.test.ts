@@ -3,10 +3,12 @@ import { isDeepStrictEqual } from 'node:util';
 import type { ClientSession } from 'mongodb';
 import { buildEvents } from '../../activities/shared/events';
 import { DEFAULT_EVENT_TYPES, webhookWorkflowId } from '../../src/domain/events/event';
+import { createRedeliveries } from '../../src/service/events/redeliveries';
 import { eventually } from '../support/eventually';
 import { buildEndpoint, buildPayment, buildRefund } from '../support/factories';
 import { gate } from '../support/gate';
 import { useInbox } from '../support/hook';
+import { createClient } from '../support/http';
 import { type Account, useService } from '../support/service';
 import { writeOnce } from '../support/write-once';
 import { DAY_MS, sendClock } from './clock-setting';
@@ -232,6 +234,22 @@ test('events go to each endpoint that is enabled for them, and a redelivery to o
   expectRefusal(await redeliver({ endpoint_id: third.id }), 'endpoint_disabled');
   expectRefusal(await redeliver({ endpoint_id: UNKNOWN }), 'webhook_endpoint_not_found');
   expectRefusal(await redeliver({}, 'evt_unknown'), 'event_not_found');
+  const getHandle = () => {
+    throw new Error('gone');
+  };
+  const temporal = Object.create(service.temporal, { workflow: { value: { getHandle } } });
+  const redeliveries = createRedeliveries({
+    ...{ stores: service.stores, temporal, now: () => new Date() },
+  });
+  await service.withApp({ redeliveries }, async (url) => {
+    const path = `/v1/events/${event.id}/redeliver`;
+    const once = { idempotencyKey: null, once: true };
+    expectRefusal(
+      await createClient(url, shop.key).post(path, {}, once),
+      'temporarily_unavailable',
+    );
+  });
+  await expectEach(['delivered', 2], ['delivered', 1], ['disabled', 0]);
 
   await shop.delete(`${PATH}/${first.id}`);
   await patch(shop, third.id, { status: 'enabled' });

@@ -283,7 +283,7 @@ async function sendTo(
   endpoint_id: string,
 ): Promise<DeliveryRow> {
   // First, so an outage leaves the delivery unchanged.
-  await getWorkflowStatus(temporal, webhookWorkflowId(event._id));
+  await withTimeout(temporal, () => getWorkflowStatus(temporal, webhookWorkflowId(event._id)));
   const { deliveries } = deps.stores;
   const before = await deliveries.addOnce(buildDelivery(event, endpoint_id, 'no_endpoint'));
   // Later, `pending` could overwrite the outcome of a finished delivery.
