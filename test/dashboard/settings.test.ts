@@ -749,4 +749,10 @@ describe('a test event', () => {
       ]),
     );
   });
+
+  test('and its attempt have the time of the account', async () => {
+    await service.stores.accounts.storeOffset(shop.account_id, 86_400_000);
+    const { at, event_id } = await send('payment.settled');
+    expect(at).toBe((await service.stores.events.get(event_id))?.created);
+  });
 });

@@ -55,7 +55,8 @@ export async function sendTestEvent(
   let result: PostResult | undefined;
   try {
     // A final status, so no other delivery sends it.
-    const event = buildTestEvent(request, await accountNow(deps, request));
+    const at = await accountNow(deps, request);
+    const event = buildTestEvent(request, at);
     await insertTest(deps, event, endpoint, 'exhausted');
     const atMs = now().getTime();
     const { url } = endpoint;
@@ -63,7 +64,7 @@ export async function sendTestEvent(
     result = await postEvent(deps.post, { event, url, secret, atMs, allowPrivate });
     const row = toRow(
       { event_id: event._id, endpoint_id: endpoint.endpoint_id, run: 0 },
-      { attempt: 1, url, atMs, result, nextAtMs: null },
+      { attempt: 1, url, atMs: at.getTime(), result, nextAtMs: null },
     );
     await stores.deliveries.addAttempt(row);
     const line = { act: 'event.sent', account_id, livemode, target: event._id } as const;
