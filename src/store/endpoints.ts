@@ -46,11 +46,23 @@ export function createEndpointStore(db: Db, cacheMs = 0) {
     change: EndpointChange,
     at: string,
     session?: ClientSession,
-  ): Promise<Endpoint | null> =>
-    endpoints.findOneAndUpdate({ _id }, toUpdate(change, at), {
-      returnDocument: 'after',
-      session,
-    });
+  ): Promise<Endpoint | null> => {
+    const { enabled_events, disabled_reason, failing_since, ...fields } = change;
+    const isAll = enabled_events === 'all';
+    const $set = {
+      ...omitUndefined(fields),
+      ...(enabled_events === undefined || isAll ? {} : { enabled_events: [...enabled_events] }),
+      ...(disabled_reason ? { disabled_reason } : {}),
+      updated_at: at,
+    };
+    const $unset = {
+      ...(isAll ? { enabled_events: true as const } : {}),
+      ...(disabled_reason === null ? { disabled_reason: true as const } : {}),
+      ...(failing_since === null ? { failing_since: true as const } : {}),
+    };
+    const options = { returnDocument: 'after', session } as const;
+    return await endpoints.findOneAndUpdate({ _id }, { $set, $unset }, options);
+  };
   return {
     ensureIndexes: indexBuilder(endpoints, [
       { key: { account_id: 1, livemode: 1, slot: 1 }, name: SLOT_INDEX, unique: true },
@@ -63,8 +75,6 @@ export function createEndpointStore(db: Db, cacheMs = 0) {
     /** Reads the oldest endpoint. */
     get: (account_id: string, livemode: boolean, session?: ClientSession) =>
       find({ account_id, livemode }, session),
-    getCached: async (account_id: string, livemode: boolean): Promise<Endpoint | null> =>
-      (await listCached(account_id, livemode))[0] ?? null,
     /** @throws MongoServerError on `SLOT_INDEX` when another call took the slot */
     insert: async (document: EndpointDocument, session?: ClientSession): Promise<Endpoint> => {
       const { insertedId: _id } = await endpoints.insertOne({ ...document }, { session });
@@ -175,24 +185,6 @@ export function createEndpointStore(db: Db, cacheMs = 0) {
         { _id: id, 'secrets.ciphertext': before },
         { $set: { 'secrets.$.ciphertext': encrypted } },
       ),
-  };
-}
-
-function toUpdate(change: EndpointChange, updated_at: string) {
-  const { enabled_events, disabled_reason, failing_since, ...fields } = change;
-  const isAll = enabled_events === 'all';
-  return {
-    $set: {
-      ...omitUndefined(fields),
-      ...(enabled_events === undefined || isAll ? {} : { enabled_events: [...enabled_events] }),
-      ...(disabled_reason ? { disabled_reason } : {}),
-      updated_at,
-    },
-    $unset: {
-      ...(isAll ? { enabled_events: true as const } : {}),
-      ...(disabled_reason === null ? { disabled_reason: true as const } : {}),
-      ...(failing_since === null ? { failing_since: true as const } : {}),
-    },
   };
 }
 

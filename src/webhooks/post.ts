@@ -167,10 +167,16 @@ function startRequest(
   isFresh: boolean,
 ): ClientRequest {
   const isSecure = url.protocol === 'https:';
+  const all = addresses.map((address) => ({ address, family: isIP(address) }));
+  const lookup: LookupFunction = (_host, { all: isAll }, callback) => {
+    const [first] = all;
+    if (isAll || first === undefined) callback(null, all);
+    else callback(null, first.address, first.family);
+  };
   const options = {
     host,
     port: Number(url.port) || (isSecure ? 443 : 80),
-    lookup: pinLookup(addresses),
+    lookup,
     addresses,
     autoSelectFamily: true,
     autoSelectFamilyAttemptTimeout: ADDRESS_ATTEMPT_MS,
@@ -211,15 +217,6 @@ function findStatus(start: string): number | undefined {
   const final = start.replace(/^(?:\s*HTTP\/\d(?:\.\d)? +1\d\d\b[\s\S]*?\n\r?\n)+/, '');
   const digits = /^\s*HTTP\/\d(?:\.\d)? +([2-5]\d\d)\b[^\n]*\n/.exec(final)?.[1];
   return digits === undefined ? undefined : Number(digits);
-}
-
-function pinLookup(addresses: string[]): LookupFunction {
-  const all = addresses.map((address) => ({ address, family: isIP(address) }));
-  return (_host, options, callback) => {
-    const first = all[0];
-    if (options.all || first === undefined) callback(null, all);
-    else callback(null, first.address, first.family);
-  };
 }
 
 async function readExcerpt(response: IncomingMessage): Promise<string> {

@@ -225,7 +225,16 @@ export function createResolver(options: NameOptions = {}): Resolve {
   const cache = new Map<string, CacheEntry>();
   const lookUp = async (host: string): Promise<string[]> => {
     const localAddresses = findLocalAddresses(host, hostsFile);
-    return localAddresses.length > 0 ? localAddresses : await queryDns(host, servers, timeoutMs);
+    if (localAddresses.length > 0) return localAddresses;
+    const resolver = new Resolver({ timeout: SERVER_MS, tries: SERVER_TRIES });
+    if (servers !== undefined) resolver.setServers(servers);
+    const timer = setTimeout(() => resolver.cancel(), timeoutMs);
+    // Either address family may fail.
+    const answers = await Promise.allSettled([resolver.resolve4(host), resolver.resolve6(host)]);
+    clearTimeout(timer);
+    const addresses = answers.flatMap((one) => (one.status === 'fulfilled' ? one.value : []));
+    if (addresses.length === 0) throw new Error(`${host} has no address.`);
+    return addresses;
   };
   return (host) => {
     const name = host.toLowerCase();
@@ -254,40 +263,16 @@ export function createResolver(options: NameOptions = {}): Resolve {
 const resolveName = createResolver();
 
 function findLocalAddresses(host: string, hostsFile: string): string[] {
-  const listed = readHosts(hostsFile)
+  let lines: string[] = [];
+  try {
+    lines = readFileSync(hostsFile, 'utf8').split('\n');
+  } catch {
+    // A container may have none.
+  }
+  const listed = lines
+    .map((line) => line.replace(/#.*/, '').trim().toLowerCase().split(/\s+/))
     .filter(([, ...names]) => names.includes(host))
     .flatMap(([address = '']) => (isIP(address) === 0 ? [] : [address]));
   const isLocal = host === 'localhost' || host.endsWith('.localhost');
   return [...new Set(isLocal ? [...listed, ...LOOPBACK] : listed)];
-}
-
-function readHosts(hostsFile: string): string[][] {
-  try {
-    const lines = readFileSync(hostsFile, 'utf8').split('\n');
-    return lines.map((line) => line.replace(/#.*/, '').trim().toLowerCase().split(/\s+/));
-  } catch {
-    return [];
-  }
-}
-
-/** Either address family may fail. */
-async function queryDns(
-  host: string,
-  servers: string[] | undefined,
-  timeoutMs: number,
-): Promise<string[]> {
-  const resolver = new Resolver({ timeout: SERVER_MS, tries: SERVER_TRIES });
-  if (servers !== undefined) resolver.setServers(servers);
-  const timer = setTimeout(() => resolver.cancel(), timeoutMs);
-  try {
-    const queries = [resolver.resolve4(host), resolver.resolve6(host)];
-    const answers = await Promise.allSettled(queries);
-    const addresses = answers.flatMap((answer) =>
-      answer.status === 'fulfilled' ? answer.value : [],
-    );
-    if (addresses.length === 0) throw new Error(`${host} has no address.`);
-    return addresses;
-  } finally {
-    clearTimeout(timer);
-  }
 }

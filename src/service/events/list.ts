@@ -4,7 +4,7 @@ import { buildRefusal, notFound, ServiceError } from '../../domain/errors';
 import { DELIVERY_STATUSES, type DeliveryStatus, EVENT_TYPES } from '../../domain/events/event';
 import { toLowerId } from '../../domain/shape';
 import type { EventsQuery } from '../../domain/wire/events';
-import { type DeliveryAttempt, type DeliveryRow, listAttempts } from '../../store/deliveries';
+import { type DeliveryRow, listAttempts } from '../../store/deliveries';
 import type { EventDocument, EventFilter } from '../../store/events';
 import type { Owner, ServiceDeps } from '../access';
 import { listPage, type Page, type PageQuery } from '../money/read';
@@ -144,13 +144,6 @@ export function presentOldest([oldest = NO_DELIVERY]: readonly ShownDelivery[]):
   return { status, attempts, next_attempt_at };
 }
 
-/** @param attempts newest first */
-function presentLog(attempts: readonly DeliveryAttempt[]) {
-  return attempts.toReversed().map(({ at, status_code, error, duration_ms }) => ({
-    ...{ at, status: status_code, error, duration_ms },
-  }));
-}
-
 type MerchantEventDeps = Pick<ServiceDeps, 'mongo' | 'stores'>;
 
 /** @throws Refusal 404 `event_not_found` */
@@ -181,7 +174,14 @@ export async function getMerchantEvent(
   if (listed === null) throw buildRefusal(notFound('event'));
   const deliveries = listed.deliveries.map((row) => ({
     ...presentDelivery(row),
-    log: presentLog(listAttempts([row])),
+    log: listAttempts([row])
+      .toReversed()
+      .map(({ at, status_code: status, error, duration_ms }) => ({
+        at,
+        status,
+        error,
+        duration_ms,
+      })),
   }));
   return { ...presentEvent(listed), deliveries };
 }

@@ -366,7 +366,7 @@ describe('the cost in commands', () => {
     await stores.accounts.refresh(account.account_id);
     await stores.routingRules.readCached();
     await stores.connectorPauses.readCached();
-    await stores.endpoints.getCached(account.account_id, false);
+    await stores.endpoints.listCached(account.account_id, false);
     commands.clear();
     const created = await account.post(path, body);
     expect([created.status, created.text]).toEqual([201, expect.any(String)]);

@@ -30,15 +30,13 @@ export type { Endpoint } from '../../../store/endpoints';
 /** Concurrent calls may choose the same slot. */
 const RACES_MAX = 20;
 
-type EndpointState = 'enabled' | 'disabled';
-
 /** An absent setting stays as it is. */
 interface EndpointSettings {
   /** Accepted by `admitEndpointUrl`. */
   url?: string | undefined;
   description?: string | null | undefined;
   events?: readonly EventType[] | 'all' | undefined;
-  status?: EndpointState | undefined;
+  status?: 'enabled' | 'disabled' | undefined;
 }
 
 interface NewEndpoint {
@@ -116,11 +114,7 @@ export async function insertEndpoint(
 }
 
 /** @throws Refusal 422 `endpoint_limit_reached` */
-export function assertFreeSlot(endpoints: readonly Endpoint[]): void {
-  findFreeSlot(endpoints);
-}
-
-function findFreeSlot(endpoints: readonly Endpoint[]): number {
+export function findFreeSlot(endpoints: readonly Endpoint[]): number {
   const taken = endpoints.map(({ slot }) => slot);
   const free = endpointSlots().filter((slot) => !taken.includes(slot));
   // Random, so that concurrent calls seldom choose the same.

@@ -14,11 +14,11 @@ import { isRunning, type Redeliveries } from '../redeliveries';
 import { recordTestEvent } from '../test-event';
 import {
   admitEndpointUrl,
-  assertFreeSlot,
   changeEndpoint,
   decryptCurrent,
   deleteEndpoint,
   findEndpoint,
+  findFreeSlot,
   insertEndpoint,
   listEndpoints,
   makeEndpointId,
@@ -57,7 +57,7 @@ export function createMerchantEndpoint(
     makeId: makeEndpointId,
     accept: async ({ url, description = null, enabled_events }) => {
       const admitted = await admitEndpointUrl(deps.webhookUrls, owner, url);
-      assertFreeSlot(await listEndpoints(deps, owner));
+      findFreeSlot(await listEndpoints(deps, owner));
       const events = enabled_events === undefined ? 'all' : [...new Set(enabled_events)];
       return { webhook_endpoint: { url: admitted, description, events } };
     },
