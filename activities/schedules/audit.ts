@@ -202,7 +202,18 @@ async function auditInFlight(deps: AuditDeps, progress: Progress): Promise<Orpha
   const { accounts, scheduleRuns } = deps.stores;
   const walk = await scheduleRuns.readWalk();
   const offsets = await accounts.readOffsets();
-  const isLate = (resource: Resource) => isOverdue(resource, progress, offsets);
+  /** Compares with the time of the account, whose sandbox clock may have been advanced. */
+  const isLate = (resource: Resource): boolean => {
+    const offset_ms = resource.livemode ? 0 : (offsets.get(resource.account_id) ?? 0);
+    const account_ms = progress.began_at_ms + offset_ms;
+    if ('due_at' in resource) return Date.parse(resource.due_at) < account_ms;
+    if (resource.status === 'authorized') {
+      return Date.parse(resource.updated_at) < account_ms - AUTHORIZED_MS_MAX;
+    }
+    // A bank may take its time to decide.
+    if ('evidence_due_at' in resource) return false;
+    return Date.parse(resource.expires_at) < account_ms;
+  };
   if (progress.part === 'overdue') {
     await checkOverdue(deps, progress, walk.orphans, isLate);
     progress.part = 'everything';
@@ -266,21 +277,4 @@ function add(progress: Progress, { checked, orphans }: OrphanBatch<ResourceOrpha
     if (progress.orphans.length < ORPHANS_MAX) progress.orphans.push(id);
     if (progress.named.length < NAMED_MAX) progress.named.push(LIFECYCLES[kind].workflowId(id));
   }
-}
-
-/** Compares with the time of the account, whose sandbox clock may have been advanced. */
-function isOverdue(
-  resource: Resource,
-  { began_at_ms }: Progress,
-  offsets: ReadonlyMap<string, number>,
-): boolean {
-  const offset_ms = resource.livemode ? 0 : (offsets.get(resource.account_id) ?? 0);
-  const account_ms = began_at_ms + offset_ms;
-  if ('due_at' in resource) return Date.parse(resource.due_at) < account_ms;
-  if (resource.status === 'authorized') {
-    return Date.parse(resource.updated_at) < account_ms - AUTHORIZED_MS_MAX;
-  }
-  // A bank may take its time to decide.
-  if ('evidence_due_at' in resource) return false;
-  return Date.parse(resource.expires_at) < account_ms;
 }

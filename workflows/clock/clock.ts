@@ -237,7 +237,11 @@ async function settle(
     silent = asks.length === 0 ? [] : await ask(asks);
     advancing.awaited = bank.awaited;
     const late = [...silent, ...listDue()];
-    const waiting = [...bank.waiting, ...deliveries.waiting, ...late.map(toResourceId)];
+    const waiting = [
+      ...bank.waiting,
+      ...deliveries.waiting,
+      ...late.map((id) => id.slice(id.indexOf(':') + 1)),
+    ];
     if (waiting.length === 0 || Date.now() >= until) {
       for (const id of waiting) behind.add(id);
       for (const id of late) dues.delete(id);
@@ -270,8 +274,4 @@ async function askAll(offsets: Offsets, walk?: InFlightWalk, asks: readonly Cloc
 
 function toIso(offset_ms: number): string {
   return new Date(Date.now() + offset_ms).toISOString();
-}
-
-function toResourceId(workflow_id: string): string {
-  return workflow_id.slice(workflow_id.indexOf(':') + 1);
 }

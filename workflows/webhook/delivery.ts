@@ -126,8 +126,11 @@ async function follow(
     line.outcome = await line.scope.run(() => attempts(input));
   } catch (error) {
     line.error = error;
-    line.lastFailure = describeExhaustion(error);
-    if (line.lastFailure !== undefined) line.outcome = 'exhausted';
+    const failure = findFailure(error);
+    if (failure?.type === WEBHOOK_EXHAUSTED) {
+      line.lastFailure = failure.message;
+      line.outcome = 'exhausted';
+    }
   }
   line.hasEnded = true;
 }
@@ -144,24 +147,20 @@ async function attempts(input: EndpointDeliveryInput): Promise<DeliveryOutcome> 
   const isRepeat = workflowInfo().historyLength > FIRST_TASK_EVENTS;
   const started = isRepeat ? resumed : input;
   const first_at_ms = Date.now();
-  const first = await firstAttempt(started).catch(unlessUnknown);
+  const first = await firstAttempt(started).catch((error: unknown) => {
+    // The database knows whether a lost attempt was made. A missing event ends the delivery.
+    if (findFailure(error)?.nonRetryable === true) throw error;
+    return 'failed' as const;
+  });
   if (first === 'delivered' || first === 'no_endpoint' || first === 'disabled') return first;
   if (first === 'skipped') return await deliverWebhook(started);
   const postedResult = typeof first === 'object' ? first : {};
   return await deliverWebhook({ ...resumed, first_at_ms, ...postedResult });
 }
 
-/** The database knows whether a lost attempt was made. A missing event ends the delivery. */
-function unlessUnknown(error: unknown): 'failed' {
+function findFailure(error: unknown): ApplicationFailure | undefined {
   const cause = error instanceof ActivityFailure ? error.cause : undefined;
-  if (cause instanceof ApplicationFailure && cause.nonRetryable === true) throw error;
-  return 'failed';
-}
-
-function describeExhaustion(error: unknown): string | undefined {
-  const cause = error instanceof ActivityFailure ? error.cause : undefined;
-  if (!(cause instanceof ApplicationFailure) || cause.type !== WEBHOOK_EXHAUSTED) return undefined;
-  return cause.message;
+  return cause instanceof ApplicationFailure ? cause : undefined;
 }
 
 /** Shows operators each endpoint, and whether one needs them. */
