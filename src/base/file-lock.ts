@@ -31,11 +31,18 @@ interface LockAttempt {
 export function tryLock(path: string, pid = process.pid): LockAttempt {
   const ownPath = `${path}.${pid}`;
   const text = JSON.stringify({ pid, born: getStartTime(pid), host: hostname() });
+  const release = () => {
+    try {
+      if (readFileSync(path, 'utf8') === text) rmSync(path);
+    } catch {
+      // The data folder may have been deleted.
+    }
+  };
   writeFileSync(ownPath, text);
   try {
     for (;;) {
       // Linking is atomic, so no process reads a partial lock.
-      if (tryLink(ownPath, path)) return { release: () => releaseLock(path, text) };
+      if (tryLink(ownPath, path)) return { release };
       const holder = readHolder(path);
       if (holder !== undefined && isHeld(path, holder)) return { holder, release: () => {} };
       removeStale(path, `${ownPath}.stale`, holder);
@@ -80,14 +87,6 @@ function readHolder(path: string): LockHolder | undefined {
     return Holder.safeParse(JSON.parse(readFileSync(path, 'utf8'))).data;
   } catch {
     return undefined;
-  }
-}
-
-function releaseLock(path: string, text: string): void {
-  try {
-    if (readFileSync(path, 'utf8') === text) rmSync(path);
-  } catch {
-    // The data folder may have been deleted.
   }
 }
 

@@ -17,16 +17,16 @@ export function describeProgram(root: string, workingDirectory: string): Program
   if (relative(workingDirectory, root) === join('node_modules', 'durable-payments')) {
     return { start: 'npx durable-payments start', cli: 'npx durable-payments cli' };
   }
-  const program = (path: string) => `node ${quote(join(root, 'dist', path))}`;
+  const program = (name: string) => {
+    const path = join(root, 'dist', name);
+    const isPlain = /^[\w./@+-]+$/.test(path);
+    return `node ${isPlain ? path : `'${path.replaceAll("'", "'\\''")}'`}`;
+  };
   return { start: `${program('stack/bin.js')} start`, cli: program('src/cli/main.js') };
 }
 
 function isCheckout(root: string): boolean {
   return existsSync(join(root, 'tsconfig.json'));
-}
-
-function quote(path: string): string {
-  return /^[\w./@+-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`;
 }
 
 function packageRoot(): string {

@@ -15,8 +15,12 @@ export function checkTemporalTls(access: { address: string; tls?: unknown }): st
 
 /** @returns fault; undefined if allowed, or for an invalid URI */
 export function checkMongoTls(uri: string): string | undefined {
-  const options = readOptions(uri);
-  if (options === undefined) return undefined;
+  let options: MongoClient['options'];
+  try {
+    options = new MongoClient(uri, { runtimeAdapters: RUNTIME_ADAPTERS }).options;
+  } catch {
+    return undefined;
+  }
   const { hosts, srvHost, tls, rejectUnauthorized, checkServerIdentity } = options;
   const names = srvHost === undefined ? hosts.map(({ host }) => host) : [srvHost];
   // A host without a name is a local socket.
@@ -40,12 +44,4 @@ const OR_ALLOW = `or ALLOW_CLEAR_TEXT=${PLAIN_TEXT_ALLOWED} if the network is tr
 
 export function isLocalHost(host: string): boolean {
   return host === 'localhost' || isLoopback(host.replace(/^\[|\]$/g, ''));
-}
-
-function readOptions(uri: string) {
-  try {
-    return new MongoClient(uri, { runtimeAdapters: RUNTIME_ADAPTERS }).options;
-  } catch {
-    return undefined;
-  }
 }

@@ -42,7 +42,11 @@ export function createAuditKeys(
     const file = { key: newRandomKey().toString('base64url') };
     writeKeyFile(path, `${JSON.stringify(file, null, 2)}\n`);
   }
-  return [...written, ...publish(dir, now, writers)];
+  // Also the halves that an interrupted creation left out.
+  const keys = findPublicKeys(dir, now, writers);
+  if (keys === undefined) return written;
+  writeKeyFile(publicPath(dir), `${JSON.stringify(keys, null, 2)}\n`, PUBLIC_MODE);
+  return [...written, publicPath(dir)];
 }
 
 /** Lists paths of the files that `createAuditKeys` would write. */
@@ -54,15 +58,6 @@ export function listUnwrittenAuditKeys(dir: string): string[] {
 
 function listMissing(dir: string, writers: readonly AuditWriter[]): string[] {
   return writers.map((writer) => auditKeyPath(dir, writer)).filter((path) => !existsSync(path));
-}
-
-/** Adds the halves that an interrupted creation left out, too. @returns path of a written file */
-function publish(dir: string, now: Date, writers: readonly AuditWriter[]): string[] {
-  const keys = findPublicKeys(dir, now, writers);
-  if (keys === undefined) return [];
-  const path = publicPath(dir);
-  writeKeyFile(path, `${JSON.stringify(keys, null, 2)}\n`, PUBLIC_MODE);
-  return [path];
 }
 
 /** @returns all public halves; undefined where none is missing */

@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer';
 import { randomBytes } from 'node:crypto';
 import {
   closeSync,
@@ -33,17 +34,10 @@ export function mayBeRandom(key: Buffer): boolean {
   const steps = key.map((byte, index) => byte - (key[index - 1] ?? 0)).subarray(1);
   // A key in one case is often words.
   const isOneCase = text === text.toLowerCase() || text === text.toUpperCase();
+  const isText = isUtf8(key) && !/[\p{Cc}\p{Cn}]/u.test(key.toString());
   return (
-    [key, steps].every((bytes) => new Set(bytes).size >= DISTINCT_MIN) && !isOneCase && !isText(key)
+    [key, steps].every((bytes) => new Set(bytes).size >= DISTINCT_MIN) && !isOneCase && !isText
   );
-}
-
-function isText(bytes: Buffer): boolean {
-  try {
-    return !/[\p{Cc}\p{Cn}]/u.test(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
-  } catch {
-    return false;
-  }
 }
 
 export function newRandomKey(): Buffer {
