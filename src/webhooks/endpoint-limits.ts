@@ -49,6 +49,8 @@ interface Endpoint {
   /** Oldest first. */
   inFlight: Set<{ beganAt: number }>;
   consecutiveTimeouts: number;
+  /** Time of the last result. */
+  endedAt: number;
   isGood: boolean;
   /** Undefined unless the last response was good and prompt. */
   promptAt: number | undefined;
@@ -94,6 +96,7 @@ export function createEndpointLimits(options: LimitsOptions): EndpointLimits {
   const { slots, promptSlots = 0, now = () => performance.now(), random = Math.random } = options;
   const endpoints = new Map<string, Endpoint>();
   const slotsInUse: Record<Health, number> = { good: 0, unproven: 0, hanging: 0 };
+  /** Last tried last. */
   const hanging = new Set<Endpoint>();
   let promptSlotsInUse = 0;
   const share = (part: number) => Math.max(1, Math.floor(slots * part));
@@ -101,6 +104,7 @@ export function createEndpointLimits(options: LimitsOptions): EndpointLimits {
     const endpoint = endpoints.get(owner) ?? {
       inFlight: new Set(),
       consecutiveTimeouts: 0,
+      endedAt: 0,
       isGood: false,
       promptAt: undefined,
       prompt: 0,
@@ -124,6 +128,11 @@ export function createEndpointLimits(options: LimitsOptions): EndpointLimits {
       const health = getHealth(endpoint);
       const { each, all } = SHARES[health];
       if (endpoint.inFlight.size >= share(each) || slotsInUse[health] >= share(all)) {
+        // One that was deleted or disabled must not slow down the probes of others.
+        for (const oldest of hanging) {
+          if (now() - oldest.endedAt < PROBE_WAIT_MS_MAX) break;
+          hanging.delete(oldest);
+        }
         // Waiting events cost a hanging endpoint no attempts: the first response to a probe starts all.
         const probeMs = Math.max(PROBE_MS, (hanging.size / PROBES_PER_SECOND) * 1_000);
         const pace =
@@ -141,8 +150,8 @@ export function createEndpointLimits(options: LimitsOptions): EndpointLimits {
         slotsInUse[health] -= 1;
         if (result === undefined) return;
         recordResult(endpoint, result, now());
+        hanging.delete(endpoint);
         if (getHealth(endpoint) === 'hanging') hanging.add(endpoint);
-        else hanging.delete(endpoint);
       };
       return { admitted: true, isProbe: health === 'hanging', leave };
     },
@@ -183,6 +192,7 @@ function recordResult(endpoint: Endpoint, result: PostResult, now: number): void
   const { durationMs } = result;
   const isAnswer = result.outcome === 'response';
   const oldHealth = getHealth(endpoint);
+  endpoint.endedAt = now;
   endpoint.isGood = isAcknowledged(result) && durationMs < GOOD_WITHIN_MS;
   endpoint.promptAt = endpoint.isGood && durationMs < PROMPT.tookMs ? now : undefined;
   if (!isAnswer && durationMs >= HUNG_MS) endpoint.consecutiveTimeouts += 1;

@@ -111,6 +111,14 @@ test('a thousand endpoints that hang are probed four times a second in total', (
   expect(limits.admit('bad-0')).toEqual({ admitted: false, waitMs: 749_750 });
 });
 
+test('endpoints that hung and are not tried any more slow down no probes', () => {
+  for (let n = 0; n < 1_000; n += 1) attempt(`gone ${n}`, ...hang(5));
+  nowMs = 11 * 3_600_000;
+  attempt('slow', ...hang(5));
+  limits.admit('slow');
+  expect(listWaits('slow', 1)).toEqual([15]);
+});
+
 test('an extra attempt is admitted ten times a second while most slots are free', () => {
   expect(limits.admit('shop')).toMatchObject({ admitted: true, isProbe: false });
   attempt('bad', ...hang(5));
