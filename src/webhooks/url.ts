@@ -121,8 +121,12 @@ export async function admitUrl(text: string, policy: UrlPolicy): Promise<Admitte
   const url = parseUrl(text, policy.allowPrivate);
   if ('code' in url) return url;
   const host = url.hostname.replace(/^\[(.*)\]$/, '$1').replace(/\.+$/, '');
-  const hostFault = findHostFault(host, policy.allowPrivate);
-  if (hostFault !== null) return hostFault;
+  const isThisMachine = host === 'localhost' || host.endsWith('.localhost');
+  const isLocal = !host.includes('.') || LOCAL_SUFFIXES.some((suffix) => host.endsWith(suffix));
+  const isRefused = isThisMachine ? !policy.allowPrivate : isLocal;
+  if (isIP(host) === 0 && isRefused) {
+    return refuse('url_host_not_public', `${host} is not a public host name.`);
+  }
   const resolve = policy.resolve ?? resolveName;
   const all = isIP(host) === 0 ? await resolve(host).catch(() => []) : [host];
   const refusals = all.map((address) => addressFault(address, url.protocol, policy));
@@ -155,15 +159,6 @@ function parseUrl(text: string, allowPrivate: boolean): URL | UrlRefusal {
     return refuse('url_too_long', `The URL is longer than ${URL_LENGTH_MAX} characters.`);
   }
   return url;
-}
-
-function findHostFault(host: string, allowPrivate: boolean): UrlRefusal | null {
-  if (isIP(host) !== 0) return null;
-  const isThisMachine = host === 'localhost' || host.endsWith('.localhost');
-  if (isThisMachine && allowPrivate) return null;
-  const isLocal = !host.includes('.') || LOCAL_SUFFIXES.some((suffix) => host.endsWith(suffix));
-  if (!isThisMachine && !isLocal) return null;
-  return refuse('url_host_not_public', `${host} is not a public host name.`);
 }
 
 function addressFault(

@@ -12,7 +12,6 @@ import { waitForCaches } from '../../../store/cache';
 import type { DeliveryAttempt } from '../../../store/deliveries';
 import {
   type Endpoint,
-  type EndpointChange,
   type EndpointDocument,
   type EndpointKey,
   endpointSlots,
@@ -147,10 +146,21 @@ export async function changeEndpoint(
   if (Object.values(settings).every((value) => value === undefined)) {
     return await findEndpoint(deps, owner, endpoint_id);
   }
+  const { url, description, events, status } = settings;
   const at = (await accountNow(deps, owner)).toISOString();
   const changed = await inTransaction(deps.mongo, async (session) => {
     const before = await findEndpoint(deps, owner, endpoint_id, session);
-    const after = await endpoints.update(before, toChange(before, settings), at, session);
+    const isEnabled = status === 'enabled';
+    const isDisabled = status === 'disabled';
+    const disabledReason = isDisabled ? (before.disabled_reason ?? 'merchant') : undefined;
+    // A new URL, or enabling, resets the failures.
+    const isNew = isEnabled || (url !== undefined && url !== before.url);
+    const change = omitUndefined({
+      ...{ url, description, enabled_events: events },
+      disabled_reason: isEnabled ? null : disabledReason,
+      failing_since: isNew ? null : undefined,
+    });
+    const after = await endpoints.update(before, change, at, session);
     if (after === null) throw buildRefusal(notFound('webhook_endpoint'));
     const line = { act: 'webhook.updated', ...owner, target: endpoint_id } as const;
     // Null, unlike an absent fact, says that it is enabled again.
@@ -164,21 +174,6 @@ export async function changeEndpoint(
   });
   await waitForCaches();
   return changed;
-}
-
-/** A new URL, or enabling, resets the failures. */
-function toChange(before: Endpoint, settings: EndpointSettings): EndpointChange {
-  const { url, description, events, status } = settings;
-  const isEnabled = status === 'enabled';
-  const isNew = isEnabled || (url !== undefined && url !== before.url);
-  return {
-    ...(url === undefined ? {} : { url }),
-    ...(description === undefined ? {} : { description }),
-    ...(events === undefined ? {} : { enabled_events: events }),
-    ...(isEnabled ? { disabled_reason: null } : {}),
-    ...(status === 'disabled' ? { disabled_reason: before.disabled_reason ?? 'merchant' } : {}),
-    ...(isNew ? { failing_since: null } : {}),
-  };
 }
 
 /**
