@@ -256,6 +256,7 @@ async function reserve(
   return isLate(input) ? await abandon(session) : payout;
 }
 
+/** Counts it also without a limit, which may be set later on the day. */
 async function addToDay(
   { payoutDays }: RecordDeps['stores'],
   account: AccountDocument | null,
@@ -263,9 +264,8 @@ async function addToDay(
   session: ClientSession,
 ): Promise<PayoutDocument> {
   const { amount, currency } = payout;
-  const limit = findPayoutLimit(account?.payout_limits, currency);
-  if (limit === undefined) return payout;
   const spent = await payoutDays.add(payout, amount, session);
+  const limit = findPayoutLimit(account?.payout_limits, currency);
   const fault = limitFault(limit, spent - amount, payout);
   if (fault !== undefined) throw new LimitExceeded(fault);
   return { ...payout, limited: true };
