@@ -257,9 +257,10 @@ async function bookReturn(context: Context, input: ReturnInput): Promise<Work<Re
   const candidates = movements.filter((each) => {
     if (act !== undefined) return each.id === act.movement;
     if (each.direction === report.direction || !isInSuspense(each)) return false;
-    const rest = { ...each, amount: toUnits(each, computeRest(each)) };
-    return fits(rest, report) && (input.movement ?? each.id) === each.id;
+    if (input.movement !== undefined && each.id !== input.movement) return false;
+    return fits({ ...each, amount: toUnits(each, computeRest(each)) }, report);
   });
+  // Movements of one amount and currency are alike: what the bank is to send back first, then the oldest.
   const movement = candidates.find(isGoingBack) ?? candidates[0];
   const returned = findReturned(movements, identity, report);
   if (returned !== undefined) {
@@ -272,11 +273,15 @@ async function bookReturn(context: Context, input: ReturnInput): Promise<Work<Re
       return { answer: { outcome: 'repeated' }, isNew: isNew || isChanged };
     }
   }
-  const isShort = BigInt(act?.amount ?? 0) > (movement === undefined ? 0n : computeRest(movement));
-  if (movement === undefined || !areAlike(candidates) || !isInSuspense(movement) || isShort) {
+  const rest = movement === undefined ? 0n : computeRest(movement);
+  const isShort = BigInt(act?.amount ?? 0) > rest;
+  const areAlike = candidates.every(
+    (each) => each.currency === movement?.currency && computeRest(each) === rest,
+  );
+  if (movement === undefined || !areAlike || !isInSuspense(movement) || isShort) {
     return { answer: { outcome: 'unmatched' }, isNew: isChanged };
   }
-  const amount = act?.amount ?? toUnits(movement, computeRest(movement));
+  const amount = act?.amount ?? toUnits(movement, rest);
   const back = { ...report, amount, currency: movement.currency };
   // Two movements of one write have places of their own.
   const order = resource.version + (isChanged ? 1.5 : 1);
@@ -317,16 +322,6 @@ function isCertain(
 ): boolean {
   if (movement.sources.some(({ id }) => id === source.id)) return true;
   return Boolean(bank_reference) && !candidates.some((each) => hasName(each, bank_reference ?? ''));
-}
-
-/** Movements of one amount and currency are alike: what the bank is to send back first, then the oldest. */
-function areAlike([first, ...others]: readonly Movement[]): boolean {
-  return others.every(
-    (each) =>
-      first !== undefined &&
-      each.currency === first.currency &&
-      computeRest(each) === computeRest(first),
-  );
 }
 
 /** Records late funds that are back before their arrival was reported. */

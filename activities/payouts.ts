@@ -31,7 +31,6 @@ import {
   recordApplied,
   releaseSent,
 } from '../src/movements/register';
-import type { AccountDocument } from '../src/store/accounts';
 import type { PayoutDocument } from '../src/store/payouts';
 import { positionAt } from './shared/events';
 import {
@@ -169,22 +168,17 @@ function buildOpening(
     reserve: (session) => reserve(deps, input, session),
     accept: (payout) => buildAcceptance(readFacts(payout, request_id), 'created', payout.livemode),
     refuseDebit: () => refuseDebit(deps, input),
-    explainMissing: async () => explainLateness(deps, input),
+    explainMissing: async () => {
+      const late_ms = Date.now() - accept_by_ms;
+      if (late_ms <= 0) return TOO_LATE;
+      // The clock may be what refuses every payout.
+      const seconds = Math.ceil((late_ms + ACCEPT_WITHIN_MS) / 1_000);
+      const fields = { payout_id: id, request_id, seconds };
+      deps.log.warn(fields, 'payout refused as late by the clock of this worker');
+      const clock = `By the clock of this worker it was ${seconds} s old, and it has 5 s.`;
+      return { ...TOO_LATE, message: `${TOO_LATE.message} ${clock}` };
+    },
   };
-}
-
-/** The clock may be what refuses every payout. */
-function explainLateness({ log }: RecordDeps, input: OpenPayout) {
-  const { payout_id, request_id, accept_by_ms } = input;
-  const now = Date.now();
-  if (now <= accept_by_ms) return TOO_LATE;
-  const seconds = Math.ceil((now - accept_by_ms + ACCEPT_WITHIN_MS) / 1_000);
-  log.warn(
-    { payout_id, request_id, seconds },
-    'payout refused as late by the clock of this worker',
-  );
-  const clock = `By the clock of this worker it was ${seconds} s old, and it has 5 s.`;
-  return { ...TOO_LATE, message: `${TOO_LATE.message} ${clock}` };
 }
 
 async function refuseDebit({ stores }: RecordDeps, input: OpenPayout): Promise<PayoutOpening> {
@@ -250,25 +244,16 @@ async function reserve(
   await stores.ledger.post(buildReservation(reserved, owedMax), session);
   const request = await stores.idempotency.clearRequest(input.payout_id, session);
   if (request === null || !('payout' in request)) return await abandon(session);
-  const payout = await addToDay(stores, account, newPayout(input, request.payout), session);
+  const { amount, currency } = input;
+  // Counts also without a limit, which may be set later on the day.
+  const spent = await stores.payoutDays.add(input, amount, session);
+  const limit = findPayoutLimit(account?.payout_limits, currency);
+  const fault = limitFault(limit, spent - amount, input);
+  if (fault !== undefined) throw new LimitExceeded(fault);
+  const payout = newPayout(input, request.payout);
   await stores.payouts.insert(payout, session);
   // The API may have given up while the writes ran.
   return isLate(input) ? await abandon(session) : payout;
-}
-
-/** Counts it also without a limit, which may be set later on the day. */
-async function addToDay(
-  { payoutDays }: RecordDeps['stores'],
-  account: AccountDocument | null,
-  payout: PayoutDocument,
-  session: ClientSession,
-): Promise<PayoutDocument> {
-  const { amount, currency } = payout;
-  const spent = await payoutDays.add(payout, amount, session);
-  const limit = findPayoutLimit(account?.payout_limits, currency);
-  const fault = limitFault(limit, spent - amount, payout);
-  if (fault !== undefined) throw new LimitExceeded(fault);
-  return { ...payout, limited: true };
 }
 
 function isLate({ accept_by_ms }: OpenPayout): boolean {
@@ -299,6 +284,7 @@ function newPayout(input: OpenPayout, request: PayoutRequest): PayoutDocument {
     sent_at: null,
     completed_at: null,
     bank_reference: null,
+    limited: true,
     due_at: new Date(dueMs).toISOString(),
     attention: null,
     audit: [],
