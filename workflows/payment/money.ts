@@ -226,11 +226,22 @@ export async function bookResolution(
     return INSTRUCTED;
   }
   if (item.as !== 'customer') {
-    const fault = await resolveMovement(record, 'payment', payment, audit, item, findTaker);
+    const fault = await resolveMovement(
+      record,
+      'payment',
+      payment,
+      audit,
+      item,
+      ({ status, facts }, { currency }) =>
+        isFinal(status) || currency !== facts.currency ? undefined : 'mark_settled',
+    );
     record.show(payment);
     return fault;
   }
-  if (wasInstructed(payment, movement)) {
+  // A task that was lost may have recorded the decision, and instructed nobody.
+  const isLost = payment.attention === 'late_money_pending' && payment.instructing.size === 0;
+  // A further instruction has the same id, and would do nothing.
+  if (isGoingBack(movement) && !isLost) {
     return `The bank was instructed to send the movement ${movement.id} back, and is not instructed again. ${BY_HAND}`;
   }
   if (item.amount !== undefined) return 'The bank sends back all that is in suspense, and no part.';
@@ -248,19 +259,8 @@ export async function bookResolution(
   return undefined;
 }
 
-/** Whether a further instruction would do nothing: it has the same id. */
-function wasInstructed({ attention, instructing }: Payment, movement: Movement): boolean {
-  // A task that was lost may have recorded the decision, and instructed nobody.
-  const isLost = attention === 'late_money_pending' && instructing.size === 0;
-  return isGoingBack(movement) && !isLost;
-}
-
 const BY_HAND =
   'If the customer does not get the money, return it by hand, then send `mark_reversed`.';
-
-function findTaker({ status, facts }: Payment, { currency }: Movement): string | undefined {
-  return isFinal(status) || currency !== facts.currency ? undefined : 'mark_settled';
-}
 
 /** @param amount minor units that really came, by default what is in suspense */
 export function pickSettled(

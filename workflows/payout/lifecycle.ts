@@ -209,18 +209,11 @@ async function load(mail: PayoutMailbox, start: PayoutResume): Promise<Opening<P
   payout.completedAt = snapshot.completed_at;
   payout.payee = snapshot.payee;
   receiveMissed(mail, messages, snapshot.missed);
-  if (isEnded(payout.status)) record.logActivity(payout, 'Started again after the end.');
-  else await resumeInFlight(payout);
-  return { outcome: 'accepted', resource: payout };
-}
-
-function getOverdueReason(status: PayoutStatus): PayoutAttention | undefined {
-  const reasons: Partial<Record<PayoutStatus, PayoutAttention>> = OVERDUE_ATTENTION;
-  return reasons[status];
-}
-
-/** Reports to operators that a workflow was ended from outside. */
-async function resumeInFlight(payout: Payout): Promise<void> {
+  const opening = { outcome: 'accepted', resource: payout } as const;
+  if (isEnded(payout.status)) {
+    record.logActivity(payout, 'Started again after the end.');
+    return opening;
+  }
   if (workflowInfo().continuedFromExecutionRunId !== undefined) {
     const reason = getOverdueReason(payout.status);
     payout.isOverdueReported = reason !== undefined && isReported(payout, reason);
@@ -231,6 +224,12 @@ async function resumeInFlight(payout: Payout): Promise<void> {
     await record.flagUnlessMore(payout, 'restarted_in_flight');
   }
   if (isUnsent(payout.status)) void instruct(rules, payout, getEarlierArrival());
+  return opening;
+}
+
+function getOverdueReason(status: PayoutStatus): PayoutAttention | undefined {
+  const reasons: Partial<Record<PayoutStatus, PayoutAttention>> = OVERDUE_ATTENTION;
+  return reasons[status];
 }
 
 async function applyLateAnswer(
@@ -296,7 +295,10 @@ export function suspend(
     case 'returned':
       if (status === 'failed') return 'back';
       if (callback.amount === undefined && isReturnHeld) return undefined;
-      return { direction: 'in', reason: getReturnReason(attention) };
+      return {
+        direction: 'in',
+        reason: REFUSED_RETURNS.find((each) => each === attention) ?? 'amount_differs',
+      };
     case 'debit_reversed':
       return { direction: 'in', reason: name };
     case 'return_reversed':
@@ -321,16 +323,7 @@ export function suspend(
 
 const NAMED_AGAIN = { direction: 'out', reason: 'second_completion', isLaterStep: true } as const;
 
-function getReturnReason(attention: PayoutAttention | undefined) {
-  switch (attention) {
-    case 'return_too_late':
-    case 'return_not_possible':
-    case 'second_return':
-      return attention;
-    default:
-      return 'amount_differs';
-  }
-}
+const REFUSED_RETURNS = ['return_too_late', 'return_not_possible', 'second_return'] as const;
 
 function findTaker({ status, facts }: Payout, { direction, currency }: Movement) {
   if (currency !== facts.currency) return undefined;

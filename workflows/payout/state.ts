@@ -341,13 +341,11 @@ async function reserveInTime(input: OpenPayout): Promise<PayoutOpening | undefin
     } catch (error) {
       // A local time-out is an `ActivityFailure` at first, and a bare `TimeoutFailure` in a replay.
       if (!(error instanceof TemporalFailure)) throw error;
-      await sleep(pauseAfter(error), { summary: 'Accept the payout again' });
+      const { cause } = error;
+      const hasNoLock = cause instanceof ApplicationFailure && cause.type === NO_LOCK;
+      const pause = hasNoLock ? NO_LOCK_PAUSE_MS * (1 + Math.random()) : PAUSE_MS;
+      await sleep(pause, { summary: 'Accept the payout again' });
     }
   }
   return undefined;
-}
-
-function pauseAfter({ cause }: TemporalFailure): number {
-  const hasNoLock = cause instanceof ApplicationFailure && cause.type === NO_LOCK;
-  return hasNoLock ? NO_LOCK_PAUSE_MS * (1 + Math.random()) : PAUSE_MS;
 }

@@ -262,7 +262,9 @@ export function askForOperator<Activities extends object = ConnectorActivities>(
     try {
       return await ask(first);
     } catch (error) {
-      if (!isUnpolled(error)) throw error;
+      const cause = error instanceof ActivityFailure ? error.cause : undefined;
+      const isTimeout = cause instanceof TimeoutFailure;
+      if (!isTimeout || cause.timeoutType !== 'SCHEDULE_TO_START') throw error;
       return await ask(second);
     }
   };
@@ -289,14 +291,6 @@ function questionActivities<Activities extends object>(
       summary: `Ask the bank whether it holds the ${name}`,
     }),
   };
-}
-
-function isUnpolled(error: unknown): boolean {
-  return (
-    error instanceof ActivityFailure &&
-    error.cause instanceof TimeoutFailure &&
-    error.cause.timeoutType === 'SCHEDULE_TO_START'
-  );
 }
 
 export function bankQueue(connector: string): string {

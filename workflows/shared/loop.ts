@@ -50,7 +50,10 @@ export async function runUntilFinal<Item extends { kind: string }>(
     }
     if (ended()) return;
     if (mustRenew()) await continueInNewRun();
-    alarm.set(awaitDue(clock, nextDue()));
+    const next = nextDue();
+    const { offset_ms } = clock;
+    clock.wait = isDue(clock, next) ? undefined : { offset_ms, due_at_ms: next?.at ?? null };
+    alarm.set(next && { ...next, at: toRealTime(clock, next.at) });
     clock.hasAdvanced = false;
     // Repeats of a bank are in the history, and not in the inbox.
     await condition(() => wakes() || mustRenew());
@@ -64,14 +67,6 @@ export async function runUntilFinal<Item extends { kind: string }>(
     isDueRefused = true;
     await reportGivenUp(due.summary, outcome.refused);
   }
-}
-
-/** @returns the step, in real time */
-function awaitDue(clock: AccountClock, due: Due | undefined): Due | undefined {
-  const { offset_ms } = clock;
-  const due_at_ms = due?.at ?? null;
-  clock.wait = isDue(clock, due) ? undefined : { offset_ms, due_at_ms };
-  return due && { ...due, at: toRealTime(clock, due.at) };
 }
 
 function isDue(clock: AccountClock, due: Due | undefined): boolean {

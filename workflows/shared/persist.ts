@@ -115,18 +115,17 @@ interface Shown {
 /** Shows a stuck step by search attribute and text: MongoDB may be away. */
 export function listenForStuckSteps(): void {
   const description = 'Sent by an activity that fails again and again: shows `record_stuck`.';
-  setHandler(stepStuck, (step) => showStuck(String(step)), { description });
-}
-
-function showStuck(step: string): void {
-  if (writes.pending === 0 || writes.covered !== undefined) return;
-  writes.covered = { attention: readAttention(), details: getCurrentDetails() };
-  setAttention(STEP_STUCK_REASON);
-  setCurrentDetails(
-    `⚠ **${STEP_STUCK_REASON}**: ${quoteMarkdown(step)} fails again and again, and nothing else happens until it ` +
-      'succeeds. **Pending Activities** has its last failure. It goes on by itself once the cause ' +
-      'is gone.',
-  );
+  const show = (step: unknown): void => {
+    if (writes.pending === 0 || writes.covered !== undefined) return;
+    writes.covered = { attention: readAttention(), details: getCurrentDetails() };
+    setAttention(STEP_STUCK_REASON);
+    setCurrentDetails(
+      `⚠ **${STEP_STUCK_REASON}**: ${quoteMarkdown(String(step))} fails again and again, and nothing ` +
+        'else happens until it succeeds. **Pending Activities** has its last failure. It goes on ' +
+        'by itself once the cause is gone.',
+    );
+  };
+  setHandler(stepStuck, show, { description });
 }
 
 function readAttention(): string | null {
