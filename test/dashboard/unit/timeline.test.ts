@@ -153,6 +153,21 @@ test('a timeline writes amounts of a chain and of its journal entries in whole u
   expect(entries[0]?.title).toBe('API call created the crypto payment');
 });
 
+test.each([
+  ['USDC', 'Amount 5 USDC'],
+  ['USDT', undefined],
+  [undefined, undefined],
+])('a wrong asset %s is never written in units of the expected one', (asset, amount) => {
+  const resource = { ...facts.resource, asset: 'ETH', network: 'ethereum' };
+  const told = { transaction_id: '0x1', amount: '5000000', ...(asset && { asset }) };
+  const body = { callback_id: 'cb-1', occurred_at: AT, ...told };
+  const callbacks = [{ ...callback, name: 'wrong_asset', body } as CallbackDocument];
+  const report = assembleTimeline({ ...facts, resource, callbacks }).find(
+    ({ kind }) => kind === 'chain',
+  );
+  expect(report?.details.find((text) => text.startsWith('Amount'))).toBe(amount);
+});
+
 test('a callback that is parked or not signalled yet says so', () => {
   const row = (change: Partial<CallbackDocument>) => {
     const alone = { ...facts, callbacks: [{ ...callback, ...change }] };

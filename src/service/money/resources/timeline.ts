@@ -1,5 +1,5 @@
 import type { CallbackResource } from '../../../domain/banks/callback';
-import { formatUnits } from '../../../domain/crypto/assets';
+import { assetRules, formatUnits } from '../../../domain/crypto/assets';
 import { formatAmount, formatMoney } from '../../../domain/money/money';
 import { formatCount } from '../../../domain/printable';
 import { bookOwner, type EntryDocument } from '../../../ledger/entries';
@@ -123,16 +123,19 @@ function describeCallback(callback: CallbackDocument, resource: Facts['resource'
     !('currency' in body) || body.amount === undefined || body.currency === undefined
       ? undefined
       : `Amount ${formatMoney(body.amount, body.currency)}`;
+  // The chain may report an asset that the service does not know by name.
+  const reported = ('asset' in body && body.asset) || (name === 'wrong_asset' ? '' : asset);
+  const pair = assetRules(reported ?? '', network ?? '');
   const reportedFacts = [
     bankAmount,
     bank_reference && `Bank reference ${bank_reference}`,
     code && `Code ${code}`,
     reason,
-    ...(!('transaction_id' in body) || asset === undefined || network === undefined
+    ...(!('transaction_id' in body) || !isChain
       ? []
       : [
           body.transaction_id && `Transaction ${body.transaction_id}`,
-          body.amount && `Amount ${formatUnits(body.amount, { asset, network })}`,
+          pair && body.amount && `Amount ${formatUnits(body.amount, pair)}`,
           body.confirmations !== undefined && formatCount(body.confirmations, 'confirmation'),
         ]),
   ];
