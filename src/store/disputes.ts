@@ -100,7 +100,8 @@ export function createDisputeStore(db: Db) {
     storeEvidence: async (_id: string, evidence: StoredEvidence, now: string): Promise<boolean> => {
       const isInTime = { $or: [{ evidence_due_at: null }, { evidence_due_at: { $gt: now } }] };
       const status = { $in: [...DISPUTE_IN_FLIGHT] };
-      const filter = { _id, status, evidence: { $exists: false }, ...isInTime };
+      const isFree = { evidence: { $exists: false }, answering: { $ne: 'acceptance' as const } };
+      const filter = { _id, status, ...isFree, ...isInTime };
       return (await disputes.updateOne(filter, { $set: { evidence } })).matchedCount === 1;
     },
     /** Erases evidence that nobody sends any more. */

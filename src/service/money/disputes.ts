@@ -74,7 +74,11 @@ export async function submitEvidence(
   const { evidence: stored, ...current } = await getDispute(deps, caller, id);
   const { evidence_submitted_at, answers_refused = [] } = current;
   if (stored?.fingerprint !== fingerprint) {
-    throw new Refusal('dispute_closed', 'The dispute has other evidence already.');
+    const isAccepted = current.answering === 'acceptance';
+    throw new Refusal(
+      'dispute_closed',
+      isAccepted ? ACCEPTING : 'The dispute has other evidence already.',
+    );
   }
   if (evidence_submitted_at !== null) return await getDispute(deps, caller, id);
   if (answers_refused.includes('evidence')) {
@@ -97,6 +101,8 @@ export async function acceptDispute(
   return await respond(deps, caller, dispute, 'acceptance');
 }
 
+const ACCEPTING = 'The dispute is being accepted.';
+
 async function storeEvidence(
   deps: DisputeDeps,
   dispute: DisputeDocument,
@@ -108,7 +114,7 @@ async function storeEvidence(
   refuseFrozen(await deps.stores.accounts.getCached(account_id));
   refuseClosed(dispute);
   if (dispute.answering === 'acceptance') {
-    throw new Refusal('dispute_closed', 'The dispute is being accepted.');
+    throw new Refusal('dispute_closed', ACCEPTING);
   }
   if (due !== null && now.getTime() >= Date.parse(due)) {
     throw new Refusal('dispute_closed', `Evidence was taken until ${due}.`);
