@@ -148,7 +148,8 @@ export function decideReport(
   report: DisputeReport,
 ): DisputeDecision {
   const { currency = payment.currency, callback_id } = report;
-  if (currency !== payment.currency) {
+  // An update moves no money.
+  if (currency !== payment.currency && report.name !== 'dispute_updated') {
     return refused(
       `the bank reports a dispute in ${currency}, and the payment is in another currency`,
     );
