@@ -11,6 +11,7 @@ import { isDisputeClosed } from '../src/domain/dispute/dispute';
 import {
   type DisputeCallbackName,
   OPENING_CALLBACKS,
+  sumTaken,
   undisputedAmount,
 } from '../src/domain/dispute/report';
 import type { DisputeInput } from '../src/domain/dispute/workflow';
@@ -76,7 +77,7 @@ async function forwardReport(deps: RecordDeps, input: Forwarding): Promise<Forwa
   if (payment === null) throw new Error(`The record of ${payment_id} is not there.`);
   const disputes = await stores.disputes.forPayment(payment_id);
   const isOpening = OPENING_CALLBACKS.includes(name);
-  const own = callback.dispute_id ?? findUnnamed(disputes, name, callback.callback_id);
+  const own = callback.dispute_id ?? findUnnamed(disputes, name, callback);
   if (own === undefined) return { outcome: 'refused', why: UNKNOWN };
   const id = disputeId(payment_id, own);
   const payload = signature === undefined ? callback : { ...callback, mac: signature };
@@ -133,13 +134,25 @@ const OF_OPERATOR = 'an operator has posted a chargeback under this name';
 function findUnnamed(
   disputes: readonly DisputeDocument[],
   name: DisputeCallbackName,
-  callback_id: string,
+  { callback_id, bank_reference }: BankCallback,
 ): string | undefined {
   if (name === 'dispute_opened') return callback_id;
   const isTaking = name === 'dispute_withdrawn';
-  const [only, another] = disputes.filter(
-    ({ kind, status }) => kind === 'dispute_opened' && !(isTaking && isDisputeClosed(status)),
+  const opened = disputes.filter(({ kind }) => kind === 'dispute_opened');
+  // A repeat is of the dispute that has the money, also after its end.
+  const taken = opened.find(({ transfers }) =>
+    transfers.some(
+      ({ direction, by, bank_reference: own }) =>
+        direction === 'out' && (by === callback_id || (bank_reference && own === bank_reference)),
+    ),
   );
+  if (isTaking && taken !== undefined) return taken.name;
+  const [only, another] = opened.filter(({ status, transfers }) => {
+    if (!isTaking) return true;
+    // A bank may also take the money of an inquiry after the merchant has accepted it.
+    const isOpen = !isDisputeClosed(status) || status === 'accepted';
+    return isOpen && sumTaken(transfers).amount === 0;
+  });
   const known = another === undefined ? only?.name : undefined;
   return known ?? (isTaking ? callback_id : undefined);
 }

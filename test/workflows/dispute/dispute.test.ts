@@ -203,6 +203,8 @@ test('money that an unnamed dispute takes later is of the only one that is open'
     await becomes([{ status: 'needs_response', amount: 400 }]);
     await payment.report('dispute_won');
     await becomes([{ status: 'won', amount: 0 }]);
+    // The same movement once more, after the end of its dispute.
+    await payment.report('dispute_withdrawn', { amount: 400, bank_reference: 'W1' });
     const second = { amount: 100, bank_reference: 'W2' };
     await payment.report('dispute_withdrawn', second);
     const ended = { status: 'won', amount: 0 };
