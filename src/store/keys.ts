@@ -1,6 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import type { ClientSession, Collection, Db, Filter } from 'mongodb';
 import { indexBuilder } from '../base/mongo-indexes';
+import { omitUndefined } from '../domain/defined';
 import type { Scope } from '../domain/merchants/api-key';
 import type { OperatorRole } from '../domain/operators/operator-act';
 import type { Encrypted } from '../encryption/encrypter';
@@ -28,7 +29,7 @@ export type KeyOwner = Pick<KeyDocument, 'account_id' | 'livemode'>;
 const KEY_BYTES = 32;
 /** Limits the writes of a key to one a minute. */
 const LAST_USED_PRECISION_MS = 60_000;
-/** Limit for one account, revoked keys included. */
+/** Limit for one list, revoked keys included. */
 const LISTED_MAX = 1_000;
 
 /** `sk_sandbox_…` or `sk_live_…`: shown once, never stored. @see docs/decisions.md#keys */
@@ -68,10 +69,21 @@ export function createKeyStore(db: Db) {
     ]),
     insert: (key: KeyDocument, session?: ClientSession) => keys.insertOne(key, { session }),
     byHash: (hash: string) => keys.findOne({ hash }),
-    /** The newest of them, the oldest first. */
-    forAccount: async (account_id: string) => {
-      const newest = keys.find({ account_id }).sort({ created_at: -1 }).limit(LISTED_MAX);
-      return (await newest.toArray()).reverse();
+    /**
+     * Valid keys before revoked ones, and of each the newest, within the limit; the result has the
+     * oldest first. `livemode` undefined: both environments.
+     */
+    forAccount: async (account_id: string, livemode?: boolean) => {
+      const owner = omitUndefined({ account_id, livemode });
+      const read = (revoked_at: null | { $ne: null }) =>
+        keys
+          .find({ ...owner, revoked_at })
+          .sort({ created_at: -1 })
+          .limit(LISTED_MAX)
+          .toArray();
+      const [valid, revoked] = await Promise.all([read(null), read({ $ne: null })]);
+      const listed = [...valid, ...revoked].slice(0, LISTED_MAX);
+      return listed.sort((a, b) => a.created_at.localeCompare(b.created_at));
     },
     revoke: (
       _id: string,

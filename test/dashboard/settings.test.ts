@@ -9,6 +9,7 @@ import { createEncrypter } from '../../src/encryption/encrypter';
 import { hashSecret } from '../../src/pages/browser';
 import { sendTestEvent, type TestEventDeps } from '../../src/service/events/test-event';
 import { setFrozen } from '../../src/service/merchants/accounts';
+import { listKeys } from '../../src/service/merchants/keys';
 import { hashToken } from '../../src/service/merchants/team/members';
 import { resetPassword } from '../../src/service/merchants/team/sessions';
 import { auditBy } from '../../src/store/audit';
@@ -231,6 +232,27 @@ test('of more than a thousand keys the newest are listed', async () => {
   await service.collection<KeyDocument>('api_keys').insertMany(rows);
   const { html } = await browser.get('/dashboard/sandbox/api-keys');
   expect(html.includes(`/api-keys/${rows.at(-1)?._id}/revoke`)).toBe(true);
+});
+
+test('a valid key and a live one are listed behind more than a thousand newer keys', async () => {
+  const { account_id } = await openTeam();
+  const { stores } = service;
+  const [valid] = await stores.keys.forAccount(account_id);
+  if (valid === undefined) throw new Error('no key');
+  const copy = (n: number, changes: Partial<KeyDocument>): KeyDocument => {
+    const created_at = new Date(Date.parse(valid.created_at) + n).toISOString();
+    return { ...valid, _id: `key_${randomUUID()}`, hash: randomUUID(), created_at, ...changes };
+  };
+  const live = copy(1, { livemode: true });
+  const revoked = Array.from({ length: 1_001 }, (_, n) =>
+    copy(n + 2, { revoked_at: valid.created_at }),
+  );
+  await service.collection<KeyDocument>('api_keys').insertMany([live, ...revoked]);
+  const list = async (livemode: boolean) =>
+    (await listKeys({ stores }, { account_id, livemode })).map(({ _id }) => _id);
+  expect(await list(false)).toHaveLength(1_000);
+  expect((await list(false)).at(-1)).toBe(valid._id);
+  expect(await list(true)).toEqual([live._id]);
 });
 
 test('no page of the merchant shows the operator who froze the account or acted on it, or why', async () => {

@@ -63,8 +63,7 @@ export async function listKeys(
   { stores }: Pick<WriteDeps, 'stores'>,
   { account_id, livemode }: Pick<Owner, 'account_id'> & Partial<Owner>,
 ): Promise<ListedKey[]> {
-  const keys = (await stores.keys.forAccount(account_id)).toReversed();
-  return livemode === undefined ? keys : keys.filter((key) => key.livemode === livemode);
+  return (await stores.keys.forAccount(account_id, livemode)).toReversed();
 }
 
 /**

@@ -121,14 +121,14 @@ export async function readSetupProgress(
 ) {
   const { account_id, livemode } = owner;
   const [keys, payments, endpoint, events, members] = await Promise.all([
-    stores.keys.forAccount(account_id),
+    stores.keys.forAccount(account_id, livemode),
     stores.payments.list({ ...owner, limit: 1 }),
     stores.endpoints.get(account_id, livemode),
     stores.events.list({ ...owner, limit: LATEST_EVENTS }),
     stores.users.forAccount(account_id),
   ]);
   const deliveries = await stores.deliveries.forEvents(events.map(({ _id }) => _id));
-  const ownKeys = keys.filter((key) => key.livemode === livemode && key.revoked_at === null);
+  const ownKeys = keys.filter(({ revoked_at }) => revoked_at === null);
   return {
     hasKey: ownKeys.length > 0,
     isKeyUsed: ownKeys.some(({ last_used_at }) => last_used_at !== null),
