@@ -94,7 +94,7 @@ export async function cutFiles(deps: CutDeps, batch: Batch): Promise<string[]> {
     ids.push(file._id);
     // It leaves at the next look otherwise: an operator gets its id now.
     await uploadFiles(deps).catch((err: unknown) =>
-      deps.log.error({ err }, 'a file did not leave'),
+      deps.log.error({ err, file_id: file._id }, 'not every file left after the cut of this one'),
     );
   }
 }
