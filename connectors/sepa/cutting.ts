@@ -1,7 +1,7 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { promisify } from 'node:util';
 import { gunzip, gzip } from 'node:zlib';
-import type { Filter, MongoClient } from 'mongodb';
+import type { ClientSession, Filter, MongoClient } from 'mongodb';
 import { createGate } from '../../src/base/gate';
 import type { Logger } from '../../src/base/log';
 import { abandon, inTransaction, isDuplicateKey } from '../../src/base/mongo';
@@ -311,11 +311,33 @@ export async function uploadFiles(deps: CutDeps): Promise<void> {
   if (errors.length > 0) throw errors[0];
 }
 
-/** Payouts of a file that a former one has paid after all. */
-const BOOKED_BEFORE: Filter<SepaLine> = {
-  'former_files.0': { $exists: true },
-  state: { $in: ['executed', 'booked', 'returned'] },
-};
+/**
+ * Counts payouts of a file that a former one has paid after all. A former file that never left has
+ * paid nothing: then this one has.
+ */
+async function countPaidBefore(
+  { lines, files }: CutDeps['book'],
+  file_id: string,
+  session?: ClientSession,
+): Promise<number> {
+  const answered = await lines
+    .find(
+      {
+        file_id,
+        'former_files.0': { $exists: true },
+        state: { $in: ['executed', 'booked', 'returned'] },
+      },
+      { session },
+    )
+    .toArray();
+  const former = answered.flatMap(({ former_files }) => former_files);
+  const left = await files.distinct(
+    '_id',
+    { _id: { $in: former }, $or: [{ sent_at: { $ne: null } }, { leaving: true }] },
+    { session },
+  );
+  return answered.filter(({ former_files }) => former_files.some((id) => left.includes(id))).length;
+}
 
 /**
  * Asks again for each payout of a file of which the bank can have nothing yet: it may have waited for
@@ -325,7 +347,7 @@ const BOOKED_BEFORE: Filter<SepaLine> = {
 async function beginToLeave(deps: CutDeps, { _id, leaving, payouts }: SepaFile): Promise<boolean> {
   const { book, restoreGuard } = deps;
   const lines = await book.lines.find({ file_id: _id, state: 'in_file' }).toArray();
-  const booked = await book.lines.countDocuments({ file_id: _id, ...BOOKED_BEFORE });
+  const booked = await countPaidBefore(book, _id);
   // A payout with an answer of the bank proves that the file was there.
   const mayHaveLeft =
     leaving === true || lines.length + booked < payouts || (await restoreGuard.mayHaveLeft(_id));
@@ -368,7 +390,7 @@ export async function putBack(
       },
       { session },
     );
-    const booked = await book.lines.countDocuments({ file_id: _id, ...BOOKED_BEFORE }, { session });
+    const booked = await countPaidBefore(book, _id, session);
     if (lines.modifiedCount + booked === file.payouts) return true;
     await abandon(session);
     return false;

@@ -106,14 +106,39 @@ test('a file that cannot leave yet is named to the operator who asks for it', as
   expect(await book.files.findOne({ _id: String(file) })).toMatchObject({ state: 'sent' });
 });
 
-test('a file that waits for its folder never leaves with what a former file has paid', async () => {
-  const [paid, other] = [await add(), await add()];
-  await book.lines.updateOne({ _id: paid }, { $set: { former_files: ['a'.repeat(32)] } });
+/** Cuts a file that waits, with a payout of a former file. */
+async function cutAfterFormer(payout_id: string, sent_at: Date | null): Promise<string> {
+  const former = randomUUID().replaceAll('-', '');
+  await book.lines.updateOne({ _id: payout_id }, { $set: { former_files: [former] } });
   const [file = ''] = await cutFiles(buildDeps({ upload: away }), BATCH);
-  expect(await book.files.findOne({ _id: file })).toMatchObject({ state: 'cut', payouts: 2 });
-  const booked = { payout_id: paid, kind: 'booked', source: 'statement', code: null } as const;
+  const document = await book.files.findOne({ _id: file });
+  if (document === null) throw new Error('no file');
+  const ended = { _id: former, state: 'refused', ended_at: clock.now, sent_at } as const;
+  await book.files.insertOne({ ...document, ...ended });
+  return file;
+}
+
+async function bookPayout(payout_id: string): Promise<void> {
+  const booked = { payout_id, kind: 'booked', source: 'statement', code: null } as const;
   const money = { amount: 1_000, currency: 'EUR', value_date: DAY, bank_reference: 'B-1' };
   await applyMovements(buildDeps(), [{ ...booked, ...money }]);
+}
+
+test('a booking proves that a file was at the bank where its former file never left', async () => {
+  const [paid, other] = [await add(), await add()];
+  const file = await cutAfterFormer(paid, null);
+  await bookPayout(paid);
+  const mayStillSend = async () => false;
+  await uploadFiles(buildDeps({ mayStillSend }));
+  expect(await book.files.findOne({ _id: file })).toMatchObject({ state: 'sent' });
+  expect(await line(other)).toMatchObject({ state: 'in_file', file_id: file });
+});
+
+test('a file that waits for its folder never leaves with what a former file has paid', async () => {
+  const [paid, other] = [await add(), await add()];
+  const file = await cutAfterFormer(paid, clock.now);
+  expect(await book.files.findOne({ _id: file })).toMatchObject({ state: 'cut', payouts: 2 });
+  await bookPayout(paid);
   await uploadFiles(buildDeps());
   expect(await book.files.findOne({ _id: file })).toMatchObject({ state: 'refused' });
   const [next = ''] = await cutFiles(buildDeps(), BATCH);
