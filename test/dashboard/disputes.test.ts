@@ -107,7 +107,9 @@ test('evidence with a fault, or whose outcome is unknown, is shown again as it w
     const { status, html } = await by.confirm(`${acts}/evidence`, { explanation: EXPLANATION });
     expect([status, html.includes(EXPLANATION)]).toEqual([503, true]);
     expect(html).toContain('It is not known yet whether the evidence was sent.');
-    expect((await page(`/disputes/${dispute.id}`)).html).toContain('Send evidence');
+    const { html: later } = await page(`/disputes/${dispute.id}`);
+    expect(later).toContain('Send evidence');
+    expect(later).toContain('only the same texts are accepted');
     await by.confirm(`${acts}/evidence`, { explanation: EXPLANATION });
   });
   lost.mockRestore();

@@ -83,7 +83,7 @@ export const DISPUTE_ROUTES: readonly Route[] = [
         ...{ act: 'dispute.answered', target, path },
         run: () => submitEvidence(deps, scope, target, evidence).then(() => ({})),
         success: () => ({ go: path, good: 'The evidence is sent. Now the bank decides.' }),
-        // What was written may be long, and is stored nowhere yet.
+        // What was written may be long, and the service cannot show what it has stored.
         unknown: () => {
           const note =
             'It is not known yet whether the evidence was sent. Send it again as it is: it is not ' +
@@ -338,6 +338,11 @@ function AnswerForms({ dispute, takes, refused }: AnswerProps) {
               <Field
                 key={each.name}
                 {...each}
+          {!refused && dispute.evidence !== undefined && (
+            <Note tone="note">
+              Evidence is stored, and may not have been sent: only the same texts are accepted.
+            </Note>
+          )}
                 value={refused?.form.get(each.name) ?? ''}
                 fault={refused?.faults[each.name]}
               />
