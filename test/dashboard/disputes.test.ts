@@ -128,6 +128,18 @@ test('a bank that asks again after the evidence is not answered here', async () 
   expect(html).not.toContain('Send evidence');
 });
 
+test('a bank that has refused the evidence is answered without us', async () => {
+  const { dispute, path } = await openDispute();
+  const rows = service.collection<DisputeDocument>('disputes');
+  await rows.updateOne({ _id: dispute.id }, { $set: { answers_refused: ['evidence'] } });
+  const { text, html } = await page(path);
+  expect(text).toContain('The bank has refused the evidence');
+  expect(text).toContain('before its deadline');
+  expect(html).not.toContain('Send evidence');
+  await rows.updateOne({ _id: dispute.id }, { $set: { evidence_due_at: '2026-01-01T00:00:00Z' } });
+  expect((await page(path)).text).not.toContain('before its deadline');
+});
+
 test('evidence of the most characters is sent once, however often its form is', async () => {
   const { dispute, acts } = await openDispute();
   // Browsers send a line's end as two characters.

@@ -259,6 +259,8 @@ interface StandProps {
 function StandNote({ dispute, takes }: StandProps) {
   const { now } = useCall();
   const { status, evidence_due_at, evidence_submitted_at, answering = null } = dispute;
+  const { answers_refused = [] } = dispute;
+  const isRefused = answers_refused.includes('evidence');
   if (answering !== null) {
     return <Note tone="note">Your answer is being sent to the bank.</Note>;
   }
@@ -269,10 +271,14 @@ function StandNote({ dispute, takes }: StandProps) {
     const text = 'The bank accepts no answer through us. Answer it yourself, before its deadline.';
     return <Note tone="note">{text}</Note>;
   }
-  if (evidence_submitted_at !== null) {
-    const text =
-      'The bank asks again, and accepts no further evidence through us. Answer it yourself, before its deadline.';
-    return <Note tone="note">{text}</Note>;
+  if (evidence_submitted_at !== null || isRefused) {
+    const text = isRefused
+      ? 'The bank has refused the evidence, and accepts no other through us.'
+      : 'The bank asks again, and accepts no further evidence through us.';
+    const advice = isOver(dispute, now)
+      ? 'The time to answer is over.'
+      : 'Answer it yourself, before its deadline.';
+    return <Note tone="note">{`${text} ${advice}`}</Note>;
   }
   if (isOver(dispute, now)) {
     return <Note tone="note">The time to answer is over. The bank decides without evidence.</Note>;
@@ -332,17 +338,17 @@ function AnswerForms({ dispute, takes, refused }: AnswerProps) {
             {'The bank gets it once: you can neither change it later nor add to it. All texts ' +
               `together have at most ${EVIDENCE_LENGTH_MAX.toLocaleString('en')} characters, and no file.`}
           </p>
+          {!refused && dispute.evidence !== undefined && (
+            <Note tone="note">
+              Evidence is stored, and may not have been sent: only the same texts are accepted.
+            </Note>
+          )}
           {refused && <Note tone="bad">{refused.note}</Note>}
           <PostForm path={`${path}/evidence`} button="Send evidence" busy="Sending…">
             {FIELDS.map((each) => (
               <Field
                 key={each.name}
                 {...each}
-          {!refused && dispute.evidence !== undefined && (
-            <Note tone="note">
-              Evidence is stored, and may not have been sent: only the same texts are accepted.
-            </Note>
-          )}
                 value={refused?.form.get(each.name) ?? ''}
                 fault={refused?.faults[each.name]}
               />
