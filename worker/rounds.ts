@@ -98,7 +98,7 @@ async function collectDebt({ mongo, stores, log }: CollectDeps, book: string): P
     // Behind every debit that a caller waits for.
     const lockRequest = { book, by: Number.MAX_SAFE_INTEGER };
     const amount = await withLock(lockRequest, () => inTransaction(mongo, collect));
-    if (amount > 0) log.info({ book, amount }, 'debt collected');
+    if (amount > 0) log.info({ book }, 'debt collected');
   } catch (err) {
     // One book that fails must not keep the round from the others.
     const level = err instanceof Contention ? 'debug' : 'warn';

@@ -205,13 +205,13 @@ async function applyMessages(
   let foreign: ForeignMessage | undefined;
   for (const each of messages) {
     const { message, notices = [] } = each;
-    for (const notice of notices) deps.log.warn({ file_id, message }, notice);
+    for (const notice of notices) deps.log.warn({ file_id, code: message }, notice);
     try {
       verdicts.push(await applyMessage(deps, file_id, each));
     } catch (error) {
       if (!(error instanceof ForeignMessage)) throw error;
       foreign ??= error;
-      if (messages.length > 1) deps.log.warn({ file_id, message }, error.message);
+      if (messages.length > 1) deps.log.warn({ file_id, code: message }, error.message);
     }
   }
   const [first] = verdicts;

@@ -113,6 +113,6 @@ async function readParts(tools: StripeTools, payout: Payout): Promise<string[] |
   const all = await listTransactions(tools, { payout: payout.id });
   const parts = all.filter(({ id }) => id !== payout.balance_transaction);
   if (sum(parts) === payout.amount) return parts.map(({ id }) => id);
-  tools.log.error({ payout: payout.id }, 'the parts of a payout are not what Stripe has paid out');
+  tools.log.error({ object: payout.id }, 'the parts of a payout are not what Stripe has paid out');
   return undefined;
 }

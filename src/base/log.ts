@@ -20,6 +20,7 @@ const ALLOWED = new Set([
   'dispute_id',
   'transaction_id',
   'file_id',
+  'object',
   'event_id',
   'event_type',
   'endpoint_id',
