@@ -106,6 +106,9 @@ export function createUserStore(db: Db) {
       const owners = await users.updateMany({ account_id, role: 'owner' }, lockUpdate, { session });
       return { user, owners: owners.matchedCount };
     },
+    /** Makes a transaction that changes the user at the same moment start again. */
+    lock: (id: string, now: string, session: ClientSession) =>
+      users.updateOne({ _id: id }, { $set: { held_at: now } }, { session }),
     setRole: (id: string, role: Role, session: ClientSession) =>
       users.updateOne({ _id: id }, { $set: { role } }, { session }),
     remove: (id: string, session: ClientSession) => users.deleteOne({ _id: id }, { session }),

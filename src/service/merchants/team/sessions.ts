@@ -177,10 +177,12 @@ export async function changePassword(
 }
 
 export async function signOutEverywhere(
-  { mongo, stores, audit }: WriteDeps,
+  { mongo, stores, audit, now }: WriteDeps,
   { _id, account_id }: Pick<UserRef, '_id' | 'account_id'>,
 ): Promise<void> {
   await inTransaction(mongo, async (session) => {
+    // A second factor that one of the sessions adds meanwhile has a write conflict here.
+    await stores.users.lock(_id, now().toISOString(), session);
     await stores.sessions.endAll(_id, session);
     const change = { account_id, livemode: null, target: _id };
     await audit({ act: 'user.signed_out_everywhere', ...change }, session);
