@@ -117,11 +117,13 @@ async function receive<S extends Settings>(
       log.error({ err: error }, 'a webhook was not delivered, the bank repeats it');
       return { status: 503, message: 'Not received: please repeat it.' };
     }
-    const list = ({ issues }: ZodError) => issues.map(({ path }) => path.join('.') || 'the body');
     const answer =
       error instanceof WebhookRefused
         ? { status: error.status, message: error.message }
-        : { status: 400, message: `Not readable: ${list(error).join(', ')}.` };
+        : {
+            status: 400,
+            message: `Not readable: ${error.issues.map(({ path }) => path.join('.') || 'the body').join(', ')}.`,
+          };
     log.warn({ status: answer.status, code: answer.message }, 'a webhook was refused');
     return answer;
   }
