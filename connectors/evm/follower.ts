@@ -142,7 +142,7 @@ export async function watchPending(deps: EvmContext, cursor: number): Promise<vo
       const { transaction_id } = deposit;
       let isPending = transactions.some(({ hash }) => hash === transaction_id);
       if (!isPending) {
-        // In a block that is followed it brought nothing.
+        // A transaction in a block up to the cursor brought nothing, so it is not pending.
         const block = await node.findBlockOf(transaction_id);
         isPending = block !== undefined && (block === null || block > cursor);
       }

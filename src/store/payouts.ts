@@ -28,7 +28,7 @@ export interface PayoutDocument extends ResourceDocument<PayoutStatus, PayoutAtt
   completed_at: string | null;
   /** Absent before a bank has checked the recipient's name. */
   verification?: StoredVerification;
-  /** Counts against the daily limit. */
+  /** Counted in the sum of its day; absent on payouts made before all were counted without a limit. */
   limited?: true;
   due_at: string;
 }

@@ -96,7 +96,7 @@ export function createEndpointLimits(options: LimitsOptions): EndpointLimits {
   const { slots, promptSlots = 0, now = () => performance.now(), random = Math.random } = options;
   const endpoints = new Map<string, Endpoint>();
   const slotsInUse: Record<Health, number> = { good: 0, unproven: 0, hanging: 0 };
-  /** Last tried last. */
+  /** In the order of their last results, oldest first. */
   const hanging = new Set<Endpoint>();
   let promptSlotsInUse = 0;
   const share = (part: number) => Math.max(1, Math.floor(slots * part));

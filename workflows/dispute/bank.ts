@@ -63,7 +63,7 @@ function buildInstruction(dispute: Dispute) {
   };
 }
 
-/** Whether the bank takes no evidence any more: it may have been away until then. */
+/** Whether the deadline is over, as it may be once the bank is back. */
 export function isTooLate(dispute: Pick<Dispute, 'dueAt' | 'clock'>): boolean {
   return dispute.dueAt !== null && now(dispute) >= Date.parse(dispute.dueAt);
 }

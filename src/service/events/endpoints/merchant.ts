@@ -57,6 +57,7 @@ export function createMerchantEndpoint(
     makeId: makeEndpointId,
     accept: async ({ url, description = null, enabled_events }) => {
       const admitted = await admitEndpointUrl(deps.webhookUrls, owner, url);
+      // Refuses at once where none is free; the insert chooses the slot.
       findFreeSlot(await listEndpoints(deps, owner));
       const events = enabled_events === undefined ? 'all' : [...new Set(enabled_events)];
       return { webhook_endpoint: { url: admitted, description, events } };
