@@ -100,7 +100,9 @@ export function createCamtReader(): CamtReader {
 function setFaultAside(head: Element, error: InvalidStatement): Statement {
   const iban = readAccount(head);
   if (iban === undefined) throw error;
-  const [statement_id = '', currency = ''] = ['Id', 'Acct/Ccy'].map((path) => textAt(head, path));
+  const statement_id = textAt(head, 'Id') ?? '';
+  const ofBalance = find(findBalance(head, ['CLBD']), 'Amt')?.currency;
+  const currency = textAt(head, 'Acct/Ccy') ?? ofBalance ?? find(head, 'Bal/Amt')?.currency ?? '';
   const nothing = { balances: null, from_day: '', to_day: '', sequence: null };
   return { statement_id, iban, currency, ...nothing, lines: [], fault: error };
 }

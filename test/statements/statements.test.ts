@@ -80,8 +80,8 @@ async function openAccount(currency = 'EUR', livemode = false) {
     connector,
     post,
     /** Registers another account of the same bank. */
-    register: (iban: string) => {
-      const second = { ...account, _id: `ba_${randomUUID()}`, iban };
+    register: (iban: string, other = currency) => {
+      const second = { ...account, _id: `ba_${randomUUID()}`, iban, currency: other };
       return mongo.withSession((session) => stores.bankAccounts.insert(second, session));
     },
     fund: (amount: number, bank_reference?: string, more: Partial<typeof merchant> = {}) => {
@@ -548,7 +548,11 @@ describe('a file of several accounts', () => {
     const bank = await openAccount();
     const importBoth = (file: Buffer) =>
       importStatements(buildDeps(), file, { connector: bank.connector, livemode: false });
-    return { ...bank, importBoth, register: () => bank.register(OTHER_IBAN) };
+    return {
+      ...bank,
+      importBoth,
+      register: (iban = OTHER_IBAN, currency?: string) => bank.register(iban, currency),
+    };
   };
 
   test('has those of unknown ones set aside, and imported once they are registered', async () => {
@@ -583,6 +587,25 @@ describe('a file of several accounts', () => {
       await refuses(bank.importBoth(Buffer.from(wrong)), 'file_invalid', words);
       expect(await bank.stored()).toEqual({ statements: 0, lines: 0, entries: 0 });
     }
+  });
+
+  test('is imported in the other currencies of an IBAN, unless one that cannot be read has none', async () => {
+    const bank = await openBoth();
+    for (const currency of ['GBP', 'USD']) await bank.register(TEST_IBAN, currency);
+    const last = { currency: 'USD', opening: 25, closing: 51 };
+    const wrong = write({}, { currency: 'GBP' }, last).toString().replace('>0.51<', '>0.515<');
+    const unnamed = wrong.replaceAll('<Ccy>USD</Ccy>', '');
+    const words = new RegExp(`Of this file, ${TEST_IBAN} was`);
+    for (const [file, imported] of [
+      [unnamed.replaceAll(' Ccy="USD"', ''), /^(?!.*Of this file)/],
+      [unnamed, words],
+      [wrong, words],
+    ] as const) {
+      await expect(bank.importBoth(Buffer.from(file))).rejects.toMatchObject({
+        message: expect.stringMatching(imported),
+      });
+    }
+    expect(await bank.stored()).toEqual({ statements: 1, lines: 1, entries: 1 });
   });
 
   test('is imported of each account but the one whose statement is refused', async () => {

@@ -226,7 +226,7 @@ export function throwRefusals(
 ): void {
   if (first === undefined) return;
   const accounts = [...new Set(imported.map(({ account }) => account))].join(', ');
-  const message = [first, ...more].map((each) => each.message).join(' ');
+  const message = [...new Set([first, ...more].map((each) => each.message))].join(' ');
   const rest = accounts === '' ? '' : ` Of this file, ${accounts} was imported.`;
   throw new StatementRefused(first.code, `${message}${rest}`, first.facts);
 }

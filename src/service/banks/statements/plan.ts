@@ -62,11 +62,14 @@ export async function groupByAccount(
     const { iban, currency, statement_id, fault } = statement;
     // An IBAN may have an account for each currency.
     const key = JSON.stringify([iban, currency]);
-    const ofAccount = [...known.values()].find(([first]) => first?.iban === iban);
-    // One that cannot be read may not say its currency: all others of its account are refused with it.
-    const own = known.get(key) ?? (fault && ofAccount);
-    if (own !== undefined) own.push(statement);
-    else if ((await stores.bankAccounts.list({ connector, livemode, iban })).length > 0) {
+    // An unread statement without a currency refuses all accounts of its IBAN.
+    const isUnknown = fault !== undefined && currency === '';
+    const groups = [...known].filter(([each, [first]]) =>
+      isUnknown ? first?.iban === iban : each === key,
+    );
+    for (const [, group] of groups) group.push(statement);
+    if (groups.length > 0) continue;
+    if ((await stores.bankAccounts.list({ connector, livemode, iban })).length > 0) {
       known.set(key, [statement]);
     } else set_aside.push({ account: iban, statement_id });
   }
