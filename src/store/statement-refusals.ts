@@ -72,8 +72,8 @@ export function createStatementRefusals(db: Db) {
       await refusals.insertOne(row, { session });
     },
     /** Lists gaps that no statement has filled, also those that an operator has acknowledged. */
-    listMissing: (bank_account_id: string) =>
-      refusals.find({ bank_account_id, missing: { $type: 'object' } }).toArray(),
+    listMissing: (bank_account_id: string, session?: ClientSession) =>
+      refusals.find({ bank_account_id, missing: { $type: 'object' } }, { session }).toArray(),
     /** @param left what is left of it: nothing, itself, or two */
     fillMissing: async (
       _id: string,

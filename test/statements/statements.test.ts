@@ -953,6 +953,24 @@ describe('the numbers of statements', () => {
     expect(await bank.verify()).toEqual([]);
   });
 
+  test('fill a gap by two files, one of which is imported after the plan of the other', async () => {
+    const bank = await setup('continuous');
+    await bank.next(201, '2026-11-16', 100);
+    await bank.next(204, '2026-11-18');
+    const { statements } = database.stores;
+    const { listMissing } = statements;
+    const stop = jest.spyOn(statements, 'listMissing').mockImplementationOnce(async (id) => {
+      const planned = await listMissing(id);
+      await bank.import(bank.late(202, 100, 50));
+      return planned;
+    });
+    await bank.import(bank.late(203, 150, -50));
+    stop.mockRestore();
+    expect(await bank.listReasons()).toEqual([]);
+    expect(await bank.reconcile()).toMatchObject({ day: '2026-11-18', closed: true, findings: [] });
+    expect(await bank.verify()).toEqual([]);
+  });
+
   const DAYS = ['16', '17', '18', '19', '20'].map((day) => `2026-11-${day}`);
   test.each<[string, [number, string][], string, boolean]>([
     ['continuous', DAYS.map((day, index) => [index + 7, day]), 'continuous', true],

@@ -23,7 +23,7 @@ import type { WriteDeps } from '../../access';
 import { assertNoted } from '../connectors';
 import { type LineAct, showStatement } from './lines';
 import { buildLineEntry, rematch } from './matching';
-import { checkNumber, fillGap } from './numbering';
+import { checkNumber, fillGap, findGap } from './numbering';
 import {
   assertFree,
   assertNext,
@@ -341,7 +341,10 @@ async function complete(
       const closing = gap === null ? { amount, day, statement_id } : undefined;
       await stores.bankAccounts.endImport(bank_account_id, _id, closing, session);
       if (gap === null) await checkNumber(stores, document, previous, { now, session });
-      else await stores.statements.fillMissing(gap._id, fillGap(gap, document, now), session);
+      // Another import may have filled a part of the gap since the plan.
+      const open = gap && (await findGap({ stores, now }, document, [], session));
+      if (open)
+        await stores.statements.fillMissing(open._id, fillGap(open, document, now), session);
     }
     await stores.statements.resolveRefusals(bank_account_id, document, session);
     const after = { connector, account: iban, statement_id, day, lines };

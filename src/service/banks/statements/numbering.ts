@@ -107,6 +107,7 @@ export async function findGap(
   { stores: { statements }, now }: Pick<ServiceDeps, 'stores' | 'now'>,
   document: StatementDocument,
   before: readonly { gap: RefusalDocument | null; document: StatementDocument }[],
+  session?: ClientSession,
 ): Promise<RefusalDocument | null> {
   const { bank_account_id, statement_id, currency, opening, closing, to_day } = document;
   const number = readNumber(document);
@@ -114,7 +115,7 @@ export async function findGap(
   const left = before.reduce(
     (rows, { gap, document: filling }) =>
       rows.flatMap((row) => (row._id === gap?._id ? fillGap(row, filling, now) : [row])),
-    await statements.listMissing(bank_account_id),
+    await statements.listMissing(bank_account_id, session),
   );
   for (const row of left) {
     const { missing } = row;
