@@ -429,7 +429,9 @@ describe('connector new', () => {
   const SHAPE = 'must be 2 to 31 lowercase letters and digits';
   test.each([
     ...['Acme', 'a', 'my-bank', '../acme'].map((name) => [name, SHAPE] as const),
-    ...['sandbox', 'class', 'main', 'test'].map((name) => [name, 'has a meaning already'] as const),
+    ...['sandbox', 'class', 'main', 'test', 'bank', 'settings', 'id', 'do'].map(
+      (name) => [name, 'has a meaning already'] as const,
+    ),
   ])('%s is no name of a connector', async (name, why) => {
     const stderr = `"${name}" cannot be the name of a new connector: it ${why}.\n`;
     expect(await create(name, 'never')).toMatchObject({ exit: 1, stderr });

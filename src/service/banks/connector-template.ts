@@ -6,17 +6,20 @@ import { ServiceError } from '../../domain/errors';
 const FILES = ['example.ts', 'main.ts', 'fake-bank.ts', 'test.ts'];
 const PACKAGED_KIT = 'durable-payments/connectors/kit';
 
-/** Directories of the service, files of the copy, or words of TypeScript. */
+/** Directories of the service, files of the copy, or names that the copy uses. */
 const TAKEN = [
   ...['contract', 'conformance', 'evm', 'example', 'http', 'kit', 'sandbox', 'sepa'],
-  ...['main', 'test'],
+  ...['main', 'test', 'after', 'answer', 'assert', 'bank', 'before', 'explain', 'id', 'page'],
+  ...['payout', 'report', 'settings'],
 ];
+/** Words of TypeScript. */
 const RESERVED = [
   ...['break', 'case', 'catch', 'class', 'const', 'continue', 'debugger', 'default', 'delete'],
   ...['else', 'enum', 'export', 'extends', 'false', 'finally', 'for', 'function', 'if', 'import'],
   ...['implements', 'interface', 'let', 'package', 'private', 'protected', 'public', 'static'],
   ...['await', 'in', 'instanceof', 'new', 'null', 'return', 'super', 'switch', 'this', 'throw'],
   ...['true', 'try', 'typeof', 'var', 'void', 'while', 'with', 'yield'],
+  ...['arguments', 'do', 'eval', 'undefined'],
 ];
 
 const EXAMPLE = IS_CHECKOUT ? 'connectors/example' : 'dist/connectors/example/source';
