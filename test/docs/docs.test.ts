@@ -6,6 +6,7 @@ import {
   readdirSync,
   rmSync,
   statSync,
+  truncateSync,
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -32,7 +33,7 @@ import { listFields, listVariables, USAGE } from '../../stack/usage';
 import { runbooks } from '../support/monitoring';
 import { filesEndingIn, listAnchors, ROOT, readProse, readText } from './pages';
 
-test('the documented backup has the databases, and no file with a secret; a restore replaces them', () => {
+test('the documented backup has the databases, and no file with a secret; a restore replaces them if it can read the archive', () => {
   const [backup, restore] = [/```sh\n(tar .+)\n```/, /```sh\n(.+ tar -x.+)\n```/].map(
     (command) => command.exec(readText('docs/operations.md'))?.[1],
   );
@@ -53,6 +54,8 @@ test('the documented backup has the databases, and no file with a secret; a rest
   for (const name of ['mongodb/journal/WiredTigerLog.2', 'temporal/temporal.db-wal']) write(name);
   const restored = sh(`${restore} && find .data -type f`).filter((name) => name !== '');
   expect(restored.sort()).toEqual(all.map((name) => `.data/${name}`).sort());
+  truncateSync(join(folder, 'backup.tgz'), 100);
+  expect(sh(`${restore}; find .data -type f`).sort()).toEqual(['', ...restored]);
   rmSync(folder, { recursive: true });
 });
 
