@@ -22,7 +22,7 @@ export function readFacts(statement: Statement): StatementFacts {
 
 /** Statements of a day come in the order of their numbers. */
 export function compareOrder(a: Statement, b: Statement): number {
-  const numbers = [a, b].map(({ sequence }) => Number(sequence ?? Number.NaN));
+  const numbers = [a, b].map(({ sequence }) => Number(sequence ?? 0));
   const [first = 0, second = 0] = numbers;
   return (
     Number(a.from_day > b.from_day) - Number(a.from_day < b.from_day) ||

@@ -1,5 +1,10 @@
 import type { Statement, StatementLine } from '../../../src/domain/banks/statement';
-import { describeDifference, readFacts, relate } from '../../../src/statements/compare';
+import {
+  compareOrder,
+  describeDifference,
+  readFacts,
+  relate,
+} from '../../../src/statements/compare';
 import { TEST_DAY } from '../../support/camt';
 
 function line(amount: number, changes: Partial<StatementLine> = {}): StatementLine {
@@ -72,4 +77,10 @@ test.each<[string, Parameters<typeof statement>[0], Parameters<typeof statement>
   });
   if (stored === undefined || fresh === undefined) throw new Error('two statements');
   expect(describeDifference(stored, fresh, 'EUR')).toBe(text);
+});
+
+test('orders those of a day by their numbers, and first those without one', () => {
+  const numbered = ['2', null, '1'].map((sequence) => statement({ sequence }));
+  const ordered = numbered.toSorted(compareOrder).map(({ sequence }) => sequence);
+  expect(ordered).toEqual([null, '1', '2']);
 });
