@@ -86,7 +86,7 @@ export async function startMongo(options: MongoOptions): Promise<MongoServer> {
   const isNew = !existsSync(options.dbPath);
   const hasUsers = existsSync(markerFile) && readFileSync(markerFile, 'utf8') === passwordHash;
   if (!isNew && !hasUsers) {
-    // Without authentication it may also change the node's port, and drop users without known passwords.
+    // A server without authentication lets us drop users without known passwords, and change the node's port.
     const open = await start(openOptions);
     await orAborted(asNobody(openOptions, dropUsers), options.signal).finally(() => open.stop());
   }
