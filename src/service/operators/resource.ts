@@ -166,7 +166,6 @@ export function presentDeposit(
 ) {
   const row = findDepositMovement(movements, { key });
   const times = countTimes(key);
-  // How it has left suspense; none that the merchant has.
   const { as, by, address } = row?.resolutions.at(-1) ?? {};
   const back = movements.find(({ _id }) => _id === by);
   const transaction_id = back?.bank_reference ?? undefined;
