@@ -77,11 +77,14 @@ const OPTIONS = {
 
 /** @throws OperationalError naming the argument at fault */
 export function readArguments(args: readonly string[]) {
+  const { inspect, ...rest } = parseOptions(args);
+  return { ...rest, inspect: inspect === undefined ? undefined : parseInspect(inspect) };
+}
+
+function parseOptions(args: readonly string[]) {
   try {
-    const { inspect, ...rest } = parseArgs({ args: [...args], options: OPTIONS }).values;
-    return { ...rest, inspect: inspect === undefined ? undefined : parseInspect(inspect) };
+    return parseArgs({ args: [...args], options: OPTIONS }).values;
   } catch (error) {
-    if (error instanceof OperationalError) throw error;
     throw new OperationalError(`${describeError(error)}\nSee --help.`);
   }
 }
