@@ -217,6 +217,7 @@ describe('the command', () => {
       ['main', 'ETH.ethereum', '10000000.000000000000000001 ETH', '0 ETH'],
       ['main', 'EUR', '€90,071,992,547,409.93', '€0.00'],
       ['main', 'JPY', '¥1,050', '¥0'],
+      ['main', 'GBP', '£0.00', '£0.00'],
       [''],
       ['The merchant owes £7.00.'],
       [''],
@@ -230,6 +231,7 @@ describe('the command', () => {
         { balance_account: 'main', ...asset, available: '10000000000000000000000001' },
         { ...euros, available: '9007199254740993' },
         { ...euros, currency: 'JPY', available: 1_050 },
+        { ...euros, currency: 'GBP', available: 0 },
       ],
       receivables: [{ currency: 'GBP', owed: 700 }],
     });

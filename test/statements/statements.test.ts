@@ -275,6 +275,21 @@ describe('a balance is proved', () => {
     await bank.import(bank.write({ id: 'S-2', iban: OTHER_IBAN, day: before }));
     expect(await bank.proved()).toBe(before);
   });
+
+  test('where only a debt is on it, too', async () => {
+    const bank = await openAccount();
+    const owner = { account_id: `acct_${bank.connector}`, livemode: false, currency: 'EUR' };
+    const lines = ENTRY_LINES.payment_clawed_back(bank.connector, 0, 700);
+    const posted = { kind: 'payment_clawed_back', resource_id: randomUUID(), lines } as const;
+    const named = { at: `${TEST_DAY}T10:00:00.000Z`, value_date: TEST_DAY, bank_reference: 'B-1' };
+    await inTransaction(database.mongo, (session) =>
+      database.stores.ledger.post({ ...posted, ...owner, ...named }, session),
+    );
+    await bank.import(bank.write({ entries: [{ amount: -700, bank_reference: 'B-1' }] }));
+    const { balances } = await readProvedBalances(database, owner);
+    const main = { balance_account: 'main', available: 0, proved_until: TEST_DAY };
+    expect(balances).toMatchObject([main]);
+  });
 });
 
 test('an imported statement is matched, booked and reconciled, and its day closes', async () => {

@@ -6,6 +6,7 @@ import {
   type ResourceNoun,
   unavailable,
 } from '../../domain/errors';
+import { MAIN_BALANCE } from '../../domain/money/money';
 import type { BalanceRow, Receivable } from '../../ledger/locks';
 import type { ListFilter } from '../../store/list';
 import { createProof } from '../../store/statements';
@@ -114,15 +115,24 @@ export interface ProvedBalance extends BalanceRow {
   proved_until: string | null;
 }
 
-/** @see docs/statements.md#what-is-proved */
+/**
+ * Reads also `main` where it never held money of a currency, and a debt is on it.
+ * @see docs/statements.md#what-is-proved
+ */
 export async function readProvedBalances(
   { stores }: Pick<ServiceDeps, 'stores'>,
   { account_id, livemode }: Owner,
 ): Promise<{ balances: ProvedBalance[]; receivables: Receivable[] }> {
   const read = await stores.ledger.balancesAndReceivables(account_id, livemode);
   const readProof = createProof(stores, livemode);
+  const owing = read.receivables.flatMap(({ currency }): BalanceRow[] => {
+    const isMain = (row: BalanceRow) =>
+      row.balance_account === MAIN_BALANCE && row.currency === currency;
+    if (read.balances.some(isMain)) return [];
+    return [{ balance_account: MAIN_BALANCE, currency, available: 0, reserved: 0 }];
+  });
   const balances: ProvedBalance[] = [];
-  for (const row of read.balances) {
+  for (const row of [...read.balances, ...owing]) {
     const { currency } = row;
     const proved_until = await readProof(read.connectors.get(currency) ?? [], currency);
     balances.push({ ...row, proved_until });

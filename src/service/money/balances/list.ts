@@ -51,14 +51,7 @@ export function presentBalances({
   receivables: readonly Receivable[];
 }) {
   const isAsset = ({ currency }: BalanceRow) => parseBookCurrency(currency) !== undefined;
-  // Where `main` never held money, only what is owed is on it.
-  const owing = receivables.flatMap(({ currency }): ProvedBalance[] => {
-    const others = balances.filter((row) => row.currency === currency);
-    if (others.some(({ balance_account }) => balance_account === MAIN_BALANCE)) return [];
-    const proved_until = others[0]?.proved_until ?? null;
-    return [{ balance_account: MAIN_BALANCE, currency, available: 0, reserved: 0, proved_until }];
-  });
-  const rows = [...balances.filter((row) => !isAsset(row)), ...owing, ...balances.filter(isAsset)];
+  const rows = [...balances.filter((row) => !isAsset(row)), ...balances.filter(isAsset)];
   const data = rows.map(({ balance_account, currency, proved_until, ...amounts }) => {
     const { available, reserved, pending = 0 } = amounts;
     const debt = receivables.find((row) => row.currency === currency)?.owed ?? 0;
