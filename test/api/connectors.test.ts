@@ -104,7 +104,7 @@ function expectDelivery(answer: Answer): void {
 const listStored = (id: string) => setting.service.stores.callbacks.forResource(id);
 
 describe('a signed callback', () => {
-  test('pays a payment once, also one that it names in upper case, with an answer that says no more', async () => {
+  test('is applied to its payment once, also when it names it in upper case, and is answered with its status alone', async () => {
     const id = await setting.payment();
     const authorized = report('payment', id.toUpperCase(), 'authorized', { bank_reference: 'B-1' });
     const first = await send(authorized);

@@ -337,7 +337,7 @@ describe('the name of a balance account', () => {
     }
   });
 
-  test('never has a character of a path', () => {
+  test('has no dot, dollar sign or NUL, which MongoDB reads as a path', () => {
     fc.assert(
       fc.property(fc.string(), (text) => {
         expect(isBalanceAccountName(text) && /[.$\0]/.test(text)).toBe(false);
