@@ -77,7 +77,12 @@ export async function compareScope(
   const place = `${connector} ${toEnv(livemode)} ${currency}`;
   const inTransit = await readInTransit(reader, options, scope);
   const unmatched = await readUnmatched(reader, options, books);
-  const announced = await readNotRepeated(reader, options, scope);
+  const before = announcedBefore(options.now());
+  const own = { bank_account_id: { $in: scope.accounts } };
+  const tooOld = [{ $match: { ...own, status: 'announced', day: { $lt: before } } }];
+  const lines = reader.db.collection<LineDocument>('statement_lines');
+  // The past of notifications is not stored.
+  const announced = options.at === undefined ? await summarize(reader, tooOld, lines) : NONE;
   const items = [
     { code: 'in_transit', items: inTransit, noun: 'movement', where: 'on no statement' },
     { code: 'unmatched', items: unmatched, noun: 'statement line', where: 'without an entry' },
@@ -96,10 +101,10 @@ export async function compareScope(
     return [{ code, amount, currency, ids, message }];
   });
   if (options.at === undefined) {
-    const filter = { bank_account_id: { $in: scope.accounts }, attention: true };
+    const filter = { ...own, attention: true, missing: { $type: 'object' } } as const;
     const missing = reader.db
       .collection<RefusalDocument>('statement_refusals')
-      .find({ ...filter, missing: { $type: 'object' } }, { session: reader.session })
+      .find(filter, { session: reader.session })
       .limit(IDS_MAX);
     for await (const { message, missing: gap } of missing) {
       const ids = gap === undefined ? [] : [gap.statement];
@@ -237,19 +242,6 @@ async function readUnmatched(
     },
     { $match: { amount: { $ne: 0 } } },
   ]);
-}
-
-/** Reads what notifications announced too long ago; the past is not stored. */
-async function readNotRepeated(
-  reader: Reader,
-  { at, now }: TrialBalanceOptions,
-  { accounts }: BankScope,
-): Promise<Items> {
-  if (at !== undefined) return NONE;
-  const before = announcedBefore(now());
-  const lines = reader.db.collection<LineDocument>('statement_lines');
-  const filter = { bank_account_id: { $in: accounts }, status: 'announced', day: { $lt: before } };
-  return await summarize(reader, [{ $match: filter }], lines);
 }
 
 /** Finds what is at banks of which no account is registered; chains have no statements. */

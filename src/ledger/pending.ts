@@ -191,20 +191,18 @@ export function buildBalanceChange(
 ): BalanceChange | undefined {
   const line = findAvailableLine(entry.lines);
   const { account_id, livemode, currency, kind, fee = 0 } = entry;
-  if (line === undefined || !isMerchantKind(kind)) return undefined;
+  const types: Partial<Record<EntryKind, BalanceTransactionType>> = TYPES;
+  const type = types[kind];
+  if (line === undefined || type === undefined) return undefined;
   const written = writtenAt.getTime();
   // By account time: later than the write where a sandbox's clock was moved.
   const isChargebackReversal = kind === 'reversed' && findSource(entry).object === 'payment';
   return {
     ...{ account_id, livemode, currency, balance_account: line.balance_account },
-    type: isChargebackReversal ? 'chargeback_reversal' : TYPES[kind],
+    type: isChargebackReversal ? 'chargeback_reversal' : type,
     position: buildPosition(livemode ? written : Math.max(written, Date.parse(entry.at)), tie),
     ...(BigInt(fee) === 0n ? {} : { fee: toStoredInteger(fee, currency) }),
   };
-}
-
-function isMerchantKind(kind: EntryKind): kind is keyof typeof TYPES {
-  return Object.hasOwn(TYPES, kind);
 }
 
 export function readChange({ lines, fee }: Pick<EntryDocument & BalanceChange, 'lines' | 'fee'>) {

@@ -26,21 +26,25 @@ export async function recordActed(
   entry: NewEntry,
   session: ClientSession,
 ): Promise<void> {
-  const moved = readMoved(entry);
-  if (moved === undefined) return;
-  const { account_id, at, value_date = null } = entry;
-  const { connector, livemode, currency, direction, amount } = moved;
+  const { account_id, livemode, currency, at, value_date = null } = entry;
+  const { connector, amount: units } = findClearing(entry.lines) ?? {};
+  if (connector === undefined || units === undefined) return;
+  const size = units < 0 ? -units : units;
+  const moved: Moved = {
+    ...{ connector, livemode, currency, bank_reference: entry.bank_reference || null },
+    direction: units < 0 ? 'in' : 'out',
+    amount: typeof size === 'bigint' ? String(size) : size,
+  };
   const operation_id = operationId(entry);
   const name = nameAct(operation_id);
   const names = await pickNames(stores, moved, name, session);
-  const units = { direction, amount, currency, value_date };
   await stores.movements.insert(
     {
       _id: `mv_${deriveUuid(`movement:${name}`)}`,
-      ...{ connector, livemode, account_id, resource: null, resource_id: null, order: 0, names },
-      ...{ bank_reference: moved.bank_reference, ...units, reported_at: at },
-      sources: [{ kind: 'act', id: operation_id, at }],
-      ...{ reason: null, resolutions: [], applied: amount, state: 'applied', entry: operation_id },
+      ...{ ...moved, account_id, resource: null, resource_id: null, order: 0, names },
+      ...{ value_date, reported_at: at, sources: [{ kind: 'act', id: operation_id, at }] },
+      ...{ reason: null, resolutions: [], applied: moved.amount, state: 'applied' },
+      entry: operation_id,
     },
     session,
   );
@@ -50,18 +54,6 @@ interface Moved extends ClearingScope {
   direction: Direction;
   amount: Units;
   bank_reference: string | null;
-}
-
-function readMoved({ lines, livemode, currency, bank_reference }: NewEntry): Moved | undefined {
-  const found = findClearing(lines);
-  if (found === undefined) return undefined;
-  const { connector, amount: units } = found;
-  const size = units < 0 ? -units : units;
-  return {
-    ...{ connector, livemode, currency, bank_reference: bank_reference || null },
-    direction: units < 0 ? 'in' : 'out',
-    amount: typeof size === 'bigint' ? String(size) : size,
-  };
 }
 
 /**
@@ -74,19 +66,27 @@ async function pickNames(
   own: string,
   session: ClientSession,
 ): Promise<string[]> {
-  const { direction, bank_reference } = moved;
+  const { connector, livemode, currency, direction, bank_reference } = moved;
   if (bank_reference === null) return [own];
   const ofDirection = `${direction}:${bank_reference}`;
   const known = await stores.movements.findByNames(moved, [bank_reference, ofDirection], session);
   const posted = known.find((movement) => movement.direction === direction);
-  const lines = await listLines(stores, moved, session);
+  // Parts that a bank books as one share its reference.
+  const names = [bank_reference, bank_reference.replace(/#[\d.]+$/, '')];
+  const named: LineDocument[] = [];
+  const scope = { connector, livemode, currency };
+  for (const { _id } of await stores.bankAccounts.list(scope, session)) {
+    named.push(...(await stores.statements.findByBankReference(_id, names, session)));
+  }
+  const isOut = direction === 'out';
+  const lines = named.filter(
+    (line) => nameMovement(line) === bank_reference && line.amount < 0 === isOut,
+  );
   const matched = lines.find(({ status }) => status === 'matched' || status === 'booked');
   if (posted === undefined && matched === undefined) {
     return [known.length === 0 ? bank_reference : ofDirection, own];
   }
-  const { connector, livemode, currency } = moved;
-  const key = { connector, livemode, currency, bank_reference };
-  const entries = await stores.ledger.findUncleared(key, session);
+  const entries = await stores.ledger.findUncleared({ ...scope, bank_reference }, session);
   const sum = entries.reduce((total, { amount }) => total + amount, 0);
   const explained = lines.find(
     ({ status, amount, fee }) => status === 'open' && (sum === amount || sum === amount + fee),
@@ -98,24 +98,6 @@ async function pickNames(
     `${formatAmount(moved.amount, currency)} would be posted again. Nothing was posted. Where the ` +
     'bank moved another amount, import its statement, then post only the difference.';
   throw new ServiceError('bank_reference_used', message);
-}
-
-/** Lists lines of the reference in the direction of the movement. */
-async function listLines(
-  { bankAccounts, statements }: Pick<Stores, 'bankAccounts' | 'statements'>,
-  { connector, livemode, currency, direction, bank_reference }: Moved,
-  session: ClientSession,
-): Promise<LineDocument[]> {
-  const name = bank_reference ?? '';
-  // Parts that a bank books as one share its reference.
-  const names = [name, name.replace(/#[\d.]+$/, '')];
-  const accounts = await bankAccounts.list({ connector, livemode, currency }, session);
-  const lines: LineDocument[] = [];
-  for (const { _id } of accounts) {
-    lines.push(...(await statements.findByBankReference(_id, names, session)));
-  }
-  const isOut = direction === 'out';
-  return lines.filter((line) => nameMovement(line) === name && line.amount < 0 === isOut);
 }
 
 /**
